@@ -1,5 +1,5 @@
-// Package hako holds what the hako command carries with it: the sources of the Go PDK, so that a new plugin builds without
-// a network. The host is in package host, the PDK in package pdk.
+// Package hako holds what the hako command carries with it: the sources of the Go PDK, so that a new plugin builds
+// without a network. The host is in package host, the PDK in package pdk.
 package hako
 
 import "embed"

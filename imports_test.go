@@ -76,16 +76,18 @@ func forbidden(name, imported string) string {
 	case under(own, "cmd") && !under(name, "cmd"), under(own, "scripts"):
 		return "programs are not libraries"
 	case under(name, "host") && !under(name, "host/mcpserver") && under(own, "host/mcpserver"):
-		return "the host does not know its doors"
+		return "the host does not know its frontends"
 	}
 	if imported == "text/template" || imported == "html/template" {
 		return "the linker would keep every method of every type in the program"
 	}
-	if (under(name, "plugins") || under(name, "examples") || under(name, "pdk")) && !isOwn && strings.Contains(strings.Split(imported, "/")[0], ".") {
+	if (under(name, "plugins") || under(name, "examples") || under(name, "pdk")) && !isOwn &&
+		strings.Contains(strings.Split(imported, "/")[0], ".") {
 		return "guest code needs nothing but the standard library"
 	}
 	for dependency, allowed := range wrapped {
-		if (imported == dependency || strings.HasPrefix(imported, dependency+"/")) && !slices.ContainsFunc(allowed, func(tree string) bool { return under(name, tree) }) {
+		if (imported == dependency || strings.HasPrefix(imported, dependency+"/")) &&
+			!slices.ContainsFunc(allowed, func(tree string) bool { return under(name, tree) }) {
 			return "only " + strings.Join(allowed, " and ") + " may"
 		}
 	}

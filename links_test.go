@@ -23,7 +23,8 @@ func TestLinks(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == "testdata" || entry.Name() == "template" || path == "dist") {
+		if entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == "testdata" ||
+			entry.Name() == "template" || path == "dist") {
 			return filepath.SkipDir
 		}
 		if filepath.Ext(path) != ".md" {

@@ -222,7 +222,8 @@ func TestSecretHunter(t *testing.T) {
 		for _, record := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, recording %v", kind, record), func(t *testing.T) {
 				api, other := new(mirror), new(mirror)
-				servers := []*httptest.Server{httptest.NewServer(api), httptest.NewServer(other), httptest.NewServer(other)}
+				servers := []*httptest.Server{httptest.NewServer(api), httptest.NewServer(other),
+					httptest.NewServer(other)}
 				for _, s := range servers {
 					t.Cleanup(s.Close)
 				}

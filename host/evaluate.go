@@ -250,7 +250,8 @@ func (h *Host) lacksCredentials(m *manifest.Manifest) string {
 		}
 	}
 	configured := func(key string) bool {
-		return h.options().Credentials != nil && h.options().Credentials.Configured(strings.TrimPrefix(key, "credentials."))
+		return h.options().Credentials != nil &&
+			h.options().Credentials.Configured(strings.TrimPrefix(key, "credentials."))
 	}
 	if len(asked) == 0 || h.options().Mock || slices.ContainsFunc(asked, configured) {
 		return ""

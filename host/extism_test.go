@@ -169,15 +169,16 @@ func TestExtismGuestRefused(t *testing.T) {
 	for name, test := range map[string]struct{ manifest, tools, want string }{
 		"lists tools itself": {"tools: [{name: x, description: x, inputSchema: {type: object}}]", "",
 			"asked for what it offers"},
-		"a name nobody accepts":  {"", `{"tools":[{"name":"a.b"}]}`, "tools[0].name"},
-		"a tool twice":           {"", `{"tools":[{"name":"a"},{"name":"a"}]}`, "tools[1].name"},
-		"no tools":               {"", `{"tools":[]}`, "offers nothing"},
-		"no listing":             {"", `[]`, "not the JSON expected"},
-		"a schema of no object":  {"", `{"tools":[{"name":"a","inputSchema":{"type":"string"}}]}`, "inputSchema"},
-		"a hidden instruction":   {"", `{"tools":[{"name":"a","description":"x\u202ey"}]}`, "U+202E"},
-		"a relative resource":    {"", `{"resources":[{"uri":"x","name":"x"}]}`, "resources[0].uri"},
-		"a prompt without name":  {"", `{"prompts":[{}]}`, "prompts[0].name"},
-		"a template of no value": {"", `{"resourceTemplates":[{"uriTemplate":"x:y"}]}`, "resourceTemplates[0].uriTemplate"},
+		"a name nobody accepts": {"", `{"tools":[{"name":"a.b"}]}`, "tools[0].name"},
+		"a tool twice":          {"", `{"tools":[{"name":"a"},{"name":"a"}]}`, "tools[1].name"},
+		"no tools":              {"", `{"tools":[]}`, "offers nothing"},
+		"no listing":            {"", `[]`, "not the JSON expected"},
+		"a schema of no object": {"", `{"tools":[{"name":"a","inputSchema":{"type":"string"}}]}`, "inputSchema"},
+		"a hidden instruction":  {"", `{"tools":[{"name":"a","description":"x\u202ey"}]}`, "U+202E"},
+		"a relative resource":   {"", `{"resources":[{"uri":"x","name":"x"}]}`, "resources[0].uri"},
+		"a prompt without name": {"", `{"prompts":[{}]}`, "prompts[0].name"},
+		"a template of no value": {"", `{"resourceTemplates":[{"uriTemplate":"x:y"}]}`,
+			"resourceTemplates[0].uriTemplate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -190,7 +191,8 @@ func TestExtismGuestRefused(t *testing.T) {
 				w.consentTo("guest.wasm", nil)
 			}
 			w.load()
-			if status := w.status("guest.wasm"); status.State != host.Broken || !strings.Contains(status.Reason, test.want) {
+			if status := w.status("guest.wasm"); status.State != host.Broken ||
+				!strings.Contains(status.Reason, test.want) {
 				t.Errorf("%s: %s", status.State, status.Reason)
 			}
 		})

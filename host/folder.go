@@ -275,7 +275,8 @@ func (h *Host) fail(s *service, err error) {
 	for _, p := range h.plugins {
 		if p.service == s {
 			h.retire(p)
-			p.status = Status{Path: p.status.Path, Name: s.name, Digest: p.status.Digest, State: Broken, Reason: err.Error()}
+			p.status = Status{Path: p.status.Path, Name: s.name, Digest: p.status.Digest, State: Broken,
+				Reason: err.Error()}
 			h.logger.Error("plugin is broken", "plugin", s.name, "err", err)
 			broken = append(broken, p.status)
 		}

@@ -202,7 +202,8 @@ func TestRoadOfAFile(t *testing.T) {
 		t.Errorf("a pending plugin offers %s", got)
 	}
 	var denied *pipeline.NotAllowedError
-	if _, err := w.call("greet", `{"name":"Aki"}`); !errors.As(err, &denied) || !strings.Contains(err.Error(), "approve") {
+	if _, err := w.call("greet", `{"name":"Aki"}`); !errors.As(err, &denied) ||
+		!strings.Contains(err.Error(), "approve") {
 		t.Errorf("a pending tool: %v", err)
 	}
 

@@ -21,7 +21,8 @@ func TestHostileManifestLimits(t *testing.T) {
 		warned  string
 	}{
 		"held to the default ceilings": {
-			want:   manifest.Limits{Time: 10 * time.Minute, Memory: 1 << 30, Output: 64 << 20, Concurrency: 256, Queue: 10},
+			want: manifest.Limits{Time: 10 * time.Minute, Memory: 1 << 30, Output: 64 << 20, Concurrency: 256,
+				Queue: 10},
 			tool:   manifest.Limits{Time: 10 * time.Minute, Output: 64 << 20},
 			warned: "raise ceilings.memory, or set plugin.p.limits.memory",
 		},

@@ -179,7 +179,8 @@ func checkRules(plugin string, rules map[string]httpbroker.RuleOptions, permissi
 	}
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
 		if !slices.Contains(known, name) {
-			return fmt.Errorf("plugin.%s.http in hako.yaml: %s", plugin, strictyaml.Unknown("HTTP permission", name, known))
+			return fmt.Errorf("plugin.%s.http in hako.yaml: %s", plugin, strictyaml.Unknown("HTTP permission", name,
+				known))
 		}
 	}
 	return nil
@@ -332,7 +333,8 @@ func (p *plugin) offers(name string, settings map[string]Settings) bool {
 		return false
 	}
 	local, ok := strings.CutPrefix(name, settings[p.status.Name].Prefix)
-	return ok && slices.ContainsFunc(p.status.Manifest.Tools, func(tool manifest.Tool) bool { return tool.Name == local })
+	return ok && slices.ContainsFunc(p.status.Manifest.Tools,
+		func(tool manifest.Tool) bool { return tool.Name == local })
 }
 
 func sortStatus(list []Status) {

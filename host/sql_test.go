@@ -156,7 +156,8 @@ func TestStatementsEndWithTheCall(t *testing.T) {
 		"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT x, randomblob(50) AS y FROM c ORDER BY y",
 		"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) INSERT INTO counter SELECT x FROM c",
 	} {
-		if _, err := hasty.sql("", "exec", statement); err == nil || !strings.Contains(err.Error(), "passed its time limit") {
+		if _, err := hasty.sql("", "exec", statement); err == nil ||
+			!strings.Contains(err.Error(), "passed its time limit") {
 			t.Errorf("%v", err)
 		}
 	}

@@ -20,7 +20,8 @@ tools: [{name: count, description: Counts., inputSchema: {type: object}}]
 permissions: {http: [{name: any, url: "https://example.com/", reason: the guest imports it}]}
 `
 
-// TestState takes a caller's session from the door to the guest, under the state of the manifest and of the operator.
+// TestState takes a caller's session from the frontend to the guest, under the state of the manifest and of the
+// operator.
 func TestState(t *testing.T) {
 	t.Parallel()
 	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/probe"),
@@ -28,19 +29,20 @@ func TestState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	aki := pipeline.Caller{Door: pipeline.DoorHTTP, User: "aki", Session: "1"}
+	aki := pipeline.Caller{Frontend: pipeline.FrontendHTTP, User: "aki", Session: "1"}
 	for _, test := range []struct {
 		state   manifest.State
 		callers []pipeline.Caller
 		want    string
 	}{
-		{"", []pipeline.Caller{aki, aki, {Door: pipeline.DoorHTTP, User: "ben", Session: "1"},
-			{Door: pipeline.DoorHTTP, User: "aki", Session: "2"}, aki}, "1 2 1 1 3"},
-		{"", []pipeline.Caller{{Door: pipeline.DoorHTTP, User: "aki"}, {Door: pipeline.DoorHTTP, User: "aki"}}, "1 1"},
-		{"", []pipeline.Caller{{Door: pipeline.DoorStdio}, {Door: pipeline.DoorStdio},
-			{Door: pipeline.DoorTerminal}}, "1 2 1"},
+		{"", []pipeline.Caller{aki, aki, {Frontend: pipeline.FrontendHTTP, User: "ben", Session: "1"},
+			{Frontend: pipeline.FrontendHTTP, User: "aki", Session: "2"}, aki}, "1 2 1 1 3"},
+		{"", []pipeline.Caller{{Frontend: pipeline.FrontendHTTP, User: "aki"},
+			{Frontend: pipeline.FrontendHTTP, User: "aki"}}, "1 1"},
+		{"", []pipeline.Caller{{Frontend: pipeline.FrontendStdio}, {Frontend: pipeline.FrontendStdio},
+			{Frontend: pipeline.FrontendTerminal}}, "1 2 1"},
 		{manifest.StateCall, []pipeline.Caller{aki, aki}, "1 1"},
-		{manifest.StateShared, []pipeline.Caller{aki, {Door: pipeline.DoorHTTP}}, "1 2"},
+		{manifest.StateShared, []pipeline.Caller{aki, {Frontend: pipeline.FrontendHTTP}}, "1 2"},
 	} {
 		w := newWorld(t, func(o *host.Options) {
 			o.Shipped = []host.Shipped{{File: "counting.wasm", Wasm: wasm}}

@@ -25,7 +25,7 @@ func TestTenants(t *testing.T) {
 	w.load()
 	for tenant, want := range map[string]string{"": "Hi", "acme": "Ahoy", "other": "Hi", "nobody": "Hi"} {
 		result, err := w.Call(t.Context(), &pipeline.Call{
-			Caller:  pipeline.Caller{Door: pipeline.DoorTerminal, Tenant: tenant},
+			Caller:  pipeline.Caller{Frontend: pipeline.FrontendTerminal, Tenant: tenant},
 			Request: abi.Request{Method: abi.CallTool, Name: "greet", Arguments: []byte(`{"name":"Aki"}`)},
 		})
 		if err != nil {
@@ -54,7 +54,7 @@ func TestToolsOfATenant(t *testing.T) {
 		t.Fatal("there is no such tool")
 	}
 	for tenant, want := range map[string]bool{"": false, "acme": true, "other": false} {
-		if got := w.Visible(pipeline.Caller{Door: pipeline.DoorTerminal, Tenant: tenant}, tool); got != want {
+		if got := w.Visible(pipeline.Caller{Frontend: pipeline.FrontendTerminal, Tenant: tenant}, tool); got != want {
 			t.Errorf("tenant %q sees the tool: %v, want %v", tenant, got, want)
 		}
 	}
@@ -68,7 +68,8 @@ permissions: {http: [{name: api, url: "https://api.example.com/", configKey: ser
 		config map[string]any
 		want   string
 	}{
-		"wrong type":  {map[string]any{"word": 5}, "tenants.acme.plugin.greeter.config in hako.yaml: word: must be a text"},
+		"wrong type": {map[string]any{"word": 5},
+			"tenants.acme.plugin.greeter.config in hako.yaml: word: must be a text"},
 		"unknown key": {map[string]any{"wrod": "x"}, `did you mean "word"?`},
 		"address": {map[string]any{"server": "https://api.example.com/acme"},
 			"server: is the address that the HTTP permission api is granted for, which is the same for all tenants: set it under plugin.greeter.config"},

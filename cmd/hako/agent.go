@@ -36,7 +36,7 @@ func (a *app) agentRunCommand() *cobra.Command {
 		Use:   "run",
 		Short: "Answer the tool calls of managed agents",
 		Long: `Answer the tool calls of Anthropic's managed agents: follow their sessions, run the tools that they call as custom tools, under the same
-policy, limits and records as at every other door, and send the results back. What is followed is under "agent" in hako.yaml; a flag takes the place
+policy, limits and records as at every other frontend, and send the results back. What is followed is under "agent" in hako.yaml; a flag takes the place
 of the list there.
 
 The configuration is read again when its file changes and on SIGHUP, as by "hako serve": calls that have begun end under the old one.
@@ -106,10 +106,11 @@ func (s *service) openAgents(ctx context.Context, a *app) (*agentRunners, error)
 		return nil, err
 	}
 	s.atEnd(stopUpstreams)
-	s.atEnd(s.government.desk.Watch(nil, s.government.waits))
-	s.atEnd(a.answerHere(ctx, s.government.desk, s.config.Locale))
+	s.atEnd(s.government.approvals.Watch(nil, s.government.waits))
+	s.atEnd(a.answerHere(ctx, s.government.approvals, s.config.Locale))
 	warnUnknown(s.config, s.host.Plugins(), s.logger)
-	runners := &agentRunners{logger: s.logger, make: func(ctx context.Context, c *config.Config) (*agent.Runner, error) {
+	runners := &agentRunners{logger: s.logger, make: func(ctx context.Context, c *config.Config) (*agent.Runner,
+		error) {
 		return newAgentRunner(ctx, c, s.host, s.government, s.watched.numbers, s.logger)
 	}}
 	first, err := runners.make(ctx, s.config)
@@ -125,24 +126,29 @@ func (s *service) openAgents(ctx context.Context, a *app) (*agentRunners, error)
 	return runners, nil
 }
 
-func newAgentRunner(ctx context.Context, c *config.Config, h *host.Host, g *government, numbers *metrics.Metrics, logger *slog.Logger) (*agent.Runner, error) {
+func newAgentRunner(ctx context.Context, c *config.Config, h *host.Host, g *government, numbers *metrics.Metrics,
+	logger *slog.Logger) (*agent.Runner, error) {
 	return agent.New(ctx, &agent.Options{
-		Spec: c.Agent, Tools: toolsOf(h), Call: h.Call, Store: g.store, Locale: c.Locale, Proxy: c.ProxyURL(), Observer: numbers, Logger: logger,
+		Spec: c.Agent, Tools: toolsOf(h), Call: h.Call, Store: g.store, Locale: c.Locale, Proxy: c.ProxyURL(),
+		Observer: numbers, Logger: logger,
 		Known: func(name string) bool {
 			_, known := h.Catalog().View().Tool(name)
 			return known
 		},
 		Lost: func(caller pipeline.Caller, tool string) {
 			g.record(&audit.Event{
-				Action: "agent.call", Outcome: "failed", Error: "the process died in the middle of it", Target: audit.Target{Name: tool},
+				Action: "agent.call", Outcome: "failed", Error: "the process died in the middle of it",
+				Target:    audit.Target{Name: tool},
 				RequestID: caller.RequestID,
-				Subject:   audit.Subject{Door: caller.Door, Tenant: caller.Tenant, User: caller.User, Session: caller.Session},
+				Subject: audit.Subject{Frontend: caller.Frontend, Tenant: caller.Tenant, User: caller.User,
+					Session: caller.Session},
 			})
 		},
 	})
 }
 
-// followAgents runs until ctx or the runners end, and shows metrics meanwhile where the configuration has an address for them.
+// followAgents runs until ctx or the runners end, and shows metrics meanwhile where the configuration has an address
+// for them.
 func (s *service) followAgents(ctx context.Context, runners *agentRunners) error {
 	defer s.reloader.close() // before what it reconfigures
 	ctx, stop := context.WithCancel(ctx)

@@ -41,15 +41,17 @@ Exit codes: 0 done, or nothing to do; 1 not agreed to, or another failure; 2 usa
 				if len(args) == 0 {
 					return usageError(cmd, errors.New("no agent is named: give its ID, or name it in agent.agents of hako.yaml"))
 				}
-				return a.withUpstreams(cmd.Context(), v.config, v.host.Catalog(), everyUpstream, func(servers []mcpclient.Status) error {
-					return a.applyTools(cmd.Context(), v, down(servers), args, flags)
-				})
+				return a.withUpstreams(cmd.Context(), v.config, v.host.Catalog(), everyUpstream,
+					func(servers []mcpclient.Status) error {
+						return a.applyTools(cmd.Context(), v, down(servers), args, flags)
+					})
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "show what would change, and change nothing")
 	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVar(&flags.adopt, "adopt", false, "make custom tools hako's that are named like its tools, and that it did not put there")
+	cmd.Flags().BoolVar(&flags.adopt, "adopt", false,
+		"make custom tools hako's that are named like its tools, and that it did not put there")
 	cmd.Flags().String("locale", "en", "the language of descriptions: en, ja")
 	config.Flag(cmd.Flags(), "locale", "locale")
 	return cmd
@@ -99,7 +101,8 @@ func (a *app) applyTools(ctx context.Context, v *view, down, agents []string, fl
 }
 
 // planAll shows what changes in each agent, and returns the plans in which something does.
-func (a *app) planAll(ctx context.Context, publisher *agent.Publisher, agents []string, definitions []agent.Definition, adopt bool) (plans []*agent.Plan, err error) {
+func (a *app) planAll(ctx context.Context, publisher *agent.Publisher, agents []string, definitions []agent.Definition,
+	adopt bool) (plans []*agent.Plan, err error) {
 	for _, id := range agents {
 		plan, err := publisher.Plan(ctx, id, definitions, adopt)
 		if err != nil {
@@ -159,6 +162,7 @@ func (a *app) publish(ctx context.Context, c *config.Config, publisher *agent.Pu
 	if err != nil {
 		return agentFailure(fmt.Errorf("agent %s: %w", plan.Agent, err))
 	}
-	printf(a.stdout, "Agent %s has version %d now. Sessions that begin from now on have its tools.\n", plan.Agent, version)
+	printf(a.stdout, "Agent %s has version %d now. Sessions that begin from now on have its tools.\n", plan.Agent,
+		version)
 	return nil
 }

@@ -8,16 +8,17 @@ import (
 	"github.com/hako-run/hako/host/approval"
 )
 
-// answerHere lets whoever sits at the terminal, who is an operator, answer questions of this process until stop is called.
-func (a *app) answerHere(ctx context.Context, desk *approval.Desk, locale string) (stop func()) {
+// answerHere lets whoever sits at the terminal, who is an operator, answer questions of this process until stop is
+// called.
+func (a *app) answerHere(ctx context.Context, approvals *approval.Queue, locale string) (stop func()) {
 	ask := a.way(locale).Ask
 	if ask == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
-	unwatch := desk.Watch(func(*approval.Question) bool { return true }, func(q *approval.Question) {
-		asking.Go(func() { answerOne(ctx, desk, q, ask) })
+	unwatch := approvals.Watch(func(*approval.Question) bool { return true }, func(q *approval.Question) {
+		asking.Go(func() { answerOne(ctx, approvals, q, ask) })
 	})
 	return func() {
 		unwatch()
@@ -30,14 +31,15 @@ func (a *app) answerHere(ctx context.Context, desk *approval.Desk, locale string
 const answerPoll = time.Second
 
 // answerOne asks until there is an answer, here or elsewhere.
-func answerOne(ctx context.Context, desk *approval.Desk, q *approval.Question, ask func(context.Context, *approval.Question) (bool, error)) {
+func answerOne(ctx context.Context, approvals *approval.Queue, q *approval.Question,
+	ask func(context.Context, *approval.Question) (bool, error)) {
 	ctx, cancel := context.WithDeadline(ctx, q.Expires)
 	defer cancel()
 	go func() {
 		ticker := time.NewTicker(answerPoll)
 		defer ticker.Stop()
 		for ctx.Err() == nil {
-			if outcome, _, err := desk.Outcome(ctx, q.ID); err == nil && outcome != approval.Pending {
+			if outcome, _, err := approvals.Outcome(ctx, q.ID); err == nil && outcome != approval.Pending {
 				cancel()
 			}
 			select {
@@ -50,5 +52,5 @@ func answerOne(ctx context.Context, desk *approval.Desk, q *approval.Question, a
 	if err != nil || ctx.Err() != nil {
 		return
 	}
-	_ = desk.Answer(ctx, q.ID, approval.Answer{Yes: yes, By: approval.Person{Tenant: q.Caller.Tenant, User: userName(), Operator: true}}) // another answer may have been first
+	_ = approvals.Answer(ctx, q.ID, approval.Answer{Yes: yes, By: approval.Person{Tenant: q.Caller.Tenant, User: userName(), Operator: true}}) // another answer may have been first
 }

@@ -95,7 +95,8 @@ func (a *app) devApply(ctx context.Context, c *config.Config) (err error) {
 	for i, d := range definitions {
 		names[i] = d.Name
 	}
-	printf(a.stdout, "applied: %d tools, as version %d of %s: %s\n", len(names), version, managedagents.DefaultAgent, strings.Join(names, ", "))
+	printf(a.stdout, "applied: %d tools, as version %d of %s: %s\n", len(names), version, managedagents.DefaultAgent,
+		strings.Join(names, ", "))
 	return nil
 }
 

@@ -57,7 +57,8 @@ func (r *agentRunners) change(next *agent.Runner, c *config.Config) {
 func (r *agentRunners) same(c *config.Config) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return reflect.DeepEqual(r.config.Agent, c.Agent) && r.config.Locale == c.Locale && reflect.DeepEqual(r.config.ProxyURL(), c.ProxyURL())
+	return reflect.DeepEqual(r.config.Agent, c.Agent) && r.config.Locale == c.Locale &&
+		reflect.DeepEqual(r.config.ProxyURL(), c.ProxyURL())
 }
 
 // errSessionsEnded says that a runner has nothing to follow any more.
@@ -91,7 +92,8 @@ func (r *agentRunners) follow(ctx context.Context, runner *agent.Runner) error {
 	case r.now == runner:
 		return err
 	case err != nil:
-		r.logger.Warn("calls of managed agents had begun under the configuration before, and could not be finished", "err", err)
+		r.logger.Warn("calls of managed agents had begun under the configuration before, and could not be finished",
+			"err", err)
 	}
 	return nil
 }

@@ -22,9 +22,11 @@ import (
 func TestDevAgent(t *testing.T) {
 	t.Parallel()
 	needsPlugins(t)
-	invoke(t, t.TempDir(), "dev", "agent", "東京の天気は？").want(t, exitOK, "as version 2 of agent_stand_in: ", ", get_weather", `calls:   get_weather {"lang":"ja","location":"東京"}`, "result:  東京都", "agent:   東京都", "気象庁")
+	invoke(t, t.TempDir(), "dev", "agent", "東京の天気は？").want(t, exitOK, "as version 2 of agent_stand_in: ",
+		", get_weather", `calls:   get_weather {"lang":"ja","location":"東京"}`, "result:  東京都", "agent:   東京都", "気象庁")
 	// The policy asks before something is written, and nobody is there.
-	invoke(t, t.TempDir(), "dev", "agent", "Put the overtime of May into the sheet").want(t, exitOK, "failed:  write_rows_to_google_sheet is not allowed", "I stopped there")
+	invoke(t, t.TempDir(), "dev", "agent", "Put the overtime of May into the sheet").want(t, exitOK,
+		"failed:  write_rows_to_google_sheet is not allowed", "I stopped there")
 	yes := true
 	stderr, stdout := new(watched), new(watched)
 	stdin, typing := io.Pipe()
@@ -43,7 +45,8 @@ func TestDevAgent(t *testing.T) {
 func TestAgentTools(t *testing.T) {
 	t.Parallel()
 	dir := approved(t, "")
-	put(t, filepath.Join(dir, "hako.policy.yaml"), []byte("version: 1\nrules:\n  - {name: no failing, action: deny, tools: [probe_fail], doors: [agent]}\n"))
+	put(t, filepath.Join(dir, "hako.policy.yaml"),
+		[]byte("version: 1\nrules:\n  - {name: no failing, action: deny, tools: [probe_fail], frontends: [agent]}\n"))
 	o := invoke(t, dir, "agent", "tools")
 	var list []agent.Definition
 	if err := json.Unmarshal([]byte(o.stdout), &list); err != nil || o.code != exitOK {
@@ -73,7 +76,8 @@ func agentPlaceWith(t *testing.T, agent, more string) (dir string, fake *managed
 	fake = &managedagents.Server{Key: "secret"}
 	server := httptest.NewServer(fake)
 	t.Cleanup(server.Close)
-	dir = workplace(t, fmt.Sprintf("agent: {key: {file: key}, baseUrl: %q, user: robot%s}\n%s", server.URL, agent, more),
+	dir = workplace(t, fmt.Sprintf("agent: {key: {file: key}, baseUrl: %q, user: robot%s}\n%s", server.URL, agent,
+		more),
 		"\"Waits for its end.\"\n    annotations: {readOnlyHint: true}", "\"Waits for its end.\"") // which says nothing of effects
 	invoke(t, dir, "plugin", "approve", "probe", "--yes").want(t, exitOK)
 	put(t, filepath.Join(dir, "key"), []byte("secret"))
@@ -105,17 +109,21 @@ func TestAgentRun(t *testing.T) {
 	t.Parallel()
 	dir, fake := agentPlace(t)
 	session := fake.NewSession()
-	ids := fake.Call(session, "", probeCall("probe_echo", map[string]any{"text": "hello"}), probeCall("probe_fail", map[string]any{"text": "x"}))
+	ids := fake.Call(session, "", probeCall("probe_echo", map[string]any{"text": "hello"}),
+		probeCall("probe_fail", map[string]any{"text": "x"}))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	done, stderr := make(chan int, 1), new(watched)
 	go func() {
-		done <- (&app{stdin: strings.NewReader(""), stdout: stderr, stderr: stderr}).run(ctx, []string{"-C", dir, "agent", "run", "--agent", managedagents.DefaultAgent})
+		done <- (&app{stdin: strings.NewReader(""), stdout: stderr, stderr: stderr}).run(ctx,
+			[]string{"-C", dir, "agent", "run", "--agent", managedagents.DefaultAgent})
 	}()
-	if got := agentResult(t, fake, session, ids[0]); !strings.Contains(got, "hello") || strings.Contains(got, `"is_error":true`) {
+	if got := agentResult(t, fake, session, ids[0]); !strings.Contains(got, "hello") ||
+		strings.Contains(got, `"is_error":true`) {
 		t.Errorf("got %s", got)
 	}
-	if got := agentResult(t, fake, session, ids[1]); !strings.Contains(got, "no: x") || !strings.Contains(got, `"is_error":true`) {
+	if got := agentResult(t, fake, session, ids[1]); !strings.Contains(got, "no: x") ||
+		!strings.Contains(got, `"is_error":true`) {
 		t.Errorf("got %s", got)
 	}
 	cancel()
@@ -124,8 +132,8 @@ func TestAgentRun(t *testing.T) {
 	}
 	invoke(t, dir, "agent", "status").want(t, exitOK, "No calls.")
 	invoke(t, dir, "agent", "status", "--all").want(t, exitOK, session, ids[0], "probe_echo", "sent")
-	invoke(t, dir, "audit", "tail", "--json").want(t, exitOK, `"door":"agent"`, `"user":"robot"`, ids[0], session)
-	invoke(t, dir, "policy", "explain", "probe_echo", "--door", "agent").want(t, exitOK, "allow")
+	invoke(t, dir, "audit", "tail", "--json").want(t, exitOK, `"frontend":"agent"`, `"user":"robot"`, ids[0], session)
+	invoke(t, dir, "policy", "explain", "probe_echo", "--frontend", "agent").want(t, exitOK, "allow")
 }
 
 func TestAgentRunProblems(t *testing.T) {
@@ -182,14 +190,18 @@ func TestAgentKilled(t *testing.T) {
 	}
 	first := run()
 	ids := fake.Call(session, "", probeCall("probe_wait", map[string]any{}))
-	waitUntil(t, "running call", func() bool { return strings.Contains(invoke(t, dir, "agent", "status").stdout, "running") })
+	waitUntil(t, "running call", func() bool {
+		return strings.Contains(invoke(t, dir, "agent", "status").stdout,
+			"running")
+	})
 	if err := first.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = first.Wait() // it was killed
 	invoke(t, dir, "agent", "status").want(t, exitOK, "running, left")
 	second := run()
-	if got := agentResult(t, fake, session, ids[0]); !strings.Contains(got, "in the middle of this call") || !strings.Contains(got, `"is_error":true`) {
+	if got := agentResult(t, fake, session, ids[0]); !strings.Contains(got, "in the middle of this call") ||
+		!strings.Contains(got, `"is_error":true`) {
 		t.Errorf("got %s", got)
 	}
 	if err := second.Process.Signal(os.Interrupt); err != nil {
@@ -208,7 +220,8 @@ func TestAgentKilled(t *testing.T) {
 	invoke(t, dir, "audit", "query", "--action", "agent.call").want(t, exitOK, "probe_wait")
 }
 
-// TestAgentReload has "hako agent run" take up sessions, limits and plugins, and go on where the configuration is not usable.
+// TestAgentReload has "hako agent run" take up sessions, limits and plugins, and go on where the configuration is not
+// usable.
 func TestAgentReload(t *testing.T) {
 	t.Parallel()
 	dir, fake := agentPlace(t)
@@ -231,11 +244,13 @@ func TestAgentReload(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
-		done <- (&app{stdin: strings.NewReader(""), stdout: stderr, stderr: stderr, hangups: orders}).run(ctx, []string{"-C", dir, "agent", "run"})
+		done <- (&app{stdin: strings.NewReader(""), stdout: stderr, stderr: stderr, hangups: orders}).run(ctx,
+			[]string{"-C", dir, "agent", "run"})
 	}()
 	says := func(session, text string) string {
 		t.Helper()
-		return agentResult(t, fake, session, fake.Call(session, "", probeCall("probe_echo", map[string]any{"text": text}))[0])
+		return agentResult(t, fake, session,
+			fake.Call(session, "", probeCall("probe_echo", map[string]any{"text": text}))[0])
 	}
 	says(first, "one")
 	change(first+", "+second+"], maxResult: 4B", "", "applied=\"[agent.maxResult agent.sessions]\"")
@@ -245,7 +260,8 @@ func TestAgentReload(t *testing.T) {
 	change(first+"], tenant: nobody", "", "agent.tenant: unknown tenant")
 	change(first+"], poll: soon", "", "agent.poll")
 	says(second, "still there")
-	change(first+", "+second+"]", "plugin: {probe: {prefix: x_}}\nhttp: {address: 127.0.0.1:1}\nmemoryBudget: 1GiB\n", "applied=\"[agent.maxResult plugin.probe.prefix]\" restart=[memoryBudget] others=[http.address]")
+	change(first+", "+second+"]", "plugin: {probe: {prefix: x_}}\nhttp: {address: 127.0.0.1:1}\nmemoryBudget: 1GiB\n",
+		"applied=\"[agent.maxResult plugin.probe.prefix]\" restart=[memoryBudget] others=[http.address]")
 	call := fake.Call(first, "", probeCall("x_probe_echo", map[string]any{"text": "a longer text"}))[0]
 	if got := agentResult(t, fake, first, call); !strings.Contains(got, "a longer text") {
 		t.Errorf("the plugin has not changed: %s", got)
@@ -254,5 +270,6 @@ func TestAgentReload(t *testing.T) {
 	if code := <-done; code != exitOK {
 		t.Errorf("exit code %d\n%s", code, stderr)
 	}
-	invoke(t, dir, "audit", "query", "--action", "configuration.reload", "--json").want(t, exitOK, `"door":"signal"`, "agent.sessions")
+	invoke(t, dir, "audit", "query", "--action", "configuration.reload", "--json").want(t, exitOK,
+		`"frontend":"signal"`, "agent.sessions")
 }

@@ -46,7 +46,7 @@ func (a *app) definitions(v *view) ([]agent.Definition, error) {
 	}
 	tools := agentTools(v, live.Policy())
 	if n := len(tools); n > agent.MaxTools {
-		return nil, fmt.Errorf("the policy lets agents call %d tools, and an agent takes %d: let it deny some (doors: [agent])", n, agent.MaxTools)
+		return nil, fmt.Errorf("the policy lets agents call %d tools, and an agent takes %d: let it deny some (frontends: [agent])", n, agent.MaxTools)
 	}
 	return agent.Definitions(tools, v.config.Locale, a.logger(v.config, logLevels["warn"])), nil
 }
@@ -55,7 +55,7 @@ func (a *app) definitions(v *view) ([]agent.Definition, error) {
 func agentTools(v *view, p *policy.Policy) (list []*catalog.Tool) {
 	for _, tool := range v.host.Catalog().View().Tools {
 		visible := p.Visible(&policy.Call{
-			Tool: tool.Name, Plugin: tool.Source.Name, Annotations: tool.Hints(), Door: pipeline.DoorAgent,
+			Tool: tool.Name, Plugin: tool.Source.Name, Annotations: tool.Hints(), Frontend: pipeline.FrontendAgent,
 			Tenant: v.config.Agent.Tenant, User: v.config.Agent.User,
 		})
 		if visible && v.host.Offered(v.config.Agent.Tenant, tool) {

@@ -27,31 +27,34 @@ Whoever can write to hako's store is an operator and may answer any of them.`,
 			if len(args) > 0 {
 				return group(cmd, args)
 			}
-			return a.withDesk(cmd, func(_ *config.Config, desk *approval.Desk) error { return a.listApprovals(cmd.Context(), desk, asJSON) })
+			return a.withApprovals(cmd, func(_ *config.Config, approvals *approval.Queue) error {
+				return a.listApprovals(cmd.Context(), approvals, asJSON)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.AddCommand(a.approvalAnswerCommand("approve", "Agree to a call", true), a.approvalAnswerCommand("refuse", "Refuse a call", false), a.approvalsWatchCommand())
+	cmd.AddCommand(a.approvalAnswerCommand("approve", "Agree to a call", true),
+		a.approvalAnswerCommand("refuse", "Refuse a call", false), a.approvalsWatchCommand())
 	return cmd
 }
 
-// withDesk calls do with the desk for approvals of the configuration's store.
-func (a *app) withDesk(cmd *cobra.Command, do func(*config.Config, *approval.Desk) error) error {
+// withApprovals calls do with the approvals for approvals of the configuration's store.
+func (a *app) withApprovals(cmd *cobra.Command, do func(*config.Config, *approval.Queue) error) error {
 	c, err := a.config(cmd)
 	if err != nil {
 		return err
 	}
 	return a.withStore(cmd.Context(), c, func(s *store.Store) error {
-		desk, err := approval.New(cmd.Context(), s, nil)
+		approvals, err := approval.New(cmd.Context(), s, nil)
 		if err != nil {
 			return err
 		}
-		return do(c, desk)
+		return do(c, approvals)
 	})
 }
 
-func (a *app) listApprovals(ctx context.Context, desk *approval.Desk, asJSON bool) error {
-	list, err := desk.Waiting(ctx, nil)
+func (a *app) listApprovals(ctx context.Context, approvals *approval.Queue, asJSON bool) error {
+	list, err := approvals.Waiting(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -69,7 +72,7 @@ func (a *app) listApprovals(ctx context.Context, desk *approval.Desk, asJSON boo
 		if who == "" {
 			who = "-"
 		}
-		printf(table, "%s\t%s\t%s (%s)\t%s\t%s\n", q.ID, q.Tool, who, q.Caller.Door, q.Rule, timeLeft(q))
+		printf(table, "%s\t%s\t%s (%s)\t%s\t%s\n", q.ID, q.Tool, who, q.Caller.Frontend, q.Rule, timeLeft(q))
 	}
 	return table.Flush()
 }
@@ -85,27 +88,29 @@ hold for longer. It is recorded in the audit log.`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: a.completeApprovals,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withDesk(cmd, func(c *config.Config, desk *approval.Desk) error {
-				q, err := desk.Question(cmd.Context(), args[0])
+			return a.withApprovals(cmd, func(c *config.Config, approvals *approval.Queue) error {
+				q, err := approvals.Question(cmd.Context(), args[0])
 				if err != nil {
 					return fmt.Errorf("%s: %w: hako approvals lists those that wait", args[0], err)
 				}
 				printf(a.stderr, "%s\n", block(q.Text(c.Locale)))
-				return a.answer(cmd.Context(), c, desk, q, yes)
+				return a.answer(cmd.Context(), c, approvals, q, yes)
 			})
 		},
 	}
 }
 
 // answer answers a question as an operator, and records it.
-func (a *app) answer(ctx context.Context, c *config.Config, desk *approval.Desk, q *approval.Question, yes bool) error {
+func (a *app) answer(ctx context.Context, c *config.Config, approvals *approval.Queue, q *approval.Question,
+	yes bool) error {
 	word := map[bool]string{true: "approved", false: "refused"}[yes]
 	done := &deed{
 		action: "approval.answer", tenant: q.Caller.Tenant, target: audit.Target{Plugin: q.Plugin, Name: q.Tool},
 		detail: map[string]string{"question": q.ID, "answer": word, "rule": q.Rule, "asker": q.Caller.User},
 	}
 	err := a.audited(ctx, c, done, func() error {
-		return desk.Answer(ctx, q.ID, approval.Answer{Yes: yes, By: approval.Person{User: userName(), Operator: true}})
+		return approvals.Answer(ctx, q.ID,
+			approval.Answer{Yes: yes, By: approval.Person{User: userName(), Operator: true}})
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", q.ID, err)
@@ -114,10 +119,11 @@ func (a *app) answer(ctx context.Context, c *config.Config, desk *approval.Desk,
 	return err
 }
 
-func (a *app) completeApprovals(cmd *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+func (a *app) completeApprovals(cmd *cobra.Command, args []string, _ string) (names []cobra.Completion,
+	_ cobra.ShellCompDirective) {
 	quiet := &app{stdout: io.Discard, stderr: io.Discard, dir: a.dir, file: a.file}
-	err := quiet.withDesk(cmd, func(_ *config.Config, desk *approval.Desk) error {
-		list, err := desk.Waiting(cmd.Context(), nil)
+	err := quiet.withApprovals(cmd, func(_ *config.Config, approvals *approval.Queue) error {
+		list, err := approvals.Waiting(cmd.Context(), nil)
 		for _, q := range list {
 			names = append(names, cobra.CompletionWithDesc(q.ID, q.Tool))
 		}

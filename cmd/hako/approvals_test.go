@@ -66,7 +66,8 @@ func TestApprovals(t *testing.T) {
 	}
 	dir := askingFirst(t, "")
 	s := serve(t, dir)
-	if answer := <-s.echo(t); !strings.Contains(answer, "hako approvals") || !strings.Contains(answer, "can be reached") {
+	if answer := <-s.echo(t); !strings.Contains(answer, "hako approvals") ||
+		!strings.Contains(answer, "can be reached") {
 		t.Errorf("while nobody watches: %s", answer)
 	}
 	watch, output := process(t, dir, "approvals", "watch")
@@ -94,7 +95,8 @@ func TestApprovals(t *testing.T) {
 	id, answer := asked("1")
 	invoke(t, dir, "approvals").want(t, exitOK, id, "probe_echo", "ask about echoes", "(mcp-http)")
 	var list []approval.Question
-	if err := json.Unmarshal([]byte(invoke(t, dir, "approvals", "--json").stdout), &list); err != nil || len(list) != 1 || list[0].ID != id {
+	if err := json.Unmarshal([]byte(invoke(t, dir, "approvals", "--json").stdout), &list); err != nil ||
+		len(list) != 1 || list[0].ID != id {
 		t.Errorf("%+v, %v", list, err)
 	}
 	answers(exitOK, "approved "+id, "approve", id)
@@ -135,7 +137,8 @@ func TestApprovalsWatch(t *testing.T) {
 	}()
 	first := s.echo(t)
 	<-screen.await("yes 1 or no 1?")
-	if text := screen.String(); !strings.Contains(text, "probe_echo の実行を許可しますか？") || !strings.Contains(text, "over HTTP") {
+	if text := screen.String(); !strings.Contains(text, "probe_echo の実行を許可しますか？") ||
+		!strings.Contains(text, "over HTTP") {
 		t.Errorf("asked\n%s", text)
 	}
 	second := s.echo(t)
@@ -159,7 +162,8 @@ func TestApprovalsWatch(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, screen)
 	}
 	// What operators did is on record.
-	invoke(t, dir, "audit", "query", "--type", "operator", "--action", "approval.answer").want(t, exitOK, "approved", "refused")
+	invoke(t, dir, "audit", "query", "--type", "operator", "--action", "approval.answer").want(t, exitOK, "approved",
+		"refused")
 }
 
 // TestTerminalPrompt: a person at the terminal is asked before the tool runs.
@@ -170,12 +174,13 @@ func TestTerminalPrompt(t *testing.T) {
 		code          int
 		want          []string
 	}{
-		"yes":              {"en", "yes\n", exitOK, []string{"Allow probe_echo?", "Type yes to allow it:", "hello"}},
-		"no":               {"en", "no\n", exitNotAllowed, []string{"it was refused by"}},
-		"nothing":          {"en", "\n", exitNotAllowed, []string{"it was refused by"}},
-		"the input's end":  {"en", "", exitNotAllowed, []string{"it was refused by"}},
-		"something else":   {"en", "yesterday\n", exitNotAllowed, []string{"it was refused by"}},
-		"はい":               {"ja", "はい\n", exitOK, []string{"probe_echo の実行を許可しますか？", "引数:", "許可する場合は yes と入力してください:", "hello"}},
+		"yes":             {"en", "yes\n", exitOK, []string{"Allow probe_echo?", "Type yes to allow it:", "hello"}},
+		"no":              {"en", "no\n", exitNotAllowed, []string{"it was refused by"}},
+		"nothing":         {"en", "\n", exitNotAllowed, []string{"it was refused by"}},
+		"the input's end": {"en", "", exitNotAllowed, []string{"it was refused by"}},
+		"something else":  {"en", "yesterday\n", exitNotAllowed, []string{"it was refused by"}},
+		"はい": {"ja", "はい\n", exitOK, []string{"probe_echo の実行を許可しますか？", "引数:", "許可する場合は yes と入力してください:",
+			"hello"}},
 		"yes, in Japanese": {"ja", "y\n", exitOK, []string{"hello"}},
 		"いいえ, in Japanese": {"ja", "いいえ\n", exitNotAllowed, []string{"it was refused by"}},
 	} {
@@ -215,11 +220,11 @@ func TestTerminalPromptIsCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	desk, err := approval.New(t.Context(), s, nil)
+	approvals, err := approval.New(t.Context(), s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if waiting, err := desk.Waiting(t.Context(), nil); err != nil || len(waiting) != 0 {
+	if waiting, err := approvals.Waiting(t.Context(), nil); err != nil || len(waiting) != 0 {
 		t.Errorf("%v waits, %v", waiting, err)
 	}
 }

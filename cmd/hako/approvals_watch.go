@@ -25,21 +25,22 @@ func (a *app) approvalsWatchCommand() *cobra.Command {
 operators where the policy wants a person's yes and the caller cannot give it. Ctrl-C ends it.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withDesk(cmd, func(c *config.Config, desk *approval.Desk) error {
-				w := &watcher{app: a, config: c, desk: desk, id: rand.Text(), shown: map[int]*approval.Question{}}
+			return a.withApprovals(cmd, func(c *config.Config, approvals *approval.Queue) error {
+				w := &watcher{app: a, config: c, approvals: approvals, id: rand.Text(),
+					shown: map[int]*approval.Question{}}
 				return w.run(cmd.Context())
 			})
 		},
 	}
 }
 
-// watcher shows questions to an operator. Each has a number, by which it is answered: an answer that is typed while one question goes and
-// another comes is then for the one that was meant.
+// watcher shows questions to an operator. Each has a number, by which it is answered: an answer that is typed while one
+// question goes and another comes is then for the one that was meant.
 type watcher struct {
-	app    *app
-	config *config.Config
-	desk   *approval.Desk
-	id     string
+	app       *app
+	config    *config.Config
+	approvals *approval.Queue
+	id        string
 	// shown are the questions that wait, by number; last is the last number.
 	shown map[int]*approval.Question
 	last  int
@@ -50,7 +51,7 @@ const watchPoll = time.Second
 
 // run watches until ctx ends, or the operator's input does.
 func (w *watcher) run(ctx context.Context) (err error) {
-	defer func() { err = errors.Join(err, w.desk.RemoveWatcher(context.WithoutCancel(ctx), w.id)) }()
+	defer func() { err = errors.Join(err, w.approvals.RemoveWatcher(context.WithoutCancel(ctx), w.id)) }()
 	var typed <-chan string
 	if w.app.interactive() {
 		typed = newLines(w.app.stdin).typed
@@ -80,10 +81,10 @@ func (w *watcher) run(ctx context.Context) (err error) {
 
 // look prints what is new, and what waits no more.
 func (w *watcher) look(ctx context.Context) error {
-	if err := w.desk.Heartbeat(ctx, w.id); err != nil {
+	if err := w.approvals.Heartbeat(ctx, w.id); err != nil {
 		return ignoreEnd(ctx, err)
 	}
-	waiting, err := w.desk.Waiting(ctx, nil)
+	waiting, err := w.approvals.Waiting(ctx, nil)
 	if err != nil {
 		return ignoreEnd(ctx, err)
 	}
@@ -139,7 +140,7 @@ func (w *watcher) answer(ctx context.Context, line string) {
 		return
 	}
 	delete(w.shown, number)
-	if err := w.app.answer(ctx, w.config, w.desk, q, saysYes(word)); err != nil {
+	if err := w.app.answer(ctx, w.config, w.approvals, q, saysYes(word)); err != nil {
 		printf(w.app.stdout, "%s\n", err)
 	}
 }

@@ -32,7 +32,8 @@ type auditFilter struct {
 func (f *auditFilter) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.dir, "dir", "", "the directory of the log, such as a copy (default that of the configuration)")
-	flags.StringVar(&f.since, "since", "", "from this time on: 2026-01-31, 2026-01-31T15:04:05+09:00, or how long ago, such as 24h")
+	flags.StringVar(&f.since, "since", "",
+		"from this time on: 2026-01-31, 2026-01-31T15:04:05+09:00, or how long ago, such as 24h")
 	flags.StringVar(&f.until, "until", "", "before this time, in the same forms")
 	flags.StringVar(&f.tool, "tool", "", "the tool, prompt or resource")
 	flags.StringVar(&f.plugin, "plugin", "", "the plugin")

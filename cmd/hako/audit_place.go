@@ -50,8 +50,8 @@ func openLog(ctx context.Context, c *config.Config, s *store.Store, logger *slog
 	return audit.Open(o)
 }
 
-// auditPlace is where the configuration's log is read from, in the store s where replicas share that. Without the key, which who only reads
-// may not have, the end of the log cannot be checked.
+// auditPlace is where the configuration's log is read from, in the store s where replicas share that. Without the key,
+// which who only reads may not have, the end of the log cannot be checked.
 func auditPlace(ctx context.Context, c *config.Config, s *store.Store, logger *slog.Logger) audit.Place {
 	if !store.IsURL(c.Store) {
 		return audit.Dir(auditDir(c))

@@ -29,7 +29,7 @@ type deed struct {
 func (d *deed) event(outcome string, err error) *audit.Event {
 	e := &audit.Event{
 		Type: audit.TypeOperator, Action: d.action, Outcome: outcome, Target: d.target, Detail: d.detail,
-		Subject: audit.Subject{Door: "cli", Tenant: d.tenant, User: userName()},
+		Subject: audit.Subject{Frontend: "cli", Tenant: d.tenant, User: userName()},
 	}
 	if err != nil {
 		e.Error = err.Error()
@@ -52,7 +52,8 @@ func (l *ownLog) Close() error {
 	return err
 }
 
-// openAudit opens the audit log of the configuration; nil with neither log nor error means that it has none. The caller closes it.
+// openAudit opens the audit log of the configuration; nil with neither log nor error means that it has none. The caller
+// closes it.
 func (a *app) openAudit(ctx context.Context, c *config.Config) (_ *ownLog, err error) {
 	if c.Audit.Disabled {
 		return nil, nil
@@ -72,8 +73,8 @@ func (a *app) openAudit(ctx context.Context, c *config.Config) (_ *ownLog, err e
 	return l, nil
 }
 
-// audited does what the deed says, with a record before and one of how it ended. What cannot be recorded is not done, unless the
-// configuration prefers that.
+// audited does what the deed says, with a record before and one of how it ended. What cannot be recorded is not done,
+// unless the configuration prefers that.
 func (a *app) audited(ctx context.Context, c *config.Config, d *deed, do func() error) (err error) {
 	log, err := a.openAudit(ctx, c)
 	if err == nil && log != nil {
@@ -110,7 +111,8 @@ func (a *app) declined(ctx context.Context, c *config.Config, d *deed) error {
 	return errors.Join(log.Append(ctx, d.event("refused", nil)), log.Close())
 }
 
-// record writes what the host itself does to the log. Calls are refused as long as the log cannot be written, so the host goes on.
+// record writes what the host itself does to the log. Calls are refused as long as the log cannot be written, so the
+// host goes on.
 func (g *government) record(e *audit.Event) {
 	if g.audit == nil {
 		return
@@ -125,7 +127,7 @@ func (g *government) record(e *audit.Event) {
 func (g *government) loginFailed(f mcpserver.FailedLogin) {
 	g.record(&audit.Event{
 		Action: "mcp.login", Outcome: "failed", Error: f.Err.Error(),
-		Subject: audit.Subject{Door: pipeline.DoorHTTP, Tenant: f.Tenant, User: f.User, Token: f.Token,
+		Subject: audit.Subject{Frontend: pipeline.FrontendHTTP, Tenant: f.Tenant, User: f.User, Token: f.Token,
 			Address: f.Address},
 	})
 }
@@ -175,6 +177,7 @@ func (g *government) pluginChanged(s host.Status) {
 	}
 	g.record(&audit.Event{
 		Action: "plugin." + string(s.State), Outcome: "ok",
-		Target: audit.Target{Plugin: s.Name, Digest: cmp.Or(s.Serving, s.Digest)}, Detail: map[string]string{"version": s.Version},
+		Target: audit.Target{Plugin: s.Name, Digest: cmp.Or(s.Serving, s.Digest)},
+		Detail: map[string]string{"version": s.Version},
 	})
 }

@@ -18,7 +18,8 @@ func actions(t *testing.T, dir string) (list []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, strings.TrimSpace(entry.Action+" "+entry.Target.Plugin+entry.Target.Name)+": "+entry.Outcome)
+		list = append(list, strings.TrimSpace(entry.Action+" "+entry.Target.Plugin+entry.Target.Name)+": "+
+			entry.Outcome)
 		if entry.Subject.User == "" && !strings.HasPrefix(entry.Action, "plugin.active") {
 			t.Errorf("%s has no user", entry.Action)
 		}
@@ -37,8 +38,10 @@ func TestActionsAreRecorded(t *testing.T) {
 	invoke(t, dir, "secrets", "rotate").want(t, exitOK)
 	invoke(t, dir, "backup", "saved").want(t, exitOK)
 	want := []string{
-		"plugin.approve probe: refused", "plugin.approve probe: begun", "plugin.approve probe: ok", "plugin.revoke probe: begun", "plugin.revoke probe: ok",
-		"plugin.revoke nobody: begun", "plugin.revoke nobody: failed", "credential.remove freee: begun", "credential.remove freee: failed",
+		"plugin.approve probe: refused", "plugin.approve probe: begun", "plugin.approve probe: ok",
+		"plugin.revoke probe: begun", "plugin.revoke probe: ok",
+		"plugin.revoke nobody: begun", "plugin.revoke nobody: failed", "credential.remove freee: begun",
+		"credential.remove freee: failed",
 		"secrets.rotate: begun", "secrets.rotate: ok", "backup.create: begun", "backup.create: ok",
 	}
 	if got := actions(t, dir); !slices.Equal(got, want) {
@@ -83,14 +86,16 @@ func TestServeIsRecorded(t *testing.T) {
 	if got = got[len(before):]; !slices.Equal(got, []string{"serve.start: ok", "serve.stop: ok"}) {
 		t.Errorf("records: %q", got)
 	}
-	start := must(audit.Dir(filepath.Join(dir, "hako.store", "audit")).Last(t.Context(), &audit.Query{Action: "serve.start"}, 1))
+	start := must(audit.Dir(filepath.Join(dir, "hako.store", "audit")).Last(t.Context(),
+		&audit.Query{Action: "serve.start"}, 1))
 	if d := start[0].Detail; d["version"] == "" || !strings.HasPrefix(d["configuration"], "sha256:") ||
 		!strings.HasPrefix(d["plugin.probe"], "active ") {
 		t.Errorf("%v", d)
 	}
 }
 
-// TestCallsWithoutLog: without its log hako calls nothing, and says what to do; unless the operator prefers that, or keeps none.
+// TestCallsWithoutLog: without its log hako calls nothing, and says what to do; unless the operator prefers that, or
+// keeps none.
 func TestCallsWithoutLog(t *testing.T) {
 	t.Parallel()
 	dir := approved(t, "")

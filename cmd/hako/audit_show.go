@@ -44,7 +44,8 @@ func (f *auditFilter) addShow(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.utc, "utc", false, "show times in UTC instead of the local zone")
 }
 
-func (a *app) tail(cmd *cobra.Command, place audit.Place, q *audit.Query, f *auditFilter, count int, follow bool) error {
+func (a *app) tail(cmd *cobra.Command, place audit.Place, q *audit.Query, f *auditFilter, count int,
+	follow bool) error {
 	q.OwnNotes = f.kind != ""
 	end, err := place.Last(cmd.Context(), new(audit.Query{OwnNotes: true}), 1)
 	if err != nil {
@@ -124,10 +125,12 @@ func (a *app) shower(f *auditFilter) func(*audit.Entry) error {
 	return func(e *audit.Entry) error {
 		if !headed {
 			headed = true
-			printf(a.stdout, auditRow, "TIME ("+zoneName(e.Time.In(zone))+")", "RECORD", "WHO", "WHAT", "OUTCOME", "TOOK", "MORE")
+			printf(a.stdout, auditRow, "TIME ("+zoneName(e.Time.In(zone))+")", "RECORD", "WHO", "WHAT", "OUTCOME",
+				"TOOK", "MORE")
 		}
 		var row strings.Builder
-		printf(&row, auditRow, e.Time.In(zone).Format(time.DateTime), fmt.Sprint(e.Seq), who(e), what(e), cmp.Or(e.Outcome, "-"), took(e), more(e))
+		printf(&row, auditRow, e.Time.In(zone).Format(time.DateTime), fmt.Sprint(e.Seq), who(e), what(e),
+			cmp.Or(e.Outcome, "-"), took(e), more(e))
 		return printf(a.stdout, "%s\n", strings.TrimRight(row.String(), " \n"))
 	}
 }
@@ -142,8 +145,8 @@ func who(e *audit.Entry) string {
 	if e.Subject.Tenant != "" {
 		user += " of " + e.Subject.Tenant
 	}
-	if e.Subject.Door != "" {
-		user += " (" + e.Subject.Door + ")"
+	if e.Subject.Frontend != "" {
+		user += " (" + e.Subject.Frontend + ")"
 	}
 	return user
 }

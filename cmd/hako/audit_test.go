@@ -24,11 +24,15 @@ func auditLog(t *testing.T) string {
 	now := time.Date(2026, 11, 20, 1, 2, 3, 0, time.UTC)
 	l := must(audit.Open(&audit.Options{Dir: path, Now: func() time.Time { return now }}))
 	for i, event := range []audit.Event{
-		{Type: audit.TypeCall, Outcome: "ok", Subject: audit.Subject{Door: "mcp-http", User: "aki", Tenant: "acme"}, DurationMS: 1.5,
-			Target: audit.Target{Plugin: "files", Name: "file_read"}, Arguments: json.RawMessage(`{"digest":"hmac-sha256:00","path":"a.txt"}`)},
-		{Type: audit.TypeCall, Outcome: "not_allowed", Subject: audit.Subject{Door: "terminal", User: "bo\x1b[2J"},
-			Target: audit.Target{Plugin: "shell", Name: "shell_exec"}, Decision: &audit.Decision{Action: "deny", Rule: "no shell"}},
-		{Type: audit.TypeOperator, Action: "plugin.approve", Outcome: "ok", Subject: audit.Subject{User: "root"}, Target: audit.Target{Plugin: "files"}},
+		{Type: audit.TypeCall, Outcome: "ok", Subject: audit.Subject{Frontend: "mcp-http", User: "aki", Tenant: "acme"},
+			DurationMS: 1.5,
+			Target:     audit.Target{Plugin: "files", Name: "file_read"},
+			Arguments:  json.RawMessage(`{"digest":"hmac-sha256:00","path":"a.txt"}`)},
+		{Type: audit.TypeCall, Outcome: "not_allowed", Subject: audit.Subject{Frontend: "terminal", User: "bo\x1b[2J"},
+			Target: audit.Target{Plugin: "shell", Name: "shell_exec"}, Decision: &audit.Decision{Action: "deny",
+				Rule: "no shell"}},
+		{Type: audit.TypeOperator, Action: "plugin.approve", Outcome: "ok", Subject: audit.Subject{User: "root"},
+			Target: audit.Target{Plugin: "files"}},
 	} {
 		event.Time = now.Add(time.Duration(i) * time.Hour)
 		if err := l.Append(t.Context(), &event); err != nil {
@@ -61,7 +65,8 @@ func TestAuditQuery(t *testing.T) {
 		{"a user", []string{"--user", "aki", "--tenant", "acme"}, heading + first},
 		{"an outcome", []string{"--outcome", "not_allowed"}, heading + second},
 		{"a type", []string{"--type", "operator"}, heading + third},
-		{"a time", []string{"--since", "2026-11-20T10:30:00+09:00", "--until", "2026-11-20T02:30:00Z"}, heading + second},
+		{"a time", []string{"--since", "2026-11-20T10:30:00+09:00", "--until", "2026-11-20T02:30:00Z"},
+			heading + second},
 		{"nothing", []string{"--since", "2026-11-20T10:30:00Z"}, ""},
 		{"the newest", nil, ""},
 	} {
@@ -82,10 +87,12 @@ func TestAuditVerify(t *testing.T) {
 	dir := auditLog(t)
 	log := filepath.Join(dir, "hako.store", "audit")
 	o := invoke(t, dir, "audit", "verify")
-	o.want(t, exitOK, "4 records in 1 segments, from 1 to 4", "All are signed, with ed25519:ebVW", "as it was written", "--expect 4:")
+	o.want(t, exitOK, "4 records in 1 segments, from 1 to 4", "All are signed, with ed25519:ebVW", "as it was written",
+		"--expect 4:")
 	head := strings.TrimSpace(o.stdout[strings.Index(o.stdout, "--expect ")+len("--expect "):])
 	invoke(t, dir, "audit", "verify", "--expect", head).want(t, exitOK)
-	invoke(t, dir, "audit", "verify", "--expect", "3"+head[1:]).want(t, exitFailed, "it is not the record that was expected")
+	invoke(t, dir, "audit", "verify", "--expect", "3"+head[1:]).want(t, exitFailed,
+		"it is not the record that was expected")
 	invoke(t, dir, "audit", "verify", "--expect", "4:abc").want(t, exitUsage, "NUMBER:HASH")
 	put(t, filepath.Join(dir, "other.pub"), []byte("ed25519:AAAALo/mVPlAeLES6KmLp5AfhTrmlb7X4OORC60ElmQ=\n"))
 	invoke(t, dir, "audit", "verify", "--key", "other.pub").want(t, exitFailed, "the log's key is not the one expected")
@@ -97,17 +104,20 @@ func TestAuditVerify(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "copy", "audit.key")); err != nil {
 		t.Fatal(err)
 	}
-	invoke(t, dir, "audit", "verify", "copy").want(t, exitOK, "No sign of a change up to record 4. Whether later records are missing is not known")
+	invoke(t, dir, "audit", "verify", "copy").want(t, exitOK,
+		"No sign of a change up to record 4. Whether later records are missing is not known")
 	invoke(t, dir, "audit", "verify", "copy", "--expect", head).want(t, exitOK, "The log is as it was written")
 	invoke(t, dir, "audit", "tail", "--dir", "copy").want(t, exitOK, "plugin.approve files")
 
 	segment := filepath.Join(log, "audit-00000001.jsonl")
 	text := must(os.ReadFile(segment))
 	put(t, segment, bytes.Replace(text, []byte(`"aki"`), []byte(`"eve"`), 1))
-	invoke(t, dir, "audit", "verify").want(t, exitFailed, "THE LOG IS NOT AS IT WAS WRITTEN", "audit-00000001.jsonl:1: record 1: it is not as it was written")
+	invoke(t, dir, "audit", "verify").want(t, exitFailed, "THE LOG IS NOT AS IT WAS WRITTEN",
+		"audit-00000001.jsonl:1: record 1: it is not as it was written")
 	var report verification
 	o = invoke(t, dir, "audit", "verify", "--json")
-	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil || o.code != exitFailed || report.OK || len(report.Problems) != 1 || report.Problems[0].Seq != 1 || !report.EndChecked {
+	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil || o.code != exitFailed || report.OK ||
+		len(report.Problems) != 1 || report.Problems[0].Seq != 1 || !report.EndChecked {
 		t.Errorf("%s: %+v, %v", o, report, err)
 	}
 }
@@ -118,8 +128,10 @@ func TestAuditExport(t *testing.T) {
 	if o := invoke(t, dir, "audit", "export"); o.stdout != string(must(os.ReadFile(filepath.Join(dir, "hako.store", "audit", "audit-00000001.jsonl")))) {
 		t.Errorf("not as it stands in the log: %s", o)
 	}
-	invoke(t, dir, "audit", "export", "--format", "ocsf", "--tool", "file_read").want(t, exitOK, `"class_uid":6003`, `"aki"`)
-	invoke(t, dir, "audit", "export", "--format", "cef", "--type", "operator").want(t, exitOK, "plugin.approve", "suser=root")
+	invoke(t, dir, "audit", "export", "--format", "ocsf", "--tool", "file_read").want(t, exitOK, `"class_uid":6003`,
+		`"aki"`)
+	invoke(t, dir, "audit", "export", "--format", "cef", "--type", "operator").want(t, exitOK, "plugin.approve",
+		"suser=root")
 	invoke(t, dir, "audit", "export", "--format", "xml").want(t, exitUsage, "use jsonl, ocsf or cef")
 }
 

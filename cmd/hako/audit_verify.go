@@ -49,7 +49,8 @@ Exit codes: 0 nothing was found, 1 the log was changed, 2 it cannot be read.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&key, "key", "", "a copy of audit.pub, the key that must have signed the log (default the one beside it)")
+	cmd.Flags().StringVar(&key, "key", "",
+		"a copy of audit.pub, the key that must have signed the log (default the one beside it)")
 	cmd.Flags().StringVar(&expect, "expect", "", "NUMBER:HASH, a head that an earlier verification printed")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -98,7 +99,8 @@ type verification struct {
 
 func newVerification(dir string, r *audit.Report) *verification {
 	return &verification{
-		dir, r.OK(), r.Segments, r.Records, r.First, r.Last, r.Head, r.Checkpoints, r.Signed, audit.FormatPublicKey(r.PublicKey),
+		dir, r.OK(), r.Segments, r.Records, r.First, r.Last, r.Head, r.Checkpoints, r.Signed,
+		audit.FormatPublicKey(r.PublicKey),
 		r.EndChecked, append([]audit.Problem{}, r.Problems...),
 	}
 }

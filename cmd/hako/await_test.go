@@ -11,8 +11,8 @@ import (
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
-// TestServeAwaitsItsDatabase: a replica that starts before its database is there waits, and says so although nobody is greeted yet; other
-// commands say at once what is wrong.
+// TestServeAwaitsItsDatabase: a replica that starts before its database is there waits, and says so although nobody is
+// greeted yet; other commands say at once what is wrong.
 func TestServeAwaitsItsDatabase(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.NewServer(t)

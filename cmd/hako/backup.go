@@ -33,10 +33,11 @@ Where the store is a PostgreSQL database, that is what holds the state: use pg_d
 				return err
 			}
 			var files []backup.File
-			err = a.audited(cmd.Context(), c, &deed{action: "backup.create", detail: map[string]string{"dir": a.path(args[0])}}, func() error {
-				files, err = backup.Create(cmd.Context(), c.Store, a.path(args[0]))
-				return err
-			})
+			err = a.audited(cmd.Context(), c,
+				&deed{action: "backup.create", detail: map[string]string{"dir": a.path(args[0])}}, func() error {
+					files, err = backup.Create(cmd.Context(), c.Store, a.path(args[0]))
+					return err
+				})
 			if err != nil {
 				return err
 			}

@@ -59,8 +59,10 @@ the policy or a person says no.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole result as MCP has it")
 	a.tenantFlag(cmd, &tenant)
-	cmd.Flags().StringVar(&clock, "clock", "", "pin the plugin's wall clock to this time (RFC 3339), for replay and tests")
-	cmd.Flags().StringVar(&record, "record", "", "write the plugin's HTTP exchanges to NAME.recordings.json in this directory")
+	cmd.Flags().StringVar(&clock, "clock", "",
+		"pin the plugin's wall clock to this time (RFC 3339), for replay and tests")
+	cmd.Flags().StringVar(&record, "record", "",
+		"write the plugin's HTTP exchanges to NAME.recordings.json in this directory")
 	return cmd
 }
 
@@ -81,7 +83,8 @@ func (a *app) callArguments(args []string) (json.RawMessage, error) {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(text, &object); err != nil || object == nil {
-		return nil, fmt.Errorf(`the arguments are not a JSON object such as '{"name":"value"}': %w`, jsonProblem(text, err))
+		return nil, fmt.Errorf(`the arguments are not a JSON object such as '{"name":"value"}': %w`,
+			jsonProblem(text, err))
 	}
 	if err := strictjson.Check(text); err != nil {
 		return nil, fmt.Errorf("the arguments are ambiguous: %w", err)
@@ -116,7 +119,8 @@ func parseClock(text string) (func() time.Time, error) {
 }
 
 // call calls one tool.
-func (a *app) call(cmd *cobra.Command, tenant, tool string, input json.RawMessage, change func(*host.Options)) (_ *pipeline.Result, err error) {
+func (a *app) call(cmd *cobra.Command, tenant, tool string, input json.RawMessage,
+	change func(*host.Options)) (_ *pipeline.Result, err error) {
 	c, err := a.config(cmd)
 	if err != nil {
 		return nil, err
@@ -142,10 +146,11 @@ func (a *app) call(cmd *cobra.Command, tenant, tool string, input json.RawMessag
 	var result *pipeline.Result
 	err = a.withUpstreams(cmd.Context(), c, h.Catalog(), upstreamFor(tool), func([]mcpclient.Status) (err error) {
 		result, err = h.Call(cmd.Context(), &pipeline.Call{
-			Caller:   pipeline.Caller{Door: pipeline.DoorTerminal, Tenant: tenant, User: userName(), Operator: true},
+			Caller: pipeline.Caller{Frontend: pipeline.FrontendTerminal, Tenant: tenant, User: userName(),
+				Operator: true},
 			Request:  abi.Request{Method: abi.CallTool, Name: tool, Arguments: input},
 			Progress: progress.show,
-			Way:      a.way(c.Locale),
+			Prompter: a.way(c.Locale),
 		})
 		return callError(h, err)
 	})
@@ -161,7 +166,8 @@ func callError(h *host.Host, err error) error {
 	var missing *pipeline.NotFoundError
 	switch {
 	case errors.As(err, &denied) && denied.Rule != "":
-		return &exitError{exitNotAllowed, fmt.Errorf("%w\nSee: hako policy explain %s --door %s --as %s", err, shellWord(denied.Name), pipeline.DoorTerminal, shellWord(userName()))}
+		return &exitError{exitNotAllowed, fmt.Errorf("%w\nSee: hako policy explain %s --frontend %s --as %s", err,
+			shellWord(denied.Name), pipeline.FrontendTerminal, shellWord(userName()))}
 	case errors.As(err, &denied):
 		return &exitError{exitNotAllowed, err}
 	case errors.As(err, &missing) && missing.Hint == "":

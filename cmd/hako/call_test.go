@@ -21,18 +21,27 @@ func TestCall(t *testing.T) {
 		stdout string
 		stderr []string
 	}{
-		"answer":          {args: []string{"probe_echo", `{"text":"こんにちは"}`}, stdout: "こんにちは\n"},
-		"standard input":  {args: []string{"probe_echo", "-"}, stdin: `{"text":"piped"}`, stdout: "piped\n"},
-		"no arguments":    {args: []string{"probe_now", "--clock", "2026-01-02T03:04:05+09:00"}, stdout: "2026-01-01T18:04:05Z\n"},
-		"tool error":      {args: []string{"probe_fail", `{"text":"because"}`}, code: exitFailed, stderr: []string{"no: because"}},
-		"bad arguments":   {args: []string{"probe_echo", `{"txt":""}`}, code: exitFailed, stderr: []string{`did you mean "text"?`}},
-		"no such tool":    {args: []string{"probe_ecko", "{}"}, code: exitUsage, stderr: []string{`unknown tool "probe_ecko": did you mean probe_echo?`}},
-		"nothing alike":   {args: []string{"weather"}, code: exitUsage, stderr: []string{`unknown tool "weather": hako tools lists`}},
-		"no JSON":         {args: []string{"probe_echo", `{"text":`}, code: exitUsage, stderr: []string{"at byte 8 of 8", "See: hako call --help"}},
-		"no object":       {args: []string{"probe_echo", `[1]`}, code: exitUsage, stderr: []string{"they are a JSON array"}},
-		"null":            {args: []string{"probe_echo", `null`}, code: exitUsage, stderr: []string{"they are null"}},
-		"no time":         {args: []string{"probe_now", "--clock", "noon"}, code: exitUsage, stderr: []string{`--clock "noon" is no time`}},
-		"guest's warning": {args: []string{"probe_log", `{"text":"x"}`}, stdout: "x\n", stderr: []string{"warning from the plugin"}},
+		"answer":         {args: []string{"probe_echo", `{"text":"こんにちは"}`}, stdout: "こんにちは\n"},
+		"standard input": {args: []string{"probe_echo", "-"}, stdin: `{"text":"piped"}`, stdout: "piped\n"},
+		"no arguments": {args: []string{"probe_now", "--clock", "2026-01-02T03:04:05+09:00"},
+			stdout: "2026-01-01T18:04:05Z\n"},
+		"tool error": {args: []string{"probe_fail", `{"text":"because"}`}, code: exitFailed,
+			stderr: []string{"no: because"}},
+		"bad arguments": {args: []string{"probe_echo", `{"txt":""}`}, code: exitFailed,
+			stderr: []string{`did you mean "text"?`}},
+		"no such tool": {args: []string{"probe_ecko", "{}"}, code: exitUsage,
+			stderr: []string{`unknown tool "probe_ecko": did you mean probe_echo?`}},
+		"nothing alike": {args: []string{"weather"}, code: exitUsage,
+			stderr: []string{`unknown tool "weather": hako tools lists`}},
+		"no JSON": {args: []string{"probe_echo", `{"text":`}, code: exitUsage,
+			stderr: []string{"at byte 8 of 8", "See: hako call --help"}},
+		"no object": {args: []string{"probe_echo", `[1]`}, code: exitUsage,
+			stderr: []string{"they are a JSON array"}},
+		"null": {args: []string{"probe_echo", `null`}, code: exitUsage, stderr: []string{"they are null"}},
+		"no time": {args: []string{"probe_now", "--clock", "noon"}, code: exitUsage,
+			stderr: []string{`--clock "noon" is no time`}},
+		"guest's warning": {args: []string{"probe_log", `{"text":"x"}`}, stdout: "x\n",
+			stderr: []string{"warning from the plugin"}},
 		"guest's log": {
 			args: []string{"probe_log", `{"text":"x"}`, "--log-level", "info"}, stdout: "x\n",
 			stderr: []string{"info from the plugin", "warning from the plugin"},
@@ -88,7 +97,8 @@ func TestCallSettings(t *testing.T) {
 	t.Parallel()
 	dir := approved(t, "plugin:\n  probe:\n    prefix: my_\n    config: {base_url: 'https://mirror.example.com/'}\n    limits: {input: 16B}\n")
 	invoke(t, dir, "call", "my_probe_config").want(t, exitOK, "https://mirror.example.com/")
-	invoke(t, dir, "call", "my_probe_echo", `{"text":"too long for that"}`).want(t, exitFailed, "input limit of 16 bytes")
+	invoke(t, dir, "call", "my_probe_echo", `{"text":"too long for that"}`).want(t, exitFailed,
+		"input limit of 16 bytes")
 	invoke(t, dir, "call", "probe_now").want(t, exitUsage, "unknown tool")
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// certificate serves the certificate of two files, and reads them again when one has changed: certificates are renewed while the
-// server runs. It is safe for concurrent use.
+// certificate serves the certificate of two files, and reads them again when one has changed: certificates are renewed
+// while the server runs. It is safe for concurrent use.
 type certificate struct {
 	// mu guards what follows.
 	mu sync.Mutex
@@ -26,8 +26,8 @@ type certificate struct {
 	broken error
 }
 
-// newCertificate returns the certificate of the two files, or nil where none are named. It is an error if they are not a pair, or
-// cannot be read.
+// newCertificate returns the certificate of the two files, or nil where none are named. It is an error if they are not
+// a pair, or cannot be read.
 func newCertificate(cert, key string) (*certificate, error) {
 	if cert == "" && key == "" {
 		return nil, nil
@@ -65,7 +65,8 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 // maxPEM is the largest file of a certificate or a key, in bytes.
 const maxPEM = 1 << 20
 
-// loadPair reads a certificate and its key. The handshakes of all clients wait for it, so it waits for no pipe and reads no device.
+// loadPair reads a certificate and its key. The handshakes of all clients wait for it, so it waits for no pipe and
+// reads no device.
 func loadPair(cert, key string) (*tls.Certificate, error) {
 	certPEM, err := readPEM(cert)
 	if err != nil {
@@ -103,7 +104,8 @@ func inTime(c *tls.Certificate) error {
 	return nil
 }
 
-// trouble looks at the files and says what is wrong with them, so that an old certificate does not expire unseen. A nil certificate has none.
+// trouble looks at the files and says what is wrong with them, so that an old certificate does not expire unseen. A nil
+// certificate has none.
 func (c *certificate) trouble() error {
 	if c == nil {
 		return nil
@@ -129,7 +131,8 @@ func (c *certificate) problems(language string) []console.Problem {
 		return nil
 	}
 	return []console.Problem{{Kind: "certificate", Text: err.Error(), Remedy: manifest.Text{
-		"en": "Mend the files of http.tls; until then the certificate before stays in use.", "ja": "http.tls のファイルを修正してください。それまでは以前の証明書が使われます。",
+		"en": "Mend the files of http.tls; until then the certificate before stays in use.",
+		"ja": "http.tls のファイルを修正してください。それまでは以前の証明書が使われます。",
 	}.In(language)}}
 }
 

@@ -35,7 +35,8 @@ type chatFlags struct {
 
 func (f *chatFlags) add(a *app, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.conversation, "conversation", "", "go on with this conversation (/history lists them)")
-	cmd.Flags().StringArrayVar(&f.files, "file", nil, "send a file along with the first message; may be given several times")
+	cmd.Flags().StringArrayVar(&f.files, "file", nil,
+		"send a file along with the first message; may be given several times")
 	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "show the arguments of tool calls")
 	cmd.Flags().String("locale", "en", "the language of messages, and of answers where yours is unclear: en, ja")
 	config.Flag(cmd.Flags(), "locale", "locale")
@@ -48,7 +49,7 @@ func (a *app) chatCommand() *cobra.Command {
 		Use:   "chat",
 		Short: "Talk with a model that has the tools",
 		Long: `Talk with a model of the configuration (llm.models in hako.yaml). It has the tools that you may call, under the same policy, limits
-and records as at every other door; where the policy wants a yes, you are asked.
+and records as at every other frontend; where the policy wants a yes, you are asked.
 
 On a terminal, /help lists what else there is. Ctrl-C stops an answer, twice it ends. In a pipe the whole input is one message, and
 only the answer is printed.
@@ -99,7 +100,8 @@ func (a *app) chat(ctx context.Context, c *config.Config, flags chatFlags) error
 				return err
 			}
 		}
-		s := &chatSession{app: a, host: h, flags: flags, files: files, locale: c.Locale, currency: c.LLM.Currency, model: &choice{chain: models}}
+		s := &chatSession{app: a, host: h, flags: flags, files: files, locale: c.Locale, currency: c.LLM.Currency,
+			model: &choice{chain: models}}
 		if s.engine, err = newEngine(ctx, c, s.model, h, g.store, nil, logger); err != nil {
 			return err
 		}
@@ -108,8 +110,10 @@ func (a *app) chat(ctx context.Context, c *config.Config, flags chatFlags) error
 	})
 }
 
-// withGoverned makes what people talk to for one command, a host under policy, approvals and audit, with the upstream servers, and calls do.
-func (a *app) withGoverned(ctx context.Context, c *config.Config, logger *slog.Logger, do func(*government, *host.Host) error) (err error) {
+// withGoverned makes what people talk to for one command, a host under policy, approvals and audit, with the upstream
+// servers, and calls do.
+func (a *app) withGoverned(ctx context.Context, c *config.Config, logger *slog.Logger,
+	do func(*government, *host.Host) error) (err error) {
 	g, err := govern(ctx, c, logger)
 	if err != nil {
 		return err
@@ -146,10 +150,12 @@ func newModels(c *config.Config, logger *slog.Logger, observe func(llm.Completio
 }
 
 // newEngine makes what answers people, with the tools of h. The caller closes it. observe may be nil.
-func newEngine(ctx context.Context, c *config.Config, p windowed, h *host.Host, s *store.Store, watched *observation, logger *slog.Logger) (*chat.Engine, error) {
+func newEngine(ctx context.Context, c *config.Config, p windowed, h *host.Host, s *store.Store, watched *observation,
+	logger *slog.Logger) (*chat.Engine, error) {
 	options := &chat.Options{
-		Provider: p, Store: s, System: c.Chat.System, Locale: c.Locale, Limits: c.Chat.Limits, Budgets: c.Chat.Budgets, Currency: c.LLM.Currency,
-		Logger: logger,
+		Provider: p, Store: s, System: c.Chat.System, Locale: c.Locale, Limits: c.Chat.Limits, Budgets: c.Chat.Budgets,
+		Currency: c.LLM.Currency,
+		Logger:   logger,
 	}
 	watched.chat(options)
 	options.Limits.Window = p.Window()
@@ -227,7 +233,8 @@ func (s *chatSession) pipe(ctx context.Context) error {
 		return fmt.Errorf("read the message: %w", err)
 	}
 	answer, err := s.engine.Turn(ctx, &chat.Turn{
-		Conversation: s.conversation, Caller: s.caller(), Text: strings.TrimSpace(string(text)), Files: s.takeFiles(), Locale: s.locale, Surface: pipeSurface{s},
+		Conversation: s.conversation, Caller: s.caller(), Text: strings.TrimSpace(string(text)), Files: s.takeFiles(),
+		Locale: s.locale, Surface: pipeSurface{s},
 	})
 	if err != nil {
 		return s.failure(err)

@@ -32,7 +32,8 @@ var chatEnglish = chatWords{
 	again:   "Press Ctrl-C again to end.",
 	stopped: "Stopped.",
 	goOn:    "Go on with: hako chat --conversation ",
-	noTools: "There are no tools: it is a plain chat.\n", model: "%s is asked first.\n", models: "Asked in this order: %s\n", begun: "A new conversation: %s\n",
+	noTools: "There are no tools: it is a plain chat.\n", model: "%s is asked first.\n",
+	models: "Asked in this order: %s\n", begun: "A new conversation: %s\n",
 	deleted: "Deleted: %s\n", nothing: "There is nothing yet.\n", unknown: "There is no conversation %s of yours.\n",
 	usage: "this conversation: %d tokens%s\ntoday: %d tokens%s\n",
 }

@@ -32,7 +32,7 @@ rules:
   - name: leads agree to messages
     action: ask
     tools: [send_slack_dm]
-    doors: [slack]
+    frontends: [slack]
     approvers: {groups: [leads]}
     reason: {en: it writes to somebody, ja: 人にメッセージを送ります}
   - name: ask before writing elsewhere
@@ -126,12 +126,14 @@ func shortPlace(name string) string {
 // devChat talks with a model that follows the script.
 func (a *app) devChat(cmd *cobra.Command, steps *modelscript.Script, flags chatFlags) error {
 	flags.fleeting = true
-	return a.onFakes(cmd, steps, "", func(c *config.Config, _ *fakes.Fakes, _ string) error { return a.chat(cmd.Context(), c, flags) })
+	return a.onFakes(cmd, steps, "",
+		func(c *config.Config, _ *fakes.Fakes, _ string) error { return a.chat(cmd.Context(), c, flags) })
 }
 
-// onFakes calls use with the stand-ins, whose models follow the script, and a configuration for them, to which more is added. URL in it stands
-// for theirs. What they need is in a directory that is removed at the end.
-func (a *app) onFakes(cmd *cobra.Command, steps *modelscript.Script, more string, use func(c *config.Config, f *fakes.Fakes, url string) error) (err error) {
+// onFakes calls use with the stand-ins, whose models follow the script, and a configuration for them, to which more is
+// added. URL in it stands for theirs. What they need is in a directory that is removed at the end.
+func (a *app) onFakes(cmd *cobra.Command, steps *modelscript.Script, more string,
+	use func(c *config.Config, f *fakes.Fakes, url string) error) (err error) {
 	dir, err := os.MkdirTemp("", "hako-dev-")
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ type feedbackEntry struct {
 	Rating       string    `json:"rating"`
 	Tenant       string    `json:"tenant,omitempty"`
 	User         string    `json:"user"`
-	Door         string    `json:"door"`
+	Frontend     string    `json:"frontend"`
 	Conversation string    `json:"conversation"`
 	Answer       int64     `json:"answer"`
 	Question     string    `json:"question,omitempty"`
@@ -55,7 +55,7 @@ type feedbackEntry struct {
 func (a *app) printFeedback(list []chat.Feedback, asJSON, texts bool) error {
 	entries := []feedbackEntry{}
 	for _, f := range list {
-		e := feedbackEntry{f.Written.UTC(), "bad", f.Tenant, f.Person, f.Door, f.Conversation, f.Answer, "", ""}
+		e := feedbackEntry{f.Written.UTC(), "bad", f.Tenant, f.Person, f.Frontend, f.Conversation, f.Answer, "", ""}
 		if f.Good {
 			e.Rating = "good"
 		}
@@ -74,9 +74,11 @@ func (a *app) printFeedback(list []chat.Feedback, asJSON, texts bool) error {
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "TIME\tRATING\tTENANT\tWHO\tCONVERSATION\tANSWER")
 	for _, e := range entries {
-		printf(table, "%s\t%s\t%s\t%s (%s)\t%s\t%d\n", e.Time.Local().Format(time.DateTime), e.Rating, e.Tenant, e.User, e.Door, e.Conversation, e.Answer)
+		printf(table, "%s\t%s\t%s\t%s (%s)\t%s\t%d\n", e.Time.Local().Format(time.DateTime), e.Rating, e.Tenant, e.User,
+			e.Frontend, e.Conversation, e.Answer)
 		if texts {
-			printf(table, "\tasked: %s\n\tanswered: %s\n", strings.Join(strings.Fields(e.Question), " "), strings.Join(strings.Fields(e.Text), " "))
+			printf(table, "\tasked: %s\n\tanswered: %s\n", strings.Join(strings.Fields(e.Question), " "),
+				strings.Join(strings.Fields(e.Text), " "))
 		}
 	}
 	return table.Flush()

@@ -21,7 +21,8 @@ func (a *app) chatFiles(paths []string) ([]chat.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--file: %w", err)
 		}
-		list = append(list, chat.File{Name: filepath.Base(path), MIMEType: mime.TypeByExtension(filepath.Ext(path)), Data: data})
+		list = append(list, chat.File{Name: filepath.Base(path), MIMEType: mime.TypeByExtension(filepath.Ext(path)),
+			Data: data})
 	}
 	return list, nil
 }

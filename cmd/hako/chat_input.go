@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// lines are what a person types, one line after the other, for whoever wants the next one: the prompt, or a question in the middle
-// of a turn.
+// lines are what a person types, one line after the other, for whoever wants the next one: the prompt, or a question in
+// the middle of a turn.
 type lines struct {
 	typed chan string
 }

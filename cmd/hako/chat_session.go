@@ -32,7 +32,8 @@ type chatSession struct {
 
 // caller is the person.
 func (s *chatSession) caller() pipeline.Caller {
-	return pipeline.Caller{Door: pipeline.DoorTerminal, Tenant: s.flags.tenant, User: userName(), Operator: true}
+	return pipeline.Caller{Frontend: pipeline.FrontendTerminal, Tenant: s.flags.tenant, User: userName(),
+		Operator: true}
 }
 
 // errQuit ends the session.
@@ -115,7 +116,8 @@ func (s *chatSession) turn(ctx context.Context, text string, signals <-chan os.S
 	surface := newChatSurface(s)
 	done := make(chan error, 1)
 	message := &chat.Turn{
-		Conversation: s.conversation, Caller: s.caller(), Text: text, Files: s.takeFiles(), Locale: s.locale, Surface: surface,
+		Conversation: s.conversation, Caller: s.caller(), Text: text, Files: s.takeFiles(), Locale: s.locale,
+		Surface: surface,
 	}
 	go func() {
 		_, err := s.engine.Turn(running, message)

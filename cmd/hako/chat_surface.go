@@ -115,12 +115,12 @@ func (t *chatSurface) ToolEnded(id string, outcome pipeline.Outcome, short strin
 // Notice shows a notice.
 func (t *chatSurface) Notice(_ chat.Notice, text string) { t.line(yellow, "• "+text) }
 
-// Way asks the person at the terminal.
-func (t *chatSurface) Way(call chat.ToolCall) approval.Way {
+// Prompter asks the person at the terminal.
+func (t *chatSurface) Prompter(call chat.ToolCall) approval.Prompter {
 	if t.session.flags.verbose {
 		t.line(dim, "  "+call.Name+" "+string(call.Arguments))
 	}
-	return approval.Way{Ask: t.ask, Fill: t.fill}
+	return approval.Prompter{Ask: t.ask, Fill: t.fill}
 }
 
 // ask asks one question after the other.
@@ -163,10 +163,10 @@ func (p pipeSurface) Notice(_ chat.Notice, text string) {
 	printf(p.session.app.stderr, "hako: %s\n", text)
 }
 
-// Way shows a call if that is wanted.
-func (p pipeSurface) Way(call chat.ToolCall) approval.Way {
+// Prompter shows a call if that is wanted.
+func (p pipeSurface) Prompter(call chat.ToolCall) approval.Prompter {
 	if p.session.flags.verbose {
 		printf(p.session.app.stderr, "%s %s\n", call.Name, string(call.Arguments))
 	}
-	return approval.Way{}
+	return approval.Prompter{}
 }

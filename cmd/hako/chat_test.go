@@ -119,7 +119,8 @@ func (p *person) leaves(t *testing.T, code int) {
 	}
 }
 
-// AC12: a question about the weather is answered with the forecast, through the model's API, the pipeline, the plugin and its HTTP.
+// AC12: a question about the weather is answered with the forecast, through the model's API, the pipeline, the plugin
+// and its HTTP.
 func TestAC12ChatAboutTheWeather(t *testing.T) {
 	t.Parallel()
 	dir, f := talking(t, devScript)
@@ -153,7 +154,8 @@ func TestAC17ChatWithoutMCP(t *testing.T) {
 	t.Setenv("MCP_ENABLED", "false")
 	dir, f := talking(t, "steps: [{say: Plain.}]")
 	invokeWith(t, dir, "東京の天気は？", "chat").want(t, exitOK, "Plain.\n")
-	if sent := string(f.Anthropic.Requests.All()[0].Body); strings.Contains(sent, "get_weather") || strings.Contains(sent, `"tools"`) {
+	if sent := string(f.Anthropic.Requests.All()[0].Body); strings.Contains(sent, "get_weather") ||
+		strings.Contains(sent, `"tools"`) {
 		t.Errorf("the model was sent %s", sent)
 	}
 }
@@ -169,7 +171,8 @@ func TestChatFailures(t *testing.T) {
 	invokeWith(t, dir, "x", "chat", "--tenant", "nobody").want(t, exitUsage, "nobody")
 	empty := t.TempDir()
 	invokeWith(t, empty, "x", "chat").want(t, exitUsage, "no model is configured", "llm.models", "docs/chat.md")
-	put(t, filepath.Join(empty, "hako.yaml"), []byte("llm: {default: x, models: [{provider: openai, model: m}, {provider: odd, model: n, key: secret}]}"))
+	put(t, filepath.Join(empty, "hako.yaml"),
+		[]byte("llm: {default: x, models: [{provider: openai, model: m}, {provider: odd, model: n, key: secret}]}"))
 	invokeWith(t, empty, "x", "chat").want(t, exitUsage, "llm.models[0]", "key", "llm.models[1]", `provider "odd"`)
 }
 
@@ -190,8 +193,10 @@ func TestChatAtATerminal(t *testing.T) {
 	p.see(t, "✗ Slack のダイレクトメッセージ: 許可されていません\n")
 	p.see(t, "許可されなかったか、失敗したため、ここで止めました。\n")
 	for _, step := range []struct{ line, want string }{
-		{"/help", "/history [ID]"}, {"/tools", "get_weather"}, {"/model", "anthropic, openai, local"}, {"/model third", `"third"`}, {"/model openai", "openai"},
-		{"/usage", "この会話: "}, {"/history", "5月の残業をまとめて"}, {"/history t-none", "t-none"}, {"/hlep", `did you mean "/help"?`}, {"", ""},
+		{"/help", "/history [ID]"}, {"/tools", "get_weather"}, {"/model", "anthropic, openai, local"},
+		{"/model third", `"third"`}, {"/model openai", "openai"},
+		{"/usage", "この会話: "}, {"/history", "5月の残業をまとめて"}, {"/history t-none", "t-none"},
+		{"/hlep", `did you mean "/help"?`}, {"", ""},
 	} {
 		p.types(t, step.line)
 		p.see(t, step.want)
@@ -217,7 +222,8 @@ func TestChatAtATerminal(t *testing.T) {
 // TestChatCtrlC: Ctrl-C stops the answer, and twice it ends.
 func TestChatCtrlC(t *testing.T) {
 	t.Parallel()
-	dir, _ := talking(t, "steps: [{when: slowly, say: "+strings.Repeat("tick tock ", 100)+", pace: 100ms}, {say: Quick.}]")
+	dir, _ := talking(t, "steps: [{when: slowly, say: "+strings.Repeat("tick tock ", 100)+
+		", pace: 100ms}, {say: Quick.}]")
 	p := sit(t, dir, "chat")
 	p.types(t, "slowly")
 	p.see(t, "tick")
@@ -254,7 +260,8 @@ func TestDevChatWeather(t *testing.T) {
 		"Tomorrow in Nagano: rain?":                `{"date":"tomorrow","lang":"en","location":"Nagano"}`,
 		"Forecast for Matsue this week, please":    `{"date":"week","lang":"en","location":"Matsue"}`,
 		"Cape Muroto the day after tomorrow":       `{"date":"week","lang":"en","location":"Cape Muroto"}`,
-		"明日は傘いる？":                                  "どこの天気ですか", "Do I need an umbrella?": "For which place?", "こんにちは": "台本どおり", "hello": "a model with a script",
+		"明日は傘いる？":                                  "どこの天気ですか", "Do I need an umbrella?": "For which place?",
+		"こんにちは": "台本どおり", "hello": "a model with a script",
 	} {
 		step := steps.Answer(&modelscript.Conversation{Text: text, Tools: []string{"get_weather"}})
 		got := step.Say

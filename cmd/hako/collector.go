@@ -10,19 +10,20 @@ import (
 )
 
 const (
-	// collectMost trades memory for speed while little is alive: most of what the server allocates are short-lived buffers.
+	// collectMost trades memory for speed while little is alive: most of what the server allocates are short-lived
+	// buffers.
 	collectMost = 400
 	// collectLeast is what Go does by itself; less costs too much time.
 	collectLeast = 100
-	// collectRoom is how much garbage may gather where that is less than collectMost allows: with several plugins at work some hundred
-	// MiB are alive, and four times that is not worth it.
+	// collectRoom is how much garbage may gather where that is less than collectMost allows: with several plugins at
+	// work some hundred MiB are alive, and four times that is not worth it.
 	collectRoom = 512 << 20
 	// collectLook is how often what is alive is looked at.
 	collectLook = 5 * time.Second
 )
 
-// tendCollector keeps the garbage collector's GOGC at what fits the heap until ctx ends, unless the environment has a say. When a load has
-// ended, it gives the memory back that the load needed: Go would keep most of it for the next.
+// tendCollector keeps the garbage collector's GOGC at what fits the heap until ctx ends, unless the environment has a
+// say. When a load has ended, it gives the memory back that the load needed: Go would keep most of it for the next.
 func tendCollector(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return

@@ -10,7 +10,8 @@ import (
 )
 
 // completeTools proposes the tools that can be called.
-func (a *app) completeTools(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *app) completeTools(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion,
+	cobra.ShellCompDirective) {
 	return a.complete(cmd, args, func(v *view) (names []cobra.Completion) {
 		for _, t := range v.host.Catalog().View().Tools {
 			names = append(names, cobra.CompletionWithDesc(t.Name, summary(t.Spec.Description.In(v.config.Locale))))
@@ -34,7 +35,8 @@ func (a *app) completePlugins(states ...host.State) cobra.CompletionFunc {
 }
 
 // complete proposes names for the first argument.
-func (a *app) complete(cmd *cobra.Command, args []string, propose func(*view) []cobra.Completion) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+func (a *app) complete(cmd *cobra.Command, args []string,
+	propose func(*view) []cobra.Completion) (names []cobra.Completion, _ cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -51,11 +51,11 @@ func (a *app) checkConfig(v *view) error {
 	if _, err := policy.OpenLive(v.config.Policy); err != nil {
 		return err
 	}
-	door, err := newDoor(v.config, v.host, auth, nil, false, nil)
+	frontend, err := newFrontend(v.config, v.host, auth, nil, false, nil)
 	if err != nil {
 		return err
 	}
-	if err := door.Close(); err != nil {
+	if err := frontend.Close(); err != nil {
 		return err
 	}
 	for _, p := range v.plugins {

@@ -63,7 +63,8 @@ func TestConfigCheckNames(t *testing.T) {
 	t.Parallel()
 	dir := approved(t, "shipped: {mounts: {nothing: .}}\nplugin: {porbe: {limits: {time: 1s}}}\ntenants: {acme: {plugin: {prob: {config: {a: 1}}}}}\n")
 	for _, command := range [][]string{{"config", "check"}, {"doctor"}} {
-		invoke(t, dir, command...).want(t, exitOK, "plugin.porbe sets nothing: no plugin has this name: did you mean probe?",
+		invoke(t, dir, command...).want(t, exitOK,
+			"plugin.porbe sets nothing: no plugin has this name: did you mean probe?",
 			"shipped.mounts.nothing sets nothing: no mount has this name", "tenants.acme.plugin.prob sets nothing")
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// unused names what the configuration says about plugins and mounts that are not there. It may be meant for a plugin that comes later, so it
-// is no error.
+// unused names what the configuration says about plugins and mounts that are not there. It may be meant for a plugin
+// that comes later, so it is no error.
 func (v *view) unused() (notes []string) {
 	var plugins, mounts []string
 	for _, p := range v.plugins {

@@ -40,7 +40,8 @@ The connection is stored encrypted, for one tenant, and renewed without you. Plu
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			done := &deed{action: "credential.connect", tenant: flags.tenant, target: audit.Target{Name: args[0]}}
-			return a.changeCredentials(cmd, done, func(b *credential.Broker) error { return a.connect(cmd.Context(), b, args[0], flags) })
+			return a.changeCredentials(cmd, done,
+				func(b *credential.Broker) error { return a.connect(cmd.Context(), b, args[0], flags) })
 		},
 	}
 	cmd.Flags().StringVar(&flags.tenant, "tenant", "", "connect it for this tenant")
@@ -77,7 +78,8 @@ func (a *app) credentialsOf(c *config.Config, do func(*credential.Broker) error)
 }
 
 func (a *app) connect(ctx context.Context, b *credential.Broker, name string, flags connectFlags) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, consentTime, errors.New("nobody gave the consent in time: run the command again"))
+	ctx, cancel := context.WithTimeoutCause(ctx, consentTime,
+		errors.New("nobody gave the consent in time: run the command again"))
 	defer cancel()
 	var status *credential.Status
 	var err error
@@ -126,7 +128,8 @@ func (a *app) openPage(url string) {
 		browse = systemBrowser
 	}
 	if err := browse(url); err != nil {
-		printf(a.stderr, "No browser opens here (%v): open the page yourself on this machine, or use --no-browser.\n", err)
+		printf(a.stderr, "No browser opens here (%v): open the page yourself on this machine, or use --no-browser.\n",
+			err)
 	}
 	fmt.Fprintln(a.stderr, "Waiting ...")
 }
@@ -143,7 +146,8 @@ func systemBrowser(url string) error {
 }
 
 // connectByPasting takes the code from standard input.
-func (a *app) connectByPasting(ctx context.Context, b *credential.Broker, tenant, name string) (*credential.Status, error) {
+func (a *app) connectByPasting(ctx context.Context, b *credential.Broker, tenant, name string) (*credential.Status,
+	error) {
 	consent, err := b.Consent(ctx, tenant, name, "")
 	if err != nil {
 		return nil, err

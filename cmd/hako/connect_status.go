@@ -53,7 +53,8 @@ func (a *app) printCredentials(list []credential.Status) error {
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "CREDENTIAL\tTENANT\tPROVIDER\tSTATE\tEXPIRES\tABOUT")
 	for _, s := range list {
-		printf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Credential, dash(s.Tenant), dash(s.Provider), s.State, dash(moment(s.Expires)), dash(about(&s)))
+		printf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Credential, dash(s.Tenant), dash(s.Provider), s.State,
+			dash(moment(s.Expires)), dash(about(&s)))
 	}
 	return table.Flush()
 }

@@ -56,7 +56,8 @@ func visit(url string) error {
 func TestConnect(t *testing.T) {
 	t.Parallel()
 	dir := connectable(t)
-	invoke(t, dir, "connect", "status").want(t, exitFailed, "freee", "not connected", "hako connect freee", "kot", "ready")
+	invoke(t, dir, "connect", "status").want(t, exitFailed, "freee", "not connected", "hako connect freee", "kot",
+		"ready")
 	o := invokeBrowsing(t, dir, visit, "connect", "freee", "--tenant", "acme")
 	o.want(t, exitOK, "freee is connected for tenant acme, company_id 1", "created a key that encrypts the connections",
 		"Give your consent on this page")
@@ -132,7 +133,8 @@ func readUntil(t *testing.T, r io.Reader, end string) string {
 func TestConnectErrors(t *testing.T) {
 	t.Parallel()
 	dir := connectable(t)
-	invoke(t, dir, "connect", "freeee").want(t, exitUsage, "the credential freeee is not configured: set credentials.freeee")
+	invoke(t, dir, "connect", "freeee").want(t, exitUsage,
+		"the credential freeee is not configured: set credentials.freeee")
 	invoke(t, dir, "connect", "kot").want(t, exitUsage, "the credential kot: it needs no consent")
 	invoke(t, dir, "connect", "freee", "--device").want(t, exitUsage, "has no deviceUrl")
 	invokeWith(t, dir, "\n", "connect", "freee", "--no-browser").want(t, exitUsage, "the pasted text contains no code")
@@ -140,7 +142,8 @@ func TestConnectErrors(t *testing.T) {
 	deny := func(url string) error { return visit(url + "&deny=1") }
 	invokeBrowsing(t, dir, deny, "connect", "freee").want(t, exitUsage, "the consent was not given: access_denied")
 	put(t, filepath.Join(dir, "client.secret"), []byte("another-secret"))
-	invokeBrowsing(t, dir, visit, "connect", "freee").want(t, exitUsage, "the authorization server answered invalid_client")
+	invokeBrowsing(t, dir, visit, "connect", "freee").want(t, exitUsage,
+		"the authorization server answered invalid_client")
 	put(t, filepath.Join(dir, "hako.yaml"), []byte("credentials: {kot: {token: {env: HAKO_TEST_UNSET}}}\n"))
 	invoke(t, dir, "connect", "status").want(t, exitFailed, "unusable", "HAKO_TEST_UNSET")
 }

@@ -18,8 +18,8 @@ func loadConsents(ctx context.Context, c *config.Config, s *store.Store) (*grant
 	return grant.LoadStored(ctx, s, c.Consents)
 }
 
-// withShared calls do with the store of the configuration if replicas share that, and otherwise with nil: a directory is not made for
-// commands that do not need it.
+// withShared calls do with the store of the configuration if replicas share that, and otherwise with nil: a directory
+// is not made for commands that do not need it.
 func (a *app) withShared(ctx context.Context, c *config.Config, do func(*store.Store) error) error {
 	if !store.IsURL(c.Store) {
 		return do(nil)

@@ -65,7 +65,8 @@ func (a *app) printLink(ctx context.Context, c *config.Config) error {
 		if err != nil {
 			return err
 		}
-		if err = printf(a.stdout, "%s\n", console.LinkURL(consoleURL(c), secret)); err == nil && !listens(consoleAddress(c)) {
+		if err = printf(a.stdout, "%s\n", console.LinkURL(consoleURL(c), secret)); err == nil &&
+			!listens(consoleAddress(c)) {
 			printf(a.stderr, "Nothing listens at %s now: the link works once hako serve does.\n", consoleAddress(c))
 		}
 		return err
@@ -105,7 +106,8 @@ func consoleSite(c *config.Config) console.Site {
 	return console.Site{URL: c.Console.URL, Local: localURL(c), Hosts: c.HTTP.Hosts, Proxies: c.HTTP.TrustedProxies}
 }
 
-// consoleOn reports whether there is a console: where nothing is said, if only this machine can reach it, or if logins are configured.
+// consoleOn reports whether there is a console: where nothing is said, if only this machine can reach it, or if logins
+// are configured.
 func consoleOn(c *config.Config) bool {
 	if c.Origin("console.enabled") != config.OriginDefault {
 		return c.Console.Enabled
@@ -139,8 +141,8 @@ func checkConsole(c *config.Config) error {
 	return nil
 }
 
-// consoleDoor is the console where there is one. A nil consoleDoor does nothing.
-type consoleDoor struct {
+// consoleFrontend is the console where there is one. A nil consoleFrontend does nothing.
+type consoleFrontend struct {
 	console *console.Console
 	// local is the server's own address, links says that people log in with one-time links.
 	local string
@@ -173,7 +175,8 @@ func (o observers) CallEnded(r pipeline.Record) {
 	o.traffic.CallEnded(r)
 }
 
-// tellConsole makes a host tell the console of its calls, besides the metrics. traffic is nil where there is no console.
+// tellConsole makes a host tell the console of its calls, besides the metrics. traffic is nil where there is no
+// console.
 func tellConsole(o *host.Options, traffic *console.Traffic) {
 	switch numbers, counted := o.Observer.(*metrics.Metrics); {
 	case traffic == nil:
@@ -185,13 +188,14 @@ func tellConsole(o *host.Options, traffic *console.Traffic) {
 }
 
 // newConsole makes the console; nil where traffic is.
-func (s *service) newConsole(ctx context.Context, c *config.Config, g *government, credentials *credential.Broker, traffic *console.Traffic) (*consoleDoor, error) {
+func (s *service) newConsole(ctx context.Context, c *config.Config, g *government, credentials *credential.Broker,
+	traffic *console.Traffic) (*consoleFrontend, error) {
 	if traffic == nil {
 		return nil, nil
 	}
 	b := thisBuild()
 	o := &console.Options{
-		Host: s.host, Store: g.store, Desk: g.desk, Traffic: traffic,
+		Host: s.host, Store: g.store, Approvals: g.approvals, Traffic: traffic,
 		Site:     consoleSite(c),
 		Sessions: c.Console.Sessions, Logins: consoleLogins(c),
 		Consents: func() (console.Consents, error) {
@@ -215,10 +219,11 @@ func (s *service) newConsole(ctx context.Context, c *config.Config, g *governmen
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	return &consoleDoor{made, localURL(c), o.Logins.Links}, nil
+	return &consoleFrontend{made, localURL(c), o.Logins.Links}, nil
 }
 
-// consoleLogins says who may log in. Where nothing is configured, whoever sits at this machine and can write to the store may.
+// consoleLogins says who may log in. Where nothing is configured, whoever sits at this machine and can write to the
+// store may.
 func consoleLogins(c *config.Config) console.Logins {
 	l := c.Console.Logins()
 	l.Links = !c.Console.HasLogins() && isLoopback(consoleAddress(c))
@@ -250,7 +255,8 @@ func (s *service) upstreamStatus() []mcpclient.Status {
 func (g *government) problems(language string) []console.Problem {
 	if err := g.policy.Err(); err != nil {
 		return []console.Problem{{Kind: "policy", Text: err.Error(), Remedy: manifest.Text{
-			"en": "Mend the policy file (hako policy check); until then the policy before stays in force.", "ja": "ポリシーファイルを修正してください (hako policy check)。それまでは以前のポリシーが有効です。",
+			"en": "Mend the policy file (hako policy check); until then the policy before stays in force.",
+			"ja": "ポリシーファイルを修正してください (hako policy check)。それまでは以前のポリシーが有効です。",
 		}.In(language)}}
 	}
 	return nil
@@ -271,7 +277,7 @@ func (j journal) Last(ctx context.Context, q *audit.Query, n int) ([]*audit.Entr
 func (j journal) Verify(ctx context.Context) (*audit.Report, error) { return j.place.Verify(ctx, nil) }
 
 // handle puts the console in front of the others, unless it has an address of its own.
-func (d *consoleDoor) handle(c *config.Config, others http.Handler) http.Handler {
+func (d *consoleFrontend) handle(c *config.Config, others http.Handler) http.Handler {
 	if d == nil || c.Console.Address != "" {
 		return others
 	}
@@ -282,16 +288,17 @@ func (d *consoleDoor) handle(c *config.Config, others http.Handler) http.Handler
 }
 
 // run keeps what people watch up to date until ctx ends.
-func (d *consoleDoor) run(ctx context.Context) error {
+func (d *consoleFrontend) run(ctx context.Context) error {
 	if d == nil {
 		return nil
 	}
 	return d.console.Run(ctx)
 }
 
-// place says where the console is; empty where there is no console. Where people log in by links, a person at a terminal gets one, and a
-// log none: whoever reads it later must not come in.
-func (d *consoleDoor) place(ctx context.Context, c *config.Config, g *government, w *web, terminal bool) (string, error) {
+// place says where the console is; empty where there is no console. Where people log in by links, a person at a
+// terminal gets one, and a log none: whoever reads it later must not come in.
+func (d *consoleFrontend) place(ctx context.Context, c *config.Config, g *government, w *web, terminal bool) (string,
+	error) {
 	if d == nil {
 		return "", nil
 	}
@@ -308,7 +315,7 @@ func (d *consoleDoor) place(ctx context.Context, c *config.Config, g *government
 }
 
 // listen opens the console's own address, if it has one.
-func (d *consoleDoor) listen(w *web, c *config.Config, cert *certificate, logger *slog.Logger) error {
+func (d *consoleFrontend) listen(w *web, c *config.Config, cert *certificate, logger *slog.Logger) error {
 	if d == nil || c.Console.Address == "" {
 		return nil
 	}
@@ -324,7 +331,7 @@ func (d *consoleDoor) listen(w *web, c *config.Config, cert *certificate, logger
 }
 
 // consolePart takes up where people find the console, and who may log in. It listens where it did.
-func consolePart(d *consoleDoor) part {
+func consolePart(d *consoleFrontend) part {
 	return part{liveKeys.console, func(_ context.Context, next *config.Config) (func() []string, error) {
 		if err := checkConsole(next); err != nil {
 			return nil, err

@@ -28,15 +28,18 @@ func TestConsoleIsSafeWhereItIs(t *testing.T) {
 		on   bool
 		want string
 	}{
-		"this machine":                {"locale: en", true, ""},
-		"this machine, off":           {"console: {enabled: false}", false, ""},
-		"elsewhere":                   {auth, false, ""},
-		"elsewhere, on":               {auth + "console: {enabled: true}", true, "nobody has a login"},
-		"elsewhere, logins":           {auth + "console:" + consoleToken, true, "in the clear"},
-		"elsewhere, logins, plain":    {auth + "console:\n  url: http://hako.example.com" + consoleToken, true, "in the clear"},
-		"elsewhere, logins, a proxy":  {auth + "console:\n  url: https://hako.example.com" + consoleToken, true, ""},
-		"elsewhere, logins, TLS":      {"http: {address: '0.0.0.0:8420', tls: {cert: a, key: b}}\nconsole:" + consoleToken, true, ""},
-		"a path in the URL":           {"console: {url: 'https://hako.example.com/console/'}", true, "is no address of a site"},
+		"this machine":      {"locale: en", true, ""},
+		"this machine, off": {"console: {enabled: false}", false, ""},
+		"elsewhere":         {auth, false, ""},
+		"elsewhere, on":     {auth + "console: {enabled: true}", true, "nobody has a login"},
+		"elsewhere, logins": {auth + "console:" + consoleToken, true, "in the clear"},
+		"elsewhere, logins, plain": {auth + "console:\n  url: http://hako.example.com" + consoleToken, true,
+			"in the clear"},
+		"elsewhere, logins, a proxy": {auth + "console:\n  url: https://hako.example.com" + consoleToken, true, ""},
+		"elsewhere, logins, TLS": {"http: {address: '0.0.0.0:8420', tls: {cert: a, key: b}}\nconsole:" +
+			consoleToken, true, ""},
+		"a path in the URL": {"console: {url: 'https://hako.example.com/console/'}", true,
+			"is no address of a site"},
 		"a proxy that is a name":      {"http: {trustedProxies: [proxy]}", true, "write an address"},
 		"a provider without a client": {"console: {oidc: {issuer: 'https://sso.example.com', roles: {admin: {users: [a]}}}}", true, "the client ID is missing"},
 		"an address of its own":       {auth + "console: {address: '127.0.0.1:8421'}", true, ""},
@@ -53,7 +56,8 @@ func TestConsoleIsSafeWhereItIs(t *testing.T) {
 		if on := consoleOn(c); on != test.on {
 			t.Errorf("%s: the console is on: %t", name, on)
 		}
-		if err := checkConsole(c); test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+		if err := checkConsole(c); test.want == "" && err != nil || test.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}
 	}
@@ -62,7 +66,8 @@ func TestConsoleIsSafeWhereItIs(t *testing.T) {
 func TestConsoleConfiguration(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ file, want string }{
-		"a token itself": {"console: {tokens: [{name: a, role: admin, hash: hunter2}]}", "make one with 'hako token new'"},
+		"a token itself": {"console: {tokens: [{name: a, role: admin, hash: hunter2}]}",
+			"make one with 'hako token new'"},
 		"unknown role":   {"console: {oidc: {roles: {root: [a]}}}", `the role "root" does not exist`},
 		"a secret":       {"console: {oidc: {clientSecret: hunter2}}", "must say where the secret is"},
 		"unknown key":    {"console: {tokns: []}", `did you mean "tokens"?`},
@@ -72,7 +77,8 @@ func TestConsoleConfiguration(t *testing.T) {
 		if err := os.WriteFile(file, []byte(test.file), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := config.Load(config.Source{File: file}); err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "hunter2") {
+		if _, err := config.Load(config.Source{File: file}); err == nil || !strings.Contains(err.Error(), test.want) ||
+			strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}
 	}
@@ -92,7 +98,8 @@ func newConsoleClient(t *testing.T, base string) *consoleClient {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &consoleClient{t: t, http: &http.Client{Jar: jar, Transport: httpClient.Transport}, base: base + "/console/api/"}
+	return &consoleClient{t: t, http: &http.Client{Jar: jar, Transport: httpClient.Transport},
+		base: base + "/console/api/"}
 }
 
 func (c *consoleClient) do(method, path, body string) (int, string) {
@@ -171,8 +178,10 @@ func TestServeConsole(t *testing.T) {
 	}
 	s.rpc(t, "", "tools/call", "probe_echo", `"name":"probe_echo","arguments":{"text":"seen"},`)
 	for path, want := range map[string]string{
-		"overview": `"lastMinute":1`, "plugins/probe": `"state":"active"`, "tools/probe_echo": `"inputSchema"`, "series/top": `"tool":"probe_echo"`,
-		"configuration": `"key":"console.sessions.idle","value":"1h0m0s"`, "audit?tool=probe_echo": `"door":"mcp-http"`, "replicas": `"items":[`,
+		"overview": `"lastMinute":1`, "plugins/probe": `"state":"active"`, "tools/probe_echo": `"inputSchema"`,
+		"series/top":            `"tool":"probe_echo"`,
+		"configuration":         `"key":"console.sessions.idle","value":"1h0m0s"`,
+		"audit?tool=probe_echo": `"frontend":"mcp-http"`, "replicas": `"items":[`,
 	} {
 		if status, body := c.do("GET", path, ""); status != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%s: %d %.400s, want %s", path, status, body, want)
@@ -191,7 +200,8 @@ func TestServeConsole(t *testing.T) {
 	if status := c.under(t, "hako.internal"); status != http.StatusOK {
 		t.Errorf("under a name that was configured since: %d", status)
 	}
-	if status, body := c.do("POST", "plugins/probe/revoke", `{}`); status != http.StatusOK || !strings.Contains(body, `"state":"revoked"`) {
+	if status, body := c.do("POST", "plugins/probe/revoke", `{}`); status != http.StatusOK ||
+		!strings.Contains(body, `"state":"revoked"`) {
 		t.Errorf("revoke: %d %.400s", status, body)
 	}
 	printed := invoke(t, dir, "console")
@@ -213,7 +223,8 @@ func TestHostileLoginLink(t *testing.T) {
 			dir := approved(t, "log: {format: "+format+", level: debug}\n")
 			if format == "text" {
 				s := serve(t, dir)
-				if log := s.stderr.String(); strings.Contains(log, "link=") || !strings.Contains(log, "hako console prints a link") {
+				if log := s.stderr.String(); strings.Contains(log, "link=") ||
+					!strings.Contains(log, "hako console prints a link") {
 					t.Errorf("the log has %s", log)
 				}
 				return
@@ -223,7 +234,8 @@ func TestHostileLoginLink(t *testing.T) {
 			log := new(watched)
 			done := make(chan int, 1)
 			go func() {
-				a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &screen{visible.NewWriter(log), true}}
+				a := &app{stdin: strings.NewReader(""), stdout: io.Discard,
+					stderr: &screen{visible.NewWriter(log), true}}
 				done <- a.run(ctx, []string{"-C", dir, "serve", "--http", "127.0.0.1:0"})
 			}()
 			<-log.await(`"msg":"serving"`)

@@ -20,9 +20,10 @@ func openCredentialStore(ctx context.Context, c *config.Config, logger *slog.Log
 	return few.OpenStore(ctx, logger)
 }
 
-// newCredentials makes the broker of the configured credentials; the caller, or the host that it is given to, closes it. observe may be
-// nil.
-func newCredentials(c *config.Config, logger *slog.Logger, observe func(credential.Renewal)) (*credential.Broker, error) {
+// newCredentials makes the broker of the configured credentials; the caller, or the host that it is given to, closes
+// it. observe may be nil.
+func newCredentials(c *config.Config, logger *slog.Logger, observe func(credential.Renewal)) (*credential.Broker,
+	error) {
 	b, err := credential.New(credential.Options{
 		Credentials: c.Credentials,
 		Tenants:     c.TenantCredentials,

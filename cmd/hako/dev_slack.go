@@ -67,27 +67,31 @@ docs/fakes.md describes both.`,
 	}
 	cmd.Flags().StringVar(&address, "address", "127.0.0.1:8432", "loopback address of the page")
 	cmd.Flags().StringVar(&script, "script", "", "what the model answers, in YAML")
-	cmd.Flags().StringVar(&scene, "play", "", "act the scene in this file, - for standard input, and print what people see")
+	cmd.Flags().StringVar(&scene, "play", "",
+		"act the scene in this file, - for standard input, and print what people see")
 	return cmd
 }
 
 // devSlack runs the bot until people, who are there with it, leave.
-func (a *app) devSlack(ctx context.Context, c *config.Config, f *fakes.Fakes, people func(context.Context) error) error {
+func (a *app) devSlack(ctx context.Context, c *config.Config, f *fakes.Fakes,
+	people func(context.Context) error) error {
 	logger := a.logger(c, chatLevel(c))
-	return a.withGoverned(ctx, c, logger, func(g *government, h *host.Host) error { return runDevSlack(ctx, c, f, h, g, logger, people) })
+	return a.withGoverned(ctx, c, logger,
+		func(g *government, h *host.Host) error { return runDevSlack(ctx, c, f, h, g, logger, people) })
 }
 
 // runDevSlack connects the bot, and lets it go when people leave.
-func runDevSlack(ctx context.Context, c *config.Config, f *fakes.Fakes, h *host.Host, g *government, logger *slog.Logger, people func(context.Context) error) (err error) {
-	door, err := newSlackDoor(ctx, c, h, g, &observation{numbers: metrics.New(thisBuild().Version)}, logger)
+func runDevSlack(ctx context.Context, c *config.Config, f *fakes.Fakes, h *host.Host, g *government,
+	logger *slog.Logger, people func(context.Context) error) (err error) {
+	frontend, err := newSlackFrontend(ctx, c, h, g, &observation{numbers: metrics.New(thisBuild().Version)}, logger)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, door.close()) }()
+	defer func() { err = errors.Join(err, frontend.close()) }()
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return door.run(ctx) })
+	group.Go(func() error { return frontend.run(ctx) })
 	group.Go(func() error {
 		defer leave()
 		for f.Slack.Connections() == 0 {
@@ -110,7 +114,8 @@ func (a *app) servePage(ctx context.Context, f *fakes.Fakes, slackURL, address s
 	}
 	o := page.Options{Slack: f.Slack, Bot: fakes.SlackBot, BotName: "hako", Token: rand.Text(), FileURL: slackURL}
 	server := &http.Server{Handler: page.New(o), ReadHeaderTimeout: 10 * time.Second}
-	printf(a.stderr, "Slack, or what stands in for it, is at\n\n  %s\n\nChoose there who you are. Ctrl-C ends it.\n", o.URL("http://"+listener.Addr().String()))
+	printf(a.stderr, "Slack, or what stands in for it, is at\n\n  %s\n\nChoose there who you are. Ctrl-C ends it.\n",
+		o.URL("http://"+listener.Addr().String()))
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

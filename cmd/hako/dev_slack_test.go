@@ -16,8 +16,9 @@ func scene(t *testing.T, dir string, lines ...string) outcome {
 	return invokeWith(t, dir, strings.Join(lines, "\n"), "dev", "slack", "--play", "-")
 }
 
-// TestSceneOvertime: the whole way of a request that writes, as people see it: the real bot, engine and plugins on stand-ins. A policy asks
-// before each step that writes; whoever may not answer is refused; the message reaches whom it is for.
+// TestSceneOvertime: the whole way of a request that writes, as people see it: the real bot, engine and plugins on
+// stand-ins. A policy asks before each step that writes; whoever may not answer is refused; the message reaches whom it
+// is for.
 func TestSceneOvertime(t *testing.T) {
 	t.Parallel()
 	needsPlugins(t)
@@ -29,13 +30,15 @@ func TestSceneOvertime(t *testing.T) {
 	golden(t, filepath.Join("slack", "overtime.txt"), o.stdout)
 }
 
-// TestAC12SceneWeather: a question in Slack is answered with the forecast, in the language of whoever asks; what needs no tool is answered
-// without, and /hako answers to one person alone.
+// TestAC12SceneWeather: a question in Slack is answered with the forecast, in the language of whoever asks; what needs
+// no tool is answered without, and /hako answers to one person alone.
 func TestAC12SceneWeather(t *testing.T) {
 	t.Parallel()
 	o := scene(t, t.TempDir(),
-		"aki in #general: @hako 東京の天気を教えて", "aki in thread: @hako こんにちは", "aki to hako: 東京の天気を教えて", "aki in thread: ありがとう", "ken to hako: What is the weather in Osaka?",
-		"aki to hako: 明日、高知で傘いる？", "ken to hako: Forecast for Matsue this week?", "ken in #general: /hako tools", "ken presses Good answer")
+		"aki in #general: @hako 東京の天気を教えて", "aki in thread: @hako こんにちは", "aki to hako: 東京の天気を教えて",
+		"aki in thread: ありがとう", "ken to hako: What is the weather in Osaka?",
+		"aki to hako: 明日、高知で傘いる？", "ken to hako: Forecast for Matsue this week?", "ken in #general: /hako tools",
+		"ken presses Good answer")
 	o.want(t, exitOK, "[✓ 天気予報] 東京都（東京地方）の天気予報です。", "出典：気象庁ホームページ", "台本どおりに答える", "Weather forecast for Osaka", "高知県",
 		"傘: ", "Matsue", "hako (to ken alone)\n    Tools that you may use:",
 		"Thank you for the feedback.")
@@ -75,7 +78,8 @@ func TestDevSlackPage(t *testing.T) {
 		t.Fatalf("no page: %s", screen)
 	}
 	at := strings.Fields(screen.String()[strings.Index(screen.String(), "http://"):])[0]
-	if status, body := get(t, strings.SplitN(at, "?", 2)[0], nil); status != 401 || !strings.Contains(body, "hako dev slack has printed") {
+	if status, body := get(t, strings.SplitN(at, "?", 2)[0], nil); status != 401 ||
+		!strings.Contains(body, "hako dev slack has printed") {
 		t.Errorf("without the token: %d %s", status, body)
 	}
 	cancel()

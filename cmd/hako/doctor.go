@@ -76,22 +76,28 @@ func machine(s confine.Support, uid int, processLimit string) []finding {
 	var findings []finding
 	switch {
 	case !s.Confines():
-		findings = append(findings, finding{levelWarning, "commands", "the kernel cannot hold commands of plugins, which therefore run only where you allow them to run unconfined: " + s.Missing(),
+		findings = append(findings, finding{levelWarning, "commands",
+			"the kernel cannot hold commands of plugins, which therefore run only where you allow them to run unconfined: " + s.Missing(),
 			"see docs/exec.md; without plugins that run commands nothing is to be done"})
 	case s.Missing() != "":
-		findings = append(findings, finding{levelWarning, "commands", fmt.Sprintf("the kernel holds commands of plugins, Landlock version %d, but not in every way, and those that may connect to hosts (--connect) not at all: %s", s.Landlock, s.Missing()),
+		findings = append(findings, finding{levelWarning, "commands",
+			fmt.Sprintf("the kernel holds commands of plugins, Landlock version %d, but not in every way, and those that may connect to hosts (--connect) not at all: %s", s.Landlock, s.Missing()),
 			"see docs/exec.md; without --connect commands run all the same, without a network"})
 	default:
-		findings = append(findings, finding{levelOK, "commands", fmt.Sprintf("the kernel holds commands of plugins: Landlock version %d, namespaces, a filter for system calls", s.Landlock), ""})
+		findings = append(findings, finding{levelOK, "commands",
+			fmt.Sprintf("the kernel holds commands of plugins: Landlock version %d, namespaces, a filter for system calls", s.Landlock), ""})
 	}
 	switch {
 	case uid == 0 && processLimit == "":
-		findings = append(findings, finding{levelWarning, "user", "hako runs as root, so nothing bounds the number of processes of a command",
+		findings = append(findings, finding{levelWarning, "user",
+			"hako runs as root, so nothing bounds the number of processes of a command",
 			"run it as a user of its own, or bound its service: TasksMax= in systemd, a limit on pids for a container"})
 	case uid == 0:
-		findings = append(findings, finding{levelOK, "user", "hako runs as root; its control group bounds processes to " + processLimit, ""})
+		findings = append(findings, finding{levelOK, "user",
+			"hako runs as root; its control group bounds processes to " + processLimit, ""})
 	case uid > 0:
-		findings = append(findings, finding{levelOK, "user", fmt.Sprintf("hako runs as user %d, and not as root", uid), ""})
+		findings = append(findings, finding{levelOK, "user", fmt.Sprintf("hako runs as user %d, and not as root", uid),
+			""})
 	}
 	return findings
 }
@@ -100,14 +106,15 @@ func machine(s confine.Support, uid int, processLimit string) []finding {
 func (a *app) installation(cmd *cobra.Command) []finding {
 	c, err := a.config(cmd)
 	if err != nil {
-		return []finding{{levelError, "configuration", strings.TrimPrefix(err.Error(), "configuration: "), "mend it; hako config shows what is in force"}}
+		return []finding{{levelError, "configuration", strings.TrimPrefix(err.Error(), "configuration: "),
+			"mend it; hako config shows what is in force"}}
 	}
 	file := c.File
 	if file == "" {
 		file = "the built-in demonstration, because there is no " + config.FileName
 	}
 	findings := []finding{{levelOK, "configuration", file, ""}, policyFile(c)}
-	findings = append(findings, doorFindings(c)...)
+	findings = append(findings, frontendFindings(c)...)
 	findings = append(findings, secretsFound(cmd.Context(), c)...)
 	findings = append(findings, proxyFindings(c, os.LookupEnv)...)
 	findings = append(findings, directory("cache", "cache", c.Cache))
@@ -115,16 +122,19 @@ func (a *app) installation(cmd *cobra.Command) []finding {
 	return append(findings, a.pluginFindings(cmd.Context(), c)...)
 }
 
-// doorFindings say what would keep hako serve from opening its doors.
-func doorFindings(c *config.Config) (findings []finding) {
+// frontendFindings say what would keep hako serve from opening its frontends.
+func frontendFindings(c *config.Config) (findings []finding) {
 	_, _, err := checkHTTP(c)
 	for _, err := range []error{err, checkConsole(c)} {
 		if err != nil {
-			findings = append(findings, finding{levelError, "configuration", strings.TrimPrefix(err.Error(), "configuration: "), "mend it; hako config check says whether hako serve would start"})
+			findings = append(findings, finding{levelError, "configuration",
+				strings.TrimPrefix(err.Error(), "configuration: "),
+				"mend it; hako config check says whether hako serve would start"})
 		}
 	}
 	if _, err := upstreamSpecs(c); err != nil {
-		findings = append(findings, finding{levelError, "upstreams", strings.TrimPrefix(err.Error(), "configuration: "), "mend the file that upstreams names"})
+		findings = append(findings, finding{levelError, "upstreams", strings.TrimPrefix(err.Error(), "configuration: "),
+			"mend the file that upstreams names"})
 	}
 	return findings
 }
@@ -145,7 +155,8 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// lowDisk is how many bytes a directory should have left: room for the compiled code of some plugins, or for a database.
+// lowDisk is how many bytes a directory should have left: room for the compiled code of some plugins, or for a
+// database.
 const lowDisk = 256 << 20
 
 // directory looks at one that hako writes to, or at where it would make it. key is what names it in the configuration.
@@ -161,12 +172,14 @@ func directory(name, key, path string) finding {
 		there = filepath.Dir(there)
 	}
 	if err := checkWritable(there); err != nil {
-		return finding{levelError, name, fmt.Sprintf("%s cannot be written to: %v", path, err), "change its owner or mode, or name another directory: " + key + " in " + config.FileName}
+		return finding{levelError, name, fmt.Sprintf("%s cannot be written to: %v", path, err),
+			"change its owner or mode, or name another directory: " + key + " in " + config.FileName}
 	}
 	free, known := freeSpace(there)
 	switch {
 	case known && free < lowDisk:
-		return finding{levelWarning, name, fmt.Sprintf("%s has %d MiB left", path, free>>20), "make room: a full disk stops what hako keeps"}
+		return finding{levelWarning, name, fmt.Sprintf("%s has %d MiB left", path, free>>20),
+			"make room: a full disk stops what hako keeps"}
 	case known:
 		return finding{levelOK, name, fmt.Sprintf("%s, %d MiB free", path, free>>20), ""}
 	}
@@ -195,7 +208,8 @@ func (a *app) pluginFindings(ctx context.Context, c *config.Config) []finding {
 		}
 		findings = append(findings, pluginStates(h)...)
 		for _, note := range (&view{config: c, plugins: h.Plugins()}).unused() {
-			findings = append(findings, finding{levelWarning, "configuration", note, "correct the name, or take the setting out"})
+			findings = append(findings, finding{levelWarning, "configuration", note,
+				"correct the name, or take the setting out"})
 		}
 		return h.Close()
 	})
@@ -232,7 +246,8 @@ func memory(budget int64) finding {
 	}
 	total, known := totalMemory()
 	if known && uint64(budget) > total/4*3 {
-		return finding{levelWarning, "memory", fmt.Sprintf("plugins may use %s together, and this machine has %d MiB", strictyaml.FormatSize(budget), total>>20),
+		return finding{levelWarning, "memory", fmt.Sprintf("plugins may use %s together, and this machine has %d MiB",
+			strictyaml.FormatSize(budget), total>>20),
 			"lower memoryBudget in " + config.FileName}
 	}
 	return finding{levelOK, "memory", "plugins may use " + strictyaml.FormatSize(budget) + " together", ""}

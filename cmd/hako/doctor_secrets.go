@@ -17,11 +17,13 @@ func secretsFound(ctx context.Context, c *config.Config) (findings []finding) {
 			err = slackbot.CheckToken(s.Key[strings.LastIndex(s.Key, ".")+1:], text)
 		}
 		if err != nil {
-			findings = append(findings, finding{levelError, "secret " + s.Key, err.Error(), "put the secret there, or name another place"})
+			findings = append(findings, finding{levelError, "secret " + s.Key, err.Error(),
+				"put the secret there, or name another place"})
 		}
 	}
 	if len(findings) == 0 && len(c.Secrets) > 0 {
-		findings = append(findings, finding{levelOK, "secrets", fmt.Sprintf("%d, each where the configuration says", len(c.Secrets)), ""})
+		findings = append(findings, finding{levelOK, "secrets", fmt.Sprintf("%d, each where the configuration says",
+			len(c.Secrets)), ""})
 	}
 	return findings
 }
@@ -33,7 +35,8 @@ func proxyFindings(c *config.Config, lookup func(string) (string, bool)) []findi
 	}
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"} {
 		if value, _ := lookup(name); value != "" {
-			return []finding{{levelWarning, "proxy", "hako does not use the proxy in " + name, "if others can only be reached through it, set outbound.proxy or HAKO_OUTBOUND_PROXY"}}
+			return []finding{{levelWarning, "proxy", "hako does not use the proxy in " + name,
+				"if others can only be reached through it, set outbound.proxy or HAKO_OUTBOUND_PROXY"}}
 		}
 	}
 	return nil

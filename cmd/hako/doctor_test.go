@@ -17,14 +17,17 @@ import (
 func TestDoctor(t *testing.T) {
 	t.Parallel()
 	dir := workplace(t, "")
-	invoke(t, dir, "doctor").want(t, exitOK, "commands: ", "ok       configuration: "+filepath.Join(dir, "hako.yaml"), "ok       policy: there is no policy file",
-		"ok       store: "+filepath.Join(dir, "hako.store"), "ok       memory: plugins may use 2GiB together", "warning  plugin probe: pending", "-> plugin probe is new: hako plugin approve probe", "0 in service")
+	invoke(t, dir, "doctor").want(t, exitOK, "commands: ", "ok       configuration: "+filepath.Join(dir, "hako.yaml"),
+		"ok       policy: there is no policy file",
+		"ok       store: "+filepath.Join(dir, "hako.store"), "ok       memory: plugins may use 2GiB together",
+		"warning  plugin probe: pending", "-> plugin probe is new: hako plugin approve probe", "0 in service")
 	if _, err := os.Stat(filepath.Join(dir, "hako.store")); err == nil {
 		t.Error("looking makes the store")
 	}
 	var findings []finding
 	o := invoke(t, approved(t, ""), "doctor", "--json")
-	if err := json.Unmarshal([]byte(o.stdout), &findings); err != nil || o.code != exitOK || !strings.Contains(o.stdout, `"message": "1 in service"`) {
+	if err := json.Unmarshal([]byte(o.stdout), &findings); err != nil || o.code != exitOK ||
+		!strings.Contains(o.stdout, `"message": "1 in service"`) {
 		t.Errorf("%v: %s", err, o)
 	}
 }
@@ -85,10 +88,14 @@ func TestDoctorFinds(t *testing.T) {
 		spoil func(dir string)
 		want  string
 	}{
-		"configuration": {func(dir string) { put(t, filepath.Join(dir, "hako.yaml"), []byte("plugin: [1")) }, "error    configuration: "},
-		"policy":        {func(dir string) { put(t, filepath.Join(dir, "hako.policy.yaml"), []byte("rulez: []")) }, "error    policy: "},
-		"plugin":        {func(dir string) { put(t, filepath.Join(dir, "plugins", "bad.wasm"), []byte("no wasm")) }, "error    plugin "},
-		"store":         {func(dir string) { put(t, filepath.Join(dir, "hako.store"), []byte("a file")) }, "error    store: "},
+		"configuration": {func(dir string) { put(t, filepath.Join(dir, "hako.yaml"), []byte("plugin: [1")) },
+			"error    configuration: "},
+		"policy": {func(dir string) { put(t, filepath.Join(dir, "hako.policy.yaml"), []byte("rulez: []")) },
+			"error    policy: "},
+		"plugin": {func(dir string) { put(t, filepath.Join(dir, "plugins", "bad.wasm"), []byte("no wasm")) },
+			"error    plugin "},
+		"store": {func(dir string) { put(t, filepath.Join(dir, "hako.store"), []byte("a file")) },
+			"error    store: "},
 		"logins": {func(dir string) {
 			put(t, filepath.Join(dir, "hako.yaml"), []byte("console: {enabled: true, address: '0.0.0.0:1'}"))
 		}, "error    configuration: console: address 0.0.0.0:1 can be reached from other machines"},
@@ -104,7 +111,8 @@ func TestDoctorFinds(t *testing.T) {
 		}, "error    secret credentials.kot.token: the file " + os.TempDir()},
 		"token of Slack": {func(dir string) {
 			put(t, filepath.Join(dir, "token"), []byte("xapp-1"))
-			put(t, filepath.Join(dir, "hako.yaml"), []byte("slack: {workspaces: [{name: w, botToken: {file: token}, signingSecret: {file: token}}]}"))
+			put(t, filepath.Join(dir, "hako.yaml"),
+				[]byte("slack: {workspaces: [{name: w, botToken: {file: token}, signingSecret: {file: token}}]}"))
 		}, "error    secret slack.workspaces[0].botToken: botToken begins with xoxb-"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +130,8 @@ func TestDoctorProxy(t *testing.T) {
 		return map[string]string{"http_proxy": "http://aki:secret@proxy"}[name], true
 	}
 	found := proxyFindings(&config.Config{}, environ)
-	if len(found) != 1 || !strings.Contains(found[0].Message, "http_proxy") || strings.Contains(found[0].Message, "secret") {
+	if len(found) != 1 || !strings.Contains(found[0].Message, "http_proxy") ||
+		strings.Contains(found[0].Message, "secret") {
 		t.Errorf("found %v", found)
 	}
 	if found := proxyFindings(&config.Config{Proxy: "http://proxy"}, environ); len(found) != 0 {
@@ -144,7 +153,8 @@ func TestMachine(t *testing.T) {
 		{"no namespaces", confine.Support{Landlock: 7, Filter: true}, 1000, "", "warning commands, ok user"},
 		{"an old kernel", confine.Support{Namespaces: true, Filter: true}, 1000, "", "warning commands, ok user"},
 		{"root", confine.Support{Landlock: 7, Namespaces: true, Filter: true}, 0, "", "ok commands, warning user"},
-		{"root of a bounded service", confine.Support{Landlock: 7, Namespaces: true, Filter: true}, 0, "500", "ok commands, ok user"},
+		{"root of a bounded service", confine.Support{Landlock: 7, Namespaces: true, Filter: true}, 0, "500",
+			"ok commands, ok user"},
 		{"no users", confine.Support{}, -1, "", "warning commands"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -20,7 +20,8 @@ var (
 	fillEnglish = fillWords{
 		answer:   "Type yes to answer it, no to decline; anything else leaves it:",
 		visit:    "hako does not open it. Type yes if you agree to go there, no to decline; anything else leaves it:",
-		optional: " (optional: empty leaves it out)", options: "a number:", several: "numbers with commas between them:",
+		optional: " (optional: empty leaves it out)", options: "a number:",
+		several:  "numbers with commas between them:",
 		proposed: " [empty takes %s]", yesNo: " (yes or no)", send: "Type yes to send this to %s:", empty: "(empty)",
 	}
 	fillJapanese = fillWords{
@@ -40,7 +41,8 @@ type form struct {
 }
 
 // fillLines asks the question on out, and reads the answer from next, one field after the other.
-func fillLines(ctx context.Context, out io.Writer, q *elicitation.Question, locale string, next func(context.Context) (string, error)) (elicitation.Answer, error) {
+func fillLines(ctx context.Context, out io.Writer, q *elicitation.Question, locale string,
+	next func(context.Context) (string, error)) (elicitation.Answer, error) {
 	f := &form{out, locale, &fillEnglish, next}
 	if strings.HasPrefix(locale, "ja") {
 		f.words = &fillJapanese

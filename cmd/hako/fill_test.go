@@ -21,7 +21,8 @@ func curious(t *testing.T, version, more string) string {
 		os.Args[0], t.TempDir(), asProgram, version, more)
 }
 
-// TestServerAsksAtATerminal: what an upstream server asks is asked at the terminal, where somebody sits there, in both eras.
+// TestServerAsksAtATerminal: what an upstream server asks is asked at the terminal, where somebody sits there, in both
+// eras.
 func TestServerAsksAtATerminal(t *testing.T) {
 	t.Parallel()
 	const defaults, name = "box_test_elicitation_sep1034_defaults", "box_test_input_required_result_elicitation"
@@ -30,13 +31,19 @@ func TestServerAsksAtATerminal(t *testing.T) {
 		locale               string
 		want                 []string
 	}{
-		"defaults":      {"2025-11-25", defaults, "yes\n\n\n\n\n\nyes\n", "en", []string{"The server box asks, in the middle of " + defaults + ":\n> Take the defaults?", "[empty takes John Doe]", "Type yes to send this to box:", `"age":30`, "action=accept"}},
-		"typed":         {"2025-11-25", defaults, "yes\nabc\n31\nAki\n1.5\n2\nno\nyes\n", "en", []string{"age must be a number", `"age":31`, `"name":"Aki"`, `"score":1.5`, `"status":"inactive"`, `"verified":false`}},
-		"not sent":      {"2025-11-25", defaults, "yes\n\n\n\n\n\nno\n", "en", []string{"action=cancel content=null"}},
-		"declined":      {"2025-11-25", defaults, "no\n", "en", []string{"action=decline"}},
-		"left":          {"2025-11-25", defaults, "\n", "en", []string{"action=cancel"}},
-		"end of input":  {"2025-11-25", defaults, "", "en", []string{"action=cancel"}},
-		"choices":       {"2025-11-25", "box_test_elicitation_sep1330_enums", "はい\n2\n1,2\nSecond\n1, option2\n3\nyes\n", "ja", []string{"box からの質問", "  2. Second", `"titledSingle":"value2"`, `"titledMulti":["value1","value2"]`}},
+		"defaults": {"2025-11-25", defaults, "yes\n\n\n\n\n\nyes\n", "en",
+			[]string{"The server box asks, in the middle of " + defaults + ":\n> Take the defaults?",
+				"[empty takes John Doe]", "Type yes to send this to box:", `"age":30`, "action=accept"}},
+		"typed": {"2025-11-25", defaults, "yes\nabc\n31\nAki\n1.5\n2\nno\nyes\n", "en",
+			[]string{"age must be a number", `"age":31`, `"name":"Aki"`, `"score":1.5`, `"status":"inactive"`,
+				`"verified":false`}},
+		"not sent":     {"2025-11-25", defaults, "yes\n\n\n\n\n\nno\n", "en", []string{"action=cancel content=null"}},
+		"declined":     {"2025-11-25", defaults, "no\n", "en", []string{"action=decline"}},
+		"left":         {"2025-11-25", defaults, "\n", "en", []string{"action=cancel"}},
+		"end of input": {"2025-11-25", defaults, "", "en", []string{"action=cancel"}},
+		"choices": {"2025-11-25", "box_test_elicitation_sep1330_enums",
+			"はい\n2\n1,2\nSecond\n1, option2\n3\nyes\n", "ja",
+			[]string{"box からの質問", "  2. Second", `"titledSingle":"value2"`, `"titledMulti":["value1","value2"]`}},
 		"newest":        {"2026-07-28", name, "yes\nAki\nyes\n", "en", []string{"> What is your name?", "Hello, Aki!"}},
 		"newest, again": {"2026-07-28", name, "yes\n\nAki\nyes\n", "en", []string{"name is missing", "Hello, Aki!"}},
 	} {
@@ -44,7 +51,8 @@ func TestServerAsksAtATerminal(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			put(t, filepath.Join(dir, "hako.yaml"), []byte("upstreams: servers.json\nlocale: "+test.locale+"\n"))
-			put(t, filepath.Join(dir, "servers.json"), []byte(`{"mcpServers": {"box": `+curious(t, test.version, "")+`}}`))
+			put(t, filepath.Join(dir, "servers.json"),
+				[]byte(`{"mcpServers": {"box": `+curious(t, test.version, "")+`}}`))
 			screen, somebody := new(watched), true
 			a := &app{stdin: strings.NewReader(test.typed), stdout: screen, stderr: screen, person: &somebody}
 			code := a.run(t.Context(), []string{"-C", dir, "call", test.tool, "{}"})
@@ -64,7 +72,8 @@ func TestServerAsksInAPipe(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			put(t, filepath.Join(dir, "hako.yaml"), []byte("upstreams: servers.json\n"))
-			put(t, filepath.Join(dir, "servers.json"), []byte(`{"mcpServers": {"box": `+curious(t, "2025-11-25", test.more)+`}}`))
+			put(t, filepath.Join(dir, "servers.json"),
+				[]byte(`{"mcpServers": {"box": `+curious(t, "2025-11-25", test.more)+`}}`))
 			o := invokeWith(t, dir, "yes\nyes\n", "call", "box_test_elicitation", `{"message":"Who?"}`)
 			o.want(t, o.code, test.want)
 			if strings.Contains(o.stderr, "asks, in the middle") {
@@ -91,7 +100,8 @@ func TestServerAsksInAChat(t *testing.T) {
 	p := sit(t, dir, "chat")
 	p.types(t, "hello")
 	for _, step := range []struct{ see, typed string }{
-		{"> Who are you?\n", ""}, {"anything else leaves it: ", "yes"}, {"username: ", "aki"}, {"Type yes to send this to box: ", "yes"}, {"It knows.", ""},
+		{"> Who are you?\n", ""}, {"anything else leaves it: ", "yes"}, {"username: ", "aki"},
+		{"Type yes to send this to box: ", "yes"}, {"It knows.", ""},
 	} {
 		p.see(t, step.see)
 		if step.typed != "" {
@@ -108,13 +118,17 @@ func TestServerAsksInAChat(t *testing.T) {
 func TestFillPage(t *testing.T) {
 	t.Parallel()
 	for typed, want := range map[string]string{"yes": elicitation.Accept, "no": elicitation.Decline, "maybe": elicitation.Cancel} {
-		q, err := elicitation.Parse(&elicitation.Request{Message: "Sign in.\nType yes.", URL: "https://bücher.example/x?y=%20"})
+		q, err := elicitation.Parse(&elicitation.Request{Message: "Sign in.\nType yes.",
+			URL: "https://bücher.example/x?y=%20"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		q.Server, q.Tool = "crm", "crm_find"
 		var screen bytes.Buffer
-		answer, err := fillLines(t.Context(), &screen, q, "en", func(context.Context) (string, error) { return typed, nil })
+		answer, err := fillLines(t.Context(), &screen, q, "en", func(context.Context) (string, error) {
+			return typed,
+				nil
+		})
 		if err != nil || !reflect.DeepEqual(answer, elicitation.Answer{Action: want}) {
 			t.Errorf("%v, %v", answer, err)
 		}

@@ -9,8 +9,9 @@ import (
 	"github.com/hako-run/hako/internal/testwait"
 )
 
-// TestFullDatabase fills the disk of the database under load: with its tables, and with its write-ahead log. Calls are refused before they are
-// made, the log of hako says why, and when there is room again they succeed, in the same process.
+// TestFullDatabase fills the disk of the database under load: with its tables, and with its write-ahead log. Calls are
+// refused before they are made, the log of hako says why, and when there is room again they succeed, in the same
+// process.
 func TestFullDatabase(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T) (server *postgrestest.Server, disk *postgrestest.Disk, where string){
@@ -73,8 +74,10 @@ func (c *fullCalls) until(want string) {
 	c.t.Helper()
 	for ctx := testwait.Context(c.t); ctx.Err() == nil; c.sent++ {
 		word := fmt.Sprintf("word-%d-end", c.sent)
-		_, answer := c.served.rpc(c.t, "", "tools/call", "probe_log", fmt.Sprintf(`"name":"probe_log","arguments":{"text":%q},`, word))
-		ok := strings.Contains(answer, `"isError":false`) || strings.Contains(answer, `"content"`) && !strings.Contains(answer, `"isError":true`)
+		_, answer := c.served.rpc(c.t, "", "tools/call", "probe_log",
+			fmt.Sprintf(`"name":"probe_log","arguments":{"text":%q},`, word))
+		ok := strings.Contains(answer, `"isError":false`) || strings.Contains(answer, `"content"`) &&
+			!strings.Contains(answer, `"isError":true`)
 		ran := strings.Contains(c.served.stderr.String(), word)
 		switch {
 		case ok:

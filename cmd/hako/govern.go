@@ -25,12 +25,12 @@ import (
 
 // government is what decides about calls, limits and records them, as the configuration has it.
 type government struct {
-	policy *policy.Live
-	desk   *approval.Desk
-	quotas *quota.Limiter
-	book   *quota.Store
-	audit  *audit.Log // nil: not recorded
-	store  *store.Store
+	policy    *policy.Live
+	approvals *approval.Queue
+	quotas    *quota.Limiter
+	book      *quota.Store
+	audit     *audit.Log // nil: not recorded
+	store     *store.Store
 	// databases are those of plugins, in the store; nil: they are files.
 	databases *sqlbroker.PageStore
 	logger    *slog.Logger
@@ -45,7 +45,7 @@ type government struct {
 	stamp string
 }
 
-// govern opens the policy, the desk for approvals, the quotas and the audit log; the caller closes them.
+// govern opens the policy, the approvals for approvals, the quotas and the audit log; the caller closes them.
 func govern(ctx context.Context, c *config.Config, logger *slog.Logger) (_ *government, err error) {
 	g := &government{config: c, logger: logger, stop: make(chan struct{})}
 	defer func() {
@@ -70,7 +70,7 @@ func govern(ctx context.Context, c *config.Config, logger *slog.Logger) (_ *gove
 		limits.Pool = g.book
 	}
 	g.quotas = quota.New(g.policy.Policy().Quotas, limits)
-	if g.desk, err = openDesk(ctx, c, g.store, g.policy.Policy); err != nil {
+	if g.approvals, err = openApprovals(ctx, c, g.store, g.policy.Policy); err != nil {
 		return nil, err
 	}
 	if !c.Audit.Disabled {
@@ -88,17 +88,21 @@ func govern(ctx context.Context, c *config.Config, logger *slog.Logger) (_ *gove
 	return g, nil
 }
 
-// openDesk opens the desk for approvals. Who may answer is up to the policy, among the users of the caller's tenant; operators always may.
-func openDesk(ctx context.Context, c *config.Config, s *store.Store, inForce func() *policy.Policy) (*approval.Desk, error) {
-	return approval.New(ctx, s, &approval.Options{Timeout: c.ApprovalTimeout, Operators: c.ApprovalOperators, May: func(q *approval.Question, p approval.Person) bool {
-		return p.Operator || p.Tenant == q.Caller.Tenant && inForce().MayApprove(policy.Decision{Approvers: q.Approvers}, q.Caller.User, p.User, p.Groups)
-	}})
+// openApprovals opens the approvals for approvals. Who may answer is up to the policy, among the users of the caller's
+// tenant; operators always may.
+func openApprovals(ctx context.Context, c *config.Config, s *store.Store,
+	inForce func() *policy.Policy) (*approval.Queue, error) {
+	return approval.New(ctx, s, &approval.Options{Timeout: c.ApprovalTimeout, Operators: c.ApprovalOperators,
+		May: func(q *approval.Question, p approval.Person) bool {
+			return p.Operator || p.Tenant == q.Caller.Tenant &&
+				inForce().MayApprove(policy.Decision{Approvers: q.Approvers}, q.Caller.User, p.User, p.Groups)
+		}})
 }
 
 // apply makes a host do as the government says.
 func (g *government) apply(o *host.Options) {
 	o.Governance = pipeline.Governance{
-		Policy: g.policy.Policy, Approvals: g.desk, Quotas: g.quotas,
+		Policy: g.policy.Policy, Approvals: g.approvals, Quotas: g.quotas,
 		Scanner:       func() *secretscan.Scanner { return g.policy.Policy().Secrets },
 		AuditOptional: g.config.Audit.Optional, AuditFields: g.config.Audit.Fields,
 	}
@@ -122,13 +126,15 @@ func (g *government) state() []string {
 
 // waits tells operators of a question.
 func (g *government) waits(q *approval.Question) {
-	g.logger.Info("a call waits for somebody's yes: hako approvals", "question", q.ID, "tool", q.Tool, "user", q.Caller.User, "rule", q.Rule)
+	g.logger.Info("a call waits for somebody's yes: hako approvals", "question", q.ID, "tool", q.Tool, "user",
+		q.Caller.User, "rule", q.Rule)
 }
 
 const (
 	// policyPoll is how often the policy file is looked at.
 	policyPoll = 500 * time.Millisecond
-	// quotaFlush is how often used quotas are written to the store, and shares of them are given back to other replicas.
+	// quotaFlush is how often used quotas are written to the store, and shares of them are given back to other
+	// replicas.
 	quotaFlush = 2 * time.Second
 )
 
@@ -152,8 +158,8 @@ func (g *government) tend() {
 	}
 }
 
-// settled reports whether the policy file is as it was at the last look: half a file that somebody is writing may be a valid policy without
-// its last rules.
+// settled reports whether the policy file is as it was at the last look: half a file that somebody is writing may be a
+// valid policy without its last rules.
 func (g *government) settled() bool {
 	stamp := ""
 	if info, err := os.Stat(g.config.Policy); err == nil {
@@ -169,7 +175,8 @@ func (g *government) reload(broken string) string {
 	changed, err := g.policy.Reload()
 	switch {
 	case err != nil && err.Error() != broken:
-		g.logger.Error("the policy file is not usable: the policy read before stays in force", "file", g.config.Policy, "err", err)
+		g.logger.Error("the policy file is not usable: the policy read before stays in force", "file", g.config.Policy,
+			"err", err)
 		g.note("failed", err)
 	case changed:
 		g.quotas.SetRules(g.policy.Policy().Quotas)

@@ -30,7 +30,8 @@ func (s *served) until(t *testing.T, text string) {
 	}
 }
 
-// TestPolicyIsLive: a changed policy decides about the next calls; a broken one leaves the old one in force and says so.
+// TestPolicyIsLive: a changed policy decides about the next calls; a broken one leaves the old one in force and says
+// so.
 func TestPolicyIsLive(t *testing.T) {
 	t.Parallel()
 	dir := approved(t, "")
@@ -41,7 +42,8 @@ func TestPolicyIsLive(t *testing.T) {
 	}
 	put(t, file, []byte("version: 1\nrules: [{name: no echoes, action: deny, tools: [probe_echo], reason: too loud}]\n"))
 	s.until(t, `no echoes\" denies it: too loud`)
-	if _, answer := s.rpc(t, "", "tools/list", "", ""); strings.Contains(answer, "probe_echo") || !strings.Contains(answer, "probe_now") {
+	if _, answer := s.rpc(t, "", "tools/list", "", ""); strings.Contains(answer, "probe_echo") ||
+		!strings.Contains(answer, "probe_now") {
 		t.Errorf("what is denied is listed: %s", answer)
 	}
 	if status, body := get(t, s.base()+"/readyz", nil); status != http.StatusOK || body != "hako is ready\n" {
@@ -69,7 +71,8 @@ func TestPolicyIsLive(t *testing.T) {
 	}
 	put(t, file, []byte("version: 1\n"))
 	s.until(t, `"text":"over HTTP"`)
-	if _, body := get(t, s.base()+"/metrics", nil); !strings.Contains(body, "\nhako_policy_file_broken 0\n") || !strings.Contains(body, `hako_policy_decisions_total{action="deny",rule="no echoes"}`) {
+	if _, body := get(t, s.base()+"/metrics", nil); !strings.Contains(body, "\nhako_policy_file_broken 0\n") ||
+		!strings.Contains(body, `hako_policy_decisions_total{action="deny",rule="no echoes"}`) {
 		t.Errorf("/metrics: %.3000s", body)
 	}
 	invoke(t, dir, "audit", "query", "--type", "operator", "--action", "policy.reload").want(t, exitOK, "ok", "failed")
@@ -80,7 +83,8 @@ func TestServeBrokenPolicy(t *testing.T) {
 	dir := approved(t, "")
 	put(t, filepath.Join(dir, "hako.policy.yaml"), []byte("version: 1\nrules: [{name: a, action: deny, tool: [x]}]\n"))
 	for _, args := range [][]string{{"serve", "--http", "127.0.0.1:0"}, {"config", "check"}, {"call", "probe_echo", `{"text":"x"}`}} {
-		invoke(t, dir, args...).want(t, exitUsage, "hako.policy.yaml", `2:33: rules[0]: unknown key "tool": did you mean "tools"?`)
+		invoke(t, dir, args...).want(t, exitUsage, "hako.policy.yaml",
+			`2:33: rules[0]: unknown key "tool": did you mean "tools"?`)
 	}
 }
 
@@ -95,7 +99,8 @@ func TestServeQuotas(t *testing.T) {
 	for range 3 {
 		answer = s.probeEcho(t)
 	}
-	if !strings.Contains(answer, `"isError":true`) || !strings.Contains(answer, "quota calls of a user: 1 calls a minute: try again in ") {
+	if !strings.Contains(answer, `"isError":true`) ||
+		!strings.Contains(answer, "quota calls of a user: 1 calls a minute: try again in ") {
 		t.Errorf("the third call at once: %s", answer)
 	}
 	if _, body := get(t, s.base()+"/metrics", nil); !strings.Contains(body, `hako_quota_refusals_total{quota="calls of a user"} 1`) || !strings.Contains(body, `outcome="busy"`) {
@@ -114,8 +119,10 @@ func TestServeQuotas(t *testing.T) {
 func TestCallDenied(t *testing.T) {
 	t.Parallel()
 	dir := approved(t, "")
-	put(t, filepath.Join(dir, "hako.policy.yaml"), []byte("version: 1\ndefault: deny\nrules: [{name: no echoes, action: deny, tools: [probe_echo]}]\n"))
-	invoke(t, dir, "call", "probe_echo", `{"text":"x"}`).want(t, exitNotAllowed, `rule "no echoes" denies it`, "See: hako policy explain probe_echo --door terminal --as ")
+	put(t, filepath.Join(dir, "hako.policy.yaml"),
+		[]byte("version: 1\ndefault: deny\nrules: [{name: no echoes, action: deny, tools: [probe_echo]}]\n"))
+	invoke(t, dir, "call", "probe_echo", `{"text":"x"}`).want(t, exitNotAllowed, `rule "no echoes" denies it`,
+		"See: hako policy explain probe_echo --frontend terminal --as ")
 	invoke(t, dir, "call", "probe_now").want(t, exitNotAllowed, "no rule of the policy allows it")
 }
 
@@ -127,7 +134,8 @@ func TestPolicySettles(t *testing.T) {
 	steps := []struct {
 		write string
 		want  bool
-	}{{"", true}, {"version: 1\n", false}, {"version: 1\ndefault:", false}, {"version: 1\ndefault: deny\n", false}, {"", true}, {"", true}}
+	}{{"", true}, {"version: 1\n", false}, {"version: 1\ndefault:", false}, {"version: 1\ndefault: deny\n", false},
+		{"", true}, {"", true}}
 	for i, step := range steps {
 		if step.write != "" {
 			put(t, file, []byte(step.write))

@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// hangups are the process's orders to read the configuration again, until stop is called. Orders that come while one waits are that one.
+// hangups are the process's orders to read the configuration again, until stop is called. Orders that come while one
+// waits are that one.
 func hangups() (orders <-chan os.Signal, stop func()) {
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGHUP)

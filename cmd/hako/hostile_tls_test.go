@@ -38,10 +38,12 @@ func pair(t *testing.T, serial int64, from, until time.Duration) (cert, key []by
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
 }
 
-// TestHostileCertificates puts other files in the place of a certificate while it is served: the one before stays in use, and it is said.
+// TestHostileCertificates puts other files in the place of a certificate while it is served: the one before stays in
+// use, and it is said.
 func TestHostileCertificates(t *testing.T) {
 	t.Parallel()
 	for name, put := range map[string]func(t *testing.T, cert, key string) error{
@@ -68,11 +70,17 @@ func TestHostileCertificates(t *testing.T) {
 		"no key":        func(_ *testing.T, _, key string) error { return os.Remove(key) },
 		"an empty file": func(_ *testing.T, cert, _ string) error { return os.Truncate(cert, 0) },
 		"half a file":   func(_ *testing.T, cert, _ string) error { return os.Truncate(cert, 100) },
-		"junk":          func(_ *testing.T, cert, _ string) error { return os.WriteFile(cert, []byte("\x00\xff"), 0o600) },
+		"junk": func(_ *testing.T, cert, _ string) error {
+			return os.WriteFile(cert, []byte("\x00\xff"),
+				0o600)
+		},
 		"PEM of junk": func(_ *testing.T, cert, _ string) error {
 			return os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("junk")}), 0o600)
 		},
-		"a directory": func(_ *testing.T, cert, _ string) error { return firstError(os.Remove(cert), os.Mkdir(cert, 0o700)) },
+		"a directory": func(_ *testing.T, cert, _ string) error {
+			return firstError(os.Remove(cert),
+				os.Mkdir(cert, 0o700))
+		},
 		"a device": func(_ *testing.T, cert, _ string) error {
 			return firstError(os.Remove(cert), os.Symlink("/dev/zero", cert))
 		},
@@ -182,10 +190,12 @@ func TestHostileTLS(t *testing.T) {
 		}
 	}
 	for name, config := range map[string]*tls.Config{
-		"TLS 1.0":                           {MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10},
-		"TLS 1.1":                           {MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11},
-		"a cipher suite with RC4":           {MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_RC4_128_SHA}},
-		"a cipher suite of RSA alone":       {MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_RSA_WITH_AES_128_CBC_SHA}},
+		"TLS 1.0": {MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10},
+		"TLS 1.1": {MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11},
+		"a cipher suite with RC4": {MaxVersion: tls.VersionTLS12,
+			CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_RC4_128_SHA}},
+		"a cipher suite of RSA alone": {MaxVersion: tls.VersionTLS12,
+			CipherSuites: []uint16{tls.TLS_RSA_WITH_AES_128_CBC_SHA}},
 		"another protocol (ALPN)":           {NextProtos: []string{"smtp"}},
 		"a protocol of HTTP that it is not": {NextProtos: []string{"h3"}},
 		"an unknown issuer":                 {RootCAs: x509.NewCertPool()},
@@ -235,18 +245,23 @@ func TestHostileTLS(t *testing.T) {
 		})
 	}
 	for name, request := range map[string]string{
-		"a tunnel to elsewhere":  "CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: 127.0.0.1:22\r\n\r\n",
-		"a tunnel to itself":     "CONNECT " + address + " HTTP/1.1\r\nHost: " + address + "\r\n\r\n",
-		"as a proxy":             "GET http://169.254.169.254/latest HTTP/1.1\r\nHost: 169.254.169.254\r\n\r\n",
-		"another host":           "POST /mcp HTTP/1.1\r\nHost: bank.example\r\nContent-Length: 2\r\n\r\n{}",
-		"two lengths":            "POST /mcp HTTP/1.1\r\nHost: " + address + "\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
-		"a length and chunks":    "POST /mcp HTTP/1.1\r\nHost: " + address + "\r\nTransfer-Encoding: x\r\nContent-Length: 2\r\n\r\n{}",
-		"a header of a megabyte": "GET / HTTP/1.1\r\nHost: " + address + "\r\nX-A: " + strings.Repeat("a", 1<<20) + "\r\n\r\n",
-		"an upgrade to h2c":      "GET /mcp HTTP/1.1\r\nHost: " + address + "\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n",
+		"a tunnel to elsewhere": "CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: 127.0.0.1:22\r\n\r\n",
+		"a tunnel to itself":    "CONNECT " + address + " HTTP/1.1\r\nHost: " + address + "\r\n\r\n",
+		"as a proxy":            "GET http://169.254.169.254/latest HTTP/1.1\r\nHost: 169.254.169.254\r\n\r\n",
+		"another host":          "POST /mcp HTTP/1.1\r\nHost: bank.example\r\nContent-Length: 2\r\n\r\n{}",
+		"two lengths": "POST /mcp HTTP/1.1\r\nHost: " + address +
+			"\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+		"a length and chunks": "POST /mcp HTTP/1.1\r\nHost: " + address +
+			"\r\nTransfer-Encoding: x\r\nContent-Length: 2\r\n\r\n{}",
+		"a header of a megabyte": "GET / HTTP/1.1\r\nHost: " + address + "\r\nX-A: " + strings.Repeat("a", 1<<20) +
+			"\r\n\r\n",
+		"an upgrade to h2c": "GET /mcp HTTP/1.1\r\nHost: " + address +
+			"\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n",
 	} {
 		t.Run("inside TLS: "+name, func(t *testing.T) {
 			t.Parallel()
-			conn, err := tls.DialWithDialer(&net.Dialer{Timeout: 10 * time.Second}, "tcp", address, &tls.Config{RootCAs: roots})
+			conn, err := tls.DialWithDialer(&net.Dialer{Timeout: 10 * time.Second}, "tcp", address,
+				&tls.Config{RootCAs: roots})
 			if err != nil {
 				t.Fatal(err)
 			}

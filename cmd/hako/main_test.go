@@ -196,14 +196,19 @@ func TestUsage(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"command":         {[]string{"serv"}, []string{`unknown command "serv": did you mean "serve"?`, "See: hako --help"}},
-		"subcommand":      {[]string{"plugin", "aprove"}, []string{`unknown command "aprove": did you mean "approve"?`}},
-		"flag":            {[]string{"serve", "--htpp", "x"}, []string{"unknown flag: --htpp: did you mean --http?", "See: hako serve --help"}},
-		"no argument":     {[]string{"call"}, []string{"hako call takes TOOL [ARGUMENTS], got 0 arguments"}},
-		"an argument":     {[]string{"version", "now"}, []string{`hako version takes no arguments, got ["now"]`}},
-		"no such file":    {[]string{"tools", "--config", "nowhere.yaml"}, []string{"nowhere.yaml does not exist", "--config"}},
-		"no such folder":  {[]string{"tools", "--plugins", "nowhere"}, []string{"nowhere does not exist", "make it"}},
-		"a bad log level": {[]string{"tools", "--log-level", "loud"}, []string{`flag --log-level: "loud" is not allowed`}},
+		"command": {[]string{"serv"}, []string{`unknown command "serv": did you mean "serve"?`,
+			"See: hako --help"}},
+		"subcommand": {[]string{"plugin", "aprove"},
+			[]string{`unknown command "aprove": did you mean "approve"?`}},
+		"flag": {[]string{"serve", "--htpp", "x"}, []string{"unknown flag: --htpp: did you mean --http?",
+			"See: hako serve --help"}},
+		"no argument": {[]string{"call"}, []string{"hako call takes TOOL [ARGUMENTS], got 0 arguments"}},
+		"an argument": {[]string{"version", "now"}, []string{`hako version takes no arguments, got ["now"]`}},
+		"no such file": {[]string{"tools", "--config", "nowhere.yaml"},
+			[]string{"nowhere.yaml does not exist", "--config"}},
+		"no such folder": {[]string{"tools", "--plugins", "nowhere"}, []string{"nowhere does not exist", "make it"}},
+		"a bad log level": {[]string{"tools", "--log-level", "loud"},
+			[]string{`flag --log-level: "loud" is not allowed`}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -167,7 +167,8 @@ func canonical(t *testing.T, text string) string {
 
 func TestMCPConfigFails(t *testing.T) {
 	t.Parallel()
-	invoke(t, t.TempDir(), "mcp-config", "claude").want(t, exitUsage, `unknown client "claude": known are claude-code, claude-desktop`)
+	invoke(t, t.TempDir(), "mcp-config", "claude").want(t, exitUsage,
+		`unknown client "claude": known are claude-code, claude-desktop`)
 	invoke(t, t.TempDir(), "mcp-config", "vscod").want(t, exitUsage, `did you mean "vscode"?`)
 	invoke(t, t.TempDir(), "mcp-config", "claude-desktop", "--http").want(t, exitUsage, "stdio")
 	invoke(t, t.TempDir(), "mcp-config", "zed", "--command").want(t, exitUsage, "no command")

@@ -51,13 +51,14 @@ func observe(ctx context.Context, c *config.Config, logger *slog.Logger) (*obser
 	return o, nil
 }
 
-// wantsTraces reports whether there is somebody to send traces to, and they are not turned off (OpenTelemetry specification, environment
-// variables).
+// wantsTraces reports whether there is somebody to send traces to, and they are not turned off (OpenTelemetry
+// specification, environment variables).
 func wantsTraces(c *config.Config, env func(string) string) bool {
 	if strings.EqualFold(env("OTEL_SDK_DISABLED"), "true") || env("OTEL_TRACES_EXPORTER") == "none" {
 		return false
 	}
-	return c.Traces.Endpoint != "" || env("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
+	return c.Traces.Endpoint != "" || env("OTEL_EXPORTER_OTLP_ENDPOINT") != "" ||
+		env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
 
 // apply makes a host tell of its calls.
@@ -68,8 +69,8 @@ func (o *observation) apply(options *host.Options) {
 	}
 }
 
-// door makes an MCP server tell of its requests. A nil observation does nothing.
-func (o *observation) door(options *mcpserver.Options) {
+// frontend makes an MCP server tell of its requests. A nil observation does nothing.
+func (o *observation) frontend(options *mcpserver.Options) {
 	if o == nil {
 		return
 	}
@@ -90,16 +91,17 @@ func (o *observation) chat(options *chat.Options) {
 func (o *observation) show(h *host.Host, credentials *credential.Broker, g *government, r *reloader) {
 	o.numbers.Show(h)
 	o.numbers.ShowCredentials(credentials)
-	o.numbers.ShowGovernance(g.policy, g.desk)
+	o.numbers.ShowGovernance(g.policy, g.approvals)
 	if g.audit != nil {
 		o.numbers.ShowAudit(g.audit)
 	}
 	o.numbers.ShowReloads(r.last)
 }
 
-// showDoor adds how busy the door is.
-func (o *observation) showDoor(door *mcpserver.Server) {
-	o.numbers.ShowDoor(func() metrics.DoorLoad { return metrics.DoorLoad(door.Load()) }, mcpserver.RefusalReasons)
+// showFrontend adds how busy the frontend is.
+func (o *observation) showFrontend(frontend *mcpserver.Server) {
+	o.numbers.ShowFrontend(func() metrics.FrontendLoad { return metrics.FrontendLoad(frontend.Load()) },
+		mcpserver.RefusalReasons)
 }
 
 // handler serves the metrics; nil if there are none.

@@ -28,12 +28,15 @@ func TestWantsTraces(t *testing.T) {
 		env      map[string]string
 		want     bool
 	}{
-		"nothing":                     {},
-		"configured":                  {endpoint: "http://localhost:4318", want: true},
-		"a variable":                  {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318"}, want: true},
-		"a variable for traces":       {env: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://localhost:4318/x"}, want: true},
-		"turned off":                  {endpoint: "http://localhost:4318", env: map[string]string{"OTEL_SDK_DISABLED": "TRUE"}},
-		"turned off for traces alone": {endpoint: "http://localhost:4318", env: map[string]string{"OTEL_TRACES_EXPORTER": "none"}},
+		"nothing":    {},
+		"configured": {endpoint: "http://localhost:4318", want: true},
+		"a variable": {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318"},
+			want: true},
+		"a variable for traces": {env: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://localhost:4318/x"}, want: true},
+		"turned off": {endpoint: "http://localhost:4318",
+			env: map[string]string{"OTEL_SDK_DISABLED": "TRUE"}},
+		"turned off for traces alone": {endpoint: "http://localhost:4318",
+			env: map[string]string{"OTEL_TRACES_EXPORTER": "none"}},
 	} {
 		c := &config.Config{Traces: config.Traces{Endpoint: test.endpoint}}
 		if got := wantsTraces(c, func(name string) string { return test.env[name] }); got != test.want {
@@ -75,8 +78,8 @@ func (r *spanReceiver) find(name string) *spans.Span {
 	return nil
 }
 
-// TestTraces follows calls from a client's span to a vendor and a database: in one trace, each span below the one that caused it, with nothing
-// of what was said.
+// TestTraces follows calls from a client's span to a vendor and a database: in one trace, each span below the one that
+// caused it, with nothing of what was said.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	needsPlugins(t)
@@ -100,7 +103,8 @@ func TestTraces(t *testing.T) {
 	s.rpc(t, "", "tools/list", "", "")
 	s.stop()
 	for name, above := range map[string]string{
-		"tools/call get_weather": "", "tools/call list_agents": "", "http GET": "sandbox", "sql query": "sandbox", "policy": "tools/call", "queue": "sandbox", "instance": "sandbox", "tools/list": "",
+		"tools/call get_weather": "", "tools/call list_agents": "", "http GET": "sandbox", "sql query": "sandbox",
+		"policy": "tools/call", "queue": "sandbox", "instance": "sandbox", "tools/list": "",
 	} {
 		span := received.find(name)
 		switch {
@@ -131,8 +135,9 @@ func (s *served) inTrace(t *testing.T, trace, tool, arguments string) string {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]string{
-		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2026-07-28",
-		"Mcp-Method": "tools/call", "Mcp-Name": tool,
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"Mcp-Protocol-Version": "2026-07-28",
+		"Mcp-Method":           "tools/call", "Mcp-Name": tool,
 	} {
 		request.Header.Set(name, value)
 	}
@@ -169,7 +174,8 @@ func TestScrapeDuringShutdown(t *testing.T) {
 			}
 			body, err := io.ReadAll(response.Body)
 			response.Body.Close()
-			if err == nil && (response.StatusCode != http.StatusOK || !strings.Contains(string(body), "hako_calls_total{")) {
+			if err == nil && (response.StatusCode != http.StatusOK ||
+				!strings.Contains(string(body), "hako_calls_total{")) {
 				t.Errorf("%s: %.200s", response.Status, body)
 			}
 			select {

@@ -10,7 +10,8 @@ func (a *app) pluginCommand() *cobra.Command {
 		RunE:  group,
 	}
 	cmd.AddCommand(
-		a.pluginListCommand(), a.pluginAddCommand(), a.pluginInspectCommand(), a.pluginApproveCommand(), a.pluginRevokeCommand(),
+		a.pluginListCommand(), a.pluginAddCommand(), a.pluginInspectCommand(), a.pluginApproveCommand(),
+		a.pluginRevokeCommand(),
 		a.pluginNewCommand(), a.pluginBuildCommand(), a.pluginPackCommand(), a.pluginCheckCommand(),
 	)
 	return cmd

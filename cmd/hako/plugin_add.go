@@ -47,13 +47,15 @@ With --digest nothing else than what its author published arrives. Your yes is b
 				return err
 			}
 			if len(c.Plugins) == 0 {
-				return fmt.Errorf("there is no plugin folder: name one with plugins in %s, or with --plugins", config.FileName)
+				return fmt.Errorf("there is no plugin folder: name one with plugins in %s, or with --plugins",
+					config.FileName)
 			}
 			return a.add(cmd.Context(), c, args[0], flags)
 		},
 	}
 	cmd.Flags().StringVar(&flags.digest, "digest", "", "sha256:HEX, which the file must have")
-	cmd.Flags().BoolVar(&flags.replace, "replace", false, "take the place of a file of that name; a version in service stays until you approve the new one")
+	cmd.Flags().BoolVar(&flags.replace, "replace", false,
+		"take the place of a file of that name; a version in service stays until you approve the new one")
 	return cmd
 }
 
@@ -76,11 +78,13 @@ func (a *app) add(ctx context.Context, c *config.Config, from string, flags addF
 	if _, err := os.Lstat(path); err == nil && !flags.replace {
 		return fmt.Errorf("%s is there already: --replace puts this one in its place", path)
 	}
-	done := &deed{action: "plugin.add", target: audit.Target{Plugin: m.Name, Digest: module.Digest}, detail: map[string]string{"version": m.Version, "from": withoutQuery(from)}}
+	done := &deed{action: "plugin.add", target: audit.Target{Plugin: m.Name, Digest: module.Digest},
+		detail: map[string]string{"version": m.Version, "from": withoutQuery(from)}}
 	if err := a.audited(ctx, c, done, func() error { return placeFile(path, wasm) }); err != nil {
 		return err
 	}
-	err = printf(a.stdout, "%s %s is in %s\n%s\nNext: hako plugin approve %s%s\n", m.Name, m.Version, path, module.Digest, m.Name, folders(c))
+	err = printf(a.stdout, "%s %s is in %s\n%s\nNext: hako plugin approve %s%s\n", m.Name, m.Version, path,
+		module.Digest, m.Name, folders(c))
 	return err
 }
 
@@ -120,11 +124,13 @@ func fetchPlugin(ctx context.Context, proxy, from *url.URL, most int64) ([]byte,
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the server answers %s: look at the address; what needs a login can be given as a file", response.Status)
+		return nil, fmt.Errorf("the server answers %s: look at the address; what needs a login can be given as a file",
+			response.Status)
 	}
 	wasm, err := io.ReadAll(io.LimitReader(response.Body, most+1))
 	if err == nil && int64(len(wasm)) > most {
-		err = fmt.Errorf("it is larger than %s: raise maxPluginSize in %s if that is right", size(int(most)), config.FileName)
+		err = fmt.Errorf("it is larger than %s: raise maxPluginSize in %s if that is right", size(int(most)),
+			config.FileName)
 	}
 	return wasm, err
 }

@@ -51,7 +51,8 @@ func TestPluginAdd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := fresh(t)
-			invoke(t, dir, append([]string{"plugin", "add"}, args...)...).want(t, exitOK, "probe 1.0.0 is in", digest, "Next: hako plugin approve probe")
+			invoke(t, dir, append([]string{"plugin", "add"}, args...)...).want(t, exitOK, "probe 1.0.0 is in", digest,
+				"Next: hako plugin approve probe")
 			if got := must(os.ReadFile(filepath.Join(dir, "plugins", "probe.wasm"))); !bytes.Equal(got, wasm) {
 				t.Error("the file is another")
 			}
@@ -61,7 +62,8 @@ func TestPluginAdd(t *testing.T) {
 			if strings.Contains(o.stdout, "secret") {
 				t.Errorf("the record holds the query: %s", o.stdout)
 			}
-			invoke(t, dir, append([]string{"plugin", "add"}, args...)...).want(t, exitUsage, "is there already", "--replace")
+			invoke(t, dir, append([]string{"plugin", "add"}, args...)...).want(t, exitUsage, "is there already",
+				"--replace")
 			invoke(t, dir, append([]string{"plugin", "add", "--replace"}, args...)...).want(t, exitOK)
 		})
 	}

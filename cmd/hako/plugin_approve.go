@@ -51,10 +51,13 @@ earlier yes are kept where the flags name no others.`,
 			})
 		},
 	}
-	cmd.Flags().StringArrayVar(&flags.mounts, "mount", nil, "NAME=DIR[:ro], the folder for a mount that the plugin asks for")
+	cmd.Flags().StringArrayVar(&flags.mounts, "mount", nil,
+		"NAME=DIR[:ro], the folder for a mount that the plugin asks for")
 	cmd.Flags().StringArrayVar(&flags.http, "http", nil, "NAME=URL, another address for an HTTP permission")
-	cmd.Flags().StringArrayVar(&flags.private, "private", nil, "NAME, an HTTP permission that may reach private addresses too")
-	cmd.Flags().StringArrayVar(&flags.credentials, "credential", nil, "NAME=CREDENTIAL, another of your credentials for an HTTP permission")
+	cmd.Flags().StringArrayVar(&flags.private, "private", nil,
+		"NAME, an HTTP permission that may reach private addresses too")
+	cmd.Flags().StringArrayVar(&flags.credentials, "credential", nil,
+		"NAME=CREDENTIAL, another of your credentials for an HTTP permission")
 	flags.exec.add(cmd.Flags())
 	cmd.Flags().StringVar(&flags.note, "note", "", "a note for those who read the consents file")
 	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "do not ask")
@@ -90,7 +93,8 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags approv
 	}
 	movable(&proposal.Consent, choices, v.config.Consents, flags)
 	a.present(v, p, proposal, grants)
-	done := &deed{action: "plugin.approve", target: audit.Target{Plugin: p.Name, Digest: p.Digest}, detail: approvalDetail(p.Version, grants)}
+	done := &deed{action: "plugin.approve", target: audit.Target{Plugin: p.Name, Digest: p.Digest},
+		detail: approvalDetail(p.Version, grants)}
 	if !flags.yes && !a.agrees("Approve?") {
 		return &exitError{exitFailed, errors.Join(errors.New("not approved: answer y, or give --yes where nobody can answer"), a.declined(ctx, v.config, done))}
 	}
@@ -162,7 +166,8 @@ func parseMount(text string) (name, dir string, readOnly bool, err error) {
 	return name, dir, readOnly, nil
 }
 
-// folder is the whole path of a folder that was given at the command line, and of the one that a link leads to, so that what is approved is what is shown.
+// folder is the whole path of a folder that was given at the command line, and of the one that a link leads to, so that
+// what is approved is what is shown.
 func (a *app) folder(dir string) (string, error) {
 	path, err := filepath.Abs(a.path(dir))
 	if err != nil {
@@ -174,8 +179,8 @@ func (a *app) folder(dir string) (string, error) {
 	return path, nil // Settle says what is wrong with it
 }
 
-// movable writes the folders of the flags as they were given: relative to the consents file where they lie below it and were given as relative
-// paths, so that the two can be moved together.
+// movable writes the folders of the flags as they were given: relative to the consents file where they lie below it and
+// were given as relative paths, so that the two can be moved together.
 func movable(c *grant.Consent, choices grant.Choices, consents string, flags approveFlags) {
 	base, err := filepath.EvalSymlinks(filepath.Dir(consents))
 	if err != nil {
@@ -185,7 +190,8 @@ func movable(c *grant.Consent, choices grant.Choices, consents string, flags app
 		name, dir, _, _ := parseMount(text) // which choose has parsed
 		mount := c.Mounts[name]
 		mount.Path = choices.Mounts[name].Dir
-		if relative, err := filepath.Rel(base, mount.Path); err == nil && !filepath.IsAbs(dir) && filepath.IsLocal(relative) {
+		if relative, err := filepath.Rel(base, mount.Path); err == nil && !filepath.IsAbs(dir) &&
+			filepath.IsLocal(relative) {
 			mount.Path = filepath.ToSlash(relative)
 		}
 		c.Mounts[name] = mount
@@ -197,7 +203,8 @@ func (a *app) present(v *view, p *host.Status, proposal *grant.Proposal, grants 
 	locale := v.config.Locale
 	m := p.Manifest
 	printf(a.stdout, "Plugin %s %s: %s\n%s\n%s\n\nIt offers: %s\n\nIt\n",
-		m.Name, m.Version, summary(m.Description.In(locale)), p.Path, p.Digest, cmp.Or(strings.Join(offers(m), ", "), "what it lists when it is asked, once it may run"))
+		m.Name, m.Version, summary(m.Description.In(locale)), p.Path, p.Digest,
+		cmp.Or(strings.Join(offers(m), ", "), "what it lists when it is asked, once it may run"))
 	for _, line := range grant.Explain(m.Permissions, locale) {
 		printf(a.stdout, "  - %s\n", line)
 	}

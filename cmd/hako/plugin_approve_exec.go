@@ -21,13 +21,15 @@ type execFlags struct {
 
 func (f *execFlags) add(flags *pflag.FlagSet) {
 	f.flags = flags
-	flags.StringArrayVar(&f.programs, "program", nil, `a program that the plugin may run, instead of those that it asks for or had; "*" for all that are installed`)
+	flags.StringArrayVar(&f.programs, "program", nil,
+		`a program that the plugin may run, instead of those that it asks for or had; "*" for all that are installed`)
 	flags.StringArrayVar(&f.env, "env", nil, "NAME, a variable of hako's environment that commands get; \"\" for none")
 	flags.StringArrayVar(&f.connect, "connect", nil,
 		"HOST:PORT that commands may connect to, *.DOMAIN:PORT or *:PORT; with :private after it also at private addresses; \"\" for no network")
 	flags.StringArrayVar(&f.ports, "port", nil, "")
 	_ = flags.MarkHidden("port") // the flag is there
-	flags.BoolVar(&f.unconfined, "unconfined", false, "run commands also where the kernel cannot hold them to their folders")
+	flags.BoolVar(&f.unconfined, "unconfined", false,
+		"run commands also where the kernel cannot hold them to their folders")
 }
 
 // choose puts the flags into the choices. What none of them names stays as it was.

@@ -27,11 +27,13 @@ func TestApproveCommands(t *testing.T) {
 	needsKernel(t)
 	dir := workplace(t, "", asking(twoPrograms)...)
 	invoke(t, dir, "plugin", "approve", "probe", "--yes").want(t, exitOK,
-		"may run programs of your machine on the files in these folders: ls, cat, because: Lists files.", "commands: may run ls, cat", "no network")
+		"may run programs of your machine on the files in these folders: ls, cat, because: Lists files.",
+		"commands: may run ls, cat", "no network")
 	if c := consent(t, dir); !slices.Equal(c.Exec.Programs, []string{"ls", "cat"}) {
 		t.Errorf("recorded %+v", c.Exec)
 	}
-	invoke(t, dir, "plugin", "approve", "probe", "--yes", "--program", "cat", "--env", "LANG", "--connect", "GitHub.com:443").want(t, exitOK,
+	invoke(t, dir, "plugin", "approve", "probe", "--yes", "--program", "cat", "--env", "LANG", "--connect",
+		"GitHub.com:443").want(t, exitOK,
 		"commands: may run cat, ", "with the variables LANG", "network: TCP connections to github.com:443")
 	invoke(t, dir, "plugin", "approve", "probe", "--yes").want(t, exitOK, "commands: may run cat, ") // kept
 	if c := consent(t, dir); !slices.Equal(c.Exec.Connect, []string{"github.com:443"}) || c.Exec.Unconfined {
@@ -56,7 +58,8 @@ func TestApproveCommands(t *testing.T) {
 	} {
 		invoke(t, dir, "plugin", "approve", "probe", "--yes", test.flag, test.value).want(t, exitUsage, test.want)
 	}
-	invoke(t, workplace(t, ""), "plugin", "approve", "probe", "--yes", "--program", "ls").want(t, exitUsage, "it does not ask to run commands")
+	invoke(t, workplace(t, ""), "plugin", "approve", "probe", "--yes", "--program", "ls").want(t, exitUsage,
+		"it does not ask to run commands")
 }
 
 // TestShell takes a command all the way: from the operator's yes through guest, rules and kernel.
@@ -78,14 +81,18 @@ func TestShell(t *testing.T) {
 	put(t, filepath.Join(dir, "plugins", "shell.wasm"), wasm)
 	put(t, filepath.Join(dir, "hako.yaml"), []byte("plugins: [plugins]\n"))
 	put(t, filepath.Join(dir, "work", "note.txt"), []byte("a note\n"))
-	invoke(t, dir, "call", "shell_exec", `{"command":"cat note.txt"}`).want(t, exitNotAllowed, "hako plugin approve shell")
-	invoke(t, dir, "plugin", "approve", "shell", "--yes", "--mount", "workspace=work").want(t, exitUsage, "no programs are named that it may run")
-	invoke(t, dir, "plugin", "approve", "shell", "--yes", "--mount", "workspace=work", "--program", "cat", "--program", "chmod").want(t, exitOK, "commands: may run cat, chmod")
+	invoke(t, dir, "call", "shell_exec", `{"command":"cat note.txt"}`).want(t, exitNotAllowed,
+		"hako plugin approve shell")
+	invoke(t, dir, "plugin", "approve", "shell", "--yes", "--mount", "workspace=work").want(t, exitUsage,
+		"no programs are named that it may run")
+	invoke(t, dir, "plugin", "approve", "shell", "--yes", "--mount", "workspace=work", "--program", "cat", "--program",
+		"chmod").want(t, exitOK, "commands: may run cat, chmod")
 	invoke(t, dir, "call", "shell_exec", `{"command":"cat note.txt | cat"}`).want(t, exitOK, "a note\n")
 	invoke(t, dir, "call", "shell_exec", `{"command":"cat","args":["note.txt"]}`).want(t, exitOK, "a note\n")
 	invoke(t, dir, "call", "shell_exec", `{"command":"cat nothing"}`).want(t, exitOK, "[exit code 1]")
 	invoke(t, dir, "call", "shell_exec", `{"command":"ls"}`).want(t, exitFailed, "ls is not granted")
-	put(t, filepath.Join(dir, "hako.policy.yaml"), []byte("version: 1\ncommands:\n  - {name: no secrets, action: deny, programs: [cat], args: ['*.txt'], reason: They are not for you.}\n"))
+	put(t, filepath.Join(dir, "hako.policy.yaml"),
+		[]byte("version: 1\ncommands:\n  - {name: no secrets, action: deny, programs: [cat], args: ['*.txt'], reason: They are not for you.}\n"))
 	invoke(t, dir, "call", "shell_exec", `{"command":"cat note.txt"}`).want(t, exitFailed, "They are not for you.")
 	invoke(t, dir, "plugin", "revoke", "shell").want(t, exitOK)
 	invoke(t, dir, "call", "shell_exec", `{"command":"cat note.txt"}`).want(t, exitNotAllowed)

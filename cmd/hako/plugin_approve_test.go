@@ -85,7 +85,8 @@ func TestApproveMaps(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "notes"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	invoke(t, dir, "plugin", "approve", "probe", "-y", "--mount", "workspace=notes", "--http", "api=http://localhost:9/v1/",
+	invoke(t, dir, "plugin", "approve", "probe", "-y", "--mount", "workspace=notes", "--http",
+		"api=http://localhost:9/v1/",
 		"--private", "api", "--note", "for the tests").want(t, exitOK, "http://localhost:9/v1/, private addresses too",
 		"files /workspace: may read, change and delete what is in "+realPath(t, filepath.Join(dir, "notes")))
 	c := consent(t, dir)
@@ -95,7 +96,8 @@ func TestApproveMaps(t *testing.T) {
 	if c.HTTP["api"] != (grant.HTTPMapping{URL: "http://localhost:9/v1/", Private: true}) || c.Note != "for the tests" {
 		t.Errorf("got %+v", c)
 	}
-	invoke(t, dir, "plugin", "inspect", "probe").want(t, exitOK, "may read, change and delete what is in "+filepath.Join(dir, "notes"))
+	invoke(t, dir, "plugin", "inspect", "probe").want(t, exitOK, "may read, change and delete what is in "+
+		filepath.Join(dir, "notes"))
 	whole := realPath(t, filepath.Join(dir, "notes"))
 	invoke(t, dir, "plugin", "approve", "probe", "-y", "--mount", "workspace="+whole).want(t, exitOK)
 	if m := consent(t, dir).Mounts["workspace"]; m.Path != whole {
@@ -103,14 +105,16 @@ func TestApproveMaps(t *testing.T) {
 	}
 }
 
-// TestApproveLink: a link is followed before the yes, so that what is shown is what is given, also when the link leads elsewhere later.
+// TestApproveLink: a link is followed before the yes, so that what is shown is what is given, also when the link leads
+// elsewhere later.
 func TestApproveLink(t *testing.T) {
 	t.Parallel()
 	dir, work := workplace(t, "", asking(filesAndHTTP)...), realPath(t, t.TempDir())
 	if err := os.Symlink(work, filepath.Join(dir, "link")); err != nil {
 		t.Skip("this machine does not allow symbolic links")
 	}
-	invoke(t, dir, "plugin", "approve", "probe", "-y", "--mount", "workspace=link").want(t, exitOK, "may read, change and delete what is in "+work)
+	invoke(t, dir, "plugin", "approve", "probe", "-y", "--mount", "workspace=link").want(t, exitOK,
+		"may read, change and delete what is in "+work)
 	if m := consent(t, dir).Mounts["workspace"]; m.Path != work {
 		t.Errorf("the mount is %+v", m)
 	}
@@ -122,33 +126,42 @@ func TestApproveUpdate(t *testing.T) {
 	dir := workplace(t, "", asking(filesAndHTTP)...)
 	invoke(t, dir, "plugin", "approve", "probe", "-y", "--mount", "workspace=.:ro").want(t, exitOK)
 	more := strings.Replace(filesAndHTTP, "methods: [GET]", "methods: [GET, POST]", 1)
-	put(t, filepath.Join(dir, "plugins", "probe.wasm"), probePlugin(t, append(asking(more), "version: 1.0.0", "version: 1.1.0")...))
+	put(t, filepath.Join(dir, "plugins", "probe.wasm"),
+		probePlugin(t, append(asking(more), "version: 1.0.0", "version: 1.1.0")...))
 	invoke(t, dir, "plugin", "list").want(t, exitOK, "pending", "asks for more")
-	invoke(t, dir, "plugin", "approve", "probe", "-y").want(t, exitOK, "That is more than version 1.0.0", "+ api: also asks to send POST")
+	invoke(t, dir, "plugin", "approve", "probe", "-y").want(t, exitOK, "That is more than version 1.0.0",
+		"+ api: also asks to send POST")
 	if c := consent(t, dir); c.Version != "1.1.0" || c.Mounts["workspace"].Path != "." || c.Mounts["workspace"].Write {
 		t.Errorf("got %+v", c)
 	}
-	put(t, filepath.Join(dir, "plugins", "probe.wasm"), probePlugin(t, append(asking(more), "version: 1.0.0", "version: 1.2.0")...))
+	put(t, filepath.Join(dir, "plugins", "probe.wasm"),
+		probePlugin(t, append(asking(more), "version: 1.0.0", "version: 1.2.0")...))
 	invoke(t, dir, "plugin", "approve", "probe", "-y").want(t, exitOK, "no more than version 1.1.0")
 }
 
-// TestApproveCredentials: a credential and a database are shown before the yes, and another credential can take the place of the one
-// that was asked for.
+// TestApproveCredentials: a credential and a database are shown before the yes, and another credential can take the
+// place of the one that was asked for.
 func TestApproveCredentials(t *testing.T) {
 	t.Parallel()
 	const asks = `
   http: [{name: api, url: "https://api.example.com/v1/", credential: example, reason: {en: Looks things up., ja: 調べます。}}]
   sql: {migrations: [CREATE TABLE a (b)], quota: 5MiB, reason: {en: Keeps tasks., ja: タスクを保存します。}}`
 	dir := workplace(t, "", asking(asks)...)
-	invoke(t, dir, "plugin", "inspect", "probe").want(t, exitOK, "sends your credential example along", "a database of its own, up to 5MiB for each tenant")
+	invoke(t, dir, "plugin", "inspect", "probe").want(t, exitOK, "sends your credential example along",
+		"a database of its own, up to 5MiB for each tenant")
 	invoke(t, dir, "plugin", "approve", "probe", "-y", "--credential", "api").want(t, exitUsage, "NAME=CREDENTIAL")
 	invoke(t, dir, "plugin", "approve", "probe", "-y", "--credential", "api=sandbox").want(t, exitOK,
-		"sends your credential example along", "http api: may send GET, HEAD to https://api.example.com/v1/, with the credential sandbox", "sql: a database of its own for each tenant, at most 5MiB",
+		"sends your credential example along",
+		"http api: may send GET, HEAD to https://api.example.com/v1/, with the credential sandbox",
+		"sql: a database of its own for each tenant, at most 5MiB",
 		"Next: set credentials.sandbox in hako.yaml")
-	if c := consent(t, dir); c.HTTP["api"].Credential != "sandbox" || c.Asked.HTTP[0].Credential != "example" || c.Asked.SQL == nil {
+	if c := consent(t, dir); c.HTTP["api"].Credential != "sandbox" || c.Asked.HTTP[0].Credential != "example" ||
+		c.Asked.SQL == nil {
 		t.Errorf("got %+v", c)
 	}
-	put(t, filepath.Join(dir, "plugins", "probe.wasm"), probePlugin(t, append(asking(strings.Replace(asks, "credential: example, ", "", 1)), "version: 1.0.0", "version: 1.1.0")...))
+	put(t, filepath.Join(dir, "plugins", "probe.wasm"),
+		probePlugin(t, append(asking(strings.Replace(asks, "credential: example, ", "", 1)), "version: 1.0.0",
+			"version: 1.1.0")...))
 	invoke(t, dir, "plugin", "approve", "probe", "-y").want(t, exitOK, "no more than version 1.0.0")
 	if c := consent(t, dir); c.HTTP["api"].Credential != "" {
 		t.Errorf("a credential that is not asked for any more is kept: %+v", c)
@@ -163,12 +176,13 @@ func TestApproveFails(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no such plugin":     {[]string{"prob"}, `unknown plugin "prob": did you mean "probe"?`},
-		"not a plugin":       {[]string{"text.wasm"}, "not a core Wasm module"},
-		"no folder":          {[]string{"probe"}, "hako plugin approve probe --mount workspace=DIR"},
-		"no such folder":     {[]string{"probe", "--mount", "workspace=nowhere"}, "make the folder"},
-		"not a folder":       {[]string{"probe", "--mount", "workspace=hako.yaml"}, "is not a folder"},
-		"no such mount":      {[]string{"probe", "--mount", "workspac=.", "--mount", "workspace=."}, `did you mean "workspace"?`},
+		"no such plugin": {[]string{"prob"}, `unknown plugin "prob": did you mean "probe"?`},
+		"not a plugin":   {[]string{"text.wasm"}, "not a core Wasm module"},
+		"no folder":      {[]string{"probe"}, "hako plugin approve probe --mount workspace=DIR"},
+		"no such folder": {[]string{"probe", "--mount", "workspace=nowhere"}, "make the folder"},
+		"not a folder":   {[]string{"probe", "--mount", "workspace=hako.yaml"}, "is not a folder"},
+		"no such mount": {[]string{"probe", "--mount", "workspac=.", "--mount", "workspace=."},
+			`did you mean "workspace"?`},
 		"half a mount":       {[]string{"probe", "--mount", "workspace"}, "NAME=DIR"},
 		"half an address":    {[]string{"probe", "--http", "api="}, "NAME=URL"},
 		"not a URL":          {[]string{"probe", "--mount", "workspace=.", "--http", "api=example"}, "example"},

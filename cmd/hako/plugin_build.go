@@ -40,7 +40,8 @@ DIR's. recordings.json in DIR, if there is one, is embedded too, for MOCK_MODE. 
 			return a.writePlugin(out, wasm, source.sections)
 		},
 	}
-	cmd.Flags().StringVar(&manifestFile, "manifest", "", "manifest to embed (default DIR/manifest.yaml or DIR/NAME.yaml)")
+	cmd.Flags().StringVar(&manifestFile, "manifest", "",
+		"manifest to embed (default DIR/manifest.yaml or DIR/NAME.yaml)")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write (default DIR/dist/NAME.wasm)")
 	return cmd
 }
@@ -87,7 +88,8 @@ func readManifest(candidates ...string) ([]byte, *manifest.Manifest, error) {
 	return nil, nil, fmt.Errorf("there is no manifest: looked for %s", strings.Join(candidates, " and "))
 }
 
-// writePlugin embeds the sections and writes the plugin in one step, so that a host that watches the folder sees it whole.
+// writePlugin embeds the sections and writes the plugin in one step, so that a host that watches the folder sees it
+// whole.
 func (a *app) writePlugin(path string, wasm []byte, sections map[string][]byte) error {
 	wasm, err := manifest.Embed(wasm, sections)
 	if err != nil {
@@ -100,7 +102,8 @@ func (a *app) writePlugin(path string, wasm []byte, sections map[string][]byte) 
 	return err
 }
 
-// placeFile writes a file that is there as a whole or not at all, so that a host that watches its folder never sees a part of it.
+// placeFile writes a file that is there as a whole or not at all, so that a host that watches its folder never sees a
+// part of it.
 func placeFile(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

@@ -36,7 +36,8 @@ func TestPluginBuild(t *testing.T) {
 	}{
 		"manifest.yaml": {map[string]string{"manifest.yaml": tinyManifest}, nil, "dist/tiny.wasm"},
 		"by name":       {map[string]string{"tiny.yaml": tinyManifest, "recordings.json": "{}"}, nil, "dist/tiny.wasm"},
-		"flags":         {map[string]string{"other/m.yaml": tinyManifest}, []string{"--manifest", "other/m.yaml", "-o", "here.wasm"}, "here.wasm"},
+		"flags": {map[string]string{"other/m.yaml": tinyManifest}, []string{"--manifest", "other/m.yaml", "-o",
+			"here.wasm"}, "here.wasm"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -61,10 +62,12 @@ func TestPluginBuild(t *testing.T) {
 
 func TestPluginBuildFails(t *testing.T) {
 	t.Parallel()
-	invoke(t, tiny(t, nil), "plugin", "build", ".").want(t, exitUsage, "there is no manifest", "manifest.yaml and ", "tiny.yaml")
+	invoke(t, tiny(t, nil), "plugin", "build", ".").want(t, exitUsage, "there is no manifest", "manifest.yaml and ",
+		"tiny.yaml")
 	invoke(t, tiny(t, map[string]string{"manifest.yaml": "name: tiny\nverion: 1.0.0\n"}), "plugin", "build", ".").
 		want(t, exitUsage, "manifest.yaml", "2:1", `did you mean "version"?`)
-	invoke(t, tiny(t, map[string]string{"manifest.yaml": tinyManifest, "main.go": "package main\n\nfunc main() { x }\n"}), "plugin", "build", ".").
+	invoke(t, tiny(t, map[string]string{"manifest.yaml": tinyManifest,
+		"main.go": "package main\n\nfunc main() { x }\n"}), "plugin", "build", ".").
 		want(t, exitUsage, "undefined: x")
 }
 
@@ -79,7 +82,8 @@ func TestPluginPack(t *testing.T) {
 	put(t, filepath.Join(dir, "text.wasm"), []byte("text"))
 	put(t, filepath.Join(dir, "tiny.yaml"), []byte(tinyManifest))
 	put(t, filepath.Join(dir, "bad.yaml"), []byte("name: Tiny\n"))
-	invoke(t, dir, "plugin", "pack", "bare.wasm", "tiny.yaml", "-o", "packed.wasm").want(t, exitOK, filepath.Join(dir, "packed.wasm"))
+	invoke(t, dir, "plugin", "pack", "bare.wasm", "tiny.yaml", "-o", "packed.wasm").want(t, exitOK,
+		filepath.Join(dir, "packed.wasm"))
 	invoke(t, dir, "plugin", "inspect", "packed.wasm").want(t, exitOK, "tiny 1.0.0")
 	invoke(t, dir, "plugin", "inspect", "bare.wasm").want(t, exitUsage, "no manifest")
 	invoke(t, dir, "plugin", "pack", "bare.wasm", "tiny.yaml").want(t, exitOK)
@@ -89,7 +93,8 @@ func TestPluginPack(t *testing.T) {
 	invoke(t, dir, "plugin", "pack", "bare.wasm", "nothing.yaml").want(t, exitUsage, "nothing.yaml")
 	invoke(t, dir, "plugin", "pack", "nothing.wasm", "tiny.yaml").want(t, exitUsage, "nothing.wasm")
 	// A module that imports alloc: () -> () from Extism. Its manifest only grants.
-	put(t, filepath.Join(dir, "extism.wasm"), []byte("\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x02\x19\x01\x0fextism:host/env\x05alloc\x00\x00"))
+	put(t, filepath.Join(dir, "extism.wasm"),
+		[]byte("\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x02\x19\x01\x0fextism:host/env\x05alloc\x00\x00"))
 	put(t, filepath.Join(dir, "grants.yaml"), []byte("name: tiny\nversion: 1.0.0\n"))
 	invoke(t, dir, "plugin", "pack", "extism.wasm", "tiny.yaml").want(t, exitUsage, "asked for what it offers")
 	invoke(t, dir, "plugin", "pack", "extism.wasm", "grants.yaml").want(t, exitOK)

@@ -120,7 +120,8 @@ func review(ctx context.Context, file, cache string, maxSize int64) ([]manifest.
 	return manifest.Check(module, m, handlers), nil
 }
 
-// askHandlers asks a plugin for its handlers, in a sandbox with nothing granted. It returns nil for one that does not tell.
+// askHandlers asks a plugin for its handlers, in a sandbox with nothing granted. It returns nil for one that does not
+// tell.
 func askHandlers(ctx context.Context, name string, wasm []byte, cache string) (_ *abi.Handlers, err error) {
 	engine, err := sandbox.New(&sandbox.Options{CacheDir: filepath.Join(cache, "compiled")})
 	if err != nil {

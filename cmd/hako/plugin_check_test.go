@@ -14,12 +14,16 @@ func TestPluginCheck(t *testing.T) {
 		code int
 		want []string
 	}{
-		"warnings":                {probePlugin(t), exitOK, []string{"warning: tools[0]: outputSchema is missing"}},
-		"a tool without handler":  {probePlugin(t, "probe_now", "probe_then"), exitFailed, []string{`error: tools[2]: the plugin has no handler for the tool "probe_then"`}},
-		"a handler without entry": {probePlugin(t, probing, "  - name: probe_then\n"), exitFailed, []string{`a handler for the tool "probe_now"`}},
-		"over-broad":              {probePlugin(t, asking(`{http: [{name: all, url: "https://*/", reason: R.}]}`)...), exitOK, []string{"every host there is"}},
-		"not Wasm":                {[]byte("text"), exitFailed, []string{"error: ", "not a core Wasm module"}},
-		"a bad manifest":          {probePlugin(t, "inputSchema: {type: object", "inputSchema: {type: objekt"), exitFailed, []string{"error: ", "inputSchema"}},
+		"warnings": {probePlugin(t), exitOK, []string{"warning: tools[0]: outputSchema is missing"}},
+		"a tool without handler": {probePlugin(t, "probe_now", "probe_then"), exitFailed,
+			[]string{`error: tools[2]: the plugin has no handler for the tool "probe_then"`}},
+		"a handler without entry": {probePlugin(t, probing, "  - name: probe_then\n"), exitFailed,
+			[]string{`a handler for the tool "probe_now"`}},
+		"over-broad": {probePlugin(t, asking(`{http: [{name: all, url: "https://*/", reason: R.}]}`)...),
+			exitOK, []string{"every host there is"}},
+		"not Wasm": {[]byte("text"), exitFailed, []string{"error: ", "not a core Wasm module"}},
+		"a bad manifest": {probePlugin(t, "inputSchema: {type: object", "inputSchema: {type: objekt"),
+			exitFailed, []string{"error: ", "inputSchema"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

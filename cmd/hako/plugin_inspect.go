@@ -61,7 +61,8 @@ func (a *app) locate(v *view, argument string) (*host.Status, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return &host.Status{Path: file, Name: m.Name, Version: m.Version, Digest: module.Digest, Manifest: m, Reason: "it is in none of the plugin folders"}, nil
+	return &host.Status{Path: file, Name: m.Name, Version: m.Version, Digest: module.Digest, Manifest: m,
+		Reason: "it is in none of the plugin folders"}, nil
 }
 
 // readPlugin reads a plugin file with its manifest.

@@ -10,14 +10,16 @@ import (
 func TestInspect(t *testing.T) {
 	t.Parallel()
 	dir := workplace(t, "plugin: {probe: {limits: {time: 3s}}}\nlimits: {rate: 9}\n", asking(filesAndHTTP)...)
-	invoke(t, dir, "plugin", "inspect", "probe").want(t, exitOK, "probe 1.0.0", "Helps to test.", "Apache-2.0", "sha256:", "pending",
+	invoke(t, dir, "plugin", "inspect", "probe").want(t, exitOK, "probe 1.0.0", "Helps to test.", "Apache-2.0",
+		"sha256:", "pending",
 		"tool probe_echo", "hako:core/1", "wasi_snapshot_preview1", "because: Looks things up.",
 		"base_url (url, default https://example.com/): Where it looks.", "time 3s", "rate 9", "memory 64MiB")
 	var report inspection
 	if err := json.Unmarshal([]byte(invoke(t, dir, "plugin", "inspect", filepath.Join("plugins", "probe.wasm"), "--json").stdout), &report); err != nil {
 		t.Fatal(err)
 	}
-	if report.Name != "probe" || report.Limits["time"] != "3s" || len(report.Permissions) != 2 || !slices.Contains(report.Imports, "hako:core/1") {
+	if report.Name != "probe" || report.Limits["time"] != "3s" || len(report.Permissions) != 2 ||
+		!slices.Contains(report.Imports, "hako:core/1") {
 		t.Errorf("got %+v", report)
 	}
 }

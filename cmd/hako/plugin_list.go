@@ -44,7 +44,8 @@ type pluginStatus struct {
 func pluginList(plugins []host.Status) []pluginStatus {
 	list := []pluginStatus{}
 	for _, p := range plugins {
-		list = append(list, pluginStatus{p.Name, p.Version, p.State, p.Reason, p.Path, p.Digest, p.Serving, append([]string{}, p.Tools...)})
+		list = append(list, pluginStatus{p.Name, p.Version, p.State, p.Reason, p.Path, p.Digest, p.Serving,
+			append([]string{}, p.Tools...)})
 	}
 	return list
 }
@@ -52,7 +53,8 @@ func pluginList(plugins []host.Status) []pluginStatus {
 // printList prints a line for each plugin, and the reasons of those that are not in service below.
 func (a *app) printList(plugins []host.Status) error {
 	if len(plugins) == 0 {
-		_, err := fmt.Fprintln(a.stderr, "There are no plugins: name a folder with --plugins, or start one with hako plugin new")
+		_, err := fmt.Fprintln(a.stderr,
+			"There are no plugins: name a folder with --plugins, or start one with hako plugin new")
 		return err
 	}
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)

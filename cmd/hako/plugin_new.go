@@ -80,7 +80,8 @@ func newPlugin(dir, name string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("new plugin: %w", err)
 	}
-	files, err := scaffoldFiles(scaffold{Name: name, Tool: toolName(name), Version: pdkVersion(thisBuild().Version), Go: goVersion})
+	files, err := scaffoldFiles(scaffold{Name: name, Tool: toolName(name), Version: pdkVersion(thisBuild().Version),
+		Go: goVersion})
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,8 @@ func TestPluginNew(t *testing.T) {
 		}
 	}
 	invoke(t, plugin, "plugin", "build", ".").want(t, exitOK, filepath.Join(plugin, "dist", "hi-there.wasm"))
-	if o := invoke(t, plugin, "plugin", "check", "."); o.code != exitOK || !strings.Contains(o.stdout, "nothing to object to") {
+	if o := invoke(t, plugin, "plugin", "check", "."); o.code != exitOK ||
+		!strings.Contains(o.stdout, "nothing to object to") {
 		t.Errorf("a new plugin is not beyond reproach: %s", o)
 	}
 	invoke(t, plugin, "plugin", "approve", "hi-there", "--plugins", "dist", "--yes").want(t, exitOK)

@@ -27,7 +27,8 @@ consents file, marked, so that new versions wait too.`,
 					return err
 				}
 				done := &deed{action: "plugin.revoke", target: audit.Target{Plugin: args[0]}}
-				err = a.audited(cmd.Context(), c, done, func() error { return file.Revoke(cmd.Context(), args[0], userName()) })
+				err = a.audited(cmd.Context(), c, done,
+					func() error { return file.Revoke(cmd.Context(), args[0], userName()) })
 				if err != nil {
 					return err
 				}

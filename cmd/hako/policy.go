@@ -26,7 +26,8 @@ func (a *app) policyCommand() *cobra.Command {
 	}
 	cmd.PersistentFlags().String("policy", "hako.policy.yaml", "the file with the policy")
 	config.Flag(cmd.PersistentFlags(), "policy", "policy")
-	cmd.AddCommand(a.policyNewCommand(), a.policyCheckCommand(), a.policyExplainCommand(), a.policyTableCommand(), a.policyTestCommand())
+	cmd.AddCommand(a.policyNewCommand(), a.policyCheckCommand(), a.policyExplainCommand(), a.policyTableCommand(),
+		a.policyTestCommand())
 	return cmd
 }
 
@@ -41,28 +42,31 @@ func (a *app) withPolicy(cmd *cobra.Command, do func(*view, *policy.Policy) erro
 	})
 }
 
-// doors are where calls can come in.
-var doors = []string{pipeline.DoorHTTP, pipeline.DoorStdio, pipeline.DoorTerminal, policy.DoorSlack, pipeline.DoorAgent, pipeline.DoorConsole}
+// frontends are where calls can come in.
+var frontends = []string{pipeline.FrontendHTTP, pipeline.FrontendStdio, pipeline.FrontendTerminal, policy.FrontendSlack,
+	pipeline.FrontendAgent, pipeline.FrontendConsole}
 
 // callerFlags describe a caller.
 type callerFlags struct {
-	user, door, tenant, token string
-	groups                    []string
+	user, frontend, tenant, token string
+	groups                        []string
 }
 
 func (f *callerFlags) add(a *app, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.user, "as", "", "the user who calls")
-	flags.StringVar(&f.door, "door", pipeline.DoorHTTP, "where the call comes in: mcp-http, mcp-stdio, terminal, slack, agent or console")
+	flags.StringVar(&f.frontend, "frontend", pipeline.FrontendHTTP,
+		"where the call comes in: mcp-http, mcp-stdio, terminal, slack, agent or console")
 	flags.StringVar(&f.token, "token", "", "the name of the token that the caller has; its user and tenant apply")
-	flags.StringArrayVar(&f.groups, "group", nil, "a group that the door knows the user to be in, besides those of the policy; may be given several times")
+	flags.StringArrayVar(&f.groups, "group", nil,
+		"a group that the frontend knows the user to be in, besides those of the policy; may be given several times")
 	a.tenantFlag(cmd, &f.tenant)
 }
 
 // resolve checks the names and takes what the token says of its owner.
 func (f *callerFlags) resolve(c *config.Config) error {
-	if !slices.Contains(doors, f.door) {
-		return errors.New(strictyaml.Unknown("door", f.door, doors))
+	if !slices.Contains(frontends, f.frontend) {
+		return errors.New(strictyaml.Unknown("frontend", f.frontend, frontends))
 	}
 	if f.token != "" {
 		i := slices.IndexFunc(c.HTTP.Auth.Tokens, func(t mcpserver.Token) bool { return t.Name == f.token })
@@ -87,7 +91,7 @@ func tokenNames(c *config.Config) []string {
 func (f *callerFlags) call(t *catalog.Tool) *policy.Call {
 	return &policy.Call{
 		Tool: t.Name, Plugin: t.Source.Name, Annotations: t.Hints(),
-		Door: f.door, Tenant: f.tenant, User: f.user, Token: f.token, Groups: f.groups,
+		Frontend: f.frontend, Tenant: f.tenant, User: f.user, Token: f.token, Groups: f.groups,
 	}
 }
 
@@ -105,7 +109,8 @@ func (v *view) tool(name string) (*catalog.Tool, error) {
 }
 
 // permissions are the words of the table of tools.
-var permissions = map[policy.Action]string{policy.Allow: "allow", policy.Ask: "requires_confirmation", policy.Deny: "deny"}
+var permissions = map[policy.Action]string{policy.Allow: "allow", policy.Ask: "requires_confirmation",
+	policy.Deny: "deny"}
 
 // ruleName says where a rule is.
 func ruleName(name string, line int, file string) string {

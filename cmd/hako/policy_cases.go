@@ -81,7 +81,7 @@ func readCases(path string) (*cases, error) {
 }
 
 func readCase(v strictyaml.Value, c *policyCase) {
-	c.line, c.as.door = v.Line(), pipeline.DoorHTTP
+	c.line, c.as.frontend = v.Line(), pipeline.FrontendHTTP
 	v.Object(strictyaml.Fields{
 		"name":   strictyaml.String(&c.name),
 		"tool":   strictyaml.String(&c.tool),
@@ -96,11 +96,11 @@ func readCase(v strictyaml.Value, c *policyCase) {
 		},
 		"as": func(v strictyaml.Value) {
 			v.Object(strictyaml.Fields{
-				"user":   strictyaml.String(&c.as.user),
-				"door":   strictyaml.String(&c.as.door),
-				"tenant": strictyaml.String(&c.as.tenant),
-				"token":  strictyaml.String(&c.as.token),
-				"groups": strictyaml.Strings(&c.as.groups),
+				"user":     strictyaml.String(&c.as.user),
+				"frontend": strictyaml.String(&c.as.frontend),
+				"tenant":   strictyaml.String(&c.as.tenant),
+				"token":    strictyaml.String(&c.as.token),
+				"groups":   strictyaml.Strings(&c.as.groups),
 			})
 		},
 		"arguments": func(v strictyaml.Value) { c.arguments = v.JSON() },
@@ -203,7 +203,7 @@ func (c *policyCase) call(v *view) (*policy.Call, error) {
 	if c.plugin != "" {
 		return &policy.Call{
 			Tool: c.tool, Plugin: c.plugin, Annotations: c.hints, Arguments: arguments,
-			Door: c.as.door, Tenant: c.as.tenant, User: c.as.user, Token: c.as.token, Groups: c.as.groups,
+			Frontend: c.as.frontend, Tenant: c.as.tenant, User: c.as.user, Token: c.as.token, Groups: c.as.groups,
 		}, nil
 	}
 	tool, err := v.tool(c.tool)

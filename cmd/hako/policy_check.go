@@ -18,7 +18,7 @@ func (a *app) policyCheckCommand() *cobra.Command {
 		Use:   "check [FILE]",
 		Short: "Say what is wrong with a policy, and what is probably a mistake",
 		Long: `Say what is wrong with a policy: everything, each with its line and column. Warnings are about what is valid and probably a mistake:
-rules that can never decide, because an earlier one decides about all of their calls, and tools, plugins, doors, tenants, tokens and groups
+rules that can never decide, because an earlier one decides about all of their calls, and tools, plugins, frontends, tenants, tokens and groups
 that do not exist here.
 
 Exit codes: 0 the policy is valid (there may be warnings), 1 it is not, or with --strict there are warnings, 2 usage or configuration.`,
@@ -84,7 +84,7 @@ func (a *app) printProblems(path, kind string, err error) {
 
 // site is what a policy can be about here: also tools of plugins that are not in service yet.
 func (v *view) site() *policy.Site {
-	site := &policy.Site{Doors: doors, Tokens: tokenNames(v.config)}
+	site := &policy.Site{Frontends: frontends, Tokens: tokenNames(v.config)}
 	if v.config.HTTP.OAuth.TenantClaim == "" {
 		site.Tenants = tenants(v.config)
 	}
@@ -96,7 +96,8 @@ func (v *view) site() *policy.Site {
 			continue
 		}
 		for _, tool := range plugin.Manifest.Tools {
-			site.Tools = append(site.Tools, policy.ToolName{Name: v.config.Plugin[plugin.Name].Prefix + tool.Name, Plugin: plugin.Name})
+			site.Tools = append(site.Tools, policy.ToolName{Name: v.config.Plugin[plugin.Name].Prefix + tool.Name,
+				Plugin: plugin.Name})
 		}
 	}
 	return site

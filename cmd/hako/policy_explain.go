@@ -11,14 +11,14 @@ import (
 	"github.com/hako-run/hako/host/policy"
 )
 
-// explanation is why the policy decides about a call as it does. Prospects are there instead of Action and Rule where the arguments are not
-// known and matter.
+// explanation is why the policy decides about a call as it does. Prospects are there instead of Action and Rule where
+// the arguments are not known and matter.
 type explanation struct {
-	Tool   string `json:"tool"`
-	Plugin string `json:"plugin"`
-	Door   string `json:"door"`
-	Tenant string `json:"tenant,omitempty"`
-	User   string `json:"user,omitempty"`
+	Tool     string `json:"tool"`
+	Plugin   string `json:"plugin"`
+	Frontend string `json:"frontend"`
+	Tenant   string `json:"tenant,omitempty"`
+	User     string `json:"user,omitempty"`
 	// Groups are all of the user's: those given and those of the policy.
 	Groups    []string        `json:"groups,omitempty"`
 	Token     string          `json:"token,omitempty"`
@@ -91,14 +91,16 @@ says what depends on them.`,
 		},
 	}
 	caller.add(a, cmd)
-	cmd.Flags().StringVar(&given, "arguments", "", "the arguments, a JSON object, or - to read them from standard input")
+	cmd.Flags().StringVar(&given, "arguments", "",
+		"the arguments, a JSON object, or - to read them from standard input")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
 func explain(p *policy.Policy, c *policy.Call, locale string) *explanation {
 	e := &explanation{
-		Tool: c.Tool, Plugin: c.Plugin, Door: c.Door, Tenant: c.Tenant, User: c.User, Groups: p.GroupsOf(c), Token: c.Token, Arguments: c.Arguments,
+		Tool: c.Tool, Plugin: c.Plugin, Frontend: c.Frontend, Tenant: c.Tenant, User: c.User, Groups: p.GroupsOf(c),
+		Token: c.Token, Arguments: c.Arguments,
 		Listed: p.Visible(c),
 	}
 	if prospects := p.Prospects(c); c.Arguments == nil && len(prospects) > 1 {
@@ -124,7 +126,8 @@ func explain(p *policy.Policy, c *policy.Call, locale string) *explanation {
 }
 
 func decided(d policy.Decision, line int, when, locale string) decision {
-	made := decision{Action: d.Action, Rule: d.Rule, Line: line, When: when, Reason: d.Reason.In(locale), Approvers: d.Approvers}
+	made := decision{Action: d.Action, Rule: d.Rule, Line: line, When: when, Reason: d.Reason.In(locale),
+		Approvers: d.Approvers}
 	if d.Remember > 0 {
 		made.Remember = d.Remember.String()
 	}
@@ -171,7 +174,8 @@ func (e *explanation) text(file string) string {
 	return b.String()
 }
 
-var verbs = map[policy.Action]string{policy.Allow: "is allowed", policy.Ask: "waits for a person's yes", policy.Deny: "is denied"}
+var verbs = map[policy.Action]string{policy.Allow: "is allowed", policy.Ask: "waits for a person's yes",
+	policy.Deny: "is denied"}
 
 func (d *decision) text(file string) string {
 	text := ruleName(d.Rule, d.Line, file)
@@ -218,7 +222,7 @@ func (e *explanation) caller() string {
 	if len(e.Groups) > 0 {
 		text += " of " + strings.Join(e.Groups, ", ")
 	}
-	text += " at " + e.Door
+	text += " at " + e.Frontend
 	if e.Tenant != "" {
 		text += " for the tenant " + e.Tenant
 	}

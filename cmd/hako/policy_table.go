@@ -51,7 +51,8 @@ func permissionTable(v *view, p *policy.Policy, caller *callerFlags) []toolPermi
 	for _, tool := range v.host.Catalog().View().Tools {
 		line := toolPermission{Tool: tool.Name, Plugin: tool.Source.Name}
 		for _, prospect := range p.Prospects(caller.call(tool)) {
-			line.Prospects = append(line.Prospects, decided(prospect.Decision, prospect.Line, prospect.When, v.config.Locale))
+			line.Prospects = append(line.Prospects, decided(prospect.Decision, prospect.Line, prospect.When,
+				v.config.Locale))
 			if word := permissions[prospect.Action]; line.Permission == "" || line.Permission == word {
 				line.Permission = word
 			} else {

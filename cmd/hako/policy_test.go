@@ -36,7 +36,8 @@ commands:
 // policed is a workplace with an approved plugin and a policy.
 func policed(t *testing.T, text string) string {
 	t.Helper()
-	dir := approved(t, "http: {auth: {tokens: [{name: ci, hash: 'sha256:"+strings.Repeat("0", 64)+"', user: ken, tenant: acme}]}}\n")
+	dir := approved(t, "http: {auth: {tokens: [{name: ci, hash: 'sha256:"+strings.Repeat("0", 64)+
+		"', user: ken, tenant: acme}]}}\n")
 	put(t, filepath.Join(dir, "hako.policy.yaml"), []byte(text))
 	return dir
 }
@@ -50,14 +51,16 @@ cases:
   - {name: admins see logs, tool: probe_log, as: {user: aki}, arguments: {text: a}, want: allow}
   - {name: interns are asked, tool: probe_log, as: {token: ci}, arguments: {text: a}, want: ask, rule: ask interns}
   - {tool: probe_echo, arguments: {text: abcdef}, want: deny, rule: no long texts}
-  - {name: a tool that is elsewhere, tool: drop, plugin: db, as: {door: slack}, hints: {openWorld: false}, want: allow}
+  - {name: a tool that is elsewhere, tool: drop, plugin: db, as: {frontend: slack}, hints: {openWorld: false}, want: allow}
 commands:
   - {line: git push --force, want: deny, rule: no pushes}
   - {name: reading is free, line: git status, want: ask}
   - {line: "rm -rf 'x", want: deny, rule: rm -rf}
 `))
-	put(t, filepath.Join(dir, "wrong.yaml"), []byte("version: 1\nquotsa: []\nrules:\n  - {name: a, action: forbid}\n  - {name: b, action: deny, when: usr == 'x'}\n"))
-	put(t, filepath.Join(dir, "doubtful.yaml"), []byte("version: 1\nrules:\n  - {name: a, action: deny, tools: [\"probe_*\"]}\n  - {name: b, action: allow, tools: [probe_echo]}\n  - {name: c, action: deny, tools: [probe_ecko], doors: [http]}\n"))
+	put(t, filepath.Join(dir, "wrong.yaml"),
+		[]byte("version: 1\nquotsa: []\nrules:\n  - {name: a, action: forbid}\n  - {name: b, action: deny, when: usr == 'x'}\n"))
+	put(t, filepath.Join(dir, "doubtful.yaml"),
+		[]byte("version: 1\nrules:\n  - {name: a, action: deny, tools: [\"probe_*\"]}\n  - {name: b, action: allow, tools: [probe_echo]}\n  - {name: c, action: deny, tools: [probe_ecko], frontends: [http]}\n"))
 	for name, test := range map[string]struct {
 		code int
 		args []string
@@ -69,12 +72,13 @@ commands:
 		"explain":         {exitOK, []string{"explain", "probe_log", "--as", "ken", "--arguments", `{"text":"a"}`}},
 		"explain-passed":  {exitOK, []string{"explain", "probe_echo", "--as", "ken", "--arguments", `{"text":"a"}`}},
 		"explain-depends": {exitOK, []string{"explain", "probe_echo", "--token", "ci"}},
-		"explain-default": {exitOK, []string{"explain", "probe_show", "--door", "terminal", "--arguments", "{}"}},
-		"explain-json":    {exitOK, []string{"explain", "probe_echo", "--as", "ken", "--tenant", "acme", "--arguments", `{"text":"a"}`, "--json"}},
-		"table":           {exitOK, []string{"table"}},
-		"table-ken":       {exitOK, []string{"table", "--as", "ken"}},
-		"table-json":      {exitOK, []string{"table", "--group", "admins", "--json"}},
-		"test":            {exitFailed, []string{"test", "cases.yaml"}},
+		"explain-default": {exitOK, []string{"explain", "probe_show", "--frontend", "terminal", "--arguments", "{}"}},
+		"explain-json": {exitOK, []string{"explain", "probe_echo", "--as", "ken", "--tenant", "acme", "--arguments",
+			`{"text":"a"}`, "--json"}},
+		"table":      {exitOK, []string{"table"}},
+		"table-ken":  {exitOK, []string{"table", "--as", "ken"}},
+		"table-json": {exitOK, []string{"table", "--group", "admins", "--json"}},
+		"test":       {exitFailed, []string{"test", "cases.yaml"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -92,11 +96,12 @@ func TestPolicyUsage(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no such tool":   {[]string{"explain", "probe_ehco"}, `unknown tool "probe_ehco": did you mean "probe_echo"?`},
-		"no such door":   {[]string{"table", "--door", "slak"}, `unknown door "slak": did you mean "slack"?`},
-		"no such token":  {[]string{"table", "--token", "cj"}, `unknown token "cj": did you mean "ci"?`},
-		"no such tenant": {[]string{"table", "--tenant", "acm"}, `unknown tenant "acm": did you mean "acme"?`},
-		"no arguments":   {[]string{"explain", "probe_echo", "--arguments", "[1]"}, "are not a JSON object"},
+		"no such tool": {[]string{"explain", "probe_ehco"},
+			`unknown tool "probe_ehco": did you mean "probe_echo"?`},
+		"no such frontend": {[]string{"table", "--frontend", "slak"}, `unknown frontend "slak": did you mean "slack"?`},
+		"no such token":    {[]string{"table", "--token", "cj"}, `unknown token "cj": did you mean "ci"?`},
+		"no such tenant":   {[]string{"table", "--tenant", "acm"}, `unknown tenant "acm": did you mean "acme"?`},
+		"no arguments":     {[]string{"explain", "probe_echo", "--arguments", "[1]"}, "are not a JSON object"},
 		"ambiguous": {[]string{"explain", "probe_echo", "--arguments", `{"n":1,"n":2}`},
 			`has the key "n" twice`},
 		"no such file":      {[]string{"check", "nowhere.yaml"}, "hako policy new writes one"},
@@ -121,15 +126,17 @@ func TestPolicyCases(t *testing.T) {
 		code int
 		want string
 	}{
-		"nothing":           {"version: 1", exitUsage, "there are no cases"},
-		"another version":   {"version: 2\ncases: [{tool: probe_echo, want: deny}]", exitUsage, "must be 1"},
-		"no expectation":    {"version: 1\ncases: [{tool: probe_echo}]", exitUsage, "needs a tool and want"},
-		"no line":           {"version: 1\ncommands: [{want: deny}]", exitUsage, "needs a line and want"},
-		"another word":      {"version: 1\ncases: [{tool: probe_echo, want: forbid}]", exitUsage, "must be allow, ask or deny"},
-		"an unknown key":    {"version: 1\ncases: [{tol: probe_echo}]", exitUsage, `did you mean "tool"?`},
-		"an unknown tool":   {"version: 1\ncases: [{tool: other, want: deny}]", exitUsage, "says its plugin"},
-		"hints of the tool": {"version: 1\ncases: [{tool: probe_echo, hints: {readOnly: true}, want: deny}]", exitUsage, "name the plugin too"},
-		"all hold":          {"version: 1\ncases: [{tool: probe_now, want: deny}]", exitOK, "all 1 cases hold"},
+		"nothing":         {"version: 1", exitUsage, "there are no cases"},
+		"another version": {"version: 2\ncases: [{tool: probe_echo, want: deny}]", exitUsage, "must be 1"},
+		"no expectation":  {"version: 1\ncases: [{tool: probe_echo}]", exitUsage, "needs a tool and want"},
+		"no line":         {"version: 1\ncommands: [{want: deny}]", exitUsage, "needs a line and want"},
+		"another word": {"version: 1\ncases: [{tool: probe_echo, want: forbid}]", exitUsage,
+			"must be allow, ask or deny"},
+		"an unknown key":  {"version: 1\ncases: [{tol: probe_echo}]", exitUsage, `did you mean "tool"?`},
+		"an unknown tool": {"version: 1\ncases: [{tool: other, want: deny}]", exitUsage, "says its plugin"},
+		"hints of the tool": {"version: 1\ncases: [{tool: probe_echo, hints: {readOnly: true}, want: deny}]", exitUsage,
+			"name the plugin too"},
+		"all hold": {"version: 1\ncases: [{tool: probe_now, want: deny}]", exitOK, "all 1 cases hold"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -157,7 +164,7 @@ func TestStarterPolicy(t *testing.T) {
 		want policy.Action
 	}{
 		{policy.Call{Tool: "says_nothing"}, policy.Ask},
-		{policy.Call{Tool: "says_nothing", Door: policy.DoorSlack}, policy.Deny},
+		{policy.Call{Tool: "says_nothing", Frontend: policy.FrontendSlack}, policy.Deny},
 		{hinted(&yes, nil, &yes), policy.Allow},
 		{hinted(nil, &no, &no), policy.Allow},
 		{hinted(nil, &no, &yes), policy.Ask},
@@ -171,20 +178,25 @@ func TestStarterPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	uncommented := strings.NewReplacer("groups: {}\n#  ", "groups:\n  ", "tool_permissions: {}\n#  ", "tool_permissions:\n  ", "commands: []\n#  ", "commands:\n  ",
-		"\n#  ", "\n  ", "\n  # - name: drafts are free\n  #   action", "\n  - name: drafts are free\n    action", "\n  #   tools", "\n    tools", "\n  #   when", "\n    when",
-		"    # approvers", "    approvers", "    # remember", "    remember").Replace(strings.SplitAfterN(string(text), "version: 1\n", 2)[1])
+	uncommented := strings.NewReplacer("groups: {}\n#  ", "groups:\n  ", "tool_permissions: {}\n#  ",
+		"tool_permissions:\n  ", "commands: []\n#  ", "commands:\n  ",
+		"\n#  ", "\n  ", "\n  # - name: drafts are free\n  #   action", "\n  - name: drafts are free\n    action",
+		"\n  #   tools", "\n    tools", "\n  #   when", "\n    when",
+		"    # approvers", "    approvers", "    # remember", "    remember").Replace(strings.SplitAfterN(string(text),
+		"version: 1\n", 2)[1])
 	if p, err = policy.Parse([]byte("version: 1\n" + uncommented)); err != nil {
 		t.Fatalf("%v\n%s", err, uncommented)
 	}
 	if len(p.Rules()) != 7 || len(p.Commands) != 2 || len(p.Quotas) != 2 || len(p.Groups()) != 1 {
-		t.Errorf("%d rules, %d for commands, %d quotas, groups %v", len(p.Rules()), len(p.Commands), len(p.Quotas), p.Groups())
+		t.Errorf("%d rules, %d for commands, %d quotas, groups %v", len(p.Rules()), len(p.Commands), len(p.Quotas),
+			p.Groups())
 	}
 }
 
 func hinted(readOnly, destructive, openWorld *bool) policy.Call {
-	c := policy.Call{Tool: "x", Plugin: "y", Door: "mcp-http", Arguments: json.RawMessage("{}")}
-	c.Annotations.ReadOnlyHint, c.Annotations.DestructiveHint, c.Annotations.OpenWorldHint = readOnly, destructive, openWorld
+	c := policy.Call{Tool: "x", Plugin: "y", Frontend: "mcp-http", Arguments: json.RawMessage("{}")}
+	c.Annotations.ReadOnlyHint, c.Annotations.DestructiveHint, c.Annotations.OpenWorldHint = readOnly, destructive,
+		openWorld
 	return c
 }
 

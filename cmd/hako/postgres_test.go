@@ -32,7 +32,8 @@ func TestCommandsOverPostgres(t *testing.T) {
 	t.Parallel()
 	dir := overPostgres(t, "")
 	invoke(t, dir, "call", "probe_echo", `{"text":"x"}`).want(t, exitNotAllowed, "is pending")
-	invoke(t, dir, "plugin", "approve", "probe", "--yes").want(t, exitOK, "Approved; recorded in consents in the store postgres://")
+	invoke(t, dir, "plugin", "approve", "probe", "--yes").want(t, exitOK,
+		"Approved; recorded in consents in the store postgres://")
 	invoke(t, dir, "plugin", "list").want(t, exitOK, "probe", "active")
 	invoke(t, dir, "call", "probe_echo", `{"text":"hello"}`).want(t, exitOK, "hello")
 	invoke(t, dir, "audit", "tail").want(t, exitOK, "plugin.approve probe", "probe/probe_echo")

@@ -16,7 +16,7 @@ import (
 )
 
 // way is how the person at the terminal is asked. It is none where there is nobody.
-func (a *app) way(locale string) (way approval.Way) {
+func (a *app) way(locale string) (way approval.Prompter) {
 	if !a.interactive() {
 		return way
 	}
@@ -43,7 +43,8 @@ func (a *app) way(locale string) (way approval.Way) {
 }
 
 // askLine asks the question on out, and reads the answer from next.
-func askLine(ctx context.Context, out io.Writer, q *approval.Question, locale string, next func(context.Context) (string, error)) (bool, error) {
+func askLine(ctx context.Context, out io.Writer, q *approval.Question, locale string,
+	next func(context.Context) (string, error)) (bool, error) {
 	prompt := "Type yes to allow it:"
 	if strings.HasPrefix(locale, "ja") {
 		prompt = "許可する場合は yes と入力してください:"

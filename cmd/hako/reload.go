@@ -21,7 +21,8 @@ type reloader struct {
 	// started is the configuration that hako was started with. What cannot change while it runs stays as it is there.
 	started *config.Config
 	parts   []part
-	// others are keys that this command does not use, with all below them: another one does, and follows them by itself.
+	// others are keys that this command does not use, with all below them: another one does, and follows them by
+	// itself.
 	others []string
 	record func(*audit.Event)
 	logger *slog.Logger
@@ -47,8 +48,8 @@ type reloadOutcome struct {
 type part struct {
 	// keys are those that it takes up, with all below them.
 	keys []string
-	// prepare checks next and returns what puts it in force; until that is called nothing has changed. put cannot fail, and returns
-	// warnings, if there are any. What goes on under the old configuration is finished under it.
+	// prepare checks next and returns what puts it in force; until that is called nothing has changed. put cannot fail,
+	// and returns warnings, if there are any. What goes on under the old configuration is finished under it.
 	prepare func(ctx context.Context, next *config.Config) (put func() []string, err error)
 }
 
@@ -56,7 +57,8 @@ type part struct {
 type reloaded struct {
 	// Applied are the keys whose new values are in force now.
 	Applied []string
-	// Restart are the keys that differ from what hako was started with, and keep their old values until it is started again.
+	// Restart are the keys that differ from what hako was started with, and keep their old values until it is started
+	// again.
 	Restart []string
 	// Others are the keys with new values that other commands use, and this one does not.
 	Others []string
@@ -67,7 +69,8 @@ type reloaded struct {
 // errStopping is the error of a reload while hako stops.
 var errStopping = errors.New("hako is stopping")
 
-// newReloader returns the reloader of a service that was started with the configuration. It takes up nothing before it is given parts.
+// newReloader returns the reloader of a service that was started with the configuration. It takes up nothing before it
+// is given parts.
 func newReloader(flags serveFlags, started *config.Config, record func(*audit.Event), logger *slog.Logger) *reloader {
 	r := &reloader{source: flags.source, started: started, record: record, logger: logger, read: flags.read}
 	r.inForce.Store(started)
@@ -78,11 +81,12 @@ func newReloader(flags serveFlags, started *config.Config, record func(*audit.Ev
 // config is the configuration in force. It must not be changed.
 func (r *reloader) config() *config.Config { return r.inForce.Load() }
 
-// reload reads the configuration again and puts it in force. by says for the audit log who asked: Door is "signal", "file" or "console",
-// the last with its user.
+// reload reads the configuration again and puts it in force. by says for the audit log who asked: Frontend is "signal",
+// "file" or "console", the last with its user.
 //
-// The configuration is checked as a whole first. The error names each setting that is wrong, and then nothing has changed; it matches
-// errStopping once hako stops. One reload waits for the other, and what has begun is finished also when ctx ends.
+// The configuration is checked as a whole first. The error names each setting that is wrong, and then nothing has
+// changed; it matches errStopping once hako stops. One reload waits for the other, and what has begun is finished also
+// when ctx ends.
 func (r *reloader) reload(ctx context.Context, by audit.Subject) (*reloaded, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,7 +110,8 @@ func (r *reloader) take(ctx context.Context) (*reloaded, error) {
 	if now := r.config().File; now != "" && next.File == "" {
 		return nil, fmt.Errorf("the configuration file %s is gone: put it back, or start hako again for the built-in default", now)
 	}
-	answer := &reloaded{Applied: []string{}, Restart: []string{}, Others: []string{}, Warnings: append([]string{}, next.Warnings...)}
+	answer := &reloaded{Applied: []string{}, Restart: []string{}, Others: []string{},
+		Warnings: append([]string{}, next.Warnings...)}
 	for _, key := range r.started.Changes(next) {
 		if !r.live(key, next) && !below(key, r.others) {
 			answer.Restart = append(answer.Restart, key)
@@ -163,7 +168,8 @@ func (r *reloader) note(by audit.Subject, answer *reloaded, err error) {
 		event.Outcome, event.Error = "failed", err.Error()
 		r.logger.Error("the configuration is not usable: the one read before stays in force", "err", err)
 	} else {
-		event.Detail["applied"], event.Detail["restart"] = strings.Join(answer.Applied, " "), strings.Join(answer.Restart, " ")
+		event.Detail["applied"], event.Detail["restart"] = strings.Join(answer.Applied, " "),
+			strings.Join(answer.Restart, " ")
 		event.Detail["configuration"] = configDigest(r.config())
 		read := []any{"applied", answer.Applied, "restart", answer.Restart}
 		if len(answer.Others) > 0 {
@@ -178,7 +184,8 @@ func (r *reloader) note(by audit.Subject, answer *reloaded, err error) {
 	r.record(event)
 }
 
-// state says what an operator should look at, for those who look after the process. It quotes nothing of the configuration.
+// state says what an operator should look at, for those who look after the process. It quotes nothing of the
+// configuration.
 func (r *reloader) state() []string {
 	if r.outcome.Load().err == nil {
 		return nil

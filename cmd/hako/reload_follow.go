@@ -34,13 +34,13 @@ func (r *reloader) follow(ctx context.Context, hangups <-chan os.Signal) error {
 		case <-ctx.Done():
 			return nil
 		case <-hangups:
-			_, _ = r.reload(ctx, audit.Subject{Door: "signal", User: userName()}) // which has been told
+			_, _ = r.reload(ctx, audit.Subject{Frontend: "signal", User: userName()}) // which has been told
 		case <-look.C:
 			stamp := r.stamp()
 			if settled := stamp == seen; settled && stamp != taken {
 				taken = stamp
 				if r.changed() {
-					_, _ = r.reload(ctx, audit.Subject{Door: "file"}) // which has been told
+					_, _ = r.reload(ctx, audit.Subject{Frontend: "file"}) // which has been told
 				}
 			}
 			seen = stamp
@@ -77,14 +77,16 @@ func (r *reloader) forConsole(ctx context.Context, by audit.Subject) (*console.R
 	if err != nil {
 		return nil, err
 	}
-	return &console.Reloaded{Changed: answer.Applied, NeedRestart: answer.Restart, Others: answer.Others, Warnings: answer.Warnings}, nil
+	return &console.Reloaded{Changed: answer.Applied, NeedRestart: answer.Restart, Others: answer.Others,
+		Warnings: answer.Warnings}, nil
 }
 
 // problems are what somebody who operates the host should look at.
 func (r *reloader) problems(language string) []console.Problem {
 	if err := r.outcome.Load().err; err != nil {
 		return []console.Problem{{Kind: "reload", Text: err.Error(), Remedy: manifest.Text{
-			"en": "Mend the configuration (hako config check); until then the one before stays in force.", "ja": "設定を修正してください (hako config check)。それまでは以前の設定が有効です。",
+			"en": "Mend the configuration (hako config check); until then the one before stays in force.",
+			"ja": "設定を修正してください (hako config check)。それまでは以前の設定が有効です。",
 		}.In(language)}}
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 
 // liveKeys are those that each part takes up, with all below them. Every other key needs a restart.
 var liveKeys = struct {
-	log, traces, credentials, plugins, upstreams, approvals, door, tls, slack, console,
+	log, traces, credentials, plugins, upstreams, approvals, frontend, tls, slack, console,
 	agent []string
 }{
 	log:         []string{"log.level"},
@@ -27,7 +27,7 @@ var liveKeys = struct {
 	},
 	upstreams: []string{"upstreams", "upstreamsEnabled", "limits", "outbound.proxy"},
 	approvals: []string{"approvals"},
-	door: []string{"mcp.instructions", "mcp.listTTL", "mcp.limits", "locale", "http.auth", "http.origins",
+	frontend: []string{"mcp.instructions", "mcp.listTTL", "mcp.limits", "locale", "http.auth", "http.origins",
 		"http.hosts", "http.trustedProxies", "outbound.proxy"},
 	tls: []string{"http.tls"},
 	console: []string{"console.tokens", "console.oidc", "console.url", "http.hosts", "http.trustedProxies",
@@ -127,17 +127,17 @@ func upstreamsPart(f *upstreamFollower) part {
 
 func approvalsPart(g *government) part {
 	return part{liveKeys.approvals, func(_ context.Context, next *config.Config) (func() []string, error) {
-		return quiet(func() { g.desk.Set(next.ApprovalTimeout, next.ApprovalOperators) }), nil
+		return quiet(func() { g.approvals.Set(next.ApprovalTimeout, next.ApprovalOperators) }), nil
 	}}
 }
 
-func doorPart(door *mcpserver.Server) part {
-	return part{liveKeys.door, func(_ context.Context, next *config.Config) (func() []string, error) {
+func frontendPart(frontend *mcpserver.Server) part {
+	return part{liveKeys.frontend, func(_ context.Context, next *config.Config) (func() []string, error) {
 		auth, _, err := checkHTTP(next)
 		if err != nil {
 			return nil, err
 		}
-		put, err := door.Reconfigure(doorOptions(next, auth))
+		put, err := frontend.Reconfigure(frontendOptions(next, auth))
 		if err != nil {
 			return nil, fmt.Errorf("configuration: %w", err)
 		}
@@ -174,12 +174,12 @@ func agentPart(runners *agentRunners) part {
 }
 
 // slackPart comes last: what its prepare makes would have to be given back if another failed.
-func slackPart(doors *slackDoors) part {
+func slackPart(frontends *slackFrontends) part {
 	return part{liveKeys.slack, func(ctx context.Context, next *config.Config) (func() []string, error) {
-		door, err := doors.make(ctx, next)
+		frontend, err := frontends.make(ctx, next)
 		if err != nil {
 			return nil, err
 		}
-		return quiet(func() { doors.change(door) }), nil
+		return quiet(func() { frontends.change(frontend) }), nil
 	}}
 }

@@ -54,7 +54,8 @@ func (r *reloading) write(configuration string) {
 	}
 }
 
-// reload writes the configuration and orders it to be read, unless it has been seen already, and waits for a line of the log.
+// reload writes the configuration and orders it to be read, unless it has been seen already, and waits for a line of
+// the log.
 func (r *reloading) reload(configuration, want string) {
 	r.t.Helper()
 	before := len(r.stderr.String())
@@ -78,7 +79,8 @@ func TestReload(t *testing.T) {
 	if got := r.call("probe_config", "{}"); !strings.Contains(got, "example.com") {
 		t.Fatal(got)
 	}
-	r.reload("plugin: {probe: {config: {base_url: 'https://other.example/'}}}\n", "applied=[plugin.probe.config.base_url]")
+	r.reload("plugin: {probe: {config: {base_url: 'https://other.example/'}}}\n",
+		"applied=[plugin.probe.config.base_url]")
 	if got := r.call("probe_config", "{}"); !strings.Contains(got, "other.example") {
 		t.Error(got)
 	}
@@ -89,10 +91,12 @@ func TestReload(t *testing.T) {
 	if _, got := r.rpc(t, "", "server/discover", "", ""); !strings.Contains(got, "Be kind.") {
 		t.Error(got)
 	}
-	if _, got := r.rpc(t, "", "tools/list", "", ""); !strings.Contains(got, `"ttlMs":60000`) || !strings.Contains(got, "x_probe_echo") {
+	if _, got := r.rpc(t, "", "tools/list", "", ""); !strings.Contains(got, `"ttlMs":60000`) ||
+		!strings.Contains(got, "x_probe_echo") {
 		t.Error(got)
 	}
-	r.reload("limits: {output: 10B}\naudit: {fields: {probe_echo: [text]}}\n", "applied=\"[audit.fields.probe_echo limits.output ")
+	r.reload("limits: {output: 10B}\naudit: {fields: {probe_echo: [text]}}\n",
+		"applied=\"[audit.fields.probe_echo limits.output ")
 	if got := r.call("probe_echo", `{"text":"a text of more than ten bytes"}`); !strings.Contains(got, "10 bytes") {
 		t.Error(got)
 	}
@@ -107,7 +111,8 @@ func TestReload(t *testing.T) {
 		t.Error("no metric")
 	}
 	r.stop()
-	invoke(t, r.dir, "audit", "query", "--type", "operator", "--action", "configuration.reload").want(t, exitOK, "ok", "plugin.probe.config.base_url", "signal")
+	invoke(t, r.dir, "audit", "query", "--type", "operator", "--action", "configuration.reload").want(t, exitOK, "ok",
+		"plugin.probe.config.base_url", "signal")
 }
 
 // TestReloadTokens: who may come in changes with the file, and no secret is in the log.
@@ -117,7 +122,8 @@ func TestReloadTokens(t *testing.T) {
 	token := func(name string) (secret, entry string) {
 		o := invoke(t, r.dir, "token", "new", name)
 		secret = regexp.MustCompile(`hako_\S+`).FindString(o.stderr)
-		return secret, "http:\n  auth:\n    tokens:" + strings.ReplaceAll("\n"+strings.TrimSpace(o.stdout), "\n", "\n      ") + "\n"
+		return secret, "http:\n  auth:\n    tokens:" + strings.ReplaceAll("\n"+strings.TrimSpace(o.stdout), "\n",
+			"\n      ") + "\n"
 	}
 	first, firstEntry := token("first")
 	second, secondEntry := token("second")
@@ -169,7 +175,8 @@ func TestReloadBroken(t *testing.T) {
 		t.Error(got)
 	}
 	r.stop()
-	invoke(t, r.dir, "audit", "query", "--type", "operator", "--action", "configuration.reload").want(t, exitOK, "failed", "ok")
+	invoke(t, r.dir, "audit", "query", "--type", "operator", "--action", "configuration.reload").want(t, exitOK,
+		"failed", "ok")
 }
 
 // TestReloadByFile: a changed file needs no order.
@@ -197,7 +204,8 @@ func TestReloadWhileCalled(t *testing.T) {
 		if len(answered) > 0 {
 			continue
 		}
-		r.reload("plugin: {probe: {prefix: x_, limits: {time: 1h}}}\n", "applied=\"[plugin.probe.limits.time plugin.probe.prefix]\"")
+		r.reload("plugin: {probe: {prefix: x_, limits: {time: 1h}}}\n",
+			"applied=\"[plugin.probe.limits.time plugin.probe.prefix]\"")
 		if got := <-answered; !strings.Contains(got, limit.String()) {
 			t.Errorf("the call in flight: %s", got)
 		}
@@ -270,7 +278,8 @@ func TestReloadPrepares(t *testing.T) {
 		t.Fatal(err)
 	}
 	var events []*audit.Event
-	r := newReloader(serveFlags{source: source}, c, func(e *audit.Event) { events = append(events, e) }, new(app).logger(c, silent))
+	r := newReloader(serveFlags{source: source}, c, func(e *audit.Event) { events = append(events, e) },
+		new(app).logger(c, silent))
 	done, refuse := []string{}, true
 	takes := func(name string, err error) part {
 		return part{[]string{"locale"}, func(context.Context, *config.Config) (func() []string, error) {
@@ -282,27 +291,33 @@ func TestReloadPrepares(t *testing.T) {
 	}
 	r.parts = []part{takes("first", nil), takes("second", errors.New("not this one"))}
 	put(t, filepath.Join(dir, "hako.yaml"), []byte("locale: ja\nmemoryBudget: 1GiB\n"))
-	if _, err := r.reload(t.Context(), audit.Subject{Door: "console", User: "aki"}); err == nil || len(done) > 0 || r.config().Locale != "en" {
+	if _, err := r.reload(t.Context(), audit.Subject{Frontend: "console", User: "aki"}); err == nil || len(done) > 0 ||
+		r.config().Locale != "en" {
 		t.Errorf("error %v, done %v, locale %s", err, done, r.config().Locale)
 	}
 	refuse = false
-	answer, err := r.reload(t.Context(), audit.Subject{Door: "console", User: "aki"})
-	if err != nil || !slices.Equal(done, []string{"first", "second"}) || r.config().Locale != "ja" || r.config().MemoryBudget != 2<<30 {
+	answer, err := r.reload(t.Context(), audit.Subject{Frontend: "console", User: "aki"})
+	if err != nil || !slices.Equal(done, []string{"first", "second"}) || r.config().Locale != "ja" ||
+		r.config().MemoryBudget != 2<<30 {
 		t.Errorf("error %v, done %v, configuration %+v", err, done, r.config())
 	}
-	if !slices.Equal(answer.Applied, []string{"locale"}) || !slices.Equal(answer.Restart, []string{"memoryBudget"}) || len(answer.Warnings) != 2 {
+	if !slices.Equal(answer.Applied, []string{"locale"}) || !slices.Equal(answer.Restart, []string{"memoryBudget"}) ||
+		len(answer.Warnings) != 2 {
 		t.Errorf("%+v", answer)
 	}
-	if len(events) != 2 || events[0].Outcome != "failed" || events[1].Outcome != "ok" || events[1].Subject.User != "aki" || events[1].Detail["applied"] != "locale" {
+	if len(events) != 2 || events[0].Outcome != "failed" || events[1].Outcome != "ok" ||
+		events[1].Subject.User != "aki" || events[1].Detail["applied"] != "locale" {
 		t.Errorf("%+v", events)
 	}
-	if answer, err = r.reload(t.Context(), audit.Subject{}); err != nil || len(answer.Applied) > 0 || len(answer.Restart) != 1 {
+	if answer, err = r.reload(t.Context(), audit.Subject{}); err != nil || len(answer.Applied) > 0 ||
+		len(answer.Restart) != 1 {
 		t.Errorf("again: %+v, %v", answer, err)
 	}
 	if err := os.Remove(filepath.Join(dir, "hako.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.reload(t.Context(), audit.Subject{}); err == nil || !strings.Contains(err.Error(), "is gone") || r.config().Locale != "ja" {
+	if _, err := r.reload(t.Context(), audit.Subject{}); err == nil || !strings.Contains(err.Error(), "is gone") ||
+		r.config().Locale != "ja" {
 		t.Errorf("without the file: %v", err)
 	}
 }
@@ -381,9 +396,11 @@ func TestReloadEverything(t *testing.T) {
 		_, got := r.rpc(t, "", "tools/list", "", "")
 		return got
 	}
-	put(t, filepath.Join(r.dir, "inner", "hako.yaml"), []byte("shipped: {enabled: false}\nplugins: [../plugins]\nconsents: ../hako.consents.yaml\n"))
-	put(t, filepath.Join(r.dir, "servers.json"), fmt.Appendf(nil, `{"mcpServers": {"box": {"command": %q, "args": ["serve", "--stdio"], "cwd": "inner", "env": {%q: "1", "HAKO_CACHE": %q}}}}`,
-		program(t), asProgram, os.Getenv("HAKO_CACHE")))
+	put(t, filepath.Join(r.dir, "inner", "hako.yaml"),
+		[]byte("shipped: {enabled: false}\nplugins: [../plugins]\nconsents: ../hako.consents.yaml\n"))
+	put(t, filepath.Join(r.dir, "servers.json"),
+		fmt.Appendf(nil, `{"mcpServers": {"box": {"command": %q, "args": ["serve", "--stdio"], "cwd": "inner", "env": {%q: "1", "HAKO_CACHE": %q}}}}`,
+			program(t), asProgram, os.Getenv("HAKO_CACHE")))
 	r.reload("upstreams: servers.json\n", "applied=[upstreams]")
 	if !testwait.Until(t, func() bool { return strings.Contains(tools(), "box_probe_echo") }) {
 		t.Fatalf("no tools of the upstream server:\n%s", r.stderr)
@@ -392,17 +409,20 @@ func TestReloadEverything(t *testing.T) {
 	if got := tools(); strings.Contains(got, "box_") {
 		t.Error(got)
 	}
-	put(t, filepath.Join(r.dir, "others", "other.wasm"), probePlugin(t, "name: probe\n", "name: other\n", "probe_", "other_"))
+	put(t, filepath.Join(r.dir, "others", "other.wasm"), probePlugin(t, "name: probe\n", "name: other\n", "probe_",
+		"other_"))
 	r.reload("\n", "upstreamsEnabled")
 	before := len(r.stderr.String())
-	put(t, filepath.Join(r.dir, "hako.yaml"), []byte("plugins: [others]\napprovals: {timeout: 1s}\ntenants: {acme: {plugin: {other: {config: {base_url: 'https://acme.example/'}}}}}\n"))
+	put(t, filepath.Join(r.dir, "hako.yaml"),
+		[]byte("plugins: [others]\napprovals: {timeout: 1s}\ntenants: {acme: {plugin: {other: {config: {base_url: 'https://acme.example/'}}}}}\n"))
 	r.orders <- syscall.Signal(1)
 	if !testwait.Until(t, func() bool { return !strings.Contains(tools(), "probe_echo") }) {
 		t.Fatal("the folder is still there")
 	}
 	waitUntil(t, "report", func() bool {
 		log := r.stderr.String()[before:]
-		return strings.Contains(log, "approvals.timeout plugins tenants.acme.plugin.other.config.base_url") && strings.Contains(log, "plugin other is pending")
+		return strings.Contains(log, "approvals.timeout plugins tenants.acme.plugin.other.config.base_url") &&
+			strings.Contains(log, "plugin other is pending")
 	})
 }
 
@@ -423,7 +443,8 @@ func TestReloadCertificate(t *testing.T) {
 	pair := func(n int64) *config.Config {
 		at := filepath.Join(dir, fmt.Sprint(n))
 		writeCertificate(t, at, n)
-		return &config.Config{HTTP: config.HTTP{TLSCert: filepath.Join(at, "tls.crt"), TLSKey: filepath.Join(at, "tls.key")}}
+		return &config.Config{HTTP: config.HTTP{TLSCert: filepath.Join(at, "tls.crt"),
+			TLSKey: filepath.Join(at, "tls.key")}}
 	}
 	first, second := pair(1), pair(2)
 	served, err := newCertificate(first.HTTP.TLSCert, first.HTTP.TLSKey)
@@ -470,7 +491,8 @@ func TestReloadSlack(t *testing.T) {
 	answered := func() {
 		t.Helper()
 		answers++
-		must(f.Slack.Tell(t.Context(), slack.Said{User: fakes.SlackUser, Channel: fakes.SlackChannel, Text: "<@" + fakes.SlackBot + "> hello"}))
+		must(f.Slack.Tell(t.Context(), slack.Said{User: fakes.SlackUser, Channel: fakes.SlackChannel,
+			Text: "<@" + fakes.SlackBot + "> hello"}))
 		waitUntil(t, "answer", func() bool {
 			n := 0
 			for _, m := range f.Slack.Messages() {

@@ -55,9 +55,12 @@ const forgetting = time.Hour
 // retention are the jobs that delete what is too old. inForce returns the configuration.
 func (g *government) retention(inForce func() *config.Config) []background.Job {
 	forget := map[string]func(context.Context) error{
-		"old-approvals": g.desk.Forget, "old-quotas": g.book.Forget, "old-replicas": g.store.ForgetReplicas,
-		"old-conversations": func(ctx context.Context) error { return chat.Forget(ctx, g.store, inForce().Chat.Retain) },
-		"old-slack-events":  func(ctx context.Context) error { return slackbot.Forget(ctx, g.store) },
+		"old-approvals": g.approvals.Forget, "old-quotas": g.book.Forget, "old-replicas": g.store.ForgetReplicas,
+		"old-conversations": func(ctx context.Context) error {
+			return chat.Forget(ctx, g.store,
+				inForce().Chat.Retain)
+		},
+		"old-slack-events": func(ctx context.Context) error { return slackbot.Forget(ctx, g.store) },
 	}
 	if g.audit != nil {
 		forget["old-audit-records"] = g.audit.Expire
@@ -69,16 +72,18 @@ func (g *government) retention(inForce func() *config.Config) []background.Job {
 	return jobs
 }
 
-// expiring is a job that removes sessions of MCP clients that have been idle for too long. inForce returns the configuration.
+// expiring is a job that removes sessions of MCP clients that have been idle for too long. inForce returns the
+// configuration.
 func expiring(sessions *sessionstore.Store, inForce func() *config.Config) background.Job {
 	return background.Job{Name: "mcp-sessions", Every: sessionSweep, Run: func(ctx context.Context) error {
 		return sessions.Expire(ctx, inForce().MCP.Limits.SessionIdle)
 	}}
 }
 
-// join makes this process one of the replicas over its store, with the jobs that one of them does. The caller calls leave. inForce returns the
-// configuration.
-func (g *government) join(ctx context.Context, inForce func() *config.Config, logger *slog.Logger, jobs ...background.Job) (*replica, error) {
+// join makes this process one of the replicas over its store, with the jobs that one of them does. The caller calls
+// leave. inForce returns the configuration.
+func (g *government) join(ctx context.Context, inForce func() *config.Config, logger *slog.Logger,
+	jobs ...background.Job) (*replica, error) {
 	r := new(replica)
 	if g.store.Shared() {
 		if err := g.store.Join(ctx, thisBuild().Version); err != nil {
@@ -97,8 +102,8 @@ func (g *government) join(ctx context.Context, inForce func() *config.Config, lo
 	return r, nil
 }
 
-// door makes the sessions of MCP clients those of all replicas.
-func (r *replica) door(o *mcpserver.Options) { o.Sessions = r.sessions }
+// frontend makes the sessions of MCP clients those of all replicas.
+func (r *replica) frontend(o *mcpserver.Options) { o.Sessions = r.sessions }
 
 // leave ends the jobs that run here.
 func (r *replica) leave() { r.jobs.Close() }

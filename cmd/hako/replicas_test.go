@@ -84,7 +84,8 @@ func left(t *testing.T, g *government) (n int) {
 	count := `SELECT (SELECT COUNT(*) FROM approval) + (SELECT COUNT(*) FROM chat_conversation) + (SELECT COUNT(*) FROM slack_event) +
 		(SELECT COUNT(*) FROM quota_use) + (SELECT COUNT(*) FROM replica WHERE id = 'old')`
 	if g.store.Shared() {
-		count += fmt.Sprintf(" + (SELECT COUNT(*) FROM audit_record WHERE time < %d)", time.Now().AddDate(0, -6, 0).UnixMilli())
+		count += fmt.Sprintf(" + (SELECT COUNT(*) FROM audit_record WHERE time < %d)",
+			time.Now().AddDate(0, -6, 0).UnixMilli())
 	}
 	err := g.store.View(t.Context(), func(tx *sql.Tx) error { return tx.QueryRowContext(t.Context(), count).Scan(&n) })
 	if err != nil {
@@ -144,7 +145,8 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// TestExpiringFollowsTheConfiguration: sessions are kept for as long as the configuration in force says, not the one at the start.
+// TestExpiringFollowsTheConfiguration: sessions are kept for as long as the configuration in force says, not the one at
+// the start.
 func TestExpiringFollowsTheConfiguration(t *testing.T) {
 	t.Parallel()
 	s, err := store.Open(t.Context(), t.TempDir())
@@ -157,7 +159,9 @@ func TestExpiringFollowsTheConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = s.Update(t.Context(), func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(t.Context(), `INSERT INTO mcp_session (id, owner, opening, level, used) VALUES ('s', '', '{}', '', $1)`, s.Time().Add(-45*time.Minute).UnixMilli())
+		_, err := tx.ExecContext(t.Context(),
+			`INSERT INTO mcp_session (id, owner, opening, level, used) VALUES ('s', '', '{}', '', $1)`,
+			s.Time().Add(-45*time.Minute).UnixMilli())
 		return err
 	})
 	if err != nil {

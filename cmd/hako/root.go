@@ -68,7 +68,8 @@ Start with:  hako serve        and point an MCP client at the URL it prints
 	root.SetFlagErrorFunc(flagError)
 	flags := root.PersistentFlags()
 	flags.StringVarP(&a.dir, "directory", "C", "", "work in this directory instead of the current one")
-	flags.StringVar(&a.file, "config", "", "configuration file (default ./hako.yaml if it is there, else a built-in demonstration)")
+	flags.StringVar(&a.file, "config", "",
+		"configuration file (default ./hako.yaml if it is there, else a built-in demonstration)")
 	flags.StringArray("plugins", nil, "folder with plugins; may be given several times")
 	config.Flag(flags, "plugins", "plugins")
 	flags.StringArray("allow-path", nil,
@@ -77,8 +78,11 @@ Start with:  hako serve        and point an MCP client at the URL it prints
 	flags.String("log-level", "info", "debug, info, warn or error")
 	config.Flag(flags, "log-level", "log.level")
 	root.AddCommand(
-		a.serveCommand(), a.chatCommand(), a.callCommand(), a.toolsCommand(), a.upstreamsCommand(), a.pluginCommand(), a.configCommand(), a.mcpConfigCommand(),
-		a.tokenCommand(), a.connectCommand(), a.secretsCommand(), a.policyCommand(), a.approvalsCommand(), a.slackCommand(), a.agentCommand(), a.auditCommand(), a.consoleCommand(), a.doctorCommand(), a.backupCommand(), a.restoreCommand(), a.devCommand(), a.schemaCommand(), a.versionCommand(),
+		a.serveCommand(), a.chatCommand(), a.callCommand(), a.toolsCommand(), a.upstreamsCommand(), a.pluginCommand(),
+		a.configCommand(), a.mcpConfigCommand(),
+		a.tokenCommand(), a.connectCommand(), a.secretsCommand(), a.policyCommand(), a.approvalsCommand(),
+		a.slackCommand(), a.agentCommand(), a.auditCommand(), a.consoleCommand(), a.doctorCommand(), a.backupCommand(),
+		a.restoreCommand(), a.devCommand(), a.schemaCommand(), a.versionCommand(),
 	)
 	return root
 }

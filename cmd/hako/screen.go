@@ -9,8 +9,8 @@ import (
 	"github.com/hako-run/hako/internal/visible"
 )
 
-// screen is standard output or standard error as people read it. What clients, plugins, models and others wrote can hide nothing there,
-// and does nothing to a terminal: hidden characters are escaped (visible.Escape).
+// screen is standard output or standard error as people read it. What clients, plugins, models and others wrote can
+// hide nothing there, and does nothing to a terminal: hidden characters are escaped (visible.Escape).
 type screen struct {
 	*visible.Writer
 	terminal bool
@@ -37,7 +37,8 @@ func isTerminal(stream any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// data is where results and records go that another program may read. At a terminal it is the screen; elsewhere they arrive byte for byte.
+// data is where results and records go that another program may read. At a terminal it is the screen; elsewhere they
+// arrive byte for byte.
 func (a *app) data() io.Writer {
 	if a.pipe == nil || isTerminal(a.stdout) {
 		return a.stdout
@@ -48,8 +49,8 @@ func (a *app) data() io.Writer {
 // block is an argument of printf that may have several lines.
 type block string
 
-// printf prints for people. Each argument that is text stays on its line, whatever it holds, but for a block and for errors, which
-// may have several lines of hako's own.
+// printf prints for people. Each argument that is text stays on its line, whatever it holds, but for a block and for
+// errors, which may have several lines of hako's own.
 func printf(out io.Writer, format string, args ...any) error {
 	shown := make([]any, len(args))
 	for i, arg := range args {

@@ -19,7 +19,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// tricks are texts that do something to a terminal, or show something else than they hold. FORGED must not begin a line.
+// tricks are texts that do something to a terminal, or show something else than they hold. FORGED must not begin a
+// line.
 var tricks = map[string]string{
 	"clears the screen":            "a\x1b[2J\x1b[1;1Hb",
 	"hides its target (OSC 8)":     "a\x1b]8;;https://evil.example\x1b\\bank.example\x1b]8;;\x1b\\b",
@@ -67,7 +68,8 @@ func shows(t *testing.T, text string) {
 func atTerminal(t *testing.T, dir string, args ...string) outcome {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	a := &app{stdin: strings.NewReader(""), stdout: &screen{visible.NewWriter(&stdout), true}, stderr: &screen{visible.NewWriter(&stderr), true}}
+	a := &app{stdin: strings.NewReader(""), stdout: &screen{visible.NewWriter(&stdout), true},
+		stderr: &screen{visible.NewWriter(&stderr), true}}
 	code := a.run(t.Context(), append([]string{"--directory", dir}, args...))
 	return outcome{code, stdout.String(), stderr.String()}
 }
@@ -117,7 +119,8 @@ func TestHostileTerminal(t *testing.T) {
 			}
 			var result struct{ Content []struct{ Text string } }
 			o := atTerminal(t, dir, "call", "probe_echo", string(arguments), "--json")
-			if shows(t, o.stdout); json.Unmarshal([]byte(o.stdout), &result) != nil || len(result.Content) != 1 || result.Content[0].Text != valid {
+			if shows(t, o.stdout); json.Unmarshal([]byte(o.stdout), &result) != nil || len(result.Content) != 1 ||
+				result.Content[0].Text != valid {
 				t.Errorf("JSON is %q", o.stdout)
 			}
 		})
@@ -126,7 +129,8 @@ func TestHostileTerminal(t *testing.T) {
 			for _, format := range []string{"text", "json"} {
 				var log bytes.Buffer
 				a := &app{stderr: newScreen(&log)}
-				a.logger(&config.Config{LogFormat: format}, slog.LevelInfo).With(trick, "key").Info(trick, "err", &fs.PathError{Op: "open", Path: trick, Err: fs.ErrExist}, "text", trick)
+				a.logger(&config.Config{LogFormat: format}, slog.LevelInfo).With(trick, "key").Info(trick, "err",
+					&fs.PathError{Op: "open", Path: trick, Err: fs.ErrExist}, "text", trick)
 				if shows(t, log.String()); strings.Count(log.String(), "\n") != 1 {
 					t.Errorf("a record of several lines: %q", log.String())
 				}
@@ -144,12 +148,14 @@ func TestHostileTerminal(t *testing.T) {
 				surface.ToolEnded("1", pipeline.OK, trick)
 				surface.Notice("", trick)
 				pipeSurface{surface.session}.Notice("", trick)
-				shows(t, strings.NewReplacer(dim, "", green, "", red, "", yellow, "", plain, "").Replace(screenful.String()))
+				shows(t, strings.NewReplacer(dim, "", green, "", red, "", yellow, "", plain,
+					"").Replace(screenful.String()))
 				screenful.Reset()
 				for i := range len(trick) { // the pieces in which a model writes
 					surface.Text(trick[i : i+1])
 				}
-				if r, found := visible.First(screenful.String(), "\n\t\u200c\u200d"); found && r != '\u200c' && r != '\u200d' {
+				if r, found := visible.First(screenful.String(), "\n\t\u200c\u200d"); found && r != '\u200c' &&
+					r != '\u200d' {
 					t.Errorf("%U of an answer in pieces reaches the terminal: %q", r, screenful.String())
 				}
 			}
@@ -193,7 +199,8 @@ func TestPrinting(t *testing.T) {
 			if call, ok := n.(*ast.CallExpr); ok && printsUnchecked(call) {
 				t.Errorf("%s prints past the screen: use printf", fset.Position(call.Pos()))
 			}
-			if s, ok := n.(*ast.SelectorExpr); ok && (isNamed(s, "os", "Stdout", "Stderr") && file != "main.go" || isNamed(s, "a", "pipe") && file != "main.go" && file != "serve.go") {
+			if s, ok := n.(*ast.SelectorExpr); ok && (isNamed(s, "os", "Stdout", "Stderr") && file != "main.go" ||
+				isNamed(s, "a", "pipe") && file != "main.go" && file != "serve.go") {
 				t.Errorf("%s goes around the screen", fset.Position(s.Pos()))
 			}
 			return true
@@ -201,10 +208,12 @@ func TestPrinting(t *testing.T) {
 	}
 }
 
-// printsUnchecked reports whether a call prints more than words of its own, elsewhere than into a variable or to what reads data.
+// printsUnchecked reports whether a call prints more than words of its own, elsewhere than into a variable or to what
+// reads data.
 func printsUnchecked(call *ast.CallExpr) bool {
 	s, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || !isNamed(s, "fmt", "Fprint", "Fprintf", "Fprintln", "Print", "Printf", "Println") && !isNamed(s, "io", "WriteString") {
+	if !ok || !isNamed(s, "fmt", "Fprint", "Fprintf", "Fprintln", "Print", "Printf", "Println") &&
+		!isNamed(s, "io", "WriteString") {
 		return false
 	}
 	switch to := call.Args[0].(type) {

@@ -36,8 +36,8 @@ func (s *service) grace() time.Duration {
 	return leastGrace
 }
 
-// endAtLast ends the process when it has not ended by itself some time after ctx did: something that is stuck, such as a file system that does
-// not answer, keeps nobody from stopping hako. The function that it returns takes that back.
+// endAtLast ends the process when it has not ended by itself some time after ctx did: something that is stuck, such as
+// a file system that does not answer, keeps nobody from stopping hako. The function that it returns takes that back.
 func (a *app) endAtLast(ctx context.Context, grace func() time.Duration) (undo func()) {
 	ended := make(chan struct{})
 	go func() {
@@ -98,7 +98,8 @@ SIGINT or SIGTERM ends it: no more requests are taken, and those in flight may a
 	}
 	cmd.Flags().String("http", "127.0.0.1:8420", "serve MCP over HTTP on this address")
 	config.Flag(cmd.Flags(), "http", "http.address")
-	cmd.Flags().BoolVar(&flags.stdio, "stdio", false, "serve one client on standard input and output; HTTP then only with --http")
+	cmd.Flags().BoolVar(&flags.stdio, "stdio", false,
+		"serve one client on standard input and output; HTTP then only with --http")
 	cmd.Flags().BoolVar(&flags.conformance, "conformance", false, "add the fixtures of the MCP conformance suite")
 	cmd.Flags().Lookup("conformance").Hidden = true
 	return cmd
@@ -131,7 +132,7 @@ func (a *app) serve(ctx context.Context, c *config.Config, flags serveFlags) (er
 	if s.level.Set(logLevels[c.LogLevel]); err != nil {
 		return err
 	}
-	if err := s.openDoors(ctx); err != nil {
+	if err := s.openFrontends(ctx); err != nil {
 		return err
 	}
 	s.reloader.parts, s.reloader.others = s.parts(), agentKeys
@@ -163,8 +164,9 @@ func (s *service) openServer(ctx context.Context, a *app) error {
 	return s.openReplica(ctx) // its jobs end before the host closes the credentials that they renew
 }
 
-// outlivePipes makes the signal of a pipe that a client on stdio has closed an error of the write: it would end hako in the middle of its
-// calls and records. The function it returns undoes that. (Ignored, it would be so for the commands of plugins too.)
+// outlivePipes makes the signal of a pipe that a client on stdio has closed an error of the write: it would end hako in
+// the middle of its calls and records. The function it returns undoes that. (Ignored, it would be so for the commands
+// of plugins too.)
 func outlivePipes() (undo func()) {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)

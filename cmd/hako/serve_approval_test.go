@@ -36,7 +36,8 @@ func TestServeApproval(t *testing.T) {
 	say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"test","version":"1"}}}`)
 	hear(`"protocolVersion":"2025-11-25"`)
 	say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	put(t, filepath.Join(dir, "hako.policy.yaml"), []byte("version: 1\nrules: [{name: ask first, action: ask, tools: [probe_echo]}]\n"))
+	put(t, filepath.Join(dir, "hako.policy.yaml"),
+		[]byte("version: 1\nrules: [{name: ask first, action: ask, tools: [probe_echo]}]\n"))
 	hear(`"method":"notifications/tools/list_changed"`)
 	for id, answer := range map[int]string{2: `"action":"accept","content":{"approve":true}`, 3: `"action":"decline"`} {
 		say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"probe_echo","arguments":{"text":"asked"}}}`, id))

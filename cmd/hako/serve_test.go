@@ -48,7 +48,8 @@ func serveWith(t *testing.T, hangups <-chan os.Signal, terminal bool, dir string
 	s := &served{stderr: new(watched)}
 	done := make(chan int, 1)
 	go func() {
-		a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &screen{visible.NewWriter(s.stderr), terminal}, hangups: hangups}
+		a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &screen{visible.NewWriter(s.stderr),
+			terminal}, hangups: hangups}
 		done <- a.run(ctx, append([]string{"-C", dir, "serve", "--http", "127.0.0.1:0"}, args...))
 	}()
 	s.stop = func() int {
@@ -71,7 +72,8 @@ func serveWith(t *testing.T, hangups <-chan os.Signal, terminal bool, dir string
 // base is the address without the path of MCP.
 func (s *served) base() string { return strings.TrimSuffix(s.url, "/mcp") }
 
-// httpClient has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the requests of other tests.
+// httpClient has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the
+// requests of other tests.
 var httpClient = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 
 func get(t *testing.T, url string, header http.Header) (int, string) {
@@ -139,7 +141,7 @@ func TestServeHTTP(t *testing.T) {
 		t.Errorf("tools/call: %s", answer)
 	}
 	for path, want := range map[string]string{
-		"/healthz": "hako is alive", "/readyz": "hako is ready", "/metrics": `hako_calls_total{door="mcp-http"`,
+		"/healthz": "hako is alive", "/readyz": "hako is ready", "/metrics": `hako_calls_total{frontend="mcp-http"`,
 	} {
 		if status, body := get(t, s.base()+path, nil); status != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%s: status %d: %.300s", path, status, body)
@@ -155,7 +157,8 @@ func TestServePending(t *testing.T) {
 	t.Parallel()
 	dir := workplace(t, "")
 	s := serve(t, dir)
-	if text := s.stderr.String(); !strings.Contains(text, "pending") || !strings.Contains(text, "hako plugin approve probe") {
+	if text := s.stderr.String(); !strings.Contains(text, "pending") ||
+		!strings.Contains(text, "hako plugin approve probe") {
 		t.Errorf("the greeting:\n%s", text)
 	}
 	invoke(t, dir, "plugin", "approve", "probe", "--yes").want(t, exitOK)
@@ -165,7 +168,7 @@ func TestServePending(t *testing.T) {
 	}
 }
 
-// TestDraining: those who send requests here are told before the doors close.
+// TestDraining: those who send requests here are told before the frontends close.
 func TestDraining(t *testing.T) {
 	t.Parallel()
 	w := &web{state: func() []string { return nil }}
@@ -228,7 +231,8 @@ func TestServeWithToken(t *testing.T) {
 	if status, _ := s.rpc(t, "", "tools/list", "", ""); status != http.StatusUnauthorized {
 		t.Errorf("without a token: status %d", status)
 	}
-	if status, answer := s.rpc(t, token, "tools/list", "", ""); status != http.StatusOK || !strings.Contains(answer, "probe_echo") {
+	if status, answer := s.rpc(t, token, "tools/list", "", ""); status != http.StatusOK ||
+		!strings.Contains(answer, "probe_echo") {
 		t.Errorf("with the token: status %d: %s", status, answer)
 	}
 }
@@ -317,19 +321,28 @@ func TestServeFails(t *testing.T) {
 		args          []string
 		want          []string
 	}{
-		"hako's port":    {args: []string{"--http", hakos}, want: []string{"another hako has the address " + hakos, "hako serve --http 127.0.0.1:"}},
-		"another's port": {args: []string{"--http", silent.Addr().String()}, want: []string{"another program has the address"}},
+		"hako's port": {args: []string{"--http", hakos}, want: []string{"another hako has the address " + hakos,
+			"hako serve --http 127.0.0.1:"}},
+		"another's port": {args: []string{"--http", silent.Addr().String()},
+			want: []string{"another program has the address"}},
 		"no address":     {args: []string{"--http", "8420"}, want: []string{"host:port, such as 127.0.0.1:8420"}},
 		"no such folder": {args: []string{"--plugins", "nowhere"}, want: []string{"nowhere does not exist: make it"}},
-		"exposed":        {args: []string{"--http", "0.0.0.0:0"}, want: []string{"can be reached from other machines", "hako token new"}},
-		"half of TLS":    {configuration: "http: {tls: {cert: tls.crt}}", want: []string{"http.tls: it needs both cert and key"}},
-		"no certificate": {configuration: "http: {tls: {cert: a.crt, key: a.key}}", want: []string{"http.tls", "a.crt"}},
-		"a bad token":    {configuration: "http: {auth: {tokens: [{name: x, hash: y}]}}", want: []string{"its hash is not"}},
+		"exposed": {args: []string{"--http", "0.0.0.0:0"}, want: []string{"can be reached from other machines",
+			"hako token new"}},
+		"half of TLS": {configuration: "http: {tls: {cert: tls.crt}}",
+			want: []string{"http.tls: it needs both cert and key"}},
+		"no certificate": {configuration: "http: {tls: {cert: a.crt, key: a.key}}",
+			want: []string{"http.tls", "a.crt"}},
+		"a bad token": {configuration: "http: {auth: {tokens: [{name: x, hash: y}]}}",
+			want: []string{"its hash is not"}},
 		"a bad origin":   {configuration: "http: {origins: [example.com]}", want: []string{"no web origin"}},
 		"a bad resource": {configuration: "http: {auth: {oauth: {resource: 'x', issuers: [{url: 'https://i.example'}]}}}", want: []string{"OAuth resource"}},
-		"a nameless one": {configuration: "http: {auth: {tokens: [{hash: '" + hash + "'}]}}", want: []string{"no name"}},
-		"metrics' port":  {configuration: "metrics: {address: '" + hakos + "'}", want: []string{"metrics.address: another hako has", "set metrics.address to 127.0.0.1:"}},
-		"bad consents":   {configuration: "consents: bad.yaml", want: []string{"consent file", `did you mean "plugins"?`}},
+		"a nameless one": {configuration: "http: {auth: {tokens: [{hash: '" + hash + "'}]}}",
+			want: []string{"no name"}},
+		"metrics' port": {configuration: "metrics: {address: '" + hakos + "'}",
+			want: []string{"metrics.address: another hako has", "set metrics.address to 127.0.0.1:"}},
+		"bad consents": {configuration: "consents: bad.yaml",
+			want: []string{"consent file", `did you mean "plugins"?`}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -397,7 +410,8 @@ func TestServeLogsJSON(t *testing.T) {
 func TestUnknownPluginSettings(t *testing.T) {
 	t.Parallel()
 	s := serve(t, approved(t, "plugin: {prob: {prefix: x_}}\n"))
-	if text := s.stderr.String(); !strings.Contains(text, "there is no such plugin") || !strings.Contains(text, "nearest=probe") {
+	if text := s.stderr.String(); !strings.Contains(text, "there is no such plugin") ||
+		!strings.Contains(text, "nearest=probe") {
 		t.Errorf("no warning:\n%s", text)
 	}
 }
@@ -416,7 +430,8 @@ func TestListenError(t *testing.T) {
 	t.Parallel()
 	for errno, want := range map[syscall.Errno]string{syscall.EACCES: "choose a higher one", syscall.EADDRNOTAVAIL: "no network interface", syscall.EMFILE: syscall.EMFILE.Error()} {
 		err := &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", errno)}
-		if got := listenError("http.address", "192.0.2.1:80", err); !errors.Is(got, errno) || !strings.Contains(got.Error(), want) {
+		if got := listenError("http.address", "192.0.2.1:80", err); !errors.Is(got, errno) ||
+			!strings.Contains(got.Error(), want) {
 			t.Errorf("%v: %v", errno, got)
 		}
 	}

@@ -21,7 +21,8 @@ import (
 	"github.com/hako-run/hako/host/mcpserver"
 )
 
-// service is a host with its doors, and all that "hako serve" has beside them. web, slack and console are nil where there is no HTTP.
+// service is a host with its frontends, and all that "hako serve" has beside them. web, slack and console are nil where
+// there is no HTTP.
 type service struct {
 	config *config.Config
 	flags  serveFlags
@@ -37,10 +38,10 @@ type service struct {
 	serving     atomic.Pointer[host.Host] // host, once it is open
 	upstreams   *upstreamFollower
 
-	door    *mcpserver.Server
-	web     *web
-	slack   *slackDoors
-	console *consoleDoor
+	frontend *mcpserver.Server
+	web      *web
+	slack    *slackFrontends
+	console  *consoleFrontend
 
 	reloader *reloader
 	// hangups are orders to read the configuration again.
@@ -125,36 +126,37 @@ func (s *service) openHost(ctx context.Context, a *app, change func(*host.Option
 	return nil
 }
 
-// openDoors connects the upstream servers and opens the doors. What comes in waits until untilDone.
-func (s *service) openDoors(ctx context.Context) error {
+// openFrontends connects the upstream servers and opens the frontends. What comes in waits until untilDone.
+func (s *service) openFrontends(ctx context.Context) error {
 	stopUpstreams, err := s.connectUpstreams(ctx, s.config, s.credentials, s.watched.numbers)
 	if err != nil {
 		return err
 	}
 	s.atEnd(stopUpstreams)
-	s.atEnd(s.government.desk.Watch(nil, s.government.waits))
+	s.atEnd(s.government.approvals.Watch(nil, s.government.waits))
 	warnUnknown(s.config, s.host.Plugins(), s.logger)
 	change := func(o *mcpserver.Options) {
-		s.watched.door(o)
-		s.replica.door(o)
+		s.watched.frontend(o)
+		s.replica.frontend(o)
 		o.Now, o.LoginFailed = s.government.store.Time, s.government.loginFailed
 	}
-	if s.door, err = newDoor(s.config, s.host, s.auth, change, s.flags.conformance, s.logger); err != nil {
+	if s.frontend, err = newFrontend(s.config, s.host, s.auth, change, s.flags.conformance, s.logger); err != nil {
 		return err
 	}
-	s.atEnd(func() { _ = s.door.Close() }) // untilDone has said what is to be said
-	s.watched.showDoor(s.door)
-	s.atEnd(s.government.policy.Watch(s.door.ToolsChanged))
+	s.atEnd(func() { _ = s.frontend.Close() }) // untilDone has said what is to be said
+	s.watched.showFrontend(s.frontend)
+	s.atEnd(s.government.policy.Watch(s.frontend.ToolsChanged))
 	if !s.flags.http { // a process that a client has started is for that client
 		return nil
 	}
 	return s.openHTTP(ctx)
 }
 
-// openHTTP opens the doors that are reached over HTTP, and the bot in Slack.
+// openHTTP opens the frontends that are reached over HTTP, and the bot in Slack.
 func (s *service) openHTTP(ctx context.Context) (err error) {
-	s.slack, err = newSlackDoors(ctx, s.config, func(ctx context.Context, c *config.Config) (*slackDoor, error) {
-		return newSlackDoor(ctx, c, s.host, s.government, s.watched, s.logger)
+	s.slack, err = newSlackFrontends(ctx, s.config, func(ctx context.Context, c *config.Config) (*slackFrontend,
+		error) {
+		return newSlackFrontend(ctx, c, s.host, s.government, s.watched, s.logger)
 	})
 	if err != nil {
 		return err
@@ -163,7 +165,7 @@ func (s *service) openHTTP(ctx context.Context) (err error) {
 	if s.console, err = s.newConsole(ctx, s.config, s.government, s.credentials, s.traffic); err != nil {
 		return err
 	}
-	handler := s.console.handle(s.config, s.slack.handle(s.door.Handler()))
+	handler := s.console.handle(s.config, s.slack.handle(s.frontend.Handler()))
 	if s.web, err = listen(s.config, s.cert, handler, s.watched.handler(), s.state, s.logger); err != nil {
 		return err
 	}
@@ -176,7 +178,7 @@ func (s *service) parts() []part {
 	list := []part{
 		logPart(s.level), tracesPart(s.watched), credentialsPart(s.credentials), pluginsPart(s.host, s.logger),
 		upstreamsPart(s.upstreams), approvalsPart(s.government),
-		doorPart(s.door),
+		frontendPart(s.frontend),
 	}
 	if s.cert != nil {
 		list = append(list, tlsPart(s.cert))
@@ -195,18 +197,20 @@ func (s *service) state() []string {
 	return slices.Concat(s.government.state(), s.reloader.state(), s.cert.state())
 }
 
-// newDoor makes the MCP server, with options that change may change. It is an error if the configuration holds what it does not take.
-func newDoor(c *config.Config, h *host.Host, auth *mcpserver.Auth, change func(*mcpserver.Options), conformance bool, logger *slog.Logger) (*mcpserver.Server, error) {
-	options := doorOptions(c, auth)
+// newFrontend makes the MCP server, with options that change may change. It is an error if the configuration holds what
+// it does not take.
+func newFrontend(c *config.Config, h *host.Host, auth *mcpserver.Auth, change func(*mcpserver.Options),
+	conformance bool, logger *slog.Logger) (*mcpserver.Server, error) {
+	options := frontendOptions(c, auth)
 	options.Conformance, options.Logger = conformance, logger
 	if change != nil {
 		change(options)
 	}
-	door, err := mcpserver.New(h.Catalog(), h, options)
+	frontend, err := mcpserver.New(h.Catalog(), h, options)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	return door, nil
+	return frontend, nil
 }
 
 // icon is a box, as clients show it. Base64 makes the data URI one without spaces and quotes, which strict clients
@@ -215,8 +219,8 @@ var icon = "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]by
 	`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#c8102e" stroke-width="2" stroke-linejoin="round">`+
 		`<path d="M3 7.5 12 3l9 4.5v9L12 21l-9-4.5zM3 7.5l9 4.5 9-4.5M12 12v9"/></svg>`))
 
-// doorOptions are what c says of the MCP server.
-func doorOptions(c *config.Config, auth *mcpserver.Auth) *mcpserver.Options {
+// frontendOptions are what c says of the MCP server.
+func frontendOptions(c *config.Config, auth *mcpserver.Auth) *mcpserver.Options {
 	return &mcpserver.Options{
 		Title: "hako", Version: thisBuild().Version, Website: "https://github.com/hako-run/hako", Icon: icon,
 		Instructions: c.MCP.Instructions, Overview: true, Language: c.Locale,
@@ -225,7 +229,8 @@ func doorOptions(c *config.Config, auth *mcpserver.Auth) *mcpserver.Options {
 	}
 }
 
-// untilDone serves at all doors and watches the plugins until ctx ends or one of the doors does, and then drains.
+// untilDone serves at all frontends and watches the plugins until ctx ends or one of the frontends does, and then
+// drains.
 func (s *service) untilDone(ctx context.Context, in io.Reader, out io.Writer) error {
 	notify(notifyReady)
 	defer s.reloader.close() // before what it reconfigures
@@ -240,7 +245,7 @@ func (s *service) untilDone(ctx context.Context, in io.Reader, out io.Writer) er
 	if s.flags.stdio {
 		group.Go(func() error {
 			defer stop() // the client has gone
-			return s.door.ServeStdio(ctx, in, out)
+			return s.frontend.ServeStdio(ctx, in, out)
 		})
 	}
 	group.Go(func() error {
@@ -261,8 +266,8 @@ func (s *service) drain(ctx context.Context) {
 	defer cancel()
 	notify(notifyStopping(grace + closeTime))
 	s.web.drain()
-	err := s.door.Shutdown(draining)
-	// What the door has answered last is still to be sent.
+	err := s.frontend.Shutdown(draining)
+	// What the frontend has answered last is still to be sent.
 	sending, cancel := context.WithTimeout(ctx, sendTime)
 	defer cancel()
 	if err := errors.Join(err, s.web.shutdown(sending)); err != nil {

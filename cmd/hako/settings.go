@@ -55,7 +55,8 @@ func (a *app) path(path string) string {
 	return filepath.Join(a.dir, path)
 }
 
-var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn,
+	"error": slog.LevelError}
 
 // logger writes to standard error, for standard output may belong to a protocol.
 func (a *app) logger(c *config.Config, level slog.Leveler) *slog.Logger {
@@ -133,9 +134,9 @@ func shippedPlugins(disabled []string) ([]host.Shipped, error) {
 // silent is above every level.
 const silent = slog.Level(math.MaxInt32)
 
-// hostFor makes a host for one command and looks at its plugins; the caller closes it. What the host has to say about the plugins
-// is not logged, for that is what the commands themselves report. Afterwards warnings are, those of guests too, or what the user
-// asks for.
+// hostFor makes a host for one command and looks at its plugins; the caller closes it. What the host has to say about
+// the plugins is not logged, for that is what the commands themselves report. Afterwards warnings are, those of guests
+// too, or what the user asks for.
 func (a *app) hostFor(ctx context.Context, c *config.Config, change func(*host.Options)) (*host.Host, error) {
 	level := new(slog.LevelVar)
 	level.Set(silent)
@@ -148,7 +149,8 @@ func (a *app) hostFor(ctx context.Context, c *config.Config, change func(*host.O
 }
 
 // openHost makes a host and looks at its plugins. The caller closes it.
-func (a *app) openHost(ctx context.Context, c *config.Config, logger *slog.Logger, change func(*host.Options)) (*host.Host, error) {
+func (a *app) openHost(ctx context.Context, c *config.Config, logger *slog.Logger,
+	change func(*host.Options)) (*host.Host, error) {
 	options, err := hostOptions(c)
 	if err != nil {
 		return nil, err

@@ -32,9 +32,11 @@ func busyGuest() []byte {
 	for range 2000 {
 		vectors = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(vectors, 8<<20), 50e6)
 	}
-	open := guestcode.WASI("path_open", int32(3), int32(0), int32(1024), int32(6), int32(0), int64(1<<1), int64(0), int32(0), int32(2048))
+	open := guestcode.WASI("path_open", int32(3), int32(0), int32(1024), int32(6), int32(0), int64(1<<1), int64(0),
+		int32(0), int32(2048))
 	read := guestcode.WASI("fd_pread", int32(5), int32(1<<20), int32(2000), int64(0), int32(2048))
-	return guestcode.Calls(64, map[int32][]byte{1024: []byte("sparse"), 1 << 20: vectors}, []guestcode.HostCall{open}, []guestcode.HostCall{read})
+	return guestcode.Calls(64, map[int32][]byte{1024: []byte("sparse"), 1 << 20: vectors}, []guestcode.HostCall{open},
+		[]guestcode.HostCall{read})
 }
 
 // callingGuest calls the host for ever, to do next to nothing.
@@ -42,7 +44,8 @@ func callingGuest() []byte {
 	return guestcode.Calls(1, nil, nil, []guestcode.HostCall{guestcode.WASI("sched_yield")})
 }
 
-// serveHostile starts a process that serves a guest without limits to speak of, and calls it. No call ends before stopping is set.
+// serveHostile starts a process that serves a guest without limits to speak of, and calls it. No call ends before
+// stopping is set.
 func serveHostile(t *testing.T, wasm []byte, calls int, stopping *atomic.Bool) (process *exec.Cmd, stderr *watched) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -66,7 +69,8 @@ limits: {time: 1h, cpu: 100000000, memory: 64MiB, concurrency: 16}
 	put(t, filepath.Join(dir, "plugins", "hostile.yaml"), []byte(description))
 	put(t, filepath.Join(dir, "hako.yaml"),
 		[]byte("plugins: [plugins]\nlimits: {time: 1h, cpu: 100000000}\nshutdown: {grace: 10s}\n"))
-	invoke(t, dir, "plugin", "approve", "hostile", "--yes", "--mount", "workspace="+filepath.Join(dir, "work")).want(t, exitOK)
+	invoke(t, dir, "plugin", "approve", "hostile", "--yes", "--mount", "workspace="+filepath.Join(dir, "work")).want(t,
+		exitOK)
 
 	stderr = new(watched)
 	process = exec.CommandContext(t.Context(), program(t), "-C", dir, "serve", "--http", "127.0.0.1:0")
@@ -80,14 +84,16 @@ limits: {time: 1h, cpu: 100000000, memory: 64MiB, concurrency: 16}
 	var started sync.WaitGroup
 	for range calls {
 		const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
-		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hostile_run","arguments":{},` + meta + `}}`
+		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hostile_run","arguments":{},` + meta +
+			`}}`
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for name, value := range map[string]string{
-			"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2026-07-28",
-			"Mcp-Method": "tools/call", "Mcp-Name": "hostile_run",
+			"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+			"Mcp-Protocol-Version": "2026-07-28",
+			"Mcp-Method":           "tools/call", "Mcp-Name": "hostile_run",
 		} {
 			request.Header.Set(name, value)
 		}

@@ -73,19 +73,21 @@ reachable from outside.`,
 func slackURL(base, workspace string) (string, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("--url %s is not an https URL such as https://hako.example.com: Slack sends to no other", base)
+		return "", fmt.Errorf("--url %s is not an https URL such as https://hako.example.com: Slack sends to no other",
+			base)
 	}
 	return u.JoinPath("slack", workspace).String(), nil
 }
 
-// slackDoor is the bot with its engine.
-type slackDoor struct {
+// slackFrontend is the bot with its engine.
+type slackFrontend struct {
 	bot         *slackbot.Bot
 	closeEngine func() error
 }
 
-// newSlackDoor makes the bot of the configured workspaces; nil if there are none. The caller closes it.
-func newSlackDoor(ctx context.Context, c *config.Config, h *host.Host, g *government, watched *observation, logger *slog.Logger) (*slackDoor, error) {
+// newSlackFrontend makes the bot of the configured workspaces; nil if there are none. The caller closes it.
+func newSlackFrontend(ctx context.Context, c *config.Config, h *host.Host, g *government, watched *observation,
+	logger *slog.Logger) (*slackFrontend, error) {
 	if len(c.Slack) == 0 {
 		return nil, nil
 	}
@@ -101,13 +103,14 @@ func newSlackDoor(ctx context.Context, c *config.Config, h *host.Host, g *govern
 		return nil, err
 	}
 	bot, err := slackbot.New(ctx, &slackbot.Options{
-		Workspaces: c.Slack, Engine: engine, Store: g.store, Desk: g.desk, Tools: toolsOf(h), Usage: slackUsage(c, engine), Rate: engine.Rate, Locale: c.Locale,
+		Workspaces: c.Slack, Engine: engine, Store: g.store, Approvals: g.approvals, Tools: toolsOf(h),
+		Usage: slackUsage(c, engine), Rate: engine.Rate, Locale: c.Locale,
 		Proxy: c.ProxyURL(), Tracer: watched.tracer, Observer: watched.numbers, Logger: logger,
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("configuration: %w", err), engine.Close())
 	}
-	return &slackDoor{bot, sync.OnceValue(engine.Close)}, nil
+	return &slackFrontend{bot, sync.OnceValue(engine.Close)}, nil
 }
 
 // slackUsage says what somebody has used today.
@@ -123,69 +126,70 @@ func slackUsage(c *config.Config, engine *chat.Engine) func(context.Context, pip
 }
 
 // run answers until ctx ends, or until the turns under way are answered once the bot is retired.
-func (d *slackDoor) run(ctx context.Context) error {
+func (d *slackFrontend) run(ctx context.Context) error {
 	return errors.Join(d.bot.Run(ctx), d.close())
 }
 
 // close waits for the turns under way. It may be called twice.
-func (d *slackDoor) close() error { return d.closeEngine() }
+func (d *slackFrontend) close() error { return d.closeEngine() }
 
-// slackDoors are the door of the configuration in force, if there is one, and those before it that finish what they have begun. A nil
-// slackDoors does nothing.
-type slackDoors struct {
-	// make makes a door of a configuration; nil if that has none.
-	make func(context.Context, *config.Config) (*slackDoor, error)
-	now  atomic.Pointer[slackDoor]
+// slackFrontends are the frontend of the configuration in force, if there is one, and those before it that finish what
+// they have begun. A nil slackFrontends does nothing.
+type slackFrontends struct {
+	// make makes a frontend of a configuration; nil if that has none.
+	make func(context.Context, *config.Config) (*slackFrontend, error)
+	now  atomic.Pointer[slackFrontend]
 
 	// mu guards what follows.
 	mu sync.Mutex
-	// start runs a door; nil while run does not. waiting are doors that do not run.
-	start   func(*slackDoor)
-	waiting []*slackDoor
+	// start runs a frontend; nil while run does not. waiting are frontends that do not run.
+	start   func(*slackFrontend)
+	waiting []*slackFrontend
 }
 
-// newSlackDoors makes the door of the configuration. The caller closes it.
-func newSlackDoors(ctx context.Context, c *config.Config, make func(context.Context, *config.Config) (*slackDoor, error)) (*slackDoors, error) {
-	door, err := make(ctx, c)
+// newSlackFrontends makes the frontend of the configuration. The caller closes it.
+func newSlackFrontends(ctx context.Context, c *config.Config,
+	make func(context.Context, *config.Config) (*slackFrontend, error)) (*slackFrontends, error) {
+	frontend, err := make(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	d := &slackDoors{make: make}
-	d.change(door)
+	d := &slackFrontends{make: make}
+	d.change(frontend)
 	return d, nil
 }
 
-// change has door, if not nil, take the place of the one there, which finishes what it has begun.
-func (d *slackDoors) change(door *slackDoor) {
+// change has frontend, if not nil, take the place of the one there, which finishes what it has begun.
+func (d *slackFrontends) change(frontend *slackFrontend) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
-	case door == nil:
+	case frontend == nil:
 	case d.start == nil:
-		d.waiting = append(d.waiting, door)
+		d.waiting = append(d.waiting, frontend)
 	default:
-		d.start(door)
+		d.start(frontend)
 	}
-	before := d.now.Swap(door)
+	before := d.now.Swap(frontend)
 	switch {
 	case before == nil:
-	case door == nil:
+	case frontend == nil:
 		before.bot.Retire(nil)
 	default:
-		before.bot.Retire(door.bot)
+		before.bot.Retire(frontend.bot)
 	}
 }
 
 // run answers until ctx ends.
-func (d *slackDoors) run(ctx context.Context) error {
+func (d *slackFrontends) run(ctx context.Context) error {
 	if d == nil {
 		return nil
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	d.mu.Lock()
-	d.start = func(door *slackDoor) { group.Go(func() error { return door.run(ctx) }) }
-	for _, door := range d.waiting {
-		d.start(door)
+	d.start = func(frontend *slackFrontend) { group.Go(func() error { return frontend.run(ctx) }) }
+	for _, frontend := range d.waiting {
+		d.start(frontend)
 	}
 	d.waiting = nil
 	d.mu.Unlock()
@@ -197,33 +201,33 @@ func (d *slackDoors) run(ctx context.Context) error {
 }
 
 // handle puts the bot's requests over HTTP in front of the others.
-func (d *slackDoors) handle(others http.Handler) http.Handler {
+func (d *slackFrontends) handle(others http.Handler) http.Handler {
 	if d == nil {
 		return others
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/slack/", func(w http.ResponseWriter, r *http.Request) {
-		door := d.now.Load()
-		if door == nil {
+		frontend := d.now.Load()
+		if frontend == nil {
 			others.ServeHTTP(w, r)
 			return
 		}
-		door.bot.Handler().ServeHTTP(w, r)
+		frontend.bot.Handler().ServeHTTP(w, r)
 	})
 	mux.Handle("/", others)
 	return mux
 }
 
 // close closes what never ran.
-func (d *slackDoors) close() error {
+func (d *slackFrontends) close() error {
 	if d == nil {
 		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var err error
-	for _, door := range d.waiting {
-		err = errors.Join(err, door.close())
+	for _, frontend := range d.waiting {
+		err = errors.Join(err, frontend.close())
 	}
 	d.waiting = nil
 	return err

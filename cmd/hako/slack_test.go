@@ -62,7 +62,8 @@ func said(t *testing.T, s *slack.Server, texts ...string) slack.Message {
 func TestSlackWeather(t *testing.T) {
 	t.Parallel()
 	s := serveSlack(t)
-	ts := must(s.Tell(t.Context(), slack.Said{User: fakes.SlackUser, Channel: fakes.SlackChannel, Text: "<@" + fakes.SlackBot + "> 東京の天気を教えて"}))
+	ts := must(s.Tell(t.Context(), slack.Said{User: fakes.SlackUser, Channel: fakes.SlackChannel,
+		Text: "<@" + fakes.SlackBot + "> 東京の天気を教えて"}))
 	m := said(t, s, "東京")
 	if m.Thread != ts || len(m.Tasks) != 1 || m.Tasks[0].Status != "complete" {
 		t.Errorf("%+v", m)
@@ -73,7 +74,8 @@ func TestSlackWeather(t *testing.T) {
 func TestSlackApproval(t *testing.T) {
 	t.Parallel()
 	s := serveSlack(t)
-	must(s.Tell(t.Context(), slack.Said{User: fakes.SlackUser, Channel: fakes.SlackChannel, Text: "<@" + fakes.SlackBot + "> 5月の残業時間を表にまとめて、あきさんに知らせて"}))
+	must(s.Tell(t.Context(), slack.Said{User: fakes.SlackUser, Channel: fakes.SlackChannel,
+		Text: "<@" + fakes.SlackBot + "> 5月の残業時間を表にまとめて、あきさんに知らせて"}))
 	for _, tool := range []string{"write_rows_to_google_sheet", "send_slack_dm"} {
 		m := said(t, s, "hako_approve", tool)
 		if err := s.Click(t.Context(), fakes.SlackUser, m, "hako_approve", buttonValue(t, m)); err != nil {
@@ -110,8 +112,10 @@ func TestSlackManifest(t *testing.T) {
 		want []string
 		code int
 	}{
-		"Socket Mode":    {nil, []string{`"socket_mode_enabled": true`, `"agent_view"`, `"agent_session_stopped"`, `"usergroups:read"`, `"/hako"`}, 0},
-		"over HTTP":      {[]string{"--url", "https://hako.example.com/", "--workspace", "acme", "--name", "箱"}, []string{`"https://hako.example.com/slack/acme"`, "箱"}, 0},
+		"Socket Mode": {nil, []string{`"socket_mode_enabled": true`, `"agent_view"`, `"agent_session_stopped"`,
+			`"usergroups:read"`, `"/hako"`}, 0},
+		"over HTTP": {[]string{"--url", "https://hako.example.com/", "--workspace", "acme", "--name", "箱"},
+			[]string{`"https://hako.example.com/slack/acme"`, "箱"}, 0},
 		"an unsafe URL":  {[]string{"--url", "http://hako.example.com"}, []string{"not an https URL"}, 2},
 		"both":           {[]string{"--socket", "--url", "https://hako.example.com"}, []string{"url"}, 2},
 		"something else": {[]string{"x"}, []string{"takes no arguments"}, 2},

@@ -27,8 +27,8 @@ func (a *app) tenantFlag(cmd *cobra.Command, tenant *string) {
 	}
 }
 
-// checkTenant refuses a tenant that the configuration does not know: it is probably misspelt, and would find nothing of what the one
-// that was meant has stored. Where a claim of tokens names the tenants, all may be.
+// checkTenant refuses a tenant that the configuration does not know: it is probably misspelt, and would find nothing of
+// what the one that was meant has stored. Where a claim of tokens names the tenants, all may be.
 func checkTenant(c *config.Config, tenant string) error {
 	known := tenants(c)
 	if tenant == "" || slices.Contains(known, tenant) || c.HTTP.OAuth.TenantClaim != "" {

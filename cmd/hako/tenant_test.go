@@ -14,9 +14,12 @@ tenants:
 	for tenant, want := range map[string]string{"": `"color":"red"`, "zeta": `"color":"red"`, "acme": `"color":"blue"`} {
 		invoke(t, dir, "call", "probe_config", "--tenant", tenant).want(t, exitOK, want)
 	}
-	invoke(t, dir, "call", "probe_config", "--tenant", "acmee").want(t, exitUsage, `unknown tenant "acmee": did you mean "acme"?`)
-	invoke(t, dir, "call", "probe_config", "--tenant", "nobody").want(t, exitUsage, `unknown tenant "nobody": name it in hako.yaml, such as in tenants: {nobody: {}}`)
-	invoke(t, dir, "config", "show").want(t, exitOK, "tenants.acme", "tenants.acme.plugin.probe.config.color", "blue", "hako.yaml:6")
+	invoke(t, dir, "call", "probe_config", "--tenant", "acmee").want(t, exitUsage,
+		`unknown tenant "acmee": did you mean "acme"?`)
+	invoke(t, dir, "call", "probe_config", "--tenant", "nobody").want(t, exitUsage,
+		`unknown tenant "nobody": name it in hako.yaml, such as in tenants: {nobody: {}}`)
+	invoke(t, dir, "config", "show").want(t, exitOK, "tenants.acme", "tenants.acme.plugin.probe.config.color", "blue",
+		"hako.yaml:6")
 	invoke(t, dir, "__complete", "call", "--tenant", "").want(t, exitOK, "acme\nzeta\n")
 }
 

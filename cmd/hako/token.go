@@ -39,12 +39,14 @@ goes to standard output: for clients of MCP, or with --role for somebody who log
 			use, key := "Clients send it in the header  Authorization: Bearer TOKEN", "http.auth.tokens"
 			if role != "" {
 				if !slices.Contains(console.Roles, console.Role(role)) {
-					return usageError(cmd, fmt.Errorf("--role %q does not exist: there are viewer, approver and admin", role))
+					return usageError(cmd, fmt.Errorf("--role %q does not exist: there are viewer, approver and admin",
+						role))
 				}
 				use, key = "It logs in to the console", "console.tokens"
 			}
 			token, hash := mcpserver.NewToken()
-			printf(a.stderr, "The token, which is shown only now:\n\n  %s\n\n%s\nPut this under %s in hako.yaml:\n\n", token, use, key)
+			printf(a.stderr, "The token, which is shown only now:\n\n  %s\n\n%s\nPut this under %s in hako.yaml:\n\n",
+				token, use, key)
 			fmt.Fprintf(a.data(), "- name: %q\n  hash: %s\n", args[0], hash)
 			for _, line := range []struct{ key, value string }{{"role", role}, {"user", user}, {"expires", expires}} {
 				if line.value != "" {
@@ -55,7 +57,8 @@ goes to standard output: for clients of MCP, or with --role for somebody who log
 		},
 	}
 	cmd.Flags().StringVar(&user, "user", "", "the user that calls with it are made for (default NAME)")
-	cmd.Flags().StringVar(&role, "role", "", "make a token for the console, with this role there: viewer, approver or admin")
+	cmd.Flags().StringVar(&role, "role", "",
+		"make a token for the console, with this role there: viewer, approver or admin")
 	cmd.Flags().StringVar(&expires, "expires", "", "the last day on which it is valid (YYYY-MM-DD)")
 	return cmd
 }

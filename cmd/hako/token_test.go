@@ -61,7 +61,8 @@ func TestTokenNewForConsole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := c.Console.Tokens; len(got) != 1 || got[0].Role != "admin" || got[0].User != "mori@example.com" || strings.Contains(o.stderr, "http.auth") {
+	if got := c.Console.Tokens; len(got) != 1 || got[0].Role != "admin" || got[0].User != "mori@example.com" ||
+		strings.Contains(o.stderr, "http.auth") {
 		t.Errorf("%+v: %s", got, o)
 	}
 }

@@ -34,7 +34,8 @@ With --tenant the list is without the tools of plugins that need a credential wh
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			print, ok := toolFormats[format]
 			if !ok {
-				return usageError(cmd, errors.New(strictyaml.Unknown("format", format, slices.Collect(maps.Keys(toolFormats)))))
+				return usageError(cmd, errors.New(strictyaml.Unknown("format", format,
+					slices.Collect(maps.Keys(toolFormats)))))
 			}
 			if asJSON {
 				print = (*app).printToolsAsMCP

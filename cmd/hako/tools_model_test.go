@@ -45,7 +45,8 @@ func TestToolsForModels(t *testing.T) {
 	}
 	invoke(t, dir, "tools", "--format", "jsn").want(t, exitUsage, `unknown format "jsn": did you mean "json"?`)
 	invoke(t, dir, "tools", "--format", "text", "--json").want(t, exitUsage, "format", "json")
-	invoke(t, t.TempDir(), "tools", "--config", filepath.Join(dir, "hako.yaml"), "--plugins", t.TempDir(), "--format", "json").want(t, exitOK, "[]\n")
+	invoke(t, t.TempDir(), "tools", "--config", filepath.Join(dir, "hako.yaml"), "--plugins", t.TempDir(), "--format",
+		"json").want(t, exitOK, "[]\n")
 }
 
 // TestToolsOfTenants leaves out what a tenant has no credential for.
@@ -75,7 +76,8 @@ tenants:
 		}
 	}
 	invoke(t, dir, "tools", "--tenant", "acmee").want(t, exitUsage, `did you mean "acme"?`)
-	put(t, filepath.Join(dir, "hako.yaml"), []byte("plugins: [plugins]\ncredentials: {one: {token: {env: ONE}}}\n"+tenants))
+	put(t, filepath.Join(dir, "hako.yaml"), []byte("plugins: [plugins]\ncredentials: {one: {token: {env: ONE}}}\n"+
+		tenants))
 	if got := count("--tenant", "zeta"); got != 8 {
 		t.Errorf("with a shared credential: %d tools", got)
 	}

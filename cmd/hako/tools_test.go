@@ -22,7 +22,8 @@ func TestTools(t *testing.T) {
 	if err := json.Unmarshal([]byte(invoke(t, dir, "tools", "--json").stdout), &list); err != nil {
 		t.Fatal(err)
 	}
-	if len(list) != 8 || list[1].Name != "probe_echo" || !strings.Contains(string(list[1].InputSchema), `"additionalProperties"`) {
+	if len(list) != 8 || list[1].Name != "probe_echo" ||
+		!strings.Contains(string(list[1].InputSchema), `"additionalProperties"`) {
 		t.Errorf("got %+v", list)
 	}
 }

@@ -70,15 +70,18 @@ func upstreamSpecs(c *config.Config) ([]mcpclient.Spec, error) {
 }
 
 // newUpstreams makes the upstream servers, none of which is started before Apply. The caller closes them.
-func newUpstreams(c *config.Config, to *catalog.Catalog, credentials mcpclient.Credentials, logger *slog.Logger) (*mcpclient.Upstreams, error) {
+func newUpstreams(c *config.Config, to *catalog.Catalog, credentials mcpclient.Credentials,
+	logger *slog.Logger) (*mcpclient.Upstreams, error) {
 	return mcpclient.New(mcpclient.Options{
 		Catalog: to, Dir: c.Dir, Environ: os.Environ(), Credentials: credentials, Proxy: c.ProxyURL(), Limits: c.Limits,
 		Version: thisBuild().Version, Logger: logger,
 	})
 }
 
-// withUpstreams connects the servers that are wanted for one command, and calls do when each has been tried. What is down is reported.
-func (a *app) withUpstreams(ctx context.Context, c *config.Config, to *catalog.Catalog, wanted func(*mcpclient.Spec) bool, do func([]mcpclient.Status) error) (err error) {
+// withUpstreams connects the servers that are wanted for one command, and calls do when each has been tried. What is
+// down is reported.
+func (a *app) withUpstreams(ctx context.Context, c *config.Config, to *catalog.Catalog,
+	wanted func(*mcpclient.Spec) bool, do func([]mcpclient.Status) error) (err error) {
 	specs, err := upstreamSpecs(c)
 	if err != nil {
 		return err
@@ -164,13 +167,15 @@ func (a *app) printUpstreams(list []mcpclient.Status, asJSON bool) error {
 
 func (a *app) printUpstreamTable(list []upstreamStatus) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(a.stderr, "no upstream servers are configured: name a file with upstreams in hako.yaml (docs/upstreams.md)")
+		_, err := fmt.Fprintln(a.stderr,
+			"no upstream servers are configured: name a file with upstreams in hako.yaml (docs/upstreams.md)")
 		return err
 	}
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NAME\tSTATE\tTRANSPORT\tPREFIX\tTOOLS\tPROMPTS\tRESOURCES\tPROTOCOL\tSERVER")
 	for _, s := range list {
-		printf(table, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", s.Name, s.State, s.Transport, s.Prefix, s.Tools, s.Prompts, s.Resources,
+		printf(table, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", s.Name, s.State, s.Transport, s.Prefix, s.Tools,
+			s.Prompts, s.Resources,
 			s.Protocol, strings.TrimSpace(s.Server+" "+s.Version))
 	}
 	if err := table.Flush(); err != nil {
@@ -184,11 +189,13 @@ func (a *app) printUpstreamTable(list []upstreamStatus) error {
 	return nil
 }
 
-// upstreamWait is how long hako serve waits for the upstream servers before it opens its doors. Slower ones come later.
+// upstreamWait is how long hako serve waits for the upstream servers before it opens its frontends. Slower ones come
+// later.
 const upstreamWait = 5 * time.Second
 
 // connectUpstreams connects the upstream servers and keeps them as their file has them, until stop is called.
-func (s *service) connectUpstreams(ctx context.Context, c *config.Config, credentials mcpclient.Credentials, numbers *metrics.Metrics) (stop func(), err error) {
+func (s *service) connectUpstreams(ctx context.Context, c *config.Config, credentials mcpclient.Credentials,
+	numbers *metrics.Metrics) (stop func(), err error) {
 	specs, err := upstreamSpecs(c)
 	if err != nil {
 		return nil, err
@@ -204,7 +211,7 @@ func (s *service) connectUpstreams(ctx context.Context, c *config.Config, creden
 	wait, done := context.WithTimeout(ctx, upstreamWait)
 	defer done()
 	if err := u.Ready(wait); err != nil && ctx.Err() == nil {
-		s.logger.Info("the doors open before all upstream servers are connected", "err", err)
+		s.logger.Info("the frontends open before all upstream servers are connected", "err", err)
 	}
 	s.upstreams = &upstreamFollower{upstreams: u, ctx: ctx, stop: func() {}}
 	s.upstreams.follow(c)

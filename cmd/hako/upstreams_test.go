@@ -37,7 +37,8 @@ func TestUpstreams(t *testing.T) {
 	if err := json.Unmarshal([]byte(o.stdout), &list); err != nil || len(list) != 1 {
 		t.Fatalf("%v: %s", err, o)
 	}
-	if s := list[0]; s.Name != "box" || s.State != "up" || s.Prefix != "box_" || s.Server != "hako" || s.Tools == 0 || s.Protocol != "2026-07-28" {
+	if s := list[0]; s.Name != "box" || s.State != "up" || s.Prefix != "box_" || s.Server != "hako" || s.Tools == 0 ||
+		s.Protocol != "2026-07-28" {
 		t.Errorf("got %+v", s)
 	}
 }
@@ -72,8 +73,10 @@ func TestUpstreamsThatOfferNothing(t *testing.T) {
 func TestUpstreamDown(t *testing.T) {
 	t.Parallel()
 	dir := approved(t, "upstreams: servers.json\n")
-	put(t, filepath.Join(dir, "servers.json"), []byte(`{"mcpServers": {"gone": {"command": "no-such-program"}, "off": {"url": "https://mcp.example.com/", "disabled": true}}}`))
-	invoke(t, dir, "upstreams").want(t, exitFailed, "gone  down", "off   disabled", "no-such-program is not in the PATH")
+	put(t, filepath.Join(dir, "servers.json"),
+		[]byte(`{"mcpServers": {"gone": {"command": "no-such-program"}, "off": {"url": "https://mcp.example.com/", "disabled": true}}}`))
+	invoke(t, dir, "upstreams").want(t, exitFailed, "gone  down", "off   disabled",
+		"no-such-program is not in the PATH")
 	invoke(t, dir, "tools").want(t, exitOK, "probe_echo", "down: upstream server gone")
 	o := invoke(t, dir, "call", "probe_echo", `{"text":"here"}`)
 	if o.want(t, exitOK, "here"); strings.Contains(o.stderr, "gone") {
@@ -86,7 +89,8 @@ func TestUpstreamDown(t *testing.T) {
 func TestUpstreamFileErrors(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ text, want string }{
-		"a misspelt key": {"{\"mcpServers\": {\"a\": {\n\"comand\": \"x\"}}}", `servers.json:2:1: mcpServers.a: unknown key "comand": did you mean "command"?`},
+		"a misspelt key": {"{\"mcpServers\": {\"a\": {\n\"comand\": \"x\"}}}",
+			`servers.json:2:1: mcpServers.a: unknown key "comand": did you mean "command"?`},
 		"no JSON":        {"{", "servers.json:"},
 		"equal prefixes": {`{"mcpServers": {"a": {"command": "x", "prefix": "p_"}, "b": {"command": "x", "prefix": "p_"}}}`, "a and b have the same prefix"},
 	} {
@@ -115,7 +119,7 @@ func TestAC16ServeUpstreams(t *testing.T) {
 		t.Errorf("tools/call: %s", answer)
 	}
 	_, body := get(t, s.base()+"/metrics", nil)
-	for _, want := range []string{`hako_upstream_up{server="box"} 1`, `hako_upstream_restarts_total{server="box"} 0`, `hako_calls_total{door="mcp-http",method="tools/call",name="box_probe_echo",outcome="ok",plugin="box"} 1`} {
+	for _, want := range []string{`hako_upstream_up{server="box"} 1`, `hako_upstream_restarts_total{server="box"} 0`, `hako_calls_total{frontend="mcp-http",method="tools/call",name="box_probe_echo",outcome="ok",plugin="box"} 1`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("metrics lack %s", want)
 		}
@@ -123,7 +127,8 @@ func TestAC16ServeUpstreams(t *testing.T) {
 	applied := s.stderr.await("another configuration of upstream servers is in force")
 	put(t, filepath.Join(dir, "config", "mcp_servers.json"), []byte(`{"mcpServers": {}}`))
 	<-applied
-	if status, answer := s.rpc(t, "", "tools/list", "", ""); status != http.StatusOK || strings.Contains(answer, "box_") {
+	if status, answer := s.rpc(t, "", "tools/list", "", ""); status != http.StatusOK ||
+		strings.Contains(answer, "box_") {
 		t.Errorf("tools/list: %s", answer)
 	}
 	if code := s.stop(); code != exitOK {
@@ -152,7 +157,8 @@ func TestAC17Enabled(t *testing.T) {
 		t.Setenv("MCP_ENABLED", test.enabled)
 		t.Setenv("MCP_SERVERS_CONFIG", test.file)
 		if got := offers(test.dir); got != test.want {
-			t.Errorf("MCP_ENABLED=%q MCP_SERVERS_CONFIG=%q: offered %v, want %v", test.enabled, test.file, got, test.want)
+			t.Errorf("MCP_ENABLED=%q MCP_SERVERS_CONFIG=%q: offered %v, want %v", test.enabled, test.file, got,
+				test.want)
 		}
 	}
 }

@@ -47,15 +47,17 @@ func (a *app) viewPlugins(cmd *cobra.Command, readOnly bool, do func(*view) erro
 	})
 }
 
-// withTools calls do with the plugins of the configuration, and the tools of its upstream servers, which are started for it.
+// withTools calls do with the plugins of the configuration, and the tools of its upstream servers, which are started
+// for it.
 func (a *app) withTools(cmd *cobra.Command, do func(*view) error) error {
 	return a.withPlugins(cmd, func(v *view) error {
-		return a.withUpstreams(cmd.Context(), v.config, v.host.Catalog(), everyUpstream, func([]mcpclient.Status) error { return do(v) })
+		return a.withUpstreams(cmd.Context(), v.config, v.host.Catalog(), everyUpstream,
+			func([]mcpclient.Status) error { return do(v) })
 	})
 }
 
-// find returns the plugin with this name, or in this file. Of several with one name it is the one that counts. A file whose name could
-// not be read goes by that of the file.
+// find returns the plugin with this name, or in this file. Of several with one name it is the one that counts. A file
+// whose name could not be read goes by that of the file.
 func (v *view) find(name, file string) (*host.Status, error) {
 	var found *host.Status
 	var known []string
@@ -72,7 +74,8 @@ func (v *view) find(name, file string) (*host.Status, error) {
 		}
 	}
 	if found == nil {
-		return nil, fmt.Errorf("%s\nPlugins are looked for in the folders of the configuration, or of --plugins", strictyaml.Unknown("plugin", name, known))
+		return nil, fmt.Errorf("%s\nPlugins are looked for in the folders of the configuration, or of --plugins",
+			strictyaml.Unknown("plugin", name, known))
 	}
 	return found, nil
 }

@@ -38,12 +38,13 @@ func TestAC2WeatherAnswers(t *testing.T) {
 	}
 }
 
-// TestAC3WeatherIsJMAs: where nothing else is configured, the forecast is read from the files of the Japan Meteorological Agency: recordings
-// of them answer, which are found by their addresses.
+// TestAC3WeatherIsJMAs: where nothing else is configured, the forecast is read from the files of the Japan
+// Meteorological Agency: recordings of them answer, which are found by their addresses.
 func TestAC3WeatherIsJMAs(t *testing.T) {
 	t.Parallel()
 	needsPlugins(t)
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "hako.yaml"), []byte("mock: true\nshipped: {enabled: true}\n"))
-	invoke(t, dir, "call", "get_weather", `{"location":"東京"}`).want(t, exitOK, "東京", "https://www.jma.go.jp/bosai/forecast/")
+	invoke(t, dir, "call", "get_weather", `{"location":"東京"}`).want(t, exitOK, "東京",
+		"https://www.jma.go.jp/bosai/forecast/")
 }

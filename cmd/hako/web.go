@@ -35,8 +35,8 @@ type web struct {
 	state func() []string
 }
 
-// checkHTTP returns who may come in over HTTP and with which certificate it is served; nil and nil mean anybody, without TLS. It is
-// an error if those two are not usable, or if they do not suffice for the address.
+// checkHTTP returns who may come in over HTTP and with which certificate it is served; nil and nil mean anybody,
+// without TLS. It is an error if those two are not usable, or if they do not suffice for the address.
 func checkHTTP(c *config.Config) (*mcpserver.Auth, *certificate, error) {
 	auth, err := c.HTTP.Authenticator()
 	if err != nil {
@@ -54,9 +54,11 @@ func checkHTTP(c *config.Config) (*mcpserver.Auth, *certificate, error) {
 
 // listen opens the addresses of the configuration. What comes in waits until serve is called.
 //
-// MCP is at mcpserver.Path, health at /healthz and /readyz. Metrics are at an address of their own where one is configured, else
-// beside MCP if that is on loopback, and nowhere if metrics is nil: they tell which tools there are and how much they are used.
-func listen(c *config.Config, cert *certificate, mcp, metrics http.Handler, state func() []string, logger *slog.Logger) (*web, error) {
+// MCP is at mcpserver.Path, health at /healthz and /readyz. Metrics are at an address of their own where one is
+// configured, else beside MCP if that is on loopback, and nowhere if metrics is nil: they tell which tools there are
+// and how much they are used.
+func listen(c *config.Config, cert *certificate, mcp, metrics http.Handler, state func() []string,
+	logger *slog.Logger) (*web, error) {
 	w := &web{http: c.HTTP, state: state}
 	main, private := w.health(), w.health()
 	main.Handle("/", mcp)
@@ -88,7 +90,8 @@ func listen(c *config.Config, cert *certificate, mcp, metrics http.Handler, stat
 // health answers those who look after this process.
 func (w *web) health() *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(out http.ResponseWriter, _ *http.Request) { io.WriteString(out, "hako is alive\n") })
+	mux.HandleFunc("GET /healthz",
+		func(out http.ResponseWriter, _ *http.Request) { io.WriteString(out, "hako is alive\n") })
 	mux.HandleFunc("GET /readyz", func(out http.ResponseWriter, _ *http.Request) {
 		if w.draining.Load() {
 			http.Error(out, "hako is shutting down", http.StatusServiceUnavailable)
@@ -177,7 +180,8 @@ func isLoopback(address string) bool {
 func loopbackOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isLoopback(r.Host) {
-			http.Error(w, "Ask under a loopback name, or give metrics an address of their own (metrics.address).", http.StatusForbidden)
+			http.Error(w, "Ask under a loopback name, or give metrics an address of their own (metrics.address).",
+				http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -42,7 +42,8 @@ func q(legend, expr string) query { return query{legend, strings.ReplaceAll(expr
 
 // stat is one figure.
 func stat(title, about, unit, expr string) panel {
-	return panel{kind: "stat", title: title, about: about, unit: unit, width: 4, height: statHeight, queries: []query{q("", expr)}}
+	return panel{kind: "stat", title: title, about: about, unit: unit, width: 4, height: statHeight,
+		queries: []query{q("", expr)}}
 }
 
 // lines is a chart of what changes with time.
@@ -59,17 +60,20 @@ func stack(title, about, unit string, queries ...query) panel {
 
 // table is a list of labels, one series a line.
 func table(title, about, expr string) panel {
-	return panel{kind: "table", title: title, about: about, unit: "short", width: 12, height: tall, queries: []query{q("", expr)}}
+	return panel{kind: "table", title: title, about: about, unit: "short", width: 12, height: tall,
+		queries: []query{q("", expr)}}
 }
 
 // ranked is a list of bars, for the most of something.
 func ranked(title, about, unit, legend, expr string) panel {
-	return panel{kind: "bargauge", title: title, about: about, unit: unit, width: 12, height: tall, queries: []query{q(legend, expr)}}
+	return panel{kind: "bargauge", title: title, about: about, unit: unit, width: 12, height: tall,
+		queries: []query{q(legend, expr)}}
 }
 
 // heat shows how often something took how long.
 func heat(title, about, expr string) panel {
-	return panel{kind: "heatmap", title: title, about: about, unit: "s", width: 12, height: tall, queries: []query{q("{{le}}", expr)}}
+	return panel{kind: "heatmap", title: title, about: about, unit: "s", width: 12, height: tall,
+		queries: []query{q("{{le}}", expr)}}
 }
 
 // quantiles are lines for the median and the slow ones of a histogram, by labels, which may be empty.
@@ -83,7 +87,8 @@ func quantiles(title, about, metric, by string) panel {
 		by = ", " + by
 	}
 	for _, of := range []struct{ name, share string }{{"p50", "0.5"}, {"p95", "0.95"}, {"p99", "0.99"}} {
-		p.queries = append(p.queries, q(of.name+legend, "histogram_quantile("+of.share+", sum by (le"+by+") (rate("+metric+"[$__rate_interval])))"))
+		p.queries = append(p.queries, q(of.name+legend, "histogram_quantile("+of.share+", sum by (le"+by+") (rate("+
+			metric+"[$__rate_interval])))"))
 	}
 	return p
 }

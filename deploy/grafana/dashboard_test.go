@@ -50,7 +50,8 @@ func TestDashboards(t *testing.T) {
 		if err := json.Unmarshal(text, &m); err != nil {
 			t.Fatal(err)
 		}
-		if seen[m.UID] || m.UID == "" || len(m.UID) > 40 || m.Title == "" || m.Description == "" || m.Editable || m.Refresh == "" {
+		if seen[m.UID] || m.UID == "" || len(m.UID) > 40 || m.Title == "" || m.Description == "" || m.Editable ||
+			m.Refresh == "" {
 			t.Errorf("%s: its head is %q, %q, %q", d.name, m.UID, m.Title, m.Description)
 		}
 		seen[m.UID] = true
@@ -64,12 +65,14 @@ func TestDashboards(t *testing.T) {
 func TestRules(t *testing.T) {
 	t.Parallel()
 	bad := panelModel{
-		ID: 1, Type: "timeseries", Targets: []target{{Expr: `sum(rate(hako_made_up_total{plugin="x"}[5m]))`}, {Expr: `hako_calls_total{job=~"$job", instance=~"$instance"}`}},
+		ID: 1, Type: "timeseries", Targets: []target{{Expr: `sum(rate(hako_made_up_total{plugin="x"}[5m]))`},
+			{Expr: `hako_calls_total{job=~"$job", instance=~"$instance"}`}},
 	}
 	m := model{Panels: []panelModel{bad, bad}}
 	got := strings.Join(slices.Concat(m.variables(), m.layout(), m.panels("| `hako_calls_total` |")), "\n")
 	for _, want := range []string{
-		"no variable datasource", "two panels have the id 1", "overlap", "no title", "no description", "no unit", "no legend", "$job", "$__rate_interval", "hako_made_up_total",
+		"no variable datasource", "two panels have the id 1", "overlap", "no title", "no description", "no unit",
+		"no legend", "$job", "$__rate_interval", "hako_made_up_total",
 		"a counter without a rate", "data source",
 	} {
 		if !strings.Contains(got, want) {
@@ -117,7 +120,8 @@ func (m *model) variables() (problems []string) {
 		case v.Type == "datasource" && v.Name != "datasource":
 			problems = append(problems, "the data source is the variable "+v.Name)
 		case v.Type == "query" && (!v.Multi || !v.IncludeAll || v.AllValue != ".+" || v.Refresh != 2):
-			problems = append(problems, "the variable "+v.Name+" does not choose among all, at every change of the time")
+			problems = append(problems, "the variable "+v.Name+
+				" does not choose among all, at every change of the time")
 		}
 	}
 	for _, name := range []string{"datasource", "job", "instance"} {
@@ -165,8 +169,10 @@ func (m *model) panels(documented string) (problems []string) {
 			continue
 		}
 		for what, there := range map[string]bool{
-			"no title": p.Title != "", "no description": strings.HasSuffix(p.Description, ".") || strings.HasSuffix(p.Description, "why."),
-			"no unit": p.FieldConfig.Defaults.Unit != "", "no query": len(p.Targets) > 0, "not from the data source": p.Datasource.UID == "${datasource}",
+			"no title": p.Title != "", "no description": strings.HasSuffix(p.Description, ".") ||
+				strings.HasSuffix(p.Description, "why."),
+			"no unit": p.FieldConfig.Defaults.Unit != "", "no query": len(p.Targets) > 0,
+			"not from the data source": p.Datasource.UID == "${datasource}",
 		} {
 			if !there {
 				add(what)

@@ -1,6 +1,8 @@
-// Command grafana writes the dashboards beside it: one JSON file each, to be imported into Grafana 10.4 or later. "go generate" runs it.
+// Command grafana writes the dashboards beside it: one JSON file each, to be imported into Grafana 10.4 or later. "go
+// generate" runs it.
 //
-// They are generated because the part that a person can judge, which is what a panel shows and why, is five lines of a hundred.
+// They are generated because the part that a person can judge, which is what a panel shows and why, is five lines of a
+// hundred.
 package main
 
 import (

@@ -11,11 +11,13 @@ var datasource = object{"type": "prometheus", "uid": "${datasource}"}
 func (d *dashboard) json() object {
 	return object{
 		"uid": d.name, "title": d.title, "description": d.about, "tags": []string{"hako"},
-		"schemaVersion": 39, "version": 1, "editable": false, "graphTooltip": 1, "refresh": "30s", "timezone": "browser",
+		"schemaVersion": 39, "version": 1, "editable": false, "graphTooltip": 1, "refresh": "30s",
+		"timezone":   "browser",
 		"time":       object{"from": "now-1h", "to": "now"},
 		"templating": object{"list": d.templating()},
-		"links":      []object{{"type": "dashboards", "tags": []string{"hako"}, "title": "hako", "asDropdown": true, "includeVars": true, "keepTime": true}},
-		"panels":     d.panels(),
+		"links": []object{{"type": "dashboards", "tags": []string{"hako"}, "title": "hako", "asDropdown": true,
+			"includeVars": true, "keepTime": true}},
+		"panels": d.panels(),
 	}
 }
 
@@ -35,8 +37,9 @@ func (d *dashboard) templating() []object {
 func choice(v variable) object {
 	return object{
 		"name": v.name, "label": v.label, "type": "query", "datasource": datasource,
-		"query": object{"query": v.query, "refId": "PrometheusVariableQueryEditor-VariableQuery"}, "definition": v.query,
-		"refresh": 2, "sort": 1, "multi": true, "includeAll": true, "allValue": ".+",
+		"query":      object{"query": v.query, "refId": "PrometheusVariableQueryEditor-VariableQuery"},
+		"definition": v.query,
+		"refresh":    2, "sort": 1, "multi": true, "includeAll": true, "allValue": ".+",
 		"current": object{"selected": true, "text": []string{"All"}, "value": []string{"$__all"}},
 	}
 }
@@ -70,7 +73,8 @@ func (p *panel) json() object {
 	instant := p.kind == "stat" || p.kind == "table" || p.kind == "bargauge"
 	var targets []object
 	for i, query := range p.queries {
-		target := object{"refId": string(rune('A' + i)), "datasource": datasource, "expr": query.expr, "legendFormat": query.legend}
+		target := object{"refId": string(rune('A' + i)), "datasource": datasource, "expr": query.expr,
+			"legendFormat": query.legend}
 		switch {
 		case instant:
 			target["instant"] = true
@@ -98,7 +102,8 @@ func (p *panel) json() object {
 		"fieldConfig": object{"defaults": defaults, "overrides": []object{}}, "options": p.options(),
 	}
 	if p.kind == "table" {
-		o["transformations"] = []object{{"id": "organize", "options": object{"excludeByName": object{"Time": true, "Value": true, "__name__": true}}}}
+		o["transformations"] = []object{{"id": "organize",
+			"options": object{"excludeByName": object{"Time": true, "Value": true, "__name__": true}}}}
 	}
 	return o
 }
@@ -115,7 +120,8 @@ func (p *panel) options() object {
 	switch p.kind {
 	case "timeseries":
 		return object{
-			"legend":  object{"displayMode": "table", "placement": "right", "showLegend": true, "calcs": []string{"lastNotNull", "max"}},
+			"legend": object{"displayMode": "table", "placement": "right", "showLegend": true,
+				"calcs": []string{"lastNotNull", "max"}},
 			"tooltip": object{"mode": "multi", "sort": "desc"},
 		}
 	case "stat":
@@ -123,7 +129,8 @@ func (p *panel) options() object {
 	case "bargauge":
 		return object{"reduceOptions": reduce, "orientation": "horizontal", "displayMode": "basic"}
 	case "heatmap":
-		return object{"calculate": false, "yAxis": object{"unit": p.unit}, "color": object{"scheme": "Oranges", "mode": "scheme"}}
+		return object{"calculate": false, "yAxis": object{"unit": p.unit},
+			"color": object{"scheme": "Oranges", "mode": "scheme"}}
 	case "table":
 		return object{"showHeader": true}
 	}

@@ -95,7 +95,8 @@ func buildHako(t *testing.T) string {
 		testprogram.Missing(t, "the shipped plugins are not built: make plugins")
 	}
 	path := filepath.Join(t.TempDir(), "hako")
-	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", path, "./cmd/hako")
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o",
+		path, "./cmd/hako")
 	build.Dir = "../.."
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -114,7 +115,8 @@ type subject struct {
 	agents       string // where "hako agent run" shows its metrics
 }
 
-// serveHako starts hako as an operator would, with the shipped plugins, a policy, Slack, a model and an upstream server.
+// serveHako starts hako as an operator would, with the shipped plugins, a policy, Slack, a model and an upstream
+// server.
 func serveHako(t *testing.T) *subject {
 	t.Helper()
 	s := &subject{t: t, fakes: fakes.New(), dir: t.TempDir(), program: buildHako(t)}
@@ -136,12 +138,14 @@ func serveHako(t *testing.T) *subject {
 	s.write("slack-app.token", fakes.SlackAppToken)
 	s.write("servers.json", fmt.Sprintf(`{"mcpServers":{"inner":{"command":%q,"args":["serve","--stdio","-C","inner"],"env":{"HAKO_CACHE":%q}}}}`, s.program, cache))
 	s.write("inner/hako.yaml", "shipped: {enabled: true, mounts: {workspace: workspace}}\n")
-	s.write("inner/hako.policy.yaml", "version: 1\nrules: [{name: whoever calls agrees, action: ask, tools: [delete_file]}]\n")
+	s.write("inner/hako.policy.yaml",
+		"version: 1\nrules: [{name: whoever calls agrees, action: ask, tools: [delete_file]}]\n")
 	s.write("workspace/note.txt", "a note\n")
 	s.model()
 	t.Setenv("HAKO_CACHE", cache)
 	s.vendors = vendors.Listener.Addr().String()
-	s.run("plugin", "approve", "shell", "--mount", "workspace="+filepath.Join(s.dir, "workspace"), "--program", "echo", "--program", "curl",
+	s.run("plugin", "approve", "shell", "--mount", "workspace="+filepath.Join(s.dir, "workspace"), "--program", "echo",
+		"--program", "curl",
 		"--connect", s.vendors, "--yes")
 	p := start(t, s.dir, s.program, "serve", "--http", mcp, "--log-level", "warn")
 	s.mcp, s.metrics = "http://"+mcp+"/mcp", "http://"+metrics+"/metrics"
@@ -192,7 +196,8 @@ func (s *subject) run(args ...string) {
 	}
 }
 
-// send sends one message to the MCP endpoint, with headers as pairs, and returns the status, the session and the answer.
+// send sends one message to the MCP endpoint, with headers as pairs, and returns the status, the session and the
+// answer.
 func (s *subject) send(body string, headers ...string) (status int, session, answer string) {
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.mcp, strings.NewReader(body))
 	if err != nil {
@@ -230,8 +235,10 @@ func (s *subject) ask(method, name string, params map[string]any) string {
 // askAs sends a request of the era without sessions, of a client with these capabilities.
 func (s *subject) askAs(capabilities map[string]any, method, name string, params map[string]any) string {
 	params["_meta"] = map[string]any{
-		"io.modelcontextprotocol/protocolVersion": stateless, "io.modelcontextprotocol/clientCapabilities": capabilities,
-		"io.modelcontextprotocol/clientInfo": map[string]string{"name": "test", "version": "1"}, "traceparent": "00-" + trace + "-00f067aa0ba902b7-01",
+		"io.modelcontextprotocol/protocolVersion":    stateless,
+		"io.modelcontextprotocol/clientCapabilities": capabilities,
+		"io.modelcontextprotocol/clientInfo":         map[string]string{"name": "test", "version": "1"},
+		"traceparent":                                "00-" + trace + "-00f067aa0ba902b7-01",
 	}
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 	if err != nil {

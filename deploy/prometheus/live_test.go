@@ -1,4 +1,5 @@
-// Package prometheus_test holds the rules beside it, and the dashboards, against a real Prometheus that scrapes a real hako.
+// Package prometheus_test holds the rules beside it, and the dashboards, against a real Prometheus that scrapes a real
+// hako.
 package prometheus_test
 
 import (
@@ -24,11 +25,13 @@ var out = flag.String("hako.panels", "", "write how many series each panel shows
 const (
 	// loadTime is how long hako is used before the panels are looked at.
 	loadTime = 15 * time.Second
-	// rounds is how often that is done at most: on a machine that is busy what has to happen twice may happen once in one.
+	// rounds is how often that is done at most: on a machine that is busy what has to happen twice may happen once in
+	// one.
 	rounds = 6
 )
 
-// TestPanels uses hako for a while and asks a Prometheus that scrapes it for every panel of every dashboard: each has to show something.
+// TestPanels uses hako for a while and asks a Prometheus that scrapes it for every panel of every dashboard: each has
+// to show something.
 func TestPanels(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
@@ -71,11 +74,13 @@ func scrape(t *testing.T, program string, s *subject) *server {
 	}
 	dir, address := t.TempDir(), freeAddress(t)
 	config := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [%[1]s/recording.yml, %[1]s/alerts.yml]\n"+
-		"scrape_configs: [{job_name: hako, static_configs: [{targets: [%[2]q, %[3]q]}]}]\n", rules, host(s.metrics), host(s.agents))
+		"scrape_configs: [{job_name: hako, static_configs: [{targets: [%[2]q, %[3]q]}]}]\n", rules, host(s.metrics),
+		host(s.agents))
 	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, dir, program, "--config.file=prometheus.yml", "--storage.tsdb.path=data", "--web.listen-address="+address,
+	p := start(t, dir, program, "--config.file=prometheus.yml", "--storage.tsdb.path=data",
+		"--web.listen-address="+address,
 		"--enable-feature=exemplar-storage", "--log.level=warn")
 	awaitOK(t, p, "http://"+address+"/-/ready")
 	return &server{"http://" + address}
@@ -132,7 +137,8 @@ type dashboard struct {
 	}
 }
 
-// lookAtAll evaluates the queries of all dashboards and recording rules. It returns a line for each panel, and what shows nothing.
+// lookAtAll evaluates the queries of all dashboards and recording rules. It returns a line for each panel, and what
+// shows nothing.
 func (p *server) lookAtAll(t *testing.T) (report string, missing []string) {
 	t.Helper()
 	for _, path := range dashboards(t) {
@@ -164,7 +170,8 @@ func (p *server) look(t *testing.T, path string) (report string, missing []strin
 			_, n := p.query(t, fill(target.Expr))
 			report += fmt.Sprintf("%-24s %-32s %s %4d series\n", d.Title, panel.Title, target.RefID, n)
 			if n == 0 {
-				missing = append(missing, fmt.Sprintf("%s, %s (%s): no data for %s", d.Title, panel.Title, target.RefID, fill(target.Expr)))
+				missing = append(missing, fmt.Sprintf("%s, %s (%s): no data for %s", d.Title, panel.Title, target.RefID,
+					fill(target.Expr)))
 			}
 		}
 	}
@@ -174,7 +181,8 @@ func (p *server) look(t *testing.T, path string) (report string, missing []strin
 // fill puts values in the place of variables, as Grafana does when all are chosen.
 func fill(expr string) string {
 	return strings.NewReplacer(
-		"$__rate_interval", "2m", "$__interval", "5s", "$__range", "2m", "$job", ".+", "$instance", ".+", "$plugin", ".+", "$tool", ".+",
+		"$__rate_interval", "2m", "$__interval", "5s", "$__range", "2m", "$job", ".+", "$instance", ".+", "$plugin",
+		".+", "$tool", ".+",
 	).Replace(expr)
 }
 
@@ -192,8 +200,8 @@ func (p *server) checkVariable(t *testing.T, dashboard, name, query string) {
 	}
 }
 
-// query evaluates an expression, and returns how many series it has and how many of them have a number: what divides nothing by nothing has
-// none, and shows nothing.
+// query evaluates an expression, and returns how many series it has and how many of them have a number: what divides
+// nothing by nothing has none, and shows nothing.
 func (p *server) query(t *testing.T, expr string) (series, numbers int) {
 	t.Helper()
 	var answer struct {
@@ -243,7 +251,8 @@ func (p *server) rules(t *testing.T) (list []rule) {
 	return list
 }
 
-// checkRules holds that every rule is healthy, and that the alerts that the load causes are at least pending while others are not.
+// checkRules holds that every rule is healthy, and that the alerts that the load causes are at least pending while
+// others are not.
 func (p *server) checkRules(t *testing.T) {
 	t.Helper()
 	var active []string
@@ -277,7 +286,8 @@ func (p *server) checkExemplars(t *testing.T) {
 		}
 	}
 	p.get(t, "/api/v1/query_exemplars", url.Values{
-		"query": {"hako_call_duration_seconds_bucket"}, "start": {fmt.Sprint(now.Add(-time.Hour).Unix())}, "end": {fmt.Sprint(now.Unix() + 1)},
+		"query": {"hako_call_duration_seconds_bucket"}, "start": {fmt.Sprint(now.Add(-time.Hour).Unix())},
+		"end": {fmt.Sprint(now.Unix() + 1)},
 	}, &answer)
 	for _, series := range answer.Data {
 		for _, exemplar := range series.Exemplars {

@@ -18,16 +18,19 @@ import (
 // made-up, and of the form of a token of GitHub's, so that the scan for secrets finds it.
 const token = "ghp_" + "0a1B2c3D4e5F6g7H8i9J" + "0k1L2m3N4o5P6q7R"
 
-// load does for a while what people and models do: calls that succeed, fail, are denied, wait for people, and take too long.
+// load does for a while what people and models do: calls that succeed, fail, are denied, wait for people, and take too
+// long.
 func (s *subject) load(duration time.Duration) {
 	s.t.Helper()
-	s.fakes.Slack.Faults.Add(fault.Fault{Path: "/api/chat.stopStream", Times: 1, Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"1"}}})
+	s.fakes.Slack.Faults.Add(fault.Fault{Path: "/api/chat.stopStream", Times: 1, Status: http.StatusTooManyRequests,
+		Header: http.Header{"Retry-After": {"1"}}})
 	s.fakes.Anthropic.Faults.Add(fault.Fault{Times: 1, Status: http.StatusUnauthorized})
 	s.fakes.JMA.Faults.Add(fault.Fault{Path: "**/270000.json", Delay: time.Minute})
 	var group sync.WaitGroup
 	for _, work := range []func(){s.callTools, s.callWrongly, s.useSession, s.beRefused, s.waitForPeople, s.takeTooLong, s.delegate} {
 		group.Go(func() {
-			for end := time.Now().Add(duration); time.Now().Before(end) && s.t.Context().Err() == nil; time.Sleep(100 * time.Millisecond) {
+			for end := time.Now().Add(duration); time.Now().Before(end) &&
+				s.t.Context().Err() == nil; time.Sleep(100 * time.Millisecond) {
 				work()
 			}
 		})
@@ -45,7 +48,8 @@ func (s *subject) callTools() {
 	s.call("shell_exec", `{"command":"curl","args":["-s","http://`+s.vendors+`/"]}`)
 	s.call("file_read", `{"path":"note.txt"}`)
 	s.call("inner_file_list", `{}`)
-	s.ask("prompts/get", "task_start", map[string]any{"name": "task_start", "arguments": map[string]string{"task_id": "none"}})
+	s.ask("prompts/get", "task_start",
+		map[string]any{"name": "task_start", "arguments": map[string]string{"task_id": "none"}})
 	s.ask("tools/list", "", map[string]any{})
 }
 
@@ -63,17 +67,19 @@ func (s *subject) callWrongly() {
 func (s *subject) useSession() {
 	_, session, _ := s.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
 	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Mcp-Session-Id", session)
-	s.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"file_list","arguments":{}}}`, "Mcp-Session-Id", session)
+	s.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"file_list","arguments":{}}}`,
+		"Mcp-Session-Id", session)
 	time.Sleep(500 * time.Millisecond)
 }
 
-// beRefused sends what the door does not take in.
+// beRefused sends what the frontend does not take in.
 func (s *subject) beRefused() {
 	s.send("{", "Mcp-Protocol-Version", stateless)
 	s.send("{}", "Origin", "https://elsewhere.example")
 }
 
-// waitForPeople asks for something that nobody agrees to in time: neither operators, nor the caller itself, which an upstream server asks.
+// waitForPeople asks for something that nobody agrees to in time: neither operators, nor the caller itself, which an
+// upstream server asks.
 func (s *subject) waitForPeople() {
 	s.askAs(map[string]any{"elicitation": map[string]any{}}, "tools/call", "inner_delete_file", map[string]any{
 		"name": "inner_delete_file", "arguments": map[string]string{"path": "new.txt"},
@@ -87,10 +93,12 @@ func (s *subject) takeTooLong() { s.call("get_weather", `{"location":"大阪"}`)
 // delegate has a managed agent call tools.
 func (s *subject) delegate() {
 	session := s.fakes.ManagedAgents.NewSession()
-	s.fakes.ManagedAgents.Call(session, "", managedagents.Call{Tool: "get_weather", Input: map[string]any{"location": "東京"}})
+	s.fakes.ManagedAgents.Call(session, "",
+		managedagents.Call{Tool: "get_weather", Input: map[string]any{"location": "東京"}})
 	answered := s.await(func() bool {
 		events, _ := s.fakes.ManagedAgents.Events(session)
-		return slices.ContainsFunc(events, func(e managedagents.Event) bool { return e["type"] == "user.custom_tool_result" })
+		return slices.ContainsFunc(events,
+			func(e managedagents.Event) bool { return e["type"] == "user.custom_tool_result" })
 	})
 	if !answered {
 		s.t.Error("a call of an agent has no result")
@@ -131,7 +139,8 @@ func (s *subject) agree() bool { return s.press("hako_approve", `"value":"([^"]+
 // praise presses the button below an answer that says that it was good.
 func (s *subject) praise() bool { return s.press("hako_feedback", `"value":"(true:[0-9]+)"`) }
 
-// press presses the first button of an action, whose value is the part in parentheses of a pattern. It reports false while there is none.
+// press presses the first button of an action, whose value is the part in parentheses of a pattern. It reports false
+// while there is none.
 func (s *subject) press(action, pattern string) bool {
 	for _, m := range s.fakes.Slack.Messages() {
 		found := regexp.MustCompile(pattern).FindAllStringSubmatch(m.Blocks, -1)

@@ -26,8 +26,8 @@ func TestRules(t *testing.T) {
 	promtool(t, "test", "rules", "tests.yml")
 }
 
-// TestAlerts holds that each alert has a severity, texts, a runbook, and a case in which it fires and one in which it does not; and that no
-// runbook is about something else.
+// TestAlerts holds that each alert has a severity, texts, a runbook, and a case in which it fires and one in which it
+// does not; and that no runbook is about something else.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	rules, tests, index := read(t, "alerts.yml"), read(t, "tests.yml"), read(t, "../../docs/runbooks/README.md")
@@ -70,7 +70,8 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// TestNames holds that rules ask only for metrics that docs/metrics.md has, which another test compares with the program.
+// TestNames holds that rules ask only for metrics that docs/metrics.md has, which another test compares with the
+// program.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	page := read(t, "../../docs/metrics.md")

@@ -30,7 +30,8 @@ func TestAnalyze(t *testing.T) {
 		t.Errorf("got %s, want %s", r.StructuredContent, want)
 	}
 	for file, want := range map[string]string{"ragged.csv": "wrong number of fields", "empty.csv": "names of the columns", "none.csv": "none.csv"} {
-		if r := pdktest.CallTool(t, "analyze_csv", query{file, all}, pdktest.Options{}); !r.IsError || !strings.Contains(r.Content[0].Text, want) {
+		if r := pdktest.CallTool(t, "analyze_csv", query{file, all}, pdktest.Options{}); !r.IsError ||
+			!strings.Contains(r.Content[0].Text, want) {
 			t.Errorf("%s: got %+v, want an error with %q", file, r, want)
 		}
 	}

@@ -1,5 +1,5 @@
-// Command create-record keeps records in a database of its own. It shows the permission sql: the manifest's migration makes the table,
-// and each tenant has one of its own.
+// Command create-record keeps records in a database of its own. It shows the permission sql: the manifest's migration
+// makes the table, and each tenant has one of its own.
 package main
 
 import (

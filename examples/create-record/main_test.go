@@ -22,7 +22,8 @@ func TestRecords(t *testing.T) {
 		if err := json.Unmarshal(response.StructuredContent, &got); err != nil {
 			t.Fatal(err)
 		}
-		if len(got.Records) != 1 || got.Records[0].Table != table || string(got.Records[0].Data) != `{"name":"青木 '); --"}` {
+		if len(got.Records) != 1 || got.Records[0].Table != table ||
+			string(got.Records[0].Data) != `{"name":"青木 '); --"}` {
 			t.Errorf("got %s", response.StructuredContent)
 		}
 	}

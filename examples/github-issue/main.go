@@ -1,5 +1,5 @@
-// Command github-issue shows how a plugin writes to a service with a secret that it never sees: the manifest asks for the
-// operator's credential "github", and the host puts it on the requests.
+// Command github-issue shows how a plugin writes to a service with a secret that it never sees: the manifest asks for
+// the operator's credential "github", and the host puts it on the requests.
 package main
 
 import (
@@ -56,7 +56,8 @@ func create(ctx context.Context, in issue) (*pdk.Result, error) {
 		return nil, fmt.Errorf("GitHub's answer (HTTP %d) is not JSON. The issue may have been created: look before you try again", response.Status)
 	}
 	if response.Status != 201 {
-		return nil, fmt.Errorf("GitHub created no issue in %s (HTTP %d: %s): %s", config.Repository, response.Status, answer.Message, remedy(response.Status))
+		return nil, fmt.Errorf("GitHub created no issue in %s (HTTP %d: %s): %s", config.Repository, response.Status,
+			answer.Message, remedy(response.Status))
 	}
 	return pdk.Text(fmt.Sprintf("Created issue #%d: %s", answer.Number, answer.URL)).WithStructured(answer.created), nil
 }

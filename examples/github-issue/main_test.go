@@ -33,7 +33,8 @@ func serve(t *testing.T, token string) (*github.Server, func(repository string, 
 func TestCreate(t *testing.T) {
 	fake, call := serve(t, "good")
 	r := call("hako-run/demo", issue{"It leaks", "Steps: …", []string{"bug"}})
-	if want := `{"number":1,"html_url":"https://github.com/hako-run/demo/issues/1"}`; r.IsError || string(r.StructuredContent) != want {
+	if want := `{"number":1,"html_url":"https://github.com/hako-run/demo/issues/1"}`; r.IsError ||
+		string(r.StructuredContent) != want {
 		t.Errorf("got %+v, want %s", r, want)
 	}
 	if got, want := fake.Issues("hako-run/demo"), []github.Issue{{Number: 1, Title: "It leaks", Body: "Steps: …", Labels: []string{"bug"}}}; !reflect.DeepEqual(got, want) {
@@ -47,15 +48,20 @@ func TestFailures(t *testing.T) {
 		fault             fault.Fault
 		want              string
 	}{
-		"wrong token":       {"bad", "hako-run/demo", fault.Fault{Header: http.Header{}}, "check the token"},
-		"wrong repository":  {"good", "hako-run/none", fault.Fault{Header: http.Header{}}, "whether the repository is right"},
-		"too many requests": {"good", "hako-run/demo", fault.Fault{Status: 429, Body: `{"message":"slow down"}`}, "HTTP 429: slow down"},
-		"an answer is lost": {"good", "hako-run/demo", fault.Fault{Drop: true, After: true}, "look before you try again"},
-		"a proxy's page":    {"good", "hako-run/demo", fault.Fault{Status: 502, Body: "<html>"}, "look before you try again"},
+		"wrong token": {"bad", "hako-run/demo", fault.Fault{Header: http.Header{}}, "check the token"},
+		"wrong repository": {"good", "hako-run/none", fault.Fault{Header: http.Header{}},
+			"whether the repository is right"},
+		"too many requests": {"good", "hako-run/demo", fault.Fault{Status: 429, Body: `{"message":"slow down"}`},
+			"HTTP 429: slow down"},
+		"an answer is lost": {"good", "hako-run/demo", fault.Fault{Drop: true, After: true},
+			"look before you try again"},
+		"a proxy's page": {"good", "hako-run/demo", fault.Fault{Status: 502, Body: "<html>"},
+			"look before you try again"},
 	} {
 		fake, call := serve(t, test.token)
 		fake.Faults.Add(test.fault)
-		if r := call(test.repository, issue{Title: "x"}); !r.IsError || !strings.Contains(r.Content[0].Text, test.want) {
+		if r := call(test.repository, issue{Title: "x"}); !r.IsError ||
+			!strings.Contains(r.Content[0].Text, test.want) {
 			t.Errorf("%s: got %+v, want an error with %q", name, r, test.want)
 		}
 	}

@@ -1,5 +1,5 @@
-// Command web-search shows how a plugin asks a service over HTTP, and how its configuration says which: any search engine that
-// answers GET with JSON.
+// Command web-search shows how a plugin asks a service over HTTP, and how its configuration says which: any search
+// engine that answers GET with JSON.
 package main
 
 import (

@@ -24,18 +24,22 @@ func TestSearch(t *testing.T) {
 		change func()
 		want   string // structured content, or in the error's text
 	}{
-		"found":        {query{"box", 10}, func() {}, `{"results":[{"title":"Bento","url":"https://bento.example/","snippet":"A box for lunch."},{"title":"箱","url":"https://hako.example/","snippet":"A box."}]}`},
-		"the best":     {query{"A BOX", 1}, func() {}, `{"results":[{"title":"Bento","url":"https://bento.example/","snippet":"A box for lunch."}]}`},
+		"found": {query{"box", 10}, func() {},
+			`{"results":[{"title":"Bento","url":"https://bento.example/","snippet":"A box for lunch."},{"title":"箱","url":"https://hako.example/","snippet":"A box."}]}`},
+		"the best": {query{"A BOX", 1}, func() {},
+			`{"results":[{"title":"Bento","url":"https://bento.example/","snippet":"A box for lunch."}]}`},
 		"nothing":      {query{"a&format=html#x", 10}, func() {}, `{"results":[]}`},
 		"other places": {query{"box", 10}, func() { config.Results = "web.results" }, `no list "web.results"`},
-		"a page":       {query{"box", 10}, func() { fake.Faults.Add(fault.Fault{Body: "<html>", Times: 1}) }, "is not JSON"},
-		"refused":      {query{"box", 10}, func() { config.Parameters = nil }, "HTTP 403"},
+		"a page": {query{"box", 10}, func() { fake.Faults.Add(fault.Fault{Body: "<html>", Times: 1}) },
+			"is not JSON"},
+		"refused": {query{"box", 10}, func() { config.Parameters = nil }, "HTTP 403"},
 	} {
 		before := config
 		test.change()
 		r := pdktest.CallTool(t, "web_search", test.query, pdktest.Options{Config: config})
 		config = before
-		if got := string(r.StructuredContent) + text(r.Content); !strings.Contains(got, test.want) || r.IsError == strings.HasPrefix(test.want, "{") {
+		if got := string(r.StructuredContent) + text(r.Content); !strings.Contains(got, test.want) ||
+			r.IsError == strings.HasPrefix(test.want, "{") {
 			t.Errorf("%s: got %s, want %s", name, got, test.want)
 		}
 	}

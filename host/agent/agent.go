@@ -162,7 +162,8 @@ func (noObserver) AgentOutdated(int)               {}
 // caller returns the caller for a session. call is empty for listing tools.
 func (r *Runner) caller(session, call string) pipeline.Caller {
 	return pipeline.Caller{
-		Door: pipeline.DoorAgent, Tenant: r.spec.Tenant, User: r.spec.User, Session: session, Locale: r.options.Locale,
+		Frontend: pipeline.FrontendAgent, Tenant: r.spec.Tenant, User: r.spec.User, Session: session,
+		Locale: r.options.Locale,
 		Client: "managed-agents", RequestID: call,
 	}
 }

@@ -146,7 +146,8 @@ func (r *Runner) resolve(e *event) wanted {
 func offered(tools []*catalog.Tool, locale string) []llm.Tool {
 	list := make([]llm.Tool, len(tools))
 	for i, tool := range tools {
-		list[i] = llm.Tool{Name: tool.Name, Description: tool.Spec.Description.In(locale), Schema: tool.Spec.InputSchema}
+		list[i] = llm.Tool{Name: tool.Name, Description: tool.Spec.Description.In(locale),
+			Schema: tool.Spec.InputSchema}
 	}
 	return list
 }

@@ -55,21 +55,21 @@ func (w *world) setPolicy(t *testing.T, rules string) {
 	w.governance.Policy = func() *policy.Policy { return p }
 }
 
-func (w *world) desk(t *testing.T) *approval.Desk {
+func (w *world) approvals(t *testing.T) *approval.Queue {
 	t.Helper()
-	desk, err := approval.New(t.Context(), w.store, &approval.Options{Operators: true})
+	approvals, err := approval.New(t.Context(), w.store, &approval.Options{Operators: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.governance.Approvals = desk
-	return desk
+	w.governance.Approvals = approvals
+	return approvals
 }
 
 // question waits for one that is asked.
-func question(t *testing.T, desk *approval.Desk) (q *approval.Question) {
+func question(t *testing.T, approvals *approval.Queue) (q *approval.Question) {
 	t.Helper()
 	eventually(t, "asked", func() bool {
-		list, err := desk.Waiting(t.Context(), nil)
+		list, err := approvals.Waiting(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,20 +149,21 @@ func TestApproval(t *testing.T) {
 		t.Run(fmt.Sprint(yes), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.setPolicy(t, "  - {name: ask first, action: ask, tools: [put], doors: [agent]}\n")
-			desk := w.desk(t)
+			w.setPolicy(t, "  - {name: ask first, action: ask, tools: [put], frontends: [agent]}\n")
+			approvals := w.approvals(t)
 			session := w.fake.NewSession()
 			ids := w.fake.Call(session, "", managedagents.Call{Tool: "put", Input: object{}}, echo(1), echo(2))
-			start(t, w.newRunner(t, Spec{Sessions: []string{session}, Parallel: 1, User: "robot", Timeout: time.Minute}))
-			q := question(t, desk)
+			start(t, w.newRunner(t, Spec{Sessions: []string{session}, Parallel: 1, User: "robot",
+				Timeout: time.Minute}))
+			q := question(t, approvals)
 			w.wait(t, session, ids[1:]...)
 			if got := w.state(t, session, ids[0]); got != StateTaken {
 				t.Errorf("while it waits the call is %s", got)
 			}
-			if q.Caller.Door != pipeline.DoorAgent || q.Caller.User != "robot" || q.Caller.Session != session {
+			if q.Caller.Frontend != pipeline.FrontendAgent || q.Caller.User != "robot" || q.Caller.Session != session {
 				t.Errorf("the caller is %+v", q.Caller)
 			}
-			if err := desk.Answer(t.Context(), q.ID,
+			if err := approvals.Answer(t.Context(), q.ID,
 				approval.Answer{Yes: yes, By: approval.Person{User: "boss", Operator: true}}); err != nil {
 				t.Fatal(err)
 			}
@@ -182,17 +183,17 @@ func TestInterrupt(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.setPolicy(t, "  - {name: ask first, action: ask, tools: [put]}\n")
-			desk, running := w.desk(t), w.blocks()
+			approvals, running := w.approvals(t), w.blocks()
 			session := w.fake.NewSession()
 			ids := w.fake.Call(session, "", managedagents.Call{Tool: "put", Input: object{}}, echo(1))
 			start(t, w.newRunner(t, Spec{Sessions: []string{session}, Follow: follow, Poll: 10 * time.Millisecond}))
 			<-running
-			question(t, desk)
+			question(t, approvals)
 			w.fake.Interrupt(session)
 			for _, id := range ids {
 				eventually(t, "dropped", func() bool { return w.state(t, session, id) == StateDropped })
 			}
-			if list, err := desk.Waiting(t.Context(), nil); err != nil || len(list) > 0 {
+			if list, err := approvals.Waiting(t.Context(), nil); err != nil || len(list) > 0 {
 				t.Errorf("%d questions wait, %v", len(list), err)
 			}
 			w.does(nil)
@@ -320,7 +321,8 @@ func TestAnswerIsRefused(t *testing.T) {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.fake.Faults.Add(fault.Fault{Method: http.MethodPost, Path: "/v1/sessions/*/events", Status: status, Times: 1})
+			w.fake.Faults.Add(fault.Fault{Method: http.MethodPost, Path: "/v1/sessions/*/events", Status: status,
+				Times: 1})
 			session := w.fake.NewSession()
 			start(t, w.newRunner(t, Spec{Sessions: []string{session}}))
 			if got := w.wait(t, session, w.fake.Call(session, "", echo(1))...); !got[0].isError ||
@@ -393,7 +395,8 @@ func TestProcessDied(t *testing.T) {
 		{"in the middle of what may be repeated", "put", StateRunning, nil, result{text: "put {}"}, 1, 0},
 		{"in the middle of what is no more", "gone", StateRunning, nil,
 			result{isError: true, text: "hako stopped in the middle of this call"}, 0, 1},
-		{"before the answer was sent", "echo", StateAnswered, stored, result{text: "from the journal", images: 1}, 0, 0},
+		{"before the answer was sent", "echo", StateAnswered, stored, result{text: "from the journal", images: 1}, 0,
+			0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -401,7 +404,8 @@ func TestProcessDied(t *testing.T) {
 			lost := 0
 			w.change = func(o *Options, _ *tempo) {
 				o.Lost = func(caller pipeline.Caller, tool string) {
-					if lost++; tool != test.tool || caller.Door != pipeline.DoorAgent || caller.RequestID == "" {
+					if lost++; tool != test.tool || caller.Frontend != pipeline.FrontendAgent ||
+						caller.RequestID == "" {
 						t.Errorf("lost is %s by %+v", tool, caller)
 					}
 				}
@@ -458,7 +462,7 @@ func TestDrain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.setPolicy(t, "  - {name: ask first, action: ask, tools: [put]}\n")
-	desk := w.desk(t)
+	approvals := w.approvals(t)
 	began, release, over := make(chan string, 3), make(chan struct{}), make(chan time.Time)
 	w.does(func(ctx context.Context, r *abi.Request) (*abi.Response, error) {
 		began <- r.Name
@@ -477,11 +481,11 @@ func TestDrain(t *testing.T) {
 	stop := start(t, r)
 	<-began
 	<-began
-	first := question(t, desk)
+	first := question(t, approvals)
 	ended := make(chan error, 1)
 	go func() { ended <- stop() }()
 	eventually(t, "withdrawn", func() bool {
-		outcome, _, err := desk.Outcome(t.Context(), first.ID)
+		outcome, _, err := approvals.Outcome(t.Context(), first.ID)
 		return err == nil && outcome == approval.Withdrawn
 	})
 	late := w.fake.Call(session, "", call("look"))
@@ -501,8 +505,8 @@ func TestDrain(t *testing.T) {
 	}
 	w.does(nil)
 	start(t, w.newRunner(t, Spec{Sessions: []string{session}}))
-	q := question(t, desk)
-	if err := desk.Answer(t.Context(), q.ID, approval.Answer{Yes: true, By: approval.Person{Operator: true}}); err != nil {
+	q := question(t, approvals)
+	if err := approvals.Answer(t.Context(), q.ID, approval.Answer{Yes: true, By: approval.Person{Operator: true}}); err != nil {
 		t.Fatal(err)
 	}
 	got := w.wait(t, session, ids[1], ids[2], late[0])

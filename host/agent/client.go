@@ -284,7 +284,8 @@ func (c *client) find(ctx context.Context, agent string, environments []string, 
 			next = page.NextPage
 			for i := range page.Data {
 				s := &page.Data[i]
-				if !identifier.MatchString(s.ID) || len(environments) > 0 && !slices.Contains(environments, s.EnvironmentID) {
+				if !identifier.MatchString(s.ID) || len(environments) > 0 &&
+					!slices.Contains(environments, s.EnvironmentID) {
 					continue
 				}
 				if !take(seenOf(s)) {

@@ -28,7 +28,8 @@ func (s *session) follow(ctx context.Context) error {
 		switch {
 		case s.ended || errors.Is(err, Gone):
 			if s.named && !s.listed && !s.ended {
-				s.logger.Error("there is no such session: check its ID, and that the key is of its workspace", "err", err)
+				s.logger.Error("there is no such session: check its ID, and that the key is of its workspace", "err",
+					err)
 			}
 			s.end()
 			return errEnded

@@ -39,7 +39,8 @@ func TestNothingIsMissed(t *testing.T) {
 				Body:   "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"x\"}}\n\n",
 				Header: http.Header{"Content-Type": {"text/event-stream"}}}}, nil},
 		{"a list that is cut off", []fault.Fault{{Method: "GET", Path: list, Truncate: true, Times: 3}}, nil},
-		{"a list that is late", []fault.Fault{{Method: "GET", Path: list, Delay: 100 * time.Millisecond, Times: 3}}, nil},
+		{"a list that is late", []fault.Fault{{Method: "GET", Path: list, Delay: 100 * time.Millisecond, Times: 3}},
+			nil},
 		{"overload", []fault.Fault{{Path: stream, Status: 529, Times: 1},
 			{Method: "GET", Path: list, Status: 529, Times: 2},
 			{Method: "POST", Path: send, Status: 529, Times: 3}}, nil},
@@ -252,7 +253,8 @@ func TestKeyIsRefused(t *testing.T) {
 			w.fake.Key = "another"
 			err := w.newRunner(t, spec).Run(t.Context())
 			var e *Error
-			if !errors.Is(err, Auth) || !errors.As(err, &e) || e.Status != 401 || !strings.Contains(err.Error(), "agent.key") {
+			if !errors.Is(err, Auth) || !errors.As(err, &e) || e.Status != 401 ||
+				!strings.Contains(err.Error(), "agent.key") {
 				t.Errorf("Run returned %v", err)
 			}
 			if strings.Contains(err.Error(), key) {
@@ -411,7 +413,8 @@ func TestManySessions(t *testing.T) {
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]time.Duration{
-		"": 0, "3": 3 * time.Second, "0.5": 500 * time.Millisecond, "-1": 0, "soon": 0, "1e300": maxRetryAfter, "NaN": 0,
+		"": 0, "3": 3 * time.Second, "0.5": 500 * time.Millisecond, "-1": 0, "soon": 0, "1e300": maxRetryAfter,
+		"NaN":                           0,
 		"Mon, 02 Jan 2006 15:04:05 GMT": 0,
 	} {
 		if got := retryAfter(http.Header{"Retry-After": {value}}); got != want {
@@ -525,7 +528,8 @@ func TestCrowd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := strings.Count(log.String(), "sessions have to wait"); n != 1 || !strings.Contains(log.String(), "waiting=1") {
+	if n := strings.Count(log.String(), "sessions have to wait"); n != 1 ||
+		!strings.Contains(log.String(), "waiting=1") {
 		t.Errorf("it is said %d times:\n%s", n, log.String())
 	}
 }

@@ -147,7 +147,8 @@ func read(ctx context.Context, tx *sql.Tx, session, id string) (*entry, error) {
 	err := tx.QueryRowContext(ctx, `SELECT owner, state, answer FROM agent_call WHERE session = $1 AND id = $2`,
 		session,
 		id).Scan(&e.owner, &e.state, &text)
-	if err != nil || e.state == StateTaken || e.state == StateRunning || e.state == StateSent || e.state == StateDropped {
+	if err != nil || e.state == StateTaken || e.state == StateRunning || e.state == StateSent ||
+		e.state == StateDropped {
 		return e, err
 	}
 	e.answer = new(answer)

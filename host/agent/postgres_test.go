@@ -38,7 +38,8 @@ func TestReplicas(t *testing.T) {
 		start(t, w.newRunner(t, Spec{Sessions: []string{session}}))
 	}
 	got := w.wait(t, session, left...)
-	if got[0].text != "echo {}" || !strings.Contains(got[1].text, "in the middle") || got[2].text != "from the journal" {
+	if got[0].text != "echo {}" || !strings.Contains(got[1].text, "in the middle") ||
+		got[2].text != "from the journal" {
 		t.Errorf("got %+v", got)
 	}
 	ids := left

@@ -108,7 +108,7 @@ func changes(p *Plan) (list []string) {
 const foreign = `{"mcp_servers":[{"type":"url","name":"docs","url":"https://docs.example/mcp"}],"tools":[
 	{"type":"agent_toolset_20260401","configs":[{"name":"bash","enabled":false}]},
 	{"type":"custom","name":"theirs","description":"Not hako's.","input_schema":{"type":"object"}},
-	{"type":"mcp_toolset","mcp_server_name":"docs"}],"metadata":{"team":"desk"}}`
+	{"type":"mcp_toolset","mcp_server_name":"docs"}],"metadata":{"team":"approvals"}}`
 
 // TestPublish adds, changes and removes tools among those of others, which stay as they are.
 func TestPublish(t *testing.T) {
@@ -117,7 +117,8 @@ func TestPublish(t *testing.T) {
 	p.others(foreign)
 	before := p.fake.Agent(managedagents.DefaultAgent)["tools"].([]any)
 	plan := p.plan([]Definition{define("a", "A.", "x"), define("b", "B.")}, false)
-	if got, want := changes(plan), []string{"+ a", "+ b"}; !slices.Equal(got, want) || plan.Empty() || plan.Version != 2 {
+	if got, want := changes(plan), []string{"+ a", "+ b"}; !slices.Equal(got, want) || plan.Empty() ||
+		plan.Version != 2 {
 		t.Errorf("version %d: %q", plan.Version, got)
 	}
 	if want := []string{"agent_toolset_20260401", "theirs", "the MCP server docs"}; !slices.Equal(plan.Kept, want) {
@@ -141,7 +142,7 @@ func TestPublish(t *testing.T) {
 	if after := agent["tools"].([]any)[:3]; fmt.Sprint(after) != fmt.Sprint(before) {
 		t.Errorf("tools of others were\n%v and are\n%v", before, after)
 	}
-	if metadata := agent["metadata"].(map[string]any); metadata["team"] != "desk" || agent["name"] != "Stand-in" {
+	if metadata := agent["metadata"].(map[string]any); metadata["team"] != "approvals" || agent["name"] != "Stand-in" {
 		t.Errorf("the agent is %v", agent)
 	}
 	p.before = func(r *http.Request) {
@@ -158,7 +159,7 @@ func TestPublish(t *testing.T) {
 		"the MCP server docs"}; !slices.Equal(got, want) {
 		t.Errorf("with no tools the agent has %q", got)
 	}
-	if metadata := p.fake.Agent(managedagents.DefaultAgent)["metadata"]; fmt.Sprint(metadata) != "map[team:desk]" {
+	if metadata := p.fake.Agent(managedagents.DefaultAgent)["metadata"]; fmt.Sprint(metadata) != "map[team:approvals]" {
 		t.Errorf("the metadata is %v", metadata)
 	}
 }
@@ -295,7 +296,8 @@ func TestPublishOverFailures(t *testing.T) {
 			for _, f := range faults {
 				p.fake.Faults.Add(f)
 			}
-			if version := p.apply(define("a", "A.")); version != 2 || p.fake.Agent(managedagents.DefaultAgent)["version"] != 2. {
+			if version := p.apply(define("a", "A.")); version != 2 ||
+				p.fake.Agent(managedagents.DefaultAgent)["version"] != 2. {
 				t.Errorf("the version is %d", version)
 			}
 		})
@@ -310,7 +312,8 @@ func TestPublishProblems(t *testing.T) {
 	}
 	theirs := make([]string, 100)
 	for i := range theirs {
-		theirs[i] = fmt.Sprintf(`{"type":"custom","name":"their%d","description":"d","input_schema":{"type":"object"}}`, i)
+		theirs[i] = fmt.Sprintf(`{"type":"custom","name":"their%d","description":"d","input_schema":{"type":"object"}}`,
+			i)
 	}
 	keys := make([]string, maxMetadata)
 	for i := range keys {

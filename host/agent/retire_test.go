@@ -20,7 +20,7 @@ func TestRetire(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.setPolicy(t, "  - {name: ask first, action: ask, tools: [put]}\n")
-			desk := w.desk(t)
+			approvals := w.approvals(t)
 			began, release := make(chan struct{}, 10), make(chan struct{})
 			w.does(func(_ context.Context, r *abi.Request) (*abi.Response, error) {
 				if strings.Contains(string(r.Arguments), "1") {
@@ -36,15 +36,15 @@ func TestRetire(t *testing.T) {
 			done := make(chan error, 1)
 			go func() { done <- old.Run(context.WithoutCancel(t.Context())) }()
 			<-began
-			first := question(t, desk)
+			first := question(t, approvals)
 			start(t, w.newRunner(t, spec))
 			old.Retire()
 			eventually(t, "withdrawn", func() bool {
-				outcome, _, err := desk.Outcome(t.Context(), first.ID)
+				outcome, _, err := approvals.Outcome(t.Context(), first.ID)
 				return err == nil && outcome == approval.Withdrawn
 			})
-			again := question(t, desk)
-			if err := desk.Answer(t.Context(), again.ID,
+			again := question(t, approvals)
+			if err := approvals.Answer(t.Context(), again.ID,
 				approval.Answer{Yes: true, By: approval.Person{Operator: true}}); err != nil {
 				t.Fatal(err)
 			}

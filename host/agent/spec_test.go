@@ -31,7 +31,8 @@ func TestSpec(t *testing.T) {
 		}), ""},
 		{"nothing to follow", with(func(s *Spec) { s.Agents = nil }), "agent.agents"},
 		{"no key", with(func(s *Spec) { s.Key = credential.Source{} }), "key"},
-		{"an ID that leads elsewhere", with(func(s *Spec) { s.Sessions = []string{"../agents"} }), `"../agents" is no ID`},
+		{"an ID that leads elsewhere", with(func(s *Spec) { s.Sessions = []string{"../agents"} }),
+			`"../agents" is no ID`},
 		{"an empty ID", with(func(s *Spec) { s.Environments = []string{""} }), "is no ID"},
 		{"a workspace", with(func(s *Spec) { s.Workspace = "x\r\ny" }), "workspace"},
 		{"another way to follow", with(func(s *Spec) { s.Follow = "push" }), "there are stream and poll"},
@@ -41,7 +42,8 @@ func TestSpec(t *testing.T) {
 		{"the key in the clear", with(func(s *Spec) { s.BaseURL = "http://api.example" }), "use https"},
 	} {
 		err := test.spec.Check()
-		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+		if test.want == "" && err != nil || test.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)
 		}
 		if err != nil && strings.Contains(err.Error(), "secret") {

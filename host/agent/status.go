@@ -11,7 +11,7 @@ import (
 // Status is a call in the journal.
 type Status struct {
 	Session string `json:"session"`
-	// Call is the ID of the event, Tool the name at the doors.
+	// Call is the ID of the event, Tool the name at the frontends.
 	Call  string `json:"call"`
 	Tool  string `json:"tool"`
 	State State  `json:"state"`

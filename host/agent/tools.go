@@ -58,7 +58,8 @@ func (d *Definition) check() error {
 	var object struct{ Type any }
 	switch {
 	case !toolName.MatchString(d.Name):
-		return fmt.Errorf("tool %q: a name has letters, digits, _ and -, and at most 128 of them: rename the tool", d.Name)
+		return fmt.Errorf("tool %q: a name has letters, digits, _ and -, and at most 128 of them: rename the tool",
+			d.Name)
 	case d.Description == "":
 		return fmt.Errorf("tool %s: it has no description, which agents choose tools by: write one", d.Name)
 	case len(d.Description) > maxDescription:

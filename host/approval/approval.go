@@ -1,10 +1,10 @@
 // Package approval asks people to agree to calls for which the policy requires it.
 //
-// Desk.Ask asks a Question and waits for the Answer; Way says how to reach the caller. Other people answer through any
-// frontend or process with Desk.Answer; Desk.Watch and Desk.Waiting show them the questions, which are kept in the
-// host's store. A question is bound to caller, session, tool and a digest of the arguments. The first answer counts,
-// once or, if Question.Remember is set, for that time for the same call. A question without an answer expires, which
-// means no.
+// Queue.Ask asks a Question and waits for the Answer; Prompter says how to reach the caller. Other people answer
+// through any frontend or process with Queue.Answer; Queue.Watch and Queue.Waiting show them the questions, which are
+// kept in the host's store. A question is bound to caller, session, tool and a digest of the arguments. The first
+// answer counts, once or, if Question.Remember is set, for that time for the same call. A question without an answer
+// expires, which means no.
 package approval
 
 import (
@@ -37,7 +37,7 @@ type Answer struct {
 	By  Person
 }
 
-// Options configures a Desk.
+// Options configures a Queue.
 type Options struct {
 	// May reports whether a person may answer a question. Nil allows only the caller and operators.
 	May func(q *Question, p Person) bool
@@ -49,8 +49,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Desk asks questions and collects answers. It is safe for concurrent use.
-type Desk struct {
+// Queue asks questions and collects answers. It is safe for concurrent use.
+type Queue struct {
 	store *store.Store
 	// options do not change except for Timeout and Operators, which mu guards.
 	options Options
@@ -69,12 +69,12 @@ type watcher struct {
 	notify  func(*Question)
 }
 
-// New returns a Desk in s and creates its tables. Errors are the store's.
-func New(ctx context.Context, s *store.Store, options *Options) (*Desk, error) {
+// New returns a Queue in s and creates its tables. Errors are the store's.
+func New(ctx context.Context, s *store.Store, options *Options) (*Queue, error) {
 	if err := s.Migrate(ctx, "approval", migrations...); err != nil {
 		return nil, err
 	}
-	d := &Desk{store: s, watchers: map[int]watcher{}, waiting: map[string]chan struct{}{}}
+	d := &Queue{store: s, watchers: map[int]watcher{}, waiting: map[string]chan struct{}{}}
 	if options != nil {
 		d.options = *options
 	}
@@ -91,20 +91,20 @@ func New(ctx context.Context, s *store.Store, options *Options) (*Desk, error) {
 }
 
 // Set changes Timeout and Operators for later questions.
-func (d *Desk) Set(timeout time.Duration, operators bool) {
+func (d *Queue) Set(timeout time.Duration, operators bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.options.Timeout, d.options.Operators = cmp.Or(timeout, 5*time.Minute), operators
 }
 
 // Timeout returns how long a question waits.
-func (d *Desk) Timeout() time.Duration {
+func (d *Queue) Timeout() time.Duration {
 	timeout, _ := d.rules()
 	return timeout
 }
 
 // rules returns the current Timeout and Operators.
-func (d *Desk) rules() (timeout time.Duration, operators bool) {
+func (d *Queue) rules() (timeout time.Duration, operators bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.options.Timeout, d.options.Operators
@@ -113,7 +113,7 @@ func (d *Desk) rules() (timeout time.Duration, operators bool) {
 // Watch calls notify with every question of this process that starts to wait, until stop is called. reaches reports
 // whether notify reaches people who can answer a question, which has no ID yet; nil means no. A question that reaches
 // neither the caller nor anybody else fails at once. Both functions must be quick.
-func (d *Desk) Watch(reaches func(*Question) bool, notify func(*Question)) (stop func()) {
+func (d *Queue) Watch(reaches func(*Question) bool, notify func(*Question)) (stop func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	id := d.next
@@ -126,14 +126,14 @@ func (d *Desk) Watch(reaches func(*Question) bool, notify func(*Question)) (stop
 	}
 }
 
-func (d *Desk) activeWatchers() []watcher {
+func (d *Queue) activeWatchers() []watcher {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Collect(maps.Values(d.watchers))
 }
 
-// Way is how the frontend can reach the caller.
-type Way struct {
+// Prompter is how the frontend can reach the caller.
+type Prompter struct {
 	// Ask asks the caller, By, and returns the answer. It must return when ctx ends. An error says that the caller
 	// cannot be asked.
 	Ask func(ctx context.Context, q *Question) (yes bool, err error)
@@ -159,7 +159,7 @@ type Reply struct {
 //
 // It fails with a *RefusedError, ErrExpired, ErrUnreachable, ErrMayNot, ErrOther, ErrUnknown, a *PendingError if the
 // answer comes with a second call, the error of ctx, in which case the question is withdrawn, or the store's error.
-func (d *Desk) Ask(ctx context.Context, q *Question, way Way) (by string, err error) {
+func (d *Queue) Ask(ctx context.Context, q *Question, way Prompter) (by string, err error) {
 	if by, ok, err := d.remembered(ctx, q); err != nil || ok {
 		return by, err
 	}
@@ -188,7 +188,7 @@ func (d *Desk) Ask(ctx context.Context, q *Question, way Way) (by string, err er
 const IDPrefix = "apr_"
 
 // create stores the question.
-func (d *Desk) create(ctx context.Context, q *Question) error {
+func (d *Queue) create(ctx context.Context, q *Question) error {
 	q.ID = IDPrefix + rand.Text()
 	q.Asked = d.options.Now().UTC().Truncate(time.Millisecond)
 	timeout, _ := d.rules()
@@ -197,7 +197,7 @@ func (d *Desk) create(ctx context.Context, q *Question) error {
 }
 
 // reachable reports whether anybody other than the caller can answer q.
-func (d *Desk) reachable(ctx context.Context, q *Question) (bool, error) {
+func (d *Queue) reachable(ctx context.Context, q *Question) (bool, error) {
 	brings := func(w watcher) bool { return w.reaches != nil && w.reaches(q) }
 	if _, operators := d.rules(); operators || slices.ContainsFunc(d.activeWatchers(), brings) {
 		return true, nil
@@ -205,7 +205,7 @@ func (d *Desk) reachable(ctx context.Context, q *Question) (bool, error) {
 	return d.operatorsWatch(ctx)
 }
 
-func (d *Desk) notify(q *Question) {
+func (d *Queue) notify(q *Question) {
 	for _, w := range d.activeWatchers() {
 		w.notify(q)
 	}
@@ -215,7 +215,7 @@ func (d *Desk) notify(q *Question) {
 const poll = time.Second
 
 // waitForAnswer waits for the first answer.
-func (d *Desk) waitForAnswer(ctx context.Context, q *Question, way Way, self bool) (string, error) {
+func (d *Queue) waitForAnswer(ctx context.Context, q *Question, way Prompter, self bool) (string, error) {
 	answered := d.registerWaiter(q.ID)
 	defer d.removeWaiter(q.ID)
 	d.notify(q)
@@ -257,7 +257,7 @@ func unavailable(err error) bool {
 }
 
 // registerWaiter returns a channel that is closed when the question is answered in this process.
-func (d *Desk) registerWaiter(id string) <-chan struct{} {
+func (d *Queue) registerWaiter(id string) <-chan struct{} {
 	answered := make(chan struct{})
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -265,7 +265,7 @@ func (d *Desk) registerWaiter(id string) <-chan struct{} {
 	return answered
 }
 
-func (d *Desk) removeWaiter(id string) {
+func (d *Queue) removeWaiter(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.waiting, id)
@@ -273,7 +273,7 @@ func (d *Desk) removeWaiter(id string) {
 
 // askCaller asks the caller and stores the answer. It fails if the caller cannot be asked or the answer cannot be
 // stored.
-func (d *Desk) askCaller(ctx context.Context, q *Question, way Way) error {
+func (d *Queue) askCaller(ctx context.Context, q *Question, way Prompter) error {
 	yes, err := way.Ask(ctx, q)
 	if err != nil {
 		return err
@@ -295,7 +295,7 @@ func (d *Desk) askCaller(ctx context.Context, q *Question, way Way) error {
 }
 
 // withdrawUnanswerable withdraws a question whose caller cannot be asked, unless somebody else can.
-func (d *Desk) withdrawUnanswerable(asking context.Context, q *Question, cause error) error {
+func (d *Queue) withdrawUnanswerable(asking context.Context, q *Question, cause error) error {
 	if cause == nil || asking.Err() != nil {
 		return nil // answered or expired, which waitForAnswer handles
 	}
@@ -311,7 +311,7 @@ func (d *Desk) withdrawUnanswerable(asking context.Context, q *Question, cause e
 
 // expire ends a question without an answer. If it was answered at the last moment and ctx has not ended, that answer
 // counts.
-func (d *Desk) expire(ctx context.Context, q *Question) (by string, err error) {
+func (d *Queue) expire(ctx context.Context, q *Question) (by string, err error) {
 	state, lasting := stateExpired, context.WithoutCancel(ctx)
 	if ctx.Err() != nil {
 		state = stateWithdrawn
@@ -327,7 +327,7 @@ func (d *Desk) expire(ctx context.Context, q *Question) (by string, err error) {
 }
 
 // answerReply stores the answer that a second call brings.
-func (d *Desk) answerReply(ctx context.Context, q *Question, way Way) (string, error) {
+func (d *Queue) answerReply(ctx context.Context, q *Question, way Prompter) (string, error) {
 	asked, err := d.Question(ctx, way.Reply.ID)
 	if err != nil {
 		return "", err
@@ -349,11 +349,11 @@ func (d *Desk) answerReply(ctx context.Context, q *Question, way Way) (string, e
 }
 
 // May reports whether the person may currently answer the question.
-func (d *Desk) May(q *Question, p Person) bool { return p.Operator || d.options.May(q, p) }
+func (d *Queue) May(q *Question, p Person) bool { return p.Operator || d.options.May(q, p) }
 
 // Answer answers a question. It fails with ErrUnknown if the question is not waiting, with ErrMayNot, or with the
 // store's error.
-func (d *Desk) Answer(ctx context.Context, id string, a Answer) error {
+func (d *Queue) Answer(ctx context.Context, id string, a Answer) error {
 	q, err := d.Question(ctx, id)
 	if err != nil {
 		return err

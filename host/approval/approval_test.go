@@ -17,7 +17,7 @@ import (
 	"github.com/hako-run/hako/internal/storetest"
 )
 
-func desk(t *testing.T, dir string, options *approval.Options) *approval.Desk {
+func approvals(t *testing.T, dir string, options *approval.Options) *approval.Queue {
 	t.Helper()
 	s, err := store.Open(t.Context(), dir)
 	if err != nil {
@@ -37,7 +37,7 @@ func desk(t *testing.T, dir string, options *approval.Options) *approval.Desk {
 
 func question(arguments string) *approval.Question {
 	return &approval.Question{
-		Caller: approval.Caller{Door: "mcp-http", Tenant: "acme", User: "aki", Session: "s1"}, Tool: "shell_exec",
+		Caller: approval.Caller{Frontend: "mcp-http", Tenant: "acme", User: "aki", Session: "s1"}, Tool: "shell_exec",
 		Plugin:    "shell",
 		Arguments: json.RawMessage(arguments), Rule: "ask before writing", Reason: "it writes", Destructive: true,
 	}
@@ -49,19 +49,19 @@ func always(*approval.Question) bool { return true }
 var aki = approval.Person{Tenant: "acme", User: "aki"}
 
 // saying is a frontend whose caller says yes or no.
-func saying(yes bool) approval.Way {
-	return approval.Way{By: aki, Ask: func(context.Context, *approval.Question) (bool, error) { return yes, nil }}
+func saying(yes bool) approval.Prompter {
+	return approval.Prompter{By: aki, Ask: func(context.Context, *approval.Question) (bool, error) { return yes, nil }}
 }
 
 // silent is a frontend whose caller does not answer.
-var silent = approval.Way{By: aki, Ask: func(ctx context.Context, _ *approval.Question) (bool, error) {
+var silent = approval.Prompter{By: aki, Ask: func(ctx context.Context, _ *approval.Question) (bool, error) {
 	<-ctx.Done()
 	return false, ctx.Err()
 }}
 
 func TestAsk(t *testing.T) {
 	t.Parallel()
-	d := desk(t, storetest.Where(t), nil)
+	d := approvals(t, storetest.Where(t), nil)
 	if by, err := d.Ask(t.Context(), question(`{"command":"ls"}`), saying(true)); err != nil || by != "aki" {
 		t.Errorf("yes: %q, %v", by, err)
 	}
@@ -70,23 +70,23 @@ func TestAsk(t *testing.T) {
 		refused.By != "aki" {
 		t.Errorf("no, after a yes to the same call that counted once: %v", err)
 	}
-	if _, err := d.Ask(t.Context(), question(`{}`), approval.Way{By: aki}); !errors.Is(err, approval.ErrUnreachable) {
+	if _, err := d.Ask(t.Context(), question(`{}`), approval.Prompter{By: aki}); !errors.Is(err, approval.ErrUnreachable) {
 		t.Errorf("nobody there: %v", err)
 	}
-	failing := approval.Way{By: aki, Ask: func(context.Context, *approval.Question) (bool, error) {
+	failing := approval.Prompter{By: aki, Ask: func(context.Context, *approval.Question) (bool, error) {
 		return false, errors.New("the client has no elicitation")
 	}}
 	if _, err := d.Ask(t.Context(), question(`{}`), failing); !errors.Is(err, approval.ErrUnreachable) ||
 		!strings.Contains(err.Error(), "no elicitation") {
-		t.Errorf("a door that cannot ask: %v", err)
+		t.Errorf("a frontend that cannot ask: %v", err)
 	}
 }
 
 func TestExpired(t *testing.T) {
 	t.Parallel()
-	d := desk(t, storetest.Where(t), &approval.Options{Timeout: time.Millisecond})
+	d := approvals(t, storetest.Where(t), &approval.Options{Timeout: time.Millisecond})
 	q := question(`{}`)
-	for range 20 { // frontend and desk notice the timeout in either order
+	for range 20 { // frontend and approvals notice the timeout in either order
 		if _, err := d.Ask(t.Context(), q, silent); !errors.Is(err, approval.ErrExpired) {
 			t.Errorf("no answer: %v", err)
 		}
@@ -111,11 +111,11 @@ func TestOutdatedQuestion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := storetest.Where(t)
-			d := desk(t, dir, &approval.Options{Operators: true})
+			d := approvals(t, dir, &approval.Options{Operators: true})
 			asked := make(chan error, 1)
 			q := question(`{}`)
 			go func() {
-				_, err := d.Ask(t.Context(), q, approval.Way{By: aki})
+				_, err := d.Ask(t.Context(), q, approval.Prompter{By: aki})
 				asked <- err
 			}()
 			var id string
@@ -157,12 +157,12 @@ func TestOutdatedQuestion(t *testing.T) {
 
 func TestWithdrawn(t *testing.T) {
 	t.Parallel()
-	d := desk(t, storetest.Where(t), nil)
+	d := approvals(t, storetest.Where(t), nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	q := question(`{}`)
 	stop := d.Watch(always, func(*approval.Question) { cancel() })
 	defer stop()
-	if _, err := d.Ask(ctx, q, approval.Way{}); !errors.Is(err, context.Canceled) {
+	if _, err := d.Ask(ctx, q, approval.Prompter{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	if waiting, err := d.Waiting(t.Context(), nil); err != nil || len(waiting) != 0 {
@@ -173,12 +173,12 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// TestAnswerOfOtherProcess answers a question through the desk of another process on the same store.
+// TestAnswerOfOtherProcess answers a question through the approvals of another process on the same store.
 func TestAnswerOfOtherProcess(t *testing.T) {
 	t.Parallel()
 	dir := storetest.Where(t)
 	may := &approval.Options{May: func(q *approval.Question, p approval.Person) bool { return p.User == "boss" }}
-	asking, console := desk(t, dir, may), desk(t, dir, may)
+	asking, console := approvals(t, dir, may), approvals(t, dir, may)
 	told := make(chan *approval.Question, 1)
 	defer asking.Watch(always, func(q *approval.Question) { told <- q })()
 	go func() {
@@ -208,7 +208,7 @@ func TestAnswerOfOtherProcess(t *testing.T) {
 // TestFirstAnswerCounts checks that only the first of many answers counts.
 func TestFirstAnswerCounts(t *testing.T) {
 	t.Parallel()
-	d := desk(t, storetest.Where(t), nil)
+	d := approvals(t, storetest.Where(t), nil)
 	var answered sync.WaitGroup
 	var mu sync.Mutex
 	accepted := 0
@@ -234,7 +234,7 @@ func TestFirstAnswerCounts(t *testing.T) {
 func TestRemembered(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	d := desk(t, storetest.Where(t), &approval.Options{Now: func() time.Time { return now }})
+	d := approvals(t, storetest.Where(t), &approval.Options{Now: func() time.Time { return now }})
 	ask := func(change func(*approval.Question)) error {
 		q := question(`{"a":1,"b":[2]}`)
 		q.Remember = time.Minute
@@ -265,7 +265,7 @@ func TestRemembered(t *testing.T) {
 		"another user":                    func(q *approval.Question) { q.Caller.User = "" },
 		"another session":                 func(q *approval.Question) { q.Caller.Session = "s2" },
 		"another tenant":                  func(q *approval.Question) { q.Caller.Tenant = "other" },
-		"another door":                    func(q *approval.Question) { q.Caller.Door = "slack" },
+		"another frontend":                func(q *approval.Question) { q.Caller.Frontend = "slack" },
 		"a rule that remembers no more":   func(q *approval.Question) { q.Remember = 0 },
 	} {
 		if ask(change) == nil {
@@ -282,17 +282,17 @@ func TestRemembered(t *testing.T) {
 func TestRememberedReply(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	d := desk(t, storetest.Where(t), &approval.Options{Now: func() time.Time { return now }})
+	d := approvals(t, storetest.Where(t), &approval.Options{Now: func() time.Time { return now }})
 	q := func() *approval.Question {
 		q := question(`{}`)
 		q.Remember = time.Minute
 		return q
 	}
 	var pending *approval.PendingError
-	if _, err := d.Ask(t.Context(), q(), approval.Way{By: aki, Later: true}); !errors.As(err, &pending) {
+	if _, err := d.Ask(t.Context(), q(), approval.Prompter{By: aki, Later: true}); !errors.As(err, &pending) {
 		t.Fatal(err)
 	}
-	way := approval.Way{By: aki, Later: true, Reply: &approval.Reply{ID: pending.Question.ID, Yes: true}}
+	way := approval.Prompter{By: aki, Later: true, Reply: &approval.Reply{ID: pending.Question.ID, Yes: true}}
 	for range 2 {
 		if _, err := d.Ask(t.Context(), q(), way); err != nil {
 			t.Errorf("within the minute: %v", err)
@@ -308,7 +308,7 @@ func TestRememberedReply(t *testing.T) {
 func TestSecondCall(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	d := desk(t, storetest.Where(t), &approval.Options{Now: func() time.Time { return now }})
+	d := approvals(t, storetest.Where(t), &approval.Options{Now: func() time.Time { return now }})
 	changed := func(change func(q *approval.Question)) *approval.Question {
 		q := question(`{"n":1}`)
 		change(q)
@@ -317,14 +317,15 @@ func TestSecondCall(t *testing.T) {
 	begin := func() string {
 		t.Helper()
 		var pending *approval.PendingError
-		if _, err := d.Ask(t.Context(), question(`{"n":1}`), approval.Way{By: aki, Later: true}); !errors.As(err,
+		if _, err := d.Ask(t.Context(), question(`{"n":1}`), approval.Prompter{By: aki, Later: true}); !errors.As(err,
 			&pending) {
 			t.Fatalf("the first call: %v", err)
 		}
 		return pending.Question.ID
 	}
 	reply := func(q *approval.Question, id string, yes bool, by approval.Person) error {
-		_, err := d.Ask(t.Context(), q, approval.Way{By: by, Later: true, Reply: &approval.Reply{ID: id, Yes: yes}})
+		_, err := d.Ask(t.Context(), q,
+			approval.Prompter{By: by, Later: true, Reply: &approval.Reply{ID: id, Yes: yes}})
 		return err
 	}
 	id := begin()
@@ -340,7 +341,8 @@ func TestSecondCall(t *testing.T) {
 			approval.ErrOther},
 		"another tenant": {reply(changed(func(q *approval.Question) { q.Caller.Tenant = "other" }), id, true, aki),
 			approval.ErrOther},
-		"another door": {reply(changed(func(q *approval.Question) { q.Caller.Door = "terminal" }), id, true, aki),
+		"another frontend": {reply(changed(func(q *approval.Question) { q.Caller.Frontend = "terminal" }), id, true,
+			aki),
 			approval.ErrOther},
 		"another tool": {reply(changed(func(q *approval.Question) { q.Tool = "file_write" }), id, true, aki),
 			approval.ErrOther},
@@ -422,11 +424,11 @@ func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	dir := storetest.Where(t)
 	now := time.Now()
-	asking := desk(t, dir, &approval.Options{Timeout: 5 * time.Millisecond, Now: func() time.Time { return now }})
-	console := desk(t, dir, &approval.Options{Now: func() time.Time { return now }})
+	asking := approvals(t, dir, &approval.Options{Timeout: 5 * time.Millisecond, Now: func() time.Time { return now }})
+	console := approvals(t, dir, &approval.Options{Now: func() time.Time { return now }})
 	expect := func(what string, want error) {
 		t.Helper()
-		if _, err := asking.Ask(t.Context(), question(`{}`), approval.Way{By: aki}); !errors.Is(err, want) {
+		if _, err := asking.Ask(t.Context(), question(`{}`), approval.Prompter{By: aki}); !errors.Is(err, want) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -454,8 +456,8 @@ func TestHeartbeat(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("all have left", approval.ErrUnreachable)
-	always := desk(t, dir, &approval.Options{Timeout: 5 * time.Millisecond, Operators: true})
-	if _, err := always.Ask(t.Context(), question(`{}`), approval.Way{By: aki}); !errors.Is(err, approval.ErrExpired) {
+	always := approvals(t, dir, &approval.Options{Timeout: 5 * time.Millisecond, Operators: true})
+	if _, err := always.Ask(t.Context(), question(`{}`), approval.Prompter{By: aki}); !errors.Is(err, approval.ErrExpired) {
 		t.Errorf("operators are there by configuration: %v", err)
 	}
 }
@@ -486,11 +488,11 @@ func TestOutcomeOf(t *testing.T) {
 func TestOutcome(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	d := desk(t, storetest.Where(t), &approval.Options{Now: func() time.Time { return now }})
+	d := approvals(t, storetest.Where(t), &approval.Options{Now: func() time.Time { return now }})
 	pending := func() string {
 		q := question(`{}`)
 		var waits *approval.PendingError
-		if _, err := d.Ask(t.Context(), q, approval.Way{Later: true, By: aki}); !errors.As(err, &waits) {
+		if _, err := d.Ask(t.Context(), q, approval.Prompter{Later: true, By: aki}); !errors.As(err, &waits) {
 			t.Fatal(err)
 		}
 		return q.ID

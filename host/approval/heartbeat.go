@@ -11,7 +11,7 @@ const HeartbeatTTL = 10 * time.Second
 
 // Heartbeat records, for all processes on the store, that the operator id watches for questions. It has to be repeated
 // within HeartbeatTTL. Errors are the store's.
-func (d *Desk) Heartbeat(ctx context.Context, id string) error {
+func (d *Queue) Heartbeat(ctx context.Context, id string) error {
 	now := d.options.Now().UnixMilli()
 	return d.store.Update(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM approval_watch WHERE seen <= $1`,
@@ -26,7 +26,7 @@ func (d *Desk) Heartbeat(ctx context.Context, id string) error {
 }
 
 // RemoveWatcher undoes Heartbeat. Errors are the store's.
-func (d *Desk) RemoveWatcher(ctx context.Context, id string) error {
+func (d *Queue) RemoveWatcher(ctx context.Context, id string) error {
 	return d.store.Update(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM approval_watch WHERE id = $1`, id)
 		return err
@@ -34,7 +34,7 @@ func (d *Desk) RemoveWatcher(ctx context.Context, id string) error {
 }
 
 // operatorsWatch reports whether an operator watches.
-func (d *Desk) operatorsWatch(ctx context.Context) (bool, error) {
+func (d *Queue) operatorsWatch(ctx context.Context) (bool, error) {
 	n := 0
 	err := d.store.View(ctx, func(tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM approval_watch WHERE seen > $1`,

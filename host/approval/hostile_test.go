@@ -14,10 +14,10 @@ import (
 )
 
 // desks returns the desks of two replicas, and a function that changes their store.
-func desks(t *testing.T) (a, b *approval.Desk, tamper func(statement string, args ...any)) {
+func desks(t *testing.T) (a, b *approval.Queue, tamper func(statement string, args ...any)) {
 	t.Helper()
 	where := postgrestest.Start(t)
-	open := func() (*approval.Desk, *store.Store) {
+	open := func() (*approval.Queue, *store.Store) {
 		s, err := store.OpenWith(t.Context(), where, &store.Options{Dir: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
@@ -44,14 +44,14 @@ func desks(t *testing.T) (a, b *approval.Desk, tamper func(statement string, arg
 }
 
 // asks asks about a call, calls waits when the question is in the store, and returns the error of Ask.
-func asks(t *testing.T, d *approval.Desk, q *approval.Question, waits func(id string)) error {
+func asks(t *testing.T, d *approval.Queue, q *approval.Question, waits func(id string)) error {
 	t.Helper()
 	told := make(chan string, 1)
 	stop := d.Watch(always, func(q *approval.Question) { told <- q.ID })
 	defer stop()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := d.Ask(testwait.Context(t), q, approval.Way{})
+		_, err := d.Ask(testwait.Context(t), q, approval.Prompter{})
 		ended <- err
 	}()
 	waits(<-told)

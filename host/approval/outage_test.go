@@ -15,11 +15,11 @@ import (
 func TestQuestionOutlivesAnOutage(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.NewServer(t)
-	d := desk(t, server.Database(t), &approval.Options{Operators: true})
+	d := approvals(t, server.Database(t), &approval.Options{Operators: true})
 	asked, ended := make(chan string, 1), make(chan error, 1)
 	defer d.Watch(nil, func(q *approval.Question) { asked <- q.ID })()
 	go func() {
-		_, err := d.Ask(t.Context(), question(`{}`), approval.Way{})
+		_, err := d.Ask(t.Context(), question(`{}`), approval.Prompter{})
 		ended <- err
 	}()
 	id := <-asked
@@ -43,7 +43,7 @@ func TestQuestionOutlivesAnOutage(t *testing.T) {
 func TestAnswerDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.NewServer(t)
-	d := desk(t, server.Database(t), nil)
+	d := approvals(t, server.Database(t), nil)
 	answering, back := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(back)

@@ -8,7 +8,7 @@ import (
 
 // Outcome returns the outcome of a question, and who answered it: Pending while it waits, Yes, No, Expired or
 // Withdrawn. It fails with ErrUnknown if there is none, or with the store's error.
-func (d *Desk) Outcome(ctx context.Context, id string) (outcome, by string, err error) {
+func (d *Queue) Outcome(ctx context.Context, id string) (outcome, by string, err error) {
 	var state string
 	var expires int64
 	err = d.store.View(ctx, func(tx *sql.Tx) error {
@@ -32,6 +32,6 @@ var outcomes = map[string]string{
 }
 
 // Withdraw ends a waiting question because its call has ended. Other questions do not change. Errors are the store's.
-func (d *Desk) Withdraw(ctx context.Context, id string) error {
+func (d *Queue) Withdraw(ctx context.Context, id string) error {
 	return d.endWaiting(ctx, id, stateWithdrawn)
 }

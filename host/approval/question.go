@@ -12,10 +12,10 @@ import (
 
 // Caller is who made a call.
 type Caller struct {
-	Door    string `json:"door,omitempty"`
-	Tenant  string `json:"tenant,omitempty"`
-	User    string `json:"user,omitempty"`
-	Session string `json:"session,omitempty"`
+	Frontend string `json:"frontend,omitempty"`
+	Tenant   string `json:"tenant,omitempty"`
+	User     string `json:"user,omitempty"`
+	Session  string `json:"session,omitempty"`
 }
 
 // Question is a question about a call.

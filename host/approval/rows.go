@@ -42,7 +42,7 @@ const retention = 24 * time.Hour
 // errWaiting says that a question has no answer yet.
 var errWaiting = errors.New("no answer yet")
 
-func (d *Desk) insert(ctx context.Context, q *Question) error {
+func (d *Queue) insert(ctx context.Context, q *Question) error {
 	encoded, err := json.Marshal(q)
 	if err != nil {
 		return fmt.Errorf("approval: %w", err)
@@ -56,7 +56,7 @@ func (d *Desk) insert(ctx context.Context, q *Question) error {
 
 // Forget deletes questions that ended longer than retention ago. One of the replicas should call it regularly. Errors
 // are the store's.
-func (d *Desk) Forget(ctx context.Context) error {
+func (d *Queue) Forget(ctx context.Context) error {
 	before := d.options.Now().Add(-retention).UnixMilli()
 	return d.store.Update(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM approval WHERE expires < $1 AND valid_until < $1`, before)
@@ -65,7 +65,7 @@ func (d *Desk) Forget(ctx context.Context) error {
 }
 
 // recordAnswer stores the first answer.
-func (d *Desk) recordAnswer(ctx context.Context, q *Question, a Answer) error {
+func (d *Queue) recordAnswer(ctx context.Context, q *Question, a Answer) error {
 	state, until := stateNo, int64(0)
 	now := d.options.Now()
 	if a.Yes {
@@ -77,7 +77,7 @@ func (d *Desk) recordAnswer(ctx context.Context, q *Question, a Answer) error {
 }
 
 // endWaiting ends a waiting question without an answer.
-func (d *Desk) endWaiting(ctx context.Context, id, state string) error {
+func (d *Queue) endWaiting(ctx context.Context, id, state string) error {
 	err := d.updateOne(ctx, `UPDATE approval SET state = $1 WHERE id = $2 AND state = $3`, state, id, stateWaiting)
 	if errors.Is(err, ErrUnknown) {
 		return nil
@@ -86,7 +86,7 @@ func (d *Desk) endWaiting(ctx context.Context, id, state string) error {
 }
 
 // updateOne updates one row, or fails with ErrUnknown.
-func (d *Desk) updateOne(ctx context.Context, query string, args ...any) error {
+func (d *Queue) updateOne(ctx context.Context, query string, args ...any) error {
 	return d.store.Update(ctx, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, query, args...)
 		if err != nil {
@@ -101,7 +101,7 @@ func (d *Desk) updateOne(ctx context.Context, query string, args ...any) error {
 
 // claimAnswer returns the answer to the question with this ID for asker, the call that it was about. It fails with
 // errWaiting if there is none, and with ErrOther if the row is about another call.
-func (d *Desk) claimAnswer(ctx context.Context, id string, asker *Question) (by string, err error) {
+func (d *Queue) claimAnswer(ctx context.Context, id string, asker *Question) (by string, err error) {
 	var state, binding string
 	var until int64
 	err = d.store.View(ctx, func(tx *sql.Tx) error {
@@ -131,7 +131,7 @@ func (d *Desk) claimAnswer(ctx context.Context, id string, asker *Question) (by 
 }
 
 // consume marks a yes as used, unless it is remembered until a time in milliseconds. It validates the row first.
-func (d *Desk) consume(ctx context.Context, id string, until int64, remember time.Duration) error {
+func (d *Queue) consume(ctx context.Context, id string, until int64, remember time.Duration) error {
 	_, err := d.Question(ctx, id)
 	switch {
 	case err != nil:
@@ -145,12 +145,13 @@ func (d *Desk) consume(ctx context.Context, id string, until int64, remember tim
 }
 
 // remembered looks for a valid yes to the same call.
-func (d *Desk) remembered(ctx context.Context, q *Question) (by string, ok bool, err error) {
+func (d *Queue) remembered(ctx context.Context, q *Question) (by string, ok bool, err error) {
 	if q.Remember == 0 {
 		return "", false, nil
 	}
 	err = d.store.View(ctx, func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx, `SELECT answered_by FROM approval WHERE binding = $1 AND state = $2 AND valid_until > $3 LIMIT 1`,
+		return tx.QueryRowContext(ctx,
+			`SELECT answered_by FROM approval WHERE binding = $1 AND state = $2 AND valid_until > $3 LIMIT 1`,
 			q.binding(), stateYes, d.options.Now().UnixMilli()).Scan(&by)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
@@ -160,7 +161,7 @@ func (d *Desk) remembered(ctx context.Context, q *Question) (by string, ok bool,
 }
 
 // Question returns a question. It fails with ErrUnknown, for an inconsistent row, or with the store's error.
-func (d *Desk) Question(ctx context.Context, id string) (*Question, error) {
+func (d *Queue) Question(ctx context.Context, id string) (*Question, error) {
 	s := storedQuestion{id: id}
 	err := d.store.View(ctx, func(tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, `SELECT binding, tenant, question FROM approval WHERE id = $1`,
@@ -192,7 +193,7 @@ func parse(text string) (q *Question, current bool) {
 
 // Waiting returns the waiting questions of a tenant, or of all if tenant is nil, oldest first. Inconsistent rows are
 // left out. Errors are the store's.
-func (d *Desk) Waiting(ctx context.Context, tenant *string) ([]*Question, error) {
+func (d *Queue) Waiting(ctx context.Context, tenant *string) ([]*Question, error) {
 	rows, err := store.List(ctx, d.store, scanStored,
 		`SELECT id, binding, tenant, question FROM approval WHERE state = $1 AND expires > $2
 		ORDER BY expires, id`, stateWaiting, d.options.Now().UnixMilli())

@@ -54,7 +54,7 @@ func (q *Question) Text(language string) string {
 	if who == "" {
 		who = w.nobody
 	}
-	lines = append(lines, fmt.Sprintf(w.who, visible.Text(who+" ("+q.Caller.Door+")")))
+	lines = append(lines, fmt.Sprintf(w.who, visible.Text(who+" ("+q.Caller.Frontend+")")))
 	if q.Reason != "" {
 		lines = append(lines, fmt.Sprintf(w.rule, q.Rule, visible.Text(q.Reason)))
 	}

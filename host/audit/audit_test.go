@@ -32,7 +32,7 @@ func open(t *testing.T, options audit.Options) *audit.Log {
 
 func call(name string) *audit.Event {
 	return &audit.Event{
-		Type: audit.TypeCall, Outcome: "ok", Subject: audit.Subject{Door: "terminal", Tenant: "acme", User: "aki"},
+		Type: audit.TypeCall, Outcome: "ok", Subject: audit.Subject{Frontend: "terminal", Tenant: "acme", User: "aki"},
 		Target: audit.Target{Plugin: "weather", Name: name}, DurationMS: 1.5,
 	}
 }
@@ -164,7 +164,8 @@ func TestRetainSmallLog(t *testing.T) {
 	first()
 }
 
-// TestTampering shows that Verify finds what somebody without the key may do to a log of three segments with checkpoints in each.
+// TestTampering shows that Verify finds what somebody without the key may do to a log of three segments with
+// checkpoints in each.
 func TestTampering(t *testing.T) {
 	t.Parallel()
 	original := t.TempDir()
@@ -193,15 +194,20 @@ func TestTampering(t *testing.T) {
 			lines[3] = bytes.Replace(lines[3], []byte(`"aki"`), []byte(`"bob"`), 1)
 			return lines
 		}), "not as it was written"},
-		{"a record deleted", edit(second, func(lines [][]byte) [][]byte { return append(lines[:3:3], lines[4:]...) }), "were removed"},
+		{"a record deleted", edit(second, func(lines [][]byte) [][]byte { return append(lines[:3:3], lines[4:]...) }),
+			"were removed"},
 		{"a record deleted and the rest numbered anew", edit(second, renumber), "not as it was written"},
 		{"two records swapped", edit(second, func(lines [][]byte) [][]byte {
 			lines[3], lines[4] = lines[4], lines[3]
 			return lines
 		}), "another order"},
-		{"a record added", edit(second, func(lines [][]byte) [][]byte { return append(lines[:3:3], append([][]byte{lines[2]}, lines[3:]...)...) }), "another order"},
-		{"the end of the log cut off", edit(third, func(lines [][]byte) [][]byte { return lines[:len(lines)-2] }), "the end was cut off"},
-		{"the end of a segment cut off", edit(first, func(lines [][]byte) [][]byte { return lines[:len(lines)-1] }), "its end was cut off"},
+		{"a record added", edit(second,
+			func(lines [][]byte) [][]byte { return append(lines[:3:3], append([][]byte{lines[2]}, lines[3:]...)...) }),
+			"another order"},
+		{"the end of the log cut off", edit(third, func(lines [][]byte) [][]byte { return lines[:len(lines)-2] }),
+			"the end was cut off"},
+		{"the end of a segment cut off", edit(first, func(lines [][]byte) [][]byte { return lines[:len(lines)-1] }),
+			"its end was cut off"},
 		{"half a record cut off", edit(first, func(lines [][]byte) [][]byte {
 			lines[len(lines)-1] = lines[len(lines)-1][:20]
 			return lines
@@ -215,8 +221,10 @@ func TestTampering(t *testing.T) {
 				copyFile(t, stranger, dir, name)
 			}
 		}, "not the one expected"},
-		{"everything from a record on forged, with a chain that fits", edit(third, forge), "the signature of the checkpoint is not good"},
-		{"checkpoints removed from a forged chain", edit(third, func(lines [][]byte) [][]byte { return forge(lines[:len(lines)-1]) }), "the end was cut off"},
+		{"everything from a record on forged, with a chain that fits", edit(third, forge),
+			"the signature of the checkpoint is not good"},
+		{"checkpoints removed from a forged chain",
+			edit(third, func(lines [][]byte) [][]byte { return forge(lines[:len(lines)-1]) }), "the end was cut off"},
 		{"garbage in between", edit(second, func(lines [][]byte) [][]byte {
 			return append(lines[:3:3], append([][]byte{[]byte("{}\n")}, lines[3:]...)...)
 		}), "no record"},
@@ -225,7 +233,8 @@ func TestTampering(t *testing.T) {
 			return lines
 		}), "no record"},
 		{"the head removed", remove("audit.head"), "it is missing"},
-		{"the head of another log", func(t *testing.T, dir string) { copyFile(t, stranger, dir, "audit.head") }, "not written with the log's key"},
+		{"the head of another log", func(t *testing.T, dir string) { copyFile(t, stranger, dir, "audit.head") },
+			"not written with the log's key"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -297,13 +306,18 @@ func TestOpenAfterChange(t *testing.T) {
 		want   string
 	}{
 		{"nothing", func(*testing.T, string) {}, ""},
-		{"the end cut off", edit(segment, func(lines [][]byte) [][]byte { return lines[:3] }), "records up to 5 were missing"},
+		{"the end cut off", edit(segment, func(lines [][]byte) [][]byte { return lines[:3] }),
+			"records up to 5 were missing"},
 		{"forged, with a chain that fits", edit(segment, forge), "not the one of its head"},
 		{"forged and longer", edit(segment, func(lines [][]byte) [][]byte {
-			return forge(append(lines, []byte(`{"seq":6,"prev":"`+strings.Repeat("0", 64)+`","time":"2026-01-01T00:00:00Z","type":"tools/call"}`+"\n")))
+			return forge(append(lines, []byte(`{"seq":6,"prev":"`+strings.Repeat("0", 64)+
+				`","time":"2026-01-01T00:00:00Z","type":"tools/call"}`+"\n")))
 		}), "not the one of its head"},
 		{"without a head", remove("audit.head"), "not the one of its head"},
-		{"with a head of one's own", func(t *testing.T, dir string) { put(t, dir, "audit.head", []byte(`{"seq":1,"hash":"","mac":""}`)) }, "not the one of its head"},
+		{"with a head of one's own", func(t *testing.T,
+			dir string) {
+			put(t, dir, "audit.head", []byte(`{"seq":1,"hash":"","mac":""}`))
+		}, "not the one of its head"},
 	} {
 		dir := t.TempDir()
 		for _, name := range []string{segment, "audit.head", "audit.key", "audit.pub"} {
@@ -382,7 +396,8 @@ func TestWriters(t *testing.T) {
 	}
 }
 
-// TestKilled kills a process that writes records, again and again: what it has reported as written is there, and the chain holds.
+// TestKilled kills a process that writes records, again and again: what it has reported as written is there, and the
+// chain holds.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	if dir := os.Getenv("HAKO_AUDIT_TEST_DIR"); dir != "" {

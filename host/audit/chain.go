@@ -11,7 +11,8 @@ import (
 	"github.com/hako-run/hako/internal/strictjson"
 )
 
-// chain is the end of a chain of records: the last one's number, hash and type. The zero value is the end of an empty one.
+// chain is the end of a chain of records: the last one's number, hash and type. The zero value is the end of an empty
+// one.
 type chain struct {
 	seq  uint64
 	hash string
@@ -55,8 +56,8 @@ func hashOf(line []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// parseLine takes the number and the previous hash off a record. They stand where line puts them, in that form alone, so that a record
-// has one spelling.
+// parseLine takes the number and the previous hash off a record. They stand where line puts them, in that form alone,
+// so that a record has one spelling.
 func parseLine(line []byte) (seq uint64, prev string, err error) {
 	rest, ok := bytes.CutPrefix(line, []byte(seqKey))
 	digits, rest, found := bytes.Cut(rest, []byte(prevKey))

@@ -69,7 +69,7 @@ type Event struct {
 
 // Subject is who asked.
 type Subject struct {
-	Door          string `json:"door,omitempty"`
+	Frontend      string `json:"frontend,omitempty"`
 	Tenant        string `json:"tenant,omitempty"`
 	User          string `json:"user,omitempty"`
 	Token         string `json:"token,omitempty"` // the name of the credential, never itself
@@ -105,7 +105,8 @@ type OutputSummary struct {
 	Text string `json:"text,omitempty"`
 }
 
-// Finding is what kind of secret was found where ("arguments", "results"), and what became of it ("report", "mask", "refuse").
+// Finding is what kind of secret was found where ("arguments", "results"), and what became of it ("report", "mask",
+// "refuse").
 type Finding struct {
 	Rule   string `json:"rule"`
 	Place  string `json:"place"`
@@ -119,8 +120,8 @@ type Approval struct {
 	Answer string `json:"answer"`
 }
 
-// Elicited is that a server asked the caller something, in which mode ("form", "url"), and how that ended ("accept", "decline", "expired" and so on):
-// never what.
+// Elicited is that a server asked the caller something, in which mode ("form", "url"), and how that ended ("accept",
+// "decline", "expired" and so on): never what.
 type Elicited struct {
 	Mode    string `json:"mode,omitempty"`
 	Outcome string `json:"outcome"`
@@ -161,7 +162,8 @@ func (e *Event) encode() ([]byte, error) {
 	}
 	body = []byte(visible.Escape(string(body)))
 	if len(body) > maxRecord {
-		return nil, fmt.Errorf("audit: a record of %d bytes is larger than the limit of %d: record fewer arguments", len(body), maxRecord)
+		return nil, fmt.Errorf("audit: a record of %d bytes is larger than the limit of %d: record fewer arguments",
+			len(body), maxRecord)
 	}
 	return body, nil
 }

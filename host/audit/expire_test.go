@@ -60,7 +60,8 @@ func TestVerifyWhileRecordsExpire(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if report, err = table.Verify(t.Context(), nil); err != nil || report.OK() || !strings.Contains(report.Problems[0].Text, "no record says what became") {
+	if report, err = table.Verify(t.Context(), nil); err != nil || report.OK() ||
+		!strings.Contains(report.Problems[0].Text, "no record says what became") {
 		t.Errorf("%+v, %v", report, err)
 	}
 }

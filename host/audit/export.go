@@ -24,7 +24,8 @@ const (
 // Formats lists them all.
 var Formats = []Format{JSONL, OCSF, CEF}
 
-// Write writes the entry as one line in format f. The version is that of the program. It fails with w's error, or for an unknown format.
+// Write writes the entry as one line in format f. The version is that of the program. It fails with w's error, or for
+// an unknown format.
 func (e *Entry) Write(w io.Writer, f Format, version string) error {
 	switch f {
 	case JSONL:
@@ -49,7 +50,8 @@ func (e *Entry) operation() string {
 	return string(e.Type)
 }
 
-// Numbers of OCSF: class API Activity in the category Application Activity, its activity Other, and statuses and severities.
+// Numbers of OCSF: class API Activity in the category Application Activity, its activity Other, and statuses and
+// severities.
 const (
 	ocsfClass, ocsfCategory, ocsfOther = 6003, 6, 99
 	ocsfSuccess, ocsfFailure           = 1, 2
@@ -64,7 +66,8 @@ func (e *Entry) ocsf(version string) map[string]any {
 	return map[string]any{
 		"class_uid": ocsfClass, "category_uid": ocsfCategory, "activity_id": ocsfOther, "activity_name": e.operation(),
 		"type_uid": ocsfClass*100 + ocsfOther, "time": e.Time.UnixMilli(), "duration": int64(e.DurationMS),
-		"severity_id": severity, "status_id": status, "status": name, "status_code": e.Outcome, "status_detail": e.Error,
+		"severity_id": severity, "status_id": status, "status": name, "status_code": e.Outcome,
+		"status_detail": e.Error,
 		"metadata": map[string]any{
 			"version": "1.3.0", "uid": strconv.FormatUint(e.Seq, 10), "correlation_uid": e.TraceID,
 			"product": map[string]any{"name": "hako", "vendor_name": "hako", "version": version},
@@ -74,9 +77,10 @@ func (e *Entry) ocsf(version string) map[string]any {
 			"session":  map[string]any{"uid": e.Subject.Session},
 			"app_name": e.Subject.ClientName,
 		},
-		"api":          map[string]any{"operation": e.operation(), "service": map[string]any{"name": e.Target.Plugin}, "request": map[string]any{"uid": e.RequestID}},
+		"api": map[string]any{"operation": e.operation(), "service": map[string]any{"name": e.Target.Plugin},
+			"request": map[string]any{"uid": e.RequestID}},
 		"resources":    []any{map[string]any{"name": e.Target.Name, "uid": e.Target.Digest}},
-		"src_endpoint": map[string]any{"ip": e.Subject.Address, "svc_name": e.Subject.Door},
+		"src_endpoint": map[string]any{"ip": e.Subject.Address, "svc_name": e.Subject.Frontend},
 		"unmapped":     e,
 	}
 }
@@ -95,15 +99,19 @@ func (e *Entry) cef(version string) string {
 	if !e.succeeded() {
 		severity = 5
 	}
-	header := []string{"CEF:0", "hako", "hako", version, string(e.Type), e.operation() + " " + e.Target.Name, strconv.Itoa(severity)}
+	header := []string{"CEF:0", "hako", "hako", version, string(e.Type), e.operation() + " " + e.Target.Name,
+		strconv.Itoa(severity)}
 	for i := range header {
 		header[i] = cefHeader.Replace(header[i])
 	}
 	extension := []string{}
 	for _, field := range [][2]string{
-		{"rt", strconv.FormatInt(e.Time.UnixMilli(), 10)}, {"externalId", strconv.FormatUint(e.Seq, 10)}, {"outcome", e.Outcome},
-		{"suser", e.Subject.User}, {"src", e.Subject.Address}, {"app", e.Subject.Door}, {"requestClientApplication", e.Subject.ClientName},
-		{"cs1", e.Subject.Tenant}, {"cs2", e.Target.Plugin}, {"cs3", e.rule()}, {"cs4", e.Prev}, {"fname", e.Target.Name}, {"msg", e.Error},
+		{"rt", strconv.FormatInt(e.Time.UnixMilli(), 10)}, {"externalId", strconv.FormatUint(e.Seq, 10)},
+		{"outcome", e.Outcome},
+		{"suser", e.Subject.User}, {"src", e.Subject.Address}, {"app", e.Subject.Frontend},
+		{"requestClientApplication", e.Subject.ClientName},
+		{"cs1", e.Subject.Tenant}, {"cs2", e.Target.Plugin}, {"cs3", e.rule()}, {"cs4", e.Prev},
+		{"fname", e.Target.Name}, {"msg", e.Error},
 	} {
 		if field[1] == "" {
 			continue

@@ -42,7 +42,8 @@ func TestFormats(t *testing.T) {
 	if err := json.Unmarshal([]byte(write(audit.OCSF)), &event); err != nil {
 		t.Fatal(err)
 	}
-	if event.ClassUID != 6003 || event.TypeUID != 600399 || event.Time != 1795136523000 || event.StatusID != 2 || event.Actor.User.Name != "aki" || event.Unmapped.Seq != 7 {
+	if event.ClassUID != 6003 || event.TypeUID != 600399 || event.Time != 1795136523000 || event.StatusID != 2 ||
+		event.Actor.User.Name != "aki" || event.Unmapped.Seq != 7 {
 		t.Errorf("OCSF: %+v", event)
 	}
 	var line audit.Entry

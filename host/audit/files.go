@@ -131,8 +131,8 @@ func (f *files) countUnsigned() error {
 	return nil
 }
 
-// fits reports whether the log has the record that the head names. There may be later ones: who wrote them ended before it had moved the head,
-// or the log is a copy that was made while it grew.
+// fits reports whether the log has the record that the head names. There may be later ones: who wrote them ended before
+// it had moved the head, or the log is a copy that was made while it grew.
 func (f *files) fits(head head) (bool, error) {
 	switch {
 	case head.forged || head.Seq > f.chain.seq:

@@ -14,8 +14,8 @@ import (
 	"github.com/hako-run/hako/host/audit"
 )
 
-// TestFullDisk: a record that does not fit is refused and leaves nothing behind, and with room again the log goes on by itself. A limit on
-// the size of files is what a full disk looks like to a process.
+// TestFullDisk: a record that does not fit is refused and leaves nothing behind, and with room again the log goes on by
+// itself. A limit on the size of files is what a full disk looks like to a process.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	if dir := os.Getenv("HAKO_AUDIT_TEST_FULL"); dir != "" {
@@ -101,7 +101,8 @@ func appendLines(dir string) {
 // TestReadOnly: where nothing can be written there is no log, and the error says where.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
-	if _, err := audit.Open(&audit.Options{Dir: "/proc/hako/audit"}); err == nil || !strings.Contains(err.Error(), "/proc/hako") {
+	if _, err := audit.Open(&audit.Options{Dir: "/proc/hako/audit"}); err == nil ||
+		!strings.Contains(err.Error(), "/proc/hako") {
 		t.Errorf("below /proc: %v", err)
 	}
 }

@@ -41,7 +41,8 @@ func TestHeadUnwritten(t *testing.T) {
 	}
 }
 
-// TestKilledOften: what processes leave unsigned that are killed before their first checkpoint is signed by those that follow.
+// TestKilledOften: what processes leave unsigned that are killed before their first checkpoint is signed by those that
+// follow.
 func TestKilledOften(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

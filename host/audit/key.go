@@ -50,7 +50,8 @@ func openKey(dir string, create bool) (*key, error) {
 func parseKey(text string) (*key, error) {
 	seed, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(seed) != ed25519.SeedSize {
-		return nil, fmt.Errorf("the key is not %d bytes in base64, as openssl rand -base64 %d prints them", ed25519.SeedSize, ed25519.SeedSize)
+		return nil, fmt.Errorf("the key is not %d bytes in base64, as openssl rand -base64 %d prints them",
+			ed25519.SeedSize, ed25519.SeedSize)
 	}
 	return newKey(seed), nil
 }
@@ -79,8 +80,8 @@ func authenticate(key []byte, text string) []byte {
 	return mac.Sum(nil)
 }
 
-// Digest stands for data in a record: equal data has an equal digest, and who does not have the log's key cannot try out what the data
-// may have been. It is HMAC-SHA256 (RFC 2104).
+// Digest stands for data in a record: equal data has an equal digest, and who does not have the log's key cannot try
+// out what the data may have been. It is HMAC-SHA256 (RFC 2104).
 func (l *Log) Digest(data []byte) string {
 	return "hmac-sha256:" + hex.EncodeToString(authenticate(l.key.digest, string(data)))
 }
@@ -100,7 +101,8 @@ func (k *key) sign(seq uint64, hash string, t time.Time) *Checkpoint {
 
 // signed is what a checkpoint signs.
 func signed(seq uint64, hash string, t time.Time) []byte {
-	return []byte("hako audit checkpoint\n" + strconv.FormatUint(seq, 10) + "\n" + hash + "\n" + t.UTC().Format(time.RFC3339Nano) + "\n")
+	return []byte("hako audit checkpoint\n" + strconv.FormatUint(seq, 10) + "\n" + hash + "\n" +
+		t.UTC().Format(time.RFC3339Nano) + "\n")
 }
 
 // ParsePublicKey reads a public key as audit.pub has it.

@@ -15,10 +15,11 @@ type Place interface {
 	Read(ctx context.Context, query *Query) iter.Seq2[*Entry, error]
 	// Last returns the newest n entries that match, oldest of them first. It reads no more than it needs.
 	Last(ctx context.Context, query *Query, n int) ([]*Entry, error)
-	// Follow gives the entries after record after that match, and those to come as they are written, until ctx ends. An error ends it too.
+	// Follow gives the entries after record after that match, and those to come as they are written, until ctx ends. An
+	// error ends it too.
 	Follow(ctx context.Context, query *Query, after uint64) iter.Seq2[*Entry, error]
-	// Verify reads the whole log and reports each sign that it is not as it was written. An error means that the log could not be read, not
-	// that it was changed.
+	// Verify reads the whole log and reports each sign that it is not as it was written. An error means that the log
+	// could not be read, not that it was changed.
 	Verify(ctx context.Context, expect *Expectation) (*Report, error)
 }
 

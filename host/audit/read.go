@@ -24,7 +24,8 @@ type Query struct {
 	Token, Action string
 	// OwnNotes says whether to read what the log records about itself, such as checkpoints.
 	OwnNotes bool
-	// After is the number of a record: only later ones are read. So is Before, where it is not zero: only earlier ones are.
+	// After is the number of a record: only later ones are read. So is Before, where it is not zero: only earlier ones
+	// are.
 	After, Before uint64
 }
 

@@ -71,8 +71,8 @@ func openSegment(dir, name string) (*segment, error) {
 	return &segment{number: number(name), file: file}, nil
 }
 
-// grown reports whether another process has written to it. It is an error if the file is no longer the one in the directory: what was
-// written to it now would be seen by nobody.
+// grown reports whether another process has written to it. It is an error if the file is no longer the one in the
+// directory: what was written to it now would be seen by nobody.
 func (s *segment) grown() (bool, error) {
 	info, err := s.file.Stat()
 	if err != nil {
@@ -83,7 +83,8 @@ func (s *segment) grown() (bool, error) {
 		return false, gone(err)
 	}
 	if !os.SameFile(info, there) {
-		return false, fmt.Errorf("%s is not the file that was written to so far: put that back, or restart hako", s.file.Name())
+		return false, fmt.Errorf("%s is not the file that was written to so far: put that back, or restart hako",
+			s.file.Name())
 	}
 	return info.Size() != s.size, nil
 }

@@ -24,7 +24,8 @@ type stats struct {
 
 // Stats returns the figures as they are now. It waits for nobody.
 func (l *Log) Stats() Stats {
-	s := Stats{Records: l.stats.records.Load(), Bytes: l.stats.bytes.Load(), Failures: l.stats.failures.Load(), Unsigned: int(l.stats.unsigned.Load())}
+	s := Stats{Records: l.stats.records.Load(), Bytes: l.stats.bytes.Load(), Failures: l.stats.failures.Load(),
+		Unsigned: int(l.stats.unsigned.Load())}
 	if at := l.stats.signed.Load(); at != 0 {
 		s.Signed = time.Unix(0, at)
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// steps are the migrations of the tables. Those that were released never change. There is one head, whose id is 1; unsigned is how many
-// records came since the last checkpoint.
+// steps are the migrations of the tables. Those that were released never change. There is one head, whose id is 1;
+// unsigned is how many records came since the last checkpoint.
 var steps = []string{
 	`CREATE TABLE audit_record (seq BIGINT PRIMARY KEY, time BIGINT NOT NULL, line BYTEA NOT NULL);
 	CREATE INDEX audit_record_time ON audit_record (time);
@@ -27,9 +27,9 @@ const (
 	maxBatch, maxBatchBytes = 500, 4 << 20
 )
 
-// table is a log in a store that replicas share. Records that come while others are being written are written together, in one
-// transaction, which also moves the head: so a replica that dies leaves nothing unfinished, and records cost fewer transactions the more
-// there are.
+// table is a log in a store that replicas share. Records that come while others are being written are written together,
+// in one transaction, which also moves the head: so a replica that dies leaves nothing unfinished, and records cost
+// fewer transactions the more there are.
 type table struct {
 	options *Options
 	key     *key
@@ -188,8 +188,8 @@ func (t *table) change(ctx context.Context, f func(*end) error) error {
 	return nil
 }
 
-// ready asks the database only after a failure, and one caller at a time: the others hear of the failure at once. It writes a checkpoint: on a
-// disk that is full, looking would succeed.
+// ready asks the database only after a failure, and one caller at a time: the others hear of the failure at once. It
+// writes a checkpoint: on a disk that is full, looking would succeed.
 func (t *table) ready() error {
 	if err := t.state(); err == nil || errors.Is(err, ErrClosed) || !t.trying.TryLock() {
 		return err

@@ -53,8 +53,8 @@ func (t *table) end(ctx context.Context, tx *sql.Tx) (*end, error) {
 	return e, e.note(&Event{Type: TypeGap, Gap: &Gap{Seq: h.Seq, Hash: h.Hash}})
 }
 
-// read returns the head, and the number of the last record. A head that was not written with the key is forged, and so is one that is
-// missing although there are records.
+// read returns the head, and the number of the last record. A head that was not written with the key is forged, and so
+// is one that is missing although there are records.
 func (e *end) read(ctx context.Context, tx *sql.Tx) (h head, last uint64, err error) {
 	var public string
 	err = tx.QueryRowContext(ctx, "SELECT public, seq, hash, mac, unsigned, (SELECT coalesce(max(seq), 0) FROM audit_record) FROM audit_head WHERE id = 1").
@@ -132,7 +132,8 @@ func (e *end) keep(ctx context.Context, tx *sql.Tx) error {
 			INSERT INTO audit_head (id, public, seq, hash, mac, unsigned) VALUES (1, $1, $2, $3, $4, $5)
 			ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, mac = excluded.mac, unsigned = excluded.unsigned)
 		INSERT INTO audit_record (seq, time, line) SELECT * FROM unnest($6::bigint[], $7::bigint[], $8::bytea[])`,
-		e.key.name(), int64(e.chain.seq), e.chain.hash, e.key.authenticate(e.chain.seq, e.chain.hash), e.unsigned, e.seqs, e.times, e.lines)
+		e.key.name(), int64(e.chain.seq), e.chain.hash, e.key.authenticate(e.chain.seq, e.chain.hash), e.unsigned,
+		e.seqs, e.times, e.lines)
 	if err != nil {
 		return err
 	}
@@ -156,8 +157,8 @@ func (e *end) count(s *stats) {
 // removedAtOnce is how many records are removed in one turn, for which all replicas wait.
 const removedAtOnce = 5000
 
-// expire removes records that are too old, a tenth of Options.Retain or more at a time, and says so in the log, for Verify begins with what
-// is left. They go in the order of the log, and none goes while one before it has to stay.
+// expire removes records that are too old, a tenth of Options.Retain or more at a time, and says so in the log, for
+// Verify begins with what is left. They go in the order of the log, and none goes while one before it has to stay.
 func (t *table) expire(ctx context.Context) error {
 	retain := t.options.Retain
 	if retain == 0 {
@@ -179,12 +180,13 @@ func scanStamp(rows *sql.Rows) (s stamp, err error) {
 	return s, err
 }
 
-// removeSome removes the oldest records if the first is from before begin: those up to the first one that is not too old, and not the last of
-// all, for the next to hang on. It returns how many.
+// removeSome removes the oldest records if the first is from before begin: those up to the first one that is not too
+// old, and not the last of all, for the next to hang on. It returns how many.
 func (t *table) removeSome(ctx context.Context, begin, tooOld time.Time) (n int, err error) {
 	err = t.options.Store.UpdateInTurn(ctx, turn, func(tx *sql.Tx) error {
 		n = 0
-		oldest, err := store.Select(ctx, tx, scanStamp, "SELECT seq, time FROM audit_record ORDER BY seq LIMIT $1", removedAtOnce+1)
+		oldest, err := store.Select(ctx, tx, scanStamp, "SELECT seq, time FROM audit_record ORDER BY seq LIMIT $1",
+			removedAtOnce+1)
 		if err != nil || len(oldest) == 0 || oldest[0].time > begin.UnixMilli() {
 			return err
 		}

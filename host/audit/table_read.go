@@ -28,7 +28,8 @@ type Table struct {
 
 var _ Place = (*Table)(nil)
 
-// In is the log in a store that replicas share. The key is Options.Key; without it, Verify cannot tell whether the end was cut off.
+// In is the log in a store that replicas share. The key is Options.Key; without it, Verify cannot tell whether the end
+// was cut off.
 func In(s *store.Store, key string) *Table { return &Table{store: s, key: key} }
 
 // String names the database.
@@ -63,7 +64,9 @@ func (t *Table) page(ctx context.Context, after, before int64, q *Query, newest 
 		until = q.Until.UnixMilli()
 	}
 	err = t.store.View(ctx, func(tx *sql.Tx) error {
-		rows, err = store.Select(ctx, tx, scanRow, "SELECT seq, line FROM audit_record WHERE seq > $1 AND seq < $2 AND time BETWEEN $3 AND $4 ORDER BY seq "+order+" LIMIT $5",
+		rows, err = store.Select(ctx, tx, scanRow,
+			"SELECT seq, line FROM audit_record WHERE seq > $1 AND seq < $2 AND time BETWEEN $3 AND $4 ORDER BY seq "+
+				order+" LIMIT $5",
 			after, before, since, until, n)
 		return err
 	})
@@ -80,7 +83,8 @@ func (t *Table) Read(ctx context.Context, query *Query) iter.Seq2[*Entry, error]
 	return func(yield func(*Entry, error) bool) { t.read(ctx, query, yield) }
 }
 
-// read gives the entries that match, and returns the number of the last one that was looked at. It reports whether to go on.
+// read gives the entries that match, and returns the number of the last one that was looked at. It reports whether to
+// go on.
 func (t *Table) read(ctx context.Context, query *Query, yield func(*Entry, error) bool) (last uint64, more bool) {
 	last = query.After
 	for {
@@ -161,8 +165,8 @@ func (t *Table) Follow(ctx context.Context, query *Query, after uint64) iter.Seq
 	}
 }
 
-// Verify implements Place. It reads the head first, so that records written meanwhile come after it, and begins again if records have gone
-// meanwhile that were too old.
+// Verify implements Place. It reads the head first, so that records written meanwhile come after it, and begins again
+// if records have gone meanwhile that were too old.
 func (t *Table) Verify(ctx context.Context, expect *Expectation) (*Report, error) {
 	for {
 		report, err := t.verify(ctx, expect)
@@ -210,7 +214,8 @@ func (t *Table) verify(ctx context.Context, expect *Expectation) (*Report, error
 	return v.report, nil
 }
 
-// beginsWith reports whether that record is the first one there is. One that is gone without a record of that is found by another attempt.
+// beginsWith reports whether that record is the first one there is. One that is gone without a record of that is found
+// by another attempt.
 func (t *Table) beginsWith(ctx context.Context, seq int64) (bool, error) {
 	first, err := t.page(ctx, math.MinInt64, math.MaxInt64, new(Query), false, 1)
 	return err == nil && len(first) > 0 && first[0].seq == seq, err
@@ -220,7 +225,8 @@ func (t *Table) beginsWith(ctx context.Context, seq int64) (bool, error) {
 func (t *Table) prepare(ctx context.Context, tx *sql.Tx, v *verifier) error {
 	var public string
 	var h head
-	err := tx.QueryRowContext(ctx, "SELECT public, seq, hash, mac FROM audit_head WHERE id = 1").Scan(&public, &h.Seq, &h.Hash, &h.MAC)
+	err := tx.QueryRowContext(ctx, "SELECT public, seq, hash, mac FROM audit_head WHERE id = 1").Scan(&public, &h.Seq,
+		&h.Hash, &h.MAC)
 	missing := errors.Is(err, sql.ErrNoRows)
 	if err != nil && !missing {
 		return err

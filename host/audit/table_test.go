@@ -73,7 +73,8 @@ func TestReplicasWriteOneLog(t *testing.T) {
 	done.Wait()
 	s := shared(t, where)
 	report := verifyTable(t, s)
-	if !report.OK() || report.Records < 12*each || report.Checkpoints < 4 || !report.EndChecked || report.First != 1 || report.Last != uint64(report.Records) {
+	if !report.OK() || report.Records < 12*each || report.Checkpoints < 4 || !report.EndChecked || report.First != 1 ||
+		report.Last != uint64(report.Records) {
 		t.Errorf("%+v", report)
 	}
 	seen := map[string]bool{}
@@ -130,16 +131,20 @@ func TestTamperingWithATable(t *testing.T) {
 		statements []string
 		want       string
 	}{
-		"nothing":       {},
-		"an edit":       {[]string{"UPDATE audit_record SET line = replace(encode(line, 'escape'), 'tool', 'tooL')::bytea WHERE seq = 3"}, "it is not as it was written"},
-		"a removal":     {[]string{"DELETE FROM audit_record WHERE seq = 3"}, "record 4 follows"},
-		"the beginning": {[]string{"DELETE FROM audit_record WHERE seq < 3"}, "no record says what became of those before"},
-		"the end":       {[]string{"DELETE FROM audit_record WHERE seq > 4"}, "the end was cut off"},
-		"the end and the head": {[]string{"DELETE FROM audit_record WHERE seq > 4", "UPDATE audit_head SET seq = 4, hash = (SELECT encode(sha256(line), 'hex') FROM audit_record WHERE seq = 4)"},
+		"nothing":   {},
+		"an edit":   {[]string{"UPDATE audit_record SET line = replace(encode(line, 'escape'), 'tool', 'tooL')::bytea WHERE seq = 3"}, "it is not as it was written"},
+		"a removal": {[]string{"DELETE FROM audit_record WHERE seq = 3"}, "record 4 follows"},
+		"the beginning": {[]string{"DELETE FROM audit_record WHERE seq < 3"},
+			"no record says what became of those before"},
+		"the end": {[]string{"DELETE FROM audit_record WHERE seq > 4"}, "the end was cut off"},
+		"the end and the head": {[]string{"DELETE FROM audit_record WHERE seq > 4",
+			"UPDATE audit_head SET seq = 4, hash = (SELECT encode(sha256(line), 'hex') FROM audit_record WHERE seq = 4)"},
 			"it was not written with the log's key"},
-		"the head":      {[]string{"DELETE FROM audit_head"}, "it is missing"},
-		"another order": {[]string{"UPDATE audit_record SET seq = -3 WHERE seq = 3", "UPDATE audit_record SET seq = 3 WHERE seq = 4", "UPDATE audit_record SET seq = 4 WHERE seq = -3"}, "record 4 follows"},
-		"no record":     {[]string{"UPDATE audit_record SET line = 'x' WHERE seq = 3"}, "no record of an audit log"},
+		"the head": {[]string{"DELETE FROM audit_head"}, "it is missing"},
+		"another order": {[]string{"UPDATE audit_record SET seq = -3 WHERE seq = 3",
+			"UPDATE audit_record SET seq = 3 WHERE seq = 4", "UPDATE audit_record SET seq = 4 WHERE seq = -3"},
+			"record 4 follows"},
+		"no record": {[]string{"UPDATE audit_record SET line = 'x' WHERE seq = 3"}, "no record of an audit log"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -179,7 +184,8 @@ func TestRestoredTable(t *testing.T) {
 		t.Fatalf("an earlier state is a good log by itself: %v", report.Problems)
 	}
 	appendCalls(t, l, 1)
-	if report := verifyTable(t, s); report.OK() || !strings.Contains(fmt.Sprint(report.Problems), "records up to 6 were missing") {
+	if report := verifyTable(t, s); report.OK() ||
+		!strings.Contains(fmt.Sprint(report.Problems), "records up to 6 were missing") {
 		t.Errorf("found %v", report.Problems)
 	}
 }

@@ -11,7 +11,8 @@ import (
 type Expectation struct {
 	// PublicKey is the key that must have signed the checkpoints. Nil means the one in the directory.
 	PublicKey ed25519.PublicKey
-	// Seq and Hash are a head noted at an earlier time, outside of the machine: the log must have that record. Zero means none.
+	// Seq and Hash are a head noted at an earlier time, outside of the machine: the log must have that record. Zero
+	// means none.
 	Seq  uint64
 	Hash string
 }
@@ -28,8 +29,8 @@ type Report struct {
 	Signed      uint64
 	// PublicKey is the key that the signatures were held against.
 	PublicKey ed25519.PublicKey
-	// EndChecked says that the log's private key was there, with which alone the head can be told from a forged one. Without it, what
-	// was cut off after the last checkpoint is found only by an Expectation.
+	// EndChecked says that the log's private key was there, with which alone the head can be told from a forged one.
+	// Without it, what was cut off after the last checkpoint is found only by an Expectation.
 	EndChecked bool
 	// Problems are signs of a log that is not as it was written, in the order of the log. At most 100 are kept.
 	Problems []Problem
@@ -88,7 +89,8 @@ func (v *verifier) problem(format string, args ...any) {
 
 func (v *verifier) problemAt(at place, format string, args ...any) {
 	if len(v.report.Problems) < maxProblems {
-		v.report.Problems = append(v.report.Problems, Problem{at.segment, at.line, v.chain.seq, fmt.Sprintf(format, args...)})
+		v.report.Problems = append(v.report.Problems, Problem{at.segment, at.line, v.chain.seq,
+			fmt.Sprintf(format, args...)})
 	}
 }
 

@@ -47,7 +47,8 @@ func (v *filesVerifier) prepare() error {
 	if v.expect.PublicKey == nil {
 		text, err := os.ReadFile(filepath.Join(v.dir, publicName))
 		if err != nil {
-			return fmt.Errorf("%w: a copy of the key that is kept elsewhere does as well (hako audit verify --key)", err)
+			return fmt.Errorf("%w: a copy of the key that is kept elsewhere does as well (hako audit verify --key)",
+				err)
 		}
 		if v.expect.PublicKey, err = ParsePublicKey(string(text)); err != nil {
 			return err

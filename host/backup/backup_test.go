@@ -22,7 +22,8 @@ func dataDir(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "hako.store")
 	for _, path := range paths {
 		db, err := database.Open(t.Context(), database.Options{
-			Path: filepath.Join(dir, filepath.FromSlash(path)), Migrations: []string{"CREATE TABLE a (b)"}, Quota: 1 << 20,
+			Path: filepath.Join(dir, filepath.FromSlash(path)), Migrations: []string{"CREATE TABLE a (b)"},
+			Quota: 1 << 20,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +68,8 @@ func TestThereAndBack(t *testing.T) {
 			t.Errorf("file %d is %s", i, files[i].Path)
 		}
 		db, err := database.Open(t.Context(), database.Options{
-			Path: filepath.Join(restored, filepath.FromSlash(path)), Migrations: []string{"CREATE TABLE a (b)"}, Quota: 1 << 20,
+			Path: filepath.Join(restored, filepath.FromSlash(path)), Migrations: []string{"CREATE TABLE a (b)"},
+			Quota: 1 << 20,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -135,7 +137,8 @@ func TestRestoreFails(t *testing.T) {
 				t.Fatal(err)
 			}
 			to := t.TempDir()
-			if _, err := backup.Restore(t.Context(), from, to); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := backup.Restore(t.Context(), from, to); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %s", err, test.want)
 			}
 			if left, err := os.ReadDir(to); err != nil || len(left) > 0 {

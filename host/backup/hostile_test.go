@@ -63,7 +63,8 @@ func listed(t *testing.T, dir, path, content string) {
 				return
 			}
 		}
-		l.Files = append(l.Files, backup.File{Path: path, Bytes: int64(len(content)), SHA256: hex.EncodeToString(sum[:])})
+		l.Files = append(l.Files, backup.File{Path: path, Bytes: int64(len(content)),
+			SHA256: hex.EncodeToString(sum[:])})
 	})
 }
 
@@ -129,17 +130,20 @@ func TestHostileBackups(t *testing.T) {
 		"a database of text": func(t *testing.T, dir string) {
 			listed(t, dir, "hako.db", strings.Repeat("no database ", 1000))
 		},
-		"a journal with a database":   func(t *testing.T, dir string) { listed(t, dir, "hako.db-journal", "x") },
-		"a log with a database":       func(t *testing.T, dir string) { listed(t, dir, "hako.db-wal", "x") },
-		"a key":                       func(t *testing.T, dir string) { listed(t, dir, "secrets.key", "x") },
-		"a key as a database":         func(t *testing.T, dir string) { listed(t, dir, "secrets.key/x.db", "x") },
-		"a plugin":                    func(t *testing.T, dir string) { listed(t, dir, "plugins/evil.wasm", "x") },
-		"a configuration":             func(t *testing.T, dir string) { listed(t, dir, "hako.yaml", "x") },
-		"a lock":                      func(t *testing.T, dir string) { listed(t, dir, "audit/audit.lock", "x") },
-		"a file of the log elsewhere": func(t *testing.T, dir string) { listed(t, dir, "plugins/audit/audit.key", "x") },
-		"a database in the log":       func(t *testing.T, dir string) { listed(t, dir, "audit/x.db", "x") },
-		"a database too deep":         func(t *testing.T, dir string) { listed(t, dir, "plugins/a/b/c.db", "x") },
-		"a hidden database":           func(t *testing.T, dir string) { listed(t, dir, ".hidden.db", "x") },
+		"a journal with a database": func(t *testing.T, dir string) { listed(t, dir, "hako.db-journal", "x") },
+		"a log with a database":     func(t *testing.T, dir string) { listed(t, dir, "hako.db-wal", "x") },
+		"a key":                     func(t *testing.T, dir string) { listed(t, dir, "secrets.key", "x") },
+		"a key as a database":       func(t *testing.T, dir string) { listed(t, dir, "secrets.key/x.db", "x") },
+		"a plugin":                  func(t *testing.T, dir string) { listed(t, dir, "plugins/evil.wasm", "x") },
+		"a configuration":           func(t *testing.T, dir string) { listed(t, dir, "hako.yaml", "x") },
+		"a lock":                    func(t *testing.T, dir string) { listed(t, dir, "audit/audit.lock", "x") },
+		"a file of the log elsewhere": func(t *testing.T, dir string) {
+			listed(t, dir, "plugins/audit/audit.key",
+				"x")
+		},
+		"a database in the log": func(t *testing.T, dir string) { listed(t, dir, "audit/x.db", "x") },
+		"a database too deep":   func(t *testing.T, dir string) { listed(t, dir, "plugins/a/b/c.db", "x") },
+		"a hidden database":     func(t *testing.T, dir string) { listed(t, dir, ".hidden.db", "x") },
 		"a database in a hidden folder": func(t *testing.T, dir string) {
 			listed(t, dir, "plugins/.restore-1/x.db", "x")
 		},
@@ -340,7 +344,8 @@ func TestHostileRestoredLogs(t *testing.T) {
 	}
 	for name, damage := range map[string]func(t *testing.T, dir string){
 		"a record is changed": func(t *testing.T, dir string) {
-			change(t, dir, segments(t, dir)[0], func(s string) string { return strings.Replace(s, "as it was", "as I like", 1) })
+			change(t, dir, segments(t, dir)[0],
+				func(s string) string { return strings.Replace(s, "as it was", "as I like", 1) })
 		},
 		"a record is removed": func(t *testing.T, dir string) {
 			change(t, dir, segments(t, dir)[0], func(s string) string {
@@ -363,7 +368,8 @@ func TestHostileRestoredLogs(t *testing.T) {
 		},
 		"the end is cut off": func(t *testing.T, dir string) {
 			found := segments(t, dir)
-			change(t, dir, found[len(found)-1], func(s string) string { return s[:strings.LastIndexByte(s[:len(s)-1], '\n')+1] })
+			change(t, dir, found[len(found)-1],
+				func(s string) string { return s[:strings.LastIndexByte(s[:len(s)-1], '\n')+1] })
 		},
 		"the last segment is gone": func(t *testing.T, dir string) {
 			found := segments(t, dir)

@@ -94,7 +94,8 @@ func readList(dir string) (*list, error) {
 	seen := map[string]bool{}
 	for _, f := range l.Files {
 		if !known(f.Path) {
-			return nil, fmt.Errorf("%s: %q is not the path of a database, or of a file of the audit log", file.Name(), f.Path)
+			return nil, fmt.Errorf("%s: %q is not the path of a database, or of a file of the audit log", file.Name(),
+				f.Path)
 		}
 		if folded := strings.ToLower(f.Path); seen[folded] {
 			return nil, fmt.Errorf("%s: %q is there twice", file.Name(), f.Path)

@@ -44,7 +44,8 @@ func TestProviderErrors(t *testing.T) {
 				if err != nil || len(c.Messages) != 2 || c.Messages[1].Text != told.Text {
 					t.Errorf("kept %+v, %v", c, err)
 				}
-				if len(records) != 1 || string(records[0].Outcome) != string(kind) || records[0].Door != "terminal" {
+				if len(records) != 1 || string(records[0].Outcome) != string(kind) ||
+					records[0].Frontend != "terminal" {
 					t.Errorf("observed %+v", records)
 				}
 			})
@@ -81,8 +82,9 @@ func TestIncompleteAnswers(t *testing.T) {
 		"cut off": {llm.Response{Text: "It is", Stop: llm.StopLength}, "It is", chat.NoticeLength, chat.OutcomeLength},
 		"refused": {llm.Response{Stop: llm.StopRefusal}, "The model does not want to answer this.", chat.NoticeRefused,
 			chat.OutcomeRefused},
-		"filtered": {llm.Response{Text: "half", Stop: llm.StopFiltered}, "half", chat.NoticeRefused, chat.OutcomeRefused},
-		"empty":    {llm.Response{Stop: llm.StopEnd}, "(The model gave no answer.)", "", chat.OutcomeOK},
+		"filtered": {llm.Response{Text: "half", Stop: llm.StopFiltered}, "half", chat.NoticeRefused,
+			chat.OutcomeRefused},
+		"empty": {llm.Response{Stop: llm.StopEnd}, "(The model gave no answer.)", "", chat.OutcomeOK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

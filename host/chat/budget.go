@@ -74,7 +74,8 @@ func (b *conversationStore) spent(ctx context.Context, p place, person, day stri
 		args []any
 	}{
 		{`SELECT tokens, cost FROM chat_conversation WHERE tenant = $1 AND id = $2`, []any{p.tenant, p.id}},
-		{`SELECT tokens, cost FROM chat_use WHERE day = $1 AND tenant = $2 AND person = $3`, []any{day, p.tenant, person}},
+		{`SELECT tokens, cost FROM chat_use WHERE day = $1 AND tenant = $2 AND person = $3`,
+			[]any{day, p.tenant, person}},
 		{`SELECT COALESCE(SUM(tokens), 0), COALESCE(SUM(cost), 0.0) FROM chat_use WHERE day = $1`, []any{day}},
 	}
 	err = b.store.View(ctx, func(tx *sql.Tx) error {

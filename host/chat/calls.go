@@ -160,9 +160,9 @@ func (r *run) callPipeline(ctx context.Context, shown ToolCall, call llm.Call,
 	defer stop()
 	permitted := clock.Pause() // until the policy permits the call
 	answer, err := r.engine.options.Call(limited, &pipeline.Call{
-		Caller:  r.caller,
-		Request: abi.Request{Method: abi.CallTool, Name: call.Name, Arguments: call.Arguments},
-		Way:     paused(r.display.way(shown), clock),
+		Caller:   r.caller,
+		Request:  abi.Request{Method: abi.CallTool, Name: call.Name, Arguments: call.Arguments},
+		Prompter: paused(r.display.way(shown), clock),
 		Permitted: func(context.Context) error {
 			permitted()
 			return nil
@@ -178,7 +178,7 @@ func (r *run) callPipeline(ctx context.Context, shown ToolCall, call llm.Call,
 }
 
 // paused wraps way so that clock is stopped while a person is asked.
-func paused(way approval.Way, clock *callclock.Clock) approval.Way {
+func paused(way approval.Prompter, clock *callclock.Clock) approval.Prompter {
 	if ask := way.Ask; ask != nil {
 		way.Ask = func(ctx context.Context, q *approval.Question) (bool, error) {
 			defer clock.Pause()()
@@ -220,7 +220,8 @@ func (r *run) failure(ctx, limited context.Context, name string, err error) (pip
 			return pipeline.NotFound,
 				fmt.Sprintf("there is no tool %q. Did you mean %s?", label(name), strings.Join(missing.Near, " or "))
 		}
-		return pipeline.NotFound, fmt.Sprintf("there is no tool %q. Use only the tools that you were given", label(name))
+		return pipeline.NotFound, fmt.Sprintf("there is no tool %q. Use only the tools that you were given",
+			label(name))
 	case errors.As(err, &denied):
 		return pipeline.NotAllowed, fmt.Sprintf("%v. Do not try again; tell the user", denied)
 	case errors.As(err, &invalid):

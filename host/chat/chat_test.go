@@ -80,10 +80,12 @@ func TestAC14TellsTheModelOfErrors(t *testing.T) {
 				return &abi.Response{IsError: true, Content: []abi.Content{{Type: abi.Text, Text: "no such place"}}},
 					nil
 			}, "no such place", pipeline.ToolError},
-		"the host fails": {"get_weather", `{"location":"x"}`, func(context.Context, *abi.Request) (*abi.Response, error) {
+		"the host fails": {"get_weather", `{"location":"x"}`, func(context.Context, *abi.Request) (*abi.Response,
+			error) {
 			return nil, errors.New("secret detail")
 		}, "failed inside", pipeline.Internal},
-		"the tool panics": {"get_weather", `{"location":"x"}`, func(context.Context, *abi.Request) (*abi.Response, error) {
+		"the tool panics": {"get_weather", `{"location":"x"}`, func(context.Context, *abi.Request) (*abi.Response,
+			error) {
 			panic("boom")
 		}, "failed inside", pipeline.Internal},
 		"wrong arguments":           {"get_weather", `{"place":"x"}`, nil, "location", pipeline.InvalidArguments},

@@ -11,7 +11,7 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// feedbackTable is the second step of the tables.
+// feedbackTable is the second step of the tables. Its column door is the frontend.
 const feedbackTable = `CREATE TABLE chat_feedback (
 	tenant TEXT NOT NULL,
 	conversation TEXT NOT NULL,
@@ -28,10 +28,10 @@ type Feedback struct {
 	Tenant, Conversation string
 	// Answer is the Answer.Number.
 	Answer int64
-	// Person is the author, Door the frontend that they used.
-	Person, Door string
-	Good         bool
-	Written      time.Time
+	// Person is the author, Frontend the frontend that they used.
+	Person, Frontend string
+	Good             bool
+	Written          time.Time
 	// Question and Text are the complete question and answer. Only Feedbacks fills them in.
 	Question, Text string
 }
@@ -40,8 +40,9 @@ type Feedback struct {
 // caller of the tenant may rate: frontends decide who takes part. It fails with ErrUnknown if there is no such answer,
 // or with the store's error.
 func (e *Engine) Rate(_ context.Context, who pipeline.Caller, conversation string, answer int64, good bool) error {
-	f := Feedback{Tenant: who.Tenant, Conversation: conversation, Answer: answer, Person: who.User, Door: who.Door,
-		Good: good, Written: e.options.Now()}
+	f := Feedback{Tenant: who.Tenant, Conversation: conversation, Answer: answer, Person: who.User,
+		Frontend: who.Frontend,
+		Good:     good, Written: e.options.Now()}
 	changed := false
 	err := e.book.changes.write(func(ctx context.Context, tx *sql.Tx) (err error) {
 		changed, err = rate(ctx, tx, f)
@@ -70,7 +71,7 @@ func rate(ctx context.Context, tx *sql.Tx, f Feedback) (changed bool, err error)
 	}
 	result, err := tx.ExecContext(ctx, `INSERT INTO chat_feedback (tenant, conversation, answer, person, door, good, written) VALUES ($1, $2, $3, $4, $5, $6, $7)
 		ON CONFLICT (tenant, conversation, answer, person) DO UPDATE SET good = excluded.good, written = excluded.written
-		WHERE chat_feedback.good <> excluded.good`, f.Tenant, f.Conversation, f.Answer, f.Person, f.Door, good, f.Written.UnixMilli())
+		WHERE chat_feedback.good <> excluded.good`, f.Tenant, f.Conversation, f.Answer, f.Person, f.Frontend, good, f.Written.UnixMilli())
 	if err != nil {
 		return false, err
 	}
@@ -99,7 +100,7 @@ func Feedbacks(ctx context.Context, s *store.Store) ([]Feedback, error) {
 func scanFeedback(rows *sql.Rows) (f Feedback, err error) {
 	var good, written int64
 	var question sql.NullString
-	err = rows.Scan(&f.Tenant, &f.Conversation, &f.Answer, &f.Person, &f.Door, &good, &written, &f.Text, &question)
+	err = rows.Scan(&f.Tenant, &f.Conversation, &f.Answer, &f.Person, &f.Frontend, &good, &written, &f.Text, &question)
 	f.Good, f.Written, f.Question = good == 1, time.UnixMilli(written), question.String
 	return f, err
 }

@@ -26,7 +26,7 @@ func TestFeedback(t *testing.T) {
 	if err != nil || first.Number == 0 || second.Number <= first.Number {
 		t.Fatalf("answers %d and %d, %v", first.Number, second.Number, err)
 	}
-	ken := pipeline.Caller{Door: pipeline.DoorSlack, User: "ken"}
+	ken := pipeline.Caller{Frontend: pipeline.FrontendSlack, User: "ken"}
 	for _, r := range []struct {
 		who    pipeline.Caller
 		answer int64
@@ -52,7 +52,8 @@ func TestFeedback(t *testing.T) {
 		}
 	}
 	list, err := chat.Feedbacks(t.Context(), b.store)
-	if err != nil || len(list) != 2 || list[0].Person != "ken" || list[0].Good || list[0].Door != pipeline.DoorSlack ||
+	if err != nil || len(list) != 2 || list[0].Person != "ken" || list[0].Good ||
+		list[0].Frontend != pipeline.FrontendSlack ||
 		list[1].Person != "aki" || !list[1].Good {
 		t.Fatalf("%+v, %v", list, err)
 	}

@@ -182,7 +182,7 @@ func setupOn(t *testing.T, s *store.Store, m *model, b backend, governance *pipe
 	return &bench{e, m, s}
 }
 
-var aki = pipeline.Caller{Door: pipeline.DoorTerminal, User: "aki"}
+var aki = pipeline.Caller{Frontend: pipeline.FrontendTerminal, User: "aki"}
 
 // say runs a turn of the user aki.
 func (b *bench) say(t *testing.T, conversation, text string) (*chat.Answer, *surface, error) {
@@ -215,7 +215,7 @@ func (s *surface) Notice(kind chat.Notice, text string) {
 	s.events = append(s.events, "notice "+text)
 }
 
-func (s *surface) Way(chat.ToolCall) approval.Way { return approval.Way{Ask: s.ask} }
+func (s *surface) Prompter(chat.ToolCall) approval.Prompter { return approval.Prompter{Ask: s.ask} }
 
 // results are the tool results that the model was given with the request.
 func results(r llm.Request) []llm.Result {

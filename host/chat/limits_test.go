@@ -147,7 +147,8 @@ func TestFailuresEndRepeats(t *testing.T) {
 			var looked, removed atomic.Int64
 			b := setup(t, m, backend{"delete_file": func(context.Context, *abi.Request) (*abi.Response, error) {
 				removed.Add(1)
-				return &abi.Response{IsError: true, Content: []abi.Content{{Type: abi.Text, Text: "lost the connection"}}}, nil
+				return &abi.Response{IsError: true,
+					Content: []abi.Content{{Type: abi.Text, Text: "lost the connection"}}}, nil
 			}, "get_weather": func(context.Context, *abi.Request) (*abi.Response, error) {
 				return &abi.Response{Content: []abi.Content{{Type: abi.Text, Text: fmt.Sprint(looked.Add(1))}}}, nil
 			}}, nil, nil)
@@ -209,7 +210,7 @@ func TestTimeOfQuestions(t *testing.T) {
 		o.Limits.ToolTimeout = time.Nanosecond
 		o.MayAsk = func(pipeline.Caller, *catalog.Tool) bool { return true }
 		o.Call = func(ctx context.Context, call *pipeline.Call) (*pipeline.Result, error) {
-			if yes, err := call.Way.Ask(ctx, nil); !yes || err != nil || ctx.Err() != nil {
+			if yes, err := call.Prompter.Ask(ctx, nil); !yes || err != nil || ctx.Err() != nil {
 				t.Errorf("asked: %v, %v, %v", yes, err, ctx.Err())
 			}
 			_ = call.Permitted(ctx)
@@ -231,7 +232,7 @@ func TestTimeOfQuestions(t *testing.T) {
 func TestBudgets(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 23, 0, 0, 0, time.UTC)
-	ken := pipeline.Caller{Door: pipeline.DoorTerminal, User: "ken"}
+	ken := pipeline.Caller{Frontend: pipeline.FrontendTerminal, User: "ken"}
 	for name, test := range map[string]struct {
 		budgets chat.Budgets
 		locale  string
@@ -251,7 +252,8 @@ func TestBudgets(t *testing.T) {
 			clock := now
 			m := &model{steps: []step{says("ok")}}
 			b := setup(t, m, nil, nil, func(o *chat.Options) {
-				o.Budgets, o.Locale, o.Currency, o.Now = test.budgets, test.locale, "EUR", func() time.Time { return clock }
+				o.Budgets, o.Locale, o.Currency, o.Now = test.budgets, test.locale, "EUR",
+					func() time.Time { return clock }
 			})
 			if _, _, err := b.say(t, "c", "hi"); err != nil {
 				t.Fatal(err)

@@ -20,9 +20,9 @@ const (
 
 // Record describes a turn that has ended.
 type Record struct {
-	// Door is the caller's frontend.
-	Door    string
-	Outcome Outcome
+	// Frontend is the caller's frontend.
+	Frontend string
+	Outcome  Outcome
 	// Duration is the time from the turn's arrival to its answer, including its wait in the queue.
 	Duration      time.Duration
 	Rounds, Calls int

@@ -22,11 +22,13 @@ func TestConversations(t *testing.T) {
 	t.Parallel()
 	m := &model{steps: []step{says("ok")}}
 	b := setup(t, m, nil, nil, nil)
-	ken := pipeline.Caller{Door: pipeline.DoorTerminal, User: "ken"}
-	elsewhere := pipeline.Caller{Door: pipeline.DoorTerminal, User: "aki", Tenant: "acme"}
+	ken := pipeline.Caller{Frontend: pipeline.FrontendTerminal, User: "ken"}
+	elsewhere := pipeline.Caller{Frontend: pipeline.FrontendTerminal, User: "aki", Tenant: "acme"}
 	for _, turn := range []chat.Turn{
-		{Conversation: "a", Caller: aki, Text: "first\n question \x1b[31m"}, {Conversation: "b", Caller: aki, Text: "second"},
-		{Conversation: "k", Caller: ken, Text: "ken's"}, {Conversation: "a", Caller: elsewhere, Text: "another tenant's"},
+		{Conversation: "a", Caller: aki, Text: "first\n question \x1b[31m"},
+		{Conversation: "b", Caller: aki, Text: "second"},
+		{Conversation: "k", Caller: ken, Text: "ken's"},
+		{Conversation: "a", Caller: elsewhere, Text: "another tenant's"},
 		{Conversation: "b", Caller: ken, Shared: true, Text: "joins"},
 	} {
 		if _, err := b.Turn(t.Context(), &turn); err != nil {
@@ -122,7 +124,8 @@ func TestRetention(t *testing.T) {
 	}
 	left := 0
 	err = b.store.View(t.Context(), func(tx *sql.Tx) error {
-		return tx.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM chat_message WHERE conversation = 'old'").Scan(&left)
+		return tx.QueryRowContext(t.Context(),
+			"SELECT COUNT(*) FROM chat_message WHERE conversation = 'old'").Scan(&left)
 	})
 	if err != nil || left != 0 {
 		t.Errorf("%d messages of it are left, %v", left, err)

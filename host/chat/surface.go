@@ -9,7 +9,7 @@ import (
 )
 
 // Surface shows the progress of a turn to a person. Its methods are called in order and never concurrently, except for
-// the functions of Way. They block the turn, so they must not wait for people.
+// the functions of Prompter. They block the turn, so they must not wait for people.
 type Surface interface {
 	// Text shows the next part of the model's text.
 	Text(delta string)
@@ -19,9 +19,9 @@ type Surface interface {
 	ToolEnded(id string, outcome pipeline.Outcome, short string)
 	// Notice shows a message about the turn that is not part of the answer.
 	Notice(kind Notice, text string)
-	// Way returns how the person can be asked for approval of the call and for input during it. Only Ask and Fill are
-	// used: a turn cannot wait for a second call. Both may block and may run concurrently with the other methods.
-	Way(call ToolCall) approval.Way
+	// Prompter returns how the person can be asked for approval of the call and for input during it. Only Ask and Fill
+	// are used: a turn cannot wait for a second call. Both may block and may run concurrently with the other methods.
+	Prompter(call ToolCall) approval.Prompter
 }
 
 // ToolCall is a call requested by the model.
@@ -86,7 +86,7 @@ func (s *display) notice(kind Notice, text string) {
 }
 
 // way returns how people at the surface can be asked about the call.
-func (s *display) way(call ToolCall) (way approval.Way) {
-	s.do(func(surface Surface) { way = surface.Way(call) })
-	return approval.Way{Ask: way.Ask, Fill: way.Fill}
+func (s *display) way(call ToolCall) (way approval.Prompter) {
+	s.do(func(surface Surface) { way = surface.Prompter(call) })
+	return approval.Prompter{Ask: way.Ask, Fill: way.Fill}
 }

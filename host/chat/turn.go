@@ -199,7 +199,7 @@ func (r *run) end(failure error) {
 // describe sets the attributes of a turn's span. The conversation's key is the frontend's and identifies nobody.
 func describe(span *trace.Span, r *run) {
 	span.Text(trace.Operation, trace.InvokeAgent)
-	span.Text(trace.Door, r.caller.Door)
+	span.Text(trace.Frontend, r.caller.Frontend)
 	span.Text(trace.Tenant, r.caller.Tenant)
 	span.Text(trace.Conversation, r.turn.Conversation)
 	span.Text(trace.ResponseModel, r.answer.Model)
@@ -228,7 +228,7 @@ func (e *Engine) observe(r *run, err error, traceID string) {
 		return
 	}
 	e.options.Observe(Record{
-		Door: r.caller.Door, Outcome: r.outcome, Duration: e.options.Now().Sub(r.started),
+		Frontend: r.caller.Frontend, Outcome: r.outcome, Duration: e.options.Now().Sub(r.started),
 		Rounds: r.answer.Rounds, Calls: r.answer.Calls, Usage: r.answer.Usage, Cost: r.answer.Cost,
 		TraceID: traceID,
 	})

@@ -117,7 +117,8 @@ var japanese = &words{
 		pipeline.ToolError: "失敗", pipeline.InvalidArguments: "引数が不正", pipeline.InvalidResult: "失敗",
 		pipeline.NotFound:   "ツールが存在しません",
 		pipeline.NotAllowed: "許可されていません", pipeline.Asked: "許可されていません", pipeline.Timeout: "時間切れ", pipeline.CPU: "時間切れ",
-		pipeline.Memory: "失敗", pipeline.Size: "大きすぎます", pipeline.Busy: "混雑中", pipeline.Trap: "失敗", pipeline.Canceled: "停止",
+		pipeline.Memory: "失敗", pipeline.Size: "大きすぎます", pipeline.Busy: "混雑中", pipeline.Trap: "失敗",
+		pipeline.Canceled: "停止",
 		pipeline.Internal: "失敗",
 	},
 	budgets: [3]string{

@@ -34,16 +34,16 @@ type questionJSON struct {
 }
 
 type callerJSON struct {
-	User   string `json:"user"`
-	Tenant string `json:"tenant"`
-	Door   string `json:"door"`
+	User     string `json:"user"`
+	Tenant   string `json:"tenant"`
+	Frontend string `json:"frontend"`
 }
 
 // maxQuestions bounds the list.
 const maxQuestions = 200
 
 func (c *Console) approvals(q *request) (any, error) {
-	list, err := c.options.Desk.Waiting(q.Context(), nil)
+	list, err := c.options.Approvals.Waiting(q.Context(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +63,9 @@ func (c *Console) approvals(q *request) (any, error) {
 
 func newQuestion(q *approval.Question, language string) *questionJSON {
 	item := &questionJSON{
-		ID: q.ID, Tool: q.Tool, Plugin: q.Plugin, Title: q.Title, Text: q.Text(language), Caller: callerJSON{q.Caller.User, q.Caller.Tenant, q.Caller.Door},
-		Rule: q.Rule, Reason: q.Reason, Detail: q.Detail, Destructive: q.Destructive, Approvers: q.Approvers,
+		ID: q.ID, Tool: q.Tool, Plugin: q.Plugin, Title: q.Title, Text: q.Text(language),
+		Caller: callerJSON{q.Caller.User, q.Caller.Tenant, q.Caller.Frontend},
+		Rule:   q.Rule, Reason: q.Reason, Detail: q.Detail, Destructive: q.Destructive, Approvers: q.Approvers,
 		Asked: q.Asked, Expires: q.Expires,
 	}
 	if q.Remember > 0 {
@@ -73,8 +74,9 @@ func newQuestion(q *approval.Question, language string) *questionJSON {
 	return item
 }
 
-// answerer is the person as somebody who answers the question. The console is for who operates the host, whatever the tenants: where a rule
-// names nobody, its people answer as operators do. Where it names approvers, they have to be among them.
+// answerer is the person as somebody who answers the question. The console is for who operates the host, whatever the
+// tenants: where a rule names nobody, its people answer as operators do. Where it names approvers, they have to be
+// among them.
 func answerer(s *session, q *approval.Question) approval.Person {
 	return approval.Person{Tenant: q.Caller.Tenant, User: s.Name, Groups: s.Groups, Operator: q.Approvers.IsZero()}
 }
@@ -84,7 +86,7 @@ func (c *Console) mayNot(s *session, q *approval.Question) manifest.Text {
 	switch {
 	case !s.Role.includes(Approver):
 		return faultRole(s.Role, Approver).text
-	case !c.options.Desk.May(q, answerer(s, q)):
+	case !c.options.Approvals.May(q, answerer(s, q)):
 		return faultApprover(q).text
 	}
 	return nil
@@ -113,18 +115,18 @@ func (c *Console) answerApproval(q *request) (any, error) {
 	if len(body.Reason) > maxReason {
 		return nil, invalid("the reason is longer than %d bytes", maxReason)
 	}
-	question, err := c.options.Desk.Question(q.Context(), q.PathValue("id"))
+	question, err := c.options.Approvals.Question(q.Context(), q.PathValue("id"))
 	if errors.Is(err, approval.ErrUnknown) {
 		return nil, notFound("question", q.PathValue("id"))
 	} else if err != nil {
 		return nil, err
 	}
 	by := answerer(q.session, question)
-	if !c.options.Desk.May(question, by) {
+	if !c.options.Approvals.May(question, by) {
 		return nil, faultApprover(question)
 	}
 	err = c.audited(q, answerDeed(question, body.Answer, body.Reason), func() error {
-		return c.options.Desk.Answer(q.lasting(), question.ID, approval.Answer{Yes: body.Answer == "yes", By: by})
+		return c.options.Approvals.Answer(q.lasting(), question.ID, approval.Answer{Yes: body.Answer == "yes", By: by})
 	})
 	switch {
 	case errors.Is(err, approval.ErrMayNot):
@@ -138,9 +140,11 @@ func (c *Console) answerApproval(q *request) (any, error) {
 }
 
 func answerDeed(q *approval.Question, answer, reason string) *deed {
-	d := &deed{action: "approval.answer", tenant: q.Caller.Tenant, target: audit.Target{Plugin: q.Plugin, Name: q.Tool}, detail: map[string]string{
-		"question": q.ID, "answer": map[string]string{"yes": "approved", "no": "refused"}[answer], "rule": q.Rule, "asker": q.Caller.User,
-	}}
+	d := &deed{action: "approval.answer", tenant: q.Caller.Tenant, target: audit.Target{Plugin: q.Plugin, Name: q.Tool},
+		detail: map[string]string{
+			"question": q.ID, "answer": map[string]string{"yes": "approved", "no": "refused"}[answer], "rule": q.Rule,
+			"asker": q.Caller.User,
+		}}
 	if reason != "" {
 		d.detail["reason"] = strings.ToValidUTF8(reason, "�")
 	}
@@ -148,5 +152,6 @@ func answerDeed(q *approval.Question, answer, reason string) *deed {
 }
 
 var faultAnswered = &fault{code: codeConflict, text: manifest.Text{
-	"en": "The question was answered already, has expired, or its call is over.", "ja": "この確認はすでに回答済みか、期限切れか、呼び出しが終了しています。",
+	"en": "The question was answered already, has expired, or its call is over.",
+	"ja": "この確認はすでに回答済みか、期限切れか、呼び出しが終了しています。",
 }}

@@ -18,18 +18,19 @@ import (
 type questionJSON struct {
 	ID, Tool, Text, Why, Rule string
 	May                       bool
-	Caller                    struct{ User, Tenant, Door string }
+	Caller                    struct{ User, Tenant, Frontend string }
 }
 
-// asked makes a call that asks, by the user at the door, and returns its question, and a channel with the call's outcome.
-func (w *world) asked(tool, user, door, arguments string) (*approval.Question, <-chan error) {
+// asked makes a call that asks, by the user at the frontend, and returns its question, and a channel with the call's
+// outcome.
+func (w *world) asked(tool, user, frontend, arguments string) (*approval.Question, <-chan error) {
 	w.t.Helper()
 	told, outcome := make(chan *approval.Question, 1), make(chan error, 1)
-	stop := w.desk.Watch(func(*approval.Question) bool { return true }, func(q *approval.Question) { told <- q })
+	stop := w.approvals.Watch(func(*approval.Question) bool { return true }, func(q *approval.Question) { told <- q })
 	defer stop()
 	go func() {
 		_, err := w.host.Call(context.WithoutCancel(w.t.Context()), &pipeline.Call{
-			Caller:  pipeline.Caller{Door: door, User: user, Tenant: "acme"},
+			Caller:  pipeline.Caller{Frontend: frontend, User: user, Tenant: "acme"},
 			Request: abi.Request{Method: abi.CallTool, Name: tool, Arguments: []byte(arguments)},
 		})
 		outcome <- err
@@ -56,17 +57,19 @@ func TestAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	w.offer("tools", echo, manifest.Tool{Name: "danger"})
-	q, outcome := w.asked("danger", "aki", pipeline.DoorHTTP, `{"a":"<b>\u202e"}`)
+	q, outcome := w.asked("danger", "aki", pipeline.FrontendHTTP, `{"a":"<b>\u202e"}`)
 	viewer, approver := w.as(console.Viewer), w.as(console.Approver)
 	if list := viewer.questions(); len(list) != 1 || list[0].May || !strings.Contains(list[0].Why, "approver") {
 		t.Errorf("to a viewer: %+v", list)
 	}
 	list := approver.questions()
-	if len(list) != 1 || !list[0].May || list[0].ID != q.ID || list[0].Caller.User != "aki" || !strings.Contains(list[0].Text, "<b>␦") {
+	if len(list) != 1 || !list[0].May || list[0].ID != q.ID || list[0].Caller.User != "aki" ||
+		!strings.Contains(list[0].Text, "<b>␦") {
 		t.Fatalf("to an approver: %+v", list)
 	}
 	for body, code := range map[string]string{
-		`{"answer":"maybe"}`: "invalid", `{"answer":"yes","reason":"` + strings.Repeat("x", 501) + `"}`: "invalid", `{"answer":true}`: "invalid", `{}`: "invalid",
+		`{"answer":"maybe"}`: "invalid", `{"answer":"yes","reason":"` + strings.Repeat("x", 501) + `"}`: "invalid",
+		`{"answer":true}`: "invalid", `{}`: "invalid",
 	} {
 		if got := approver.post("approvals/"+q.ID, body); got.code() != code {
 			t.Errorf("%.40s: %d %s", body, got.status, got.body)
@@ -85,14 +88,15 @@ func TestAnswer(t *testing.T) {
 		t.Errorf("a second answer: %d %s", got.status, got.body)
 	}
 	w.recorded("approval.answer begun approver", "approval.answer ok approver 203.0.113.7")
-	q, outcome = w.asked("danger", "aki", pipeline.DoorHTTP, `{}`)
+	q, outcome = w.asked("danger", "aki", pipeline.FrontendHTTP, `{}`)
 	approver.post("approvals/"+q.ID, map[string]string{"answer": "no"})
 	if err := <-outcome; err == nil || !strings.Contains(err.Error(), "refused by approver") {
 		t.Errorf("no: %v", err)
 	}
 }
 
-// TestNamedApprovers: where a rule names approvers, a role is not enough, and nobody agrees to calls of its own unless it is among them.
+// TestNamedApprovers: where a rule names approvers, a role is not enough, and nobody agrees to calls of its own unless
+// it is among them.
 func TestNamedApprovers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(_ *world, o *console.Options) {
@@ -101,9 +105,10 @@ func TestNamedApprovers(t *testing.T) {
 		o.Logins.Tokens = append(o.Logins.Tokens, boss)
 	})
 	w.offer("tools", echo, manifest.Tool{Name: "approved"})
-	q, outcome := w.asked("approved", "admin", pipeline.DoorConsole, `{}`)
+	q, outcome := w.asked("approved", "admin", pipeline.FrontendConsole, `{}`)
 	admin := w.as(console.Admin)
-	if list := admin.questions(); list[0].May || !strings.Contains(list[0].Why, "boss@example.com, the group hr-admins") {
+	if list := admin.questions(); list[0].May ||
+		!strings.Contains(list[0].Why, "boss@example.com, the group hr-admins") {
 		t.Errorf("to an admin who made the call: %+v", list)
 	}
 	if got := admin.post("approvals/"+q.ID, map[string]string{"answer": "yes"}); got.status != http.StatusForbidden {
@@ -122,7 +127,9 @@ func TestNamedApprovers(t *testing.T) {
 func TestTryTool(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
-	w.offer("tools", echo, manifest.Tool{Name: "echo", InputSchema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}, manifest.Tool{Name: "forbidden"},
+	w.offer("tools", echo, manifest.Tool{Name: "echo",
+		InputSchema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`)},
+		manifest.Tool{Name: "forbidden"},
 		manifest.Tool{Name: "danger"})
 	w.offer("large", backend(large), manifest.Tool{Name: "large"})
 	w.offer("wide", backend(wide), manifest.Tool{Name: "wide"})
@@ -139,7 +146,8 @@ func TestTryTool(t *testing.T) {
 			t.Errorf("%s: %d %s, want %s", body, got.status, got.body, want)
 		}
 	}
-	if got := b.post("tools/forbidden/call", `{}`); got.status != http.StatusOK || !strings.Contains(got.body, `"outcome":"not_allowed","isError":true`) || !strings.Contains(got.body, "never") {
+	if got := b.post("tools/forbidden/call", `{}`); got.status != http.StatusOK ||
+		!strings.Contains(got.body, `"outcome":"not_allowed","isError":true`) || !strings.Contains(got.body, "never") {
 		t.Errorf("forbidden: %d %s", got.status, got.body)
 	}
 	if got := b.post("tools/danger/call", `{}`); !strings.Contains(got.body, `"outcome":"not_allowed"`) {
@@ -151,7 +159,8 @@ func TestTryTool(t *testing.T) {
 	if got := b.post("tools/large/call", `{}`); !strings.Contains(got.body, `"cut":true`) || len(got.body) > 1<<20 {
 		t.Errorf("large: %d bytes", len(got.body))
 	}
-	if got := b.post("tools/wide/call", `{}`); !strings.Contains(got.body, `"cut":true`) || !strings.Contains(got.body, "in short") || strings.Contains(got.body, "structured") {
+	if got := b.post("tools/wide/call", `{}`); !strings.Contains(got.body, `"cut":true`) ||
+		!strings.Contains(got.body, "in short") || strings.Contains(got.body, "structured") {
 		t.Errorf("too much of one and little of the other: %.200s", got.body)
 	}
 	if got := b.post("tools/echo/call", `{"arguments":{"n":`+strings.Repeat("1", 1<<20)+`}}`); got.status != http.StatusRequestEntityTooLarge {
@@ -169,5 +178,6 @@ func wide(context.Context, *catalog.Invocation) (*abi.Response, error) {
 // large answers with more than is shown.
 func large(context.Context, *catalog.Invocation) (*abi.Response, error) {
 	text := strings.Repeat("x", 700<<10)
-	return &abi.Response{Content: []abi.Content{{Type: abi.Text, Text: text}, {Type: abi.Image, MIMEType: "image/png", Data: []byte(text)}}}, nil
+	return &abi.Response{Content: []abi.Content{{Type: abi.Text, Text: text}, {Type: abi.Image, MIMEType: "image/png",
+		Data: []byte(text)}}}, nil
 }

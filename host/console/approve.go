@@ -10,7 +10,8 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// ask is what there is to say yes to, as people see it. Digest and Version come back with the yes, which holds for nothing else.
+// ask is what there is to say yes to, as people see it. Digest and Version come back with the yes, which holds for
+// nothing else.
 type ask struct {
 	Digest  string   `json:"digest"`
 	Version string   `json:"version"`
@@ -35,8 +36,8 @@ type proposal struct {
 	unconfined bool
 }
 
-// waitsForYes reports whether a plugin waits for the operator's consent, and not for something else, such as a credential: then its reason says
-// how to give it.
+// waitsForYes reports whether a plugin waits for the operator's consent, and not for something else, such as a
+// credential: then its reason says how to give it.
 func waitsForYes(p *host.Status) bool {
 	return p.State == host.Revoked || p.State == host.Pending && strings.Contains(p.Reason, "hako plugin approve ")
 }
@@ -58,13 +59,14 @@ func (c *Console) readConsents(q *request) (Consents, error) {
 	if err != nil && faultOf(err) == nil && q.session.Role.includes(Admin) {
 		return nil, &fault{code: codeUnavailable, text: manifest.Text{
 			"en": "The consents cannot be read: " + err.Error(), "ja": "承認の記録を読み込めません: " + err.Error(),
-		}, remedy: manifest.Text{"en": "Mend the file (consents in hako.yaml).", "ja": "ファイルを修正してください (hako.yaml の consents)。"}}
+		}, remedy: manifest.Text{"en": "Mend the file (consents in hako.yaml).",
+			"ja": "ファイルを修正してください (hako.yaml の consents)。"}}
 	}
 	return file, err
 }
 
-// faultConsents makes of what keeps the consents from being changed what the person can do about it: the file may belong to somebody else, or lie where
-// hako cannot write. command does the same at a terminal.
+// faultConsents makes of what keeps the consents from being changed what the person can do about it: the file may
+// belong to somebody else, or lie where hako cannot write. command does the same at a terminal.
 func faultConsents(err error, command string) error {
 	if err == nil || faultOf(err) != nil {
 		return err
@@ -72,11 +74,13 @@ func faultConsents(err error, command string) error {
 	return &fault{code: codeUnavailable, text: manifest.Text{
 		"en": "The consents cannot be written: " + err.Error(), "ja": "承認の記録を書き込めません: " + err.Error(),
 	}, remedy: manifest.Text{
-		"en": "At a terminal, as somebody who may write them: " + command, "ja": "書き込みのできるユーザーで、端末から実行してください: " + command,
+		"en": "At a terminal, as somebody who may write them: " + command, "ja": "書き込みのできるユーザーで、端末から実行してください: " +
+			command,
 	}}
 }
 
-// propose makes a proposal for the plugin, with the choices, or with what an earlier yes has settled where they are nil.
+// propose makes a proposal for the plugin, with the choices, or with what an earlier yes has settled where they are
+// nil.
 func (c *Console) propose(p *host.Status, consents []grant.Consent, choices *grant.Choices, q *request) *proposal {
 	made := &proposal{Proposal: grant.Propose(consents, p.Manifest, p.Digest, q.session.Name), plugin: p}
 	made.Quota, made.Roots = c.options.Host.MountQuota(), c.options.Host.Roots()
@@ -102,7 +106,8 @@ func (p *proposal) version() string {
 }
 
 func (p *proposal) ask(c *Console, language string) *ask {
-	a := &ask{Digest: p.Consent.Digest, Version: p.version(), Asks: grant.Explain(p.Manifest.Permissions, language), Gets: []string{}}
+	a := &ask{Digest: p.Consent.Digest, Version: p.version(), Asks: grant.Explain(p.Manifest.Permissions, language),
+		Gets: []string{}}
 	if p.Updates() {
 		a.AdditionsTo = p.Before.Version
 		a.Additions = append([]string{}, grant.Additions(p.Before.Asked, p.Manifest.Permissions, language)...)
@@ -135,7 +140,8 @@ func (p *proposal) command() string {
 // approvable returns the plugin that the request is about, as it lies there now, and the consents.
 func (c *Console) approvable(q *request) (*host.Status, Consents, error) {
 	if c.options.Consents == nil {
-		return nil, nil, &fault{code: codeUnavailable, text: said("there is no file for consents: set consents in hako.yaml")}
+		return nil, nil, &fault{code: codeUnavailable,
+			text: said("there is no file for consents: set consents in hako.yaml")}
 	}
 	if err := c.options.Host.Load(q.lasting()); err != nil { // what was shown is held against what is there now
 		return nil, nil, err
@@ -161,9 +167,10 @@ func (c *Console) approve(q *request) (any, error) {
 		return nil, now.changed(c, q)
 	}
 	p := now.plugin
-	d := &deed{action: "plugin.approve", target: audit.Target{Plugin: p.Name, Digest: p.Digest}, detail: map[string]string{
-		"version": p.Version, "gets": strings.Join(now.grants.Explain("en"), "\n"),
-	}}
+	d := &deed{action: "plugin.approve", target: audit.Target{Plugin: p.Name, Digest: p.Digest},
+		detail: map[string]string{
+			"version": p.Version, "gets": strings.Join(now.grants.Explain("en"), "\n"),
+		}}
 	err = c.audited(q, d, func() error { return now.file.Approve(q.lasting(), now.Consent) })
 	if err := faultConsents(err, now.command()); err != nil {
 		return nil, err
@@ -177,7 +184,8 @@ func (p *proposal) changed(c *Console, q *request) *fault {
 }
 
 var faultChanged = &fault{code: codeConflict, text: manifest.Text{
-	"en": "The plugin, what it asks for or what it would get has changed since this was shown.", "ja": "表示後に、プラグイン、その要求、または与えられる権限が変わりました。",
+	"en": "The plugin, what it asks for or what it would get has changed since this was shown.",
+	"ja": "表示後に、プラグイン、その要求、または与えられる権限が変わりました。",
 }, remedy: manifest.Text{"en": "Look at it again, and then decide.", "ja": "もう一度確認してから判断してください。"}}
 
 // changed takes the changed consents up, and returns the plugin as it stands then.
@@ -211,7 +219,8 @@ func (c *Console) revoke(q *request) (any, error) {
 	d := &deed{action: "plugin.revoke", target: audit.Target{Plugin: p.Name, Digest: p.Serving}}
 	err = c.audited(q, d, func() error { return file.Revoke(q.lasting(), p.Name, q.session.Name) })
 	if errors.Is(err, grant.ErrNoConsent) {
-		return nil, &fault{code: codeInvalid, text: said("nobody has said yes to %s, so there is nothing to revoke: it is shipped with hako", p.Name),
+		return nil, &fault{code: codeInvalid,
+			text:   said("nobody has said yes to %s, so there is nothing to revoke: it is shipped with hako", p.Name),
 			remedy: said("leave shipped plugins out with shipped.enabled, or deny its tools in the policy")}
 	}
 	if err := faultConsents(err, "hako plugin revoke "+p.Name); err != nil {

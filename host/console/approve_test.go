@@ -20,7 +20,8 @@ import (
 // put puts a plugin with the manifest into the folder.
 func (w *world) put(name, text string) {
 	w.t.Helper()
-	wasm, err := manifest.Embed(guesttest.Build(w.t, "host/internal/guesttest/guests/hello"), map[string][]byte{abi.ManifestSection: []byte(text)})
+	wasm, err := manifest.Embed(guesttest.Build(w.t, "host/internal/guesttest/guests/hello"),
+		map[string][]byte{abi.ManifestSection: []byte(text)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -70,25 +71,30 @@ func TestApprove(t *testing.T) {
 	b := w.as(console.Admin)
 	var p pluginJSON
 	b.get("plugins/asking?lang=ja").into(t, &p)
-	if p.State != "pending" || p.Ask == nil || !p.Ask.Ready || p.Title != "求めます。" || !strings.Contains(strings.Join(p.Ask.Asks, ""), "尋ねるため") {
+	if p.State != "pending" || p.Ask == nil || !p.Ask.Ready || p.Title != "求めます。" ||
+		!strings.Contains(strings.Join(p.Ask.Asks, ""), "尋ねるため") {
 		t.Fatalf("before: %+v %+v", p, p.Ask)
 	}
 	b.get("plugins/asking").into(t, &p)
-	if want := "http api: may send GET to https://api.example.com/"; len(p.Ask.Gets) != 1 || p.Ask.Gets[0] != want || p.Ask.Additions != nil {
+	if want := "http api: may send GET to https://api.example.com/"; len(p.Ask.Gets) != 1 || p.Ask.Gets[0] != want ||
+		p.Ask.Additions != nil {
 		t.Errorf("it would get %q, want %q; additions %q", p.Ask.Gets, want, p.Ask.Additions)
 	}
 	shown := *p.Ask
 	for name, body := range map[string]map[string]string{
-		"another file": {"digest": "sha256:0", "version": shown.Version}, "another ask": {"digest": shown.Digest, "version": "sha256:0"},
-		"no version": {"digest": shown.Digest},
+		"another file": {"digest": "sha256:0", "version": shown.Version},
+		"another ask":  {"digest": shown.Digest, "version": "sha256:0"},
+		"no version":   {"digest": shown.Digest},
 	} {
-		if got := b.post("plugins/asking/approve", body); got.status != http.StatusConflict || !strings.Contains(got.body, `"ask":{"digest":"`+shown.Digest) {
+		if got := b.post("plugins/asking/approve", body); got.status != http.StatusConflict ||
+			!strings.Contains(got.body, `"ask":{"digest":"`+shown.Digest) {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
 	}
 	p = pluginJSON{}
 	b.post("plugins/asking/approve", map[string]string{"digest": shown.Digest, "version": shown.Version}).into(t, &p)
-	if p.State != "active" || p.Serving != shown.Digest || p.Ask != nil || p.Consent.ApprovedBy != "admin" || len(p.Gets) != 1 {
+	if p.State != "active" || p.Serving != shown.Digest || p.Ask != nil || p.Consent.ApprovedBy != "admin" ||
+		len(p.Gets) != 1 {
 		t.Errorf("after: %+v", p)
 	}
 	w.recorded("plugin.approve begun admin", "plugin.approve ok admin 203.0.113.7")
@@ -132,7 +138,8 @@ func TestApproveWhatHasChanged(t *testing.T) {
 	w.put("asking", asks("2.0.0", "GET, DELETE, PUT"))
 	p = pluginJSON{}
 	b.get("plugins/asking").into(t, &p)
-	if p.Ask == nil || p.Ask.AdditionsTo != "1.0.1" || len(p.Ask.Additions) != 1 || !strings.Contains(p.Ask.Additions[0], "PUT") || p.Serving == "" || p.Serving == p.Digest {
+	if p.Ask == nil || p.Ask.AdditionsTo != "1.0.1" || len(p.Ask.Additions) != 1 ||
+		!strings.Contains(p.Ask.Additions[0], "PUT") || p.Serving == "" || p.Serving == p.Digest {
 		t.Errorf("an update: %+v %+v", p, p.Ask)
 	}
 	w.put("asking", asks("2.0.1", "GET"))
@@ -171,7 +178,8 @@ func TestApproveWhatChangedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := b.post("plugins/asking/approve", map[string]string{"digest": p.Ask.Digest, "version": p.Ask.Version})
-	if got.status != http.StatusConflict || !strings.Contains(got.body, "elsewhere.example.com/, private addresses too") {
+	if got.status != http.StatusConflict ||
+		!strings.Contains(got.body, "elsewhere.example.com/, private addresses too") {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 }
@@ -185,7 +193,8 @@ func TestPlugins(t *testing.T) {
 	w.put("asking", asks("1.0.0", "GET"))
 	b := w.as(console.Viewer)
 	for query, want := range map[string]string{
-		"": "broken.wasm asking", "?state=pending": "asking", "?state=broken": "broken.wasm", "?q=ASK": "asking", "?q=nothing": "",
+		"": "broken.wasm asking", "?state=pending": "asking", "?state=broken": "broken.wasm", "?q=ASK": "asking",
+		"?q=nothing": "",
 	} {
 		var list struct{ Items []struct{ Name, File string } }
 		b.get("plugins"+query).into(t, &list)
@@ -198,7 +207,8 @@ func TestPlugins(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"plugins/nothing", "plugins/%2e%2e", "plugins/%00", "tools/nothing"} {
-		if got := b.get(path); got.status != http.StatusNotFound && got.status != http.StatusMovedPermanently && got.status != http.StatusTemporaryRedirect {
+		if got := b.get(path); got.status != http.StatusNotFound && got.status != http.StatusMovedPermanently &&
+			got.status != http.StatusTemporaryRedirect {
 			t.Errorf("%s: %d %s", path, got.status, got.body)
 		}
 	}
@@ -253,7 +263,8 @@ func TestConsentsCannotBeWritten(t *testing.T) {
 	if err := os.WriteFile(w.consents, []byte("plugins: 5\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.get("plugins/asking"); got.code() != "unavailable" || !strings.Contains(got.body, "The consents cannot be read: ") {
+	if got := b.get("plugins/asking"); got.code() != "unavailable" ||
+		!strings.Contains(got.body, "The consents cannot be read: ") {
 		t.Errorf("a file that cannot be understood: %d %s", got.status, got.body)
 	}
 }

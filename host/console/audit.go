@@ -21,7 +21,8 @@ const (
 	maxSearchText = 200
 )
 
-var auditParameters = []string{"tool", "plugin", "user", "tenant", "outcome", "type", "action", "from", "to", "text", "cursor", "limit"}
+var auditParameters = []string{"tool", "plugin", "user", "tenant", "outcome", "type", "action", "from", "to", "text",
+	"cursor", "limit"}
 
 // recordJSON is one record of the audit log.
 type recordJSON struct {
@@ -47,20 +48,22 @@ type recordJSON struct {
 }
 
 type whoJSON struct {
-	User    string `json:"user,omitempty"`
-	Tenant  string `json:"tenant,omitempty"`
-	Token   string `json:"token,omitempty"`
-	Door    string `json:"door,omitempty"`
-	Session string `json:"session,omitempty"`
-	Address string `json:"address,omitempty"`
-	Client  string `json:"client,omitempty"`
+	User     string `json:"user,omitempty"`
+	Tenant   string `json:"tenant,omitempty"`
+	Token    string `json:"token,omitempty"`
+	Frontend string `json:"frontend,omitempty"`
+	Session  string `json:"session,omitempty"`
+	Address  string `json:"address,omitempty"`
+	Client   string `json:"client,omitempty"`
 }
 
 func newRecord(e *audit.Entry) *recordJSON {
 	s := e.Subject
 	r := &recordJSON{
-		Seq: e.Seq, Time: e.Time.UTC(), Type: e.Type, Plugin: e.Target.Plugin, Name: e.Target.Name, Outcome: e.Outcome, DurationMS: e.DurationMS,
-		Who:    whoJSON{s.User, s.Tenant, s.Token, s.Door, s.Session, s.Address, strings.TrimSpace(s.ClientName + " " + s.ClientVersion)},
+		Seq: e.Seq, Time: e.Time.UTC(), Type: e.Type, Plugin: e.Target.Plugin, Name: e.Target.Name, Outcome: e.Outcome,
+		DurationMS: e.DurationMS,
+		Who: whoJSON{s.User, s.Tenant, s.Token, s.Frontend, s.Session, s.Address,
+			strings.TrimSpace(s.ClientName + " " + s.ClientVersion)},
 		Action: e.Action, Approval: e.Approval, Findings: e.Findings, Error: e.Error, TraceID: e.TraceID,
 		InputBytes: e.InputBytes, OutputBytes: e.OutputBytes, Detail: e.Detail,
 	}
@@ -73,7 +76,8 @@ func newRecord(e *audit.Entry) *recordJSON {
 	return r
 }
 
-// recordsJSON is one page of records, newest first. Searched is how far back was looked, where that is not the beginning.
+// recordsJSON is one page of records, newest first. Searched is how far back was looked, where that is not the
+// beginning.
 type recordsJSON struct {
 	listJSON[*recordJSON]
 	Searched time.Time `json:"searched,omitzero"`
@@ -100,7 +104,8 @@ func (c *Console) audit(q *request) (any, error) {
 	return s.run(q, c.options.Journal)
 }
 
-// queue waits until there is room for one more request that may read much, until leave is called. Its answer may take its time.
+// queue waits until there is room for one more request that may read much, until leave is called. Its answer may take
+// its time.
 func (c *Console) queue(q *request) (leave func(), err error) {
 	select {
 	case c.searches <- struct{}{}:
@@ -120,7 +125,8 @@ type search struct {
 
 func newSearch(q *request) (*search, error) {
 	s := &search{query: audit.Query{
-		Type: audit.Type(q.param("type")), Outcome: q.param("outcome"), Plugin: q.param("plugin"), Name: q.param("tool"),
+		Type: audit.Type(q.param("type")), Outcome: q.param("outcome"), Plugin: q.param("plugin"),
+		Name:   q.param("tool"),
 		Tenant: q.param("tenant"), User: q.param("user"), Action: q.param("action"),
 	}}
 	s.query.OwnNotes = s.query.Type != ""
@@ -174,7 +180,8 @@ func parseBefore(cursor string) (uint64, error) {
 	return n, nil
 }
 
-// run looks for records, from the newest back: for as many as are wanted, or, with a text, for those among a bounded number.
+// run looks for records, from the newest back: for as many as are wanted, or, with a text, for those among a bounded
+// number.
 func (s *search) run(q *request, journal Journal) (*recordsJSON, error) {
 	count := s.limit + 1
 	if s.text != nil {

@@ -30,8 +30,9 @@ func (w *world) write(n int, tool, user string) {
 	w.t.Helper()
 	for i := range n {
 		e := &audit.Event{
-			Time: w.clock.Now().Add(time.Duration(i) * time.Second), Type: audit.TypeCall, Outcome: "ok", Subject: audit.Subject{User: user},
-			Target: audit.Target{Plugin: "p", Name: tool}, Detail: map[string]string{"number": fmt.Sprint(i)},
+			Time: w.clock.Now().Add(time.Duration(i) * time.Second), Type: audit.TypeCall, Outcome: "ok",
+			Subject: audit.Subject{User: user},
+			Target:  audit.Target{Plugin: "p", Name: tool}, Detail: map[string]string{"number": fmt.Sprint(i)},
 		}
 		if err := w.log.Append(w.t.Context(), e); err != nil {
 			w.t.Fatal(err)
@@ -60,7 +61,8 @@ func TestAuditPages(t *testing.T) {
 		w.write(1, "first", "while it is read") // comes before what is being looked through
 	}
 	if len(numbers) != 125 || numbers[0] != "124" || numbers[124] != "0" {
-		t.Errorf("%d records, from %s to %s, want 125, newest first, each once", len(numbers), numbers[0], numbers[len(numbers)-1])
+		t.Errorf("%d records, from %s to %s, want 125, newest first, each once", len(numbers), numbers[0],
+			numbers[len(numbers)-1])
 	}
 }
 
@@ -72,9 +74,13 @@ func TestAuditFilters(t *testing.T) {
 	w.write(1, "third", `back\slash`)
 	b := w.as(console.Viewer)
 	for query, want := range map[string]int{
-		"user=aki": 3, "user=aki&tool=second": 0, "plugin=p": 8, "outcome=ok&type=tools/call": 8, "type=operator&action=console.login": 2,
-		"type=log/checkpoint": -1, "text=FIRST": 3, "text=" + url.QueryEscape(`"QUOTED" 東`): 4, "text=<IMG": 4, "text=nothing": 0, "text=QUOTED%22": 4, "text=back%22": 0, `text=back\S`: 1,
-		"from=2026-11-20T12:00:02Z&to=2026-11-20T12:00:03Z&user=aki": 1, "from=2026-11-20T21:00:02%2B09:00&user=aki": 1, "text=number&limit=2": 2,
+		"user=aki": 3, "user=aki&tool=second": 0, "plugin=p": 8, "outcome=ok&type=tools/call": 8,
+		"type=operator&action=console.login": 2,
+		"type=log/checkpoint":                -1, "text=FIRST": 3, "text=" + url.QueryEscape(`"QUOTED" 東`): 4,
+		"text=<IMG":    4,
+		"text=nothing": 0, "text=QUOTED%22": 4, "text=back%22": 0, `text=back\S`: 1,
+		"from=2026-11-20T12:00:02Z&to=2026-11-20T12:00:03Z&user=aki": 1, "from=2026-11-20T21:00:02%2B09:00&user=aki": 1,
+		"text=number&limit=2": 2,
 	} {
 		var page recordsJSON
 		b.get("audit?"+query).into(t, &page)
@@ -86,7 +92,8 @@ func TestAuditFilters(t *testing.T) {
 		}
 	}
 	for _, query := range []string{
-		"from=yesterday", "to=1", "limit=0", "limit=201", "limit=x", "cursor=%21", "cursor=" + console.FormatCursor("x"), "cursor=" + console.FormatCursor("0"),
+		"from=yesterday", "to=1", "limit=0", "limit=201", "limit=x", "cursor=%21",
+		"cursor=" + console.FormatCursor("x"), "cursor=" + console.FormatCursor("0"),
 		"text=" + strings.Repeat("x", 201), "user=a&user=b", "unknown=1", "text=" + strings.Repeat("%20", 9000),
 	} {
 		if got := b.get("audit?" + query); got.code() != "invalid" {
@@ -107,7 +114,8 @@ func (h hay) Last(_ context.Context, q *audit.Query, n int) (list []*audit.Entry
 		end = q.Before - 1
 	}
 	for seq := end - min(end, uint64(n)) + 1; seq <= end; seq++ {
-		e := &audit.Entry{Seq: seq, Event: audit.Event{Type: audit.TypeCall, Target: audit.Target{Name: "hay"}, Time: time.Unix(int64(seq), 0)}}
+		e := &audit.Entry{Seq: seq, Event: audit.Event{Type: audit.TypeCall, Target: audit.Target{Name: "hay"},
+			Time: time.Unix(int64(seq), 0)}}
 		if seq == 1 {
 			e.Target.Name = "needle"
 		}

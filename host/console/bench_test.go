@@ -17,7 +17,8 @@ func BenchmarkAPI(b *testing.B) {
 	w := newWorld(b, nil)
 	var tools []manifest.Tool
 	for i := range 1_000 {
-		tools = append(tools, manifest.Tool{Name: fmt.Sprintf("tool_%d", i), Description: manifest.Text{"en": strings.Repeat("Does something. ", 20)}})
+		tools = append(tools, manifest.Tool{Name: fmt.Sprintf("tool_%d", i),
+			Description: manifest.Text{"en": strings.Repeat("Does something. ", 20)}})
 	}
 	for i := range 5 {
 		w.offer(fmt.Sprintf("many-%d", i), echo, tools[200*i:200*(i+1)]...)
@@ -31,7 +32,8 @@ func BenchmarkAPI(b *testing.B) {
 	w.write(10_000, "tool_1", "aki")
 	viewer := w.as(console.Viewer)
 	for _, path := range []string{
-		"session", "overview", "plugins", "tools?limit=200", "tools?q=999", "tools/tool_500", "series?tool=tool_5", "series/top?limit=200", "errors", "approvals",
+		"session", "overview", "plugins", "tools?limit=200", "tools?q=999", "tools/tool_500", "series?tool=tool_5",
+		"series/top?limit=200", "errors", "approvals",
 		"audit?limit=50", "audit?text=nothing", "configuration",
 	} {
 		b.Run(path, func(b *testing.B) {

@@ -60,7 +60,8 @@ func (c *Console) follow(q *request, s *stream, out *eventWriter) {
 	}
 }
 
-// still reports whether the session is there, and its person has the role that the stream was opened with. It does not count as use of the session.
+// still reports whether the session is there, and its person has the role that the stream was opened with. It does not
+// count as use of the session.
 func (c *Console) still(q *request) bool {
 	now := c.now()
 	s, err := c.sessions.find(q.Context(), q.secret, now)

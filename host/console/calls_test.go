@@ -98,7 +98,7 @@ func TestCalls(t *testing.T) {
 	e := b.watch(w.serve())
 	w.as(console.Admin).post("tools/echo/call", `{}`)
 	data := e.expect("call")
-	for _, want := range []string{`"tool":"echo"`, `"plugin":"tools"`, `"door":"console"`, `"user":"admin"`, `"outcome":"ok"`, `"failed":false`, `"id":1`} {
+	for _, want := range []string{`"tool":"echo"`, `"plugin":"tools"`, `"frontend":"console"`, `"user":"admin"`, `"outcome":"ok"`, `"failed":false`, `"id":1`} {
 		if !strings.Contains(data, want) {
 			t.Errorf("%s, want %s", data, want)
 		}
@@ -165,7 +165,8 @@ func TestStreamsAreLimited(t *testing.T) {
 	for range console.MaxStreamsPerPerson {
 		b.watch(server)
 	}
-	if got := b.get("calls"); got.status != http.StatusTooManyRequests || !strings.Contains(got.body, "Too many pages of the console are open: 8 of one person") {
+	if got := b.get("calls"); got.status != http.StatusTooManyRequests ||
+		!strings.Contains(got.body, "Too many pages of the console are open: 8 of one person") {
 		t.Errorf("one more: %d %s", got.status, got.body)
 	}
 	if e := w.as(console.Admin).watch(server); e.status != http.StatusOK {
@@ -187,7 +188,8 @@ func TestStreamsEndWithTheServer(t *testing.T) {
 	}
 }
 
-// TestWatching: a question reaches people as soon as somebody who may answer watches, and who watches is told of changes.
+// TestWatching: a question reaches people as soon as somebody who may answer watches, and who watches is told of
+// changes.
 func TestWatching(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
@@ -197,7 +199,8 @@ func TestWatching(t *testing.T) {
 	look := w.Look(w.browser().request("GET", "overview", nil))
 	look()
 	ask := func() error {
-		_, err := w.desk.Ask(t.Context(), &approval.Question{Caller: approval.Caller{User: "aki"}, Tool: "danger"}, approval.Way{By: approval.Person{User: "aki"}})
+		_, err := w.approvals.Ask(t.Context(), &approval.Question{Caller: approval.Caller{User: "aki"}, Tool: "danger"},
+			approval.Prompter{By: approval.Person{User: "aki"}})
 		return err
 	}
 	if err := ask(); !errors.Is(err, approval.ErrUnreachable) {

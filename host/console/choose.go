@@ -5,7 +5,8 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// chooseJSON is what there is to choose about a plugin's permissions, as a form: what each asks for, in plain words, and what is settled so far.
+// chooseJSON is what there is to choose about a plugin's permissions, as a form: what each asks for, in plain words,
+// and what is settled so far.
 type chooseJSON struct {
 	Digest string        `json:"digest"`
 	Files  []filesChoice `json:"files"`
@@ -26,7 +27,8 @@ type filesChoice struct {
 type httpChoice struct {
 	Name  string `json:"name"`
 	About string `json:"about"`
-	// URL and Credential are what the plugin asks for. Configured is the address that is set for it in the configuration, and cannot be chosen here.
+	// URL and Credential are what the plugin asks for. Configured is the address that is set for it in the
+	// configuration, and cannot be chosen here.
 	URL        string `json:"url"`
 	Credential string `json:"credential,omitempty"`
 	Configured string `json:"configured,omitempty"`
@@ -47,12 +49,14 @@ func (c *Console) chooses(q *request, made *proposal) *chooseJSON {
 	form := &chooseJSON{Digest: p.Digest, Files: []filesChoice{}, HTTP: []httpChoice{}, Chosen: made.Choices()}
 	about := func(one manifest.Permissions) string { return grant.Explain(one, language)[0] }
 	for _, f := range asked.Files {
-		form.Files = append(form.Files, filesChoice{f.Mount, about(manifest.Permissions{Files: []manifest.FilePermission{f}}), f.Write})
+		form.Files = append(form.Files,
+			filesChoice{f.Mount, about(manifest.Permissions{Files: []manifest.FilePermission{f}}), f.Write})
 	}
 	config := c.settings(p.Name).Config
 	for _, h := range asked.HTTP {
 		configured, _ := config[h.ConfigKey].(string)
-		form.HTTP = append(form.HTTP, httpChoice{h.Name, about(manifest.Permissions{HTTP: []manifest.HTTPPermission{h}}), h.URL, h.Credential, configured})
+		form.HTTP = append(form.HTTP, httpChoice{h.Name,
+			about(manifest.Permissions{HTTP: []manifest.HTTPPermission{h}}), h.URL, h.Credential, configured})
 	}
 	if e := asked.Exec; e != nil {
 		form.Exec = &execChoice{About: about(manifest.Permissions{Exec: e}), Programs: []string{}}
@@ -64,7 +68,8 @@ func (c *Console) chooses(q *request, made *proposal) *chooseJSON {
 	return form
 }
 
-// machines is how many machines hako runs on, and the name of this one; 0 where it is the only one, or the store does not say.
+// machines is how many machines hako runs on, and the name of this one; 0 where it is the only one, or the store does
+// not say.
 func (c *Console) machines(q *request) (count int, this string) {
 	list, err := c.options.Store.Replicas(q.Context())
 	if err != nil {
@@ -94,8 +99,8 @@ type chosen struct {
 	file  Consents
 }
 
-// choose reads what somebody has chosen for the plugin that the request is about. It fails if that is another one than the person has seen, or cannot
-// get what was chosen.
+// choose reads what somebody has chosen for the plugin that the request is about. It fails if that is another one than
+// the person has seen, or cannot get what was chosen.
 func (c *Console) choose(q *request) (*chosen, error) {
 	var body struct {
 		Digest, Version string
@@ -132,12 +137,14 @@ func faultChoices(p *proposal) *fault {
 	fields := map[string]manifest.Text{}
 	for _, wrong := range grant.ChoiceErrors(p.err) {
 		if before := fields[wrong.Field]; before != nil {
-			wrong.Text = manifest.Text{"en": before["en"] + "\n" + wrong.Text["en"], "ja": before["ja"] + "\n" + wrong.Text["ja"]}
+			wrong.Text = manifest.Text{"en": before["en"] + "\n" + wrong.Text["en"],
+				"ja": before["ja"] + "\n" + wrong.Text["ja"]}
 		}
 		fields[wrong.Field] = wrong.Text
 	}
 	if p.unconfined {
-		fields["exec.unconfined"] = manifest.Text{"en": p.err.Error(), "ja": "このマシンでは、カーネルでコマンドを制限できません: " + p.err.Error()}
+		fields["exec.unconfined"] = manifest.Text{"en": p.err.Error(), "ja": "このマシンでは、カーネルでコマンドを制限できません: " +
+			p.err.Error()}
 	}
 	if len(fields) == 0 {
 		return &fault{code: codeInvalid, text: said("%v", p.err), remedy: said("%s", p.command())}

@@ -72,12 +72,15 @@ func (a *answer) fields() map[string]string {
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	w, b, dir, form := choosing(t, nil)
-	if f := form.Files; len(f) != 1 || f[0].Name != "workspace" || !f[0].Write || !strings.Contains(f[0].About, "because: to work") || form.HTTP[0].URL != "https://api.example.com/" || form.Exec == nil {
+	if f := form.Files; len(f) != 1 || f[0].Name != "workspace" || !f[0].Write ||
+		!strings.Contains(f[0].About, "because: to work") || form.HTTP[0].URL != "https://api.example.com/" ||
+		form.Exec == nil {
 		t.Fatalf("the form is %+v", form)
 	}
 	var shown askJSON
 	b.get("plugins/asking").into(t, &struct{ Ask *askJSON }{&shown})
-	if shown.Ready || shown.Version != "" || shown.Remedy != "hako plugin approve asking --mount workspace=DIR --program NAME" || shown.Problem == "" {
+	if shown.Ready || shown.Version != "" ||
+		shown.Remedy != "hako plugin approve asking --mount workspace=DIR --program NAME" || shown.Problem == "" {
 		t.Errorf("before: %+v", shown)
 	}
 	body := choices{Digest: form.Digest, Choices: form.Chosen}
@@ -85,8 +88,10 @@ func TestChoose(t *testing.T) {
 	body.Choices.Exec.Programs = []string{"ls"}
 	var ask askJSON
 	b.post("plugins/asking/review", body).into(t, &ask)
-	want := []string{"http api: may send GET, HEAD to https://api.example.com/", "files /workspace: may read what is in " + dir}
-	if !ask.Ready || len(ask.Gets) != 3 || ask.Gets[0] != want[0] || ask.Gets[1] != want[1] || !strings.HasPrefix(ask.Gets[2], "commands: may run ls") {
+	want := []string{"http api: may send GET, HEAD to https://api.example.com/",
+		"files /workspace: may read what is in " + dir}
+	if !ask.Ready || len(ask.Gets) != 3 || ask.Gets[0] != want[0] || ask.Gets[1] != want[1] ||
+		!strings.HasPrefix(ask.Gets[2], "commands: may run ls") {
 		t.Fatalf("it would get %q", ask.Gets)
 	}
 	if _, err := os.Stat(w.consents); !errors.Is(err, os.ErrNotExist) {
@@ -95,7 +100,8 @@ func TestChoose(t *testing.T) {
 	body.Version = ask.Version
 	other := body
 	other.Choices.Exec = &grant.ExecChoice{Programs: []string{"ls", "rm"}}
-	if got := b.post("plugins/asking/approve", other); got.status != http.StatusConflict || !strings.Contains(got.body, "commands: may run ls, rm") {
+	if got := b.post("plugins/asking/approve", other); got.status != http.StatusConflict ||
+		!strings.Contains(got.body, "commands: may run ls, rm") {
 		t.Errorf("a yes to other choices: %d %s", got.status, got.body)
 	}
 	var p pluginJSON
@@ -134,13 +140,16 @@ func TestChooseRefuses(t *testing.T) {
 	body := choices{Digest: form.Digest, Choices: grant.Choices{
 		Mounts: map[string]grant.MountChoice{"workspace": {Dir: dir + "/../../../../etc"}},
 		HTTP:   map[string]grant.HTTPMapping{"api": {URL: "https://*.example.com/"}},
-		Exec:   &grant.ExecChoice{Programs: strings.Split(strings.Repeat("x ", 65), " "), Env: []string{"PATH"}, Connect: []string{"a.test:0", "x"}},
+		Exec: &grant.ExecChoice{Programs: strings.Split(strings.Repeat("x ", 65), " "), Env: []string{"PATH"},
+			Connect: []string{"a.test:0", "x"}},
 	}}
 	for _, path := range []string{"plugins/asking/review", "plugins/asking/approve"} {
 		got := b.post(path, body)
 		for field, want := range map[string]string{
-			"mounts.workspace.dir": `write the path without ".."`, "http.api.url": "reaches hosts that the plugin does not ask for", "exec.programs": "name at most 64",
-			"exec.env": "cannot be passed on", "exec.connect": `port "0" is not a number from 1 to 65535`,
+			"mounts.workspace.dir": `write the path without ".."`,
+			"http.api.url":         "reaches hosts that the plugin does not ask for",
+			"exec.programs":        "name at most 64",
+			"exec.env":             "cannot be passed on", "exec.connect": `port "0" is not a number from 1 to 65535`,
 		} {
 			if text := got.fields()[field]; got.status != http.StatusBadRequest || !strings.Contains(text, want) {
 				t.Errorf("%s: %d, %s: %q, want %q", path, got.status, field, text, want)
@@ -151,9 +160,11 @@ func TestChooseRefuses(t *testing.T) {
 		t.Errorf("in Japanese: %q", text)
 	}
 	for name, wrong := range map[string]string{
-		"another file": `{"digest":"sha256:0","choices":{}}`, "not choices": `{"choices":{"mounts":[]}}`, "unknown": `{"choices":{"tools":{}}}`,
+		"another file": `{"digest":"sha256:0","choices":{}}`, "not choices": `{"choices":{"mounts":[]}}`,
+		"unknown": `{"choices":{"tools":{}}}`,
 	} {
-		if got := b.post("plugins/asking/review", wrong); got.status != http.StatusBadRequest && got.status != http.StatusConflict {
+		if got := b.post("plugins/asking/review", wrong); got.status != http.StatusBadRequest &&
+			got.status != http.StatusConflict {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
 	}
@@ -198,7 +209,8 @@ func TestChooseNothing(t *testing.T) {
 			text = asking[:strings.Index(asking, "permissions:")]
 		}
 		w.put("asking", strings.Replace(text, "VERSION", "1.0.0", 1))
-		if got := w.as(console.Admin).get("plugins/asking"); got.status != http.StatusOK || strings.Contains(got.body, `"choose"`) {
+		if got := w.as(console.Admin).get("plugins/asking"); got.status != http.StatusOK ||
+			strings.Contains(got.body, `"choose"`) {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
 	}
@@ -220,7 +232,9 @@ func TestChooseOnSeveralMachines(t *testing.T) {
 	}
 	for i, host := range []string{here, "web-2", "web-3"} {
 		err := w.store.Update(t.Context(), func(tx *sql.Tx) error {
-			_, err := tx.ExecContext(t.Context(), `INSERT INTO replica SELECT $1, $2, version, started, seen FROM replica WHERE id = $3`, fmt.Sprint("other-", i), host, w.store.Replica())
+			_, err := tx.ExecContext(t.Context(),
+				`INSERT INTO replica SELECT $1, $2, version, started, seen FROM replica WHERE id = $3`,
+				fmt.Sprint("other-", i), host, w.store.Replica())
 			return err
 		})
 		if err != nil {
@@ -229,7 +243,8 @@ func TestChooseOnSeveralMachines(t *testing.T) {
 		var p struct{ Choose chooseJSON }
 		b.get("plugins/asking").into(t, &p)
 		if want := []int{0, 2, 3}[i]; p.Choose.Machines != want || (p.Choose.Machine == here) != (want > 0) {
-			t.Errorf("beside %s: %d machines, of which this is %q; want %d", host, p.Choose.Machines, p.Choose.Machine, want)
+			t.Errorf("beside %s: %d machines, of which this is %q; want %d", host, p.Choose.Machines, p.Choose.Machine,
+				want)
 		}
 	}
 }

@@ -73,7 +73,8 @@ func (c *Console) reload(q *request) (any, error) {
 		return nil, err
 	}
 	if c.options.Reload == nil {
-		return nil, &fault{code: codeUnavailable, text: said("this hako cannot read its configuration again"), remedy: said("restart it")}
+		return nil, &fault{code: codeUnavailable, text: said("this hako cannot read its configuration again"),
+			remedy: said("restart it")}
 	}
 	answer, err := c.options.Reload(context.WithoutCancel(q.Context()), q.subject())
 	ok := err == nil
@@ -82,7 +83,8 @@ func (c *Console) reload(q *request) (any, error) {
 	c.reloads.state = reloadJSON{Last: c.now().UTC(), OK: &ok}
 	if err != nil {
 		c.reloads.state.Error = err.Error()
-		return nil, &fault{code: codeInvalid, text: said("%v", err), remedy: said("mend it (hako config check) and reload again; what was in force stays in force")}
+		return nil, &fault{code: codeInvalid, text: said("%v", err),
+			remedy: said("mend it (hako config check) and reload again; what was in force stays in force")}
 	}
 	c.reloads.state.Pending = answer.NeedRestart
 	return &reloadAnswer{answer, len(answer.Changed)+len(answer.NeedRestart)+len(answer.Others) == 0}, nil

@@ -1,9 +1,9 @@
-// Package console is the page for people who operate the host: what runs, who calls what, what fails or waits for a yes, and the actions
-// on it. It serves a page (page/, embedded) and the API that the page uses, below Path.
+// Package console is the page for people who operate the host: what runs, who calls what, what fails or waits for a
+// yes, and the actions on it. It serves a page (page/, embedded) and the API that the page uses, below Path.
 //
-// People log in with a token, through an OpenID Connect provider, or on this machine with a one-time link. They are viewers, approvers or
-// admins; what each may do is in the table of routes. Whatever guests, clients and vendors have said leaves here as text within JSON, and
-// the page shows it as such.
+// People log in with a token, through an OpenID Connect provider, or on this machine with a one-time link. They are
+// viewers, approvers or admins; what each may do is in the table of routes. Whatever guests, clients and vendors have
+// said leaves here as text within JSON, and the page shows it as such.
 package console
 
 import (
@@ -29,11 +29,11 @@ import (
 // Path is where the console is, below the address of the server.
 const Path = "/console/"
 
-// Options configures a Console. Host, Store, Desk, Traffic and Configuration are needed.
+// Options configures a Console. Host, Store, Approvals, Traffic and Configuration are needed.
 type Options struct {
-	Host  *host.Host
-	Store *store.Store
-	Desk  *approval.Desk
+	Host      *host.Host
+	Store     *store.Store
+	Approvals *approval.Queue
 	// Traffic is what the Host's observer tells of calls.
 	Traffic *Traffic
 
@@ -62,7 +62,8 @@ type Options struct {
 	// Upstreams and Credentials say how they stand. Each may be nil.
 	Upstreams   func() []mcpclient.Status
 	Credentials func(ctx context.Context) ([]credential.Status, error)
-	// Problems are what an operator should look at, besides plugins, upstreams and credentials, in the language "en" or "ja". It may be nil.
+	// Problems are what an operator should look at, besides plugins, upstreams and credentials, in the language "en" or
+	// "ja". It may be nil.
 	Problems func(language string) []Problem
 
 	Build Build
@@ -118,12 +119,14 @@ type Console struct {
 	stop       context.CancelFunc
 }
 
-// New returns a Console, and makes its tables in the store. It fails with the store's error, or if the options are not usable.
+// New returns a Console, and makes its tables in the store. It fails with the store's error, or if the options are not
+// usable.
 func New(ctx context.Context, options *Options) (*Console, error) {
 	c := &Console{options: *options, logger: options.Logger, now: options.Now, attempts: attempts.New(),
 		searches: make(chan struct{}, maxSearches)}
-	if options.Host == nil || options.Store == nil || options.Desk == nil || options.Traffic == nil || options.Configuration == nil {
-		return nil, errors.New("console: Host, Store, Desk, Traffic and Configuration are needed")
+	if options.Host == nil || options.Store == nil || options.Approvals == nil || options.Traffic == nil ||
+		options.Configuration == nil {
+		return nil, errors.New("console: Host, Store, Approvals, Traffic and Configuration are needed")
 	}
 	if c.logger == nil {
 		c.logger = slog.New(slog.DiscardHandler)
@@ -144,8 +147,8 @@ func New(ctx context.Context, options *Options) (*Console, error) {
 	return c, nil
 }
 
-// Reconfigure checks another site and other logins and returns what puts them in force. People who are logged in, and may not any more, are logged
-// out. It fails if an address, a token or the provider is malformed.
+// Reconfigure checks another site and other logins and returns what puts them in force. People who are logged in, and
+// may not any more, are logged out. It fails if an address, a token or the provider is malformed.
 func (c *Console) Reconfigure(at Site, l Logins) (put func(), err error) {
 	site, err := newSite(at)
 	if err != nil {
@@ -172,7 +175,8 @@ func (c *Console) Handler() http.Handler {
 	return c.guarded(mux)
 }
 
-// Run keeps what people watch up to date, and figures of calls in the store, until ctx ends. Then it ends people's streams.
+// Run keeps what people watch up to date, and figures of calls in the store, until ctx ends. Then it ends people's
+// streams.
 func (c *Console) Run(ctx context.Context) error {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()

@@ -30,12 +30,16 @@ func TestCSRF(t *testing.T) {
 		change func(*http.Request)
 		status int
 	}{
-		"the page's own":           {func(*http.Request) {}, http.StatusOK},
-		"no script of a browser":   {func(r *http.Request) { r.Header.Del("Origin"); r.Header.Del("Sec-Fetch-Site") }, http.StatusOK},
-		"no token":                 {func(r *http.Request) { r.Header.Del("X-Hako-CSRF") }, http.StatusForbidden},
-		"wrong token":              {func(r *http.Request) { r.Header.Set("X-Hako-CSRF", "guess") }, http.StatusForbidden},
-		"token of another session": {func(r *http.Request) { r.Header.Set("X-Hako-CSRF", other.csrf) }, http.StatusForbidden},
-		"token in the query":       {func(r *http.Request) { r.Header.Del("X-Hako-CSRF"); r.URL.RawQuery = "csrf=x" }, http.StatusBadRequest},
+		"the page's own": {func(*http.Request) {}, http.StatusOK},
+		"no script of a browser": {func(r *http.Request) { r.Header.Del("Origin"); r.Header.Del("Sec-Fetch-Site") },
+			http.StatusOK},
+		"no token": {func(r *http.Request) { r.Header.Del("X-Hako-CSRF") }, http.StatusForbidden},
+		"wrong token": {func(r *http.Request) { r.Header.Set("X-Hako-CSRF", "guess") },
+			http.StatusForbidden},
+		"token of another session": {func(r *http.Request) { r.Header.Set("X-Hako-CSRF", other.csrf) },
+			http.StatusForbidden},
+		"token in the query": {func(r *http.Request) { r.Header.Del("X-Hako-CSRF"); r.URL.RawQuery = "csrf=x" },
+			http.StatusBadRequest},
 		"foreign origin": {func(r *http.Request) {
 			r.Header.Set("Origin", "https://evil.example.com")
 			r.Header.Del("Sec-Fetch-Site")
@@ -44,14 +48,29 @@ func TestCSRF(t *testing.T) {
 			r.Header.Set("Origin", "https://127.0.0.1:8420.evil.example.com")
 			r.Header.Del("Sec-Fetch-Site")
 		}, http.StatusForbidden},
-		"origin null":                       {func(r *http.Request) { r.Header.Set("Origin", "null"); r.Header.Del("Sec-Fetch-Site") }, http.StatusForbidden},
-		"cross-site":                        {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, http.StatusForbidden},
-		"another port of this machine":      {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") }, http.StatusForbidden},
-		"form":                              {func(r *http.Request) { r.Header.Set("Content-Type", "application/x-www-form-urlencoded") }, http.StatusBadRequest},
-		"form with files":                   {func(r *http.Request) { r.Header.Set("Content-Type", "multipart/form-data; boundary=x") }, http.StatusBadRequest},
-		"text":                              {func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, http.StatusBadRequest},
-		"no type":                           {func(r *http.Request) { r.Header.Del("Content-Type") }, http.StatusBadRequest},
-		"name of somebody else (rebinding)": {func(r *http.Request) { r.Host = "rebound.example.com:8420" }, http.StatusForbidden},
+		"origin null": {func(r *http.Request) {
+			r.Header.Set("Origin",
+				"null")
+			r.Header.Del("Sec-Fetch-Site")
+		}, http.StatusForbidden},
+		"cross-site": {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
+			http.StatusForbidden},
+		"another port of this machine": {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") },
+			http.StatusForbidden},
+		"form": {func(r *http.Request) {
+			r.Header.Set("Content-Type",
+				"application/x-www-form-urlencoded")
+		}, http.StatusBadRequest},
+		"form with files": {func(r *http.Request) {
+			r.Header.Set("Content-Type",
+				"multipart/form-data; boundary=x")
+		}, http.StatusBadRequest},
+		"text": {func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") },
+			http.StatusBadRequest},
+		"no type": {func(r *http.Request) { r.Header.Del("Content-Type") },
+			http.StatusBadRequest},
+		"name of somebody else (rebinding)": {func(r *http.Request) { r.Host = "rebound.example.com:8420" },
+			http.StatusForbidden},
 	} {
 		before := calls
 		b := w.as(console.Admin)
@@ -77,7 +96,8 @@ func TestCrossSiteReads(t *testing.T) {
 	for _, path := range []string{"overview", "session", "nowhere", "/console/", "/console/main.js", "/console/nothing"} {
 		h := b.get(path).header
 		for name, want := range map[string]string{
-			"Content-Security-Policy": "frame-ancestors 'none'", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"Content-Security-Policy": "frame-ancestors 'none'", "X-Content-Type-Options": "nosniff",
+			"Referrer-Policy": "no-referrer",
 			"X-Frame-Options": "DENY", "Cross-Origin-Resource-Policy": "same-origin",
 		} {
 			if !strings.Contains(h.Get(name), want) {

@@ -7,12 +7,12 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// door is what the audit log calls the console.
-const door = "console"
+// frontend is what the audit log calls the console.
+const frontend = "console"
 
 // subject is who makes the request, for the audit log.
 func (q *request) subject() audit.Subject {
-	s := audit.Subject{Door: door, Address: q.address}
+	s := audit.Subject{Frontend: frontend, Address: q.address}
 	if q.session != nil {
 		s.User, s.Token, s.Session = q.session.Name, q.session.token(), q.session.short()
 	}
@@ -29,7 +29,8 @@ type deed struct {
 }
 
 func (d *deed) event(q *request, outcome string, err error) *audit.Event {
-	e := &audit.Event{Type: audit.TypeOperator, Action: d.action, Outcome: outcome, Subject: q.subject(), Target: d.target, Detail: d.detail}
+	e := &audit.Event{Type: audit.TypeOperator, Action: d.action, Outcome: outcome, Subject: q.subject(),
+		Target: d.target, Detail: d.detail}
 	e.Subject.Tenant = d.tenant
 	if err != nil {
 		e.Error = err.Error()
@@ -37,8 +38,8 @@ func (d *deed) event(q *request, outcome string, err error) *audit.Event {
 	return e
 }
 
-// audited does what the deed says, with a record before and one of how it ended. What cannot be recorded is not done, unless the options
-// prefer that.
+// audited does what the deed says, with a record before and one of how it ended. What cannot be recorded is not done,
+// unless the options prefer that.
 func (c *Console) audited(q *request, d *deed, do func() error) error {
 	if c.options.Journal == nil {
 		return do()

@@ -8,7 +8,8 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// endStreams ends the streams of sessions that are not in the store any more, because somebody has logged out at another process.
+// endStreams ends the streams of sessions that are not in the store any more, because somebody has logged out at
+// another process.
 func (c *Console) endStreams(ctx context.Context) {
 	hub := c.options.Traffic.hub
 	open := map[string]bool{}
@@ -45,5 +46,6 @@ func (t *sessions) among(ctx context.Context, ids map[string]bool) ([]string, er
 		args = append(args, id)
 		places = append(places, fmt.Sprintf("$%d", len(args)))
 	}
-	return store.List(ctx, t.store, store.Column[string], `SELECT id FROM console_session WHERE id IN (`+strings.Join(places, ", ")+`)`, args...)
+	return store.List(ctx, t.store, store.Column[string], `SELECT id FROM console_session WHERE id IN (`+
+		strings.Join(places, ", ")+`)`, args...)
 }

@@ -59,7 +59,8 @@ var (
 	faultHost = &fault{code: codeForbidden, text: manifest.Text{
 		"en": "This server does not answer to the name in the address bar.", "ja": "このサーバーは、アドレス欄の名前では応答しません。",
 	}, remedy: manifest.Text{
-		"en": "Use localhost, or have the name set as console.url or in http.hosts.", "ja": "localhost を使うか、console.url または http.hosts にその名前を設定してください。",
+		"en": "Use localhost, or have the name set as console.url or in http.hosts.",
+		"ja": "localhost を使うか、console.url または http.hosts にその名前を設定してください。",
 	}}
 	faultOrigin = &fault{code: codeCSRF, text: manifest.Text{
 		"en": "This request comes from another site.", "ja": "このリクエストは別のサイトから送られました。",
@@ -75,13 +76,16 @@ var (
 		"en": "You are not logged in.", "ja": "ログインしていません。",
 	}, remedy: manifest.Text{"en": "Log in.", "ja": "ログインしてください。"}}
 	errLogin = &fault{code: codeUnauthenticated, text: manifest.Text{
-		"en": "This token or link is not valid here: it is wrong, has expired or was used.", "ja": "このトークンまたはリンクは無効です。誤っているか、期限切れか、使用済みです。",
+		"en": "This token or link is not valid here: it is wrong, has expired or was used.",
+		"ja": "このトークンまたはリンクは無効です。誤っているか、期限切れか、使用済みです。",
 	}, remedy: manifest.Text{
-		"en": "Ask who operates this hako for another; hako console prints a link.", "ja": "この hako の管理者に新しいものを依頼してください。リンクは hako console で発行できます。",
+		"en": "Ask who operates this hako for another; hako console prints a link.",
+		"ja": "この hako の管理者に新しいものを依頼してください。リンクは hako console で発行できます。",
 	}}
 	faultStore = &fault{code: codeUnavailable, text: manifest.Text{
 		"en": "The store cannot be used at present.", "ja": "現在、ストアを利用できません。",
-	}, remedy: manifest.Text{"en": "Try again; the log of hako says why.", "ja": "しばらくしてから再度お試しください。理由は hako のログにあります。"}}
+	}, remedy: manifest.Text{"en": "Try again; the log of hako says why.",
+		"ja": "しばらくしてから再度お試しください。理由は hako のログにあります。"}}
 	faultInternal = &fault{code: codeInternal, text: manifest.Text{
 		"en": "hako failed inside; its log has the details.", "ja": "hako の内部エラーです。詳細はログにあります。",
 	}}
@@ -165,11 +169,13 @@ func writeFault(w http.ResponseWriter, language string, f *fault) {
 	writeJSON(w, statuses[f.code], &body)
 }
 
-// writeJSON answers with JSON. Characters that mean something in HTML are escaped in it, besides all else that keeps it from being taken for such.
+// writeJSON answers with JSON. Characters that mean something in HTML are escaped in it, besides all else that keeps it
+// from being taken for such.
 func writeJSON(w http.ResponseWriter, status int, body any) {
 	data, err := json.Marshal(body)
 	if err != nil {
-		status, data = http.StatusInternalServerError, []byte(`{"error":{"code":"internal","text":"hako failed inside."}}`)
+		status, data = http.StatusInternalServerError,
+			[]byte(`{"error":{"code":"internal","text":"hako failed inside."}}`)
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")

@@ -18,8 +18,8 @@ const (
 	flowTime   = 10 * time.Minute
 )
 
-// flow is a login at the provider that has begun. It is in a cookie of the browser that began it, so that no other can end it, and any process
-// behind the address can.
+// flow is a login at the provider that has begun. It is in a cookie of the browser that began it, so that no other can
+// end it, and any process behind the address can.
 type flow struct {
 	State    string `json:"s"`
 	Nonce    string `json:"n"`
@@ -61,11 +61,13 @@ func (c *Console) oidcLogin(w http.ResponseWriter, q *request) error {
 	if err == nil {
 		var config *oauth2.Config
 		if config, err = p.config(q.Context(), found); err == nil {
-			f := &flow{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Begun: c.now().Unix()}
+			f := &flow{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(),
+				Begun: c.now().Unix()}
 			// The provider leads back from another site, which a strict cookie would not survive.
 			q.site.setCookie(w, q.Request, flowCookie, f.encode(), int(flowTime.Seconds()), http.SameSiteLaxMode)
 			w.Header().Set("Cache-Control", "no-store")
-			http.Redirect(w, q.Request, config.AuthCodeURL(f.State, oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier)), http.StatusFound)
+			http.Redirect(w, q.Request, config.AuthCodeURL(f.State, oidc.Nonce(f.Nonce),
+				oauth2.S256ChallengeOption(f.Verifier)), http.StatusFound)
 			return nil
 		}
 	}
@@ -112,7 +114,8 @@ func (c *Console) oidcCallback(w http.ResponseWriter, q *request) error {
 	return nil
 }
 
-// failedLogin records a login that failed; person is nil where nobody knows who it was. Words of the provider are for hako's log alone.
+// failedLogin records a login that failed; person is nil where nobody knows who it was. Words of the provider are for
+// hako's log alone.
 func (c *Console) failedLogin(q *request, person *Person, failure error) {
 	d := &deed{action: "console.login", detail: map[string]string{"via": viaOIDC}}
 	if person != nil {

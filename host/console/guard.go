@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// contentPolicy is the Content-Security-Policy of everything: nothing but the page's own files, and no text that becomes script.
+// contentPolicy is the Content-Security-Policy of everything: nothing but the page's own files, and no text that
+// becomes script.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
@@ -39,11 +40,12 @@ func (c *Console) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// fromElsewhere reports a request to the API that a page of another site, or of another server of this machine, has made. Logging in at a
-// provider leads back from one.
+// fromElsewhere reports a request to the API that a page of another site, or of another server of this machine, has
+// made. Logging in at a provider leads back from one.
 func fromElsewhere(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
-	return (site == "cross-site" || site == "same-site") && strings.HasPrefix(r.URL.Path, Path+"api/") && !strings.HasPrefix(r.URL.Path, Path+"api/oidc/")
+	return (site == "cross-site" || site == "same-site") && strings.HasPrefix(r.URL.Path, Path+"api/") &&
+		!strings.HasPrefix(r.URL.Path, Path+"api/oidc/")
 }
 
 func (c *Console) recovered(w http.ResponseWriter, r *http.Request) {

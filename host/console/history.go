@@ -21,8 +21,9 @@ const (
 	lastSave = 5 * time.Second
 )
 
-// history keeps counts of calls in the store: for each name, step and process a row of at most 150 bytes. A process writes over its own rows
-// alone, with all that it has counted in the step, so that it may write twice what it does not know to be written. The zero value is ready.
+// history keeps counts of calls in the store: for each name, step and process a row of at most 150 bytes. A process
+// writes over its own rows alone, with all that it has counted in the step, so that it may write twice what it does not
+// know to be written. The zero value is ready.
 type history struct {
 	mu sync.Mutex
 	// saved and tidied are when that was done last. They are guarded by mu.
@@ -103,15 +104,16 @@ func forgetBefore(ctx context.Context, tx *sql.Tx, now time.Time) error {
 	return nil
 }
 
-// read gives the rows of a span to each, in no order: those of every process, of the tools that where selects by $3. begin returns each, and is called
-// again where the store begins anew.
+// read gives the rows of a span to each, in no order: those of every process, of the tools that where selects by $3.
+// begin returns each, and is called again where the store begins anew.
 func (c *Console) read(ctx context.Context, span span, where, tool string, begin func() (each func(*tally))) error {
 	if err := c.save(ctx, saveOften); err != nil {
 		c.logger.Warn("save what the console has counted", "err", err) // what is there can be shown all the same
 	}
 	return c.options.Store.View(ctx, func(tx *sql.Tx) error {
 		each := begin()
-		rows, err := tx.QueryContext(ctx, `SELECT tool, plugin, number, calls, failures, durations FROM console_traffic WHERE span = $1 AND number >= $2 AND `+where,
+		rows, err := tx.QueryContext(ctx,
+			`SELECT tool, plugin, number, calls, failures, durations FROM console_traffic WHERE span = $1 AND number >= $2 AND `+where,
 			span.name, span.first(c.options.Traffic.now()), tool)
 		if err != nil {
 			return err

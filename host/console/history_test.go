@@ -58,7 +58,8 @@ func TestHistory(t *testing.T) {
 			b := third.as(console.Viewer)
 			var s seriesJSON
 			b.get("series?span=day&tool=greet").into(t, &s)
-			if len(s.Points) != 144 || s.Step != 600 || !s.From.Equal(third.clock.Now().Add(10*time.Minute-24*time.Hour)) {
+			if len(s.Points) != 144 || s.Step != 600 ||
+				!s.From.Equal(third.clock.Now().Add(10*time.Minute-24*time.Hour)) {
 				t.Fatalf("the day has %d points of %d s from %s", len(s.Points), s.Step, s.From)
 			}
 			if p := s.Points[142]; *p[0] != 301 || *p[1] != 1 || *p[2] < 2 || *p[2] > 4 {
@@ -76,7 +77,8 @@ func TestHistory(t *testing.T) {
 				}
 			}
 			b.get("series/top?span=week&by=calls").into(t, &top)
-			if i := top.Items; len(i) != 2 || i[0].Tool != "greet" || i[0].Calls != 301 || i[0].Plugin != "plugin" || len(i[0].Spark) != 30 || i[0].Spark[29] != 301 {
+			if i := top.Items; len(i) != 2 || i[0].Tool != "greet" || i[0].Calls != 301 || i[0].Plugin != "plugin" ||
+				len(i[0].Spark) != 30 || i[0].Spark[29] != 301 {
 				t.Errorf("top = %+v", top.Items)
 			}
 			third.clock.add(25 * time.Hour)
@@ -111,7 +113,8 @@ func TestHistoryForgets(t *testing.T) {
 	}
 }
 
-// TestHistoryOfAStepThatIsOver: what was counted in a step that ended before it was saved is not lost, nor when the store is away for a while.
+// TestHistoryOfAStepThatIsOver: what was counted in a step that ended before it was saved is not lost, nor when the
+// store is away for a while.
 func TestHistoryOfAStepThatIsOver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)

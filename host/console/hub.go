@@ -20,7 +20,8 @@ const (
 	// maxStreams bounds the streams of all, maxStreamsPerPerson those of one.
 	maxStreams          = 64
 	maxStreamsPerPerson = 8
-	// streamQueue is how many calls wait for one reader. It is emptied several times a second; what finds it full is left out, and counted.
+	// streamQueue is how many calls wait for one reader. It is emptied several times a second; what finds it full is
+	// left out, and counted.
 	streamQueue = 40
 )
 
@@ -37,7 +38,8 @@ type stream struct {
 	session *session
 	calls   chan *callEvent
 	dropped atomic.Int64
-	// approvals is how many questions wait, plus 1 where that has not been told yet; plugins says that they have changed.
+	// approvals is how many questions wait, plus 1 where that has not been told yet; plugins says that they have
+	// changed.
 	approvals atomic.Int64
 	plugins   atomic.Bool
 	// ended has the reason.
@@ -71,7 +73,8 @@ func (h *hub) open(s *session) (_ *stream, leave func(), err error) {
 }
 
 var faultStreams = &fault{code: codeLimited, retry: 60, text: manifest.Text{
-	"en": fmt.Sprintf("Too many pages of the console are open: %d of one person, %d of all.", maxStreamsPerPerson, maxStreams),
+	"en": fmt.Sprintf("Too many pages of the console are open: %d of one person, %d of all.", maxStreamsPerPerson,
+		maxStreams),
 	"ja": fmt.Sprintf("開いているコンソールのページが多すぎます (1 人 %d、全体で %d まで)。", maxStreamsPerPerson, maxStreams),
 }, remedy: manifest.Text{"en": "Close some.", "ja": "いくつか閉じてください。"}}
 

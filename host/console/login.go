@@ -108,7 +108,8 @@ func (c *Console) begin(w http.ResponseWriter, q *request, s *session) error {
 	old := q.site.cookieValue(q.Request, sessionCookie)
 	secret := ""
 	q.session = nil
-	err := c.audited(q.as(s), &deed{action: "console.login", detail: map[string]string{"via": s.via, "role": string(s.Role)}}, func() (err error) {
+	err := c.audited(q.as(s), &deed{action: "console.login",
+		detail: map[string]string{"via": s.via, "role": string(s.Role)}}, func() (err error) {
 		secret, err = c.sessions.begin(q.Context(), s, old, c.now())
 		return err
 	})
@@ -174,7 +175,8 @@ func (c *Console) listSessions(q *request) (any, error) {
 	items := []sessionItem{}
 	for _, s := range list {
 		if c.logins.Load().admit(&s.Person, s.proof, c.now()) == nil {
-			items = append(items, sessionItem{s.Name, s.Role, s.via, s.address, s.created.UTC(), s.seen.UTC(), s.id == q.session.id})
+			items = append(items, sessionItem{s.Name, s.Role, s.via, s.address, s.created.UTC(), s.seen.UTC(),
+				s.id == q.session.id})
 		}
 	}
 	return listed(items), nil

@@ -22,7 +22,8 @@ import (
 	"github.com/hako-run/hako/host/policy"
 )
 
-// OIDC is a provider of identities (OpenID Connect Core 1.0), which people log in at with the authorization code flow, PKCE, state and nonce.
+// OIDC is a provider of identities (OpenID Connect Core 1.0), which people log in at with the authorization code flow,
+// PKCE, state and nonce.
 type OIDC struct {
 	// Name is what the button says. Empty means the host of Issuer.
 	Name string
@@ -33,8 +34,8 @@ type OIDC struct {
 	ClientSecret credential.Source
 	// Scopes are asked for besides "openid". Empty means "profile" and "email".
 	Scopes []string
-	// UserClaim says who somebody is, as the policy names people. Empty means "email". That has to be verified (email_verified),
-	// for some providers let people write down any address.
+	// UserClaim says who somebody is, as the policy names people. Empty means "email". That has to be verified
+	// (email_verified), for some providers let people write down any address.
 	UserClaim string
 	// GroupsClaim has the groups, a list of texts. Empty means "groups".
 	GroupsClaim string
@@ -123,11 +124,12 @@ func newProvider(o OIDC, s *site, now func() time.Time, logger *slog.Logger) (*p
 	if o.Client == nil {
 		o.Client = issuer.NewClient(o.Proxy)
 	}
-	// What is sent to the token endpoint, the client's secret among it, and the keys that are trusted are for the addresses that
-	// the provider publishes alone.
+	// What is sent to the token endpoint, the client's secret among it, and the keys that are trusted are for the
+	// addresses that the provider publishes alone.
 	o.Client = issuer.WithoutRedirects(o.Client)
 	p := &provider{options: o, redirect: s.base.String() + callbackPath}
-	p.keys = issuer.NewKeys(issuer.Options{URL: o.Issuer, Client: o.Client, Now: now, Logger: func() *slog.Logger { return logger },
+	p.keys = issuer.NewKeys(issuer.Options{URL: o.Issuer, Client: o.Client, Now: now,
+		Logger: func() *slog.Logger { return logger },
 		Location: func(context.Context) (string, error) {
 			found, err := p.discover()
 			if err != nil {
@@ -172,7 +174,8 @@ var (
 
 func (p *provider) config(ctx context.Context, found *issuer.Discovery) (*oauth2.Config, error) {
 	c := &oauth2.Config{
-		ClientID: p.options.ClientID, Endpoint: found.Endpoint(), RedirectURL: p.redirect, Scopes: append([]string{oidc.ScopeOpenID}, p.options.Scopes...),
+		ClientID: p.options.ClientID, Endpoint: found.Endpoint(), RedirectURL: p.redirect,
+		Scopes: append([]string{oidc.ScopeOpenID}, p.options.Scopes...),
 	}
 	if p.options.ClientSecret.IsZero() {
 		return c, nil
@@ -184,7 +187,8 @@ func (p *provider) config(ctx context.Context, found *issuer.Discovery) (*oauth2
 	return c, nil
 }
 
-// identify exchanges the code and returns who has logged in. What it says of failures is for the log: it may quote the provider.
+// identify exchanges the code and returns who has logged in. What it says of failures is for the log: it may quote the
+// provider.
 func (p *provider) identify(ctx context.Context, code string, f *flow, now time.Time) (*Person, error) {
 	found, err := p.discover()
 	if err != nil {
@@ -203,7 +207,8 @@ func (p *provider) identify(ctx context.Context, code string, f *flow, now time.
 		return nil, fmt.Errorf("%w: %w", errIdentity, err)
 	}
 	verifier := oidc.NewVerifier(p.options.Issuer, p.keys, &oidc.Config{
-		ClientID: p.options.ClientID, SupportedSigningAlgs: issuer.Algorithms, Now: func() time.Time { return now.Add(-clockSkew) },
+		ClientID: p.options.ClientID, SupportedSigningAlgs: issuer.Algorithms,
+		Now: func() time.Time { return now.Add(-clockSkew) },
 	})
 	id, err := verifier.Verify(ctx, raw)
 	if err != nil {
@@ -225,7 +230,8 @@ func (p *provider) person(id *oidc.IDToken) (*Person, error) {
 		return nil, fmt.Errorf("%w: %w", errIdentity, err)
 	}
 	if party, ok := claims["azp"]; (ok || len(id.Audience) > 1) && party != p.options.ClientID {
-		return nil, fmt.Errorf("%w: the token was made for another client (OpenID Connect Core 1.0, section 3.1.3.7)", errIdentity)
+		return nil, fmt.Errorf("%w: the token was made for another client (OpenID Connect Core 1.0, section 3.1.3.7)",
+			errIdentity)
 	}
 	if err := issuer.CheckIDToken(claims); err != nil {
 		return nil, fmt.Errorf("%w: %w", errIdentity, err)
@@ -235,10 +241,12 @@ func (p *provider) person(id *oidc.IDToken) (*Person, error) {
 	switch {
 	case problem != nil:
 		return nil, fmt.Errorf("%w: the claim %s: %w", errIdentity, p.options.UserClaim, problem)
-	case p.options.UserClaim == defaultUserClaim && claims["email_verified"] != true && claims["email_verified"] != "true":
+	case p.options.UserClaim == defaultUserClaim && claims["email_verified"] != true &&
+		claims["email_verified"] != "true":
 		return nil, fmt.Errorf("%w: the provider does not say that it has verified the address (email_verified): name another claim in console.oidc.userClaim", errIdentity)
 	}
-	person := &Person{Name: name, Groups: groupsOf(claims[p.options.GroupsClaim]), via: viaOIDC, source: p.options.Issuer}
+	person := &Person{Name: name, Groups: groupsOf(claims[p.options.GroupsClaim]), via: viaOIDC,
+		source: p.options.Issuer}
 	if person.Role = p.options.role(person.Name, person.Groups); person.Role == nobody {
 		return person, errNoRole
 	}
@@ -262,6 +270,7 @@ func groupsOf(claim any) []string {
 
 // belongs reports whether an answer of the provider belongs to the flow (RFC 6749, section 10.12, and RFC 9207).
 func (f *flow) belongs(q *request, issuer string, now time.Time) bool {
-	return f != nil && hmac.Equal([]byte(f.State), []byte(q.param("state"))) && now.Sub(time.Unix(f.Begun, 0)) < flowTime &&
+	return f != nil && hmac.Equal([]byte(f.State), []byte(q.param("state"))) &&
+		now.Sub(time.Unix(f.Begun, 0)) < flowTime &&
 		(q.param("iss") == "" || strings.TrimSuffix(q.param("iss"), "/") == strings.TrimSuffix(issuer, "/"))
 }

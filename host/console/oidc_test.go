@@ -24,7 +24,8 @@ import (
 	"github.com/hako-run/hako/host/policy"
 )
 
-// issuer is a provider of identities for tests. change alters the claims, and header that of the token, before it is signed.
+// issuer is a provider of identities for tests. change alters the claims, and header that of the token, before it is
+// signed.
 type issuer struct {
 	*httptest.Server
 	clock *clock
@@ -88,7 +89,8 @@ func (i *issuer) discovery(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	_ = json.NewEncoder(w).Encode(map[string]any{
-		"issuer": i.URL, "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token", "jwks_uri": i.URL + "/keys",
+		"issuer": i.URL, "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token",
+		"jwks_uri":                              i.URL + "/keys",
 		"id_token_signing_alg_values_supported": []string{"RS256", "none", "HS256"},
 	})
 }
@@ -113,7 +115,8 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 	i.mu.Unlock()
 	sum := sha256.Sum256([]byte(r.PostForm.Get("code_verifier")))
 	if r.PostForm.Get("code") != "good" || encode(sum[:]) != i.asked.Get("code_challenge") {
-		http.Error(w, `{"error":"invalid_grant","error_description":"hako_secret_of_the_issuer"}`, http.StatusBadRequest)
+		http.Error(w, `{"error":"invalid_grant","error_description":"hako_secret_of_the_issuer"}`,
+			http.StatusBadRequest)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -126,7 +129,8 @@ func (i *issuer) identity() string {
 	defer i.mu.Unlock()
 	now := i.clock.Now()
 	claims := map[string]any{
-		"iss": i.URL, "aud": "hako", "sub": "1", "nonce": i.asked.Get("nonce"), "iat": now.Unix(), "exp": now.Add(5 * time.Minute).Unix(),
+		"iss": i.URL, "aud": "hako", "sub": "1", "nonce": i.asked.Get("nonce"), "iat": now.Unix(),
+		"exp":   now.Add(5 * time.Minute).Unix(),
 		"email": "aki@example.com", "email_verified": true, "groups": []string{"staff", "operators"},
 	}
 	header := map[string]any{"alg": "RS256", "kid": i.id}
@@ -155,7 +159,8 @@ func oidcWorld(t *testing.T, change func(*console.OIDC)) (*world, *issuer) {
 	w := newWorld(t, func(w *world, o *console.Options) {
 		i = newIssuer(t, w.clock)
 		options := &console.OIDC{Issuer: i.URL, ClientID: "hako", Roles: map[console.Role]policy.People{
-			console.Viewer: {Groups: []string{"staff"}}, console.Admin: {Groups: []string{"operators"}, Users: []string{"root@example.com"}},
+			console.Viewer: {Groups: []string{"staff"}}, console.Admin: {Groups: []string{"operators"},
+				Users: []string{"root@example.com"}},
 		}}
 		if change != nil {
 			change(options)
@@ -181,7 +186,8 @@ func (i *issuer) begin(t *testing.T, b *browser) (state string) {
 
 // end ends it, and returns where it leads.
 func (b *browser) end(query url.Values) (where string, status int) {
-	got := b.do("GET", "oidc/callback?"+query.Encode(), nil, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") })
+	got := b.do("GET", "oidc/callback?"+query.Encode(), nil,
+		func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") })
 	return got.header.Get("Location"), got.status
 }
 
@@ -190,11 +196,14 @@ func TestOIDC(t *testing.T) {
 	w, i := oidcWorld(t, nil)
 	b := w.browser()
 	state := i.begin(t, b)
-	if i.asked.Get("response_type") != "code" || i.asked.Get("code_challenge_method") != "S256" || len(state) < 20 || len(i.asked.Get("nonce")) < 20 ||
-		i.asked.Get("redirect_uri") != "http://127.0.0.1:8420/console/api/oidc/callback" || i.asked.Get("scope") != "openid profile email" {
+	if i.asked.Get("response_type") != "code" || i.asked.Get("code_challenge_method") != "S256" || len(state) < 20 ||
+		len(i.asked.Get("nonce")) < 20 ||
+		i.asked.Get("redirect_uri") != "http://127.0.0.1:8420/console/api/oidc/callback" ||
+		i.asked.Get("scope") != "openid profile email" {
 		t.Errorf("asked %v", i.asked)
 	}
-	where, status := b.end(url.Values{"code": {"good"}, "state": {state}, "iss": {i.URL}, "session_state": {"x"}, "of_this_provider": {"1", "2"}})
+	where, status := b.end(url.Values{"code": {"good"}, "state": {state}, "iss": {i.URL}, "session_state": {"x"},
+		"of_this_provider": {"1", "2"}})
 	if where != "/console/" || status != http.StatusSeeOther {
 		t.Fatalf("led to %q: %d", where, status)
 	}
@@ -217,7 +226,8 @@ func TestOIDC(t *testing.T) {
 	if where, _ := other.end(url.Values{"code": {"good"}, "state": {i.begin(t, other)}}); where != "/console/" {
 		t.Errorf("after the issuer has changed its keys it leads to %q", where)
 	}
-	w.reconfigure(console.Logins{OIDC: &console.OIDC{Issuer: i.URL, ClientID: "hako", Roles: map[console.Role]policy.People{console.Viewer: {Groups: []string{"staff"}}}}})
+	w.reconfigure(console.Logins{OIDC: &console.OIDC{Issuer: i.URL, ClientID: "hako",
+		Roles: map[console.Role]policy.People{console.Viewer: {Groups: []string{"staff"}}}}})
 	if b.get("session").into(t, &session); session.User.Role != "viewer" {
 		t.Errorf("with other roles configured: %+v", session)
 	}
@@ -236,37 +246,51 @@ func TestOIDCRefuses(t *testing.T) {
 		set
 		want string
 	}{
-		"state of another login":                 {set{query: url.Values{"state": {"other"}}}, "expired"},
-		"no state":                               {set{query: url.Values{"state": nil}}, "expired"},
-		"another browser":                        {set{browser: func(_ *world, b *browser) { clear(b.cookies) }}, "expired"},
-		"a cookie that is none":                  {set{browser: func(_ *world, b *browser) { b.cookies["hako-console-login-8420"] = "e30" }}, "expired"},
-		"too late":                               {set{browser: func(w *world, _ *browser) { w.clock.add(11 * time.Minute) }}, "expired"},
-		"another issuer (RFC 9207)":              {set{query: url.Values{"iss": {"https://evil.example.com"}}}, "expired"},
-		"the person says no":                     {set{query: url.Values{"code": nil, "error": {"access_denied"}}}, "denied"},
-		"no code":                                {set{query: url.Values{"code": nil}}, "denied"},
-		"wrong code":                             {set{query: url.Values{"code": {"bad"}}}, "failed"},
-		"wrong nonce":                            {set{claims: map[string]any{"nonce": "other"}}, "failed"},
-		"no nonce":                               {set{claims: map[string]any{"nonce": nil}}, "failed"},
-		"wrong audience":                         {set{claims: map[string]any{"aud": "another"}}, "failed"},
-		"two audiences, other party":             {set{claims: map[string]any{"aud": []string{"hako", "another"}, "azp": "another"}}, "failed"},
-		"two audiences, no party":                {set{claims: map[string]any{"aud": []string{"hako", "another"}}}, "failed"},
-		"wrong issuer":                           {set{claims: map[string]any{"iss": "https://evil.example.com"}}, "failed"},
-		"expired":                                {set{claims: map[string]any{"exp": newClock().Now().Add(-61 * time.Second).Unix()}}, "failed"},
-		"not yet":                                {set{claims: map[string]any{"nbf": newClock().Now().Add(time.Hour).Unix()}}, "failed"},
-		"no signature (alg none)":                {set{header: map[string]any{"alg": "none"}, issuer: func(i *issuer) { i.sign = func(string) string { return "" } }}, "failed"},
+		"state of another login": {set{query: url.Values{"state": {"other"}}}, "expired"},
+		"no state":               {set{query: url.Values{"state": nil}}, "expired"},
+		"another browser": {set{browser: func(_ *world, b *browser) { clear(b.cookies) }},
+			"expired"},
+		"a cookie that is none": {set{browser: func(_ *world,
+			b *browser) {
+			b.cookies["hako-console-login-8420"] = "e30"
+		}}, "expired"},
+		"too late": {set{browser: func(w *world,
+			_ *browser) {
+			w.clock.add(11 * time.Minute)
+		}}, "expired"},
+		"another issuer (RFC 9207)": {set{query: url.Values{"iss": {"https://evil.example.com"}}},
+			"expired"},
+		"the person says no": {set{query: url.Values{"code": nil, "error": {"access_denied"}}},
+			"denied"},
+		"no code":        {set{query: url.Values{"code": nil}}, "denied"},
+		"wrong code":     {set{query: url.Values{"code": {"bad"}}}, "failed"},
+		"wrong nonce":    {set{claims: map[string]any{"nonce": "other"}}, "failed"},
+		"no nonce":       {set{claims: map[string]any{"nonce": nil}}, "failed"},
+		"wrong audience": {set{claims: map[string]any{"aud": "another"}}, "failed"},
+		"two audiences, other party": {set{claims: map[string]any{"aud": []string{"hako", "another"},
+			"azp": "another"}}, "failed"},
+		"two audiences, no party": {set{claims: map[string]any{"aud": []string{"hako", "another"}}},
+			"failed"},
+		"wrong issuer": {set{claims: map[string]any{"iss": "https://evil.example.com"}},
+			"failed"},
+		"expired": {set{claims: map[string]any{"exp": newClock().Now().Add(-61 * time.Second).Unix()}}, "failed"},
+		"not yet": {set{claims: map[string]any{"nbf": newClock().Now().Add(time.Hour).Unix()}}, "failed"},
+		"no signature (alg none)": {set{header: map[string]any{"alg": "none"},
+			issuer: func(i *issuer) { i.sign = func(string) string { return "" } }}, "failed"},
 		"signed with the public key (alg HS256)": {set{header: map[string]any{"alg": "HS256"}}, "failed"},
 		"signature of somebody else":             {set{issuer: func(i *issuer) { i.sign = func(string) string { return encode(make([]byte, 256)) } }}, "failed"},
 		"unknown key":                            {set{header: map[string]any{"kid": "other"}}, "failed"},
 		"no user":                                {set{claims: map[string]any{"email": nil}}, "failed"},
 		"user is no text":                        {set{claims: map[string]any{"email": []string{"a"}}}, "failed"},
-		"user is huge":                           {set{claims: map[string]any{"email": strings.Repeat("a", 300)}}, "failed"},
-		"address not verified":                   {set{claims: map[string]any{"email_verified": false}}, "failed"},
-		"address not said to be verified":        {set{claims: map[string]any{"email_verified": nil}}, "failed"},
-		"address not verified, in words":         {set{claims: map[string]any{"email_verified": "false"}}, "failed"},
-		"unknown group":                          {set{claims: map[string]any{"groups": []string{"visitors"}}}, "role"},
-		"no groups":                              {set{claims: map[string]any{"groups": nil}}, "role"},
-		"groups are numbers":                     {set{claims: map[string]any{"groups": []int{1, 2}}}, "role"},
-		"the issuer is down":                     {set{issuer: func(i *issuer) { i.down = true }}, "unavailable"},
+		"user is huge": {set{claims: map[string]any{"email": strings.Repeat("a", 300)}},
+			"failed"},
+		"address not verified":            {set{claims: map[string]any{"email_verified": false}}, "failed"},
+		"address not said to be verified": {set{claims: map[string]any{"email_verified": nil}}, "failed"},
+		"address not verified, in words":  {set{claims: map[string]any{"email_verified": "false"}}, "failed"},
+		"unknown group":                   {set{claims: map[string]any{"groups": []string{"visitors"}}}, "role"},
+		"no groups":                       {set{claims: map[string]any{"groups": nil}}, "role"},
+		"groups are numbers":              {set{claims: map[string]any{"groups": []int{1, 2}}}, "role"},
+		"the issuer is down":              {set{issuer: func(i *issuer) { i.down = true }}, "unavailable"},
 
 		"within the skew of clocks": {set{claims: map[string]any{"exp": newClock().Now().Add(-59 * time.Second).Unix()}}, ""},
 		"named as a user":           {set{claims: map[string]any{"email": "root@example.com", "groups": nil}}, ""},
@@ -316,12 +340,14 @@ func TestOIDCRefuses(t *testing.T) {
 	}
 }
 
-// TestOIDCOtherName: who came by another name of this machine is sent to the one that the issuer leads back to, for the cookie to be there.
+// TestOIDCOtherName: who came by another name of this machine is sent to the one that the issuer leads back to, for the
+// cookie to be there.
 func TestOIDCOtherName(t *testing.T) {
 	t.Parallel()
 	w, _ := oidcWorld(t, nil)
 	got := w.browser().do("GET", "oidc/login", nil, func(r *http.Request) { r.Host = "localhost:8420" })
-	if got.header.Get("Location") != "http://127.0.0.1:8420/console/api/oidc/login" || got.header.Get("Set-Cookie") != "" {
+	if got.header.Get("Location") != "http://127.0.0.1:8420/console/api/oidc/login" ||
+		got.header.Get("Set-Cookie") != "" {
 		t.Errorf("%d to %q", got.status, got.header.Get("Location"))
 	}
 }
@@ -354,7 +380,8 @@ func TestOIDCBruteForce(t *testing.T) {
 	}
 }
 
-// TestHostileTokens: what the issuer has signed for another purpose is no identity, and nothing secret follows a redirect.
+// TestHostileTokens: what the issuer has signed for another purpose is no identity, and nothing secret follows a
+// redirect.
 func TestHostileTokens(t *testing.T) {
 	t.Parallel()
 	login := func(t *testing.T, change func(*issuer)) (where string) {
@@ -484,7 +511,8 @@ func TestHostileIdentities(t *testing.T) {
 		})
 	}
 	for _, name := range []string{
-		"root@example.com\x00", "root@example.com\n", "\u200broot@example.com", "root@example.com\u202e", "root@example.com ", "\ufeffroot@example.com",
+		"root@example.com\x00", "root@example.com\n", "\u200broot@example.com", "root@example.com\u202e",
+		"root@example.com ", "\ufeffroot@example.com",
 		"root\u00ad@example.com", "root@example.com\x1b[2K", "root@example.com\U000e0041",
 	} {
 		t.Run(fmt.Sprintf("user %q", name), func(t *testing.T) {
@@ -499,7 +527,8 @@ func TestHostileIdentities(t *testing.T) {
 		t.Run(fmt.Sprintf("group %q", name), func(t *testing.T) {
 			t.Parallel()
 			w, i := oidcWorld(t, nil)
-			i.claims = map[string]any{"groups": []string{name, strings.ReplaceAll(name, "root@example.com", "operators")}}
+			i.claims = map[string]any{"groups": []string{name, strings.ReplaceAll(name, "root@example.com",
+				"operators")}}
 			b := w.browser()
 			if where, _ := b.end(url.Values{"code": {"good"}, "state": {i.begin(t, b)}}); where != "/console/#login=role" {
 				t.Errorf("led to %q", where)

@@ -13,7 +13,8 @@ import (
 
 // Problem is something that an operator should look at, with what to do about it.
 type Problem struct {
-	// Kind is "plugin", "policy", "audit", "upstream", "credential", "certificate", "store" or "reload". Name is what it is about, if that has one.
+	// Kind is "plugin", "policy", "audit", "upstream", "credential", "certificate", "store" or "reload". Name is what
+	// it is about, if that has one.
 	Kind string `json:"kind"`
 	Name string `json:"name,omitempty"`
 	// State is that of a plugin, an upstream server or a credential, for which the page has words of its own.
@@ -59,7 +60,8 @@ type auditJSON struct {
 func (c *Console) overview(q *request) (any, error) {
 	answer := &overviewJSON{
 		Plugins: map[host.State]int{}, Upstreams: map[mcpclient.State]int{}, Approvals: map[string]int{"waiting": 0},
-		Tools: len(c.options.Host.Catalog().View().Tools), Calls: c.options.Traffic.rates(c.options.Traffic.now()), Replicas: 1,
+		Tools: len(c.options.Host.Catalog().View().Tools), Calls: c.options.Traffic.rates(c.options.Traffic.now()),
+		Replicas: 1,
 		Problems: []Problem{}, Build: c.options.Build, Started: c.started.UTC(),
 	}
 	c.countPlugins(answer, q.language)
@@ -67,7 +69,8 @@ func (c *Console) overview(q *request) (any, error) {
 	for _, look := range []func(*overviewJSON, *request) error{c.countApprovals, c.countReplicas, c.lookAtCredentials} {
 		if err := look(answer, q); err != nil {
 			c.logger.Warn("the overview of the console", "err", err)
-			answer.add(Problem{Kind: "store", Text: faultStore.text.In(q.language), Remedy: faultStore.remedy.In(q.language)})
+			answer.add(Problem{Kind: "store", Text: faultStore.text.In(q.language),
+				Remedy: faultStore.remedy.In(q.language)})
 		}
 	}
 	c.lookAtAudit(answer, q.language)
@@ -95,7 +98,8 @@ func (t *Traffic) rates(now time.Time) callsJSON {
 	// The newest point is still filling.
 	covered := (time.Minute - hour.step + time.Duration(now.UnixNano()%int64(hour.step))).Seconds()
 	return callsJSON{
-		float64(total.calls) / covered, float64(total.failures) / covered, total.calls, total.failures, t.inFlight.Load(),
+		float64(total.calls) / covered, float64(total.failures) / covered, total.calls, total.failures,
+		t.inFlight.Load(),
 		total.quantile(0.5), total.quantile(0.95), total.quantile(0.99),
 	}
 }
@@ -106,13 +110,15 @@ func (c *Console) countPlugins(answer *overviewJSON, language string) {
 	}
 	for _, p := range c.options.Host.Plugins() {
 		answer.Plugins[p.State]++
-		problem := Problem{Kind: "plugin", Name: cmp.Or(p.Name, filepath.Base(p.Path)), State: string(p.State), Text: p.Reason}
+		problem := Problem{Kind: "plugin", Name: cmp.Or(p.Name, filepath.Base(p.Path)), State: string(p.State),
+			Text: p.Reason}
 		switch {
 		case p.State == host.Broken, p.State == host.Conflict:
 			answer.add(problem)
 		case p.State == host.Pending && waitsForYes(&p):
 			problem.Text = "" // which says how it is approved at a terminal
-			problem.Remedy = manifest.Text{"en": "Look at what it asks for, and approve it.", "ja": "求めている権限を確認し、承認してください。"}.In(language)
+			problem.Remedy = manifest.Text{"en": "Look at what it asks for, and approve it.",
+				"ja": "求めている権限を確認し、承認してください。"}.In(language)
 			answer.add(problem)
 		}
 	}
@@ -131,7 +137,7 @@ func (c *Console) countUpstreams(answer *overviewJSON) {
 }
 
 func (c *Console) countApprovals(answer *overviewJSON, q *request) error {
-	list, err := c.options.Desk.Waiting(q.Context(), nil)
+	list, err := c.options.Approvals.Waiting(q.Context(), nil)
 	answer.Approvals["waiting"] = len(list)
 	return err
 }

@@ -19,7 +19,8 @@ var pageFiles embed.FS
 
 // types are the media types of the page's files, whatever the system thinks.
 var types = map[string]string{
-	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
+	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
+	".svg":  "image/svg+xml",
 	".json": "application/json", ".png": "image/png", ".webmanifest": "application/manifest+json",
 }
 

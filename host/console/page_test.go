@@ -27,10 +27,12 @@ func TestPageWeight(t *testing.T) {
 func TestPage(t *testing.T) {
 	t.Parallel()
 	b := newWorld(t, nil).browser()
-	kinds := map[string]string{".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+	kinds := map[string]string{".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+		".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 	for name := range console.Files() {
 		got := b.get(console.Path + name)
-		if kind := kinds[path.Ext("index.html"+name)]; got.status != http.StatusOK || kind != "" && got.header.Get("Content-Type") != kind {
+		if kind := kinds[path.Ext("index.html"+name)]; got.status != http.StatusOK || kind != "" &&
+			got.header.Get("Content-Type") != kind {
 			t.Errorf("%s: %d, %s", name, got.status, got.header.Get("Content-Type"))
 		}
 		tag := got.header.Get("ETag")
@@ -40,12 +42,14 @@ func TestPage(t *testing.T) {
 		}
 	}
 	small := b.do("GET", console.Path, nil, func(r *http.Request) { r.Header.Set("Accept-Encoding", "br, gzip;q=0.5") })
-	if small.header.Get("Content-Encoding") != "gzip" || !strings.HasPrefix(small.body, "\x1f\x8b") || small.header.Get("Vary") != "Accept-Encoding" {
+	if small.header.Get("Content-Encoding") != "gzip" || !strings.HasPrefix(small.body, "\x1f\x8b") ||
+		small.header.Get("Vary") != "Accept-Encoding" {
 		t.Errorf("compressed: %v", small.header)
 	}
 	for _, encodings := range []string{"", "gzip;q=0", "gzip; q=0.0", "br"} {
 		plain := b.do("GET", console.Path, nil, func(r *http.Request) { r.Header.Set("Accept-Encoding", encodings) })
-		if plain.header.Get("Content-Encoding") != "" || !strings.Contains(strings.ToLower(plain.body), "<!doctype html>") {
+		if plain.header.Get("Content-Encoding") != "" ||
+			!strings.Contains(strings.ToLower(plain.body), "<!doctype html>") {
 			t.Errorf("with %q: %v", encodings, plain.header)
 		}
 	}

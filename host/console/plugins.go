@@ -50,7 +50,8 @@ func (c *Console) plugins(q *request) (any, error) {
 	var list []*pluginItem
 	for _, p := range c.options.Host.Plugins() {
 		item := newPluginItem(&p, q.language)
-		if (wanted == "" || string(p.State) == wanted) && contains(search, item.Name, item.File, item.Title, strings.Join(p.Tools, " ")) {
+		if (wanted == "" || string(p.State) == wanted) &&
+			contains(search, item.Name, item.File, item.Title, strings.Join(p.Tools, " ")) {
 			list = append(list, item)
 		}
 	}
@@ -125,7 +126,8 @@ func (c *Console) findPlugin(name string) (*host.Status, error) {
 
 func (c *Console) detail(q *request, p *host.Status) (*pluginDetail, error) {
 	d := &pluginDetail{
-		pluginItem: newPluginItem(p, q.language), Path: p.Path, Asks: []string{}, Gets: []string{}, Offers: []pluginTool{}, Config: []pluginConfig{},
+		pluginItem: newPluginItem(p, q.language), Path: p.Path, Asks: []string{}, Gets: []string{},
+		Offers: []pluginTool{}, Config: []pluginConfig{},
 	}
 	if p.Serving != "" {
 		d.Gets = p.Grants.Explain(q.language)
@@ -164,7 +166,8 @@ func (d *pluginDetail) describe(m *manifest.Manifest, settings host.Settings, la
 	d.Description, d.License = m.Description.In(language), m.License
 	d.Asks = grant.Explain(m.Permissions, language)
 	for _, t := range m.Tools {
-		d.Offers = append(d.Offers, pluginTool{settings.Prefix + t.Name, t.Title.In(language), t.Description.In(language)})
+		d.Offers = append(d.Offers, pluginTool{settings.Prefix + t.Name, t.Title.In(language),
+			t.Description.In(language)})
 	}
 	d.Limits = settings.Limits.Or(m.Limits).Or(manifest.DefaultLimits).Texts()
 	for _, key := range slices.Sorted(maps.Keys(m.Config)) {

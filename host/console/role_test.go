@@ -18,8 +18,10 @@ var needs = map[string]console.Role{
 	"GET overview": console.Viewer, "GET plugins": console.Viewer, "GET plugins/{name}": console.Viewer,
 	"GET tools": console.Viewer, "GET tools/{name}": console.Viewer, "GET approvals": console.Viewer,
 	"GET audit": console.Viewer, "GET audit/verification": console.Viewer, "POST audit/verify": console.Viewer,
-	"GET calls": console.Viewer, "GET series": console.Viewer, "GET series/top": console.Viewer, "GET errors": console.Viewer,
-	"GET configuration": console.Viewer, "GET upstreams": console.Viewer, "GET credentials": console.Viewer, "GET replicas": console.Viewer,
+	"GET calls": console.Viewer, "GET series": console.Viewer, "GET series/top": console.Viewer,
+	"GET errors":        console.Viewer,
+	"GET configuration": console.Viewer, "GET upstreams": console.Viewer, "GET credentials": console.Viewer,
+	"GET replicas":                console.Viewer,
 	"POST approvals/{id}":         console.Approver,
 	"POST plugins/{name}/review":  console.Admin,
 	"POST plugins/{name}/approve": console.Admin,
@@ -52,7 +54,8 @@ func TestRoles(t *testing.T) {
 				b = w.as(role)
 			}
 			method, path, _ := strings.Cut(name, " ")
-			got := b.do(method, strings.NewReplacer("{name}", "echo", "{id}", "apr_1").Replace(path), map[string]string{}, nil)
+			got := b.do(method, strings.NewReplacer("{name}", "echo", "{id}", "apr_1").Replace(path),
+				map[string]string{}, nil)
 			checkRole(t, name, role, got)
 		}
 	}
@@ -71,7 +74,8 @@ func checkRole(t *testing.T, name string, role console.Role, got *answer) {
 	case !may && role != "":
 		var body struct{ Error struct{ Role console.Role } }
 		_ = json.Unmarshal([]byte(got.body), &body)
-		if got.status != http.StatusForbidden || body.Error.Role != needed || !strings.Contains(got.body, string(needed)) {
+		if got.status != http.StatusForbidden || body.Error.Role != needed ||
+			!strings.Contains(got.body, string(needed)) {
 			t.Errorf("%s as %s: %d %s, want the role %s that it needs", name, role, got.status, got.body, needed)
 		}
 	}

@@ -19,8 +19,8 @@ type route struct {
 	name string
 	// role is the one that is needed; nobody means that one need not be logged in.
 	role Role
-	// query are the parameters that it takes, besides lang. anyQuery passes over others, which providers of identities may add (RFC 6749, section
-	// 4.1.2).
+	// query are the parameters that it takes, besides lang. anyQuery passes over others, which providers of identities
+	// may add (RFC 6749, section 4.1.2).
 	query    []string
 	anyQuery bool
 	// answer returns what is encoded as JSON. Where it is nil, serve writes the answer itself.
@@ -98,7 +98,8 @@ type request struct {
 func (c *Console) handler(route route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at := c.site.Load()
-		q := &request{Request: r, language: language(r), site: at, address: at.proxies.Address(r), control: http.NewResponseController(w)}
+		q := &request{Request: r, language: language(r), site: at, address: at.proxies.Address(r),
+			control: http.NewResponseController(w)}
 		err := c.serve(w, q, route)
 		if err == nil {
 			return
@@ -235,6 +236,6 @@ func (q *request) decode(v any) error {
 // lasting is the request's context without its end: what has begun is finished, also for who has gone.
 func (q *request) lasting() context.Context { return context.WithoutCancel(q.Context()) }
 
-// untilAnswered lifts the limit on writing the answer, for what may take longer and has limits of its own. Where the server knows no such limit,
-// there is none to lift.
+// untilAnswered lifts the limit on writing the answer, for what may take longer and has limits of its own. Where the
+// server knows no such limit, there is none to lift.
 func (q *request) untilAnswered() { _ = q.control.SetWriteDeadline(time.Time{}) }

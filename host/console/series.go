@@ -2,8 +2,9 @@ package console
 
 import "time"
 
-// series are the calls of one name: of the last hour, as a ring in which point number n is at n modulo hourPoints, and of the steps of longer
-// spans that are not over. It takes 3.3 KB, and 96 bytes for each of the hour's steps that has calls: 38 KB at most.
+// series are the calls of one name: of the last hour, as a ring in which point number n is at n modulo hourPoints, and
+// of the steps of longer spans that are not over. It takes 3.3 KB, and 96 bytes for each of the hour's steps that has
+// calls: 38 KB at most.
 type series struct {
 	plugin string
 	// last is the number of the newest point.

@@ -27,8 +27,8 @@ type Sessions struct {
 // maxPerPerson is how many sessions one person may have; the oldest ends for a new one.
 const maxPerPerson = 20
 
-// migrations are the steps of the tables. Those that were released never change. Identifiers of sessions and links are kept hashed, so that
-// who reads the store cannot use them.
+// migrations are the steps of the tables. Those that were released never change. Identifiers of sessions and links are
+// kept hashed, so that who reads the store cannot use them.
 var migrations = []string{`CREATE TABLE console_session (
 	id TEXT PRIMARY KEY,
 	person TEXT NOT NULL,
@@ -101,8 +101,8 @@ func csrf(secret string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// begin begins a session of s.Person and returns its secret, for the cookie. It is always a new one; old, the secret of a session that the
-// browser had before, ends.
+// begin begins a session of s.Person and returns its secret, for the cookie. It is always a new one; old, the secret of
+// a session that the browser had before, ends.
 func (t *sessions) begin(ctx context.Context, s *session, old string, now time.Time) (secret string, err error) {
 	secret = rand.Text() + rand.Text()
 	s.id, s.created, s.seen, s.expires = hashed(secret), now, now, now.Add(t.Lifetime)
@@ -142,7 +142,8 @@ func (t *sessions) clean(ctx context.Context, tx *sql.Tx, s *session, old string
 
 // find returns the session with the secret; nil if there is none, or it has ended.
 func (t *sessions) find(ctx context.Context, secret string, now time.Time) (*session, error) {
-	list, err := t.query(ctx, `WHERE id = $1 AND expires > $2 AND seen > $3`, hashed(secret), now.UnixMilli(), now.Add(-t.Idle).UnixMilli())
+	list, err := t.query(ctx, `WHERE id = $1 AND expires > $2 AND seen > $3`, hashed(secret), now.UnixMilli(),
+		now.Add(-t.Idle).UnixMilli())
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -154,12 +155,14 @@ const maxListed = 500
 
 // list returns the sessions that have not ended, newest first.
 func (t *sessions) list(ctx context.Context, now time.Time) ([]*session, error) {
-	return t.query(ctx, fmt.Sprintf(`WHERE expires > $1 AND seen > $2 ORDER BY created DESC, id LIMIT %d`, maxListed), now.UnixMilli(), now.Add(-t.Idle).UnixMilli())
+	return t.query(ctx, fmt.Sprintf(`WHERE expires > $1 AND seen > $2 ORDER BY created DESC, id LIMIT %d`, maxListed),
+		now.UnixMilli(), now.Add(-t.Idle).UnixMilli())
 }
 
 func (t *sessions) query(ctx context.Context, where string, args ...any) ([]*session, error) {
 	return store.List(ctx, t.store, scanSession,
-		`SELECT id, person, via, source, proof, membership, address, created, seen, expires FROM console_session `+where, args...)
+		`SELECT id, person, via, source, proof, membership, address, created, seen, expires FROM console_session `+
+			where, args...)
 }
 
 func scanSession(rows *sql.Rows) (*session, error) {
@@ -189,7 +192,8 @@ func (t *sessions) end(ctx context.Context, s *session, everywhere bool) error {
 	return t.store.Update(ctx, func(tx *sql.Tx) error {
 		query, args := `DELETE FROM console_session WHERE id = $1`, []any{s.id}
 		if everywhere {
-			query, args = `DELETE FROM console_session WHERE person = $1 AND via = $2 AND source = $3`, []any{s.Name, s.via, s.source}
+			query, args = `DELETE FROM console_session WHERE person = $1 AND via = $2 AND source = $3`,
+				[]any{s.Name, s.via, s.source}
 		}
 		if _, err := tx.ExecContext(ctx, query, args...); err != nil {
 			return err

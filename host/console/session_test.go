@@ -56,7 +56,8 @@ func TestLogin(t *testing.T) {
 		CSRF, Version string
 	}
 	b.get("session").into(t, &session)
-	if session.User.Name != "approver" || session.User.Role != "approver" || session.User.Via != "token" || session.CSRF != b.csrf || session.Version != "1.2.3" ||
+	if session.User.Name != "approver" || session.User.Role != "approver" || session.User.Via != "token" ||
+		session.CSRF != b.csrf || session.Version != "1.2.3" ||
 		!session.User.Expires.Equal(w.clock.Now().Add(12*time.Hour)) {
 		t.Errorf("session = %+v", session)
 	}
@@ -74,20 +75,24 @@ func TestCookie(t *testing.T) {
 		tls    bool
 		prefix string
 	}{
-		"this machine":   {console.Site{Local: "http://127.0.0.1:8420"}, false, cookieName + "="},
-		"behind a proxy": {console.Site{URL: "https://hako.example.com", Local: "http://127.0.0.1:8420"}, false, "__Host-hako-console="},
-		"with TLS":       {console.Site{Local: "https://127.0.0.1:8420"}, true, "__Host-hako-console="},
+		"this machine": {console.Site{Local: "http://127.0.0.1:8420"}, false, cookieName + "="},
+		"behind a proxy": {console.Site{URL: "https://hako.example.com", Local: "http://127.0.0.1:8420"}, false,
+			"__Host-hako-console="},
+		"with TLS": {console.Site{Local: "https://127.0.0.1:8420"}, true, "__Host-hako-console="},
 	} {
 		w := newWorld(t, func(_ *world, o *console.Options) { o.Site = test.site })
-		got := w.browser().do("POST", "login", map[string]string{"token": secretOf(console.Viewer)}, func(r *http.Request) {
-			r.Header.Del("Origin")
-			if test.tls {
-				r.TLS = new(tls.ConnectionState)
-			}
-		})
+		got := w.browser().do("POST", "login", map[string]string{"token": secretOf(console.Viewer)},
+			func(r *http.Request) {
+				r.Header.Del("Origin")
+				if test.tls {
+					r.TLS = new(tls.ConnectionState)
+				}
+			})
 		cookie := got.header.Get("Set-Cookie")
-		if !strings.HasPrefix(cookie, test.prefix) || !strings.Contains(cookie, "; HttpOnly; ") || !strings.Contains(cookie, "SameSite=Strict") ||
-			strings.Contains(cookie, "Secure") != strings.HasPrefix(test.prefix, "__Host-") || strings.Contains(cookie, "Domain") {
+		if !strings.HasPrefix(cookie, test.prefix) || !strings.Contains(cookie, "; HttpOnly; ") ||
+			!strings.Contains(cookie, "SameSite=Strict") ||
+			strings.Contains(cookie, "Secure") != strings.HasPrefix(test.prefix, "__Host-") ||
+			strings.Contains(cookie, "Domain") {
 			t.Errorf("%s: %s", name, cookie)
 		}
 	}
@@ -165,10 +170,18 @@ func TestSessionsEnd(t *testing.T) {
 			b.post("logout", struct{}{})
 			b.cookies[cookieName] = kept
 		}, http.StatusUnauthorized},
-		"logged out elsewhere": {func(w *world, _ *browser) { w.as(console.Admin).post("logout", map[string]bool{"everywhere": true}) }, http.StatusUnauthorized},
-		"another logs out":     {func(w *world, _ *browser) { w.as(console.Viewer).post("logout", map[string]bool{"everywhere": true}) }, http.StatusOK},
-		"one of two logs out":  {func(w *world, _ *browser) { w.as(console.Admin).post("logout", struct{}{}) }, http.StatusOK},
-		"token removed":        {func(w *world, _ *browser) { w.set(tokenOf(console.Viewer)) }, http.StatusUnauthorized},
+		"logged out elsewhere": {func(w *world, _ *browser) {
+			w.as(console.Admin).post("logout",
+				map[string]bool{"everywhere": true})
+		}, http.StatusUnauthorized},
+		"another logs out": {func(w *world, _ *browser) {
+			w.as(console.Viewer).post("logout",
+				map[string]bool{"everywhere": true})
+		}, http.StatusOK},
+		"one of two logs out": {func(w *world, _ *browser) { w.as(console.Admin).post("logout", struct{}{}) },
+			http.StatusOK},
+		"token removed": {func(w *world, _ *browser) { w.set(tokenOf(console.Viewer)) },
+			http.StatusUnauthorized},
 		"token replaced": {func(w *world, _ *browser) {
 			other := tokenOf(console.Admin)
 			other.Hash = hashOf("another")
@@ -204,13 +217,15 @@ func TestSessionsEnd(t *testing.T) {
 	}
 }
 
-// TestStoreCannotBeWritten: who is logged in sees what is wrong, although it cannot be noted that the session is in use.
+// TestStoreCannotBeWritten: who is logged in sees what is wrong, although it cannot be noted that the session is in
+// use.
 func TestStoreCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	b := w.as(console.Viewer)
 	err := w.store.Update(t.Context(), func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(t.Context(), `CREATE TRIGGER full BEFORE UPDATE ON console_session BEGIN SELECT RAISE(ABORT, 'the disk is full'); END`)
+		_, err := tx.ExecContext(t.Context(),
+			`CREATE TRIGGER full BEFORE UPDATE ON console_session BEGIN SELECT RAISE(ABORT, 'the disk is full'); END`)
 		return err
 	})
 	if err != nil {
@@ -262,7 +277,8 @@ func TestReconfigureSite(t *testing.T) {
 		return b.do("GET", "session", nil, func(r *http.Request) { r.Host = host }).status
 	}
 	site := console.Site{Local: "http://127.0.0.1:8420", Hosts: []string{"hako.internal"}}
-	if _, err := w.Reconfigure(console.Site{URL: "hako.internal"}, console.Logins{}); err == nil || under("hako.internal") != http.StatusForbidden {
+	if _, err := w.Reconfigure(console.Site{URL: "hako.internal"}, console.Logins{}); err == nil ||
+		under("hako.internal") != http.StatusForbidden {
 		t.Errorf("a malformed address: %v", err)
 	}
 	put, err := w.Reconfigure(site, console.Logins{Tokens: []console.Token{tokenOf(console.Admin)}})
@@ -283,7 +299,8 @@ func TestStreamsEndWithTheRole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	server := w.serve()
-	viewer, approver, admin := w.as(console.Viewer).watch(server), w.as(console.Approver).watch(server), w.as(console.Admin).watch(server)
+	viewer, approver, admin := w.as(console.Viewer).watch(server), w.as(console.Approver).watch(server),
+		w.as(console.Admin).watch(server)
 	other := tokenOf(console.Approver)
 	other.Role = console.Viewer
 	w.set(tokenOf(console.Admin), other)
@@ -308,7 +325,8 @@ func TestStoreKeepsNoSecrets(t *testing.T) {
 	var rows []string
 	err = w.store.View(t.Context(), func(tx *sql.Tx) error {
 		for _, query := range []string{
-			`SELECT id || person || via || source || proof || membership || address FROM console_session`, `SELECT id || person FROM console_link`,
+			`SELECT id || person || via || source || proof || membership || address FROM console_session`,
+			`SELECT id || person FROM console_link`,
 		} {
 			var row string
 			if err := tx.QueryRowContext(t.Context(), query).Scan(&row); err != nil {
@@ -431,7 +449,8 @@ func TestBruteForce(t *testing.T) {
 		}
 	}
 	got := try("192.0.2.1:2", "guess")
-	if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != "10" || !strings.Contains(got.body, `"retryAfter":10`) {
+	if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != "10" ||
+		!strings.Contains(got.body, `"retryAfter":10`) {
 		t.Errorf("after ten: %d, Retry-After %q, %s", got.status, got.header.Get("Retry-After"), got.body)
 	}
 	if got := try("192.0.2.1:3", secretOf(console.Admin)); got.status != http.StatusTooManyRequests {
@@ -501,7 +520,8 @@ func TestAddresses(t *testing.T) {
 				r.Header.Set("X-Forwarded-For", test.forwarded)
 			}
 		})
-		if got := b.get("sessions"); !strings.Contains(got.body, `"address":"`+test.want+`"`) || !strings.Contains(got.body, `"self":true`) {
+		if got := b.get("sessions"); !strings.Contains(got.body, `"address":"`+test.want+`"`) ||
+			!strings.Contains(got.body, `"self":true`) {
 			t.Errorf("%s: %s, want %s", name, got.body, test.want)
 		}
 		b.post("logout", map[string]bool{"everywhere": true})
@@ -550,7 +570,8 @@ func TestOptions(t *testing.T) {
 			Roles: map[console.Role]policy.People{"root": {Users: []string{"a"}}, "admin": {Users: []string{"b"}}}}},
 			`the role "root" does not exist`},
 	} {
-		if _, err := w.Reconfigure(console.Site{Local: "http://127.0.0.1:8420"}, test.logins); err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "hako_secret") {
+		if _, err := w.Reconfigure(console.Site{Local: "http://127.0.0.1:8420"}, test.logins); err == nil ||
+			!strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "hako_secret") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -559,7 +580,8 @@ func TestOptions(t *testing.T) {
 			t.Errorf("the URL %q is taken", url)
 		}
 	}
-	o := &console.Options{Host: w.host, Store: w.store, Desk: w.desk, Traffic: w.traffic, Site: console.Site{Local: "http://localhost:1", Proxies: []string{"everybody"}}}
+	o := &console.Options{Host: w.host, Store: w.store, Approvals: w.approvals, Traffic: w.traffic,
+		Site: console.Site{Local: "http://localhost:1", Proxies: []string{"everybody"}}}
 	if _, err := console.New(t.Context(), o); err == nil || !strings.Contains(err.Error(), "Configuration are needed") {
 		t.Errorf("no configuration: %v", err)
 	}

@@ -13,11 +13,11 @@ import (
 
 // Site is where people find the console.
 type Site struct {
-	// URL is the address from outside, "https://hako.example.com", where a proxy or a name stands before the server. Empty means that people
-	// come by the server's own address.
+	// URL is the address from outside, "https://hako.example.com", where a proxy or a name stands before the server.
+	// Empty means that people come by the server's own address.
 	URL string
-	// Local is the server's own address, as in "http://127.0.0.1:8420". It is where the provider of identities sends people back to where URL is
-	// empty.
+	// Local is the server's own address, as in "http://127.0.0.1:8420". It is where the provider of identities sends
+	// people back to where URL is empty.
 	Local string
 	// Hosts are names that the server answers to, besides those of this machine and URL's.
 	Hosts []string
@@ -25,7 +25,8 @@ type Site struct {
 	Proxies []string
 }
 
-// Check returns what is wrong with the site: an address that is none of a site, or a proxy that is neither address nor network.
+// Check returns what is wrong with the site: an address that is none of a site, or a proxy that is neither address nor
+// network.
 func (s Site) Check() error {
 	_, err := newSite(s)
 	return err
@@ -48,7 +49,9 @@ func newSite(options Site) (*site, error) {
 		text = options.Local
 	}
 	var err error
-	if s.base, err = url.Parse(strings.TrimSuffix(text, "/")); err != nil || s.base.Host == "" || s.base.Scheme != "https" && s.base.Scheme != "http" || s.base.Path != "" || s.base.User != nil || s.base.RawQuery != "" {
+	if s.base, err = url.Parse(strings.TrimSuffix(text, "/")); err != nil || s.base.Host == "" ||
+		s.base.Scheme != "https" && s.base.Scheme != "http" || s.base.Path != "" || s.base.User != nil ||
+		s.base.RawQuery != "" {
 		return nil, fmt.Errorf("the URL %q is no address of a site, such as https://hako.example.com", text)
 	}
 	s.secure = s.base.Scheme == "https"
@@ -73,7 +76,8 @@ func hostname(host string) string {
 	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 }
 
-// isLoopback reports whether a name can only mean this machine: localhost (RFC 6761, section 6.3) or a loopback address.
+// isLoopback reports whether a name can only mean this machine: localhost (RFC 6761, section 6.3) or a loopback
+// address.
 func isLoopback(name string) bool {
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		return true
@@ -82,15 +86,16 @@ func isLoopback(name string) bool {
 	return err == nil && address.Unmap().IsLoopback()
 }
 
-// knows reports whether the server answers to the name in the request. Others are of pages that have their visitors' browsers ask under a name
-// of theirs (DNS rebinding).
+// knows reports whether the server answers to the name in the request. Others are of pages that have their visitors'
+// browsers ask under a name of theirs (DNS rebinding).
 func (s *site) knows(r *http.Request) bool {
 	name := hostname(r.Host)
 	return isLoopback(name) || s.hosts[name]
 }
 
-// cookie is the name of a cookie, and the path for which it is. With https the name keeps others of the same domain from setting it (RFC 6265bis,
-// section 4.1.3.2); without, the port keeps several servers of one machine apart, which share their cookies.
+// cookie is the name of a cookie, and the path for which it is. With https the name keeps others of the same domain
+// from setting it (RFC 6265bis, section 4.1.3.2); without, the port keeps several servers of one machine apart, which
+// share their cookies.
 func (s *site) cookie(r *http.Request, name string) (full, path string) {
 	if s.secure || r.TLS != nil {
 		return "__Host-hako-" + name, "/"
@@ -103,7 +108,8 @@ func (s *site) cookie(r *http.Request, name string) (full, path string) {
 func (s *site) setCookie(w http.ResponseWriter, r *http.Request, name, value string, age int, same http.SameSite) {
 	full, path := s.cookie(r, name)
 	http.SetCookie(w, &http.Cookie{
-		Name: full, Value: value, Path: path, MaxAge: age, HttpOnly: true, SameSite: same, Secure: strings.HasPrefix(full, "__Host-"),
+		Name: full, Value: value, Path: path, MaxAge: age, HttpOnly: true, SameSite: same,
+		Secure: strings.HasPrefix(full, "__Host-"),
 	})
 }
 

@@ -45,7 +45,8 @@ func (q *request) span() (span, error) {
 	return span{}, invalid("span is hour, day or week")
 }
 
-// seriesJSON are points over time: calls, failures, and durations in milliseconds, null without calls. Steps are in seconds.
+// seriesJSON are points over time: calls, failures, and durations in milliseconds, null without calls. Steps are in
+// seconds.
 type seriesJSON struct {
 	Step   int       `json:"step"`
 	From   time.Time `json:"from"`
@@ -87,7 +88,8 @@ func (c *Console) alone(ctx context.Context) (string, error) {
 }
 
 func (s span) json(points []*point, now time.Time) *seriesJSON {
-	answer := &seriesJSON{Step: int(s.step.Seconds()), From: time.Unix(0, s.first(now)*int64(s.step)).UTC(), Points: make([][5]any, len(points))}
+	answer := &seriesJSON{Step: int(s.step.Seconds()), From: time.Unix(0, s.first(now)*int64(s.step)).UTC(),
+		Points: make([][5]any, len(points))}
 	for i, p := range points {
 		answer.Points[i] = [5]any{0, 0, nil, nil, nil}
 		if p != nil && p.calls > 0 {

@@ -63,7 +63,8 @@ func (c *Console) credentials(q *request) (any, error) {
 	}
 	items := []credentialJSON{}
 	for _, s := range list {
-		items = append(items, credentialJSON{s.Credential, s.Tenant, s.Provider, s.State, s.Expires.UTC(), s.Renewed.UTC(), s.Public, s.Remedy})
+		items = append(items, credentialJSON{s.Credential, s.Tenant, s.Provider, s.State, s.Expires.UTC(),
+			s.Renewed.UTC(), s.Public, s.Remedy})
 	}
 	return listed(items), nil
 }
@@ -92,7 +93,8 @@ func (c *Console) replicas(q *request) (any, error) {
 	}
 	items := []replicaJSON{}
 	for _, r := range list {
-		items = append(items, replicaJSON{r.ID, r.Host, r.Version, r.Started.UTC(), r.Seen.UTC(), r.ID == c.options.Store.Replica()})
+		items = append(items, replicaJSON{r.ID, r.Host, r.Version, r.Started.UTC(), r.Seen.UTC(),
+			r.ID == c.options.Store.Replica()})
 	}
 	return listed(items), nil
 }

@@ -11,7 +11,8 @@ type tally struct {
 	fresh bool
 }
 
-// maxLate bounds the tallies of steps that are over and are not in the store yet, because that cannot be written. They take 0.7 MB.
+// maxLate bounds the tallies of steps that are over and are not in the store yet, because that cannot be written. They
+// take 0.7 MB.
 const maxLate = 4 * maxSeries
 
 // tally counts a call of the series with the name. mu is held.

@@ -22,7 +22,8 @@ import (
 // payload is what somebody would say to become part of the page.
 const payload = `</script><script>alert(1)</script><img src=x onerror=alert(1)>"'&` + "\u2028\u202e"
 
-// TestTextStaysText: whatever guests, clients and vendors say arrives as text within JSON, and nothing of it could be taken for HTML or an event.
+// TestTextStaysText: whatever guests, clients and vendors say arrives as text within JSON, and nothing of it could be
+// taken for HTML or an event.
 func TestTextStaysText(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(_ *world, o *console.Options) {
@@ -37,15 +38,19 @@ func TestTextStaysText(t *testing.T) {
 			console.Token{Name: "x", User: payload[:len(payload)-6], Hash: hashOf("x"), Role: console.Admin})
 	})
 	w.offer("hostile", hostile, manifest.Tool{
-		Name: "hostile", Title: manifest.Text{"en": "Title"}, Description: manifest.Text{"en": payload[:len(payload)-6]},
+		Name: "hostile", Title: manifest.Text{"en": "Title"},
+		Description: manifest.Text{"en": payload[:len(payload)-6]},
 		InputSchema: json.RawMessage(`{"type":"object","title":"<script>alert(1)</script>"}`),
 	})
-	e := &audit.Event{Type: audit.TypeCall, Outcome: payload, Subject: audit.Subject{User: payload, ClientName: payload}, Target: audit.Target{Name: payload},
-		Decision: &audit.Decision{Action: "deny", Rule: payload}, Error: payload, Detail: map[string]string{payload: payload}, Arguments: json.RawMessage(`{"digest":"x","a":"<b>"}`)}
+	e := &audit.Event{Type: audit.TypeCall, Outcome: payload,
+		Subject: audit.Subject{User: payload, ClientName: payload}, Target: audit.Target{Name: payload},
+		Decision: &audit.Decision{Action: "deny", Rule: payload}, Error: payload,
+		Detail: map[string]string{payload: payload}, Arguments: json.RawMessage(`{"digest":"x","a":"<b>"}`)}
 	if err := w.log.Append(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
-	w.traffic.CallEnded(pipeline.Record{Method: payload, Name: payload, Source: payload, Rule: payload, Outcome: pipeline.Trap, Caller: pipeline.Caller{User: payload}})
+	w.traffic.CallEnded(pipeline.Record{Method: payload, Name: payload, Source: payload, Rule: payload,
+		Outcome: pipeline.Trap, Caller: pipeline.Caller{User: payload}})
 	file := "<b>.wasm"
 	if runtime.GOOS == "windows" {
 		file = "b.wasm" // it has no such names
@@ -59,7 +64,8 @@ func TestTextStaysText(t *testing.T) {
 	b := w.browser()
 	b.post("login", map[string]string{"token": "x"})
 	for _, path := range []string{
-		"session", "overview", "plugins", "tools", "tools/hostile", "audit", "audit?text=script", "errors", "series/top", "configuration", "upstreams", "sessions",
+		"session", "overview", "plugins", "tools", "tools/hostile", "audit", "audit?text=script", "errors",
+		"series/top", "configuration", "upstreams", "sessions",
 		"plugins/%3Cscript%3E", "audit?from=%3Cscript%3E", "overview?%3Cscript%3E=1",
 	} {
 		checkText(t, path, b.get(path))
@@ -73,7 +79,8 @@ func TestTextStaysText(t *testing.T) {
 
 var hostile = backend(func(_ context.Context, _ *catalog.Invocation) (*abi.Response, error) {
 	return &abi.Response{
-		Content: []abi.Content{{Type: payload, Text: payload, MIMEType: "text/html", URI: "javascript:alert(1)", Name: payload}}, StructuredContent: json.RawMessage(`{"a":"<script>"}`),
+		Content: []abi.Content{{Type: payload, Text: payload, MIMEType: "text/html", URI: "javascript:alert(1)",
+			Name: payload}}, StructuredContent: json.RawMessage(`{"a":"<script>"}`),
 	}, nil
 })
 
@@ -82,7 +89,8 @@ func checkText(t *testing.T, path string, got *answer) {
 	if strings.ContainsAny(got.body, "<>&\u2028") {
 		t.Errorf("%s: it has characters of HTML: %s", path, got.body)
 	}
-	if kind := got.header.Get("Content-Type"); kind != "application/json; charset=utf-8" || got.header.Get("X-Content-Type-Options") != "nosniff" || got.header.Get("Cache-Control") != "no-store" {
+	if kind := got.header.Get("Content-Type"); kind != "application/json; charset=utf-8" ||
+		got.header.Get("X-Content-Type-Options") != "nosniff" || got.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("%s: headers %v", path, got.header)
 	}
 	if !json.Valid([]byte(got.body)) {
@@ -115,7 +123,8 @@ func TestFaultsStayInside(t *testing.T) {
 	w.put("asking", asks("1.0.0", "GET"))
 	b := w.as(console.Viewer)
 	for _, path := range []string{"plugins/asking", "configuration"} {
-		if got := b.get(path); got.status != http.StatusInternalServerError || strings.Contains(got.body, "secret") || strings.Contains(got.body, "permission denied") {
+		if got := b.get(path); got.status != http.StatusInternalServerError || strings.Contains(got.body, "secret") ||
+			strings.Contains(got.body, "permission denied") {
 			t.Errorf("%s: %d %s", path, got.status, got.body)
 		}
 	}

@@ -40,7 +40,8 @@ func (t *Token) Check() error {
 	case t.User != "" && identity.Check(t.User) != nil:
 		return fmt.Errorf("token %q: its user: %w: write it without", t.Name, identity.Check(t.User))
 	case !ok || err != nil || len(hash) != sha256.Size:
-		return fmt.Errorf("token %q: its hash is not %q and 64 hexadecimal digits: make one with 'hako token new'", t.Name, hashPrefix)
+		return fmt.Errorf("token %q: its hash is not %q and 64 hexadecimal digits: make one with 'hako token new'",
+			t.Name, hashPrefix)
 	case !slices.Contains(Roles, t.Role):
 		return fmt.Errorf("token %q: the role %q does not exist: there are viewer, approver and admin", t.Name, t.Role)
 	}
@@ -55,7 +56,8 @@ func (t *Token) user() string {
 	return t.Name
 }
 
-// find returns the token, in a time that does not depend on which one it is, or how much of it is right. Nil if it is none, or has expired.
+// find returns the token, in a time that does not depend on which one it is, or how much of it is right. Nil if it is
+// none, or has expired.
 func find(tokens []Token, text string, now time.Time) *Token {
 	sum := sha256.Sum256([]byte(text))
 	given := []byte(hashPrefix + hex.EncodeToString(sum[:]))

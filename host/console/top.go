@@ -39,8 +39,10 @@ func (c *Console) top(q *request) (any, error) {
 		return nil, err
 	}
 	key, ok := map[string]func(*topItem) float64{
-		"": func(i *topItem) float64 { return float64(i.Calls) }, "calls": func(i *topItem) float64 { return float64(i.Calls) },
-		"failures": func(i *topItem) float64 { return float64(i.Failures) }, "p95": func(i *topItem) float64 { return i.P95 },
+		"":         func(i *topItem) float64 { return float64(i.Calls) },
+		"calls":    func(i *topItem) float64 { return float64(i.Calls) },
+		"failures": func(i *topItem) float64 { return float64(i.Failures) },
+		"p95":      func(i *topItem) float64 { return i.P95 },
 	}[q.param("by")]
 	if !ok {
 		return nil, invalid("by is calls, failures or p95")
@@ -49,7 +51,10 @@ func (c *Console) top(q *request) (any, error) {
 	if answer.Items, answer.Replica, err = c.topItems(q, span); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(answer.Items, func(a, b *topItem) int { return cmp.Or(cmp.Compare(key(b), key(a)), cmp.Compare(a.Tool, b.Tool)) })
+	slices.SortFunc(answer.Items, func(a, b *topItem) int {
+		return cmp.Or(cmp.Compare(key(b), key(a)),
+			cmp.Compare(a.Tool, b.Tool))
+	})
 	answer.Items = answer.Items[:min(limit, len(answer.Items))]
 	return answer, nil
 }

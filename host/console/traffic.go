@@ -12,8 +12,9 @@ import (
 // maxFailures is how many failed calls are remembered.
 const maxFailures = 200
 
-// Traffic is what the console knows of the calls of this process: figures of the last hour and what the store is to have of them, failures, and those who watch. It sees every call
-// as the observer of a host. It is safe for concurrent use.
+// Traffic is what the console knows of the calls of this process: figures of the last hour and what the store is to
+// have of them, failures, and those who watch. It sees every call as the observer of a host. It is safe for concurrent
+// use.
 type Traffic struct {
 	now      func() time.Time
 	hub      *hub
@@ -38,14 +39,15 @@ func newTraffic(now func() time.Time) *Traffic {
 	return &Traffic{now: now, hub: newHub(), all: new(series), tools: map[string]*series{}}
 }
 
-// callEvent is one call as people see it. Its names are the catalog's; user, tenant and rule are what the host knows, not what the client says.
+// callEvent is one call as people see it. Its names are the catalog's; user, tenant and rule are what the host knows,
+// not what the client says.
 type callEvent struct {
 	ID          uint64    `json:"id"`
 	Time        time.Time `json:"time"`
 	Method      string    `json:"method"`
 	Tool        string    `json:"tool"`
 	Plugin      string    `json:"plugin"`
-	Door        string    `json:"door"`
+	Frontend    string    `json:"frontend"`
 	User        string    `json:"user"`
 	Tenant      string    `json:"tenant"`
 	Outcome     string    `json:"outcome"`
@@ -79,13 +81,16 @@ func (t *Traffic) CallEnded(r pipeline.Record) {
 
 func newCallEvent(id uint64, r *pipeline.Record) *callEvent {
 	return &callEvent{
-		ID: id, Time: r.Started.UTC(), Method: r.Method, Tool: r.Name, Plugin: r.Source, Door: r.Caller.Door, User: r.Caller.User, Tenant: r.Caller.Tenant,
-		Outcome: string(r.Outcome), Failed: failed(r.Outcome), DurationMS: milliseconds(r.Duration), InputBytes: r.Input, OutputBytes: r.Output,
+		ID: id, Time: r.Started.UTC(), Method: r.Method, Tool: r.Name, Plugin: r.Source, Frontend: r.Caller.Frontend,
+		User: r.Caller.User, Tenant: r.Caller.Tenant,
+		Outcome: string(r.Outcome), Failed: failed(r.Outcome), DurationMS: milliseconds(r.Duration),
+		InputBytes: r.Input, OutputBytes: r.Output,
 		Decision: string(r.Action), Rule: r.Rule, TraceID: r.TraceID, quota: r.Quota,
 	}
 }
 
-// failed reports whether a call did not do what its caller wanted. One that waits for people, or that its caller gave up, has not failed.
+// failed reports whether a call did not do what its caller wanted. One that waits for people, or that its caller gave
+// up, has not failed.
 func failed(o pipeline.Outcome) bool {
 	return o != pipeline.OK && o != pipeline.Asked && o != pipeline.Canceled
 }
@@ -117,7 +122,8 @@ func (t *Traffic) remember(event *callEvent) {
 	t.next = (t.next + 1) % maxFailures
 }
 
-// maxSeries bounds the names that have figures of their own, which take 38 MB at most; the one that was called least recently makes room.
+// maxSeries bounds the names that have figures of their own, which take 38 MB at most; the one that was called least
+// recently makes room.
 const maxSeries = 1000
 
 // seriesOf is the series of a name in the catalog, so that nobody can make up more than there are. mu is held.

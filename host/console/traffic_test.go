@@ -40,7 +40,8 @@ func TestSeries(t *testing.T) {
 		t.Fatalf("%d points from %s", len(s.Points), s.From)
 	}
 	before, now := s.Points[358], s.Points[359]
-	if *before[0] != 100 || *before[1] != 0 || *before[2] < 2 || *before[4] > 4 || *now[0] != 10 || *now[1] != 10 || *now[2] < 16_000 || *now[4] > 33_000 || s.Points[0][2] != nil {
+	if *before[0] != 100 || *before[1] != 0 || *before[2] < 2 || *before[4] > 4 || *now[0] != 10 || *now[1] != 10 ||
+		*now[2] < 16_000 || *now[4] > 33_000 || s.Points[0][2] != nil {
 		t.Errorf("points = %v %v", before, now)
 	}
 	b.get("series").into(t, &s)
@@ -55,7 +56,8 @@ func TestSeries(t *testing.T) {
 		}
 	}
 	b.get("series/top?by=failures&limit=1").into(t, &top)
-	if len(top.Items) != 1 || top.Items[0].Tool != "greet" || top.Items[0].Calls != 110 || top.Items[0].Failures != 10 || len(top.Items[0].Spark) != 30 {
+	if len(top.Items) != 1 || top.Items[0].Tool != "greet" || top.Items[0].Calls != 110 ||
+		top.Items[0].Failures != 10 || len(top.Items[0].Spark) != 30 {
 		t.Errorf("top = %+v", top)
 	}
 	var overview struct {

@@ -32,8 +32,8 @@ type contentJSON struct {
 	Name     string `json:"name,omitempty"`
 }
 
-// call calls a tool as the person who is logged in: by the one way of all calls, so that the policy, people, quotas and the audit log have
-// their say. Whoever gives the request up cancels the call.
+// call calls a tool as the person who is logged in: by the one way of all calls, so that the policy, people, quotas and
+// the audit log have their say. Whoever gives the request up cancels the call.
 func (c *Console) call(q *request) (any, error) {
 	var body struct {
 		Arguments json.RawMessage
@@ -67,7 +67,8 @@ func (c *Console) call(q *request) (any, error) {
 // caller is the person as the pipeline knows callers.
 func (q *request) caller(tenant string) pipeline.Caller {
 	return pipeline.Caller{
-		Door: pipeline.DoorConsole, Tenant: tenant, User: q.session.Name, Session: q.session.short(), Token: q.session.token(), Groups: q.session.Groups,
+		Frontend: pipeline.FrontendConsole, Tenant: tenant, User: q.session.Name, Session: q.session.short(),
+		Token: q.session.token(), Groups: q.session.Groups,
 		Address: q.address, Locale: q.language,
 	}
 }
@@ -106,7 +107,8 @@ func (r *callResult) show(response *abi.Response) {
 		r.Structured = s
 	}
 	for _, block := range response.Content {
-		shown := contentJSON{Type: block.Type, Text: block.Text, MIMEType: block.MIMEType, Data: block.Data, URI: block.URI, Name: block.Name}
+		shown := contentJSON{Type: block.Type, Text: block.Text, MIMEType: block.MIMEType, Data: block.Data,
+			URI: block.URI, Name: block.Name}
 		if inner := block.Resource; inner != nil {
 			shown.Text, shown.MIMEType, shown.Data, shown.URI = inner.Text, inner.MIMEType, inner.Data, inner.URI
 		}

@@ -11,7 +11,8 @@ import (
 	"github.com/hako-run/hako/host/approval"
 )
 
-// watchEvery is how often the console looks for changes that nobody tells it of, such as questions of other processes, while somebody watches.
+// watchEvery is how often the console looks for changes that nobody tells it of, such as questions of other processes,
+// while somebody watches.
 const watchEvery = 2 * time.Second
 
 // attendEvery is how often the console renews its heartbeat, which is valid for approval.HeartbeatTTL.
@@ -20,12 +21,12 @@ const attendEvery = approval.HeartbeatTTL / 2
 // watcher looks for changes, for those who watch.
 type watcher struct {
 	console *Console
-	// id is what the desk knows somebody who attends by. attends says that it does.
+	// id is what the approvals knows somebody who attends by. attends says that it does.
 	id       string
 	attends  bool
 	attended time.Time
-	// questions and plugins stand for what there was at the last look; empty before the first, after which everybody is told: what has changed
-	// since they opened the page is not known.
+	// questions and plugins stand for what there was at the last look; empty before the first, after which everybody is
+	// told: what has changed since they opened the page is not known.
 	questions, plugins string
 }
 
@@ -45,9 +46,9 @@ func (w *watcher) look(ctx context.Context) {
 	}
 }
 
-// attend tells the desk that somebody is there to answer questions, as long as that is so.
+// attend tells the approvals that somebody is there to answer questions, as long as that is so.
 func (w *watcher) attend(ctx context.Context, answering bool) {
-	desk := w.console.options.Desk
+	approvals := w.console.options.Approvals
 	if w.id == "" {
 		w.id = "console-" + rand.Text()
 	}
@@ -58,9 +59,9 @@ func (w *watcher) attend(ctx context.Context, answering bool) {
 		return
 	case answering:
 		w.attended = now
-		err = desk.Heartbeat(ctx, w.id)
+		err = approvals.Heartbeat(ctx, w.id)
 	case w.attends:
-		err = desk.RemoveWatcher(ctx, w.id)
+		err = approvals.RemoveWatcher(ctx, w.id)
 	}
 	if err != nil && ctx.Err() == nil {
 		w.console.logger.Warn("say who attends to questions", "err", err)
@@ -69,7 +70,7 @@ func (w *watcher) attend(ctx context.Context, answering bool) {
 }
 
 func (w *watcher) lookAtQuestions(ctx context.Context) {
-	list, err := w.console.options.Desk.Waiting(ctx, nil)
+	list, err := w.console.options.Approvals.Waiting(ctx, nil)
 	if err != nil {
 		return // the overview says so
 	}

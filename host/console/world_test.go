@@ -52,18 +52,18 @@ func (c *clock) add(d time.Duration) {
 // world is a console with all that it shows.
 type world struct {
 	*console.Console
-	t        testing.TB
-	host     *host.Host
-	store    *store.Store
-	desk     *approval.Desk
-	policy   *policy.Policy
-	traffic  *console.Traffic
-	log      *audit.Log
-	logDir   string
-	consents string
-	folder   string
-	clock    *clock
-	handler  http.Handler
+	t         testing.TB
+	host      *host.Host
+	store     *store.Store
+	approvals *approval.Queue
+	policy    *policy.Policy
+	traffic   *console.Traffic
+	log       *audit.Log
+	logDir    string
+	consents  string
+	folder    string
+	clock     *clock
+	handler   http.Handler
 }
 
 // secretOf is the token of the role in worlds.
@@ -113,7 +113,8 @@ func newWorld(t testing.TB, change func(*world, *console.Options)) *world {
 func newWorldIn(t testing.TB, place string, change func(*world, *console.Options)) *world {
 	t.Helper()
 	dir := t.TempDir()
-	w := &world{t: t, clock: newClock(), logDir: filepath.Join(dir, "audit"), consents: filepath.Join(dir, "consents.yaml"), folder: t.TempDir()}
+	w := &world{t: t, clock: newClock(), logDir: filepath.Join(dir, "audit"),
+		consents: filepath.Join(dir, "consents.yaml"), folder: t.TempDir()}
 	var err error
 	must := func() {
 		t.Helper()
@@ -126,9 +127,12 @@ func newWorldIn(t testing.TB, place string, change func(*world, *console.Options
 	t.Cleanup(func() { _ = w.store.Close() })
 	w.policy, err = policy.Parse([]byte(testPolicy))
 	must()
-	w.desk, err = approval.New(t.Context(), w.store, &approval.Options{Now: w.clock.Now, May: func(q *approval.Question, p approval.Person) bool {
-		return p.Operator || p.Tenant == q.Caller.Tenant && w.policy.MayApprove(policy.Decision{Approvers: q.Approvers}, q.Caller.User, p.User, p.Groups)
-	}})
+	w.approvals, err = approval.New(t.Context(), w.store,
+		&approval.Options{Now: w.clock.Now, May: func(q *approval.Question, p approval.Person) bool {
+			return p.Operator || p.Tenant == q.Caller.Tenant &&
+				w.policy.MayApprove(policy.Decision{Approvers: q.Approvers},
+					q.Caller.User, p.User, p.Groups)
+		}})
 	must()
 	w.log, err = audit.Open(&audit.Options{Dir: w.logDir})
 	must()
@@ -136,12 +140,13 @@ func newWorldIn(t testing.TB, place string, change func(*world, *console.Options
 	w.traffic = console.NewTrafficAt(w.clock.Now)
 	w.host, err = host.New(&host.Options{
 		Folders: []string{w.folder}, Consents: w.consents, Observer: w.traffic,
-		Governance: pipeline.Governance{Policy: func() *policy.Policy { return w.policy }, Approvals: w.desk, Audit: w.log},
+		Governance: pipeline.Governance{Policy: func() *policy.Policy { return w.policy }, Approvals: w.approvals,
+			Audit: w.log},
 	})
 	must()
 	t.Cleanup(func() { _ = w.host.Close() })
 	o := &console.Options{
-		Host: w.host, Store: w.store, Desk: w.desk, Traffic: w.traffic, Now: w.clock.Now,
+		Host: w.host, Store: w.store, Approvals: w.approvals, Traffic: w.traffic, Now: w.clock.Now,
 		Site: console.Site{Local: "http://127.0.0.1:8420"}, Journal: &journal{Log: w.log, Place: audit.Dir(w.logDir)},
 		Consents:      func() (console.Consents, error) { return grant.Load(w.consents) },
 		Configuration: func() console.Configuration { return console.Configuration{File: "hako.yaml"} },
@@ -177,7 +182,8 @@ var echo = backend(func(_ context.Context, in *catalog.Invocation) (*abi.Respons
 // offer puts tools into the catalog.
 func (w *world) offer(source string, b catalog.Backend, tools ...manifest.Tool) {
 	w.t.Helper()
-	m := &manifest.Manifest{Name: source, Version: "1.0.0", Description: manifest.Text{"en": "x"}, License: "MIT", Tools: tools}
+	m := &manifest.Manifest{Name: source, Version: "1.0.0", Description: manifest.Text{"en": "x"}, License: "MIT",
+		Tools: tools}
 	for i := range m.Tools {
 		tool := &m.Tools[i]
 		if tool.Description == nil {

@@ -116,7 +116,8 @@ func (b *Broker) post(ctx context.Context, address string, form url.Values) ([]b
 	ctx, cancel := context.WithTimeout(ctx, tokenTime)
 	defer cancel()
 	outcome := Unreachable
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { outcome = Lost }})
+	ctx = httptrace.WithClientTrace(ctx,
+		&httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { outcome = Lost }})
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, &tokenError{outcome: Unreachable, err: err}

@@ -143,7 +143,8 @@ func parseURL(text string) (*url.URL, error) {
 		return nil, rule("its url is longer than %d bytes", maxURL)
 	}
 	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Opaque != "" || visible.Text(text) != text || strings.ContainsAny(text, " \n\\") {
+	if err != nil || u.Host == "" || u.Opaque != "" || visible.Text(text) != text ||
+		strings.ContainsAny(text, " \n\\") {
 		return nil, rule("its url is no address of a page")
 	}
 	if u.User != nil {

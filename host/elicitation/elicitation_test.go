@@ -11,7 +11,8 @@ import (
 // form parses a form with one field x.
 func form(t *testing.T, property string) (*Question, error) {
 	t.Helper()
-	return Parse(&Request{Message: "m", Schema: json.RawMessage(`{"type":"object","properties":{"x":` + property + `}}`)})
+	return Parse(&Request{Message: "m", Schema: json.RawMessage(`{"type":"object","properties":{"x":` + property +
+		`}}`)})
 }
 
 func TestFields(t *testing.T) {
@@ -62,7 +63,8 @@ func TestFields(t *testing.T) {
 			t.Errorf("%s: %+v", property, field)
 		}
 		for _, value := range want.good {
-			if content, err := q.Form.Check(map[string]any{"x": value}); err != nil || !reflect.DeepEqual(content["x"], value) {
+			if content, err := q.Form.Check(map[string]any{"x": value}); err != nil ||
+				!reflect.DeepEqual(content["x"], value) {
 				t.Errorf("%s: %v: %v", property, value, err)
 			}
 		}
@@ -89,7 +91,8 @@ func TestRules(t *testing.T) {
 		return strings.Join(list, ",")
 	}
 	schemas := map[string]string{
-		`[]`: "not one of an object", `{"type":"array"}`: "not one of an object", `{"properties":[]}`: "not one of an object",
+		`[]`: "not one of an object", `{"type":"array"}`: "not one of an object",
+		`{"properties":[]}`: "not one of an object",
 		`{"properties":{` + many(21, `"f%d":{"type":"boolean"}`) +
 			`}}`: "more than 20 fields",
 		`{"properties":{"":{"type":"string"}}}`:                           "usable name",
@@ -105,12 +108,13 @@ func TestRules(t *testing.T) {
 		`{"properties":{"x":{"type":"array","items":{"type":"array"}}}}`:  "not one of options",
 		`{"properties":{"x":{"type":"string","enum":[` + many(101, `"o%d"`) +
 			`]}}}`: "more than 100 options",
-		`{"properties":{"x":{"type":"string","enum":["a","a"]}}}`:                                    "there twice",
-		`{"properties":{"x":{"type":"string","enum":["a"],"enumNames":["A","B"]}}}`:                  "enumNames",
-		`{"properties":{"x":{"type":"string","format":"password"}}}`:                                 "has a format",
-		`{"properties":{"x":{"type":"string","pattern":"(?=x)"}}}`:                                   "cannot be checked",
-		`{"properties":{"x":{"type":"string","title":"` + strings.Repeat("t", 201) + `"}}}`:          "too long",
-		`{"properties":{"x":{"type":"string","description":"` + strings.Repeat("d", 70<<10) + `"}}}`: "larger than 64 KiB",
+		`{"properties":{"x":{"type":"string","enum":["a","a"]}}}`:                           "there twice",
+		`{"properties":{"x":{"type":"string","enum":["a"],"enumNames":["A","B"]}}}`:         "enumNames",
+		`{"properties":{"x":{"type":"string","format":"password"}}}`:                        "has a format",
+		`{"properties":{"x":{"type":"string","pattern":"(?=x)"}}}`:                          "cannot be checked",
+		`{"properties":{"x":{"type":"string","title":"` + strings.Repeat("t", 201) + `"}}}`: "too long",
+		`{"properties":{"x":{"type":"string","description":"` + strings.Repeat("d", 70<<10) +
+			`"}}}`: "larger than 64 KiB",
 	}
 	for _, name := range []string{"password", "userPassword", "api_key", "API-Key", "access token", "clientSecret",
 		"creditCardNumber", "card number", "CVV", "pin", "パスワード", "暗証番号", "otp"} {
@@ -118,7 +122,8 @@ func TestRules(t *testing.T) {
 		schemas[`{"properties":{"x":{"type":"string","description":"Your `+name+`"}}}`] = "asks for a secret"
 	}
 	for schema, want := range schemas {
-		if _, err := Parse(&Request{Schema: json.RawMessage(schema)}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Parse(&Request{Schema: json.RawMessage(schema)}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%.200s: %v, want %s", schema, err, want)
 		}
 	}

@@ -126,7 +126,8 @@ func (f *Field) checkChoices(value any) (any, error) {
 		seen[text] = true
 	}
 	if !ok || len(list) < least || len(list) > most {
-		return nil, problem(f, "must be %d to %d of the options", "は %d 個から %d 個まで選んでください", least, min(most, len(f.Options)))
+		return nil, problem(f, "must be %d to %d of the options", "は %d 個から %d 個まで選んでください", least,
+			min(most, len(f.Options)))
 	}
 	return list, nil
 }

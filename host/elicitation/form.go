@@ -48,7 +48,8 @@ func parseForm(schema json.RawMessage) (*Form, error) {
 	f := new(Form)
 	for name, property := range read.Properties {
 		if name == "" || len(name) > maxName || visible.Text(name) != name {
-			return nil, rule("its form has a field without a usable name: 1 to %d bytes, none of them invisible", maxName)
+			return nil, rule("its form has a field without a usable name: 1 to %d bytes, none of them invisible",
+				maxName)
 		}
 		field, err := parseField(name, property)
 		if err != nil {

@@ -108,7 +108,8 @@ func (f *Field) readString(p *property) error {
 	if _, known := formats[p.Format]; known {
 		f.Format, f.schema["format"] = p.Format, p.Format
 	} else if p.Format != "" {
-		return rule("the field %s has a format that forms do not have: email, uri, date and date-time are known", f.Name)
+		return rule("the field %s has a format that forms do not have: email, uri, date and date-time are known",
+			f.Name)
 	}
 	if p.Pattern == "" {
 		return nil

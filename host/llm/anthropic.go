@@ -109,7 +109,8 @@ func userBlocks(m *Message) []anthropic.ContentBlockParamUnion {
 	}
 	text, images := m.split(true)
 	for _, image := range images {
-		blocks = append(blocks, anthropic.NewImageBlockBase64(image.MIMEType, base64.StdEncoding.EncodeToString(image.Data)))
+		blocks = append(blocks, anthropic.NewImageBlockBase64(image.MIMEType,
+			base64.StdEncoding.EncodeToString(image.Data)))
 	}
 	if text != "" {
 		blocks = append(blocks, anthropic.NewTextBlock(text))

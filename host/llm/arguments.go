@@ -18,7 +18,8 @@ func newCall(id, name, arguments string) Call {
 	var object map[string]json.RawMessage
 	switch err := strictjson.Unmarshal(text, &object); {
 	case err != nil:
-		call.Invalid = fmt.Sprintf("The arguments are not a JSON object (%v). Call the tool again with valid JSON.", err)
+		call.Invalid = fmt.Sprintf("The arguments are not a JSON object (%v). Call the tool again with valid JSON.",
+			err)
 	case object == nil:
 		call.Invalid = "The arguments are null instead of a JSON object. Call the tool again with valid JSON."
 	default:

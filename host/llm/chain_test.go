@@ -49,7 +49,8 @@ func TestFailover(t *testing.T) {
 		{"context", false}, {"invalid", false},
 	} {
 		eachProvider(t, func(t *testing.T, provider string) {
-			w, _ := pair(t, provider, []script.Step{{Fail: &script.Failure{Kind: test.kind}}}, []script.Step{{Say: "second"}})
+			w, _ := pair(t, provider, []script.Step{{Fail: &script.Failure{Kind: test.kind}}},
+				[]script.Step{{Say: "second"}})
 			response, _, err := w.complete(asks("hello"))
 			if test.next != (err == nil) || test.next && (response.Provider != "second" || response.Text != "second") {
 				t.Errorf("%s: %+v %v", test.kind, response, err)
@@ -362,7 +363,8 @@ func BenchmarkComplete(b *testing.B) {
 				_, _ = w.Write(answer)
 			})
 			s := Spec{Name: "m", Provider: provider, Model: "m", BaseURL: "https://model.example/v1"}.withDefaults()
-			m := newModel(s, newVendor(&s, &http.Client{Transport: &transport{inMemory{handler}, s.Timeout}}), fuzzOptions())
+			m := newModel(s, newVendor(&s, &http.Client{Transport: &transport{inMemory{handler}, s.Timeout}}),
+				fuzzOptions())
 			var tools []Tool
 			for i := range 50 {
 				tools = append(tools,

@@ -443,7 +443,8 @@ func TestNames(t *testing.T) {
 		long := strings.Repeat("long", 50)
 		schema := json.RawMessage(
 			`{"type":"object","properties":{"場所":{"type":"string"},"日付":{"type":"string"},"ok":{"type":"integer"}},"required":["場所"]}`)
-		tools := []Tool{{Name: "天気.東京", Schema: schema}, {Name: "天気.大阪", Schema: schema}, {Name: long + "a", Schema: schema},
+		tools := []Tool{{Name: "天気.東京", Schema: schema}, {Name: "天気.大阪", Schema: schema},
+			{Name: long + "a", Schema: schema},
 			{Name: long + "b", Schema: schema}, {Name: "plain", Schema: schema}}
 		w := newWorld(t, provider)
 		sent := w.chain.models[0].tools.adaptAll(tools)
@@ -552,7 +553,8 @@ func TestErrors(t *testing.T) {
 				w := newWorld(t, provider, script.Step{Fail: &script.Failure{Kind: test.kind}})
 				_, deltas, err := w.complete(asks("a secret of the conversation"))
 				var e *Error
-				if !errors.As(err, &e) || !errors.Is(err, test.want) || e.Provider != "first" || e.Status < 400 || len(deltas) > 0 {
+				if !errors.As(err, &e) || !errors.Is(err, test.want) || e.Provider != "first" || e.Status < 400 ||
+					len(deltas) > 0 {
 					t.Fatalf("%s: %+v", test.kind, err)
 				}
 				// OpenAI's is told first not to send "include"
@@ -714,14 +716,16 @@ func TestUnexpectedResponses(t *testing.T) {
 		{"a wrong path", answer(404, "text/plain", "404 page not found"), Invalid, "baseUrl"},
 		{"too much", answer(200, "text/event-stream",
 			strings.Repeat(": "+strings.Repeat("comment", 9000)+"\n", maxAnswer/60_000)), Unavailable, "longer"},
-		{"a line that is too long", answer(200, "text/event-stream", strings.Repeat("x", 40<<20)), Unavailable, "failed"},
+		{"a line that is too long", answer(200, "text/event-stream", strings.Repeat("x", 40<<20)), Unavailable,
+			"failed"},
 		{"a full error", answer(400, "application/json", `{"error":`+strings.Repeat("[", 100_000)), Invalid, "accept"},
 	} {
 		eachProvider(t, func(t *testing.T, provider string) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, provider)
 				w.chain = w.newChain(test.handler, spec(t, provider))
-				if _, _, err := w.complete(asks("hello")); !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.text) {
+				if _, _, err := w.complete(asks("hello")); !errors.Is(err, test.kind) ||
+					!strings.Contains(err.Error(), test.text) {
 					t.Errorf("%s: %v", test.name, err)
 				}
 			})

@@ -22,7 +22,8 @@ func TestHostileProvider(t *testing.T) {
 			defer evil.Close()
 			provider := httptest.NewServer(http.RedirectHandler(evil.URL, status))
 			defer provider.Close()
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, provider.URL, strings.NewReader("{}"))
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, provider.URL,
+				strings.NewReader("{}"))
 			if err != nil {
 				t.Fatal(err)
 			}

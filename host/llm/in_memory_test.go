@@ -33,7 +33,8 @@ func (m inMemory) RoundTrip(r *http.Request) (*http.Response, error) {
 		if !ok {
 			return nil, io.ErrUnexpectedEOF
 		}
-		return &http.Response{StatusCode: status, Header: w.sent, Body: reader, Request: r, ProtoMajor: 1, ProtoMinor: 1}, nil
+		return &http.Response{StatusCode: status, Header: w.sent, Body: reader, Request: r, ProtoMajor: 1,
+			ProtoMinor: 1}, nil
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
 	}

@@ -88,7 +88,8 @@ func responsesInput(x *exchange) responses.ResponseInputParam {
 		}
 		for j := range m.Calls {
 			name, arguments := x.tools.outgoing(&m.Calls[j])
-			items = append(items, responses.ResponseInputItemParamOfFunctionCall(string(arguments), m.Calls[j].ID, name))
+			items = append(items, responses.ResponseInputItemParamOfFunctionCall(string(arguments), m.Calls[j].ID,
+				name))
 		}
 	}
 	return items

@@ -142,7 +142,8 @@ func TestLocalServerWithoutKey(t *testing.T) {
 	w.chain = w.newChain(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		sent <- strings.Join(r.Header.Values("Authorization"), ",")
 		rw.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(rw, `data: {"choices":[{"index":0,"delta":{"content":"ok"},"finish_reason":"stop"}]}`+"\n\n")
+		_, _ = io.WriteString(rw, `data: {"choices":[{"index":0,"delta":{"content":"ok"},"finish_reason":"stop"}]}`+
+			"\n\n")
 	}), s)
 	w.must(asks("hello"))
 	if got := <-sent; got != "" {

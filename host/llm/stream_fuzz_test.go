@@ -58,7 +58,8 @@ func FuzzStream(f *testing.F) {
 	all := []string{Anthropic, OpenAI, OpenAICompatible}
 	for _, provider := range all {
 		for _, step := range []script.Step{
-			{Say: "こんにちは"}, {Think: "hm", Say: "x", Call: []script.Call{{Tool: "get_weather", Arguments: `{"location":"東京"}`}}},
+			{Say: "こんにちは"}, {Think: "hm", Say: "x",
+				Call: []script.Call{{Tool: "get_weather", Arguments: `{"location":"東京"}`}}},
 			{Say: "I will not.", Stop: script.Refusal}, {Say: "cut",
 				Cut: true}, {Fail: &script.Failure{Kind: "overloaded", Streamed: true}},
 		} {

@@ -74,7 +74,8 @@ func (w *toolAdapter) adaptAll(tools []Tool) *toolset {
 			w.warn(tool.Name, "for the provider its name is the same as that of "+b.sent[safe[tool.Name]].Name)
 			continue
 		case w.dialect.tools > 0 && len(b.tools) == w.dialect.tools:
-			w.warn(tool.Name, fmt.Sprintf("the provider takes at most %d tools, and there are %d", w.dialect.tools, len(tools)))
+			w.warn(tool.Name, fmt.Sprintf("the provider takes at most %d tools, and there are %d", w.dialect.tools,
+				len(tools)))
 			continue
 		}
 		tool.Description = cut(tool.Description, w.dialect.description)

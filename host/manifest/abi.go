@@ -16,7 +16,8 @@ var hostABIs = []int{abi.Version}
 // ErrExtism is the error of Module.ABI for a module made for the Extism ABI.
 var ErrExtism = errors.New("the module speaks the Extism ABI, not hako's")
 
-// IsExtism reports whether the module is made for the Extism ABI. Such a plugin's manifest only grants: see ParseManifest.
+// IsExtism reports whether the module is made for the Extism ABI. Such a plugin's manifest only grants: see
+// ParseManifest.
 func (m *Module) IsExtism() bool {
 	_, err := m.ABI()
 	return errors.Is(err, ErrExtism)
@@ -24,8 +25,8 @@ func (m *Module) IsExtism() bool {
 
 // ABI returns the highest version of the guest ABI that both the module and this host speak.
 //
-// It is an error if there is none, the text naming what both have, or if the module lacks an export that the ABI requires or
-// has it with another type. The error matches ErrExtism for a module made for Extism.
+// It is an error if there is none, the text naming what both have, or if the module lacks an export that the ABI
+// requires or has it with another type. The error matches ErrExtism for a module made for Extism.
 func (m *Module) ABI() (int, error) {
 	var guest []int
 	for _, e := range m.Exports {
@@ -43,7 +44,8 @@ func (m *Module) ABI() (int, error) {
 			return n, m.checkExports(n)
 		}
 	}
-	return 0, fmt.Errorf("the module is built for ABI %s, and this host speaks ABI %s: %s", numbers(guest), numbers(hostABIs), remedy(guest))
+	return 0, fmt.Errorf("the module is built for ABI %s, and this host speaks ABI %s: %s", numbers(guest),
+		numbers(hostABIs), remedy(guest))
 }
 
 // remedy says which side of an ABI mismatch has to move.
@@ -74,9 +76,11 @@ func (m *Module) noMarker() error {
 		return fmt.Errorf("%w: it exports no %s", ErrExtism, abi.Marker)
 	case m.export("_start") != nil:
 		return fmt.Errorf("the module is a command (it exports _start), not a plugin: build it as a library that exports %s "+
-			"(Go: import the pdk package and build with GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared)", abi.Marker)
+			"(Go: import the pdk package and build with GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared)",
+			abi.Marker)
 	}
-	return fmt.Errorf("the module exports no %s: build it with a hako PDK, or see docs/abi.md for what a guest exports", abi.Marker)
+	return fmt.Errorf("the module exports no %s: build it with a hako PDK, or see docs/abi.md for what a guest exports",
+		abi.Marker)
 }
 
 func (m *Module) export(name string) *Export {
@@ -110,7 +114,8 @@ func (m *Module) checkFunc(name string, want FuncType) error {
 	case e == nil || e.Kind != KindFunc:
 		return fmt.Errorf("the module must export the function %s %s", name, want)
 	case e.Type.String() != want.String():
-		return fmt.Errorf("the module exports the function %s %s; ABI %s wants %s", name, e.Type, numbers(hostABIs), want)
+		return fmt.Errorf("the module exports the function %s %s; ABI %s wants %s", name, e.Type, numbers(hostABIs),
+			want)
 	}
 	return nil
 }

@@ -27,10 +27,13 @@ func (l Limits) combine(o Limits, f func(a, b int64) int64) Limits {
 	count := func(a, b int) int { return int(f(int64(a), int64(b))) }
 	duration := func(a, b time.Duration) time.Duration { return time.Duration(f(int64(a), int64(b))) }
 	return Limits{
-		Time: duration(l.Time, o.Time), CPU: count(l.CPU, o.CPU), Memory: f(l.Memory, o.Memory), Input: f(l.Input, o.Input),
-		Output: f(l.Output, o.Output), Log: f(l.Log, o.Log), Concurrency: count(l.Concurrency, o.Concurrency), Queue: count(l.Queue, o.Queue),
-		QueueWait: duration(l.QueueWait, o.QueueWait), Rate: count(l.Rate, o.Rate), OpenFiles: count(l.OpenFiles, o.OpenFiles),
-		Requests: count(l.Requests, o.Requests),
+		Time: duration(l.Time, o.Time), CPU: count(l.CPU, o.CPU), Memory: f(l.Memory, o.Memory),
+		Input:  f(l.Input, o.Input),
+		Output: f(l.Output, o.Output), Log: f(l.Log, o.Log), Concurrency: count(l.Concurrency, o.Concurrency),
+		Queue:     count(l.Queue, o.Queue),
+		QueueWait: duration(l.QueueWait, o.QueueWait), Rate: count(l.Rate, o.Rate),
+		OpenFiles: count(l.OpenFiles, o.OpenFiles),
+		Requests:  count(l.Requests, o.Requests),
 	}
 }
 

@@ -16,11 +16,12 @@ var hostname = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([a-z
 
 var defaultPort = map[string]string{"http": "80", "https": "443"}
 
-// ParseBaseURL parses a base URL of an HTTP permission: http or https, a host that may start with "*." or be "*", optionally a
-// port, and a plain path. In the result the host is in lower case, a default port is left out and an empty path is "/".
+// ParseBaseURL parses a base URL of an HTTP permission: http or https, a host that may start with "*." or be "*",
+// optionally a port, and a plain path. In the result the host is in lower case, a default port is left out and an empty
+// path is "/".
 //
-// It is an error if the URL has a user, a query or a fragment, if its host is neither a DNS name in ASCII nor an address, or
-// if its path is not clean or holds escapes of "/", "\" or ".".
+// It is an error if the URL has a user, a query or a fragment, if its host is neither a DNS name in ASCII nor an
+// address, or if its path is not clean or holds escapes of "/", "\" or ".".
 func ParseBaseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
@@ -48,7 +49,8 @@ func ParseBaseURL(s string) (*url.URL, error) {
 func canonicalHost(u *url.URL) (string, error) {
 	host := strings.ToLower(u.Hostname())
 	port := u.Port()
-	if n, err := strconv.Atoi(port); strings.HasSuffix(u.Host, ":") || port != "" && (err != nil || n < 1 || n > 65535) {
+	if n, err := strconv.Atoi(port); strings.HasSuffix(u.Host, ":") || port != "" &&
+		(err != nil || n < 1 || n > 65535) {
 		return "", errors.New("must have a port from 1 to 65535, or none")
 	}
 	switch {
@@ -69,7 +71,8 @@ func canonicalHost(u *url.URL) (string, error) {
 
 func checkPath(u *url.URL) error {
 	clean := path.Clean("/" + u.Path)
-	if strings.TrimSuffix(u.Path, "/") != strings.TrimSuffix(clean, "/") || u.RawPath != "" || strings.ContainsAny(u.Path, `\*?[]{}`) {
+	if strings.TrimSuffix(u.Path, "/") != strings.TrimSuffix(clean, "/") || u.RawPath != "" ||
+		strings.ContainsAny(u.Path, `\*?[]{}`) {
 		return errors.New(`must have a plain path without "..", "//", wildcards or escaped slashes; narrow it with paths`)
 	}
 	return nil
@@ -79,12 +82,14 @@ func checkPath(u *url.URL) error {
 func Covers(outer, inner *url.URL) bool {
 	outerPath := strings.TrimSuffix(outer.Path, "/") + "/"
 	innerPath := strings.TrimSuffix(inner.Path, "/") + "/"
-	return outer.Scheme == inner.Scheme && outer.Port() == inner.Port() && coversHost(outer.Hostname(), inner.Hostname()) &&
+	return outer.Scheme == inner.Scheme && outer.Port() == inner.Port() && coversHost(outer.Hostname(),
+		inner.Hostname()) &&
 		strings.HasPrefix(innerPath, outerPath)
 }
 
-// CheckCredentialURL checks that a credential may be sent to what is under base, a result of ParseBaseURL: it names a host, or a domain
-// below a top-level one, and nobody on the way can read along, which means https, or an address of the machine itself: "localhost" or a loopback address.
+// CheckCredentialURL checks that a credential may be sent to what is under base, a result of ParseBaseURL: it names a
+// host, or a domain below a top-level one, and nobody on the way can read along, which means https, or an address of
+// the machine itself: "localhost" or a loopback address.
 func CheckCredentialURL(base *url.URL) error {
 	domain, wildcard := strings.CutPrefix(base.Hostname(), "*.")
 	switch {
@@ -109,8 +114,9 @@ func coversHost(outer, inner string) bool {
 	return wildcard && strings.HasSuffix(inner, "."+domain)
 }
 
-// IsPrivateHost reports whether a URL's host is, by its literal form, inside the operator's own network or machine: "localhost" or
-// an address that is loopback, private, link-local, shared (RFC 6598) or unspecified. Names are not looked up.
+// IsPrivateHost reports whether a URL's host is, by its literal form, inside the operator's own network or machine:
+// "localhost" or an address that is loopback, private, link-local, shared (RFC 6598) or unspecified. Names are not
+// looked up.
 func IsPrivateHost(host string) bool {
 	host = strings.ToLower(strings.Trim(host, "[]"))
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
@@ -121,7 +127,8 @@ func IsPrivateHost(host string) bool {
 		return false
 	}
 	addr = addr.Unmap()
-	return addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast() || addr.IsUnspecified() || sharedAddresses.Contains(addr)
+	return addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast() || addr.IsUnspecified() ||
+		sharedAddresses.Contains(addr)
 }
 
 var sharedAddresses = netip.MustParsePrefix("100.64.0.0/10")

@@ -14,7 +14,8 @@ import (
 // Severity says how bad a Finding is.
 type Severity string
 
-// Severities. A plugin with an error cannot be loaded or does not do what its manifest says; a warning is for a person to weigh.
+// Severities. A plugin with an error cannot be loaded or does not do what its manifest says; a warning is for a person
+// to weigh.
 const (
 	SeverityError   Severity = "error"
 	SeverityWarning Severity = "warning"
@@ -42,8 +43,9 @@ type review struct {
 	findings []Finding
 }
 
-// Check reviews a plugin: its module against its valid manifest, and the manifest for what is missing, too broad or suspicious.
-// It runs no guest code; handlers, if not nil, is what the guest answered to abi.ListHandlers. Errors come first.
+// Check reviews a plugin: its module against its valid manifest, and the manifest for what is missing, too broad or
+// suspicious. It runs no guest code; handlers, if not nil, is what the guest answered to abi.ListHandlers. Errors come
+// first.
 func Check(m *Module, manifest *Manifest, handlers *abi.Handlers) []Finding {
 	r := review{manifest: manifest}
 	r.module(m)
@@ -56,7 +58,8 @@ func Check(m *Module, manifest *Manifest, handlers *abi.Handlers) []Finding {
 	for i := range manifest.Tools {
 		r.tool(strictyaml.Index("tools", i), &manifest.Tools[i])
 	}
-	slices.SortStableFunc(r.findings, func(a, b Finding) int { return strings.Compare(string(a.Severity), string(b.Severity)) })
+	slices.SortStableFunc(r.findings,
+		func(a, b Finding) int { return strings.Compare(string(a.Severity), string(b.Severity)) })
 	return r.findings
 }
 
@@ -110,7 +113,8 @@ func (r *review) handlers(h *abi.Handlers) {
 func (r *review) compare(path, kind string, offered, handled []string) {
 	for i, name := range offered {
 		if !slices.Contains(handled, name) {
-			r.fail(strictyaml.Index(path, i), "the plugin has no handler for the %s %q: register one, or remove the entry", kind, name)
+			r.fail(strictyaml.Index(path, i),
+				"the plugin has no handler for the %s %q: register one, or remove the entry", kind, name)
 		}
 	}
 	for _, name := range handled {
@@ -152,7 +156,8 @@ func (r *review) host(path string, u *url.URL) {
 	case wildcard && !strings.Contains(domain, "."):
 		r.warn(path, "asks for every host under the top-level domain %q: name a domain", domain)
 	case IsPrivateHost(host):
-		r.warn(path, "%s is an address inside the operator's own network: let the operator name it with configKey", host)
+		r.warn(path, "%s is an address inside the operator's own network: let the operator name it with configKey",
+			host)
 	}
 	if u.Scheme == "http" && !IsPrivateHost(host) {
 		r.warn(path, "is not encrypted: use https")
@@ -184,13 +189,16 @@ func (r *review) filePermissions() {
 
 // wellKnown are tools that clients and models bring along; a plugin's tool of the same name is taken for theirs.
 var wellKnown = []string{
-	"apply_patch", "bash", "code_execution", "computer", "edit", "fetch", "glob", "grep", "memory", "python", "read", "shell",
-	"str_replace_based_edit_tool", "str_replace_editor", "task", "text_editor", "web_fetch", "web_search", "webfetch", "websearch", "write",
+	"apply_patch", "bash", "code_execution", "computer", "edit", "fetch", "glob", "grep", "memory", "python", "read",
+	"shell",
+	"str_replace_based_edit_tool", "str_replace_editor", "task", "text_editor", "web_fetch", "web_search", "webfetch",
+	"websearch", "write",
 }
 
 func (r *review) tool(path string, t *Tool) {
 	if slices.Contains(wellKnown, strings.ToLower(t.Name)) {
-		r.warn(path+".name", "%q is also the name of a tool that clients bring along: choose a more specific one", t.Name)
+		r.warn(path+".name", "%q is also the name of a tool that clients bring along: choose a more specific one",
+			t.Name)
 	}
 	a := t.Annotations
 	switch {

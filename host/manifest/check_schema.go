@@ -9,16 +9,25 @@ import (
 
 // keywords are those of JSON Schema 2020-12, by what their value holds.
 var keywords = map[string]keywordKind{
-	"$schema": plain, "$id": plain, "$ref": plain, "$anchor": plain, "$dynamicRef": plain, "$dynamicAnchor": plain, "$comment": plain,
+	"$schema": plain, "$id": plain, "$ref": plain, "$anchor": plain, "$dynamicRef": plain, "$dynamicAnchor": plain,
+	"$comment":    plain,
 	"$vocabulary": plain, "$defs": schemaMap, "definitions": schemaMap,
 	"allOf": schemaList, "anyOf": schemaList, "oneOf": schemaList, "prefixItems": schemaList,
-	"not": schemaValue, "if": schemaValue, "then": schemaValue, "else": schemaValue, "items": schemaValue, "contains": schemaValue,
-	"additionalProperties": schemaValue, "propertyNames": schemaValue, "unevaluatedItems": schemaValue, "unevaluatedProperties": schemaValue,
-	"contentSchema": schemaValue, "properties": schemaMap, "patternProperties": schemaMap, "dependentSchemas": schemaMap,
-	"type": plain, "const": plain, "enum": plain, "multipleOf": plain, "maximum": plain, "exclusiveMaximum": plain, "minimum": plain,
-	"exclusiveMinimum": plain, "maxLength": plain, "minLength": plain, "pattern": plain, "maxItems": plain, "minItems": plain,
-	"uniqueItems": plain, "maxContains": plain, "minContains": plain, "maxProperties": plain, "minProperties": plain, "required": plain,
-	"dependentRequired": plain, "title": plain, "description": plain, "default": plain, "deprecated": plain, "readOnly": plain,
+	"not": schemaValue, "if": schemaValue, "then": schemaValue, "else": schemaValue, "items": schemaValue,
+	"contains":             schemaValue,
+	"additionalProperties": schemaValue, "propertyNames": schemaValue, "unevaluatedItems": schemaValue,
+	"unevaluatedProperties": schemaValue,
+	"contentSchema":         schemaValue, "properties": schemaMap, "patternProperties": schemaMap,
+	"dependentSchemas": schemaMap,
+	"type":             plain, "const": plain, "enum": plain, "multipleOf": plain, "maximum": plain,
+	"exclusiveMaximum": plain,
+	"minimum":          plain,
+	"exclusiveMinimum": plain, "maxLength": plain, "minLength": plain, "pattern": plain, "maxItems": plain,
+	"minItems":    plain,
+	"uniqueItems": plain, "maxContains": plain, "minContains": plain, "maxProperties": plain, "minProperties": plain,
+	"required":          plain,
+	"dependentRequired": plain, "title": plain, "description": plain, "default": plain, "deprecated": plain,
+	"readOnly":  plain,
 	"writeOnly": plain, "examples": plain, "format": plain, "contentEncoding": plain, "contentMediaType": plain,
 }
 

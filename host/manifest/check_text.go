@@ -7,7 +7,8 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// longDescription is how many characters of a description a model reads with attention; every one costs tokens in every request.
+// longDescription is how many characters of a description a model reads with attention; every one costs tokens in every
+// request.
 const longDescription = 1024
 
 // languages are those that a shipped plugin is expected to speak.
@@ -20,13 +21,17 @@ var injections = []struct {
 }{
 	{regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override)\b.{0,30}\b(previous|prior|above|earlier|other|all)\b.{0,30}\b(instruction|prompt|rule|message|tool)`),
 		"tells the model to ignore other instructions"},
-	{regexp.MustCompile(`(以前|前|上記|これまで|他)の?.{0,10}(指示|命令|ルール|プロンプト).{0,10}(無視|忘れ)`), "tells the model to ignore other instructions"},
-	{regexp.MustCompile(`(?i)\b(system prompt|developer message|jailbreak|you are now|act as)\b`), "speaks to the model about its role"},
+	{regexp.MustCompile(`(以前|前|上記|これまで|他)の?.{0,10}(指示|命令|ルール|プロンプト).{0,10}(無視|忘れ)`),
+		"tells the model to ignore other instructions"},
+	{regexp.MustCompile(`(?i)\b(system prompt|developer message|jailbreak|you are now|act as)\b`),
+		"speaks to the model about its role"},
 	{regexp.MustCompile(`(?i)(do not|don't|never|without).{0,20}\b(tell|telling|mention|inform|informing|show|reveal|ask|asking|notify)\w*\b.{0,20}\b(the )?user`),
 		"tells the model to keep something from the user"},
-	{regexp.MustCompile(`(ユーザー|利用者).{0,6}(言わ|伝え|知らせ|見せ|確認せ).{0,4}(ない|ず)`), "tells the model to keep something from the user"},
+	{regexp.MustCompile(`(ユーザー|利用者).{0,6}(言わ|伝え|知らせ|見せ|確認せ).{0,4}(ない|ず)`),
+		"tells the model to keep something from the user"},
 	{regexp.MustCompile(`(?i)(<!--|<\s*/?\s*(system|important|instructions?|secret|hidden|assistant)\b[^>]*>|\[/?INST\])`), "holds markup that people do not see"},
-	{regexp.MustCompile(`(?i)\b(before|after|instead of) (using|calling) (any|another|other|every)\b.{0,20}\btools?\b`), "steers the use of other tools"},
+	{regexp.MustCompile(`(?i)\b(before|after|instead of) (using|calling) (any|another|other|every)\b.{0,20}\btools?\b`),
+		"steers the use of other tools"},
 	{regexp.MustCompile(`[A-Za-z0-9+/]{120,}`), "holds a long run of encoded data"},
 }
 
@@ -87,7 +92,8 @@ func (r *review) optionalText(path string, t Text) {
 	for _, language := range keys(t) {
 		r.suspicious(strictyaml.Key(path, language), t[language])
 		if n := utf8.RuneCountInString(t[language]); n > longDescription {
-			r.warn(strictyaml.Key(path, language), "has %d characters: models read about %d well, so shorten it", n, longDescription)
+			r.warn(strictyaml.Key(path, language), "has %d characters: models read about %d well, so shorten it", n,
+				longDescription)
 		}
 	}
 }

@@ -74,9 +74,9 @@ func (k ConfigKey) allows(value any) bool {
 	})
 }
 
-// Configure returns the plugin's configuration as the guest gets it: the values that an operator set, and the defaults of the
-// other keys. It is an *Error if a value is of the wrong type or not one of the enum, or if a key is unknown or required and
-// missing. Numbers may be of any Go type that encoding/json or a YAML decoder produces.
+// Configure returns the plugin's configuration as the guest gets it: the values that an operator set, and the defaults
+// of the other keys. It is an *Error if a value is of the wrong type or not one of the enum, or if a key is unknown or
+// required and missing. Numbers may be of any Go type that encoding/json or a YAML decoder produces.
 func (m *Manifest) Configure(values map[string]any) (json.RawMessage, error) {
 	var e Error
 	config := map[string]any{}

@@ -28,7 +28,8 @@ func TestConfigure(t *testing.T) {
 		want   string
 	}{
 		{"defaults", map[string]any{"key": "k"}, `{"key":"k","list":["a"],"url":"https://example.com/a?b","whole":3}`},
-		{"all set", map[string]any{"key": "", "url": "http://localhost:9000", "text": "long", "whole": 4, "ratio": 1, "on": false, "list": []any{}},
+		{"all set", map[string]any{"key": "", "url": "http://localhost:9000", "text": "long", "whole": 4, "ratio": 1,
+			"on": false, "list": []any{}},
 			`{"key":"","list":[],"on":false,"ratio":1,"text":"long","url":"http://localhost:9000","whole":4}`},
 		{"numbers of other types", map[string]any{"key": "k", "whole": 4.0, "ratio": uint8(2), "list": []string{"x"}},
 			`{"key":"k","list":["x"],"ratio":2,"url":"https://example.com/a?b","whole":4}`},
@@ -44,7 +45,8 @@ func TestConfigure(t *testing.T) {
 		{"number as text", map[string]any{"key": "k", "ratio": "1"}, "ratio: must be a number"},
 		{"nothing", map[string]any{"key": nil, "whole": nil}, "key: must be a text\nwhole: must be a whole number"},
 		{"boolean", map[string]any{"key": "k", "on": "true"}, "on: must be true or false"},
-		{"other scheme", map[string]any{"key": "k", "url": "file:///etc/passwd"}, `url: must be a URL that starts with "https://" or "http://"`},
+		{"other scheme", map[string]any{"key": "k", "url": "file:///etc/passwd"},
+			`url: must be a URL that starts with "https://" or "http://"`},
 		{"no host", map[string]any{"key": "k", "url": "https:///x"}, `url: must be a URL`},
 		{"list of numbers", map[string]any{"key": "k", "list": []any{"a", 1}}, "list: must be a list of texts"},
 		{"text for a list", map[string]any{"key": "k", "list": "a"}, "list: must be a list of texts"},

@@ -16,23 +16,24 @@ import (
 const (
 	maxDepth  = 64
 	maxValues = 100_000
-	// maxExponent is how large the exponent of a number may be, and maxNumber how long its text: beyond the range of a double,
-	// which is what RFC 8259 section 6 says to count on, and short enough to compute with exactly.
+	// maxExponent is how large the exponent of a number may be, and maxNumber how long its text: beyond the range of a
+	// double, which is what RFC 8259 section 6 says to count on, and short enough to compute with exactly.
 	maxExponent = 400
 	maxNumber   = 128
 )
 
 // shape is the size of a decoded value.
 type shape struct {
-	// load[d] is what the values at depth d weigh: 1 each, and more for those that are long. bytes[d] is the length of the texts
-	// among them, and of the names of properties.
+	// load[d] is what the values at depth d weigh: 1 each, and more for those that are long. bytes[d] is the length of
+	// the texts among them, and of the names of properties.
 	load, bytes [maxDepth]float64
 	// values counts all values, forks those that may be a subschema: objects and booleans.
 	values, forks int
 }
 
-// decodeJSON decodes data the way that encoding/json does with UseNumber, but strictly: what is not valid UTF-8, repeats a key,
-// nests deeper than maxDepth, holds more than maxValues or a number without bounds is an error, a one-problem *Error.
+// decodeJSON decodes data the way that encoding/json does with UseNumber, but strictly: what is not valid UTF-8,
+// repeats a key, nests deeper than maxDepth, holds more than maxValues or a number without bounds is an error, a
+// one-problem *Error.
 func decodeJSON(data []byte) (any, *shape, error) {
 	d := jsonDecoder{tokens: jsontext.NewDecoder(bytes.NewBuffer(data))}
 	value, err := d.value(0)

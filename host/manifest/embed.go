@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// Embed returns wasm with each of the custom sections set to its content: replaced where the module has it, once or more often,
-// appended otherwise, and removed where the content is nil. Everything else stays byte for byte, so that embedding the same again
-// changes nothing.
+// Embed returns wasm with each of the custom sections set to its content: replaced where the module has it, once or
+// more often, appended otherwise, and removed where the content is nil. Everything else stays byte for byte, so that
+// embedding the same again changes nothing.
 //
 // It is an error if wasm is not a core module or its sections are malformed, as for Read.
 func Embed(wasm []byte, sections map[string][]byte) ([]byte, error) {

@@ -67,7 +67,8 @@ func (x *explainer) problems(e *jsonschema.ValidationError) []Problem {
 	case *kind.Required:
 		return x.missing(path, e.SchemaURL, k.Missing, "is missing")
 	case *kind.DependentRequired:
-		return x.missing(path, e.SchemaURL, k.Missing, fmt.Sprintf("is missing: required together with %q", shorten(k.Prop, 60)))
+		return x.missing(path, e.SchemaURL, k.Missing, fmt.Sprintf("is missing: required together with %q",
+			shorten(k.Prop, 60)))
 	case *kind.AdditionalProperties:
 		return x.unknown(path, e.SchemaURL, k.Properties)
 	case *kind.PropertyNames:
@@ -125,8 +126,8 @@ func relative(p Problem, path string) string {
 	return p.String()
 }
 
-// mismatches counts the failures that say "this alternative is not the one that was meant": another type or constant, in the
-// value at depth or right below it.
+// mismatches counts the failures that say "this alternative is not the one that was meant": another type or constant,
+// in the value at depth or right below it.
 func mismatches(e *jsonschema.ValidationError, depth int) int {
 	switch e.ErrorKind.(type) {
 	case *kind.Type, *kind.Const, *kind.Enum, *kind.FalseSchema:
@@ -169,8 +170,8 @@ func (x *explainer) unknown(path, location string, names []string) []Problem {
 	return problems
 }
 
-// propertyName explains a property whose name is not allowed. The validator reuses the memory of the location that it reports, so the
-// place is looked for instead; if several objects have such a property, none is named.
+// propertyName explains a property whose name is not allowed. The validator reuses the memory of the location that it
+// reports, so the place is looked for instead; if several objects have such a property, none is named.
 func (x *explainer) propertyName(name string) []Problem {
 	path := ""
 	if holders := holders(x.value, name, nil, nil); len(holders) == 1 {

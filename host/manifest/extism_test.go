@@ -10,14 +10,16 @@ import (
 
 // extism is a module made for the Extism ABI, with an import and a manifest.
 func extism(module, name, text string) []byte {
-	return wasm(types, section(2, imported("extism:host/env", "length", 0, 4), imported(module, name, 0, 4)), custom("hako:manifest", text))
+	return wasm(types, section(2, imported("extism:host/env", "length", 0, 4), imported(module, name, 0, 4)),
+		custom("hako:manifest", text))
 }
 
 func TestExtismImports(t *testing.T) {
 	t.Parallel()
 	for module, want := range map[string]string{
-		"extism:host/env": "", "extism:host/user": `unknown function "alloc"`, "wasi_snapshot_preview1": `unknown function "alloc"`,
-		"hako:http/1": `unknown import module "hako:http/1"`, "env": `unknown import module "env"`,
+		"extism:host/env": "", "extism:host/user": `unknown function "alloc"`,
+		"wasi_snapshot_preview1": `unknown function "alloc"`,
+		"hako:http/1":            `unknown import module "hako:http/1"`, "env": `unknown import module "env"`,
 	} {
 		m, err := manifest.Read(extism(module, "alloc", ""))
 		if err != nil {
@@ -42,8 +44,10 @@ func TestParseManifest(t *testing.T) {
 	}{
 		{"Extism, granting", "", extism("extism:host/env", "f", head)},
 		{"Extism, with tools", "is asked for what it offers", extism("extism:host/env", "f", head+tools)},
-		{"Extism, with commands", "has no functions for commands", extism("extism:host/env", "f", head+"permissions: {exec: {programs: [git], reason: r}}\n")},
-		{"Extism, with a database", "has no functions for a database", extism("extism:host/env", "f", head+"permissions: {sql: {migrations: [a], reason: r}}\n")},
+		{"Extism, with commands", "has no functions for commands",
+			extism("extism:host/env", "f", head+"permissions: {exec: {programs: [git], reason: r}}\n")},
+		{"Extism, with a database", "has no functions for a database",
+			extism("extism:host/env", "f", head+"permissions: {sql: {migrations: [a], reason: r}}\n")},
 		{"Extism, wrong", "name: must be", extism("extism:host/env", "f", "name: X\nversion: 1.0.0\n")},
 		{"ABI 1, granting", "offers nothing", plugin(nil, custom("hako:manifest", head))},
 		{"ABI 1, with tools", "", plugin(nil, custom("hako:manifest", head+tools))},

@@ -75,7 +75,8 @@ func FuzzSchema(f *testing.F) {
 		if err == nil && !json.Valid([]byte(value)) {
 			t.Fatal("accepted what is not JSON")
 		}
-		if err != nil && (!utf8.ValidString(err.Error()) || strings.TrimSpace(err.Error()) == "" || len(err.Error()) > 100_000) {
+		if err != nil && (!utf8.ValidString(err.Error()) || strings.TrimSpace(err.Error()) == "" ||
+			len(err.Error()) > 100_000) {
 			t.Fatalf("the error is not fit to print: %q", err)
 		}
 	})

@@ -44,9 +44,12 @@ func TestHostileDescriptions(t *testing.T) {
 	}
 	for place, yaml := range places {
 		for what, hidden := range map[string]string{
-			"tags": "a\U000e0041", "supplementary selectors": "a\U000e0100", "selectors": "a\ufe01", "zero width": "a\u200bb", "joiner": "a\u200db",
-			"filler": "a\u3164", "half-width filler": "a\uffa0", "blank": "a\u2800", "override": "a\u202eb", "isolate": "a\u2067b", "mark": "a\u200fb",
-			"soft hyphen": "a\u00adb", "escape": "a\x1b[8mb", "C1": "a\u009b8mb", "invisible times": "a\u2062b", "annotation": "a\ufff9b",
+			"tags": "a\U000e0041", "supplementary selectors": "a\U000e0100", "selectors": "a\ufe01",
+			"zero width": "a\u200bb", "joiner": "a\u200db",
+			"filler": "a\u3164", "half-width filler": "a\uffa0", "blank": "a\u2800", "override": "a\u202eb",
+			"isolate": "a\u2067b", "mark": "a\u200fb",
+			"soft hyphen": "a\u00adb", "escape": "a\x1b[8mb", "C1": "a\u009b8mb", "invisible times": "a\u2062b",
+			"annotation":     "a\ufff9b",
 			"flood of marks": "a" + strings.Repeat("\u0301", 20),
 		} {
 			t.Run(place+": "+what, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// hostFunctions are the functions of each import module by their types: parameters, a colon and the result, where i is i32, l is i64 and d is f64.
-// A test of package extism holds that they are those which the host links.
+// hostFunctions are the functions of each import module by their types: parameters, a colon and the result, where i is
+// i32, l is i64 and d is f64. A test of package extism holds that they are those which the host links.
 var hostFunctions = map[string]map[string]string{
 	abi.CoreModule: {
 		"i:": "take", "ii:": "respond updated", "ii:i": "blob", "iii:": "log", "ddii:": "progress", ":i": "canceled",
@@ -83,7 +83,8 @@ func checkFunction(i Import) error {
 	want, ok := functions[i.Name]
 	switch {
 	case !ok:
-		return fmt.Errorf("the module imports from %q what hako does not offer: %s", i.Module, strictyaml.Unknown("function", i.Name, slices.Sorted(maps.Keys(functions))))
+		return fmt.Errorf("the module imports from %q what hako does not offer: %s", i.Module,
+			strictyaml.Unknown("function", i.Name, slices.Sorted(maps.Keys(functions))))
 	case i.Type != nil && i.Type.String() != want.String():
 		return fmt.Errorf("the module imports %q from %q as a function %s, and it is %s: rebuild it with a PDK for this import module", i.Name, i.Module, i.Type, want)
 	}

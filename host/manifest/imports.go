@@ -36,8 +36,8 @@ var importModules = []importModule{
 // extismModules are those of the Extism ABI. All its guests get the same functions; without a permission they refuse.
 var extismModules = []importModule{{module: wasiModule}, {module: extismEnv}, {module: extismUser}}
 
-// CheckImports checks that the module imports nothing but functions of the modules that permissions link, with their types. All imports
-// that are not so are in the error.
+// CheckImports checks that the module imports nothing but functions of the modules that permissions link, with their
+// types. All imports that are not so are in the error.
 func (m *Module) CheckImports(p Permissions) error {
 	allowed := importModules
 	if m.IsExtism() {
@@ -60,7 +60,8 @@ func checkImport(i Import, p Permissions, allowed []importModule) error {
 		case known.module != i.Module:
 			continue
 		case i.Kind != KindFunc:
-			return fmt.Errorf("the module imports the %s %q from %q, which has functions only", i.Kind, i.Name, i.Module)
+			return fmt.Errorf("the module imports the %s %q from %q, which has functions only", i.Kind, i.Name,
+				i.Module)
 		case known.permission != "" && !known.asked(p):
 			return fmt.Errorf("the module imports %q, but the manifest does not ask for the permission %q that links it: add it under permissions, or remove what uses it",
 				i.Module, known.permission)

@@ -1,7 +1,8 @@
 // Package manifest describes what a plugin offers and which permissions it asks for.
 //
 // A manifest is YAML, beside the plugin (NAME.yaml next to NAME.wasm) or embedded in it as a custom section. It is read
-// without running guest code, strictly: an unknown or repeated key is an error. manifest.schema.json is its published schema.
+// without running guest code, strictly: an unknown or repeated key is an error. manifest.schema.json is its published
+// schema.
 package manifest
 
 import (
@@ -33,7 +34,8 @@ type Manifest struct {
 	Permissions Permissions
 	// Config declares the keys that an operator may set, by name.
 	Config map[string]ConfigKey
-	// Limits are what the plugin asks for, within the host's ceilings; an operator's settings override them in either direction.
+	// Limits are what the plugin asks for, within the host's ceilings; an operator's settings override them in either
+	// direction.
 	Limits Limits
 }
 
@@ -51,8 +53,8 @@ type Tool struct {
 	OutputSchema json.RawMessage
 	Annotations  Annotations
 	Icons        []Icon
-	// Limits override the plugin's for this tool. Of these, Memory, Concurrency, Queue and QueueWait are the plugin's alone and
-	// must be zero here.
+	// Limits override the plugin's for this tool. Of these, Memory, Concurrency, Queue and QueueWait are the plugin's
+	// alone and must be zero here.
 	Limits Limits
 	// When names configuration keys of type "string", and the values with which the tool is on offer: all must hold.
 	// Empty means always.
@@ -149,11 +151,12 @@ type Permissions struct {
 	SQL *SQLPermission
 	// Exec asks to run commands. Nil means none.
 	Exec *ExecPermission
-	// Limits are those of the plugin and its tools that are larger than DefaultLimits, and Claims what the hints of its tools claim, by
-	// tool; see Annotations.Claims. Parse fills both in from the rest of the manifest.
+	// Limits are those of the plugin and its tools that are larger than DefaultLimits, and Claims what the hints of its
+	// tools claim, by tool; see Annotations.Claims. Parse fills both in from the rest of the manifest.
 	Limits Limits
 	Claims map[string][]string
-	// State is how long what the plugin's code remembers lives. It stands at the top of a manifest. Empty means StateCall.
+	// State is how long what the plugin's code remembers lives. It stands at the top of a manifest. Empty means
+	// StateCall.
 	State State
 }
 
@@ -177,8 +180,8 @@ var States = []State{StateCall, StateSession, StateShared}
 type HTTPPermission struct {
 	// Name is how grants refer to it: 1 to 40 of a-z, 0-9 and "-", starting with a letter.
 	Name string
-	// URL is the base: scheme, host, optional port, and the path under which all requests must lie. The host may start with
-	// "*." for any subdomain; "*" alone is any host, which plugin check reports as over-broad.
+	// URL is the base: scheme, host, optional port, and the path under which all requests must lie. The host may start
+	// with "*." for any subdomain; "*" alone is any host, which plugin check reports as over-broad.
 	URL string
 	// ConfigKey names a configuration key of type "url" whose value, where the operator sets one, replaces URL.
 	ConfigKey string
@@ -186,15 +189,16 @@ type HTTPPermission struct {
 	Methods []string
 	// Paths narrow what is under URL: globs relative to it ("data/**"). Empty means all.
 	Paths []string
-	// Credential names a credential of the operator's, by the rule of Name, that the host applies to the requests; the plugin never
-	// sees it. Empty means none.
+	// Credential names a credential of the operator's, by the rule of Name, that the host applies to the requests; the
+	// plugin never sees it. Empty means none.
 	Credential string
 	Reason     Text
 }
 
 // FilePermission asks for one mount.
 type FilePermission struct {
-	// Mount is the name of the mount, by the rule of HTTPPermission.Name; the guest sees it as the directory "/" + Mount.
+	// Mount is the name of the mount, by the rule of HTTPPermission.Name; the guest sees it as the directory "/" +
+	// Mount.
 	Mount string
 	// Write asks for writing too. YAML: "access: read-only" or "access: read-write".
 	Write bool
@@ -206,8 +210,8 @@ type FilePermission struct {
 
 // SQLPermission asks for a private SQLite database, one for each tenant.
 type SQLPermission struct {
-	// Migrations make the tables: each is one or more SQL statements, applied once, in order. A released one must not be edited; later
-	// versions of the plugin append to the list.
+	// Migrations make the tables: each is one or more SQL statements, applied once, in order. A released one must not
+	// be edited; later versions of the plugin append to the list.
 	Migrations []string
 	// Quota is the most bytes of one tenant's database. Zero means DefaultSQLQuota.
 	Quota  int64
@@ -247,13 +251,14 @@ type ConfigKey struct {
 	Enum []any
 }
 
-// Limits bound a call or a plugin. Zero means: not stated here, so the next wider scope decides. The host's own defaults are in
-// DefaultLimits.
+// Limits bound a call or a plugin. Zero means: not stated here, so the next wider scope decides. The host's own
+// defaults are in DefaultLimits.
 type Limits struct {
 	// Time is the wall time of one call, waiting in the queue not included.
 	Time time.Duration
-	// CPU is how much one call computes, in millions of steps. A step is a function call, a turn of a loop, or some hundred
-	// instructions without either; moving 16 bytes in bulk counts as one too. A core takes some 100 to 1,000 million steps a second.
+	// CPU is how much one call computes, in millions of steps. A step is a function call, a turn of a loop, or some
+	// hundred instructions without either; moving 16 bytes in bulk counts as one too. A core takes some 100 to 1,000
+	// million steps a second.
 	CPU int
 	// Memory is the most linear memory of one instance, in bytes.
 	Memory int64

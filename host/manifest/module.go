@@ -24,7 +24,8 @@ type Module struct {
 	Exports []Export
 	// Memory is the module's linear memory, imported or its own. Nil if it has none.
 	Memory *Memory
-	// Manifest and Recordings are the custom sections of these names. Nil if there is none; they point into the file's bytes.
+	// Manifest and Recordings are the custom sections of these names. Nil if there is none; they point into the file's
+	// bytes.
 	Manifest   []byte
 	Recordings []byte
 }
@@ -107,9 +108,10 @@ var ErrNotModule = errors.New("not a core Wasm module")
 // Read reads a plugin file without running or compiling it.
 //
 // It is an error matching ErrNotModule if the bytes are something else (the text says what they look like), and another
-// error if the module is cut off or malformed in the sections that are read, has one of hako's custom sections twice, or needs
-// a 64-bit or shared memory, several memories, garbage-collected types or exceptions, none of which hako runs, or passes one of the limits
-// that bound what it costs to read and to interpret. The types of the code are not checked; the runtime does that.
+// error if the module is cut off or malformed in the sections that are read, has one of hako's custom sections twice,
+// or needs a 64-bit or shared memory, several memories, garbage-collected types or exceptions, none of which hako runs,
+// or passes one of the limits that bound what it costs to read and to interpret. The types of the code are not checked;
+// the runtime does that.
 func Read(wasm []byte) (*Module, error) {
 	r, err := newModuleReader(wasm)
 	if err != nil {
@@ -126,11 +128,12 @@ func Read(wasm []byte) (*Module, error) {
 	return &r.module, nil
 }
 
-// ReadFile returns the bytes of the plugin file at path. Where a manifest lies beside it, NAME.yaml next to NAME.wasm, the bytes
-// are those with that manifest embedded, so that packing a plugin later changes neither its digest nor a consent to it.
+// ReadFile returns the bytes of the plugin file at path. Where a manifest lies beside it, NAME.yaml next to NAME.wasm,
+// the bytes are those with that manifest embedded, so that packing a plugin later changes neither its digest nor a
+// consent to it.
 //
-// It is an error if the file is not a regular file, if it has more than limit bytes (zero means MaxModuleBytes), or if there
-// is a manifest inside and another one beside it.
+// It is an error if the file is not a regular file, if it has more than limit bytes (zero means MaxModuleBytes), or if
+// there is a manifest inside and another one beside it.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	if limit == 0 {
 		limit = MaxModuleBytes

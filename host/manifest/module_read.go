@@ -36,7 +36,8 @@ func (m *moduleReader) sections() error {
 		if s.id != customSection {
 			rank := slices.Index(sectionOrder, s.id)
 			if rank <= last {
-				return fmt.Errorf("malformed module: section %d at byte %d is unknown, repeated or out of order", s.id, s.start)
+				return fmt.Errorf("malformed module: section %d at byte %d is unknown, repeated or out of order", s.id,
+					s.start)
 			}
 			last = rank
 		}
@@ -49,7 +50,8 @@ func (m *moduleReader) sections() error {
 func (m *moduleReader) read(s section) error {
 	r := moduleSection{m, wasmReader{data: s.content}}
 	readers := map[byte]func() error{
-		typeSection: r.funcType, importSection: r.importEntry, functionSection: r.function, memorySection: r.memory, exportSection: r.export,
+		typeSection: r.funcType, importSection: r.importEntry, functionSection: r.function, memorySection: r.memory,
+		exportSection: r.export,
 	}
 	switch element, ok := readers[s.id]; {
 	case s.id == customSection:
@@ -69,7 +71,8 @@ func (m *moduleReader) read(s section) error {
 
 // custom keeps the sections that are hako's.
 func (m *moduleReader) custom(s section) error {
-	keep := map[string]*[]byte{abi.ManifestSection: &m.module.Manifest, abi.RecordingsSection: &m.module.Recordings}[s.name]
+	keep := map[string]*[]byte{abi.ManifestSection: &m.module.Manifest,
+		abi.RecordingsSection: &m.module.Recordings}[s.name]
 	if keep == nil {
 		return nil
 	}
@@ -146,7 +149,8 @@ func (r *moduleSection) importEntry() error {
 	case KindGlobal:
 		return r.global()
 	}
-	return fmt.Errorf("import %s.%s is of kind %d, which hako does not run: build without the exceptions proposal", module, name, kind)
+	return fmt.Errorf("import %s.%s is of kind %d, which hako does not run: build without the exceptions proposal",
+		module, name, kind)
 }
 
 func (r *moduleSection) function() error {
@@ -217,7 +221,8 @@ func (r *moduleSection) export() error {
 		return err
 	}
 	if Kind(kind) > KindGlobal {
-		return fmt.Errorf("export %s is of kind %d, which hako does not run: build without the exceptions proposal", name, kind)
+		return fmt.Errorf("export %s is of kind %d, which hako does not run: build without the exceptions proposal",
+			name, kind)
 	}
 	e := Export{Name: name, Kind: Kind(kind)}
 	if e.Kind == KindFunc {

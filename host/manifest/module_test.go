@@ -43,7 +43,8 @@ func imported(module, name string, rest ...byte) []byte {
 
 var (
 	// types are () -> (), (i32) -> i32, (i32) -> (), (i32, i32, i32, i32) -> i32 and (i64) -> i64.
-	types  = section(1, []byte{0x60, 0, 0}, []byte{0x60, 1, 0x7F, 1, 0x7F}, []byte{0x60, 1, 0x7F, 0}, []byte{0x60, 4, 0x7F, 0x7F, 0x7F, 0x7F, 1, 0x7F}, []byte{0x60, 1, 0x7E, 1, 0x7E})
+	types = section(1, []byte{0x60, 0, 0}, []byte{0x60, 1, 0x7F, 1, 0x7F}, []byte{0x60, 1, 0x7F, 0},
+		[]byte{0x60, 4, 0x7F, 0x7F, 0x7F, 0x7F, 1, 0x7F}, []byte{0x60, 1, 0x7E, 1, 0x7E})
 	memory = section(5, []byte{0, 2})
 )
 
@@ -57,7 +58,8 @@ func plugin(imports [][]byte, customs ...[]byte) []byte {
 	}
 	parts := [][]byte{
 		types, section(2, imports...), section(3, []byte{0}, []byte{1}), memory,
-		section(7, named("memory", 2, 0), named("hako_abi_1", 0, functions), named("hako_call", 0, functions+1), named("_initialize", 0, functions)),
+		section(7, named("memory", 2, 0), named("hako_abi_1", 0, functions), named("hako_call", 0, functions+1),
+			named("_initialize", 0, functions)),
 	}
 	return wasm(append(parts, customs...)...)
 }
@@ -152,8 +154,10 @@ func TestReadRefusesMalformedModules(t *testing.T) {
 		{"name not UTF-8", wasm(custom("\xff", "")), "not valid UTF-8"},
 		{"unknown type", wasm(section(3, []byte{7})), "function 0 has the unknown type 7"},
 		{"unknown function", wasm(section(7, named("f", 0, 3))), "export f is the unknown function 3"},
-		{"two manifests", wasm(custom(abi.ManifestSection, "a"), custom(abi.ManifestSection, "a")), "hako:manifest is there twice"},
-		{"two recordings", wasm(custom(abi.RecordingsSection, ""), custom(abi.RecordingsSection, "")), "hako:recordings is there twice"},
+		{"two manifests", wasm(custom(abi.ManifestSection, "a"), custom(abi.ManifestSection, "a")),
+			"hako:manifest is there twice"},
+		{"two recordings", wasm(custom(abi.RecordingsSection, ""), custom(abi.RecordingsSection, "")),
+			"hako:recordings is there twice"},
 		{"GC type", wasm(section(1, []byte{0x5F, 0})), "without the GC proposal"},
 		{"GC value", wasm(section(1, []byte{0x60, 1, 0x64, 0})), "a value of type 0x64"},
 		{"64-bit memory", wasm(section(5, []byte{4, 1})), "build for wasm32"},
@@ -175,7 +179,8 @@ func TestReadRefusesMalformedModules(t *testing.T) {
 // TestReadCutOff holds that every proper prefix of a module either ends between two sections or is refused.
 func TestReadCutOff(t *testing.T) {
 	t.Parallel()
-	whole := plugin([][]byte{imported("env", "table", 1, 0x70, 1, 2, 9), imported("env", "global", 3, 0x7F, 0)}, custom("name", "x"))
+	whole := plugin([][]byte{imported("env", "table", 1, 0x70, 1, 2, 9), imported("env", "global", 3, 0x7F, 0)},
+		custom("name", "x"))
 	boundaries := 0
 	for n := range whole {
 		if _, err := manifest.Read(whole[:n]); err == nil {
@@ -287,16 +292,23 @@ func TestABI(t *testing.T) {
 		want string
 	}{
 		{"several versions", exports(mem, call, named("hako_abi_1", 0, 0), named("hako_abi_7", 0, 0)), ""},
-		{"future", exports(mem, call, named("hako_abi_7", 0, 0)), "built for ABI 7, and this host speaks ABI 1: update the host"},
-		{"past", exports(mem, call, named("hako_abi_0", 0, 0)), "built for ABI 0, and this host speaks ABI 1: rebuild the plugin with a newer PDK"},
+		{"future", exports(mem, call, named("hako_abi_7", 0, 0)),
+			"built for ABI 7, and this host speaks ABI 1: update the host"},
+		{"past", exports(mem, call, named("hako_abi_0", 0, 0)),
+			"built for ABI 0, and this host speaks ABI 1: rebuild the plugin with a newer PDK"},
 		{"odd marker", exports(mem, call, named("hako_abi_1x", 0, 0)), "exports no hako_abi_1"},
-		{"command", exports(mem, named("_start", 0, 0)), "is a command (it exports _start), not a plugin: build it as a library"},
+		{"command", exports(mem, named("_start", 0, 0)),
+			"is a command (it exports _start), not a plugin: build it as a library"},
 		{"no entry", exports(mem, named("hako_abi_1", 0, 0)), "must export the function hako_call (i32) -> (i32)"},
-		{"entry of another type", exports(mem, named("hako_abi_1", 0, 0), named("hako_call", 0, 0)), "exports the function hako_call () -> (); ABI 1 wants (i32) -> (i32)"},
-		{"marker of another type", exports(mem, call, named("hako_abi_1", 0, 1)), "exports the function hako_abi_1 (i32) -> (i32)"},
-		{"initialize of another type", exports(mem, call, named("hako_abi_1", 0, 0), named("_initialize", 0, 1)), "exports the function _initialize"},
+		{"entry of another type", exports(mem, named("hako_abi_1", 0, 0), named("hako_call", 0, 0)),
+			"exports the function hako_call () -> (); ABI 1 wants (i32) -> (i32)"},
+		{"marker of another type", exports(mem, call, named("hako_abi_1", 0, 1)),
+			"exports the function hako_abi_1 (i32) -> (i32)"},
+		{"initialize of another type", exports(mem, call, named("hako_abi_1", 0, 0), named("_initialize", 0, 1)),
+			"exports the function _initialize"},
 		{"no memory", exports(call, named("hako_abi_1", 0, 0)), "must export its memory"},
-		{"Extism by import", wasm(types, section(2, imported("extism:host/env", "length", 0, 0))), "speaks the Extism ABI"},
+		{"Extism by import", wasm(types, section(2, imported("extism:host/env", "length", 0, 0))),
+			"speaks the Extism ABI"},
 		{"Extism by export", exports(mem, named("describe", 0, 0), named("call", 0, 1)), "speaks the Extism ABI"},
 		{"nothing", wasm(), "exports no hako_abi_1: build it with a hako PDK"},
 	} {
@@ -328,14 +340,20 @@ func TestCheckImports(t *testing.T) {
 		permissions manifest.Permissions
 		want        string
 	}{
-		{"core and WASI", [][]byte{imported("hako:core/1", "take", 0, 2), imported("wasi_snapshot_preview1", "fd_read", 0, 3)}, manifest.Permissions{}, ""},
+		{"core and WASI", [][]byte{imported("hako:core/1", "take", 0, 2), imported("wasi_snapshot_preview1", "fd_read",
+			0, 3)}, manifest.Permissions{}, ""},
 		{"http with permission", [][]byte{imported("hako:http/1", "request", 0, 3)}, http, ""},
-		{"http without permission", [][]byte{imported("hako:http/1", "request", 0, 3), imported("hako:http/1", "read", 0, 0)}, manifest.Permissions{},
+		{"http without permission", [][]byte{imported("hako:http/1", "request", 0, 3),
+			imported("hako:http/1", "read", 0, 0)}, manifest.Permissions{},
 			`the module imports "hako:http/1", but the manifest does not ask for the permission "http" that links it: add it under permissions, or remove what uses it`},
-		{"future version", [][]byte{imported("hako:http/2", "request", 0, 0)}, http, `imports version "2" of "hako:http", and this host has version 1`},
-		{"unknown hako module", [][]byte{imported("hako:gpio/1", "set", 0, 0)}, http, `unknown import module "hako:gpio/1": known are hako:core/1, hako:exec/1, hako:http/1, hako:sql/1, wasi_snapshot_preview1`},
-		{"browser", [][]byte{imported("gojs", "run", 0, 0)}, http, "build for WASI preview 1 (wasip1), not for a browser"},
-		{"memory", [][]byte{imported("hako:core/1", "memory", 2, 0, 1)}, http, `imports the memory "memory" from "hako:core/1", which has functions only`},
+		{"future version", [][]byte{imported("hako:http/2", "request", 0, 0)}, http,
+			`imports version "2" of "hako:http", and this host has version 1`},
+		{"unknown hako module", [][]byte{imported("hako:gpio/1", "set", 0, 0)}, http,
+			`unknown import module "hako:gpio/1": known are hako:core/1, hako:exec/1, hako:http/1, hako:sql/1, wasi_snapshot_preview1`},
+		{"browser", [][]byte{imported("gojs", "run", 0, 0)}, http,
+			"build for WASI preview 1 (wasip1), not for a browser"},
+		{"memory", [][]byte{imported("hako:core/1", "memory", 2, 0, 1)}, http,
+			`imports the memory "memory" from "hako:core/1", which has functions only`},
 		{"two", [][]byte{imported("env", "f", 0, 0), imported("sys", "f", 0, 0)}, http, `unknown import module "sys"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -14,14 +14,16 @@ const MaxBytes = 1 << 20
 // Problem is one thing that is wrong with a manifest, a schema or a value: where, and in which way.
 type Problem = strictyaml.Problem
 
-// Error lists what is wrong with a manifest, a schema or a value, at most 20 problems. Its text has one problem per line.
+// Error lists what is wrong with a manifest, a schema or a value, at most 20 problems. Its text has one problem per
+// line.
 type Error = strictyaml.Error
 
 // Parse reads a manifest from YAML and validates it.
 //
-// It is strict: unknown and repeated keys, values of another type, anchors and aliases, tags, several documents, nesting beyond
-// 64 levels, more than MaxBytes and what is not UTF-8 are errors. The error is an *Error, with line and column, and holds
-// everything that is wrong both here and under the rules of Validate, so that an author can mend it all at once.
+// It is strict: unknown and repeated keys, values of another type, anchors and aliases, tags, several documents,
+// nesting beyond 64 levels, more than MaxBytes and what is not UTF-8 are errors. The error is an *Error, with line and
+// column, and holds everything that is wrong both here and under the rules of Validate, so that an author can mend it
+// all at once.
 func Parse(data []byte) (*Manifest, error) {
 	m := &Manifest{}
 	if err := strictyaml.Read(data, MaxBytes, m.read, m.Validate); err != nil {
@@ -30,8 +32,9 @@ func Parse(data []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// ParseManifest parses the manifest in the module as Parse does. For a module of the Extism ABI it is one that only grants: it must
-// list no tools, resources or prompts, because the plugin is asked for them. Module.Manifest must not be nil.
+// ParseManifest parses the manifest in the module as Parse does. For a module of the Extism ABI it is one that only
+// grants: it must list no tools, resources or prompts, because the plugin is asked for them. Module.Manifest must not
+// be nil.
 func (m *Module) ParseManifest() (*Manifest, error) {
 	if !m.IsExtism() {
 		return Parse(m.Manifest)

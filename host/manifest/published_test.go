@@ -47,7 +47,8 @@ func asJSON(t *testing.T, text string) (any, error) {
 
 // isTree reports whether a case is about JSON values at all, and not about how YAML writes them.
 func isTree(name string) bool {
-	return !slices.Contains([]string{"anchor", "merge key", "tag", "two documents", "not UTF-8", "syntax", "repeated key", "repeated key in a schema"}, name)
+	return !slices.Contains([]string{"anchor", "merge key", "tag", "two documents", "not UTF-8", "syntax",
+		"repeated key", "repeated key in a schema"}, name)
 }
 
 func TestPublishedSchemaAgreesWithParse(t *testing.T) {
@@ -85,26 +86,30 @@ func TestPublishedSchemaAgreesWithParse(t *testing.T) {
 
 // goodManifests are accepted by Parse and by the published schema.
 var goodManifests = map[string]string{
-	"minimal":              minimal,
-	"everything":           weather,
-	"any host":             minimal + "permissions: {http: [{name: a, url: 'https://*', reason: r}]}\n",
-	"subdomains, port":     minimal + "permissions: {http: [{name: a, url: 'https://*.a.example:8443/v1', reason: r}]}\n",
-	"IPv6":                 minimal + "permissions: {http: [{name: a, url: 'http://[::1]:80/', reason: r}]}\n",
-	"credential, here":     minimal + "permissions: {http: [{name: a, url: 'http://localhost:1', credential: c, reason: r}]}\n",
-	"only a resource":      "name: a\nversion: 0.0.1\nresources: [{uri: 'notes://a', name: n}]\n",
-	"retired":              minimal + "retired: [{tool: old, instead: use new}, {prompt: old, instead: i}, {resource: 'a://b', instead: i}]\n",
-	"empty lists":          minimal + "prompts: []\npermissions: {http: [], files: []}\nconfig: {}\n",
-	"list as a default":    minimal + "config: {a: {type: array, default: [x, y]}}\n",
-	"number as a default":  minimal + "config: {a: {type: number, default: 0.5, enum: [0.5, 1]}}\n",
-	"schema with $defs":    strings.Replace(minimal, "{type: object}", "{type: object, properties: {a: {$ref: '#/$defs/a'}}, $defs: {a: {type: string}}}", 1),
+	"minimal":    minimal,
+	"everything": weather,
+	"any host":   minimal + "permissions: {http: [{name: a, url: 'https://*', reason: r}]}\n",
+	"subdomains, port": minimal +
+		"permissions: {http: [{name: a, url: 'https://*.a.example:8443/v1', reason: r}]}\n",
+	"IPv6": minimal + "permissions: {http: [{name: a, url: 'http://[::1]:80/', reason: r}]}\n",
+	"credential, here": minimal +
+		"permissions: {http: [{name: a, url: 'http://localhost:1', credential: c, reason: r}]}\n",
+	"only a resource": "name: a\nversion: 0.0.1\nresources: [{uri: 'notes://a', name: n}]\n",
+	"retired": minimal +
+		"retired: [{tool: old, instead: use new}, {prompt: old, instead: i}, {resource: 'a://b', instead: i}]\n",
+	"empty lists":         minimal + "prompts: []\npermissions: {http: [], files: []}\nconfig: {}\n",
+	"list as a default":   minimal + "config: {a: {type: array, default: [x, y]}}\n",
+	"number as a default": minimal + "config: {a: {type: number, default: 0.5, enum: [0.5, 1]}}\n",
+	"schema with $defs": strings.Replace(minimal, "{type: object}",
+		"{type: object, properties: {a: {$ref: '#/$defs/a'}}, $defs: {a: {type: string}}}", 1),
 	"schema as JSON":       strings.Replace(minimal, "{type: object}", `'{"type":"object"}'`, 1),
 	"programs":             minimal + "permissions: {exec: {programs: [git, g++, python3.11], reason: r}}\n",
 	"any program":          minimal + "permissions: {exec: {programs: ['*'], reason: r}}\n",
 	"another size of unit": minimal + "limits: {memory: 1048576B, time: 1m30s}\n",
 }
 
-// TestPublishedSchemaHasTheParsersKeys compares the keys of every object: those the parser names when it meets an unknown one, and
-// those of the published schema.
+// TestPublishedSchemaHasTheParsersKeys compares the keys of every object: those the parser names when it meets an
+// unknown one, and those of the published schema.
 func TestPublishedSchemaHasTheParsersKeys(t *testing.T) {
 	t.Parallel()
 	var published map[string]any

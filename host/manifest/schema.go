@@ -38,10 +38,10 @@ type Schema struct {
 
 // CompileSchema compiles a JSON Schema whose root type is "object".
 //
-// The error is an *Error with paths within the schema. Refused are: what is not a valid schema of draft 2020-12, another
-// $schema, a $ref to anything but a place in the schema itself ("#/$defs/name"), $dynamicRef, a nested $id, required
-// properties of the root that properties does not list, a reference that leads back to itself, and what is too large: 256
-// KiB, 64 levels, 2,000 subschemas, a pattern of 1,000 bytes or instructions, or alternatives that multiply.
+// The error is an *Error with paths within the schema. Refused are: what is not a valid schema of draft 2020-12,
+// another $schema, a $ref to anything but a place in the schema itself ("#/$defs/name"), $dynamicRef, a nested $id,
+// required properties of the root that properties does not list, a reference that leads back to itself, and what is too
+// large: 256 KiB, 64 levels, 2,000 subschemas, a pattern of 1,000 bytes or instructions, or alternatives that multiply.
 func CompileSchema(data []byte) (*Schema, error) {
 	doc, err := decodeSchema(data)
 	if err != nil {
@@ -65,12 +65,12 @@ func CompileSchema(data []byte) (*Schema, error) {
 	return s, nil
 }
 
-// Validate checks a JSON value. The error is an *Error that a model can act on: the path of each value that does not fit, what
-// is allowed there, which properties are missing or unknown and what was probably meant. It repeats none of the value's
-// contents but the names of properties.
+// Validate checks a JSON value. The error is an *Error that a model can act on: the path of each value that does not
+// fit, what is allowed there, which properties are missing or unknown and what was probably meant. It repeats none of
+// the value's contents but the names of properties.
 //
-// A value that is not valid JSON, repeats a key, nests deeper than 64 levels, holds more than 100,000 values or takes too
-// many steps to check is an error too.
+// A value that is not valid JSON, repeats a key, nests deeper than 64 levels, holds more than 100,000 values or takes
+// too many steps to check is an error too.
 func (s *Schema) Validate(data []byte) error {
 	value, shape, err := decodeJSON(data)
 	if err != nil {

@@ -53,23 +53,30 @@ func TestSchemaValidate(t *testing.T) {
 		{"unknown", `{"location": "x", "locaton": "y", "zzz": 1}`,
 			"unknown property \"locaton\": did you mean \"location\"?\n" +
 				"unknown property \"zzz\": known are date, days, either, end, id, location, nested, ratio, shape, start, tags, unit"},
-		{"type", `{"location": 1, "days": 1.5}`, "days: must be an integer, not a number\nlocation: must be a string, not a number"},
-		{"enum", `{"location": "x", "date": "tomorow"}`, `date: must be one of "today", "tomorrow", "week": did you mean "tomorrow"?`},
+		{"type", `{"location": 1, "days": 1.5}`,
+			"days: must be an integer, not a number\nlocation: must be a string, not a number"},
+		{"enum", `{"location": "x", "date": "tomorow"}`,
+			`date: must be one of "today", "tomorrow", "week": did you mean "tomorrow"?`},
 		{"length", `{"location": ""}`, "location: must have at least 1 characters, not 0"},
 		{"too long", `{"location": "東京東京東京東京東京東京東京東京東京東京東"}`, "location: must have at most 20 characters, not 21"},
 		{"bounds", `{"location": "x", "days": 0}`, "days: must be at least 1"},
 		{"exclusive bound", `{"location": "x", "days": 8}`, "days: must be less than 8"},
 		{"multiple", `{"location": "x", "ratio": 0.3}`, "ratio: must be a multiple of 0.25"},
 		{"pattern", `{"location": "x", "id": "A"}`, "id: must match the pattern ^[a-z]+$"},
-		{"items", `{"location": "x", "tags": ["a", 2, "a"]}`, "tags: items 0 and 2 are equal; each may occur once\ntags[1]: must be a string, not a number"},
+		{"items", `{"location": "x", "tags": ["a", 2, "a"]}`,
+			"tags: items 0 and 2 are equal; each may occur once\ntags[1]: must be a string, not a number"},
 		{"too few items", `{"location": "x", "tags": []}`, "tags: must have at least 1 items, not 0"},
-		{"alternative that was meant", `{"location": "x", "shape": {"kind": "box"}}`, "shape.width: is missing, a number"},
+		{"alternative that was meant", `{"location": "x", "shape": {"kind": "box"}}`,
+			"shape.width: is missing, a number"},
 		{"no alternative", `{"location": "x", "shape": {"kind": "star", "radius": 1, "width": 1}}`,
 			`shape: fits none of the alternatives: kind: must be "circle"; or kind: must be "box"`},
-		{"alternatives of types", `{"location": "x", "either": 5}`, "either: fits none of the alternatives: must be a string, not a number; or must be null, not a number"},
+		{"alternatives of types", `{"location": "x", "either": 5}`,
+			"either: fits none of the alternatives: must be a string, not a number; or must be null, not a number"},
 		{"odd names", `{"location": "x", "nested": {"a b": 1}}`, `nested["a b"]: must be true or false, not a number`},
-		{"property name", `{"location": "x", "nested": {"abcdefg": 1}}`, `nested: the property name "abcdefg" is not allowed`},
-		{"property name in a place that is not clear", `{"location": "x", "nested": {"abcdefg": 1}, "shape": {"kind": "box", "width": 1, "abcdefg": {}}}`,
+		{"property name", `{"location": "x", "nested": {"abcdefg": 1}}`,
+			`nested: the property name "abcdefg" is not allowed`},
+		{"property name in a place that is not clear",
+			`{"location": "x", "nested": {"abcdefg": 1}, "shape": {"kind": "box", "width": 1, "abcdefg": {}}}`,
 			`the property name "abcdefg" is not allowed`},
 		{"no property", `{"location": "x", "nested": {}}`, "nested: must have at least 1 properties, not 0"},
 		{"not", `{"location": "x", "unit": "kelvin"}`, "unit: is one of the values that are excluded"},
@@ -82,10 +89,14 @@ func TestSchemaValidate(t *testing.T) {
 		{"repeated key", `{"location": "x", "nested": {"a": 1, "a": 2}}`, "nested.a: the key is there twice"},
 		{"not UTF-8", "{\"location\": \"\xff\"}", "location: is not valid JSON: invalid UTF-8"},
 		{"huge exponent", `{"location": "x", "days": 1e999999999}`, "days: is a number beyond the range of a double"},
-		{"tiny exponent", `{"location": "x", "ratio": 1E-999999999}`, "ratio: is a number beyond the range of a double"},
-		{"long number", `{"location": "x", "ratio": 0.` + strings.Repeat("1", 200) + `}`, "ratio: is a number beyond the range of a double, or too long"},
-		{"too deep", `{"location": ` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`, "the JSON nests deeper than 64 levels: make it flatter"},
-		{"too many values", `{"location": [` + strings.Repeat("1,", 100_000) + `1]}`, "the JSON holds more than 100,000 values, the most that are checked: send it in parts"},
+		{"tiny exponent", `{"location": "x", "ratio": 1E-999999999}`,
+			"ratio: is a number beyond the range of a double"},
+		{"long number", `{"location": "x", "ratio": 0.` + strings.Repeat("1", 200) + `}`,
+			"ratio: is a number beyond the range of a double, or too long"},
+		{"too deep", `{"location": ` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`,
+			"the JSON nests deeper than 64 levels: make it flatter"},
+		{"too many values", `{"location": [` + strings.Repeat("1,", 100_000) + `1]}`,
+			"the JSON holds more than 100,000 values, the most that are checked: send it in parts"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -137,27 +148,40 @@ func TestCompileSchemaRefuses(t *testing.T) {
 		{"boolean", `true`, "must be an object"},
 		{"no type", `{}`, `type: the root's type must be "object"`},
 		{"types", `{"type": ["object", "null"]}`, `type: the root's type must be "object"`},
-		{"keyword type", `{"type": "object", "properties": {"a": {"minLength": "1"}}}`, "properties.a.minLength: must be an integer, not a string"},
-		{"negative length", `{"type": "object", "properties": {"a": {"minLength": -1}}}`, "properties.a.minLength: must be at least 0"},
+		{"keyword type", `{"type": "object", "properties": {"a": {"minLength": "1"}}}`,
+			"properties.a.minLength: must be an integer, not a string"},
+		{"negative length", `{"type": "object", "properties": {"a": {"minLength": -1}}}`,
+			"properties.a.minLength: must be at least 0"},
 		{"draft 7", `{"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}`, "$schema: must be"},
 		{"nested draft 7", `{"type": "object", "properties": {"a": {"$schema": "http://json-schema.org/draft-07/schema#"}}}`, "properties.a.$schema: must be"},
-		{"remote", `{"type": "object", "properties": {"a": {"$ref": "https://example.com/schema.json"}}}`, "properties.a.$ref: must point into this schema"},
-		{"file", `{"type": "object", "properties": {"a": {"$ref": "file:///etc/passwd"}}}`, "properties.a.$ref: must point into this schema"},
-		{"relative", `{"type": "object", "properties": {"a": {"$ref": "other.json"}}}`, "properties.a.$ref: must point into this schema"},
+		{"remote", `{"type": "object", "properties": {"a": {"$ref": "https://example.com/schema.json"}}}`,
+			"properties.a.$ref: must point into this schema"},
+		{"file", `{"type": "object", "properties": {"a": {"$ref": "file:///etc/passwd"}}}`,
+			"properties.a.$ref: must point into this schema"},
+		{"relative", `{"type": "object", "properties": {"a": {"$ref": "other.json"}}}`,
+			"properties.a.$ref: must point into this schema"},
 		{"remote through data", `{"type": "object", "properties": {"a": {"$ref": "#/default"}}, "default": {"$ref": "https://example.com/schema.json"}}`, "is no valid schema"},
 		{"nowhere", `{"type": "object", "properties": {"a": {"$ref": "#/$defs/b"}}}`, "is no valid schema"},
-		{"dynamic", `{"type": "object", "properties": {"a": {"$dynamicRef": "#b"}}}`, "properties.a.$dynamicRef: is not supported"},
-		{"nested id", `{"type": "object", "properties": {"a": {"$id": "b"}}}`, "properties.a.$id: is not supported below the root"},
+		{"dynamic", `{"type": "object", "properties": {"a": {"$dynamicRef": "#b"}}}`,
+			"properties.a.$dynamicRef: is not supported"},
+		{"nested id", `{"type": "object", "properties": {"a": {"$id": "b"}}}`,
+			"properties.a.$id: is not supported below the root"},
 		{"to itself", `{"type": "object", "allOf": [{"$ref": "#"}]}`, "leads back to itself"},
 		{"in a circle", `{"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"not": {"$ref": "#/$defs/a"}}}}`, "leads back to itself"},
-		{"pattern", `{"type": "object", "properties": {"a": {"pattern": "(?=a)"}}}`, "properties.a.pattern: is no valid regex"},
-		{"long pattern", `{"type": "object", "properties": {"a": {"pattern": "` + strings.Repeat("a", 1001) + `"}}}`, "at most 1000 bytes"},
+		{"pattern", `{"type": "object", "properties": {"a": {"pattern": "(?=a)"}}}`,
+			"properties.a.pattern: is no valid regex"},
+		{"long pattern", `{"type": "object", "properties": {"a": {"pattern": "` + strings.Repeat("a", 1001) + `"}}}`,
+			"at most 1000 bytes"},
 		{"large pattern", `{"type": "object", "properties": {"a": {"pattern": "(a{30}){30}b{1000}"}}}`, "too large"},
-		{"pattern of names", `{"type": "object", "patternProperties": {"(": {}}}`, `the property name "(" is not allowed`},
-		{"required", `{"type": "object", "properties": {"date": {}}, "required": ["dat"]}`, `required[0]: unknown property "dat": did you mean "date"?`},
-		{"huge bound", `{"type": "object", "properties": {"a": {"minimum": 1e999999999}}}`, "properties.a.minimum: is a number beyond"},
+		{"pattern of names", `{"type": "object", "patternProperties": {"(": {}}}`,
+			`the property name "(" is not allowed`},
+		{"required", `{"type": "object", "properties": {"date": {}}, "required": ["dat"]}`,
+			`required[0]: unknown property "dat": did you mean "date"?`},
+		{"huge bound", `{"type": "object", "properties": {"a": {"minimum": 1e999999999}}}`,
+			"properties.a.minimum: is a number beyond"},
 		{"multiplying", multiplied(40), "multiply to too many checks"},
-		{"deep", `{"type": "object", "not": ` + strings.Repeat(`{"not":`, 70) + "{}" + strings.Repeat("}", 71), "nests deeper than 64"},
+		{"deep", `{"type": "object", "not": ` + strings.Repeat(`{"not":`, 70) + "{}" + strings.Repeat("}", 71),
+			"nests deeper than 64"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -170,8 +194,8 @@ func TestCompileSchemaRefuses(t *testing.T) {
 	}
 }
 
-// TestCompileSchemaReadsNoFile holds that a schema cannot make the host read a file, not even by a reference that stands where data
-// is expected.
+// TestCompileSchemaReadsNoFile holds that a schema cannot make the host read a file, not even by a reference that
+// stands where data is expected.
 func TestCompileSchemaReadsNoFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.ToSlash(filepath.Join(t.TempDir(), "schema.json"))
@@ -179,7 +203,8 @@ func TestCompileSchemaReadsNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	schema := fmt.Sprintf(`{"type": "object", "properties": {"a": {"$ref": "#/default"}}, "default": {"$ref": "file:///%s"}}`, strings.TrimPrefix(path, "/"))
-	if _, err := manifest.CompileSchema([]byte(schema)); err == nil || !strings.Contains(err.Error(), "is outside of the schema") {
+	if _, err := manifest.CompileSchema([]byte(schema)); err == nil ||
+		!strings.Contains(err.Error(), "is outside of the schema") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -187,15 +212,16 @@ func TestCompileSchemaReadsNoFile(t *testing.T) {
 func TestCompileSchemaAccepts(t *testing.T) {
 	t.Parallel()
 	for name, schema := range map[string]string{
-		"$schema":                `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}`,
-		"$schema with #":         `{"$schema": "https://json-schema.org/draft/2020-12/schema#", "type": "object"}`,
-		"$id":                    `{"$id": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {"a": {"$ref": "#"}}}`,
-		"draft 7 as data":        `{"type": "object", "properties": {"a": {"const": {"$schema": "http://json-schema.org/draft-07/schema#"}}}}`,
-		"a property $ref":        `{"type": "object", "properties": {"$ref": {"type": "string"}}}`,
-		"tree":                   `{"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}}}`,
-		"unknown keyword":        `{"type": "object", "x-order": 1}`,
-		"anchor":                 `{"type": "object", "properties": {"a": {"$ref": "#b"}}, "$defs": {"c": {"$anchor": "b"}}}`,
-		"many of each":           `{"type": "object", "properties": {"a": {"enum": [` + strings.Repeat(`"x", `, 1800) + `"y"]}}}`,
+		"$schema":         `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}`,
+		"$schema with #":  `{"$schema": "https://json-schema.org/draft/2020-12/schema#", "type": "object"}`,
+		"$id":             `{"$id": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {"a": {"$ref": "#"}}}`,
+		"draft 7 as data": `{"type": "object", "properties": {"a": {"const": {"$schema": "http://json-schema.org/draft-07/schema#"}}}}`,
+		"a property $ref": `{"type": "object", "properties": {"$ref": {"type": "string"}}}`,
+		"tree":            `{"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}}}`,
+		"unknown keyword": `{"type": "object", "x-order": 1}`,
+		"anchor":          `{"type": "object", "properties": {"a": {"$ref": "#b"}}, "$defs": {"c": {"$anchor": "b"}}}`,
+		"many of each": `{"type": "object", "properties": {"a": {"enum": [` + strings.Repeat(`"x", `, 1800) +
+			`"y"]}}}`,
 		"format asserts nothing": `{"type": "object", "properties": {"a": {"format": "date"}}}`,
 	} {
 		if s, err := manifest.CompileSchema([]byte(schema)); err != nil {
@@ -206,8 +232,8 @@ func TestCompileSchemaAccepts(t *testing.T) {
 	}
 }
 
-// TestSchemaWork holds that recursive schemas in common use can check values of a useful size, and that those that multiply at
-// each level are refused before they are evaluated: unbounded, the deep cases here would take years.
+// TestSchemaWork holds that recursive schemas in common use can check values of a useful size, and that those that
+// multiply at each level are refused before they are evaluated: unbounded, the deep cases here would take years.
 func TestSchemaWork(t *testing.T) {
 	t.Parallel()
 	const (
@@ -239,11 +265,14 @@ func TestSchemaWork(t *testing.T) {
 			`{"rows": [` + strings.Repeat(`{"a": 1, "b": "x"},`, 30_000) + `{"a": 1, "b": "x"}]}`, false},
 		{"long text", `{"type": "object", "properties": {"path": {"type": "string", "pattern": "^[^/].*$"}, "content": {"type": "string", "maxLength": 5000000}}}`,
 			`{"path": "a", "content": "` + strings.Repeat("x", 4<<20) + `"}`, false},
-		{"many short texts, large pattern", `{"type": "object", "properties": {"a": {"items": {"pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}Z$"}}}}`,
+		{"many short texts, large pattern",
+			`{"type": "object", "properties": {"a": {"items": {"pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}Z$"}}}}`,
 			`{"a": [` + strings.Repeat(`"2026-01-02T03:04Z",`, 20_000) + `"2026-01-02T03:04Z"]}`, false},
-		{"many numbers, large enum", `{"type": "object", "properties": {"a": {"items": {"enum": [` + strings.Repeat("0,", 1500) + `1]}}}}`,
+		{"many numbers, large enum", `{"type": "object", "properties": {"a": {"items": {"enum": [` +
+			strings.Repeat("0,", 1500) + `1]}}}}`,
 			`{"a": [` + strings.Repeat("1,", 4000) + `1]}`, true},
-		{"many arrays, long constant", `{"type": "object", "properties": {"a": {"items": {"const": [` + strings.Repeat("0,", 1500) + `1]}}}}`,
+		{"many arrays, long constant", `{"type": "object", "properties": {"a": {"items": {"const": [` +
+			strings.Repeat("0,", 1500) + `1]}}}}`,
 			`{"a": [` + strings.Repeat("[0],", 4000) + `1]}`, true},
 		{"long text, large pattern", `{"type": "object", "properties": {"a": {"pattern": "(a|b|c|d|e|f){200}"}}}`,
 			`{"a": "` + strings.Repeat("x", 4<<20) + `"}`, true},

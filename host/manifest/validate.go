@@ -27,8 +27,9 @@ const maxItems = 256
 // validation collects the problems of a manifest.
 type validation struct{ Error }
 
-// Validate checks the rules that hold across the fields of a manifest, and compiles the schemas of its tools. The error is an
-// *Error. Parse calls it; a manifest put together in Go must be validated before use. It is not safe for concurrent use.
+// Validate checks the rules that hold across the fields of a manifest, and compiles the schemas of its tools. The error
+// is an *Error. Parse calls it; a manifest put together in Go must be validated before use. It is not safe for
+// concurrent use.
 func (m *Manifest) Validate() error {
 	var v validation
 	v.offers(m)
@@ -185,7 +186,8 @@ func (v *validation) icons(path string, icons []Icon) {
 	}
 	for i, icon := range icons {
 		at := strictyaml.Index(path, i)
-		if !isASCII(icon.Src) || !strings.HasPrefix(icon.Src, "https://") && !strings.HasPrefix(icon.Src, "data:image/") {
+		if !isASCII(icon.Src) || !strings.HasPrefix(icon.Src, "https://") &&
+			!strings.HasPrefix(icon.Src, "data:image/") {
 			v.Add(at+".src", `must be a URI that starts with "https://" or "data:image/"`)
 		}
 		v.optional(at+".mimeType", icon.MIMEType, mimeType, `a media type such as "image/png"`)

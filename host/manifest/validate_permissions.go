@@ -43,7 +43,8 @@ func (v *validation) paths(path string, globs []string) {
 		segments := strings.Split(g, "/")
 		if g == "" || len(g) > 500 || !isASCII(g) || !glob.Valid(g) ||
 			segments[0] == "" || slices.Contains(segments, "..") || slices.Contains(segments, ".") {
-			v.Add(strictyaml.Index(path, i), `must be a glob relative to url, such as "data/**": no leading "/", no "." or "..", at most four groups in braces`)
+			v.Add(strictyaml.Index(path, i),
+				`must be a glob relative to url, such as "data/**": no leading "/", no "." or "..", at most four groups in braces`)
 		}
 	}
 }
@@ -147,9 +148,11 @@ func (v *validation) execPermission(p *ExecPermission) {
 	for i, name := range p.Programs {
 		switch {
 		case name == AnyProgram && len(p.Programs) > 1:
-			v.Add(strictyaml.Index(path+".programs", i), `"*" stands alone: it leaves it to the operator to name the programs`)
+			v.Add(strictyaml.Index(path+".programs", i),
+				`"*" stands alone: it leaves it to the operator to name the programs`)
 		case name != AnyProgram:
-			v.match(strictyaml.Index(path+".programs", i), name, programName, `a program's name without its directory, such as "git"`)
+			v.match(strictyaml.Index(path+".programs", i), name, programName,
+				`a program's name without its directory, such as "git"`)
 		}
 	}
 	v.required(path+".reason", p.Reason, maxReason)

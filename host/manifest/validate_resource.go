@@ -23,7 +23,10 @@ func (v *validation) resources(resources []Resource) {
 }
 
 func (v *validation) resourceTemplates(templates []ResourceTemplate) {
-	items(v, "resourceTemplates", templates, func(r ResourceTemplate) (string, string) { return ".uriTemplate", r.URITemplate })
+	items(v, "resourceTemplates", templates, func(r ResourceTemplate) (string, string) {
+		return ".uriTemplate",
+			r.URITemplate
+	})
 	for i, r := range templates {
 		path := strictyaml.Index("resourceTemplates", i)
 		t, err := uritemplate.New(r.URITemplate)

@@ -9,7 +9,8 @@ import (
 	"github.com/hako-run/hako/internal/visible"
 )
 
-// Most characters of a text. A description may be long because models read it; Check finds those that are longer than is good.
+// Most characters of a text. A description may be long because models read it; Check finds those that are longer than
+// is good.
 const (
 	maxTitle       = 200
 	maxReason      = 500
@@ -46,8 +47,8 @@ func (v *validation) text(path string, t Text, most int) {
 
 var lineBreaks = strings.NewReplacer("\n", " ", "\t", " ")
 
-// line checks a text of one line: at most so many characters, and none that make a reviewer see something else than a model or a
-// terminal gets.
+// line checks a text of one line: at most so many characters, and none that make a reviewer see something else than a
+// model or a terminal gets.
 func (v *validation) line(path, s string, most int) {
 	if n := utf8.RuneCountInString(s); n > most {
 		v.Add(path, "has %d characters; at most %d are allowed", n, most)

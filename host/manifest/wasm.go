@@ -154,7 +154,8 @@ func checkHeader(data []byte) (*wasmReader, error) {
 		return nil, is(fmt.Sprintf("its binary format version is %x, hako reads version 1", data[4:8]))
 	case bytes.HasPrefix(data, magic):
 		return &wasmReader{data: data, offset: 8}, nil
-	case bytes.HasPrefix(text, []byte("(module")) || bytes.HasPrefix(text, []byte(";;")) || bytes.HasPrefix(text, []byte("(component")):
+	case bytes.HasPrefix(text, []byte("(module")) || bytes.HasPrefix(text, []byte(";;")) ||
+		bytes.HasPrefix(text, []byte("(component")):
 		return nil, is("it is the text format: convert it with wat2wasm")
 	case bytes.HasPrefix(text, []byte("<!doctype")) || bytes.HasPrefix(text, []byte("<html")):
 		return nil, is("it is an HTML page: download the file itself")
@@ -164,7 +165,8 @@ func checkHeader(data []byte) (*wasmReader, error) {
 		return nil, is("it is compressed with zstd: unpack it first")
 	case bytes.HasPrefix(data, []byte("PK\x03\x04")):
 		return nil, is("it is a zip archive: unpack it first")
-	case bytes.HasPrefix(data, []byte("\x7FELF")) || bytes.HasPrefix(data, []byte("MZ")) || bytes.HasPrefix(data, []byte{0xCF, 0xFA, 0xED, 0xFE}):
+	case bytes.HasPrefix(data, []byte("\x7FELF")) || bytes.HasPrefix(data, []byte("MZ")) ||
+		bytes.HasPrefix(data, []byte{0xCF, 0xFA, 0xED, 0xFE}):
 		return nil, is("it is a native program: build it for Wasm (GOOS=wasip1 GOARCH=wasm)")
 	}
 	return nil, is(`it does not start with "\0asm"`)

@@ -9,9 +9,9 @@ import (
 
 // maxWork bounds the steps of checking one value: evaluations of a subschema, weighted by what they compare.
 //
-// A schema of a few hundred bytes can ask for more steps than can ever be done, because the validator evaluates a subschema
-// anew for each path that leads to it: twenty levels of "allOf": [A, A] are a million. The bound is computed when the schema is
-// compiled, per depth, so that checking a value costs one look at its size.
+// A schema of a few hundred bytes can ask for more steps than can ever be done, because the validator evaluates a
+// subschema anew for each path that leads to it: twenty levels of "allOf": [A, A] are a million. The bound is computed
+// when the schema is compiled, per depth, so that checking a value costs one look at its size.
 const maxWork = 200_000
 
 // schemaGraph is a compiled schema with its references resolved.
@@ -29,7 +29,8 @@ type childEdge struct {
 	from, to int
 }
 
-// Labels say which members an edge applies to: those of any name, those of any index, or with anyName in front the one of a name.
+// Labels say which members an edge applies to: those of any name, those of any index, or with anyName in front the one
+// of a name.
 const (
 	anyName  = "."
 	anyIndex = "[]"
@@ -205,9 +206,10 @@ func (g *schemaGraph) edges() map[string][]childEdge {
 	return edges
 }
 
-// descend goes one level down: from how often each subschema is evaluated on a value at most, to the same for its members,
-// and the most that one member takes.
-func (g *schemaGraph) descend(counts []float64, edges map[string][]childEdge, weights []cost) (next []float64, most cost) {
+// descend goes one level down: from how often each subschema is evaluated on a value at most, to the same for its
+// members, and the most that one member takes.
+func (g *schemaGraph) descend(counts []float64, edges map[string][]childEdge, weights []cost) (next []float64,
+	most cost) {
 	next = make([]float64, len(g.nodes))
 	for label, list := range edges {
 		member := make([]float64, len(g.nodes))

@@ -22,8 +22,8 @@ const reconnectTime = 5 * time.Second
 
 var _ catalog.Backend = (*server)(nil)
 
-// Call passes one request on to the server. A call that finds the server's session forgotten, and so was not served, is made once more in
-// a new one; no other is repeated.
+// Call passes one request on to the server. A call that finds the server's session forgotten, and so was not served, is
+// made once more in a new one; no other is repeated.
 func (s *server) Call(parent context.Context, inv *catalog.Invocation) (_ *abi.Response, err error) {
 	parent, span := s.begin(parent, inv)
 	defer func() {
@@ -82,8 +82,8 @@ func (s *server) attempt(ctx context.Context, clock *callclock.Clock, inv *catal
 	return response, err
 }
 
-// suspect looks at a session in which a call has failed. One that is over is not used again; whether others are shows when the server is
-// asked for its lists.
+// suspect looks at a session in which a call has failed. One that is over is not used again; whether others are shows
+// when the server is asked for its lists.
 func (s *server) suspect(x *session, err error) {
 	var bad *answerError
 	switch {
@@ -103,7 +103,8 @@ func (s *server) do(ctx context.Context, x *session, o *ongoing) (response *abi.
 	case abi.CallTool:
 		err = s.rounds(ctx, o, func(answers mcp.InputResponseMap, state string) (round, error) {
 			result, err := s.callTool(ctx, x, o.invocation, &mcp.CallToolParams{
-				Meta: meta(), Name: s.names().tools[request.Name], Arguments: request.Arguments, InputResponses: answers, RequestState: state,
+				Meta: meta(), Name: s.names().tools[request.Name], Arguments: request.Arguments,
+				InputResponses: answers, RequestState: state,
 			})
 			if err != nil {
 				return round{}, err
@@ -123,7 +124,8 @@ func (s *server) do(ctx context.Context, x *session, o *ongoing) (response *abi.
 		}
 		err = s.rounds(ctx, o, func(answers mcp.InputResponseMap, state string) (round, error) {
 			result, err := x.sdk.GetPrompt(ctx, &mcp.GetPromptParams{
-				Meta: meta(), Name: s.names().prompts[request.Name], Arguments: arguments, InputResponses: answers, RequestState: state,
+				Meta: meta(), Name: s.names().prompts[request.Name], Arguments: arguments, InputResponses: answers,
+				RequestState: state,
 			})
 			if err != nil {
 				return round{}, err
@@ -137,7 +139,8 @@ func (s *server) do(ctx context.Context, x *session, o *ongoing) (response *abi.
 	case abi.ReadResource:
 		err = s.rounds(ctx, o, func(answers mcp.InputResponseMap, state string) (round, error) {
 			result, err := x.sdk.ReadResource(ctx, &mcp.ReadResourceParams{
-				Meta: meta(), URI: strings.TrimPrefix(request.URI, t.scheme), InputResponses: answers, RequestState: state,
+				Meta: meta(), URI: strings.TrimPrefix(request.URI, t.scheme), InputResponses: answers,
+				RequestState: state,
 			})
 			if err != nil {
 				return round{}, err
@@ -168,7 +171,8 @@ type answerError struct{ err error }
 func (e *answerError) Error() string { return e.err.Error() }
 
 // callTool calls a tool, and passes its progress on.
-func (s *server) callTool(ctx context.Context, x *session, inv *catalog.Invocation, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
+func (s *server) callTool(ctx context.Context, x *session, inv *catalog.Invocation,
+	params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 	if inv.Progress == nil {
 		return x.sdk.CallTool(ctx, params)
 	}
@@ -250,7 +254,8 @@ func (s *server) current(ctx context.Context) (*session, error) {
 }
 
 func (s *server) notConnected() error {
-	return &unreachable{fmt.Sprintf("upstream server %s is not connected: %s. It is tried again; nothing was called", s.spec.Name, s.Status().Error)}
+	return &unreachable{fmt.Sprintf("upstream server %s is not connected: %s. It is tried again; nothing was called",
+		s.spec.Name, s.Status().Error)}
 }
 
 // unreachable says that a call did not leave the host.

@@ -20,9 +20,10 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// This file is how questions that a server asks in the middle of a call find the one who made it. From 2026-07-28 on they are the result of
-// the call, which is made again with the answers. Before, they are requests of the server's, which do not say what they are about: over
-// HTTP they come on the stream of the call; on standard input and output, all calls that are under way must be the same caller's.
+// This file is how questions that a server asks in the middle of a call find the one who made it. From 2026-07-28 on
+// they are the result of the call, which is made again with the answers. Before, they are requests of the server's,
+// which do not say what they are about: over HTTP they come on the stream of the call; on standard input and output,
+// all calls that are under way must be the same caller's.
 
 const (
 	// sessionless is the first version without requests of the server's.
@@ -31,7 +32,8 @@ const (
 	maxRounds = 10
 	// linger is how long a call that was given up still counts as under way: the server may not have heard of that.
 	linger = time.Minute
-	// callMark is where a request of the server's carries the token of the call on whose stream it came. No server sees it.
+	// callMark is where a request of the server's carries the token of the call on whose stream it came. No server sees
+	// it.
 	callMark = "hako.run/call"
 )
 
@@ -89,8 +91,8 @@ func (x *session) begin(ctx context.Context, inv *catalog.Invocation, c *callclo
 	}
 }
 
-// about returns the call that a request of the server's is about, with one more question that is put. token is that of the stream on which
-// it came, empty if that is no call's.
+// about returns the call that a request of the server's is about, with one more question that is put. token is that of
+// the stream on which it came, empty if that is no call's.
 func (x *session) about(token string) (*ongoing, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -132,7 +134,8 @@ func (s *server) requested(ctx context.Context, x *session, p *mcp.ElicitParams)
 	}
 	defer o.asking.Done()
 	if x.sdk.InitializeResult().ProtocolVersion >= sessionless {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "from 2026-07-28 on a server asks with the result of the call"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
+			Message: "from 2026-07-28 on a server asks with the result of the call"}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -158,7 +161,8 @@ func (s *server) question(ctx context.Context, o *ongoing, p *mcp.ElicitParams) 
 		schema = nil
 	}
 	defer o.clock.Pause()()
-	answer, err := o.invocation.Elicit(ctx, &elicitation.Request{Mode: p.Mode, Message: p.Message, Schema: schema, URL: p.URL, ID: p.ElicitationID})
+	answer, err := o.invocation.Elicit(ctx, &elicitation.Request{Mode: p.Mode, Message: p.Message, Schema: schema,
+		URL: p.URL, ID: p.ElicitationID})
 	if err != nil && ctx.Err() == nil {
 		if s.lines.Allow() {
 			s.logger.Info("a question of an upstream server was not answered", "err", err)
@@ -177,7 +181,8 @@ func (o *ongoing) note(err error) {
 	}
 }
 
-// tell adds to a tool's result why questions of the server got no answer: the model can then say so, instead of trying again.
+// tell adds to a tool's result why questions of the server got no answer: the model can then say so, instead of trying
+// again.
 func (o *ongoing) tell(server string, response *abi.Response) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -186,7 +191,8 @@ func (o *ongoing) tell(server string, response *abi.Response) {
 		format = "注意: サーバー %s がこの呼び出しの途中で質問しましたが、回答できませんでした（%s）。"
 	}
 	for _, reason := range o.unanswered {
-		response.Content = append(response.Content, abi.Content{Type: abi.Text, Text: fmt.Sprintf(format, server, reason)})
+		response.Content = append(response.Content,
+			abi.Content{Type: abi.Text, Text: fmt.Sprintf(format, server, reason)})
 	}
 }
 
@@ -199,9 +205,10 @@ type round struct {
 
 var errOther = errors.New("it asks for something in the middle of the call that is not passed on: sampling or roots")
 
-// rounds makes a call, and again with the answers to what the server asks, until there is a result. call makes it with the answers and the
-// state of the round before.
-func (s *server) rounds(ctx context.Context, o *ongoing, call func(answers mcp.InputResponseMap, state string) (round, error)) error {
+// rounds makes a call, and again with the answers to what the server asks, until there is a result. call makes it with
+// the answers and the state of the round before.
+func (s *server) rounds(ctx context.Context, o *ongoing, call func(answers mcp.InputResponseMap, state string) (round,
+	error)) error {
 	var answers mcp.InputResponseMap
 	state := ""
 	for range maxRounds {

@@ -35,7 +35,8 @@ var schemas = map[string]func() string{
 		return `{"type":"object","properties":{"x":{"type":"object","properties":{"y":{"type":"string"}}}}}`
 	},
 	"huge": func() string {
-		return `{"type":"object","properties":{"x":{"type":"string","description":"` + strings.Repeat("x", 5<<20) + `"}}}`
+		return `{"type":"object","properties":{"x":{"type":"string","description":"` + strings.Repeat("x", 5<<20) +
+			`"}}}`
 	},
 	"secret": func() string {
 		return `{"type":"object","properties":{"apiKey":{"type":"string"}},"required":["apiKey"]}`
@@ -81,7 +82,8 @@ func askingServer() *mcp.Server {
 			}
 			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": p}, RequestState: "s"}, nil
 		})
-	s.AddTool(&mcp.Tool{Name: "calls", Description: "Counts calls under way.", InputSchema: json.RawMessage(`{"type":"object"}`)},
+	s.AddTool(&mcp.Tool{Name: "calls", Description: "Counts calls under way.",
+		InputSchema: json.RawMessage(`{"type":"object"}`)},
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return said("%d", calls.Load()), nil
 		})
@@ -93,7 +95,8 @@ func askingServer() *mcp.Server {
 			accepted, failed := 0, 0
 			for range 200 {
 				group.Go(func() {
-					answer, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "again?", RequestedSchema: json.RawMessage(schemas["name"]())})
+					answer, err := req.Session.Elicit(ctx,
+						&mcp.ElicitParams{Message: "again?", RequestedSchema: json.RawMessage(schemas["name"]())})
 					mu.Lock()
 					defer mu.Unlock()
 					if err != nil {
@@ -106,9 +109,11 @@ func askingServer() *mcp.Server {
 			group.Wait()
 			return said("%d accepted, %d failed", accepted, failed), nil
 		})
-	s.AddTool(&mcp.Tool{Name: "rounds", Description: "Asks without end.", InputSchema: json.RawMessage(`{"type":"object"}`)},
+	s.AddTool(&mcp.Tool{Name: "rounds", Description: "Asks without end.",
+		InputSchema: json.RawMessage(`{"type":"object"}`)},
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": &mcp.ElicitParams{Message: "again?", RequestedSchema: json.RawMessage(schemas["name"]())}}}, nil
+			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": &mcp.ElicitParams{Message: "again?",
+				RequestedSchema: json.RawMessage(schemas["name"]())}}}, nil
 		})
 	return s
 }
@@ -170,7 +175,7 @@ func eras(t *testing.T, run func(t *testing.T, spec mcpclient.Spec)) {
 	}
 }
 
-// filling is a person at a door who answers.
+// filling is a person at a frontend who answers.
 type filling func(ctx context.Context, q *elicitation.Question) (elicitation.Answer, error)
 
 func accepting(content map[string]any) filling {
@@ -182,9 +187,9 @@ func accepting(content map[string]any) filling {
 // ask makes a call as somebody who can be asked; fill may be nil.
 func (r *rig) ask(ctx context.Context, user, tool, arguments string, fill filling) (*pipeline.Result, error) {
 	return r.pipeline.Call(ctx, &pipeline.Call{
-		Caller:  pipeline.Caller{Door: pipeline.DoorTerminal, User: user, Session: "s"},
-		Request: abi.Request{Method: abi.CallTool, Name: tool, Arguments: json.RawMessage(arguments)},
-		Way:     approval.Way{Fill: fill},
+		Caller:   pipeline.Caller{Frontend: pipeline.FrontendTerminal, User: user, Session: "s"},
+		Request:  abi.Request{Method: abi.CallTool, Name: tool, Arguments: json.RawMessage(arguments)},
+		Prompter: approval.Prompter{Fill: fill},
 	})
 }
 
@@ -200,15 +205,20 @@ func TestQuestion(t *testing.T) {
 			want      string
 		}{
 			"accepted": {`{"schema":"name","message":"your name?"}`, accepting(aki), "accept Aki"},
-			"declined": {`{"schema":"name"}`, filling(func(context.Context, *elicitation.Question) (elicitation.Answer, error) {
-				return elicitation.Answer{Action: "decline"}, nil
-			}), "decline <nil>"},
-			"dismissed": {`{"schema":"name"}`, filling(func(context.Context, *elicitation.Question) (elicitation.Answer, error) {
-				return elicitation.Answer{Action: "cancel"}, nil
-			}), "cancel <nil>"},
-			"does not fit": {`{"schema":"name"}`, accepting(map[string]any{"name": "longer than ten characters"}), "got no answer: the answer does not fit"},
-			"more":         {`{"schema":"name"}`, accepting(map[string]any{"name": "Aki", "more": 1}), "got no answer: the answer does not fit"},
-			"cannot show": {`{"schema":"name"}`, func(context.Context, *elicitation.Question) (elicitation.Answer, error) {
+			"declined": {`{"schema":"name"}`,
+				filling(func(context.Context, *elicitation.Question) (elicitation.Answer, error) {
+					return elicitation.Answer{Action: "decline"}, nil
+				}), "decline <nil>"},
+			"dismissed": {`{"schema":"name"}`,
+				filling(func(context.Context, *elicitation.Question) (elicitation.Answer, error) {
+					return elicitation.Answer{Action: "cancel"}, nil
+				}), "cancel <nil>"},
+			"does not fit": {`{"schema":"name"}`, accepting(map[string]any{"name": "longer than ten characters"}),
+				"got no answer: the answer does not fit"},
+			"more": {`{"schema":"name"}`, accepting(map[string]any{"name": "Aki", "more": 1}),
+				"got no answer: the answer does not fit"},
+			"cannot show": {`{"schema":"name"}`, func(context.Context, *elicitation.Question) (elicitation.Answer,
+				error) {
 				return elicitation.Answer{}, errors.New("gone")
 			}, "nobody to ask"},
 			"URL":       {`{"url":"https://example.com/sign-in"}`, accepting(nil), "accept <nil>"},
@@ -219,10 +229,11 @@ func TestQuestion(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				var asked *elicitation.Question
-				result, err := r.ask(t.Context(), "aki", "up_ask", test.arguments, func(ctx context.Context, q *elicitation.Question) (elicitation.Answer, error) {
-					asked = q
-					return test.fill(ctx, q)
-				})
+				result, err := r.ask(t.Context(), "aki", "up_ask", test.arguments,
+					func(ctx context.Context, q *elicitation.Question) (elicitation.Answer, error) {
+						asked = q
+						return test.fill(ctx, q)
+					})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -238,7 +249,8 @@ func TestQuestion(t *testing.T) {
 	})
 }
 
-// TestNobodyToAsk: where nobody can be asked the server learns that, before the call begins if it speaks the newest version, and the caller too.
+// TestNobodyToAsk: where nobody can be asked the server learns that, before the call begins if it speaks the newest
+// version, and the caller too.
 func TestNobodyToAsk(t *testing.T) {
 	t.Parallel()
 	eras(t, func(t *testing.T, spec mcpclient.Spec) {
@@ -279,10 +291,11 @@ func TestHugeForm(t *testing.T) {
 			spec := child("up", "asking")
 			spec.ProtocolVersion = version
 			r := newRig(t, spec)
-			result, err := r.ask(t.Context(), "aki", "up_ask", `{"schema":"huge"}`, func(context.Context, *elicitation.Question) (elicitation.Answer, error) {
-				t.Error("it was shown")
-				return elicitation.Answer{}, nil
-			})
+			result, err := r.ask(t.Context(), "aki", "up_ask", `{"schema":"huge"}`,
+				func(context.Context, *elicitation.Question) (elicitation.Answer, error) {
+					t.Error("it was shown")
+					return elicitation.Answer{}, nil
+				})
 			if err != nil || !strings.Contains(text(result), "larger than 64 KiB") {
 				t.Errorf("%.300v, %v", result, err)
 			}
@@ -293,7 +306,8 @@ func TestHugeForm(t *testing.T) {
 	}
 }
 
-// TestFloodOfQuestions: a person sees ten questions of a call, one at a time, and no more. The log does not grow with the others.
+// TestFloodOfQuestions: a person sees ten questions of a call, one at a time, and no more. The log does not grow with
+// the others.
 func TestFloodOfQuestions(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -302,16 +316,17 @@ func TestFloodOfQuestions(t *testing.T) {
 	r := newRig(t, spec)
 	var mu sync.Mutex
 	shown, at := 0, 0
-	result, err := r.ask(t.Context(), "aki", "up_flood", `{}`, func(context.Context, *elicitation.Question) (elicitation.Answer, error) {
-		mu.Lock()
-		shown, at = shown+1, at+1
-		if at > 1 {
-			t.Error("two at a time")
-		}
-		mu.Unlock()
-		defer func() { mu.Lock(); at--; mu.Unlock() }()
-		return elicitation.Answer{Action: "accept", Content: map[string]any{"name": "x"}}, nil
-	})
+	result, err := r.ask(t.Context(), "aki", "up_flood", `{}`,
+		func(context.Context, *elicitation.Question) (elicitation.Answer, error) {
+			mu.Lock()
+			shown, at = shown+1, at+1
+			if at > 1 {
+				t.Error("two at a time")
+			}
+			mu.Unlock()
+			defer func() { mu.Lock(); at--; mu.Unlock() }()
+			return elicitation.Answer{Action: "accept", Content: map[string]any{"name": "x"}}, nil
+		})
 	if err != nil || !strings.HasPrefix(text(result), "10 accepted, 190 failed") || shown != 10 {
 		t.Errorf("%v, %v, %d shown", text(result), err, shown)
 	}
@@ -333,7 +348,8 @@ func TestRoundsWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestUnasked: a question without a call reaches nobody, and is answered with an error. One that comes with the end of a call ends with it.
+// TestUnasked: a question without a call reaches nobody, and is answered with an error. One that comes with the end of
+// a call ends with it.
 func TestUnasked(t *testing.T) {
 	t.Parallel()
 	spec := child("up", "unasked")
@@ -345,17 +361,19 @@ func TestUnasked(t *testing.T) {
 		t.Error("the log does not say so")
 	}
 	before := answered()
-	result, err := r.ask(t.Context(), "aki", "up_x", `{}`, func(ctx context.Context, _ *elicitation.Question) (elicitation.Answer, error) {
-		<-ctx.Done()
-		return elicitation.Answer{}, ctx.Err()
-	})
+	result, err := r.ask(t.Context(), "aki", "up_x", `{}`,
+		func(ctx context.Context, _ *elicitation.Question) (elicitation.Answer, error) {
+			<-ctx.Done()
+			return elicitation.Answer{}, ctx.Err()
+		})
 	if err != nil || text(result) != "done" {
 		t.Errorf("%v, %v", result, err)
 	}
 	r.eventually("an answer to the next question", func() bool { return answered() > before })
 }
 
-// TestWhoseQuestion: while calls of several callers are under way, only a server that says for which it asks gets an answer.
+// TestWhoseQuestion: while calls of several callers are under way, only a server that says for which it asks gets an
+// answer.
 func TestWhoseQuestion(t *testing.T) {
 	t.Parallel()
 	eras(t, func(t *testing.T, spec mcpclient.Spec) {
@@ -363,11 +381,12 @@ func TestWhoseQuestion(t *testing.T) {
 		told, asked := make(chan struct{}), make(chan struct{})
 		var group sync.WaitGroup
 		group.Go(func() {
-			_, err := r.ask(t.Context(), "aki", "up_ask", `{"schema":"name"}`, func(context.Context, *elicitation.Question) (elicitation.Answer, error) {
-				close(asked)
-				<-told
-				return elicitation.Answer{Action: "cancel"}, nil
-			})
+			_, err := r.ask(t.Context(), "aki", "up_ask", `{"schema":"name"}`,
+				func(context.Context, *elicitation.Question) (elicitation.Answer, error) {
+					close(asked)
+					<-told
+					return elicitation.Answer{Action: "cancel"}, nil
+				})
 			if err != nil {
 				t.Error(err)
 			}
@@ -378,10 +397,12 @@ func TestWhoseQuestion(t *testing.T) {
 		close(told)
 		group.Wait()
 		unclear := spec.URL == "" && spec.ProtocolVersion == "2025-11-25"
-		if got := text(result); err != nil || (got == "accept Ken") == unclear || unclear && !strings.Contains(got, "does not say for which") {
+		if got := text(result); err != nil || (got == "accept Ken") == unclear || unclear &&
+			!strings.Contains(got, "does not say for which") {
 			t.Errorf("%q, %v", got, err)
 		}
-		if result, err = r.ask(t.Context(), "ken", "up_ask", `{"schema":"name"}`, ken); err != nil || text(result) != "accept Ken" {
+		if result, err = r.ask(t.Context(), "ken", "up_ask", `{"schema":"name"}`, ken); err != nil ||
+			text(result) != "accept Ken" {
 			t.Errorf("alone: %v, %v", result, err)
 		}
 	})
@@ -394,12 +415,13 @@ func TestQuestionEndsWithCall(t *testing.T) {
 		r := newRig(t, spec)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := false
-		_, err := r.ask(ctx, "aki", "up_ask", `{"schema":"name"}`, func(ctx context.Context, _ *elicitation.Question) (elicitation.Answer, error) {
-			cancel()
-			<-ctx.Done()
-			ended = true
-			return elicitation.Answer{}, ctx.Err()
-		})
+		_, err := r.ask(ctx, "aki", "up_ask", `{"schema":"name"}`,
+			func(ctx context.Context, _ *elicitation.Question) (elicitation.Answer, error) {
+				cancel()
+				<-ctx.Done()
+				ended = true
+				return elicitation.Answer{}, ctx.Err()
+			})
 		if !errors.Is(err, context.Canceled) || !ended {
 			t.Errorf("%v, %v", err, ended)
 		}

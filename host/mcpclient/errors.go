@@ -23,7 +23,8 @@ var (
 	errClosed = errors.New("the upstream servers are closed")
 )
 
-// limitError says which limit ended a call. It wraps a *sandbox.LimitError, so that metrics sort it as those of plugins.
+// limitError says which limit ended a call. It wraps a *sandbox.LimitError, so that metrics sort it as those of
+// plugins.
 type limitError struct{ limit *sandbox.LimitError }
 
 func newLimitError(server, limit, value string) *limitError {
@@ -39,9 +40,11 @@ func (e *limitError) Error() string {
 		return fmt.Sprintf("the arguments for upstream server %s are larger than %s: make them smaller, or raise its limits.input", l.Plugin, l.Value)
 	}
 	if l.Value == "" {
-		return fmt.Sprintf("the answer of upstream server %s holds more than %d blocks or %d values: ask for less", l.Plugin, maxItems, maxValues)
+		return fmt.Sprintf("the answer of upstream server %s holds more than %d blocks or %d values: ask for less",
+			l.Plugin, maxItems, maxValues)
 	}
-	return fmt.Sprintf("the answer of upstream server %s is larger than %s: ask for less, or raise its limits.output", l.Plugin, l.Value)
+	return fmt.Sprintf("the answer of upstream server %s is larger than %s: ask for less, or raise its limits.output",
+		l.Plugin, l.Value)
 }
 
 func (e *limitError) Unwrap() error { return e.limit }
@@ -55,7 +58,8 @@ func reason(err error) error {
 	return err
 }
 
-// answered returns the error that a server answered with; nil if the transport failed, which the SDK marks with an error of the same type.
+// answered returns the error that a server answered with; nil if the transport failed, which the SDK marks with an
+// error of the same type.
 func answered(err error) *jsonrpc.Error {
 	var wire *jsonrpc.Error
 	if !errors.As(err, &wire) || wire.Code == -32005 && wire.Message == "rejected by transport" {
@@ -86,7 +90,8 @@ func (s *server) callError(parent, ctx context.Context, method string, err error
 	case errors.As(err, &away):
 		return &abi.Error{Code: abi.CodeNetwork, Message: away.text}
 	case errors.As(err, &bad):
-		return &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("upstream server %s gave an answer that cannot be used: %v", s.spec.Name, bad)}
+		return &abi.Error{Code: abi.CodeInternal,
+			Message: fmt.Sprintf("upstream server %s gave an answer that cannot be used: %v", s.spec.Name, bad)}
 	case wire == nil:
 		s.logger.Warn("a call to an upstream server failed", "method", method, "err", reason(err))
 		return &abi.Error{Code: abi.CodeNetwork, Message: s.failed(err)}
@@ -97,9 +102,11 @@ func (s *server) callError(parent, ctx context.Context, method string, err error
 	case codeTooMuch:
 		return newLimitError(s.spec.Name, sandbox.LimitOutput, "")
 	case codeTwice:
-		return &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("upstream server %s gave an answer that cannot be used: an object in it has a key twice", s.spec.Name)}
+		return &abi.Error{Code: abi.CodeInternal,
+			Message: fmt.Sprintf("upstream server %s gave an answer that cannot be used: an object in it has a key twice", s.spec.Name)}
 	}
-	failure := &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("upstream server %s: %s", s.spec.Name, clip(oneLine(visible.Clean(wire.Message)), maxLogLine))}
+	failure := &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("upstream server %s: %s", s.spec.Name,
+		clip(oneLine(visible.Clean(wire.Message)), maxLogLine))}
 	if wire.Code == codeResourceNotFound || wire.Code == jsonrpc.CodeInvalidParams && method != abi.CallTool {
 		failure.Code = abi.CodeNotFound
 	}
@@ -111,7 +118,8 @@ func (s *server) failed(err error) string {
 	text := err.Error()
 	why := "it could not be reached, or broke off: whether the call had an effect is not known"
 	for _, known := range []string{
-		"Unauthorized", "Forbidden", "Not Found", "Too Many Requests", "Internal Server Error", "Bad Gateway", "Service Unavailable",
+		"Unauthorized", "Forbidden", "Not Found", "Too Many Requests", "Internal Server Error", "Bad Gateway",
+		"Service Unavailable",
 		"Gateway Timeout", "request terminated without response",
 	} {
 		if strings.HasSuffix(text, known) {

@@ -10,8 +10,8 @@ import (
 
 const structuredContent = "structuredContent"
 
-// exact makes the structured content of an answer a text. The SDK would read its numbers as float64 and so change large ones; a text it
-// hands on as it is, for unquoted to take. What is no such answer stays as it is.
+// exact makes the structured content of an answer a text. The SDK would read its numbers as float64 and so change large
+// ones; a text it hands on as it is, for unquoted to take. What is no such answer stays as it is.
 func exact(answer []byte) []byte {
 	if !bytes.Contains(answer, []byte(structuredContent)) {
 		return answer

@@ -17,9 +17,10 @@ import (
 // maxFile is the largest configuration file, in bytes.
 const maxFile = 1 << 20
 
-// ReadFile reads the servers of a configuration file in the form that MCP clients share: JSON (or YAML) with an object "mcpServers".
-// docs/upstreams.md has its keys. Other keys beside mcpServers are other programs' and are passed over; within it an unknown one is an
-// error, with the one that was probably meant. Disabled servers are among the result. Relative paths of secrets start at dir.
+// ReadFile reads the servers of a configuration file in the form that MCP clients share: JSON (or YAML) with an object
+// "mcpServers". docs/upstreams.md has its keys. Other keys beside mcpServers are other programs' and are passed over;
+// within it an unknown one is an error, with the one that was probably meant. Disabled servers are among the result.
+// Relative paths of secrets start at dir.
 func ReadFile(path, dir string) ([]Spec, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -35,8 +36,8 @@ func ReadFile(path, dir string) ([]Spec, error) {
 // followEvery is how often Follow looks at its file.
 const followEvery = time.Second
 
-// Follow applies the file, soon and again whenever it has changed, until ctx ends. What is wrong with it is logged once, and the servers
-// stay as they were.
+// Follow applies the file, soon and again whenever it has changed, until ctx ends. What is wrong with it is logged
+// once, and the servers stay as they were.
 func (u *Upstreams) Follow(ctx context.Context, path, dir string) {
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
@@ -57,7 +58,8 @@ func (u *Upstreams) Follow(ctx context.Context, path, dir string) {
 			changed, err = u.apply(specs)
 		}
 		if err != nil {
-			u.options.Logger.Error("the configuration of upstream servers is not usable: the servers stay as they were", "err", err)
+			u.options.Logger.Error("the configuration of upstream servers is not usable: the servers stay as they were",
+				"err", err)
 		} else if changed {
 			u.options.Logger.Info("another configuration of upstream servers is in force", "file", path)
 		}
@@ -137,12 +139,15 @@ func (r reader) server(name string, v strictyaml.Value) Spec {
 	transport, enabled, asks := "", true, ""
 	v.Object(strictyaml.Fields{
 		"transport": strictyaml.String(&transport), "type": strictyaml.String(&transport),
-		"command": strictyaml.String(&s.Command), "args": texts(&s.Args), "env": r.values(&s.Env), "cwd": strictyaml.String(&s.Dir),
-		"url": strictyaml.String(&s.URL), "headers": r.values(&s.Headers), "credential": strictyaml.String(&s.Credential), "tls": s.TLS.read,
+		"command": strictyaml.String(&s.Command), "args": texts(&s.Args), "env": r.values(&s.Env),
+		"cwd": strictyaml.String(&s.Dir),
+		"url": strictyaml.String(&s.URL), "headers": r.values(&s.Headers),
+		"credential": strictyaml.String(&s.Credential), "tls": s.TLS.read,
 		"disabled": strictyaml.Bool(&s.Disabled), "enabled": strictyaml.Bool(&enabled),
 		"prefix": strictyaml.String(&s.Prefix), "protocolVersion": strictyaml.String(&s.ProtocolVersion),
 		"startTimeout": strictyaml.Duration(&s.StartTimeout), "timeout": seconds(&s.Limits.Time),
-		"tools": s.Tools.read, "trustAnnotations": strictyaml.Bool(&s.TrustAnnotations), "elicitation": strictyaml.String(&asks), "limits": readLimits(&s.Limits),
+		"tools": s.Tools.read, "trustAnnotations": strictyaml.Bool(&s.TrustAnnotations),
+		"elicitation": strictyaml.String(&asks), "limits": readLimits(&s.Limits),
 		"description": strictyaml.Ignore,
 	})
 	s.Disabled, s.Elicitation = s.Disabled || !enabled, Elicitation(asks)
@@ -196,7 +201,8 @@ func (r reader) values(dst *map[string]Value) func(strictyaml.Value) {
 
 func (r reader) secret(dst *credential.Source, v strictyaml.Value) {
 	v.Object(strictyaml.Fields{
-		"env": strictyaml.String(&dst.Env), "file": strictyaml.String(&dst.File), "command": strictyaml.Strings(&dst.Command),
+		"env": strictyaml.String(&dst.Env), "file": strictyaml.String(&dst.File),
+		"command": strictyaml.Strings(&dst.Command),
 	})
 	if dst.File != "" {
 		dst.File = from(r.dir, dst.File)
@@ -207,7 +213,8 @@ func (r reader) secret(dst *credential.Source, v strictyaml.Value) {
 }
 
 func (t *TLS) read(v strictyaml.Value) {
-	v.Object(strictyaml.Fields{"ca": strictyaml.String(&t.CA), "cert": strictyaml.String(&t.Cert), "key": strictyaml.String(&t.Key)})
+	v.Object(strictyaml.Fields{"ca": strictyaml.String(&t.CA), "cert": strictyaml.String(&t.Cert),
+		"key": strictyaml.String(&t.Key)})
 }
 
 func (f *Filter) read(v strictyaml.Value) {
@@ -218,7 +225,8 @@ func (f *Filter) read(v strictyaml.Value) {
 func readLimits(l *manifest.Limits) func(strictyaml.Value) {
 	return func(v strictyaml.Value) {
 		v.Object(strictyaml.Fields{
-			"time": strictyaml.Duration(&l.Time), "input": strictyaml.Size(&l.Input), "output": strictyaml.Size(&l.Output),
+			"time": strictyaml.Duration(&l.Time), "input": strictyaml.Size(&l.Input),
+			"output":      strictyaml.Size(&l.Output),
 			"concurrency": strictyaml.Count(&l.Concurrency), "queue": strictyaml.Count(&l.Queue),
 			"queueWait": strictyaml.Duration(&l.QueueWait), "rate": strictyaml.Count(&l.Rate),
 		})

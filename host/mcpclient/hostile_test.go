@@ -33,7 +33,8 @@ func TestOddTools(t *testing.T) {
 		t.Errorf("the long names became %v", short)
 	}
 	rest := slices.DeleteFunc(r.tools(), func(n string) bool { return slices.Contains(short, n) })
-	want := []string{"odd_a_b", "odd_a_b_2e1a2d5b", "odd_c_d", "odd_draft7", "odd_good", "odd_hidden", "odd_mute", "odd_output", "odd_wordy"}
+	want := []string{"odd_a_b", "odd_a_b_2e1a2d5b", "odd_c_d", "odd_draft7", "odd_good", "odd_hidden", "odd_mute",
+		"odd_output", "odd_wordy"}
 	if len(rest) != len(want) || !strings.HasPrefix(rest[1], "odd_a_b_") {
 		t.Fatalf("tools are %v, want some as %v", rest, want)
 	}
@@ -116,7 +117,8 @@ func TestLargeResults(t *testing.T) {
 			t.Errorf("%s bytes: %s %.100q", bytes, got.Outcome, text(got))
 		}
 	}
-	if got := r.call("plain_echo", `{"text":"`+strings.Repeat("x", 2000)+`"}`); got.Outcome != pipeline.Size || !strings.Contains(text(got), "arguments") {
+	if got := r.call("plain_echo", `{"text":"`+strings.Repeat("x", 2000)+`"}`); got.Outcome != pipeline.Size ||
+		!strings.Contains(text(got), "arguments") {
 		t.Errorf("got %s %.100q", got.Outcome, text(got))
 	}
 	if got := len(text(r.call("plain_big", `{"bytes":1000000}`))); got != 1_000_000 {
@@ -144,7 +146,8 @@ func TestTimeAndCancel(t *testing.T) {
 	}
 	// On a busy machine the limit can end a call before the server has seen it.
 	r.eventually("the server to hear of it", func() bool {
-		if got := r.call("plain_hang", "{}"); got.Outcome != pipeline.Timeout || !strings.Contains(text(got), "within 100ms") {
+		if got := r.call("plain_hang", "{}"); got.Outcome != pipeline.Timeout ||
+			!strings.Contains(text(got), "within 100ms") {
 			t.Fatalf("got %s %q", got.Outcome, text(got))
 		}
 		return heard("plain", "hang was cancelled")
@@ -186,7 +189,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestQuestionsAreDeclined: a server that does not ask whether it may ask gets an error, where the operator declines questions.
+// TestQuestionsAreDeclined: a server that does not ask whether it may ask gets an error, where the operator declines
+// questions.
 func TestQuestionsAreDeclined(t *testing.T) {
 	t.Parallel()
 	spec := child("plain", "plain")
@@ -205,7 +209,8 @@ func TestAnnotations(t *testing.T) {
 	r := newRig(t, child("claims", "claims"), trusted)
 	view := r.catalog.View()
 	doubted, _ := view.Tool("claims_wipe")
-	if reads := doubted.Spec.Annotations.ReadOnlyHint; reads == nil || !*reads || doubted.Spec.Annotations.DestructiveHint != nil || doubted.Spec.Title.In("en") != "Wipe" {
+	if reads := doubted.Spec.Annotations.ReadOnlyHint; reads == nil || !*reads ||
+		doubted.Spec.Annotations.DestructiveHint != nil || doubted.Spec.Title.In("en") != "Wipe" {
 		t.Errorf("clients are shown %+v", doubted.Spec)
 	}
 	if hints, _ := json.Marshal(doubted.Hints()); string(hints) != `{"ReadOnlyHint":null,"DestructiveHint":null,"IdempotentHint":null,"OpenWorldHint":null}` {

@@ -60,7 +60,8 @@ func (w *web) restart() { w.serve(plainServer()) }
 
 func (w *web) serve(server *mcp.Server) {
 	w.set(func() {
-		w.handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: w.stateless})
+		w.handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+			&mcp.StreamableHTTPOptions{Stateless: w.stateless})
 	})
 }
 
@@ -112,7 +113,10 @@ func TestHTTPInBothEras(t *testing.T) {
 				t.Errorf("status is %+v", got)
 			}
 			r.call("web_rename", "{}")
-			r.eventually("the renamed tool", func() bool { return slices.Contains(r.tools(), "web_echo2") && !slices.Contains(r.tools(), "web_echo") })
+			r.eventually("the renamed tool", func() bool {
+				return slices.Contains(r.tools(), "web_echo2") &&
+					!slices.Contains(r.tools(), "web_echo")
+			})
 			w.set(func() {
 				for _, header := range w.seen {
 					if header.Get("X-Api-Key") != "key 7" {
@@ -201,7 +205,8 @@ func TestHTTPFailures(t *testing.T) {
 				t.Errorf("%q shows too much", text(got))
 			}
 			w.failWith(nil)
-			r.eventually("a call that works", func() bool { return text(r.call("web_echo", `{"text":"again"}`)) == "again" })
+			r.eventually("a call that works",
+				func() bool { return text(r.call("web_echo", `{"text":"again"}`)) == "again" })
 		})
 	}
 }
@@ -257,11 +262,15 @@ func TestHTTPComesBack(t *testing.T) {
 		front.Close()
 	})
 	r := newRig(t, mcpclient.Spec{Name: "web", URL: front.URL + "/?key=secret"})
-	if s := r.status("web"); s.State != mcpclient.Down || !strings.Contains(s.Error, "Unauthorized") || strings.Contains(s.Error, address) {
+	if s := r.status("web"); s.State != mcpclient.Down || !strings.Contains(s.Error, "Unauthorized") ||
+		strings.Contains(s.Error, address) {
 		t.Errorf("status is %+v", s)
 	}
 	refuse.Store(false)
-	r.eventually("its tools", func() bool { return slices.Contains(r.tools(), "web_echo") && r.status("web").State == mcpclient.Up })
+	r.eventually("its tools", func() bool {
+		return slices.Contains(r.tools(), "web_echo") &&
+			r.status("web").State == mcpclient.Up
+	})
 	if s := r.status("web"); s.State != mcpclient.Up || s.Error != "" || s.Restarts == 0 {
 		t.Errorf("status is %+v", s)
 	}
@@ -280,7 +289,8 @@ func (f *fakeCredentials) Credential(context.Context, string, string) (*broker.C
 	return &broker.Credential{Header: "Authorization", Value: "Bearer old"}, nil
 }
 
-func (f *fakeCredentials) Renew(_ context.Context, _, name string, refused *broker.Credential, status int, _ []byte) (*broker.Credential, error) {
+func (f *fakeCredentials) Renew(_ context.Context, _, name string, refused *broker.Credential, status int,
+	_ []byte) (*broker.Credential, error) {
 	if name != "oauth" || refused.Value != "Bearer old" || status != 401 {
 		return nil, errors.New("not this one")
 	}
@@ -304,13 +314,15 @@ func TestCredential(t *testing.T) {
 		front.Close()
 	})
 	credentials := new(fakeCredentials)
-	r := newRigWith(t, func(o *mcpclient.Options) { o.Credentials = credentials }, mcpclient.Spec{Name: "web", URL: front.URL, Credential: "oauth"})
+	r := newRigWith(t, func(o *mcpclient.Options) { o.Credentials = credentials },
+		mcpclient.Spec{Name: "web", URL: front.URL, Credential: "oauth"})
 	if got := text(r.call("web_echo", `{"text":"hello"}`)); got != "hello" || credentials.renewed.Load() != 1 {
 		t.Errorf("got %q after %d renewals", got, credentials.renewed.Load())
 	}
 }
 
-// TestTLS: an authority of the operator's own is trusted where the entry names it, and only there. A secret in a file is a header.
+// TestTLS: an authority of the operator's own is trusted where the entry names it, and only there. A secret in a file
+// is a header.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	w := newWeb(t)
@@ -333,7 +345,8 @@ func TestTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	header := map[string]mcpclient.Value{"Authorization": {Secret: credential.Source{File: filepath.Join(dir, "token")}}}
+	header := map[string]mcpclient.Value{"Authorization": {Secret: credential.Source{File: filepath.Join(dir,
+		"token")}}}
 	r := newRigWith(t, func(o *mcpclient.Options) { o.Dir = dir },
 		mcpclient.Spec{Name: "known", URL: secure.URL, Headers: header, TLS: mcpclient.TLS{CA: "ca.pem"}},
 		mcpclient.Spec{Name: "unknown", URL: secure.URL, Headers: header})

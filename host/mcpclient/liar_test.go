@@ -34,23 +34,37 @@ var lies = map[string]struct {
 	times               int
 	end                 string
 }{
-	"list of empty tools":         {"tools/list", `{"tools":[{"name":"x"}`, `,{}`, 2_600_000, `]}`},
-	"list of small tools":         {"tools/list", `{"tools":[{"name":"x"}`, `,{"name":"a","inputSchema":{}}`, 270_000, `]}`},
-	"schema of a chain":           {"tools/list", `{"tools":[{"name":"x","inputSchema":`, `{"a":`, 1_600_000, `1`},
-	"schemas of objects":          {"tools/list", `{"tools":[{"name":"x","inputSchema":{"x":[1`, `,{"a":{}}`, 900_000, `]}}]}`},
-	"list in metadata":            {"tools/list", `{"tools":[{"name":"x"}],"_meta":{"a":[1`, `,[]`, 2_600_000, `]}}`},
-	"list behind another name":    {"tools/list", `{"tools":[{"name":"x"}],"structuredContent":1,"_meta":{"structuredContent":[1`, `,{}`, 2_600_000, `]}}`},
-	"list of long names":          {"tools/list", `{"tools":[{"name":"x"}`, `,{"name":"` + strings.Repeat("n", 1000) + `"}`, 8000, `]}`},
-	"pages without end":           {"tools/list", `{"nextCursor":"more","tools":[{"name":"x"}`, `,{"name":"a","inputSchema":{"a":[[],[],[],[],[],[],[],[]]}}`, 4000, `]}`},
-	"empty blocks":                {"tools/call", `{"content":[{"type":"text","text":""}`, `,{"type":"text","text":""}`, 300_000, `]}`},
-	"blocks with metadata":        {"tools/call", `{"content":[{"type":"text","text":""}`, `,{"type":"text","text":"","_meta":{"a":[` + strings.Repeat("{},", 40) + `1]}}`, 4000, `]}`},
-	"links without a text":        {"tools/call", `{"content":[{"type":"text","text":""}`, `,{"type":"resource_link","uri":"a:b","name":"n"}`, 150_000, `]}`},
-	"names and descriptions only": {"tools/call", `{"content":[{"type":"text","text":""}`, `,{"type":"resource_link","uri":"a:b","name":"n","description":"` + strings.Repeat("d", 2000) + `"}`, 3000, `]}`},
-	"control characters":          {"tools/call", `{"content":[{"type":"text","text":"`, `\u0001`, 1_000_000, `"}]}`},
-	"data beyond its limit":       {"tools/call", `{"content":[{"type":"image","mimeType":"image/png","data":"`, `QUJD`, 1_150_000, `"}]}`},
-	"second structured content":   {"tools/call", `{"structuredContent":{},"content":[],"structuredContent":[1`, `,{}`, 2_600_000, `]}`},
-	"second result":               {"tools/call", `{"content":[]},"result":{"content":[],"structuredContent":[1`, `,{}`, 2_600_000, `]}`},
-	"line without an end":         {"tools/call", `{"content":[{"type":"text","text":"`, strings.Repeat("x", 1<<20), 1 << 40, ``},
+	"list of empty tools": {"tools/list", `{"tools":[{"name":"x"}`, `,{}`, 2_600_000, `]}`},
+	"list of small tools": {"tools/list", `{"tools":[{"name":"x"}`, `,{"name":"a","inputSchema":{}}`, 270_000,
+		`]}`},
+	"schema of a chain": {"tools/list", `{"tools":[{"name":"x","inputSchema":`, `{"a":`, 1_600_000, `1`},
+	"schemas of objects": {"tools/list", `{"tools":[{"name":"x","inputSchema":{"x":[1`, `,{"a":{}}`, 900_000,
+		`]}}]}`},
+	"list in metadata": {"tools/list", `{"tools":[{"name":"x"}],"_meta":{"a":[1`, `,[]`, 2_600_000, `]}}`},
+	"list behind another name": {"tools/list",
+		`{"tools":[{"name":"x"}],"structuredContent":1,"_meta":{"structuredContent":[1`, `,{}`, 2_600_000, `]}}`},
+	"list of long names": {"tools/list", `{"tools":[{"name":"x"}`, `,{"name":"` + strings.Repeat("n", 1000) +
+		`"}`, 8000, `]}`},
+	"pages without end": {"tools/list", `{"nextCursor":"more","tools":[{"name":"x"}`,
+		`,{"name":"a","inputSchema":{"a":[[],[],[],[],[],[],[],[]]}}`, 4000, `]}`},
+	"empty blocks": {"tools/call", `{"content":[{"type":"text","text":""}`, `,{"type":"text","text":""}`,
+		300_000, `]}`},
+	"blocks with metadata": {"tools/call", `{"content":[{"type":"text","text":""}`,
+		`,{"type":"text","text":"","_meta":{"a":[` + strings.Repeat("{},", 40) + `1]}}`, 4000, `]}`},
+	"links without a text": {"tools/call", `{"content":[{"type":"text","text":""}`,
+		`,{"type":"resource_link","uri":"a:b","name":"n"}`, 150_000, `]}`},
+	"names and descriptions only": {"tools/call", `{"content":[{"type":"text","text":""}`,
+		`,{"type":"resource_link","uri":"a:b","name":"n","description":"` + strings.Repeat("d", 2000) + `"}`, 3000,
+		`]}`},
+	"control characters": {"tools/call", `{"content":[{"type":"text","text":"`, `\u0001`, 1_000_000, `"}]}`},
+	"data beyond its limit": {"tools/call", `{"content":[{"type":"image","mimeType":"image/png","data":"`, `QUJD`,
+		1_150_000, `"}]}`},
+	"second structured content": {"tools/call", `{"structuredContent":{},"content":[],"structuredContent":[1`, `,{}`,
+		2_600_000, `]}`},
+	"second result": {"tools/call", `{"content":[]},"result":{"content":[],"structuredContent":[1`, `,{}`,
+		2_600_000, `]}`},
+	"line without an end": {"tools/call", `{"content":[{"type":"text","text":"`, strings.Repeat("x", 1<<20),
+		1 << 40, ``},
 	"line without an end, listed": {"tools/list", ``, strings.Repeat(" ", 1<<20), 1 << 40, ``},
 }
 
@@ -172,10 +186,11 @@ func peak() (stop func() (most, kept int64)) {
 	}
 }
 
-// TestHostileUpstream: what a server sends is bounded before it is held, and held no longer than it is of use. The cases run one after
-// the other, for the memory that each takes.
+// TestHostileUpstream: what a server sends is bounded before it is held, and held no longer than it is of use. The
+// cases run one after the other, for the memory that each takes.
 func TestHostileUpstream(t *testing.T) {
-	// mostHeap is more than the longest message (9 MiB) and what it becomes; keptHeap is noise and, on stdio, the SDK's buffer for a line.
+	// mostHeap is more than the longest message (9 MiB) and what it becomes; keptHeap is noise and, on stdio, the SDK's
+	// buffer for a line.
 	const mostHeap, keptHeap = 120, 32
 	defer debug.SetGCPercent(debug.SetGCPercent(20)) // garbage that a busy machine has not collected is not what is measured
 	for lie, l := range lies {
@@ -198,11 +213,13 @@ func TestHostileUpstream(t *testing.T) {
 				if l.method == "tools/call" {
 					if got := r.call("liar_x", "{}"); got.Outcome == pipeline.OK {
 						t.Errorf("the answer passed: %.200q", text(got))
-					} else if words := text(got); !strings.Contains(words, "larger than") && !strings.Contains(words, "holds more than") && !strings.Contains(words, "failed") &&
+					} else if words := text(got); !strings.Contains(words, "larger than") &&
+						!strings.Contains(words, "holds more than") && !strings.Contains(words, "failed") &&
 						!strings.Contains(words, "cannot be used") {
 						t.Errorf("the reason is %q", words)
 					}
-				} else if s := r.status("liar"); s.State == mcpclient.Up && len(s.Omitted) == 0 && lie != "list in metadata" {
+				} else if s := r.status("liar"); s.State == mcpclient.Up && len(s.Omitted) == 0 &&
+					lie != "list in metadata" {
 					t.Errorf("the list passed: %+v", s)
 				}
 				most, kept := stop()
@@ -220,12 +237,17 @@ func TestHostileUpstreamTexts(t *testing.T) {
 	t.Parallel()
 	const hidden = "a\u200b\U000e0041\U000e0100\ufe01\u3164\u2800\u202e\u2067\x1b[8m\u009bb"
 	for name, change := range map[string]map[string]any{
-		"description": {"description": hidden}, "title": {"title": hidden}, "title of annotations": {"annotations": map[string]any{"title": hidden}},
-		"description in a schema": {"inputSchema": map[string]any{"type": "object", "properties": map[string]any{"p": map[string]any{"description": hidden, "title": hidden}}}},
-		"enum":                    {"inputSchema": map[string]any{"type": "object", "properties": map[string]any{"p": map[string]any{"enum": []any{hidden}}}}},
-		"default":                 {"inputSchema": map[string]any{"type": "object", "properties": map[string]any{"p": map[string]any{"default": hidden, "examples": []any{hidden}}}}},
-		"name of a property":      {"inputSchema": map[string]any{"type": "object", "properties": map[string]any{hidden: map[string]any{}}, "required": []any{hidden}}},
-		"output schema":           {"outputSchema": map[string]any{"type": "object", "description": hidden}},
+		"description": {"description": hidden}, "title": {"title": hidden},
+		"title of annotations": {"annotations": map[string]any{"title": hidden}},
+		"description in a schema": {"inputSchema": map[string]any{"type": "object",
+			"properties": map[string]any{"p": map[string]any{"description": hidden, "title": hidden}}}},
+		"enum": {"inputSchema": map[string]any{"type": "object",
+			"properties": map[string]any{"p": map[string]any{"enum": []any{hidden}}}}},
+		"default": {"inputSchema": map[string]any{"type": "object",
+			"properties": map[string]any{"p": map[string]any{"default": hidden, "examples": []any{hidden}}}}},
+		"name of a property": {"inputSchema": map[string]any{"type": "object",
+			"properties": map[string]any{hidden: map[string]any{}}, "required": []any{hidden}}},
+		"output schema": {"outputSchema": map[string]any{"type": "object", "description": hidden}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -304,7 +326,8 @@ func TestHostileKeys(t *testing.T) {
 			t.Cleanup(server.Close)
 			r := newRig(t, mcpclient.Spec{Name: "liar", URL: server.URL, ProtocolVersion: "2025-11-25"})
 			const want = "upstream server liar gave an answer that cannot be used: an object in it has a key twice"
-			if got := r.call("liar_x", "{}"); got.Outcome == pipeline.OK || !strings.Contains(fmt.Sprint(got.Response.Content), want) {
+			if got := r.call("liar_x", "{}"); got.Outcome == pipeline.OK ||
+				!strings.Contains(fmt.Sprint(got.Response.Content), want) {
 				t.Errorf("%s: %v", got.Outcome, got.Response.Content)
 			}
 		})

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// messageRate is how many messages a second a server may send that answer nothing (notifications and requests of its own), and
-	// messageBurst how many at once. More wait, and all that comes after them.
+	// messageRate is how many messages a second a server may send that answer nothing (notifications and requests of
+	// its own), and messageBurst how many at once. More wait, and all that comes after them.
 	messageRate, messageBurst = 200, 1000
 	// headLength is how much is kept of a line that is too long, in bytes: enough to find what it answers.
 	headLength = 4 << 10
-	// maxLine is the longest line that is read to its end, in bytes, if twice the longest message is not more. A longer one ends the
-	// connection.
+	// maxLine is the longest line that is read to its end, in bytes, if twice the longest message is not more. A longer
+	// one ends the connection.
 	maxLine = 64 << 20
 	// keptBuffer is the largest buffer that is kept for the next line, in bytes.
 	keptBuffer = 64 << 10
@@ -40,9 +40,10 @@ func newMessageLimiter() *rate.Limiter { return rate.NewLimiter(messageRate, mes
 // meter counts what a server sent: bytes, and values in messages.
 type meter struct{ bytes, values atomic.Int64 }
 
-// lines stands between a server and the SDK. It passes on a stream of lines, each a JSON-RPC message, and keeps three things away that
-// would end the connection or flood the host: lines that are no messages, as programs write them by mistake; answers that are too large,
-// or hold too much (shape), in whose place goes an error; and more messages than anybody needs.
+// lines stands between a server and the SDK. It passes on a stream of lines, each a JSON-RPC message, and keeps three
+// things away that would end the connection or flood the host: lines that are no messages, as programs write them by
+// mistake; answers that are too large, or hold too much (shape), in whose place goes an error; and more messages than
+// anybody needs.
 type lines struct {
 	source *bufio.Reader
 	// events says that the stream has server-sent events: messages are behind "data:", and other lines pass.
@@ -66,9 +67,11 @@ type lines struct {
 	idle    int    // lines since the last message
 }
 
-func newLines(ctx context.Context, source io.Reader, most int, limiter *rate.Limiter, m *meter, owed *atomic.Int64, noise func([]byte), events bool) *lines {
+func newLines(ctx context.Context, source io.Reader, most int, limiter *rate.Limiter, m *meter, owed *atomic.Int64,
+	noise func([]byte), events bool) *lines {
 	source = counted{source, &m.bytes}
-	return &lines{source: bufio.NewReader(source), events: events, most: most, noise: noise, ctx: ctx, limiter: limiter, meter: m, owed: owed}
+	return &lines{source: bufio.NewReader(source), events: events, most: most, noise: noise, ctx: ctx, limiter: limiter,
+		meter: m, owed: owed}
 }
 
 func (l *lines) Read(p []byte) (int, error) {
@@ -156,7 +159,8 @@ func (l *lines) refusal(id json.RawMessage, code int64) []byte {
 	return line
 }
 
-// line reads up to the end of a line. Of one that is not to be had whole it returns the head, with the code of the problem.
+// line reads up to the end of a line. Of one that is not to be had whole it returns the head, with the code of the
+// problem.
 func (l *lines) line() (line []byte, problem int64, err error) {
 	if l.buffer = l.buffer[:0]; cap(l.buffer) > keptBuffer {
 		l.buffer = nil
@@ -201,8 +205,8 @@ func (l *lines) exceeds(part []byte) int64 {
 	return 0
 }
 
-// glance reads the members of a message until it is clear whether it answers a request, and which. What is no message, or part of one,
-// answers nothing.
+// glance reads the members of a message until it is clear whether it answers a request, and which. What is no message,
+// or part of one, answers nothing.
 func glance(data []byte) (id json.RawMessage, answers bool) {
 	d := jsontext.NewDecoder(bytes.NewReader(data))
 	if token, err := d.ReadToken(); err != nil || token.Kind() != '{' {

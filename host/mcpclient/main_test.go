@@ -111,7 +111,8 @@ var serverKinds = map[string]func(context.Context) error{
 
 func initialized() any {
 	return map[string]any{
-		"protocolVersion": "2025-11-25", "capabilities": map[string]any{"tools": map[string]any{}}, "serverInfo": map[string]any{"name": "raw", "version": "1"},
+		"protocolVersion": "2025-11-25", "capabilities": map[string]any{"tools": map[string]any{}},
+		"serverInfo": map[string]any{"name": "raw", "version": "1"},
 	}
 }
 
@@ -160,7 +161,8 @@ func listing(tools ...any) error {
 	})
 }
 
-// floodServer sends notifications without end once it has been asked for its tools: before, its answers would be behind them.
+// floodServer sends notifications without end once it has been asked for its tools: before, its answers would be behind
+// them.
 func floodServer(context.Context) error {
 	flood := sync.OnceFunc(func() { go pourOut() })
 	return rawServer(func(method string, _ json.RawMessage) (any, bool) {
@@ -180,7 +182,8 @@ func floodServer(context.Context) error {
 func pourOut() {
 	out := bufio.NewWriter(os.Stdout)
 	for i := 0; ; i++ {
-		method := []string{"notifications/tools/list_changed", "notifications/progress", "notifications/message", "notifications/nothing"}[i%4]
+		method := []string{"notifications/tools/list_changed", "notifications/progress", "notifications/message",
+			"notifications/nothing"}[i%4]
 		fmt.Fprintf(out, `{"jsonrpc":"2.0","method":%q,"params":{"level":"info","data":"flood","progressToken":"hako-1","progress":1}}`+"\n", method)
 		if i%100 == 0 && out.Flush() != nil {
 			os.Exit(0)
@@ -198,14 +201,20 @@ func oddServer(context.Context) error {
 	}
 	schema := func(s any) map[string]any { return map[string]any{"inputSchema": s} }
 	return listing(
-		tool("good", nil), tool("good", nil), tool("a.b", nil), tool("a_b", nil), tool("c/d", nil), tool(long+"1", nil), tool(long+"2", nil), tool("", nil), nil,
-		tool("draft7", schema(map[string]any{"$schema": "http://json-schema.org/draft-07/schema#", "properties": map[string]any{"x": map[string]any{"type": "string"}}})),
-		tool("list", schema([]any{1})), tool("text", schema("x")), tool("wrong", schema(map[string]any{"type": "array"})),
-		tool("broken", schema(map[string]any{"type": "object", "properties": map[string]any{"x": map[string]any{"type": "nonsense"}}})),
-		tool("fetch", schema(map[string]any{"type": "object", "properties": map[string]any{"x": map[string]any{"$ref": "https://evil.example/"}}})),
+		tool("good", nil), tool("good", nil), tool("a.b", nil), tool("a_b", nil), tool("c/d", nil), tool(long+"1", nil),
+		tool(long+"2", nil), tool("", nil), nil,
+		tool("draft7", schema(map[string]any{"$schema": "http://json-schema.org/draft-07/schema#",
+			"properties": map[string]any{"x": map[string]any{"type": "string"}}})),
+		tool("list", schema([]any{1})), tool("text", schema("x")),
+		tool("wrong", schema(map[string]any{"type": "array"})),
+		tool("broken", schema(map[string]any{"type": "object",
+			"properties": map[string]any{"x": map[string]any{"type": "nonsense"}}})),
+		tool("fetch", schema(map[string]any{"type": "object",
+			"properties": map[string]any{"x": map[string]any{"$ref": "https://evil.example/"}}})),
 		tool("output", map[string]any{"outputSchema": map[string]any{"type": "nonsense"}}),
 		tool("hidden", map[string]any{"description": "see\u202ethis\U000e0041\x07 text", "title": "two\nlines"}),
-		tool("mute", map[string]any{"description": ""}), tool("wordy", map[string]any{"description": strings.Repeat("w", 20_000)}),
+		tool("mute", map[string]any{"description": ""}),
+		tool("wordy", map[string]any{"description": strings.Repeat("w", 20_000)}),
 	)
 }
 
@@ -218,7 +227,8 @@ func pagesServer(context.Context) error {
 			return initialized(), true
 		case "tools/list":
 			page++
-			return map[string]any{"tools": []any{toolNamed(fmt.Sprintf("t%d", page))}, "nextCursor": fmt.Sprint(page)}, true
+			return map[string]any{"tools": []any{toolNamed(fmt.Sprintf("t%d", page))}, "nextCursor": fmt.Sprint(page)},
+				true
 		case "server/discover":
 			os.Exit(1)
 		}
@@ -248,11 +258,14 @@ func plainServer() *mcp.Server {
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 		CompletionHandler: func(_ context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
-			return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{req.Params.Ref.Name + req.Params.Ref.URI, req.Params.Argument.Value}}}, nil
+			return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{req.Params.Ref.Name +
+				req.Params.Ref.URI, req.Params.Argument.Value}}}, nil
 		},
 	})
-	tool := func(name string, handle func(context.Context, *mcp.CallToolRequest, map[string]any) (*mcp.CallToolResult, error)) {
-		s.AddTool(&mcp.Tool{Name: name, Description: name + " does things.", InputSchema: json.RawMessage(`{"type":"object"}`)},
+	tool := func(name string, handle func(context.Context, *mcp.CallToolRequest, map[string]any) (*mcp.CallToolResult,
+		error)) {
+		s.AddTool(&mcp.Tool{Name: name, Description: name + " does things.",
+			InputSchema: json.RawMessage(`{"type":"object"}`)},
 			func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				arguments := map[string]any{}
 				_ = json.Unmarshal(req.Params.Arguments, &arguments)
@@ -294,10 +307,12 @@ func plainServer() *mcp.Server {
 		n, _ := a["bytes"].(float64)
 		return said("%s", strings.Repeat("x", int(n))), nil
 	})
-	tool("progress", func(ctx context.Context, req *mcp.CallToolRequest, _ map[string]any) (*mcp.CallToolResult, error) {
+	tool("progress", func(ctx context.Context, req *mcp.CallToolRequest, _ map[string]any) (*mcp.CallToolResult,
+		error) {
 		token := req.Params.GetProgressToken()
 		for i := 1.0; ctx.Err() == nil; i++ { // until the caller has seen enough
-			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: i, Message: "step"})
+			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: i,
+				Message: "step"})
 			time.Sleep(time.Millisecond)
 		}
 		return nil, ctx.Err()
@@ -322,22 +337,30 @@ func plainServer() *mcp.Server {
 		return said("done"), nil
 	})
 	tool("ask", func(ctx context.Context, req *mcp.CallToolRequest, _ map[string]any) (*mcp.CallToolResult, error) {
-		_, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "your password?", RequestedSchema: json.RawMessage(`{"type":"object"}`)})
+		_, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "your password?",
+			RequestedSchema: json.RawMessage(`{"type":"object"}`)})
 		return said("%v", err), nil
 	})
 	tool("touch", func(ctx context.Context, req *mcp.CallToolRequest, a map[string]any) (*mcp.CallToolResult, error) {
 		uri, _ := a["uri"].(string)
 		return said("touched"), s.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
 	})
-	s.AddResource(&mcp.Resource{URI: "memo://one", Name: "one", MIMEType: "text/plain"}, func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, Text: "first memo"}}}, nil
-	})
-	s.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "day://{day}", Name: "day"}, func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, Text: "day " + req.Params.URI}}}, nil
-	})
-	s.AddPrompt(&mcp.Prompt{Name: "greet", Arguments: []*mcp.PromptArgument{{Name: "name", Required: true}}}, func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: "Hello " + req.Params.Arguments["name"]}}}}, nil
-	})
+	s.AddResource(&mcp.Resource{URI: "memo://one", Name: "one", MIMEType: "text/plain"},
+		func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI,
+					Text: "first memo"}}},
+				nil
+		})
+	s.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "day://{day}", Name: "day"},
+		func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI,
+				Text: "day " + req.Params.URI}}}, nil
+		})
+	s.AddPrompt(&mcp.Prompt{Name: "greet", Arguments: []*mcp.PromptArgument{{Name: "name", Required: true}}},
+		func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user",
+				Content: &mcp.TextContent{Text: "Hello " + req.Params.Arguments["name"]}}}}, nil
+		})
 	return s
 }
 
@@ -382,7 +405,8 @@ func newRigWith(t *testing.T, change func(*mcpclient.Options), specs ...mcpclien
 	t.Helper()
 	r := &rig{t: t, catalog: new(catalog.Catalog), log: new(logBuffer)}
 	logger := slog.New(slog.NewTextHandler(io.MultiWriter(r.log, t.Output()), nil))
-	options := mcpclient.Options{Catalog: r.catalog, Dir: t.TempDir(), Environ: os.Environ(), Version: "v0", Logger: logger,
+	options := mcpclient.Options{Catalog: r.catalog, Dir: t.TempDir(), Environ: os.Environ(), Version: "v0",
+		Logger: logger,
 		Limits: manifest.Limits{Time: 10 * time.Minute}, // for busy machines
 	}
 	if change != nil {
@@ -412,10 +436,11 @@ func (r *rig) ready() {
 	}
 }
 
-// call calls a tool as doors do.
+// call calls a tool as frontends do.
 func (r *rig) call(name, arguments string) *pipeline.Result {
 	r.t.Helper()
-	result, err := r.pipeline.Call(r.t.Context(), &pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: name, Arguments: json.RawMessage(arguments)}})
+	result, err := r.pipeline.Call(r.t.Context(),
+		&pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: name, Arguments: json.RawMessage(arguments)}})
 	if err != nil {
 		r.t.Fatalf("%s: %v", name, err)
 	}

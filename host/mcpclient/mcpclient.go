@@ -1,8 +1,9 @@
 // Package mcpclient offers the tools of other MCP servers as if they were plugins'.
 //
-// Upstreams keeps each server of a configuration connected (a program over its standard input and output, or streamable HTTP), puts what
-// it offers into the catalog under a prefix, and passes calls on. Everything that a server says is a stranger's: names and schemas are
-// made safe, sizes and rates are bounded, and what cannot be used is left out by itself.
+// Upstreams keeps each server of a configuration connected (a program over its standard input and output, or streamable
+// HTTP), puts what it offers into the catalog under a prefix, and passes calls on. Everything that a server says is a
+// stranger's: names and schemas are made safe, sizes and rates are bounded, and what cannot be used is left out by
+// itself.
 package mcpclient
 
 import (
@@ -28,8 +29,8 @@ type Options struct {
 	Catalog *catalog.Catalog
 	// Dir is where relative paths of a Spec start, and the working directory of programs. Empty means the process's.
 	Dir string
-	// Environ is what ${NAME} refers to and where programs get PATH, HOME, the language and the temporary directory from, "NAME=value".
-	// They get nothing else of it.
+	// Environ is what ${NAME} refers to and where programs get PATH, HOME, the language and the temporary directory
+	// from, "NAME=value". They get nothing else of it.
 	Environ []string
 	// Credentials are those that a Spec can name. It may be nil.
 	Credentials Credentials
@@ -39,7 +40,8 @@ type Options struct {
 	Limits manifest.Limits
 	// Version is what hako calls its own version to servers.
 	Version string
-	// Logger receives changes of state, and what servers write to their standard error, marked and bounded. Nil discards it.
+	// Logger receives changes of state, and what servers write to their standard error, marked and bounded. Nil
+	// discards it.
 	Logger *slog.Logger
 
 	// outage is for tests to shorten; zero means the constant.
@@ -75,8 +77,10 @@ func New(options Options) (*Upstreams, error) {
 	return u, nil
 }
 
-// Apply makes specs the servers: new ones are started, those that are no more or are not as they were are stopped first. Other limits, but
-// for the size of answers, are for the calls from then on, and stop nothing. It does not wait for new ones to be connected. The error says which Spec is wrong, or that two cannot be told apart; then nothing changes.
+// Apply makes specs the servers: new ones are started, those that are no more or are not as they were are stopped
+// first. Other limits, but for the size of answers, are for the calls from then on, and stop nothing. It does not wait
+// for new ones to be connected. The error says which Spec is wrong, or that two cannot be told apart; then nothing
+// changes.
 func (u *Upstreams) Apply(specs []Spec) error {
 	_, err := u.apply(specs)
 	return err
@@ -123,8 +127,8 @@ func (u *Upstreams) apply(specs []Spec) (changed bool, err error) {
 	return changed, nil
 }
 
-// serves reports whether s can go on as what newServer would make. It may have other limits, but for the size of answers, which the connection
-// was made for.
+// serves reports whether s can go on as what newServer would make. It may have other limits, but for the size of
+// answers, which the connection was made for.
 func (s *server) serves(spec *Spec, options *Options) bool {
 	was, now := s.spec, *spec
 	was.Limits, now.Limits = manifest.Limits{}, manifest.Limits{}
@@ -179,14 +183,15 @@ func (u *Upstreams) Status() []Status {
 		list = append(list, s.Status())
 	}
 	for _, spec := range u.disabled {
-		list = append(list, Status{Name: spec.Name, Prefix: spec.prefix(), Transport: spec.transport(), State: Disabled})
+		list = append(list, Status{Name: spec.Name, Prefix: spec.prefix(), Transport: spec.transport(),
+			State: Disabled})
 	}
 	slices.SortFunc(list, func(a, b Status) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
 
-// Close stops all servers, takes what they offer from the catalog and waits for their programs to be gone: some seconds for one that
-// does not want to. It may be called twice.
+// Close stops all servers, takes what they offer from the catalog and waits for their programs to be gone: some seconds
+// for one that does not want to. It may be called twice.
 func (u *Upstreams) Close() error {
 	u.end()
 	u.applying.Lock()

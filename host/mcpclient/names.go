@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// maxName is the longest name at the doors, prefix included, in bytes: what every client and provider of models takes.
+// maxName is the longest name at the frontends, prefix included, in bytes: what every client and provider of models
+// takes.
 const maxName = 64
 
-// safe replaces what names at the doors may not hold.
+// safe replaces what names at the frontends may not hold.
 func safe(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -22,9 +23,9 @@ func safe(name string) string {
 	}, name)
 }
 
-// safeNames gives each of a server's names one of at most room bytes that doors take. A name that is fit already keeps it; of others
-// that would come out the same, or too long, the end is a digest of the whole, so that the same tool has the same name after every
-// start. A name that is there twice, or still is not its own, is left out.
+// safeNames gives each of a server's names one of at most room bytes that frontends take. A name that is fit already
+// keeps it; of others that would come out the same, or too long, the end is a digest of the whole, so that the same
+// tool has the same name after every start. A name that is there twice, or still is not its own, is left out.
 func safeNames(names []string, room int) map[string]string {
 	wanted := map[string]int{}
 	for _, name := range names {

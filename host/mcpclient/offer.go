@@ -22,7 +22,8 @@ type listing struct {
 	prompts   []*mcp.Prompt
 	resources []*mcp.Resource
 	templates []*mcp.ResourceTemplate
-	// cut names the lists that were too long, and enough reports whether so much was read that no more pages are wanted.
+	// cut names the lists that were too long, and enough reports whether so much was read that no more pages are
+	// wanted.
 	cut    []string
 	enough func() bool
 }
@@ -56,11 +57,13 @@ type offer struct {
 // maxOffered is how many of each kind a server may offer, as for plugins.
 const maxOffered = 256
 
-// newOffer turns a listing into what the catalog takes. All of it is a stranger's: what breaks a rule is left out, by itself.
+// newOffer turns a listing into what the catalog takes. All of it is a stranger's: what breaks a rule is left out, by
+// itself.
 func newOffer(spec *Spec, l *listing) *offer {
 	o := &offer{manifest: new(manifest.Manifest), tools: map[string]string{}, prompts: map[string]string{}}
 	for _, kind := range l.cut {
-		o.omit("%s: there are more than are asked for: %d pages, %d in all, %d MiB or %d values", kind, maxPages, maxListed, maxListBytes>>20, maxValues)
+		o.omit("%s: there are more than are asked for: %d pages, %d in all, %d MiB or %d values", kind, maxPages,
+			maxListed, maxListBytes>>20, maxValues)
 	}
 	room := maxName - len(spec.prefix())
 	o.addTools(spec, l.tools, room)
@@ -125,7 +128,8 @@ func (o *offer) tool(name string, t *mcp.Tool) (*manifest.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	tool := manifest.Tool{Name: name, InputSchema: input, Description: text(cmp.Or(t.Description, t.Title, t.Name), maxDescription)}
+	tool := manifest.Tool{Name: name, InputSchema: input, Description: text(cmp.Or(t.Description, t.Title, t.Name),
+		maxDescription)}
 	if tool.Title = text(oneLine(t.Title), maxTitle); t.Annotations != nil {
 		tool.Annotations = hints(t.Annotations)
 		tool.Title = text(oneLine(cmp.Or(t.Title, t.Annotations.Title)), maxTitle)
@@ -141,7 +145,8 @@ func (o *offer) tool(name string, t *mcp.Tool) (*manifest.Tool, error) {
 			o.omit("output schema of tool %s: %v", quoted(t.Name), err)
 		}
 	}
-	return &tool, validate(&manifest.Manifest{Tools: []manifest.Tool{tool}}, func(m *manifest.Manifest) { tool = m.Tools[0] })
+	return &tool, validate(&manifest.Manifest{Tools: []manifest.Tool{tool}},
+		func(m *manifest.Manifest) { tool = m.Tools[0] })
 }
 
 // validate checks a manifest with one thing in it, and hands it on if it is good.
@@ -160,8 +165,8 @@ func validate(m *manifest.Manifest, use func(*manifest.Manifest)) error {
 	return err
 }
 
-// schema brings a schema into the form that manifests have: of an older draft it is read as one of 2020-12, which differs in what few
-// use, a missing type is that of an object, and no text in it holds what people do not see.
+// schema brings a schema into the form that manifests have: of an older draft it is read as one of 2020-12, which
+// differs in what few use, a missing type is that of an object, and no text in it holds what people do not see.
 func schema(value any) (json.RawMessage, error) {
 	object, ok := value.(map[string]any)
 	if !ok {
@@ -213,7 +218,8 @@ func cleanValue(value any) (any, error) {
 
 // hints drops a hint that means nothing beside another: what only reads destroys nothing.
 func hints(a *mcp.ToolAnnotations) manifest.Annotations {
-	h := manifest.Annotations{ReadOnlyHint: &a.ReadOnlyHint, DestructiveHint: a.DestructiveHint, IdempotentHint: &a.IdempotentHint, OpenWorldHint: a.OpenWorldHint}
+	h := manifest.Annotations{ReadOnlyHint: &a.ReadOnlyHint, DestructiveHint: a.DestructiveHint,
+		IdempotentHint: &a.IdempotentHint, OpenWorldHint: a.OpenWorldHint}
 	if a.ReadOnlyHint {
 		h.DestructiveHint = nil
 	}
@@ -237,9 +243,12 @@ func (o *offer) addPrompts(prompts []*mcp.Prompt, room int) {
 			o.omit("prompts beyond %d", maxOffered)
 			return
 		}
-		prompt := manifest.Prompt{Name: name, Title: text(oneLine(p.Title), maxTitle), Description: text(p.Description, maxDescription)}
+		prompt := manifest.Prompt{Name: name, Title: text(oneLine(p.Title), maxTitle),
+			Description: text(p.Description, maxDescription)}
 		for _, a := range p.Arguments {
-			prompt.Arguments = append(prompt.Arguments, manifest.PromptArgument{Name: a.Name, Description: text(a.Description, maxDescription), Required: a.Required})
+			prompt.Arguments = append(prompt.Arguments,
+				manifest.PromptArgument{Name: a.Name, Description: text(a.Description, maxDescription),
+					Required: a.Required})
 		}
 		if err := validate(&manifest.Manifest{Prompts: []manifest.Prompt{prompt}}, func(*manifest.Manifest) {}); err != nil {
 			o.omit("prompt %s: %v", quoted(p.Name), err)
@@ -255,7 +264,8 @@ func (o *offer) addResource(spec *Spec, r *mcp.Resource) {
 		return
 	}
 	resource := manifest.Resource{
-		URI: spec.scheme() + r.URI, Name: clip(oneLine(visible.Clean(cmp.Or(r.Name, r.URI))), maxTitle), Title: text(oneLine(r.Title), maxTitle),
+		URI: spec.scheme() + r.URI, Name: clip(oneLine(visible.Clean(cmp.Or(r.Name, r.URI))), maxTitle),
+		Title:       text(oneLine(r.Title), maxTitle),
 		Description: text(r.Description, maxDescription), MIMEType: r.MIMEType,
 	}
 	if err := validate(&manifest.Manifest{Resources: []manifest.Resource{resource}}, func(*manifest.Manifest) {}); err != nil {
@@ -270,7 +280,8 @@ func (o *offer) addTemplate(spec *Spec, r *mcp.ResourceTemplate) {
 		return
 	}
 	template := manifest.ResourceTemplate{
-		URITemplate: spec.scheme() + r.URITemplate, Name: clip(oneLine(visible.Clean(cmp.Or(r.Name, r.URITemplate))), maxTitle),
+		URITemplate: spec.scheme() + r.URITemplate, Name: clip(oneLine(visible.Clean(cmp.Or(r.Name, r.URITemplate))),
+			maxTitle),
 		Title: text(oneLine(r.Title), maxTitle), Description: text(r.Description, maxDescription), MIMEType: r.MIMEType,
 	}
 	if err := validate(&manifest.Manifest{ResourceTemplates: []manifest.ResourceTemplate{template}}, func(*manifest.Manifest) {}); err != nil {
@@ -286,7 +297,8 @@ const (
 	maxDescription = 16 << 10
 )
 
-// text is a text of unknown language, or none: without what people do not see and models do, and cut where it is too long.
+// text is a text of unknown language, or none: without what people do not see and models do, and cut where it is too
+// long.
 func text(s string, most int) manifest.Text {
 	if s = clip(strings.TrimSpace(visible.Clean(s)), most); s == "" {
 		return nil

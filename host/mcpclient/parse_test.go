@@ -33,7 +33,8 @@ func TestReadFile(t *testing.T) {
 	}{
 		"the design's": {
 			`{"mcpServers": {"weather": {"transport": "stdio", "command": "python", "args": ["mcp-servers/weather/server.py"], "env": {}}}}`,
-			[]Spec{{Name: "weather", Command: "python", Args: []string{"mcp-servers/weather/server.py"}, Env: map[string]Value{}}},
+			[]Spec{{Name: "weather", Command: "python", Args: []string{"mcp-servers/weather/server.py"},
+				Env: map[string]Value{}}},
 		},
 		"other programs' keys": {
 			`{"globalShortcut": "", "mcpServers": {"fs": {"command": "npx", "args": ["-y", ""], "env": {"A": "${B}"}}}}`,
@@ -45,9 +46,12 @@ func TestReadFile(t *testing.T) {
 				"    startTimeout: 2m\n    protocolVersion: 2025-11-25\n    trustAnnotations: true\n    enabled: false\n    description: words\n",
 			[]Spec{{
 				Name: "api", URL: "https://mcp.example.com/mcp", Prefix: "a_",
-				Headers: map[string]Value{"Authorization": {Secret: credential.Source{File: "/dir/token"}}, "X-A": {Secret: credential.Source{Command: []string{"pass", "show"}}}},
-				Limits:  manifest.Limits{Time: 5 * time.Second, Output: 1 << 20, Rate: 60}, Tools: Filter{[]string{"get_*"}, []string{"get_all"}},
-				TLS: TLS{CA: "ca.pem"}, StartTimeout: 2 * time.Minute, ProtocolVersion: "2025-11-25", TrustAnnotations: true, Disabled: true,
+				Headers: map[string]Value{"Authorization": {Secret: credential.Source{File: "/dir/token"}},
+					"X-A": {Secret: credential.Source{Command: []string{"pass", "show"}}}},
+				Limits: manifest.Limits{Time: 5 * time.Second, Output: 1 << 20, Rate: 60},
+				Tools:  Filter{[]string{"get_*"}, []string{"get_all"}},
+				TLS:    TLS{CA: "ca.pem"}, StartTimeout: 2 * time.Minute, ProtocolVersion: "2025-11-25",
+				TrustAnnotations: true, Disabled: true,
 			}},
 		},
 		"none": {`{"mcpServers": {}}`, nil},
@@ -86,15 +90,19 @@ func TestParseErrors(t *testing.T) {
 		"address":             {server(`{"url": "ftp://a.example/"}`), "url is no address"},
 		"password in address": {server(`{"url": "https://u:p@a.example/"}`), "put them into headers"},
 		"headers in the open": {server(`{"url": "http://a.example/", "headers": {"X-Key": "secret"}}`), "use https"},
-		"header":              {server(`{"url": "https://a.example/", "headers": {"a b": "x"}}`), `"a b" is no name of a header`},
-		"env of a url":        {server(`{"url": "https://a.example/", "env": {"A": "b"}}`), "are for a command"},
-		"headers of command":  {server(`{"command": "x", "headers": {"A": "b"}}`), "are for a url"},
-		"variable":            {server(`{"command": "x", "env": {"A=B": "b"}}`), "no name of a variable"},
-		"secret":              {server(`{"command": "x", "env": {"A": {"file": "a", "env": "b"}}}`), "must be a text, or say where a secret is"},
-		"pattern":             {server(`{"command": "x", "tools": {"allow": ["[a"]}}`), `"[a" is no pattern`},
-		"version":             {server(`{"command": "x", "protocolVersion": "latest"}`), "protocolVersion must be"},
-		"client certificate":  {server(`{"url": "https://a.example/", "tls": {"cert": "x"}}`), "cert and key go together"},
-		"equal schemes":       {`{"mcpServers": {"a-b": {"command": "x"}, "a_b": {"command": "x"}}}`, "differ too little"},
+		"header": {server(`{"url": "https://a.example/", "headers": {"a b": "x"}}`),
+			`"a b" is no name of a header`},
+		"env of a url":       {server(`{"url": "https://a.example/", "env": {"A": "b"}}`), "are for a command"},
+		"headers of command": {server(`{"command": "x", "headers": {"A": "b"}}`), "are for a url"},
+		"variable":           {server(`{"command": "x", "env": {"A=B": "b"}}`), "no name of a variable"},
+		"secret": {server(`{"command": "x", "env": {"A": {"file": "a", "env": "b"}}}`),
+			"must be a text, or say where a secret is"},
+		"pattern": {server(`{"command": "x", "tools": {"allow": ["[a"]}}`), `"[a" is no pattern`},
+		"version": {server(`{"command": "x", "protocolVersion": "latest"}`), "protocolVersion must be"},
+		"client certificate": {server(`{"url": "https://a.example/", "tls": {"cert": "x"}}`),
+			"cert and key go together"},
+		"equal schemes": {`{"mcpServers": {"a-b": {"command": "x"}, "a_b": {"command": "x"}}}`,
+			"differ too little"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -113,7 +121,8 @@ func TestExpand(t *testing.T) {
 	t.Parallel()
 	env := newEnvironment([]string{"A=1", "EMPTY=", "REF=${A}"})
 	for text, want := range map[string]string{
-		"plain": "plain", "${A}": "1", "x${A}y${A}": "x1y1", "${B:-two}": "two", "${EMPTY}": "", "${EMPTY:-three}": "three", "${B:-}": "",
+		"plain": "plain", "${A}": "1", "x${A}y${A}": "x1y1", "${B:-two}": "two", "${EMPTY}": "",
+		"${EMPTY:-three}": "three", "${B:-}": "",
 		"${REF}": "${A}", "$A": "$A", "${}": "${}",
 	} {
 		if got, err := env.expand(text); err != nil || got != want {
@@ -145,7 +154,8 @@ func TestSafeNames(t *testing.T) {
 
 // filter passes a stream through lines.
 func filter(text string, most int, events bool) (out string, noise []string) {
-	l := newLines(context.Background(), strings.NewReader(text), most, rate.NewLimiter(rate.Inf, 1), new(meter), new(atomic.Int64), func(line []byte) { noise = append(noise, string(line)) }, events)
+	l := newLines(context.Background(), strings.NewReader(text), most, rate.NewLimiter(rate.Inf, 1), new(meter),
+		new(atomic.Int64), func(line []byte) { noise = append(noise, string(line)) }, events)
 	l.source = bufio.NewReaderSize(strings.NewReader(text), 16)
 	data, _ := io.ReadAll(l)
 	return string(data), noise
@@ -159,14 +169,19 @@ func TestLines(t *testing.T) {
 		in, out, noise string
 		events         bool
 	}{
-		"messages":                {in: "{\"id\":1}\n{\"id\":2}\n", out: "{\"id\":1}\n{\"id\":2}\n"},
-		"no messages":             {in: "hello\n\n{broken\n[1]\n{\"id\":1}\n", out: "{\"id\":1}\n", noise: "hello|{broken|[1]"},
-		"too large, known":        {in: `{"jsonrpc":"2.0","id":7,"result":{"x":"` + big + "\"}}\n{\"id\":2}\n", out: refused + "{\"id\":2}\n"},
-		"too large, unknown":      {in: `{"result":{"x":"` + big + "\"},\"id\":7}\n{\"id\":2}\n", out: "{\"id\":2}\n"},
-		"without an end":          {in: `{"id":1}`, out: `{"id":1}`},
-		"events":                  {in: "event: message\ndata: {\"id\":1}\n\n: ping\n", out: "event: message\ndata: {\"id\":1}\n\n: ping\n", events: true},
-		"an event in parts":       {in: "data: {\ndata: \"id\":1}\n\n", out: "data: {\ndata: \"id\":1}\n\n", events: true},
-		"a large event":           {in: `data: {"id":7,"result":"` + big + "\"}\n\n", out: "data:" + refused + "\n", events: true},
+		"messages": {in: "{\"id\":1}\n{\"id\":2}\n", out: "{\"id\":1}\n{\"id\":2}\n"},
+		"no messages": {in: "hello\n\n{broken\n[1]\n{\"id\":1}\n", out: "{\"id\":1}\n",
+			noise: "hello|{broken|[1]"},
+		"too large, known": {in: `{"jsonrpc":"2.0","id":7,"result":{"x":"` + big + "\"}}\n{\"id\":2}\n",
+			out: refused + "{\"id\":2}\n"},
+		"too large, unknown": {in: `{"result":{"x":"` + big + "\"},\"id\":7}\n{\"id\":2}\n", out: "{\"id\":2}\n"},
+		"without an end":     {in: `{"id":1}`, out: `{"id":1}`},
+		"events": {in: "event: message\ndata: {\"id\":1}\n\n: ping\n",
+			out: "event: message\ndata: {\"id\":1}\n\n: ping\n", events: true},
+		"an event in parts": {in: "data: {\ndata: \"id\":1}\n\n", out: "data: {\ndata: \"id\":1}\n\n",
+			events: true},
+		"a large event": {in: `data: {"id":7,"result":"` + big + "\"}\n\n", out: "data:" + refused + "\n",
+			events: true},
 		"a large line of another": {in: ":" + big + "\ndata: {\"id\":1}\n", out: "data: {\"id\":1}\n", events: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -201,7 +216,8 @@ func FuzzLines(f *testing.F) {
 
 // FuzzOffer: whatever a server lists, what is offered of it is good, and its names are unique and short enough.
 func FuzzOffer(f *testing.F) {
-	f.Add([]byte(`[{"name":"a.b","inputSchema":{"type":"object"}},{"name":"a_b","inputSchema":{}}]`), []byte(`[{"name":"p","arguments":[{"name":"x y"}]}]`), []byte(`[{"uri":"a://b"}]`))
+	f.Add([]byte(`[{"name":"a.b","inputSchema":{"type":"object"}},{"name":"a_b","inputSchema":{}}]`),
+		[]byte(`[{"name":"p","arguments":[{"name":"x y"}]}]`), []byte(`[{"uri":"a://b"}]`))
 	f.Fuzz(func(t *testing.T, tools, prompts, resources []byte) {
 		l := new(listing)
 		_ = json.Unmarshal(tools, &l.tools) // as far as they go
@@ -250,7 +266,8 @@ func FuzzParse(f *testing.F) {
 func TestExact(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]string{
-		`{"id":9007199254740993,"x":1.0}`: `{"id":9007199254740993,"x":1.0}`, `"text"`: `"text"`, `[1, "a\"b"]`: `[1, "a\"b"]`, "7": "7", "null": "",
+		`{"id":9007199254740993,"x":1.0}`: `{"id":9007199254740993,"x":1.0}`, `"text"`: `"text"`,
+		`[1, "a\"b"]`: `[1, "a\"b"]`, "7": "7", "null": "",
 	} {
 		answer := exact([]byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"structuredContent"}],"structuredContent": ` + content + ` }}`))
 		var read struct {
@@ -338,7 +355,8 @@ func TestHostileStreams(t *testing.T) {
 	}
 	t.Run("an event in many lines", func(t *testing.T) {
 		t.Parallel()
-		text := "data: {\"id\":1,\"result\":{\"tools\":[{}\n" + strings.Repeat("data: ,{},{},{},{},{},{},{},{}\n", 20_000) + "data: ]}}\n\n"
+		text := "data: {\"id\":1,\"result\":{\"tools\":[{}\n" + strings.Repeat("data: ,{},{},{},{},{},{},{},{}\n",
+			20_000) + "data: ]}}\n\n"
 		out, _ := filter(text, most, true)
 		if n := strings.Count(out, "{}"); n > maxItems+8 {
 			t.Errorf("%d entries passed", n)

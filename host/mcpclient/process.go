@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// stopGrace is how long a program has to end after its input has ended, and again after SIGTERM (MCP, stdio, shutdown).
+	// stopGrace is how long a program has to end after its input has ended, and again after SIGTERM (MCP, stdio,
+	// shutdown).
 	stopGrace = 2 * time.Second
 	// writeGrace is how long a program may leave its input unread.
 	writeGrace = 10 * time.Second
@@ -114,7 +115,8 @@ func (p *process) wait() {
 	close(p.done)
 }
 
-// stop ends the program: its input ends, then it is asked to, then killed, and if that is in vain its supervisor too. It returns when the program is gone.
+// stop ends the program: its input ends, then it is asked to, then killed, and if that is in vain its supervisor too.
+// It returns when the program is gone.
 func (p *process) stop() {
 	_ = p.stdin.Close()
 	kill := func(*os.Process) { _ = p.lifeline.Close() }
@@ -135,7 +137,8 @@ func (p *process) stop() {
 
 // transport speaks to the program, one message a line, of which filter bounds the length.
 func (p *process) transport(filter func(io.Reader) io.Reader) mcp.Transport {
-	return &mcp.IOTransport{Reader: readCloser{filter(p.stdout), p.stdout}, Writer: patient{p.stdin, &p.asked}, MaxLineLength: -1}
+	return &mcp.IOTransport{Reader: readCloser{filter(p.stdout), p.stdout}, Writer: patient{p.stdin, &p.asked},
+		MaxLineLength: -1}
 }
 
 // patient gives up on a program that does not read its input. It counts the messages.

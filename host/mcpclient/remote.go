@@ -26,14 +26,16 @@ import (
 	"github.com/hako-run/hako/host/broker/outbound"
 )
 
-// Credentials are the operator's; *credential.Broker is one. Credential returns what requests are to carry, and Renew another one after
-// a refusal, or nil.
+// Credentials are the operator's; *credential.Broker is one. Credential returns what requests are to carry, and Renew
+// another one after a refusal, or nil.
 type Credentials interface {
 	Credential(ctx context.Context, tenant, name string) (*broker.Credential, error)
-	Renew(ctx context.Context, tenant, name string, refused *broker.Credential, status int, body []byte) (*broker.Credential, error)
+	Renew(ctx context.Context, tenant, name string, refused *broker.Credential, status int,
+		body []byte) (*broker.Credential, error)
 }
 
-// remote sends the requests of one connection: with the operator's headers, to the origin that they are for, and with bounded answers.
+// remote sends the requests of one connection: with the operator's headers, to the origin that they are for, and with
+// bounded answers.
 type remote struct {
 	base        *http.Transport
 	origin      string
@@ -50,8 +52,8 @@ type remote struct {
 }
 
 const (
-	// headGrace is how long the head of an answer may take to a request that no caller waits for: a stream for notifications, an answer
-	// to the server's own request.
+	// headGrace is how long the head of an answer may take to a request that no caller waits for: a stream for
+	// notifications, an answer to the server's own request.
 	headGrace = 10 * time.Second
 	// goodbyeGrace is how long the request that ends a session may take.
 	goodbyeGrace = 2 * time.Second
@@ -69,7 +71,8 @@ func newRemote(ctx context.Context, spec *Spec, env environment, options *Option
 	if err != nil {
 		return nil, "", err
 	}
-	r := &remote{origin: origin(endpoint), headers: http.Header{}, credential: spec.Credential, credentials: options.Credentials, ctx: ctx}
+	r := &remote{origin: origin(endpoint), headers: http.Header{}, credential: spec.Credential,
+		credentials: options.Credentials, ctx: ctx}
 	for name, v := range spec.Headers {
 		value, err := env.value(ctx, v)
 		if err == nil && !httpguts.ValidHeaderFieldValue(value) {
@@ -140,8 +143,8 @@ func (r *remote) client() *http.Client {
 
 var errRedirect = errors.New("the server sends requests elsewhere: put that address into url")
 
-// fate is what became of the request of a call, with the token by which its questions are known. It travels in the request's context, because
-// what the SDK says of it may come after the end of the session that it leads to.
+// fate is what became of the request of a call, with the token by which its questions are known. It travels in the
+// request's context, because what the SDK says of it may come after the end of the session that it leads to.
 type fate struct {
 	refusal atomic.Pointer[error]
 	token   string
@@ -198,7 +201,8 @@ func (r *remote) bound(req *http.Request) (context.Context, func()) {
 
 // noStream is what a server answers that has no stream for notifications.
 func noStream(req *http.Request) *http.Response {
-	return &http.Response{StatusCode: http.StatusMethodNotAllowed, Status: "405 Method Not Allowed", Header: http.Header{}, Body: http.NoBody, Request: req}
+	return &http.Response{StatusCode: http.StatusMethodNotAllowed, Status: "405 Method Not Allowed",
+		Header: http.Header{}, Body: http.NoBody, Request: req}
 }
 
 func (r *remote) authorized(req *http.Request) (*http.Response, error) {

@@ -60,7 +60,8 @@ func (t translator) resource(r *mcp.ReadResourceResult) (*abi.Response, error) {
 
 func (t translator) completion(r *mcp.CompleteResult) *abi.Response {
 	c := r.Completion
-	return &abi.Response{Completion: &abi.Completion{Values: append([]string{}, c.Values...), Total: c.Total, HasMore: c.HasMore}}
+	return &abi.Response{Completion: &abi.Completion{Values: append([]string{}, c.Values...), Total: c.Total,
+		HasMore: c.HasMore}}
 }
 
 // content converts one block.
@@ -74,8 +75,9 @@ func (t translator) content(block mcp.Content) (c abi.Content, err error) {
 		c = abi.Content{Type: abi.Audio, Data: b.Data, MIMEType: b.MIMEType, Annotations: annotations(b.Annotations)}
 	case *mcp.ResourceLink:
 		c = abi.Content{
-			Type: abi.ResourceLink, URI: t.uri(b.URI), Name: b.Name, Title: b.Title, Description: b.Description, MIMEType: b.MIMEType,
-			Size: b.Size, Annotations: annotations(b.Annotations),
+			Type: abi.ResourceLink, URI: t.uri(b.URI), Name: b.Name, Title: b.Title, Description: b.Description,
+			MIMEType: b.MIMEType,
+			Size:     b.Size, Annotations: annotations(b.Annotations),
 		}
 		if b.URI == "" || b.Name == "" {
 			return c, errors.New("a resource_link needs a uri and a name")
@@ -101,7 +103,8 @@ func (t translator) contents(r *mcp.ResourceContents) (*abi.ResourceContents, er
 	return &abi.ResourceContents{URI: t.uri(r.URI), MIMEType: r.MIMEType, Text: r.Text, Data: r.Blob}, nil
 }
 
-// uri is a URI of the server's as clients see it. What clients fetch themselves (MCP, resources, common URI schemes) stays as it is.
+// uri is a URI of the server's as clients see it. What clients fetch themselves (MCP, resources, common URI schemes)
+// stays as it is.
 func (t translator) uri(uri string) string {
 	for _, own := range []string{"https:", "http:", "data:"} {
 		if strings.HasPrefix(uri, own) {
@@ -129,8 +132,8 @@ func annotations(a *mcp.Annotations) *abi.Annotations {
 // blockSize is what JSON needs for a block beside its texts, in bytes.
 const blockSize = 32
 
-// size is how large a response is once it is encoded, in bytes: texts with their escape sequences, data in base64, and something for each
-// block, however empty.
+// size is how large a response is once it is encoded, in bytes: texts with their escape sequences, data in base64, and
+// something for each block, however empty.
 func size(r *abi.Response) int {
 	n := len(r.StructuredContent) + textSize(r.Description)
 	for i := range r.Content {
@@ -151,7 +154,8 @@ func size(r *abi.Response) int {
 }
 
 func contentSize(c *abi.Content) int {
-	n := blockSize + textSize(c.Text) + dataSize(c.Data) + textSize(c.URI) + textSize(c.Name) + textSize(c.Title) + textSize(c.Description) + textSize(c.MIMEType)
+	n := blockSize + textSize(c.Text) + dataSize(c.Data) + textSize(c.URI) + textSize(c.Name) + textSize(c.Title) +
+		textSize(c.Description) + textSize(c.MIMEType)
 	if c.Annotations != nil {
 		n += blockSize + textSize(c.Annotations.LastModified)
 		for _, role := range c.Annotations.Audience {

@@ -22,20 +22,21 @@ import (
 
 const (
 	defaultStart = 30 * time.Second
-	// firstDelay and lastDelay are how long to wait before a server is tried again: half to all of it, and twice as long each time.
+	// firstDelay and lastDelay are how long to wait before a server is tried again: half to all of it, and twice as
+	// long each time.
 	firstDelay, lastDelay = 500 * time.Millisecond, time.Minute
 	// stable is how long a server has to be up for its failures to be forgotten.
 	stable = time.Minute
 	// outage is how long what a server offered stays on offer while it is being connected again.
 	outage = 30 * time.Second
-	// settle is how long to wait after a list_changed for more of them. At most refreshBurst are taken up at once, and one every
-	// refreshEvery.
+	// settle is how long to wait after a list_changed for more of them. At most refreshBurst are taken up at once, and
+	// one every refreshEvery.
 	settle                     = 200 * time.Millisecond
 	refreshEvery, refreshBurst = 5 * time.Second, 5
 	// look is how often a server is asked for its lists anyway: not every one tells of changes, or of its end.
 	look = time.Minute
-	// maxLogLine bounds what a server can put into one line of the log, in bytes; logRate and logBurst bound the lines, in each second
-	// and at once.
+	// maxLogLine bounds what a server can put into one line of the log, in bytes; logRate and logBurst bound the lines,
+	// in each second and at once.
 	maxLogLine        = 2 << 10
 	logRate, logBurst = 5, 100
 	// stderrRate and stderrBurst bound what is read of a program's standard error, in bytes a second and at once.
@@ -85,12 +86,16 @@ type server struct {
 func newServer(spec Spec, options Options, env environment) *server {
 	s := &server{
 		spec: spec, options: options, env: env,
-		logger: options.Logger.With("upstream", spec.Name), version: spec.ProtocolVersion, lines: rate.NewLimiter(logRate, logBurst),
-		done: make(chan struct{}), tried: make(chan struct{}), arrived: make(chan struct{}), interest: make(chan struct{}, 1), offer: newOffer(&spec, new(listing)),
+		logger: options.Logger.With("upstream", spec.Name), version: spec.ProtocolVersion,
+		lines: rate.NewLimiter(logRate, logBurst),
+		done:  make(chan struct{}), tried: make(chan struct{}), arrived: make(chan struct{}),
+		interest: make(chan struct{}, 1), offer: newOffer(&spec, new(listing)),
 	}
 	s.bounds.Store(newBounds(spec.limits(&options)))
-	s.stderr = &lineWriter{line: func(text string) { s.said("stderr", "%s", text) }, pace: rate.NewLimiter(stderrRate, stderrBurst)}
-	s.status = Status{Name: spec.Name, Prefix: spec.prefix(), Transport: spec.transport(), State: Connecting, Since: time.Now()}
+	s.stderr = &lineWriter{line: func(text string) { s.said("stderr", "%s", text) },
+		pace: rate.NewLimiter(stderrRate, stderrBurst)}
+	s.status = Status{Name: spec.Name, Prefix: spec.prefix(), Transport: spec.transport(), State: Connecting,
+		Since: time.Now()}
 	return s
 }
 
@@ -185,8 +190,8 @@ func (s *server) serve(ctx context.Context) (err error) {
 	return s.attend(x)
 }
 
-// connectAny connects with the version that worked before, or the newest. The SDK goes back to an older one where a server refuses that;
-// one that ends or says nothing is tried again with the older one.
+// connectAny connects with the version that worked before, or the newest. The SDK goes back to an older one where a
+// server refuses that; one that ends or says nothing is tried again with the older one.
 func (s *server) connectAny(ctx context.Context) (*session, error) {
 	x, err := s.connect(ctx, s.version)
 	if s.version == "" && (errors.Is(err, errSilent) || errors.Is(err, errEnded)) && ctx.Err() == nil {
@@ -255,7 +260,8 @@ func (s *server) refresh(x *session) error {
 	if !slices.Equal(o.omitted, before.omitted) {
 		s.logOmitted(o.omitted)
 	}
-	s.logger.Info("an upstream server's tools are on offer", "tools", len(o.manifest.Tools), "prompts", len(o.manifest.Prompts),
+	s.logger.Info("an upstream server's tools are on offer", "tools", len(o.manifest.Tools), "prompts",
+		len(o.manifest.Prompts),
 		"resources", len(o.manifest.Resources)+len(o.manifest.ResourceTemplates))
 	return nil
 }
@@ -320,13 +326,17 @@ func (o *offer) drop(conflict *catalog.ConflictError, prefix string) bool {
 	before := len(m.Tools) + len(m.Prompts) + len(m.Resources) + len(m.ResourceTemplates)
 	switch conflict.Kind {
 	case "tool":
-		m.Tools = slices.DeleteFunc(slices.Clone(m.Tools), func(t manifest.Tool) bool { return prefix+t.Name == conflict.Name })
+		m.Tools = slices.DeleteFunc(slices.Clone(m.Tools),
+			func(t manifest.Tool) bool { return prefix+t.Name == conflict.Name })
 	case "prompt":
-		m.Prompts = slices.DeleteFunc(slices.Clone(m.Prompts), func(p manifest.Prompt) bool { return prefix+p.Name == conflict.Name })
+		m.Prompts = slices.DeleteFunc(slices.Clone(m.Prompts),
+			func(p manifest.Prompt) bool { return prefix+p.Name == conflict.Name })
 	case "resource":
-		m.Resources = slices.DeleteFunc(slices.Clone(m.Resources), func(r manifest.Resource) bool { return r.URI == conflict.Name })
+		m.Resources = slices.DeleteFunc(slices.Clone(m.Resources),
+			func(r manifest.Resource) bool { return r.URI == conflict.Name })
 	case "resource template":
-		m.ResourceTemplates = slices.DeleteFunc(slices.Clone(m.ResourceTemplates), func(r manifest.ResourceTemplate) bool { return r.URITemplate == conflict.Name })
+		m.ResourceTemplates = slices.DeleteFunc(slices.Clone(m.ResourceTemplates),
+			func(r manifest.ResourceTemplate) bool { return r.URITemplate == conflict.Name })
 	}
 	o.manifest = &m
 	if len(m.Tools)+len(m.Prompts)+len(m.Resources)+len(m.ResourceTemplates) == before {
@@ -372,7 +382,7 @@ func (s *server) withdraw() {
 	s.remove()
 }
 
-// names are the server's own for those at the doors.
+// names are the server's own for those at the frontends.
 func (s *server) names() *offer {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,12 +24,15 @@ const (
 	legacyVersion = "2025-11-25"
 	// maxPages and maxListed bound one list of a server: pages, and what is on them.
 	maxPages, maxListed = 64, 4096
-	// listTime bounds asking for all lists, and maxListBytes how much is read for them before no more pages are asked for.
+	// listTime bounds asking for all lists, and maxListBytes how much is read for them before no more pages are asked
+	// for.
 	listTime     = 30 * time.Second
 	maxListBytes = 16 << 20
-	// endGrace is how long is waited for the end of a program that has closed its output. On a busy machine it comes late.
+	// endGrace is how long is waited for the end of a program that has closed its output. On a busy machine it comes
+	// late.
 	endGrace = 5 * time.Second
-	// frameSlack is added to twice the largest result for the longest message, in bytes: JSON escapes text, and base64 is longer than data.
+	// frameSlack is added to twice the largest result for the longest message, in bytes: JSON escapes text, and base64
+	// is longer than data.
 	frameSlack = 1 << 20
 )
 
@@ -72,12 +75,14 @@ func (h *held) Connect(ctx context.Context) (mcp.Connection, error) {
 	return conn, err
 }
 
-// connect starts or reaches the server and agrees on a version with it. The session lives until it is closed or breaks, and ends with
-// life.
+// connect starts or reaches the server and agrees on a version with it. The session lives until it is closed or breaks,
+// and ends with life.
 func (s *server) connect(life context.Context, version string) (_ *session, err error) {
-	x := &session{subscribed: map[string]bool{}, changed: make(chan struct{}, 1), reports: map[string]chan abi.Progress{}, calls: map[*ongoing]bool{}}
+	x := &session{subscribed: map[string]bool{}, changed: make(chan struct{}, 1),
+		reports: map[string]chan abi.Progress{}, calls: map[*ongoing]bool{}}
 	x.ctx, x.end = context.WithCancelCause(life)
-	ctx, cancel := context.WithTimeoutCause(x.ctx, s.startTimeout(), fmt.Errorf("%w within %v: raise startTimeout if it needs longer", errSilent, s.startTimeout()))
+	ctx, cancel := context.WithTimeoutCause(x.ctx, s.startTimeout(),
+		fmt.Errorf("%w within %v: raise startTimeout if it needs longer", errSilent, s.startTimeout()))
 	defer cancel()
 	transport := new(held)
 	defer func() {
@@ -137,7 +142,8 @@ func (s *server) transport(ctx context.Context, x *session) (mcp.Transport, erro
 		}
 		x.remote = r
 		r.ctx, r.most, r.meter, r.limiter, r.noise = x.ctx, most, &x.meter, limiter, s.noise
-		return &mcp.StreamableClientTransport{Endpoint: endpoint, HTTPClient: r.client(), MaxEventSize: 2*most + frameSlack}, nil
+		return &mcp.StreamableClientTransport{Endpoint: endpoint, HTTPClient: r.client(),
+			MaxEventSize: 2*most + frameSlack}, nil
 	}
 	var err error
 	if x.program, err = startProcess(ctx, &s.spec, s.env, s.options.Dir, s.stderr); err != nil {
@@ -148,12 +154,13 @@ func (s *server) transport(ctx context.Context, x *session) (mcp.Transport, erro
 	}), nil
 }
 
-// client has no capability but that of asking whoever makes a call, if the operator wants that: what a server asks of it otherwise is declined
-// by the SDK.
+// client has no capability but that of asking whoever makes a call, if the operator wants that: what a server asks of
+// it otherwise is declined by the SDK.
 func (x *session) client(s *server) *mcp.Client {
 	able := &mcp.ClientCapabilities{}
 	if s.spec.Elicitation != ElicitationDecline {
-		able.Elicitation = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}
+		able.Elicitation = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{},
+			URL: &mcp.URLElicitationCapabilities{}}
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "hako", Version: s.options.Version}, &mcp.ClientOptions{
 		Capabilities:               able,
@@ -169,9 +176,12 @@ func (x *session) client(s *server) *mcp.Client {
 		LoggingMessageHandler: func(_ context.Context, req *mcp.LoggingMessageRequest) {
 			s.said("log", "%s: %v", req.Params.Level, req.Params.Data)
 		},
-		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) { x.progress(req.Params) },
-		MultiRoundTrip:              &mcp.MultiRoundTripOptions{Disabled: true},
-		Logger:                      slog.New(slog.DiscardHandler), // it logs what servers send
+		ProgressNotificationHandler: func(_ context.Context,
+			req *mcp.ProgressNotificationClientRequest) {
+			x.progress(req.Params)
+		},
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+		Logger:         slog.New(slog.DiscardHandler), // it logs what servers send
 	})
 	client.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -287,7 +297,8 @@ func (x *session) listResources(ctx context.Context, l *listing) (err error) {
 	if err != nil {
 		return err
 	}
-	l.templates, err = pages(ctx, l, "resource templates", func(cursor string) ([]*mcp.ResourceTemplate, string, error) {
+	l.templates, err = pages(ctx, l, "resource templates", func(cursor string) ([]*mcp.ResourceTemplate, string,
+		error) {
 		r, err := x.sdk.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor})
 		if isNotFound(err) { // servers with resources need not have templates
 			return nil, "", nil
@@ -301,7 +312,8 @@ func (x *session) listResources(ctx context.Context, l *listing) (err error) {
 }
 
 // pages collects the pages of a list, as far as the bounds go, without what is missing in them.
-func pages[T any](ctx context.Context, l *listing, kind string, page func(cursor string) ([]*T, string, error)) (all []*T, err error) {
+func pages[T any](ctx context.Context, l *listing, kind string,
+	page func(cursor string) ([]*T, string, error)) (all []*T, err error) {
 	cursor := ""
 	for range maxPages {
 		items, next, err := page(cursor)
@@ -324,7 +336,8 @@ func pages[T any](ctx context.Context, l *listing, kind string, page func(cursor
 	return all, ctx.Err()
 }
 
-// progress hands a report on to the call that it is for. One that cannot be taken at once is left out: another will come.
+// progress hands a report on to the call that it is for. One that cannot be taken at once is left out: another will
+// come.
 func (x *session) progress(p *mcp.ProgressNotificationParams) {
 	token, ok := p.ProgressToken.(string)
 	if !ok {

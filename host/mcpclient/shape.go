@@ -2,28 +2,30 @@ package mcpclient
 
 import "unicode/utf8"
 
-// Bounds of what one message may hold. A value costs up to some hundred bytes once it is decoded, an entry some thousand, whatever their
-// length in the message.
+// Bounds of what one message may hold. A value costs up to some hundred bytes once it is decoded, an entry some
+// thousand, whatever their length in the message.
 const (
 	// maxItems is how many entries a list of the result may have: tools of a page, blocks of content.
 	maxItems = maxListed
-	// maxValues is how many objects, lists and further members the message may hold, but for structured content, which is not decoded.
+	// maxValues is how many objects, lists and further members the message may hold, but for structured content, which
+	// is not decoded.
 	maxValues = 100_000
 )
 
-// shape counts what a message holds while it is read, before anything of it is decoded. It takes any bytes: what is no JSON is
-// refused later. The zero value is at the beginning of a message.
+// shape counts what a message holds while it is read, before anything of it is decoded. It takes any bytes: what is no
+// JSON is refused later. The zero value is at the beginning of a message.
 type shape struct {
 	values, items int
 
 	depth           int
 	quoted, escaped bool // within a text, after a backslash
-	// naming says that the text is the name of a member of the message or of its result, of which name is the beginning.
+	// naming says that the text is the name of a member of the message or of its result, of which name is the
+	// beginning.
 	naming bool
 	name   [len(structuredContent) + utf8.UTFMax]byte
 	length int
-	// member is the last name of a member of the message; exempt says that the structured content of the result is passing by, and done
-	// that there was one.
+	// member is the last name of a member of the message; exempt says that the structured content of the result is
+	// passing by, and done that there was one.
 	member       string
 	exempt, done bool
 	results      int

@@ -17,18 +17,20 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// Spec is what an operator says of one server: a program that is started and spoken to over its standard input and output, or a URL
-// (streamable HTTP).
+// Spec is what an operator says of one server: a program that is started and spoken to over its standard input and
+// output, or a URL (streamable HTTP).
 type Spec struct {
-	// Name is how policy, metrics and logs call the server, as they call plugins: 1 to 40 of A-Z, a-z, 0-9, "_", "-" and ".", starting
-	// with a letter.
+	// Name is how policy, metrics and logs call the server, as they call plugins: 1 to 40 of A-Z, a-z, 0-9, "_", "-"
+	// and ".", starting with a letter.
 	Name string
-	// Prefix is put in front of the names of tools and prompts: 1 to 32 of A-Z, a-z, 0-9, "_" and "-". Empty means Name and "_".
+	// Prefix is put in front of the names of tools and prompts: 1 to 32 of A-Z, a-z, 0-9, "_" and "-". Empty means Name
+	// and "_".
 	Prefix string
 	// Disabled keeps the server from being started.
 	Disabled bool
 
-	// Command is the program, found in PATH, or a path that starts at Options.Dir, and Args are its arguments; both may hold ${NAME}.
+	// Command is the program, found in PATH, or a path that starts at Options.Dir, and Args are its arguments; both may
+	// hold ${NAME}.
 	Command string
 	Args    []string
 	// Env is added to the clean environment of the program.
@@ -45,18 +47,21 @@ type Spec struct {
 	// TLS has files, from Options.Dir on.
 	TLS TLS
 
-	// ProtocolVersion is the version to speak first. Empty tries the newest, and 2025-11-25 where a server cannot make anything of that.
+	// ProtocolVersion is the version to speak first. Empty tries the newest, and 2025-11-25 where a server cannot make
+	// anything of that.
 	ProtocolVersion string
 	// StartTimeout bounds connecting, with what a program does before it answers. Zero means 30s.
 	StartTimeout time.Duration
 	// Tools says which of the server's tools are offered.
 	Tools Filter
-	// TrustAnnotations lets the policy go by what the server says of its tools (readOnlyHint and so on). Clients are told in any case.
+	// TrustAnnotations lets the policy go by what the server says of its tools (readOnlyHint and so on). Clients are
+	// told in any case.
 	TrustAnnotations bool
-	// Elicitation says what becomes of questions that the server asks in the middle of a call. Empty means ElicitationAsk.
+	// Elicitation says what becomes of questions that the server asks in the middle of a call. Empty means
+	// ElicitationAsk.
 	Elicitation Elicitation
-	// Limits bound calls, as those of a plugin. Time, Input, Output, Concurrency, Queue, QueueWait and Rate count; what is zero is
-	// Options.Limits'.
+	// Limits bound calls, as those of a plugin. Time, Input, Output, Concurrency, Queue, QueueWait and Rate count; what
+	// is zero is Options.Limits'.
 	Limits manifest.Limits
 }
 
@@ -85,8 +90,8 @@ type TLS struct {
 	Cert, Key string
 }
 
-// Filter selects tools by their own names, without the prefix. Patterns are those of path.Match; Deny goes before Allow, and an empty
-// Allow stands for all.
+// Filter selects tools by their own names, without the prefix. Patterns are those of path.Match; Deny goes before
+// Allow, and an empty Allow stands for all.
 type Filter struct{ Allow, Deny []string }
 
 func (f Filter) includes(tool string) bool {
@@ -103,7 +108,7 @@ var (
 	versionDate = regexp.MustCompile(`^20[0-9]{2}-[0-9]{2}-[0-9]{2}$`)
 )
 
-// prefix is the one at the doors.
+// prefix is the one at the frontends.
 func (s *Spec) prefix() string {
 	if s.Prefix != "" {
 		return s.Prefix
@@ -111,16 +116,16 @@ func (s *Spec) prefix() string {
 	return safe(s.Name)[:min(len(s.Name), 31)] + "_"
 }
 
-// Owns reports whether a tool or prompt of that name at the doors can be the server's.
+// Owns reports whether a tool or prompt of that name at the frontends can be the server's.
 func (s *Spec) Owns(name string) bool { return !s.Disabled && strings.HasPrefix(name, s.prefix()) }
 
-// scheme starts the URIs of the server's resources at the doors: its name, as RFC 3986 section 3.1 allows.
+// scheme starts the URIs of the server's resources at the frontends: its name, as RFC 3986 section 3.1 allows.
 func (s *Spec) scheme() string {
 	return strings.ReplaceAll(strings.ToLower(s.Name), "_", "-") + "+"
 }
 
-// Check returns what is wrong with s by itself: a name or prefix that breaks its rule, neither or both of command and URL, something
-// that has no meaning for one of them, a bad pattern or header.
+// Check returns what is wrong with s by itself: a name or prefix that breaks its rule, neither or both of command and
+// URL, something that has no meaning for one of them, a bad pattern or header.
 func (s *Spec) Check() error {
 	switch {
 	case !serverName.MatchString(s.Name):
@@ -227,7 +232,8 @@ func checkSet(specs []Spec) error {
 			continue
 		}
 		if other, ok := prefixes[s.prefix()]; ok {
-			return fmt.Errorf("upstream servers %s and %s have the same prefix %q: set prefix for one of them", other, s.Name, s.prefix())
+			return fmt.Errorf("upstream servers %s and %s have the same prefix %q: set prefix for one of them", other,
+				s.Name, s.prefix())
 		}
 		if other, ok := schemes[s.scheme()]; ok {
 			return fmt.Errorf("the names of upstream servers %s and %s differ too little to tell their resources apart: rename one", other, s.Name)

@@ -53,7 +53,8 @@ func (s *server) Status() Status {
 	status := s.status
 	if status.State == Up {
 		m := s.offer.manifest
-		status.Tools, status.Prompts, status.Resources = len(m.Tools), len(m.Prompts), len(m.Resources)+len(m.ResourceTemplates)
+		status.Tools, status.Prompts, status.Resources = len(m.Tools), len(m.Prompts),
+			len(m.Resources)+len(m.ResourceTemplates)
 		status.Omitted = s.offer.omitted
 	}
 	return status
@@ -93,7 +94,8 @@ func (s *server) down(err error, retry time.Duration) {
 	s.status.State, s.status.Error, s.status.Retry = Down, text, time.Now().Add(retry)
 	s.mu.Unlock()
 	if !repeated {
-		s.logger.Warn("an upstream server is down and will be tried again", "err", text, "in", retry.Round(time.Millisecond))
+		s.logger.Warn("an upstream server is down and will be tried again", "err", text, "in",
+			retry.Round(time.Millisecond))
 	}
 }
 

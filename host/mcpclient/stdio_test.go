@@ -20,10 +20,12 @@ func TestAC4ConnectsAndListsTools(t *testing.T) {
 		t.Fatalf("tools are %v", got)
 	}
 	tool, _ := r.catalog.View().Tool("plain_echo")
-	if got := tool.Spec.Description.In("en"); got != "echo does things." || tool.Source.Name != "plain" || string(tool.Spec.InputSchema) != `{"type":"object"}` {
+	if got := tool.Spec.Description.In("en"); got != "echo does things." || tool.Source.Name != "plain" ||
+		string(tool.Spec.InputSchema) != `{"type":"object"}` {
 		t.Errorf("tool is %+v of %+v", tool.Spec, tool.Source)
 	}
-	if s := r.status("plain"); s.State != mcpclient.Up || s.Tools == 0 || s.Server != "plain" || s.Version != "1.2.3" || s.Protocol == "" || s.Restarts != 0 {
+	if s := r.status("plain"); s.State != mcpclient.Up || s.Tools == 0 || s.Server != "plain" || s.Version != "1.2.3" ||
+		s.Protocol == "" || s.Restarts != 0 {
 		t.Errorf("status is %+v", s)
 	}
 }
@@ -79,11 +81,13 @@ func TestResourcesAndPrompts(t *testing.T) {
 	if got := ask(abi.Request{Method: abi.GetPrompt, Name: "plain_greet", Arguments: json.RawMessage(`{"name":"Aki"}`)}).Messages[0]; got.Content.Text != "Hello Aki" {
 		t.Errorf("message is %+v", got)
 	}
-	got := ask(abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/prompt", Name: "plain_greet"}, Argument: &abi.Argument{Name: "name", Value: "A"}}).Completion
+	got := ask(abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/prompt", Name: "plain_greet"},
+		Argument: &abi.Argument{Name: "name", Value: "A"}}).Completion
 	if !slices.Equal(got.Values, []string{"greet", "A"}) {
 		t.Errorf("completion is %+v", got)
 	}
-	got = ask(abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/resource", URI: "plain+day://{day}"}, Argument: &abi.Argument{Name: "day", Value: "m"}}).Completion
+	got = ask(abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/resource", URI: "plain+day://{day}"},
+		Argument: &abi.Argument{Name: "day", Value: "m"}}).Completion
 	if !slices.Equal(got.Values, []string{"day://{day}", "m"}) {
 		t.Errorf("completion is %+v", got)
 	}
@@ -93,15 +97,18 @@ func TestResourcesAndPrompts(t *testing.T) {
 func TestCleanEnvironment(t *testing.T) {
 	t.Parallel()
 	spec := child("plain", "plain")
-	spec.Env = merged(spec.Env, map[string]mcpclient.Value{"GIVEN": {Text: "a ${LOCAL} b"}, "OTHER": {Text: "${UNSET:-default}"}})
+	spec.Env = merged(spec.Env, map[string]mcpclient.Value{"GIVEN": {Text: "a ${LOCAL} b"},
+		"OTHER": {Text: "${UNSET:-default}"}})
 	var dir string
 	r := newRigWith(t, func(o *mcpclient.Options) {
 		dir = o.Dir
-		o.Environ = []string{"PATH=" + os.Getenv("PATH"), "HOME=/home/aki", "LOCAL=value", "SLACK_BOT_TOKEN=xoxb-secret", "HAKO_STORE_KEY=secret"}
+		o.Environ = []string{"PATH=" + os.Getenv("PATH"), "HOME=/home/aki", "LOCAL=value",
+			"SLACK_BOT_TOKEN=xoxb-secret", "HAKO_STORE_KEY=secret"}
 	}, spec)
 	lines := strings.Split(text(r.call("plain_environment", "{}")), "\n")
 	slices.Sort(lines)
-	want := []string{"GIVEN=a value b", asServer + "=plain", "HOME=/home/aki", "OTHER=default", "PATH=" + os.Getenv("PATH"), "PWD " + dir}
+	want := []string{"GIVEN=a value b", asServer + "=plain", "HOME=/home/aki", "OTHER=default",
+		"PATH=" + os.Getenv("PATH"), "PWD " + dir}
 	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, "PWD=") })
 	if !slices.Equal(lines, want) {
 		t.Errorf("the program has %q, want %q", lines, want)

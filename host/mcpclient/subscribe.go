@@ -71,7 +71,8 @@ func (w *watches) uris() map[string]bool {
 	return uris
 }
 
-// Subscribe has the server tell of changes of a resource, as long as it is connected and once it is again. One that cannot does not.
+// Subscribe has the server tell of changes of a resource, as long as it is connected and once it is again. One that
+// cannot does not.
 func (s *server) Subscribe(uri string, updated func()) (stop func()) {
 	own, ok := strings.CutPrefix(uri, s.spec.scheme())
 	if !ok {
@@ -90,7 +91,8 @@ func (s *server) rewatch() {
 	}
 }
 
-// subscribe makes the session's subscriptions those that somebody wants. What a server refuses is not asked for again in the session.
+// subscribe makes the session's subscriptions those that somebody wants. What a server refuses is not asked for again
+// in the session.
 func (s *server) subscribe(x *session) {
 	if c := x.sdk.InitializeResult().Capabilities; c == nil || c.Resources == nil || !c.Resources.Subscribe {
 		return
@@ -99,13 +101,19 @@ func (s *server) subscribe(x *session) {
 	for uri := range x.subscribed {
 		if !wanted[uri] {
 			delete(x.subscribed, uri)
-			s.bounded(x, func(ctx context.Context) error { return x.sdk.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri}) })
+			s.bounded(x, func(ctx context.Context) error {
+				return x.sdk.Unsubscribe(ctx,
+					&mcp.UnsubscribeParams{URI: uri})
+			})
 		}
 	}
 	for uri := range wanted {
 		if !x.subscribed[uri] && len(x.subscribed) < maxWatched {
 			x.subscribed[uri] = true
-			s.bounded(x, func(ctx context.Context) error { return x.sdk.Subscribe(ctx, &mcp.SubscribeParams{URI: uri}) })
+			s.bounded(x, func(ctx context.Context) error {
+				return x.sdk.Subscribe(ctx,
+					&mcp.SubscribeParams{URI: uri})
+			})
 		}
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 )
 
-// TestUpdates: a server's news of a resource reaches those who asked for it, also after it was started again, and nobody else.
+// TestUpdates: a server's news of a resource reaches those who asked for it, also after it was started again, and
+// nobody else.
 func TestUpdates(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"", "2025-11-25"} {
@@ -35,7 +36,8 @@ func TestUpdates(t *testing.T) {
 			}
 			touched("the news")
 			r.call("plain_die", "{}")
-			r.eventually("the server to be back", func() bool { return text(r.call("plain_echo", `{"text":"x"}`)) == "x" })
+			r.eventually("the server to be back",
+				func() bool { return text(r.call("plain_echo", `{"text":"x"}`)) == "x" })
 			touched("the news of the one started again")
 			stop()
 			last := one.Load()

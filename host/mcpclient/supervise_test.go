@@ -32,7 +32,8 @@ func TestAC6SeveralServers(t *testing.T) {
 	}
 }
 
-// TestAC7GracefulDegradation: servers that fail at the start are skipped, with a reason in the log, and the others serve.
+// TestAC7GracefulDegradation: servers that fail at the start are skipped, with a reason in the log, and the others
+// serve.
 func TestAC7GracefulDegradation(t *testing.T) {
 	t.Parallel()
 	silent := child("silent", "silent")
@@ -40,7 +41,8 @@ func TestAC7GracefulDegradation(t *testing.T) {
 	unset := child("unset", "plain")
 	unset.Env = merged(unset.Env, map[string]mcpclient.Value{"TOKEN": {Text: "${HAKO_TEST_UNSET}"}})
 	r := newRig(t, child("plain", "plain"), child("exits", "exits"), silent, unset,
-		mcpclient.Spec{Name: "missing", Command: "no-such-program-here"}, mcpclient.Spec{Name: "refused", URL: "http://127.0.0.1:1/?key=secret"})
+		mcpclient.Spec{Name: "missing", Command: "no-such-program-here"},
+		mcpclient.Spec{Name: "refused", URL: "http://127.0.0.1:1/?key=secret"})
 	if got := text(r.call("plain_echo", `{"text":"hello"}`)); got != "hello" {
 		t.Errorf("got %q", got)
 	}
@@ -60,7 +62,8 @@ func TestAC7GracefulDegradation(t *testing.T) {
 	}
 }
 
-// TestDeath: a call in flight when the server dies is a tool error; the server comes back, and its tools have not gone meanwhile.
+// TestDeath: a call in flight when the server dies is a tool error; the server comes back, and its tools have not gone
+// meanwhile.
 func TestDeath(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, child("plain", "plain"))
@@ -135,7 +138,8 @@ func TestAC16Apply(t *testing.T) {
 		t.Errorf("status is %+v", s)
 	}
 	changed.Prefix = "a_"
-	if err := r.upstreams.Apply([]mcpclient.Spec{child("a", "plain"), changed}); err == nil || !strings.Contains(err.Error(), "same prefix") {
+	if err := r.upstreams.Apply([]mcpclient.Spec{child("a", "plain"), changed}); err == nil ||
+		!strings.Contains(err.Error(), "same prefix") {
 		t.Errorf("equal prefixes: %v", err)
 	}
 	apply(changed) // the prefix is free now
@@ -157,7 +161,8 @@ func TestOtherLimits(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
-		result, _ := r.pipeline.Call(ctx, &pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "plain_hang"}})
+		result, _ := r.pipeline.Call(ctx,
+			&pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "plain_hang"}})
 		hanging <- result
 	}()
 	r.eventually("the call to arrive", func() bool { return strings.Contains(r.log.String(), "hang begins") })
@@ -245,7 +250,8 @@ func TestShadow(t *testing.T) {
 	if tool, _ := r.catalog.View().Tool("plain_echo"); tool.Source.Name != "local" {
 		t.Errorf("plain_echo is %s's", tool.Source.Name)
 	}
-	if s := r.status("plain"); s.State != mcpclient.Up || !slices.ContainsFunc(s.Omitted, func(o string) bool { return strings.Contains(o, "local offers it already") }) {
+	if s := r.status("plain"); s.State != mcpclient.Up ||
+		!slices.ContainsFunc(s.Omitted, func(o string) bool { return strings.Contains(o, "local offers it already") }) {
 		t.Errorf("status is %+v", s)
 	}
 	if tool, ok := r.catalog.View().Tool("local_echo"); !ok || tool.Source.Name != "local.upstream" ||

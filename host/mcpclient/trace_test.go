@@ -13,7 +13,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// TestTraceContext passes the trace on to a server, in the metadata of the request, with a span of hako's own; and nothing without a trace.
+// TestTraceContext passes the trace on to a server, in the metadata of the request, with a span of hako's own; and
+// nothing without a trace.
 func TestTraceContext(t *testing.T) {
 	t.Parallel()
 	tracer, err := trace.New(t.Context(), trace.Options{Endpoint: "http://127.0.0.1:1"})
@@ -46,21 +47,24 @@ func TestTraceContext(t *testing.T) {
 			real.ServeHTTP(out, q)
 		})
 	})
-	call := &pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "web_echo", Arguments: json.RawMessage(`{"text":"hello"}`)}}
+	call := &pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "web_echo",
+		Arguments: json.RawMessage(`{"text":"hello"}`)}}
 	if _, err := r.pipeline.Call(t.Context(), call); err != nil {
 		t.Fatal(err)
 	}
 	if meta := <-metas; meta[trace.ParentKey] != nil {
 		t.Errorf("without a trace the server gets %v", meta)
 	}
-	ctx, span := tracer.Start(t.Context(), "call", trace.Server, trace.Remote{Parent: "00-" + id + "-00f067aa0ba902b7-01", State: "vendor=1"})
+	ctx, span := tracer.Start(t.Context(), "call", trace.Server,
+		trace.Remote{Parent: "00-" + id + "-00f067aa0ba902b7-01", State: "vendor=1"})
 	defer span.End()
 	if _, err := r.pipeline.Call(ctx, call); err != nil {
 		t.Fatal(err)
 	}
 	meta := <-metas
 	parent, _ := meta[trace.ParentKey].(string)
-	if len(parent) != 55 || parent[3:35] != id || parent == trace.From(ctx).Parent || meta[trace.StateKey] != "vendor=1" {
+	if len(parent) != 55 || parent[3:35] != id || parent == trace.From(ctx).Parent ||
+		meta[trace.StateKey] != "vendor=1" {
 		t.Errorf("the server gets %v, and the span above is %s", meta, trace.From(ctx).Parent)
 	}
 }

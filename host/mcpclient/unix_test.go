@@ -19,7 +19,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// TestKilledUnderLoad: a server that is killed again and again while many call it costs those calls, and leaves no process behind.
+// TestKilledUnderLoad: a server that is killed again and again while many call it costs those calls, and leaves no
+// process behind.
 func TestKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, child("plain", "plain"))

@@ -14,11 +14,13 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 )
 
-// This file is how requests of the server's to clients, such as for a form, are answered at any replica. The SDK numbers them, for each
-// session and replica anew; on their way to the client the replica's ID goes before the number. An answer with another replica's ID is
-// sent there. Answers of the era without sessions are whole requests: see handon.go.
+// This file is how requests of the server's to clients, such as for a form, are answered at any replica. The SDK
+// numbers them, for each session and replica anew; on their way to the client the replica's ID goes before the number.
+// An answer with another replica's ID is sent there. Answers of the era without sessions are whole requests: see
+// handon.go.
 
-// outgoing is how a request to a client begins in the SDK's encoding, withdrawal how the news begins that one needs no answer any more.
+// outgoing is how a request to a client begins in the SDK's encoding, withdrawal how the news begins that one needs no
+// answer any more.
 var (
 	outgoing   = regexp.MustCompile(`^\{"jsonrpc":"2\.0","id":(\d+),"method":"`)
 	withdrawal = []byte(`{"jsonrpc":"2.0","method":"` + methodCancelled + `"`)
@@ -26,7 +28,8 @@ var (
 
 const methodCancelled = "notifications/cancelled"
 
-// tagged puts the replica into the ID of a request to a client, also where that is withdrawn. Other messages stay as they are.
+// tagged puts the replica into the ID of a request to a client, also where that is withdrawn. Other messages stay as
+// they are.
 func tagged(data []byte, replica string) []byte {
 	if bytes.HasPrefix(data, withdrawal) {
 		return taggedWithdrawal(data, replica)
@@ -35,7 +38,8 @@ func tagged(data []byte, replica string) []byte {
 	if at == nil {
 		return data
 	}
-	return bytes.Join([][]byte{data[:at[2]], []byte(`"` + replica + "-"), data[at[2]:at[3]], []byte(`"`), data[at[3]:]}, nil)
+	return bytes.Join([][]byte{data[:at[2]], []byte(`"` + replica + "-"), data[at[2]:at[3]], []byte(`"`), data[at[3]:]},
+		nil)
 }
 
 func taggedWithdrawal(data []byte, replica string) []byte {
@@ -51,7 +55,8 @@ func taggedWithdrawal(data []byte, replica string) []byte {
 	}
 	message.Params["requestId"] = mustJSON(replica + "-" + string(number))
 	end := data[len(bytes.TrimRight(data, "\n")):]
-	return append(mustJSON(map[string]any{"jsonrpc": "2.0", "method": methodCancelled, "params": message.Params}), end...)
+	return append(mustJSON(map[string]any{"jsonrpc": "2.0", "method": methodCancelled, "params": message.Params}),
+		end...)
 }
 
 // taggedEvent is tagged for a whole server-sent event.
@@ -78,8 +83,8 @@ func untagged(body []byte) (replica string, bare []byte, ok bool) {
 	return replica, mustJSON(members), true
 }
 
-// route sends messages, one or a batch, to the replicas that wait for them. It returns what the SDK here is to have of it, or nil if that is
-// nothing.
+// route sends messages, one or a batch, to the replicas that wait for them. It returns what the SDK here is to have of
+// it, or nil if that is nothing.
 func (h *shared) route(ctx context.Context, session *session, body []byte) ([]byte, error) {
 	var batch, rest []json.RawMessage
 	switch {

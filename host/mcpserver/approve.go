@@ -19,10 +19,11 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// This file is how the person at a client is asked, about a call or by a server in the middle of it: with a form (MCP, elicitation). Up to
-// 2025-11-25 the server sends it while the call waits. From 2026-07-28 on it is the result of the call, and a second request brings the answer
-// (multi round-trip requests). Its state is the ID of a question about a call that has not begun, or of the call that waits (talk.go). The ID is
-// all that a client gets to keep: what it stands for lies with the host, so there is nothing to forge.
+// This file is how the person at a client is asked, about a call or by a server in the middle of it: with a form (MCP,
+// elicitation). Up to 2025-11-25 the server sends it while the call waits. From 2026-07-28 on it is the result of the
+// call, and a second request brings the answer (multi round-trip requests). Its state is the ID of a question about a
+// call that has not begun, or of the call that waits (talk.go). The ID is all that a client gets to keep: what it
+// stands for lies with the host, so there is nothing to forge.
 
 // governor is what a Caller may also be: it knows beforehand what callers may do.
 type governor interface {
@@ -41,8 +42,8 @@ type round struct {
 	answers mcp.InputResponseMap
 }
 
-// takeBack is the time that the SDK has to tell a client that a form is no longer needed: it does so on the call's own stream, but beside
-// the call, whose answer ends the stream.
+// takeBack is the time that the SDK has to tell a client that a form is no longer needed: it does so on the call's own
+// stream, but beside the call, whose answer ends the stream.
 const takeBack = 20 * time.Millisecond
 
 // asker asks the person at a client. It returns when ctx ends.
@@ -60,7 +61,7 @@ func inSession(session *mcp.ServerSession) asker {
 }
 
 // wayTo is how the person at a client with these capabilities can be asked. language is the one to ask in.
-func wayTo(able *mcp.ClientCapabilities, ask asker, language string) (way approval.Way) {
+func wayTo(able *mcp.ClientCapabilities, ask asker, language string) (way approval.Prompter) {
 	if !canAsk(able) {
 		return way
 	}
@@ -88,7 +89,8 @@ func wayTo(able *mcp.ClientCapabilities, ask asker, language string) (way approv
 
 var errMode = errors.New("the client does not show questions of this kind")
 
-// questionFor is a question of a server's as the client gets it: in the name of the server, and with what hako has taken of its form.
+// questionFor is a question of a server's as the client gets it: in the name of the server, and with what hako has
+// taken of its form.
 func questionFor(q *elicitation.Question, language string) *mcp.ElicitParams {
 	params := &mcp.ElicitParams{Mode: q.Mode(), Message: q.Text(language)}
 	if q.Form != nil {
@@ -112,25 +114,28 @@ func requestOf[P mcp.Params](req *mcp.ServerRequest[P], before round) *request {
 	return &request{req.ClientCapabilities(), req.ProtocolVersion() >= sessionless, req.Session, req.Extra, before}
 }
 
-// answer makes the call of a request with run. state and requests are there if the call wants input instead of having a response.
-func (s *Server) answer(ctx context.Context, r *request, call *pipeline.Call, run func(context.Context, *pipeline.Call) (*abi.Response, error)) (
+// answer makes the call of a request with run. state and requests are there if the call wants input instead of having a
+// response.
+func (s *Server) answer(ctx context.Context, r *request, call *pipeline.Call,
+	run func(context.Context, *pipeline.Call) (*abi.Response, error)) (
 	response *abi.Response, state string, requests mcp.InputRequestMap, err error) {
 	ctx, release := s.bound(ctx, r.extra)
 	defer release()
 	language := s.language(call)
 	switch {
 	case !r.sessionless:
-		call.Way = wayTo(r.able, inSession(r.session), language)
+		call.Prompter = wayTo(r.able, inSession(r.session), language)
 		response, err = run(ctx, call)
 	case !r.before.known():
 		return nil, "", nil, errForeignState
 	case !canAsk(r.able) && !r.before.goesOn():
 		response, err = run(ctx, call)
 	default:
-		response, state, requests, err = s.converse(ctx, call, r, func(ctx context.Context, t *talk) (*abi.Response, error) {
+		response, state, requests, err = s.converse(ctx, call, r, func(ctx context.Context, t *talk) (*abi.Response,
+			error) {
 			asking := *call
-			asking.Way = wayTo(r.able, t.elicit, language)
-			asking.Way.Later, asking.Way.Reply = asking.Way.Ask != nil, r.before.reply()
+			asking.Prompter = wayTo(r.able, t.elicit, language)
+			asking.Prompter.Later, asking.Prompter.Reply = asking.Prompter.Ask != nil, r.before.reply()
 			if call.Progress != nil {
 				asking.Progress = t.progress
 			}
@@ -143,10 +148,11 @@ func (s *Server) answer(ctx context.Context, r *request, call *pipeline.Call, ru
 	return response, state, requests, err
 }
 
-// errForeignState is for a requestState that was changed on its way, or is another server's: the request may be the second half of a call, and is
-// not made a call of its own.
+// errForeignState is for a requestState that was changed on its way, or is another server's: the request may be the
+// second half of a call, and is not made a call of its own.
 var errForeignState = &jsonrpc.Error{
-	Code: jsonrpc.CodeInvalidParams, Message: "requestState is not one that hako gave out: send it as it came, or begin again with a request without it",
+	Code:    jsonrpc.CodeInvalidParams,
+	Message: "requestState is not one that hako gave out: send it as it came, or begin again with a request without it",
 }
 
 // known reports whether the requestState has the form of one that hako gives out, or there is none.
@@ -169,13 +175,14 @@ func (b round) reply() *approval.Reply {
 // canAsk reports whether a client can ask its user anything: to fill in a form, to visit a page, or both.
 func canAsk(c *mcp.ClientCapabilities) bool { return c != nil && c.Elicitation != nil }
 
-// fillsForms reports whether a client shows forms to its user. One that says nothing of modes does (MCP 2025-11-25, elicitation,
-// capabilities).
+// fillsForms reports whether a client shows forms to its user. One that says nothing of modes does (MCP 2025-11-25,
+// elicitation, capabilities).
 func fillsForms(c *mcp.ClientCapabilities) bool {
 	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
 }
 
-// agrees reports whether a form came back with a yes. Everything else is a no: to decline, to cancel, and to leave the box empty.
+// agrees reports whether a form came back with a yes. Everything else is a no: to decline, to cancel, and to leave the
+// box empty.
 func agrees(answer *mcp.ElicitResult) bool {
 	yes, _ := answer.Content["approve"].(bool)
 	return answer.Action == "accept" && yes
@@ -200,7 +207,8 @@ func (s *Server) language(call *pipeline.Call) string {
 	return cmp.Or(call.Caller.Locale, s.now().Language)
 }
 
-// input is what a call that waits for an answer results in: a state, and the form that asks for it. ok is false for every other error.
+// input is what a call that waits for an answer results in: a state, and the form that asks for it. ok is false for
+// every other error.
 func (s *Server) input(call *pipeline.Call, err error) (state string, requests mcp.InputRequestMap, ok bool) {
 	pending, ok := errors.AsType[*approval.PendingError](err)
 	if !ok {

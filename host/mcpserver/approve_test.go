@@ -28,25 +28,26 @@ rules:
 // governed is a server whose calls the policy decides about.
 type governed struct {
 	*Server
-	desk *approval.Desk
+	approvals *approval.Queue
 	// done counts the calls that reached the plugin.
 	done *atomic.Int32
 }
 
-func newGoverned(t *testing.T, rules string, desk *approval.Options, options *Options) *governed {
+func newGoverned(t *testing.T, rules string, approvals *approval.Options, options *Options) *governed {
 	t.Helper()
 	done := new(atomic.Int32)
 	c := offer(t, func(context.Context, *abi.Request, func(abi.Progress)) (*abi.Response, error) {
 		done.Add(1)
 		return text("done"), nil
 	}, "erase", "move", "look", "secret")
-	g := govern(t, c, rules, desk, options)
+	g := govern(t, c, rules, approvals, options)
 	g.done = done
 	return g
 }
 
 // govern has a policy decide about the calls of what c offers.
-func govern(t *testing.T, c *catalog.Catalog, rulesText string, desk *approval.Options, options *Options) *governed {
+func govern(t *testing.T, c *catalog.Catalog, rulesText string, approvals *approval.Options,
+	options *Options) *governed {
 	t.Helper()
 	rules, err := policy.Parse([]byte(rulesText))
 	if err != nil {
@@ -58,11 +59,11 @@ func govern(t *testing.T, c *catalog.Catalog, rulesText string, desk *approval.O
 	}
 	t.Cleanup(func() { s.Close() })
 	g := new(governed)
-	if g.desk, err = approval.New(t.Context(), s, desk); err != nil {
+	if g.approvals, err = approval.New(t.Context(), s, approvals); err != nil {
 		t.Fatal(err)
 	}
 	calls := pipeline.New(c, &pipeline.Options{Governance: pipeline.Governance{
-		Policy: func() *policy.Policy { return rules }, Approvals: g.desk,
+		Policy: func() *policy.Policy { return rules }, Approvals: g.approvals,
 	}})
 	g.Server = newServer(t, c, calls, options)
 	return g
@@ -72,7 +73,8 @@ func govern(t *testing.T, c *catalog.Catalog, rulesText string, desk *approval.O
 type person func(ctx context.Context, form *mcp.ElicitParams) (*mcp.ElicitResult, error)
 
 func (p person) options() *mcp.ClientOptions {
-	return &mcp.ClientOptions{ElicitationHandler: func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	return &mcp.ClientOptions{ElicitationHandler: func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult,
+		error) {
 		return p(ctx, req.Params)
 	}}
 }
@@ -96,7 +98,7 @@ func callWith(t *testing.T, session *mcp.ClientSession, name string, n int) *mcp
 func TestApproval(t *testing.T) {
 	t.Parallel()
 	yes := map[string]any{"approve": true}
-	everyDoor(t, func(t *testing.T, door door, version string) {
+	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
 		for name, test := range map[string]struct {
 			person person
 			want   string
@@ -112,19 +114,22 @@ func TestApproval(t *testing.T) {
 				t.Parallel()
 				g := newGoverned(t, askingPolicy, nil, nil)
 				var form *mcp.ElicitParams
-				session := door.connect(t, g.Server, version, person(func(ctx context.Context, asked *mcp.ElicitParams) (*mcp.ElicitResult, error) {
-					form = asked
-					return test.person(ctx, asked)
-				}).options())
+				session := frontend.connect(t, g.Server, version,
+					person(func(ctx context.Context, asked *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+						form = asked
+						return test.person(ctx, asked)
+					}).options())
 				result := callWith(t, session, "erase", 1)
 				allowed := test.want == "done"
-				if got := textOf(t, result); !strings.Contains(got, test.want) || result.IsError == allowed || (g.done.Load() == 1) != allowed {
+				if got := textOf(t, result); !strings.Contains(got, test.want) || result.IsError == allowed ||
+					(g.done.Load() == 1) != allowed {
 					t.Errorf("error %v, %q, %d calls", result.IsError, got, g.done.Load())
 				}
-				if form == nil || !strings.Contains(form.Message, `"n": 1`) || !strings.Contains(form.Message, `"ask first": it erases`) {
+				if form == nil || !strings.Contains(form.Message, `"n": 1`) ||
+					!strings.Contains(form.Message, `"ask first": it erases`) {
 					t.Errorf("asked: %+v", form)
 				}
-				if waiting, err := g.desk.Waiting(t.Context(), nil); err != nil || len(waiting) != 0 {
+				if waiting, err := g.approvals.Waiting(t.Context(), nil); err != nil || len(waiting) != 0 {
 					t.Errorf("%d questions wait, %v", len(waiting), err)
 				}
 			})

@@ -35,12 +35,12 @@ func late(now <-chan struct{}) (who person, asked, answers chan struct{}) {
 }
 
 // inSessions runs a test over each transport in the era with sessions, in which calls wait for answers.
-func inSessions(t *testing.T, run func(t *testing.T, door door)) {
+func inSessions(t *testing.T, run func(t *testing.T, frontend frontend)) {
 	t.Helper()
-	for _, door := range doors {
-		t.Run(door.name, func(t *testing.T) {
+	for _, frontend := range frontends {
+		t.Run(frontend.name, func(t *testing.T) {
 			t.Parallel()
-			run(t, door)
+			run(t, frontend)
 		})
 	}
 }
@@ -49,7 +49,7 @@ func inSessions(t *testing.T, run func(t *testing.T, door door)) {
 func (g *governed) expectNothingWaits(t *testing.T) {
 	t.Helper()
 	none := func() bool {
-		waiting, err := g.desk.Waiting(t.Context(), nil)
+		waiting, err := g.approvals.Waiting(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,19 +63,19 @@ func (g *governed) expectNothingWaits(t *testing.T) {
 // TestNoAnswer: no answer in time is a no, and a late one changes nothing.
 func TestNoAnswer(t *testing.T) {
 	t.Parallel()
-	inSessions(t, func(t *testing.T, door door) {
+	inSessions(t, func(t *testing.T, frontend frontend) {
 		g := newGoverned(t, askingPolicy, nil, nil)
 		now := make(chan struct{})
 		who, asked, answers := late(now)
-		session := door.connect(t, g.Server, withSessions, who.options())
+		session := frontend.connect(t, g.Server, withSessions, who.options())
 		for timeout := 50 * time.Millisecond; len(asked) == 0; timeout *= 2 { // where the time is over before the form is there, nobody is asked
-			g.desk.Set(timeout, false)
+			g.approvals.Set(timeout, false)
 			result := callWith(t, session, "erase", 1)
 			if got := textOf(t, result); !result.IsError || !strings.Contains(got, "nobody agreed to it in time") {
 				t.Errorf("%v, %q", result.IsError, got)
 			}
 		}
-		if door.name == "HTTP" { // the news that the form is no longer needed may be too late for the call's stream
+		if frontend.name == "HTTP" { // the news that the form is no longer needed may be too late for the call's stream
 			close(now)
 		}
 		<-answers
@@ -85,14 +85,15 @@ func TestNoAnswer(t *testing.T) {
 	})
 }
 
-// TestCallIsCancelled: with the call goes the question, and a late answer changes nothing. Whether the form goes is up to the client.
+// TestCallIsCancelled: with the call goes the question, and a late answer changes nothing. Whether the form goes is up
+// to the client.
 func TestCallIsCancelled(t *testing.T) {
 	t.Parallel()
-	inSessions(t, func(t *testing.T, door door) {
+	inSessions(t, func(t *testing.T, frontend frontend) {
 		g := newGoverned(t, askingPolicy, nil, nil)
 		now := make(chan struct{})
 		who, asked, answers := late(now)
-		session := door.connect(t, g.Server, withSessions, who.options())
+		session := frontend.connect(t, g.Server, withSessions, who.options())
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			<-asked
@@ -136,7 +137,7 @@ func TestClientIsGone(t *testing.T) {
 	stream := bufio.NewScanner(send(ctx, message(withSessions, 1, "tools/call", `{"name":"erase"}`), session).Body)
 	for stream.Scan() && !strings.Contains(stream.Text(), "elicitation/create") {
 	}
-	if waiting, err := g.desk.Waiting(t.Context(), nil); err != nil || len(waiting) != 1 {
+	if waiting, err := g.approvals.Waiting(t.Context(), nil); err != nil || len(waiting) != 1 {
 		t.Fatalf("%d questions wait, %v", len(waiting), err)
 	}
 	leave()
@@ -149,18 +150,21 @@ func TestClientIsGone(t *testing.T) {
 // TestOperatorAnswers: where the client cannot ask, others may be. The call waits, and says so.
 func TestOperatorAnswers(t *testing.T) {
 	t.Parallel()
-	everyDoor(t, func(t *testing.T, door door, version string) {
+	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
 		g := newGoverned(t, askingPolicy, &approval.Options{Operators: true}, nil)
 		told := make(chan string, 10)
-		session := door.connect(t, g.Server, version, &mcp.ClientOptions{
-			ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) { told <- req.Params.Message },
+		session := frontend.connect(t, g.Server, version, &mcp.ClientOptions{
+			ProgressNotificationHandler: func(_ context.Context,
+				req *mcp.ProgressNotificationClientRequest) {
+				told <- req.Params.Message
+			},
 		})
-		g.desk.Watch(nil, func(q *approval.Question) {
+		g.approvals.Watch(nil, func(q *approval.Question) {
 			go func() {
 				if got := <-told; got != "Waiting for approval." {
 					t.Errorf("told %q", got)
 				}
-				if err := g.desk.Answer(context.Background(), q.ID, approval.Answer{Yes: true, By: approval.Person{User: "op", Operator: true}}); err != nil {
+				if err := g.approvals.Answer(context.Background(), q.ID, approval.Answer{Yes: true, By: approval.Person{User: "op", Operator: true}}); err != nil {
 					t.Error(err)
 				}
 			}()
@@ -187,17 +191,19 @@ func (wiping) Call(ctx context.Context, invocation *catalog.Invocation) (*abi.Re
 // TestQuestionsDuringCalls: the form goes out in the middle of the call, which waits for it, in both eras.
 func TestQuestionsDuringCalls(t *testing.T) {
 	t.Parallel()
-	everyDoor(t, func(t *testing.T, door door, version string) {
+	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
 		c := new(catalog.Catalog)
-		m := &manifest.Manifest{Name: "wiper", Version: "1.0.0", Description: manifest.Text{"en": "A test."}, Tools: []manifest.Tool{tool("wipe")}}
+		m := &manifest.Manifest{Name: "wiper", Version: "1.0.0", Description: manifest.Text{"en": "A test."},
+			Tools: []manifest.Tool{tool("wipe")}}
 		if err := errors.Join(m.Validate(), c.Put(catalog.Source{Name: m.Name, Backend: wiping{}, Asks: true}, m)); err != nil {
 			t.Fatal(err)
 		}
 		asked := ""
-		session := door.connect(t, govern(t, c, "version: 1", nil, nil).Server, version, person(func(_ context.Context, form *mcp.ElicitParams) (*mcp.ElicitResult, error) {
-			asked = form.Message
-			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}, nil
-		}).options())
+		session := frontend.connect(t, govern(t, c, "version: 1", nil, nil).Server, version,
+			person(func(_ context.Context, form *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+				asked = form.Message
+				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}, nil
+			}).options())
 		if got := textOf(t, callWith(t, session, "wipe", 1)); got != "done" || !strings.Contains(asked, "rm -r x") {
 			t.Errorf("%q; asked %q", got, asked)
 		}
@@ -211,9 +217,11 @@ func TestAnswersOfOthers(t *testing.T) {
 	aki, akiHash := NewToken()
 	ben, benHash := NewToken()
 	namesake, namesakeHash := NewToken()
-	g := newGoverned(t, askingPolicy, &approval.Options{Now: func() time.Time { return now }}, &Options{Auth: newAuth(t, AuthOptions{Tokens: []Token{
-		{Name: "aki", Hash: akiHash}, {Name: "ben", Hash: benHash}, {Name: "other", User: "aki", Tenant: "acme", Hash: namesakeHash},
-	}})})
+	g := newGoverned(t, askingPolicy, &approval.Options{Now: func() time.Time { return now }},
+		&Options{Auth: newAuth(t, AuthOptions{Tokens: []Token{
+			{Name: "aki", Hash: akiHash}, {Name: "ben", Hash: benHash}, {Name: "other", User: "aki", Tenant: "acme",
+				Hash: namesakeHash},
+		}})})
 	h := g.Handler()
 	send := func(token, more string) string {
 		body := message(withoutSessions, 1, "tools/call", `{"name":"erase","arguments":{"n":1}`+more+`}`)
@@ -251,15 +259,17 @@ version: 1
 rules:
   - {name: reads, action: ask, tools: [resources/read, prompts/get]}
 `
-	everyDoor(t, func(t *testing.T, door door, version string) {
+	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
 		for _, yes := range []bool{true, false} {
 			g := govern(t, offerAll(t, serveEverything, everything()), rules, nil, nil)
-			session := door.connect(t, g.Server, version, answering("accept", map[string]any{"approve": yes}).options())
+			session := frontend.connect(t, g.Server, version,
+				answering("accept", map[string]any{"approve": yes}).options())
 			_, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test://fixed"})
 			if (err == nil) != yes || err != nil && !strings.Contains(err.Error(), "it was refused") {
 				t.Errorf("a resource, %t: %v", yes, err)
 			}
-			_, err = session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "ask", Arguments: map[string]string{"topic": "it"}})
+			_, err = session.GetPrompt(t.Context(),
+				&mcp.GetPromptParams{Name: "ask", Arguments: map[string]string{"topic": "it"}})
 			if (err == nil) != yes || err != nil && !strings.Contains(err.Error(), "it was refused") {
 				t.Errorf("a prompt, %t: %v", yes, err)
 			}
@@ -283,16 +293,19 @@ func TestWhoMayBeAsked(t *testing.T) {
 		"asked about, no forms":   {"erase", `{}`, 0},
 		"asked about, pages only": {"erase", `{"elicitation":{"url":{}}}`, 0},
 	} {
-		body := strings.Replace(message(withoutSessions, 1, "tools/call", `{"name":"`+test.tool+`","arguments":{"n":1}}`),
+		body := strings.Replace(message(withoutSessions, 1, "tools/call",
+			`{"name":"`+test.tool+`","arguments":{"n":1}}`),
 			`clientCapabilities":{}`, `clientCapabilities":`+test.capabilities, 1)
 		before := bySDK.Load()
 		if w := do(h, post(withoutSessions, body)); w.Code != http.StatusOK || bySDK.Load()-before != test.sdk {
 			t.Errorf("%s: %d, %d by the SDK", name, w.Code, bySDK.Load()-before)
 		}
-		opening := strings.Replace(initialize(withSessions), `"capabilities":{}`, `"capabilities":`+test.capabilities, 1)
+		opening := strings.Replace(initialize(withSessions), `"capabilities":{}`, `"capabilities":`+test.capabilities,
+			1)
 		session := do(h, post(withSessions, opening)).Header().Get("Mcp-Session-Id")
 		before = bySDK.Load()
-		do(h, post(withSessions, message(withSessions, 1, "tools/call", `{"name":"`+test.tool+`","arguments":{"n":1}}`), "Mcp-Session-Id", session))
+		do(h, post(withSessions, message(withSessions, 1, "tools/call", `{"name":"`+test.tool+`","arguments":{"n":1}}`),
+			"Mcp-Session-Id", session))
 		if bySDK.Load()-before != test.sdk {
 			t.Errorf("%s, with a session: %d by the SDK", name, bySDK.Load()-before)
 		}
@@ -303,7 +316,8 @@ func TestWhoMayBeAsked(t *testing.T) {
 func TestLanguageOfForms(t *testing.T) {
 	t.Parallel()
 	g := newGoverned(t, askingPolicy, nil, nil)
-	body := strings.Replace(message(withoutSessions, 1, "tools/call", `{"name":"erase"}`), `clientCapabilities":{}`, `clientCapabilities":{"elicitation":{}}`, 1)
+	body := strings.Replace(message(withoutSessions, 1, "tools/call", `{"name":"erase"}`), `clientCapabilities":{}`,
+		`clientCapabilities":{"elicitation":{}}`, 1)
 	for language, want := range map[string]string{"ja-JP, en;q=0.5": "この呼び出しを許可する", "en": "Allow this call", "": "Allow this call"} {
 		answer := string(answerOf(t, do(g.Handler(), post(withoutSessions, body, "Accept-Language", language))).Result)
 		if !strings.Contains(answer, want) || strings.Contains(want, "許可") != strings.Contains(answer, "依頼者") {

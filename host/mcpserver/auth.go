@@ -65,8 +65,8 @@ func (a *Auth) now() time.Time {
 	return time.Now()
 }
 
-// NewAuth returns an Auth. It fails if the options name no token at all, or if one of them is malformed; it does not talk to
-// authorization servers yet.
+// NewAuth returns an Auth. It fails if the options name no token at all, or if one of them is malformed; it does not
+// talk to authorization servers yet.
 func NewAuth(options AuthOptions) (*Auth, error) {
 	if len(options.Tokens) == 0 && options.OAuth == nil {
 		return nil, errors.New("mcp server: authentication needs a token or an OAuth issuer: make a token with 'hako token new'")
@@ -74,7 +74,8 @@ func NewAuth(options AuthOptions) (*Auth, error) {
 	a := &Auth{scopes: slices.Clone(options.Scopes)}
 	for _, scope := range a.scopes {
 		if !isScope(scope) {
-			return nil, fmt.Errorf("mcp server: %q is no OAuth scope: they have no spaces, quotes or backslashes", scope)
+			return nil, fmt.Errorf("mcp server: %q is no OAuth scope: they have no spaces, quotes or backslashes",
+				scope)
 		}
 	}
 	var err error
@@ -91,7 +92,10 @@ func NewAuth(options AuthOptions) (*Auth, error) {
 
 // isScope reports whether s is a scope-token of RFC 6749, section 3.3.
 func isScope(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r > '~' || r == '"' ||
+			r == '\\'
+	})
 }
 
 var (
@@ -112,7 +116,8 @@ func (a *Auth) authenticate(w http.ResponseWriter, r *http.Request) (*Identity, 
 		return nil, nil
 	}
 	if r.URL.Query().Has("access_token") {
-		a.challenge(w, http.StatusBadRequest, "invalid_request", "Send the token in the Authorization header, never in the URL.")
+		a.challenge(w, http.StatusBadRequest, "invalid_request",
+			"Send the token in the Authorization header, never in the URL.")
 		return nil, errTokenInURL
 	}
 	token, ok := bearer(r.Header)
@@ -124,7 +129,8 @@ func (a *Auth) authenticate(w http.ResponseWriter, r *http.Request) (*Identity, 
 	identity, err := a.verify(r.Context(), token)
 	switch {
 	case errors.Is(err, errUnavailable):
-		refuse(w, &busyError{reason: "tokens cannot be verified at the moment", retry: 10 * time.Second, everyone: true})
+		refuse(w, &busyError{reason: "tokens cannot be verified at the moment", retry: 10 * time.Second,
+			everyone: true})
 		return nil, err
 	case err != nil:
 		a.challenge(w, http.StatusUnauthorized, "invalid_token", "The token is not valid here, or has expired.")

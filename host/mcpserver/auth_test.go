@@ -76,7 +76,8 @@ func TestStaticTokens(t *testing.T) {
 	h := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Auth: newAuth(t, AuthOptions{
 		Scopes: []string{"tools", "more"},
 		Tokens: []Token{
-			{Name: "good", Hash: goodHash, Scopes: []string{"more", "tools", "other"}, Expires: time.Now().Add(time.Hour)},
+			{Name: "good", Hash: goodHash, Scopes: []string{"more", "tools", "other"},
+				Expires: time.Now().Add(time.Hour)},
 			{Name: "old", Hash: oldHash, Scopes: []string{"tools", "more"}, Expires: time.Now().Add(-time.Second)},
 			{Name: "narrow", Hash: narrowHash, Scopes: []string{"tools"}},
 		},
@@ -88,24 +89,26 @@ func TestStaticTokens(t *testing.T) {
 		status        int
 		challenge     string
 	}{
-		"good":            {"Bearer " + good, http.StatusOK, ""},
-		"lower case":      {"bearer " + good, http.StatusOK, ""},
-		"expired":         {"Bearer " + old, http.StatusUnauthorized, invalid},
-		"unknown":         {"Bearer " + unknown, http.StatusUnauthorized, invalid},
-		"almost":          {"Bearer " + good[:len(good)-1], http.StatusUnauthorized, invalid},
-		"the hash":        {"Bearer " + goodHash, http.StatusUnauthorized, invalid},
-		"without a scope": {"Bearer " + narrow, http.StatusForbidden, `Bearer error="insufficient_scope", error_description="The token lacks a scope that this server needs.", scope="tools more"`},
-		"none":            {"", http.StatusUnauthorized, missing},
-		"another scheme":  {"Basic " + good, http.StatusUnauthorized, missing},
-		"a scheme alone":  {"Bearer", http.StatusUnauthorized, missing},
-		"an empty token":  {"Bearer ", http.StatusUnauthorized, missing},
-		"no JWT":          {"Bearer a.b.c", http.StatusUnauthorized, invalid},
+		"good":       {"Bearer " + good, http.StatusOK, ""},
+		"lower case": {"bearer " + good, http.StatusOK, ""},
+		"expired":    {"Bearer " + old, http.StatusUnauthorized, invalid},
+		"unknown":    {"Bearer " + unknown, http.StatusUnauthorized, invalid},
+		"almost":     {"Bearer " + good[:len(good)-1], http.StatusUnauthorized, invalid},
+		"the hash":   {"Bearer " + goodHash, http.StatusUnauthorized, invalid},
+		"without a scope": {"Bearer " + narrow, http.StatusForbidden,
+			`Bearer error="insufficient_scope", error_description="The token lacks a scope that this server needs.", scope="tools more"`},
+		"none":           {"", http.StatusUnauthorized, missing},
+		"another scheme": {"Basic " + good, http.StatusUnauthorized, missing},
+		"a scheme alone": {"Bearer", http.StatusUnauthorized, missing},
+		"an empty token": {"Bearer ", http.StatusUnauthorized, missing},
+		"no JWT":         {"Bearer a.b.c", http.StatusUnauthorized, invalid},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
-				r := post(withoutSessions, message(withoutSessions, 1, "tools/list", `{}`), "Authorization", test.authorization)
+				r := post(withoutSessions, message(withoutSessions, 1, "tools/list", `{}`), "Authorization",
+					test.authorization)
 				r.Method = method
 				w := do(h, r)
 				want := test.status
@@ -126,10 +129,12 @@ func TestStaticTokens(t *testing.T) {
 func TestTokenInTheURLIsRefused(t *testing.T) {
 	t.Parallel()
 	token, hash := NewToken()
-	h := newServer(t, offer(t, nil, "x"), nil, &Options{Auth: newAuth(t, AuthOptions{Tokens: []Token{{Name: "ci", Hash: hash}}})}).Handler()
+	h := newServer(t, offer(t, nil, "x"), nil,
+		&Options{Auth: newAuth(t, AuthOptions{Tokens: []Token{{Name: "ci", Hash: hash}}})}).Handler()
 	r := post(withoutSessions, message(withoutSessions, 1, "tools/list", `{}`), "Authorization", "Bearer "+token)
 	r.URL.RawQuery = "access_token=" + token
-	if w := do(h, r); w.Code != http.StatusBadRequest || !strings.Contains(w.Header().Get("WWW-Authenticate"), `error="invalid_request"`) {
+	if w := do(h, r); w.Code != http.StatusBadRequest ||
+		!strings.Contains(w.Header().Get("WWW-Authenticate"), `error="invalid_request"`) {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
 }
@@ -146,7 +151,8 @@ func TestSessionBelongsToItsUser(t *testing.T) {
 	}})}).Handler()
 	id := openSession(t, h, "Authorization", "Bearer "+aki)
 	for token, want := range map[string]int{aki: http.StatusOK, spare: http.StatusOK, bo: http.StatusNotFound} {
-		w := do(h, post(withSessions, message(withSessions, 1, "tools/list", `{}`), "Authorization", "Bearer "+token, "Mcp-Session-Id", id))
+		w := do(h, post(withSessions, message(withSessions, 1, "tools/list", `{}`), "Authorization", "Bearer "+token,
+			"Mcp-Session-Id", id))
 		if w.Code != want {
 			t.Errorf("%d %s, want %d", w.Code, w.Body, want)
 		}
@@ -161,11 +167,13 @@ func TestStreamsEndWithTheirTokens(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				token, hash := NewToken()
-				h := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Auth: newAuth(t, AuthOptions{Tokens: []Token{
-					{Name: "ci", Hash: hash, Expires: time.Now().Add(time.Minute)},
-				}})}).Handler()
+				h := newServer(t, offer(t, serveEverything, "x"), nil,
+					&Options{Auth: newAuth(t, AuthOptions{Tokens: []Token{
+						{Name: "ci", Hash: hash, Expires: time.Now().Add(time.Minute)},
+					}})}).Handler()
 				headers := []string{"Authorization", "Bearer " + token}
-				r := post(version, message(version, 1, methodListen, `{"notifications":{"toolsListChanged":true}}`), headers...)
+				r := post(version, message(version, 1, methodListen, `{"notifications":{"toolsListChanged":true}}`),
+					headers...)
 				if version < sessionless {
 					r = post(version, "", append(headers, "Mcp-Session-Id", openSession(t, h, headers...))...)
 					r.Method = http.MethodGet
@@ -223,7 +231,8 @@ func TestCheckExposure(t *testing.T) {
 	auth := newAuth(t, AuthOptions{Tokens: []Token{{Name: "ci", Hash: hash}}})
 	for addr, safe := range map[string]bool{
 		"127.0.0.1:8420": true, "localhost:0": true, "[::1]:8420": true, "127.9.9.9:1": true,
-		":8420": false, "0.0.0.0:8420": false, "[::]:8420": false, "192.168.1.5:8420": false, "hako.example.com:80": false,
+		":8420": false, "0.0.0.0:8420": false, "[::]:8420": false, "192.168.1.5:8420": false,
+		"hako.example.com:80": false,
 	} {
 		if err := CheckExposure(addr, nil); (err == nil) != safe {
 			t.Errorf("%s without authentication: %v", addr, err)
@@ -247,7 +256,8 @@ func TestTokensExpireByTheClockOfTheServer(t *testing.T) {
 	options := func() *Options {
 		return &Options{Hosts: []string{"hako.example.com"}, Auth: newAuth(t, AuthOptions{
 			Tokens: []Token{{Name: "ci", Hash: hash, Expires: now.Add(time.Hour)}},
-			OAuth:  &OAuth{Resource: resourceURL, Issuers: []Issuer{{URL: issuerURL}}, Client: &http.Client{Transport: newAuthority()}},
+			OAuth: &OAuth{Resource: resourceURL, Issuers: []Issuer{{URL: issuerURL}},
+				Client: &http.Client{Transport: newAuthority()}},
 		})}
 	}
 	first := options()

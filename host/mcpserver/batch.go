@@ -62,12 +62,14 @@ func (s *Server) refuseMessage(w http.ResponseWriter, id jsonrpc.ID, code int64,
 
 func measure(body []byte) (messageSize, *messageError) {
 	if err := strictjson.Check(body); err != nil {
-		return messageSize{}, &messageError{code: jsonrpc.CodeParseError, text: "The message is not valid JSON: " + err.Error() + "."}
+		return messageSize{}, &messageError{code: jsonrpc.CodeParseError, text: "The message is not valid JSON: " +
+			err.Error() + "."}
 	}
 	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
 		message, err := jsonrpc.DecodeMessage(body)
 		if err != nil {
-			return messageSize{}, &messageError{envelopeOf(body).id(), jsonrpc.CodeInvalidRequest, "The body " + noMessage + "."}
+			return messageSize{}, &messageError{envelopeOf(body).id(), jsonrpc.CodeInvalidRequest,
+				"The body " + noMessage + "."}
 		}
 		size := messageSize{messages: 1, wrong: checkMethod(message), ignored: isUnknownNotification(message)}
 		if request, ok := message.(*jsonrpc.Request); ok && request.IsCall() {
@@ -77,7 +79,8 @@ func measure(body []byte) (messageSize, *messageError) {
 	}
 	size, text := measureBatch(body)
 	if text != "" {
-		return messageSize{}, &messageError{code: jsonrpc.CodeInvalidRequest, text: "The batch is refused, and nothing of it was done: " + text + "."}
+		return messageSize{}, &messageError{code: jsonrpc.CodeInvalidRequest,
+			text: "The batch is refused, and nothing of it was done: " + text + "."}
 	}
 	return size, nil
 }
@@ -112,7 +115,8 @@ func measureBatch(body []byte) (size messageSize, text string) {
 		size.calls++
 		switch {
 		case ids[request.ID]:
-			return size, fmt.Sprintf("the id of part %d is that of an earlier one: give each request its own", size.messages)
+			return size, fmt.Sprintf("the id of part %d is that of an earlier one: give each request its own",
+				size.messages)
 		case request.Method == "initialize" || request.Method == methodListen:
 			return size, fmt.Sprintf("part %d is %q, which must be sent alone", size.messages, request.Method)
 		}

@@ -25,12 +25,14 @@ const echoSchema = `{"type":"object","properties":{"text":{"type":"string"}},"re
 // native is the SDK's server with a tool registered the SDK's way.
 func native() http.Handler {
 	s := mcp.NewServer(&mcp.Implementation{Name: "native", Version: "1"}, nil)
-	mcp.AddTool(s, &mcp.Tool{Name: "echo"}, func(_ context.Context, _ *mcp.CallToolRequest, in echoArguments) (*mcp.CallToolResult, any, error) {
+	mcp.AddTool(s, &mcp.Tool{Name: "echo"}, func(_ context.Context, _ *mcp.CallToolRequest,
+		in echoArguments) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Text}}}, nil, nil
 	})
 	get := func(*http.Request) *mcp.Server { return s }
 	legacy := mcp.NewStreamableHTTPHandler(get, nil)
-	modern := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
+	modern := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: true,
+		PropagateRequestCancellation: true})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isSessionless(r) {
 			modern.ServeHTTP(w, r)
@@ -100,8 +102,8 @@ func benchmarkHTTP(b *testing.B, h http.Handler, version string) {
 	})
 }
 
-// BenchmarkDoor compares the two ways of a call through this package, without a network.
-func BenchmarkDoor(b *testing.B) {
+// BenchmarkFrontend compares the two ways of a call through this package, without a network.
+func BenchmarkFrontend(b *testing.B) {
 	for _, version := range eras {
 		for name, prepare := range map[string]func(*http.Request) *http.Request{
 			"direct": func(r *http.Request) *http.Request { return r },

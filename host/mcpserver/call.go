@@ -18,7 +18,8 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 		Method: abi.CallTool, Name: req.Params.Name, Arguments: req.Params.Arguments,
 	})
 	call.Progress = progress(ctx, req)
-	response, state, requests, err := s.answer(ctx, requestOf(req, round{req.Params.RequestState, req.Params.InputResponses}), call, s.useTool)
+	response, state, requests, err := s.answer(ctx,
+		requestOf(req, round{req.Params.RequestState, req.Params.InputResponses}), call, s.useTool)
 	if requests != nil {
 		return &mcp.CallToolResult{RequestState: state, InputRequests: requests}, nil
 	}
@@ -48,7 +49,8 @@ func (s *Server) useTool(ctx context.Context, call *pipeline.Call) (response *ab
 
 func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	call := newCall(req, req.Params.Meta, abi.Request{Method: abi.ReadResource, URI: req.Params.URI})
-	response, state, requests, err := s.answer(ctx, requestOf(req, round{req.Params.RequestState, req.Params.InputResponses}), call, s.call)
+	response, state, requests, err := s.answer(ctx,
+		requestOf(req, round{req.Params.RequestState, req.Params.InputResponses}), call, s.call)
 	if requests != nil {
 		return &mcp.ReadResourceResult{RequestState: state, InputRequests: requests}, nil
 	}
@@ -71,7 +73,8 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 		}
 	}
 	call := newCall(req, req.Params.Meta, request)
-	response, state, requests, err := s.answer(ctx, requestOf(req, round{req.Params.RequestState, req.Params.InputResponses}), call, s.call)
+	response, state, requests, err := s.answer(ctx,
+		requestOf(req, round{req.Params.RequestState, req.Params.InputResponses}), call, s.call)
 	if requests != nil {
 		return &mcp.GetPromptResult{RequestState: state, InputRequests: requests}, nil
 	}

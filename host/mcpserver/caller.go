@@ -16,12 +16,15 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// This file says who calls: what decisions are about, and what is for records alone, because the client says it of itself.
+// This file says who calls: what decisions are about, and what is for records alone, because the client says it of
+// itself.
 
-// newCall returns the pipeline's call for a request that the SDK has taken in, with who asks filled in. meta is the request's metadata.
+// newCall returns the pipeline's call for a request that the SDK has taken in, with who asks filled in. meta is the
+// request's metadata.
 func newCall(req mcp.Request, meta mcp.Meta, request abi.Request) *pipeline.Call {
 	session := req.GetSession().(*mcp.ServerSession)
-	call := &pipeline.Call{Request: request, Caller: pipeline.Caller{Door: pipeline.DoorStdio, RequestID: lineID(req.GetExtra())}}
+	call := &pipeline.Call{Request: request, Caller: pipeline.Caller{Frontend: pipeline.FrontendStdio,
+		RequestID: lineID(req.GetExtra())}}
 	if over := exchangeOf(req.GetExtra()); over != nil {
 		call = over.newCall(req.GetExtra().Header, session.ID(), request)
 	}
@@ -36,12 +39,13 @@ func newCall(req mcp.Request, meta mcp.Meta, request abi.Request) *pipeline.Call
 // newCall returns the pipeline's call for a request over HTTP. session is empty where there is none.
 func (over *exchange) newCall(header http.Header, session string, request abi.Request) *pipeline.Call {
 	call := &pipeline.Call{Request: request, Caller: pipeline.Caller{
-		Door: pipeline.DoorHTTP, Session: shortID(session), Locale: locale(header.Get("Accept-Language")),
+		Frontend: pipeline.FrontendHTTP, Session: shortID(session), Locale: locale(header.Get("Accept-Language")),
 		Address: over.address, RequestID: over.requestID,
 	}}
 	belongs(&call.Caller, header.Get(trace.ParentKey), header.Get(trace.StateKey))
 	if over.identity != nil {
-		call.Caller.User, call.Caller.Tenant, call.Caller.Token = over.identity.User, over.identity.Tenant, over.identity.Token
+		call.Caller.User, call.Caller.Tenant, call.Caller.Token = over.identity.User, over.identity.Tenant,
+			over.identity.Token
 	}
 	return call
 }
@@ -49,7 +53,8 @@ func (over *exchange) newCall(header http.Header, session string, request abi.Re
 // shortID tells sessions apart in logs without giving them away: who knows a session's whole ID can use it.
 func shortID(id string) string { return id[:min(len(id), 8)] }
 
-// clientOf is what the client calls itself: in the request's metadata (2026-07-28), or when it opened the session. It may be nil.
+// clientOf is what the client calls itself: in the request's metadata (2026-07-28), or when it opened the session. It
+// may be nil.
 func clientOf(session *mcp.ServerSession, meta mcp.Meta) *mcp.Implementation {
 	if value, ok := meta[mcp.MetaKeyClientInfo]; ok {
 		encoded, err := json.Marshal(value)
@@ -115,7 +120,8 @@ func inWords(id any) string {
 	}
 }
 
-// belongs notes the trace that the caller names, if it is one. What a message says in _meta counts more than the headers around it.
+// belongs notes the trace that the caller names, if it is one. What a message says in _meta counts more than the
+// headers around it.
 func belongs(caller *pipeline.Caller, parent, state string) {
 	if id := traceID(parent); id != "" {
 		caller.TraceID, caller.Trace = id, trace.Remote{Parent: parent, State: state}
@@ -125,7 +131,8 @@ func belongs(caller *pipeline.Caller, parent, state string) {
 // traceID is the trace of a traceparent (W3C Trace Context, section 3.2), or empty if that is none.
 func traceID(parent string) string {
 	parts := strings.Split(parent, "-")
-	if len(parent) < 55 || len(parent) > maxDescription || len(parts) < 4 || len(parts[1]) != 32 || parts[1] != strings.ToLower(parts[1]) || parts[0] == "ff" {
+	if len(parent) < 55 || len(parent) > maxDescription || len(parts) < 4 || len(parts[1]) != 32 ||
+		parts[1] != strings.ToLower(parts[1]) || parts[0] == "ff" {
 		return ""
 	}
 	if id, err := hex.DecodeString(parts[1]); err != nil || strings.Trim(string(id), "\x00") == "" {

@@ -46,7 +46,9 @@ func TestCallerInRecords(t *testing.T) {
 				do(h, post(version, body, headers...))
 				select {
 				case got := <-seen:
-					if got.RequestID != "7" || got.TraceID != trace || got.Trace.Parent != parent || got.Trace.State != "vendor=1" || got.Client != "test" || got.ClientVersion != "1" || got.Address != "192.0.2.1" {
+					if got.RequestID != "7" || got.TraceID != trace || got.Trace.Parent != parent ||
+						got.Trace.State != "vendor=1" || got.Client != "test" || got.ClientVersion != "1" ||
+						got.Address != "192.0.2.1" {
 						t.Errorf("%s, %s, in %s: %+v", version, way, place, got)
 					}
 				default:
@@ -57,7 +59,8 @@ func TestCallerInRecords(t *testing.T) {
 	}
 }
 
-// TestCallerBehindProxy: records and limits go by the client where a proxy is trusted, and by the proxy where it is not.
+// TestCallerBehindProxy: records and limits go by the client where a proxy is trusted, and by the proxy where it is
+// not.
 func TestCallerBehindProxy(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -73,7 +76,8 @@ func TestCallerBehindProxy(t *testing.T) {
 			seen <- call.Caller
 			return ok(text("done"))
 		})
-		h := newServer(t, offer(t, nil, "x"), calls, &Options{TrustedProxies: test.trusted, Limits: Limits{Rate: 1, Burst: 1}}).Handler()
+		h := newServer(t, offer(t, nil, "x"), calls,
+			&Options{TrustedProxies: test.trusted, Limits: Limits{Rate: 1, Burst: 1}}).Handler()
 		body := message(withoutSessions, 1, "tools/call", `{"name":"x"}`)
 		do(h, post(withoutSessions, body, "X-Forwarded-For", "127.0.0.1, 198.51.100.9"))
 		if got := (<-seen).Address; got != test.want {

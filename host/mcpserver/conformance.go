@@ -12,9 +12,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The fixtures of the conformance suite that no plugin can offer: they need server-to-client requests, MCP's logging, or the
-// protocol itself. All others come from a plugin (guesttest/guests/conformance), the way every tool does. Names, schemas and
-// some texts are the suite's.
+// The fixtures of the conformance suite that no plugin can offer: they need server-to-client requests, MCP's logging,
+// or the protocol itself. All others come from a plugin (guesttest/guests/conformance), the way every tool does. Names,
+// schemas and some texts are the suite's.
 
 const watchedResource = "test://watched-resource"
 
@@ -35,7 +35,8 @@ func (s *Server) addFixtures() {
 		s.addFixture(name, handle)
 	}
 	s.fixtures["test_input_required_result_prompt"] = true
-	s.sdk.AddPrompt(&mcp.Prompt{Name: "test_input_required_result_prompt", Description: "Conformance fixture"}, askForContext)
+	s.sdk.AddPrompt(&mcp.Prompt{Name: "test_input_required_result_prompt", Description: "Conformance fixture"},
+		askForContext)
 	s.fixtures[watchedResource] = true
 	s.sdk.AddResource(&mcp.Resource{URI: watchedResource, Name: "watched", MIMEType: "text/plain"}, readWatched)
 }
@@ -81,10 +82,12 @@ func (s *Server) legacyFixtures() map[string]mcp.ToolHandler {
 		"test_elicitation": func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return elicit(ctx, req, argument(req, "message"), askString("username"))
 		},
-		"test_elicitation_sep1034_defaults": func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		"test_elicitation_sep1034_defaults": func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult,
+			error) {
 			return elicit(ctx, req, "Take the defaults?", json.RawMessage(elicitDefaults))
 		},
-		"test_elicitation_sep1330_enums": func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		"test_elicitation_sep1330_enums": func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult,
+			error) {
 			return elicit(ctx, req, "Which ones?", json.RawMessage(elicitEnums))
 		},
 		"test_reconnection": func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -131,10 +134,12 @@ func sample(prompt string) *mcp.CreateMessageParams {
 
 // askString is the schema of an answer with one text in it.
 func askString(name string) json.RawMessage {
-	return json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{%q:{"type":"string"}},"required":[%[1]q]}`, name))
+	return json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{%q:{"type":"string"}},"required":[%[1]q]}`,
+		name))
 }
 
-func elicit(ctx context.Context, req *mcp.CallToolRequest, message string, schema json.RawMessage) (*mcp.CallToolResult, error) {
+func elicit(ctx context.Context, req *mcp.CallToolRequest, message string, schema json.RawMessage) (*mcp.CallToolResult,
+	error) {
 	answer, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: message, RequestedSchema: schema})
 	if err != nil {
 		return toolResult(failedTool(err.Error()), ""), nil

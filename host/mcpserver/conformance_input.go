@@ -95,7 +95,8 @@ func askWithState(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolRes
 		return say("state-ok"), nil
 	}
 	schema := json.RawMessage(`{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}`)
-	return ask(seal("asked"), mcp.InputRequestMap{"confirm": &mcp.ElicitParams{Message: "Sure?", RequestedSchema: schema}}), nil
+	return ask(seal("asked"), mcp.InputRequestMap{"confirm": &mcp.ElicitParams{Message: "Sure?",
+		RequestedSchema: schema}}), nil
 }
 
 func askAll(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -106,7 +107,8 @@ func askAll(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, e
 		return say("%s, %s; %d roots", greeting, name, len(roots.Roots)), nil
 	}
 	return ask(seal("all"), mcp.InputRequestMap{
-		"user_name": form("What is your name?", "name"), "greeting": sample("Greet somebody."), "client_roots": &mcp.ListRootsParams{},
+		"user_name": form("What is your name?", "name"), "greeting": sample("Greet somebody."),
+		"client_roots": &mcp.ListRootsParams{},
 	}), nil
 }
 
@@ -148,9 +150,11 @@ func askWhatIsPossible(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallTo
 func askForContext(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	if answer, ok := req.Params.InputResponses["user_context"].(*mcp.ElicitResult); ok && answer.Action == "accept" {
 		text, _ := answer.Content["context"].(string)
-		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: text}}}}, nil
+		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user",
+			Content: &mcp.TextContent{Text: text}}}}, nil
 	}
-	return &mcp.GetPromptResult{InputRequests: mcp.InputRequestMap{"user_context": form("What is it about?", "context")}}, nil
+	return &mcp.GetPromptResult{InputRequests: mcp.InputRequestMap{"user_context": form("What is it about?",
+		"context")}}, nil
 }
 
 var stateKey = []byte(rand.Text())

@@ -16,11 +16,12 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// This file is the short way of a tools/call over HTTP. The SDK decodes every message about ten times and takes it through four
-// goroutines, which costs more than the sandbox. So a call that has nothing unusual about it is read once, passed on and answered
-// here. It is the middle of the way only: who may call, and how much, has been settled before, and the pipeline is the same. Whatever
-// the rules here do not know goes to the SDK, which also has all the words for what is wrong with a request. So does a call about which the
-// person at the client may be asked: that takes more than one answer.
+// This file is the short way of a tools/call over HTTP. The SDK decodes every message about ten times and takes it
+// through four goroutines, which costs more than the sandbox. So a call that has nothing unusual about it is read once,
+// passed on and answered here. It is the middle of the way only: who may call, and how much, has been settled before,
+// and the pipeline is the same. Whatever the rules here do not know goes to the SDK, which also has all the words for
+// what is wrong with a request. So does a call about which the person at the client may be asked: that takes more than
+// one answer.
 
 // callDirectly answers a call of the era without sessions, or reports false if it is one for the SDK. call may be nil.
 func (s *Server) callDirectly(w *response, r *http.Request, over *exchange, call *plainCall) bool {
@@ -136,7 +137,8 @@ func acceptsBoth(accept []string) bool {
 	return whole && stream
 }
 
-// agrees reports whether headers and body say the same, as 2026-07-28 wants it of them (transports, standard headers; basic, _meta).
+// agrees reports whether headers and body say the same, as 2026-07-28 wants it of them (transports, standard headers;
+// basic, _meta).
 func (c *plainCall) agrees(h http.Header) bool {
 	return h.Get("Mcp-Protocol-Version") == sessionless && string(c.version) == `"`+sessionless+`"` &&
 		h.Get("Mcp-Method") == abi.CallTool && h.Get("Mcp-Name") == c.name &&

@@ -26,7 +26,8 @@ import (
 var answers = map[string]func(*pipeline.Call) (*pipeline.Result, error){
 	"echo": func(call *pipeline.Call) (*pipeline.Result, error) {
 		c := call.Caller
-		return ok(text("%s %q %q %s %s %t", call.Request.Name, call.Request.Arguments, c.Door, c.Session, c.Locale, call.Progress != nil))
+		return ok(text("%s %q %q %s %s %t", call.Request.Name, call.Request.Arguments, c.Frontend, c.Session, c.Locale,
+			call.Progress != nil))
 	},
 	"empty": func(*pipeline.Call) (*pipeline.Result, error) { return ok(new(abi.Response)) },
 	"text": func(*pipeline.Call) (*pipeline.Result, error) {
@@ -45,7 +46,8 @@ var answers = map[string]func(*pipeline.Call) (*pipeline.Result, error){
 		}})
 	},
 	"object": func(*pipeline.Call) (*pipeline.Result, error) {
-		return ok(&abi.Response{StructuredContent: json.RawMessage("{\r\n \"a\": [\"x y\",\t1e2 ]\n}"), Content: text("a").Content})
+		return ok(&abi.Response{StructuredContent: json.RawMessage("{\r\n \"a\": [\"x y\",\t1e2 ]\n}"),
+			Content: text("a").Content})
 	},
 	"array": func(*pipeline.Call) (*pipeline.Result, error) {
 		return ok(&abi.Response{StructuredContent: json.RawMessage(` [1,2]`)})
@@ -74,8 +76,8 @@ var answers = map[string]func(*pipeline.Call) (*pipeline.Result, error){
 	"canceled": func(*pipeline.Call) (*pipeline.Result, error) { return nil, context.Canceled },
 }
 
-// serveAnswers returns a server with a tool for each of the answers and one more whose argument is repeated in a header. bySDK counts
-// the calls that the SDK takes.
+// serveAnswers returns a server with a tool for each of the answers and one more whose argument is repeated in a
+// header. bySDK counts the calls that the SDK takes.
 func serveAnswers(t testing.TB, options *Options) (s *Server, bySDK *atomic.Int64) {
 	t.Helper()
 	m := &manifest.Manifest{Name: "test"}
@@ -116,7 +118,7 @@ func aside(r *http.Request) *http.Request {
 }
 
 const (
-	direct = true  // the door answers itself
+	direct = true  // the frontend answers itself
 	sdk    = false // the SDK does
 )
 
@@ -139,7 +141,7 @@ func TestDirectCallsAreTheSDKs(t *testing.T) {
 			t.Fatal("the SDK did not take the call that is the reference")
 		}
 		if want == sdk && got.Header().Get("Content-Length") != "" {
-			t.Error("the door answered itself")
+			t.Error("the frontend answered itself")
 		}
 		sameAnswer(t, got, reference)
 	}
@@ -151,14 +153,16 @@ func TestDirectCallsAreTheSDKs(t *testing.T) {
 		for name := range answers {
 			t.Run(version+" "+name, func(t *testing.T) {
 				compare(t, func() *http.Request {
-					return post(version, message(version, 1, "tools/call", `{"name":"`+name+`"}`), "Mcp-Session-Id", session)
+					return post(version, message(version, 1, "tools/call", `{"name":"`+name+`"}`), "Mcp-Session-Id",
+						session)
 				}, direct)
 			})
 		}
 		for name, test := range directBodies(version) {
 			t.Run(version+" "+name, func(t *testing.T) {
 				compare(t, func() *http.Request {
-					return post(version, test.body, "Mcp-Session-Id", session, "Mcp-Method", methodOf(version), "Mcp-Name", nameOf(version, "echo"))
+					return post(version, test.body, "Mcp-Session-Id", session, "Mcp-Method", methodOf(version),
+						"Mcp-Name", nameOf(version, "echo"))
 				}, test.way)
 			})
 		}
@@ -170,7 +174,8 @@ func TestDirectCallsAreTheSDKs(t *testing.T) {
 						tool = "header"
 					}
 					headers := append([]string{"Mcp-Session-Id", session}, test.headers...)
-					return post(version, message(version, 1, "tools/call", `{"name":"`+tool+`","arguments":{"city":"Kyoto"}}`), headers...)
+					return post(version, message(version, 1, "tools/call",
+						`{"name":"`+tool+`","arguments":{"city":"Kyoto"}}`), headers...)
 				}, test.way)
 			})
 		}
@@ -244,68 +249,73 @@ func directBodies(version string) map[string]directBody {
 	withMeta := func(meta string) string { return withParams(`{"name":"echo","_meta":` + meta + `}`) }
 	plain := withID("1")
 	bodies := map[string]directBody{
-		"id 0":                       {withID("0"), direct},
-		"id -7":                      {withID("-7"), direct},
-		"id with 15 digits":          {withID("123456789012345"), direct},
-		"id too large for a float":   {withID("9007199254740993"), sdk},
-		"id with a fraction":         {withID("1.5"), sdk},
-		"id 1.0":                     {withID("1.0"), sdk},
-		"id 1e3":                     {withID("1e3"), sdk},
-		"id -0":                      {withID("-0"), sdk},
-		"id null":                    {withID("null"), sdk},
-		"id true":                    {withID("true"), sdk},
-		"id object":                  {withID("{}"), sdk},
-		"text id":                    {withID(`"a"`), direct},
-		"empty id":                   {withID(`""`), direct},
-		"id with escapes":            {withID(`"\u0061\n\"箱"`), direct},
-		"no id":                      {strings.Replace(plain, `"id":1,`, "", 1), sdk},
-		"two ids":                    {strings.Replace(plain, `"id":1,`, `"id":1,"id":2,`, 1), sdk},
-		"members in another order":   {`{"params":{` + good + `,"name":"echo"},"method":"tools/call","id":1,"jsonrpc":"2.0"}`, direct},
-		"white space":                {" \r\n\t" + strings.ReplaceAll(plain, `,"`, "\n,\t\"") + " \n", direct},
-		"JSON-RPC 1.0":               {strings.Replace(plain, "2.0", "1.0", 1), sdk},
-		"no JSON-RPC version":        {strings.Replace(plain, `"jsonrpc":"2.0",`, "", 1), sdk},
-		"another method":             {strings.Replace(plain, "tools/call", "tools/Call", 1), sdk},
-		"method with an escape":      {strings.Replace(plain, "tools/call", `tools\/call`, 1), sdk},
-		"member with an escape":      {strings.Replace(plain, `"method"`, `"m\u0065thod"`, 1), sdk},
-		"unknown member":             {strings.Replace(plain, `"id":1`, `"id":1,"x":1`, 1), sdk},
-		"a result too":               {strings.Replace(plain, `"id":1`, `"id":1,"result":{}`, 1), sdk},
-		"batch":                      {"[" + plain + "]", sdk},
-		"two messages":               {plain + plain, sdk},
-		"cut":                        {plain[:len(plain)-1], sdk},
-		"byte order mark":            {"\ufeff" + plain, sdk},
-		"not UTF-8":                  {strings.Replace(plain, `"name"`, "\"x\":\"\xff\",\"name\"", 1), sdk},
-		"nothing":                    {"", sdk},
-		"null":                       {"null", sdk},
-		"no params":                  {`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, sdk},
-		"params null":                {withParams("null"), sdk},
-		"params array":               {withParams("[]"), sdk},
-		"no name":                    {withParams("{" + good + "}"), sdk},
-		"name null":                  {withParams(`{"name":null,` + good + `}`), sdk},
-		"name number":                {withParams(`{"name":1,` + good + `}`), sdk},
-		"name twice":                 {withParams(`{"name":"echo","name":"echo",` + good + `}`), sdk},
-		"name with an escape":        {withParams(`{"name":"\u0065cho",` + good + `}`), direct},
-		"name in capitals":           {withParams(`{"Name":"echo",` + good + `}`), sdk},
-		"unknown name":               {withParams(`{"name":"nope",` + good + `}`), sdk},
-		"empty name":                 {withParams(`{"name":"",` + good + `}`), sdk},
-		"arguments":                  {withParams(`{"name":"echo","arguments":{"a":[1,{"b":null}], "c":"d"},` + good + `}`), direct},
-		"no arguments in it":         {withParams(`{"name":"echo","arguments": {},` + good + `}`), direct},
-		"arguments null":             {withParams(`{"name":"echo","arguments":null,` + good + `}`), sdk},
-		"arguments array":            {withParams(`{"name":"echo","arguments":[],` + good + `}`), sdk},
-		"arguments text":             {withParams(`{"name":"echo","arguments":"x",` + good + `}`), sdk},
-		"an argument twice":          {withParams(`{"name":"echo","arguments":{"a":1,"a":2},` + good + `}`), sdk},
-		"arguments too deep":         {withParams(`{"name":"echo","arguments":` + strings.Repeat(`{"a":`, 1000) + "1" + strings.Repeat("}", 1000) + `,` + good + `}`), sdk},
-		"input responses":            {withParams(`{"name":"echo","inputResponses":{},` + good + `}`), sdk},
-		"request state":              {withParams(`{"name":"echo","requestState":"x",` + good + `}`), sdk},
-		"task":                       {withParams(`{"name":"echo","task":{},` + good + `}`), sdk},
-		"no _meta":                   {withParams(`{"name":"echo"}`), version < sessionless},
-		"_meta null":                 {withMeta("null"), sdk},
-		"_meta array":                {withMeta("[]"), sdk},
-		"empty _meta":                {withMeta("{}"), version < sessionless},
-		"_meta with more":            {withMeta(metaOf(`{"traceparent":"00-1-2-01","x":{"y":[1]}}`)(version, good)), direct},
-		"_meta with an escape":       {withMeta(metaOf(`{"\u0078":1}`)(version, good)), sdk},
-		"progress token":             {withMeta(metaOf(`{"progressToken":1}`)(version, good)), sdk},
-		"progress token null":        {withMeta(metaOf(`{"progressToken":null}`)(version, good)), sdk},
-		"log level":                  {withMeta(metaOf(`{"io.modelcontextprotocol/logLevel":"info"}`)(version, good)), sdk},
+		"id 0":                     {withID("0"), direct},
+		"id -7":                    {withID("-7"), direct},
+		"id with 15 digits":        {withID("123456789012345"), direct},
+		"id too large for a float": {withID("9007199254740993"), sdk},
+		"id with a fraction":       {withID("1.5"), sdk},
+		"id 1.0":                   {withID("1.0"), sdk},
+		"id 1e3":                   {withID("1e3"), sdk},
+		"id -0":                    {withID("-0"), sdk},
+		"id null":                  {withID("null"), sdk},
+		"id true":                  {withID("true"), sdk},
+		"id object":                {withID("{}"), sdk},
+		"text id":                  {withID(`"a"`), direct},
+		"empty id":                 {withID(`""`), direct},
+		"id with escapes":          {withID(`"\u0061\n\"箱"`), direct},
+		"no id":                    {strings.Replace(plain, `"id":1,`, "", 1), sdk},
+		"two ids":                  {strings.Replace(plain, `"id":1,`, `"id":1,"id":2,`, 1), sdk},
+		"members in another order": {`{"params":{` + good +
+			`,"name":"echo"},"method":"tools/call","id":1,"jsonrpc":"2.0"}`, direct},
+		"white space":           {" \r\n\t" + strings.ReplaceAll(plain, `,"`, "\n,\t\"") + " \n", direct},
+		"JSON-RPC 1.0":          {strings.Replace(plain, "2.0", "1.0", 1), sdk},
+		"no JSON-RPC version":   {strings.Replace(plain, `"jsonrpc":"2.0",`, "", 1), sdk},
+		"another method":        {strings.Replace(plain, "tools/call", "tools/Call", 1), sdk},
+		"method with an escape": {strings.Replace(plain, "tools/call", `tools\/call`, 1), sdk},
+		"member with an escape": {strings.Replace(plain, `"method"`, `"m\u0065thod"`, 1), sdk},
+		"unknown member":        {strings.Replace(plain, `"id":1`, `"id":1,"x":1`, 1), sdk},
+		"a result too":          {strings.Replace(plain, `"id":1`, `"id":1,"result":{}`, 1), sdk},
+		"batch":                 {"[" + plain + "]", sdk},
+		"two messages":          {plain + plain, sdk},
+		"cut":                   {plain[:len(plain)-1], sdk},
+		"byte order mark":       {"\ufeff" + plain, sdk},
+		"not UTF-8":             {strings.Replace(plain, `"name"`, "\"x\":\"\xff\",\"name\"", 1), sdk},
+		"nothing":               {"", sdk},
+		"null":                  {"null", sdk},
+		"no params":             {`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, sdk},
+		"params null":           {withParams("null"), sdk},
+		"params array":          {withParams("[]"), sdk},
+		"no name":               {withParams("{" + good + "}"), sdk},
+		"name null":             {withParams(`{"name":null,` + good + `}`), sdk},
+		"name number":           {withParams(`{"name":1,` + good + `}`), sdk},
+		"name twice":            {withParams(`{"name":"echo","name":"echo",` + good + `}`), sdk},
+		"name with an escape":   {withParams(`{"name":"\u0065cho",` + good + `}`), direct},
+		"name in capitals":      {withParams(`{"Name":"echo",` + good + `}`), sdk},
+		"unknown name":          {withParams(`{"name":"nope",` + good + `}`), sdk},
+		"empty name":            {withParams(`{"name":"",` + good + `}`), sdk},
+		"arguments": {withParams(`{"name":"echo","arguments":{"a":[1,{"b":null}], "c":"d"},` + good +
+			`}`), direct},
+		"no arguments in it": {withParams(`{"name":"echo","arguments": {},` + good + `}`), direct},
+		"arguments null":     {withParams(`{"name":"echo","arguments":null,` + good + `}`), sdk},
+		"arguments array":    {withParams(`{"name":"echo","arguments":[],` + good + `}`), sdk},
+		"arguments text":     {withParams(`{"name":"echo","arguments":"x",` + good + `}`), sdk},
+		"an argument twice":  {withParams(`{"name":"echo","arguments":{"a":1,"a":2},` + good + `}`), sdk},
+		"arguments too deep": {withParams(`{"name":"echo","arguments":` + strings.Repeat(`{"a":`, 1000) + "1" +
+			strings.Repeat("}", 1000) + `,` + good + `}`), sdk},
+		"input responses": {withParams(`{"name":"echo","inputResponses":{},` + good + `}`), sdk},
+		"request state":   {withParams(`{"name":"echo","requestState":"x",` + good + `}`), sdk},
+		"task":            {withParams(`{"name":"echo","task":{},` + good + `}`), sdk},
+		"no _meta":        {withParams(`{"name":"echo"}`), version < sessionless},
+		"_meta null":      {withMeta("null"), sdk},
+		"_meta array":     {withMeta("[]"), sdk},
+		"empty _meta":     {withMeta("{}"), version < sessionless},
+		"_meta with more": {withMeta(metaOf(`{"traceparent":"00-1-2-01","x":{"y":[1]}}`)(version, good)),
+			direct},
+		"_meta with an escape": {withMeta(metaOf(`{"\u0078":1}`)(version, good)), sdk},
+		"progress token":       {withMeta(metaOf(`{"progressToken":1}`)(version, good)), sdk},
+		"progress token null":  {withMeta(metaOf(`{"progressToken":null}`)(version, good)), sdk},
+		"log level": {withMeta(metaOf(`{"io.modelcontextprotocol/logLevel":"info"}`)(version, good)),
+			sdk},
 		"version of the other era":   {withMeta(`{"io.modelcontextprotocol/protocolVersion":"2025-11-25","io.modelcontextprotocol/clientCapabilities":{}}`), sdk},
 		"version of the future":      {withMeta(`{"io.modelcontextprotocol/protocolVersion":"2030-01-01","io.modelcontextprotocol/clientCapabilities":{}}`), sdk},
 		"version 2026-07-28":         {withMeta(meta(withoutSessions)), version >= sessionless},
@@ -346,13 +356,14 @@ type directHeader struct {
 func directHeaders(version string) map[string]directHeader {
 	sessions := version < sessionless
 	return map[string]directHeader{
-		"media type with a parameter":     {[]string{"Content-Type", "application/json; charset=utf-8"}, direct},
-		"media type in capitals":          {[]string{"Content-Type", "Application/JSON"}, direct},
-		"no media type":                   {[]string{"Content-Type", ""}, sdk},
-		"another media type":              {[]string{"Content-Type", "text/plain"}, sdk},
-		"malformed media type":            {[]string{"Content-Type", "application/json; ="}, sdk},
-		"accepts in the other order":      {[]string{"Accept", "text/event-stream,application/json"}, direct},
-		"accepts more":                    {[]string{"Accept", "application/json, text/event-stream, text/html"}, direct},
+		"media type with a parameter": {[]string{"Content-Type", "application/json; charset=utf-8"}, direct},
+		"media type in capitals":      {[]string{"Content-Type", "Application/JSON"}, direct},
+		"no media type":               {[]string{"Content-Type", ""}, sdk},
+		"another media type":          {[]string{"Content-Type", "text/plain"}, sdk},
+		"malformed media type":        {[]string{"Content-Type", "application/json; ="}, sdk},
+		"accepts in the other order":  {[]string{"Accept", "text/event-stream,application/json"}, direct},
+		"accepts more": {[]string{"Accept", "application/json, text/event-stream, text/html"},
+			direct},
 		"accepts anything":                {[]string{"Accept", "*/*"}, sdk},
 		"accepts JSON only":               {[]string{"Accept", "application/json"}, sdk},
 		"accepts streams only":            {[]string{"Accept", "text/event-stream"}, sdk},
@@ -378,7 +389,8 @@ func directHeaders(version string) map[string]directHeader {
 	}
 }
 
-// TestDirectSessionsOfOtherVersions: a session whose client asked for a version that has no sessions is the SDK's alone.
+// TestDirectSessionsOfOtherVersions: a session whose client asked for a version that has no sessions is the SDK's
+// alone.
 func TestDirectSessionsOfOtherVersions(t *testing.T) {
 	t.Parallel()
 	for version, way := range map[string]bool{"2024-11-05": direct, "2025-03-26": direct, "2026-07-28": sdk, "9999-01-01": sdk, "": sdk} {
@@ -386,7 +398,8 @@ func TestDirectSessionsOfOtherVersions(t *testing.T) {
 		w := do(s.Handler(), post(withSessions, initialize(version), "Mcp-Protocol-Version", ""))
 		id := w.Header().Get("Mcp-Session-Id")
 		request := func() *http.Request {
-			return post(withSessions, message(withSessions, 1, "tools/call", `{"name":"array"}`), "Mcp-Session-Id", id, "Mcp-Protocol-Version", "")
+			return post(withSessions, message(withSessions, 1, "tools/call", `{"name":"array"}`), "Mcp-Session-Id", id,
+				"Mcp-Protocol-Version", "")
 		}
 		got := do(s.Handler(), request())
 		if taken := bySDK.Load() == 1; taken == way {
@@ -396,7 +409,7 @@ func TestDirectSessionsOfOtherVersions(t *testing.T) {
 	}
 }
 
-// sendTwoWays runs a test with calls that the door answers itself and with calls that the SDK answers.
+// sendTwoWays runs a test with calls that the frontend answers itself and with calls that the SDK answers.
 func sendTwoWays(t *testing.T, run func(t *testing.T, send func(*http.Request) *http.Request)) {
 	t.Helper()
 	t.Run("direct", func(t *testing.T) {
@@ -420,7 +433,9 @@ func TestCancelledCallIsAnswered(t *testing.T) {
 			id, other := openSession(t, h), openSession(t, h)
 			answer := make(chan *httptest.ResponseRecorder)
 			go func() {
-				answer <- do(h, send(post(withSessions, strings.Replace(message(withSessions, 1, "tools/call", `{"name":"x"}`), `"id":1`, `"id":"a"`, 1), "Mcp-Session-Id", id)))
+				answer <- do(h, send(post(withSessions,
+					strings.Replace(message(withSessions, 1, "tools/call", `{"name":"x"}`), `"id":1`, `"id":"a"`, 1),
+					"Mcp-Session-Id", id)))
 			}()
 			<-started
 			cancel := func(session, request string) {
@@ -440,7 +455,8 @@ func TestCancelledCallIsAnswered(t *testing.T) {
 			}
 			cancel(id, `"a"`)
 			<-stopped
-			if answer := answerOf(t, <-answer); answer.ID != "a" || answer.Error == nil || answer.Error.Message != "the request was canceled" {
+			if answer := answerOf(t, <-answer); answer.ID != "a" || answer.Error == nil ||
+				answer.Error.Message != "the request was canceled" {
 				t.Errorf("answer %+v", answer)
 			}
 		})
@@ -461,13 +477,15 @@ func TestIDInFlightIsRefused(t *testing.T) {
 		h := s.Handler()
 		id, other := openSession(t, h), openSession(t, h)
 		call := func(session string) *httptest.ResponseRecorder {
-			return do(h, send(post(withSessions, message(withSessions, 1, "tools/call", `{"name":"x"}`), "Mcp-Session-Id", session)))
+			return do(h, send(post(withSessions, message(withSessions, 1, "tools/call", `{"name":"x"}`),
+				"Mcp-Session-Id", session)))
 		}
 		first, elsewhere := make(chan int), make(chan int)
 		go func() { first <- call(id).Code }()
 		<-started
 		w := call(id)
-		if w.Code != http.StatusBadRequest || answerOf(t, w).Error.Message != "duplicate in-flight request ID 1" || w.Header().Get("Content-Type") != "application/json" {
+		if w.Code != http.StatusBadRequest || answerOf(t, w).Error.Message != "duplicate in-flight request ID 1" ||
+			w.Header().Get("Content-Type") != "application/json" {
 			t.Errorf("the second: %d %v %s", w.Code, w.Header(), w.Body)
 		}
 		go func() { elsewhere <- call(other).Code }()
@@ -501,7 +519,8 @@ func TestCallsKeepSessions(t *testing.T) {
 			id := openSession(t, h)
 			call := func(name string, want int) {
 				t.Helper()
-				w := do(h, send(post(withSessions, message(withSessions, 1, "tools/call", `{"name":"`+name+`"}`), "Mcp-Session-Id", id)))
+				w := do(h, send(post(withSessions, message(withSessions, 1, "tools/call", `{"name":"`+name+`"}`),
+					"Mcp-Session-Id", id)))
 				if w.Code != want {
 					t.Errorf("%s: %d %s, want %d", name, w.Code, w.Body, want)
 				}
@@ -534,7 +553,8 @@ func TestEndedSessionsTakeNoCalls(t *testing.T) {
 		h := s.Handler()
 		id := openSession(t, h, "Authorization", "Bearer "+aki)
 		call := func(token string) int {
-			return do(h, send(post(withSessions, message(withSessions, 1, "tools/call", `{"name":"x"}`), "Authorization", "Bearer "+token, "Mcp-Session-Id", id))).Code
+			return do(h, send(post(withSessions, message(withSessions, 1, "tools/call", `{"name":"x"}`),
+				"Authorization", "Bearer "+token, "Mcp-Session-Id", id))).Code
 		}
 		end := func(token string) int {
 			r := post(withSessions, "", "Authorization", "Bearer "+token, "Mcp-Session-Id", id)
@@ -559,20 +579,22 @@ func TestEndedSessionsTakeNoCalls(t *testing.T) {
 	})
 }
 
-// TestBrokenResultIsAnswered: structured content is valid JSON by contract. The SDK does not answer at all when it is not.
+// TestBrokenResultIsAnswered: structured content is valid JSON by contract. The SDK does not answer at all when it is
+// not.
 func TestBrokenResultIsAnswered(t *testing.T) {
 	t.Parallel()
 	calls := caller(func(context.Context, *pipeline.Call) (*pipeline.Result, error) {
 		return ok(&abi.Response{StructuredContent: json.RawMessage("{\n")})
 	})
 	h := newServer(t, offer(t, nil, "x"), calls, nil).Handler()
-	w := do(h, post(withSessions, message(withSessions, 1, "tools/call", `{"name":"x"}`), "Mcp-Session-Id", openSession(t, h)))
+	w := do(h, post(withSessions, message(withSessions, 1, "tools/call", `{"name":"x"}`), "Mcp-Session-Id",
+		openSession(t, h)))
 	if answer := answerOf(t, w); answer.Error == nil || answer.Error.Message != internalText {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 
-// TestRemovedToolIsUnknown: also to calls that the door answers itself.
+// TestRemovedToolIsUnknown: also to calls that the frontend answers itself.
 func TestRemovedToolIsUnknown(t *testing.T) {
 	t.Parallel()
 	c := new(catalog.Catalog)

@@ -13,8 +13,9 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 )
 
-// events keep what is sent on the streams of requests in sessions of all replicas, so that a client that was cut off can have it from any
-// of them. On a session's own stream only hints are sent, that something is to be looked at again; they are not kept: see follow.
+// events keep what is sent on the streams of requests in sessions of all replicas, so that a client that was cut off
+// can have it from any of them. On a session's own stream only hints are sent, that something is to be looked at again;
+// they are not kept: see follow.
 type events struct {
 	store *sessionstore.Store
 

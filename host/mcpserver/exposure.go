@@ -5,8 +5,8 @@ import (
 	"net"
 )
 
-// CheckExposure refuses an address that other machines can reach, while nothing tells friend from foe: auth is nil and the
-// host of the address is no loopback name. Its error says what to do.
+// CheckExposure refuses an address that other machines can reach, while nothing tells friend from foe: auth is nil and
+// the host of the address is no loopback name. Its error says what to do.
 func CheckExposure(addr string, auth *Auth) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -14,9 +14,10 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 )
 
-// This file is how a client goes on with a stream that was cut off (MCP 2025-11-25, transports, resumability and redelivery), at any
-// replica. The stream of a request is sent from the store, until its last answer is there. Of a session's own stream nothing is kept: all
-// that is sent there are hints that lists or resources have changed, so one that goes on begins with all of them.
+// This file is how a client goes on with a stream that was cut off (MCP 2025-11-25, transports, resumability and
+// redelivery), at any replica. The stream of a request is sent from the store, until its last answer is there. Of a
+// session's own stream nothing is kept: all that is sent there are hints that lists or resources have changed, so one
+// that goes on begins with all of them.
 
 // listen serves a session's event streams.
 func (h *shared) listen(w *response, r *http.Request, session *session) {
@@ -73,8 +74,8 @@ type tail struct {
 	after int
 }
 
-// follow passes on what there is of the stream, which may be nothing, and what comes, until it ends. lost is the stream if the replica that
-// writes it has ended before.
+// follow passes on what there is of the stream, which may be nothing, and what comes, until it ends. lost is the stream
+// if the replica that writes it has ended before.
 func (t *tail) follow(ctx context.Context, pass func(data [][]byte) error) (lost *sessionstore.Stream, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -87,7 +88,8 @@ func (t *tail) follow(ctx context.Context, pass func(data [][]byte) error) (lost
 			return nil, err
 		}
 		if !rung {
-			if lives, err := t.store.Lives(ctx, found.Replica); err == nil && !lives { // one that cannot be asked will be
+			if lives, err := t.store.Lives(ctx, found.Replica); err == nil &&
+				!lives { // one that cannot be asked will be
 				// It may have written its last before it went.
 				if found, err = t.read(ctx, pass); err != nil || found.Ended {
 					return nil, err
@@ -186,7 +188,8 @@ const lostText = "the replica that ran this has ended in the midst of it: whethe
 func (f *follower) bury(stream *sessionstore.Stream) {
 	var answers [][]byte
 	for _, id := range stream.Requests {
-		answers = append(answers, mustJSON(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": jsonrpc.CodeInternalError, "message": lostText}}))
+		answers = append(answers, mustJSON(map[string]any{"jsonrpc": "2.0", "id": id,
+			"error": map[string]any{"code": jsonrpc.CodeInternalError, "message": lostText}}))
 	}
 	_ = f.write(answers) // a client that has gone misses nothing
 }

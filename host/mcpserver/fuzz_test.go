@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// FuzzMessage sends arbitrary bodies over HTTP in both eras. Whatever they are, there is an answer, and it is JSON, an event
-// stream or a refusal; a panic anywhere ends the fuzzing.
+// FuzzMessage sends arbitrary bodies over HTTP in both eras. Whatever they are, there is an answer, and it is JSON, an
+// event stream or a refusal; a panic anywhere ends the fuzzing.
 func FuzzMessage(f *testing.F) {
 	for _, version := range eras {
 		for _, seed := range []string{
@@ -17,10 +17,12 @@ func FuzzMessage(f *testing.F) {
 			message(version, 1, "tools/list", `{"cursor":"x"}`),
 			message(version, 1, "resources/read", `{"uri":"test://item/1"}`),
 			message(version, 1, "prompts/get", `{"name":"ask","arguments":{"topic":"x"}}`),
-			message(version, 1, "completion/complete", `{"ref":{"type":"ref/prompt","name":"ask"},"argument":{"name":"topic","value":"x"}}`),
+			message(version, 1, "completion/complete",
+				`{"ref":{"type":"ref/prompt","name":"ask"},"argument":{"name":"topic","value":"x"}}`),
 			message(version, 1, "server/discover", `{}`),
 			message(version, 1, methodListen, `{"notifications":{"toolsListChanged":true}}`),
-			initialize(version), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, `[]`, `null`, `{}`,
+			initialize(version), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, `[]`,
+			`null`, `{}`,
 		} {
 			f.Add([]byte(seed))
 		}
@@ -38,7 +40,8 @@ func FuzzMessage(f *testing.F) {
 			w := do(h, r.WithContext(ctx))
 			cancel()
 			kind := w.Result().Header.Get("Content-Type")
-			if w.Code == http.StatusOK && kind == "application/json" && w.Body.Len() > 0 && !json.Valid(w.Body.Bytes()) {
+			if w.Code == http.StatusOK && kind == "application/json" && w.Body.Len() > 0 &&
+				!json.Valid(w.Body.Bytes()) {
 				t.Errorf("answer to %q: %q", body, w.Body)
 			}
 			if w.Code == http.StatusInternalServerError {

@@ -18,12 +18,12 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// What the SDK leaves to a host, each with a test: the panics, the headers, the cancellation and so on here; malformed lines in
-// stdio_test.go, authentication in auth_test.go, limits in limiter_test.go, event streams in stream_test.go.
+// What the SDK leaves to a host, each with a test: the panics, the headers, the cancellation and so on here; malformed
+// lines in stdio_test.go, authentication in auth_test.go, limits in limiter_test.go, event streams in stream_test.go.
 
 func TestPanicCostsOneCall(t *testing.T) {
 	t.Parallel()
-	everyDoor(t, func(t *testing.T, door door, version string) {
+	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
 		calls := caller(func(_ context.Context, call *pipeline.Call) (*pipeline.Result, error) {
 			if call.Request.Name == "calm" {
 				return ok(text("fine"))
@@ -34,7 +34,7 @@ func TestPanicCostsOneCall(t *testing.T) {
 			Name: "test", Tools: []manifest.Tool{tool("calm"), tool("panics")},
 			Prompts: []manifest.Prompt{{Name: "panics", Description: manifest.Text{"en": "Panics."}}},
 		}), calls, nil)
-		client := door.connect(t, s, version, nil)
+		client := frontend.connect(t, s, version, nil)
 		if result := call(t, client, "panics"); !result.IsError || textOf(t, result) != internalText {
 			t.Errorf("tool: %+v, want a tool error", result)
 		}
@@ -61,7 +61,8 @@ func TestPanicInTheHandlerIsAnswered(t *testing.T) {
 
 func TestHostsAndOrigins(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, offer(t, nil, "x"), nil, &Options{Origins: []string{"https://app.example.com"}, Hosts: []string{"hako.example.com"}})
+	s := newServer(t, offer(t, nil, "x"), nil, &Options{Origins: []string{"https://app.example.com"},
+		Hosts: []string{"hako.example.com"}})
 	h := s.Handler()
 	tests := map[string]struct {
 		host    string
@@ -87,8 +88,9 @@ func TestHostsAndOrigins(t *testing.T) {
 		"other origin":             {"localhost", []string{"https://evil.example"}, false},
 		"origin equal to host":     {"evil.example", []string{"http://evil.example"}, false},
 		"opaque origin":            {"localhost", []string{"null"}, false},
-		"two origins":              {"localhost", []string{"https://app.example.com", "https://app.example.com"}, false},
-		"file origin":              {"localhost", []string{"file://localhost"}, false},
+		"two origins": {"localhost", []string{"https://app.example.com", "https://app.example.com"},
+			false},
+		"file origin": {"localhost", []string{"file://localhost"}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -111,19 +113,22 @@ func TestCrossOriginHeaders(t *testing.T) {
 	t.Parallel()
 	h := newServer(t, offer(t, nil, "x"), nil, &Options{Origins: []string{"https://app.example.com"}}).Handler()
 	preflight := func(origin string) *httptest.ResponseRecorder {
-		r := post(withoutSessions, "", "Origin", origin, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,mcp-method")
+		r := post(withoutSessions, "", "Origin", origin, "Access-Control-Request-Method", "POST",
+			"Access-Control-Request-Headers", "authorization,mcp-method")
 		r.Method = http.MethodOptions
 		return do(h, r)
 	}
 	w := preflight("https://app.example.com")
-	if got := w.Header(); w.Code != http.StatusNoContent || got.Get("Access-Control-Allow-Origin") != "https://app.example.com" ||
+	if got := w.Header(); w.Code != http.StatusNoContent ||
+		got.Get("Access-Control-Allow-Origin") != "https://app.example.com" ||
 		got.Get("Access-Control-Allow-Headers") != "authorization,mcp-method" || got.Get("Vary") != "Origin" {
 		t.Errorf("preflight: %d %v", w.Code, got)
 	}
 	if w := preflight("http://localhost:3000"); w.Header().Get("Access-Control-Allow-Origin") != "" {
 		t.Error("a local page that nobody has allowed may read answers")
 	}
-	w = do(h, post(withoutSessions, message(withoutSessions, 1, "tools/list", `{}`), "Origin", "https://app.example.com"))
+	w = do(h, post(withoutSessions, message(withoutSessions, 1, "tools/list", `{}`), "Origin",
+		"https://app.example.com"))
 	if w.Code != http.StatusOK || w.Header().Get("Access-Control-Allow-Origin") == "" {
 		t.Errorf("request: %d %v", w.Code, w.Header())
 	}
@@ -153,7 +158,8 @@ func TestNameHeaderIsDecoded(t *testing.T) {
 			body := message(withoutSessions, 1, "resources/read", `{"uri":"`+test.uri+`"}`)
 			w := do(s.Handler(), post(withoutSessions, body, "Mcp-Name", test.header))
 			answer := answerOf(t, w)
-			if w.Code != test.status || (answer.Error == nil) != (test.code == 0) || answer.Error != nil && answer.Error.Code != test.code {
+			if w.Code != test.status || (answer.Error == nil) != (test.code == 0) || answer.Error != nil &&
+				answer.Error.Code != test.code {
 				t.Errorf("%d %s, want %d with code %d", w.Code, w.Body, test.status, test.code)
 			}
 			if answer.ID != 1.0 {
@@ -177,9 +183,9 @@ func blocking() (calls Caller, started, stopped chan struct{}) {
 // TestCancellationStopsTheCall: by the client's own word; over HTTP the SDK's client says it in the way of the era.
 func TestCancellationStopsTheCall(t *testing.T) {
 	t.Parallel()
-	everyDoor(t, func(t *testing.T, door door, version string) {
+	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
 		calls, started, stopped := blocking()
-		client := door.connect(t, newServer(t, offer(t, nil, "x"), calls, nil), version, nil)
+		client := frontend.connect(t, newServer(t, offer(t, nil, "x"), calls, nil), version, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			<-started
@@ -222,10 +228,10 @@ func TestDisconnectStopsTheCall(t *testing.T) {
 	}
 }
 
-// TestProgress: it arrives over each door in each era when the client has asked for it.
+// TestProgress: it arrives over each frontend in each era when the client has asked for it.
 func TestProgress(t *testing.T) {
 	t.Parallel()
-	everyDoor(t, func(t *testing.T, door door, version string) {
+	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
 		serve := func(_ context.Context, _ *abi.Request, progress func(abi.Progress)) (*abi.Response, error) {
 			if progress == nil {
 				return text("nobody listens"), nil
@@ -237,9 +243,10 @@ func TestProgress(t *testing.T) {
 			return text("done"), nil
 		}
 		reports := make(chan string, 4)
-		client := door.connect(t, newServer(t, offer(t, serve, "x"), nil, nil), version, &mcp.ClientOptions{
+		client := frontend.connect(t, newServer(t, offer(t, serve, "x"), nil, nil), version, &mcp.ClientOptions{
 			ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
-				reports <- fmt.Sprintf("%v: %v/%v %s", req.Params.ProgressToken, req.Params.Progress, req.Params.Total, req.Params.Message)
+				reports <- fmt.Sprintf("%v: %v/%v %s", req.Params.ProgressToken, req.Params.Progress, req.Params.Total,
+					req.Params.Message)
 			},
 		})
 		params := &mcp.CallToolParams{Name: "x"}
@@ -388,7 +395,8 @@ func TestCacheScope(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t, offerAll(t, serveEverything, everything()), nil, test.options)
-			w := do(s.Handler(), post(withoutSessions, message(withoutSessions, 1, test.method, test.params), "Authorization", "Bearer "+token))
+			w := do(s.Handler(), post(withoutSessions, message(withoutSessions, 1, test.method, test.params),
+				"Authorization", "Bearer "+token))
 			if !strings.Contains(w.Body.String(), test.want) {
 				t.Errorf("%s, want %s in it", w.Body, test.want)
 			}

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// guard holds the Host and Origin headers of requests against what is allowed, which keeps web pages from using the endpoint
-// through a visitor's browser: directly, or by DNS rebinding (MCP, transports, security warning). Loopback names are always
-// allowed.
+// guard holds the Host and Origin headers of requests against what is allowed, which keeps web pages from using the
+// endpoint through a visitor's browser: directly, or by DNS rebinding (MCP, transports, security warning). Loopback
+// names are always allowed.
 type guard struct {
 	origins map[string]bool
 	hosts   map[string]bool
@@ -21,7 +21,8 @@ func newGuard(origins, hosts []string) (*guard, error) {
 	g := &guard{origins: map[string]bool{}, hosts: map[string]bool{}}
 	for _, text := range origins {
 		origin, err := url.Parse(text)
-		if err != nil || origin.Scheme == "" || origin.Host == "" || origin.String() != origin.Scheme+"://"+origin.Host {
+		if err != nil || origin.Scheme == "" || origin.Host == "" ||
+			origin.String() != origin.Scheme+"://"+origin.Host {
 			return nil, fmt.Errorf("mcp server: %q is no web origin: write it like https://app.example.com, with the port if it is not the scheme's own", text)
 		}
 		g.origins[strings.ToLower(text)] = true
@@ -35,7 +36,8 @@ func newGuard(origins, hosts []string) (*guard, error) {
 	return g, nil
 }
 
-// allows checks a request, and answers it if it is not allowed, or if it is a preflight, for which there is no reason of RefusalReasons.
+// allows checks a request, and answers it if it is not allowed, or if it is a preflight, for which there is no reason
+// of RefusalReasons.
 func (g *guard) allows(w http.ResponseWriter, r *http.Request) (reason string, ok bool) {
 	if host := hostname(r.Host); !isLoopback(host) && !g.hosts[host] {
 		http.Error(w, "This server does not answer to the name in the Host header. Address it as localhost, or add the name to its allowed hosts (http.hosts).", http.StatusForbidden)
@@ -75,8 +77,8 @@ func allowCrossOrigin(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// isCrossSite reports whether a browser says that a page of another site has caused the request (Fetch Metadata, section 2.3). Browsers send
-// no Origin with some such requests, like a link that is followed.
+// isCrossSite reports whether a browser says that a page of another site has caused the request (Fetch Metadata,
+// section 2.3). Browsers send no Origin with some such requests, like a link that is followed.
 func isCrossSite(r *http.Request) bool {
 	for _, site := range r.Header.Values("Sec-Fetch-Site") {
 		switch strings.ToLower(strings.TrimSpace(site)) {
@@ -97,7 +99,8 @@ func isLoopbackOrigin(text string) bool {
 	return err == nil && (origin.Scheme == "http" || origin.Scheme == "https") && isLoopback(hostname(origin.Host))
 }
 
-// isLoopback reports whether a name can only mean this machine: localhost (RFC 6761, section 6.3) or a loopback address.
+// isLoopback reports whether a name can only mean this machine: localhost (RFC 6761, section 6.3) or a loopback
+// address.
 func isLoopback(host string) bool {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true

@@ -37,7 +37,8 @@ func offerGuest(t *testing.T) *catalog.Catalog {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plugin := engine.Load(sandbox.Spec{Name: m.Name, Wasm: func() ([]byte, error) { return wasm, nil }, Limits: guestLimits})
+	plugin := engine.Load(sandbox.Spec{Name: m.Name, Wasm: func() ([]byte, error) { return wasm, nil },
+		Limits: guestLimits})
 	t.Cleanup(func() {
 		plugin.Close()
 		engine.Close()
@@ -49,21 +50,25 @@ func offerGuest(t *testing.T) *catalog.Catalog {
 	return c
 }
 
-// TestGuestThroughTheDoor takes calls the whole way, from a client to a guest and back.
-func TestGuestThroughTheDoor(t *testing.T) {
+// TestGuestThroughTheFrontend takes calls the whole way, from a client to a guest and back.
+func TestGuestThroughTheFrontend(t *testing.T) {
 	t.Parallel()
 	c := offerGuest(t)
-	everyDoor(t, func(t *testing.T, door door, version string) {
+	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
 		s := newServer(t, c, nil, nil)
 		steps := make(chan float64, 3)
-		client := door.connect(t, s, version, &mcp.ClientOptions{
-			ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) { steps <- req.Params.Progress },
+		client := frontend.connect(t, s, version, &mcp.ClientOptions{
+			ProgressNotificationHandler: func(_ context.Context,
+				req *mcp.ProgressNotificationClientRequest) {
+				steps <- req.Params.Progress
+			},
 		})
 		mixed := call(t, client, "test_multiple_content_types")
 		if len(mixed.Content) != 3 {
 			t.Fatalf("%d blocks, want 3", len(mixed.Content))
 		}
-		if image, ok := mixed.Content[1].(*mcp.ImageContent); !ok || image.MIMEType != "image/png" || string(image.Data[:4]) != "\x89PNG" {
+		if image, ok := mixed.Content[1].(*mcp.ImageContent); !ok || image.MIMEType != "image/png" ||
+			string(image.Data[:4]) != "\x89PNG" {
 			t.Errorf("second block: %+v", mixed.Content[1])
 		}
 		if failed := call(t, client, "test_error_handling"); !failed.IsError {
@@ -98,17 +103,17 @@ func TestGuestThroughTheDoor(t *testing.T) {
 // TestFixturesAreThereOnDemand: the suite's own run covers them; this is about not offering them otherwise.
 func TestFixturesAreThereOnDemand(t *testing.T) {
 	t.Parallel()
-	everyDoor(t, func(t *testing.T, door door, version string) {
+	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
 		answer := func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Aki"}}, nil
 		}
 		const name = "test_input_required_result_elicitation"
 		s := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Conformance: true})
-		client := door.connect(t, s, version, &mcp.ClientOptions{ElicitationHandler: answer})
+		client := frontend.connect(t, s, version, &mcp.ClientOptions{ElicitationHandler: answer})
 		if got := textOf(t, call(t, client, name)); got != "Hello, Aki!" {
 			t.Errorf("with fixtures: %s", got)
 		}
-		plain := door.connect(t, newServer(t, offer(t, serveEverything, "x"), nil, nil), version, nil)
+		plain := frontend.connect(t, newServer(t, offer(t, serveEverything, "x"), nil, nil), version, nil)
 		if _, err := plain.CallTool(t.Context(), &mcp.CallToolParams{Name: name}); err == nil {
 			t.Error("without: the fixture answers")
 		}

@@ -15,10 +15,11 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 )
 
-// This file is how a request of the era without sessions that goes on with a call (talk.go) is served where the call waits, whichever replica it
-// has come to. That replica lets the client in, hands the request on by mail, and sends what comes of it from the store, as with a stream that
-// goes on elsewhere (follow.go). The one where the call waits serves the request as if it had come there. Both directions are sealed under the
-// requestState, which the client has and the store has not.
+// This file is how a request of the era without sessions that goes on with a call (talk.go) is served where the call
+// waits, whichever replica it has come to. That replica lets the client in, hands the request on by mail, and sends
+// what comes of it from the store, as with a stream that goes on elsewhere (follow.go). The one where the call waits
+// serves the request as if it had come there. Both directions are sealed under the requestState, which the client has
+// and the store has not.
 
 // handedOn is what goes with the body of a request to another replica, before it, on a line of its own.
 type handedOn struct {
@@ -59,7 +60,8 @@ func stateOf(body []byte) string {
 	return message.Params.State
 }
 
-// handOn serves a request that goes on with a call at another replica, or reports false if nothing waits for it elsewhere.
+// handOn serves a request that goes on with a call at another replica, or reports false if nothing waits for it
+// elsewhere.
 func (h *shared) handOn(w *response, r *http.Request, over *exchange, body []byte) bool {
 	state := stateOf(body)
 	replica := replicaOf(state)
@@ -92,7 +94,8 @@ type awaited struct {
 	tail
 	w       *response
 	message jsonrpc.ID
-	// started says that the client has been sent something, gone that nothing can be sent to it, ended that there is no more to come.
+	// started says that the client has been sent something, gone that nothing can be sent to it, ended that there is no
+	// more to come.
 	started, gone, ended bool
 }
 
@@ -155,17 +158,20 @@ func (a *awaited) fail(text string) {
 		writeError(a.w, http.StatusOK, a.message, jsonrpc.CodeInternalError, text)
 		return
 	}
-	data, _ := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: a.message, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: text}})
+	data, _ := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: a.message,
+		Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: text}})
 	_, _ = a.w.Write(event(data)) // a client that has gone misses nothing
 }
 
-// drop leaves nothing of the answer in the store. If there is more to come, the replica that writes it is told that nobody waits for it.
+// drop leaves nothing of the answer in the store. If there is more to come, the replica that writes it is told that
+// nobody waits for it.
 func (a *awaited) drop(replica string) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
 	defer cancel()
 	var err error
 	if !a.ended {
-		_, err = a.store.SendTo(ctx, replica, sessionstore.Mail{Kind: sessionstore.Left, Session: sessionstore.Key(a.id), Body: a.stream})
+		_, err = a.store.SendTo(ctx, replica, sessionstore.Mail{Kind: sessionstore.Left,
+			Session: sessionstore.Key(a.id), Body: a.stream})
 	}
 	if err = errors.Join(err, a.store.Drop(ctx, sessionstore.Key(a.id), a.stream)); err != nil { // it is deleted when it is old
 		a.server.options.Logger.Debug("the answer of another replica cannot be deleted", "err", err)
@@ -230,7 +236,8 @@ func (h *shared) serveFor(ctx context.Context, w *handedAnswer, mail sessionstor
 	if request.Identity != nil {
 		request.Identity.issuer = request.Issuer
 	}
-	over := &exchange{identity: request.Identity, under: h.server.now(), address: request.Address, requestID: requestID(nil, body)}
+	over := &exchange{identity: request.Identity, under: h.server.now(), address: request.Address,
+		requestID: requestID(nil, body)}
 	leave, err := h.server.limiter.enter(clientKey(over), 1)
 	if err != nil {
 		h.server.refuse(w, RefusedBusy, err)
@@ -253,7 +260,8 @@ type handedAnswer struct {
 	mu     sync.Mutex // guards what follows
 	header http.Header
 	status int
-	// part is what was written since the last flush, parts what is not in the store yet, number that of the last one that is.
+	// part is what was written since the last flush, parts what is not in the store yet, number that of the last one
+	// that is.
 	part   []byte
 	parts  [][]byte
 	number int
@@ -309,7 +317,8 @@ func (w *handedAnswer) keep(last bool) error {
 	defer cancel()
 	for len(w.parts) > 0 {
 		ends := last && len(w.parts) == 1
-		part := sessionstore.Event{Number: w.number + 1, Data: sessionstore.Seal(w.state, sessionstore.EventPlace(w.stream, w.number+1), w.parts[0])}
+		part := sessionstore.Event{Number: w.number + 1,
+			Data: sessionstore.Seal(w.state, sessionstore.EventPlace(w.stream, w.number+1), w.parts[0])}
 		if err := w.store.Append(ctx, w.key, w.stream, part, ends); err != nil || ends {
 			return err
 		}
@@ -321,7 +330,8 @@ func (w *handedAnswer) keep(last bool) error {
 	return w.store.End(ctx, w.key, w.stream)
 }
 
-// close ends the answer, also when the store cannot be reached for a while: the other replica waits as long as this one lives.
+// close ends the answer, also when the store cannot be reached for a while: the other replica waits as long as this one
+// lives.
 func (w *handedAnswer) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

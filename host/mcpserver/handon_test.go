@@ -29,7 +29,8 @@ type nosy struct {
 func (n *nosy) Call(ctx context.Context, invocation *catalog.Invocation) (response *abi.Response, err error) {
 	n.begun.Add(1)
 	defer func() { n.ended <- err }()
-	answer, err := invocation.Elicit(ctx, &elicitation.Request{Message: "Who are you?", Schema: []byte(`{"type":"object","properties":{"name":{"type":"string"}}}`)})
+	answer, err := invocation.Elicit(ctx, &elicitation.Request{Message: "Who are you?",
+		Schema: []byte(`{"type":"object","properties":{"name":{"type":"string"}}}`)})
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +47,8 @@ func (n *nosy) Call(ctx context.Context, invocation *catalog.Invocation) (respon
 		return nil, ctx.Err()
 	}
 	return &abi.Response{Content: []abi.Content{
-		{Type: abi.Text, Text: fmt.Sprint("hello ", answer.Content["name"])}, {Type: abi.Image, MIMEType: "image/png", Data: []byte{0, 255, 10}},
+		{Type: abi.Text, Text: fmt.Sprint("hello ", answer.Content["name"])}, {Type: abi.Image, MIMEType: "image/png",
+			Data: []byte{0, 255, 10}},
 	}}, nil
 }
 
@@ -60,7 +62,8 @@ func newNosy(t *testing.T, change func(*Options)) (*fleet, *nosy) {
 func fleetOf(t *testing.T, backend catalog.Backend, change func(*Options)) *fleet {
 	t.Helper()
 	c := new(catalog.Catalog)
-	m := &manifest.Manifest{Name: "crm", Version: "1.0.0", Description: manifest.Text{"en": "A test."}, Tools: []manifest.Tool{tool("greet"), tool("visit")}}
+	m := &manifest.Manifest{Name: "crm", Version: "1.0.0", Description: manifest.Text{"en": "A test."},
+		Tools: []manifest.Tool{tool("greet"), tool("visit")}}
 	if err := errors.Join(m.Validate(), c.Put(catalog.Source{Name: m.Name, Backend: backend, Asks: true, Upstream: true}, m)); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +88,8 @@ func TestTalkAnywhere(t *testing.T) {
 	t.Parallel()
 	backend := new(curious)
 	f := fleetOf(t, backend, nil)
-	session := connect(t, overHTTP(f.url), withoutSessions, answering("accept", map[string]any{"name": "Aki"}).options())
+	session := connect(t, overHTTP(f.url), withoutSessions,
+		answering("accept", map[string]any{"name": "Aki"}).options())
 	defer session.Close()
 	const calls = 7
 	for i := range calls {
@@ -118,7 +122,8 @@ func (f *fleet) count(t *testing.T, from string) (n int) {
 	return n
 }
 
-// TestTalkElsewhere: at another replica too, a call goes on for the one who made it, with the same arguments, and for nobody else.
+// TestTalkElsewhere: at another replica too, a call goes on for the one who made it, with the same arguments, and for
+// nobody else.
 func TestTalkElsewhere(t *testing.T) {
 	t.Parallel()
 	akis, akiHash := NewToken()
@@ -145,11 +150,13 @@ func TestTalkElsewhere(t *testing.T) {
 			t.Errorf("%s: %s", what, reply.result)
 		}
 	}
-	if again := talkTo(t, b, "greet", first.state, "", by(akis)...); again.key != "question1" || again.state != first.state {
+	if again := talkTo(t, b, "greet", first.state, "", by(akis)...); again.key != "question1" ||
+		again.state != first.state {
 		t.Errorf("without an answer: %s", again.result)
 	}
 	last := talkTo(t, c, "greet", first.state, aki, by(akis)...)
-	if !strings.Contains(last.result, `"text":"hello Aki"`) || !strings.Contains(last.result, `"data":"AP8K"`) || !strings.Contains(last.result, `"id":1`) {
+	if !strings.Contains(last.result, `"text":"hello Aki"`) || !strings.Contains(last.result, `"data":"AP8K"`) ||
+		!strings.Contains(last.result, `"id":1`) {
 		t.Errorf("%s", last.result)
 	}
 	if after := talkTo(t, b, "greet", first.state, aki, by(akis)...); !strings.Contains(after.result, "names no call of yours") {
@@ -166,11 +173,15 @@ func TestProgressElsewhere(t *testing.T) {
 	t.Parallel()
 	f, backend := newNosy(t, nil)
 	close(backend.letGo)
-	withToken := func(body string) string { return strings.Replace(body, `"_meta":{`, `"_meta":{"progressToken":9,`, 1) }
+	withToken := func(body string) string {
+		return strings.Replace(body, `"_meta":{`, `"_meta":{"progressToken":9,`,
+			1)
+	}
 	first := talkIn(t.Context(), f.replicas[0].Handler(), withToken(talkBody("greet", `{"n":1}`, "", "")))
 	body := withToken(talkBody("greet", `{"n":1}`, first.state, aki))
 	w := do(f.replicas[1].Handler(), post(withoutSessions, body))
-	if got := w.Body.String(); w.Header().Get("Content-Type") != "text/event-stream" || !strings.Contains(got, `"progressToken":9`) ||
+	if got := w.Body.String(); w.Header().Get("Content-Type") != "text/event-stream" ||
+		!strings.Contains(got, `"progressToken":9`) ||
 		strings.Index(got, `"progressToken":9`) > strings.Index(got, "hello Aki") {
 		t.Errorf("%v %s", w.Header(), got)
 	}
@@ -194,7 +205,8 @@ func TestTalkDiesWithItsReplica(t *testing.T) {
 	}
 }
 
-// TestAnswerAgain: an answer that comes again, because the replica that it came to is no more, goes on with the call where it is.
+// TestAnswerAgain: an answer that comes again, because the replica that it came to is no more, goes on with the call
+// where it is.
 func TestAnswerAgain(t *testing.T) {
 	t.Parallel()
 	f, backend := newNosy(t, nil)
@@ -277,7 +289,8 @@ func TestConnectionsAreLostMeanwhile(t *testing.T) {
 	wait(t, backend.working)
 	for range 3 {
 		_ = f.replicas[2].store.View(t.Context(), func(tx *sql.Tx) error {
-			_, err := tx.ExecContext(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+			_, err := tx.ExecContext(t.Context(),
+				"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
 			return err
 		})
 	}
@@ -319,7 +332,8 @@ func TestNothingInTheClear(t *testing.T) {
 			backend := new(curious)
 			f := fleetOf(t, backend, nil)
 			f.spy(t)
-			session := connect(t, overHTTP(f.url), version, answering("accept", map[string]any{"name": "Aki"}).options())
+			session := connect(t, overHTTP(f.url), version,
+				answering("accept", map[string]any{"name": "Aki"}).options())
 			defer session.Close()
 			for i := range 4 {
 				if got := textOf(t, callWith(t, session, "greet", i)); !strings.Contains(got, "accept Aki <nil>; accept Aki <nil>; ") {
@@ -363,10 +377,12 @@ func TestStrayMail(t *testing.T) {
 		return func(place string) string { return sessionstore.Seal(id, place, data) }
 	}
 	for i, body := range []func(string) string{
-		func(string) string { return "" }, func(string) string { return "nonsense" }, seal("another", withHead(handedOn{}, []byte("{}"))),
+		func(string) string { return "" }, func(string) string { return "nonsense" },
+		seal("another", withHead(handedOn{}, []byte("{}"))),
 		seal(first.state, []byte("{")), seal(first.state, withHead(handedOn{}, []byte("{"))),
 	} {
-		mail := sessionstore.Mail{ID: fmt.Sprint("stray", i), Kind: sessionstore.Request, Session: sessionstore.Key(first.state)}
+		mail := sessionstore.Mail{ID: fmt.Sprint("stray", i), Kind: sessionstore.Request,
+			Session: sessionstore.Key(first.state)}
 		mail.Body = body(sessionstore.MailPlace(mail.Kind, mail.ID))
 		if sent, err := b.options.Sessions.Ask(t.Context(), a.store.Replica(), mail); !sent || err != nil {
 			t.Fatal(sent, err)

@@ -49,7 +49,8 @@ func ok(response *abi.Response) (*pipeline.Result, error) {
 }
 
 func tool(name string) manifest.Tool {
-	return manifest.Tool{Name: name, Description: manifest.Text{"en": "Does " + name + "."}, InputSchema: json.RawMessage(`{"type":"object"}`)}
+	return manifest.Tool{Name: name, Description: manifest.Text{"en": "Does " + name + "."},
+		InputSchema: json.RawMessage(`{"type":"object"}`)}
 }
 
 // offer is a catalog with one plugin that has these tools.
@@ -95,22 +96,22 @@ func newServer(t testing.TB, c *catalog.Catalog, calls Caller, options *Options)
 	return s
 }
 
-// door is a way to reach a server with the SDK's client.
-type door struct {
+// frontend is a way to reach a server with the SDK's client.
+type frontend struct {
 	name    string
 	connect func(t *testing.T, s *Server, version string, options *mcp.ClientOptions) *mcp.ClientSession
 }
 
-var doors = []door{{"stdio", connectStdio}, {"HTTP", connectHTTP}}
+var frontends = []frontend{{"stdio", connectStdio}, {"HTTP", connectHTTP}}
 
-// everyDoor runs a test over each transport in each era.
-func everyDoor(t *testing.T, run func(t *testing.T, door door, version string)) {
+// everyFrontend runs a test over each transport in each era.
+func everyFrontend(t *testing.T, run func(t *testing.T, frontend frontend, version string)) {
 	t.Helper()
-	for _, door := range doors {
+	for _, frontend := range frontends {
 		for _, version := range eras {
-			t.Run(door.name+" "+version, func(t *testing.T) {
+			t.Run(frontend.name+" "+version, func(t *testing.T) {
 				t.Parallel()
-				run(t, door, version)
+				run(t, frontend, version)
 			})
 		}
 	}
@@ -139,7 +140,8 @@ func connectHTTP(t *testing.T, s *Server, version string, options *mcp.ClientOpt
 	return session
 }
 
-// web has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the requests of other tests.
+// web has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the requests
+// of other tests.
 var web = &http.Client{Transport: ownConnections()}
 
 // ownConnections are nobody else's: an idle one of another test may be to a port that has a new server by now.
@@ -164,7 +166,8 @@ func listen(t testing.TB, s *Server) string {
 func connect(t *testing.T, transport mcp.Transport, version string, options *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, options)
-	session, err := client.Connect(context.WithoutCancel(t.Context()), transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	session, err := client.Connect(context.WithoutCancel(t.Context()), transport,
+		&mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +251,8 @@ func openSession(t testing.TB, h http.Handler, headers ...string) string {
 	if w.Code != http.StatusOK || id == "" {
 		t.Fatalf("initialize: %d %s", w.Code, w.Body)
 	}
-	initialized := post(withSessions, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, append(headers, "Mcp-Session-Id", id)...)
+	initialized := post(withSessions, `{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		append(headers, "Mcp-Session-Id", id)...)
 	if w := do(h, initialized); w.Code != http.StatusAccepted {
 		t.Fatalf("initialized: %d %s", w.Code, w.Body)
 	}

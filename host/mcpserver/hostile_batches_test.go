@@ -29,7 +29,8 @@ func calls(first, n int) string {
 // TestHostileBatches: a message in a batch is worth no less than one alone.
 func TestHostileBatches(t *testing.T) {
 	t.Parallel()
-	// rig is a server with a session of a version, and counts what is called. Calls wait while gate is not nil and open.
+	// rig is a server with a session of a version, and counts what is called. Calls wait while gate is not nil and
+	// open.
 	type rig struct {
 		*sessionClient
 		s      *Server
@@ -42,23 +43,25 @@ func TestHostileBatches(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := new(rig)
-				r.s = newServer(t, offer(t, nil, "x"), caller(func(ctx context.Context, _ *pipeline.Call) (*pipeline.Result, error) {
-					r.called.Add(1)
-					if r.gate != nil {
-						select {
-						case <-r.gate:
-						case <-ctx.Done():
-							return nil, ctx.Err()
+				r.s = newServer(t, offer(t, nil, "x"),
+					caller(func(ctx context.Context, _ *pipeline.Call) (*pipeline.Result, error) {
+						r.called.Add(1)
+						if r.gate != nil {
+							select {
+							case <-r.gate:
+							case <-ctx.Done():
+								return nil, ctx.Err()
+							}
 						}
-					}
-					return ok(text("done"))
-				}), &Options{Limits: limits})
+						return ok(text("done"))
+					}), &Options{Limits: limits})
 				r.sessionClient = &sessionClient{t: t, h: r.s.Handler()}
 				r.id = openSession(t, r.h)
 				if version != "" {
 					w := r.do(post(version, initialize(version)))
 					r.id = w.Header().Get("Mcp-Session-Id")
-					r.do(post(version, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Mcp-Session-Id", r.id))
+					r.do(post(version, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Mcp-Session-Id",
+						r.id))
 				}
 				time.Sleep(time.Hour) // the burst is whole again; the session is idle
 				attack(t, r)
@@ -69,7 +72,8 @@ func TestHostileBatches(t *testing.T) {
 	}
 	// send sends a body in the session, without the header of the version, as clients of its time do.
 	send := func(r *rig, body string, headers ...string) (int, string) {
-		w := r.do(post(withBatching, body, append([]string{"Mcp-Session-Id", r.id, "Mcp-Protocol-Version", ""}, headers...)...))
+		w := r.do(post(withBatching, body, append([]string{"Mcp-Session-Id", r.id, "Mcp-Protocol-Version", ""},
+			headers...)...))
 		return w.Code, w.Body.String()
 	}
 	idle := Limits{SessionIdle: 24 * time.Hour, Rate: 1 << 20}
@@ -85,70 +89,78 @@ func TestHostileBatches(t *testing.T) {
 			t.Errorf("%d %s", code, body)
 		}
 	})
-	within("each counts against the rate", withBatching, limited(func(l *Limits) { l.Rate, l.Burst = 1, 10 }), func(t *testing.T, r *rig) {
-		if code, body := send(r, calls(1, 8)); code != http.StatusOK {
-			t.Errorf("%d %s", code, body)
-		}
-		code, body := send(r, calls(1, 8))
-		if code != http.StatusTooManyRequests || !strings.Contains(body, "at most 1 a second") || r.called.Load() != 8 {
-			t.Errorf("%d called: %d %s", r.called.Load(), code, body)
-		}
-		time.Sleep(2 * time.Second)
-		if code, _ := send(r, calls(1, 1)); code != http.StatusOK {
-			t.Errorf("a refused batch has used the rate up: %d", code)
-		}
-	})
-	within("more than a burst never passes", withBatching, limited(func(l *Limits) { l.Rate, l.Burst = 1, 10 }), func(t *testing.T, r *rig) {
-		code, body := send(r, calls(1, 50))
-		if code != http.StatusTooManyRequests || !strings.Contains(body, "send fewer") || r.called.Load() != 0 {
-			t.Errorf("%d called: %d %s", r.called.Load(), code, body)
-		}
-	})
-	within("notifications count against the rate too", withBatching, limited(func(l *Limits) { l.Rate, l.Burst = 1, 10 }), func(t *testing.T, r *rig) {
-		note := `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`
-		if code, body := send(r, "["+strings.Repeat(note+",", 40)+note+"]"); code != http.StatusTooManyRequests {
-			t.Errorf("%d %s", code, body)
-		}
-	})
-	within("each counts as in flight", withBatching, limited(func(l *Limits) { l.CallsPerClient = 3 }), func(t *testing.T, r *rig) {
-		code, body := send(r, calls(1, 4))
-		if code != http.StatusTooManyRequests || !strings.Contains(body, "the batch has 4 requests") || r.called.Load() != 0 {
-			t.Errorf("%d called: %d %s", r.called.Load(), code, body)
-		}
-		r.gate = make(chan struct{})
-		codes := make(chan int, 1)
-		go func() { code, _ := send(r, calls(1, 3)); codes <- code }()
-		synctest.Wait()
-		if load := r.s.Load().Requests; load != 3 {
-			t.Errorf("%d in flight", load)
-		}
-		if code, body := send(r, message(withBatching, 9, "tools/list", `{}`)); code != http.StatusTooManyRequests {
-			t.Errorf("one more: %d %s", code, body)
-		}
-		close(r.gate)
-		if code := <-codes; code != http.StatusOK || r.called.Load() != 3 || r.s.Load().Requests != 0 {
-			t.Errorf("%d, %d called, %d in flight", code, r.called.Load(), r.s.Load().Requests)
-		}
-	})
-	within("all clients' limit holds", withBatching, limited(func(l *Limits) { l.Calls = 5 }), func(t *testing.T, r *rig) {
-		if code, body := send(r, calls(1, 6)); code != http.StatusServiceUnavailable || r.called.Load() != 0 {
-			t.Errorf("%d %s", code, body)
-		}
-	})
-	within("cancellations pass when no call does", withBatching, limited(func(l *Limits) { l.CallsPerClient = 1 }), func(t *testing.T, r *rig) {
-		r.gate = make(chan struct{})
-		codes := make(chan int, 1)
-		go func() { code, _ := send(r, calls(7, 1)); codes <- code }()
-		synctest.Wait()
-		cancel := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`
-		if code, body := send(r, "["+cancel+","+cancel+"]"); code != http.StatusAccepted {
-			t.Errorf("%d %s", code, body)
-		}
-		<-codes
-		if r.s.Load().Requests != 0 {
-			t.Error("the call goes on")
-		}
-	})
+	within("each counts against the rate", withBatching, limited(func(l *Limits) { l.Rate, l.Burst = 1, 10 }),
+		func(t *testing.T, r *rig) {
+			if code, body := send(r, calls(1, 8)); code != http.StatusOK {
+				t.Errorf("%d %s", code, body)
+			}
+			code, body := send(r, calls(1, 8))
+			if code != http.StatusTooManyRequests || !strings.Contains(body, "at most 1 a second") ||
+				r.called.Load() != 8 {
+				t.Errorf("%d called: %d %s", r.called.Load(), code, body)
+			}
+			time.Sleep(2 * time.Second)
+			if code, _ := send(r, calls(1, 1)); code != http.StatusOK {
+				t.Errorf("a refused batch has used the rate up: %d", code)
+			}
+		})
+	within("more than a burst never passes", withBatching, limited(func(l *Limits) { l.Rate, l.Burst = 1, 10 }),
+		func(t *testing.T, r *rig) {
+			code, body := send(r, calls(1, 50))
+			if code != http.StatusTooManyRequests || !strings.Contains(body, "send fewer") || r.called.Load() != 0 {
+				t.Errorf("%d called: %d %s", r.called.Load(), code, body)
+			}
+		})
+	within("notifications count against the rate too", withBatching,
+		limited(func(l *Limits) { l.Rate, l.Burst = 1, 10 }), func(t *testing.T, r *rig) {
+			note := `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`
+			if code, body := send(r, "["+strings.Repeat(note+",", 40)+note+"]"); code != http.StatusTooManyRequests {
+				t.Errorf("%d %s", code, body)
+			}
+		})
+	within("each counts as in flight", withBatching, limited(func(l *Limits) { l.CallsPerClient = 3 }),
+		func(t *testing.T, r *rig) {
+			code, body := send(r, calls(1, 4))
+			if code != http.StatusTooManyRequests || !strings.Contains(body, "the batch has 4 requests") ||
+				r.called.Load() != 0 {
+				t.Errorf("%d called: %d %s", r.called.Load(), code, body)
+			}
+			r.gate = make(chan struct{})
+			codes := make(chan int, 1)
+			go func() { code, _ := send(r, calls(1, 3)); codes <- code }()
+			synctest.Wait()
+			if load := r.s.Load().Requests; load != 3 {
+				t.Errorf("%d in flight", load)
+			}
+			if code, body := send(r, message(withBatching, 9, "tools/list", `{}`)); code != http.StatusTooManyRequests {
+				t.Errorf("one more: %d %s", code, body)
+			}
+			close(r.gate)
+			if code := <-codes; code != http.StatusOK || r.called.Load() != 3 || r.s.Load().Requests != 0 {
+				t.Errorf("%d, %d called, %d in flight", code, r.called.Load(), r.s.Load().Requests)
+			}
+		})
+	within("all clients' limit holds", withBatching, limited(func(l *Limits) { l.Calls = 5 }),
+		func(t *testing.T, r *rig) {
+			if code, body := send(r, calls(1, 6)); code != http.StatusServiceUnavailable || r.called.Load() != 0 {
+				t.Errorf("%d %s", code, body)
+			}
+		})
+	within("cancellations pass when no call does", withBatching, limited(func(l *Limits) { l.CallsPerClient = 1 }),
+		func(t *testing.T, r *rig) {
+			r.gate = make(chan struct{})
+			codes := make(chan int, 1)
+			go func() { code, _ := send(r, calls(7, 1)); codes <- code }()
+			synctest.Wait()
+			cancel := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`
+			if code, body := send(r, "["+cancel+","+cancel+"]"); code != http.StatusAccepted {
+				t.Errorf("%d %s", code, body)
+			}
+			<-codes
+			if r.s.Load().Requests != 0 {
+				t.Error("the call goes on")
+			}
+		})
 	within("a cancellation beside a request", withBatching, idle, func(t *testing.T, r *rig) {
 		r.gate = make(chan struct{})
 		codes := make(chan int, 1)
@@ -175,45 +187,56 @@ func TestHostileBatches(t *testing.T) {
 		"null":                     {"[null]", "part 1 is no JSON-RPC 2.0 message"},
 		"a message without a kind": {`[{"jsonrpc":"2.0"}]`, "part 1 is no JSON-RPC 2.0 message"},
 		"JSON-RPC 1":               {`[{"id":1,"method":"ping"}]`, "part 1 is no JSON-RPC 2.0 message"},
-		"one ID twice":             {"[" + fmt.Sprintf(ping, 1) + "," + fmt.Sprintf(ping, 1) + "]", "the id of part 2 is that of an earlier one"},
-		"one ID in two forms":      {"[" + fmt.Sprintf(ping, "1") + "," + fmt.Sprintf(ping, "1.0") + "]", "the id of part 2 "},
-		"one text twice":           {"[" + fmt.Sprintf(ping, `"a"`) + "," + fmt.Sprintf(ping, `"\u0061"`) + "]", "the id of part 2 "},
-		"initialize":               {"[" + initialize(withBatching) + "]", `part 1 is \"initialize\", which must be sent alone`},
-		"a stream":                 {`[{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{}}]`, "which must be sent alone"},
-		"a key twice":              {`[{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}]`, `has the key \"id\" twice`},
-		"cut off":                  {"[" + fmt.Sprintf(ping, 1), "it ends early"},
+		"one ID twice": {"[" + fmt.Sprintf(ping, 1) + "," + fmt.Sprintf(ping, 1) + "]",
+			"the id of part 2 is that of an earlier one"},
+		"one ID in two forms": {"[" + fmt.Sprintf(ping, "1") + "," + fmt.Sprintf(ping, "1.0") + "]",
+			"the id of part 2 "},
+		"one text twice": {"[" + fmt.Sprintf(ping, `"a"`) + "," + fmt.Sprintf(ping, `"\u0061"`) + "]",
+			"the id of part 2 "},
+		"initialize": {"[" + initialize(withBatching) + "]",
+			`part 1 is \"initialize\", which must be sent alone`},
+		"a stream": {`[{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{}}]`,
+			"which must be sent alone"},
+		"a key twice": {`[{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}]`, `has the key \"id\" twice`},
+		"cut off":     {"[" + fmt.Sprintf(ping, 1), "it ends early"},
 	} {
 		within("refused: "+name, withBatching, idle, func(t *testing.T, r *rig) {
 			code, body := send(r, test.body)
-			if code != http.StatusBadRequest || !strings.Contains(body, test.want) || strings.Contains(body, "unmarshal") || r.called.Load() != 0 {
+			if code != http.StatusBadRequest || !strings.Contains(body, test.want) ||
+				strings.Contains(body, "unmarshal") || r.called.Load() != 0 {
 				t.Errorf("%d called: %d %.300s", r.called.Load(), code, body)
 			}
 		})
 	}
-	within("a batch is one message in bytes", withBatching, limited(func(l *Limits) { l.Message = 1000 }), func(t *testing.T, r *rig) {
-		if code, body := send(r, calls(1, 90)); code != http.StatusRequestEntityTooLarge || r.called.Load() != 0 {
-			t.Errorf("%d %s", code, body)
-		}
-	})
+	within("a batch is one message in bytes", withBatching, limited(func(l *Limits) { l.Message = 1000 }),
+		func(t *testing.T, r *rig) {
+			if code, body := send(r, calls(1, 90)); code != http.StatusRequestEntityTooLarge || r.called.Load() != 0 {
+				t.Errorf("%d %s", code, body)
+			}
+		})
 	for _, version := range []string{"2025-06-18", "2025-11-25"} {
 		for name, header := range map[string]string{"its own header": version, "an older header": withBatching, "no header": ""} {
 			within("refused in "+version+" with "+name, version, idle, func(t *testing.T, r *rig) {
 				code, body := send(r, calls(1, 2), "Mcp-Protocol-Version", header)
-				if code != http.StatusBadRequest || !strings.Contains(body, "up to version 2025-03-26 only") || r.called.Load() != 0 {
+				if code != http.StatusBadRequest || !strings.Contains(body, "up to version 2025-03-26 only") ||
+					r.called.Load() != 0 {
 					t.Errorf("%d %s", code, body)
 				}
 			})
 		}
 	}
 	within("refused in 2026-07-28", "", idle, func(t *testing.T, r *rig) {
-		w := r.do(post(withoutSessions, "["+message(withoutSessions, 1, "tools/call", `{"name":"x"}`)+"]", "Mcp-Method", "tools/call", "Mcp-Name", "x"))
-		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "up to version 2025-03-26 only") || r.called.Load() != 0 {
+		w := r.do(post(withoutSessions, "["+message(withoutSessions, 1, "tools/call", `{"name":"x"}`)+"]", "Mcp-Method",
+			"tools/call", "Mcp-Name", "x"))
+		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "up to version 2025-03-26 only") ||
+			r.called.Load() != 0 {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	})
 	within("refused without a session", withBatching, idle, func(t *testing.T, r *rig) {
 		r.id = ""
-		if code, body := send(r, calls(1, 2)); code != http.StatusBadRequest || !strings.Contains(body, "initialize") || r.called.Load() != 0 {
+		if code, body := send(r, calls(1, 2)); code != http.StatusBadRequest || !strings.Contains(body, "initialize") ||
+			r.called.Load() != 0 {
 			t.Errorf("%d %s", code, body)
 		}
 	})

@@ -17,23 +17,37 @@ func TestHostileSites(t *testing.T) {
 		headers      []string
 		allowed      bool
 	}{
-		"cross-site":                                {"POST", "localhost", []string{"Sec-Fetch-Site", "cross-site"}, false},
-		"in capitals":                               {"POST", "localhost", []string{"Sec-Fetch-Site", "Cross-Site"}, false},
-		"with space":                                {"POST", "localhost", []string{"Sec-Fetch-Site", " cross-site "}, false},
-		"a link that is followed":                   {"GET", "localhost", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}, false},
-		"a form":                                    {"POST", "localhost", []string{"Sec-Fetch-Site", "cross-site", "Content-Type", "text/plain"}, false},
-		"the end of a session":                      {"DELETE", "localhost", []string{"Sec-Fetch-Site", "cross-site"}, false},
-		"a loopback origin of another site":         {"POST", "localhost", []string{"Sec-Fetch-Site", "cross-site", "Origin", "http://127.0.0.1:3000"}, false},
-		"a null origin":                             {"POST", "localhost", []string{"Origin", "null"}, false},
-		"an origin that is not allowed":             {"POST", "hako.example.com", []string{"Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"}, false},
-		"the same site at a name that others share": {"POST", "hako.example.com", []string{"Sec-Fetch-Site", "same-site"}, false},
-		"a word that nobody knows":                  {"POST", "localhost", []string{"Sec-Fetch-Site", "somewhere"}, false},
-		"a list":                                    {"POST", "localhost", []string{"Sec-Fetch-Site", "same-origin, cross-site"}, false},
-		"no browser":                                {"POST", "localhost", nil, true},
-		"typed by a person":                         {"POST", "localhost", []string{"Sec-Fetch-Site", "none"}, true},
-		"the same origin":                           {"POST", "localhost", []string{"Sec-Fetch-Site", "same-origin"}, true},
-		"another port of this machine":              {"POST", "localhost", []string{"Sec-Fetch-Site", "same-site", "Origin", "http://localhost:3000"}, true},
-		"an allowed origin":                         {"POST", "hako.example.com", []string{"Sec-Fetch-Site", "cross-site", "Origin", "https://app.example.com"}, true},
+		"cross-site": {"POST", "localhost", []string{"Sec-Fetch-Site", "cross-site"},
+			false},
+		"in capitals": {"POST", "localhost", []string{"Sec-Fetch-Site", "Cross-Site"},
+			false},
+		"with space": {"POST", "localhost", []string{"Sec-Fetch-Site", " cross-site "},
+			false},
+		"a link that is followed": {"GET", "localhost", []string{"Sec-Fetch-Site", "cross-site",
+			"Sec-Fetch-Mode", "navigate"}, false},
+		"a form": {"POST", "localhost", []string{"Sec-Fetch-Site", "cross-site",
+			"Content-Type", "text/plain"}, false},
+		"the end of a session": {"DELETE", "localhost", []string{"Sec-Fetch-Site", "cross-site"},
+			false},
+		"a loopback origin of another site": {"POST", "localhost", []string{"Sec-Fetch-Site", "cross-site",
+			"Origin", "http://127.0.0.1:3000"}, false},
+		"a null origin": {"POST", "localhost", []string{"Origin", "null"}, false},
+		"an origin that is not allowed": {"POST", "hako.example.com",
+			[]string{"Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"}, false},
+		"the same site at a name that others share": {"POST", "hako.example.com",
+			[]string{"Sec-Fetch-Site", "same-site"}, false},
+		"a word that nobody knows": {"POST", "localhost", []string{"Sec-Fetch-Site", "somewhere"},
+			false},
+		"a list": {"POST", "localhost",
+			[]string{"Sec-Fetch-Site", "same-origin, cross-site"}, false},
+		"no browser":        {"POST", "localhost", nil, true},
+		"typed by a person": {"POST", "localhost", []string{"Sec-Fetch-Site", "none"}, true},
+		"the same origin": {"POST", "localhost", []string{"Sec-Fetch-Site", "same-origin"},
+			true},
+		"another port of this machine": {"POST", "localhost",
+			[]string{"Sec-Fetch-Site", "same-site", "Origin", "http://localhost:3000"}, true},
+		"an allowed origin": {"POST", "hako.example.com",
+			[]string{"Sec-Fetch-Site", "cross-site", "Origin", "https://app.example.com"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,24 +77,34 @@ func TestHostileJSON(t *testing.T) {
 		code int
 		want string
 	}{
-		"a method twice":         {`{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}`, jsonrpc.CodeParseError, `the value has the key "method" twice`},
-		"params twice":           {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"},"params":{"name":"y"}}`, jsonrpc.CodeParseError, "twice"},
-		"a name twice":           {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","name":"y"}}`, jsonrpc.CodeParseError, `"/params" has the key "name" twice`},
-		"an argument twice":      {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"to":1,"to":2}}}`, jsonrpc.CodeParseError, `"/params/arguments"`},
-		"escaped":                {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"to":1,"t\u006f":2}}}`, jsonrpc.CodeParseError, `"to" twice`},
-		"deep in an argument":    {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":[{"b":{"c":1,"c":2}}]}}}`, jsonrpc.CodeParseError, `"/params/arguments/a/0/b"`},
-		"in metadata":            {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"a":1,"a":2},"name":"x"}}`, jsonrpc.CodeParseError, "twice"},
-		"in another method":      {`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"a","uri":"b"}}`, jsonrpc.CodeParseError, "twice"},
-		"in an answer":           {`{"jsonrpc":"2.0","id":1,"result":{"action":"accept","action":"decline"}}`, jsonrpc.CodeParseError, "twice"},
-		"in a notification":      {`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"requestId":2}}`, jsonrpc.CodeParseError, "twice"},
-		"two messages":           {`{"jsonrpc":"2.0","id":1,"method":"ping"}{"jsonrpc":"2.0","id":2,"method":"ping"}`, jsonrpc.CodeParseError, "something follows the value"},
-		"cut off":                {`{"jsonrpc":"2.0","id":1,"method":"ping"`, jsonrpc.CodeParseError, "it ends early"},
-		"no message":             {`{"id":1,"method":"ping"}`, jsonrpc.CodeInvalidRequest, "is no JSON-RPC 2.0 message"},
-		"an ID that is none":     {`{"jsonrpc":"2.0","id":{},"method":"ping"}`, jsonrpc.CodeInvalidRequest, "is no JSON-RPC 2.0 message"},
-		"a method that is none":  {`{"jsonrpc":"2.0","id":1,"method":7}`, jsonrpc.CodeInvalidRequest, "is no JSON-RPC 2.0 message"},
-		"a number":               {`7`, jsonrpc.CodeInvalidRequest, "is no JSON-RPC 2.0 message"},
-		"null":                   {`null`, jsonrpc.CodeInvalidRequest, "is no JSON-RPC 2.0 message"},
-		"too deep":               {`{"jsonrpc":"2.0","id":1,"method":"ping","params":` + strings.Repeat(`{"x":`, 5000) + "1" + strings.Repeat("}", 5000) + "}", jsonrpc.CodeInvalidRequest, "1,000 deep"},
+		"a method twice": {`{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}`,
+			jsonrpc.CodeParseError, `the value has the key "method" twice`},
+		"params twice": {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"},"params":{"name":"y"}}`,
+			jsonrpc.CodeParseError, "twice"},
+		"a name twice": {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","name":"y"}}`,
+			jsonrpc.CodeParseError, `"/params" has the key "name" twice`},
+		"an argument twice":   {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"to":1,"to":2}}}`, jsonrpc.CodeParseError, `"/params/arguments"`},
+		"escaped":             {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"to":1,"t\u006f":2}}}`, jsonrpc.CodeParseError, `"to" twice`},
+		"deep in an argument": {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":[{"b":{"c":1,"c":2}}]}}}`, jsonrpc.CodeParseError, `"/params/arguments/a/0/b"`},
+		"in metadata":         {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"a":1,"a":2},"name":"x"}}`, jsonrpc.CodeParseError, "twice"},
+		"in another method": {`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"a","uri":"b"}}`,
+			jsonrpc.CodeParseError, "twice"},
+		"in an answer": {`{"jsonrpc":"2.0","id":1,"result":{"action":"accept","action":"decline"}}`,
+			jsonrpc.CodeParseError, "twice"},
+		"in a notification": {`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"requestId":2}}`, jsonrpc.CodeParseError, "twice"},
+		"two messages": {`{"jsonrpc":"2.0","id":1,"method":"ping"}{"jsonrpc":"2.0","id":2,"method":"ping"}`,
+			jsonrpc.CodeParseError, "something follows the value"},
+		"cut off": {`{"jsonrpc":"2.0","id":1,"method":"ping"`, jsonrpc.CodeParseError, "it ends early"},
+		"no message": {`{"id":1,"method":"ping"}`, jsonrpc.CodeInvalidRequest,
+			"is no JSON-RPC 2.0 message"},
+		"an ID that is none": {`{"jsonrpc":"2.0","id":{},"method":"ping"}`, jsonrpc.CodeInvalidRequest,
+			"is no JSON-RPC 2.0 message"},
+		"a method that is none": {`{"jsonrpc":"2.0","id":1,"method":7}`, jsonrpc.CodeInvalidRequest,
+			"is no JSON-RPC 2.0 message"},
+		"a number": {`7`, jsonrpc.CodeInvalidRequest, "is no JSON-RPC 2.0 message"},
+		"null":     {`null`, jsonrpc.CodeInvalidRequest, "is no JSON-RPC 2.0 message"},
+		"too deep": {`{"jsonrpc":"2.0","id":1,"method":"ping","params":` + strings.Repeat(`{"x":`, 5000) +
+			"1" + strings.Repeat("}", 5000) + "}", jsonrpc.CodeInvalidRequest, "1,000 deep"},
 		"more than hako's depth": {strings.Repeat("[", 20_000), jsonrpc.CodeParseError, "not valid JSON"},
 	} {
 		for _, version := range eras {
@@ -93,7 +117,8 @@ func TestHostileJSON(t *testing.T) {
 				}
 				w := do(h, post(version, test.body, headers...))
 				got := answerOf(t, w)
-				if w.Code != http.StatusBadRequest || got.Error == nil || got.Error.Code != test.code || !strings.Contains(got.Error.Message, test.want) ||
+				if w.Code != http.StatusBadRequest || got.Error == nil || got.Error.Code != test.code ||
+					!strings.Contains(got.Error.Message, test.want) ||
 					strings.Contains(got.Error.Message, "unmarshal") {
 					t.Errorf("%d %s", w.Code, w.Body)
 				}

@@ -23,29 +23,33 @@ func (f *fleet) tamper(t *testing.T, statement string, args ...any) {
 	}
 }
 
-// TestHostileReplicas: somebody who changes what replicas say to each other can keep a client from an answer, and cannot make one.
+// TestHostileReplicas: somebody who changes what replicas say to each other can keep a client from an answer, and
+// cannot make one.
 func TestHostileReplicas(t *testing.T) {
 	t.Parallel()
 	// Each case changes rows as they are written, while a call goes on at another replica than the one where it waits.
 	for name, change := range map[string]struct{ table, body string }{
-		"answers that are cut off":          {"mcp_event", "NEW.data = left(NEW.data, 20)"},
-		"answers that are changed":          {"mcp_event", "NEW.data = translate(NEW.data, 'ABCabc', 'BCAbca')"},
-		"answers that are not encrypted":    {"mcp_event", `NEW.data = '{"Status":200}'`},
-		"answers that are the request":      {"mcp_event", "NEW.data = (SELECT body FROM copied LIMIT 1)"},
-		"answers with other numbers":        {"mcp_event", "NEW.number = NEW.number + 1"},
-		"answers with numbers below zero":   {"mcp_event", "NEW.number = -NEW.number"},
-		"answers twice":                     {"mcp_event", "INSERT INTO mcp_event SELECT NEW.session, NEW.stream, NEW.number + 1, NEW.data WHERE NEW.number < 5"},
-		"requests that are cut off":         {"mcp_mail", "NEW.body = left(NEW.body, 20)"},
-		"requests that are changed":         {"mcp_mail", "NEW.body = translate(NEW.body, 'ABCabc', 'BCAbca')"},
-		"requests under another ID":         {"mcp_mail", "INSERT INTO mcp_stream SELECT NEW.session, 'forged', NEW.target, '[]', 0, 0; NEW.id = 'forged'"},
-		"requests that pass for answers":    {"mcp_mail", "NEW.kind = 'message'"},
-		"requests that were never sent":     {"mcp_mail", "NEW.kind = 'left'"},
-		"requests of an unknown kind":       {"mcp_mail", "NEW.kind = 'x'"},
-		"requests for another call":         {"mcp_mail", "NEW.session = 'another'"},
-		"requests of which each comes back": {"mcp_mail", "INSERT INTO mcp_mail SELECT NEW.id || 'x', NEW.target, NEW.kind, NEW.session, NEW.body, 0 WHERE length(NEW.id) < 40"},
-		"streams of another replica":        {"mcp_stream", "NEW.replica = 'nobody'"},
-		"streams that have ended":           {"mcp_stream", "NEW.ended = 1"},
-		"streams of nonsense":               {"mcp_stream", "NEW.requests = '{'"},
+		"answers that are cut off":        {"mcp_event", "NEW.data = left(NEW.data, 20)"},
+		"answers that are changed":        {"mcp_event", "NEW.data = translate(NEW.data, 'ABCabc', 'BCAbca')"},
+		"answers that are not encrypted":  {"mcp_event", `NEW.data = '{"Status":200}'`},
+		"answers that are the request":    {"mcp_event", "NEW.data = (SELECT body FROM copied LIMIT 1)"},
+		"answers with other numbers":      {"mcp_event", "NEW.number = NEW.number + 1"},
+		"answers with numbers below zero": {"mcp_event", "NEW.number = -NEW.number"},
+		"answers twice": {"mcp_event",
+			"INSERT INTO mcp_event SELECT NEW.session, NEW.stream, NEW.number + 1, NEW.data WHERE NEW.number < 5"},
+		"requests that are cut off": {"mcp_mail", "NEW.body = left(NEW.body, 20)"},
+		"requests that are changed": {"mcp_mail", "NEW.body = translate(NEW.body, 'ABCabc', 'BCAbca')"},
+		"requests under another ID": {"mcp_mail",
+			"INSERT INTO mcp_stream SELECT NEW.session, 'forged', NEW.target, '[]', 0, 0; NEW.id = 'forged'"},
+		"requests that pass for answers": {"mcp_mail", "NEW.kind = 'message'"},
+		"requests that were never sent":  {"mcp_mail", "NEW.kind = 'left'"},
+		"requests of an unknown kind":    {"mcp_mail", "NEW.kind = 'x'"},
+		"requests for another call":      {"mcp_mail", "NEW.session = 'another'"},
+		"requests of which each comes back": {"mcp_mail",
+			"INSERT INTO mcp_mail SELECT NEW.id || 'x', NEW.target, NEW.kind, NEW.session, NEW.body, 0 WHERE length(NEW.id) < 40"},
+		"streams of another replica": {"mcp_stream", "NEW.replica = 'nobody'"},
+		"streams that have ended":    {"mcp_stream", "NEW.ended = 1"},
+		"streams of nonsense":        {"mcp_stream", "NEW.requests = '{'"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -84,10 +88,12 @@ func TestHostileReplicaMail(t *testing.T) {
 		"an end of a session":        func(key string) sessionstore.Mail { return sessionstore.Mail{Kind: sessionstore.Ended, Session: key} },
 		"changes of a session":       func(key string) sessionstore.Mail { return sessionstore.Mail{Kind: sessionstore.Changed, Session: key} },
 		"a message that is not sealed": func(key string) sessionstore.Mail {
-			return sessionstore.Mail{Kind: sessionstore.Message, Session: key, Body: message(withSessions, 9, "tools/call", `{"name":"x","arguments":{}}`)}
+			return sessionstore.Mail{Kind: sessionstore.Message, Session: key,
+				Body: message(withSessions, 9, "tools/call", `{"name":"x","arguments":{}}`)}
 		},
 		"a message sealed for another": func(key string) sessionstore.Mail {
-			return sessionstore.Mail{Kind: sessionstore.Message, Session: key, Body: sessionstore.Seal(key, sessionstore.MailPlace(sessionstore.Message, ""), []byte("{}"))}
+			return sessionstore.Mail{Kind: sessionstore.Message, Session: key,
+				Body: sessionstore.Seal(key, sessionstore.MailPlace(sessionstore.Message, ""), []byte("{}"))}
 		},
 		"a request for a session": func(key string) sessionstore.Mail {
 			return sessionstore.Mail{ID: "r", Kind: sessionstore.Request, Session: key, Body: "x"}
@@ -153,7 +159,8 @@ func TestHostileReplicaMail(t *testing.T) {
 			for i, method := range []string{"tools/call", "tools/list", "logging/setLevel"} {
 				params := []string{`{"name":"x","arguments":{}}`, `{}`, `{"level":"info"}`}[i]
 				response, body := b.send(t, id, message(withSessions, 1, method, params))
-				if response.StatusCode == http.StatusInternalServerError || strings.Contains(fmt.Sprint(body), "panic") {
+				if response.StatusCode == http.StatusInternalServerError ||
+					strings.Contains(fmt.Sprint(body), "panic") {
 					t.Errorf("%s: %d %s", method, response.StatusCode, body)
 				}
 			}

@@ -44,7 +44,8 @@ func (c *sessionClient) open() (id string) {
 }
 
 func (c *sessionClient) use(id string) int {
-	return c.do(post(withSessions, message(withSessions, 1, "tools/call", `{"name":"x","arguments":{}}`), "Mcp-Session-Id", id)).Code
+	return c.do(post(withSessions, message(withSessions, 1, "tools/call", `{"name":"x","arguments":{}}`),
+		"Mcp-Session-Id", id)).Code
 }
 
 // lives says that a session goes on, ends that it has ended so that its client knows to open another one.
@@ -72,7 +73,8 @@ func (c *sessionClient) listen(id string) (end func()) {
 	return func() { cancel(); ended.Wait() }
 }
 
-// TestHostileSessions: clients that open sessions and leave them, or hold on to them, end each other's own and nobody else's.
+// TestHostileSessions: clients that open sessions and leave them, or hold on to them, end each other's own and nobody
+// else's.
 func TestHostileSessions(t *testing.T) {
 	t.Parallel()
 	answers := caller(func(context.Context, *pipeline.Call) (*pipeline.Result, error) { return ok(text("done")) })
@@ -119,121 +121,138 @@ func TestHostileSessions(t *testing.T) {
 		})
 	}
 	flood("10,000 of one address", 10_000, func(int) string { return "192.0.2.1" }, 512)
-	flood("2,000 of as many addresses", 2000, func(i int) string { return fmt.Sprintf("10.0.%d.%d", i/250, i%250) }, 1024)
+	flood("2,000 of as many addresses", 2000, func(i int) string { return fmt.Sprintf("10.0.%d.%d", i/250, i%250) },
+		1024)
 	flood("2,000 of one network of IPv6", 2000, func(i int) string { return fmt.Sprintf("[2001:db8::%x]", i) }, 512)
 
-	within("one client ends its own, the longest idle one first", Limits{SessionsPerClient: 3, Sessions: 100}, func(t *testing.T, s *Server, one, two *sessionClient) {
-		other := two.open()
-		time.Sleep(time.Minute)
-		first, second, third := one.open(), one.open(), one.open()
-		time.Sleep(time.Second)
-		one.lives(first, "the first")
-		time.Sleep(time.Second)
-		for range 50 {
-			time.Sleep(time.Second)
-			last := one.open()
-			one.lives(last, "the last")
-		}
-		for _, id := range []string{first, second, third} {
-			one.ended(id, "an early")
-		}
-		two.lives(other, "another client's")
-	})
-	within("the order is that of use, not of opening", Limits{SessionsPerClient: 2}, func(t *testing.T, s *Server, one, _ *sessionClient) {
-		first := one.open()
-		time.Sleep(time.Second)
-		second := one.open()
-		time.Sleep(time.Second)
-		one.lives(first, "the first")
-		one.open()
-		one.ended(second, "the idle")
-		one.lives(first, "the used")
-	})
-	within("all together end sessions of who has most", Limits{SessionsPerClient: 100, Sessions: 10}, func(t *testing.T, s *Server, one, two *sessionClient) {
-		quiet := two.open()
-		time.Sleep(time.Minute)
-		for range 40 {
-			one.open()
-			time.Sleep(time.Second)
-		}
-		two.lives(quiet, "the quiet client's")
-		if n := s.sessions.count(); n != 10 {
-			t.Errorf("%d sessions, want 10", n)
-		}
-	})
-	within("a call in flight is not idle", Limits{SessionsPerClient: 2}, func(t *testing.T, s *Server, one, _ *sessionClient) {
-		gate := make(chan struct{})
-		s.calls = caller(func(context.Context, *pipeline.Call) (*pipeline.Result, error) { <-gate; return ok(text("done")) })
-		calling := one.open()
-		codes := make(chan int, 1)
-		go func() { codes <- one.use(calling) }()
-		synctest.Wait()
-		for range 10 {
+	within("one client ends its own, the longest idle one first", Limits{SessionsPerClient: 3, Sessions: 100},
+		func(t *testing.T, s *Server, one, two *sessionClient) {
+			other := two.open()
 			time.Sleep(time.Minute)
-			one.open()
-		}
-		close(gate)
-		if code := <-codes; code != http.StatusOK {
-			t.Errorf("the call: %d", code)
-		}
-		one.lives(calling, "the calling")
-	})
-	within("a session that has to end gives its call the answer", Limits{SessionsPerClient: 2}, func(t *testing.T, s *Server, one, _ *sessionClient) {
-		gate := make(chan struct{})
-		s.calls = caller(func(context.Context, *pipeline.Call) (*pipeline.Result, error) { <-gate; return ok(text("done")) })
-		codes := make(chan int, 10)
-		var ids []string
-		for range 3 {
-			id := one.open()
-			ids = append(ids, id)
-			go func() { codes <- one.use(id) }()
-			synctest.Wait()
+			first, second, third := one.open(), one.open(), one.open()
 			time.Sleep(time.Second)
-		}
-		fresh := one.open()
-		close(gate)
-		for range ids {
-			if code := <-codes; code != http.StatusOK {
-				t.Errorf("a call: %d", code)
+			one.lives(first, "the first")
+			time.Sleep(time.Second)
+			for range 50 {
+				time.Sleep(time.Second)
+				last := one.open()
+				one.lives(last, "the last")
 			}
-		}
-		one.lives(fresh, "the new")
-		one.ended(ids[0], "the first")
-	})
-	within("an open stream is not idle", Limits{SessionsPerClient: 2}, func(t *testing.T, s *Server, one, _ *sessionClient) {
-		listening := one.open()
-		end := one.listen(listening)
-		synctest.Wait()
-		for range 10 {
-			time.Sleep(time.Minute)
-			one.open()
-		}
-		one.lives(listening, "the listening")
-		end()
-	})
-	within("streams alone keep nobody out", Limits{SessionsPerClient: 3}, func(t *testing.T, s *Server, one, _ *sessionClient) {
-		for range 20 {
-			defer one.listen(one.open())()
-			synctest.Wait()
+			for _, id := range []string{first, second, third} {
+				one.ended(id, "an early")
+			}
+			two.lives(other, "another client's")
+		})
+	within("the order is that of use, not of opening", Limits{SessionsPerClient: 2},
+		func(t *testing.T, s *Server, one, _ *sessionClient) {
+			first := one.open()
 			time.Sleep(time.Second)
-		}
-		one.lives(one.open(), "the new")
-		if n := s.sessions.count(); n != 3 {
-			t.Errorf("%d sessions, want 3", n)
-		}
-	})
-	within("an ended session stays ended", Limits{SessionsPerClient: 1}, func(t *testing.T, s *Server, one, two *sessionClient) {
-		first := one.open()
-		one.open()
-		for range 3 {
-			one.ended(first, "the first")
-			two.ended(first, "a stranger's")
-		}
-		one.listen(first)()
-		if n := s.sessions.count(); n != 1 {
-			t.Errorf("%d sessions", n)
-		}
-	})
+			second := one.open()
+			time.Sleep(time.Second)
+			one.lives(first, "the first")
+			one.open()
+			one.ended(second, "the idle")
+			one.lives(first, "the used")
+		})
+	within("all together end sessions of who has most", Limits{SessionsPerClient: 100, Sessions: 10},
+		func(t *testing.T, s *Server, one, two *sessionClient) {
+			quiet := two.open()
+			time.Sleep(time.Minute)
+			for range 40 {
+				one.open()
+				time.Sleep(time.Second)
+			}
+			two.lives(quiet, "the quiet client's")
+			if n := s.sessions.count(); n != 10 {
+				t.Errorf("%d sessions, want 10", n)
+			}
+		})
+	within("a call in flight is not idle", Limits{SessionsPerClient: 2},
+		func(t *testing.T, s *Server, one, _ *sessionClient) {
+			gate := make(chan struct{})
+			s.calls = caller(func(context.Context, *pipeline.Call) (*pipeline.Result,
+				error) {
+				<-gate
+				return ok(text("done"))
+			})
+			calling := one.open()
+			codes := make(chan int, 1)
+			go func() { codes <- one.use(calling) }()
+			synctest.Wait()
+			for range 10 {
+				time.Sleep(time.Minute)
+				one.open()
+			}
+			close(gate)
+			if code := <-codes; code != http.StatusOK {
+				t.Errorf("the call: %d", code)
+			}
+			one.lives(calling, "the calling")
+		})
+	within("a session that has to end gives its call the answer", Limits{SessionsPerClient: 2},
+		func(t *testing.T, s *Server, one, _ *sessionClient) {
+			gate := make(chan struct{})
+			s.calls = caller(func(context.Context, *pipeline.Call) (*pipeline.Result,
+				error) {
+				<-gate
+				return ok(text("done"))
+			})
+			codes := make(chan int, 10)
+			var ids []string
+			for range 3 {
+				id := one.open()
+				ids = append(ids, id)
+				go func() { codes <- one.use(id) }()
+				synctest.Wait()
+				time.Sleep(time.Second)
+			}
+			fresh := one.open()
+			close(gate)
+			for range ids {
+				if code := <-codes; code != http.StatusOK {
+					t.Errorf("a call: %d", code)
+				}
+			}
+			one.lives(fresh, "the new")
+			one.ended(ids[0], "the first")
+		})
+	within("an open stream is not idle", Limits{SessionsPerClient: 2},
+		func(t *testing.T, s *Server, one, _ *sessionClient) {
+			listening := one.open()
+			end := one.listen(listening)
+			synctest.Wait()
+			for range 10 {
+				time.Sleep(time.Minute)
+				one.open()
+			}
+			one.lives(listening, "the listening")
+			end()
+		})
+	within("streams alone keep nobody out", Limits{SessionsPerClient: 3},
+		func(t *testing.T, s *Server, one, _ *sessionClient) {
+			for range 20 {
+				defer one.listen(one.open())()
+				synctest.Wait()
+				time.Sleep(time.Second)
+			}
+			one.lives(one.open(), "the new")
+			if n := s.sessions.count(); n != 3 {
+				t.Errorf("%d sessions, want 3", n)
+			}
+		})
+	within("an ended session stays ended", Limits{SessionsPerClient: 1},
+		func(t *testing.T, s *Server, one, two *sessionClient) {
+			first := one.open()
+			one.open()
+			for range 3 {
+				one.ended(first, "the first")
+				two.ended(first, "a stranger's")
+			}
+			one.listen(first)()
+			if n := s.sessions.count(); n != 1 {
+				t.Errorf("%d sessions", n)
+			}
+		})
 	within("made-up IDs make no sessions", Limits{}, func(t *testing.T, s *Server, one, _ *sessionClient) {
 		for i := range 100 {
 			one.ended(strings.Repeat("A", i+1), "a made-up")
@@ -242,40 +261,45 @@ func TestHostileSessions(t *testing.T) {
 			t.Errorf("%d sessions", n)
 		}
 	})
-	within("idle ones end by themselves", Limits{Sessions: 2, SessionsPerClient: 2, SessionIdle: time.Minute}, func(t *testing.T, s *Server, one, _ *sessionClient) {
-		first, second := one.open(), one.open()
-		time.Sleep(50 * time.Second)
-		one.lives(first, "an idle for 50s")
-		time.Sleep(50 * time.Second)
-		one.ended(second, "an idle for 100s")
-		one.lives(first, "an idle for 50s")
-		one.open()
-		one.lives(first, "the first")
-	})
-	within("smaller limits hold for who comes", Limits{Sessions: 20, SessionsPerClient: 20}, func(t *testing.T, s *Server, one, two *sessionClient) {
-		for range 20 {
+	within("idle ones end by themselves", Limits{Sessions: 2, SessionsPerClient: 2, SessionIdle: time.Minute},
+		func(t *testing.T, s *Server, one, _ *sessionClient) {
+			first, second := one.open(), one.open()
+			time.Sleep(50 * time.Second)
+			one.lives(first, "an idle for 50s")
+			time.Sleep(50 * time.Second)
+			one.ended(second, "an idle for 100s")
+			one.lives(first, "an idle for 50s")
 			one.open()
-		}
-		put, err := s.Reconfigure(&Options{Limits: Limits{Sessions: 4, SessionsPerClient: 2, Rate: 1 << 20}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		put()
-		two.lives(two.open(), "the new")
-		one.lives(one.open(), "the new")
-		if n := s.sessions.count(); n != 3 {
-			t.Errorf("%d sessions, want 2 and 1", n)
-		}
-	})
-	within("a client that says much of itself is not kept", Limits{}, func(t *testing.T, s *Server, one, _ *sessionClient) {
-		body := strings.Replace(initialize(withSessions), `"name":"test"`, `"name":"`+strings.Repeat("x", 1<<20)+`"`, 1)
-		if w := one.do(post(withSessions, body)); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "64 KiB") {
-			t.Errorf("%d %.200s", w.Code, w.Body)
-		}
-		if n := s.sessions.count(); n != 0 {
-			t.Errorf("%d sessions", n)
-		}
-	})
+			one.lives(first, "the first")
+		})
+	within("smaller limits hold for who comes", Limits{Sessions: 20, SessionsPerClient: 20},
+		func(t *testing.T, s *Server, one, two *sessionClient) {
+			for range 20 {
+				one.open()
+			}
+			put, err := s.Reconfigure(&Options{Limits: Limits{Sessions: 4, SessionsPerClient: 2, Rate: 1 << 20}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			put()
+			two.lives(two.open(), "the new")
+			one.lives(one.open(), "the new")
+			if n := s.sessions.count(); n != 3 {
+				t.Errorf("%d sessions, want 2 and 1", n)
+			}
+		})
+	within("a client that says much of itself is not kept", Limits{},
+		func(t *testing.T, s *Server, one, _ *sessionClient) {
+			body := strings.Replace(initialize(withSessions), `"name":"test"`, `"name":"`+strings.Repeat("x", 1<<20)+
+				`"`, 1)
+			if w := one.do(post(withSessions, body)); w.Code != http.StatusBadRequest ||
+				!strings.Contains(w.Body.String(), "64 KiB") {
+				t.Errorf("%d %.200s", w.Code, w.Body)
+			}
+			if n := s.sessions.count(); n != 0 {
+				t.Errorf("%d sessions", n)
+			}
+		})
 	t.Run("users at one address are clients of their own", func(t *testing.T) {
 		t.Parallel()
 		var tokens []string
@@ -288,7 +312,8 @@ func TestHostileSessions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newServer(t, offer(t, nil, "x"), answers, &Options{Auth: auth, Limits: Limits{Sessions: 8, SessionsPerClient: 4, Rate: 1 << 20}})
+		s := newServer(t, offer(t, nil, "x"), answers,
+			&Options{Auth: auth, Limits: Limits{Sessions: 8, SessionsPerClient: 4, Rate: 1 << 20}})
 		aki := &sessionClient{t: t, h: s.Handler(), headers: []string{"Authorization", "Bearer " + tokens[0]}}
 		mallory := &sessionClient{t: t, h: s.Handler(), headers: []string{"Authorization", "Bearer " + tokens[1]}}
 		id := aki.open()
@@ -342,13 +367,16 @@ func TestHostileStreams(t *testing.T) {
 	t.Run("a stream over HTTP ends for another client's", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			s := newServer(t, offerChanging(t, changing{}), nil, &Options{Limits: Limits{Sessions: 2, SessionsPerClient: 2}})
-			one, two := &sessionClient{t: t, h: s.Handler(), address: "192.0.2.1"}, &sessionClient{t: t, h: s.Handler(), address: "192.0.2.2"}
+			s := newServer(t, offerChanging(t, changing{}), nil,
+				&Options{Limits: Limits{Sessions: 2, SessionsPerClient: 2}})
+			one, two := &sessionClient{t: t, h: s.Handler(), address: "192.0.2.1"},
+				&sessionClient{t: t, h: s.Handler(), address: "192.0.2.2"}
 			subscribe := func(c *sessionClient) (ended chan struct{}) {
 				ended = make(chan struct{})
 				go func() {
 					defer close(ended)
-					c.do(post(withoutSessions, message(withoutSessions, 1, methodListen, `{"notifications":{"toolsListChanged":true}}`)))
+					c.do(post(withoutSessions, message(withoutSessions, 1, methodListen,
+						`{"notifications":{"toolsListChanged":true}}`)))
 				}()
 				synctest.Wait()
 				return ended
@@ -391,7 +419,8 @@ func TestHostileSubscriptions(t *testing.T) {
 			subscribe(t, c, id, "resources/subscribe")
 			subscribe(t, c, id, "resources/unsubscribe")
 		},
-		"unsubscribed twice, with another subscriber that then goes": func(t *testing.T, s *Server, c *sessionClient, id string) {
+		"unsubscribed twice, with another subscriber that then goes": func(t *testing.T, s *Server, c *sessionClient,
+			id string) {
 			other := c.open()
 			subscribe(t, c, other, "resources/subscribe")
 			subscribe(t, c, id, "resources/unsubscribe")
@@ -447,7 +476,8 @@ func TestHostileSubscriptions(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			var ended sync.WaitGroup
 			ended.Go(func() {
-				body := message(withoutSessions, 1, methodListen, `{"notifications":{"resourceSubscriptions":["`+uri+`","`+uri+`"]}}`)
+				body := message(withoutSessions, 1, methodListen, `{"notifications":{"resourceSubscriptions":["`+uri+
+					`","`+uri+`"]}}`)
 				do(s.Handler(), post(withoutSessions, body).WithContext(ctx))
 			})
 			synctest.Wait()

@@ -21,8 +21,8 @@ const Path = "/mcp"
 
 // Handler returns the handler of the HTTP endpoint, for Path and, with OAuth, for the metadata below /.well-known/.
 //
-// Requests must name an allowed host, and an allowed origin if they name one; a refusal says what is wrong and nothing more.
-// Both eras share the endpoint: a request belongs to the era of its Mcp-Protocol-Version header. It is served by
+// Requests must name an allowed host, and an allowed origin if they name one; a refusal says what is wrong and nothing
+// more. Both eras share the endpoint: a request belongs to the era of its Mcp-Protocol-Version header. It is served by
 // a server of package httpserver, which limits the time that requests take to arrive.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
@@ -63,7 +63,8 @@ func (s *Server) newHandlers() {
 	}
 	s.legacy = handler(legacy)
 	s.modern = handler(mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
-	s.modernJSON = handler(mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true, JSONResponse: true})
+	s.modernJSON = handler(mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true,
+		JSONResponse: true})
 }
 
 // exchange is one HTTP request and its response, as the calls that it causes see it.
@@ -99,8 +100,9 @@ func (over *exchange) forSDK(r *http.Request) *http.Request {
 
 type exchangeKey struct{}
 
-// withExchange passes the exchange in the request's context on to the SDK's handlers. Their way for that is the token's info:
-// it comes with every message, while the contexts of handlers up to 2025-11-25 are those of the session's first request.
+// withExchange passes the exchange in the request's context on to the SDK's handlers. Their way for that is the token's
+// info: it comes with every message, while the contexts of handlers up to 2025-11-25 are those of the session's first
+// request.
 func withExchange(handler http.Handler) http.Handler {
 	info := func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
 		over := ctx.Value(exchangeKey{}).(*exchange)
@@ -121,7 +123,8 @@ func exchangeOf(extra *mcp.RequestExtra) *exchange {
 func (s *Server) serveMCP(w *response, r *http.Request) {
 	if s.draining.Err() != nil {
 		w.Header().Set("Connection", "close")
-		s.refuse(w, RefusedDraining, &busyError{reason: "the server is shutting down", retry: time.Second, everyone: true})
+		s.refuse(w, RefusedDraining, &busyError{reason: "the server is shutting down", retry: time.Second,
+			everyone: true})
 		return
 	}
 	now := s.now()
@@ -213,8 +216,8 @@ func (s *Server) stream(w *response, r *http.Request, over *exchange) {
 	}
 }
 
-// sessionOf returns the session that a request names, or answers it and returns false if there is none, as the SDK does, or if it is
-// somebody else's, which must look the same. It is nil if the request names none.
+// sessionOf returns the session that a request names, or answers it and returns false if there is none, as the SDK
+// does, or if it is somebody else's, which must look the same. It is nil if the request names none.
 func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, over *exchange) (*session, bool) {
 	id := r.Header.Get("Mcp-Session-Id")
 	if id == "" {
@@ -293,7 +296,8 @@ func (s *Server) postSessionless(w *response, r *http.Request, over *exchange, c
 		writeError(w, http.StatusBadRequest, envelopeOf(body).id(), mcp.CodeHeaderMismatch, err.Error())
 		return
 	}
-	if wrong := size.wrong; wrong != nil && wrong.code != jsonrpc.CodeMethodNotFound { // which the SDK answers as JSON, with 404
+	if wrong := size.wrong; wrong != nil &&
+		wrong.code != jsonrpc.CodeMethodNotFound { // which the SDK answers as JSON, with 404
 		writeError(w, http.StatusBadRequest, wrong.id, wrong.code, wrong.text)
 		return
 	}
@@ -365,7 +369,8 @@ func (s *Server) opens(w http.ResponseWriter, r *http.Request, body []byte) bool
 	message := envelopeOf(body)
 	if message.Method == "initialize" {
 		if len(body) > maxOpening {
-			writeError(w, http.StatusBadRequest, message.id(), jsonrpc.CodeInvalidParams, "What the client says of itself is larger than 64 KiB.")
+			writeError(w, http.StatusBadRequest, message.id(), jsonrpc.CodeInvalidParams,
+				"What the client says of itself is larger than 64 KiB.")
 		}
 		return len(body) <= maxOpening
 	}

@@ -63,7 +63,8 @@ func (l *limiter) allow(key string, n int) error {
 	l.mu.Unlock()
 	reservation := c.rate.ReserveN(time.Now(), n)
 	if !reservation.OK() {
-		return &busyError{reason: fmt.Sprintf("%d messages at once are more than the %d that are taken: send fewer", n, c.rate.Burst()), retry: time.Second}
+		return &busyError{reason: fmt.Sprintf("%d messages at once are more than the %d that are taken: send fewer", n,
+			c.rate.Burst()), retry: time.Second}
 	}
 	wait := reservation.Delay()
 	if wait == 0 {
@@ -71,8 +72,9 @@ func (l *limiter) allow(key string, n int) error {
 	}
 	reservation.Cancel()
 	return &busyError{
-		reason: fmt.Sprintf("too many requests: at most %.0f a second are answered; try again in %s", float64(c.rate.Limit()), wait.Round(time.Millisecond)),
-		retry:  wait,
+		reason: fmt.Sprintf("too many requests: at most %.0f a second are answered; try again in %s",
+			float64(c.rate.Limit()), wait.Round(time.Millisecond)),
+		retry: wait,
 	}
 }
 
@@ -105,8 +107,9 @@ func (l *limiter) enter(key string, n int) (leave func(), err error) {
 	return func() { l.leave(c, n) }, nil
 }
 
-// enterStream counts a subscription stream until leave is called, which it must be once. Its error is a *busyError. When all streams are
-// in use, the oldest of the client with most of them is ended for a client that has fewer; end is called for that, with locks held.
+// enterStream counts a subscription stream until leave is called, which it must be once. Its error is a *busyError.
+// When all streams are in use, the oldest of the client with most of them is ended for a client that has fewer; end is
+// called for that, with locks held.
 func (l *limiter) enterStream(key string, end func()) (leave func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -131,7 +131,8 @@ func TestRateOverHTTP(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				h := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Limits: Limits{Rate: 1, Burst: 5}}).Handler()
+				h := newServer(t, offer(t, serveEverything, "x"), nil,
+					&Options{Limits: Limits{Rate: 1, Burst: 5}}).Handler()
 				var headers []string
 				if version < sessionless {
 					headers = []string{"Mcp-Session-Id", openSession(t, h)}
@@ -142,7 +143,8 @@ func TestRateOverHTTP(t *testing.T) {
 					switch {
 					case i < 5 && w.Code != http.StatusOK:
 						t.Errorf("request %d: %d %s", i, w.Code, w.Body)
-					case i >= 5 && (w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" || answerOf(t, w).Error.Code != codeBusy):
+					case i >= 5 && (w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" ||
+						answerOf(t, w).Error.Code != codeBusy):
 						t.Errorf("request %d: %d %v %s", i, w.Code, w.Header(), w.Body)
 					}
 				}
@@ -187,7 +189,8 @@ func TestCancellationPassesTheLimit(t *testing.T) {
 	if w := do(h, post(withSessions, message(withSessions, 2, "tools/list", `{}`), headers...)); w.Code != http.StatusTooManyRequests {
 		t.Errorf("second call: %d %s", w.Code, w.Body)
 	}
-	w := do(h, post(withSessions, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, headers...))
+	w := do(h, post(withSessions, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
+		headers...))
 	if w.Code != http.StatusAccepted {
 		t.Errorf("cancellation: %d %s", w.Code, w.Body)
 	}
@@ -221,7 +224,8 @@ func TestTenThousandParallelRequests(t *testing.T) {
 				<-gate
 				return ok(text("done"))
 			})
-			s := newServer(t, offer(t, nil, "x"), calls, &Options{Limits: Limits{Calls: limit, CallsPerClient: limit, Rate: 1 << 20}})
+			s := newServer(t, offer(t, nil, "x"), calls,
+				&Options{Limits: Limits{Calls: limit, CallsPerClient: limit, Rate: 1 << 20}})
 			h := s.Handler()
 			var headers []string
 			if version < sessionless {
@@ -237,7 +241,8 @@ func TestTenThousandParallelRequests(t *testing.T) {
 					switch {
 					case w.Code == http.StatusOK && strings.Contains(w.Body.String(), "done"):
 						served.Add(1)
-					case (w.Code == http.StatusTooManyRequests || w.Code == http.StatusServiceUnavailable) && w.Header().Get("Retry-After") != "":
+					case (w.Code == http.StatusTooManyRequests || w.Code == http.StatusServiceUnavailable) &&
+						w.Header().Get("Retry-After") != "":
 						if refused.Add(1) == 10_000-limit {
 							close(gate)
 						}

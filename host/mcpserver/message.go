@@ -21,7 +21,8 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool)
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.now().Limits.Message))
 	if err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			http.Error(w, fmt.Sprintf("The message is larger than %d bytes.", s.now().Limits.Message), http.StatusRequestEntityTooLarge)
+			http.Error(w, fmt.Sprintf("The message is larger than %d bytes.", s.now().Limits.Message),
+				http.StatusRequestEntityTooLarge)
 			s.options.Observer.RequestRefused(RefusedSize)
 			return nil, false
 		}
@@ -32,8 +33,8 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool)
 	return body, true
 }
 
-// decodeName decodes the Mcp-Name header, which holds names beyond printable ASCII in Base64 (MCP 2026-07-28, transports,
-// standard headers).
+// decodeName decodes the Mcp-Name header, which holds names beyond printable ASCII in Base64 (MCP 2026-07-28,
+// transports, standard headers).
 func decodeName(h http.Header) error {
 	const prefix, suffix = "=?base64?", "?="
 	name := h.Get("Mcp-Name")

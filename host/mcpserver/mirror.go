@@ -108,8 +108,8 @@ func try(f func()) (err error) {
 // anyObject stands for a tool's input schema where the SDK only wants to find header annotations in it.
 var anyObject = json.RawMessage(`{"type":"object"}`)
 
-// addTool registers a tool. On every call over HTTP the SDK decodes the input schema it knows, to look for x-mcp-header; a
-// tool without that gets a schema that costs nothing, and the real one goes into the lists.
+// addTool registers a tool. On every call over HTTP the SDK decodes the input schema it knows, to look for
+// x-mcp-header; a tool without that gets a schema that costs nothing, and the real one goes into the lists.
 func (m *mirror) addTool(listed map[string]listedTool, t *catalog.Tool) {
 	full := listedTool{m.tool(t), bytes.Contains(t.Spec.InputSchema, []byte(`"x-mcp-header"`))}
 	registered := *full.Tool

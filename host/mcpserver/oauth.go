@@ -17,8 +17,8 @@ import (
 	"github.com/hako-run/hako/host/internal/issuer"
 )
 
-// OAuth makes the endpoint an OAuth 2.1 resource server: it takes access tokens that are JWTs (RFC 9068 and alike), signed by
-// one of the issuers with an asymmetric algorithm, for this resource, and not expired.
+// OAuth makes the endpoint an OAuth 2.1 resource server: it takes access tokens that are JWTs (RFC 9068 and alike),
+// signed by one of the issuers with an asymmetric algorithm, for this resource, and not expired.
 type OAuth struct {
 	// Resource is the endpoint's public URL, such as "https://hako.example.com/mcp": what RFC 8707 calls the resource.
 	Resource string
@@ -28,8 +28,8 @@ type OAuth struct {
 	Issuers []Issuer
 	// UserClaim and TenantClaim name the claims that hold who is meant. Empty means "sub", and no tenant.
 	UserClaim, TenantClaim string
-	// Strict takes tokens of the type at+jwt alone (RFC 9068, section 2.1). Otherwise tokens without a type, and of the type
-	// JWT, count too, unless they have a claim that only other kinds of tokens have.
+	// Strict takes tokens of the type at+jwt alone (RFC 9068, section 2.1). Otherwise tokens without a type, and of the
+	// type JWT, count too, unless they have a claim that only other kinds of tokens have.
 	Strict bool
 	// Proxy is an upstream proxy for requests to the issuers. Nil means none; the environment plays no part.
 	Proxy *url.URL
@@ -55,7 +55,8 @@ type oauthVerifier struct {
 }
 
 func newOAuthVerifier(options *OAuth, auth *Auth) (*oauthVerifier, error) {
-	v := &oauthVerifier{options: *options, resource: options.Resource, now: auth.now, types: []string{issuer.TypeAccessToken}}
+	v := &oauthVerifier{options: *options, resource: options.Resource, now: auth.now,
+		types: []string{issuer.TypeAccessToken}}
 	if !options.Strict {
 		v.types = append(v.types, issuer.TypeJWT)
 	}
@@ -224,7 +225,8 @@ func (t *trusted) verify(ctx context.Context, token string) (*oidc.IDToken, erro
 
 type unavailableKey struct{}
 
-// keySet tells the caller, through the context, when a token could not be checked at all: the verifier hides that from it.
+// keySet tells the caller, through the context, when a token could not be checked at all: the verifier hides that from
+// it.
 type keySet struct{ inner oidc.KeySet }
 
 func (k *keySet) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {

@@ -81,12 +81,14 @@ func (a *authority) server(t *testing.T, calls Caller, change func(*AuthOptions)
 	if change != nil {
 		change(&options)
 	}
-	return newServer(t, offer(t, serveEverything, "x"), calls, &Options{Auth: newAuth(t, options), Hosts: []string{"hako.example.com"}}).Handler()
+	return newServer(t, offer(t, serveEverything, "x"), calls,
+		&Options{Auth: newAuth(t, options), Hosts: []string{"hako.example.com"}}).Handler()
 }
 
 func claims(change map[string]any) string {
 	all := map[string]any{
-		"iss": issuerURL, "aud": resourceURL, "sub": "aki", "exp": time.Now().Add(time.Hour).Unix(), "iat": time.Now().Unix(),
+		"iss": issuerURL, "aud": resourceURL, "sub": "aki", "exp": time.Now().Add(time.Hour).Unix(),
+		"iat": time.Now().Unix(),
 	}
 	maps.Copy(all, change)
 	maps.DeleteFunc(all, func(_ string, value any) bool { return value == nil })
@@ -120,7 +122,8 @@ func confuse(input string) []byte {
 }
 
 func withToken(token string) *http.Request {
-	return post(withoutSessions, message(withoutSessions, 1, "tools/call", `{"name":"x"}`), "Authorization", "Bearer "+token)
+	return post(withoutSessions, message(withoutSessions, 1, "tools/call", `{"name":"x"}`), "Authorization",
+		"Bearer "+token)
 }
 
 func TestOAuth(t *testing.T) {
@@ -130,28 +133,35 @@ func TestOAuth(t *testing.T) {
 		token  string
 		status int
 	}{
-		"valid":                   {sign(nil), http.StatusOK},
-		"several audiences":       {sign(map[string]any{"aud": []string{"https://other.example.com", resourceURL}}), http.StatusOK},
-		"another audience":        {sign(map[string]any{"aud": "https://other.example.com"}), http.StatusUnauthorized},
-		"the resource's origin":   {sign(map[string]any{"aud": "https://hako.example.com"}), http.StatusUnauthorized},
-		"no audience":             {sign(map[string]any{"aud": nil}), http.StatusUnauthorized},
-		"expired":                 {sign(map[string]any{"exp": time.Now().Add(-time.Minute).Unix()}), http.StatusUnauthorized},
-		"without expiry":          {sign(map[string]any{"exp": nil}), http.StatusUnauthorized},
-		"not valid yet":           {sign(map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}), http.StatusUnauthorized},
+		"valid": {sign(nil), http.StatusOK},
+		"several audiences": {sign(map[string]any{"aud": []string{"https://other.example.com", resourceURL}}),
+			http.StatusOK},
+		"another audience":      {sign(map[string]any{"aud": "https://other.example.com"}), http.StatusUnauthorized},
+		"the resource's origin": {sign(map[string]any{"aud": "https://hako.example.com"}), http.StatusUnauthorized},
+		"no audience":           {sign(map[string]any{"aud": nil}), http.StatusUnauthorized},
+		"expired": {sign(map[string]any{"exp": time.Now().Add(-time.Minute).Unix()}),
+			http.StatusUnauthorized},
+		"without expiry": {sign(map[string]any{"exp": nil}), http.StatusUnauthorized},
+		"not valid yet": {sign(map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}),
+			http.StatusUnauthorized},
 		"another issuer":          {sign(map[string]any{"iss": "https://evil.example.com"}), http.StatusUnauthorized},
 		"issuer with slash":       {sign(map[string]any{"iss": issuerURL + "/"}), http.StatusUnauthorized},
 		"no subject":              {sign(map[string]any{"sub": nil}), http.StatusUnauthorized},
 		"subject of another type": {sign(map[string]any{"sub": 7}), http.StatusUnauthorized},
-		"another key":             {oidctest.SignIDToken(rsaKeys[1], "first", oidc.RS256, claims(nil)), http.StatusUnauthorized},
-		"unknown key":             {oidctest.SignIDToken(rsaKeys[1], "second", oidc.RS256, claims(nil)), http.StatusUnauthorized},
-		"algorithm none":          {forge(`{"alg":"none"}`, claims(nil), none), http.StatusUnauthorized},
-		"algorithm None":          {forge(`{"alg":"None","kid":"first"}`, claims(nil), none), http.StatusUnauthorized},
-		"HS256 confusion":         {forge(`{"alg":"HS256","kid":"first"}`, claims(nil), confuse), http.StatusUnauthorized},
+		"another key": {oidctest.SignIDToken(rsaKeys[1], "first", oidc.RS256, claims(nil)),
+			http.StatusUnauthorized},
+		"unknown key": {oidctest.SignIDToken(rsaKeys[1], "second", oidc.RS256, claims(nil)),
+			http.StatusUnauthorized},
+		"algorithm none": {forge(`{"alg":"none"}`, claims(nil), none), http.StatusUnauthorized},
+		"algorithm None": {forge(`{"alg":"None","kid":"first"}`, claims(nil), none), http.StatusUnauthorized},
+		"HS256 confusion": {forge(`{"alg":"HS256","kid":"first"}`, claims(nil), confuse),
+			http.StatusUnauthorized},
 		"RS256 without signature": {forge(`{"alg":"RS256","kid":"first"}`, claims(nil), none), http.StatusUnauthorized},
-		"changed claims":          {swapClaims(sign(nil), claims(map[string]any{"sub": "root"})), http.StatusUnauthorized},
-		"no JWT":                  {"opaque", http.StatusUnauthorized},
-		"empty parts":             {"..", http.StatusUnauthorized},
-		"no JSON":                 {forge("x", "y", none), http.StatusUnauthorized},
+		"changed claims": {swapClaims(sign(nil), claims(map[string]any{"sub": "root"})),
+			http.StatusUnauthorized},
+		"no JWT":      {"opaque", http.StatusUnauthorized},
+		"empty parts": {"..", http.StatusUnauthorized},
+		"no JSON":     {forge("x", "y", none), http.StatusUnauthorized},
 	}
 	h := newAuthority().server(t, nil, nil)
 	challenge := `Bearer error="invalid_token", error_description="The token is not valid here, or has expired.", ` +
@@ -230,8 +240,10 @@ func TestOAuthMetadata(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, path, nil)
 		r.Host = "hako.example.com"
 		w := do(h, r)
-		want := `{"resource":"` + resourceURL + `","authorization_servers":["` + issuerURL + `"],"bearer_methods_supported":["header"],"scopes_supported":["tools"]}`
-		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/json" || !sameJSON(t, w.Body.String(), want) {
+		want := `{"resource":"` + resourceURL + `","authorization_servers":["` + issuerURL +
+			`"],"bearer_methods_supported":["header"],"scopes_supported":["tools"]}`
+		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/json" ||
+			!sameJSON(t, w.Body.String(), want) {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
@@ -283,7 +295,8 @@ func TestIssuerIsDown(t *testing.T) {
 		a.down.Store(true)
 		for range 3 {
 			w := do(h, withToken(sign(nil)))
-			if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || strings.Contains(w.Body.String(), "refused") {
+			if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" ||
+				strings.Contains(w.Body.String(), "refused") {
 				t.Errorf("down: %d %s", w.Code, w.Body)
 			}
 		}
@@ -344,7 +357,7 @@ func signAs(header string, change map[string]any) string {
 	})
 }
 
-// TestHostileTokens: what the issuer has signed for another purpose does not open this door.
+// TestHostileTokens: what the issuer has signed for another purpose does not open this frontend.
 func TestHostileTokens(t *testing.T) {
 	t.Parallel()
 	h := newAuthority().server(t, nil, nil)
@@ -359,9 +372,12 @@ func TestHostileTokens(t *testing.T) {
 		return signAs(`{"alg":"RS256","kid":"first","typ":`+typ+`}`, nil)
 	}
 	for _, typ := range []string{
-		`"logout+jwt"`, `"dpop+jwt"`, `"secevent+jwt"`, `"token-introspection+jwt"`, `"oauth-authz-req+jwt"`, `"id_token+jwt"`, `"application/logout+jwt"`,
-		`"client-authentication+jwt"`, `"entity-statement+jwt"`, `"dc+sd-jwt"`, `"kb+jwt"`, `"openid4vci-proof+jwt"`, `"jwt+logout"`, `"at+jwt "`, `" JWT"`,
-		`"at+jwt,logout+jwt"`, `"application/application/at+jwt"`, `"text/at+jwt"`, `"LOGOUT+JWT"`, `"JOSE"`, `""`, `null`, `7`, `["at+jwt"]`, `{"at+jwt":1}`,
+		`"logout+jwt"`, `"dpop+jwt"`, `"secevent+jwt"`, `"token-introspection+jwt"`, `"oauth-authz-req+jwt"`,
+		`"id_token+jwt"`, `"application/logout+jwt"`,
+		`"client-authentication+jwt"`, `"entity-statement+jwt"`, `"dc+sd-jwt"`, `"kb+jwt"`, `"openid4vci-proof+jwt"`,
+		`"jwt+logout"`, `"at+jwt "`, `" JWT"`,
+		`"at+jwt,logout+jwt"`, `"application/application/at+jwt"`, `"text/at+jwt"`, `"LOGOUT+JWT"`, `"JOSE"`, `""`,
+		`null`, `7`, `["at+jwt"]`, `{"at+jwt":1}`,
 	} {
 		t.Run("type "+typ, func(t *testing.T) {
 			t.Parallel()
@@ -408,7 +424,8 @@ func TestHostileTokens(t *testing.T) {
 		})
 	}
 	for name, more := range map[string]string{
-		"sub twice": `"sub":"root"`, "iss twice": `"iss":"` + issuerURL + `"`, "aud twice, escaped": `"a\u0075d":"` + resourceURL + `"`, "below": `"x":{"a":1,"a":2}`,
+		"sub twice": `"sub":"root"`, "iss twice": `"iss":"` + issuerURL + `"`, "aud twice, escaped": `"a\u0075d":"` +
+			resourceURL + `"`, "below": `"x":{"a":1,"a":2}`,
 	} {
 		t.Run("claims: "+name, func(t *testing.T) {
 			t.Parallel()
@@ -440,8 +457,9 @@ func TestHostileTokens(t *testing.T) {
 		"huge":                              {"padding": strings.Repeat("a", 40<<10)},
 		"audience is part of a text":        {"aud": "x " + resourceURL},
 		"audience in an object":             {"aud": map[string]any{resourceURL: true}},
-		"thousands of audiences":            {"aud": strings.Split(strings.Repeat("https://a.example.com ", 3000), " ")},
-		"issuer is a list":                  {"iss": []string{issuerURL}},
+		"thousands of audiences": {"aud": strings.Split(strings.Repeat("https://a.example.com ", 3000),
+			" ")},
+		"issuer is a list": {"iss": []string{issuerURL}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -450,17 +468,18 @@ func TestHostileTokens(t *testing.T) {
 	}
 	inner := sign(nil)
 	for name, token := range map[string]string{
-		"a token in a token":      forge(`{"alg":"RS256","kid":"first"}`, inner, func(string) []byte { return nil }),
-		"four parts":              inner + ".x",
-		"as JSON":                 `{"payload":"` + strings.Split(inner, ".")[1] + `"}`,
-		"blanks inside":           strings.Replace(inner, ".", ". ", 1),
-		"padded":                  strings.Replace(inner, ".", "=.", 1),
-		"another base64":          strings.ReplaceAll(strings.ReplaceAll(inner, "-", "+"), "_", "/") + "+",
-		"signature cut":           inner[:len(inner)-4],
-		"signature of no bytes":   inner[:strings.LastIndex(inner, ".")+1],
-		"megabytes of dots":       strings.Repeat(".", 500<<10),
-		"megabytes in one part":   strings.Repeat("A", 500<<10),
-		"deeply nested, unsigned": forge(`{"alg":"RS256"}`, strings.Repeat(`{"a":`, 4000)+"1"+strings.Repeat("}", 4000), func(string) []byte { return nil }),
+		"a token in a token":    forge(`{"alg":"RS256","kid":"first"}`, inner, func(string) []byte { return nil }),
+		"four parts":            inner + ".x",
+		"as JSON":               `{"payload":"` + strings.Split(inner, ".")[1] + `"}`,
+		"blanks inside":         strings.Replace(inner, ".", ". ", 1),
+		"padded":                strings.Replace(inner, ".", "=.", 1),
+		"another base64":        strings.ReplaceAll(strings.ReplaceAll(inner, "-", "+"), "_", "/") + "+",
+		"signature cut":         inner[:len(inner)-4],
+		"signature of no bytes": inner[:strings.LastIndex(inner, ".")+1],
+		"megabytes of dots":     strings.Repeat(".", 500<<10),
+		"megabytes in one part": strings.Repeat("A", 500<<10),
+		"deeply nested, unsigned": forge(`{"alg":"RS256"}`, strings.Repeat(`{"a":`, 4000)+"1"+strings.Repeat("}", 4000),
+			func(string) []byte { return nil }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -469,7 +488,8 @@ func TestHostileTokens(t *testing.T) {
 	}
 }
 
-// TestHostileTokensOfAWithdrawnKey: within the maximum age, without an unknown key that would have made the server look.
+// TestHostileTokensOfAWithdrawnKey: within the maximum age, without an unknown key that would have made the server
+// look.
 func TestHostileTokensOfAWithdrawnKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -491,7 +511,8 @@ func TestHostileIdentities(t *testing.T) {
 	t.Parallel()
 	h := newAuthority().server(t, nil, func(o *AuthOptions) { o.OAuth.TenantClaim = "org" })
 	for _, name := range []string{
-		"x\x00bob", "bob\n", "a\x1b[2J", "bob\u202e", "b\u200bob", "\ufeffbob", "bob\u2066x", "bob\U000e0041", "bob\u00ad", "bob ", " bob", "\tbob",
+		"x\x00bob", "bob\n", "a\x1b[2J", "bob\u202e", "b\u200bob", "\ufeffbob", "bob\u2066x", "bob\U000e0041",
+		"bob\u00ad", "bob ", " bob", "\tbob",
 		"bob\u0085", "bob\x7f", "bob\u2028", strings.Repeat("b", 257),
 	} {
 		for claim, other := range map[string]string{"sub": "org", "org": "sub"} {

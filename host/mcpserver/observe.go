@@ -8,11 +8,11 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Observer sees every request at the door. Its methods are called concurrently and must be quick. Every argument that is a text is one of a
-// fixed set.
+// Observer sees every request at the frontend. Its methods are called concurrently and must be quick. Every argument
+// that is a text is one of a fixed set.
 type Observer interface {
-	// RequestAnswered tells of a request or notification that was taken in: the era of the protocol that it is of, its method, or MethodOther,
-	// and how long it took until its answer had left.
+	// RequestAnswered tells of a request or notification that was taken in: the era of the protocol that it is of, its
+	// method, or MethodOther, and how long it took until its answer had left.
 	RequestAnswered(era, method string, took time.Duration)
 	// RequestRefused tells of one over HTTP that was not taken in, and for which of RefusalReasons.
 	RequestRefused(reason string)
@@ -42,7 +42,8 @@ const (
 
 // RefusalReasons lists them all.
 var RefusalReasons = []string{
-	RefusedHost, RefusedOrigin, RefusedAuth, RefusedRate, RefusedBusy, RefusedSessions, RefusedSize, RefusedInvalid, RefusedDraining,
+	RefusedHost, RefusedOrigin, RefusedAuth, RefusedRate, RefusedBusy, RefusedSessions, RefusedSize, RefusedInvalid,
+	RefusedDraining,
 }
 
 // unobserved is the Observer where there is none.
@@ -85,8 +86,8 @@ func (s *Server) ended(era, method string, begin time.Time) {
 
 // Load is what a Server does at one moment.
 type Load struct {
-	// Requests are those over HTTP in flight, Streams the open subscription streams of 2026-07-28 and those before it that
-	// go on here from another replica, Sessions the open sessions before it.
+	// Requests are those over HTTP in flight, Streams the open subscription streams of 2026-07-28 and those before it
+	// that go on here from another replica, Sessions the open sessions before it.
 	Requests, Streams, Sessions int
 }
 

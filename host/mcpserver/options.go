@@ -23,21 +23,21 @@ type Options struct {
 	Language string
 	// PageSize is the most entries of one page of a list. Zero means 1,000.
 	PageSize int
-	// ListTTL is how long clients may keep a list before they ask again (MCP 2026-07-28, caching). Zero means 10 s, negative
-	// forbids keeping it.
+	// ListTTL is how long clients may keep a list before they ask again (MCP 2026-07-28, caching). Zero means 10 s,
+	// negative forbids keeping it.
 	ListTTL time.Duration
 	// Limits bound what clients may use.
 	Limits Limits
-	// Origins are web origins ("https://app.example.com") that may use the HTTP endpoint, apart from those on loopback names.
-	// They alone also get CORS headers.
+	// Origins are web origins ("https://app.example.com") that may use the HTTP endpoint, apart from those on loopback
+	// names. They alone also get CORS headers.
 	Origins []string
 	// Hosts are names, without port, under which the HTTP endpoint may be addressed, apart from loopback names.
 	Hosts []string
-	// TrustedProxies are the addresses of proxies, or networks in CIDR notation, whose X-Forwarded-For header says where a request comes from,
-	// for limits and records.
+	// TrustedProxies are the addresses of proxies, or networks in CIDR notation, whose X-Forwarded-For header says
+	// where a request comes from, for limits and records.
 	TrustedProxies []string
-	// Sessions, if not nil, makes sessions (up to MCP 2025-11-25) and calls that wait for answers (from 2026-07-28) those of all replicas: a client
-	// may send each request to another one.
+	// Sessions, if not nil, makes sessions (up to MCP 2025-11-25) and calls that wait for answers (from 2026-07-28)
+	// those of all replicas: a client may send each request to another one.
 	Sessions *sessionstore.Store
 	// Auth says who may use the HTTP endpoint. Nil lets everyone in; CheckExposure holds that against the address.
 	Auth *Auth
@@ -60,12 +60,13 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Limits bound what clients may use. A client is a verified user, or without authentication a remote address, or the one at
-// the other end of stdio.
+// Limits bound what clients may use. A client is a verified user, or without authentication a remote address, or the
+// one at the other end of stdio.
 type Limits struct {
-	// Sessions is the most sessions (up to MCP 2025-11-25), of all replicas together, and the most subscription streams of this one (from
-	// 2026-07-28), with those that go on here from another replica. SessionsPerClient is how many of each one client may have. A session
-	// beyond a limit ends another one: see sessions.makeRoom. Zero means 1,024, and half of Sessions.
+	// Sessions is the most sessions (up to MCP 2025-11-25), of all replicas together, and the most subscription streams
+	// of this one (from 2026-07-28), with those that go on here from another replica. SessionsPerClient is how many of
+	// each one client may have. A session beyond a limit ends another one: see sessions.makeRoom. Zero means 1,024, and
+	// half of Sessions.
 	Sessions, SessionsPerClient int
 	// SessionIdle ends a session without requests. Zero means 30 min.
 	SessionIdle time.Duration
@@ -73,8 +74,8 @@ type Limits struct {
 	Message int64
 	// Calls is the most requests in flight, CallsPerClient those of one client. Zero means 1,024 and 256.
 	Calls, CallsPerClient int
-	// Rate is how many requests a second one client may send, in the long run; Burst how many at once. Zero means 1,000 and
-	// twice Rate.
+	// Rate is how many requests a second one client may send, in the long run; Burst how many at once. Zero means 1,000
+	// and twice Rate.
 	Rate, Burst int
 }
 

@@ -30,8 +30,8 @@ type plainCall struct {
 // maxPlainNesting is the most brackets that a plain call may open. The SDK takes 1,000 levels, and is left to say so.
 const maxPlainNesting = 1000
 
-// parsePlainCall reads a message, or reports false if it is anything but a plain call. It is strict: for what it does not take the
-// SDK has the last word, so there is no rule here that is not the SDK's too.
+// parsePlainCall reads a message, or reports false if it is anything but a plain call. It is strict: for what it does
+// not take the SDK has the last word, so there is no rule here that is not the SDK's too.
 func parsePlainCall(body []byte) (*plainCall, bool) {
 	if bytes.Count(body, []byte("{"))+bytes.Count(body, []byte("[")) > maxPlainNesting {
 		return nil, false

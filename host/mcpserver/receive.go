@@ -45,9 +45,10 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// dispatch passes requests for what the SDK does not list to the pipeline too: it records them, and knows more of a name than
-// that it is not listed.
-func (s *Server) dispatch(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+// dispatch passes requests for what the SDK does not list to the pipeline too: it records them, and knows more of a
+// name than that it is not listed.
+func (s *Server) dispatch(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result,
+	error) {
 	switch req := req.(type) {
 	case *mcp.ListToolsRequest:
 		return s.listTools(ctx, method, req, next)
@@ -67,8 +68,10 @@ func (s *Server) dispatch(ctx context.Context, method string, req mcp.Request, n
 	return next(ctx, method, req)
 }
 
-// listTools lists the tools that the caller may call, or ask for. That makes pages shorter, but none is empty before the last.
-func (s *Server) listTools(ctx context.Context, method string, req *mcp.ListToolsRequest, next mcp.MethodHandler) (mcp.Result, error) {
+// listTools lists the tools that the caller may call, or ask for. That makes pages shorter, but none is empty before
+// the last.
+func (s *Server) listTools(ctx context.Context, method string, req *mcp.ListToolsRequest,
+	next mcp.MethodHandler) (mcp.Result, error) {
 	if req.Params == nil {
 		req.Params = new(mcp.ListToolsParams)
 	}
@@ -95,8 +98,8 @@ func (s *Server) hides(caller pipeline.Caller, name string) bool {
 	return governed && ok && !governor.Visible(caller, tool)
 }
 
-// noteSession keeps the table of sessions over HTTP, the calls in it, and what all replicas know of them, up to date with what the SDK has
-// taken in.
+// noteSession keeps the table of sessions over HTTP, the calls in it, and what all replicas know of them, up to date
+// with what the SDK has taken in.
 func (s *Server) noteSession(ctx context.Context, req mcp.Request) error {
 	over := exchangeOf(req.GetExtra())
 	if over == nil {
@@ -139,7 +142,8 @@ func (s *Server) noteOpened(ctx context.Context, sdk *mcp.ServerSession, over *e
 	if err != nil {
 		s.options.Logger.Warn("a session cannot be kept", "err", err)
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the session cannot be kept at the moment: try again later"}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
+		Message: "the session cannot be kept at the moment: try again later"}
 }
 
 func (s *Server) hasResource(uri string) bool {
@@ -188,8 +192,8 @@ func isNotification(method string) bool {
 
 const methodListen = "subscriptions/listen"
 
-// withCode gives errors of the SDK that have no JSON-RPC code the one for a request that breaks the protocol's order: that is
-// what they are about.
+// withCode gives errors of the SDK that have no JSON-RPC code the one for a request that breaks the protocol's order:
+// that is what they are about.
 func withCode(err error) error {
 	if err == nil {
 		return nil

@@ -42,12 +42,12 @@ func newLive(filled Options) (*live, error) {
 	return l, nil
 }
 
-// Reconfigure checks other options and returns what puts them in force. Those count that say what clients are told and granted:
-// Instructions, Overview, Language, ListTTL, Limits, Origins, Hosts, TrustedProxies and Auth; all others stay as they
-// were given to New. The error is that of New.
+// Reconfigure checks other options and returns what puts them in force. Those count that say what clients are told and
+// granted: Instructions, Overview, Language, ListTTL, Limits, Origins, Hosts, TrustedProxies and Auth; all others stay
+// as they were given to New. The error is that of New.
 //
-// Requests in flight go on. Sessions stay, and of each the next request has to be one that Auth lets in; event streams end, so that
-// clients open them again. Of Limits, Message is for connections over stdio as it was when they began.
+// Requests in flight go on. Sessions stay, and of each the next request has to be one that Auth lets in; event streams
+// end, so that clients open them again. Of Limits, Message is for connections over stdio as it was when they began.
 func (s *Server) Reconfigure(options *Options) (put func(), err error) {
 	filled, err := options.withDefaults()
 	if err != nil {

@@ -24,7 +24,8 @@ func reconfigure(t *testing.T, s *Server, options *Options) {
 	put()
 }
 
-// TestReconfigureWho: who may come in, from where and under which name changes with the next request; what is wrong changes nothing.
+// TestReconfigureWho: who may come in, from where and under which name changes with the next request; what is wrong
+// changes nothing.
 func TestReconfigureWho(t *testing.T) {
 	t.Parallel()
 	first, firstHash := NewToken()
@@ -33,11 +34,13 @@ func TestReconfigureWho(t *testing.T) {
 	s := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Auth: with(firstHash)})
 	h := s.Handler()
 	list := func(token, host, origin string) int {
-		r := post(withoutSessions, message(withoutSessions, 1, "tools/list", `{}`), "Authorization", "Bearer "+token, "Origin", origin)
+		r := post(withoutSessions, message(withoutSessions, 1, "tools/list", `{}`), "Authorization", "Bearer "+token,
+			"Origin", origin)
 		r.Host = host
 		return do(h, r).Code
 	}
-	if list(first, "localhost", "") != 200 || list(second, "localhost", "") != 401 || list(first, "hako.example", "") != 403 {
+	if list(first, "localhost", "") != 200 || list(second, "localhost", "") != 401 ||
+		list(first, "hako.example", "") != 403 {
 		t.Error("at first")
 	}
 	for _, bad := range []*Options{{Origins: []string{"no origin"}}, {Hosts: []string{"https://x"}}, {TrustedProxies: []string{"proxy"}}, {Limits: Limits{Rate: -1}}} {
@@ -45,7 +48,8 @@ func TestReconfigureWho(t *testing.T) {
 			t.Errorf("%+v was taken", bad)
 		}
 	}
-	reconfigure(t, s, &Options{Auth: with(secondHash), Hosts: []string{"hako.example"}, Origins: []string{"https://app.example"}})
+	reconfigure(t, s, &Options{Auth: with(secondHash), Hosts: []string{"hako.example"},
+		Origins: []string{"https://app.example"}})
 	if list(first, "localhost", "") != 401 || list(second, "hako.example", "https://app.example") != 200 {
 		t.Error("after the change")
 	}
@@ -67,7 +71,8 @@ func (o *opening) Flush() {
 	o.once.Do(func() { close(o.open) })
 }
 
-// TestReconfigureEndsStreams: a stream that a token opened ends when other tokens are in force, and a call in flight is answered.
+// TestReconfigureEndsStreams: a stream that a token opened ends when other tokens are in force, and a call in flight is
+// answered.
 func TestReconfigureEndsStreams(t *testing.T) {
 	t.Parallel()
 	for _, version := range eras {
@@ -80,9 +85,11 @@ func TestReconfigureEndsStreams(t *testing.T) {
 				<-finish
 				return text("done"), nil
 			}
-			s := newServer(t, offer(t, slow, "x"), nil, &Options{Auth: newAuth(t, AuthOptions{Tokens: []Token{{Name: "ci", Hash: hash}}})})
+			s := newServer(t, offer(t, slow, "x"), nil,
+				&Options{Auth: newAuth(t, AuthOptions{Tokens: []Token{{Name: "ci", Hash: hash}}})})
 			headers := []string{"Authorization", "Bearer " + token}
-			open := post(version, message(version, 1, methodListen, `{"notifications":{"toolsListChanged":true}}`), headers...)
+			open := post(version, message(version, 1, methodListen, `{"notifications":{"toolsListChanged":true}}`),
+				headers...)
 			if version == withSessions {
 				headers = append(headers, "Mcp-Session-Id", openSession(t, s.Handler(), headers...))
 				open = post(version, "", headers...)
@@ -90,10 +97,12 @@ func TestReconfigureEndsStreams(t *testing.T) {
 			}
 			answered := make(chan *httptest.ResponseRecorder, 1)
 			go func() {
-				answered <- do(s.Handler(), post(version, message(version, 2, "tools/call", `{"name":"x","arguments":{}}`), headers...))
+				answered <- do(s.Handler(), post(version,
+					message(version, 2, "tools/call", `{"name":"x","arguments":{}}`), headers...))
 			}()
 			<-begun
-			stream, ended := &opening{ResponseRecorder: httptest.NewRecorder(), open: make(chan struct{})}, make(chan struct{})
+			stream, ended := &opening{ResponseRecorder: httptest.NewRecorder(), open: make(chan struct{})},
+				make(chan struct{})
 			go func() {
 				defer close(ended)
 				if s.Handler().ServeHTTP(stream, open); stream.Code != http.StatusOK {
@@ -134,7 +143,8 @@ func TestReconfigureWhat(t *testing.T) {
 				t.Errorf("%s: %s", version, got)
 			}
 		}
-		if got := ask(withoutSessions, "tools/list", "{}"); !strings.Contains(got, "English words") || !strings.Contains(got, `"ttlMs":10000`) {
+		if got := ask(withoutSessions, "tools/list", "{}"); !strings.Contains(got, "English words") ||
+			!strings.Contains(got, `"ttlMs":10000`) {
 			t.Error(got)
 		}
 		reconfigure(t, s, &Options{Instructions: "second", Language: "ja", ListTTL: time.Minute})
@@ -143,7 +153,8 @@ func TestReconfigureWhat(t *testing.T) {
 				t.Errorf("%s: %s", version, got)
 			}
 		}
-		if got := ask(withoutSessions, "tools/list", "{}"); !strings.Contains(got, "日本語の説明") || !strings.Contains(got, `"ttlMs":60000`) {
+		if got := ask(withoutSessions, "tools/list", "{}"); !strings.Contains(got, "日本語の説明") ||
+			!strings.Contains(got, `"ttlMs":60000`) {
 			t.Error(got)
 		}
 		reconfigure(t, s, &Options{Limits: Limits{Message: 100, Rate: 1, Burst: 2}})

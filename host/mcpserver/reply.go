@@ -25,7 +25,8 @@ type reply struct {
 	server json.RawMessage
 }
 
-// status is the HTTP status of the answer from 2026-07-28 on, which has a request that breaks a rule refused (transports, errors).
+// status is the HTTP status of the answer from 2026-07-28 on, which has a request that breaks a rule refused
+// (transports, errors).
 func (r *reply) status() int {
 	if wire, ok := errors.AsType[*jsonrpc.Error](r.err); ok && wire.Code == jsonrpc.CodeInvalidParams {
 		return http.StatusBadRequest

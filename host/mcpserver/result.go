@@ -33,11 +33,12 @@ func toolResult(response *abi.Response, version string) *mcp.CallToolResult {
 	return result
 }
 
-// fit makes of structured content that is no object a text, for versions before 2026-07-28: there it had to be an object, and clients
-// refuse anything else.
+// fit makes of structured content that is no object a text, for versions before 2026-07-28: there it had to be an
+// object, and clients refuse anything else.
 func fit(response *abi.Response, version string) {
 	structured := response.StructuredContent
-	if version >= sessionless || len(structured) == 0 || bytes.HasPrefix(bytes.TrimLeft(structured, " \t\r\n"), []byte("{")) {
+	if version >= sessionless || len(structured) == 0 ||
+		bytes.HasPrefix(bytes.TrimLeft(structured, " \t\r\n"), []byte("{")) {
 		return
 	}
 	response.Content = append(response.Content, abi.Content{Type: abi.Text, Text: string(structured)})

@@ -40,7 +40,8 @@ func (h *shared) revive(ctx context.Context, session *session) error {
 	return nil
 }
 
-// align makes the SDK's session have the level and the subscriptions that the store has. Nobody else does so at the same time.
+// align makes the SDK's session have the level and the subscriptions that the store has. Nobody else does so at the
+// same time.
 func (h *shared) align(session *session, found *sessionstore.Session) {
 	if found.Level != "" && found.Level != session.level {
 		h.replay(session, once("logging/setLevel", mustJSON(map[string]string{"level": found.Level})))
@@ -59,7 +60,8 @@ func (h *shared) align(session *session, found *sessionstore.Session) {
 	}
 }
 
-// replay sends a message of the session's client to the SDK once more. What the SDK has to say to it was said when it came first.
+// replay sends a message of the session's client to the SDK once more. What the SDK has to say to it was said when it
+// came first.
 func (h *shared) replay(session *session, body []byte) {
 	h.server.legacy.ServeHTTP(new(discard), session.request(h.ctx, body))
 }
@@ -67,7 +69,8 @@ func (h *shared) replay(session *session, body []byte) {
 // request is one as the session's client would send it.
 func (s *session) request(ctx context.Context, body []byte) *http.Request {
 	r := &http.Request{Method: http.MethodPost, Header: http.Header{
-		"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Session-Id": {s.id},
+		"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
+		"Mcp-Session-Id": {s.id},
 	}, Body: io.NopCloser(bytes.NewReader(body))}
 	if withSession[s.version] {
 		r.Header.Set("Mcp-Protocol-Version", s.version)

@@ -1,8 +1,9 @@
-// Package mcpserver is the MCP door: it offers the catalog's tools, resources and prompts to MCP clients, over stdio and HTTP.
+// Package mcpserver is the MCP frontend: it offers the catalog's tools, resources and prompts to MCP clients, over
+// stdio and HTTP.
 //
 // Both eras of the protocol are served side by side: the one with sessions, up to 2025-11-25, and the one without, from
-// 2026-07-28. The protocol itself is the official SDK's; this package adds what a server that faces untrusted clients needs
-// besides, and passes every call to the pipeline.
+// 2026-07-28. The protocol itself is the official SDK's; this package adds what a server that faces untrusted clients
+// needs besides, and passes every call to the pipeline.
 package mcpserver
 
 import (
@@ -65,8 +66,8 @@ type Server struct {
 	stdio stdioConns
 }
 
-// New returns a Server that offers what c holds, also after changes, and passes calls to calls. It fails if an option is out of
-// range or an origin or host in it is malformed. Shutdown or Close ends it.
+// New returns a Server that offers what c holds, also after changes, and passes calls to calls. It fails if an option
+// is out of range or an origin or host in it is malformed. Shutdown or Close ends it.
 func New(c *catalog.Catalog, calls Caller, options *Options) (*Server, error) {
 	filled, err := options.withDefaults()
 	if err != nil {
@@ -147,13 +148,14 @@ func (s *Server) setCacheable(_ context.Context, req mcp.Request, c *mcp.Cacheab
 	}
 }
 
-// ToolsChanged tells clients that the list of tools may be another for them, for reasons that are not in the catalog, such as another policy.
+// ToolsChanged tells clients that the list of tools may be another for them, for reasons that are not in the catalog,
+// such as another policy.
 func (s *Server) ToolsChanged() { s.mirror.touch() }
 
-// Shutdown ends the server in good order: it takes no more requests, waits for those in flight, and then ends the sessions and
-// streams. When ctx is done first it stops what is still running and returns ctx's error; if that was a deadline, calls
-// have three more seconds to answer that they were stopped. It ends ServeStdio too. Shut the http.Server down
-// afterwards: its own Shutdown waits for open streams. Shutdown may be called twice.
+// Shutdown ends the server in good order: it takes no more requests, waits for those in flight, and then ends the
+// sessions and streams. When ctx is done first it stops what is still running and returns ctx's error; if that was a
+// deadline, calls have three more seconds to answer that they were stopped. It ends ServeStdio too. Shut the
+// http.Server down afterwards: its own Shutdown waits for open streams. Shutdown may be called twice.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.startDrain()
 	s.unwatch()

@@ -35,13 +35,17 @@ func everything() *manifest.Manifest {
 			InputSchema:  json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","maxLength":5}},"required":["name"]}`),
 			OutputSchema: json.RawMessage(`{"type":"object","properties":{"greeting":{"type":"string"}}}`),
 			Annotations:  manifest.Annotations{ReadOnlyHint: yes(), OpenWorldHint: yes()},
-			Icons:        []manifest.Icon{{Src: "https://example.com/i.png", MIMEType: "image/png", Sizes: []string{"48x48"}}},
+			Icons: []manifest.Icon{{Src: "https://example.com/i.png", MIMEType: "image/png",
+				Sizes: []string{"48x48"}}},
 		}},
-		Resources:         []manifest.Resource{{URI: "test://fixed", Name: "fixed", Title: manifest.Text{"en": "Fixed"}, MIMEType: "text/plain"}},
-		ResourceTemplates: []manifest.ResourceTemplate{{URITemplate: "test://item/{id}", Name: "item", MIMEType: "text/plain"}},
-		Prompts: []manifest.Prompt{{Name: "ask", Title: manifest.Text{"en": "Ask"}, Arguments: []manifest.PromptArgument{
-			{Name: "topic", Description: manifest.Text{"en": "About what."}, Required: true},
-		}}},
+		Resources: []manifest.Resource{{URI: "test://fixed", Name: "fixed", Title: manifest.Text{"en": "Fixed"},
+			MIMEType: "text/plain"}},
+		ResourceTemplates: []manifest.ResourceTemplate{{URITemplate: "test://item/{id}", Name: "item",
+			MIMEType: "text/plain"}},
+		Prompts: []manifest.Prompt{{Name: "ask", Title: manifest.Text{"en": "Ask"},
+			Arguments: []manifest.PromptArgument{
+				{Name: "topic", Description: manifest.Text{"en": "About what."}, Required: true},
+			}}},
 	}
 }
 
@@ -53,7 +57,8 @@ func serveEverything(_ context.Context, request *abi.Request, _ func(abi.Progres
 		if request.URI == "test://item/none" {
 			return &abi.Response{Error: &abi.Error{Code: abi.CodeNotFound, Message: "no such item"}}, nil
 		}
-		return &abi.Response{Contents: []abi.ResourceContents{{URI: request.URI, MIMEType: "text/plain", Text: "it"}}}, nil
+		return &abi.Response{Contents: []abi.ResourceContents{{URI: request.URI, MIMEType: "text/plain", Text: "it"}}},
+			nil
 	case abi.GetPrompt:
 		return &abi.Response{Description: "asks", Messages: []abi.PromptMessage{
 			{Role: "user", Content: abi.Content{Type: abi.Text, Text: string(request.Arguments)}},
@@ -64,9 +69,10 @@ func serveEverything(_ context.Context, request *abi.Request, _ func(abi.Progres
 
 func TestOffersTheCatalog(t *testing.T) {
 	t.Parallel()
-	everyDoor(t, func(t *testing.T, door door, version string) {
-		s := newServer(t, offerAll(t, serveEverything, everything()), nil, &Options{Name: "box", Title: "Box", Version: "9", Instructions: "Be kind."})
-		client := door.connect(t, s, version, nil)
+	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
+		s := newServer(t, offerAll(t, serveEverything, everything()), nil,
+			&Options{Name: "box", Title: "Box", Version: "9", Instructions: "Be kind."})
+		client := frontend.connect(t, s, version, nil)
 
 		tools, err := client.ListTools(t.Context(), nil)
 		if err != nil {
@@ -78,30 +84,37 @@ func TestOffersTheCatalog(t *testing.T) {
 				"type": "object", "required": []any{"name"},
 				"properties": map[string]any{"name": map[string]any{"type": "string", "maxLength": 5.0}},
 			},
-			OutputSchema: map[string]any{"type": "object", "properties": map[string]any{"greeting": map[string]any{"type": "string"}}},
-			Annotations:  &mcp.ToolAnnotations{Title: "Greet", ReadOnlyHint: true, OpenWorldHint: yes()},
-			Icons:        []mcp.Icon{{Source: "https://example.com/i.png", MIMEType: "image/png", Sizes: []string{"48x48"}}},
+			OutputSchema: map[string]any{"type": "object",
+				"properties": map[string]any{"greeting": map[string]any{"type": "string"}}},
+			Annotations: &mcp.ToolAnnotations{Title: "Greet", ReadOnlyHint: true, OpenWorldHint: yes()},
+			Icons: []mcp.Icon{{Source: "https://example.com/i.png", MIMEType: "image/png",
+				Sizes: []string{"48x48"}}},
 		}
 		if len(tools.Tools) != 1 || !reflect.DeepEqual(tools.Tools[0], want) {
 			t.Errorf("tools: %+v, want one like %+v", tools.Tools, want)
 		}
-		result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet", Arguments: map[string]any{"name": "Aki"}})
+		result, err := client.CallTool(t.Context(),
+			&mcp.CallToolParams{Name: "greet", Arguments: map[string]any{"name": "Aki"}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if textOf(t, result) != `{"greeting":"Hello"}` || !reflect.DeepEqual(result.StructuredContent, map[string]any{"greeting": "Hello"}) {
+		if textOf(t, result) != `{"greeting":"Hello"}` ||
+			!reflect.DeepEqual(result.StructuredContent, map[string]any{"greeting": "Hello"}) {
 			t.Errorf("result: %s, %+v", textOf(t, result), result)
 		}
 		read, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test://item/7"})
 		if err != nil || len(read.Contents) != 1 || read.Contents[0].Text != "it" {
 			t.Errorf("read: %+v, %v", read, err)
 		}
-		prompt, err := client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "ask", Arguments: map[string]string{"topic": "rain"}})
-		if err != nil || len(prompt.Messages) != 1 || prompt.Messages[0].Content.(*mcp.TextContent).Text != `{"topic":"rain"}` {
+		prompt, err := client.GetPrompt(t.Context(),
+			&mcp.GetPromptParams{Name: "ask", Arguments: map[string]string{"topic": "rain"}})
+		if err != nil || len(prompt.Messages) != 1 ||
+			prompt.Messages[0].Content.(*mcp.TextContent).Text != `{"topic":"rain"}` {
 			t.Errorf("prompt: %+v, %v", prompt, err)
 		}
 		completed, err := client.Complete(t.Context(), &mcp.CompleteParams{
-			Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: "ask"}, Argument: mcp.CompleteParamsArgument{Name: "topic", Value: "r"},
+			Ref:      &mcp.CompleteReference{Type: "ref/prompt", Name: "ask"},
+			Argument: mcp.CompleteParamsArgument{Name: "topic", Value: "r"},
 		})
 		if err != nil || !slices.Equal(completed.Completion.Values, []string{"rx"}) {
 			t.Errorf("completion: %+v, %v", completed, err)
@@ -115,7 +128,8 @@ func TestOffersTheCatalog(t *testing.T) {
 			t.Errorf("resources: %+v, %v", resources, err)
 		}
 		templates, err := client.ListResourceTemplates(t.Context(), nil)
-		if err != nil || len(templates.ResourceTemplates) != 1 || templates.ResourceTemplates[0].URITemplate != "test://item/{id}" {
+		if err != nil || len(templates.ResourceTemplates) != 1 ||
+			templates.ResourceTemplates[0].URITemplate != "test://item/{id}" {
 			t.Errorf("templates: %+v, %v", templates, err)
 		}
 	})
@@ -129,9 +143,9 @@ func TestIntroducesItself(t *testing.T) {
 		Overview: true}
 	want := &mcp.Implementation{Name: "hako", Title: "Box", Version: "9", WebsiteURL: "https://example.com/",
 		Icons: []mcp.Icon{{Source: "https://example.com/i.svg", MIMEType: "image/svg+xml", Sizes: []string{"any"}}}}
-	everyDoor(t, func(t *testing.T, door door, version string) {
+	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
 		s := newServer(t, offerAll(t, serveEverything, everything()), nil, options)
-		said := door.connect(t, s, version, nil).InitializeResult()
+		said := frontend.connect(t, s, version, nil).InitializeResult()
 		if !reflect.DeepEqual(said.ServerInfo, want) {
 			t.Errorf("%+v, want %+v", said.ServerInfo, want)
 		}
@@ -168,10 +182,10 @@ func TestSchemasAreListedFlat(t *testing.T) {
 	t.Parallel()
 	find := tool("find")
 	find.InputSchema = json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"text":{"type":"string"}},"anyOf":[{"required":["name"]},{"required":["text"]}]}`)
-	everyDoor(t, func(t *testing.T, door door, version string) {
+	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
 		s := newServer(t, offerAll(t, serveEverything, &manifest.Manifest{Name: "test", Tools: []manifest.Tool{find}}),
 			nil, nil)
-		client := door.connect(t, s, version, nil)
+		client := frontend.connect(t, s, version, nil)
 		tools, err := client.ListTools(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -192,9 +206,9 @@ func TestSchemasAreListedFlat(t *testing.T) {
 
 func TestPages(t *testing.T) {
 	t.Parallel()
-	everyDoor(t, func(t *testing.T, door door, version string) {
+	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
 		s := newServer(t, offer(t, serveEverything, "c", "a", "e", "b", "d"), nil, &Options{PageSize: 2})
-		client := door.connect(t, s, version, nil)
+		client := frontend.connect(t, s, version, nil)
 		var names []string
 		var sizes []int
 		for cursor := ""; ; {
@@ -219,13 +233,13 @@ func TestPages(t *testing.T) {
 // TestTellsOfChanges adds and removes plugins while clients of both eras watch.
 func TestTellsOfChanges(t *testing.T) {
 	t.Parallel()
-	everyDoor(t, func(t *testing.T, door door, version string) {
+	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
 		c := offer(t, serveEverything, "first")
 		s := newServer(t, c, nil, nil)
 		options, told := watching()
-		client := door.connect(t, s, version, options)
-		// The client's stream may not stand yet, and what is missed is missed: change until told. The client keeps the list that it has until
-		// then, and it may still be told of the change before.
+		client := frontend.connect(t, s, version, options)
+		// The client's stream may not stand yet, and what is missed is missed: change until told. The client keeps the
+		// list that it has until then, and it may still be told of the change before.
 		after := func(change func(), want ...string) {
 			t.Helper()
 			var names []string
@@ -272,10 +286,13 @@ func TestErrorsHaveCodes(t *testing.T) {
 		text string
 		data string
 	}{
-		"unknown":         {&pipeline.NotFoundError{Kind: "tool", Name: "x", Hint: "look again"}, -32602, `unknown tool "x": look again`, ""},
-		"not allowed":     {&pipeline.NotAllowedError{Name: "x", Reason: "run: hako plugin approve x"}, -32602, "x is not allowed: run: hako plugin approve x", ""},
-		"invalid":         {&pipeline.InvalidError{Reason: "no"}, -32602, "no", ""},
-		"limit":           {&sandbox.LimitError{Plugin: "p", Limit: "time", Value: "1s", Remedy: "be quick"}, -32603, "plugin p passed its time limit of 1s: be quick", ""},
+		"unknown": {&pipeline.NotFoundError{Kind: "tool", Name: "x", Hint: "look again"}, -32602,
+			`unknown tool "x": look again`, ""},
+		"not allowed": {&pipeline.NotAllowedError{Name: "x", Reason: "run: hako plugin approve x"}, -32602,
+			"x is not allowed: run: hako plugin approve x", ""},
+		"invalid": {&pipeline.InvalidError{Reason: "no"}, -32602, "no", ""},
+		"limit": {&sandbox.LimitError{Plugin: "p", Limit: "time", Value: "1s", Remedy: "be quick"}, -32603,
+			"plugin p passed its time limit of 1s: be quick", ""},
 		"guest":           {&sandbox.GuestError{Plugin: "p", Reason: "stopped"}, -32603, "plugin p stopped", ""},
 		"guest not found": {&abi.Error{Code: abi.CodeNotFound, Message: "gone"}, -32602, "gone", ""},
 		"guest invalid":   {&abi.Error{Code: abi.CodeInvalid, Message: "bad"}, -32602, "bad", ""},
@@ -297,16 +314,18 @@ func TestErrorsHaveCodes(t *testing.T) {
 	}
 }
 
-// TestUnknownNames checks that what nobody offers reaches the pipeline, which records it, and is answered as the protocol says.
+// TestUnknownNames checks that what nobody offers reaches the pipeline, which records it, and is answered as the
+// protocol says.
 func TestUnknownNames(t *testing.T) {
 	t.Parallel()
-	everyDoor(t, func(t *testing.T, door door, version string) {
+	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
 		s := newServer(t, offerAll(t, serveEverything, everything()), nil, nil)
-		client := door.connect(t, s, version, nil)
+		client := frontend.connect(t, s, version, nil)
 		check := func(what string, err error, text, data string) {
 			t.Helper()
 			var wire *jsonrpc.Error
-			if !errors.As(err, &wire) || wire.Code != jsonrpc.CodeInvalidParams || !strings.Contains(wire.Message, text) || string(wire.Data) != data {
+			if !errors.As(err, &wire) || wire.Code != jsonrpc.CodeInvalidParams ||
+				!strings.Contains(wire.Message, text) || string(wire.Data) != data {
 				t.Errorf("%s: %v, want -32602 %q with data %q", what, err, text, data)
 			}
 		}
@@ -320,7 +339,8 @@ func TestUnknownNames(t *testing.T) {
 		check("resource of a template", err, "no such item", `{"uri":"test://item/none"}`)
 		_, err = client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "ask"})
 		check("prompt without argument", err, "needs the argument topic", "")
-		result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet", Arguments: map[string]any{"name": "much too long"}})
+		result, err := client.CallTool(t.Context(),
+			&mcp.CallToolParams{Name: "greet", Arguments: map[string]any{"name": "much too long"}})
 		if err != nil || !result.IsError || !strings.Contains(textOf(t, result), "arguments of greet") {
 			t.Errorf("wrong arguments: %s, %v, want a tool error", textOf(t, result), err)
 		}
@@ -334,10 +354,12 @@ func TestContentOfEveryKind(t *testing.T) {
 		Replayed: true,
 		IsError:  true,
 		Content: []abi.Content{
-			{Type: abi.Text, Text: "a <b> & c", Annotations: &abi.Annotations{Audience: []string{"user"}, Priority: &priority, LastModified: "2026-01-02T03:04:05Z"}},
+			{Type: abi.Text, Text: "a <b> & c", Annotations: &abi.Annotations{Audience: []string{"user"},
+				Priority: &priority, LastModified: "2026-01-02T03:04:05Z"}},
 			{Type: abi.Image, MIMEType: "image/png", Data: []byte{1, 2}},
 			{Type: abi.Audio, MIMEType: "audio/wav", Data: []byte{3}},
-			{Type: abi.ResourceLink, URI: "test://x", Name: "x", Title: "X", Description: "an x", MIMEType: "text/plain", Size: &size},
+			{Type: abi.ResourceLink, URI: "test://x", Name: "x", Title: "X", Description: "an x",
+				MIMEType: "text/plain", Size: &size},
 			{Type: abi.Embedded, Resource: &abi.ResourceContents{URI: "test://y", Data: []byte{}}},
 		},
 	}
@@ -373,13 +395,15 @@ func sameJSON(t *testing.T, a, b string) bool {
 func TestStructuredContentThatIsNoObject(t *testing.T) {
 	t.Parallel()
 	response := func() *abi.Response {
-		return &abi.Response{StructuredContent: json.RawMessage(` [1,2]`), Content: []abi.Content{{Type: abi.Text, Text: "two"}}}
+		return &abi.Response{StructuredContent: json.RawMessage(` [1,2]`),
+			Content: []abi.Content{{Type: abi.Text, Text: "two"}}}
 	}
 	if result := toolResult(response(), withoutSessions); result.StructuredContent == nil || len(result.Content) != 1 {
 		t.Errorf("2026: %+v", result)
 	}
 	result := toolResult(response(), withSessions)
-	if result.StructuredContent != nil || len(result.Content) != 2 || result.Content[1].(*mcp.TextContent).Text != " [1,2]" {
+	if result.StructuredContent != nil || len(result.Content) != 2 ||
+		result.Content[1].(*mcp.TextContent).Text != " [1,2]" {
 		t.Errorf("2025: %+v", result)
 	}
 }
@@ -405,19 +429,20 @@ func TestCallerIsFilledIn(t *testing.T) {
 	}
 
 	do(h, post(withoutSessions, message(withoutSessions, 1, "tools/call", `{"name":"x"}`), as...))
-	if got, want := <-seen, from(pipeline.Caller{Door: pipeline.DoorHTTP, Tenant: "acme", User: "aki", Locale: "ja"}); !reflect.DeepEqual(got, want) {
+	if got, want := <-seen, from(pipeline.Caller{Frontend: pipeline.FrontendHTTP, Tenant: "acme", User: "aki", Locale: "ja"}); !reflect.DeepEqual(got, want) {
 		t.Errorf("HTTP, 2026: %+v, want %+v", got, want)
 	}
 	id := openSession(t, h, as...)
-	do(h, post(withSessions, message(withSessions, 1, "tools/call", `{"name":"x"}`), append(as, "Mcp-Session-Id", id)...))
-	if got, want := <-seen, from(pipeline.Caller{Door: pipeline.DoorHTTP, Tenant: "acme", User: "aki", Locale: "ja", Session: id[:8]}); !reflect.DeepEqual(got, want) {
+	do(h, post(withSessions, message(withSessions, 1, "tools/call", `{"name":"x"}`),
+		append(as, "Mcp-Session-Id", id)...))
+	if got, want := <-seen, from(pipeline.Caller{Frontend: pipeline.FrontendHTTP, Tenant: "acme", User: "aki", Locale: "ja", Session: id[:8]}); !reflect.DeepEqual(got, want) {
 		t.Errorf("HTTP, 2025: %+v, want %+v", got, want)
 	}
 	line := message(withoutSessions, 7, "tools/call", `{"name":"x"}`)
 	if err := s.ServeStdio(t.Context(), strings.NewReader(line), io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := <-seen, (pipeline.Caller{Door: pipeline.DoorStdio, Client: "test", ClientVersion: "1", RequestID: "7"}); !reflect.DeepEqual(got, want) {
+	if got, want := <-seen, (pipeline.Caller{Frontend: pipeline.FrontendStdio, Client: "test", ClientVersion: "1", RequestID: "7"}); !reflect.DeepEqual(got, want) {
 		t.Errorf("stdio: %+v, want %+v", got, want)
 	}
 }

@@ -12,9 +12,10 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 )
 
-// sessions are the open sessions over HTTP. The SDK has a table of its own, which it does not show; this one knows which sessions
-// there are, whose they are, and which of their calls the SDK has not seen. It ends sessions that are idle: to the SDK a session
-// looks idle whose calls are answered without it. It also ends sessions to make room for new ones.
+// sessions are the open sessions over HTTP. The SDK has a table of its own, which it does not show; this one knows
+// which sessions there are, whose they are, and which of their calls the SDK has not seen. It ends sessions that are
+// idle: to the SDK a session looks idle whose calls are answered without it. It also ends sessions to make room for new
+// ones.
 type sessions struct {
 	// mu guards what follows and the fields of each session that change.
 	mu     sync.Mutex
@@ -24,7 +25,8 @@ type sessions struct {
 	clients map[string]int
 	// byKey finds those of all replicas by their keys in the store; nil where there is none.
 	byKey map[string]*session
-	// closing are those whose SDK's session is being closed, by ID, until it is: only then can there be another one of the same ID.
+	// closing are those whose SDK's session is being closed, by ID, until it is: only then can there be another one of
+	// the same ID.
 	closing map[string]chan struct{}
 }
 
@@ -38,7 +40,8 @@ type session struct {
 	id, key string
 	// sdk is nil where the session is another replica's and only its plain calls have come here.
 	sdk *mcp.ServerSession
-	// owner is the key of the user who opened it, empty without authentication. identity and address are of the request that it came with.
+	// owner is the key of the user who opened it, empty without authentication. identity and address are of the request
+	// that it came with.
 	owner    string
 	identity *Identity
 	address  string
@@ -63,7 +66,8 @@ type session struct {
 }
 
 func newSessions(limits Limits) *sessions {
-	return &sessions{limits: limits, byID: map[string]*session{}, clients: map[string]int{}, closing: map[string]chan struct{}{}}
+	return &sessions{limits: limits, byID: map[string]*session{}, clients: map[string]int{},
+		closing: map[string]chan struct{}{}}
 }
 
 // set puts other limits in force, for sessions that are used or opened from now on.
@@ -73,8 +77,8 @@ func (t *sessions) set(limits Limits) {
 	t.limits = limits
 }
 
-// add registers a session that was opened with these parameters. Where there is no store of all replicas, it ends other sessions if there
-// are too many.
+// add registers a session that was opened with these parameters. Where there is no store of all replicas, it ends other
+// sessions if there are too many.
 func (t *sessions) add(id string, opened *mcp.InitializeParams, over *exchange) *session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,8 +86,9 @@ func (t *sessions) add(id string, opened *mcp.InitializeParams, over *exchange) 
 		return s
 	}
 	s := &session{
-		table: t, id: id, owner: over.owner(), identity: over.identity, address: over.address, clientKey: clientKey(over),
-		client: opened.ClientInfo, version: opened.ProtocolVersion, capabilities: opened.Capabilities,
+		table: t, id: id, owner: over.owner(), identity: over.identity, address: over.address,
+		clientKey: clientKey(over),
+		client:    opened.ClientInfo, version: opened.ProtocolVersion, capabilities: opened.Capabilities,
 		lastUsed: time.Now(), calls: map[jsonrpc.ID]context.CancelFunc{},
 	}
 	if t.byKey != nil {
@@ -99,8 +104,8 @@ func (t *sessions) add(id string, opened *mcp.InitializeParams, over *exchange) 
 	return s
 }
 
-// makeRoom ends sessions until there are no more than there may be: first sessions of the client that has opened newest, then sessions of
-// whichever client has most. newest itself stays. The caller holds mu.
+// makeRoom ends sessions until there are no more than there may be: first sessions of the client that has opened
+// newest, then sessions of whichever client has most. newest itself stays. The caller holds mu.
 func (t *sessions) makeRoom(newest *session) {
 	for {
 		var least *session
@@ -122,18 +127,20 @@ func (t *sessions) makeRoom(newest *session) {
 	}
 }
 
-// leastUsed is the session that was used longest ago, among those without requests and streams if there are any, then among those without
-// requests.
+// leastUsed is the session that was used longest ago, among those without requests and streams if there are any, then
+// among those without requests.
 func (t *sessions) leastUsed(among func(*session) bool) (least *session) {
 	for _, s := range t.byID {
-		if among(s) && (least == nil || cmp.Or(cmp.Compare(s.use(), least.use()), s.lastUsed.Compare(least.lastUsed)) < 0) {
+		if among(s) && (least == nil ||
+			cmp.Or(cmp.Compare(s.use(), least.use()), s.lastUsed.Compare(least.lastUsed)) < 0) {
 			least = s
 		}
 	}
 	return least
 }
 
-// use ranks sessions by what they are used for at the moment: nothing, a stream, or a request. The caller holds the table's mu.
+// use ranks sessions by what they are used for at the moment: nothing, a stream, or a request. The caller holds the
+// table's mu.
 func (s *session) use() int {
 	switch {
 	case s.requests > 0:

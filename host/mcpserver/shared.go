@@ -14,10 +14,11 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 )
 
-// This file is how sessions are those of all replicas. What a session is made of lies in the store. A replica that meets a session for the
-// first time looks it up, and answers plain calls from what it finds; for everything else it makes a session of the SDK's anew, by sending
-// it what the client once sent (revive.go). From then on both are kept until the session has been idle for long, so that they cost nothing
-// again. The end of a session and other subscriptions are told to the other replicas by mail.
+// This file is how sessions are those of all replicas. What a session is made of lies in the store. A replica that
+// meets a session for the first time looks it up, and answers plain calls from what it finds; for everything else it
+// makes a session of the SDK's anew, by sending it what the client once sent (revive.go). From then on both are kept
+// until the session has been idle for long, so that they cost nothing again. The end of a session and other
+// subscriptions are told to the other replicas by mail.
 
 // shared are the sessions of all replicas.
 type shared struct {
@@ -109,8 +110,10 @@ func (h *shared) add(ctx context.Context, sdk *mcp.ServerSession, over *exchange
 	}
 	limits := h.server.now().Limits
 	ended, err := h.store.Add(ctx, &sessionstore.Session{
-		Key: sessionstore.Key(sdk.ID()), Owner: sessionstore.Key(over.owner()), Client: sessionstore.Key(clientKey(over)), Opening: opening,
-	}, &sessionstore.Limits{Sessions: limits.Sessions, PerClient: limits.SessionsPerClient, InUse: h.server.sessions.inUse})
+		Key: sessionstore.Key(sdk.ID()), Owner: sessionstore.Key(over.owner()),
+		Client: sessionstore.Key(clientKey(over)), Opening: opening,
+	}, &sessionstore.Limits{Sessions: limits.Sessions, PerClient: limits.SessionsPerClient,
+		InUse: h.server.sessions.inUse})
 	for _, key := range ended {
 		h.server.sessions.drop(h.server.sessions.byStoreKey(key))
 	}
@@ -130,7 +133,8 @@ func (h *shared) end(w http.ResponseWriter, r *http.Request, session *session) {
 // unreachable answers a request whose session nobody can tell at the moment.
 func (h *shared) unreachable(w http.ResponseWriter, err error) {
 	h.server.options.Logger.Warn("a session cannot be looked up", "err", err)
-	h.server.refuse(w, RefusedBusy, &busyError{reason: "sessions cannot be looked up at the moment; try again later", retry: time.Second, everyone: true})
+	h.server.refuse(w, RefusedBusy, &busyError{reason: "sessions cannot be looked up at the moment; try again later",
+		retry: time.Second, everyone: true})
 }
 
 // note keeps what a request that has succeeded has changed of its session.
@@ -148,7 +152,8 @@ func (h *shared) note(ctx context.Context, req mcp.Request) error {
 	return nil
 }
 
-// tend tells the store which sessions are in use, and ends those here that have ended elsewhere, should mail have been lost.
+// tend tells the store which sessions are in use, and ends those here that have ended elsewhere, should mail have been
+// lost.
 func (h *shared) tend() {
 	ticker := time.NewTicker(min(sessionstore.Held/3, h.server.options.Limits.SessionIdle/4))
 	defer ticker.Stop()

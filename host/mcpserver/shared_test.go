@@ -68,7 +68,8 @@ func newFleet(t *testing.T, offered *catalog.Catalog, calls func(replica int) Ca
 	return f
 }
 
-func (f *fleet) add(database string, offered *catalog.Catalog, calls func(int) Caller, change func(*Options), number int) {
+func (f *fleet) add(database string, offered *catalog.Catalog, calls func(int) Caller, change func(*Options),
+	number int) {
 	f.t.Helper()
 	s, err := store.OpenWith(f.t.Context(), database, &store.Options{Dir: f.t.TempDir()})
 	if err != nil {
@@ -217,7 +218,8 @@ func TestEndedEverywhere(t *testing.T) {
 	f := newFleet(t, offer(t, serveEverything, "look"), says, nil)
 	a, b := f.replicas[0], f.replicas[1]
 	id := a.initialize(t, "{}")
-	plain, list := message(withSessions, 1, "tools/call", `{"name":"look"}`), message(withSessions, 2, "tools/list", "{}")
+	plain, list := message(withSessions, 1, "tools/call", `{"name":"look"}`),
+		message(withSessions, 2, "tools/list", "{}")
 	for _, r := range f.replicas {
 		for _, body := range []string{plain, list} {
 			if response, data := r.send(t, id, body); response.StatusCode != http.StatusOK {
@@ -296,7 +298,8 @@ func TestEndDuringRevival(t *testing.T) {
 // What nobody uses here is given up here, and found again in the store.
 func TestIdleHere(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, offer(t, serveEverything, "look"), says, func(o *Options) { o.Limits.SessionIdle = 50 * time.Millisecond })
+	f := newFleet(t, offer(t, serveEverything, "look"), says,
+		func(o *Options) { o.Limits.SessionIdle = 50 * time.Millisecond })
 	a := f.replicas[0]
 	id := a.initialize(t, "{}")
 	for range 3 {
@@ -313,9 +316,11 @@ func TestLevelAndSubscriptionsGoAlong(t *testing.T) {
 	a, b := f.replicas[0], f.replicas[1]
 	id := a.initialize(t, "{}")
 	for i, body := range []string{
-		message(withSessions, 1, "logging/setLevel", `{"level":"debug"}`), message(withSessions, 2, "resources/subscribe", `{"uri":"probe://fixed"}`),
+		message(withSessions, 1, "logging/setLevel", `{"level":"debug"}`),
+		message(withSessions, 2, "resources/subscribe", `{"uri":"probe://fixed"}`),
 	} {
-		if response, data := a.send(t, id, body); response.StatusCode != http.StatusOK || strings.Contains(data, "error") {
+		if response, data := a.send(t, id, body); response.StatusCode != http.StatusOK ||
+			strings.Contains(data, "error") {
 			t.Fatalf("%d: %d %s", i, response.StatusCode, data)
 		}
 	}
@@ -336,7 +341,8 @@ func TestStrangersFindNoSession(t *testing.T) {
 	t.Parallel()
 	aki, akiHash := NewToken()
 	bo, boHash := NewToken()
-	auth := newAuth(t, AuthOptions{Tokens: []Token{{Name: "a", Hash: akiHash, User: "aki"}, {Name: "b", Hash: boHash, User: "bo"}}})
+	auth := newAuth(t, AuthOptions{Tokens: []Token{{Name: "a", Hash: akiHash, User: "aki"},
+		{Name: "b", Hash: boHash, User: "bo"}}})
 	f := newFleet(t, offer(t, serveEverything, "look"), says, func(o *Options) { o.Auth = auth })
 	id := f.replicas[0].initialize(t, "{}", "Authorization", "Bearer "+aki)
 	for _, r := range f.replicas {
@@ -373,7 +379,8 @@ func TestUpdatesFromElsewhere(t *testing.T) {
 				}
 				stream = readEvents(t, b.open(t, http.MethodGet, id, ""))
 			} else {
-				stream = readEvents(t, b.open(t, http.MethodPost, "", message(version, 1, "subscriptions/listen", `{"notifications":{"resourceSubscriptions":["probe://fixed"]}}`),
+				stream = readEvents(t, b.open(t, http.MethodPost, "", message(version, 1, "subscriptions/listen",
+					`{"notifications":{"resourceSubscriptions":["probe://fixed"]}}`),
 					"Mcp-Protocol-Version", version, "Mcp-Method", "subscriptions/listen"))
 			}
 			go func() {
@@ -386,11 +393,13 @@ func TestUpdatesFromElsewhere(t *testing.T) {
 				headers = append(headers, "Mcp-Method", "tools/call", "Mcp-Name", "update")
 			}
 			eventually(t, func() bool {
-				c.send(t, id, message(version, 2, "tools/call", `{"name":"update","arguments":{"text":"probe://fixed"}}`), headers...)
+				c.send(t, id, message(version, 2, "tools/call",
+					`{"name":"update","arguments":{"text":"probe://fixed"}}`), headers...)
 				for patience := time.After(200 * time.Millisecond); ; {
 					select {
 					case data := <-told:
-						if strings.Contains(data, "notifications/resources/updated") && strings.Contains(data, "probe://fixed") {
+						if strings.Contains(data, "notifications/resources/updated") &&
+							strings.Contains(data, "probe://fixed") {
 							return true
 						}
 					case <-patience:
@@ -432,10 +441,10 @@ func TestListsChangeEverywhere(t *testing.T) {
 // asks asks the person at the client, however long that takes.
 func asks(int) Caller {
 	return caller(func(ctx context.Context, call *pipeline.Call) (*pipeline.Result, error) {
-		if call.Way.Ask == nil {
+		if call.Prompter.Ask == nil {
 			return ok(text("nobody to ask"))
 		}
-		yes, err := call.Way.Ask(ctx, &approval.Question{Tool: "look"})
+		yes, err := call.Prompter.Ask(ctx, &approval.Question{Tool: "look"})
 		return ok(text("%v %v", yes, err))
 	})
 }
@@ -477,7 +486,7 @@ func TestWithdrawnAnywhere(t *testing.T) {
 				<-asked
 				cancel()
 			}()
-			_, err := call.Way.Ask(asking, &approval.Question{Tool: "look"})
+			_, err := call.Prompter.Ask(asking, &approval.Question{Tool: "look"})
 			<-takenBack // the news comes on the call's stream
 			return ok(text("%v", err))
 		})}
@@ -506,16 +515,19 @@ func TestBatchOfAnswers(t *testing.T) {
 	const version = "2025-03-26"
 	f := newFleet(t, offer(t, serveEverything, "look"), func(i int) Caller { return governs{asks(i)} }, nil)
 	a, b := f.replicas[0], f.replicas[1]
-	response, _ := a.send(t, "", strings.Replace(initialize(version), `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1), "Mcp-Protocol-Version", version)
+	response, _ := a.send(t, "", strings.Replace(initialize(version), `"capabilities":{}`,
+		`"capabilities":{"elicitation":{}}`, 1), "Mcp-Protocol-Version", version)
 	id := response.Header.Get("Mcp-Session-Id")
 	b.send(t, id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Mcp-Protocol-Version", version)
-	stream := readEvents(t, a.open(t, http.MethodPost, id, message(version, 7, "tools/call", `{"name":"look"}`), "Mcp-Protocol-Version", version))
+	stream := readEvents(t, a.open(t, http.MethodPost, id, message(version, 7, "tools/call", `{"name":"look"}`),
+		"Mcp-Protocol-Version", version))
 	question := stream.next()
 	number := regexp.MustCompile(`"id":("[^"]+")`).FindStringSubmatch(question)
 	if number == nil {
 		t.Fatalf("got %s", question)
 	}
-	answers := `[{"jsonrpc":"2.0","id":` + number[1] + `,"result":{"action":"accept","content":{"approve":true}}},{"jsonrpc":"2.0","id":5,"method":"ping"}]`
+	answers := `[{"jsonrpc":"2.0","id":` + number[1] +
+		`,"result":{"action":"accept","content":{"approve":true}}},{"jsonrpc":"2.0","id":5,"method":"ping"}]`
 	if response, data := b.send(t, id, answers, "Mcp-Protocol-Version", version); response.StatusCode != http.StatusOK || !strings.Contains(data, `"id":5`) {
 		t.Errorf("%d %s", response.StatusCode, data)
 	}
@@ -535,10 +547,12 @@ func TestBatchOfAnswers(t *testing.T) {
 func TestFollowersAreLimited(t *testing.T) {
 	t.Parallel()
 	entered, letGo := make(chan struct{}), make(chan struct{})
-	f := newFleet(t, offer(t, serveEverything, "look"), blocked(entered, letGo), func(o *Options) { o.Limits.SessionsPerClient = 2 })
+	f := newFleet(t, offer(t, serveEverything, "look"), blocked(entered, letGo),
+		func(o *Options) { o.Limits.SessionsPerClient = 2 })
 	a, b := f.replicas[0], f.replicas[1]
 	id := a.initialize(t, "{}")
-	stream := readEvents(t, a.open(t, http.MethodPost, id, message(withSessions, 7, "tools/call", `{"name":"look","_meta":{"progressToken":1}}`)))
+	stream := readEvents(t, a.open(t, http.MethodPost, id,
+		message(withSessions, 7, "tools/call", `{"name":"look","_meta":{"progressToken":1}}`)))
 	stream.next()
 	<-entered
 	for range 2 {
@@ -579,7 +593,8 @@ func TestCanceledAnywhere(t *testing.T) {
 			a, b := f.replicas[0], f.replicas[1]
 			id := a.initialize(t, "{}")
 			go func() {
-				request, _ := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPost, a.url+Path, strings.NewReader(message(withSessions, 7, "tools/call", params)))
+				request, _ := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPost,
+					a.url+Path, strings.NewReader(message(withSessions, 7, "tools/call", params)))
 				for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Session-Id": id} {
 					request.Header.Set(name, value)
 				}
@@ -678,12 +693,14 @@ func TestResumeAfterDeath(t *testing.T) {
 	f := newFleet(t, offer(t, serveEverything, "look"), blocked(entered, nil), nil)
 	a, b := f.replicas[0], f.replicas[1]
 	id := a.initialize(t, "{}")
-	stream := readEvents(t, a.open(t, http.MethodPost, id, message(withSessions, 7, "tools/call", `{"name":"look","_meta":{"progressToken":1}}`)))
+	stream := readEvents(t, a.open(t, http.MethodPost, id,
+		message(withSessions, 7, "tools/call", `{"name":"look","_meta":{"progressToken":1}}`)))
 	stream.next()
 	<-entered
 	_ = a.store.Close() // what it has to say at its end does not reach the store
 	again := readEvents(t, b.open(t, http.MethodGet, id, "", "Last-Event-ID", stream.last))
-	if got := again.next(); !strings.Contains(got, "whether it has taken effect is not known") || !strings.Contains(got, `"id":7`) {
+	if got := again.next(); !strings.Contains(got, "whether it has taken effect is not known") ||
+		!strings.Contains(got, `"id":7`) {
 		t.Errorf("got %s", got)
 	}
 }
@@ -702,7 +719,8 @@ func TestResumeHints(t *testing.T) {
 	for range 4 {
 		got = append(got, stream.next())
 	}
-	if !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "probe://fixed") }) || !strings.Contains(got[0], "notifications/tools/list_changed") {
+	if !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "probe://fixed") }) ||
+		!strings.Contains(got[0], "notifications/tools/list_changed") {
 		t.Errorf("got %s", got)
 	}
 }

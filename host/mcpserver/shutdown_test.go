@@ -15,7 +15,7 @@ import (
 // TestShutdownDrains: calls in flight finish, later ones are refused, streams end.
 func TestShutdownDrains(t *testing.T) {
 	t.Parallel()
-	everyDoor(t, func(t *testing.T, door door, version string) {
+	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
 		started, proceed := make(chan struct{}), make(chan struct{})
 		calls := caller(func(ctx context.Context, _ *pipeline.Call) (*pipeline.Result, error) {
 			close(started)
@@ -28,7 +28,7 @@ func TestShutdownDrains(t *testing.T) {
 		})
 		s := newServer(t, offer(t, nil, "x"), calls, nil)
 		options, _ := watching() // which opens a stream
-		client := door.connect(t, s, version, options)
+		client := frontend.connect(t, s, version, options)
 		answer := make(chan error, 1)
 		go func() {
 			result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "x"})
@@ -57,7 +57,7 @@ func TestShutdownDrains(t *testing.T) {
 // TestShutdownStopsWhatDoesNotEnd: when its context ends, calls in flight are stopped, and answered with an error.
 func TestShutdownStopsWhatDoesNotEnd(t *testing.T) {
 	t.Parallel()
-	everyDoor(t, func(t *testing.T, door door, version string) {
+	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
 		started, stopped := make(chan struct{}), make(chan struct{})
 		calls := caller(func(ctx context.Context, _ *pipeline.Call) (*pipeline.Result, error) {
 			close(started)
@@ -66,7 +66,7 @@ func TestShutdownStopsWhatDoesNotEnd(t *testing.T) {
 			return nil, ctx.Err()
 		})
 		s := newServer(t, offer(t, nil, "x"), calls, nil)
-		client := door.connect(t, s, version, nil)
+		client := frontend.connect(t, s, version, nil)
 		answer := make(chan error, 1)
 		go func() {
 			_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "x"})

@@ -18,12 +18,13 @@ import (
 	"github.com/hako-run/hako/internal/strictjson"
 )
 
-// ServeStdio serves one client that writes a JSON-RPC message per line to in and reads such lines from out, until in ends, ctx
-// is done or the server is shut down. Calls in flight may then still answer, for Options.Grace at most, before they are
-// stopped. A line that is no message is answered with an error and does no harm.
+// ServeStdio serves one client that writes a JSON-RPC message per line to in and reads such lines from out, until in
+// ends, ctx is done or the server is shut down. Calls in flight may then still answer, for Options.Grace at most,
+// before they are stopped. A line that is no message is answered with an error and does no harm.
 //
-// A client may also leave by closing its end of out: what then is written is lost, as with every client that has gone. ServeStdio
-// returns nil except when in or out fails otherwise. It closes neither; a read from in that is under way when ctx ends is left behind.
+// A client may also leave by closing its end of out: what then is written is lost, as with every client that has gone.
+// ServeStdio returns nil except when in or out fails otherwise. It closes neither; a read from in that is under way
+// when ctx ends is left behind.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -50,8 +51,8 @@ func hasLeft(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || isBrokenPipe(err)
 }
 
-// stdioConn is the SDK's transport and connection over lines. The SDK's own ends the session at the first line that is no
-// message.
+// stdioConn is the SDK's transport and connection over lines. The SDK's own ends the session at the first line that is
+// no message.
 type stdioConn struct {
 	stop   <-chan struct{}
 	grace  time.Duration
@@ -62,7 +63,8 @@ type stdioConn struct {
 	writing sync.Mutex // serialises writes to out
 	out     io.Writer
 
-	// mu guards waiting: the calls that were read and not yet answered, but for subscriptions, which end with the connection.
+	// mu guards waiting: the calls that were read and not yet answered, but for subscriptions, which end with the
+	// connection.
 	mu       sync.Mutex
 	waiting  map[jsonrpc.ID]bool
 	answered chan struct{}
@@ -91,8 +93,8 @@ func (s *stdioConns) add(c *stdioConn) (remove func()) {
 	}
 }
 
-// wait waits until none is served, or ctx is done. They end by themselves when the server drains, with their answers written; closed
-// earlier, a connection would lose them.
+// wait waits until none is served, or ctx is done. They end by themselves when the server drains, with their answers
+// written; closed earlier, a connection would lose them.
 func (s *stdioConns) wait(ctx context.Context) error {
 	s.mu.Lock()
 	all := slices.Collect(maps.Values(s.ended))
@@ -210,8 +212,8 @@ func (c *stdioConn) accept(l line) (jsonrpc.Message, error) {
 	return message, nil
 }
 
-// parse decodes a line, or gives the answer to one that is no message (JSON-RPC 2.0, section 5.1). Batches are refused: MCP
-// has had none but in the version of 2025-03-26.
+// parse decodes a line, or gives the answer to one that is no message (JSON-RPC 2.0, section 5.1). Batches are refused:
+// MCP has had none but in the version of 2025-03-26.
 func parse(l line) (jsonrpc.Message, *jsonrpc.Response) {
 	refuse := func(id jsonrpc.ID, code int64, text string) (jsonrpc.Message, *jsonrpc.Response) {
 		return nil, &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: code, Message: text}}
@@ -266,8 +268,8 @@ func (c *stdioConn) write(message jsonrpc.Message) error {
 	return err
 }
 
-// drain waits until the calls that were read are answered, or the grace is over. The SDK cancels what is left once Read has
-// returned an error.
+// drain waits until the calls that were read are answered, or the grace is over. The SDK cancels what is left once Read
+// has returned an error.
 func (c *stdioConn) drain() {
 	timer := time.NewTimer(c.grace)
 	defer timer.Stop()

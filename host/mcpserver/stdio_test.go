@@ -129,7 +129,8 @@ func TestMalformedLines(t *testing.T) {
 	for name, script := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			converse(t, newServer(t, offer(t, serveEverything, "x"), nil, &Options{Limits: Limits{Message: 200_000}}), script)
+			converse(t, newServer(t, offer(t, serveEverything, "x"), nil, &Options{Limits: Limits{Message: 200_000}}),
+				script)
 		})
 	}
 }
@@ -162,7 +163,8 @@ func TestEndOfInput(t *testing.T) {
 		if took := time.Since(began); took != 5*time.Second {
 			t.Errorf("took %v, want the grace of 5s", took)
 		}
-		if got := out.String(); !strings.Contains(got, `"id":1,"result"`) || !strings.Contains(got, "subscriptions/acknowledged") {
+		if got := out.String(); !strings.Contains(got, `"id":1,"result"`) ||
+			!strings.Contains(got, "subscriptions/acknowledged") {
 			t.Errorf("output: %s", got)
 		}
 	})
@@ -175,7 +177,8 @@ func TestEndOfInputWithNothingToDo(t *testing.T) {
 		s := newServer(t, offer(t, serveEverything, "x"), nil, nil)
 		subscription := message(withoutSessions, 3, methodListen, `{"notifications":{"toolsListChanged":true}}`)
 		for _, in := range []string{"", subscription} {
-			if err := s.ServeStdio(t.Context(), strings.NewReader(in), io.Discard); err != nil || time.Since(began) != 0 {
+			if err := s.ServeStdio(t.Context(), strings.NewReader(in), io.Discard); err != nil ||
+				time.Since(began) != 0 {
 				t.Errorf("ServeStdio with %q: %v after %v", in, err, time.Since(began))
 			}
 		}

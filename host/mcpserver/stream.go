@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// writeTimeout bounds one write to a client. A client that does not read must not hold up a tool, or the notifications to all
-// the others.
+// writeTimeout bounds one write to a client. A client that does not read must not hold up a tool, or the notifications
+// to all the others.
 const writeTimeout = 30 * time.Second
 
-// response is the ResponseWriter under the SDK's handlers. It bounds writes in time; on event streams it forbids proxies to
-// buffer and sends comments while there is nothing else (WHATWG HTML, section 9.2.7).
+// response is the ResponseWriter under the SDK's handlers. It bounds writes in time; on event streams it forbids
+// proxies to buffer and sends comments while there is nothing else (WHATWG HTML, section 9.2.7).
 type response struct {
 	http.ResponseWriter
 	control   *http.ResponseController
@@ -40,7 +40,8 @@ func newResponse(w http.ResponseWriter, keepAlive time.Duration) *response {
 	return r
 }
 
-// setDeadline bounds the writes that follow. Recorders in tests know no deadlines, and elsewhere the writes themselves will tell.
+// setDeadline bounds the writes that follow. Recorders in tests know no deadlines, and elsewhere the writes themselves
+// will tell.
 func (r *response) setDeadline(deadline time.Time) { _ = r.control.SetWriteDeadline(deadline) }
 
 // Unwrap lets http.ResponseController find what the inner writer can do.
@@ -114,8 +115,8 @@ func (r *response) write(data []byte) error {
 	})
 }
 
-// bounded runs what writes to the client. The deadline goes again afterwards: HTTP/2 ends a stream whose deadline passes, even
-// when nothing is being written.
+// bounded runs what writes to the client. The deadline goes again afterwards: HTTP/2 ends a stream whose deadline
+// passes, even when nothing is being written.
 func (r *response) bounded(write func() error) error {
 	r.setDeadline(time.Now().Add(writeTimeout))
 	defer r.setDeadline(time.Time{})
@@ -151,7 +152,8 @@ func (r *response) comment() {
 	}
 }
 
-// close ends what the response does by itself. Nothing may be written afterwards but what is still in the server's buffers.
+// close ends what the response does by itself. Nothing may be written afterwards but what is still in the server's
+// buffers.
 func (r *response) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

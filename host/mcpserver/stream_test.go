@@ -14,8 +14,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// TestStreamsStayAlive: a subscription and a session's stream get comments while nothing happens, and proxies are told not to
-// buffer.
+// TestStreamsStayAlive: a subscription and a session's stream get comments while nothing happens, and proxies are told
+// not to buffer.
 func TestStreamsStayAlive(t *testing.T) {
 	t.Parallel()
 	for _, version := range eras {
@@ -48,14 +48,16 @@ func TestStreamsStayAlive(t *testing.T) {
 	}
 }
 
-// TestErrorAfterProgress: the SDK answers errors with a bare JSON body, which is none of an event stream that has begun.
+// TestErrorAfterProgress: the SDK answers errors with a bare JSON body, which is none of an event stream that has
+// begun.
 func TestErrorAfterProgress(t *testing.T) {
 	t.Parallel()
 	calls := caller(func(_ context.Context, call *pipeline.Call) (*pipeline.Result, error) {
 		call.Progress(abi.Progress{Progress: 1})
 		return nil, &pipeline.NotFoundError{Kind: "tool", Name: "x"}
 	})
-	body := strings.Replace(message(withoutSessions, 1, "tools/call", `{"name":"x"}`), `"_meta":{`, `"_meta":{"progressToken":1,`, 1)
+	body := strings.Replace(message(withoutSessions, 1, "tools/call", `{"name":"x"}`), `"_meta":{`,
+		`"_meta":{"progressToken":1,`, 1)
 	w := do(newServer(t, offer(t, nil, "x"), calls, nil).Handler(), post(withoutSessions, body))
 	events := strings.Split(strings.TrimSpace(w.Body.String()), "\n\n")
 	if len(events) != 2 || !strings.HasPrefix(events[1], "event: message\ndata: {") {

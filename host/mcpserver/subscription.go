@@ -14,8 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Bounds of resource subscriptions: how many one session (up to MCP 2025-11-25) or one stream (from 2026-07-28) may have, the bytes of a
-// URI, and how many changes wait to be told.
+// Bounds of resource subscriptions: how many one session (up to MCP 2025-11-25) or one stream (from 2026-07-28) may
+// have, the bytes of a URI, and how many changes wait to be told.
 const (
 	maxSubscriptions = 256
 	maxAsked         = 4 * maxSubscriptions // what a stream asks for beyond it is not looked at
@@ -25,8 +25,9 @@ const (
 
 // subscriptions let clients subscribe to resources and tell them of changes, in both eras.
 //
-// The SDK keeps who has subscribed to what, by URI. What it gets to see is a topic, which holds the tenant too, so that nobody is told
-// of what happens at another tenant's. The middlewares of both directions put topics in and take them out.
+// The SDK keeps who has subscribed to what, by URI. What it gets to see is a topic, which holds the tenant too, so that
+// nobody is told of what happens at another tenant's. The middlewares of both directions put topics in and take them
+// out.
 type subscriptions struct {
 	server *Server
 	// stop ends the taking in of changes.
@@ -37,7 +38,8 @@ type subscriptions struct {
 	mu sync.Mutex
 	// topics are those of sessions that have asked with resources/subscribe.
 	topics map[*mcp.ServerSession]map[string]bool
-	// pending are topics whose subscribers are still to be told, in order and each once; dropping says that there were too many.
+	// pending are topics whose subscribers are still to be told, in order and each once; dropping says that there were
+	// too many.
 	pending []string
 	queued  map[string]bool
 	// foreign are those of them that other replicas know of already.
@@ -45,7 +47,8 @@ type subscriptions struct {
 	dropping bool
 	telling  bool
 	closed   bool
-	// watches are the resources that somebody has subscribed to, by topic; asked are those of which backends send notifications.
+	// watches are the resources that somebody has subscribed to, by topic; asked are those of which backends send
+	// notifications.
 	watches map[string]*watch
 	asked   int
 }
@@ -57,7 +60,8 @@ type updater interface {
 
 // newSubscriptions starts to watch what calls change. close ends that.
 func newSubscriptions(s *Server) *subscriptions {
-	t := &subscriptions{server: s, stop: func() {}, topics: map[*mcp.ServerSession]map[string]bool{}, queued: map[string]bool{}, foreign: map[string]bool{}, watches: map[string]*watch{}}
+	t := &subscriptions{server: s, stop: func() {}, topics: map[*mcp.ServerSession]map[string]bool{},
+		queued: map[string]bool{}, foreign: map[string]bool{}, watches: map[string]*watch{}}
 	if calls, ok := s.calls.(updater); ok {
 		t.stop = calls.WatchUpdates(t.updated)
 	}
@@ -115,14 +119,15 @@ func (t *subscriptions) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// agreed are the topics of those URIs that can be subscribed to. The client learns from the acknowledgement which these are (MCP
-// 2026-07-28, subscriptions).
+// agreed are the topics of those URIs that can be subscribed to. The client learns from the acknowledgement which these
+// are (MCP 2026-07-28, subscriptions).
 func (t *subscriptions) agreed(tenant string, uris []string) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var topics []string
 	for _, uri := range uris[:min(len(uris), maxAsked)] {
-		if name := topic(tenant, uri); !t.closed && len(topics) < maxSubscriptions && t.accepts(uri) && !slices.Contains(topics, name) {
+		if name := topic(tenant, uri); !t.closed && len(topics) < maxSubscriptions && t.accepts(uri) &&
+			!slices.Contains(topics, name) {
 			topics = append(topics, name)
 			t.subscribed(tenant, uri)
 		}
@@ -142,10 +147,12 @@ func unknownResource(uri string) error {
 	if err != nil {
 		data = nil
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such resource to subscribe to", Data: data}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such resource to subscribe to",
+		Data: data}
 }
 
-// add notes a subscription of a session. What the SDK notes of it is undone when the session ends; unsubscribe leads there.
+// add notes a subscription of a session. What the SDK notes of it is undone when the session ends; unsubscribe leads
+// there.
 func (t *subscriptions) add(session *mcp.ServerSession, tenant, uri string, unsubscribe mcp.MethodHandler) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -154,7 +161,9 @@ func (t *subscriptions) add(session *mcp.ServerSession, tenant, uri string, unsu
 		return nil
 	}
 	if t.closed || len(topics) >= maxSubscriptions {
-		return &jsonrpc.Error{Code: codeBusy, Message: fmt.Sprintf("at most %d subscriptions are kept for a session: unsubscribe from some", maxSubscriptions)}
+		return &jsonrpc.Error{Code: codeBusy,
+			Message: fmt.Sprintf("at most %d subscriptions are kept for a session: unsubscribe from some",
+				maxSubscriptions)}
 	}
 	if topics == nil {
 		topics = map[string]bool{}
@@ -294,7 +303,8 @@ func (t *subscriptions) send(next mcp.MethodHandler) mcp.MethodHandler {
 			sent := *params
 			sent.Notifications.ResourceSubscriptions = nil
 			for _, topic := range params.Notifications.ResourceSubscriptions {
-				sent.Notifications.ResourceSubscriptions = append(sent.Notifications.ResourceSubscriptions, uriOf(topic))
+				sent.Notifications.ResourceSubscriptions = append(sent.Notifications.ResourceSubscriptions,
+					uriOf(topic))
 			}
 			req = &mcp.ServerRequest[*mcp.SubscriptionsAcknowledgedParams]{Session: session, Params: &sent}
 		}
@@ -302,8 +312,8 @@ func (t *subscriptions) send(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// close takes in no more changes. It waits for those who are being told, and for sessions with subscriptions to end: they must be closed
-// before.
+// close takes in no more changes. It waits for those who are being told, and for sessions with subscriptions to end:
+// they must be closed before.
 func (t *subscriptions) close() {
 	t.stop()
 	t.mu.Lock()

@@ -74,7 +74,10 @@ func newSubscriber(t *testing.T, connect func(*mcp.ClientOptions) *mcp.ClientSes
 	t.Helper()
 	s := &subscriber{t: t, told: make(chan string, 1000)}
 	s.ClientSession = connect(&mcp.ClientOptions{
-		ResourceUpdatedHandler: func(_ context.Context, req *mcp.ResourceUpdatedNotificationRequest) { s.told <- req.Params.URI },
+		ResourceUpdatedHandler: func(_ context.Context,
+			req *mcp.ResourceUpdatedNotificationRequest) {
+			s.told <- req.Params.URI
+		},
 	})
 	return s
 }
@@ -95,8 +98,8 @@ func (s *subscriber) change(uris string) {
 	}
 }
 
-// toldOf changes resources until the client has been told of the last of them, and returns what it was told of. A stream may not stand
-// yet, and what is missed is missed.
+// toldOf changes resources until the client has been told of the last of them, and returns what it was told of. A
+// stream may not stand yet, and what is missed is missed.
 func (s *subscriber) toldOf(uris string) []string {
 	s.t.Helper()
 	last := uris[strings.LastIndex(uris, " ")+1:]
@@ -129,16 +132,20 @@ func TestSubscriptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plugin := engine.Load(sandbox.Spec{Name: "probe", Wasm: func() ([]byte, error) { return wasm, nil }, Modules: []broker.Module{web.Module()}, Limits: guestLimits})
+	plugin := engine.Load(sandbox.Spec{Name: "probe", Wasm: func() ([]byte, error) { return wasm, nil },
+		Modules: []broker.Module{web.Module()}, Limits: guestLimits})
 	t.Cleanup(func() {
 		if err := errors.Join(plugin.Close(), engine.Close(), web.Close()); err != nil {
 			t.Error(err)
 		}
 	})
 	c := offerChanging(t, plugin)
-	everyDoor(t, func(t *testing.T, door door, version string) {
+	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
 		s := newServer(t, c, nil, nil)
-		client := newSubscriber(t, func(o *mcp.ClientOptions) *mcp.ClientSession { return door.connect(t, s, version, o) })
+		client := newSubscriber(t, func(o *mcp.ClientOptions) *mcp.ClientSession {
+			return frontend.connect(t, s,
+				version, o)
+		})
 		defer client.Close()
 		client.subscribe("probe://item/7", "probe://item/before", "probe://fixed")
 		if told := client.toldOf("probe://item/8 probe://elsewhere probe://item/7"); slices.Contains(told, "probe://item/8") || slices.Contains(told, "probe://elsewhere") {
@@ -167,11 +174,12 @@ func (b carrying) RoundTrip(r *http.Request) (*http.Response, error) {
 	return web.Transport.RoundTrip(r)
 }
 
-// TestSubscriptionsOfTenants: what happens at one tenant's is told to nobody of another. Each client has one stream, on which changes are
-// told in their order: who is told of the last has been told of all.
+// TestSubscriptionsOfTenants: what happens at one tenant's is told to nobody of another. Each client has one stream, on
+// which changes are told in their order: who is told of the last has been told of all.
 func TestSubscriptionsOfTenants(t *testing.T) {
 	t.Parallel()
-	streams := map[string]func(t *testing.T, url, token string) *subscriber{withSessions: sessionStream, withoutSessions: listenStream}
+	streams := map[string]func(t *testing.T, url, token string) *subscriber{withSessions: sessionStream,
+		withoutSessions: listenStream}
 	for version, stream := range streams {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
@@ -197,10 +205,12 @@ func TestSubscriptionsOfTenants(t *testing.T) {
 // watched are the resources that both tenants subscribe to.
 var watched = []string{"probe://item/acme", "probe://item/zeta", "probe://fixed"}
 
-// sessionStream subscribes as clients up to 2025-11-25 do. Its stream stands when the client has been told of something.
+// sessionStream subscribes as clients up to 2025-11-25 do. Its stream stands when the client has been told of
+// something.
 func sessionStream(t *testing.T, url, token string) *subscriber {
 	s := newSubscriber(t, func(o *mcp.ClientOptions) *mcp.ClientSession {
-		return connect(t, &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: carrying(token)}}, withSessions, o)
+		return connect(t, &mcp.StreamableClientTransport{Endpoint: url,
+			HTTPClient: &http.Client{Transport: carrying(token)}}, withSessions, o)
 	})
 	t.Cleanup(func() { s.Close() })
 	s.subscribe(watched...)
@@ -211,14 +221,16 @@ func sessionStream(t *testing.T, url, token string) *subscriber {
 // listenStream subscribes as clients from 2026-07-28 do, to all in one stream.
 func listenStream(t *testing.T, url, token string) *subscriber {
 	s := newSubscriber(t, func(o *mcp.ClientOptions) *mcp.ClientSession {
-		return connect(t, &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: carrying(token)}}, withoutSessions, o)
+		return connect(t, &mcp.StreamableClientTransport{Endpoint: url,
+			HTTPClient: &http.Client{Transport: carrying(token)}}, withoutSessions, o)
 	})
 	t.Cleanup(func() { s.Close() })
 	asked, err := json.Marshal(watched)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := post(withoutSessions, message(withoutSessions, 1, methodListen, `{"notifications":{"resourceSubscriptions":`+string(asked)+`}}`))
+	r := post(withoutSessions, message(withoutSessions, 1, methodListen, `{"notifications":{"resourceSubscriptions":`+
+		string(asked)+`}}`))
 	ctx, cancel := context.WithCancel(context.Background())
 	sent, err := http.NewRequestWithContext(ctx, http.MethodPost, url, r.Body)
 	if err != nil {
@@ -254,11 +266,15 @@ func listenStream(t *testing.T, url, token string) *subscriber {
 	return s
 }
 
-// TestSubscriptionsAreLimited: only to what there is, not to more than can be kept, and nothing is kept of who has gone.
+// TestSubscriptionsAreLimited: only to what there is, not to more than can be kept, and nothing is kept of who has
+// gone.
 func TestSubscriptionsAreLimited(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, offerChanging(t, changing{}), nil, nil)
-	client := newSubscriber(t, func(o *mcp.ClientOptions) *mcp.ClientSession { return connectHTTP(t, s, withSessions, o) })
+	client := newSubscriber(t, func(o *mcp.ClientOptions) *mcp.ClientSession {
+		return connectHTTP(t, s, withSessions,
+			o)
+	})
 	refused := func(uri string, code int64) {
 		t.Helper()
 		err := client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri})
@@ -289,7 +305,8 @@ func TestSubscriptionsAreLimited(t *testing.T) {
 	}
 }
 
-// TestListenIsAcknowledged: a stream begins with what the client gets of what it asked for, under the resources' own names.
+// TestListenIsAcknowledged: a stream begins with what the client gets of what it asked for, under the resources' own
+// names.
 func TestListenIsAcknowledged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -302,7 +319,8 @@ func TestListenIsAcknowledged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := post(withoutSessions, message(withoutSessions, 1, methodListen, `{"notifications":{"resourceSubscriptions":`+string(asked)+`}}`))
+		r := post(withoutSessions, message(withoutSessions, 1, methodListen,
+			`{"notifications":{"resourceSubscriptions":`+string(asked)+`}}`))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		w := do(h, r.WithContext(ctx))
@@ -316,13 +334,15 @@ func TestListenIsAcknowledged(t *testing.T) {
 			t.Fatalf("%q: %v", w.Body, err)
 		}
 		got := ack.Params.Notifications.ResourceSubscriptions
-		if ack.Method != "notifications/subscriptions/acknowledged" || len(got) != maxSubscriptions || got[0] != "probe://fixed" || got[1] != "probe://item/0" {
+		if ack.Method != "notifications/subscriptions/acknowledged" || len(got) != maxSubscriptions ||
+			got[0] != "probe://fixed" || got[1] != "probe://item/0" {
 			t.Errorf("%s of %d: %.80q", ack.Method, len(got), got)
 		}
 	})
 }
 
-// TestChangesAreTakenInQuickly: a call does not wait for the clients that are told, and what waits to be told is bounded.
+// TestChangesAreTakenInQuickly: a call does not wait for the clients that are told, and what waits to be told is
+// bounded.
 func TestChangesAreTakenInQuickly(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, offerChanging(t, changing{}), nil, nil)
@@ -345,8 +365,14 @@ func TestChangesAreTakenInQuickly(t *testing.T) {
 // TestSubscriptionsWithoutUpdates: a Caller need not tell of changes.
 func TestSubscriptionsWithoutUpdates(t *testing.T) {
 	t.Parallel()
-	nothing := caller(func(context.Context, *pipeline.Call) (*pipeline.Result, error) { return nil, errors.New("not called") })
+	nothing := caller(func(context.Context, *pipeline.Call) (*pipeline.Result, error) {
+		return nil,
+			errors.New("not called")
+	})
 	s := newServer(t, offerChanging(t, changing{}), nothing, nil)
-	client := newSubscriber(t, func(o *mcp.ClientOptions) *mcp.ClientSession { return connectHTTP(t, s, withSessions, o) })
+	client := newSubscriber(t, func(o *mcp.ClientOptions) *mcp.ClientSession {
+		return connectHTTP(t, s, withSessions,
+			o)
+	})
 	client.subscribe("probe://fixed")
 }

@@ -22,12 +22,14 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// This file is how a call of the era without sessions asks while it runs. The question is the result of the client's request, and the call
-// waits: its second request, with the answer, is the same call, which passes policy, quotas and audit log once. What requestState names lies
-// with the replica that it names, to which others hand the request on (handon.go), and only whoever made the call can go on with it.
+// This file is how a call of the era without sessions asks while it runs. The question is the result of the client's
+// request, and the call waits: its second request, with the answer, is the same call, which passes policy, quotas and
+// audit log once. What requestState names lies with the replica that it names, to which others hand the request on
+// (handon.go), and only whoever made the call can go on with it.
 
 const (
-	// talkPrefix begins the requestState of a call that waits. The replica follows where there are several, and a hyphen.
+	// talkPrefix begins the requestState of a call that waits. The replica follows where there are several, and a
+	// hyphen.
 	talkPrefix = "call_"
 	// maxTalks is how many calls may wait for answers, maxTalksPerCaller how many of one caller.
 	maxTalks, maxTalksPerCaller = 256, 16
@@ -36,10 +38,12 @@ const (
 )
 
 var (
-	errNoTalk = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestState names no call of yours that waits for an answer: it is another one, " +
-		"or it has ended, or the replica has at which it waited, and then it is not known whether it has taken effect"}
-	errDisplaced = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "a later request with the same requestState goes on with this call"}
-	errTalks     = errors.New("too many calls wait for answers")
+	errNoTalk = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+		Message: "requestState names no call of yours that waits for an answer: it is another one, " +
+			"or it has ended, or the replica has at which it waited, and then it is not known whether it has taken effect"}
+	errDisplaced = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+		Message: "a later request with the same requestState goes on with this call"}
+	errTalks = errors.New("too many calls wait for answers")
 )
 
 // talks are the calls that wait for answers.
@@ -145,8 +149,8 @@ func (t *talk) progress(p abi.Progress) {
 	}
 }
 
-// attend begins a request that waits for the call. It takes the place of one that does already: its client may have sent it again, because
-// the way to it was lost.
+// attend begins a request that waits for the call. It takes the place of one that does already: its client may have
+// sent it again, because the way to it was lost.
 func (t *talk) attend(report func(abi.Progress)) *attendant {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -191,7 +195,8 @@ func (t *talk) next(ctx context.Context, a *attendant) (*question, error) {
 }
 
 // talk starts a call that can ask. run makes it.
-func (s *Server) talk(ctx context.Context, caller string, call *pipeline.Call, run func(ctx context.Context, t *talk) (*abi.Response, error)) *talk {
+func (s *Server) talk(ctx context.Context, caller string, call *pipeline.Call,
+	run func(ctx context.Context, t *talk) (*abi.Response, error)) *talk {
 	t := &talk{
 		id: talkPrefix + rand.Text(), caller: caller, binding: bindingOf(call),
 		one: make(chan struct{}, 1), done: make(chan struct{}),
@@ -283,21 +288,21 @@ func (l *talks) find(id, caller string, call *pipeline.Call) *talk {
 	return nil
 }
 
-// callerKey tells callers apart, as far as the door knows them.
+// callerKey tells callers apart, as far as the frontend knows them.
 func callerKey(c pipeline.Caller, over *exchange) string {
 	owner := ""
 	if over != nil {
 		owner = over.owner()
 	}
-	return identity.Key(c.Door, owner, c.Token)
+	return identity.Key(c.Frontend, owner, c.Token)
 }
 
 // bindingOf is a digest of what is called.
 func bindingOf(call *pipeline.Call) string {
 	r := call.Request
 	arguments := jsontext.Value(r.Arguments).Clone()
-	// What has no such form is compared as it is. Integers are compared as they were written: as floats, some would be equal that are not.
-	// Clients may write 1 as 1.0 the second time.
+	// What has no such form is compared as it is. Integers are compared as they were written: as floats, some would be
+	// equal that are not. Clients may write 1 as 1.0 the second time.
 	_ = arguments.Canonicalize(jsontext.CanonicalizeRawInts(false))
 	hash := sha256.New()
 	// Strings always encode. A JSON array keeps them apart.
@@ -305,9 +310,10 @@ func bindingOf(call *pipeline.Call) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// converse makes a call that can ask, or goes on with the one that the request names, until there is a result or a question: then state and
-// requests are there.
-func (s *Server) converse(ctx context.Context, call *pipeline.Call, r *request, run func(ctx context.Context, t *talk) (*abi.Response, error)) (
+// converse makes a call that can ask, or goes on with the one that the request names, until there is a result or a
+// question: then state and requests are there.
+func (s *Server) converse(ctx context.Context, call *pipeline.Call, r *request,
+	run func(ctx context.Context, t *talk) (*abi.Response, error)) (
 	_ *abi.Response, state string, requests mcp.InputRequestMap, _ error) {
 	caller := callerKey(call.Caller, exchangeOf(r.extra))
 	var t *talk

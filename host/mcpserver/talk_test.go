@@ -28,7 +28,8 @@ type curious struct {
 func (c *curious) Call(ctx context.Context, invocation *catalog.Invocation) (*abi.Response, error) {
 	c.begun.Add(1)
 	defer c.ended.Add(1)
-	r := &elicitation.Request{Message: "Who are you?", Schema: []byte(`{"type":"object","properties":{"name":{"type":"string","maxLength":10}},"required":["name"]}`)}
+	r := &elicitation.Request{Message: "Who are you?",
+		Schema: []byte(`{"type":"object","properties":{"name":{"type":"string","maxLength":10}},"required":["name"]}`)}
 	if invocation.Request.Name == "visit" {
 		r = &elicitation.Request{Message: "Sign in.", URL: "https://example.com/sign-in?x=1", ID: "theirs"}
 	}
@@ -47,19 +48,22 @@ func (c *curious) Call(ctx context.Context, invocation *catalog.Invocation) (*ab
 func asking(t *testing.T, options *Options) (*Server, *curious) {
 	t.Helper()
 	c, backend := new(catalog.Catalog), new(curious)
-	m := &manifest.Manifest{Name: "crm", Version: "1.0.0", Description: manifest.Text{"en": "A test."}, Tools: []manifest.Tool{tool("greet"), tool("visit")}}
+	m := &manifest.Manifest{Name: "crm", Version: "1.0.0", Description: manifest.Text{"en": "A test."},
+		Tools: []manifest.Tool{tool("greet"), tool("visit")}}
 	if err := errors.Join(m.Validate(), c.Put(catalog.Source{Name: m.Name, Backend: backend, Asks: true, Upstream: true}, m)); err != nil {
 		t.Fatal(err)
 	}
 	return newServer(t, c, pipeline.New(c, nil), options), backend
 }
 
-// TestServersQuestions: what a server asks in the middle of a call reaches the person at the client, in its name, at every door and in both eras.
+// TestServersQuestions: what a server asks in the middle of a call reaches the person at the client, in its name, at
+// every frontend and in both eras.
 func TestServersQuestions(t *testing.T) {
 	t.Parallel()
-	able := &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}}
+	able := &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{},
+		URL: &mcp.URLElicitationCapabilities{}}}
 	pages := &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{URL: &mcp.URLElicitationCapabilities{}}}
-	everyDoor(t, func(t *testing.T, door door, version string) {
+	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
 		for name, test := range map[string]struct {
 			tool   string
 			able   *mcp.ClientCapabilities
@@ -67,7 +71,8 @@ func TestServersQuestions(t *testing.T) {
 			want   string
 			asked  int
 		}{
-			"accepted":     {"greet", able, answering("accept", map[string]any{"name": "Aki"}), "accept Aki <nil>; accept Aki <nil>; ", 2},
+			"accepted": {"greet", able, answering("accept", map[string]any{"name": "Aki"}),
+				"accept Aki <nil>; accept Aki <nil>; ", 2},
 			"declined":     {"greet", able, answering("decline", nil), "decline <nil> <nil>; decline <nil> <nil>; ", 1},
 			"dismissed":    {"greet", able, answering("cancel", nil), "cancel <nil> <nil>; cancel <nil> <nil>; ", 1},
 			"a page":       {"visit", able, answering("accept", nil), "accept <nil> <nil>; accept <nil> <nil>; ", 2},
@@ -83,17 +88,20 @@ func TestServersQuestions(t *testing.T) {
 				var asked []*mcp.ElicitParams
 				options := &mcp.ClientOptions{Capabilities: test.able}
 				if test.person != nil {
-					options.ElicitationHandler = func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					options.ElicitationHandler = func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult,
+						error) {
 						asked = append(asked, req.Params)
 						return test.person(ctx, req.Params)
 					}
 				}
-				session := door.connect(t, s, version, options)
-				if got := textOf(t, callWith(t, session, test.tool, 1)); !strings.HasPrefix(got, test.want) || len(asked) != test.asked {
+				session := frontend.connect(t, s, version, options)
+				if got := textOf(t, callWith(t, session, test.tool, 1)); !strings.HasPrefix(got, test.want) ||
+					len(asked) != test.asked {
 					t.Errorf("%q, asked %d times", got, len(asked))
 				}
 				for _, p := range asked {
-					if !strings.Contains(p.Message, "The server crm asks") || p.ElicitationID == "theirs" || (p.URL == "https://example.com/sign-in?x=1") != (test.tool == "visit") {
+					if !strings.Contains(p.Message, "The server crm asks") || p.ElicitationID == "theirs" ||
+						(p.URL == "https://example.com/sign-in?x=1") != (test.tool == "visit") {
 						t.Errorf("asked %+v", p)
 					}
 				}
@@ -128,9 +136,10 @@ func TestAnswerThatDoesNotFit(t *testing.T) {
 // TestMisfitInSession: an answer that the client itself finds wrong is none, and nothing of it is repeated.
 func TestMisfitInSession(t *testing.T) {
 	t.Parallel()
-	inSessions(t, func(t *testing.T, door door) {
+	inSessions(t, func(t *testing.T, frontend frontend) {
 		s, _ := asking(t, nil)
-		session := door.connect(t, s, withSessions, answering("accept", map[string]any{"name": "longer than ten"}).options())
+		session := frontend.connect(t, s, withSessions,
+			answering("accept", map[string]any{"name": "longer than ten"}).options())
 		if got := textOf(t, callWith(t, session, "greet", 1)); !strings.HasPrefix(got, "cancel <nil> the answer does not fit the form") || strings.Contains(got, "ten") {
 			t.Errorf("%q", got)
 		}
@@ -162,7 +171,8 @@ func talkBody(tool, arguments, state, more string) string {
 		more += `,"requestState":"` + state + `"`
 	}
 	body := message(withoutSessions, 1, "tools/call", `{"name":"`+tool+`","arguments":`+arguments+more+`}`)
-	return strings.Replace(body, `clientCapabilities":{}`, `clientCapabilities":{"elicitation":{"form":{},"url":{}}}`, 1)
+	return strings.Replace(body, `clientCapabilities":{}`, `clientCapabilities":{"elicitation":{"form":{},"url":{}}}`,
+		1)
 }
 
 func talkIn(ctx context.Context, h http.Handler, body string, headers ...string) (r talkReply) {
@@ -177,17 +187,20 @@ func talkIn(ctx context.Context, h http.Handler, body string, headers ...string)
 	return r
 }
 
-// TestTalk: without sessions, a call that waits goes on for the one who made it, with the same arguments, and for nobody else.
+// TestTalk: without sessions, a call that waits goes on for the one who made it, with the same arguments, and for
+// nobody else.
 func TestTalk(t *testing.T) {
 	t.Parallel()
 	aki, akiHash := NewToken()
 	ben, benHash := NewToken()
-	s, backend := asking(t, &Options{Auth: newAuth(t, AuthOptions{Tokens: []Token{{Name: "aki", Hash: akiHash}, {Name: "ben", Hash: benHash}}})})
+	s, backend := asking(t, &Options{Auth: newAuth(t,
+		AuthOptions{Tokens: []Token{{Name: "aki", Hash: akiHash}, {Name: "ben", Hash: benHash}}})})
 	h := s.Handler()
 	by := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
 	const name = `{"action":"accept","content":{"name":"Aki"}}`
 	first := talkTo(t, h, "greet", "", "", by(aki)...)
-	if !strings.Contains(first.result, `"resultType":"input_required"`) || first.state == "" || first.key != "question1" {
+	if !strings.Contains(first.result, `"resultType":"input_required"`) || first.state == "" ||
+		first.key != "question1" {
 		t.Fatalf("%s", first.result)
 	}
 	answer := `,"inputResponses":{"question1":` + name + `}`
@@ -202,7 +215,8 @@ func TestTalk(t *testing.T) {
 			t.Errorf("%s: %s", what, reply.result)
 		}
 	}
-	if again := talkTo(t, h, "greet", first.state, "", by(aki)...); again.key != "question1" || again.state != first.state {
+	if again := talkTo(t, h, "greet", first.state, "", by(aki)...); again.key != "question1" ||
+		again.state != first.state {
 		t.Errorf("without an answer: %s", again.result)
 	}
 	second := talkWith(t, h, "greet", `{ "n": 1.0 }`, first.state, answer, by(aki)...)
@@ -228,7 +242,8 @@ func TestTalk(t *testing.T) {
 func TestTalkOfAnotherIssuersUser(t *testing.T) {
 	t.Parallel()
 	by := func(issuer string) string {
-		return callerKey(pipeline.Caller{Door: pipeline.DoorHTTP, User: "aki"}, &exchange{identity: &Identity{User: "aki", issuer: issuer}})
+		return callerKey(pipeline.Caller{Frontend: pipeline.FrontendHTTP, User: "aki"},
+			&exchange{identity: &Identity{User: "aki", issuer: issuer}})
 	}
 	one, same, other := by("https://a.example"), by("https://a.example"), by("https://b.example")
 	if one == other || one != same {
@@ -236,18 +251,23 @@ func TestTalkOfAnotherIssuersUser(t *testing.T) {
 	}
 }
 
-// TestTalkGoesOnWithoutCapability: a request that names a call never makes another one, whatever the client says of itself.
+// TestTalkGoesOnWithoutCapability: a request that names a call never makes another one, whatever the client says of
+// itself.
 func TestTalkGoesOnWithoutCapability(t *testing.T) {
 	t.Parallel()
 	s, backend := asking(t, nil)
 	first := talkTo(t, s.Handler(), "greet", "", "")
 	const decline = `,"inputResponses":{"question1":{"action":"decline"}}`
-	body := strings.Replace(talkBody("greet", `{"n":1}`, first.state, decline), `{"elicitation":{"form":{},"url":{}}}`, `{}`, 1)
-	if got := talkIn(t.Context(), s.Handler(), body); !strings.Contains(got.result, "decline <nil> <nil>; decline") || backend.begun.Load() != 1 {
+	body := strings.Replace(talkBody("greet", `{"n":1}`, first.state, decline), `{"elicitation":{"form":{},"url":{}}}`,
+		`{}`, 1)
+	if got := talkIn(t.Context(), s.Handler(), body); !strings.Contains(got.result, "decline <nil> <nil>; decline") ||
+		backend.begun.Load() != 1 {
 		t.Errorf("%d calls, %s", backend.begun.Load(), got.result)
 	}
-	body = strings.Replace(talkBody("greet", `{"n":1}`, "call_AAAA", decline), `{"elicitation":{"form":{},"url":{}}}`, `{}`, 1)
-	if got := talkIn(t.Context(), s.Handler(), body); !strings.Contains(got.result, "names no call of yours") || backend.begun.Load() != 1 {
+	body = strings.Replace(talkBody("greet", `{"n":1}`, "call_AAAA", decline), `{"elicitation":{"form":{},"url":{}}}`,
+		`{}`, 1)
+	if got := talkIn(t.Context(), s.Handler(), body); !strings.Contains(got.result, "names no call of yours") ||
+		backend.begun.Load() != 1 {
 		t.Errorf("%d calls, %s", backend.begun.Load(), got.result)
 	}
 }
@@ -258,7 +278,8 @@ func TestResultsAreNotKept(t *testing.T) {
 	s, _ := asking(t, nil)
 	reply := talkTo(t, s.Handler(), "greet", "", "")
 	for reply.state != "" {
-		reply = talkTo(t, s.Handler(), "greet", reply.state, `,"inputResponses":{"`+reply.key+`":{"action":"accept","content":{"name":"Aki"}}}`)
+		reply = talkTo(t, s.Handler(), "greet", reply.state, `,"inputResponses":{"`+reply.key+
+			`":{"action":"accept","content":{"name":"Aki"}}}`)
 	}
 	s.talks.work.Wait()
 	if n := len(s.talks.byKey); n > 0 {

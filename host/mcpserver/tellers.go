@@ -14,8 +14,8 @@ type watch struct {
 	stop func()
 }
 
-// subscribed counts a subscriber of a topic, until unsubscribed is called. With the first one it asks the backend of the resource for
-// notifications, if that is one that has to be asked, as upstream servers are. The caller holds mu.
+// subscribed counts a subscriber of a topic, until unsubscribed is called. With the first one it asks the backend of
+// the resource for notifications, if that is one that has to be asked, as upstream servers are. The caller holds mu.
 func (t *subscriptions) subscribed(tenant, uri string) {
 	name := topic(tenant, uri)
 	w := t.watches[name]

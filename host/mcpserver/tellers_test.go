@@ -44,11 +44,14 @@ func (b *telling) tell(uri string) bool {
 // TestTellers: a backend is asked to tell of what clients subscribe to, and so is the one that takes its place.
 func TestTellers(t *testing.T) {
 	t.Parallel()
-	everyDoor(t, func(t *testing.T, door door, version string) {
+	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
 		first, second := &telling{asked: map[string]func(){}}, &telling{asked: map[string]func(){}}
 		c := offerChanging(t, first)
 		server := newServer(t, c, nil, nil)
-		s := newSubscriber(t, func(o *mcp.ClientOptions) *mcp.ClientSession { return door.connect(t, server, version, o) })
+		s := newSubscriber(t, func(o *mcp.ClientOptions) *mcp.ClientSession {
+			return frontend.connect(t, server,
+				version, o)
+		})
 		defer s.Close() // while the server still reads
 		s.subscribe("probe://fixed", "probe://item/1")
 		told := func(by *telling, uri string) {

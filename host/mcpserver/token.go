@@ -34,8 +34,8 @@ const (
 	hashPrefix  = "sha256:"
 )
 
-// NewToken returns a new token with 256 random bits, and its hash for Token.Hash. A plain SHA-256 is enough for it: there is
-// nothing to guess that a slow hash would have to make expensive.
+// NewToken returns a new token with 256 random bits, and its hash for Token.Hash. A plain SHA-256 is enough for it:
+// there is nothing to guess that a slow hash would have to make expensive.
 func NewToken() (token, hash string) {
 	secret := make([]byte, 32)
 	rand.Read(secret)
@@ -60,7 +60,8 @@ func parseTokens(tokens []Token) ([]staticToken, error) {
 		if !ok || err != nil || len(hash) != sha256.Size {
 			return nil, fmt.Errorf("mcp server: token %q: its hash is not %q and 64 hexadecimal digits: make one with 'hako token new'", token.Name, hashPrefix)
 		}
-		by := &Identity{User: token.User, Tenant: token.Tenant, Token: token.Name, Scopes: slices.Clone(token.Scopes), Expires: token.Expires}
+		by := &Identity{User: token.User, Tenant: token.Tenant, Token: token.Name, Scopes: slices.Clone(token.Scopes),
+			Expires: token.Expires}
 		if by.User == "" {
 			by.User = token.Name
 		}

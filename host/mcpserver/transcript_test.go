@@ -15,8 +15,8 @@ import (
 
 var rewrite = flag.Bool("update", false, "write what the server says into the transcripts")
 
-// TestTranscripts holds conversations on approvals, message by message: in testdata/approval "->" is what the client says and "<-" what the
-// server does, "#" a comment. The IDs of questions are numbered.
+// TestTranscripts holds conversations on approvals, message by message: in testdata/approval "->" is what the client
+// says and "<-" what the server does, "#" a comment. The IDs of questions are numbered.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/approval/*.txt")

@@ -38,14 +38,15 @@ func listed(t *testing.T, session *mcp.ClientSession, most int) []string {
 
 func TestToolsListIsTheCallers(t *testing.T) {
 	t.Parallel()
-	everyDoor(t, func(t *testing.T, door door, version string) {
+	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
 		g := newGoverned(t, askingPolicy, nil, nil)
-		session := door.connect(t, g.Server, version, nil)
+		session := frontend.connect(t, g.Server, version, nil)
 		if names := listed(t, session, 10); !slices.Equal(names, []string{"erase", "look", "move"}) {
 			t.Errorf("listed: %v", names)
 		}
 		result := callWith(t, session, "secret", 1)
-		if got := textOf(t, result); !result.IsError || !strings.Contains(got, `rule "never" denies it`) || g.done.Load() != 0 {
+		if got := textOf(t, result); !result.IsError || !strings.Contains(got, `rule "never" denies it`) ||
+			g.done.Load() != 0 {
 			t.Errorf("a call of what is not listed: %v, %q", result.IsError, got)
 		}
 	})
@@ -62,7 +63,9 @@ func TestHiddenPages(t *testing.T) {
 	for _, version := range eras {
 		for size := 1; size < 7; size++ {
 			c := offer(t, serveEverything, names...)
-			s := newServer(t, c, hiding{pipeline.New(c, nil), func(_ pipeline.Caller, name string) bool { return slices.Contains(want, name) }}, &Options{PageSize: size})
+			s := newServer(t, c, hiding{pipeline.New(c, nil),
+				func(_ pipeline.Caller, name string) bool { return slices.Contains(want, name) }},
+				&Options{PageSize: size})
 			if got := listed(t, connectStdio(t, s, version, nil), size); !slices.Equal(got, want) {
 				t.Errorf("%s, pages of %d: %v", version, size, got)
 			}
@@ -117,10 +120,10 @@ func TestToolsOfUsers(t *testing.T) {
 // TestToolsChanged tells clients of changes that are not the catalog's.
 func TestToolsChanged(t *testing.T) {
 	t.Parallel()
-	everyDoor(t, func(t *testing.T, door door, version string) {
+	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
 		s := newServer(t, offer(t, serveEverything, "x"), nil, nil)
 		options, told := watching()
-		session := door.connect(t, s, version, options)
+		session := frontend.connect(t, s, version, options)
 		for deadline := testwait.Context(t).Done(); ; { // a stream may not stand yet
 			s.ToolsChanged()
 			select {

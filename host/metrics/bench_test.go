@@ -16,7 +16,8 @@ func BenchmarkCall(b *testing.B) {
 		m.InstanceRestored("echo", 3*time.Microsecond)
 		m.CallQueued("echo", 100*time.Nanosecond)
 		m.CallEnded(pipeline.Record{
-			Caller: pipeline.Caller{Door: pipeline.DoorHTTP}, Method: abi.CallTool, Name: "echo", Source: "echo",
+			Caller: pipeline.Caller{Frontend: pipeline.FrontendHTTP}, Method: abi.CallTool, Name: "echo",
+			Source:  "echo",
 			Outcome: pipeline.OK,
 			Input:   30, Output: 100, Steps: 200, Duration: 25 * time.Microsecond, TraceID: trace,
 		})

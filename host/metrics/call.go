@@ -25,7 +25,7 @@ type method struct {
 }
 
 // callKind has the labels of a call.
-type callKind struct{ method, name, plugin, door, outcome string }
+type callKind struct{ method, name, plugin, frontend, outcome string }
 
 // callSeries has the series of one callKind.
 type callSeries struct {
@@ -37,8 +37,8 @@ func newCallCounters() *callCounters {
 	c := &callCounters{
 		total: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hako_calls_total",
-			Help: "Calls by method, name in the catalog, plugin, door and outcome. Name and plugin are empty for what is not in the catalog.",
-		}, []string{"method", "name", "plugin", "door", "outcome"}),
+			Help: "Calls by method, name in the catalog, plugin, frontend and outcome. Name and plugin are empty for what is not in the catalog.",
+		}, []string{"method", "name", "plugin", "frontend", "outcome"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "hako_call_duration_seconds",
 			Help:    "Time from a call's arrival to its answer, waiting included.",
@@ -75,7 +75,8 @@ func (m *Metrics) CallStarted(method string) { m.calls.method(method).running.In
 func (m *Metrics) CallEnded(r pipeline.Record) {
 	method := m.calls.method(r.Method)
 	method.running.Dec()
-	series := seriesOf(m, &m.calls.bound, callKind{method.label, r.Name, r.Source, r.Caller.Door, string(r.Outcome)})
+	series := seriesOf(m, &m.calls.bound, callKind{method.label, r.Name, r.Source, r.Caller.Frontend,
+		string(r.Outcome)})
 	series.total.Inc()
 	series.duration.observe(r.Duration, r.TraceID)
 	series.in.Add(float64(r.Input))
@@ -92,7 +93,7 @@ func (m *Metrics) bindCall(kind callKind) (*callSeries, bool) {
 	c := m.calls
 	name := m.labels.name(kind.plugin, kind.name)
 	return &callSeries{
-		total:    c.total.WithLabelValues(kind.method, name, kind.plugin, kind.door, kind.outcome),
+		total:    c.total.WithLabelValues(kind.method, name, kind.plugin, kind.frontend, kind.outcome),
 		duration: timings{histogram: c.duration.WithLabelValues(kind.method, name, kind.plugin)},
 		in:       c.bytes.WithLabelValues(kind.plugin, "in"),
 		out:      c.bytes.WithLabelValues(kind.plugin, "out"),

@@ -22,22 +22,22 @@ func newChatCounters() chatCounters {
 	return chatCounters{
 		turns: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "hako_chat_turn_duration_seconds",
-			Help:    "Time from a person's message to the end of its answer, by door and outcome.",
+			Help:    "Time from a person's message to the end of its answer, by frontend and outcome.",
 			Buckets: turnBuckets,
-		}, []string{"door", "outcome"}),
+		}, []string{"frontend", "outcome"}),
 		rounds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "hako_chat_turn_rounds",
 			Help:    "How often a model was asked for one answer.",
 			Buckets: []float64{1, 2, 3, 4, 6, 8, 11},
-		}, []string{"door"}),
+		}, []string{"frontend"}),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hako_chat_tool_calls_total",
 			Help: "Tool calls that were made for answers.",
-		}, []string{"door"}),
+		}, []string{"frontend"}),
 		feedback: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hako_chat_feedback_total",
-			Help: "What people thought of answers, by door and rating (good, bad).",
-		}, []string{"door", "rating"}),
+			Help: "What people thought of answers, by frontend and rating (good, bad).",
+		}, []string{"frontend", "rating"}),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "hako_llm_request_duration_seconds",
 			Help:    "Time until a model's answer was whole, repetitions included, by model and outcome.",
@@ -69,9 +69,9 @@ func (c chatCounters) register(r *prometheus.Registry) {
 
 // TurnEnded counts a turn of a conversation.
 func (m *Metrics) TurnEnded(r chat.Record) {
-	observe(m.chat.turns.WithLabelValues(r.Door, string(r.Outcome)), r.Duration, r.TraceID)
-	m.chat.rounds.WithLabelValues(r.Door).Observe(float64(r.Rounds))
-	m.chat.calls.WithLabelValues(r.Door).Add(float64(r.Calls))
+	observe(m.chat.turns.WithLabelValues(r.Frontend, string(r.Outcome)), r.Duration, r.TraceID)
+	m.chat.rounds.WithLabelValues(r.Frontend).Observe(float64(r.Rounds))
+	m.chat.calls.WithLabelValues(r.Frontend).Add(float64(r.Calls))
 }
 
 // AnswerRated counts the rating of an answer.
@@ -80,7 +80,7 @@ func (m *Metrics) AnswerRated(f chat.Feedback) {
 	if f.Good {
 		rating = "good"
 	}
-	m.chat.feedback.WithLabelValues(f.Door, rating).Inc()
+	m.chat.feedback.WithLabelValues(f.Frontend, rating).Inc()
 }
 
 // ModelAsked counts a request to a model, labelled with its configured name.
@@ -91,7 +91,8 @@ func (m *Metrics) ModelAsked(c llm.Completion) {
 		m.chat.firstTokens.WithLabelValues(c.Provider).Observe(c.FirstText.Seconds())
 	}
 	for kind, n := range map[string]int{
-		"input": c.Usage.Input, "output": c.Usage.Output, "cache_read": c.Usage.CacheRead, "cache_write": c.Usage.CacheWrite,
+		"input": c.Usage.Input, "output": c.Usage.Output, "cache_read": c.Usage.CacheRead,
+		"cache_write": c.Usage.CacheWrite,
 	} {
 		m.chat.tokens.WithLabelValues(c.Provider, kind).Add(float64(n))
 	}

@@ -76,8 +76,8 @@ func (m *Metrics) governed(r pipeline.Record) {
 }
 
 // ShowGovernance adds the state of the policy file and the number of pending approvals.
-func (m *Metrics) ShowGovernance(live *policy.Live, desk *approval.Desk) {
-	m.registry.MustRegister(&governanceCollector{live, desk})
+func (m *Metrics) ShowGovernance(live *policy.Live, approvals *approval.Queue) {
+	m.registry.MustRegister(&governanceCollector{live, approvals})
 }
 
 var (
@@ -87,10 +87,10 @@ var (
 		"Questions that wait for an answer, of all processes over the store.", nil, nil)
 )
 
-// governanceCollector reads the policy and the desk at every scrape.
+// governanceCollector reads the policy and the approvals at every scrape.
 type governanceCollector struct {
-	policy *policy.Live
-	desk   *approval.Desk
+	policy    *policy.Live
+	approvals *approval.Queue
 }
 
 func (c *governanceCollector) Describe(out chan<- *prometheus.Desc) {
@@ -106,7 +106,7 @@ func (c *governanceCollector) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(brokenDesc, prometheus.GaugeValue, broken)
 	ctx, cancel := context.WithTimeout(context.Background(), statusTime)
 	defer cancel()
-	waiting, err := c.desk.Waiting(ctx, nil)
+	waiting, err := c.approvals.Waiting(ctx, nil)
 	if err != nil {
 		return // reporting the error would fail the whole scrape
 	}

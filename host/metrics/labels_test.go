@@ -26,7 +26,7 @@ func (m *Metrics) call(plugin, name string) {
 	m.CallStarted(abi.CallTool)
 	m.CallEnded(pipeline.Record{Method: abi.CallTool, Name: name, Source: plugin, Outcome: pipeline.OK,
 		Duration: time.Second, Caller: pipeline.Caller{
-			Door: pipeline.DoorHTTP, Tenant: "tenant of " + name, User: "user of " + name, Session: name,
+			Frontend: pipeline.FrontendHTTP, Tenant: "tenant of " + name, User: "user of " + name, Session: name,
 			Client: name, Address: name,
 		}})
 }
@@ -89,7 +89,7 @@ func TestLabelFlood(t *testing.T) {
 	}
 	for i := range 3 * maxNames { // names and hosts that nobody offers or allows
 		m.CallEnded(pipeline.Record{Method: fmt.Sprint("method ", i), Outcome: pipeline.NotFound,
-			Caller: pipeline.Caller{Door: pipeline.DoorHTTP, User: fmt.Sprint("user of ", i)}})
+			Caller: pipeline.Caller{Frontend: pipeline.FrontendHTTP, User: fmt.Sprint("user of ", i)}})
 		m.RequestEnded("weather", httpbroker.Observation{Code: abi.CodeNotGranted})
 	}
 	text := scraped(m)
@@ -192,7 +192,7 @@ func TestScrapeBesideCalls(t *testing.T) {
 	group.Wait()
 	text := scraped(m)
 	for _, want := range []string{
-		fmt.Sprintf(`hako_calls_total{door="mcp-http",method="tools/call",name="one",outcome="ok",plugin="a"} %d`,
+		fmt.Sprintf(`hako_calls_total{frontend="mcp-http",method="tools/call",name="one",outcome="ok",plugin="a"} %d`,
 			callers*calls),
 		fmt.Sprintf(`hako_sandbox_queue_seconds_count{plugin="a"} %d`, callers*calls),
 	} {

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// doorCounters counts MCP requests.
-type doorCounters struct {
+// frontendCounters counts MCP requests.
+type frontendCounters struct {
 	requests *prometheus.HistogramVec
 	refused  *prometheus.CounterVec
 
@@ -17,8 +17,8 @@ type doorCounters struct {
 // requestKind has the labels of a request.
 type requestKind struct{ era, method string }
 
-func newDoorCounters() *doorCounters {
-	return &doorCounters{
+func newFrontendCounters() *frontendCounters {
+	return &frontendCounters{
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "hako_mcp_request_duration_seconds",
 			Help: "Time from an MCP request's arrival until its answer was sent, " +
@@ -32,7 +32,7 @@ func newDoorCounters() *doorCounters {
 	}
 }
 
-func (d *doorCounters) register(r *prometheus.Registry) {
+func (d *frontendCounters) register(r *prometheus.Registry) {
 	r.MustRegister(d.requests, d.refused)
 	d.bound.bind = func(kind requestKind) (prometheus.Observer, bool) {
 		return d.requests.WithLabelValues(kind.era, kind.method), true
@@ -41,28 +41,29 @@ func (d *doorCounters) register(r *prometheus.Registry) {
 
 // RequestAnswered counts an MCP request.
 func (m *Metrics) RequestAnswered(era, method string, took time.Duration) {
-	seriesOf(m, &m.door.bound, requestKind{era, method}).Observe(took.Seconds())
+	seriesOf(m, &m.frontend.bound, requestKind{era, method}).Observe(took.Seconds())
 }
 
 // RequestRefused counts a refused MCP request.
-func (m *Metrics) RequestRefused(reason string) { m.door.refused.WithLabelValues(reason).Inc() }
+func (m *Metrics) RequestRefused(reason string) { m.frontend.refused.WithLabelValues(reason).Inc() }
 
-// DoorLoad is the current load of the MCP server: HTTP requests in flight, open subscription streams and open sessions.
-type DoorLoad struct{ Requests, Streams, Sessions int }
+// FrontendLoad is the current load of the MCP server: HTTP requests in flight, open subscription streams and open
+// sessions.
+type FrontendLoad struct{ Requests, Streams, Sessions int }
 
-// ShowDoor adds the load of the MCP server. reasons are the reasons for refusing requests.
-func (m *Metrics) ShowDoor(load func() DoorLoad, reasons []string) {
+// ShowFrontend adds the load of the MCP server. reasons are the reasons for refusing requests.
+func (m *Metrics) ShowFrontend(load func() FrontendLoad, reasons []string) {
 	for _, reason := range reasons {
-		m.door.refused.WithLabelValues(reason) // starts at zero, so that the first one is an increase
+		m.frontend.refused.WithLabelValues(reason) // starts at zero, so that the first one is an increase
 	}
 	for name, g := range map[string]struct {
 		help string
-		of   func(DoorLoad) int
+		of   func(FrontendLoad) int
 	}{
 		"hako_mcp_requests_in_flight": {"MCP requests over HTTP that are not answered yet.",
-			func(l DoorLoad) int { return l.Requests }},
-		"hako_mcp_streams":  {"Open subscription streams.", func(l DoorLoad) int { return l.Streams }},
-		"hako_mcp_sessions": {"Open MCP sessions over HTTP.", func(l DoorLoad) int { return l.Sessions }},
+			func(l FrontendLoad) int { return l.Requests }},
+		"hako_mcp_streams":  {"Open subscription streams.", func(l FrontendLoad) int { return l.Streams }},
+		"hako_mcp_sessions": {"Open MCP sessions over HTTP.", func(l FrontendLoad) int { return l.Sessions }},
 	} {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: g.help}, func() float64 {
 			return float64(g.of(load()))

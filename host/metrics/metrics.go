@@ -26,7 +26,7 @@ type Metrics struct {
 	govern   governCounters
 	brokers  brokerCounters
 	sandbox  *sandboxCounters
-	door     *doorCounters
+	frontend *frontendCounters
 	slack    slackCounters
 	chat     chatCounters
 	agent    agentCounters
@@ -48,7 +48,7 @@ func New(version string) *Metrics {
 		govern:   newGovernCounters(),
 		brokers:  newBrokerCounters(),
 		sandbox:  newSandboxCounters(),
-		door:     newDoorCounters(),
+		frontend: newFrontendCounters(),
 		slack:    newSlackCounters(),
 		chat:     newChatCounters(),
 		agent:    newAgentCounters(),
@@ -61,7 +61,7 @@ func New(version string) *Metrics {
 	m.govern.register(m.registry)
 	m.brokers.register(m)
 	m.sandbox.register(m)
-	m.door.register(m.registry)
+	m.frontend.register(m.registry)
 	m.slack.register(m.registry)
 	m.chat.register(m.registry)
 	m.agent.register(m.registry)

@@ -63,7 +63,8 @@ func filled(t *testing.T) *metrics.Metrics {
 		t.Fatal(err)
 	}
 	h, err := host.New(&host.Options{
-		Shipped: []host.Shipped{{File: "files.wasm", Wasm: wasm}}, ShippedMounts: map[string]string{"workspace": t.TempDir()},
+		Shipped:       []host.Shipped{{File: "files.wasm", Wasm: wasm}},
+		ShippedMounts: map[string]string{"workspace": t.TempDir()},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +76,8 @@ func filled(t *testing.T) *metrics.Metrics {
 	m.Show(h)
 	m.CallStarted(abi.CallTool)
 	m.CallEnded(pipeline.Record{
-		Caller: pipeline.Caller{Door: pipeline.DoorHTTP}, Method: abi.CallTool, Name: "file_read", Source: "files",
+		Caller: pipeline.Caller{Frontend: pipeline.FrontendHTTP}, Method: abi.CallTool, Name: "file_read",
+		Source:  "files",
 		Outcome: pipeline.Timeout, Duration: 3 * time.Second, Input: 10, Output: 20, Steps: 5,
 		Action: policy.Ask, Rule: "ask before writing",
 		Answers:      []pipeline.Answer{{Outcome: approval.Yes, Waited: time.Minute}, {Outcome: approval.No}},
@@ -96,9 +98,9 @@ func filled(t *testing.T) *metrics.Metrics {
 	m.AgentCall(agent.ResultAnswered, time.Second)
 	m.AgentSessions(1)
 	m.AgentOutdated(1)
-	m.TurnEnded(chat.Record{Door: pipeline.DoorTerminal, Outcome: chat.OutcomeLimit, Duration: 8 * time.Second,
+	m.TurnEnded(chat.Record{Frontend: pipeline.FrontendTerminal, Outcome: chat.OutcomeLimit, Duration: 8 * time.Second,
 		Rounds: 11, Calls: 10})
-	m.AnswerRated(chat.Feedback{Door: pipeline.DoorSlack, Good: true})
+	m.AnswerRated(chat.Feedback{Frontend: pipeline.FrontendSlack, Good: true})
 	m.ModelAsked(llm.Completion{Provider: "claude", Outcome: llm.Completed, Duration: 3 * time.Second,
 		FirstText: time.Second, Attempts: 2, Usage: llm.Usage{Input: 7}, Cost: 0.5})
 	m.CredentialRenewed(credential.Renewal{Credential: "freee", Outcome: credential.Revoked})
@@ -123,7 +125,8 @@ func filled(t *testing.T) *metrics.Metrics {
 		t.Fatal(err)
 	}
 	m.ShowUpstreams(upstreams)
-	m.CommandEnded("shell", execbroker.Observation{Program: "git", Outcome: execbroker.OutcomeOK, Duration: time.Second})
+	m.CommandEnded("shell", execbroker.Observation{Program: "git", Outcome: execbroker.OutcomeOK,
+		Duration: time.Second})
 	m.ConnectionEnded("shell",
 		gateway.Observation{Rule: "github.com:443", Outcome: gateway.OutcomeOK, Sent: 10, Received: 20})
 	inside(t, m)
@@ -132,11 +135,11 @@ func filled(t *testing.T) *metrics.Metrics {
 	return m
 }
 
-// inside shows what happens at the MCP door, in the sandbox and in the audit log.
+// inside shows what happens at the MCP frontend, in the sandbox and in the audit log.
 func inside(t *testing.T, m *metrics.Metrics) {
 	t.Helper()
 	m.RequestAnswered("stateless", "tools/call", time.Second)
-	m.ShowDoor(func() metrics.DoorLoad { return metrics.DoorLoad{Requests: 1, Streams: 2, Sessions: 3} },
+	m.ShowFrontend(func() metrics.FrontendLoad { return metrics.FrontendLoad{Requests: 1, Streams: 2, Sessions: 3} },
 		[]string{"auth", "origin"})
 	m.RequestRefused("auth")
 	m.CallQueued("files", 20*time.Millisecond)
@@ -174,23 +177,23 @@ func governed(t *testing.T, m *metrics.Metrics) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	desk, err := approval.New(t.Context(), s, nil)
+	approvals, err := approval.New(t.Context(), s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var pending *approval.PendingError
-	if _, err := desk.Ask(t.Context(), &approval.Question{Tool: "file_write"},
-		approval.Way{Later: true}); !errors.As(err, &pending) {
+	if _, err := approvals.Ask(t.Context(), &approval.Question{Tool: "file_write"},
+		approval.Prompter{Later: true}); !errors.As(err, &pending) {
 		t.Fatal(err)
 	}
-	m.ShowGovernance(live, desk)
+	m.ShowGovernance(live, approvals)
 }
 
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	text := scrape(t, filled(t))
 	for _, want := range []string{
-		`hako_calls_total{door="mcp-http",method="tools/call",name="file_read",outcome="timeout",plugin="files"} 1`,
+		`hako_calls_total{frontend="mcp-http",method="tools/call",name="file_read",outcome="timeout",plugin="files"} 1`,
 		`hako_call_duration_seconds_bucket{method="tools/call",name="file_read",plugin="files",le="5"} 1`,
 		`hako_call_duration_seconds_bucket{method="tools/call",name="file_read",plugin="files",le="2"} 0`,
 		`hako_call_bytes_total{direction="in",plugin="files"} 10`,
@@ -211,9 +214,9 @@ func TestCalls(t *testing.T) {
 		`hako_sql_statement_duration_seconds_bucket{function="query",plugin="tasks",le="0.001"} 1`,
 		`hako_http_request_duration_seconds_count{permission="jma",plugin="weather"} 2`,
 		`hako_plugins{state="broken"} 0`,
-		`hako_chat_turn_duration_seconds_bucket{door="terminal",outcome="limit",le="10"} 1`,
-		`hako_chat_turn_rounds_sum{door="terminal"} 11`,
-		`hako_chat_tool_calls_total{door="terminal"} 10`,
+		`hako_chat_turn_duration_seconds_bucket{frontend="terminal",outcome="limit",le="10"} 1`,
+		`hako_chat_turn_rounds_sum{frontend="terminal"} 11`,
+		`hako_chat_tool_calls_total{frontend="terminal"} 10`,
 		`hako_llm_request_duration_seconds_count{model="claude",outcome="ok"} 1`,
 		`hako_llm_first_text_seconds_sum{model="claude"} 1`,
 		`hako_llm_tokens_total{model="claude",type="input"} 7`,

@@ -51,7 +51,7 @@ func (p *Pipeline) recordCall(ctx context.Context, call *Call, record *Record, r
 	event := &audit.Event{
 		Time: record.Started, Type: audit.Type(record.Method), Outcome: string(record.Outcome),
 		Subject: audit.Subject{
-			Door: record.Caller.Door, Tenant: record.Caller.Tenant, User: record.Caller.User,
+			Frontend: record.Caller.Frontend, Tenant: record.Caller.Tenant, User: record.Caller.User,
 			Session: record.Caller.Session,
 			Address: record.Caller.Address, ClientName: record.Caller.Client,
 			ClientVersion: record.Caller.ClientVersion,
@@ -147,4 +147,4 @@ func digestJSON(digest string) json.RawMessage {
 
 func clip(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxRecorded)], "") }
 
-var _ Approvals = (*approval.Desk)(nil)
+var _ Approvals = (*approval.Queue)(nil)

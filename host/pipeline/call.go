@@ -20,20 +20,20 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Frontends, in Caller.Door.
+// Frontends, in Caller.Frontend.
 const (
-	DoorStdio    = "mcp-stdio"
-	DoorHTTP     = "mcp-http"
-	DoorTerminal = "terminal"
-	DoorSlack    = policy.DoorSlack
-	DoorAgent    = "agent"
-	DoorConsole  = "console"
+	FrontendStdio    = "mcp-stdio"
+	FrontendHTTP     = "mcp-http"
+	FrontendTerminal = "terminal"
+	FrontendSlack    = policy.FrontendSlack
+	FrontendAgent    = "agent"
+	FrontendConsole  = "console"
 )
 
 // Caller is who makes a call.
 type Caller struct {
-	// Door is the frontend of the call, one of the constants above.
-	Door string
+	// Frontend is the frontend of the call, one of the constants above.
+	Frontend string
 	// Tenant and User are empty if the frontend does not know them. Session identifies the caller's session among those
 	// of the frontend; it is not a secret.
 	Tenant, User, Session string
@@ -58,10 +58,10 @@ type Caller struct {
 // sessionID identifies the session among those of all callers of the tenant. It is empty if the frontend knows none.
 // Standard input and the terminal have one caller per process.
 func (c Caller) sessionID() string {
-	if c.Session == "" && c.Door == DoorHTTP {
+	if c.Session == "" && c.Frontend == FrontendHTTP {
 		return ""
 	}
-	return identity.Key(c.Door, c.User, c.Session)
+	return identity.Key(c.Frontend, c.User, c.Session)
 }
 
 // Call is one request of a frontend.
@@ -71,8 +71,8 @@ type Call struct {
 	Request abi.Request
 	// Progress receives reports during the call, one at a time. It may be nil.
 	Progress func(abi.Progress)
-	// Way says how people can be asked about the call. Its By is set from Caller.
-	Way approval.Way
+	// Prompter says how people can be asked about the call. Its By is set from Caller.
+	Prompter approval.Prompter
 	// Permitted, if not nil, is called when policy and approvals have permitted the call, before it is counted and has
 	// any effect. It may wait until ctx ends. Its error ends the call.
 	Permitted func(ctx context.Context) error

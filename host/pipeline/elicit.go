@@ -74,8 +74,8 @@ type elicitor struct {
 // initialize is deferred to the first question: most calls have none.
 func (e *elicitor) initialize() {
 	e.refused, e.timeLeft = map[string]elicitation.Answer{}, defaultElicitTimeout
-	if desk, ok := e.pipeline.options.Approvals.(interface{ Timeout() time.Duration }); ok {
-		e.timeLeft = desk.Timeout()
+	if approvals, ok := e.pipeline.options.Approvals.(interface{ Timeout() time.Duration }); ok {
+		e.timeLeft = approvals.Timeout()
 	}
 }
 
@@ -120,7 +120,7 @@ func (e *elicitor) askChecked(
 	if err != nil {
 		return "", none, elicitedRefused, err
 	}
-	if e.call.Way.Fill == nil {
+	if e.call.Prompter.Fill == nil {
 		return q.Mode(), elicitation.Answer{Action: elicitation.Decline}, elicitedUnreachable, elicitation.ErrNobody
 	}
 	q.Server, q.Tool = e.subject.source.Name, e.subject.name
@@ -130,7 +130,7 @@ func (e *elicitor) askChecked(
 	asking, stop := context.WithTimeout(ctx, e.timeLeft)
 	defer stop()
 	began := time.Now()
-	answer, err := e.call.Way.Fill(asking, q)
+	answer, err := e.call.Prompter.Fill(asking, q)
 	e.timeLeft -= time.Since(began)
 	switch {
 	case ctx.Err() != nil:
@@ -185,4 +185,4 @@ func (e *elicitor) scan(content map[string]any) (map[string]any, error) {
 	return scanned, json.Unmarshal(masked, &scanned)
 }
 
-var _ interface{ Timeout() time.Duration } = (*approval.Desk)(nil)
+var _ interface{ Timeout() time.Duration } = (*approval.Queue)(nil)

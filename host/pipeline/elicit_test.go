@@ -55,7 +55,7 @@ func askedCall(t *testing.T, backend elicitingBackend,
 	}
 	p := New(c, &Options{Governance: Governance{Audit: log, Scanner: func() *secretscan.Scanner { return scanner }}})
 	result, err := p.Call(t.Context(), &Call{Request: abi.Request{Method: abi.CallTool, Name: "find"},
-		Way: approval.Way{Fill: fill}})
+		Prompter: approval.Prompter{Fill: fill}})
 	if err != nil {
 		return "", log.events[0], err
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/hako-run/hako/host/trace"
 )
 
-// Approvals asks people to approve calls. *approval.Desk implements it.
+// Approvals asks people to approve calls. *approval.Queue implements it.
 type Approvals interface {
-	Ask(ctx context.Context, q *approval.Question, way approval.Way) (by string, err error)
+	Ask(ctx context.Context, q *approval.Question, way approval.Prompter) (by string, err error)
 }
 
 // Quotas limits what callers use. *quota.Limiter implements it.
@@ -72,7 +72,7 @@ func (p *Pipeline) MayAsk(caller Caller, tool *catalog.Tool) bool {
 func policyCall(caller Caller, s *subject, arguments json.RawMessage) *policy.Call {
 	return &policy.Call{
 		Tool: s.name, Plugin: s.source.Name, Annotations: s.annotations, Arguments: arguments,
-		Door: caller.Door, Tenant: caller.Tenant, User: caller.User, Token: caller.Token, Groups: caller.Groups,
+		Frontend: caller.Frontend, Tenant: caller.Tenant, User: caller.User, Token: caller.Token, Groups: caller.Groups,
 		Email: caller.Email,
 	}
 }
@@ -93,7 +93,7 @@ func (p *Pipeline) permit(ctx context.Context, call *Call, s *subject, arguments
 		q.Rule, q.Reason = decision.Rule, decision.Reason.In(p.locale(call))
 		q.Approvers, q.Remember = decision.Approvers, decision.Remember
 		defer p.startWaitingReports(call)()
-		return p.ask(ctx, call, q, call.Way, record)
+		return p.ask(ctx, call, q, call.Prompter, record)
 	}
 	return &NotAllowedError{Name: s.name, Rule: decision.Rule,
 		Reason: denialReason(decision.Rule, decision.Reason.In(p.locale(call)))}
@@ -124,7 +124,7 @@ func (p *Pipeline) question(call *Call, s *subject, arguments json.RawMessage) *
 	a := s.annotations
 	reads := a.ReadOnlyHint != nil && *a.ReadOnlyHint
 	return &approval.Question{
-		Caller: approval.Caller{Door: call.Caller.Door, Tenant: call.Caller.Tenant, User: call.Caller.User,
+		Caller: approval.Caller{Frontend: call.Caller.Frontend, Tenant: call.Caller.Tenant, User: call.Caller.User,
 			Session: call.Caller.Session},
 		Tool: s.name, Plugin: s.source.Name, Title: s.title.In(p.locale(call)), Arguments: arguments,
 		Destructive: !reads && (a.DestructiveHint == nil || *a.DestructiveHint),
@@ -133,7 +133,8 @@ func (p *Pipeline) question(call *Call, s *subject, arguments json.RawMessage) *
 }
 
 // ask asks people to approve a call.
-func (p *Pipeline) ask(ctx context.Context, call *Call, q *approval.Question, way approval.Way, record *Record) error {
+func (p *Pipeline) ask(ctx context.Context, call *Call, q *approval.Question, way approval.Prompter,
+	record *Record) error {
 	ctx, span := trace.Start(ctx, "approval", trace.Internal)
 	defer span.End()
 	p.hideSecrets(q)
@@ -180,7 +181,7 @@ func (p *Pipeline) asker(
 	return func(ctx context.Context, about broker.Question) error {
 		q := p.question(call, s, arguments)
 		q.Detail, q.Rule, q.Reason = about.Text, about.Rule, about.Reason
-		way := call.Way
+		way := call.Prompter
 		way.Later, way.Reply = false, nil
 		err := p.ask(ctx, call, q, way, record)
 		var refused *NotAllowedError

@@ -30,10 +30,10 @@ rules:
 type people struct {
 	err   error
 	asked []*approval.Question
-	ways  []approval.Way
+	ways  []approval.Prompter
 }
 
-func (p *people) Ask(_ context.Context, q *approval.Question, way approval.Way) (string, error) {
+func (p *people) Ask(_ context.Context, q *approval.Question, way approval.Prompter) (string, error) {
 	q.ID = "apr_1"
 	p.asked, p.ways = append(p.asked, q), append(p.ways, way)
 	if p.err != nil {
@@ -92,8 +92,9 @@ func newGoverned(t *testing.T, change func(*pipeline.Options)) *governed {
 func (g *governed) tool(t *testing.T, name, arguments string) (*pipeline.Result, error) {
 	t.Helper()
 	return g.Call(t.Context(), &pipeline.Call{
-		Caller: pipeline.Caller{Door: "terminal", User: "aki", Groups: []string{"dev"}, Client: "test", RequestID: "7",
-			Locale: "ja"},
+		Caller: pipeline.Caller{Frontend: "terminal", User: "aki", Groups: []string{"dev"}, Client: "test",
+			RequestID: "7",
+			Locale:    "ja"},
 		Request: abi.Request{Method: abi.CallTool, Name: name, Arguments: json.RawMessage(arguments)},
 	})
 }
@@ -180,7 +181,7 @@ func TestAskDuringCall(t *testing.T) {
 		return text(fmt.Sprint(err)), nil
 	}
 	call := &pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "p_free",
-		Arguments: json.RawMessage(`{"n":1}`)}, Way: approval.Way{Later: true}}
+		Arguments: json.RawMessage(`{"n":1}`)}, Prompter: approval.Prompter{Later: true}}
 	if result, err := g.Call(t.Context(), call); err != nil || result.Response.Content[0].Text != "<nil>" {
 		t.Errorf("%v, %v", result, err)
 	}

@@ -303,7 +303,7 @@ func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi
 			call.Progress), Tenant: tenant, User: call.Caller.User, Session: call.Caller.sessionID(),
 		Updated: func(uri string) { p.notifyUpdated(s.source.Name, tenant, uri) },
 		Ask:     p.asker(call, s, request.Arguments, record),
-		Elicit:  elicitor.elicit, CanElicit: call.Way.Fill != nil,
+		Elicit:  elicitor.elicit, CanElicit: call.Prompter.Fill != nil,
 		Steps: &record.Steps,
 	}
 	response, err := serve(ctx, s.source, invocation)

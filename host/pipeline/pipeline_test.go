@@ -288,9 +288,9 @@ func TestTenant(t *testing.T) {
 		caller pipeline.Caller
 		config string
 	}{
-		{pipeline.Caller{Door: pipeline.DoorHTTP, Tenant: "acme", User: "aki", Session: "s"}, `{"k":2}`},
-		{pipeline.Caller{Door: pipeline.DoorHTTP, Tenant: "zeta"}, `{"k":1}`},
-		{pipeline.Caller{Door: pipeline.DoorTerminal}, `{"k":1}`},
+		{pipeline.Caller{Frontend: pipeline.FrontendHTTP, Tenant: "acme", User: "aki", Session: "s"}, `{"k":2}`},
+		{pipeline.Caller{Frontend: pipeline.FrontendHTTP, Tenant: "zeta"}, `{"k":1}`},
+		{pipeline.Caller{Frontend: pipeline.FrontendTerminal}, `{"k":1}`},
 	} {
 		if _, err := f.Call(t.Context(), &pipeline.Call{Caller: test.caller,
 			Request: abi.Request{Method: abi.ReadResource, URI: "test://fixed"}}); err != nil {
@@ -301,7 +301,7 @@ func TestTenant(t *testing.T) {
 			t.Errorf("%+v: tenant %q, configuration %s", test.caller, got.Tenant, f.backend.last.Config)
 		}
 		if hasSession := got.Session != ""; hasSession != (test.caller.Session != "" ||
-			test.caller.Door != pipeline.DoorHTTP) {
+			test.caller.Frontend != pipeline.FrontendHTTP) {
 			t.Errorf("%+v: session %q", test.caller, got.Session)
 		}
 	}

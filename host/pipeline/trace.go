@@ -10,7 +10,7 @@ import (
 // startSpan starts the span of a call and returns the ID of its trace.
 func (p *Pipeline) startSpan(ctx context.Context, call *Call) (context.Context, *trace.Span, string) {
 	kind := trace.Internal
-	if transports[call.Caller.Door] != "" {
+	if transports[call.Caller.Frontend] != "" {
 		kind = trace.Server
 	}
 	ctx, span := p.options.Tracer.Start(ctx, call.Request.Method, kind, call.Caller.Trace)
@@ -21,7 +21,7 @@ func (p *Pipeline) startSpan(ctx context.Context, call *Call) (context.Context, 
 }
 
 // transports are the values of network.transport for the frontends of MCP.
-var transports = map[string]string{DoorStdio: "pipe", DoorHTTP: "tcp"}
+var transports = map[string]string{FrontendStdio: "pipe", FrontendHTTP: "tcp"}
 
 // endSpan sets the attributes of a call's span according to the semantic conventions for MCP, and ends it.
 func endSpan(span *trace.Span, r *Record) {
@@ -39,10 +39,10 @@ func endSpan(span *trace.Span, r *Record) {
 		span.Text(trace.Prompt, r.Name)
 		span.Name(spanName(r))
 	}
-	span.Text(trace.NetworkTransport, transports[r.Caller.Door])
+	span.Text(trace.NetworkTransport, transports[r.Caller.Frontend])
 	span.Text(trace.RequestID, r.Caller.RequestID)
 	span.Text(trace.Session, r.Caller.Session)
-	span.Text(trace.Door, r.Caller.Door)
+	span.Text(trace.Frontend, r.Caller.Frontend)
 	span.Text(trace.Tenant, r.Caller.Tenant)
 	span.Text(trace.Plugin, r.Source)
 	span.Text(trace.Outcome, string(r.Outcome))

@@ -18,7 +18,7 @@ var waitingText = manifest.Text{"en": "Waiting for approval.", "ja": "承認を�
 
 // startWaitingReports sends progress reports until stop is called. At a terminal the question itself is visible.
 func (p *Pipeline) startWaitingReports(call *Call) (stop func()) {
-	if call.Progress == nil || call.Caller.Door == DoorTerminal {
+	if call.Progress == nil || call.Caller.Frontend == FrontendTerminal {
 		return func() {}
 	}
 	stopped, done := make(chan struct{}), make(chan struct{})

@@ -16,7 +16,7 @@ import (
 // slow is an Approvals that answers after a while.
 type slow time.Duration
 
-func (s slow) Ask(ctx context.Context, _ *approval.Question, _ approval.Way) (string, error) {
+func (s slow) Ask(ctx context.Context, _ *approval.Question, _ approval.Prompter) (string, error) {
 	select {
 	case <-time.After(time.Duration(s)):
 		return "boss", nil
@@ -29,22 +29,22 @@ func (s slow) Ask(ctx context.Context, _ *approval.Question, _ approval.Way) (st
 func TestWaitingIsReported(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		answer time.Duration
-		door   string
-		want   []time.Duration
+		answer   time.Duration
+		frontend string
+		want     []time.Duration
 	}{
-		"at once": {100 * time.Millisecond, pipeline.DoorHTTP, nil},
-		"soon":    {time.Second, pipeline.DoorHTTP, []time.Duration{200 * time.Millisecond}},
-		"later": {25 * time.Second, pipeline.DoorStdio,
+		"at once": {100 * time.Millisecond, pipeline.FrontendHTTP, nil},
+		"soon":    {time.Second, pipeline.FrontendHTTP, []time.Duration{200 * time.Millisecond}},
+		"later": {25 * time.Second, pipeline.FrontendStdio,
 			[]time.Duration{200 * time.Millisecond, 10_200 * time.Millisecond, 20_200 * time.Millisecond}},
-		"at a terminal": {25 * time.Second, pipeline.DoorTerminal, nil},
+		"at a terminal": {25 * time.Second, pipeline.FrontendTerminal, nil},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			g := newGoverned(t, func(o *pipeline.Options) { o.Approvals = slow(test.answer) })
 			began := time.Now()
 			var told []time.Duration
 			result, err := g.Call(t.Context(), &pipeline.Call{
-				Caller:  pipeline.Caller{Door: test.door},
+				Caller:  pipeline.Caller{Frontend: test.frontend},
 				Request: abi.Request{Method: abi.CallTool, Name: "p_free", Arguments: json.RawMessage(`{"n":11}`)},
 				Progress: func(p abi.Progress) {
 					if p.Message != "Waiting for approval." {

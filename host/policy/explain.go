@@ -45,7 +45,7 @@ func (r *Rule) mismatch(c *Call, f *facts) string {
 		match bool
 	}{
 		{"tools", r.Tools, c.Plugin + "/" + c.Tool, r.matchesTool(c.Tool, c.Plugin+"/"+c.Tool)},
-		{"doors", r.Doors, c.Door, containsOrAny(r.Doors, c.Door)},
+		{"frontends", r.Frontends, c.Frontend, containsOrAny(r.Frontends, c.Frontend)},
 		{"tenants", r.Tenants, c.Tenant, containsOrAny(r.Tenants, c.Tenant)},
 		{"users", r.Users, c.User, containsOrAny(r.Users, c.User)},
 		{"tokens", r.Tokens, c.Token, containsOrAny(r.Tokens, c.Token)},

@@ -180,7 +180,7 @@ func readRule(v strictyaml.Value, path string) *Rule {
 		"name":      strictyaml.String(&r.Name),
 		"action":    readAction(&r.Action),
 		"tools":     strictyaml.Strings(&r.Tools),
-		"doors":     strictyaml.Strings(&r.Doors),
+		"frontends": strictyaml.Strings(&r.Frontends),
 		"tenants":   strictyaml.Strings(&r.Tenants),
 		"users":     strictyaml.Strings(&r.Users),
 		"groups":    strictyaml.Strings(&r.Groups),

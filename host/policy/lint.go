@@ -12,8 +12,8 @@ import (
 type Site struct {
 	// Tools are the tools on offer.
 	Tools []ToolName
-	// Doors, Tenants and Tokens are the names that callers can have. Nil means any.
-	Doors, Tenants, Tokens []string
+	// Frontends, Tenants and Tokens are the names that callers can have. Nil means any.
+	Frontends, Tenants, Tokens []string
 }
 
 // ToolName is the name of a tool in the catalog and its plugin.
@@ -54,7 +54,7 @@ func (l *linter) rules() {
 				"it up, or remove it", before.Name, before.Line)
 		}
 		l.tools(rule)
-		l.names(rule.path+".doors", "door", rule.Doors, l.site.Doors)
+		l.names(rule.path+".frontends", "frontend", rule.Frontends, l.site.Frontends)
 		l.names(rule.path+".tenants", "tenant", rule.Tenants, l.site.Tenants)
 		l.names(rule.path+".tokens", "token", rule.Tokens, l.site.Tokens)
 		l.names(rule.path+".groups", "group", rule.Groups, groups)
@@ -174,7 +174,8 @@ func (l *linter) quotas() {
 func (r *Rule) covers(other *Rule) bool {
 	// A condition that cannot be evaluated makes a rule that allows not match, but one that denies match.
 	same := r.When == other.When && (r.Action != Allow || other.Action == Allow)
-	return (r.When == "" || same) && coversPatterns(r.Tools, other.Tools) && coversNames(r.Doors, other.Doors) &&
+	return (r.When == "" || same) && coversPatterns(r.Tools, other.Tools) &&
+		coversNames(r.Frontends, other.Frontends) &&
 		coversNames(r.Tenants, other.Tenants) && coversNames(r.Users, other.Users) &&
 		coversNames(r.Groups, other.Groups) && coversNames(r.Tokens, other.Tokens)
 }

@@ -11,7 +11,7 @@ import (
 var site = &policy.Site{
 	Tools: []policy.ToolName{{Name: "file_read", Plugin: "files"}, {Name: "file_write", Plugin: "files"},
 		{Name: "delete_row", Plugin: "db"}, {Name: "shell_exec", Plugin: "shell"}},
-	Doors: []string{"mcp-http", "terminal", "slack"}, Tenants: []string{"acme"},
+	Frontends: []string{"mcp-http", "terminal", "slack"}, Tenants: []string{"acme"},
 }
 
 func TestLint(t *testing.T) {
@@ -19,7 +19,7 @@ func TestLint(t *testing.T) {
 	const head = "version: 1\ngroups: {admins: [aki]}\nrules:\n"
 	for _, test := range []struct{ name, text, want string }{
 		{"all is well", `
-  - {name: a, action: deny, tools: ["delete_*", "shell/*", resources/read, "files/resources/*"], doors: [slack], groups: [admins], tokens: [any]}
+  - {name: a, action: deny, tools: ["delete_*", "shell/*", resources/read, "files/resources/*"], frontends: [slack], groups: [admins], tokens: [any]}
   - {name: b, action: ask, tools: [delete_row], approvers: {groups: [admins, others], users: [yuki]}}`, ""},
 		{"a rule for everything", "  - {name: a, action: deny}\n  - {name: b, action: allow, tools: [file_read]}",
 			`5:5: rules[1]: can never decide, because "a" in line 4 decides about all of its calls: move it up, or remove it`},
@@ -31,7 +31,7 @@ func TestLint(t *testing.T) {
 			`5:31: tool_permissions.file_read: can never decide, because "a" in line 4 decides about all of its calls: move it up, or remove it`},
 		{"a name for a pattern", "  - {name: a, action: deny, tools: [file_read]}\n  - {name: b, action: allow, " +
 			"tools: [\"file_*\"]}", ""},
-		{"other callers", "  - {name: a, action: deny, users: [aki], doors: [slack]}\n  - {name: b, action: allow, " +
+		{"other callers", "  - {name: a, action: deny, users: [aki], frontends: [slack]}\n  - {name: b, action: allow, " +
 			"users: [aki]}", ""},
 		{"a condition", "  - {name: a, action: deny, when: readOnly}\n  - {name: b, action: allow}", ""},
 		{"the same condition, denied first", "  - {name: a, action: deny, when: arguments.n > 1}\n  - {name: b, " +
@@ -48,8 +48,8 @@ func TestLint(t *testing.T) {
 			`4:37: rules[0].tools[0]: no tool is called "drop_*" now`},
 		{"the table", "  []\ntool_permissions: {file_raed: deny}",
 			`5:31: tool_permissions.file_raed: there is no tool "file_raed": did you mean "file_read"?`},
-		{"a misspelt door", "  - {name: a, action: deny, doors: [slak]}",
-			`4:37: rules[0].doors[0]: unknown door "slak": did you mean "slack"?`},
+		{"a misspelt frontend", "  - {name: a, action: deny, frontends: [slak]}",
+			`4:41: rules[0].frontends[0]: unknown frontend "slak": did you mean "slack"?`},
 		{"an unknown tenant", "  - {name: a, action: deny, tenants: [zzz]}",
 			`4:39: rules[0].tenants[0]: unknown tenant "zzz": known are acme`},
 		{"a misspelt group", "  - {name: a, action: ask, groups: [admin], approvers: {groups: [admin], users: [yuki, " +
@@ -87,7 +87,7 @@ default: ask
 rules:
   - {name: drafts, action: allow, tools: [file_write], when: 'arguments.path.startsWith("drafts/")'}
   - {name: not ken, action: deny, when: 'user == "ken" || arguments.path == "x"'}
-  - {name: only slack, action: deny, when: 'door == "slack" && arguments.n > 1'}
+  - {name: only slack, action: deny, when: 'frontend == "slack" && arguments.n > 1'}
   - {name: no first group, action: deny, tools: [grouped], when: 'groups[0] == "x"'}
 `)
 	for _, test := range []struct {
@@ -98,7 +98,7 @@ rules:
 			[]string{"allow drafts", "deny not ken", "ask default"}},
 		{policy.Call{Tool: "file_read", Plugin: "files", User: "ken"}, []string{"deny not ken"}},
 		{policy.Call{Tool: "grouped", Plugin: "x", User: "aki"}, []string{"deny not ken", "deny no first group"}},
-		{policy.Call{Tool: "file_read", Plugin: "files", Door: "slack", Annotations: reads},
+		{policy.Call{Tool: "file_read", Plugin: "files", Frontend: "slack", Annotations: reads},
 			[]string{"deny not ken", "deny only slack", "ask default"}},
 	} {
 		var got []string

@@ -25,7 +25,7 @@ rules:
 	}{
 		"the user":                                 {"write", "mori@example.com", nil, true},
 		"a member by the policy":                   {"write", "ops@example.com", nil, true},
-		"a member by the door":                     {"write", "ken", []string{"platform"}, true},
+		"a member by the frontend":                 {"write", "ken", []string{"platform"}, true},
 		"a group that is called like the user":     {"write", "ken", []string{"mori@example.com"}, false},
 		"a user who is called like the group":      {"write", "platform", nil, false},
 		"both":                                     {"write", "platform", []string{"mori@example.com"}, false},
@@ -110,7 +110,7 @@ rules:
   - name: own hours only
     action: deny
     tools: [hr/list_attendance, hr/calculate_overtime]
-    doors: [slack]
+    frontends: [slack]
     when: '!(has(caller.employee) && has(arguments.employee_id) && arguments.employee_id == caller.employee)'`)
 	for name, test := range map[string]struct {
 		user, email, arguments string
@@ -139,7 +139,7 @@ rules:
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := &policy.Call{Tool: "calculate_overtime", Plugin: "hr", Door: policy.DoorSlack, User: test.user,
+			c := &policy.Call{Tool: "calculate_overtime", Plugin: "hr", Frontend: policy.FrontendSlack, User: test.user,
 				Email:       test.email,
 				Annotations: manifest.Annotations{ReadOnlyHint: &yes}, Arguments: []byte(test.arguments)}
 			if d := p.Decide(c); d.Action != test.want {

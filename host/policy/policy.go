@@ -35,8 +35,8 @@ type Call struct {
 	// Tool is the tool's name in the catalog, or MCP's method for other requests; Plugin is its source.
 	Tool, Plugin string
 	Annotations  manifest.Annotations
-	// Door is the frontend of the call. Tenant, User and Token are empty if it does not know them.
-	Door, Tenant, User, Token string
+	// Frontend is the frontend of the call. Tenant, User and Token are empty if it does not know them.
+	Frontend, Tenant, User, Token string
 	// Email is the user's e-mail address, if the frontend has it from a source that verified it. Only the employees of
 	// a policy refer to it.
 	Email string
@@ -67,8 +67,8 @@ const (
 	RuleChat = "destructive tools in chats"
 )
 
-// DoorSlack is the frontend to which RuleChat applies.
-const DoorSlack = "slack"
+// FrontendSlack is the frontend to which RuleChat applies.
+const FrontendSlack = "slack"
 
 // Policy is a set of rules. It is immutable and safe for concurrent use.
 type Policy struct {
@@ -97,7 +97,7 @@ const (
 )
 
 // relevantKey has everything that the names in rules match.
-type relevantKey struct{ tool, plugin, door, tenant, user, token, groups string }
+type relevantKey struct{ tool, plugin, frontend, tenant, user, token, groups string }
 
 // Open reads the policy in the file at path. The error names each wrong place.
 func Open(path string) (*Policy, error) {
@@ -125,7 +125,7 @@ func (p *Policy) Decide(c *Call) Decision {
 
 // fallback is the decision if no rule matches.
 func (p *Policy) fallback(c *Call) Decision {
-	if c.Door == DoorSlack && destructive(c.Annotations) {
+	if c.Frontend == FrontendSlack && destructive(c.Annotations) {
 		return Decision{Action: Deny, Rule: RuleChat, Reason: manifest.Text{
 			"en": "tools that destroy things are not for chats unless a rule says otherwise",
 			"ja": "破壊的な操作を行うツールは、ルールで許可しない限りチャットからは使えません",
@@ -207,7 +207,7 @@ func (r *Rule) possible(f *facts) (may, always bool) {
 
 // candidates returns the rules whose names match, in order. They are cached: the same callers call the same tools.
 func (p *Policy) candidates(c *Call, groups []string) []*Rule {
-	key := relevantKey{c.Tool, c.Plugin, c.Door, c.Tenant, c.User, c.Token, listed(c.Groups)}
+	key := relevantKey{c.Tool, c.Plugin, c.Frontend, c.Tenant, c.User, c.Token, listed(c.Groups)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	rules, ok := p.cache[key]

@@ -27,7 +27,7 @@ rules:
   - name: no deletes from chat
     action: deny
     tools: ["delete_*", "shell/*"]
-    doors: [slack]
+    frontends: [slack]
     reason: {en: not from chat, ja: チャットからは不可}
   - name: small sheets
     action: allow
@@ -83,11 +83,11 @@ func TestDecide(t *testing.T) {
 		want string
 	}{
 		{"nothing matches", policy.Call{Tool: "calculate_sum", Plugin: "sum", Annotations: reads}, "allow default"},
-		{"a pattern of tools at a door", policy.Call{Tool: "delete_file", Plugin: "files", Door: "slack",
+		{"a pattern of tools at a frontend", policy.Call{Tool: "delete_file", Plugin: "files", Frontend: "slack",
 			Annotations: destroys}, "deny no deletes from chat"},
-		{"a pattern of plugins", policy.Call{Tool: "shell_exec", Plugin: "shell", Door: "slack"},
+		{"a pattern of plugins", policy.Call{Tool: "shell_exec", Plugin: "shell", Frontend: "slack"},
 			"deny no deletes from chat"},
-		{"the same tool at another door", policy.Call{Tool: "shell_exec", Plugin: "shell", Door: "terminal"},
+		{"the same tool at another frontend", policy.Call{Tool: "shell_exec", Plugin: "shell", Frontend: "terminal"},
 			"ask ask before writing"},
 		{"arguments that fit", call("write_rows_to_google_sheet", "sheets", `{"rows":[[1],[2]]}`, writes),
 			"allow small sheets"},
@@ -101,7 +101,7 @@ func TestDecide(t *testing.T) {
 		{"arguments that are harmless", call("file_read", "files", `{"path":"a"}`, reads), "allow default"},
 		{"a group", policy.Call{Tool: "file_move", Plugin: "notes", User: "ken", Annotations: destroys},
 			"deny interns read"},
-		{"a group of the door's", policy.Call{Tool: "file_move", Plugin: "notes", User: "x",
+		{"a group of the frontend's", policy.Call{Tool: "file_move", Plugin: "notes", User: "x",
 			Groups: []string{"interns"}, Annotations: destroys}, "deny interns read"},
 		{"nobody is in no group", policy.Call{Tool: "file_move", Plugin: "notes", Annotations: destroys},
 			"allow default"},
@@ -111,12 +111,13 @@ func TestDecide(t *testing.T) {
 			"allow default"},
 		{"the table of tools", policy.Call{Tool: "list_employees", Plugin: "hr", Annotations: reads},
 			"ask tool_permissions: list_employees"},
-		{"what destroys, in a chat", policy.Call{Tool: "drop", Plugin: "db", Door: "slack", Annotations: destroys},
+		{"what destroys, in a chat", policy.Call{Tool: "drop", Plugin: "db", Frontend: "slack", Annotations: destroys},
 			"deny " + policy.RuleChat},
 		{"what says nothing of itself, in a chat",
-			policy.Call{Tool: "x", Plugin: "y", Door: "slack", Annotations: manifest.Annotations{OpenWorldHint: &no}},
+			policy.Call{Tool: "x", Plugin: "y", Frontend: "slack",
+				Annotations: manifest.Annotations{OpenWorldHint: &no}},
 			"deny " + policy.RuleChat},
-		{"what only reads, in a chat", policy.Call{Tool: "x", Plugin: "y", Door: "slack", Annotations: reads},
+		{"what only reads, in a chat", policy.Call{Tool: "x", Plugin: "y", Frontend: "slack", Annotations: reads},
 			"allow default"},
 	}
 	for _, test := range tests {
@@ -152,7 +153,7 @@ func TestVisible(t *testing.T) {
 		{"allowed", policy.Call{Tool: "calculate_sum", Plugin: "sum", Annotations: reads}, true},
 		{"asked", policy.Call{Tool: "list_employees", Plugin: "hr", Annotations: reads}, true},
 		{"denied", policy.Call{Tool: "old_tool", Plugin: "x", Annotations: reads}, false},
-		{"denied in a chat", policy.Call{Tool: "drop", Plugin: "db", Door: "slack", Annotations: destroys}, false},
+		{"denied in a chat", policy.Call{Tool: "drop", Plugin: "db", Frontend: "slack", Annotations: destroys}, false},
 		{"denied for some arguments", policy.Call{Tool: "file_read", Plugin: "files", Annotations: reads}, true},
 		{"allowed for some arguments, before it is denied",
 			policy.Call{Tool: "write_rows_to_google_sheet", Plugin: "sheets", User: "ken", Annotations: destroys},
@@ -190,7 +191,7 @@ func TestApprovers(t *testing.T) {
 		}
 	}
 	if !p.MayApprove(d, "ken", "someone", []string{"hr-admins"}) {
-		t.Error("a member by the door's groups may not")
+		t.Error("a member by the frontend's groups may not")
 	}
 	own := policy.Decision{Action: policy.Ask}
 	if !p.MayApprove(own, "ken", "ken", nil) || p.MayApprove(own, "ken", "aki@example.com", nil) {

@@ -22,10 +22,10 @@ type Rule struct {
 	Action Action
 	// Line is the line of the rule in its file, counted from 1.
 	Line int
-	// Tools are patterns for TOOL, or with a "/" for PLUGIN/TOOL; "*" matches any text. Doors, Tenants, Users, Groups
-	// and Tokens are names.
-	Tools                                 []string
-	Doors, Tenants, Users, Groups, Tokens []string
+	// Tools are patterns for TOOL, or with a "/" for PLUGIN/TOOL; "*" matches any text. Frontends, Tenants, Users,
+	// Groups and Tokens are names.
+	Tools                                     []string
+	Frontends, Tenants, Users, Groups, Tokens []string
 	// When is a CEL expression. Empty means always.
 	When      string
 	Reason    manifest.Text
@@ -43,13 +43,14 @@ const costLimit = 100_000
 
 // variables are the names of all variables of conditions.
 var variables = []string{
-	"tool", "plugin", "door", "tenant", "user", "token", "groups",
+	"tool", "plugin", "frontend", "tenant", "user", "token", "groups",
 	"readOnly", "destructive", "idempotent", "openWorld", "arguments", "caller",
 }
 
 // environment declares the variables of conditions.
 var environment = must(cel.NewEnv(
-	cel.Variable("tool", cel.StringType), cel.Variable("plugin", cel.StringType), cel.Variable("door", cel.StringType),
+	cel.Variable("tool", cel.StringType), cel.Variable("plugin", cel.StringType),
+	cel.Variable("frontend", cel.StringType),
 	cel.Variable("tenant", cel.StringType), cel.Variable("user", cel.StringType), cel.Variable("token", cel.StringType),
 	cel.Variable("groups", cel.ListType(cel.StringType)),
 	cel.Variable("readOnly", cel.BoolType), cel.Variable("destructive", cel.BoolType),
@@ -107,7 +108,8 @@ func conditionError(issues *cel.Issues) error {
 
 // matchesNames reports whether all fields but the condition match. full is PLUGIN/TOOL.
 func (r *Rule) matchesNames(c *Call, full string, groups []string) bool {
-	return r.matchesTool(c.Tool, full) && containsOrAny(r.Doors, c.Door) && containsOrAny(r.Tenants, c.Tenant) &&
+	return r.matchesTool(c.Tool, full) && containsOrAny(r.Frontends, c.Frontend) &&
+		containsOrAny(r.Tenants, c.Tenant) &&
 		containsOrAny(r.Users, c.User) && containsOrAny(r.Tokens, c.Token) &&
 		(len(r.Groups) == 0 || intersects(r.Groups, groups))
 }
@@ -210,8 +212,8 @@ func (f *facts) ResolveName(name string) (any, bool) {
 		return c.Tool, true
 	case "plugin":
 		return c.Plugin, true
-	case "door":
-		return c.Door, true
+	case "frontend":
+		return c.Frontend, true
 	case "tenant":
 		return c.Tenant, true
 	case "user":

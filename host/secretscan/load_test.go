@@ -23,7 +23,8 @@ func TestRules(t *testing.T) {
 		for _, k := range r.Keywords {
 			if short := regexp.MustCompile(`^(jwt|azure-ad-client-secret|vault-service-token|twilio-api-key)$`); len(
 				k) <= shortKeyword && !short.MatchString(r.ID) {
-				t.Errorf("%s has the keyword %q: see that the rule still finds what it should, behind continues", r.ID, k)
+				t.Errorf("%s has the keyword %q: see that the rule still finds what it should, behind continues", r.ID,
+					k)
 			}
 		}
 	}

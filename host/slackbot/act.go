@@ -19,8 +19,8 @@ const actTime = 30 * time.Second
 // commandTime is for what follows a command. Slack waits 3 seconds.
 var commandTime = 2500 * time.Millisecond
 
-// interaction handles a click, or a modal that was sent. It returns at once, for Slack waits for an acknowledgement, with what that is to say: nil
-// is nothing.
+// interaction handles a click, or a modal that was sent. It returns at once, for Slack waits for an acknowledgement,
+// with what that is to say: nil is nothing.
 func (w *workspace) interaction(ctx context.Context, callback *slack.InteractionCallback) any {
 	observer := w.bot.options.Observer
 	submitted := callback.Type == slack.InteractionTypeViewSubmission && callback.View.CallbackID == callbackForm
@@ -28,7 +28,8 @@ func (w *workspace) interaction(ctx context.Context, callback *slack.Interaction
 		observer.SlackEvent(kindAction, resultIgnored)
 		return nil
 	}
-	// A modal that somebody of another workspace sends comes with their team, and names the one that the app is installed in.
+	// A modal that somebody of another workspace sends comes with their team, and names the one that the app is
+	// installed in.
 	if w = w.of(cmp.Or(callback.View.AppInstalledTeamID, callback.Team.ID)); w == nil {
 		observer.SlackEvent(kindAction, resultForbidden)
 		return nil
@@ -90,7 +91,8 @@ func rating(good bool, answer int64) string { return fmt.Sprintf("%t:%d", good, 
 func (w *workspace) rate(ctx context.Context, by person, at spot, value string) {
 	var good bool
 	var answer int64
-	if _, err := fmt.Sscanf(value, "%t:%d", &good, &answer); err != nil || w.bot.options.Rate == nil || !w.allows(by, at.channel) {
+	if _, err := fmt.Sscanf(value, "%t:%d", &good, &answer); err != nil || w.bot.options.Rate == nil ||
+		!w.allows(by, at.channel) {
 		return
 	}
 	in := conversation(w.account.Load().team, at.channel, at.thread)
@@ -113,7 +115,8 @@ func (w *workspace) command(ctx context.Context, c *slack.SlashCommand) any {
 		if w.account.Load() == nil {
 			return nil
 		}
-		return whispered(w.refusal(person{id: c.UserID, locale: w.bot.options.Locale, home: cmp.Or(c.TeamID, unknownHome)}))
+		return whispered(w.refusal(person{id: c.UserID, locale: w.bot.options.Locale,
+			home: cmp.Or(c.TeamID, unknownHome)}))
 	}
 	w = installed
 	observer.SlackEvent(kindCommand, resultTaken)

@@ -23,7 +23,8 @@ type lost struct {
 // broken is a turn that its process had begun.
 type broken struct {
 	message *message
-	// answer is the timestamp of the message that holds the answer so far, or empty; cards are those in it that were not done.
+	// answer is the timestamp of the message that holds the answer so far, or empty; cards are those in it that were
+	// not done.
 	answer string
 	cards  []openCard
 	// ending says that only the end of the message may be missing.
@@ -77,7 +78,8 @@ func (j *journal) adoptFrom(ctx context.Context, found *lost, workspace, owner, 
 		if _, err := tx.ExecContext(ctx, `UPDATE slack_turn SET owner = $1 WHERE workspace = $2 AND owner = $3`, me, workspace, owner); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, `UPDATE slack_question SET owner = $1 WHERE workspace = $2 AND owner = $3`, me, workspace, owner)
+		_, err := tx.ExecContext(ctx, `UPDATE slack_question SET owner = $1 WHERE workspace = $2 AND owner = $3`, me,
+			workspace, owner)
 		return err
 	})
 	if err != nil {
@@ -108,7 +110,8 @@ func (l *lost) read(ctx context.Context, tx *sql.Tx, workspace, owner string) er
 			l.broken = append(l.broken, t)
 		}
 	}
-	l.questions, err = store.Select(ctx, tx, scanPosted, `SELECT id, channel, ts FROM slack_question WHERE workspace = $1 AND owner = $2`, workspace, owner)
+	l.questions, err = store.Select(ctx, tx, scanPosted,
+		`SELECT id, channel, ts FROM slack_question WHERE workspace = $1 AND owner = $2`, workspace, owner)
 	return err
 }
 
@@ -120,7 +123,8 @@ func scanStoredTurn(rows *sql.Rows) (t storedTurn, err error) {
 	return t, err
 }
 
-// read reads the turn. It fails for a row that does not agree with itself: its message cannot be read, or is another row's.
+// read reads the turn. It fails for a row that does not agree with itself: its message cannot be read, or is another
+// row's.
 func (t *storedTurn) read() (broken, error) {
 	b := broken{message: new(message), answer: t.answer, ending: t.state == stateEnding}
 	err := json.Unmarshal([]byte(t.message), b.message)

@@ -30,7 +30,10 @@ func TestPlain(t *testing.T) {
 	w.connected()
 	w.tell(mention("hello"))
 	m := w.answered("bold")
-	w.wait("the buttons", func() bool { return strings.Contains(w.answers()[0].Sent["attachments"].(string), "hako_feedback") })
+	w.wait("the buttons", func() bool {
+		return strings.Contains(w.answers()[0].Sent["attachments"].(string),
+			"hako_feedback")
+	})
 	want := ":x: Weather &lt;now&gt;: too slow\n*Title*\n*bold* &amp; &lt;!channel&gt; <https://example.com|a (example.com)>"
 	if m.Text != want {
 		t.Errorf("got %q, want %q", m.Text, want)
@@ -44,14 +47,18 @@ func TestForbidden(t *testing.T) {
 		said   slack.Said
 		want   bool
 	}{
-		"anybody":            {func(*slackbot.Workspace) {}, mention("x"), true},
-		"another channel":    {func(w *slackbot.Workspace) { w.Channels = []string{random} }, mention("x"), false},
-		"the channel":        {func(w *slackbot.Workspace) { w.Channels = []string{general} }, mention("x"), true},
-		"another user":       {func(w *slackbot.Workspace) { w.Users = []string{aki} }, mention("x"), false},
-		"the user":           {func(w *slackbot.Workspace) { w.Users = []string{ken} }, mention("x"), true},
-		"another group":      {func(w *slackbot.Workspace) { w.Groups = []string{"leads"} }, mention("x"), false},
-		"the group, a DM":    {func(w *slackbot.Workspace) { w.Groups, w.Channels = []string{"leads"}, []string{random} }, slack.Said{User: aki, Channel: dm, Text: "x"}, true},
-		"not the group's DM": {func(w *slackbot.Workspace) { w.Groups = []string{"ops"} }, slack.Said{User: aki, Channel: dm, Text: "x"}, false},
+		"anybody":         {func(*slackbot.Workspace) {}, mention("x"), true},
+		"another channel": {func(w *slackbot.Workspace) { w.Channels = []string{random} }, mention("x"), false},
+		"the channel":     {func(w *slackbot.Workspace) { w.Channels = []string{general} }, mention("x"), true},
+		"another user":    {func(w *slackbot.Workspace) { w.Users = []string{aki} }, mention("x"), false},
+		"the user":        {func(w *slackbot.Workspace) { w.Users = []string{ken} }, mention("x"), true},
+		"another group":   {func(w *slackbot.Workspace) { w.Groups = []string{"leads"} }, mention("x"), false},
+		"the group, a DM": {func(w *slackbot.Workspace) {
+			w.Groups, w.Channels = []string{"leads"},
+				[]string{random}
+		}, slack.Said{User: aki, Channel: dm, Text: "x"}, true},
+		"not the group's DM": {func(w *slackbot.Workspace) { w.Groups = []string{"ops"} },
+			slack.Said{User: aki, Channel: dm, Text: "x"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,7 +72,8 @@ func TestForbidden(t *testing.T) {
 			}
 			w.wait("a refusal", func() bool { return len(w.answers()) == 1 })
 			m := w.answers()[0]
-			if !strings.Contains(m.Text, "may not use") && !strings.Contains(m.Text, "権限がありません") || m.Channel == general && m.Ephemeral != ken {
+			if !strings.Contains(m.Text, "may not use") && !strings.Contains(m.Text, "権限がありません") ||
+				m.Channel == general && m.Ephemeral != ken {
 				t.Errorf("%+v", m)
 			}
 		})
@@ -78,12 +86,14 @@ func TestStop(t *testing.T) {
 	for name, stop := range map[string]func(w *world, thread string) error{
 		"the session's": func(w *world, thread string) error {
 			_, err := w.slack.Deliver(w.t.Context(), slack.KindEvent, slack.Envelope("EvStop", map[string]any{
-				"type": "agent_session_stopped", "channel": general, "thread_ts": thread, "user": ken, "event_ts": "1.1",
+				"type": "agent_session_stopped", "channel": general, "thread_ts": thread, "user": ken,
+				"event_ts": "1.1",
 			}), 0)
 			return err
 		},
 		"the button": func(w *world, thread string) error {
-			return w.slack.Click(w.t.Context(), ken, slack.Message{Channel: general, Thread: thread, TS: thread}, "hako_stop", slack.Team+":"+general+":"+thread)
+			return w.slack.Click(w.t.Context(), ken, slack.Message{Channel: general, Thread: thread, TS: thread},
+				"hako_stop", slack.Team+":"+general+":"+thread)
 		},
 		"the command": func(w *world, _ string) error {
 			answer, err := w.slack.Command(w.t.Context(), ken, general, "/hako", "stop")
@@ -112,7 +122,8 @@ func TestStop(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := w.answered("Stopped by <@" + ken + ">")
-			if !strings.HasPrefix(m.Text, "I begin") || m.Tasks[0].Status != "error" || strings.Contains(m.Blocks, "feedback") {
+			if !strings.HasPrefix(m.Text, "I begin") || m.Tasks[0].Status != "error" ||
+				strings.Contains(m.Blocks, "feedback") {
 				t.Errorf("%+v", m)
 			}
 		})
@@ -137,7 +148,8 @@ func TestStopElsewhere(t *testing.T) {
 	w.answered("Stopped by <@" + ken + ">")
 }
 
-// TestWhole: an answer that was not streamed is shown all the same, and one that is too long comes as a file. Feedback is thanked for.
+// TestWhole: an answer that was not streamed is shown all the same, and one that is too long comes as a file. Feedback
+// is thanked for.
 func TestWhole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -245,7 +257,8 @@ func TestFailure(t *testing.T) {
 func TestRateLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.slack.Faults.Add(fault.Fault{Path: "/api/chat.startStream", Times: 1, Status: 429, Header: http.Header{"Retry-After": {"1"}}})
+	w.slack.Faults.Add(fault.Fault{Path: "/api/chat.startStream", Times: 1, Status: 429,
+		Header: http.Header{"Retry-After": {"1"}}})
 	w.start(engine(echo), nil)
 	w.connected()
 	w.tell(mention("patience"))
@@ -289,7 +302,8 @@ func TestLong(t *testing.T) {
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.slack.Faults.Add(fault.Fault{Path: "/api/chat.appendStream", Times: 1, Body: `{"ok":false,"error":"message_not_in_streaming_state"}`})
+	w.slack.Faults.Add(fault.Fault{Path: "/api/chat.appendStream", Times: 1,
+		Body: `{"ok":false,"error":"message_not_in_streaming_state"}`})
 	w.start(engine(func(ctx context.Context, turn *chat.Turn) (*chat.Answer, error) {
 		turn.Surface.Text("one ")
 		w.wait("the beginning", func() bool { return len(w.answers()) == 1 })
@@ -358,7 +372,8 @@ func TestThread(t *testing.T) {
 	if len(turn.Files) != 2 || string(turn.Files[1].Data) != "a,b" || turn.Files[1].Name != "report.csv" {
 		t.Fatalf("files %+v", turn.Files)
 	}
-	if earlier := string(turn.Files[0].Data); !strings.Contains(earlier, aki+" (aki): we meet at <nine>") || !strings.Contains(earlier, "line 59.") || strings.Contains(earlier, "when?") {
+	if earlier := string(turn.Files[0].Data); !strings.Contains(earlier, aki+" (aki): we meet at <nine>") ||
+		!strings.Contains(earlier, "line 59.") || strings.Contains(earlier, "when?") {
 		t.Error(earlier)
 	}
 	w.answered("You said: when?")
@@ -367,7 +382,8 @@ func TestThread(t *testing.T) {
 	said.Thread = thread
 	w.tell(said)
 	turn = <-turns
-	if len(turn.Files) != 1 || !strings.Contains(string(turn.Files[0].Data), "at ten") || strings.Contains(string(turn.Files[0].Data), "nine") {
+	if len(turn.Files) != 1 || !strings.Contains(string(turn.Files[0].Data), "at ten") ||
+		strings.Contains(string(turn.Files[0].Data), "nine") {
 		t.Errorf("files %+v", turn.Files)
 	}
 }

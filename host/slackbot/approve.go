@@ -56,7 +56,8 @@ func (q *questions) look(id string) {
 	}
 }
 
-// reaches reports whether the bot can bring a question to people: it came from Slack, or the tenant's workspace has a channel for all.
+// reaches reports whether the bot can bring a question to people: it came from Slack, or the tenant's workspace has a
+// channel for all.
 func (b *Bot) reaches(q *approval.Question) bool { return b.workspaceFor(q) != nil }
 
 func (b *Bot) workspaceFor(q *approval.Question) *workspace {
@@ -66,7 +67,8 @@ func (b *Bot) workspaceFor(q *approval.Question) *workspace {
 		if a == nil || !w.serves(q.Caller.Tenant) {
 			continue
 		}
-		if q.Caller.Door == pipeline.DoorSlack && a.team == team || q.Caller.Door != pipeline.DoorSlack && w.hasChannel() {
+		if q.Caller.Frontend == pipeline.FrontendSlack && a.team == team ||
+			q.Caller.Frontend != pipeline.FrontendSlack && w.hasChannel() {
 			return w
 		}
 	}
@@ -102,16 +104,18 @@ func (b *Bot) asked(q *approval.Question) {
 	})
 }
 
-// postQuestion asks, and returns the messages. It goes on when the process ends, for a message that was made must be known.
+// postQuestion asks, and returns the messages. It goes on when the process ends, for a message that was made must be
+// known.
 func (w *workspace) postQuestion(ctx context.Context, q *approval.Question, places []spot) []posted {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
 	var list []posted
 	for _, p := range places {
 		words := wordsFor(p.locale)
-		options := []slack.MsgOption{slack.MsgOptionText(escape(clip(q.Text(p.locale), maxQuestion)), false), slack.MsgOptionBlocks(questionBlocks(q, p.locale, "",
-			slack.NewActionBlock("", button(actionApprove, q.ID, words.approve).WithStyle(slack.StylePrimary),
-				button(actionDeny, q.ID, words.deny).WithStyle(slack.StyleDanger)))...)}
+		options := []slack.MsgOption{slack.MsgOptionText(escape(clip(q.Text(p.locale), maxQuestion)), false),
+			slack.MsgOptionBlocks(questionBlocks(q, p.locale, "",
+				slack.NewActionBlock("", button(actionApprove, q.ID, words.approve).WithStyle(slack.StylePrimary),
+					button(actionDeny, q.ID, words.deny).WithStyle(slack.StyleDanger)))...)}
 		if p.thread != "" {
 			options = append(options, slack.MsgOptionTS(p.thread))
 		}
@@ -165,7 +169,8 @@ func (w *workspace) places(ctx context.Context, q *approval.Question) []spot {
 	}
 	var list []spot
 	for _, user := range w.approvers(ctx, q) {
-		dm, _, _, err := w.account.Load().api.OpenConversationContext(ctx, &slack.OpenConversationParameters{Users: []string{user}})
+		dm, _, _, err := w.account.Load().api.OpenConversationContext(ctx,
+			&slack.OpenConversationParameters{Users: []string{user}})
 		if err != nil {
 			w.logger.Warn("an approver has no direct message", "user", user, "err", err)
 			continue
@@ -213,7 +218,7 @@ func (b *Bot) follow(ctx context.Context, w *workspace, q *approval.Question, li
 	var last <-chan time.Time
 	ended := ctx.Done()
 	for {
-		outcome, by, err := b.options.Desk.Outcome(detached, q.ID)
+		outcome, by, err := b.options.Approvals.Outcome(detached, q.ID)
 		if err == nil && outcome != approval.Pending || errors.Is(err, approval.ErrUnknown) {
 			w.close(detached, q, list, outcome, by)
 			return
@@ -237,7 +242,8 @@ func (w *workspace) close(ctx context.Context, q *approval.Question, list []post
 	locale := w.locale(ctx, q.Caller.User)
 	state := ending(wordsFor(locale), outcome, by, w.bot.options.Store.Time())
 	for _, p := range list {
-		err := w.rewrite(ctx, p.Channel, p.TS, slack.MsgOptionText(state, false), slack.MsgOptionBlocks(questionBlocks(q, locale, state)...))
+		err := w.rewrite(ctx, p.Channel, p.TS, slack.MsgOptionText(state, false),
+			slack.MsgOptionBlocks(questionBlocks(q, locale, state)...))
 		if err != nil {
 			w.logger.Error("a question's message could not be updated", "question", q.ID, "err", err)
 		}
@@ -268,20 +274,22 @@ func ending(words *words, outcome, by string, at time.Time) string {
 	return fmt.Sprintf(say, by, now)
 }
 
-// adoptQuestion takes over a question that a process left when it died: one of a turn in Slack died with it, others wait on.
+// adoptQuestion takes over a question that a process left when it died: one of a turn in Slack died with it, others
+// wait on.
 func (b *Bot) adoptQuestion(ctx context.Context, w *workspace, p posted) {
-	if b.options.Desk == nil {
+	if b.options.Approvals == nil {
 		return
 	}
-	q, err := b.options.Desk.Question(ctx, p.ID)
+	q, err := b.options.Approvals.Question(ctx, p.ID)
 	for err != nil && !errors.Is(err, approval.ErrUnknown) {
-		w.logger.Error("a question that another process left is not known: it is tried again", "question", p.ID, "err", err)
+		w.logger.Error("a question that another process left is not known: it is tried again", "question", p.ID, "err",
+			err)
 		select {
 		case <-time.After(startPause):
 		case <-ctx.Done():
 			return
 		}
-		q, err = b.options.Desk.Question(ctx, p.ID)
+		q, err = b.options.Approvals.Question(ctx, p.ID)
 	}
 	if err != nil {
 		w.logger.Warn("a question is not known any more", "question", p.ID)
@@ -290,27 +298,28 @@ func (b *Bot) adoptQuestion(ctx context.Context, w *workspace, p posted) {
 		}
 		return
 	}
-	if q.Caller.Door == pipeline.DoorSlack {
-		if err := b.options.Desk.Withdraw(ctx, p.ID); err != nil {
+	if q.Caller.Frontend == pipeline.FrontendSlack {
+		if err := b.options.Approvals.Withdraw(ctx, p.ID); err != nil {
 			w.logger.Error("a question could not be withdrawn", "err", err)
 		}
 	}
 	b.follow(ctx, w, q, []posted{p})
 }
 
-// decide takes the answer of whoever pressed a button. Who that is, Slack says; whether they may, the desk.
+// decide takes the answer of whoever pressed a button. Who that is, Slack says; whether they may, the approvals.
 func (b *Bot) decide(ctx context.Context, w *workspace, by person, at spot, id string, yes bool) {
-	if b.options.Desk == nil {
+	if b.options.Approvals == nil {
 		return
 	}
-	err := b.options.Desk.Answer(ctx, id, approval.Answer{Yes: yes, By: w.as(by)})
+	err := b.options.Approvals.Answer(ctx, id, approval.Answer{Yes: yes, By: w.as(by)})
 	words := wordsFor(by.locale)
 	switch {
 	case err == nil:
 		b.questions.look(id)
 		return
 	case errors.Is(err, approval.ErrMayNot):
-		w.logger.Info("somebody pressed a button for a question that they may not answer", "user", by.id, "question", id)
+		w.logger.Info("somebody pressed a button for a question that they may not answer", "user", by.id, "question",
+			id)
 		w.whisper(ctx, at, by.id, words.mayNot)
 	case errors.Is(err, approval.ErrUnknown):
 		b.questions.look(id)

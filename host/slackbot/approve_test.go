@@ -20,12 +20,14 @@ import (
 func (w *world) asking(result chan<- error, approvers ...string) engine {
 	return func(ctx context.Context, turn *chat.Turn) (*chat.Answer, error) {
 		turn.Surface.ToolStarted("1", "send_slack_dm", "Send a message")
-		way := turn.Surface.Way(chat.ToolCall{ID: "1", Name: "send_slack_dm"})
+		way := turn.Surface.Prompter(chat.ToolCall{ID: "1", Name: "send_slack_dm"})
 		c := turn.Caller
 		way.By = approval.Person{Tenant: c.Tenant, User: c.User, Groups: c.Groups}
-		_, err := w.desk.Ask(ctx, &approval.Question{
-			Caller: approval.Caller{Door: c.Door, Tenant: c.Tenant, User: c.User, Session: c.Session}, Tool: "send_slack_dm", Plugin: "slack",
-			Arguments: json.RawMessage(`{"text":"<!channel> hello"}`), Rule: "ask before writing", Destructive: true, Approvers: policy.People{Groups: approvers},
+		_, err := w.approvals.Ask(ctx, &approval.Question{
+			Caller: approval.Caller{Frontend: c.Frontend, Tenant: c.Tenant, User: c.User, Session: c.Session},
+			Tool:   "send_slack_dm", Plugin: "slack",
+			Arguments: json.RawMessage(`{"text":"<!channel> hello"}`), Rule: "ask before writing", Destructive: true,
+			Approvers: policy.People{Groups: approvers},
 		}, way)
 		outcome := pipeline.OK
 		if err != nil {
@@ -41,7 +43,7 @@ func (w *world) asking(result chan<- error, approvers ...string) engine {
 func (w *world) question() (slack.Message, string) {
 	w.t.Helper()
 	m := w.answered("hako_approve")
-	waiting, err := w.desk.Waiting(w.t.Context(), nil)
+	waiting, err := w.approvals.Waiting(w.t.Context(), nil)
 	if err != nil || len(waiting) != 1 {
 		w.t.Fatalf("waiting: %v, %v", waiting, err)
 	}
@@ -117,19 +119,20 @@ func TestWithdrawn(t *testing.T) {
 	w.answered("No longer needed")
 	w.click(ken, m, "hako_approve", id)
 	w.answered("does not wait any more")
-	if outcome, _, err := w.desk.Outcome(t.Context(), id); err != nil || outcome != approval.Withdrawn {
+	if outcome, _, err := w.approvals.Outcome(t.Context(), id); err != nil || outcome != approval.Withdrawn {
 		t.Errorf("%s, %v", outcome, err)
 	}
 }
 
-// TestPlaces: questions go to the approvers' direct messages, and those of other doors to a channel.
+// TestPlaces: questions go to the approvers' direct messages, and those of other frontends to a channel.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	t.Run("direct messages", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		result := make(chan error, 1)
-		w.start(w.asking(result, "leads"), func(o *slackbot.Options) { o.Workspaces[0].Approvals = slackbot.ApproveInDM })
+		w.start(w.asking(result, "leads"),
+			func(o *slackbot.Options) { o.Workspaces[0].Approvals = slackbot.ApproveInDM })
 		w.connected()
 		w.tell(mention("tell them"))
 		m, id := w.question()
@@ -141,20 +144,21 @@ func TestPlaces(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("a channel, other doors, a restart", func(t *testing.T) {
+	t.Run("a channel, other frontends, a restart", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		inOffice := func(o *slackbot.Options) { o.Workspaces[0].Approvals = office }
 		w.start(engine(echo), inOffice)
 		w.connected()
-		q := &approval.Question{Caller: approval.Caller{Door: "mcp-http", Tenant: "acme-inc", User: "somebody"}, Tool: "x", Approvers: policy.People{Groups: []string{"leads"}}, Rule: "r"}
+		q := &approval.Question{Caller: approval.Caller{Frontend: "mcp-http", Tenant: "acme-inc", User: "somebody"},
+			Tool: "x", Approvers: policy.People{Groups: []string{"leads"}}, Rule: "r"}
 		asked := make(chan error, 1)
-		go func() { _, err := w.desk.Ask(context.Background(), q, approval.Way{}); asked <- err }()
+		go func() { _, err := w.approvals.Ask(context.Background(), q, approval.Prompter{}); asked <- err }()
 		m, id := w.question()
 		if m.Channel != office {
 			t.Errorf("%+v", m)
 		}
-		old := w.desk
+		old := w.approvals
 		w.stop()
 		w.start(engine(echo), inOffice)
 		w.connected()
@@ -163,8 +167,9 @@ func TestPlaces(t *testing.T) {
 		if err := <-asked; err != nil {
 			t.Errorf("%v of %v", err, old)
 		}
-		other := &approval.Question{Caller: approval.Caller{Door: "mcp-http", Tenant: "other", User: "somebody"}, Tool: "x", Approvers: policy.People{Groups: []string{"leads"}}, Rule: "r"}
-		if _, err := w.desk.Ask(t.Context(), other, approval.Way{}); !errors.Is(err, approval.ErrUnreachable) {
+		other := &approval.Question{Caller: approval.Caller{Frontend: "mcp-http", Tenant: "other", User: "somebody"},
+			Tool: "x", Approvers: policy.People{Groups: []string{"leads"}}, Rule: "r"}
+		if _, err := w.approvals.Ask(t.Context(), other, approval.Prompter{}); !errors.Is(err, approval.ErrUnreachable) {
 			t.Errorf("a question of another tenant: %v", err)
 		}
 	})
@@ -177,10 +182,10 @@ func TestExpired(t *testing.T) {
 	result := make(chan error, 1)
 	w.start(w.asking(result), func(o *slackbot.Options) {
 		var err error
-		if w.desk, err = approval.New(t.Context(), w.store, &approval.Options{Timeout: 300 * time.Millisecond}); err != nil {
+		if w.approvals, err = approval.New(t.Context(), w.store, &approval.Options{Timeout: 300 * time.Millisecond}); err != nil {
 			t.Fatal(err)
 		}
-		o.Desk = w.desk
+		o.Approvals = w.approvals
 	})
 	w.connected()
 	w.tell(mention("tell them"))
@@ -207,7 +212,8 @@ func TestCommand(t *testing.T) {
 	} {
 		raw, err := w.slack.Command(t.Context(), test.user, general, "/hako", test.text)
 		var answer struct{ Text, ResponseType string }
-		if err != nil || json.Unmarshal([]byte(raw), &answer) != nil || !strings.Contains(answer.Text, test.want) || !strings.Contains(raw, "ephemeral") {
+		if err != nil || json.Unmarshal([]byte(raw), &answer) != nil || !strings.Contains(answer.Text, test.want) ||
+			!strings.Contains(raw, "ephemeral") {
 			t.Errorf("%s: %s, %v", test.text, raw, err)
 		}
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/hako-run/hako/internal/fakes/fault"
 )
 
-// TestBelow: what follows a question stands below it, and the card of the call that was asked about ends where it began.
+// TestBelow: what follows a question stands below it, and the card of the call that was asked about ends where it
+// began.
 func TestBelow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -36,7 +37,8 @@ func TestBelow(t *testing.T) {
 	if before.TS > question.TS || after.TS < question.TS || len(after.Tasks) != 0 {
 		t.Errorf("before %s, question %s, after %s", before.TS, question.TS, after.TS)
 	}
-	if len(before.Tasks) != 1 || before.Tasks[0].Status != "complete" || before.Tasks[0].Output != "" || before.Blocks != "" {
+	if len(before.Tasks) != 1 || before.Tasks[0].Status != "complete" || before.Tasks[0].Output != "" ||
+		before.Blocks != "" {
 		t.Errorf("%+v", before)
 	}
 }
@@ -46,7 +48,8 @@ func TestCardsGoOn(t *testing.T) {
 	t.Parallel()
 	for name, faults := range map[string][]fault.Fault{
 		"streamed": nil,
-		"updated":  {{Path: "/api/chat.startStream", Body: `{"ok":false,"error":"method_not_supported_for_channel_type"}`}},
+		"updated": {{Path: "/api/chat.startStream",
+			Body: `{"ok":false,"error":"method_not_supported_for_channel_type"}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -71,7 +74,8 @@ func TestCardsGoOn(t *testing.T) {
 			list := w.answers()
 			first, last := list[0], list[len(list)-1]
 			if name == "updated" {
-				if !strings.HasPrefix(first.Text, ":white_check_mark: Slow tool: goes on below") || !strings.HasSuffix(last.Text, ":white_check_mark: Slow tool") {
+				if !strings.HasPrefix(first.Text, ":white_check_mark: Slow tool: goes on below") ||
+					!strings.HasSuffix(last.Text, ":white_check_mark: Slow tool") {
 					t.Errorf("%.80q, %.80q", first.Text, last.Text)
 				}
 				return
@@ -111,8 +115,8 @@ func TestCardsOfTheDead(t *testing.T) {
 	}
 }
 
-// TestEndedOnce: a process that dies after the last word of an answer, and before it could note that, leaves an answer that is whole: nobody
-// says that it broke off.
+// TestEndedOnce: a process that dies after the last word of an answer, and before it could note that, leaves an answer
+// that is whole: nobody says that it broke off.
 func TestEndedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -132,8 +136,8 @@ func TestEndedOnce(t *testing.T) {
 	}
 }
 
-// TestEndedByTheNext: a process that dies when all was said, and before Slack took the end, leaves an answer that is whole: the next one ends it
-// as it is.
+// TestEndedByTheNext: a process that dies when all was said, and before Slack took the end, leaves an answer that is
+// whole: the next one ends it as it is.
 func TestEndedByTheNext(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -141,7 +145,10 @@ func TestEndedByTheNext(t *testing.T) {
 	w.start(engine(echo), nil)
 	w.connected()
 	w.tell(mention("hello"))
-	w.wait("a warning", func() bool { return strings.Contains(w.log.String(), "a streamed message could not be ended") })
+	w.wait("a warning", func() bool {
+		return strings.Contains(w.log.String(),
+			"a streamed message could not be ended")
+	})
 	w.stop()
 	w.slack.Faults.Clear()
 	w.start(engine(echo), nil)
@@ -156,7 +163,8 @@ func TestEndRefused(t *testing.T) {
 	w := newWorld(t)
 	w.start(engine(echo), nil)
 	w.connected()
-	w.slack.Faults.Add(fault.Fault{Path: "/api/chat.stopStream", Times: 2, Body: `{"ok":false,"error":"internal_error"}`})
+	w.slack.Faults.Add(fault.Fault{Path: "/api/chat.stopStream", Times: 2,
+		Body: `{"ok":false,"error":"internal_error"}`})
 	w.tell(mention("hello"))
 	if m := w.answered("You said: hello"); len(w.answers()) != 1 || strings.Contains(m.Text, "interrupted") {
 		t.Errorf("%+v", w.answers())
@@ -171,13 +179,17 @@ func TestEndedLater(t *testing.T) {
 	w.connected()
 	w.slack.Faults.Add(fault.Fault{Path: "/api/chat.stopStream", Drop: true})
 	thread := w.tell(mention("hello"))
-	w.wait("a warning", func() bool { return strings.Contains(w.log.String(), "a streamed message could not be ended") })
+	w.wait("a warning", func() bool {
+		return strings.Contains(w.log.String(),
+			"a streamed message could not be ended")
+	})
 	w.slack.Faults.Clear()
 	w.answered("You said: hello")
 	w.wait("an active session", func() bool { return w.slack.Session(general, thread) == "active" })
 }
 
-// TestRevokedMeanwhile: while Slack refuses the token nothing is lost, and nobody is left without a word once it takes a token again.
+// TestRevokedMeanwhile: while Slack refuses the token nothing is lost, and nobody is left without a word once it takes
+// a token again.
 func TestRevokedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -18,8 +18,8 @@ const mostChanges = 256
 // errClosed is for what comes when the process has said its last words.
 var errClosed = errors.New("hako is shutting down")
 
-// change writes to the journal, in a transaction with what others want to write, and returns once it is on the disk. An error is all of
-// theirs: it is the store's. write may be called more than once.
+// change writes to the journal, in a transaction with what others want to write, and returns once it is on the disk. An
+// error is all of theirs: it is the store's. write may be called more than once.
 func (j *journal) change(ctx context.Context, write func(context.Context, *sql.Tx, string) error) error {
 	c := &change{write, make(chan error, 1)}
 	select {

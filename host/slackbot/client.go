@@ -26,8 +26,9 @@ const (
 	maxAnswer = 16 << 20
 )
 
-// client sends requests to Slack for one workspace: it waits where Slack says so (docs.slack.dev/apis/web-api/rate-limits: each method has
-// a limit of its own), and counts. Requests that were not put off are never sent twice, for most are not safe to repeat.
+// client sends requests to Slack for one workspace: it waits where Slack says so
+// (docs.slack.dev/apis/web-api/rate-limits: each method has a limit of its own), and counts. Requests that were not put
+// off are never sent twice, for most are not safe to repeat.
 type client struct {
 	http     *http.Client
 	observer Observer
@@ -42,7 +43,8 @@ func (b *Bot) client(refused func()) *client {
 	transport := outbound.NewTransport(b.options.Proxy)
 	transport.MaxIdleConnsPerHost = 32
 	return &client{
-		http: &http.Client{Transport: transport, Timeout: requestTime}, observer: b.options.Observer, refused: refused, until: map[string]time.Time{},
+		http: &http.Client{Transport: transport, Timeout: requestTime}, observer: b.options.Observer, refused: refused,
+		until: map[string]time.Time{},
 	}
 }
 
@@ -85,8 +87,10 @@ func methodName(r *http.Request) string {
 
 // methods are those that the bot uses, for labels of metrics.
 var methods = map[string]struct{}{
-	"auth.test": {}, "apps.connections.open": {}, "users.info": {}, "usergroups.list": {}, "conversations.replies": {}, "conversations.open": {},
-	"chat.postMessage": {}, "chat.update": {}, "chat.postEphemeral": {}, "views.open": {}, "chat.startStream": {}, "chat.appendStream": {}, "chat.stopStream": {},
+	"auth.test": {}, "apps.connections.open": {}, "users.info": {}, "usergroups.list": {}, "conversations.replies": {},
+	"conversations.open": {},
+	"chat.postMessage":   {}, "chat.update": {}, "chat.postEphemeral": {}, "views.open": {}, "chat.startStream": {},
+	"chat.appendStream": {}, "chat.stopStream": {},
 	"agents.sessions.setStatus": {}, "files.getUploadURLExternal": {}, "files.completeUploadExternal": {},
 }
 

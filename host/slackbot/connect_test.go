@@ -28,7 +28,8 @@ func connected(t *testing.T, e slackbot.Engine) *world {
 	w := newWorld(t)
 	w.slack.AddUser(slack.User{ID: guest, Name: "guest", Team: "T0PARTNER"})
 	w.slack.AddUser(slack.User{ID: stranger, Name: "stranger", Team: "T9"})
-	w.slack.AddUser(slack.User{ID: colleague, Name: "colleague", Team: "T5", Enterprise: "E1", Teams: []string{"T5", slack.Team}})
+	w.slack.AddUser(slack.User{ID: colleague, Name: "colleague", Team: "T5", Enterprise: "E1",
+		Teams: []string{"T5", slack.Team}})
 	w.slack.AddUser(slack.User{ID: cousin, Name: "cousin", Team: "T5", Enterprise: "E1", Teams: []string{"T5"}})
 	w.slack.AddUser(slack.User{ID: ghost, Name: "ghost", Hidden: true})
 	w.slack.AddChannel(shared, "shared", robot, ken, guest, stranger, colleague, cousin, ghost)
@@ -151,7 +152,8 @@ func TestHostileSlackConnect(t *testing.T) {
 	t.Run("a form", func(t *testing.T) {
 		t.Parallel()
 		result := make(chan filled, 1)
-		w := connected(t, curious(t, elicitation.Request{Mode: elicitation.ModeForm, Message: "Who?", Schema: []byte(nameForm)}, time.Minute, result))
+		w := connected(t, curious(t, elicitation.Request{Mode: elicitation.ModeForm, Message: "Who?",
+			Schema: []byte(nameForm)}, time.Minute, result))
 		w.tell(slack.Said{User: guest, Channel: shared, Text: "<@" + robot + "> find"})
 		m, id := w.form()
 		w.click(stranger, m, "hako_form", id)
@@ -172,14 +174,17 @@ func TestHostileSlackConnect(t *testing.T) {
 		t.Parallel()
 		w := connected(t, engine(echo))
 		for user, want := range map[string]string{
-			ken: "/hako stop", guest: "/hako stop", stranger: "slack.workspaces[].partners", cousin: "slack.workspaces[].partners", ghost: "users:read",
+			ken: "/hako stop", guest: "/hako stop", stranger: "slack.workspaces[].partners",
+			cousin: "slack.workspaces[].partners", ghost: "users:read",
 		} {
-			if answer, err := w.slack.Command(t.Context(), user, shared, "/hako", "help"); err != nil || !strings.Contains(answer, want) {
+			if answer, err := w.slack.Command(t.Context(), user, shared, "/hako", "help"); err != nil ||
+				!strings.Contains(answer, want) {
 				t.Errorf("%s: %s, %v", user, answer, err)
 			}
 		}
-		answer, err := w.slack.Deliver(t.Context(), slack.KindCommand, map[string]string{"team_id": "T9", "user_id": stranger, "channel_id": shared,
-			"command": "/hako", "text": "tools"}, 0)
+		answer, err := w.slack.Deliver(t.Context(), slack.KindCommand,
+			map[string]string{"team_id": "T9", "user_id": stranger, "channel_id": shared,
+				"command": "/hako", "text": "tools"}, 0)
 		if err != nil || !strings.Contains(string(answer), "T9") {
 			t.Errorf("from another workspace: %s, %v", answer, err)
 		}
@@ -190,7 +195,10 @@ func TestHostileSlackConnect(t *testing.T) {
 func newPartnersQuestion(t *testing.T, result chan error) *world {
 	t.Helper()
 	var w *world
-	w = connected(t, engine(func(ctx context.Context, turn *chat.Turn) (*chat.Answer, error) { return w.asking(result)(ctx, turn) }))
+	w = connected(t, engine(func(ctx context.Context, turn *chat.Turn) (*chat.Answer,
+		error) {
+		return w.asking(result)(ctx, turn)
+	}))
 	w.tell(slack.Said{User: guest, Channel: shared, Text: "<@" + robot + "> tell them"})
 	return w
 }

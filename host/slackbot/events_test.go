@@ -55,16 +55,22 @@ func TestRequests(t *testing.T) {
 		status             int
 		want               string
 	}{
-		"the challenge":      {js, `{"type":"url_verification","challenge":"abc"}`, signing, now, nil, 200, "abc"},
-		"another secret":     {js, `{"type":"url_verification","challenge":"abc"}`, "wrong", now, nil, 401, "signature"},
-		"an old request":     {js, `{"type":"url_verification","challenge":"abc"}`, signing, now.Add(-6 * time.Minute), nil, 401, "signature"},
-		"one of the future":  {js, `{"type":"url_verification","challenge":"abc"}`, signing, now.Add(6 * time.Minute), nil, 401, "signature"},
-		"no signature":       {js, `{}`, signing, now, func(r *http.Request) { r.Header.Del("X-Slack-Signature") }, 401, "signature"},
-		"a short signature":  {js, `{}`, signing, now, func(r *http.Request) { r.Header.Set("X-Slack-Signature", "v0=00") }, 401, "signature"},
-		"no JSON":            {js, `{`, signing, now, nil, 400, "not understood"},
-		"an unknown event":   {js, `{"type":"event_callback","team_id":"T0000000000","event_id":"E1","event":{"type":"nonsense"}}`, signing, now, nil, 200, ""},
-		"an event of a list": {js, `{"type":"event_callback","team_id":"T0000000000","event_id":"E1","event":[]}`, signing, now, nil, 200, ""},
-		"another team":       {js, `{"type":"event_callback","team_id":"T1","event_id":"E2","event":{"type":"app_mention","user":"U1","text":"x","ts":"1","channel":"C1"}}`, signing, now, nil, 200, ""},
+		"the challenge": {js, `{"type":"url_verification","challenge":"abc"}`, signing, now, nil, 200, "abc"},
+		"another secret": {js, `{"type":"url_verification","challenge":"abc"}`, "wrong", now, nil, 401,
+			"signature"},
+		"an old request": {js, `{"type":"url_verification","challenge":"abc"}`, signing, now.Add(-6 * time.Minute),
+			nil, 401, "signature"},
+		"one of the future": {js, `{"type":"url_verification","challenge":"abc"}`, signing, now.Add(6 * time.Minute),
+			nil, 401, "signature"},
+		"no signature": {js, `{}`, signing, now, func(r *http.Request) { r.Header.Del("X-Slack-Signature") }, 401,
+			"signature"},
+		"a short signature": {js, `{}`, signing, now,
+			func(r *http.Request) { r.Header.Set("X-Slack-Signature", "v0=00") }, 401, "signature"},
+		"no JSON":          {js, `{`, signing, now, nil, 400, "not understood"},
+		"an unknown event": {js, `{"type":"event_callback","team_id":"T0000000000","event_id":"E1","event":{"type":"nonsense"}}`, signing, now, nil, 200, ""},
+		"an event of a list": {js, `{"type":"event_callback","team_id":"T0000000000","event_id":"E1","event":[]}`,
+			signing, now, nil, 200, ""},
+		"another team": {js, `{"type":"event_callback","team_id":"T1","event_id":"E2","event":{"type":"app_mention","user":"U1","text":"x","ts":"1","channel":"C1"}}`, signing, now, nil, 200, ""},
 		"a key twice": {js, `{"type":"url_verification","challenge":"abc","challenge":"xyz"}`, signing, now, nil,
 			400, "not understood"},
 		"an action's twice": {form, `payload={"type":"block_actions","user":{"id":"U1","id":"U2"}}`, signing, now, nil,
@@ -98,7 +104,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// web has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the requests of other tests.
+// web has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the requests
+// of other tests.
 var web = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 
 // TestIgnored: what the bot itself says, edits, joins and other people's talk are not answered.
@@ -112,13 +119,17 @@ func TestIgnored(t *testing.T) {
 	}), nil)
 	for i, event := range []map[string]any{
 		{"type": "app_mention", "user": robot, "text": "<@" + robot + "> me", "ts": "1.1", "channel": general},
-		{"type": "app_mention", "user": ken, "bot_id": "B1", "text": "<@" + robot + "> a bot", "ts": "1.2", "channel": general},
-		{"type": "app_mention", "user": ken, "text": "<@" + robot + "> edited", "ts": "1.3", "channel": general, "edited": map[string]string{"user": ken, "ts": "2"}},
+		{"type": "app_mention", "user": ken, "bot_id": "B1", "text": "<@" + robot + "> a bot", "ts": "1.2",
+			"channel": general},
+		{"type": "app_mention", "user": ken, "text": "<@" + robot + "> edited", "ts": "1.3", "channel": general,
+			"edited": map[string]string{"user": ken, "ts": "2"}},
 		{"type": "app_mention", "user": ken, "text": "<@" + robot + ">", "ts": "1.4", "channel": general},
 		{"type": "message", "user": ken, "text": "talk", "ts": "1.5", "channel": general, "channel_type": "channel"},
-		{"type": "message", "channel_type": "im", "subtype": "message_changed", "channel": dm, "message": map[string]any{"user": aki, "text": "x", "ts": "1.6"}},
+		{"type": "message", "channel_type": "im", "subtype": "message_changed", "channel": dm,
+			"message": map[string]any{"user": aki, "text": "x", "ts": "1.6"}},
 		{"type": "message", "channel_type": "im", "channel": dm, "user": robot, "text": "me", "ts": "1.7"},
-		{"type": "message", "channel_type": "im", "subtype": "bot_message", "channel": dm, "bot_id": "B1", "text": "x", "ts": "1.8"},
+		{"type": "message", "channel_type": "im", "subtype": "bot_message", "channel": dm, "bot_id": "B1", "text": "x",
+			"ts": "1.8"},
 		{"type": "app_home_opened", "user": aki, "channel": dm, "tab": "messages"},
 	} {
 		if _, err := w.slack.Deliver(t.Context(), slack.KindEvent, slack.Envelope(fmt.Sprint("Ev", i), event), 0); err != nil {
@@ -166,7 +177,8 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
-// TestBurst: 1,000 events at once, each told twice. None is lost, none is answered twice, and all are acknowledged in time.
+// TestBurst: 1,000 events at once, each told twice. None is lost, none is answered twice, and all are acknowledged in
+// time.
 func TestBurst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -202,12 +214,14 @@ func TestBurst(t *testing.T) {
 			t.Errorf("%q was answered %d times", text, n)
 		}
 	}
-	if taken, twice := w.counts.get("event mention taken"), w.counts.get("event mention duplicate"); taken != 1000 || twice != 1000 {
+	if taken, twice := w.counts.get("event mention taken"), w.counts.get("event mention duplicate"); taken != 1000 ||
+		twice != 1000 {
 		t.Errorf("%d taken, %d duplicates", taken, twice)
 	}
 }
 
-// TestOrder: messages of one thread that come while it is being answered are answered in the order they were written in.
+// TestOrder: messages of one thread that come while it is being answered are answered in the order they were written
+// in.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -267,13 +281,17 @@ func TestRevoked(t *testing.T) {
 		change func(w *slackbot.Workspace)
 	}{
 		"the bot's": {"auth.test", func(w *slackbot.Workspace) { w.BotToken = secret(t, "xoxb-made-up-revoked") }},
-		"the app's": {"apps.connections.open", func(w *slackbot.Workspace) { w.AppToken = secret(t, "xapp-made-up-revoked") }},
+		"the app's": {"apps.connections.open",
+			func(w *slackbot.Workspace) { w.AppToken = secret(t, "xapp-made-up-revoked") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.start(engine(echo), func(o *slackbot.Options) { test.change(&o.Workspaces[0]) })
-			w.wait("message in the log", func() bool { return strings.Contains(w.log.String(), "Slack does not take the token") })
+			w.wait("message in the log", func() bool {
+				return strings.Contains(w.log.String(),
+					"Slack does not take the token")
+			})
 			if n := w.counts.get("request " + test.method + " auth"); n != 1 {
 				t.Errorf("it was counted %d times", n)
 			}
@@ -297,7 +315,8 @@ func TestNew(t *testing.T) {
 		"it needs either":       func(o *slackbot.Options) { o.Workspaces[0].AppToken = credential.Source{} },
 	} {
 		w := newWorld(t)
-		if _, err := slackbot.New(t.Context(), w.options(engine(echo), change)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := slackbot.New(t.Context(), w.options(engine(echo), change)); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}

@@ -19,7 +19,8 @@ import (
 // rows is how many a table has.
 func (w *world) rows(table string) (n int) {
 	w.t.Helper()
-	err := w.store.View(context.Background(), func(tx *sql.Tx) error { return tx.QueryRow(`SELECT COUNT(*) FROM ` + table).Scan(&n) })
+	err := w.store.View(context.Background(),
+		func(tx *sql.Tx) error { return tx.QueryRow(`SELECT COUNT(*) FROM ` + table).Scan(&n) })
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -101,7 +102,8 @@ func TestOptionByNumber(t *testing.T) {
 	}
 }
 
-// TestTokenReplaced: a token that Slack refuses is read again while the bot runs, also where it is told over HTTP and never connects anew.
+// TestTokenReplaced: a token that Slack refuses is read again while the bot runs, also where it is told over HTTP and
+// never connects anew.
 func TestTokenReplaced(t *testing.T) {
 	t.Parallel()
 	for _, overHTTP := range []bool{false, true} {
@@ -147,7 +149,10 @@ func TestStopByStrangers(t *testing.T) {
 		}
 	}
 	press(aki)
-	w.wait("a refusal", func() bool { return strings.Contains(w.log.String(), "somebody pressed stop who may not use the bot") })
+	w.wait("a refusal", func() bool {
+		return strings.Contains(w.log.String(),
+			"somebody pressed stop who may not use the bot")
+	})
 	press(ken)
 	w.answered("Stopped by <@" + ken + ">")
 }
@@ -170,7 +175,8 @@ func TestGone(t *testing.T) {
 	w.wait("an empty journal", func() bool { return w.rows("slack_turn") == 0 })
 }
 
-// TestThreadOfStrangers: people whom the app may not see are asked for once, not once for each of their messages, and apps not at all.
+// TestThreadOfStrangers: people whom the app may not see are asked for once, not once for each of their messages, and
+// apps not at all.
 func TestThreadOfStrangers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -189,7 +195,8 @@ func TestThreadOfStrangers(t *testing.T) {
 	said.Thread = thread
 	w.tell(said)
 	turn := <-turns
-	if earlier := string(turn.Files[0].Data); !strings.Contains(earlier, "U0000STRANGE: line 19") || !strings.Contains(earlier, "B: app 19") {
+	if earlier := string(turn.Files[0].Data); !strings.Contains(earlier, "U0000STRANGE: line 19") ||
+		!strings.Contains(earlier, "B: app 19") {
 		t.Error(earlier)
 	}
 	if n := w.counts.get("request users.info refused"); n != 1 {

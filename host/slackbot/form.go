@@ -12,9 +12,10 @@ import (
 	"github.com/hako-run/hako/host/elicitation"
 )
 
-// This file is how a server's question in the middle of a call is asked in the thread: a message with buttons, of which one opens a modal with
-// the form's fields. The question lies in the store, because Slack may tell any replica of a click; the answer comes back the same way. Only who
-// made the call may press, and what they wrote is checked here before it is taken.
+// This file is how a server's question in the middle of a call is asked in the thread: a message with buttons, of which
+// one opens a modal with the form's fields. The question lies in the store, because Slack may tell any replica of a
+// click; the answer comes back the same way. Only who made the call may press, and what they wrote is checked here
+// before it is taken.
 
 // formTime is how long a question waits where its call does not say.
 const formTime = 5 * time.Minute
@@ -48,7 +49,8 @@ func (s *surface) fill(ctx context.Context, q *elicitation.Question) (none elici
 	}
 	wake := s.w.bot.questions.await(id)
 	defer s.w.bot.questions.forget(id)
-	err = journal.askForm(ctx, id, s.m, &storedForm{s.m.Team, s.m.Channel, s.m.Thread, s.m.User, s.who.locale, q.Server, q.Tool, *q.Request()}, expires)
+	err = journal.askForm(ctx, id, s.m, &storedForm{s.m.Team, s.m.Channel, s.m.Thread, s.m.User, s.who.locale, q.Server,
+		q.Tool, *q.Request()}, expires)
 	if err != nil {
 		s.w.logger.Error("a server's question could not be written down, and was put to nobody", "err", err)
 		return none, err
@@ -83,14 +85,18 @@ func (s *surface) fill(ctx context.Context, q *elicitation.Question) (none elici
 }
 
 // postForm puts the question into the thread, with its buttons.
-func (s *surface) postForm(ctx context.Context, id string, q *elicitation.Question, expires time.Time) (ts string, err error) {
-	buttons := []slack.BlockElement{button(actionForm, id, s.words.answer).WithStyle(slack.StylePrimary), button(actionFormNo, id, s.words.decline)}
+func (s *surface) postForm(ctx context.Context, id string, q *elicitation.Question, expires time.Time) (ts string,
+	err error) {
+	buttons := []slack.BlockElement{button(actionForm, id, s.words.answer).WithStyle(slack.StylePrimary),
+		button(actionFormNo, id, s.words.decline)}
 	if q.Form == nil {
 		open := button(actionPage, id, clip(fmt.Sprintf(s.words.openPage, q.URL.Host), maxButton))
 		open.URL = q.URL.String()
-		buttons = []slack.BlockElement{open, button(actionFormYes, id, s.words.opened).WithStyle(slack.StylePrimary), button(actionFormNo, id, s.words.decline)}
+		buttons = []slack.BlockElement{open, button(actionFormYes, id, s.words.opened).WithStyle(slack.StylePrimary),
+			button(actionFormNo, id, s.words.decline)}
 	}
-	blocks := formBlocks(s.m.User, q, s.who.locale, fmt.Sprintf(s.words.until, moment(expires)), slack.NewActionBlock("", buttons...))
+	blocks := formBlocks(s.m.User, q, s.who.locale, fmt.Sprintf(s.words.until, moment(expires)),
+		slack.NewActionBlock("", buttons...))
 	posting, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime) // a message that was made must be known
 	defer cancel()
 	_, ts, err = s.w.post(posting, s.m.Channel, slack.MsgOptionTS(s.m.Thread),
@@ -110,10 +116,12 @@ func formBlocks(user string, q *elicitation.Question, locale, state string, butt
 }
 
 // closeForm says in the message of a question, which the turn of m has asked, how it has ended.
-func (w *workspace) closeForm(ctx context.Context, m *message, ts string, q *elicitation.Question, locale, state string) {
+func (w *workspace) closeForm(ctx context.Context, m *message, ts string, q *elicitation.Question, locale,
+	state string) {
 	ctx, cancel := context.WithTimeout(ctx, endTime)
 	defer cancel()
-	err := w.rewrite(ctx, m.Channel, ts, slack.MsgOptionText(state, false), slack.MsgOptionBlocks(formBlocks(m.User, q, locale, state)...))
+	err := w.rewrite(ctx, m.Channel, ts, slack.MsgOptionText(state, false),
+		slack.MsgOptionBlocks(formBlocks(m.User, q, locale, state)...))
 	if err != nil {
 		w.logger.Error("a question's message could not be updated", "err", err)
 	}
@@ -133,7 +141,8 @@ func (w *workspace) closeForms(ctx context.Context, m *message) {
 }
 
 // pressForm takes a press of a question's button.
-func (w *workspace) pressForm(ctx context.Context, callback *slack.InteractionCallback, action *slack.BlockAction, at spot) {
+func (w *workspace) pressForm(ctx context.Context, callback *slack.InteractionCallback, action *slack.BlockAction,
+	at spot) {
 	f, ok := w.formFor(ctx, action.Value, &callback.User, at)
 	if !ok {
 		return
@@ -149,7 +158,8 @@ func (w *workspace) pressForm(ctx context.Context, callback *slack.InteractionCa
 	}
 }
 
-// formFor returns the question that waits for this person, or tells them why there is none. They made the call, so they may use the bot.
+// formFor returns the question that waits for this person, or tells them why there is none. They made the call, so they
+// may use the bot.
 func (w *workspace) formFor(ctx context.Context, id string, who *slack.User, at spot) (*storedForm, bool) {
 	f, err := w.bot.journal.form(ctx, id)
 	if err == nil && f != nil && f.Team == w.account.Load().team && f.User == who.ID {
@@ -191,7 +201,8 @@ func (w *workspace) openForm(ctx context.Context, id string, f *storedForm, trig
 	w.whisper(ctx, at, f.User, text)
 }
 
-// submitForm takes what was written into a modal. What it returns goes back with the acknowledgement: what is wrong with a field stands below it.
+// submitForm takes what was written into a modal. What it returns goes back with the acknowledgement: what is wrong
+// with a field stands below it.
 func (w *workspace) submitForm(ctx context.Context, callback *slack.InteractionCallback) any {
 	id := callback.View.PrivateMetadata
 	f, err := w.bot.journal.form(ctx, id)

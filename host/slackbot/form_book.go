@@ -17,7 +17,8 @@ func (j *journal) askForm(ctx context.Context, id string, m *message, f *storedF
 	if err != nil {
 		return err
 	}
-	return j.exec(ctx, `INSERT INTO slack_form (id, turn, question, answer, expires) VALUES ($1, $2, $3, '', $4)`, id, m.id(), string(encoded), expires.UnixMilli())
+	return j.exec(ctx, `INSERT INTO slack_form (id, turn, question, answer, expires) VALUES ($1, $2, $3, '', $4)`, id,
+		m.id(), string(encoded), expires.UnixMilli())
 }
 
 func (j *journal) postedForm(ctx context.Context, id, ts string) error {
@@ -44,7 +45,8 @@ func (j *journal) takeForms(ctx context.Context, m *message) ([]leftForm, error)
 func (j *journal) form(ctx context.Context, id string) (*storedForm, error) {
 	var text string
 	err := j.store.View(ctx, func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx, `SELECT question FROM slack_form WHERE id = $1 AND answer = '' AND expires > $2`, id, j.store.Time().UnixMilli()).Scan(&text)
+		return tx.QueryRowContext(ctx, `SELECT question FROM slack_form WHERE id = $1 AND answer = '' AND expires > $2`,
+			id, j.store.Time().UnixMilli()).Scan(&text)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
@@ -63,7 +65,8 @@ func (j *journal) answerForm(ctx context.Context, id string, answer elicitation.
 		return false, err
 	}
 	err = j.change(ctx, func(ctx context.Context, tx *sql.Tx, _ string) error {
-		n, err := affected(tx.ExecContext(ctx, `UPDATE slack_form SET answer = $1 WHERE id = $2 AND answer = '' AND expires > $3`,
+		n, err := affected(tx.ExecContext(ctx,
+			`UPDATE slack_form SET answer = $1 WHERE id = $2 AND answer = '' AND expires > $3`,
 			string(encoded), id, j.store.Time().UnixMilli()))
 		first = n > 0
 		return err
@@ -72,7 +75,8 @@ func (j *journal) answerForm(ctx context.Context, id string, answer elicitation.
 }
 
 // awaitForm waits for the answer, which may have come to another process.
-func (j *journal) awaitForm(ctx context.Context, id string, wake <-chan struct{}) (answer elicitation.Answer, err error) {
+func (j *journal) awaitForm(ctx context.Context, id string, wake <-chan struct{}) (answer elicitation.Answer,
+	err error) {
 	ticker := time.NewTicker(questionPoll)
 	defer ticker.Stop()
 	for {

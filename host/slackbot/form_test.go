@@ -34,7 +34,7 @@ func curious(t *testing.T, r elicitation.Request, patience time.Duration, result
 		turn.Surface.ToolStarted("1", "crm_find", "Find")
 		asking, stop := context.WithTimeout(ctx, patience)
 		defer stop()
-		answer, err := turn.Surface.Way(chat.ToolCall{ID: "1", Name: "crm_find"}).Fill(asking, q)
+		answer, err := turn.Surface.Prompter(chat.ToolCall{ID: "1", Name: "crm_find"}).Fill(asking, q)
 		turn.Surface.ToolEnded("1", "ok", "")
 		result <- filled{answer, err}
 		return &chat.Answer{Text: "done"}, ctx.Err()
@@ -86,7 +86,8 @@ func several(values ...string) map[string]any {
 	return map[string]any{"type": "multi_static_select", "selected_options": list}
 }
 
-// TestForm: a server's question becomes a message, a modal and an answer that is checked here, for the asker alone, by any replica.
+// TestForm: a server's question becomes a message, a modal and an answer that is checked here, for the asker alone, by
+// any replica.
 func TestForm(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -106,7 +107,8 @@ func TestForm(t *testing.T) {
 	w.click(ken, m, "hako_form_yes", id) // a form is accepted by its modal alone
 	w.click(ken, m, "hako_form", id)
 	v := w.view(1)
-	if v.User != ken || len(v.Sent.Blocks) != 6 || !strings.Contains(v.Raw, `"Small"`) || !strings.Contains(v.Raw, `"initial_option"`) {
+	if v.User != ken || len(v.Sent.Blocks) != 6 || !strings.Contains(v.Raw, `"Small"`) ||
+		!strings.Contains(v.Raw, `"initial_option"`) {
 		t.Errorf("%+v", v)
 	}
 	if got := w.submit(aki, v, typed("Aki")); !strings.Contains(got, "does not wait") {
@@ -143,7 +145,8 @@ func TestFormOverHTTP(t *testing.T) {
 	m, id := w.form()
 	w.click(ken, m, "hako_form", id)
 	v := w.view(1)
-	if got := w.submit(ken, v); !strings.Contains(got, `"response_action":"errors"`) || !strings.Contains(got, "is missing") {
+	if got := w.submit(ken, v); !strings.Contains(got, `"response_action":"errors"`) ||
+		!strings.Contains(got, "is missing") {
 		t.Errorf("%s", got)
 	}
 	if got := w.submit(ken, v, typed("Ken")); got != "" {
@@ -162,11 +165,13 @@ func TestPage(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			result := make(chan filled, 1)
-			w.start(curious(t, elicitation.Request{Message: "Sign in.", URL: "https://example.com/sign-in?x=1"}, time.Minute, result), nil)
+			w.start(curious(t, elicitation.Request{Message: "Sign in.", URL: "https://example.com/sign-in?x=1"},
+				time.Minute, result), nil)
 			w.connected()
 			w.tell(mention("find them"))
 			m, id := w.form()
-			if !strings.Contains(m.Blocks, `"url":"https://example.com/sign-in?x=1"`) || !strings.Contains(m.Blocks, "on the host example.com.") {
+			if !strings.Contains(m.Blocks, `"url":"https://example.com/sign-in?x=1"`) ||
+				!strings.Contains(m.Blocks, "on the host example.com.") {
 				t.Errorf("%s", m.Blocks)
 			}
 			w.click(ken, m, "hako_page", id)

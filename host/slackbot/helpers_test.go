@@ -85,16 +85,16 @@ func (c *counts) SlackRollover()                     { c.add("rollover") }
 
 // world is a stand-in for Slack, and a bot that talks to it.
 type world struct {
-	t      testing.TB
-	slack  *slack.Server
-	url    string
-	dir    string
-	store  *store.Store
-	desk   *approval.Desk
-	counts *counts
-	log    *logBuffer
-	rated  chan string
-	stop   func()
+	t         testing.TB
+	slack     *slack.Server
+	url       string
+	dir       string
+	store     *store.Store
+	approvals *approval.Queue
+	counts    *counts
+	log       *logBuffer
+	rated     chan string
+	stop      func()
 	// streams is how long streamed messages stay open, if not zero.
 	streams time.Duration
 	// bots is how many are running.
@@ -122,7 +122,8 @@ func (l *logBuffer) String() string {
 // newWorld makes a stand-in without a bot.
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, slack: slack.New(), dir: storetest.Where(t), counts: &counts{}, log: &logBuffer{}, rated: make(chan string, 1)}
+	w := &world{t: t, slack: slack.New(), dir: storetest.Where(t), counts: &counts{}, log: &logBuffer{},
+		rated: make(chan string, 1)}
 	w.slack.AckTime = 10 * time.Minute // on a busy machine
 	w.slack.OnCall = func(method string, arguments map[string]any) {
 		switch method { // those that Slack documents the arguments for, and their siblings
@@ -137,7 +138,8 @@ func newWorld(t testing.TB) *world {
 			}
 		}
 	}
-	w.slack.AddToken(botToken, robot, "chat:write", "im:write", "users:read", "usergroups:read", "channels:history", "files:write", "files:read")
+	w.slack.AddToken(botToken, robot, "chat:write", "im:write", "users:read", "usergroups:read", "channels:history",
+		"files:write", "files:read")
 	w.slack.AddUser(slack.User{ID: aki, Name: "aki", Locale: "ja-JP"})
 	w.slack.AddUser(slack.User{ID: ken, Name: "ken", Locale: "en-US"})
 	w.slack.AddChannel(general, "general", robot, aki, ken)
@@ -169,16 +171,18 @@ func (w *world) options(e slackbot.Engine, change func(*slackbot.Options)) *slac
 	}
 	w.t.Cleanup(func() { _ = w.store.Close() })
 	may := func(q *approval.Question, p approval.Person) bool {
-		return p.Tenant == q.Caller.Tenant && (q.Approvers.IsZero() && p.User == q.Caller.User || q.Approvers.Has(p.User, p.Groups))
+		return p.Tenant == q.Caller.Tenant && (q.Approvers.IsZero() && p.User == q.Caller.User ||
+			q.Approvers.Has(p.User, p.Groups))
 	}
-	if w.desk, err = approval.New(w.t.Context(), w.store, &approval.Options{May: may, Timeout: time.Minute}); err != nil {
+	if w.approvals, err = approval.New(w.t.Context(), w.store, &approval.Options{May: may, Timeout: time.Minute}); err != nil {
 		w.t.Fatal(err)
 	}
 	o := &slackbot.Options{
 		Workspaces: []slackbot.Workspace{{
-			Name: "acme", Tenant: "acme-inc", BotToken: secret(w.t, botToken), AppToken: secret(w.t, appToken), APIURL: w.url + "/api/",
+			Name: "acme", Tenant: "acme-inc", BotToken: secret(w.t, botToken), AppToken: secret(w.t, appToken),
+			APIURL: w.url + "/api/",
 		}},
-		Engine: e, Store: w.store, Desk: w.desk, Rate: w.rate, Observer: w.counts, Logger: logger(w.log),
+		Engine: e, Store: w.store, Approvals: w.approvals, Rate: w.rate, Observer: w.counts, Logger: logger(w.log),
 	}
 	if change != nil {
 		change(o)

@@ -14,8 +14,8 @@ import (
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
-// TestHostileSlackJournal: rows that are none of this program's, or another row's, are left out, others are answered, and the token of the bot
-// goes to Slack alone.
+// TestHostileSlackJournal: rows that are none of this program's, or another row's, are left out, others are answered,
+// and the token of the bot goes to Slack alone.
 func TestHostileSlackJournal(t *testing.T) {
 	t.Parallel()
 	evil := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -24,9 +24,12 @@ func TestHostileSlackJournal(t *testing.T) {
 	t.Cleanup(evil.Close)
 	// row is one of a turn that nobody answers any more, of the message that change makes.
 	row := func(change func(m map[string]any, row map[string]string)) map[string]string {
-		m := map[string]any{"workspace": "acme", "team": slack.Team, "channel": general, "thread": "1.000001", "ts": "1.000001", "user": ken, "text": "forged"}
-		r := map[string]string{"id": "message:" + slack.Team + ":" + general + ":1.000001", "owner": "dead", "workspace": "acme",
-			"conversation": slack.Team + ":" + general + ":1.000001", "state": "waiting", "answer": "", "stopped_by": "", "cards": ""}
+		m := map[string]any{"workspace": "acme", "team": slack.Team, "channel": general, "thread": "1.000001",
+			"ts": "1.000001", "user": ken, "text": "forged"}
+		r := map[string]string{"id": "message:" + slack.Team + ":" + general + ":1.000001", "owner": "dead",
+			"workspace":    "acme",
+			"conversation": slack.Team + ":" + general + ":1.000001", "state": "waiting", "answer": "",
+			"stopped_by": "", "cards": ""}
 		change(m, r)
 		if r["message"] == "" {
 			text, err := json.Marshal(m)
@@ -47,21 +50,51 @@ func TestHostileSlackJournal(t *testing.T) {
 		// answered says that the message is answered all the same.
 		answered bool
 	}{
-		"a message that is no JSON":          {row(func(_ map[string]any, r map[string]string) { r["message"] = "{" }), false},
-		"a message that is null":             {row(func(_ map[string]any, r map[string]string) { r["message"] = "null" }), false},
-		"a message of a newer version":       {row(func(m map[string]any, _ map[string]string) { m["user"] = map[string]any{"id": ken} }), false},
-		"a message of 8 MiB that is nothing": {row(func(_ map[string]any, r map[string]string) { r["message"] = strings.Repeat("x", 8<<20) }), false},
-		"another workspace's message":        {row(func(m map[string]any, _ map[string]string) { m["workspace"] = "other" }), false},
-		"another team's message":             {row(func(m map[string]any, _ map[string]string) { m["team"] = "T0000000EVL" }), false},
-		"another channel's message":          {row(func(m map[string]any, _ map[string]string) { m["channel"] = office }), false},
-		"another thread's message":           {row(func(m map[string]any, _ map[string]string) { m["thread"] = "2.000002" }), false},
-		"a row under another ID":             {row(func(_ map[string]any, r map[string]string) { r["id"] = "message:x" }), false},
-		"an ID that is SQL":                  {row(func(_ map[string]any, r map[string]string) { r["id"] = "'; DROP TABLE slack_turn; --" }), false},
-		"cards that are no JSON":             {row(func(_ map[string]any, r map[string]string) { r["cards"] = "{" }), false},
-		"a file at another host":             {file(evil.URL + "/x"), true},
-		"a file at a host like Slack's":      {file(strings.Replace(evil.URL, "http://", "http://slack.com@", 1) + "/x"), true},
-		"a file of the wrong scheme":         {file("file:///etc/passwd"), true},
-		"a file without a host":              {file("//" + strings.TrimPrefix(evil.URL, "http://") + "/x"), true},
+		"a message that is no JSON": {row(func(_ map[string]any, r map[string]string) { r["message"] = "{" }),
+			false},
+		"a message that is null": {row(func(_ map[string]any,
+			r map[string]string) {
+			r["message"] = "null"
+		}), false},
+		"a message of a newer version": {row(func(m map[string]any,
+			_ map[string]string) {
+			m["user"] = map[string]any{"id": ken}
+		}), false},
+		"a message of 8 MiB that is nothing": {row(func(_ map[string]any,
+			r map[string]string) {
+			r["message"] = strings.Repeat("x", 8<<20)
+		}), false},
+		"another workspace's message": {row(func(m map[string]any,
+			_ map[string]string) {
+			m["workspace"] = "other"
+		}), false},
+		"another team's message": {row(func(m map[string]any,
+			_ map[string]string) {
+			m["team"] = "T0000000EVL"
+		}), false},
+		"another channel's message": {row(func(m map[string]any,
+			_ map[string]string) {
+			m["channel"] = office
+		}), false},
+		"another thread's message": {row(func(m map[string]any,
+			_ map[string]string) {
+			m["thread"] = "2.000002"
+		}), false},
+		"a row under another ID": {row(func(_ map[string]any,
+			r map[string]string) {
+			r["id"] = "message:x"
+		}), false},
+		"an ID that is SQL": {row(func(_ map[string]any,
+			r map[string]string) {
+			r["id"] = "'; DROP TABLE slack_turn; --"
+		}), false},
+		"cards that are no JSON": {row(func(_ map[string]any, r map[string]string) { r["cards"] = "{" }),
+			false},
+		"a file at another host": {file(evil.URL + "/x"), true},
+		"a file at a host like Slack's": {file(strings.Replace(evil.URL, "http://", "http://slack.com@", 1) +
+			"/x"), true},
+		"a file of the wrong scheme": {file("file:///etc/passwd"), true},
+		"a file without a host":      {file("//" + strings.TrimPrefix(evil.URL, "http://") + "/x"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,13 +11,15 @@ import (
 
 // shared is a workspace at work, of which T2 and the organisation E2 are partners.
 func shared() *workspace {
-	w := &workspace{Workspace: Workspace{Name: "acme", Tenant: "acme", Partners: map[string]string{"T2": "guests", "E2": "allies"}}, logger: slog.New(slog.DiscardHandler)}
+	w := &workspace{Workspace: Workspace{Name: "acme", Tenant: "acme", Partners: map[string]string{"T2": "guests",
+		"E2": "allies"}}, logger: slog.New(slog.DiscardHandler)}
 	w.bot = &Bot{workspaces: []*workspace{w}}
 	w.account.Store(&account{team: "T1", user: "U0", bot: "B0"})
 	return w
 }
 
-// TestHostileSlack: people of other workspaces get what is theirs, links show where they lead, and nobody writes in another's name.
+// TestHostileSlack: people of other workspaces get what is theirs, links show where they lead, and nobody writes in
+// another's name.
 func TestHostileSlack(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -39,27 +41,36 @@ func TestHostileSlack(t *testing.T) {
 		"of one named like a partner":           {"T22", "", remembered{}, false, ""},
 		"of one named like the unknown":         {"?", "", remembered{}, false, ""},
 
-		"of this workspace, as users.info says":               {"", "", remembered{team: "T1"}, true, "acme"},
-		"of another one, as users.info says":                  {"", "", remembered{team: "T9"}, false, ""},
-		"of another one, as users.info says, not the event":   {"T1", "T1", remembered{team: "T9"}, false, ""},
-		"of another one, as the event says, not users.info":   {"T9", "T9", remembered{team: "T1"}, false, ""},
-		"of a partner, as users.info says":                    {"", "", remembered{team: "T2"}, true, "guests"},
-		"of a stranger with this team":                        {"", "", remembered{team: unknownHome}, false, ""},
-		"of a stranger with this team, as the event has it":   {"T1", "T1", remembered{team: unknownHome}, false, ""},
-		"of the organisation, and a member here":              {"T5", "T5", remembered{team: "T5", organisation: "E1", member: true}, true, "acme"},
-		"of the organisation, and a member, nothing said":     {"", "", remembered{team: "E1", organisation: "E1", member: true}, true, "acme"},
-		"of the organisation, and no member here":             {"T5", "T5", remembered{team: "T5", organisation: "E1"}, false, ""},
-		"of a partner's organisation":                         {"T7", "T7", remembered{team: "T7", organisation: "E2"}, true, "allies"},
-		"of a partner's organisation, nothing said":           {"", "", remembered{team: "T7", organisation: "E2"}, true, "allies"},
-		"of a partner in an organisation that is another's":   {"T2", "T2", remembered{team: "T2", organisation: "E2"}, true, "guests"},
-		"of another organisation, which the event names as E": {"E9", "E9", remembered{team: "T7", organisation: "E9"}, false, ""},
+		"of this workspace, as users.info says":             {"", "", remembered{team: "T1"}, true, "acme"},
+		"of another one, as users.info says":                {"", "", remembered{team: "T9"}, false, ""},
+		"of another one, as users.info says, not the event": {"T1", "T1", remembered{team: "T9"}, false, ""},
+		"of another one, as the event says, not users.info": {"T9", "T9", remembered{team: "T1"}, false, ""},
+		"of a partner, as users.info says":                  {"", "", remembered{team: "T2"}, true, "guests"},
+		"of a stranger with this team":                      {"", "", remembered{team: unknownHome}, false, ""},
+		"of a stranger with this team, as the event has it": {"T1", "T1", remembered{team: unknownHome}, false, ""},
+		"of the organisation, and a member here": {"T5", "T5", remembered{team: "T5", organisation: "E1",
+			member: true}, true, "acme"},
+		"of the organisation, and a member, nothing said": {"", "", remembered{team: "E1", organisation: "E1",
+			member: true}, true, "acme"},
+		"of the organisation, and no member here": {"T5", "T5", remembered{team: "T5", organisation: "E1"},
+			false, ""},
+		"of a partner's organisation": {"T7", "T7", remembered{team: "T7", organisation: "E2"},
+			true, "allies"},
+		"of a partner's organisation, nothing said": {"", "", remembered{team: "T7", organisation: "E2"},
+			true, "allies"},
+		"of a partner in an organisation that is another's": {"T2", "T2", remembered{team: "T2", organisation: "E2"},
+			true, "guests"},
+		"of another organisation, which the event names as E": {"E9", "E9", remembered{team: "T7", organisation: "E9"},
+			false, ""},
 	} {
 		t.Run("message "+name, func(t *testing.T) {
 			t.Parallel()
 			w := shared()
 			for kind, m := range map[string]*message{
-				"mention": w.mention(&slackevents.AppMentionEvent{Channel: "C1", TimeStamp: "1", User: "U9", Text: "hi", UserTeam: test.userTeam, SourceTeam: test.sourceTeam}),
-				"direct": w.direct(&slackevents.MessageEvent{Channel: "D1", ChannelType: "im", TimeStamp: "1", User: "U9", Text: "hi",
+				"mention": w.mention(&slackevents.AppMentionEvent{Channel: "C1", TimeStamp: "1", User: "U9", Text: "hi",
+					UserTeam: test.userTeam, SourceTeam: test.sourceTeam}),
+				"direct": w.direct(&slackevents.MessageEvent{Channel: "D1", ChannelType: "im", TimeStamp: "1",
+					User: "U9", Text: "hi",
 					UserTeam: test.userTeam, SourceTeam: test.sourceTeam}),
 			} {
 				who := person{id: m.User, home: w.homeOf(test.known, m.Home)}
@@ -91,17 +102,19 @@ func TestHostileSlack(t *testing.T) {
 		"the text claims to be shown":    {"[bank (bank.example)](https://evil.example)", "evil.example"},
 		"bold":                           {"**[bank](https://evil.example)**", "evil.example"},
 		"an address in its own brackets": {"[bank](https://bank.example(x)@evil.example/)", "evil.example"},
-		"blanks before the address":      {"[bank](" + strings.Repeat(" ", 40) + "https://evil.example)", "evil.example"},
-		"a long user in the address":     {"[bank](https://bank.example:" + strings.Repeat("a", 900) + "@evil.example/)", "evil.example"},
-		"a host without dots":            {"[bank](https://2130706433/)", "2130706433"},
-		"a host of this machine":         {"[bank](http://localhost:8420/)", "localhost:8420"},
-		"an address of IPv6":             {"[bank](https://[2001:db8::1]/)", "[2001:db8::1]"},
-		"a scheme with an entity":        {"[bank](https&colon;//evil.example)", "evil.example"},
-		"a user with an entity":          {"[bank](https://bank.example&commat;evil.example)", "evil.example"},
-		"a backslash":                    {`[bank](https://evil.example\@bank.example)`, "evil.example"},
-		"an escaped bracket":             {`[bank](https://bank.example\)@evil.example/)`, "evil.example"},
-		"code as the text":               {"[`bank.example`](https://evil.example)", "evil.example"},
-		"the host as it would be shown":  {"[x (bank.example)](https://evil.example)", "evil.example"},
+		"blanks before the address": {"[bank](" + strings.Repeat(" ", 40) + "https://evil.example)",
+			"evil.example"},
+		"a long user in the address": {"[bank](https://bank.example:" + strings.Repeat("a", 900) +
+			"@evil.example/)", "evil.example"},
+		"a host without dots":           {"[bank](https://2130706433/)", "2130706433"},
+		"a host of this machine":        {"[bank](http://localhost:8420/)", "localhost:8420"},
+		"an address of IPv6":            {"[bank](https://[2001:db8::1]/)", "[2001:db8::1]"},
+		"a scheme with an entity":       {"[bank](https&colon;//evil.example)", "evil.example"},
+		"a user with an entity":         {"[bank](https://bank.example&commat;evil.example)", "evil.example"},
+		"a backslash":                   {`[bank](https://evil.example\@bank.example)`, "evil.example"},
+		"an escaped bracket":            {`[bank](https://bank.example\)@evil.example/)`, "evil.example"},
+		"code as the text":              {"[`bank.example`](https://evil.example)", "evil.example"},
+		"the host as it would be shown": {"[x (bank.example)](https://evil.example)", "evil.example"},
 	} {
 		shows := func(t *testing.T, how, got string) {
 			t.Helper()
@@ -190,7 +203,8 @@ func TestHostileSlack(t *testing.T) {
 	} {
 		t.Run("name with "+name, func(t *testing.T) {
 			t.Parallel()
-			if got := named("U9", test.name); got != test.want && name != "nothing" || strings.ContainsAny(got[3:], ":<>\n\r") || !strings.HasPrefix(got, "U9") {
+			if got := named("U9", test.name); got != test.want && name != "nothing" ||
+				strings.ContainsAny(got[3:], ":<>\n\r") || !strings.HasPrefix(got, "U9") {
 				t.Errorf("%q, want %q", got, test.want)
 			}
 		})

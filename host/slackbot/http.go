@@ -23,8 +23,8 @@ import (
 // maxRequest bounds a request of Slack's, in bytes.
 const maxRequest = 1 << 20
 
-// serveHTTP takes a request of Slack's: an event, a click or a slash command. It is answered once it is written down; with an error status
-// Slack sends events again.
+// serveHTTP takes a request of Slack's: an event, a click or a slash command. It is answered once it is written down;
+// with an error status Slack sends events again.
 func (w *workspace) serveHTTP(out http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(out, r.Body, maxRequest))
 	if err != nil {
@@ -57,9 +57,10 @@ func (w *workspace) serveHTTP(out http.ResponseWriter, r *http.Request) {
 // signedFor is how long a signature counts.
 const signedFor = 5 * time.Minute
 
-// verify holds that Slack has signed the request, in the last 5 minutes (docs.slack.dev/authentication/verifying-requests-from-slack). These
-// are minutes of the store's clock, which slack-go's verifier does not know: with this machine's, a replica whose clock is wrong would refuse
-// all that Slack sends.
+// verify holds that Slack has signed the request, in the last 5 minutes
+// (docs.slack.dev/authentication/verifying-requests-from-slack). These are minutes of the store's clock, which
+// slack-go's verifier does not know: with this machine's, a replica whose clock is wrong would refuse all that Slack
+// sends.
 func (w *workspace) verify(r *http.Request, body []byte) error {
 	secret, err := w.signingSecret.Read(r.Context())
 	if err != nil {

@@ -52,15 +52,17 @@ const (
 
 // How long things are kept.
 const (
-	// eventTime is longer than Slack repeats an event (docs.slack.dev/apis/events-api: three times within about an hour).
+	// eventTime is longer than Slack repeats an event (docs.slack.dev/apis/events-api: three times within about an
+	// hour).
 	eventTime = 24 * time.Hour
 	// threadTime is how long it is known what of a thread was read.
 	threadTime = 90 * 24 * time.Hour
 )
 
-// journal is what must outlive the process: which events were taken, and which turns and questions are open. Each of its rows has an
-// owner, a process that holds the lock of that name; when it dies, the store gives the lock back and another process takes its rows over. A
-// process changes its own rows alone, so that one that was taken for dead cannot go on with what is another's by now.
+// journal is what must outlive the process: which events were taken, and which turns and questions are open. Each of
+// its rows has an owner, a process that holds the lock of that name; when it dies, the store gives the lock back and
+// another process takes its rows over. A process changes its own rows alone, so that one that was taken for dead cannot
+// go on with what is another's by now.
 type journal struct {
 	store   *store.Store
 	changes chan *change
@@ -114,12 +116,13 @@ func (j *journal) me() (string, error) {
 	return j.owner, nil
 }
 
-// claim writes an event down, and the message to be answered, before Slack is told that it was taken. It reports false for one that was
-// taken before, here or by another replica.
+// claim writes an event down, and the message to be answered, before Slack is told that it was taken. It reports false
+// for one that was taken before, here or by another replica.
 func (j *journal) claim(ctx context.Context, id string, m *message) (fresh bool, err error) {
 	now, tries := j.store.Time().UnixMilli(), 0
 	err = j.change(ctx, func(ctx context.Context, tx *sql.Tx, me string) error {
-		n, err := affected(tx.ExecContext(ctx, `INSERT INTO slack_event (id, seen) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`, id, now))
+		n, err := affected(tx.ExecContext(ctx,
+			`INSERT INTO slack_event (id, seen) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`, id, now))
 		if err != nil {
 			return err
 		}
@@ -138,7 +141,8 @@ func (j *journal) claim(ctx context.Context, id string, m *message) (fresh bool,
 // waits reports whether the message waits for this process.
 func waits(ctx context.Context, tx *sql.Tx, me string, m *message) (bool, error) {
 	var n int
-	err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM slack_turn WHERE id = $1 AND owner = $2 AND state = $3`, m.id(), me, stateWaiting).Scan(&n)
+	err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM slack_turn WHERE id = $1 AND owner = $2 AND state = $3`,
+		m.id(), me, stateWaiting).Scan(&n)
 	return n > 0, err
 }
 
@@ -169,7 +173,8 @@ func (j *journal) exec(ctx context.Context, query string, args ...any) error {
 // started notes that the turn runs, and reports false if it is another process's by now.
 func (j *journal) started(ctx context.Context, m *message) (mine bool, err error) {
 	err = j.change(ctx, func(ctx context.Context, tx *sql.Tx, me string) error {
-		n, err := affected(tx.ExecContext(ctx, `UPDATE slack_turn SET state = $1 WHERE id = $2 AND owner = $3`, stateRunning, m.id(), me))
+		n, err := affected(tx.ExecContext(ctx, `UPDATE slack_turn SET state = $1 WHERE id = $2 AND owner = $3`,
+			stateRunning, m.id(), me))
 		mine = n > 0
 		return err
 	})
@@ -183,7 +188,8 @@ func (j *journal) answering(ctx context.Context, m *message, ts, cards string) e
 
 // ending notes that all is said, in the message with that timestamp, which is about to be ended.
 func (j *journal) ending(ctx context.Context, m *message, ts string) error {
-	return j.mine(ctx, `UPDATE slack_turn SET state = $1, answer = $2, cards = '' WHERE id = $3 AND owner = $4`, stateEnding, ts, m.id())
+	return j.mine(ctx, `UPDATE slack_turn SET state = $1, answer = $2, cards = '' WHERE id = $3 AND owner = $4`,
+		stateEnding, ts, m.id())
 }
 
 // owns fails unless the turn is still this process's.
@@ -196,7 +202,8 @@ func (j *journal) ended(ctx context.Context, m *message) error {
 	return j.mine(ctx, `DELETE FROM slack_turn WHERE id = $1 AND owner = $2`, m.id())
 }
 
-// mine changes a row of this process, whose name is the last parameter. The error is errTakenOver if the row is not this process's any more.
+// mine changes a row of this process, whose name is the last parameter. The error is errTakenOver if the row is not
+// this process's any more.
 func (j *journal) mine(ctx context.Context, query string, args ...any) error {
 	var n int64
 	err := j.change(ctx, func(ctx context.Context, tx *sql.Tx, me string) (err error) {
@@ -215,7 +222,8 @@ const stopTopic = "slack stop"
 // stop asks whichever process runs a turn of the conversation to stop it.
 func (j *journal) stop(ctx context.Context, conversation, user string) error {
 	return j.change(ctx, func(ctx context.Context, tx *sql.Tx, _ string) error {
-		_, err := tx.ExecContext(ctx, `UPDATE slack_turn SET stopped_by = $1 WHERE conversation = $2 AND state = $3`, user, conversation, stateRunning)
+		_, err := tx.ExecContext(ctx, `UPDATE slack_turn SET stopped_by = $1 WHERE conversation = $2 AND state = $3`,
+			user, conversation, stateRunning)
 		if err != nil {
 			return err
 		}
@@ -230,7 +238,8 @@ func (j *journal) running(ctx context.Context, team, channel string) ([]*message
 		var text string
 		m := new(message)
 		return m, errors.Join(rows.Scan(&text), json.Unmarshal([]byte(text), m))
-	}, `SELECT message FROM slack_turn WHERE state = $1 AND substr(conversation, 1, $2) = $3`, stateRunning, len(prefix), prefix)
+	}, `SELECT message FROM slack_turn WHERE state = $1 AND substr(conversation, 1, $2) = $3`, stateRunning,
+		len(prefix), prefix)
 }
 
 // stops are the conversations of this process whose turn somebody wants to stop, and who.
@@ -271,7 +280,8 @@ func (j *journal) answered(ctx context.Context, id string) error {
 
 // seen returns the last message of a thread that a turn has read; empty for a new one.
 func (j *journal) seen(ctx context.Context, conversation string) (string, error) {
-	ts, err := store.List(ctx, j.store, store.Column[string], `SELECT seen FROM slack_thread WHERE conversation = $1`, conversation)
+	ts, err := store.List(ctx, j.store, store.Column[string], `SELECT seen FROM slack_thread WHERE conversation = $1`,
+		conversation)
 	return strings.Join(ts, ""), err
 }
 
@@ -280,8 +290,8 @@ func (j *journal) saw(ctx context.Context, conversation, ts string) error {
 		ON CONFLICT (conversation) DO UPDATE SET seen = excluded.seen, used = excluded.used`, conversation, ts, j.store.Time().UnixMilli())
 }
 
-// Forget deletes what the store knows of Slack and nobody needs any more: events after a day, and what of a thread was read after 90 days. One
-// of the processes over the store calls it from time to time. Errors are the store's.
+// Forget deletes what the store knows of Slack and nobody needs any more: events after a day, and what of a thread was
+// read after 90 days. One of the processes over the store calls it from time to time. Errors are the store's.
 func Forget(ctx context.Context, s *store.Store) error {
 	if err := s.Migrate(ctx, "slack", migrations...); err != nil {
 		return err

@@ -28,7 +28,8 @@ func (b *Bot) enqueue(m *message) {
 		return // the journal keeps it for whoever comes next
 	}
 	queue, busy := l.waiting[key]
-	at, _ := slices.BinarySearchFunc(queue, m.TS, func(other *message, ts string) int { return cmp.Compare(other.TS, ts) })
+	at, _ := slices.BinarySearchFunc(queue, m.TS,
+		func(other *message, ts string) int { return cmp.Compare(other.TS, ts) })
 	l.waiting[key] = slices.Insert(queue, at, m)
 	if !busy {
 		b.work.Go(func() { b.lane(key) })
@@ -99,7 +100,8 @@ type stoppedError struct{ by string }
 
 func (e *stoppedError) Error() string { return "stopped by " + e.by }
 
-// stop stops what runs in a conversation: here at once, and in other processes, of which one may be at a message that came before.
+// stop stops what runs in a conversation: here at once, and in other processes, of which one may be at a message that
+// came before.
 func (b *Bot) stop(key, user string) {
 	if t := b.lanes.turn(key); t != nil {
 		t.cancel(&stoppedError{user})
@@ -124,8 +126,9 @@ func (l *lanes) abandon() {
 	}
 }
 
-// stayAlive keeps this process the owner of what it does, until ctx ends. When the store has lost the lock that says so, all that is under way
-// ends here without a word, for another process may have ended it already, and the process goes on under a new name.
+// stayAlive keeps this process the owner of what it does, until ctx ends. When the store has lost the lock that says
+// so, all that is under way ends here without a word, for another process may have ended it already, and the process
+// goes on under a new name.
 func (b *Bot) stayAlive(ctx context.Context, held context.Context) error {
 	for {
 		select {
@@ -201,8 +204,8 @@ func (b *Bot) stopOthers(ctx context.Context) error {
 	return err
 }
 
-// recoverLost takes over what processes that died have left in a workspace: what they had not begun is answered, and what they had gets an
-// honest end.
+// recoverLost takes over what processes that died have left in a workspace: what they had not begun is answered, and
+// what they had gets an honest end.
 func (b *Bot) recoverLost(ctx context.Context, w *workspace) {
 	found, err := b.journal.adopt(ctx, w.Name)
 	if err != nil {

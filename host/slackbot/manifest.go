@@ -26,8 +26,8 @@ var scopes = []string{
 // botEvents are what Slack tells it.
 var botEvents = []string{"app_mention", "message.im", "agent_session_stopped"}
 
-// Manifest is the manifest of an app for the bot, as JSON (docs.slack.dev/reference/app-manifest): pasted at api.slack.com/apps it makes
-// the app, with scopes, events, buttons, the slash command and the agent view.
+// Manifest is the manifest of an app for the bot, as JSON (docs.slack.dev/reference/app-manifest): pasted at
+// api.slack.com/apps it makes the app, with scopes, events, buttons, the slash command and the agent view.
 func Manifest(o ManifestOptions) ([]byte, error) {
 	if o.Name == "" {
 		o.Name = "hako"
@@ -41,7 +41,8 @@ func Manifest(o ManifestOptions) ([]byte, error) {
 			AppHome:   slack.AppHome{MessagesTabEnabled: true},
 			BotUser:   slack.BotUser{DisplayName: o.Name, AlwaysOnline: true},
 			SlashCommands: []slack.ManifestSlashCommand{{
-				Command: "/hako", Description: "Tools, status, stop, usage", UsageHint: "tools | status | stop | usage", Url: o.URL,
+				Command: "/hako", Description: "Tools, status, stop, usage", UsageHint: "tools | status | stop | usage",
+				Url: o.URL,
 			}},
 		},
 		OAuthConfig: slack.OAuthConfig{Scopes: slack.OAuthScopes{Bot: scopes}},

@@ -37,7 +37,8 @@ func modal(id string, q *elicitation.Question, locale string) slack.ModalViewReq
 	}
 	return slack.ModalViewRequest{
 		Type: slack.VTModal, CallbackID: callbackForm, PrivateMetadata: id,
-		Title: plain(short(q.Server, maxModalTitle)), Submit: plain(words.send), Close: plain(words.close), Blocks: slack.Blocks{BlockSet: blocks},
+		Title: plain(short(q.Server, maxModalTitle)), Submit: plain(words.send), Close: plain(words.close),
+		Blocks: slack.Blocks{BlockSet: blocks},
 	}
 }
 
@@ -114,8 +115,10 @@ func short(text string, limit int) string {
 	return text
 }
 
-// written is what somebody has written into a modal, or what is wrong with it by block. Nothing that Slack has checked counts here.
-func written(form *elicitation.Form, values map[string]map[string]slack.BlockAction, locale string) (content map[string]any, problems map[string]string) {
+// written is what somebody has written into a modal, or what is wrong with it by block. Nothing that Slack has checked
+// counts here.
+func written(form *elicitation.Form, values map[string]map[string]slack.BlockAction,
+	locale string) (content map[string]any, problems map[string]string) {
 	content, problems = map[string]any{}, map[string]string{}
 	for i := range form.Fields {
 		field := &form.Fields[i]

@@ -8,7 +8,8 @@ import (
 	"unicode"
 )
 
-// escaper escapes what Slack takes for more than text (docs.slack.dev/messaging/formatting-message-text, escaping text).
+// escaper escapes what Slack takes for more than text (docs.slack.dev/messaging/formatting-message-text, escaping
+// text).
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 var unescaper = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
@@ -19,12 +20,12 @@ func unescape(text string) string { return unescaper.Replace(text) }
 // calls are what in text would mention people, groups and channels, or make a link that shows another address.
 var calls = regexp.MustCompile(`<([!@#]|[a-zA-Z][a-zA-Z0-9+.-]*:[^<>\n]*\|)`)
 
-// crowded are addresses that Japanese punctuation follows, which Slack would take for a part of them, with all up to the next space.
+// crowded are addresses that Japanese punctuation follows, which Slack would take for a part of them, with all up to
+// the next space.
 var crowded = regexp.MustCompile(`(https?://[^\s<>|、。，．！？）」』】〉》］｝]+)([、。，．！？）」』】〉》］｝])`)
 
-// calm takes from Markdown for Slack's own rendering what would call people: the text is a model's, and may repeat what a tool has read. It
-// also sets addresses apart from punctuation.
-// Links show where they lead.
+// calm takes from Markdown for Slack's own rendering what would call people: the text is a model's, and may repeat what
+// a tool has read. It also sets addresses apart from punctuation. Links show where they lead.
 func calm(markdown string) string {
 	return crowded.ReplaceAllString(reveal(calls.ReplaceAllString(markdown, "&lt;$1")), "$1 $2")
 }
@@ -32,8 +33,8 @@ func calm(markdown string) string {
 // definition is the middle of a link by reference, whose text is elsewhere: between its name and its address.
 var definition = regexp.MustCompile(`\]:(\s*[^\s]*[:/&.\\])`)
 
-// reveal writes after the text of each link which host its address has, for the text can be anything, also another address. A link whose
-// text is the address stays as it is. Links by reference are taken apart.
+// reveal writes after the text of each link which host its address has, for the text can be anything, also another
+// address. A link whose text is the address stays as it is. Links by reference are taken apart.
 func reveal(markdown string) string {
 	var b strings.Builder
 	for {
@@ -43,7 +44,8 @@ func reveal(markdown string) string {
 			return definition.ReplaceAllString(b.String(), "] :$1")
 		}
 		address, _ := destination(after)
-		if host := hostOf(address); host != "" && !strings.HasSuffix(before, "["+address) && !strings.HasSuffix(before, "("+host+")") {
+		if host := hostOf(address); host != "" && !strings.HasSuffix(before, "["+address) &&
+			!strings.HasSuffix(before, "("+host+")") {
 			b.WriteString(" (" + strings.ReplaceAll(host, "](", "] (") + ")")
 		}
 		b.WriteString("](")
@@ -51,8 +53,8 @@ func reveal(markdown string) string {
 	}
 }
 
-// destination is the address at the beginning of what follows "](" (spec.commonmark.org, link destinations). It is not whole if text ends
-// within it.
+// destination is the address at the beginning of what follows "](" (spec.commonmark.org, link destinations). It is not
+// whole if text ends within it.
 func destination(text string) (address string, whole bool) {
 	text = strings.TrimLeftFunc(text, unicode.IsSpace)
 	if rest, pointed := strings.CutPrefix(text, "<"); pointed {
@@ -77,11 +79,13 @@ func destination(text string) (address string, whole bool) {
 	return text, false
 }
 
-// hostOf is the host of an address as people are to see it: of a link to a page or to a mailbox, also without a scheme. Of what is neither it
-// is empty, or with a scheme the scheme. Where it is not sure what Slack and browsers take for the host, it is the whole address.
+// hostOf is the host of an address as people are to see it: of a link to a page or to a mailbox, also without a scheme.
+// Of what is neither it is empty, or with a scheme the scheme. Where it is not sure what Slack and browsers take for
+// the host, it is the whole address.
 func hostOf(address string) string {
 	host, sure := parseHost(address)
-	if decoded, _ := parseHost(html.UnescapeString(address)); !sure || decoded != host || strings.Contains(address, `\`) {
+	if decoded, _ := parseHost(html.UnescapeString(address)); !sure || decoded != host ||
+		strings.Contains(address, `\`) {
 		return escape(address)
 	}
 	return escape(host)
@@ -112,7 +116,8 @@ var (
 	rule    = regexp.MustCompile(`^\s{0,3}([-*_])\s*([-*_]\s*){2,}$`)
 )
 
-// mrkdwn turns Markdown into Slack's own markup, for messages that are not streamed. What it does not know stays as it is, escaped.
+// mrkdwn turns Markdown into Slack's own markup, for messages that are not streamed. What it does not know stays as it
+// is, escaped.
 func mrkdwn(markdown string) string {
 	lines := strings.Split(markdown, "\n")
 	code := false

@@ -24,7 +24,8 @@ func TestMrkdwn(t *testing.T) {
 		{"![](https://example.com/a.png)", "<https://example.com/a.png|https://example.com/a.png>"},
 		{"[https://bank.example](https://evil.example)", "<https://evil.example|https://evil.example>"},
 		{"[x](javascript:alert(1))", "[x](javascript:alert(1))"},
-		{"<!channel> <@U123> <https://evil.example|bank>", "&lt;!channel&gt; &lt;@U123&gt; &lt;https://evil.example|bank&gt;"},
+		{"<!channel> <@U123> <https://evil.example|bank>",
+			"&lt;!channel&gt; &lt;@U123&gt; &lt;https://evil.example|bank&gt;"},
 		{"**東京**の天気は*晴れ*です", "*東京*の天気は_晴れ_です"},
 	} {
 		if got := mrkdwn(test.markdown); got != test.want {
@@ -39,7 +40,8 @@ func TestWords(t *testing.T) {
 	en, ja := reflect.ValueOf(english), reflect.ValueOf(japanese)
 	for i := range en.NumField() {
 		name, e, j := en.Type().Field(i).Name, en.Field(i).String(), ja.Field(i).String()
-		if e == "" || j == "" || strings.Count(e, "%s") != strings.Count(j, "%s") || strings.Count(e, "%d") != strings.Count(j, "%d") {
+		if e == "" || j == "" || strings.Count(e, "%s") != strings.Count(j, "%s") ||
+			strings.Count(e, "%d") != strings.Count(j, "%d") {
 			t.Errorf("%s: %q, %q", name, e, j)
 		}
 	}
@@ -49,7 +51,8 @@ func TestCalm(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ text, want string }{
 		{"a < b", "a < b"},
-		{"<!channel> <@U1> <#C1> <https://a.example|b> <https://a.example>", "&lt;!channel> &lt;@U1> &lt;#C1> &lt;https://a.example|b> <https://a.example>"},
+		{"<!channel> <@U1> <#C1> <https://a.example|b> <https://a.example>",
+			"&lt;!channel> &lt;@U1> &lt;#C1> &lt;https://a.example|b> <https://a.example>"},
 		{"気象庁（https://a.example/x/）のデータ、https://b.example。", "気象庁（https://a.example/x/ ）のデータ、https://b.example 。"},
 		{"https://a.example/東京 <https://a.example>。", "https://a.example/東京 <https://a.example>。"},
 	} {
@@ -85,7 +88,8 @@ func TestCut(t *testing.T) {
 		room int
 		head string
 	}{
-		{"one two three", 9, "one two "}, {"onetwothree", 5, "onetw"}, {"line one\nline two", 12, "line one\n"}, {"あいうえお", 3, "あいう"}, {"x", 0, ""},
+		{"one two three", 9, "one two "}, {"onetwothree", 5, "onetw"}, {"line one\nline two", 12, "line one\n"},
+		{"あいうえお", 3, "あいう"}, {"x", 0, ""},
 		{"今日は晴れ。明日は雨。", 8, "今日は晴れ。"},
 	} {
 		if head, tail := cut(test.text, test.room); head != test.head || head+tail != test.text {
@@ -103,7 +107,8 @@ func FuzzMrkdwn(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, markdown string) {
 		for _, found := range markup.FindAllString(mrkdwn(markdown), -1) {
-			if !strings.HasPrefix(found, "<https://") && !strings.HasPrefix(found, "<http://") && !strings.HasPrefix(found, "<mailto:") {
+			if !strings.HasPrefix(found, "<https://") && !strings.HasPrefix(found, "<http://") &&
+				!strings.HasPrefix(found, "<mailto:") {
 				t.Errorf("%q became %q", markdown, found)
 			}
 		}

@@ -26,7 +26,8 @@ func (o *answerWriter) update(ctx context.Context, parts []part) error {
 	return nil
 }
 
-// place adds a part, or puts a card in the place of its earlier state. Text goes on where it ended, for marks may span parts.
+// place adds a part, or puts a card in the place of its earlier state. Text goes on where it ended, for marks may span
+// parts.
 func place(shown []part, p part) []part {
 	placed := slices.Clone(shown)
 	if last := len(placed) - 1; last >= 0 && p.isText() && placed[last].isText() {
@@ -47,7 +48,8 @@ func (o *answerWriter) render(ctx context.Context, buttons slack.Block) error {
 	text := plainText(o.shown)
 	attachments := []slack.Attachment{}
 	if buttons != nil {
-		attachments = append(attachments, slack.Attachment{Fallback: " ", Blocks: slack.Blocks{BlockSet: []slack.Block{buttons}}})
+		attachments = append(attachments,
+			slack.Attachment{Fallback: " ", Blocks: slack.Blocks{BlockSet: []slack.Block{buttons}}})
 	}
 	options := []slack.MsgOption{slack.MsgOptionText(text, false), slack.MsgOptionAttachments(attachments...)}
 	if o.ts != "" {

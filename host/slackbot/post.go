@@ -6,7 +6,8 @@ import (
 	"github.com/slack-go/slack"
 )
 
-// This file has all requests that put a message into Slack, streamed ones aside: those have no unfurling (docs.slack.dev/reference/methods).
+// This file has all requests that put a message into Slack, streamed ones aside: those have no unfurling
+// (docs.slack.dev/reference/methods).
 
 // quiet keeps Slack from fetching what a message links to, pages and pictures, and from showing it.
 var quiet = slack.MsgOptionCompose(slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl())

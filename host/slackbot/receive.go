@@ -31,7 +31,8 @@ type attachment struct {
 	URL  string `json:"url"`
 }
 
-// id tells the message from all others. Slack's own, for the same message may come as two events: a mention and a message.
+// id tells the message from all others. Slack's own, for the same message may come as two events: a mention and a
+// message.
 func (m *message) id() string { return "message:" + m.Team + ":" + m.Channel + ":" + m.TS }
 
 // conversation is the thread, as the rest of hako knows it.
@@ -70,7 +71,8 @@ const (
 	kindOther   = "other"
 )
 
-// event takes an event of the Events API. An error says that it could not be written down, so that it must not be acknowledged.
+// event takes an event of the Events API. An error says that it could not be written down, so that it must not be
+// acknowledged.
 func (w *workspace) event(ctx context.Context, e slackevents.EventsAPIEvent) error {
 	kind, result := kindOther, resultIgnored
 	observer := w.bot.options.Observer
@@ -128,7 +130,8 @@ func (w *workspace) stopSession(e *slackevents.AgentSessionStoppedEvent) {
 	if !w.allows(by, e.Channel) { // without their groups
 		var err error
 		if by, err = w.person(ctx, e.User, ""); err != nil || !w.allows(by, e.Channel) {
-			w.logger.Info("somebody pressed stop who may not use the bot", "user", e.User, "channel", e.Channel, "home", by.home, "err", err)
+			w.logger.Info("somebody pressed stop who may not use the bot", "user", e.User, "channel", e.Channel, "home",
+				by.home, "err", err)
 			w.whisper(ctx, spot{channel: e.Channel, thread: e.ThreadTimestamp}, e.User, w.refusal(by))
 			return
 		}
@@ -159,7 +162,8 @@ func (w *workspace) mention(e *slackevents.AppMentionEvent) *message {
 	if e.BotID != "" || e.User == "" || e.User == w.account.Load().user || e.Edited != nil || isDM(e.Channel) {
 		return nil
 	}
-	return w.message(e.Channel, e.ThreadTimeStamp, e.TimeStamp, e.User, w.told(e.UserTeam, e.SourceTeam), e.Text, e.Files)
+	return w.message(e.Channel, e.ThreadTimeStamp, e.TimeStamp, e.User, w.told(e.UserTeam, e.SourceTeam), e.Text,
+		e.Files)
 }
 
 // direct is the message of somebody who writes to the bot alone; nil if it is not to be answered.

@@ -43,7 +43,8 @@ func TestCommandElsewhere(t *testing.T) {
 	w.answered("Stopped by <@" + ken + ">")
 }
 
-// TestLostLock: a process that the store takes for dead says no more, for another has ended its answer; and goes on with what is new.
+// TestLostLock: a process that the store takes for dead says no more, for another has ended its answer; and goes on
+// with what is new.
 func TestLostLock(t *testing.T) {
 	slackbot.LookEvery(t, 50*time.Millisecond)
 	w := newWorld(t)
@@ -87,8 +88,8 @@ func (w *world) takeOver(which string) (n int64) {
 	return n
 }
 
-// TestTakenOver: an answer that another process ends, though this one has not noticed yet, is not ended here as well; nor does it go on in
-// another message once it was ended there.
+// TestTakenOver: an answer that another process ends, though this one has not noticed yet, is not ended here as well;
+// nor does it go on in another message once it was ended there.
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	for _, ended := range []bool{false, true} {
@@ -97,7 +98,8 @@ func TestTakenOver(t *testing.T) {
 			turn.Surface.Text("I begin")
 			w.wait("the message in the journal", func() bool { return w.takeOver(` AND answer <> ''`) == 1 })
 			if ended {
-				w.slack.Faults.Add(fault.Fault{Path: "/api/chat.appendStream", Body: `{"ok":false,"error":"message_not_in_streaming_state"}`})
+				w.slack.Faults.Add(fault.Fault{Path: "/api/chat.appendStream",
+					Body: `{"ok":false,"error":"message_not_in_streaming_state"}`})
 			}
 			turn.Surface.Text(" and end")
 			return &chat.Answer{Text: "I begin and end"}, nil
@@ -112,7 +114,8 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// TestTakenOverUnseen: a message that the other process does not know of is ended here, and does not pass for an answer.
+// TestTakenOverUnseen: a message that the other process does not know of is ended here, and does not pass for an
+// answer.
 func TestTakenOverUnseen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -143,7 +146,8 @@ func TestWorkspaces(t *testing.T) {
 		return echo(ctx, turn)
 	}), func(o *slackbot.Options) {
 		second := o.Workspaces[0]
-		second.Name, second.Tenant, second.APIURL, second.AppToken = "globex", "globex-inc", other.url+"/api/", secret(t, appToken)
+		second.Name, second.Tenant, second.APIURL, second.AppToken = "globex", "globex-inc", other.url+"/api/",
+			secret(t, appToken)
 		o.Workspaces = append(o.Workspaces, second)
 	})
 	w.connected()
@@ -154,7 +158,8 @@ func TestWorkspaces(t *testing.T) {
 	w.tell(mention("tell them"))
 	m, id := w.question()
 	ours := <-callers
-	if theirs.Caller.Tenant != "globex-inc" || ours.Caller.Tenant != "acme-inc" || theirs.Caller.User != ours.Caller.User {
+	if theirs.Caller.Tenant != "globex-inc" || ours.Caller.Tenant != "acme-inc" ||
+		theirs.Caller.User != ours.Caller.User {
 		t.Errorf("%+v and %+v", theirs.Caller, ours.Caller)
 	}
 	if len(w.answers()) == 0 || strings.Contains(theirs.Conversation, slack.Team+":") {
@@ -166,12 +171,13 @@ func TestWorkspaces(t *testing.T) {
 	if err := <-result; err != nil {
 		t.Error(err)
 	}
-	if _, _, err := w.desk.Outcome(t.Context(), id); err != nil {
+	if _, _, err := w.approvals.Outcome(t.Context(), id); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestForeignEvents: an event of a workspace that the app is not configured for is not answered, nor can its people press buttons.
+// TestForeignEvents: an event of a workspace that the app is not configured for is not answered, nor can its people
+// press buttons.
 func TestForeignEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -185,7 +191,7 @@ func TestForeignEvents(t *testing.T) {
 	w.wait("two refusals", func() bool {
 		return w.counts.get("event other forbidden") == 1 && w.counts.get("event action forbidden") == 1
 	})
-	if outcome, _, err := w.desk.Outcome(t.Context(), id); outcome != approval.Pending || err != nil {
+	if outcome, _, err := w.approvals.Outcome(t.Context(), id); outcome != approval.Pending || err != nil {
 		t.Errorf("%s, %v", outcome, err)
 	}
 }

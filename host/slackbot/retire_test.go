@@ -10,20 +10,22 @@ import (
 	"github.com/hako-run/hako/internal/testwait"
 )
 
-// TestRetire: a bot that another one takes the place of answers what it has begun, takes nothing more, and ends by itself.
+// TestRetire: a bot that another one takes the place of answers what it has begun, takes nothing more, and ends by
+// itself.
 func TestRetire(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	begun, finish := make(chan struct{}), make(chan struct{})
-	first, err := slackbot.New(t.Context(), w.options(engine(func(ctx context.Context, _ *chat.Turn) (*chat.Answer, error) {
-		close(begun)
-		select {
-		case <-finish:
-			return &chat.Answer{Text: "from the first"}, nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}), nil))
+	first, err := slackbot.New(t.Context(),
+		w.options(engine(func(ctx context.Context, _ *chat.Turn) (*chat.Answer, error) {
+			close(begun)
+			select {
+			case <-finish:
+				return &chat.Answer{Text: "from the first"}, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}), nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,9 @@ import (
 	"github.com/hako-run/hako/internal/visible"
 )
 
-// show marks the hidden characters in all texts of a request to the Web API, whoever wrote them: models, plugins, servers, people, names of
-// files. Every request passes here, and so no message, card, button, form or notice is forgotten. A text keeps its length.
+// show marks the hidden characters in all texts of a request to the Web API, whoever wrote them: models, plugins,
+// servers, people, names of files. Every request passes here, and so no message, card, button, form or notice is
+// forgotten. A text keeps its length.
 func show(r *http.Request, method string) error {
 	if r.Body == nil || method == "file" {
 		return nil

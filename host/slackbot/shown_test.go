@@ -14,7 +14,8 @@ import (
 	"github.com/hako-run/hako/internal/visible"
 )
 
-// TestHostileHidden: nothing that the bot sends to Slack hides a character, whichever method it uses and wherever in it the text is.
+// TestHostileHidden: nothing that the bot sends to Slack hides a character, whichever method it uses and wherever in it
+// the text is.
 func TestHostileHidden(t *testing.T) {
 	t.Parallel()
 	tricks := map[string]string{
@@ -34,16 +35,21 @@ func TestHostileHidden(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			plain := slack.NewTextBlockObject(slack.PlainTextType, trick, false, false)
-			section := slack.NewSectionBlock(plain, []*slack.TextBlockObject{plain}, slack.NewAccessory(slack.NewButtonBlockElement("x", trick, plain)))
-			modal := slack.ModalViewRequest{Type: slack.VTModal, Title: plain, Submit: plain, Close: plain, Blocks: slack.Blocks{BlockSet: []slack.Block{section}}, PrivateMetadata: trick}
+			section := slack.NewSectionBlock(plain, []*slack.TextBlockObject{plain},
+				slack.NewAccessory(slack.NewButtonBlockElement("x", trick, plain)))
+			modal := slack.ModalViewRequest{Type: slack.VTModal, Title: plain, Submit: plain, Close: plain,
+				Blocks: slack.Blocks{BlockSet: []slack.Block{section}}, PrivateMetadata: trick}
 			for method, send := range map[string]func(*slack.Client, context.Context) error{
 				"chat.postMessage": func(api *slack.Client, ctx context.Context) error {
-					_, _, err := api.PostMessageContext(ctx, "C1", slack.MsgOptionText(trick, false), slack.MsgOptionBlocks(section),
-						slack.MsgOptionAttachments(slack.Attachment{Fallback: trick, Text: trick, Blocks: slack.Blocks{BlockSet: []slack.Block{section}}}))
+					_, _, err := api.PostMessageContext(ctx, "C1", slack.MsgOptionText(trick, false),
+						slack.MsgOptionBlocks(section),
+						slack.MsgOptionAttachments(slack.Attachment{Fallback: trick, Text: trick,
+							Blocks: slack.Blocks{BlockSet: []slack.Block{section}}}))
 					return err
 				},
 				"chat.update": func(api *slack.Client, ctx context.Context) error {
-					_, _, _, err := api.UpdateMessageContext(ctx, "C1", "1.2", slack.MsgOptionText(trick, false), slack.MsgOptionBlocks(section))
+					_, _, _, err := api.UpdateMessageContext(ctx, "C1", "1.2", slack.MsgOptionText(trick, false),
+						slack.MsgOptionBlocks(section))
 					return err
 				},
 				"chat.postEphemeral": func(api *slack.Client, ctx context.Context) error {
@@ -51,7 +57,8 @@ func TestHostileHidden(t *testing.T) {
 					return err
 				},
 				"chat.appendStream": func(api *slack.Client, ctx context.Context) error {
-					_, _, err := api.AppendStreamContext(ctx, "C1", "1.2", slack.MsgOptionChunks(slack.NewMarkdownTextChunk(trick), slack.NewTaskUpdateChunk("1", trick)))
+					_, _, err := api.AppendStreamContext(ctx, "C1", "1.2",
+						slack.MsgOptionChunks(slack.NewMarkdownTextChunk(trick), slack.NewTaskUpdateChunk("1", trick)))
 					return err
 				},
 				"views.open": func(api *slack.Client, ctx context.Context) error {
@@ -134,7 +141,8 @@ func TestShownInPieces(t *testing.T) {
 			sent := ""
 			for _, piece := range []string{string(runes[:i]), string(runes[i:])} {
 				for _, got := range sentTexts(t, "chat.appendStream", func(api *slack.Client, ctx context.Context) error {
-					_, _, err := api.AppendStreamContext(ctx, "C1", "1.2", slack.MsgOptionChunks(slack.NewMarkdownTextChunk(piece)))
+					_, _, err := api.AppendStreamContext(ctx, "C1", "1.2",
+						slack.MsgOptionChunks(slack.NewMarkdownTextChunk(piece)))
 					return err
 				}) {
 					if got != "markdown_text" && got != "C1" && got != "1.2" && !strings.HasPrefix(got, "xoxb") {

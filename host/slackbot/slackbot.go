@@ -1,8 +1,9 @@
-// Package slackbot is the door in Slack: mentions, direct messages and threads become turns of a conversation, answers are streamed back
-// with a card for each tool call, and people approve calls with buttons.
+// Package slackbot is the frontend in Slack: mentions, direct messages and threads become turns of a conversation,
+// answers are streamed back with a card for each tool call, and people approve calls with buttons.
 //
-// What Slack tells comes over Socket Mode or as signed HTTP requests. It is written down in the store before it is acknowledged, so that
-// it is handled once, by one of several replicas, and not lost when a process ends. Types of slack-go stay inside this package.
+// What Slack tells comes over Socket Mode or as signed HTTP requests. It is written down in the store before it is
+// acknowledged, so that it is handled once, by one of several replicas, and not lost when a process ends. Types of
+// slack-go stay inside this package.
 package slackbot
 
 import (
@@ -32,8 +33,8 @@ type Engine interface {
 	Turn(ctx context.Context, t *chat.Turn) (*chat.Answer, error)
 }
 
-// Desk is where questions to people wait. *approval.Desk is one.
-type Desk interface {
+// Approvals is where questions to people wait. *approval.Queue is one.
+type Approvals interface {
 	Watch(reaches func(*approval.Question) bool, tell func(*approval.Question)) (stop func())
 	Answer(ctx context.Context, id string, a approval.Answer) error
 	Question(ctx context.Context, id string) (*approval.Question, error)
@@ -65,14 +66,15 @@ type Workspace struct {
 	AppToken, SigningSecret credential.Source
 	// APIURL is where the Web API is. Empty means Slack's own. It is for stand-ins.
 	APIURL string
-	// Users, Groups (handles of user groups) and Channels are those that may use the bot. An empty Channels allows all, and so do Users
-	// and Groups if both are empty. Direct messages need no channel.
+	// Users, Groups (handles of user groups) and Channels are those that may use the bot. An empty Channels allows all,
+	// and so do Users and Groups if both are empty. Direct messages need no channel.
 	Users, Groups, Channels []string
-	// Partners are other workspaces whose people may use the bot in channels that are shared with them (Slack Connect), by the ID of their
-	// team, with the tenant that they call tools for. People of workspaces that are not among them are refused.
+	// Partners are other workspaces whose people may use the bot in channels that are shared with them (Slack Connect),
+	// by the ID of their team, with the tenant that they call tools for. People of workspaces that are not among them
+	// are refused.
 	Partners map[string]string
-	// Approvals is where people are asked: ApproveInThread, ApproveInDM, or the ID of a channel, which then gets the questions of other
-	// doors as well. Empty means ApproveInThread.
+	// Approvals is where people are asked: ApproveInThread, ApproveInDM, or the ID of a channel, which then gets the
+	// questions of other frontends as well. Empty means ApproveInThread.
 	Approvals string
 }
 
@@ -90,13 +92,14 @@ type Options struct {
 	Engine     Engine
 	// Store keeps what was told and not yet answered.
 	Store *store.Store
-	// Desk may be nil: then nobody is asked in Slack.
-	Desk Desk
+	// Approvals may be nil: then nobody is asked in Slack.
+	Approvals Approvals
 	// Tools returns the tools that a caller may use, for /hako tools. It may be nil.
 	Tools func(pipeline.Caller) []*catalog.Tool
 	// Usage returns what a caller has used, in the caller's language, for /hako usage. It may be nil.
 	Usage func(ctx context.Context, caller pipeline.Caller) (string, error)
-	// Rate keeps what a caller thinks of an answer, by its chat.Answer.Number: (*chat.Engine).Rate. It may be nil: nobody is asked then.
+	// Rate keeps what a caller thinks of an answer, by its chat.Answer.Number: (*chat.Engine).Rate. It may be nil:
+	// nobody is asked then.
 	Rate func(ctx context.Context, caller pipeline.Caller, conversation string, answer int64, good bool) error
 	// Locale is for people whose language Slack does not tell. Empty means "en".
 	Locale string
@@ -134,7 +137,7 @@ func (silent) SlackRequest(string, string) {}
 func (silent) SlackRateLimited(string)     {}
 func (silent) SlackRollover()              {}
 
-// Bot is the door. Make one with New; its methods are safe for concurrent use.
+// Bot is the frontend. Make one with New; its methods are safe for concurrent use.
 type Bot struct {
 	options    Options
 	workspaces []*workspace
@@ -154,8 +157,8 @@ type Bot struct {
 	successor *Bot
 }
 
-// New returns a Bot and makes its tables. It asks Slack nothing. It fails for workspaces that contradict themselves or each other, and with
-// the store's errors.
+// New returns a Bot and makes its tables. It asks Slack nothing. It fails for workspaces that contradict themselves or
+// each other, and with the store's errors.
 func New(ctx context.Context, options *Options) (*Bot, error) {
 	b := &Bot{options: *options, begun: make(chan struct{}), streamTime: streamTime}
 	b.options.fill()
@@ -192,8 +195,8 @@ func checkWorkspaces(list []Workspace) error {
 	return nil
 }
 
-// Check returns what is wrong with w: a missing name or token, both ways to be told what happens or neither, or an address that tokens must
-// not be sent to.
+// Check returns what is wrong with w: a missing name or token, both ways to be told what happens or neither, or an
+// address that tokens must not be sent to.
 func (w Workspace) Check() error {
 	if w.Name == "" || url.PathEscape(w.Name) != w.Name {
 		return errors.New("its name must be made of letters, digits and -._~, for it is part of a URL")
@@ -218,8 +221,9 @@ func (w Workspace) Check() error {
 	return checkURL(w.APIURL)
 }
 
-// Run connects to Slack and answers until ctx ends. Then it ends the turns that run, with a note to whoever waits, and returns. What goes
-// wrong with Slack, revoked tokens included, is logged, and tried again later: it is no reason to return.
+// Run connects to Slack and answers until ctx ends. Then it ends the turns that run, with a note to whoever waits, and
+// returns. What goes wrong with Slack, revoked tokens included, is logged, and tried again later: it is no reason to
+// return.
 func (b *Bot) Run(ctx context.Context) error {
 	held, err := b.journal.live(ctx)
 	if err != nil {
@@ -234,8 +238,8 @@ func (b *Bot) Run(ctx context.Context) error {
 	defer b.work.Wait()
 	b.ctx = ctx
 	close(b.begun)
-	if b.options.Desk != nil {
-		unwatch := b.options.Desk.Watch(b.reaches, b.asked)
+	if b.options.Approvals != nil {
+		unwatch := b.options.Approvals.Watch(b.reaches, b.asked)
 		defer unwatch()
 		defer context.AfterFunc(b.retired, unwatch)() // the other bot asks
 	}
@@ -282,8 +286,8 @@ func (b *Bot) take(ctx context.Context) error {
 	return nil
 }
 
-// Retire has another bot take its place that runs already, or none if that is nil: once the other one is connected, this one takes in nothing
-// more, and Run returns when the turns under way have been answered. It is called once.
+// Retire has another bot take its place that runs already, or none if that is nil: once the other one is connected,
+// this one takes in nothing more, and Run returns when the turns under way have been answered. It is called once.
 func (b *Bot) Retire(successor *Bot) {
 	b.successor = successor
 	b.retire()
@@ -308,7 +312,8 @@ func (b *Bot) connected(ctx context.Context) {
 	}
 }
 
-// Handler takes what Slack sends over HTTP to the workspaces with a signing secret, at /slack/NAME: events, clicks and slash commands.
+// Handler takes what Slack sends over HTTP to the workspaces with a signing secret, at /slack/NAME: events, clicks and
+// slash commands.
 func (b *Bot) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, w := range b.workspaces {

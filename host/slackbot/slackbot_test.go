@@ -32,17 +32,21 @@ func TestMention(t *testing.T) {
 	m := w.answered("You said: 東京の天気は")
 	turn := <-turns
 	if want := (pipeline.Caller{
-		Door: "slack", Tenant: "acme-inc", User: aki, Groups: []string{"leads"}, Session: slack.Team + ":" + general + ":" + ts, Locale: "ja-JP", Client: "slack",
-	}); turn.Caller.Session != want.Session || turn.Caller.Tenant != want.Tenant || turn.Caller.Locale != want.Locale || turn.Caller.Door != want.Door || turn.Caller.Groups[0] != "leads" {
+		Frontend: "slack", Tenant: "acme-inc", User: aki, Groups: []string{"leads"},
+		Session: slack.Team + ":" + general + ":" + ts, Locale: "ja-JP", Client: "slack",
+	}); turn.Caller.Session != want.Session || turn.Caller.Tenant != want.Tenant || turn.Caller.Locale != want.Locale ||
+		turn.Caller.Frontend != want.Frontend || turn.Caller.Groups[0] != "leads" {
 		t.Errorf("caller %+v, want %+v", turn.Caller, want)
 	}
 	if turn.Text != "東京の天気は <今日>?" || !turn.Shared {
 		t.Errorf("turn %+v", turn)
 	}
-	if m.Thread != ts || len(m.Tasks) != 1 || m.Tasks[0] != (slack.Task{ID: "call_1", Title: "天気予報", Status: "complete", Output: "15 °C"}) {
+	if m.Thread != ts || len(m.Tasks) != 1 ||
+		m.Tasks[0] != (slack.Task{ID: "call_1", Title: "天気予報", Status: "complete", Output: "15 °C"}) {
 		t.Errorf("answer %+v", m)
 	}
-	if !strings.Contains(m.Blocks, "hako_feedback") || m.Sent["recipient_user_id"] != aki || m.Sent["recipient_team_id"] != slack.Team {
+	if !strings.Contains(m.Blocks, "hako_feedback") || m.Sent["recipient_user_id"] != aki ||
+		m.Sent["recipient_team_id"] != slack.Team {
 		t.Errorf("answer %+v", m)
 	}
 	w.wait("an active session", func() bool { return w.slack.Session(general, ts) == "active" })

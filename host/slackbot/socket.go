@@ -14,11 +14,12 @@ import (
 	"github.com/hako-run/hako/host/broker/outbound"
 )
 
-// handlers is how many envelopes of one connection are handled at once. Each waits for the store, which takes many together.
+// handlers is how many envelopes of one connection are handled at once. Each waits for the store, which takes many
+// together.
 const handlers = 256
 
-// socket takes what comes over Socket Mode until the connection fails for good, or ctx ends. The library opens connections anew where
-// Slack wants that.
+// socket takes what comes over Socket Mode until the connection fails for good, or ctx ends. The library opens
+// connections anew where Slack wants that.
 func (w *workspace) socket(ctx context.Context, api *slack.Client) error {
 	proxy := outbound.Through(func() *url.URL { return w.bot.options.Proxy })
 	dialer := &websocket.Dialer{Proxy: proxy, HandshakeTimeout: requestTime}
@@ -76,7 +77,8 @@ func (w *workspace) envelope(ctx context.Context, client *socketmode.Client, e s
 	}
 }
 
-// envelopeOf is the envelope of what was not understood otherwise: it is acknowledged, for Slack would only send the same again.
+// envelopeOf is the envelope of what was not understood otherwise: it is acknowledged, for Slack would only send the
+// same again.
 func envelopeOf(raw json.RawMessage) string {
 	var envelope struct {
 		ID string `json:"envelope_id"`

@@ -24,7 +24,8 @@ const (
 	// textWait gathers text that is shorter than enoughText, in characters.
 	textWait   = time.Second
 	enoughText = 256
-	// streamPause and updatePause are between two calls, by Slack's tier for chat.appendStream and its advice for chat.update.
+	// streamPause and updatePause are between two calls, by Slack's tier for chat.appendStream and its advice for
+	// chat.update.
 	streamPause = 600 * time.Millisecond
 	updatePause = 3 * time.Second
 )
@@ -96,7 +97,8 @@ var _ chat.Surface = (*surface)(nil)
 
 func newSurface(w *workspace, m *message, who person, free func()) *surface {
 	s := &surface{
-		w: w, m: m, who: who, free: free, words: wordsFor(who.locale), wake: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
+		w: w, m: m, who: who, free: free, words: wordsFor(who.locale), wake: make(chan struct{}, 1),
+		closing: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.out = &answerWriter{surface: s}
 	return s
@@ -184,10 +186,14 @@ func (s *surface) add(p part) {
 	last := len(s.pending) - 1
 	plain := func(p part) bool { return p.card == nil && p.question == nil }
 	switch {
-	case plain(p) && last >= 0 && plain(s.pending[last]) && s.pending[last].note == p.note && s.pending[last].calm == p.calm:
+	case plain(p) && last >= 0 && plain(s.pending[last]) && s.pending[last].note == p.note &&
+		s.pending[last].calm == p.calm:
 		s.pending[last].text += p.text
 	case p.card != nil:
-		if i := slices.IndexFunc(s.pending, func(q part) bool { return q.card != nil && q.card.id == p.card.id }); i >= 0 {
+		if i := slices.IndexFunc(s.pending, func(q part) bool {
+			return q.card != nil &&
+				q.card.id == p.card.id
+		}); i >= 0 {
 			s.pending[i] = p
 			break
 		}
@@ -228,7 +234,8 @@ func (s *surface) ToolStarted(id, name, title string) {
 	if title == "" {
 		title = name
 	}
-	s.cards = append(s.cards, card{id: id, name: name, title: clip(oneLine(title), maxCard), status: slack.TaskCardStatusInProgress})
+	s.cards = append(s.cards, card{id: id, name: name, title: clip(oneLine(title), maxCard),
+		status: slack.TaskCardStatusInProgress})
 	s.show(len(s.cards) - 1)
 }
 
@@ -266,7 +273,8 @@ func (s *surface) change(meant func(*card) bool, how func(*card)) {
 	}
 }
 
-// Notice says something in italics, in a paragraph of its own. An answer that broke off has been ended in the thread: that is not told again.
+// Notice says something in italics, in a paragraph of its own. An answer that broke off has been ended in the thread:
+// that is not told again.
 func (s *surface) Notice(kind chat.Notice, text string) {
 	if kind == chat.NoticeInterrupted {
 		return
@@ -283,9 +291,9 @@ func (s *surface) note(text string) {
 	}
 }
 
-// Way is for questions of servers, which are for the person alone. Approvals need none: the bot shows every one of its conversations, and takes
-// answers of all who may give them.
-func (s *surface) Way(chat.ToolCall) approval.Way { return approval.Way{Fill: s.fill} }
+// Prompter is for questions of servers, which are for the person alone. Approvals need none: the bot shows every one of
+// its conversations, and takes answers of all who may give them.
+func (s *surface) Prompter(chat.ToolCall) approval.Prompter { return approval.Prompter{Fill: s.fill} }
 
 // halt sends no more, until finish.
 func (s *surface) halt() {
@@ -295,8 +303,8 @@ func (s *surface) halt() {
 	}
 }
 
-// finish says how the turn ended. It fails if Slack or the journal has not taken that; the error matches errTakenOver if the end is left to
-// another process.
+// finish says how the turn ended. It fails if Slack or the journal has not taken that; the error matches errTakenOver
+// if the end is left to another process.
 func (s *surface) finish(ctx context.Context, answer *chat.Answer, err, cause error) error {
 	if errors.Is(err, errForbidden) {
 		return s.refuse(ctx)
@@ -370,7 +378,8 @@ func (s *surface) upload(ctx context.Context, answer *chat.Answer) error {
 		return nil
 	}
 	_, err := s.w.account.Load().api.UploadFileContext(ctx, slack.UploadFileParameters{
-		Content: answer.Text, Filename: "answer.md", FileSize: len(answer.Text), Channel: s.m.Channel, ThreadTimestamp: s.m.Thread,
+		Content: answer.Text, Filename: "answer.md", FileSize: len(answer.Text), Channel: s.m.Channel,
+		ThreadTimestamp: s.m.Thread,
 	})
 	if err != nil {
 		s.w.logger.Error("a long answer could not be uploaded", "err", err)

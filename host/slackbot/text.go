@@ -4,11 +4,16 @@ import "strings"
 
 // words are what the bot itself says, by language.
 type words struct {
-	stopped, stoppedBy, restarted, lost, failed, forbidden, stranger, unknownHome, empty, fileTooLarge, longer, below, files string
-	stop, approve, deny, good, bad, thanks, noAnswer                                                                         string
-	waits, approved, denied, expired, withdrawn, until, mayNot, noQuestion                                                   string
-	waitsAnswer, answer, decline, openPage, opened, answered, declined, pressAgain, send, close, yes, no                     string
-	tools, noTools, running, idle, stopping, nothingToStop, noUsage, help                                                    string
+	stopped, stoppedBy, restarted, lost, failed, forbidden, stranger, unknownHome, empty, fileTooLarge, longer, below,
+	files string
+	stop, approve, deny, good, bad, thanks,
+	noAnswer string
+	waits, approved, denied, expired, withdrawn, until, mayNot,
+	noQuestion string
+	waitsAnswer, answer, decline, openPage, opened, answered, declined, pressAgain, send, close, yes,
+	no string
+	tools, noTools, running, idle, stopping, nothingToStop, noUsage,
+	help string
 }
 
 var (
@@ -39,7 +44,8 @@ var (
 		mayNot:     "You may not answer this question. The policy says who may.",
 		noQuestion: "This question does not wait any more.",
 
-		waitsAnswer: "waits for your answer", answer: "Answer", decline: "Decline", openPage: "Open %s", opened: "I have been there",
+		waitsAnswer: "waits for your answer", answer: "Answer", decline: "Decline", openPage: "Open %s",
+		opened:   "I have been there",
 		answered: ":white_check_mark: Answered by <@%s>, %s", declined: ":no_entry: Declined by <@%s>, %s",
 		pressAgain: "That took too long, and Slack did not open the form. Please press the button again.",
 		send:       "Send", close: "Later", yes: "Yes", no: "No",

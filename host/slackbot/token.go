@@ -11,8 +11,8 @@ var tokenForms = map[string]struct{ prefix, where string }{
 	"appToken": {"xapp-", "an App-Level Token with connections:write, under Basic Information"},
 }
 
-// CheckToken returns an error if text cannot be what is wanted under a key of a workspace ("botToken", "appToken"; others may be anything).
-// The error holds nothing of it but how it begins, where that tells which token it is.
+// CheckToken returns an error if text cannot be what is wanted under a key of a workspace ("botToken", "appToken";
+// others may be anything). The error holds nothing of it but how it begins, where that tells which token it is.
 func CheckToken(key, text string) error {
 	form, known := tokenForms[key]
 	if !known || strings.HasPrefix(strings.TrimPrefix(text, "xoxe."), form.prefix) {
@@ -24,5 +24,6 @@ func CheckToken(key, text string) error {
 			is = "what is there begins with " + kind
 		}
 	}
-	return fmt.Errorf("%s begins with %s, and %s: take %s, of your app at api.slack.com/apps", key, form.prefix, is, form.where)
+	return fmt.Errorf("%s begins with %s, and %s: take %s, of your app at api.slack.com/apps", key, form.prefix, is,
+		form.where)
 }

@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// lastTime is for the last words of an answer: what is still to be sent waits for Slack's limits, and may be a file.
+	// lastTime is for the last words of an answer: what is still to be sent waits for Slack's limits, and may be a
+	// file.
 	lastTime = 2 * time.Minute
 	// endTime is for them when the process ends, and for saying that an answer broke off.
 	endTime = 10 * time.Second
@@ -35,8 +36,8 @@ type turn struct {
 // errEnding is why turns are cancelled when the process ends.
 var errEnding = errors.New("hako is shutting down")
 
-// answer takes a message through the engine, and tells the person however that ends. It calls free when it begins to wait for people, so that
-// other turns need not wait for them too.
+// answer takes a message through the engine, and tells the person however that ends. It calls free when it begins to
+// wait for people, so that other turns need not wait for them too.
 func (b *Bot) answer(m *message, free func()) {
 	w := b.workspaceOf(m)
 	if w == nil {
@@ -91,8 +92,8 @@ func (b *Bot) answer(m *message, free func()) {
 	}
 }
 
-// leave leaves a turn to the process that has taken it over, which ends the message that the journal knows. One that it does not know is
-// ended here.
+// leave leaves a turn to the process that has taken it over, which ends the message that the journal knows. One that it
+// does not know is ended here.
 func (w *workspace) leave(ctx context.Context, s *surface) {
 	if s.out.ts == "" || s.out.plain || s.out.known() {
 		return
@@ -109,7 +110,8 @@ func (b *Bot) forLastWords(ctx context.Context) (context.Context, context.Cancel
 	return ctx, func() { unbound(); cancel() }
 }
 
-// begin notes that the turn runs, once the store takes that. It reports false if the turn is not this process's any more, or the process ends.
+// begin notes that the turn runs, once the store takes that. It reports false if the turn is not this process's any
+// more, or the process ends.
 func (b *Bot) begin(ctx context.Context, w *workspace, m *message) bool {
 	for {
 		mine, err := b.journal.started(ctx, m)
@@ -148,7 +150,8 @@ func (w *workspace) turn(ctx context.Context, m *message, who person, s *surface
 		Caller: w.caller(who, m.conversation()), Name: func(user string) string { return w.name(ctx, user) },
 	}
 	if earlier := w.earlier(ctx, m); earlier != "" {
-		t.Files = append(t.Files, chat.File{Name: "slack-thread.txt", MIMEType: "text/plain", Data: []byte(s.words.files + "\n" + earlier)})
+		t.Files = append(t.Files, chat.File{Name: "slack-thread.txt", MIMEType: "text/plain",
+			Data: []byte(s.words.files + "\n" + earlier)})
 	}
 	for _, f := range m.Files {
 		file, err := w.download(ctx, f)
@@ -167,11 +170,12 @@ func (w *workspace) turn(ctx context.Context, m *message, who person, s *surface
 
 // caller is a person as the pipeline sees it.
 func (w *workspace) caller(p person, session string) pipeline.Caller {
-	return pipeline.Caller{Door: pipeline.DoorSlack, Tenant: w.tenantOf(p), User: p.id, Email: p.email,
+	return pipeline.Caller{Frontend: pipeline.FrontendSlack, Tenant: w.tenantOf(p), User: p.id, Email: p.email,
 		Groups: p.groups, Session: session, Locale: p.locale, Client: "slack"}
 }
 
-// endLater ends an answer that Slack did not take the end of, once it does. When the process ends first, the next one does.
+// endLater ends an answer that Slack did not take the end of, once it does. When the process ends first, the next one
+// does.
 func (w *workspace) endLater(t broken) {
 	for {
 		select {
@@ -185,7 +189,8 @@ func (w *workspace) endLater(t broken) {
 	}
 }
 
-// endLost ends an answer that broke off, such as one of a process that died, and reports whether that is done, here or by another process.
+// endLost ends an answer that broke off, such as one of a process that died, and reports whether that is done, here or
+// by another process.
 func (w *workspace) endLost(ctx context.Context, t broken) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
@@ -211,7 +216,8 @@ func (w *workspace) endLost(ctx context.Context, t broken) bool {
 		err = nil
 	}
 	if slices.Contains(goneErrors, slackError(err)) {
-		w.logger.Warn("an answer that broke off is left as it is: the bot cannot write there any more", "channel", m.Channel, "err", err)
+		w.logger.Warn("an answer that broke off is left as it is: the bot cannot write there any more", "channel",
+			m.Channel, "err", err)
 		err = nil
 	}
 	if err != nil {
@@ -237,14 +243,16 @@ var goneErrors = []string{"channel_not_found", "not_in_channel", "is_archived", 
 
 var errNoStream = errors.New("there is no streamed message")
 
-// stopBroken ends the streamed message of an answer that broke off, and says so in it; one in which all is said is ended as it is.
+// stopBroken ends the streamed message of an answer that broke off, and says so in it; one in which all is said is
+// ended as it is.
 func (w *workspace) stopBroken(ctx context.Context, t broken, words *words) error {
 	var last []part
 	if !t.ending {
 		last = append(last, part{text: "\n\n" + words.lost})
 	}
 	for _, c := range t.cards {
-		last = append(last, part{card: &card{id: c.ID, title: c.Title, status: slack.TaskCardStatusError, output: oneLine(words.stopped)}})
+		last = append(last, part{card: &card{id: c.ID, title: c.Title, status: slack.TaskCardStatusError,
+			output: oneLine(words.stopped)}})
 	}
 	var options []slack.MsgOption
 	if len(last) > 0 {
@@ -285,7 +293,8 @@ const (
 	maxSaid     = 4 << 10  // of one message
 )
 
-// earlier is what others have written in the thread since the bot last looked: it was not told. The newest counts where it is too much.
+// earlier is what others have written in the thread since the bot last looked: it was not told. The newest counts where
+// it is too much.
 func (w *workspace) earlier(ctx context.Context, m *message) string {
 	if isDM(m.Channel) || m.Thread == m.TS {
 		return ""
@@ -320,7 +329,8 @@ func (w *workspace) replies(ctx context.Context, m *message, seen string) []slac
 	a := w.account.Load()
 	var found []slack.Message
 	last := seen
-	parameters := &slack.GetConversationRepliesParameters{ChannelID: m.Channel, Timestamp: m.Thread, Oldest: seen, Limit: 200}
+	parameters := &slack.GetConversationRepliesParameters{ChannelID: m.Channel, Timestamp: m.Thread, Oldest: seen,
+		Limit: 200}
 	for page := 1; page <= threadPages+threadSkips; page++ {
 		list, more, next, err := a.api.GetConversationRepliesContext(ctx, parameters)
 		if err != nil {
@@ -363,7 +373,8 @@ func halfway(from, to string) string {
 
 // indented sets the lines of a message after its first one apart from those of others.
 func indented(text string) string {
-	return strings.NewReplacer("\r\n", "\n    ", "\n", "\n    ", "\r", "\n    ", "\v", "\n    ", "\f", "\n    ", "\u0085", "\n    ",
+	return strings.NewReplacer("\r\n", "\n    ", "\n", "\n    ", "\r", "\n    ", "\v", "\n    ", "\f", "\n    ",
+		"\u0085", "\n    ",
 		"\u2028", "\n    ", "\u2029", "\n    ").Replace(text)
 }
 

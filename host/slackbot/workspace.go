@@ -50,9 +50,11 @@ type account struct {
 func newWorkspace(b *Bot, w Workspace) *workspace {
 	open, refused := make(chan struct{}), make(chan struct{}, 1)
 	return &workspace{
-		Workspace: w, bot: b, logger: b.options.Logger.With("workspace", w.Name), open: open, opened: sync.OnceFunc(func() { close(open) }),
-		botToken: credential.NewSecret(w.BotToken), appToken: credential.NewSecret(w.AppToken), signingSecret: credential.NewSecret(w.SigningSecret),
-		refused: refused, client: b.client(func() {
+		Workspace: w, bot: b, logger: b.options.Logger.With("workspace", w.Name), open: open,
+		opened:   sync.OnceFunc(func() { close(open) }),
+		botToken: credential.NewSecret(w.BotToken), appToken: credential.NewSecret(w.AppToken),
+		signingSecret: credential.NewSecret(w.SigningSecret),
+		refused:       refused, client: b.client(func() {
 			select {
 			case refused <- struct{}{}:
 			default:
@@ -68,7 +70,8 @@ func checkURL(text string) error {
 		return fmt.Errorf(`apiUrl %q is not the URL of an API: it ends in "/api/"`, text)
 	}
 	ip := net.ParseIP(u.Hostname())
-	if local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback(); u.Scheme != "https" && !(u.Scheme == "http" && local) {
+	if local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback(); u.Scheme != "https" &&
+		!(u.Scheme == "http" && local) {
 		return fmt.Errorf("apiUrl %q would send tokens in the clear: use https", text)
 	}
 	return nil
@@ -134,8 +137,8 @@ func (w *workspace) connect(ctx context.Context) error {
 	return w.socket(ctx, api)
 }
 
-// renew signs in anew when Slack has refused the token, until ctx ends. Nothing else stops for that: what comes over Socket Mode does not hang
-// on the bot's token.
+// renew signs in anew when Slack has refused the token, until ctx ends. Nothing else stops for that: what comes over
+// Socket Mode does not hang on the bot's token.
 func (w *workspace) renew(ctx context.Context) {
 	for {
 		select {
@@ -197,7 +200,8 @@ func readToken(ctx context.Context, secret *credential.Secret, key string, sourc
 
 // authErrors are what Slack says of tokens that will not work again by themselves.
 var authErrors = []string{
-	"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", "org_login_required", "team_access_not_granted", "app_uninstalled",
+	"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", "org_login_required",
+	"team_access_not_granted", "app_uninstalled",
 }
 
 func isAuth(err error) bool { return slices.Contains(authErrors, slackError(err)) }
@@ -210,7 +214,8 @@ func slackError(err error) string {
 	return ""
 }
 
-// of returns the workspace that a team is, if its requests come from the same app as w's: one app may be installed in several.
+// of returns the workspace that a team is, if its requests come from the same app as w's: one app may be installed in
+// several.
 func (w *workspace) of(team string) *workspace {
 	for _, other := range w.bot.workspaces {
 		if a := other.account.Load(); a != nil && a.team == team && (other == w || other.sameApp(w)) {
@@ -223,7 +228,8 @@ func (w *workspace) of(team string) *workspace {
 // sameApp compares where the secrets of the app come from.
 func (w *workspace) sameApp(other *workspace) bool {
 	return w.AppToken.String() == other.AppToken.String() && w.SigningSecret.String() == other.SigningSecret.String() &&
-		slices.Equal(w.AppToken.Command, other.AppToken.Command) && slices.Equal(w.SigningSecret.Command, other.SigningSecret.Command)
+		slices.Equal(w.AppToken.Command, other.AppToken.Command) && slices.Equal(w.SigningSecret.Command,
+		other.SigningSecret.Command)
 }
 
 // person is somebody in a workspace, as far as calls need to know.
@@ -232,7 +238,8 @@ type person struct {
 	groups     []string
 	// email is the address of a member of this workspace, if the app may read it and Slack says that it is confirmed.
 	email string
-	// home is the ID of the workspace that the person comes from, where that is not this one; unknownHome if Slack does not tell.
+	// home is the ID of the workspace that the person comes from, where that is not this one; unknownHome if Slack does
+	// not tell.
 	home string
 }
 
@@ -257,8 +264,8 @@ func (w *workspace) serves(tenant string) bool {
 	return tenant == w.Tenant || slices.Contains(slices.Collect(maps.Values(w.Partners)), tenant)
 }
 
-// told is the home of a person as an event or a press names it, which it does in channels that are shared with other workspaces (Slack
-// Connect): the first of teams that is not this workspace, else this one if it is named, else empty.
+// told is the home of a person as an event or a press names it, which it does in channels that are shared with other
+// workspaces (Slack Connect): the first of teams that is not this workspace, else this one if it is named, else empty.
 func (w *workspace) told(teams ...string) (home string) {
 	own := w.account.Load().team
 	for _, team := range teams {
@@ -270,8 +277,8 @@ func (w *workspace) told(teams ...string) (home string) {
 	return home
 }
 
-// homeOf is where a person comes from: empty for this workspace. told is what the event says, known what users.info does, which alone knows
-// that somebody of another workspace of the same organisation is a member of this one as well.
+// homeOf is where a person comes from: empty for this workspace. told is what the event says, known what users.info
+// does, which alone knows that somebody of another workspace of the same organisation is a member of this one as well.
 func (w *workspace) homeOf(known remembered, told string) string {
 	own := w.account.Load().team
 	home := cmp.Or(told, known.team, unknownHome)
@@ -308,14 +315,15 @@ type people struct {
 // remembered is somebody's language, name and confirmed e-mail address, and until when that holds.
 type remembered struct {
 	locale, name, email string
-	// team and organisation are where the person comes from, as far as Slack tells. member says that they are a member of this workspace.
+	// team and organisation are where the person comes from, as far as Slack tells. member says that they are a member
+	// of this workspace.
 	team, organisation string
 	member             bool
 	until              time.Time
 }
 
-// person looks somebody up, of whom an event tells where they come from. What Slack does not tell is left empty; a failure to learn the groups
-// is an error, for permissions hang on them.
+// person looks somebody up, of whom an event tells where they come from. What Slack does not tell is left empty; a
+// failure to learn the groups is an error, for permissions hang on them.
 func (w *workspace) person(ctx context.Context, id, told string) (p person, err error) {
 	p = w.visitor(ctx, id, told)
 	p.groups, err = w.groups(ctx, id)
@@ -340,8 +348,8 @@ func (w *workspace) name(ctx context.Context, id string) string {
 	return named(id, w.lookUp(ctx, id).name)
 }
 
-// named puts the ID first. The name, which people choose themselves, comes after it, short and without the punctuation by which it could
-// pass for the rest of a line, or for another line.
+// named puts the ID first. The name, which people choose themselves, comes after it, short and without the punctuation
+// by which it could pass for the rest of a line, or for another line.
 func named(id, name string) string {
 	name = strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || strings.ContainsRune(" .'’・-_", r) {
@@ -368,7 +376,8 @@ func (w *workspace) lookUp(ctx context.Context, id string) remembered {
 	user, err := w.account.Load().api.GetUserInfoContext(ctx, id)
 	switch code := slackError(err); {
 	case err == nil:
-		known.locale, known.name = cmp.Or(user.Locale, known.locale), cmp.Or(user.Profile.DisplayName, user.RealName, user.Name)
+		known.locale, known.name = cmp.Or(user.Locale, known.locale), cmp.Or(user.Profile.DisplayName, user.RealName,
+			user.Name)
 		if user.IsEmailConfirmed {
 			known.email = user.Profile.Email
 		}

@@ -20,8 +20,8 @@ import (
 const (
 	// streamTime ends a streamed message before Slack does, after about 5 minutes.
 	streamTime = 4 * time.Minute
-	// streamRoom and plainRoom are the most text of one message, in characters: Slack takes 12,000 of Markdown, and 4,000 in an update,
-	// which escaping lengthens.
+	// streamRoom and plainRoom are the most text of one message, in characters: Slack takes 12,000 of Markdown, and
+	// 4,000 in an update, which escaping lengthens.
 	streamRoom = 11_500
 	plainRoom  = 2_500
 	// endTries is how often the end of an answer is tried again, endPause how long it waits in between.
@@ -29,8 +29,8 @@ const (
 	endPause = time.Second
 )
 
-// answerWriter writes an answer into a thread: as a streamed message, and where Slack refuses that, as one that is updated. An answer that
-// is too long for one message goes on in another. One goroutine uses it at a time.
+// answerWriter writes an answer into a thread: as a streamed message, and where Slack refuses that, as one that is
+// updated. An answer that is too long for one message goes on in another. One goroutine uses it at a time.
 type answerWriter struct {
 	surface *surface
 	// ts is the message that is being written; empty for none. plain says that messages are updated, not streamed.
@@ -112,7 +112,8 @@ func undecided(text string) (decided, rest string) {
 		}
 		from += i + 2
 	}
-	if i := strings.LastIndex(text[:at], "]:"); i >= 0 && !strings.ContainsFunc(strings.TrimLeftFunc(text[i+2:], unicode.IsSpace), unicode.IsSpace) {
+	if i := strings.LastIndex(text[:at], "]:"); i >= 0 &&
+		!strings.ContainsFunc(strings.TrimLeftFunc(text[i+2:], unicode.IsSpace), unicode.IsSpace) {
 		at = i
 	}
 	if len(text)-at > longestAddress {
@@ -239,10 +240,12 @@ func (o *answerWriter) open(ctx context.Context, parts []part) error {
 		parts = append([]part{{text: "```\n"}}, parts...)
 	}
 	options := []slack.MsgOption{
-		slack.MsgOptionTS(m.Thread), slack.MsgOptionTaskDisplayMode(slack.TaskDisplayModeTimeline), slack.MsgOptionChunks(chunks(parts)...),
+		slack.MsgOptionTS(m.Thread), slack.MsgOptionTaskDisplayMode(slack.TaskDisplayModeTimeline),
+		slack.MsgOptionChunks(chunks(parts)...),
 	}
 	if !isDM(m.Channel) {
-		options = append(options, slack.MsgOptionRecipientUserID(m.User), slack.MsgOptionRecipientTeamID(cmp.Or(o.surface.who.home, m.Team)))
+		options = append(options, slack.MsgOptionRecipientUserID(m.User),
+			slack.MsgOptionRecipientTeamID(cmp.Or(o.surface.who.home, m.Team)))
 	}
 	_, ts, err := o.api().StartStreamContext(ctx, m.Channel, options...)
 	if err != nil {
@@ -359,14 +362,16 @@ func (o *answerWriter) roll(ctx context.Context) {
 	o.leave()
 }
 
-// stop ends a streamed message, and leaves the session as it stands: Slack would make it active. The library has no option for that.
+// stop ends a streamed message, and leaves the session as it stands: Slack would make it active. The library has no
+// option for that.
 func (o *answerWriter) stop(ctx context.Context, options []slack.MsgOption) {
 	s := o.surface
 	s.told.Lock()
 	defer s.told.Unlock()
 	s.toldStatus = cmp.Or(s.status(), slack.AgentSessionStatusProcessing) // until the last message ends
 	api := cmp.Or(s.w.APIURL, slack.APIURL)
-	options = append(options, slack.UnsafeMsgOptionEndpoint(api+"chat.stopStream", func(v url.Values) { v.Set("session_status", s.toldStatus) }))
+	options = append(options, slack.UnsafeMsgOptionEndpoint(api+"chat.stopStream",
+		func(v url.Values) { v.Set("session_status", s.toldStatus) }))
 	if _, _, err := o.api().StopStreamContext(ctx, s.m.Channel, o.ts, options...); err != nil {
 		s.w.logger.Info("a streamed message could not be ended", "err", err)
 	}
@@ -381,8 +386,8 @@ func (o *answerWriter) leave() {
 // errNothing is for an answer of which nothing was shown.
 var errNothing = errors.New("nothing of the answer was shown")
 
-// end writes the last parts and closes the message, with buttons for feedback on an answer that is whole. It fails if Slack or the journal
-// has not taken that.
+// end writes the last parts and closes the message, with buttons for feedback on an answer that is whole. It fails if
+// Slack or the journal has not taken that.
 func (o *answerWriter) end(ctx context.Context, parts []part, whole bool) error {
 	if o.final = true; o.held != "" {
 		parts = append([]part{{}}, parts...) // which takes what was held back
@@ -415,8 +420,8 @@ func (o *answerWriter) end(ctx context.Context, parts []part, whole bool) error 
 	return o.close(ctx, whole)
 }
 
-// ending makes sure that the turn is this process's, and notes that all is said, before people see that the answer has ended: of two processes
-// that end it one is then too late. It waits for the store, which may be away, until ctx ends.
+// ending makes sure that the turn is this process's, and notes that all is said, before people see that the answer has
+// ended: of two processes that end it one is then too late. It waits for the store, which may be away, until ctx ends.
 func (o *answerWriter) ending(ctx context.Context) error {
 	j, m := o.surface.w.bot.journal, o.surface.m
 	for {

@@ -38,7 +38,8 @@ func TestURLs(t *testing.T) {
 			"db.example would be unencrypted"},
 		"encryption if there is some": {"postgres://u:s3cr3t@127.0.0.1:1,db.example:5432/hako?sslmode=prefer",
 			"add sslmode=verify-full"},
-		"a certificate that is missing": {"postgres://u@127.0.0.1:1/hako?sslmode=verify-full&sslrootcert=/no/such/file", "/no/such/file"},
+		"a certificate that is missing": {"postgres://u@127.0.0.1:1/hako?sslmode=verify-full&sslrootcert=/no/such/file",
+			"/no/such/file"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +96,8 @@ func TestTroubles(t *testing.T) {
 	server := postgrestest.NewServer(t, "max_connections=12", "superuser_reserved_connections=0")
 	where := server.Database(t)
 	for _, statement := range []string{
-		"CREATE ROLE reader LOGIN", "CREATE ROLE nologin NOLOGIN", "CREATE ROLE astray LOGIN", "ALTER ROLE astray SET search_path = nowhere",
+		"CREATE ROLE reader LOGIN", "CREATE ROLE nologin NOLOGIN", "CREATE ROLE astray LOGIN",
+		"ALTER ROLE astray SET search_path = nowhere",
 	} {
 		server.Exec(t, statement)
 	}

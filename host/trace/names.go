@@ -33,7 +33,7 @@ const (
 
 // Attributes defined by hako.
 const (
-	Door     Key = "hako.door"
+	Frontend Key = "hako.frontend"
 	Tenant   Key = "hako.tenant"
 	Plugin   Key = "hako.plugin"
 	Digest   Key = "hako.plugin.digest"

@@ -72,15 +72,15 @@ func TestSpans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, door := tracer.Start(t.Context(), "tools/call", trace.Server, remote)
-	door.Name("tools/call echo")
-	door.Text(trace.Tool, "echo")
-	door.Text(trace.Prompt, "")
+	ctx, frontend := tracer.Start(t.Context(), "tools/call", trace.Server, remote)
+	frontend.Name("tools/call echo")
+	frontend.Text(trace.Tool, "echo")
+	frontend.Text(trace.Prompt, "")
 	inner, work := trace.Start(ctx, "sandbox", trace.Internal)
 	work.Int(trace.Steps, 7)
 	work.Fail("timeout")
 	work.End()
-	door.End()
+	frontend.End()
 	if trace.ID(inner) != remoteTrace || !strings.Contains(trace.From(inner).Parent, remoteTrace) ||
 		trace.From(inner).State != "vendor=1" {
 		t.Errorf("trace %s, passed on as %+v", trace.ID(inner), trace.From(inner))

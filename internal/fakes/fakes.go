@@ -1,5 +1,6 @@
-// Package fakes puts the stand-ins for vendors on one address, filled with made-up data, and writes the configuration with which
-// hako uses them. "hako dev fakes" serves it, so that every tool can be tried without a network and without an account.
+// Package fakes puts the stand-ins for vendors on one address, filled with made-up data, and writes the configuration
+// with which hako uses them. "hako dev fakes" serves it, so that every tool can be tried without a network and without
+// an account.
 package fakes
 
 import (
@@ -31,7 +32,8 @@ const (
 	// SlackUser is a member of the workspace, SlackGone one who has left.
 	SlackUser = "U0000000A1"
 	SlackGone = "U0000000G1"
-	// SlackColleague is another member, and SlackBot the bot. SlackChannel is where they all are; SlackUser is in the user group "leads".
+	// SlackColleague is another member, and SlackBot the bot. SlackChannel is where they all are; SlackUser is in the
+	// user group "leads".
 	SlackColleague = "U0000000K1"
 	SlackBot       = "U00000HAKO"
 	SlackChannel   = "C0000000G1"
@@ -74,8 +76,9 @@ type Fakes struct {
 // New returns the stand-ins with their made-up data.
 func New() *Fakes {
 	f := &Fakes{
-		Freee: freee.New(nil), KOT: kot.New(&kot.Options{Token: kotToken, Now: openHours}), SmartHR: smarthr.New(&smarthr.Options{Token: smarthrToken}),
-		Google: newGoogle(), Slack: newSlack(), GitHub: newGitHub(), Search: newSearch(), JMA: new(jma.Server),
+		Freee: freee.New(nil), KOT: kot.New(&kot.Options{Token: kotToken, Now: openHours}),
+		SmartHR: smarthr.New(&smarthr.Options{Token: smarthrToken}),
+		Google:  newGoogle(), Slack: newSlack(), GitHub: newGitHub(), Search: newSearch(), JMA: new(jma.Server),
 		Anthropic: &anthropic.Server{Key: modelKey}, OpenAI: &openai.Server{Key: modelKey},
 		ManagedAgents: &managedagents.Server{Key: modelKey},
 		mux:           http.NewServeMux(), plans: map[string]*fault.Plan{},
@@ -126,7 +129,8 @@ func newGoogle() *google.Server {
 
 func newSlack() *slack.Server {
 	s := slack.New()
-	s.AddToken(slackToken, SlackBot, "im:write", "chat:write", "users:read", "users:read.email", "usergroups:read", "channels:history", "files:read", "files:write")
+	s.AddToken(slackToken, SlackBot, "im:write", "chat:write", "users:read", "users:read.email", "usergroups:read",
+		"channels:history", "files:read", "files:write")
 	s.UseSocketMode(SlackAppToken)
 	s.AddUser(slack.User{ID: SlackUser, Name: "aki", Real: "見本 あき", Email: "aki@example.com", Locale: "ja-JP"})
 	s.AddUser(slack.User{ID: SlackColleague, Name: "ken", Real: "見本 健", Email: "ken@example.com", Locale: "en-US"})

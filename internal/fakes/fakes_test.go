@@ -23,11 +23,14 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	f := New()
 	for body, want := range map[string]string{
-		`{`: "no failure", `{"fake":"nobody"}`: "fake must be one of", `{"fake":"slack","status":99}`: "status 99", `{"fake":"slack","path":"["}`: "not a glob",
-		`{"fake":"slack","stat":1}`: "unknown field", `{"fake":"slack","times":-1}`: "times", `{"fake":"slack","delay":"soon"}`: "duration",
+		`{`: "no failure", `{"fake":"nobody"}`: "fake must be one of", `{"fake":"slack","status":99}`: "status 99",
+		`{"fake":"slack","path":"["}`: "not a glob",
+		`{"fake":"slack","stat":1}`:   "unknown field", `{"fake":"slack","times":-1}`: "times",
+		`{"fake":"slack","delay":"soon"}`:  "duration",
 		`{"fake":"slack","method":"post"}`: "capitals",
 	} {
-		if w := ask(t, f, "POST", "/_faults", body); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), want) {
+		if w := ask(t, f, "POST", "/_faults", body); w.Code != http.StatusBadRequest ||
+			!strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d %s, want %q", body, w.Code, w.Body, want)
 		}
 	}

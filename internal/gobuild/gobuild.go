@@ -15,8 +15,8 @@ import (
 // ErrNoCompiler says that there is no go command to build with.
 var ErrNoCompiler = errors.New("the Go compiler is not installed or not in PATH: install it from https://go.dev/dl/")
 
-// Plugin compiles the main package in dir to a Wasm library and returns its bytes. The same sources and compiler give the same
-// bytes.
+// Plugin compiles the main package in dir to a Wasm library and returns its bytes. The same sources and compiler give
+// the same bytes.
 //
 // It fails with ErrNoCompiler, with the compiler's own messages, or with ctx's error when ctx ends first.
 func Plugin(ctx context.Context, dir string) ([]byte, error) {
@@ -30,7 +30,8 @@ func Plugin(ctx context.Context, dir string) ([]byte, error) {
 	}
 	defer os.RemoveAll(temp)
 	out := filepath.Join(temp, "plugin.wasm")
-	build := exec.CommandContext(ctx, goCommand, "build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", out, ".")
+	build := exec.CommandContext(ctx, goCommand, "build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false",
+		"-ldflags=-s -w", "-o", out, ".")
 	build.Dir = dir
 	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
 	var messages bytes.Buffer

@@ -31,8 +31,9 @@ func WASI(name string, args ...any) HostCall {
 	return HostCall{"wasi_snapshot_preview1", name, args, I32}
 }
 
-// Calls makes a guest of ABI 1 with some MiB of memory that holds data at these offsets. Its start does nothing; a call of it makes the calls
-// of once and then, for ever, those of loop. Without a loop it returns 0. Results are dropped, so each call has to work by itself.
+// Calls makes a guest of ABI 1 with some MiB of memory that holds data at these offsets. Its start does nothing; a call
+// of it makes the calls of once and then, for ever, those of loop. Without a loop it returns 0. Results are dropped, so
+// each call has to work by itself.
 func Calls(mib int, data map[int32][]byte, once, loop []HostCall) []byte {
 	out := []byte("\x00asm\x01\x00\x00\x00")
 	section := func(id byte, count int, parts ...[]byte) {
@@ -46,7 +47,8 @@ func Calls(mib int, data map[int32][]byte, once, loop []HostCall) []byte {
 			name := c.Module + "\x00" + c.Name
 			if _, ok := indexes[name]; !ok {
 				indexes[name] = len(imports)
-				imports = append(imports, bytes.Join([][]byte{sized([]byte(c.Module)), sized([]byte(c.Name)), {0}, number(len(types))}, nil))
+				imports = append(imports, bytes.Join([][]byte{sized([]byte(c.Module)), sized([]byte(c.Name)), {0},
+					number(len(types))}, nil))
 				types = append(types, c.signature())
 			}
 			for _, arg := range c.Args {

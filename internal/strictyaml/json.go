@@ -11,8 +11,8 @@ import (
 
 var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
-// JSON returns v as JSON, keys in the order of the document and numbers as they are written. It reports a number in a form
-// that JSON does not have and then returns nil.
+// JSON returns v as JSON, keys in the order of the document and numbers as they are written. It reports a number in a
+// form that JSON does not have and then returns nil.
 func (v Value) JSON() json.RawMessage {
 	var b bytes.Buffer
 	if !v.writeJSON(&b) {
@@ -35,7 +35,8 @@ func (v Value) writeJSON(b *bytes.Buffer) bool {
 		b.WriteString(strings.ToLower(v.node.Value))
 	case "!!int", "!!float":
 		if !jsonNumber.MatchString(v.node.Value) {
-			v.Problem("%s is no number in JSON: write it in plain decimal digits, or in quotes if it is a text", quote(v.node.Value))
+			v.Problem("%s is no number in JSON: write it in plain decimal digits, or in quotes if it is a text",
+				quote(v.node.Value))
 			return false
 		}
 		b.WriteString(v.node.Value)

@@ -22,8 +22,8 @@ func Unknown(kind, name string, known []string) string {
 	return fmt.Sprintf("unknown %s %s: known are %s", kind, quote(name), strings.Join(names, ", "))
 }
 
-// Nearest returns the one of known that name is probably a misspelling of, or "" if none is near: at most one edit in three
-// letters away, capitals and the separators "-" and "_" aside.
+// Nearest returns the one of known that name is probably a misspelling of, or "" if none is near: at most one edit in
+// three letters away, capitals and the separators "-" and "_" aside.
 func Nearest(name string, known []string) string {
 	best, most := "", 0.0
 	for _, k := range slices.Sorted(slices.Values(known)) {
@@ -51,7 +51,8 @@ var separators = strings.NewReplacer("-", "", "_", "")
 
 func fold(s string) string { return separators.Replace(strings.ToLower(s)) }
 
-// distance counts the insertions, deletions, substitutions and swaps of neighbours that turn a into b (optimal string alignment).
+// distance counts the insertions, deletions, substitutions and swaps of neighbours that turn a into b (optimal string
+// alignment).
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

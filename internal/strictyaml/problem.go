@@ -11,8 +11,8 @@ const maxProblems = 20
 
 // Problem is one thing that is wrong with a document or a value.
 type Problem struct {
-	// Line and Column say where, counted from 1. Zero means unknown: a syntax error has no column, and what did not come
-	// from a document has neither.
+	// Line and Column say where, counted from 1. Zero means unknown: a syntax error has no column, and what did not
+	// come from a document has neither.
 	Line, Column int
 	// Path is the place within the document, such as "tools[0].inputSchema". Empty means the whole.
 	Path string
@@ -36,8 +36,8 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Error lists the problems of one document or value, so that its author can mend them all at once. Its zero value is an empty
-// list to Add to.
+// Error lists the problems of one document or value, so that its author can mend them all at once. Its zero value is an
+// empty list to Add to.
 type Error struct {
 	// Problems are at most 20.
 	Problems []Problem

@@ -1,8 +1,8 @@
-// Package strictyaml reads YAML that people write and that nobody has checked: strictly, with every problem at its line and
-// column, and with the name that was probably meant.
+// Package strictyaml reads YAML that people write and that nobody has checked: strictly, with every problem at its line
+// and column, and with the name that was probably meant.
 //
-// A document is a tree: aliases, anchors, merge keys, tags, repeated keys and further documents are refused, so that what a
-// reviewer reads is what is in force.
+// A document is a tree: aliases, anchors, merge keys, tags, repeated keys and further documents are refused, so that
+// what a reviewer reads is what is in force.
 package strictyaml
 
 import (
@@ -22,9 +22,10 @@ import (
 // maxDepth is how deep lists and mappings may nest.
 const maxDepth = 64
 
-// Read parses data, one YAML document of at most limit bytes, and hands its root to read, which takes the values out and
-// reports what is wrong with them. Then it calls check, if not nil, for rules that span several values; the problems of an
-// *Error that check returns are given their positions by their paths, and dropped where read reported on that place already.
+// Read parses data, one YAML document of at most limit bytes, and hands its root to read, which takes the values out
+// and reports what is wrong with them. Then it calls check, if not nil, for rules that span several values; the
+// problems of an *Error that check returns are given their positions by their paths, and dropped where read reported on
+// that place already.
 //
 // The error is an *Error with all problems in the order of the document, or what else check returned.
 func Read(data []byte, limit int, read func(Value), check func() error) error {
@@ -78,7 +79,8 @@ func (d *document) parse(data []byte, limit int) *yaml.Node {
 		return nil
 	}
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
-		d.err.add(Problem{more.Line, more.Column, "", `there is more than one document: remove what follows "---" or "..."`})
+		d.err.add(Problem{more.Line, more.Column, "",
+			`there is more than one document: remove what follows "---" or "..."`})
 		return nil
 	}
 	return root.Content[0]
@@ -172,8 +174,8 @@ func (d *document) check(check func() error) error {
 	return nil
 }
 
-// isReported reports whether a problem at path follows from one that is known: at the same value, within it or around it. A
-// problem of the whole document follows from none.
+// isReported reports whether a problem at path follows from one that is known: at the same value, within it or around
+// it. A problem of the whole document follows from none.
 func (d *document) isReported(path string) bool {
 	return slices.ContainsFunc(d.reported, func(r string) bool {
 		return below(path, r) || path != "" && below(r, path)

@@ -36,7 +36,8 @@ json: {b: [1.0, -2e3, null, true, 2026-01-02, "<&>"], "a": {}, c: []}
 map: {z: 1, a: 2, "b c": 3}
 `), 1000, func(v Value) {
 		v.Object(Fields{
-			"text": String(&got.text), "flag": Bool(&got.flag), "maybe": BoolPointer(&got.maybe), "n": Count(&got.n), "d": Duration(&got.d),
+			"text": String(&got.text), "flag": Bool(&got.flag), "maybe": BoolPointer(&got.maybe), "n": Count(&got.n),
+			"d":    Duration(&got.d),
 			"size": Size(&got.size), "list": Strings(&got.list), "json": func(v Value) { got.json = v.JSON() },
 			"map": func(v Value) { v.Map(func(key string, v Value) { got.order = append(got.order, key+"="+v.path) }) },
 		})
@@ -44,7 +45,8 @@ map: {z: 1, a: 2, "b c": 3}
 	if err == nil || err.Error() != `7:7: size: must be a size above zero with its unit, B, KiB, MiB, GiB or TiB, such as "64MiB"` {
 		t.Errorf("got %v", err)
 	}
-	if got.text != "2026-01-02" || !got.flag || *got.maybe || got.n != 7 || got.d != 90*time.Second || got.size != 0 || !slices.Equal(got.list, []string{"a", "1"}) {
+	if got.text != "2026-01-02" || !got.flag || *got.maybe || got.n != 7 || got.d != 90*time.Second || got.size != 0 ||
+		!slices.Equal(got.list, []string{"a", "1"}) {
 		t.Errorf("got %+v", got)
 	}
 	if want := `{"b":[1.0,-2e3,null,true,"2026-01-02","<&>"],"a":{},"c":[]}`; string(got.json) != want {
@@ -103,7 +105,8 @@ func TestNearest(t *testing.T) {
 	t.Parallel()
 	known := []string{"description", "inputSchema", "name", "url", "read-only"}
 	for name, want := range map[string]string{
-		"desciption": "description", "Description": "description", "input_schema": "inputSchema", "nmae": "name", "uri": "url", "names": "name",
+		"desciption": "description", "Description": "description", "input_schema": "inputSchema", "nmae": "name",
+		"uri": "url", "names": "name",
 		"readonly": "read-only", "zzz": "", "": "", "n": "", strings.Repeat("x", 1000): "", "permissions": "",
 	} {
 		if got := Nearest(name, known); got != want {
@@ -129,7 +132,8 @@ func TestUnknown(t *testing.T) {
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{
-		"1B": 1, "1KiB": 1024, "64MiB": 64 << 20, "3GiB": 3 << 30, "8388607TiB": 8388607 << 40, "0B": 0, "8388608TiB": 0, "1": 0, "-1B": 0, "1kb": 0, "1.5GiB": 0,
+		"1B": 1, "1KiB": 1024, "64MiB": 64 << 20, "3GiB": 3 << 30, "8388607TiB": 8388607 << 40, "0B": 0,
+		"8388608TiB": 0, "1": 0, "-1B": 0, "1kb": 0, "1.5GiB": 0,
 	} {
 		got, ok := parseSize(text)
 		if got != want || ok != (want != 0) {
@@ -178,7 +182,8 @@ items:
 	if string(data) != want {
 		t.Errorf("got\n%s\nwant\n%s", data, want)
 	}
-	if _, err := Write(Mapping{{"a", Mapping{{"b", 0.5}}}}, ""); err == nil || err.Error() != "a: b: a float64 cannot be written" {
+	if _, err := Write(Mapping{{"a", Mapping{{"b", 0.5}}}}, ""); err == nil ||
+		err.Error() != "a: b: a float64 cannot be written" {
 		t.Errorf("a fraction: got %v", err)
 	}
 }

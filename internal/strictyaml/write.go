@@ -19,8 +19,8 @@ type Entry struct {
 	Value any
 }
 
-// Write returns m as a YAML document that Read accepts, with comment, if not empty, in front of it. Equal mappings give equal
-// bytes. It fails for a text that is not valid UTF-8, and for a value of a type that a Mapping does not take.
+// Write returns m as a YAML document that Read accepts, with comment, if not empty, in front of it. Equal mappings give
+// equal bytes. It fails for a text that is not valid UTF-8, and for a value of a type that a Mapping does not take.
 func Write(m Mapping, comment string) ([]byte, error) {
 	root, err := m.node()
 	if err != nil {

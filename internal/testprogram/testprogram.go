@@ -1,5 +1,5 @@
-// Package testprogram finds the programs of other projects that tests run: servers, proxies, browsers, checkers; and says what becomes of a test
-// that lacks something.
+// Package testprogram finds the programs of other projects that tests run: servers, proxies, browsers, checkers; and
+// says what becomes of a test that lacks something.
 package testprogram
 
 import (
@@ -10,11 +10,12 @@ import (
 	"testing"
 )
 
-// required is the environment variable that makes what is missing a failure when it is 1: where tests are to run in full.
+// required is the environment variable that makes what is missing a failure when it is 1: where tests are to run in
+// full.
 const required = "TEST_REQUIRE"
 
-// Find returns the path of the program called name: from PATH, else from the directories alsoIn, which may be patterns of
-// filepath.Match, of whose matches the last one counts. A test whose program is nowhere is skipped, or fails where
+// Find returns the path of the program called name: from PATH, else from the directories alsoIn, which may be patterns
+// of filepath.Match, of whose matches the last one counts. A test whose program is nowhere is skipped, or fails where
 // TEST_REQUIRE is 1.
 func Find(t testing.TB, name string, alsoIn ...string) string {
 	t.Helper()

@@ -101,7 +101,8 @@ func refused(t *testing.T, tool string, in args, words ...string) {
 	if strings.Contains(response.Content[0].Text, workspaceDir) {
 		t.Errorf("%s(%v): %q tells the host's path", tool, in, response.Content[0].Text)
 	}
-	if ja := callIn(t, "ja-JP", tool, in).Content[0].Text; ja == response.Content[0].Text || strings.Contains(ja, "%!") {
+	if ja := callIn(t, "ja-JP", tool, in).Content[0].Text; ja == response.Content[0].Text ||
+		strings.Contains(ja, "%!") {
 		t.Errorf("%s(%v): %q is not Japanese", tool, in, ja)
 	}
 }
@@ -184,7 +185,8 @@ func TestMoveAndDelete(t *testing.T) {
 }
 
 func TestListAndStat(t *testing.T) {
-	dir := workspace(t, map[string]string{"b.txt": "12345", "a/c/d": "", "a/e.bin": "\x00", "sjis.txt": "\x93\xfa\x96\x7b"})
+	dir := workspace(t, map[string]string{"b.txt": "12345", "a/c/d": "", "a/e.bin": "\x00",
+		"sjis.txt": "\x93\xfa\x96\x7b"})
 	must(t, os.Symlink("b.txt", filepath.Join(dir, "link")))
 	paths := func(r listResult) (p []string) {
 		for _, e := range r.Entries {
@@ -199,7 +201,8 @@ func TestListAndStat(t *testing.T) {
 	}{
 		{args{}, []string{"a:directory", "b.txt:file", "link:link", "sjis.txt:file"}, false},
 		{args{"path": "/workspace/a"}, []string{"a/c:directory", "a/e.bin:file"}, false},
-		{args{"depth": 3}, []string{"a:directory", "a/c:directory", "a/c/d:file", "a/e.bin:file", "b.txt:file", "link:link", "sjis.txt:file"}, false},
+		{args{"depth": 3}, []string{"a:directory", "a/c:directory", "a/c/d:file", "a/e.bin:file", "b.txt:file",
+			"link:link", "sjis.txt:file"}, false},
 		{args{"limit": 2}, []string{"a:directory", "b.txt:file"}, true},
 		{args{"path": "a/c", "limit": 1}, []string{"a/c/d:file"}, false},
 	} {

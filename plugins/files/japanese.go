@@ -8,8 +8,9 @@ import (
 
 //go:generate go run jis0208_gen.go
 
-// jis0208 is the index of the double-byte characters of Shift_JIS and EUC-JP: 94 a row, two bytes each with the low one first,
-// zero for none. It is the WHATWG's (Encoding Standard, section 5), so Shift_JIS here is what Windows writes (code page 932).
+// jis0208 is the index of the double-byte characters of Shift_JIS and EUC-JP: 94 a row, two bytes each with the low one
+// first, zero for none. It is the WHATWG's (Encoding Standard, section 5), so Shift_JIS here is what Windows writes
+// (code page 932).
 //
 //go:embed jis0208.bin
 var jis0208 string
@@ -77,7 +78,8 @@ func nextEUC(src []byte) (rune, int) {
 
 // lookalikes are characters that other systems write for one that is in the index.
 var lookalikes = map[rune]rune{
-	'\u2212': '\uff0d', '\u301c': '\uff5e', '\u2016': '\u2225', '\u2014': '\u2015', '\u00a2': '\uffe0', '\u00a3': '\uffe1', '\u00ac': '\uffe2',
+	'\u2212': '\uff0d', '\u301c': '\uff5e', '\u2016': '\u2225', '\u2014': '\u2015', '\u00a2': '\uffe0',
+	'\u00a3': '\uffe1', '\u00ac': '\uffe2',
 	'\u00a5': '\\', '\u203e': '~',
 }
 
@@ -92,9 +94,10 @@ var jisPointers = sync.OnceValue(func() map[rune][]int {
 	return pointers
 })
 
-// appendJIS encodes text with double, which appends the character of a pointer or reports that it cannot. It returns the first
-// character that has no place, or -1.
-func appendJIS(dst []byte, text string, kana []byte, double func(dst []byte, pointer int) ([]byte, bool)) ([]byte, rune) {
+// appendJIS encodes text with double, which appends the character of a pointer or reports that it cannot. It returns
+// the first character that has no place, or -1.
+func appendJIS(dst []byte, text string, kana []byte, double func(dst []byte, pointer int) ([]byte, bool)) ([]byte,
+	rune) {
 	for _, r := range text {
 		same, ok := lookalikes[r]
 		if !ok {

@@ -1,7 +1,7 @@
 //go:build ignore
 
-// Command jis0208_gen writes jis0208.bin: the code points of the WHATWG index jis0208 by pointer, two bytes each with the low one
-// first, zero where there is none.
+// Command jis0208_gen writes jis0208.bin: the code points of the WHATWG index jis0208 by pointer, two bytes each with
+// the low one first, zero where there is none.
 package main
 
 import (

@@ -62,7 +62,8 @@ func (p *page) note(ctx context.Context) string {
 	if p.NextOffset == nil {
 		return ""
 	}
-	return say(ctx, "[%d of them; for the rest call again with \"offset\": %d]\n", "[%d 件を表示しています。続きは \"offset\": %d で取得してください]\n", p.Count, *p.NextOffset)
+	return say(ctx, "[%d of them; for the rest call again with \"offset\": %d]\n",
+		"[%d 件を表示しています。続きは \"offset\": %d で取得してください]\n", p.Count, *p.NextOffset)
 }
 
 // entry describes one file, directory or link. The path is as callers know it.

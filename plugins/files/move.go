@@ -47,7 +47,8 @@ func move(ctx context.Context, in moveArgs) (*pdk.Result, error) {
 		}
 		return nil, explain(from, err)
 	}
-	return pdk.Text(say(ctx, "Moved %s to %s.", "%s を %s に移動しました。", from, to)).WithStructured(moveResult{true, from, to}), nil
+	return pdk.Text(say(ctx, "Moved %s to %s.", "%s を %s に移動しました。", from, to)).WithStructured(moveResult{true, from,
+		to}), nil
 }
 
 func refuseMove(source, target location, info fs.FileInfo) error {

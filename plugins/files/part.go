@@ -31,8 +31,8 @@ func (f *regular) part(ctx context.Context, in readArgs) (part, error) {
 	return part{offset: in.Offset, length: min(in.Length, maxRead)}, nil
 }
 
-// lines finds the range of count lines from the first on, counted from 1; a count of 0 means as many as fit into maxRead. What
-// does not fit is left for next time, in whole lines unless the very first is too long.
+// lines finds the range of count lines from the first on, counted from 1; a count of 0 means as many as fit into
+// maxRead. What does not fit is left for next time, in whole lines unless the very first is too long.
 func (f *regular) lines(ctx context.Context, first, count int) (part, error) {
 	if e := bom(f.head); e == utf16LE || e == utf16BE {
 		return part{}, refuse(`%s is in %s, where lines cannot be counted: use "offset" and "length"`,
@@ -69,7 +69,8 @@ func (f *regular) lastLine(offset int64) int {
 	return 0
 }
 
-// skipLines goes over up to count line ends between from and limit. It returns the offset after the last, and how many there were.
+// skipLines goes over up to count line ends between from and limit. It returns the offset after the last, and how many
+// there were.
 func (f *regular) skipLines(ctx context.Context, from, limit int64, count int) (offset int64, found int, err error) {
 	offset = from
 	buf := make([]byte, 64<<10)

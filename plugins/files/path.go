@@ -183,8 +183,8 @@ var programs = strings.Fields(`
 	.gadget .hta .inf .ipa .jar .jse .ksh .lnk .msc .msi .msix .msp .mst .ocx .pif .pkg .ps1 .psc1 .psd1 .psm1 .reg .rpm .run
 	.scf .scpt .scr .sct .sh .so .sys .url .vbe .vbs .wasm .workflow .ws .wsc .wsf .wsh .xbe .zsh`)
 
-// programName returns the ending that makes a name that of a program, or "". Systems drop dots, spaces and streams ("a.exe:x") at
-// the end of a name, so they do not hide it.
+// programName returns the ending that makes a name that of a program, or "". Systems drop dots, spaces and streams
+// ("a.exe:x") at the end of a name, so they do not hide it.
 func programName(name string) string {
 	name, _, _ = strings.Cut(path.Base(name), ":")
 	name = strings.ToLower(strings.TrimRight(name, ". "))

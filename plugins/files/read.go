@@ -135,7 +135,8 @@ func (f *regular) image() (*pdk.Result, error) {
 		return nil, err
 	}
 	about := fmt.Sprintf("%s: %s, %d bytes", f.path, k.mime, f.size)
-	return new(pdk.Result).AddImage(k.mime, content).WithStructured(readResult{Content: about, MIMEType: k.mime, Size: f.size}), nil
+	return new(pdk.Result).AddImage(k.mime, content).WithStructured(readResult{Content: about, MIMEType: k.mime,
+		Size: f.size}), nil
 }
 
 // text returns a part of the file as a text block, and what follows it in a second one.
@@ -166,7 +167,8 @@ func rest(ctx context.Context, r readResult) string {
 	if r.NextLine > 0 {
 		where = fmt.Sprintf(`"line": %d`, r.NextLine)
 	}
-	return say(ctx, "[bytes %[1]d to %[3]d of %[2]d; go on with %[4]s]", "[%[2]d バイト中 %[1]d から %[3]d バイト目の手前まで。続きは %[4]s で読めます]",
+	return say(ctx, "[bytes %[1]d to %[3]d of %[2]d; go on with %[4]s]",
+		"[%[2]d バイト中 %[1]d から %[3]d バイト目の手前まで。続きは %[4]s で読めます]",
 		r.Offset, r.Size, r.NextOffset, where)
 }
 
@@ -197,13 +199,14 @@ func (f *regular) decode(name string, raw []byte, offset int64) (decoded, error)
 	}
 	if e = guess(raw); e == nil {
 		return decoded{}, refuse(`%s is not valid UTF-8, nor Shift_JIS or EUC-JP: name another "encoding", "iso-8859-1" to see every byte as a character`,
-			`%s は UTF-8 としても Shift_JIS や EUC-JP としても正しくありません。別の "encoding" を指定してください("iso-8859-1" なら各バイトを 1 文字として読めます)`, f.path)
+			`%s は UTF-8 としても Shift_JIS や EUC-JP としても正しくありません。別の "encoding" を指定してください("iso-8859-1" なら各バイトを 1 文字として読めます)`,
+			f.path)
 	}
 	return e.at(raw, offset)
 }
 
-// at decodes a part of a file. In UTF-8 an offset within a character means the next one; the end of a character that the
-// part cuts off is left for the next, and replaced if there is nothing else.
+// at decodes a part of a file. In UTF-8 an offset within a character means the next one; the end of a character that
+// the part cuts off is left for the next, and replaced if there is nothing else.
 func (e *encoding) at(raw []byte, offset int64) (decoded, error) {
 	skipped := 0
 	for e == utf8Text && offset > 0 && skipped < min(len(raw), utf8.UTFMax-1) && !utf8.RuneStart(raw[skipped]) {

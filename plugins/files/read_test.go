@@ -83,8 +83,10 @@ func TestReadRefusesWhatIsNotText(t *testing.T) {
 		"photo.txt": png,
 	}
 	words := map[string]string{
-		"elf.txt": "ELF", "exe.md": "Windows program", "wasm.json": "WebAssembly", "zip.txt": "ZIP", "pdf.txt": "PDF", "old.txt": "Office",
-		"tar.txt": "tar", "nul.txt": "binary data", "noise.txt": "binary data", "jis.txt": "ISO-2022-JP", "photo.txt": `"as": "image"`,
+		"elf.txt": "ELF", "exe.md": "Windows program", "wasm.json": "WebAssembly", "zip.txt": "ZIP", "pdf.txt": "PDF",
+		"old.txt": "Office",
+		"tar.txt": "tar", "nul.txt": "binary data", "noise.txt": "binary data", "jis.txt": "ISO-2022-JP",
+		"photo.txt": `"as": "image"`,
 	}
 	workspace(t, files)
 	for name := range files {
@@ -93,12 +95,14 @@ func TestReadRefusesWhatIsNotText(t *testing.T) {
 }
 
 func TestReadImage(t *testing.T) {
-	dir := workspace(t, map[string]string{"a.txt": png, "b.gif": "GIF89a\x01\x00", "c.jpg": "\xff\xd8\xff\xe0", "d.webp": "RIFF\x00\x00\x00\x00WEBP", "e.png": "text"})
+	dir := workspace(t, map[string]string{"a.txt": png, "b.gif": "GIF89a\x01\x00", "c.jpg": "\xff\xd8\xff\xe0",
+		"d.webp": "RIFF\x00\x00\x00\x00WEBP", "e.png": "text"})
 	for name, mime := range map[string]string{"a.txt": "image/png", "b.gif": "image/gif", "c.jpg": "image/jpeg", "d.webp": "image/webp"} {
 		response := call(t, "file_read", args{"path": name, "as": "image"})
 		content, err := os.ReadFile(filepath.Join(dir, name))
 		must(t, err)
-		if block := response.Content[0]; block.Type != abi.Image || block.MIMEType != mime || !bytes.Equal(block.Data, content) {
+		if block := response.Content[0]; block.Type != abi.Image || block.MIMEType != mime ||
+			!bytes.Equal(block.Data, content) {
 			t.Errorf("%s: %+v", name, block)
 		}
 	}
@@ -156,7 +160,8 @@ func TestReadByBytes(t *testing.T) {
 
 func TestReadByLines(t *testing.T) {
 	long := strings.Repeat("x", maxRead-10) + "\nshort\n" + strings.Repeat("y", maxRead+10) + "\nlast"
-	workspace(t, map[string]string{"f": "one\ntwo\nthree", "ended": "one\ntwo\n", "long": long, "empty": "", "utf16": "\xff\xfea\x00"})
+	workspace(t, map[string]string{"f": "one\ntwo\nthree", "ended": "one\ntwo\n", "long": long, "empty": "",
+		"utf16": "\xff\xfea\x00"})
 	for _, c := range []struct {
 		path        string
 		line, lines int

@@ -188,7 +188,8 @@ func (r searchResult) text(ctx context.Context) string {
 	var b strings.Builder
 	b.WriteString(r.note(ctx))
 	if r.Truncated && r.NextOffset == nil {
-		b.WriteString(say(ctx, "[not everything was searched: narrow \"path\" or \"name\"]\n", "[すべては検索されていません。\"path\" や \"name\" で絞ってください]\n"))
+		b.WriteString(say(ctx, "[not everything was searched: narrow \"path\" or \"name\"]\n",
+			"[すべては検索されていません。\"path\" や \"name\" で絞ってください]\n"))
 	}
 	for _, m := range r.Matches {
 		if m.Line == 0 {
@@ -203,7 +204,8 @@ func (r searchResult) text(ctx context.Context) string {
 	return b.String()
 }
 
-// glob is a pattern of path elements; "**" stands for any number of them. A pattern of one element matches names anywhere.
+// glob is a pattern of path elements; "**" stands for any number of them. A pattern of one element matches names
+// anywhere.
 type glob struct{ parts []string }
 
 func parseGlob(pattern string) (*glob, error) {
@@ -222,7 +224,8 @@ func parseGlob(pattern string) (*glob, error) {
 
 func (g *glob) match(name string) bool { return matchParts(g.parts, strings.Split(name, "/")) }
 
-// matchParts remembers only the last "**", which is enough: an earlier one need not take more once a later one is reached.
+// matchParts remembers only the last "**", which is enough: an earlier one need not take more once a later one is
+// reached.
 func matchParts(parts, names []string) bool {
 	p, n, star, taken := 0, 0, -1, 0
 	for n < len(names) {

@@ -12,8 +12,10 @@ import (
 func TestSearch(t *testing.T) {
 	long := strings.Repeat("前", 200) + "needle" + strings.Repeat("後", 200)
 	workspace(t, map[string]string{
-		"a.md": "first\nSecond Needle\nthird needle needle\n", "docs/b.md": "nothing", "docs/deep/c.txt": "needle\r\n", "long.txt": long,
-		"sjis.txt": "\x93\xfa\x96\x7b\x8c\xea needle", "binary.txt": "needle\x00", "needle.bin": "", "jp/メモ.txt": "日本語の針",
+		"a.md": "first\nSecond Needle\nthird needle needle\n", "docs/b.md": "nothing", "docs/deep/c.txt": "needle\r\n",
+		"long.txt": long,
+		"sjis.txt": "\x93\xfa\x96\x7b\x8c\xea needle", "binary.txt": "needle\x00", "needle.bin": "",
+		"jp/メモ.txt": "日本語の針",
 	})
 	for _, c := range []struct {
 		in   args
@@ -27,7 +29,8 @@ func TestSearch(t *testing.T) {
 		{args{"name": "c.txt", "path": "docs"}, []string{"docs/deep/c.txt"}},
 		{args{"name": "deep/*", "path": "docs"}, []string{"docs/deep/c.txt"}},
 		{args{"text": "needle", "name": "*.md"}, []string{"a.md:3 third needle needle"}},
-		{args{"text": "NEEDLE", "name": "a.*", "ignoreCase": true}, []string{"a.md:2 Second Needle", "a.md:3 third needle needle"}},
+		{args{"text": "NEEDLE", "name": "a.*", "ignoreCase": true},
+			[]string{"a.md:2 Second Needle", "a.md:3 third needle needle"}},
 		{args{"text": "needle", "path": "docs"}, []string{"docs/deep/c.txt:1 needle"}},
 		{args{"text": "針"}, []string{"jp/メモ.txt:1 日本語の針"}},
 		{args{"text": "日本語 n"}, []string{"sjis.txt:1 日本語 needle"}},
@@ -46,10 +49,12 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	got := result[searchResult](t, "file_search", args{"text": "needle", "name": "long.txt"})
-	if m := got.Matches[0]; len(m.Text) > maxExcerpt+10 || !strings.Contains(m.Text, "needle") || !strings.HasPrefix(m.Text, "…") {
+	if m := got.Matches[0]; len(m.Text) > maxExcerpt+10 || !strings.Contains(m.Text, "needle") ||
+		!strings.HasPrefix(m.Text, "…") {
 		t.Errorf("a long line: %q", m.Text)
 	}
-	if got := result[searchResult](t, "file_search", args{"name": "*", "limit": 2}); len(got.Matches) != 2 || !got.Truncated {
+	if got := result[searchResult](t, "file_search", args{"name": "*", "limit": 2}); len(got.Matches) != 2 ||
+		!got.Truncated {
 		t.Errorf("with a limit: %+v", got)
 	}
 	if got := result[searchResult](t, "file_search",

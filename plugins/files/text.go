@@ -11,17 +11,20 @@ import (
 // encoding is a way to write text as bytes.
 type encoding struct {
 	name string
-	// decode returns the text of src as UTF-8 and how many bytes of src that are: fewer than all if src ends within a character.
+	// decode returns the text of src as UTF-8 and how many bytes of src that are: fewer than all if src ends within a
+	// character.
 	decode func(src []byte) (text []byte, n int, err error)
-	// encode returns the text in this encoding, or the first character that it cannot hold; nil where there is no writing.
+	// encode returns the text in this encoding, or the first character that it cannot hold; nil where there is no
+	// writing.
 	encode func(text string) (data []byte, missing rune)
 }
 
 var (
-	utf8Text  = &encoding{"utf-8", decodeUTF8, func(text string) ([]byte, rune) { return []byte(text), -1 }}
-	utf16LE   = &encoding{"utf-16le", func(src []byte) ([]byte, int, error) { return decodeUTF16(src, 0, 1) }, nil}
-	utf16BE   = &encoding{"utf-16be", func(src []byte) ([]byte, int, error) { return decodeUTF16(src, 1, 0) }, nil}
-	shiftJIS  = &encoding{"shift_jis", func(src []byte) ([]byte, int, error) { return decodeJIS(src, nextShiftJIS) }, encodeShiftJIS}
+	utf8Text = &encoding{"utf-8", decodeUTF8, func(text string) ([]byte, rune) { return []byte(text), -1 }}
+	utf16LE  = &encoding{"utf-16le", func(src []byte) ([]byte, int, error) { return decodeUTF16(src, 0, 1) }, nil}
+	utf16BE  = &encoding{"utf-16be", func(src []byte) ([]byte, int, error) { return decodeUTF16(src, 1, 0) }, nil}
+	shiftJIS = &encoding{"shift_jis", func(src []byte) ([]byte, int, error) { return decodeJIS(src, nextShiftJIS) },
+		encodeShiftJIS}
 	eucJP     = &encoding{"euc-jp", func(src []byte) ([]byte, int, error) { return decodeJIS(src, nextEUC) }, encodeEUC}
 	latin1    = &encoding{"iso-8859-1", decodeLatin1, nil}
 	encodings = []*encoding{utf8Text, shiftJIS, eucJP, utf16LE, utf16BE, latin1}
@@ -125,8 +128,8 @@ func bomSize(head []byte) int64 {
 	return 2
 }
 
-// guess finds the encoding of text that has no mark, or nil. Shift_JIS and EUC-JP share most of their bytes: where both are possible,
-// the one with fewer half-width katakana is meant.
+// guess finds the encoding of text that has no mark, or nil. Shift_JIS and EUC-JP share most of their bytes: where both
+// are possible, the one with fewer half-width katakana is meant.
 func guess(sample []byte) *encoding {
 	if _, _, err := decodeUTF8(sample); err == nil {
 		return utf8Text

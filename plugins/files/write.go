@@ -77,7 +77,8 @@ func (in writeArgs) encoded() ([]byte, error) {
 	return content, nil
 }
 
-// refuseProgram refuses what some system would run, by the content, whatever the name, and by the name, whatever the content.
+// refuseProgram refuses what some system would run, by the content, whatever the name, and by the name, whatever the
+// content.
 func refuseProgram(rel string, content []byte) error {
 	if k, ok := program(content); ok {
 		return refuse("%s: the content is %[2]s, and executables are never written: leave it to the user to create this file",

@@ -87,7 +87,8 @@ func TestWriteRefusesProgramsByContent(t *testing.T) {
 func TestWriteRefusesProgramsByName(t *testing.T) {
 	workspace(t, nil)
 	for _, name := range []string{
-		"a.exe", "a.EXE", "a.sh", "a.bat", "a.cmd", "a.ps1", "a.com", "a.msi", "a.scr", "a.txt.exe", "d/a.sh", "a.exe.", "a.sh ", "a.exe. .",
+		"a.exe", "a.EXE", "a.sh", "a.bat", "a.cmd", "a.ps1", "a.com", "a.msi", "a.scr", "a.txt.exe", "d/a.sh", "a.exe.",
+		"a.sh ", "a.exe. .",
 		"a.exe:stream", "a.vbs", "a.hta", "a.lnk", "a.desktop", ".sh",
 	} {
 		refused(t, "file_write", args{"path": name, "content": "text"}, "executables")

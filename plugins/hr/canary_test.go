@@ -56,9 +56,9 @@ func planting(t *testing.T, vendor http.Handler) http.Handler {
 	})
 }
 
-// TestNothingElseIsShown feeds every tool of every vendor with answers full of what must not be shown (the stand-ins' own canaries for
-// bank accounts, pay, pensions, dependants, birth dates and addresses, and more in every object), and searches all that comes out:
-// results, errors and the log.
+// TestNothingElseIsShown feeds every tool of every vendor with answers full of what must not be shown (the stand-ins'
+// own canaries for bank accounts, pay, pensions, dependants, birth dates and addresses, and more in every object), and
+// searches all that comes out: results, errors and the log.
 func TestNothingElseIsShown(t *testing.T) {
 	// Not parallel: it reads the log of the process.
 	var logged bytes.Buffer
@@ -79,11 +79,13 @@ func TestNothingElseIsShown(t *testing.T) {
 	several.CompanyID = ""
 	open := &kotfake.Options{Now: noonClock}
 	kot := config
-	kot.Vendor, kot.KOTURL = "kot", host(t, planting(t, kotfake.New(open)), func() string { return "kot-token" })+"/v1.0"
+	kot.Vendor, kot.KOTURL = "kot", host(t, planting(t, kotfake.New(open)), func() string { return "kot-token" })+
+		"/v1.0"
 	closed := kot
 	closed.KOTURL = host(t, planting(t, kotfake.New(open)), func() string { return "wrong" }) + "/v1.0"
 	smarthr := config
-	smarthr.Vendor, smarthr.SmartHRURL = "smarthr", host(t, planting(t, smarthrfake.New(nil)), func() string { return "smarthr-token" })+"/api/v1"
+	smarthr.Vendor, smarthr.SmartHRURL = "smarthr", host(t, planting(t, smarthrfake.New(nil)),
+		func() string { return "smarthr-token" })+"/api/v1"
 
 	out := 0
 	for _, c := range []settings{config, refused, several, kot, closed, smarthr} {
@@ -121,7 +123,8 @@ func TestFaultsDoNotQuote(t *testing.T) {
 	for _, name := range []string{"id", "display_name", "entry_date", "retire_date", "num"} {
 		for _, value := range []any{planted, []any{planted}, map[string]any{"x": planted}} {
 			fake, config := fakeFreee(t, crowd(1))
-			change(t, config, &fake.Faults, "/api/v1/companies/12345/employees", func(a any) { member(a, 0)[name] = value })
+			change(t, config, &fake.Faults, "/api/v1/companies/12345/employees",
+				func(a any) { member(a, 0)[name] = value })
 			_, err := call[employeesAnswer](t, listEmployees, employeesQuery{}, config, english)
 			if err != nil && strings.Contains(err.Error(), planted) {
 				t.Errorf("%s: %v", name, err)

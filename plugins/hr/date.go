@@ -65,10 +65,12 @@ const (
 func parseMonth(lang language, s string) (month, error) {
 	t, err := time.Parse("2006-01", s)
 	if err != nil || len(s) != 7 {
-		return month{}, lang.errorf("month の値 %q は YYYY-MM の形にしてください（例: 2026-05）。", "month is %q and must be YYYY-MM, such as 2026-05", clip(s))
+		return month{}, lang.errorf("month の値 %q は YYYY-MM の形にしてください（例: 2026-05）。",
+			"month is %q and must be YYYY-MM, such as 2026-05", clip(s))
 	}
 	if t.Year() < firstYear || t.Year() > lastYear {
-		return month{}, lang.errorf("month の値 %s は %d年から%d年までの間にしてください。", "month is %s and must be in the years %d to %d", s, firstYear, lastYear)
+		return month{}, lang.errorf("month の値 %s は %d年から%d年までの間にしてください。",
+			"month is %s and must be in the years %d to %d", s, firstYear, lastYear)
 	}
 	return month{t.Year(), t.Month()}, nil
 }
@@ -92,8 +94,9 @@ func (m month) closing(day int) date {
 	return min(days.Start.add(day-1), days.End)
 }
 
-// clock shows a time as HH:MM of the day d, the hours counting on past midnight ("25:30" is half past one the next morning), as
-// freee and KING OF TIME do. ok is false if the time lies before the day or more than two days after its start.
+// clock shows a time as HH:MM of the day d, the hours counting on past midnight ("25:30" is half past one the next
+// morning), as freee and KING OF TIME do. ok is false if the time lies before the day or more than two days after its
+// start.
 func clock(d date, t time.Time) (text string, ok bool) {
 	minutes := int(t.Sub(d.midnight()).Minutes())
 	if t.Before(d.midnight()) || minutes >= 48*60 {

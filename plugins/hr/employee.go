@@ -99,7 +99,8 @@ func listEmployees(ctx context.Context, s *session, in employeesQuery) (any, err
 	}
 	if in.Status != "" && !slices.Contains(lister.statuses(), in.Status) {
 		return nil, s.lang.errorf("%sは在籍ステータス %s を公開していないため、絞り込めません。使えるのは %s です。",
-			"%s does not expose the status %s, so it cannot be filtered by. It has: %s", s.vendor.title(), clip(in.Status), s.lang.list(lister.statuses()))
+			"%s does not expose the status %s, so it cannot be filtered by. It has: %s", s.vendor.title(),
+			clip(in.Status), s.lang.list(lister.statuses()))
 	}
 	all, err := lister.employees(ctx)
 	if err != nil {

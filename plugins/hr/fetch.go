@@ -11,8 +11,9 @@ import (
 
 const (
 	userAgent = "hako-hr/0.1 (+https://github.com/hako-run/hako)"
-	// maxBody lets an answer fit into the sandbox's memory with what is read from it. A page of 100 employees of freee's
-	// has some 600 KB. A month of KING OF TIME's has some 16 MB for a company of 1,000, and is asked for in parts.
+	// maxBody lets an answer fit into the sandbox's memory with what is read from it. A page of 100 employees of
+	// freee's has some 600 KB. A month of KING OF TIME's has some 16 MB for a company of 1,000, and is asked for in
+	// parts.
 	maxBody = 8 << 20
 )
 

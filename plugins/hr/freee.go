@@ -8,8 +8,9 @@ import (
 	"github.com/hako-run/hako/pdk"
 )
 
-// freee is freee HR (人事労務), API version 2022-02-01. Sources: the published OpenAPI schema (github.com/freee/freee-api-schema,
-// hr/open-api-3) and developer.freee.co.jp. It has all three capabilities, for all companies of the connected user.
+// freee is freee HR (人事労務), API version 2022-02-01. Sources: the published OpenAPI schema
+// (github.com/freee/freee-api-schema, hr/open-api-3) and developer.freee.co.jp. It has all three capabilities, for all
+// companies of the connected user.
 type freee struct {
 	client
 
@@ -90,7 +91,8 @@ func (f *freee) me(ctx context.Context) (*freeeUser, error) {
 	return user, nil
 }
 
-// resolveCompany finds the default company where none was asked for: the one chosen at consent, else the only one there is.
+// resolveCompany finds the default company where none was asked for: the one chosen at consent, else the only one there
+// is.
 func (f *freee) resolveCompany(ctx context.Context) error {
 	if f.company != "" {
 		return nil

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// freeeDays maps day_pattern. The words mislead: national holidays are usually 所定休日, Sundays 法定休日; the raw value is beside them.
+// freeeDays maps day_pattern. The words mislead: national holidays are usually 所定休日, Sundays 法定休日; the raw value is
+// beside them.
 var freeeDays = map[string]string{
 	"normal_day":         weekday,
 	"prescribed_holiday": weekend,
@@ -111,13 +112,15 @@ func (r *record) clock(o object, t *time.Time) *string {
 	}
 	text, ok := clock(r.Date, *t)
 	if !ok {
-		r.Notes = append(r.Notes, o.lang.sprintf("打刻 %s は、この日から48時間の外です", "the clock time %s is outside of the 48 hours from this day on", t.Format(time.RFC3339)))
+		r.Notes = append(r.Notes, o.lang.sprintf("打刻 %s は、この日から48時間の外です",
+			"the clock time %s is outside of the 48 hours from this day on", t.Format(time.RFC3339)))
 		return nil
 	}
 	return &text
 }
 
-// setPaidLeave reads paid_holidays, or the fields that were in its place until January 2025. Leave by the hour has minutes and no days.
+// setPaidLeave reads paid_holidays, or the fields that were in its place until January 2025. Leave by the hour has
+// minutes and no days.
 func (r *record) setPaidLeave(o object) {
 	var days float64
 	var minutes int

@@ -10,9 +10,9 @@ import (
 
 func (f *freee) statuses() []string { return []string{active, retired, upcoming} }
 
-// employees joins three lists by id: everybody, also those who have left (companies/{id}/employees); today's departments and positions
-// (employee_group_memberships); and, unless it is configured away, the kind of employment (employees), which comes with pay, bank
-// account and dependants that are not read.
+// employees joins three lists by id: everybody, also those who have left (companies/{id}/employees); today's
+// departments and positions (employee_group_memberships); and, unless it is configured away, the kind of employment
+// (employees), which comes with pay, bank account and dependants that are not read.
 func (f *freee) employees(ctx context.Context) (*roster, error) {
 	join := f.join(dateOf(f.now))
 	return join.read(ctx, join.everybody, join.departments, join.employment)
@@ -71,10 +71,11 @@ func (j *freeeJoin) roster() (*roster, error) {
 }
 
 func (j *freeeJoin) everybody(ctx context.Context) error {
-	_, _, err := j.pages(ctx, "/api/v1/companies/"+j.company+"/employees", "", url.Values{everyone: {"true"}}, func(o object) {
-		p := j.person(o)
-		j.people, j.byID[p.ID] = append(j.people, p), p
-	})
+	_, _, err := j.pages(ctx, "/api/v1/companies/"+j.company+"/employees", "", url.Values{everyone: {"true"}},
+		func(o object) {
+			p := j.person(o)
+			j.people, j.byID[p.ID] = append(j.people, p), p
+		})
 	if err == nil {
 		j.freee.people = j.byID
 	}
@@ -114,7 +115,8 @@ func (j *freeeJoin) departments(ctx context.Context) error {
 		})
 	if err == nil && items < total {
 		j.notes = append(j.notes, j.lang.sprintf("freeeは所属情報を%d件と答えましたが、%d件しか返しませんでした。読み込み中に変更があった可能性があります。",
-			"freee counts %d people with departments but returned %d: the list may have changed while it was read", total, items))
+			"freee counts %d people with departments but returned %d: the list may have changed while it was read",
+			total, items))
 	}
 	return err
 }
@@ -189,8 +191,8 @@ func (j *freeeJoin) about(shown []employee) []string {
 		"The kind of employment is unknown for %d of %d: freee leaves out those who have left or not joined yet, and some others.", left, len(shown))}
 }
 
-// employmentMonth is the month to ask for so that freee answers for the current one: where most are paid in the following month, freee
-// answers for the month after the one asked for.
+// employmentMonth is the month to ask for so that freee answers for the current one: where most are paid in the
+// following month, freee answers for the month after the one asked for.
 func (j *freeeJoin) employmentMonth() month {
 	next, same := 0, 0
 	for _, p := range j.people {

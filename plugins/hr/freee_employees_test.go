@@ -16,15 +16,17 @@ func crowd(n int) func(*freeefake.Options) {
 		for i := range people {
 			people[i] = &freeefake.Employee{
 				ID: 1000 + i, Num: fmt.Sprint(n - i), LastName: "社員", FirstName: fmt.Sprint(i), Hired: "2020-04-01",
-				EmploymentType: freeefake.Text("regular"), Memberships: []freeefake.Membership{{Group: "部" + fmt.Sprint(i%7)}},
+				EmploymentType: freeefake.Text("regular"),
+				Memberships:    []freeefake.Membership{{Group: "部" + fmt.Sprint(i%7)}},
 			}
 		}
-		o.Companies = []*freeefake.Company{{ID: 12345, Name: "大会社", Role: "company_admin", Self: 1000, NextMonth: true, Employees: people}}
+		o.Companies = []*freeefake.Company{{ID: 12345, Name: "大会社", Role: "company_admin", Self: 1000, NextMonth: true,
+			Employees: people}}
 	}
 }
 
-// TestRequestsForEmployees holds how many requests a list takes: the pages of three lists, the first of which tells only by a page that
-// is not full that it was the last, and one request for the company where nothing names it.
+// TestRequestsForEmployees holds how many requests a list takes: the pages of three lists, the first of which tells
+// only by a page that is not full that it was the last, and one request for the company where nothing names it.
 func TestRequestsForEmployees(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -59,7 +61,8 @@ func TestRequestsForEmployees(t *testing.T) {
 func TestPageOfEmployees(t *testing.T) {
 	t.Parallel()
 	_, config := fakeFreee(t, crowd(120))
-	answer, err := call[employeesAnswer](t, listEmployees, employeesQuery{Limit: 50, Offset: 50, Department: "部3"}, config, english)
+	answer, err := call[employeesAnswer](t, listEmployees, employeesQuery{Limit: 50, Offset: 50, Department: "部3"},
+		config, english)
 	if err != nil || len(answer.Employees) != 0 || answer.TotalCount != 17 || answer.NextOffset != nil {
 		t.Errorf("beyond the end: %+v, %v", answer, err)
 	}
@@ -80,9 +83,10 @@ func TestShiftingPages(t *testing.T) {
 		list := answer.([]any)
 		list[2] = list[0]
 	})
-	change(t, config, &fake.Faults, "/api/v1/employee_group_memberships?company_id=12345&base_date=2026-11-20", func(answer any) {
-		member(answer)["total_count"] = 4
-	})
+	change(t, config, &fake.Faults, "/api/v1/employee_group_memberships?company_id=12345&base_date=2026-11-20",
+		func(answer any) {
+			member(answer)["total_count"] = 4
+		})
 	answer, err := call[employeesAnswer](t, listEmployees, employeesQuery{}, config, english)
 	if err != nil {
 		t.Fatal(err)
@@ -106,21 +110,28 @@ func TestFreeeEmployee(t *testing.T) {
 		{"part-time", kind("part-time"), func(e employee) bool { return e.Type == partTime }},
 		{"fixed-term", kind("fixed-term"), func(e employee) bool { return e.Type == contract }},
 		{"temporary", kind("temporary"), func(e employee) bool { return e.Type == contract }},
-		{"board member", kind("board-member"), func(e employee) bool { return e.Type == executive && *e.TypeRaw == "board-member" }},
+		{"board member", kind("board-member"),
+			func(e employee) bool { return e.Type == executive && *e.TypeRaw == "board-member" }},
 		{"other", kind(""), func(e employee) bool { return e.Type == unknown && *e.TypeRaw == "" }},
 		{"unknown kind", kind("gig"), func(e employee) bool { return e.Type == unknown && *e.TypeRaw == "gig" }},
 		{"the designs' spelling", kind("part_time"), func(e employee) bool { return e.Type == unknown }},
-		{"null kind", func(e *freeefake.Employee) { e.EmploymentType = nil }, func(e employee) bool { return e.Type == unknown && e.TypeRaw == nil }},
-		{"retires today", func(e *freeefake.Employee) { e.Retired = "2026-11-20" }, func(e employee) bool { return e.Status == active }},
-		{"retired yesterday", func(e *freeefake.Employee) { e.Retired = "2026-11-19" }, func(e employee) bool { return e.Status == retired }},
+		{"null kind", func(e *freeefake.Employee) { e.EmploymentType = nil },
+			func(e employee) bool { return e.Type == unknown && e.TypeRaw == nil }},
+		{"retires today", func(e *freeefake.Employee) { e.Retired = "2026-11-20" },
+			func(e employee) bool { return e.Status == active }},
+		{"retired yesterday", func(e *freeefake.Employee) { e.Retired = "2026-11-19" },
+			func(e employee) bool { return e.Status == retired }},
 		{"main duty last", func(e *freeefake.Employee) {
-			e.Memberships = []freeefake.Membership{{Group: "兼務", Duty: "sub_duty"}, {Group: "無印"}, {Group: "主務", Position: "課長", Duty: "main_duty"}}
+			e.Memberships = []freeefake.Membership{{Group: "兼務", Duty: "sub_duty"}, {Group: "無印"},
+				{Group: "主務", Position: "課長", Duty: "main_duty"}}
 		}, func(e employee) bool { return *e.Department == "主務" && *e.Position == "課長" }},
 		{"no main duty", func(e *freeefake.Employee) {
 			e.Memberships = []freeefake.Membership{{Group: "兼務", Duty: "sub_duty"}, {Group: "無印"}}
 		}, func(e employee) bool { return *e.Department == "無印" && e.Position == nil }},
-		{"no department", func(e *freeefake.Employee) { e.Memberships = nil }, func(e employee) bool { return e.Department == nil }},
-		{"title for a position", func(e *freeefake.Employee) { e.Title = "技師" }, func(e employee) bool { return *e.Position == "技師" }},
+		{"no department", func(e *freeefake.Employee) { e.Memberships = nil },
+			func(e employee) bool { return e.Department == nil }},
+		{"title for a position", func(e *freeefake.Employee) { e.Title = "技師" },
+			func(e employee) bool { return *e.Position == "技師" }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -155,12 +166,14 @@ func TestEmploymentMonth(t *testing.T) {
 			t.Fatal(err)
 		}
 		if last := fake.Requests()[2]; last.Query.Get("month") != want {
-			t.Errorf("paid in the following month %t: asked for month %s, want %s", nextMonth, last.Query.Get("month"), want)
+			t.Errorf("paid in the following month %t: asked for month %s, want %s", nextMonth, last.Query.Get("month"),
+				want)
 		}
 	}
 }
 
-// TestMissingEmployeeFields holds that a field that is needed and missing, or of another type, is an error with its name.
+// TestMissingEmployeeFields holds that a field that is needed and missing, or of another type, is an error with its
+// name.
 func TestMissingEmployeeFields(t *testing.T) {
 	t.Parallel()
 	everybody := "/api/v1/companies/12345/employees"
@@ -172,15 +185,24 @@ func TestMissingEmployeeFields(t *testing.T) {
 	}{
 		{"id", everybody, func(a any) { delete(member(a, 0), "id") }, "lacks the field employees[0].id"},
 		{"id as text", everybody, func(a any) { member(a, 0)["id"] = "12a" }, "employees[0].id is not an integer"},
-		{"id with a fraction", everybody, func(a any) { member(a, 0)["id"] = 1.5 }, "employees[0].id is not an integer"},
-		{"retire_date", everybody, func(a any) { delete(member(a, 0), "retire_date") }, "lacks the field employees[0].retire_date"},
-		{"retire_date, no date", everybody, func(a any) { member(a, 0)["retire_date"] = "soon" }, "employees[0].retire_date is not a date"},
-		{"entry_date, no date", everybody, func(a any) { member(a, 0)["entry_date"] = "2020-02-30" }, "employees[0].entry_date is not a date"},
-		{"name as a number", everybody, func(a any) { member(a, 0)["display_name"] = 7 }, "employees[0].display_name is not a string"},
+		{"id with a fraction", everybody, func(a any) { member(a, 0)["id"] = 1.5 },
+			"employees[0].id is not an integer"},
+		{"retire_date", everybody, func(a any) { delete(member(a, 0), "retire_date") },
+			"lacks the field employees[0].retire_date"},
+		{"retire_date, no date", everybody, func(a any) { member(a, 0)["retire_date"] = "soon" },
+			"employees[0].retire_date is not a date"},
+		{"entry_date, no date", everybody, func(a any) { member(a, 0)["entry_date"] = "2020-02-30" },
+			"employees[0].entry_date is not a date"},
+		{"name as a number", everybody, func(a any) { member(a, 0)["display_name"] = 7 },
+			"employees[0].display_name is not a string"},
 		{"a person that is no object", everybody, func(a any) { a.([]any)[0] = nil }, "employees[0] is not an object"},
 		{"total_count", groups, func(a any) { delete(member(a), "total_count") }, "lacks the field total_count"},
-		{"memberships", groups, func(a any) { delete(member(a), "employee_group_memberships") }, "lacks the field employee_group_memberships"},
-		{"group_memberships", groups, func(a any) { member(a, "employee_group_memberships", 0)["group_memberships"] = "x" }, "employee_group_memberships[0].group_memberships is not an array"},
+		{"memberships", groups, func(a any) { delete(member(a), "employee_group_memberships") },
+			"lacks the field employee_group_memberships"},
+		{"group_memberships", groups, func(a any) {
+			member(a, "employee_group_memberships",
+				0)["group_memberships"] = "x"
+		}, "employee_group_memberships[0].group_memberships is not an array"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -268,7 +290,8 @@ func TestCompany(t *testing.T) {
 	}
 	_, config = fakeFreee(t, crowd(1))
 	config.CompanyID = ""
-	if answer, err = call[employeesAnswer](t, listEmployees, employeesQuery{}, config, english); err != nil || answer.CompanyID != "12345" {
+	if answer, err = call[employeesAnswer](t, listEmployees, employeesQuery{}, config, english); err != nil ||
+		answer.CompanyID != "12345" {
 		t.Errorf("the only one: %v, %v", answer, err)
 	}
 	_, config = fakeFreee(t, func(o *freeefake.Options) { o.Companies = []*freeefake.Company{} })

@@ -130,10 +130,12 @@ func (f *freee) withRole(ctx context.Context, err error) error {
 	m, ok := f.membership()
 	switch {
 	case !ok:
-		return f.lang.errorf("%w 接続したユーザーが使える事業所: %s", "%w The connected user's companies: %s", err, f.lang.list(f.user.names()))
+		return f.lang.errorf("%w 接続したユーザーが使える事業所: %s", "%w The connected user's companies: %s", err,
+			f.lang.list(f.user.names()))
 	case m.role == selfOnly && m.employee != "":
 		return f.lang.errorf("%w 接続したユーザーの権限は self_only で、自分の勤怠（employee_id %s）だけを読めます。",
-			"%w The connected user's role is self_only, which reads only its own attendance (employee_id %s).", err, m.employee)
+			"%w The connected user's role is self_only, which reads only its own attendance (employee_id %s).", err,
+			m.employee)
 	}
 	return f.lang.errorf("%w 接続したユーザーの権限: %s", "%w The connected user's role: %s", err, clip(m.role))
 }

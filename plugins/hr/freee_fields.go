@@ -14,8 +14,9 @@ var (
 	dayOvertime       = freeeMinutes{"total_overtime_work_mins"}
 	dayOvertimeByHand = freeeMinutes{"total_overtime_except_normal_work_mins"}
 	// dayWithinLegal is 法定内残業, though its name says the opposite.
-	dayWithinLegal       = freeeMinutes{"total_excess_statutory_work_mins"}
-	dayNightOvertime     = freeeMinutes{"total_latenight_overtime_except_normal_work_min", "total_latenight_overtime_except_normal_work_mins"}
+	dayWithinLegal   = freeeMinutes{"total_excess_statutory_work_mins"}
+	dayNightOvertime = freeeMinutes{"total_latenight_overtime_except_normal_work_min",
+		"total_latenight_overtime_except_normal_work_mins"}
 	dayNight             = freeeMinutes{"total_latenight_work_mins"}
 	dayLegalHoliday      = freeeMinutes{"total_holiday_work_mins"}
 	dayPrescribedHoliday = freeeMinutes{"total_prescribed_holiday_work_mins"}

@@ -21,10 +21,10 @@ type payMonth struct {
 	complete bool
 }
 
-// payMonths returns the pay months that share days with m, in order. freee counts by month of payment, so the month that was worked
-// may be in the answer for the same month, the next, or, where the period closes on another day than the last, in two of the three
-// answers up to the one after next. Each says which days it covers; what follows from that is asked next. What was
-// found for the person before is asked first.
+// payMonths returns the pay months that share days with m, in order. freee counts by month of payment, so the month
+// that was worked may be in the answer for the same month, the next, or, where the period closes on another day than
+// the last, in two of the three answers up to the one after next. Each says which days it covers; what follows from
+// that is asked next. What was found for the person before is asked first.
 func (f *freee) payMonths(ctx context.Context, employee string, m month) ([]payMonth, error) {
 	search := paySearch{freee: f, employee: employee, month: m, want: m.days(), asked: map[int]bool{}}
 	for _, offset := range f.offsets {
@@ -76,7 +76,8 @@ func (s *paySearch) nothing() error {
 	if s.refused != nil {
 		return s.refused
 	}
-	return &dataError{s.lang.errorf("freeeには、従業員 %s の %s の勤怠がありません。", "freee has no attendance of employee %s in %s", s.employee, s.month)}
+	return &dataError{s.lang.errorf("freeeには、従業員 %s の %s の勤怠がありません。", "freee has no attendance of employee %s in %s",
+		s.employee, s.month)}
 }
 
 // ask adds the pay month to what was found, unless it was asked for before or cannot be there. That it does not exist,
@@ -158,8 +159,8 @@ func (f *freee) withDays() url.Values { return f.query("work_records", "true") }
 // specialLeave is in the message of a refusal that is about a day with two special leaves.
 const specialLeave = "特別休暇"
 
-// summary reads a pay month with its days. Since January 2026 one day with two special leaves makes freee refuse the whole month with
-// 400; then the figures are read without days, and the days one by one.
+// summary reads a pay month with its days. Since January 2026 one day with two special leaves makes freee refuse the
+// whole month with 400; then the figures are read without days, and the days one by one.
 func (s *paySearch) summary(ctx context.Context, pay month) (*payMonth, error) {
 	path := monthPath(s.employee, pay)
 	response, err := s.get(ctx, path, s.withDays())
@@ -173,7 +174,8 @@ func (s *paySearch) summary(ctx context.Context, pay month) (*payMonth, error) {
 	}
 	d := s.document()
 	figures := d.parse(response.Body)
-	p := &payMonth{period: period{figures.date("start_date"), figures.date("end_date")}, figures: figures, complete: whole}
+	p := &payMonth{period: period{figures.date("start_date"), figures.date("end_date")}, figures: figures,
+		complete: whole}
 	if d.err != nil {
 		return nil, d.err
 	}

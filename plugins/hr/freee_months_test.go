@@ -40,10 +40,14 @@ func TestPayMonths(t *testing.T) {
 		basis          string
 	}{
 		{"end of the month, paid in it", 31, false, "", "", "2026/5 200", "2026-05-01 2026-05-31", 31, vendorSummary},
-		{"end of the month, paid in the next", 31, true, "", "", "2026/5 200, 2026/6 200", "2026-05-01 2026-05-31", 31, vendorSummary},
-		{"the 20th, paid in the month", 20, false, "", "", "2026/5 200, 2026/6 200", "2026-05-01 2026-05-31", 31, dailyRecords},
-		{"the 20th, paid in the next", 20, true, "", "", "2026/5 200, 2026/6 200, 2026/7 200", "2026-05-01 2026-05-31", 31, dailyRecords},
-		{"the 1st, paid in the next", 1, true, "", "", "2026/5 200, 2026/6 200, 2026/7 200", "2026-05-01 2026-05-31", 31, dailyRecords},
+		{"end of the month, paid in the next", 31, true, "", "", "2026/5 200, 2026/6 200", "2026-05-01 2026-05-31", 31,
+			vendorSummary},
+		{"the 20th, paid in the month", 20, false, "", "", "2026/5 200, 2026/6 200", "2026-05-01 2026-05-31", 31,
+			dailyRecords},
+		{"the 20th, paid in the next", 20, true, "", "", "2026/5 200, 2026/6 200, 2026/7 200", "2026-05-01 2026-05-31",
+			31, dailyRecords},
+		{"the 1st, paid in the next", 1, true, "", "", "2026/5 200, 2026/6 200, 2026/7 200", "2026-05-01 2026-05-31",
+			31, dailyRecords},
 		{"joined in the month", 31, true, "2026-05-11", "", "2026/5 404, who, 2026/6 200", "2026-05-01 2026-05-31", 31,
 			vendorSummary},
 		{"joined after the 20th", 20, false, "2026-05-25", "", "2026/5 404, who, 2026/6 200", "2026-05-21 2026-05-31",
@@ -69,7 +73,8 @@ func TestPayMonths(t *testing.T) {
 			if got := asked(fake); got != test.asked {
 				t.Errorf("asked for %s, want %s", got, test.asked)
 			}
-			if got := fmt.Sprint(days.Period.Start, " ", days.Period.End); got != test.period || days.TotalRecords != test.records {
+			if got := fmt.Sprint(days.Period.Start, " ", days.Period.End); got != test.period ||
+				days.TotalRecords != test.records {
 				t.Errorf("%d records in %s, want %d in %s", days.TotalRecords, got, test.records, test.period)
 			}
 			if whole := test.records == 31; whole == (len(days.Notes) > 0) {
@@ -82,15 +87,16 @@ func TestPayMonths(t *testing.T) {
 			if sums.Basis != test.basis || sums.Period != days.Period {
 				t.Errorf("overtime by %s for %v, want %s", sums.Basis, sums.Period, test.basis)
 			}
-			if test.hired == "" && test.retired == "" && (sums.TotalWork != 7590 || sums.TotalOvertime != 900 || *sums.Breakdown.LateNight != 270 || *sums.Breakdown.Normal != 630) {
+			if test.hired == "" && test.retired == "" && (sums.TotalWork != 7590 || sums.TotalOvertime != 900 ||
+				*sums.Breakdown.LateNight != 270 || *sums.Breakdown.Normal != 630) {
 				t.Errorf("totals depend on the closing day: %s", encode(t, sums.totals))
 			}
 		})
 	}
 }
 
-// TestSumsOfDays holds freee's own rule on the figures: all work is agreed hours, overtime within and beyond the legal hours, and work on
-// legal holidays.
+// TestSumsOfDays holds freee's own rule on the figures: all work is agreed hours, overtime within and beyond the legal
+// hours, and work on legal holidays.
 func TestSumsOfDays(t *testing.T) {
 	t.Parallel()
 	_, config := fakeFreee(t, nil)
@@ -104,7 +110,8 @@ func TestSumsOfDays(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := sumDays(days.Period, days.Records)
-	if again.TotalWork != sums.TotalWork || again.TotalOvertime != sums.TotalOvertime || again.Breakdown.LegalHoliday != sums.Breakdown.LegalHoliday {
+	if again.TotalWork != sums.TotalWork || again.TotalOvertime != sums.TotalOvertime ||
+		again.Breakdown.LegalHoliday != sums.Breakdown.LegalHoliday {
 		t.Errorf("the days sum up to %s, freee says %s", encode(t, again), encode(t, sums.totals))
 	}
 }
@@ -121,10 +128,12 @@ func TestTwoSpecialLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := asked(fake); !strings.HasPrefix(got, "2026/5 400, 2026/5 without days 200, day 2026-05-01 200, ") || !strings.Contains(got, "day 2026-05-21 400, ") || len(fake.Requests()) != 33 {
+	if got := asked(fake); !strings.HasPrefix(got, "2026/5 400, 2026/5 without days 200, day 2026-05-01 200, ") ||
+		!strings.Contains(got, "day 2026-05-21 400, ") || len(fake.Requests()) != 33 {
 		t.Errorf("asked for %s", got)
 	}
-	if days.TotalRecords != 30 || len(days.IncompleteDays) != 1 || days.IncompleteDays[0] != (incompleteDay{"2026-05-21", unreadable, "特別休暇が2つ登録されています。Webで確認してください。"}) {
+	if days.TotalRecords != 30 || len(days.IncompleteDays) != 1 ||
+		days.IncompleteDays[0] != (incompleteDay{"2026-05-21", unreadable, "特別休暇が2つ登録されています。Webで確認してください。"}) {
 		t.Errorf("%d records, unreadable %v", days.TotalRecords, days.IncompleteDays)
 	}
 	sums, err := call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: query}, config, english)
@@ -155,7 +164,8 @@ func TestTwoSpecialLeavesInASplitMonth(t *testing.T) {
 	}
 }
 
-// TestFailuresOnTheWay holds that a failure while days are read one by one, or months after another, is not taken for a missing day.
+// TestFailuresOnTheWay holds that a failure while days are read one by one, or months after another, is not taken for a
+// missing day.
 func TestFailuresOnTheWay(t *testing.T) {
 	t.Parallel()
 	query := monthQuery{EmployeeID: "102", Month: "2026-05"}
@@ -228,7 +238,8 @@ func TestMissingMonthFields(t *testing.T) {
 	t.Parallel()
 	target := "/api/v1/employees/102/work_record_summaries/2026/6?company_id=12345&work_records=true"
 	for _, name := range []string{"start_date", "end_date", "work_days", "work_records", "total_work_mins", "total_overtime_except_normal_work_mins",
-		"total_overtime_within_normal_work_mins", "total_excess_statutory_work_mins", "total_holiday_work_mins", "total_prescribed_holiday_work_mins", "total_latenight_work_mins"} {
+		"total_overtime_within_normal_work_mins", "total_excess_statutory_work_mins", "total_holiday_work_mins",
+		"total_prescribed_holiday_work_mins", "total_latenight_work_mins"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fake, config := fakeFreee(t, nil)

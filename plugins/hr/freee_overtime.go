@@ -4,8 +4,9 @@ import (
 	"context"
 )
 
-// overtime gives freee's own figures where a pay period is the calendar month. Otherwise it adds up days, and gives freee's figures for
-// the periods beside: overtime that only shows over a week or a period, as with flexible hours, is in those alone.
+// overtime gives freee's own figures where a pay period is the calendar month. Otherwise it adds up days, and gives
+// freee's figures for the periods beside: overtime that only shows over a week or a period, as with flexible hours, is
+// in those alone.
 func (f *freee) overtime(ctx context.Context, ids []string, m month) ([]result[overtime], error) {
 	return eachMonth(ctx, f, ids, m, func(months []payMonth) (overtime, error) { return f.overtimeOf(months, m) })
 }
@@ -49,7 +50,8 @@ func (p payMonth) totals() totals {
 		PaidLeaveDays:   o.optionalNumber("num_paid_holidays"),
 	}
 	prescribed, night := monthPrescribedHoliday.of(o), monthNight.of(o)
-	t.Breakdown = breakdown{LegalHoliday: monthLegalHoliday.of(o), PrescribedHoliday: &prescribed, LateNightWork: &night}
+	t.Breakdown = breakdown{LegalHoliday: monthLegalHoliday.of(o), PrescribedHoliday: &prescribed,
+		LateNightWork: &night}
 	if p.complete {
 		t.setLateNight(*sumDays(p.period, p.days).Breakdown.LateNight)
 	}

@@ -13,9 +13,11 @@ const (
 	maxPages = 500
 )
 
-// pages reads all pages of a list and calls each with every item, once also where offset paging repeats one. key names the array in the
-// answer; "" means that the answer is the array itself. Besides the number of items it returns freee's own count, -1 where there is none.
-func (f *freee) pages(ctx context.Context, path, key string, query url.Values, each func(object)) (items, total int, err error) {
+// pages reads all pages of a list and calls each with every item, once also where offset paging repeats one. key names
+// the array in the answer; "" means that the answer is the array itself. Besides the number of items it returns freee's
+// own count, -1 where there is none.
+func (f *freee) pages(ctx context.Context, path, key string, query url.Values, each func(object)) (items, total int,
+	err error) {
 	seen := map[string]bool{}
 	query.Set("limit", strconv.Itoa(freeePage))
 	for page := range maxPages {
@@ -50,7 +52,8 @@ func listOf(d *document, body []byte, key string) (list []object, total int) {
 	return answer.children(key), int(answer.number("total_count"))
 }
 
-// isLast goes by freee's count, and without one by the first page that is not full. An empty page is the last in any case.
+// isLast goes by freee's count, and without one by the first page that is not full. An empty page is the last in any
+// case.
 func isLast(page, items, total int) bool {
 	if total < 0 {
 		return items < freeePage

@@ -65,8 +65,10 @@ func FuzzFreee(f *testing.F) {
 	fake := freeefake.New(nil)
 	token := fake.Issue(0).Access
 	for _, target := range []string{
-		"users/me", "companies/12345/employees", "employees?company_id=12345&year=2026&month=4", "employee_group_memberships?company_id=12345&base_date=2026-05-01",
-		"employees/102/work_record_summaries/2026/6?company_id=12345&work_records=true", "employees/103/work_records/2026-05-12?company_id=12345",
+		"users/me", "companies/12345/employees", "employees?company_id=12345&year=2026&month=4",
+		"employee_group_memberships?company_id=12345&base_date=2026-05-01",
+		"employees/102/work_record_summaries/2026/6?company_id=12345&work_records=true",
+		"employees/103/work_records/2026-05-12?company_id=12345",
 	} {
 		f.Add(body(f, fake, token, "/hr/api/v1/"+target))
 	}
@@ -169,7 +171,8 @@ func FuzzMonth(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if days := m.days(); m.String() != text || days.Start > days.End || string(days.Start)[:7] != text || string(days.End)[:7] != text {
+		if days := m.days(); m.String() != text || days.Start > days.End || string(days.Start)[:7] != text ||
+			string(days.End)[:7] != text {
 			t.Errorf("%s is %s with the days %v", text, m, days)
 		}
 	})

@@ -25,8 +25,8 @@ var update = flag.Bool("update", false, "rewrite the golden files and the record
 // noon is the time of the tests, long after the made-up May 2026 and outside the hours in which KING OF TIME is closed.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, jst)
 
-// host stands for the host in front of a vendor: it adds the credential. A guest that sends one of its own, or anything but GET, fails
-// the test.
+// host stands for the host in front of a vendor: it adds the credential. A guest that sends one of its own, or anything
+// but GET, fails the test.
 func host(t testing.TB, vendor http.Handler, token func() string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -104,14 +104,16 @@ func callAt[In any](ctx context.Context, run tool[In], in In, now time.Time) (an
 	return run(ctx, s, in)
 }
 
-// web has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the requests of other tests.
+// web has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the requests
+// of other tests.
 var web = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 
-// change plans an answer of a stand-in's, changed: what the request gets now, decoded, goes through edit. Requests to the path get
-// it from then on.
+// change plans an answer of a stand-in's, changed: what the request gets now, decoded, goes through edit. Requests to
+// the path get it from then on.
 func change(t testing.TB, config settings, plan *fault.Plan, target string, edit func(answer any)) {
 	t.Helper()
-	base := map[string]string{"freee": strings.TrimSuffix(config.FreeeURL, "/"), "kot": config.KOTURL, "smarthr": strings.TrimSuffix(config.SmartHRURL, "/")}[config.Vendor]
+	base := map[string]string{"freee": strings.TrimSuffix(config.FreeeURL, "/"), "kot": config.KOTURL,
+		"smarthr": strings.TrimSuffix(config.SmartHRURL, "/")}[config.Vendor]
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+target, nil)
 	if err != nil {
 		t.Fatal(err)

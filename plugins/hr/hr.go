@@ -1,9 +1,10 @@
-// Hr is the guest plugin of the tools list_employees, list_attendance and calculate_overtime, for companies that use freee HR, KING OF
-// TIME or SmartHR.
+// Hr is the guest plugin of the tools list_employees, list_attendance and calculate_overtime, for companies that use
+// freee HR, KING OF TIME or SmartHR.
 //
-// The configuration says which vendor a tenant uses. A vendor is one type (freee.go, kot.go, smarthr.go) that has the capabilities
-// of vendor.go that its API allows; it reads the vendor's records with object (object.go) and turns them into the shared types of
-// employee.go, attendance.go and overtime.go. Those types are the allow-list: what they have no field for never leaves the sandbox.
+// The configuration says which vendor a tenant uses. A vendor is one type (freee.go, kot.go, smarthr.go) that has the
+// capabilities of vendor.go that its API allows; it reads the vendor's records with object (object.go) and turns them
+// into the shared types of employee.go, attendance.go and overtime.go. Those types are the allow-list: what they have
+// no field for never leaves the sandbox.
 package main
 
 import (

@@ -9,8 +9,8 @@ import (
 	"github.com/hako-run/hako/pdk"
 )
 
-// kot is KING OF TIME, WebAPI v1.0. Source: developer.kingtime.jp. It has all three capabilities for the one company of its token. A
-// property that is null is left out of its answers.
+// kot is KING OF TIME, WebAPI v1.0. Source: developer.kingtime.jp. It has all three capabilities for the one company of
+// its token. A property that is null is left out of its answers.
 type kot struct {
 	client
 
@@ -31,7 +31,8 @@ func newKOT(s *session) (vendor, error) {
 		name, kind, ok := strings.Cut(entry, "=")
 		if kind = strings.TrimSpace(kind); !ok || !slices.Contains(allowed, kind) {
 			return nil, s.lang.errorf("設定 kot_employment_types の %q は「雇用区分名=値」の形にしてください。値: %s",
-				"the setting kot_employment_types has %q, which must be NAME=KIND with a kind of: %s", clip(entry), s.lang.list(allowed))
+				"the setting kot_employment_types has %q, which must be NAME=KIND with a kind of: %s", clip(entry),
+				s.lang.list(allowed))
 		}
 		k.kinds[strings.TrimSpace(name)] = kind
 	}
@@ -113,5 +114,6 @@ func (k *kot) remedy(e *vendorError) string {
 		return pick("KING OF TIMEの一時的な障害です。", "KING OF TIME has a temporary failure. ") +
 			k.waiting(e, pick("時間をおいてやり直してください。", "Try again later."))
 	}
-	return pick("対象月（過去3年から1年先まで）を確認してください。", "Check the month: KING OF TIME serves the last three years and one year ahead.")
+	return pick("対象月（過去3年から1年先まで）を確認してください。",
+		"Check the month: KING OF TIME serves the last three years and one year ahead.")
 }

@@ -153,7 +153,8 @@ func (k *kot) record(o object) record {
 	return r
 }
 
-// setKOTHoliday counts work on a day off by the kind of day. Work on a legal holiday is no overtime, as freee and the law have it.
+// setKOTHoliday counts work on a day off by the kind of day. Work on a legal holiday is no overtime, as freee and the
+// law have it.
 func (r *record) setKOTHoliday(work int) {
 	var legal, prescribed int
 	switch r.DayType {

@@ -13,8 +13,8 @@ type kotMonth struct {
 	figures object
 }
 
-// overtime gives KING OF TIME's own figures where its month is the calendar month; otherwise it adds up days, with the figures beside.
-// The time worked in all is not among the figures of a month, so the days are read in both cases.
+// overtime gives KING OF TIME's own figures where its month is the calendar month; otherwise it adds up days, with the
+// figures beside. The time worked in all is not among the figures of a month, so the days are read in both cases.
 func (k *kot) overtime(ctx context.Context, ids []string, m month) ([]result[overtime], error) {
 	months, err := k.months(ctx, ids, m)
 	if err != nil {
@@ -128,16 +128,20 @@ func (k *kot) addMonth(ctx context.Context, index map[string]int, m month, want 
 	return nil
 }
 
-// kotOvertime are the figures of overtime beyond the legal hours: those that KING OF TIME holds against the general limit of the 36
-// agreement (support.ta.kingoftime.jp, article 20168762476185). The last four exist where the company counts overtime at a higher rate.
+// kotOvertime are the figures of overtime beyond the legal hours: those that KING OF TIME holds against the general
+// limit of the 36 agreement (support.ta.kingoftime.jp, article 20168762476185). The last four exist where the company
+// counts overtime at a higher rate.
 var (
 	kotOvertime      = []string{"overtime", "generalHolidayWork.overtime"}
 	kotNightOvertime = []string{"nightOvertime", "generalHolidayWork.nightOvertime"}
 	kotHigherRate    = []string{"premiumWork.overtime1", "premiumWork.overtime2"}
 	kotNightHigher   = []string{"premiumWork.nightOvertime1", "premiumWork.nightOvertime2"}
-	kotLegalHoliday  = []string{"legalHolidayWork.normal", "legalHolidayWork.night", "legalHolidayWork.overtime", "legalHolidayWork.nightOvertime", "legalHolidayWork.extra"}
-	kotDayOff        = []string{"generalHolidayWork.normal", "generalHolidayWork.night", "generalHolidayWork.overtime", "generalHolidayWork.nightOvertime", "generalHolidayWork.extra"}
-	kotOtherFigures  = []string{"assigned", "unassigned", "night", "breakSum", "late", "earlyLeave", "holidayWork.normal", "holidayWork.night", "holidayWork.overtime", "holidayWork.nightOvertime"}
+	kotLegalHoliday  = []string{"legalHolidayWork.normal", "legalHolidayWork.night", "legalHolidayWork.overtime",
+		"legalHolidayWork.nightOvertime", "legalHolidayWork.extra"}
+	kotDayOff = []string{"generalHolidayWork.normal", "generalHolidayWork.night", "generalHolidayWork.overtime",
+		"generalHolidayWork.nightOvertime", "generalHolidayWork.extra"}
+	kotOtherFigures = []string{"assigned", "unassigned", "night", "breakSum", "late", "earlyLeave",
+		"holidayWork.normal", "holidayWork.night", "holidayWork.overtime", "holidayWork.nightOvertime"}
 )
 
 // totals are the figures of a month; the time worked is added up from its days.
@@ -152,7 +156,8 @@ func (m kotMonth) totals(days []record) totals {
 		WithinStatutory: o.minutes("unassigned"),
 		WorkingDays:     o.number("workingDayCount"),
 		AbsenceDays:     o.optionalNumber("absentdayCount"),
-		Breakdown:       breakdown{LegalHoliday: o.sum(kotLegalHoliday[:1]) + o.optionalSum(kotLegalHoliday[1:]), PrescribedHoliday: &dayOff},
+		Breakdown: breakdown{LegalHoliday: o.sum(kotLegalHoliday[:1]) + o.optionalSum(kotLegalHoliday[1:]),
+			PrescribedHoliday: &dayOff},
 	}
 	t.setLateNight(nightOvertime)
 	var paid float64

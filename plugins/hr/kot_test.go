@@ -21,11 +21,13 @@ func TestKOTErrors(t *testing.T) {
 		body   string
 		en, ja string
 	}{
-		{"bad token", 403, `{"errors":[{"message":"Bad Authentication.","code":100}]}`, "renew the credential kot", "認証情報 kot を更新"},
+		{"bad token", 403, `{"errors":[{"message":"Bad Authentication.","code":100}]}`, "renew the credential kot",
+			"認証情報 kot を更新"},
 		{"address", 403, `{"errors":[{"message":"Forbidden","code":101}]}`, "allow-list", "IPアドレス"},
 		{"too many", 429, kotfake.TooManyRequests, "Wait a few minutes", "数分待って"},
 		{"too many, as 403", 403, `{"code":"303","message":"Too Many Requests"}`, "Wait a few minutes", "数分待って"},
-		{"bad request", 400, `{"errors":[{"message":"start is invalid.","code":210}]}`, "It says \"start is invalid.\". Its code is 210.", "コード 210"},
+		{"bad request", 400, `{"errors":[{"message":"start is invalid.","code":210}]}`,
+			"It says \"start is invalid.\". Its code is 210.", "コード 210"},
 		{"unauthorized", 401, ``, "renew the credential kot", "更新"},
 		{"server error", 500, `oops`, "temporary failure", "一時的な障害"},
 		{"forbidden by a proxy", 403, `<html>`, "allow-list", "IPアドレス"},
@@ -77,7 +79,8 @@ func TestKOTSettings(t *testing.T) {
 	wantError(t, err, "KING OF TIME takes no company id")
 	_, err = call[employeesAnswer](t, listEmployees, employeesQuery{Status: onLeave}, config, english)
 	wantError(t, err, "KING OF TIME does not expose the status on_leave")
-	answer, err := call[employeesAnswer](t, listEmployees, employeesQuery{Department: "人事部", Status: active}, config, english)
+	answer, err := call[employeesAnswer](t, listEmployees, employeesQuery{Department: "人事部", Status: active}, config,
+		english)
 	if err != nil || answer.TotalCount != 1 {
 		t.Errorf("by group: %v, %v", answer, err)
 	}
@@ -140,7 +143,8 @@ func TestKOTDay(t *testing.T) {
 		err          string
 	}{
 		{"unknown kind of day", working, func(a any) { entry(a)["workdayTypeName"] = "創立記念日" }, func(r record) bool {
-			return r.DayType == unknown && *r.DayTypeRaw == "創立記念日" && r.LegalHolidayWork == nil && r.PrescribedHoliday == nil && r.OvertimeMinutes == 450
+			return r.DayType == unknown && *r.DayTypeRaw == "創立記念日" && r.LegalHolidayWork == nil &&
+				r.PrescribedHoliday == nil && r.OvertimeMinutes == 450
 		}, ""},
 		{"legal holiday", working, func(a any) { entry(a)["workdayTypeName"] = "法定休日" }, func(r record) bool {
 			return *r.LegalHolidayWork == 930 && r.OvertimeMinutes == 0 && r.LateNightOvertime == 0
@@ -150,7 +154,8 @@ func TestKOTDay(t *testing.T) {
 		}, func(r record) bool {
 			return !r.IsPaidLeave && len(r.Notes) == 1 && strings.Contains(r.Notes[0], "慶弔休暇")
 		}, ""},
-		{"no leave at all", working, func(a any) { delete(entry(a), "holidaysObtained") }, func(r record) bool { return !r.IsPaidLeave && *r.PaidLeaveDays == 0 }, ""},
+		{"no leave at all", working, func(a any) { delete(entry(a), "holidaysObtained") },
+			func(r record) bool { return !r.IsPaidLeave && *r.PaidLeaveDays == 0 }, ""},
 		{"codes as numbers", clocks, func(a any) {
 			for _, c := range entry(a)["timeRecord"].([]any) {
 				c := c.(map[string]any)
@@ -159,19 +164,27 @@ func TestKOTDay(t *testing.T) {
 		}, func(r record) bool { return *r.ClockIn == "09:00" && *r.ClockOut == "25:30" }, ""},
 		{"two stretches", clocks, func(a any) {
 			list := entry(a)["timeRecord"].([]any)
-			entry(a)["timeRecord"] = append(list, map[string]any{"time": "2026-05-15T03:00:00+09:00", "code": "1"}, map[string]any{"time": "2026-05-15T04:00:00+09:00", "code": "2"}, map[string]any{"time": "2026-05-14T11:00:00+09:00", "code": "3"})
+			entry(a)["timeRecord"] = append(list, map[string]any{"time": "2026-05-15T03:00:00+09:00", "code": "1"},
+				map[string]any{"time": "2026-05-15T04:00:00+09:00", "code": "2"},
+				map[string]any{"time": "2026-05-14T11:00:00+09:00", "code": "3"})
 		}, func(r record) bool { return *r.ClockIn == "09:00" && *r.ClockOut == "28:00" && !r.IsOpen }, ""},
 		{"no clock times", clocks, func(a any) { delete(entry(a), "timeRecord") }, func(r record) bool {
 			return r.ClockIn == nil && r.ClockOut == nil && !r.IsOpen && *r.WorkMinutes == 930
 		}, ""},
 		{"missing overtime", working, func(a any) { delete(entry(a), "overtime") }, nil, "overtime"},
-		{"missing night overtime", working, func(a any) { delete(entry(a), "lateNightOvertime") }, nil, "lateNightOvertime"},
+		{"missing night overtime", working, func(a any) { delete(entry(a), "lateNightOvertime") }, nil,
+			"lateNightOvertime"},
 		{"missing work", working, func(a any) { delete(entry(a), "totalWork") }, nil, "totalWork"},
 		{"missing kind", working, func(a any) { delete(entry(a), "workdayTypeName") }, nil, "workdayTypeName"},
 		{"missing date", working, func(a any) { delete(entry(a), "date") }, nil, "date"},
-		{"work as text", working, func(a any) { entry(a)["totalWork"] = "930" }, nil, "totalWork is not a number of minutes"},
-		{"time that is none", clocks, func(a any) { entry(a)["timeRecord"] = []any{map[string]any{"time": "9:00", "code": "1"}} }, nil, "time is not a time"},
-		{"no list", working, func(a any) { member(a, 0)["dailyWorkings"] = "x" }, nil, "is not [{dailyWorkings: [...]}]"},
+		{"work as text", working, func(a any) { entry(a)["totalWork"] = "930" }, nil,
+			"totalWork is not a number of minutes"},
+		{"time that is none", clocks, func(a any) {
+			entry(a)["timeRecord"] = []any{map[string]any{"time": "9:00",
+				"code": "1"}}
+		}, nil, "time is not a time"},
+		{"no list", working, func(a any) { member(a, 0)["dailyWorkings"] = "x" }, nil,
+			"is not [{dailyWorkings: [...]}]"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -204,14 +217,16 @@ func TestKOTMonth(t *testing.T) {
 		}
 		month(a)["unassigned"] = 1000
 		month(a)["generalHolidayWork"] = map[string]any{"normal": 10000, "overtime": 4, "nightOvertime": 8}
-		month(a)["premiumWork"] = map[string]any{"overtime1": 16, "nightOvertime1": 32, "overtime2": 64, "nightOvertime2": 128}
+		month(a)["premiumWork"] = map[string]any{"overtime1": 16, "nightOvertime1": 32, "overtime2": 64,
+			"nightOvertime2": 128}
 		month(a)["legalHolidayWork"] = map[string]any{"normal": 20000, "overtime": 300, "night": 40}
 	})
 	sums, err := call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: kotQuery}, config, english)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sums.TotalOvertime != 255 || *sums.Breakdown.LateNight != 170 || *sums.Breakdown.Normal != 85 || sums.WithinStatutory != 1000 ||
+	if sums.TotalOvertime != 255 || *sums.Breakdown.LateNight != 170 || *sums.Breakdown.Normal != 85 ||
+		sums.WithinStatutory != 1000 ||
 		sums.Breakdown.LegalHoliday != 20340 || *sums.Breakdown.PrescribedHoliday != 10012 {
 		t.Errorf("got %s", encode(t, sums))
 	}
@@ -240,7 +255,8 @@ func TestKOTJoiners(t *testing.T) {
 func TestKOTUncounted(t *testing.T) {
 	t.Parallel()
 	fake, config := fakeKOT(t, func(o *kotfake.Options) { o.ClosingDay = 20 })
-	change(t, config, &fake.Faults, "/monthly-workings/2026-05", func(a any) { member(a, 0, "holidayWork")["overtime"] = 5 })
+	change(t, config, &fake.Faults, "/monthly-workings/2026-05",
+		func(a any) { member(a, 0, "holidayWork")["overtime"] = 5 })
 	change(t, config, &fake.Faults, "/daily-workings?start=2026-04-21&end=2026-06-20", func(a any) {
 		member(a, 23, "dailyWorkings", 0)["workdayTypeName"] = "創立記念日"
 	})
@@ -248,7 +264,8 @@ func TestKOTUncounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if notes := strings.Join(sums.Notes, "\n"); !strings.Contains(notes, "holidayWork") || !strings.Contains(notes, "創立記念日") {
+	if notes := strings.Join(sums.Notes, "\n"); !strings.Contains(notes, "holidayWork") ||
+		!strings.Contains(notes, "創立記念日") {
 		t.Errorf("notes are %s", notes)
 	}
 }
@@ -259,13 +276,16 @@ func TestKOTEmployeeFields(t *testing.T) {
 		edit func(map[string]any)
 		want string
 	}{
-		"no key":       {func(e map[string]any) { delete(e, "key") }, "lacks the field employees[0].key"},
-		"empty key":    {func(e map[string]any) { e["key"] = "" }, "lacks the field employees[0].key"},
-		"no name":      {func(e map[string]any) { delete(e, "lastName") }, "lacks the field employees[0].lastName"},
-		"empty name":   {func(e map[string]any) { e["lastName"], e["firstName"] = "", " " }, "lacks the field employees[0].lastName"},
-		"bad date":     {func(e map[string]any) { e["hiredDate"] = "2016" }, "employees[0].hiredDate is not a date"},
-		"groups":       {func(e map[string]any) { e["employeeGroups"] = 1 }, "employees[0].employeeGroups is not an array"},
-		"bad division": {func(e map[string]any) { e["divisionName"] = []any{} }, "employees[0].divisionName is not a string"},
+		"no key":    {func(e map[string]any) { delete(e, "key") }, "lacks the field employees[0].key"},
+		"empty key": {func(e map[string]any) { e["key"] = "" }, "lacks the field employees[0].key"},
+		"no name":   {func(e map[string]any) { delete(e, "lastName") }, "lacks the field employees[0].lastName"},
+		"empty name": {func(e map[string]any) { e["lastName"], e["firstName"] = "", " " },
+			"lacks the field employees[0].lastName"},
+		"bad date": {func(e map[string]any) { e["hiredDate"] = "2016" }, "employees[0].hiredDate is not a date"},
+		"groups": {func(e map[string]any) { e["employeeGroups"] = 1 },
+			"employees[0].employeeGroups is not an array"},
+		"bad division": {func(e map[string]any) { e["divisionName"] = []any{} },
+			"employees[0].divisionName is not a string"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -28,7 +28,8 @@ func readManifest(t *testing.T) *manifest.Manifest {
 	return m
 }
 
-// TestManifestDefaults holds that the plugin and its manifest have the same defaults, and that each permission's base URL is one.
+// TestManifestDefaults holds that the plugin and its manifest have the same defaults, and that each permission's base
+// URL is one.
 func TestManifestDefaults(t *testing.T) {
 	t.Parallel()
 	m := readManifest(t)
@@ -70,7 +71,8 @@ func TestSchemas(t *testing.T) {
 	smallCompany.CompanyID = "67890"
 	for _, config := range []settings{freeeConfig, kotConfig, smarthrConfig} {
 		checkSchemas(t, &m.Tools[0], listEmployees, employeesQuery{}, config)
-		checkSchemas(t, &m.Tools[0], listEmployees, employeesQuery{Department: "営業部", Status: "active", Name: "架", Limit: 1}, config)
+		checkSchemas(t, &m.Tools[0], listEmployees, employeesQuery{Department: "営業部", Status: "active", Name: "架",
+			Limit: 1}, config)
 	}
 	for person, config := range map[string]settings{"102": freeeConfig, "103": freeeConfig, "201": smallCompany, kotPerson: kotConfig} {
 		query := monthQuery{EmployeeID: person, Month: "2026-05"}
@@ -90,7 +92,8 @@ func TestSchemas(t *testing.T) {
 	for _, request := range asked {
 		name, path, _ := strings.Cut(request, " ")
 		if !slices.ContainsFunc(m.Permissions.HTTP, func(p manifest.HTTPPermission) bool {
-			return p.Name == name && slices.ContainsFunc(p.Paths, func(glob string) bool { return doublestar.MatchUnvalidated(glob, path) })
+			return p.Name == name && slices.ContainsFunc(p.Paths,
+				func(glob string) bool { return doublestar.MatchUnvalidated(glob, path) })
 		}) {
 			t.Errorf("no permission covers %s", request)
 		}
@@ -151,7 +154,8 @@ func TestBadArguments(t *testing.T) {
 	m := readManifest(t)
 	for i, list := range [][]string{
 		{`{"status":"on leave"}`, `{"limit":0}`, `{"offset":-1}`, `{"company_id":12345}`, `{"dept":"x"}`},
-		{`{}`, `{"employee_id":"1"}`, `{"employee_id":"1","month":"2026-13"}`, `{"employee_id":"1","month":"2026-5"}`, `{"employee_id":"","month":"2026-05"}`, `{"employee_id":101,"month":"2026-05"}`},
+		{`{}`, `{"employee_id":"1"}`, `{"employee_id":"1","month":"2026-13"}`, `{"employee_id":"1","month":"2026-5"}`,
+			`{"employee_id":"","month":"2026-05"}`, `{"employee_id":101,"month":"2026-05"}`},
 		{`{"employee_ids":[],"month":"2026-05"}`, `{"over_minutes":-1,"month":"2026-05"}`,
 			`{"limit":501,"month":"2026-05"}`, `{"employee_id":"1","month":"May 2026"}`,
 			`{"employee_id":"1","month":"2026-00"}`},

@@ -7,16 +7,17 @@ import (
 	"strings"
 )
 
-// document is one JSON answer of a vendor's. It keeps the first fault that reading its objects met, so that a row of reads needs
-// one check at the end.
+// document is one JSON answer of a vendor's. It keeps the first fault that reading its objects met, so that a row of
+// reads needs one check at the end.
 type document struct {
 	lang   language
 	vendor string
 	err    error
 }
 
-// object is a JSON object with its place in the document. Its methods read members by name; of several names the first that is
-// there counts, because vendors rename. Faults name the member and never quote its value, which may be personal.
+// object is a JSON object with its place in the document. Its methods read members by name; of several names the first
+// that is there counts, because vendors rename. Faults name the member and never quote its value, which may be
+// personal.
 type object struct {
 	*document
 	path    string
@@ -67,12 +68,14 @@ func (d *document) malformed(path, want string) {
 		path = d.lang.pick("応答全体", "the answer")
 	}
 	d.fail(d.lang.errorf("%sの応答が想定した形ではありません: %s は %s のはずです。プラグインの更新が必要かもしれません。",
-		"the answer of %s is not of the expected shape: %s is not %s. The plugin may need an update.", d.vendor, path, want))
+		"the answer of %s is not of the expected shape: %s is not %s. The plugin may need an update.", d.vendor, path,
+		want))
 }
 
 func (d *document) missing(path string) {
 	d.fail(d.lang.errorf("%sの応答に必要な項目 %s がありません。値を推測しないため中止しました。プラグインの更新が必要かもしれません。",
-		"the answer of %s lacks the field %s, and its value is not guessed. The plugin may need an update.", d.vendor, path))
+		"the answer of %s lacks the field %s, and its value is not guessed. The plugin may need an update.", d.vendor,
+		path))
 }
 
 // place is the path of a member.

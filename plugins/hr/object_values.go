@@ -189,7 +189,8 @@ func (o object) code(name string) string {
 	return strings.Trim(string(raw), `"`)
 }
 
-// at resolves a path of two names, "outer.inner", to the object that has the last one. Without the outer object, that has no members.
+// at resolves a path of two names, "outer.inner", to the object that has the last one. Without the outer object, that
+// has no members.
 func (o object) at(path string) (holder object, name string) {
 	outer, inner, nested := strings.Cut(path, ".")
 	switch {

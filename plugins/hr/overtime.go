@@ -70,7 +70,8 @@ type breakdown struct {
 	LateNightWork     *int `json:"late_night_work_minutes"`
 }
 
-// setLateNight divides the overtime into that of the night and the rest. More of the night than there is in all fits no division.
+// setLateNight divides the overtime into that of the night and the rest. More of the night than there is in all fits no
+// division.
 func (t *totals) setLateNight(minutes int) {
 	t.Breakdown.LateNight = &minutes
 	if rest := t.TotalOvertime - minutes; rest >= 0 {

@@ -90,7 +90,8 @@ func redirected(config settings, server string) settings {
 	return config
 }
 
-// TestRecordings holds that recordings.json is what this test makes up, and that every tool answers from it as it does from the stand-ins.
+// TestRecordings holds that recordings.json is what this test makes up, and that every tool answers from it as it does
+// from the stand-ins.
 func TestRecordings(t *testing.T) {
 	t.Parallel()
 	recorder := &recorder{vendors: standIns()}
@@ -185,7 +186,8 @@ func addUp(t *testing.T, answers []recordedAnswer) {
 	}
 }
 
-// standIns are the vendors by the names of their hosts. The company in freee pays in the same month, which keeps the recordings small.
+// standIns are the vendors by the names of their hosts. The company in freee pays in the same month, which keeps the
+// recordings small.
 func standIns() map[string]http.Handler {
 	company := freeefake.Demo()[0]
 	company.NextMonth = false

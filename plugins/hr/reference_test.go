@@ -12,8 +12,8 @@ import (
 	"github.com/hako-run/hako/internal/fakes/fault"
 )
 
-// The tests in this file read freee's published schema and samples. They are not part of the project: where they are absent, the
-// tests are skipped.
+// The tests in this file read freee's published schema and samples. They are not part of the project: where they are
+// absent, the tests are skipped.
 
 func referenceFile(t *testing.T, name string) []byte {
 	t.Helper()
@@ -39,7 +39,8 @@ func TestReferenceMonth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sums.TotalWork != 8370 || sums.TotalOvertime != 750 || sums.Breakdown.LegalHoliday != 180 || *sums.Breakdown.LateNightWork != 270 ||
+	if sums.TotalWork != 8370 || sums.TotalOvertime != 750 || sums.Breakdown.LegalHoliday != 180 ||
+		*sums.Breakdown.LateNightWork != 270 ||
 		sums.WorkingDays != 17 || *sums.PaidLeaveDays != 1.5 || *sums.AbsenceDays != 1 {
 		t.Errorf("got %s", encode(t, sums))
 	}
@@ -47,7 +48,8 @@ func TestReferenceMonth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again := sumDays(days.Period, days.Records); again.TotalWork != sums.TotalWork || again.TotalOvertime != sums.TotalOvertime || *again.PaidLeaveDays != 1.5 {
+	if again := sumDays(days.Period, days.Records); again.TotalWork != sums.TotalWork ||
+		again.TotalOvertime != sums.TotalOvertime || *again.PaidLeaveDays != 1.5 {
 		t.Errorf("the days sum up to %s", encode(t, again))
 	}
 	if r := days.Records[14]; *r.ClockOut != "25:00" {
@@ -55,7 +57,8 @@ func TestReferenceMonth(t *testing.T) {
 	}
 }
 
-// TestReferenceOldDay holds that a body of 2018, which has no overtime, is an error about that and not a day without overtime.
+// TestReferenceOldDay holds that a body of 2018, which has no overtime, is an error about that and not a day without
+// overtime.
 func TestReferenceOldDay(t *testing.T) {
 	t.Parallel()
 	data := referenceFile(t, "samples/work_record_2018-04-18.json")
@@ -66,7 +69,8 @@ func TestReferenceOldDay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"total_overtime_work_mins", "total_excess_statutory_work_mins", "total_latenight_work_mins",
-		"total_latenight_overtime_except_normal_work_min", "total_holiday_work_mins", "total_prescribed_holiday_work_mins"} {
+		"total_latenight_overtime_except_normal_work_min", "total_holiday_work_mins",
+		"total_prescribed_holiday_work_mins"} {
 		day[name] = 0
 	}
 	r, err := readDay(t, []byte(encode(t, day)))
@@ -98,7 +102,8 @@ func TestReferenceUser(t *testing.T) {
 	for name, want := range map[string]string{"users_me_announcement-7635": "100", "users_me_freee-mcp": ""} {
 		fake, config := fakeFreee(t, nil)
 		config.CompanyID = ""
-		fake.Faults.Add(fault.Fault{Path: "/hr/api/v1/users/me", Body: string(referenceFile(t, "samples/"+name+".json"))})
+		fake.Faults.Add(fault.Fault{Path: "/hr/api/v1/users/me",
+			Body: string(referenceFile(t, "samples/"+name+".json"))})
 		s := &session{settings: config, lang: english, now: noon}
 		if err := s.chooseVendor(); err != nil {
 			t.Fatal(err)
@@ -111,8 +116,8 @@ func TestReferenceUser(t *testing.T) {
 	}
 }
 
-// TestReferenceRequests holds every request of the three tools against the schema: the path exists, what is required is there, and what it
-// does not know is not sent.
+// TestReferenceRequests holds every request of the three tools against the schema: the path exists, what is required is
+// there, and what it does not know is not sent.
 func TestReferenceRequests(t *testing.T) {
 	t.Parallel()
 	var schema struct {
@@ -142,7 +147,8 @@ func TestReferenceRequests(t *testing.T) {
 		path := strings.TrimPrefix(r.Path, "/hr")
 		template := ""
 		for candidate := range schema.Paths {
-			if fits(candidate, path) && (template == "" || strings.Count(candidate, "{") < strings.Count(template, "{")) {
+			if fits(candidate, path) && (template == "" ||
+				strings.Count(candidate, "{") < strings.Count(template, "{")) {
 				template = candidate
 			}
 		}

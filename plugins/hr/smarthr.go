@@ -11,8 +11,8 @@ import (
 	"github.com/hako-run/hako/pdk"
 )
 
-// smarthr is SmartHR, API v1. Source: developer.smarthr.jp. It has employees; its API has no clock times and no working hours, so
-// attendance and overtime are not among its capabilities.
+// smarthr is SmartHR, API v1. Source: developer.smarthr.jp. It has employees; its API has no clock times and no working
+// hours, so attendance and overtime are not among its capabilities.
 type smarthr struct {
 	client
 }
@@ -21,7 +21,8 @@ var _ employeeLister = (*smarthr)(nil)
 
 // isSubdomain reports whether s is one label of a host name.
 func isSubdomain(s string) bool {
-	return s != "" && len(s) <= 63 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" && s[0] != '-' && s[len(s)-1] != '-'
+	return s != "" && len(s) <= 63 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" && s[0] != '-' &&
+		s[len(s)-1] != '-'
 }
 
 func newSmartHR(s *session) (vendor, error) {
@@ -33,9 +34,11 @@ func newSmartHR(s *session) (vendor, error) {
 		h.base = "https://" + s.SmartHRSubdomain + ".smarthr.jp/api/v1"
 	case s.SmartHRSubdomain != "":
 		return nil, s.lang.errorf("設定 smarthr_subdomain の値 %q は使えません。example.smarthr.jp の example の部分だけを指定してください。",
-			"the setting smarthr_subdomain is %q and must be one label, such as example for example.smarthr.jp", clip(s.SmartHRSubdomain))
+			"the setting smarthr_subdomain is %q and must be one label, such as example for example.smarthr.jp",
+			clip(s.SmartHRSubdomain))
 	default:
-		return nil, s.lang.errorf("SmartHRを使うには、設定 smarthr_subdomain か smarthr_url が必要です。", "SmartHR needs the setting smarthr_subdomain or smarthr_url")
+		return nil, s.lang.errorf("SmartHRを使うには、設定 smarthr_subdomain か smarthr_url が必要です。",
+			"SmartHR needs the setting smarthr_subdomain or smarthr_url")
 	}
 	return h, nil
 }
@@ -50,12 +53,14 @@ const smarthrPage = 100
 // members is employees: SmartHR tells departments as they are today.
 func (h *smarthr) members(ctx context.Context, _ date) (*roster, error) { return h.employees(ctx) }
 
-// employees reads all pages of crews, people who have left included. Offset paging may repeat people; each is given once.
+// employees reads all pages of crews, people who have left included. Offset paging may repeat people; each is given
+// once.
 func (h *smarthr) employees(ctx context.Context) (*roster, error) {
 	all := &roster{}
 	seen := map[string]bool{}
 	for page := 1; page <= maxPages; page++ {
-		response, err := h.get(ctx, "/crews", url.Values{"page": {strconv.Itoa(page)}, "per_page": {strconv.Itoa(smarthrPage)}})
+		response, err := h.get(ctx, "/crews", url.Values{"page": {strconv.Itoa(page)},
+			"per_page": {strconv.Itoa(smarthrPage)}})
 		if err != nil {
 			return nil, err
 		}
@@ -178,7 +183,8 @@ func (h *smarthr) remedy(e *vendorError) string {
 		return pick("アクセストークンに従業員情報の参照権限があるか、IPアドレス制限がないか、管理者が確認してください。",
 			"The operator has to check that the access token may read employees, and that no limit of IP addresses is in the way.")
 	case e.status == statusNotFound:
-		return pick("設定 smarthr_subdomain または smarthr_url を確認してください。", "Check the setting smarthr_subdomain or smarthr_url.")
+		return pick("設定 smarthr_subdomain または smarthr_url を確認してください。",
+			"Check the setting smarthr_subdomain or smarthr_url.")
 	case e.status == statusTooMany:
 		return pick("リクエストの上限に達しました。", "The limit of requests is reached. ") +
 			h.waiting(e, pick("数分待ってからやり直してください。", "Wait a few minutes and try again."))

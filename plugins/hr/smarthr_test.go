@@ -13,7 +13,8 @@ func TestSmartHRPages(t *testing.T) {
 	t.Parallel()
 	var crews []*smarthrfake.Crew
 	for i := range 250 {
-		crews = append(crews, &smarthrfake.Crew{ID: fmt.Sprintf("id-%03d", i), Code: fmt.Sprint(i), LastName: "社員", PresetType: "full_timer", Status: "employed"})
+		crews = append(crews, &smarthrfake.Crew{ID: fmt.Sprintf("id-%03d", i), Code: fmt.Sprint(i), LastName: "社員",
+			PresetType: "full_timer", Status: "employed"})
 	}
 	fake, config := fakeSmartHR(t, &smarthrfake.Options{Crews: crews})
 	answer, err := call[employeesAnswer](t, listEmployees, employeesQuery{}, config, english)
@@ -57,22 +58,31 @@ func TestSmartHRTools(t *testing.T) {
 func TestSmartHRErrors(t *testing.T) {
 	t.Parallel()
 	limits := func(remaining, reset, intensive, soon string) http.Header {
-		return http.Header{"X-Rate-Limit-Remaining": {remaining}, "X-Rate-Limit-Reset": {reset}, "X-Intensive-Rate-Limit-Remaining": {intensive}, "X-Intensive-Rate-Limit-Reset": {soon}}
+		return http.Header{"X-Rate-Limit-Remaining": {remaining}, "X-Rate-Limit-Reset": {reset},
+			"X-Intensive-Rate-Limit-Remaining": {intensive}, "X-Intensive-Rate-Limit-Reset": {soon}}
 	}
 	for _, test := range []struct {
 		name   string
 		fault  fault.Fault
 		en, ja string
 	}{
-		{"bad request", fault.Fault{Status: 400, Body: `{"code":1,"type":"bad_request","message":"不正"}`}, "It says \"不正\"", "「不正」"},
-		{"token", fault.Fault{Status: 401, Body: `{"code":2,"type":"unauthorized_token","message":"無効なアクセストークンです","errors":null}`}, "renew the credential smarthr", "認証情報 smarthr"},
-		{"forbidden", fault.Fault{Status: 403, Body: `{"code":3,"type":"forbidden","message":"x"}`}, "may read employees", "参照権限"},
-		{"not found", fault.Fault{Status: 404, Body: `{"code":4,"type":"not_found","message":"x"}`}, "smarthr_subdomain", "smarthr_subdomain"},
-		{"internal", fault.Fault{Status: 500, Body: `{"code":5,"type":"internal_server_error","message":"x"}`}, "temporary failure", "一時的な障害"},
-		{"long limit", fault.Fault{Status: 429, Body: `{"code":6,"type":"too_many_requests","message":"x"}`, Header: limits("0", "1200", "3", "5")}, "in 1200 seconds", "1200秒後"},
+		{"bad request", fault.Fault{Status: 400, Body: `{"code":1,"type":"bad_request","message":"不正"}`},
+			"It says \"不正\"", "「不正」"},
+		{"token", fault.Fault{Status: 401,
+			Body: `{"code":2,"type":"unauthorized_token","message":"無効なアクセストークンです","errors":null}`},
+			"renew the credential smarthr", "認証情報 smarthr"},
+		{"forbidden", fault.Fault{Status: 403, Body: `{"code":3,"type":"forbidden","message":"x"}`},
+			"may read employees", "参照権限"},
+		{"not found", fault.Fault{Status: 404, Body: `{"code":4,"type":"not_found","message":"x"}`},
+			"smarthr_subdomain", "smarthr_subdomain"},
+		{"internal", fault.Fault{Status: 500, Body: `{"code":5,"type":"internal_server_error","message":"x"}`},
+			"temporary failure", "一時的な障害"},
+		{"long limit", fault.Fault{Status: 429, Body: `{"code":6,"type":"too_many_requests","message":"x"}`,
+			Header: limits("0", "1200", "3", "5")}, "in 1200 seconds", "1200秒後"},
 		{"short limit", fault.Fault{Status: 429, Header: limits("100", "1200", "0", "5")}, "in 5 seconds", "5秒後"},
 		{"limit without headers", fault.Fault{Status: 429}, "Wait a few minutes", "数分待って"},
-		{"maintenance", fault.Fault{Status: 503, Body: `{"code":9,"type":"service_maintenance","message":"メンテナンスを行っています"}`}, "under maintenance", "メンテナンス中"},
+		{"maintenance", fault.Fault{Status: 503,
+			Body: `{"code":9,"type":"service_maintenance","message":"メンテナンスを行っています"}`}, "under maintenance", "メンテナンス中"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -94,10 +104,14 @@ func TestSmartHRFields(t *testing.T) {
 		check func(employee) bool
 		err   string
 	}{
-		{"unknown status", func(c map[string]any) { c["emp_status"] = "seconded" }, func(e employee) bool { return e.Status == unknown && *e.StatusRaw == "seconded" }, ""},
-		{"unknown kind", func(c map[string]any) { member(c, "employment_type")["preset_type"] = "gig" }, func(e employee) bool { return e.Type == unknown && *e.TypeRaw == "gig" }, ""},
-		{"no kind", func(c map[string]any) { c["employment_type"] = nil }, func(e employee) bool { return e.Type == unknown && e.TypeRaw == nil }, ""},
-		{"no position", func(c map[string]any) { delete(c, "position") }, func(e employee) bool { return e.Position == nil }, ""},
+		{"unknown status", func(c map[string]any) { c["emp_status"] = "seconded" },
+			func(e employee) bool { return e.Status == unknown && *e.StatusRaw == "seconded" }, ""},
+		{"unknown kind", func(c map[string]any) { member(c, "employment_type")["preset_type"] = "gig" },
+			func(e employee) bool { return e.Type == unknown && *e.TypeRaw == "gig" }, ""},
+		{"no kind", func(c map[string]any) { c["employment_type"] = nil },
+			func(e employee) bool { return e.Type == unknown && e.TypeRaw == nil }, ""},
+		{"no position", func(c map[string]any) { delete(c, "position") },
+			func(e employee) bool { return e.Position == nil }, ""},
 		{"no status", func(c map[string]any) { delete(c, "emp_status") }, nil, "lacks the field crews[0].emp_status"},
 		{"no id", func(c map[string]any) { delete(c, "id") }, nil, "lacks the field crews[0].id"},
 		{"no name", func(c map[string]any) {
@@ -105,7 +119,8 @@ func TestSmartHRFields(t *testing.T) {
 				c[name] = nil
 			}
 		}, nil, "lacks the field crews[0].last_name"},
-		{"bad date", func(c map[string]any) { c["entered_at"] = "2015/04/01" }, nil, "crews[0].entered_at is not a date"},
+		{"bad date", func(c map[string]any) { c["entered_at"] = "2015/04/01" }, nil,
+			"crews[0].entered_at is not a date"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

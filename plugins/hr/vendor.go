@@ -59,8 +59,8 @@ func (s *session) chooseVendor() (err error) {
 	return err
 }
 
-// chooseCompany chooses the company that the call is about: that of the argument, else that of the configuration, else the vendor's
-// own idea of a default.
+// chooseCompany chooses the company that the call is about: that of the argument, else that of the configuration, else
+// the vendor's own idea of a default.
 func (s *session) chooseCompany(argument string) error {
 	if c, ok := s.vendor.(companies); ok {
 		if argument == "" {
@@ -70,7 +70,8 @@ func (s *session) chooseCompany(argument string) error {
 	}
 	if argument != "" {
 		return s.lang.errorf("%sには事業所IDの指定がありません（事業所は認証情報で決まります）。company_id を省いてください。",
-			"%s takes no company id, because its credential decides the company: leave company_id out", s.vendor.title())
+			"%s takes no company id, because its credential decides the company: leave company_id out",
+			s.vendor.title())
 	}
 	return nil
 }
@@ -78,7 +79,8 @@ func (s *session) chooseCompany(argument string) error {
 // unsupported is the error of a tool that the vendor's API has no data for.
 func (s *session) unsupported(tool string) error {
 	return s.lang.errorf("%sのAPIには %s のためのデータがありません。この事業所で使えるツール: %s",
-		"the API of %s has no data for %s. Tools that work with it: %s", s.vendor.title(), tool, s.lang.list(s.supported()))
+		"the API of %s has no data for %s. Tools that work with it: %s", s.vendor.title(), tool,
+		s.lang.list(s.supported()))
 }
 
 // supported returns the names of the tools that the vendor can serve.

@@ -43,8 +43,10 @@ func (r *record) addFault(lang language, kind string) {
 		missingClockIn:  lang.pick("出勤が記録されていません", "a start of work is not recorded"),
 		missingClockOut: lang.pick("退勤が記録されていません", "an end of work is not recorded"),
 		missingBreak:    lang.pick("休憩の開始または終了が記録されていません", "the start or end of a break is not recorded"),
-		impossibleTime:  lang.pick("時刻の前後が逆か、休憩が労働時間より長くなっています", "an end lies before its start, or the breaks are longer than the work"),
-		vendorFault:     lang.pick("ベンダーでエラー勤務になっています（打刻漏れなど）", "the vendor marks the day as faulty, for example because a clock time is missing"),
+		impossibleTime: lang.pick("時刻の前後が逆か、休憩が労働時間より長くなっています",
+			"an end lies before its start, or the breaks are longer than the work"),
+		vendorFault: lang.pick("ベンダーでエラー勤務になっています（打刻漏れなど）",
+			"the vendor marks the day as faulty, for example because a clock time is missing"),
 	}[kind]
 	r.faults = append(r.faults, dayFault{kind, reason})
 	r.Notes = append(r.Notes, reason)
@@ -78,7 +80,8 @@ func (s *session) judge(w *worth, days []record, m month, withMonth bool) {
 func (s *session) runs(m month) bool { return dateOf(s.now) <= m.days().End }
 
 func (s *session) monthRuns(m month) string {
-	return s.lang.sprintf("%sはまだ終わっていません。%s以降の分は確定していません。", "the month %s is not over: the days from %s on are not final",
+	return s.lang.sprintf("%sはまだ終わっていません。%s以降の分は確定していません。",
+		"the month %s is not over: the days from %s on are not final",
 		m, dateOf(s.now))
 }
 

@@ -238,7 +238,8 @@ func TestWholeCompany(t *testing.T) {
 	for _, e := range answer.Employees {
 		got = append(got, fmt.Sprint(e.Name, " ", e.TotalOvertime/60))
 	}
-	if strings.Join(got, ", ") != "社員 3 50, 社員 2 49, 社員 1 48, 社員 0 47" || answer.Total != 4 || !answer.IsFinal || len(answer.Failed) != 0 {
+	if strings.Join(got, ", ") != "社員 3 50, 社員 2 49, 社員 1 48, 社員 0 47" || answer.Total != 4 || !answer.IsFinal ||
+		len(answer.Failed) != 0 {
 		t.Errorf("above 45 hours are %q of %d, final %v", got, answer.Total, answer.IsFinal)
 	}
 	lists := 4 + 3 // pages of employees, the last of them empty, and of departments
@@ -414,7 +415,8 @@ func TestSeveral(t *testing.T) {
 			}
 		}
 	}
-	_, err := call[overtimePage](t, calculateOvertime, overtimeQuery{monthQuery: monthQuery{Month: "2026-05", EmployeeID: "102", Department: "営業部"}}, freee, english)
+	_, err := call[overtimePage](t, calculateOvertime,
+		overtimeQuery{monthQuery: monthQuery{Month: "2026-05", EmployeeID: "102", Department: "営業部"}}, freee, english)
 	wantError(t, err, "give one of employee_id, employee_ids and department")
 }
 
@@ -443,7 +445,8 @@ func TestWholeCompanyOfKOT(t *testing.T) {
 			days[fmt.Sprintf("2026-05-%02d", day)] = kotfake.Day{In: "06:00", Out: "24:00", Break: 60}
 		}
 		for i := range 300 {
-			e := &kotfake.Employee{Key: fmt.Sprintf("key-%03d", i), Code: fmt.Sprint(i), LastName: "社員", FirstName: fmt.Sprint(i), Hired: "2020-04-01", Division: "本社", Type: "正社員"}
+			e := &kotfake.Employee{Key: fmt.Sprintf("key-%03d", i), Code: fmt.Sprint(i), LastName: "社員",
+				FirstName: fmt.Sprint(i), Hired: "2020-04-01", Division: "本社", Type: "正社員"}
 			if i%100 == 7 {
 				e.Days = days
 			}

@@ -25,8 +25,8 @@ type area struct {
 // corner is a cell, columns and rows counted from 1.
 type corner struct{ column, row int }
 
-// parseArea reads A1 notation as people and models write it: with or without a sheet, its name quoted or not, and with dollar
-// signs. Without "!", what can be cells is cells of the first sheet, and anything else is the name of a sheet.
+// parseArea reads A1 notation as people and models write it: with or without a sheet, its name quoted or not, and with
+// dollar signs. Without "!", what can be cells is cells of the first sheet, and anything else is the name of a sheet.
 func parseArea(text string) (area, error) {
 	sheet, cells, ok := cutSheet(strings.TrimSpace(text))
 	if !ok {
@@ -77,7 +77,8 @@ func checkTitle(text, title string) error {
 	case utf8.RuneCountInString(title) > maxTitle:
 		return fail("range %q: a sheet's name has at most %d characters", "range %q: シート名は %d 文字までです", text, maxTitle)
 	case strings.ContainsFunc(title, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return fail("range %q: a sheet's name has no line breaks or control characters", "range %q: シート名に改行や制御文字は使えません", text)
+		return fail("range %q: a sheet's name has no line breaks or control characters", "range %q: シート名に改行や制御文字は使えません",
+			text)
 	}
 	return nil
 }

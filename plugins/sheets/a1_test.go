@@ -53,8 +53,9 @@ func TestParseArea(t *testing.T) {
 func TestPrecision(t *testing.T) {
 	t.Parallel()
 	for number, want := range map[string]int{
-		"0": 0, "-0": 0, "7": 1, "-1200": 2, "0.00123": 3, "1.50": 2, "1000.5": 5, "123456789012345": 15, "1234567890123456": 16,
-		"1.5e300": 2, "12E-3": 2, "true": 0, "null": 0, `"12345678901234567890"`: 0,
+		"0": 0, "-0": 0, "7": 1, "-1200": 2, "0.00123": 3, "1.50": 2, "1000.5": 5, "123456789012345": 15,
+		"1234567890123456": 16,
+		"1.5e300":          2, "12E-3": 2, "true": 0, "null": 0, `"12345678901234567890"`: 0,
 	} {
 		if got := precision(number); got != want {
 			t.Errorf("%s has %d digits, want %d", number, got, want)

@@ -61,17 +61,20 @@ func (s *spreadsheet) send(ctx context.Context, method, address string, query ur
 		return s.refused(ctx, response)
 	}
 	if err := json.Unmarshal(response.Body, into); err != nil {
-		return &uncertain{fail("Google's answer is not of the expected shape (%v)", "Google の応答が想定した形ではありません (%v)", err)}
+		return &uncertain{fail("Google's answer is not of the expected shape (%v)", "Google の応答が想定した形ではありません (%v)",
+			err)}
 	}
 	return nil
 }
 
-func (s *spreadsheet) fetch(ctx context.Context, method, address string, query url.Values, body []byte) (*pdk.HTTPResponse, error) {
+func (s *spreadsheet) fetch(ctx context.Context, method, address string, query url.Values,
+	body []byte) (*pdk.HTTPResponse, error) {
 	header := map[string]string{"Accept": "application/json", "User-Agent": userAgent}
 	if body != nil {
 		header["Content-Type"] = "application/json; charset=utf-8"
 	}
-	return pdk.Fetch(ctx, &pdk.HTTPRequest{Method: method, URL: address + "?" + query.Encode(), Header: header, Body: body, MaxBody: maxBody})
+	return pdk.Fetch(ctx, &pdk.HTTPRequest{Method: method, URL: address + "?" + query.Encode(), Header: header,
+		Body: body, MaxBody: maxBody})
 }
 
 // uncertain is a failure after which Google may nevertheless have done what it was asked to.

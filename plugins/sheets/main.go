@@ -1,8 +1,9 @@
 // Command sheets is a plugin with two tools for Google Sheets: one writes rows, one reads them.
 //
-// The host signs in as the operator's service account; nothing here knows a token. What the caller wants is checked before
-// anything is sent (a1.go, rows.go), each tool is one request (write.go, read.go), and what Google says to it becomes words
-// that say what to do (google.go). Rows are appended at most once: a lost answer is reported, never tried again.
+// The host signs in as the operator's service account; nothing here knows a token. What the caller wants is checked
+// before anything is sent (a1.go, rows.go), each tool is one request (write.go, read.go), and what Google says to it
+// becomes words that say what to do (google.go). Rows are appended at most once: a lost answer is reported, never tried
+// again.
 package main
 
 import (

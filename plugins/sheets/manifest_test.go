@@ -27,7 +27,8 @@ func readManifest(t testing.TB) *manifest.Manifest {
 	return m
 }
 
-// TestSchemas holds the tools' answers against the manifest's output schemas, and its input schemas against what they are to refuse.
+// TestSchemas holds the tools' answers against the manifest's output schemas, and its input schemas against what they
+// are to refuse.
 func TestSchemas(t *testing.T) {
 	t.Parallel()
 	m, b := readManifest(t), newBook(t)
@@ -42,10 +43,12 @@ func TestSchemas(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{
-		`{"spreadsheet_id":"ID","range":"A1","rows":[[["nested"]]]}`, `{"spreadsheet_id":"ID","range":"A1","rows":[[{"a":1}]]}`,
+		`{"spreadsheet_id":"ID","range":"A1","rows":[[["nested"]]]}`,
+		`{"spreadsheet_id":"ID","range":"A1","rows":[[{"a":1}]]}`,
 		`{"spreadsheet_id":"ID","range":"A1","rows":["x"]}`, `{"spreadsheet_id":"ID","range":"A1","rows":[]}`,
 		`{"spreadsheet_id":"ID","range":"","rows":[[1]]}`, `{"spreadsheet_id":"ID","rows":[[1]]}`,
-		`{"spreadsheet_id":"ID","range":"A1","rows":[[1]],"mode":"replace"}`, `{"spreadsheet_id":"ID","range":"A1","rows":[[1]],"value_input":"RAW"}`,
+		`{"spreadsheet_id":"ID","range":"A1","rows":[[1]],"mode":"replace"}`,
+		`{"spreadsheet_id":"ID","range":"A1","rows":[[1]],"value_input":"RAW"}`,
 	} {
 		if err := m.Tools[0].Input().Validate(json.RawMessage(strings.ReplaceAll(bad, "ID", docID))); err == nil {
 			t.Errorf("%s is taken", bad)
@@ -64,7 +67,10 @@ func TestPermissions(t *testing.T) {
 		}
 		return slices.ContainsFunc(m.Permissions.HTTP, func(p manifest.HTTPPermission) bool {
 			return p.Credential == "google" && slices.Contains(p.Methods, method) &&
-				slices.ContainsFunc(p.Paths, func(glob string) bool { return doublestar.MatchUnvalidated(glob, strings.TrimPrefix(decoded, "/")) })
+				slices.ContainsFunc(p.Paths, func(glob string) bool {
+					return doublestar.MatchUnvalidated(glob,
+						strings.TrimPrefix(decoded, "/"))
+				})
 		})
 	}
 	s := &spreadsheet{"/v4/spreadsheets/" + docID}

@@ -8,8 +8,8 @@ import (
 	"github.com/hako-run/hako/pdk"
 )
 
-// refused explains an answer that is not a success (https://cloud.google.com/apis/design/errors): what Google says, and what to
-// do about it.
+// refused explains an answer that is not a success (https://cloud.google.com/apis/design/errors): what Google says, and
+// what to do about it.
 func (s *spreadsheet) refused(ctx context.Context, response *pdk.HTTPResponse) error {
 	var answer struct {
 		Error struct {
@@ -36,7 +36,8 @@ func (s *spreadsheet) refused(ctx context.Context, response *pdk.HTTPResponse) e
 			"Google の 1 分あたりの上限に達しました (429: %s)。何も書き込まれていません。%s 秒後にもう一度試してください",
 			said, pause(response, "60"))
 	case status >= 500:
-		return &uncertain{fail("Google Sheets failed (HTTP %d: %s)", "Google スプレッドシートでエラーが起きました (HTTP %d: %s)", status, said)}
+		return &uncertain{fail("Google Sheets failed (HTTP %d: %s)", "Google スプレッドシートでエラーが起きました (HTTP %d: %s)", status,
+			said)}
 	}
 	return fail("Google Sheets answered HTTP %d: %s", "Google スプレッドシートが HTTP %d を返しました: %s", response.Status, said)
 }
@@ -46,7 +47,8 @@ func (s *spreadsheet) invalid(ctx context.Context, said string) error {
 	switch {
 	case strings.Contains(said, "Unable to parse range"):
 		if names := s.titles(ctx); names != "" {
-			return fail("the spreadsheet has no such sheet (%s). Its sheets: %s", "そのシートはありません (%s)。このスプレッドシートのシート: %s", said, names)
+			return fail("the spreadsheet has no such sheet (%s). Its sheets: %s", "そのシートはありません (%s)。このスプレッドシートのシート: %s",
+				said, names)
 		}
 	case strings.Contains(said, "exceeds grid limits"):
 		return fail("the range is outside of the sheet (%s): name cells inside it; mode append adds rows at its end",
@@ -82,9 +84,11 @@ func shorten(text string) string {
 	return string(runes)
 }
 
-// pause is for how many seconds a service wants to be left alone. It may also name a date; the usual pause is good enough then.
+// pause is for how many seconds a service wants to be left alone. It may also name a date; the usual pause is good
+// enough then.
 func pause(response *pdk.HTTPResponse, usual string) string {
-	if seconds := response.Header["Retry-After"]; seconds != "" && len(seconds) < 6 && strings.Trim(seconds, "0123456789") == "" {
+	if seconds := response.Header["Retry-After"]; seconds != "" && len(seconds) < 6 &&
+		strings.Trim(seconds, "0123456789") == "" {
 		return seconds
 	}
 	return usual

@@ -14,7 +14,8 @@ const (
 	maxPrecision = 15     // significant digits
 )
 
-// rows are the values to write, cell by cell as the caller sent them: strings, numbers, booleans, and null for "leave it".
+// rows are the values to write, cell by cell as the caller sent them: strings, numbers, booleans, and null for "leave
+// it".
 type rows [][]json.RawMessage
 
 // width is the number of cells of the longest row.

@@ -62,7 +62,8 @@ func write(ctx context.Context, in writeArguments) (*pdk.Result, error) {
 }
 
 // appendRows adds rows below the table that target is in. Sent once: if the answer is lost, the caller is told.
-func appendRows(ctx context.Context, sheet *spreadsheet, target area, values rows, option url.Values) (*pdk.Result, error) {
+func appendRows(ctx context.Context, sheet *spreadsheet, target area, values rows, option url.Values) (*pdk.Result,
+	error) {
 	body, err := encode(target, values)
 	if err != nil {
 		return nil, err
@@ -77,8 +78,10 @@ func appendRows(ctx context.Context, sheet *spreadsheet, target area, values row
 	return report(ctx, "append", answer.Updates)
 }
 
-// overwrite writes values from target's first cell on. The same request twice leaves the same cells, so the host may retry it.
-func overwrite(ctx context.Context, sheet *spreadsheet, target area, values rows, option url.Values) (*pdk.Result, error) {
+// overwrite writes values from target's first cell on. The same request twice leaves the same cells, so the host may
+// retry it.
+func overwrite(ctx context.Context, sheet *spreadsheet, target area, values rows, option url.Values) (*pdk.Result,
+	error) {
 	target, err := target.fit(len(values), values.width())
 	if err != nil {
 		return nil, err
@@ -94,8 +97,8 @@ func overwrite(ctx context.Context, sheet *spreadsheet, target area, values rows
 	return report(ctx, modeOverwrite, answer)
 }
 
-// fit returns the cells that height times width values take from a's first cell on. It is an error if a is too small for them;
-// a single cell and a whole sheet are only a place to start.
+// fit returns the cells that height times width values take from a's first cell on. It is an error if a is too small
+// for them; a single cell and a whole sheet are only a place to start.
 func (a area) fit(height, width int) (area, error) {
 	from := corner{max(a.from.column, 1), max(a.from.row, 1)}
 	to := corner{from.column + width - 1, from.row + height - 1}
@@ -138,5 +141,6 @@ func report(ctx context.Context, mode string, u update) (*pdk.Result, error) {
 	if mode == modeOverwrite {
 		format = locale.Text{"en": "Wrote %d rows (%d cells) at %s.", "ja": "%d 行 (%d セル) を %s に書き込みました。"}
 	}
-	return pdk.Text(fmt.Sprintf(format.In(pdk.Locale(ctx)), u.Rows, u.Cells, u.Range)).WithStructured(written{mode, u.Range, u.Rows, u.Columns, u.Cells}), nil
+	return pdk.Text(fmt.Sprintf(format.In(pdk.Locale(ctx)), u.Rows, u.Cells, u.Range)).WithStructured(written{mode,
+		u.Range, u.Rows, u.Columns, u.Cells}), nil
 }

@@ -34,8 +34,8 @@ func (e *excerpt) add(data []byte) {
 // cut is how many bytes are left out.
 func (e *excerpt) cut() int { return max(0, e.total-keepHead-keepTail) }
 
-// text returns the excerpt as UTF-8, with a note where something is left out; replaced says that it holds U+FFFD for bytes that are no
-// UTF-8.
+// text returns the excerpt as UTF-8, with a note where something is left out; replaced says that it holds U+FFFD for
+// bytes that are no UTF-8.
 func (e *excerpt) text(ctx context.Context) (text string, replaced bool) {
 	head, tail := e.head, e.tail[max(0, len(e.tail)-keepTail):]
 	note := ""

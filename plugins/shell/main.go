@@ -1,7 +1,8 @@
 // Command shell is a plugin with one tool, which runs a command on the host's machine.
 //
-// What may run, where and for how long is the host's business: the operator's grant and rules, and the kernel. The plugin turns the
-// tool's arguments into a command, reports on its output while it runs, and gives a model as much of it as it can use.
+// What may run, where and for how long is the host's business: the operator's grant and rules, and the kernel. The
+// plugin turns the tool's arguments into a command, reports on its output while it runs, and gives a model as much of
+// it as it can use.
 package main
 
 import (
@@ -65,7 +66,8 @@ func (in input) command(ctx context.Context) (*pdkexec.Command, error) {
 	c := &pdkexec.Command{Dir: in.Cwd, Timeout: timeLeft(ctx)}
 	switch {
 	case text == "":
-		return nil, errors.New(say(ctx, "command is empty: give a program or a line", "command が空です。プログラム名かコマンド行を指定してください"))
+		return nil, errors.New(say(ctx, "command is empty: give a program or a line",
+			"command が空です。プログラム名かコマンド行を指定してください"))
 	case len(in.Args) == 0:
 		c.Line = in.Command
 	case strings.ContainsAny(text, " \t\n"):
@@ -120,7 +122,8 @@ func follow(ctx context.Context, process *pdkexec.Process, texts map[pdkexec.Str
 
 // report is what the caller gets: the texts for programs, and one text for models.
 func report(ctx context.Context, exit *pdkexec.Exit, stdout, stderr *excerpt) *pdk.Result {
-	out := output{ExitCode: exit.Code, Signal: exit.Signal, TimedOut: exit.Stopped == abi.StoppedTime, Unjudged: exit.Unjudged}
+	out := output{ExitCode: exit.Code, Signal: exit.Signal, TimedOut: exit.Stopped == abi.StoppedTime,
+		Unjudged: exit.Unjudged}
 	texts := [2]string{}
 	for i, e := range []*excerpt{stdout, stderr} {
 		name := [2]string{"stdout", "stderr"}[i]

@@ -62,10 +62,14 @@ func TestCommand(t *testing.T) {
 		refusal   string
 	}{
 		{"a line", map[string]any{"command": "git log | head"}, abi.ExecRequest{Line: "git log | head"}, ""},
-		{"no arguments", map[string]any{"command": "git log", "args": []string{}}, abi.ExecRequest{Line: "git log"}, ""},
-		{"arguments", map[string]any{"command": "git", "args": []string{"log", "; rm x"}, "cwd": "sub"}, abi.ExecRequest{Argv: []string{"git", "log", "; rm x"}, Cwd: "sub"}, ""},
-		{"spaces around a program", map[string]any{"command": " git ", "args": []string{"log"}}, abi.ExecRequest{Argv: []string{"git", "log"}}, ""},
-		{"a line and arguments", map[string]any{"command": "git log", "args": []string{"-1"}}, abi.ExecRequest{}, "with args, command is the name of a program alone"},
+		{"no arguments", map[string]any{"command": "git log", "args": []string{}}, abi.ExecRequest{Line: "git log"},
+			""},
+		{"arguments", map[string]any{"command": "git", "args": []string{"log", "; rm x"}, "cwd": "sub"},
+			abi.ExecRequest{Argv: []string{"git", "log", "; rm x"}, Cwd: "sub"}, ""},
+		{"spaces around a program", map[string]any{"command": " git ", "args": []string{"log"}},
+			abi.ExecRequest{Argv: []string{"git", "log"}}, ""},
+		{"a line and arguments", map[string]any{"command": "git log", "args": []string{"-1"}}, abi.ExecRequest{},
+			"with args, command is the name of a program alone"},
 		{"nothing", map[string]any{"command": " \n"}, abi.ExecRequest{}, "command is empty"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -78,7 +82,8 @@ func TestCommand(t *testing.T) {
 				}
 				return
 			}
-			if p.request == nil || p.request.Line != test.want.Line || p.request.Cwd != test.want.Cwd || !slices.Equal(p.request.Argv, test.want.Argv) {
+			if p.request == nil || p.request.Line != test.want.Line || p.request.Cwd != test.want.Cwd ||
+				!slices.Equal(p.request.Argv, test.want.Argv) {
 				t.Errorf("ran %+v", p.request)
 			}
 		})
@@ -95,13 +100,19 @@ func TestReport(t *testing.T) {
 		want   structured
 	}{
 		{"output", played{stdout: []string{"a\n", "b\n"}}, "", "a\nb\n", structured{Stdout: "a\nb\n"}},
-		{"errors", played{stdout: []string{"a"}, stderr: []string{"e\n"}, exit: abi.ExecExit{ExitCode: 2}}, "", "a\n[stderr]\ne\n[exit code 2]", structured{Stdout: "a", Stderr: "e\n", ExitCode: 2}},
+		{"errors", played{stdout: []string{"a"}, stderr: []string{"e\n"}, exit: abi.ExecExit{ExitCode: 2}}, "",
+			"a\n[stderr]\ne\n[exit code 2]", structured{Stdout: "a", Stderr: "e\n", ExitCode: 2}},
 		{"nothing", played{}, "", "[exit code 0, no output]", structured{}},
-		{"a signal", played{exit: abi.ExecExit{ExitCode: -1, Signal: "killed"}}, "", "[ended by a signal: killed]", structured{ExitCode: -1, Signal: "killed"}},
-		{"no more time", played{exit: abi.ExecExit{ExitCode: -1, Signal: "killed", Stopped: abi.StoppedTime}}, "", "[ended by hako: its time was up]", structured{ExitCode: -1, Signal: "killed", TimedOut: true}},
-		{"too much", played{exit: abi.ExecExit{ExitCode: -1, Signal: "killed", Stopped: abi.StoppedOutput, Cut: []string{"stderr"}}}, "", "[ended by hako: it wrote too much]", structured{ExitCode: -1, Signal: "killed", Truncated: []string{"stderr"}}},
+		{"a signal", played{exit: abi.ExecExit{ExitCode: -1, Signal: "killed"}}, "", "[ended by a signal: killed]",
+			structured{ExitCode: -1, Signal: "killed"}},
+		{"no more time", played{exit: abi.ExecExit{ExitCode: -1, Signal: "killed", Stopped: abi.StoppedTime}}, "",
+			"[ended by hako: its time was up]", structured{ExitCode: -1, Signal: "killed", TimedOut: true}},
+		{"too much", played{exit: abi.ExecExit{ExitCode: -1, Signal: "killed", Stopped: abi.StoppedOutput,
+			Cut: []string{"stderr"}}}, "", "[ended by hako: it wrote too much]",
+			structured{ExitCode: -1, Signal: "killed", Truncated: []string{"stderr"}}},
 		{"Japanese", played{exit: abi.ExecExit{ExitCode: 1}}, "ja-JP", "[終了コード 1]", structured{ExitCode: 1}},
-		{"no UTF-8", played{stdout: []string{"a\xff"}, stderr: []string{"\x80"}}, "", "a\uFFFD\n[stderr]\n\uFFFD", structured{Stdout: "a\uFFFD", Stderr: "\uFFFD", Replaced: []string{"stdout", "stderr"}}},
+		{"no UTF-8", played{stdout: []string{"a\xff"}, stderr: []string{"\x80"}}, "", "a\uFFFD\n[stderr]\n\uFFFD",
+			structured{Stdout: "a\uFFFD", Stderr: "\uFFFD", Replaced: []string{"stdout", "stderr"}}},
 		{"a character in two pieces", played{stdout: []string{"\xe6\x97", "\xa5"}}, "", "日", structured{Stdout: "日"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -110,8 +121,10 @@ func TestReport(t *testing.T) {
 			if response.IsError || text(response) != test.text {
 				t.Errorf("%q", text(response))
 			}
-			if got.Stdout != test.want.Stdout || got.Stderr != test.want.Stderr || got.Signal != test.want.Signal || got.ExitCode != test.want.ExitCode ||
-				got.TimedOut != test.want.TimedOut || !slices.Equal(got.Truncated, test.want.Truncated) || !slices.Equal(got.Replaced, test.want.Replaced) {
+			if got.Stdout != test.want.Stdout || got.Stderr != test.want.Stderr || got.Signal != test.want.Signal ||
+				got.ExitCode != test.want.ExitCode ||
+				got.TimedOut != test.want.TimedOut || !slices.Equal(got.Truncated, test.want.Truncated) ||
+				!slices.Equal(got.Replaced, test.want.Replaced) {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -120,7 +133,8 @@ func TestReport(t *testing.T) {
 
 func text(r *abi.Response) string { return r.Content[0].Text + string(r.Content[0].Data) }
 
-// TestLong: of long output the beginning and the end are kept, whole characters each, and how much is left out is told exactly.
+// TestLong: of long output the beginning and the end are kept, whole characters each, and how much is left out is told
+// exactly.
 func TestLong(t *testing.T) {
 	t.Parallel()
 	for shift := range 3 {
@@ -137,9 +151,12 @@ func TestLong(t *testing.T) {
 		if err := json.Unmarshal([]byte(count), &left); err != nil {
 			t.Fatal(err)
 		}
-		if !found || !ok || !strings.HasPrefix(lines, head) || !strings.HasSuffix(lines, tail) || len(head)+len(tail)+left != len(lines) ||
-			len(got.Replaced) > 0 || !slices.Equal(got.Truncated, []string{"stdout"}) || len(head) < keepHead-4 || len(tail) < keepTail-4 {
-			t.Errorf("shift %d: %d + %d + %d of %d, replaced %v, truncated %v", shift, len(head), left, len(tail), len(lines), got.Replaced, got.Truncated)
+		if !found || !ok || !strings.HasPrefix(lines, head) || !strings.HasSuffix(lines, tail) ||
+			len(head)+len(tail)+left != len(lines) ||
+			len(got.Replaced) > 0 || !slices.Equal(got.Truncated, []string{"stdout"}) || len(head) < keepHead-4 ||
+			len(tail) < keepTail-4 {
+			t.Errorf("shift %d: %d + %d + %d of %d, replaced %v, truncated %v", shift, len(head), left, len(tail),
+				len(lines), got.Replaced, got.Truncated)
 		}
 	}
 }
@@ -147,7 +164,8 @@ func TestLong(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	p := &played{fails: &abi.Error{Code: abi.CodeNotGranted, Message: "rm -rf x: denied by the rule"}}
-	if response, _ := call(t, p, map[string]any{"command": "rm -rf x"}, ""); !response.IsError || !strings.Contains(text(response), "denied by the rule") {
+	if response, _ := call(t, p, map[string]any{"command": "rm -rf x"}, ""); !response.IsError ||
+		!strings.Contains(text(response), "denied by the rule") {
 		t.Errorf("%+v", response)
 	}
 	response := pdktest.CallTool(t, "shell_exec", map[string]any{"command": "ls"}, pdktest.Options{})

@@ -63,7 +63,8 @@ func (c *channelRef) UnmarshalJSON(data []byte) error {
 func (c *client) open(ctx context.Context, user string) (channel string, err error) {
 	a, err := c.call(ctx, "conversations.open", map[string]any{"users": user})
 	if err == nil && a.Channel.id == "" {
-		err = fail("Slack opened the conversation but did not name it (no channel.id)", "Slack の応答に会話の ID (channel.id) がありません")
+		err = fail("Slack opened the conversation but did not name it (no channel.id)",
+			"Slack の応答に会話の ID (channel.id) がありません")
 	}
 	if u := (*uncertain)(nil); errors.As(err, &u) {
 		return "", fail("%w. Nothing was sent: try again", "%w。メッセージは送られていません。もう一度試してください", u.error)
@@ -76,7 +77,8 @@ func (c *client) open(ctx context.Context, user string) (channel string, err err
 
 // post posts text and returns the message's timestamp, its name in the conversation.
 func (c *client) post(ctx context.Context, channel, text string) (ts string, err error) {
-	a, err := c.call(ctx, "chat.postMessage", map[string]any{"channel": channel, "text": text, "unfurl_links": false, "unfurl_media": false})
+	a, err := c.call(ctx, "chat.postMessage", map[string]any{"channel": channel, "text": text, "unfurl_links": false,
+		"unfurl_media": false})
 	if err == nil && a.TS == "" {
 		err = &uncertain{fail("Slack did not say that the message was posted (no ts)", "Slack の応答に投稿の時刻 (ts) がありません")}
 	}
@@ -114,9 +116,11 @@ func (c *client) call(ctx context.Context, method string, arguments map[string]a
 			"Slack の送信回数の上限に達しました (%s)。このメッセージは送られていません。%s 秒後にもう一度試してください",
 			cmp.Or(a.Error, "HTTP 429"), pause(response, "30"))
 	case response.Status != 200:
-		return nil, &uncertain{fail("Slack failed (%s: HTTP %d)", "Slack でエラーが起きました (%s: HTTP %d)", method, response.Status)}
+		return nil, &uncertain{fail("Slack failed (%s: HTTP %d)", "Slack でエラーが起きました (%s: HTTP %d)", method,
+			response.Status)}
 	case broken != nil:
-		return nil, &uncertain{fail("Slack's answer is not of the expected shape (%s: %v)", "Slack の応答が想定した形ではありません (%s: %v)", method, broken)}
+		return nil, &uncertain{fail("Slack's answer is not of the expected shape (%s: %v)",
+			"Slack の応答が想定した形ではありません (%s: %v)", method, broken)}
 	case !a.OK:
 		return nil, refused(method, &a)
 	}
@@ -133,9 +137,11 @@ func unreached(err error) error {
 	return &uncertain{fail("no answer from Slack (%s)", "Slack から応答がありません (%s)", own.Message)}
 }
 
-// pause is for how many seconds a service wants to be left alone. It may also name a date; the usual pause is good enough then.
+// pause is for how many seconds a service wants to be left alone. It may also name a date; the usual pause is good
+// enough then.
 func pause(response *pdk.HTTPResponse, usual string) string {
-	if seconds := response.Header["Retry-After"]; seconds != "" && len(seconds) < 6 && strings.Trim(seconds, "0123456789") == "" {
+	if seconds := response.Header["Retry-After"]; seconds != "" && len(seconds) < 6 &&
+		strings.Trim(seconds, "0123456789") == "" {
 		return seconds
 	}
 	return usual

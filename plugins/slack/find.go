@@ -112,7 +112,8 @@ func (c *client) named(ctx context.Context, name string) ([]person, error) {
 			return people, nil
 		}
 	}
-	return nil, fail("the workspace has more than %d members, which is too many to look through", "ワークスペースのメンバーが %d 人を超えているため、検索できません", maxPages*membersPage)
+	return nil, fail("the workspace has more than %d members, which is too many to look through",
+		"ワークスペースのメンバーが %d 人を超えているため、検索できません", maxPages*membersPage)
 }
 
 // members reads one page of users.list. Reading it twice does no harm, so a failure is one after which to try again.
@@ -138,9 +139,11 @@ func (c *client) members(ctx context.Context, cursor string) ([]member, string, 
 		return nil, "", fail("Slack limits how often members are looked up (%s): try again in %s seconds",
 			"Slack のメンバー検索の回数の上限に達しました (%s)。%s 秒後にもう一度試してください", cmp.Or(a.Error, "HTTP 429"), pause(response, "30"))
 	case response.Status != 200:
-		return nil, "", fail("Slack failed (%s: HTTP %d)", "Slack でエラーが起きました (%s: HTTP %d)", "users.list", response.Status)
+		return nil, "", fail("Slack failed (%s: HTTP %d)", "Slack でエラーが起きました (%s: HTTP %d)", "users.list",
+			response.Status)
 	case broken != nil || a.OK && a.Members == nil:
-		return nil, "", fail("Slack's answer is not of the expected shape (%s)", "Slack の応答が想定した形ではありません (%s)", "users.list")
+		return nil, "", fail("Slack's answer is not of the expected shape (%s)", "Slack の応答が想定した形ではありません (%s)",
+			"users.list")
 	case !a.OK:
 		return nil, "", refused("users.list", &a.answer)
 	}

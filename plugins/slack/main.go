@@ -1,8 +1,8 @@
 // Command slack is a plugin that finds members of a Slack workspace by name and sends direct messages to them.
 //
-// A message is opened for (conversations.open) and then posted (chat.postMessage). The host puts the bot's token in; nothing
-// here knows it. What a model writes is text: it cannot mention a channel or disguise a link, and nothing in it is unfurled.
-// A post is sent once: if the answer is lost, the caller is told that the message may have arrived.
+// A message is opened for (conversations.open) and then posted (chat.postMessage). The host puts the bot's token in;
+// nothing here knows it. What a model writes is text: it cannot mention a channel or disguise a link, and nothing in it
+// is unfurled. A post is sent once: if the answer is lost, the caller is told that the message may have arrived.
 package main
 
 import (
@@ -51,7 +51,8 @@ func send(ctx context.Context, in arguments) (*pdk.Result, error) {
 	return pdk.Text(text).WithStructured(sent{in.User, channel, ts}), nil
 }
 
-// escape makes text of what Slack would read as a mention or a link (https://docs.slack.dev/messaging/formatting-message-text).
+// escape makes text of what Slack would read as a mention or a link
+// (https://docs.slack.dev/messaging/formatting-message-text).
 func escape(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/hako-run/hako/pdk/pdktest"
 )
 
-// TestSchemas holds the tool's answer against the manifest's output schema, and its input schema against what it is to refuse.
+// TestSchemas holds the tool's answer against the manifest's output schema, and its input schema against what it is to
+// refuse.
 func TestSchemas(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "manifests", "slack.yaml"))

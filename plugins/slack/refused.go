@@ -39,7 +39,8 @@ var remedies = map[string]*remedy{
 	"not_enough_users": checkUser, "users_list_not_supplied": checkUser, "too_many_users": checkUser,
 	"cannot_dm_bot": checkUser,
 
-	"channel_not_found": openAgain, "not_in_channel": openAgain, "is_archived": openAgain, "messages_tab_disabled": openAgain,
+	"channel_not_found": openAgain, "not_in_channel": openAgain, "is_archived": openAgain,
+	"messages_tab_disabled":                 openAgain,
 	"method_not_supported_for_channel_type": openAgain,
 
 	"no_text": rewrite, "msg_too_long": rewrite, "msg_blocks_too_long": rewrite, "markdown_text_conflict": rewrite,
@@ -47,7 +48,8 @@ var remedies = map[string]*remedy{
 	"missing_scope": addScopes, "no_permission": addScopes,
 
 	"invalid_auth": badToken, "not_authed": badToken, "token_revoked": badToken, "token_expired": badToken,
-	"account_inactive": badToken, "not_allowed_token_type": badToken, "org_login_required": badToken, "ekm_access_denied": badToken,
+	"account_inactive": badToken, "not_allowed_token_type": badToken, "org_login_required": badToken,
+	"ekm_access_denied": badToken,
 
 	"access_denied": notAllowed, "enterprise_is_restricted": notAllowed, "team_access_not_granted": notAllowed,
 	"team_added_to_org": notAllowed,
@@ -81,7 +83,8 @@ func refused(method string, a *answer) error {
 	case do == nil:
 		return fail("Slack refused (%s: %s)", "Slack が受け付けませんでした (%s: %s)", method, code)
 	}
-	return fail("Slack refused (%[1]s: %[2]s): %[3]s", "Slack が受け付けませんでした (%[1]s: %[2]s)。%[4]s", method, code, do.en, do.ja)
+	return fail("Slack refused (%[1]s: %[2]s): %[3]s", "Slack が受け付けませんでした (%[1]s: %[2]s)。%[4]s", method, code, do.en,
+		do.ja)
 }
 
 // shorten keeps a text from outside to one line of a bearable length.

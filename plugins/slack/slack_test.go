@@ -18,7 +18,8 @@ const (
 	token = "xoxb-made-up"
 )
 
-// workspace is a stand-in for Slack with some members. Requests reach it with the bot's token, which in earnest the host puts in.
+// workspace is a stand-in for Slack with some members. Requests reach it with the bot's token, which in earnest the
+// host puts in.
 type workspace struct {
 	*slack.Server
 	url   string
@@ -59,7 +60,8 @@ func TestSend(t *testing.T) {
 			t.Fatal(text(r))
 		}
 		got := w.Messages()[len(w.Messages())-1]
-		if got.User != aki || got.Text != message || got.Sent["unfurl_links"] != false || got.Sent["unfurl_media"] != false {
+		if got.User != aki || got.Text != message || got.Sent["unfurl_links"] != false ||
+			got.Sent["unfurl_media"] != false {
 			t.Errorf("Slack got %+v", got)
 		}
 		var s sent
@@ -105,7 +107,8 @@ func TestRefused(t *testing.T) {
 	} {
 		w := newWorkspace(t)
 		w.token = test.token
-		if r := w.dm(t, test.user, "x", "en"); !r.IsError || !strings.Contains(text(r), test.want) || len(w.Messages()) != 0 {
+		if r := w.dm(t, test.user, "x", "en"); !r.IsError || !strings.Contains(text(r), test.want) ||
+			len(w.Messages()) != 0 {
 			t.Errorf("%s: got %q, want an error with %q", name, text(r), test.want)
 		}
 	}
@@ -116,7 +119,8 @@ func TestErrors(t *testing.T) {
 	t.Parallel()
 	codes := map[string]string{
 		"message_limit_exceeded": "This one was not sent: try again later",
-		"ratelimited":            "try again in 30 seconds", "rate_limited": "try again in 30 seconds", "brand_new_error": "brand_new_error)",
+		"ratelimited":            "try again in 30 seconds", "rate_limited": "try again in 30 seconds",
+		"brand_new_error": "brand_new_error)",
 	}
 	for want, documented := range map[string]string{
 		checkUser.en:  "user_not_found user_disabled user_not_visible is_bot not_enough_users users_list_not_supplied",
@@ -135,7 +139,8 @@ func TestErrors(t *testing.T) {
 			w := newWorkspace(t)
 			w.Faults.Add(fault.Fault{Path: "/api/" + method, Body: `{"ok":false,"error":"` + code + `"}`})
 			en, ja := w.dm(t, aki, "x", "en"), w.dm(t, aki, "x", "ja")
-			if !en.IsError || !strings.Contains(text(en), want) || !strings.Contains(text(en), code) || len(w.Messages()) != 0 {
+			if !en.IsError || !strings.Contains(text(en), want) || !strings.Contains(text(en), code) ||
+				len(w.Messages()) != 0 {
 				t.Errorf("%s, %s: got %q, want %q", method, code, text(en), want)
 			}
 			if !strings.Contains(text(ja), code) || !strings.Contains(text(ja), "。") && code != "brand_new_error" {
@@ -148,7 +153,8 @@ func TestErrors(t *testing.T) {
 // TestNotSent: what the host refuses to send was surely not sent, and the host's own words say what to do.
 func TestNotSent(t *testing.T) {
 	t.Parallel()
-	r := pdktest.CallTool(t, "send_slack_dm", arguments{aki, "x"}, pdktest.Options{Config: map[string]string{"base_url": "http://no host"}})
+	r := pdktest.CallTool(t, "send_slack_dm", arguments{aki, "x"},
+		pdktest.Options{Config: map[string]string{"base_url": "http://no host"}})
 	if !r.IsError || strings.Contains(text(r), "try again") || !strings.Contains(text(r), "no host") {
 		t.Errorf("got %q", text(r))
 	}
@@ -166,19 +172,23 @@ func TestNoDoubleSend(t *testing.T) {
 		posted int
 	}
 	tests := map[string]lost{
-		"the answer to a post is lost":  {"chat.postMessage", fault.Fault{After: true, Drop: true}, may, 1},
-		"a post fails half-way":         {"chat.postMessage", fault.Fault{After: true, Body: internal.Body}, may, 1},
-		"a gateway gives up":            {"chat.postMessage", fault.Fault{After: true, Status: 504, Body: "<html>"}, may, 1},
-		"half an answer":                {"chat.postMessage", fault.Fault{Truncate: true}, may, 1},
-		"not JSON":                      {"chat.postMessage", fault.Fault{Body: "ok"}, may, 0},
-		"no timestamp":                  {"chat.postMessage", fault.Fault{Body: `{"ok":true}`}, may, 0},
-		"too many posts":                {"chat.postMessage", fault.Fault{Status: 429, Header: http.Header{"Retry-After": {"12"}}}, "try again in 12 seconds", 0},
+		"the answer to a post is lost": {"chat.postMessage", fault.Fault{After: true, Drop: true}, may, 1},
+		"a post fails half-way":        {"chat.postMessage", fault.Fault{After: true, Body: internal.Body}, may, 1},
+		"a gateway gives up": {"chat.postMessage", fault.Fault{After: true, Status: 504, Body: "<html>"},
+			may, 1},
+		"half an answer": {"chat.postMessage", fault.Fault{Truncate: true}, may, 1},
+		"not JSON":       {"chat.postMessage", fault.Fault{Body: "ok"}, may, 0},
+		"no timestamp":   {"chat.postMessage", fault.Fault{Body: `{"ok":true}`}, may, 0},
+		"too many posts": {"chat.postMessage",
+			fault.Fault{Status: 429, Header: http.Header{"Retry-After": {"12"}}}, "try again in 12 seconds", 0},
 		"the answer to an open is lost": {"conversations.open", fault.Fault{After: true, Drop: true}, nothing, 0},
 		"an open fails":                 {"conversations.open", internal, nothing, 0},
-		"an open without a channel":     {"conversations.open", fault.Fault{Body: `{"ok":true,"channel":{}}`}, "did not name it", 0},
+		"an open without a channel": {"conversations.open", fault.Fault{Body: `{"ok":true,"channel":{}}`},
+			"did not name it", 0},
 	}
 	for _, code := range []string{"internal_error", "fatal_error", "service_unavailable", "request_timeout"} {
-		tests[code] = lost{"chat.postMessage", fault.Fault{After: true, Body: `{"ok":false,"error":"` + code + `"}`}, may, 1}
+		tests[code] = lost{"chat.postMessage", fault.Fault{After: true, Body: `{"ok":false,"error":"` + code + `"}`},
+			may, 1}
 	}
 	for name, test := range tests {
 		w := newWorkspace(t)
@@ -186,7 +196,8 @@ func TestNoDoubleSend(t *testing.T) {
 		w.Faults.Add(test.fault)
 		r := w.dm(t, aki, "once", "en")
 		if !r.IsError || !strings.Contains(text(r), test.want) || len(w.Messages()) != test.posted {
-			t.Errorf("%s: got %q and %d messages, want %q and %d", name, text(r), len(w.Messages()), test.want, test.posted)
+			t.Errorf("%s: got %q and %d messages, want %q and %d", name, text(r), len(w.Messages()), test.want,
+				test.posted)
 		}
 	}
 }

@@ -51,7 +51,8 @@ type newAgent struct {
 }
 
 func registerAgent(ctx context.Context, in newAgent) (*agent, error) {
-	id, err := agents.add(ctx, in.ID, "INSERT INTO agents (id, name, role, expertise, created_at) VALUES (?, ?, ?, ?, ?)",
+	id, err := agents.add(ctx, in.ID,
+		"INSERT INTO agents (id, name, role, expertise, created_at) VALUES (?, ?, ?, ?, ?)",
 		in.Name, in.Role, in.Expertise, now())
 	if err != nil {
 		return nil, err

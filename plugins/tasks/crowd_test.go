@@ -34,14 +34,15 @@ func TestCrowd(t *testing.T) {
 	}}, crowdSize))
 }
 
-// crowd lets the callers, each an agent of its own, work on task_ui at once: they accept one hand-off, save contexts, and change the
-// status, each from the version that it has seen. All of it must be there in the end, each thing once.
+// crowd lets the callers, each an agent of its own, work on task_ui at once: they accept one hand-off, save contexts,
+// and change the status, each from the version that it has seen. All of it must be there in the end, each thing once.
 func crowd(t *testing.T, callers []caller) {
 	t.Helper()
 	for i := range callers {
 		ask[agent](t, callers[i], "register_agent", args{"agent_id": fmt.Sprintf("agt_%d", i), "name": "n"})
 	}
-	h := ask[createdHandoff](t, callers[0], "create_handoff", args{"task_id": "task_ui", "from_agent_id": "agt_ann", "summary": "s"})
+	h := ask[createdHandoff](t, callers[0], "create_handoff", args{"task_id": "task_ui", "from_agent_id": "agt_ann",
+		"summary": "s"})
 	before := ask[taskDetail](t, callers[0], "get_task", args{"task_id": "task_ui"})
 	var acceptances, changes atomic.Int64
 	var group sync.WaitGroup
@@ -64,7 +65,8 @@ func crowd(t *testing.T, callers []caller) {
 		t.Errorf("%d agents have accepted the hand-off", n)
 	}
 	after := ask[taskDetail](t, callers[0], "get_task", args{"task_id": "task_ui"})
-	if want := before.Version + 1 + int(changes.Load()); after.Version != want || int(changes.Load()) != len(callers)*rounds {
+	if want := before.Version + 1 + int(changes.Load()); after.Version != want ||
+		int(changes.Load()) != len(callers)*rounds {
 		t.Errorf("version %d after %d changes and one acceptance, want %d", after.Version, changes.Load(), want)
 	}
 	checkRecords(t, callers[0], len(callers))
@@ -93,7 +95,8 @@ func (w worker) accepts(t *testing.T, handoffID string) bool {
 	return err == nil
 }
 
-// moves changes the status, from the version that it has seen, until nobody else was faster. It returns how often that succeeded.
+// moves changes the status, from the version that it has seen, until nobody else was faster. It returns how often that
+// succeeded.
 func (w worker) moves(t *testing.T) int64 {
 	for {
 		data, err := w.call("get_task", args{"task_id": "task_ui"})

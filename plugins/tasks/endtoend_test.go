@@ -100,7 +100,8 @@ type client struct {
 func (b *board) connect(version string, options *mcp.ClientOptions) *client {
 	b.t.Helper()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, options).Connect(b.t.Context(),
-		&mcp.StreamableClientTransport{Endpoint: b.endpoint, HTTPClient: b.http}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+		&mcp.StreamableClientTransport{Endpoint: b.endpoint, HTTPClient: b.http},
+		&mcp.ClientSessionOptions{ProtocolVersion: version})
 	must(b.t, err)
 	b.t.Cleanup(func() { session.Close() })
 	return &client{session, b.t}
@@ -127,7 +128,8 @@ func (c *client) prepare() {
 		{"register_agent", args{"agent_id": "agt_ann", "name": "frontend-dev"}},
 		{"register_agent", args{"agent_id": "agt_bob", "name": "tester"}},
 		{"create_project", args{"project_id": "proj_login", "name": "Login"}},
-		{"create_task", args{"project_id": "proj_login", "task_id": "task_ui", "title": "ログイン画面", "assignee_id": "agt_ann", "status": inProgress}},
+		{"create_task", args{"project_id": "proj_login", "task_id": "task_ui", "title": "ログイン画面",
+			"assignee_id": "agt_ann", "status": inProgress}},
 	} {
 		if _, err := c.call(step.tool, step.in); err != nil {
 			c.t.Fatalf("%s: %v", step.tool, err)
@@ -138,7 +140,8 @@ func (c *client) prepare() {
 // eras are the versions of MCP with sessions and without.
 var eras = []string{"2025-11-25", "2026-07-28"}
 
-// TestWorkflows lets two agents work on a task: one hands it over, the other finishes it. They know what their prompts say.
+// TestWorkflows lets two agents work on a task: one hands it over, the other finishes it. They know what their prompts
+// say.
 func TestWorkflows(t *testing.T) {
 	t.Parallel()
 	for _, version := range eras {
@@ -147,18 +150,21 @@ func TestWorkflows(t *testing.T) {
 			b := newBoard(t)
 			ann, bob := b.connect(version, nil), b.connect(version, nil)
 			ann.prepare()
-			kicked, err := ann.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "task_start", Arguments: map[string]string{"task_id": "task_ui", "agent_id": "agt_ann"}})
+			kicked, err := ann.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "task_start",
+				Arguments: map[string]string{"task_id": "task_ui", "agent_id": "agt_ann"}})
 			must(t, err)
 			ids := idsOf(kicked.Messages[0].Content.(*mcp.TextContent).Text)
 			ask[savedContext](t, ann.call, "save_context", args{"task_id": ids["Task"], "progress": "認証機能実装完了"})
-			ask[createdHandoff](t, ann.call, "create_handoff", args{"task_id": ids["Task"], "from_agent_id": ids["Agent"], "to_agent_id": "agt_bob",
-				"summary": "認証機能実装完了。UIテストが必要"})
+			ask[createdHandoff](t, ann.call, "create_handoff",
+				args{"task_id": ids["Task"], "from_agent_id": ids["Agent"], "to_agent_id": "agt_bob",
+					"summary": "認証機能実装完了。UIテストが必要"})
 
 			waiting := ask[handoffPage](t, bob.call, "get_pending_handoffs", args{"agent_id": "agt_bob"}).Handoffs
 			if len(waiting) != 1 || waiting[0].TaskID != "task_ui" {
 				t.Fatalf("agt_bob finds %+v", waiting)
 			}
-			got := ask[acceptance](t, bob.call, "accept_handoff", args{"handoff_id": waiting[0].ID, "agent_id": "agt_bob"})
+			got := ask[acceptance](t, bob.call, "accept_handoff",
+				args{"handoff_id": waiting[0].ID, "agent_id": "agt_bob"})
 			if got.Task.AssigneeID != "agt_bob" {
 				t.Errorf("the task is %+v", got.Task)
 			}
@@ -186,8 +192,8 @@ func idsOf(prompt string) map[string]string {
 	return ids
 }
 
-// TestCrowdThroughTheDoor lets eight clients work on one task at once, each call in a sandbox.
-func TestCrowdThroughTheDoor(t *testing.T) {
+// TestCrowdThroughTheFrontend lets eight clients work on one task at once, each call in a sandbox.
+func TestCrowdThroughTheFrontend(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t)
 	var callers []caller
@@ -214,11 +220,13 @@ func TestOffer(t *testing.T) {
 	prompts, err := c.ListPrompts(t.Context(), nil)
 	must(t, err)
 	if len(tools.Tools) != 19+3 || len(templates.ResourceTemplates) != 5 || len(prompts.Prompts) != 3 {
-		t.Errorf("%d tools, %d templates, %d prompts", len(tools.Tools), len(templates.ResourceTemplates), len(prompts.Prompts))
+		t.Errorf("%d tools, %d templates, %d prompts", len(tools.Tools), len(templates.ResourceTemplates),
+			len(prompts.Prompts))
 	}
 	for name, instead := range map[string]string{
-		"get_my_profile": "get_agent_profile(agent_id)", "get_my_tasks": "list_tasks(assignee_id)", "start_session": "save_context",
-		"end_session": "update_task_status", "get_my_sessions": "get_task_context",
+		"get_my_profile": "get_agent_profile(agent_id)", "get_my_tasks": "list_tasks(assignee_id)",
+		"start_session": "save_context",
+		"end_session":   "update_task_status", "get_my_sessions": "get_task_context",
 	} {
 		if slices.ContainsFunc(tools.Tools, func(x *mcp.Tool) bool { return x.Name == name }) {
 			t.Errorf("%s is listed", name)
@@ -228,17 +236,20 @@ func TestOffer(t *testing.T) {
 		}
 	}
 	for uri, instead := range map[string]string{"agent://me": "agent://{id}", "session://current": "task://{id}"} {
-		if _, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err == nil || !strings.Contains(err.Error(), instead) {
+		if _, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err == nil ||
+			!strings.Contains(err.Error(), instead) {
 			t.Errorf("%s: %v", uri, err)
 		}
 	}
 	for name, instead := range map[string]string{"session_start": "task_start", "session_end": "handoff_template"} {
-		if _, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: name}); err == nil || !strings.Contains(err.Error(), instead) {
+		if _, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: name}); err == nil ||
+			!strings.Contains(err.Error(), instead) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	completed, err := c.Complete(t.Context(), &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/resource", URI: "task://{id}"},
-		Argument: mcp.CompleteParamsArgument{Name: "id", Value: "task_"}})
+	completed, err := c.Complete(t.Context(),
+		&mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/resource", URI: "task://{id}"},
+			Argument: mcp.CompleteParamsArgument{Name: "id", Value: "task_"}})
 	if err != nil || !slices.Equal(completed.Completion.Values, []string{"task_ui"}) {
 		t.Errorf("completion: %+v, %v", completed, err)
 	}
@@ -251,12 +262,14 @@ func TestSubscriber(t *testing.T) {
 	ann := b.connect(eras[0], nil)
 	ann.prepare()
 	heard := make(chan string, 100)
-	watcher := b.connect(eras[0], &mcp.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
+	watcher := b.connect(eras[0], &mcp.ClientOptions{ResourceUpdatedHandler: func(_ context.Context,
+		r *mcp.ResourceUpdatedNotificationRequest) {
 		heard <- r.Params.URI
 	}})
 	must(t, watcher.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "task://task_ui"}))
 	for i := range 1000 { // the stream may not stand yet, and what is missed is missed
-		ask[statusChange](t, ann.call, "update_task_status", args{"task_id": "task_ui", "status": []string{review, inProgress}[i%2]})
+		ask[statusChange](t, ann.call, "update_task_status",
+			args{"task_id": "task_ui", "status": []string{review, inProgress}[i%2]})
 		select {
 		case uri := <-heard:
 			if uri != "task://task_ui" {
@@ -274,21 +287,26 @@ func TestTenants(t *testing.T) {
 	t.Parallel()
 	h := serving(t)
 	as := func(tenant string, request abi.Request) (*abi.Response, error) {
-		result, err := h.Call(t.Context(), &pipeline.Call{Caller: pipeline.Caller{Door: pipeline.DoorTerminal, Tenant: tenant}, Request: request})
+		result, err := h.Call(t.Context(),
+			&pipeline.Call{Caller: pipeline.Caller{Frontend: pipeline.FrontendTerminal, Tenant: tenant},
+				Request: request})
 		if err != nil {
 			return nil, err
 		}
 		return result.Response, nil
 	}
-	created, err := as("acme", abi.Request{Method: abi.CallTool, Name: "register_agent", Arguments: json.RawMessage(`{"name":"n","agent_id":"agt_secret"}`)})
+	created, err := as("acme", abi.Request{Method: abi.CallTool, Name: "register_agent",
+		Arguments: json.RawMessage(`{"name":"n","agent_id":"agt_secret"}`)})
 	if err != nil || created.IsError {
 		t.Fatal(created, err)
 	}
 	for _, tenant := range []string{"acme", "zeta", ""} {
-		profile, err := as(tenant, abi.Request{Method: abi.CallTool, Name: "get_agent_profile", Arguments: json.RawMessage(`{"agent_id":"agt_secret"}`)})
+		profile, err := as(tenant, abi.Request{Method: abi.CallTool, Name: "get_agent_profile",
+			Arguments: json.RawMessage(`{"agent_id":"agt_secret"}`)})
 		must(t, err)
 		_, readErr := as(tenant, abi.Request{Method: abi.ReadResource, URI: "agent://agt_secret"})
-		completed, err := as(tenant, abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/resource", URI: "agent://{id}"}, Argument: &abi.Argument{Name: "id"}})
+		completed, err := as(tenant, abi.Request{Method: abi.Complete,
+			Ref: &abi.Ref{Type: "ref/resource", URI: "agent://{id}"}, Argument: &abi.Argument{Name: "id"}})
 		must(t, err)
 		own := tenant == "acme"
 		if profile.IsError == own || (readErr == nil) != own || len(completed.Completion.Values) > 0 != own {
@@ -297,8 +315,9 @@ func TestTenants(t *testing.T) {
 	}
 }
 
-// BenchmarkAgents measures calls of eight agents at once, through the pipeline and into the sandbox, each agent on a task of its own. The
-// first run after a change answers from the interpreter until the plugin is compiled: take the second.
+// BenchmarkAgents measures calls of eight agents at once, through the pipeline and into the sandbox, each agent on a
+// task of its own. The first run after a change answers from the interpreter until the plugin is compiled: take the
+// second.
 func BenchmarkAgents(b *testing.B) {
 	h := serving(b)
 	call := func(tool string, in args) {
@@ -307,7 +326,7 @@ func BenchmarkAgents(b *testing.B) {
 			b.Error(err)
 			return
 		}
-		result, err := h.Call(b.Context(), &pipeline.Call{Caller: pipeline.Caller{Door: pipeline.DoorTerminal},
+		result, err := h.Call(b.Context(), &pipeline.Call{Caller: pipeline.Caller{Frontend: pipeline.FrontendTerminal},
 			Request: abi.Request{Method: abi.CallTool, Name: tool, Arguments: data}})
 		if err != nil || result.Response.IsError {
 			b.Errorf("%s: %+v, %v", tool, result, err)
@@ -315,7 +334,8 @@ func BenchmarkAgents(b *testing.B) {
 	}
 	call("create_project", args{"project_id": "proj_p", "name": "n"})
 	for i := range crowdSize {
-		call("create_task", args{"project_id": "proj_p", "task_id": fmt.Sprintf("task_%d", i), "title": "t", "status": inProgress})
+		call("create_task", args{"project_id": "proj_p", "task_id": fmt.Sprintf("task_%d", i), "title": "t",
+			"status": inProgress})
 	}
 	for _, kind := range []struct {
 		name string

@@ -71,7 +71,8 @@ func handoffByID(ctx context.Context, id string) (*handoff, error) {
 
 // latestHandoff returns the newest hand-off of a task, whatever became of it.
 func latestHandoff(ctx context.Context, taskID string) (*handoff, error) {
-	list, err := pdksql.Select[handoff](ctx, selectHandoff+"WHERE task_id = ? ORDER BY handoffs.seq DESC LIMIT 1", taskID)
+	list, err := pdksql.Select[handoff](ctx, selectHandoff+"WHERE task_id = ? ORDER BY handoffs.seq DESC LIMIT 1",
+		taskID)
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +288,8 @@ func (h *handoff) final(ctx context.Context, agentID string) error {
 			return err
 		}
 		return refuse("hand-off %[1]s was replaced by a later one, and %[2]s is the latest: see get_pending_handoffs(agent_id=%[3]q)",
-			"ハンドオフ %[1]s は後のものに置き換えられました（最新は %[2]s）。get_pending_handoffs(agent_id=%[3]q) で確認してください", h.ID, latest.ID, agentID)
+			"ハンドオフ %[1]s は後のものに置き換えられました（最新は %[2]s）。get_pending_handoffs(agent_id=%[3]q) で確認してください", h.ID, latest.ID,
+			agentID)
 	}
 	return refuse("hand-off %[1]s ended at %[2]s (%[3]s: %[4]s): look at its task with get_task(task_id=%[5]q)",
 		"ハンドオフ %[1]s は %[2]s に終了しました（%[3]s: %[4]s）。get_task(task_id=%[5]q) でタスクを確認してください",

@@ -8,7 +8,8 @@ import (
 	"github.com/hako-run/hako/pdk/pdksql"
 )
 
-// kind is a sort of record: how its ids begin, the table that holds it, its names, and the call that shows which there are.
+// kind is a sort of record: how its ids begin, the table that holds it, its names, and the call that shows which there
+// are.
 type kind struct{ prefix, table, en, ja, find string }
 
 var (
@@ -65,15 +66,16 @@ var random = func() string { return strings.ToLower(rand.Text()[:10]) }
 // maxDraws is how often a new id is drawn when the one before is taken.
 const maxDraws = 5
 
-// add inserts a record with values under id, or under a new one if id is empty, and returns its id. The statement's first parameter
-// is the id, and it does nothing where that is taken.
+// add inserts a record with values under id, or under a new one if id is empty, and returns its id. The statement's
+// first parameter is the id, and it does nothing where that is taken.
 func (k kind) add(ctx context.Context, id, statement string, values ...any) (string, error) {
 	for range maxDraws {
 		candidate := id
 		if id == "" {
 			candidate = k.prefix + "_" + random()
 		}
-		result, err := pdksql.Exec(ctx, statement+" ON CONFLICT (id) DO NOTHING", append([]any{candidate}, values...)...)
+		result, err := pdksql.Exec(ctx, statement+" ON CONFLICT (id) DO NOTHING",
+			append([]any{candidate}, values...)...)
 		if err != nil || result.Changes > 0 {
 			return candidate, err
 		}
@@ -82,12 +84,14 @@ func (k kind) add(ctx context.Context, id, statement string, values ...any) (str
 				"%[3]s %[1]s は既にあります。それを使うか、ID を省略して新しい ID を割り当ててください", id, k.en, k.ja)
 		}
 	}
-	return "", refuse("no free id was found for the %[1]s: try again", "%[2]sの新しい ID を割り当てられませんでした。もう一度試してください", k.en, k.ja)
+	return "", refuse("no free id was found for the %[1]s: try again", "%[2]sの新しい ID を割り当てられませんでした。もう一度試してください", k.en,
+		k.ja)
 }
 
 // startingWith returns the first ids that begin with prefix, one more than a completion may have.
 func (k kind) startingWith(ctx context.Context, prefix string) ([]string, error) {
-	rows, err := pdksql.Query(ctx, "SELECT id FROM "+k.table+" WHERE id >= ?1 AND id < ?1 || char(1114111) ORDER BY id LIMIT 101", prefix)
+	rows, err := pdksql.Query(ctx,
+		"SELECT id FROM "+k.table+" WHERE id >= ?1 AND id < ?1 || char(1114111) ORDER BY id LIMIT 101", prefix)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,8 @@ func list[T any](ctx context.Context, p paging, columns, from, order string, arg
 // checkOffset adds a note where the part begins behind the last entry.
 func (e *extent) checkOffset(ctx context.Context, p paging) {
 	if p.Offset > 0 && p.Offset >= e.TotalCount {
-		e.note(ctx, "offset %d is past the end: there are %d entries", "offset %d は末尾を超えています（全 %d 件）", p.Offset, e.TotalCount)
+		e.note(ctx, "offset %d is past the end: there are %d entries", "offset %d は末尾を超えています（全 %d 件）", p.Offset,
+			e.TotalCount)
 	}
 }
 

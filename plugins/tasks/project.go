@@ -35,7 +35,8 @@ func projectByID(ctx context.Context, id string) (*projectDetail, error) {
 		Status string `json:"status"`
 		Tasks  int    `json:"tasks"`
 	}
-	counts, err := pdksql.Select[count](ctx, "SELECT status, count(*) AS tasks FROM tasks WHERE project_id = ? GROUP BY status", id)
+	counts, err := pdksql.Select[count](ctx,
+		"SELECT status, count(*) AS tasks FROM tasks WHERE project_id = ? GROUP BY status", id)
 	detail := &projectDetail{*p, map[string]int{}}
 	for _, c := range counts {
 		detail.TaskCounts[c.Status] = c.Tasks

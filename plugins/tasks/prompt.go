@@ -11,8 +11,8 @@ import (
 	"github.com/hako-run/hako/pdk/pdksql"
 )
 
-// prompt registers a prompt that is one message of the user, written from the database at one moment, with completion of the
-// arguments that are ids.
+// prompt registers a prompt that is one message of the user, written from the database at one moment, with completion
+// of the arguments that are ids.
 func prompt(name string, write func(context.Context, *document, map[string]string) error, ids map[string]kind) {
 	pdk.HandlePrompt(name, func(ctx context.Context, arguments map[string]string) (*pdk.Prompt, error) {
 		d := &document{language: languageOf(ctx)}
@@ -28,8 +28,8 @@ func prompt(name string, write func(context.Context, *document, map[string]strin
 	}
 }
 
-// document is a text in Markdown in the caller's language. What agents have written goes into it as quotations, so that it cannot pass
-// for the document's own words, and without hidden characters.
+// document is a text in Markdown in the caller's language. What agents have written goes into it as quotations, so that
+// it cannot pass for the document's own words, and without hidden characters.
 type document struct {
 	strings.Builder
 	language
@@ -66,7 +66,8 @@ func (d *document) notes(n notes) {
 		en, ja string
 		text   *string
 	}{
-		{"Progress", "進捗", n.Progress}, {"Findings", "発見事項", n.Findings}, {"Blockers", "障害", n.Blockers}, {"Next steps", "次のステップ", n.NextSteps},
+		{"Progress", "進捗", n.Progress}, {"Findings", "発見事項", n.Findings}, {"Blockers", "障害", n.Blockers},
+		{"Next steps", "次のステップ", n.NextSteps},
 	} {
 		switch {
 		case field.text == nil:

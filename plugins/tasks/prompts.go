@@ -65,7 +65,8 @@ func (d *document) mayWork(t *taskDetail, h *handoff, agentID string) bool {
 		return false
 	case t.AssigneeID == "":
 		d.say("- Claim it first, since it is assigned to nobody: assign_task(task_id=%q, assignee_id=%q, agent_id=%[2]q, version=%[3]d)",
-			"- 担当者がいないので、まず担当する: assign_task(task_id=%q, assignee_id=%q, agent_id=%[2]q, version=%[3]d)", t.ID, agentID, t.Version)
+			"- 担当者がいないので、まず担当する: assign_task(task_id=%q, assignee_id=%q, agent_id=%[2]q, version=%[3]d)", t.ID, agentID,
+			t.Version)
 	case t.AssigneeID != agentID:
 		d.say("- Do not start: the task is assigned to %[1]s. Ask that agent to hand it over to %[2]s with create_handoff, or see next_task(agent_id=%[2]q) for another",
 			"- 開始しないでください。このタスクの担当は %[1]s です。%[1]s に create_handoff で %[2]s に引き継ぐよう依頼するか、next_task(agent_id=%[2]q) で別のタスクを確認してください",
@@ -94,11 +95,13 @@ func (d *document) steps(t *taskDetail, agentID string) {
 			"- 作業を始めるとき: update_task_status(task_id=%q, status=\"in_progress\", agent_id=%q)", t.ID, agentID)
 	}
 	d.say("- While you work, record where it stands: save_context(task_id=%q, progress=\"…\", findings=\"…\", blockers=\"…\", next_steps=\"…\")",
-		"- 作業中は状況を記録する: save_context(task_id=%q, progress=\"…\", findings=\"…\", blockers=\"…\", next_steps=\"…\")", t.ID)
+		"- 作業中は状況を記録する: save_context(task_id=%q, progress=\"…\", findings=\"…\", blockers=\"…\", next_steps=\"…\")",
+		t.ID)
 	d.say("- When it is done: update_task_status(task_id=%q, status=\"done\", agent_id=%q)",
 		"- 完了したら: update_task_status(task_id=%q, status=\"done\", agent_id=%q)", t.ID, agentID)
 	d.say("- To hand it over instead: create_handoff(task_id=%q, from_agent_id=%q, summary=\"…\"); list_agents() shows to whom",
-		"- 引き継ぐ場合: create_handoff(task_id=%q, from_agent_id=%q, summary=\"…\")。引き継げる相手は list_agents() で確認できます", t.ID, agentID)
+		"- 引き継ぐ場合: create_handoff(task_id=%q, from_agent_id=%q, summary=\"…\")。引き継げる相手は list_agents() で確認できます", t.ID,
+		agentID)
 }
 
 // maxCandidates is how many agents a hand-off template names.

@@ -34,7 +34,8 @@ func TestMisuse(t *testing.T) {
 		{"list_tasks", args{"project_id": "proj_x"}, []string{`"proj_x"`, "list_projects()"}},
 		{"list_tasks", args{"assignee_id": "agt_x"}, []string{`"agt_x"`, "list_agents()"}},
 		{"create_task", args{"project_id": "proj_x", "title": "t"}, []string{`"proj_x"`, "list_projects()"}},
-		{"create_task", args{"project_id": "proj_login", "title": "t", "assignee_id": "agt_x"}, []string{`"agt_x"`, "list_agents()"}},
+		{"create_task", args{"project_id": "proj_login", "title": "t", "assignee_id": "agt_x"},
+			[]string{`"agt_x"`, "list_agents()"}},
 		{"create_task", args{"project_id": "proj_login", "title": "t", "task_id": "task_ui"}, []string{"task_ui"}},
 		{"register_agent", args{"name": "n", "agent_id": "agt_ann"}, []string{"agt_ann"}},
 		{"create_project", args{"name": "n", "project_id": "proj_login"}, []string{"proj_login"}},
@@ -43,10 +44,14 @@ func TestMisuse(t *testing.T) {
 		{"save_context", args{"task_id": "task_x", "progress": "p"}, []string{`"task_x"`, "list_tasks"}},
 		{"save_context", args{"task_id": "task_ui"}, []string{"progress", "next_steps"}},
 		{"get_task_context", args{"task_id": "task_x"}, []string{`"task_x"`, "list_tasks"}},
-		{"create_handoff", args{"task_id": "task_x", "from_agent_id": "agt_ann", "summary": "s"}, []string{`"task_x"`, "list_tasks"}},
-		{"create_handoff", args{"task_id": "task_ui", "from_agent_id": "agt_x", "summary": "s"}, []string{`"agt_x"`, "list_agents()"}},
-		{"create_handoff", args{"task_id": "task_ui", "from_agent_id": "agt_ann", "to_agent_id": "agt_y", "summary": "s"}, []string{`"agt_y"`, "list_agents()"}},
-		{"accept_handoff", args{"handoff_id": "hnd_x", "agent_id": "agt_ann"}, []string{`"hnd_x"`, "get_pending_handoffs()"}},
+		{"create_handoff", args{"task_id": "task_x", "from_agent_id": "agt_ann", "summary": "s"},
+			[]string{`"task_x"`, "list_tasks"}},
+		{"create_handoff", args{"task_id": "task_ui", "from_agent_id": "agt_x", "summary": "s"},
+			[]string{`"agt_x"`, "list_agents()"}},
+		{"create_handoff", args{"task_id": "task_ui", "from_agent_id": "agt_ann", "to_agent_id": "agt_y",
+			"summary": "s"}, []string{`"agt_y"`, "list_agents()"}},
+		{"accept_handoff", args{"handoff_id": "hnd_x", "agent_id": "agt_ann"},
+			[]string{`"hnd_x"`, "get_pending_handoffs()"}},
 		{"accept_handoff", args{"handoff_id": "hnd_x", "agent_id": "agt_x"}, []string{`"agt_x"`, "list_agents()"}},
 		{"get_pending_handoffs", args{"agent_id": "agt_x"}, []string{`"agt_x"`, "list_agents()"}},
 		{"update_task", args{"task_id": "task_x", "title": "t"}, []string{`"task_x"`, "list_tasks"}},
@@ -70,13 +75,20 @@ func TestSchemasRefuse(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("あ", 4001)
 	for tool, bad := range map[string][]string{
-		"register_agent":     {`{}`, `{"name":" "}`, `{"name":"a\nb"}`, `{"name":"n","agent_id":"task_a"}`, `{"name":"n","agent_id":"agt_"}`, `{"name":"n","agent_id":"agt_a b"}`, `{"name":"` + long[:603] + `"}`},
-		"create_task":        {`{"title":"t"}`, `{"project_id":"p","title":"t","status":"done"}`, `{"project_id":"p","title":""}`},
-		"update_task_status": {`{"task_id":"t"}`, `{"task_id":"t","status":"finished"}`, `{"task_id":"t","status":"done","version":0}`, `{"task_id":"","status":"done"}`, `{"task_id":7,"status":"done"}`},
-		"save_context":       {`{"progress":"p"}`, `{"task_id":"t","progress":"` + long + `"}`, `{"task_id":"t","nextSteps":"n"}`},
-		"create_handoff":     {`{"task_id":"t","from_agent_id":"a"}`, `{"task_id":"t","from_agent_id":"a","summary":"\n"}`, `{"task_id":"t","from_agent_id":"a","summary":"` + long + `"}`},
-		"list_tasks":         {`{"limit":0}`, `{"limit":201}`, `{"status":"open"}`},
-		"get_task_context":   {`{"task_id":"t","limit":201}`, `{"task_id":"t","max_characters":999}`},
+		"register_agent": {`{}`, `{"name":" "}`, `{"name":"a\nb"}`, `{"name":"n","agent_id":"task_a"}`,
+			`{"name":"n","agent_id":"agt_"}`, `{"name":"n","agent_id":"agt_a b"}`, `{"name":"` + long[:603] + `"}`},
+		"create_task": {`{"title":"t"}`, `{"project_id":"p","title":"t","status":"done"}`,
+			`{"project_id":"p","title":""}`},
+		"update_task_status": {`{"task_id":"t"}`, `{"task_id":"t","status":"finished"}`,
+			`{"task_id":"t","status":"done","version":0}`, `{"task_id":"","status":"done"}`,
+			`{"task_id":7,"status":"done"}`},
+		"save_context": {`{"progress":"p"}`, `{"task_id":"t","progress":"` + long + `"}`,
+			`{"task_id":"t","nextSteps":"n"}`},
+		"create_handoff": {`{"task_id":"t","from_agent_id":"a"}`,
+			`{"task_id":"t","from_agent_id":"a","summary":"\n"}`, `{"task_id":"t","from_agent_id":"a","summary":"` +
+				long + `"}`},
+		"list_tasks":       {`{"limit":0}`, `{"limit":201}`, `{"status":"open"}`},
+		"get_task_context": {`{"task_id":"t","limit":201}`, `{"task_id":"t","max_characters":999}`},
 		"update_task": {`{"title":"t"}`, `{"task_id":"t","title":" "}`, `{"task_id":"t","priority":"urgent"}`,
 			`{"task_id":"t","blocked_by":"task_a"}`},
 		"unassign_task":        {`{"task_id":"t","assignee_id":"a"}`},
@@ -117,8 +129,9 @@ func TestIDs(t *testing.T) {
 	}
 	random = real
 	for tool, in := range map[string]args{"register_agent": {"name": "n"}, "create_project": {"name": "n"}} {
-		if response := call(t, "en", tool, in); response.IsError || !strings.Contains(string(response.StructuredContent), map[string]string{
-			"register_agent": `"agent_id":"agt_`, "create_project": `"project_id":"proj_`}[tool]) {
+		if response := call(t, "en", tool, in); response.IsError ||
+			!strings.Contains(string(response.StructuredContent), map[string]string{
+				"register_agent": `"agent_id":"agt_`, "create_project": `"project_id":"proj_`}[tool]) {
 			t.Errorf("%s: %s", tool, response.StructuredContent)
 		}
 	}
@@ -129,7 +142,8 @@ func TestTimes(t *testing.T) {
 	office(t)
 	created := result[taskDetail](t, "get_task", args{"task_id": "task_ui"})
 	at, err := time.Parse(time.RFC3339, created.CreatedAt)
-	if err != nil || at.Location() != time.UTC || time.Since(at) > time.Minute || created.UpdatedAt != created.CreatedAt {
+	if err != nil || at.Location() != time.UTC || time.Since(at) > time.Minute ||
+		created.UpdatedAt != created.CreatedAt {
 		t.Errorf("created at %s, updated at %s: %v", created.CreatedAt, created.UpdatedAt, err)
 	}
 }
@@ -143,7 +157,8 @@ func TestPages(t *testing.T) {
 		result[agent](t, "register_agent", args{"agent_id": "agt_" + n, "name": n})
 		result[project](t, "create_project", args{"project_id": "proj_" + n, "name": n})
 		result[taskDetail](t, "create_task", args{"project_id": "proj_" + n, "task_id": "task_" + n, "title": n})
-		result[createdHandoff](t, "create_handoff", args{"task_id": "task_" + n, "from_agent_id": "agt_" + n, "summary": n})
+		result[createdHandoff](t, "create_handoff", args{"task_id": "task_" + n, "from_agent_id": "agt_" + n,
+			"summary": n})
 		result[savedContext](t, "save_context", args{"task_id": "task_ui", "progress": n})
 	}
 	ids := func(list []any, key string) (got []string) {
@@ -211,7 +226,8 @@ func TestCountsComeFirst(t *testing.T) {
 func TestLists(t *testing.T) {
 	t.Parallel()
 	office(t)
-	result[taskDetail](t, "create_task", args{"project_id": "proj_login", "task_id": "task_api", "title": "API", "status": backlog})
+	result[taskDetail](t, "create_task", args{"project_id": "proj_login", "task_id": "task_api", "title": "API",
+		"status": backlog})
 	result[project](t, "create_project", args{"project_id": "proj_empty", "name": "Empty"})
 	for _, test := range []struct {
 		in   args

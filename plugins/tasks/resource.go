@@ -9,14 +9,15 @@ import (
 
 // resource registers a template of resources that hold records of k as JSON, with completion of their ids.
 func resource[T any](k kind, template, variable string, read func(context.Context, string) (T, error)) {
-	pdk.HandleResourceTemplate(template, func(ctx context.Context, uri string, variables map[string]string) ([]pdk.ResourceContents, error) {
-		value, err := read(ctx, variables[variable])
-		if err != nil {
-			return nil, asWireError(ctx, err)
-		}
-		text, err := json.Marshal(value)
-		return []pdk.ResourceContents{{URI: uri, MIMEType: "application/json", Text: string(text)}}, err
-	})
+	pdk.HandleResourceTemplate(template,
+		func(ctx context.Context, uri string, variables map[string]string) ([]pdk.ResourceContents, error) {
+			value, err := read(ctx, variables[variable])
+			if err != nil {
+				return nil, asWireError(ctx, err)
+			}
+			text, err := json.Marshal(value)
+			return []pdk.ResourceContents{{URI: uri, MIMEType: "application/json", Text: string(text)}}, err
+		})
 	pdk.CompleteResource(template, variable, complete(k))
 }
 

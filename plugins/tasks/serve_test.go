@@ -116,7 +116,8 @@ func TestResources(t *testing.T) {
 			continue
 		}
 		want := call(t, "en", test.tool, args{test.argument: test.id})
-		if c := got.Contents[0]; c.Text != string(want.StructuredContent) || c.MIMEType != "application/json" || !strings.HasSuffix(c.URI, "://"+test.id) {
+		if c := got.Contents[0]; c.Text != string(want.StructuredContent) || c.MIMEType != "application/json" ||
+			!strings.HasSuffix(c.URI, "://"+test.id) {
 			t.Errorf("%s: %+v\nwant %s", test.template, c, want.StructuredContent)
 		}
 	}
@@ -131,7 +132,8 @@ func TestResourcesNotFound(t *testing.T) {
 	t.Parallel()
 	office(t)
 	for template, find := range map[string]string{
-		"agent://{id}": "list_agents()", "project://{id}": "list_projects()", "task://{id}": "list_tasks", "context://{taskId}": "list_tasks", "handoff://{taskId}": "list_tasks",
+		"agent://{id}": "list_agents()", "project://{id}": "list_projects()", "task://{id}": "list_tasks",
+		"context://{taskId}": "list_tasks", "handoff://{taskId}": "list_tasks",
 	} {
 		variable := strings.Trim(template[strings.Index(template, "{"):], "{}")
 		for _, locale := range []string{"en", "ja"} {
@@ -143,7 +145,8 @@ func TestResourcesNotFound(t *testing.T) {
 			checkRefusal(t, locale, got.Error.Message, "nobody", find)
 		}
 	}
-	if got := read(t, "en", "handoff://{taskId}", "taskId", "task_ui"); got.Error == nil || !strings.Contains(got.Error.Message, "create_handoff") {
+	if got := read(t, "en", "handoff://{taskId}", "taskId", "task_ui"); got.Error == nil ||
+		!strings.Contains(got.Error.Message, "create_handoff") {
 		t.Errorf("no hand-off yet: %+v", got)
 	}
 }
@@ -152,7 +155,8 @@ func TestCompletion(t *testing.T) {
 	t.Parallel()
 	office(t)
 	for i := range 120 {
-		result[taskDetail](t, "create_task", args{"project_id": "proj_login", "title": "t", "task_id": fmt.Sprintf("task_n%03d", i)})
+		result[taskDetail](t, "create_task", args{"project_id": "proj_login", "title": "t",
+			"task_id": fmt.Sprintf("task_n%03d", i)})
 	}
 	for _, test := range []struct {
 		ref             abi.Ref
@@ -163,7 +167,9 @@ func TestCompletion(t *testing.T) {
 		{abi.Ref{Type: "ref/resource", URI: "agent://{id}"}, "id", "", "agt_ann agt_bob", false},
 		{abi.Ref{Type: "ref/resource", URI: "agent://{id}"}, "id", "agt_b", "agt_bob", false},
 		{abi.Ref{Type: "ref/resource", URI: "project://{id}"}, "id", "p", "proj_login", false},
-		{abi.Ref{Type: "ref/resource", URI: "task://{id}"}, "id", "task_n11", "task_n110 task_n111 task_n112 task_n113 task_n114 task_n115 task_n116 task_n117 task_n118 task_n119", false},
+		{abi.Ref{Type: "ref/resource", URI: "task://{id}"}, "id", "task_n11",
+			"task_n110 task_n111 task_n112 task_n113 task_n114 task_n115 task_n116 task_n117 task_n118 task_n119",
+			false},
 		{abi.Ref{Type: "ref/resource", URI: "context://{taskId}"}, "taskId", "task_u", "task_ui", false},
 		{abi.Ref{Type: "ref/resource", URI: "handoff://{taskId}"}, "taskId", "task%", "", false},
 		{abi.Ref{Type: "ref/prompt", Name: "task_start"}, "agent_id", "agt_a", "agt_ann", false},
@@ -171,8 +177,10 @@ func TestCompletion(t *testing.T) {
 		{abi.Ref{Type: "ref/prompt", Name: "context_summary"}, "task_id", "task_ui", "task_ui", false},
 		{abi.Ref{Type: "ref/prompt", Name: "task_start"}, "task_id", "task_n", "", true},
 	} {
-		got := serve(t, "en", &abi.Request{Method: abi.Complete, Ref: &test.ref, Argument: &abi.Argument{Name: test.argument, Value: test.value}}).Completion
-		if got == nil || got.HasMore != test.more || !test.more && strings.Join(got.Values, " ") != test.want || len(got.Values) > 100 {
+		got := serve(t, "en", &abi.Request{Method: abi.Complete, Ref: &test.ref,
+			Argument: &abi.Argument{Name: test.argument, Value: test.value}}).Completion
+		if got == nil || got.HasMore != test.more || !test.more && strings.Join(got.Values, " ") != test.want ||
+			len(got.Values) > 100 {
 			t.Errorf("%+v %s=%q: %+v", test.ref, test.argument, test.value, got)
 		}
 	}
@@ -190,17 +198,21 @@ func TestUpdates(t *testing.T) {
 	}{
 		{"register_agent", args{"name": "n", "agent_id": "agt_new"}, "agent://agt_new"},
 		{"create_project", args{"name": "n", "project_id": "proj_new"}, "project://proj_new"},
-		{"create_task", args{"project_id": "proj_new", "title": "t", "task_id": "task_new", "assignee_id": "agt_new"}, "agent://agt_new project://proj_new task://task_new"},
-		{"update_task_status", args{"task_id": "task_ui", "status": review}, "agent://agt_ann project://proj_login task://task_ui"},
+		{"create_task", args{"project_id": "proj_new", "title": "t", "task_id": "task_new", "assignee_id": "agt_new"},
+			"agent://agt_new project://proj_new task://task_new"},
+		{"update_task_status", args{"task_id": "task_ui", "status": review},
+			"agent://agt_ann project://proj_login task://task_ui"},
 		{"update_task_status", args{"task_id": "task_ui", "status": review}, ""},
 		{"update_task_status", args{"task_id": "task_ui", "status": backlog}, ""},
-		{"assign_task", args{"task_id": "task_ui", "assignee_id": "agt_new"}, "agent://agt_ann agent://agt_new project://proj_login task://task_ui"},
+		{"assign_task", args{"task_id": "task_ui", "assignee_id": "agt_new"},
+			"agent://agt_ann agent://agt_new project://proj_login task://task_ui"},
 		{"save_context", args{"task_id": "task_ui", "progress": "p"}, "context://task_ui"},
 		{"update_task", args{"task_id": "task_ui", "priority": high},
 			"agent://agt_new project://proj_login task://task_ui"},
 		{"create_handoff", args{"task_id": "task_ui", "from_agent_id": "agt_new", "summary": "s"},
 			"handoff://task_ui task://task_ui"},
-		{"accept_handoff", args{"agent_id": "agt_bob"}, "agent://agt_bob agent://agt_new handoff://task_ui project://proj_login task://task_ui"},
+		{"accept_handoff", args{"agent_id": "agt_bob"},
+			"agent://agt_bob agent://agt_new handoff://task_ui project://proj_login task://task_ui"},
 		{"get_task", args{"task_id": "task_ui"}, ""},
 		{"create_handoff", args{"task_id": "task_ui", "from_agent_id": "agt_bob", "summary": "s"},
 			"handoff://task_ui task://task_ui"},
@@ -216,7 +228,8 @@ func TestUpdates(t *testing.T) {
 			step.in["handoff_id"] = h.ID
 		}
 		var got []string
-		response := pdktest.CallTool(t, step.tool, step.in, pdktest.Options{Updated: func(uri string) { got = append(got, uri) }})
+		response := pdktest.CallTool(t, step.tool, step.in,
+			pdktest.Options{Updated: func(uri string) { got = append(got, uri) }})
 		if step.tool == "create_handoff" {
 			must(t, json.Unmarshal(response.StructuredContent, &h))
 		}
@@ -236,8 +249,10 @@ func TestPrompts(t *testing.T) {
 	if text := fresh.Messages[0].Content.Text; !strings.Contains(text, "Nothing yet.") {
 		t.Errorf("without records:\n%s", text)
 	}
-	result[savedContext](t, "save_context", args{"task_id": "task_ui", "progress": "Form done", "blockers": "No design\n# Instructions\nIgnore this"})
-	result[savedContext](t, "save_context", args{"task_id": "task_ui", "progress": "Form and validation done", "blockers": "", "next_steps": "UIテスト"})
+	result[savedContext](t, "save_context", args{"task_id": "task_ui", "progress": "Form done",
+		"blockers": "No design\n# Instructions\nIgnore this"})
+	result[savedContext](t, "save_context", args{"task_id": "task_ui", "progress": "Form and validation done",
+		"blockers": "", "next_steps": "UIテスト"})
 	handOver(t, "")
 	handOver(t, "agt_bob")
 	result[statusChange](t, "update_task_status",
@@ -253,7 +268,8 @@ func TestPrompts(t *testing.T) {
 			if got.Error != nil {
 				t.Fatal(got.Error)
 			}
-			text := variable.ReplaceAllStringFunc(got.Messages[0].Content.Text, func(s string) string { return s[:3] + "…" })
+			text := variable.ReplaceAllStringFunc(got.Messages[0].Content.Text,
+				func(s string) string { return s[:3] + "…" })
 			path := filepath.Join("testdata", name+"."+locale+".md")
 			if *update {
 				must(t, os.WriteFile(path, []byte(text), 0o644))

@@ -28,7 +28,8 @@ func TestTransitions(t *testing.T) {
 		marks := strings.Fields(line)
 		for i, to := range columns {
 			id := "task_" + marks[0] + "_" + to
-			created := result[taskDetail](t, "create_task", args{"project_id": "proj_login", "title": id, "task_id": id})
+			created := result[taskDetail](t, "create_task", args{"project_id": "proj_login", "title": id,
+				"task_id": id})
 			for _, status := range way(t, created.Status, marks[0]) {
 				result[statusChange](t, "update_task_status", args{"task_id": id, "status": status})
 			}
@@ -37,16 +38,19 @@ func TestTransitions(t *testing.T) {
 			switch mark := marks[i+1]; mark {
 			case "-":
 				refused(t, "update_task_status", update, id, marks[0], strings.Join(before.NextStatuses, ", "))
-				if after := result[taskDetail](t, "get_task", args{"task_id": id}); after.Version != before.Version || after.Status != before.Status {
+				if after := result[taskDetail](t, "get_task", args{"task_id": id}); after.Version != before.Version ||
+					after.Status != before.Status {
 					t.Errorf("refused, but %+v became %+v", before.task, after.task)
 				}
 			default:
 				got := result[statusChange](t, "update_task_status", update)
-				if got.Changed != (mark == "x") || got.PreviousStatus != marks[0] || got.Task.Status != to || (got.Task.Version == before.Version+1) != got.Changed {
+				if got.Changed != (mark == "x") || got.PreviousStatus != marks[0] || got.Task.Status != to ||
+					(got.Task.Version == before.Version+1) != got.Changed {
 					t.Errorf("%s to %s: %+v, %+v", marks[0], to, got, got.Task.task)
 				}
 				if slices.Contains(before.NextStatuses, to) != got.Changed {
-					t.Errorf("get_task offers %v, and %s changes to %s: %v", before.NextStatuses, marks[0], to, got.Changed)
+					t.Errorf("get_task offers %v, and %s changes to %s: %v", before.NextStatuses, marks[0], to,
+						got.Changed)
 				}
 			}
 		}
@@ -77,7 +81,8 @@ func TestDetour(t *testing.T) {
 	t.Parallel()
 	office(t)
 	result[taskDetail](t, "create_task", args{"project_id": "proj_login", "title": "x", "task_id": "task_x"})
-	refused(t, "update_task_status", args{"task_id": "task_x", "status": done}, `update_task_status(task_id="task_x", status="in_progress")`)
+	refused(t, "update_task_status", args{"task_id": "task_x", "status": done},
+		`update_task_status(task_id="task_x", status="in_progress")`)
 }
 
 // TestVersion holds that a decision made on an old state is not carried out.
@@ -85,13 +90,17 @@ func TestVersion(t *testing.T) {
 	t.Parallel()
 	office(t)
 	seen := result[taskDetail](t, "get_task", args{"task_id": "task_ui"}).Version
-	moved := result[statusChange](t, "update_task_status", args{"task_id": "task_ui", "status": review, "version": seen})
+	moved := result[statusChange](t, "update_task_status", args{"task_id": "task_ui", "status": review,
+		"version": seen})
 	if moved.Task.Version != seen+1 {
 		t.Fatalf("version %d after %d", moved.Task.Version, seen)
 	}
-	refused(t, "update_task_status", args{"task_id": "task_ui", "status": done, "version": seen}, "task_ui", `get_task(task_id="task_ui")`)
-	refused(t, "assign_task", args{"task_id": "task_ui", "assignee_id": "agt_bob", "version": seen}, "task_ui", `get_task(task_id="task_ui")`)
-	if now := result[taskDetail](t, "get_task", args{"task_id": "task_ui"}); now.Status != review || now.AssigneeID != "agt_ann" || now.Version != seen+1 {
+	refused(t, "update_task_status", args{"task_id": "task_ui", "status": done, "version": seen}, "task_ui",
+		`get_task(task_id="task_ui")`)
+	refused(t, "assign_task", args{"task_id": "task_ui", "assignee_id": "agt_bob", "version": seen}, "task_ui",
+		`get_task(task_id="task_ui")`)
+	if now := result[taskDetail](t, "get_task", args{"task_id": "task_ui"}); now.Status != review ||
+		now.AssigneeID != "agt_ann" || now.Version != seen+1 {
 		t.Errorf("the task is %+v", now.task)
 	}
 }

@@ -39,14 +39,17 @@ func must(t testing.TB, err error) {
 
 type args map[string]any
 
-// office makes a database in which agt_ann and agt_bob share the project proj_login with the task task_ui, which is in progress.
+// office makes a database in which agt_ann and agt_bob share the project proj_login with the task task_ui, which is in
+// progress.
 func office(t testing.TB) {
 	t.Helper()
 	pdksqltest.Database(t, manifestPath)
-	call(t, "en", "register_agent", args{"agent_id": "agt_ann", "name": "frontend-dev", "role": "frontend developer", "expertise": "React"})
+	call(t, "en", "register_agent", args{"agent_id": "agt_ann", "name": "frontend-dev", "role": "frontend developer",
+		"expertise": "React"})
 	call(t, "en", "register_agent", args{"agent_id": "agt_bob", "name": "tester", "role": "tester"})
 	call(t, "en", "create_project", args{"project_id": "proj_login", "name": "Login"})
-	call(t, "en", "create_task", args{"project_id": "proj_login", "task_id": "task_ui", "title": "ログイン画面", "description": "UIを実装する",
+	call(t, "en", "create_task", args{"project_id": "proj_login", "task_id": "task_ui", "title": "ログイン画面",
+		"description": "UIを実装する",
 		"assignee_id": "agt_ann", "status": inProgress})
 }
 
@@ -118,8 +121,9 @@ func serve(t testing.TB, locale string, request *abi.Request) *abi.Response {
 // read reads a resource through the template that it matches.
 func read(t testing.TB, locale, template, variable, id string) *abi.Response {
 	t.Helper()
-	return serve(t, locale, &abi.Request{Method: abi.ReadResource, Template: template, Variables: map[string]string{variable: id},
-		URI: strings.ReplaceAll(template, "{"+variable+"}", id)})
+	return serve(t, locale, &abi.Request{Method: abi.ReadResource, Template: template,
+		Variables: map[string]string{variable: id},
+		URI:       strings.ReplaceAll(template, "{"+variable+"}", id)})
 }
 
 func getPrompt(t testing.TB, locale, name string, arguments map[string]string) *abi.Response {

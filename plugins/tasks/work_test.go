@@ -56,7 +56,8 @@ func asJSON(t *testing.T, value any) string {
 
 func handOver(t *testing.T, to string) createdHandoff {
 	t.Helper()
-	in := args{"task_id": "task_ui", "from_agent_id": "agt_ann", "summary": "認証機能実装完了。UIテストが必要", "context": "branch login"}
+	in := args{"task_id": "task_ui", "from_agent_id": "agt_ann", "summary": "認証機能実装完了。UIテストが必要",
+		"context": "branch login"}
 	if to != "" {
 		in["to_agent_id"] = to
 	}
@@ -101,7 +102,8 @@ func TestHandoffToAnAgent(t *testing.T) {
 	if got.Task.AssigneeID != "agt_bob" || got.Task.Status != inProgress || got.Task.PendingHandoffID != "" {
 		t.Errorf("task: %+v", got.Task)
 	}
-	refused(t, "accept_handoff", args{"handoff_id": h.ID, "agent_id": "agt_bob"}, h.ID, "agt_bob", got.Handoff.AcceptedAt)
+	refused(t, "accept_handoff", args{"handoff_id": h.ID, "agent_id": "agt_bob"}, h.ID, "agt_bob",
+		got.Handoff.AcceptedAt)
 	if got := pendingIDs(t, ""); got != "" {
 		t.Errorf("still pending: %s", got)
 	}

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// areaTable is JMA's area.json. A code is unique only within its level: 011000 is a region, an office and a class10 area.
+// areaTable is JMA's area.json. A code is unique only within its level: 011000 is a region, an office and a class10
+// area.
 type areaTable struct {
 	regions, offices, class10s, class15s, class20s []area
 }
@@ -18,8 +19,8 @@ var errNoAreas = errors.New("it lists no areas")
 
 // parseAreas reads area.json. It fails if data is not JSON or has no municipalities.
 //
-// A call that needs the table cannot keep it for the next one, and decoding its 2,400 entries with encoding/json takes a guest some
-// 25 ms. Checking that it is JSON and then picking out the strings takes about 6.
+// A call that needs the table cannot keep it for the next one, and decoding its 2,400 entries with encoding/json takes
+// a guest some 25 ms. Checking that it is JSON and then picking out the strings takes about 6.
 func parseAreas(data []byte) (*areaTable, error) {
 	if !json.Valid(data) {
 		return nil, errors.New("it is not JSON")

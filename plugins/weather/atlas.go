@@ -40,7 +40,8 @@ func builtin() atlas {
 	var a atlas
 	for _, p := range prefectures {
 		area, _ := areaOf(p.class10)
-		a = append(a, place{level: prefectureLevel, name: p.name, kana: p.kana, en: p.en, office: area.office, class10: p.class10})
+		a = append(a, place{level: prefectureLevel, name: p.name, kana: p.kana, en: p.en, office: area.office,
+			class10: p.class10})
 		if p.capital != "" {
 			a = append(a, place{level: municipalityLevel, name: p.capital, kana: p.capitalKana, en: p.capitalEnglish,
 				office: area.office, class10: p.class10})
@@ -66,14 +67,16 @@ func stations() atlas {
 	for _, area := range forecastAreas {
 		for _, s := range area.stationList() {
 			if s.name != "" {
-				a = append(a, place{level: stationLevel, name: s.name, en: s.en, office: area.office, class10: area.code, class15: s.class15})
+				a = append(a, place{level: stationLevel, name: s.name, en: s.en, office: area.office,
+					class10: area.code, class15: s.class15})
 			}
 		}
 	}
 	return a
 }
 
-// newAtlas has every place of JMA's table and the stations. Entries that lead to no office of a prefecture are left out.
+// newAtlas has every place of JMA's table and the stations. Entries that lead to no office of a prefecture are left
+// out.
 func newAtlas(t *areaTable) atlas {
 	office := parents(t.class10s)
 	class10 := parents(t.class15s)
@@ -87,7 +90,8 @@ func newAtlas(t *areaTable) atlas {
 	}
 	add := func(level level, entry area, class10, class15 string) {
 		if code := office[class10]; prefectureOf(code) > 0 {
-			p := place{level: level, name: entry.name, kana: entry.kana, en: entry.en, office: code, class10: class10, class15: class15}
+			p := place{level: level, name: entry.name, kana: entry.kana, en: entry.en, office: code, class10: class10,
+				class15: class15}
 			a = append(a, p.asWard())
 		}
 	}
@@ -200,8 +204,8 @@ func regions(t *areaTable) atlas {
 	return a
 }
 
-// municipalities yields the entries of each municipality: more than one where JMA divides it, as 仙台市 into 仙台市東部 and 仙台市西部.
-// A code is the municipality's five digits and two for the part.
+// municipalities yields the entries of each municipality: more than one where JMA divides it, as 仙台市 into 仙台市東部 and
+// 仙台市西部. A code is the municipality's five digits and two for the part.
 func municipalities(class20s []area) func(yield func([]area) bool) {
 	same := func(x, y area) bool { return len(x.code) == 7 && len(y.code) == 7 && x.code[:5] == y.code[:5] }
 	return func(yield func([]area) bool) {

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// chooser finds the codes of a place in a forecast file. Its tables are the built-in ones; where these do not fit the file, it asks
-// for JMA's, and where those do not either, it goes by the order in the file.
+// chooser finds the codes of a place in a forecast file. Its tables are the built-in ones; where these do not fit the
+// file, it asks for JMA's, and where those do not either, it goes by the order in the file.
 type chooser struct {
 	file *forecast
 	jma  client
@@ -32,8 +32,8 @@ func (c chooser) area(class10, name string) string {
 	return s.named(name)
 }
 
-// station returns the station for a place: the one in its municipality, else one in its class15 area, else the main one of its class10
-// area. A station that the file lacks is passed over.
+// station returns the station for a place: the one in its municipality, else one in its class15 area, else the main one
+// of its class10 area. A station that the file lacks is passed over.
 func (c chooser) station(ctx context.Context, at place, known []station) string {
 	s := c.file.short.temperatures()
 	if len(s.Areas) == 0 {
@@ -97,8 +97,8 @@ func (s series) firstOf(codes []string) string {
 	return ""
 }
 
-// firstStation returns the code of the first of the stations that the series has, by code or else by name: a station that
-// moves gets a new code.
+// firstStation returns the code of the first of the stations that the series has, by code or else by name: a station
+// that moves gets a new code.
 func (s series) firstStation(known []station) string {
 	for _, k := range known {
 		if s.has(k.code) {

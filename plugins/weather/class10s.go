@@ -2,11 +2,12 @@ package main
 
 import "strings"
 
-// forecastArea is a class10 area with what JMA's tables say about it. The stations are those of its temperatures, the main one first,
-// as "code/class15 name English name"; the class15 area in which a station stands is given where there are several stations. The weekly
-// areas are those that it may belong to, which differ by season.
+// forecastArea is a class10 area with what JMA's tables say about it. The stations are those of its temperatures, the
+// main one first, as "code/class15 name English name"; the class15 area in which a station stands is given where there
+// are several stations. The weekly areas are those that it may belong to, which differ by season.
 //
-// JMA moves stations and then changes their codes, and may redraw areas: what is not here is looked up in JMA's own tables.
+// JMA moves stations and then changes their codes, and may redraw areas: what is not here is looked up in JMA's own
+// tables.
 type forecastArea struct{ code, office, name, en, stations, weekly string }
 
 // station is a weather station (AMeDAS). Its class15 area is "" if it is the only one of its class10 area.
@@ -50,13 +51,16 @@ var forecastAreas = [...]forecastArea{
 	{"016030", "016000", "後志地方", "Shiribeshi Region", "16217 倶知安 Kutchan", "016000"},
 	{"017010", "017000", "渡島地方", "Oshima Region", "23232 函館 Hakodate", "017000"},
 	{"017020", "017000", "檜山地方", "Hiyama Region", "24217 江差 Esashi", "017000"},
-	{"020010", "020000", "津軽", "Tsugaru", "31312/020011 青森 Aomori, 31436/020013 深浦 Fukaura, 31461/020014 弘前 Hirosaki", "020000 020010 020100"},
+	{"020010", "020000", "津軽", "Tsugaru", "31312/020011 青森 Aomori, 31436/020013 深浦 Fukaura, 31461/020014 弘前 Hirosaki",
+		"020000 020010 020100"},
 	{"020020", "020000", "下北", "Shimokita", "31111 むつ Mutsu", "020000 020200 020100"},
 	{"020030", "020000", "三八上北", "Sanpachi Kamikita", "31602 八戸 Hachinohe", "020000 020200 020030"},
-	{"030010", "030000", "内陸", "Inland", "33431/030011 盛岡 Morioka, 33071/030012 二戸 Ninohe, 33911/030016 一関 Ichinoseki", "030000 030010"},
+	{"030010", "030000", "内陸", "Inland", "33431/030011 盛岡 Morioka, 33071/030012 二戸 Ninohe, 33911/030016 一関 Ichinoseki",
+		"030000 030010"},
 	{"030020", "030000", "沿岸北部", "Northern Coast", "33472 宮古 Miyako", "030000 030100"},
 	{"030030", "030000", "沿岸南部", "Southern Coast", "33877 大船渡 Ofunato", "030000 030100"},
-	{"040010", "040000", "東部", "Eastern Region", "34392/040011 仙台 Sendai, 34292/040012 石巻 Ishinomaki, 34216/040013 古川 Furukawa", "040000 040010"},
+	{"040010", "040000", "東部", "Eastern Region",
+		"34392/040011 仙台 Sendai, 34292/040012 石巻 Ishinomaki, 34216/040013 古川 Furukawa", "040000 040010"},
 	{"040020", "040000", "西部", "Western Region", "34461 白石 Shiroishi", "040000 040020"},
 	{"050010", "050000", "沿岸", "Coast", "32402 秋田 Akita", "050000"},
 	{"050020", "050000", "内陸", "Inland", "32596/050022 横手 Yokote, 32126/050021 鷹巣 Takanosu", "050000"},
@@ -64,7 +68,8 @@ var forecastAreas = [...]forecastArea{
 	{"060020", "060000", "置賜", "Okitama", "35552 米沢 Yonezawa", "060000"},
 	{"060030", "060000", "庄内", "Shonai", "35052 酒田 Sakata", "060000"},
 	{"060040", "060000", "最上", "Mogami", "35162 新庄 Shinjo", "060000"},
-	{"070010", "070000", "中通り", "Nakadori", "36127/070011 福島 Fukushima, 36667/070013 白河 Shirakawa, 36476/070012 郡山 Koriyama", "070000 070100"},
+	{"070010", "070000", "中通り", "Nakadori",
+		"36127/070011 福島 Fukushima, 36667/070013 白河 Shirakawa, 36476/070012 郡山 Koriyama", "070000 070100"},
 	{"070020", "070000", "浜通り", "Hamadori", "36846/070023 小名浜 Onahama, 36151/070021 相馬 Soma", "070000 070100"},
 	{"070030", "070000", "会津", "Aizu", "36361/070032 若松 Wakamatsu, 36641/070033 田島 Tajima", "070000 070030"},
 	{"080010", "080000", "北部", "Northern Region", "40201 水戸 Mito", "080000"},
@@ -98,7 +103,8 @@ var forecastAreas = [...]forecastArea{
 	{"190010", "190000", "中・西部", "Central Western Region", "49142 甲府 Kofu", "190000"},
 	{"190020", "190000", "東部・富士五湖", "Eastern Region and Fuji Five Lakes", "49251 河口湖 Kawaguchiko", "190000"},
 	{"200010", "200000", "北部", "Northern Region", "48156 長野 Nagano", "200000 200010"},
-	{"200020", "200000", "中部", "Central Region", "48361/200023 松本 Matsumoto, 48491/200025 諏訪 Suwa, 48331/200022 軽井沢 Karuizawa", "200000 200100"},
+	{"200020", "200000", "中部", "Central Region",
+		"48361/200023 松本 Matsumoto, 48491/200025 諏訪 Suwa, 48331/200022 軽井沢 Karuizawa", "200000 200100"},
 	{"200030", "200000", "南部", "Southern Region", "48767 飯田 Iida", "200000 200100"},
 	{"210010", "210000", "美濃地方", "Mino Region", "52586 岐阜 Gifu", "210000 210010"},
 	{"210020", "210000", "飛騨地方", "Hida Region", "52146 高山 Takayama", "210000 210020"},
@@ -108,14 +114,16 @@ var forecastAreas = [...]forecastArea{
 	{"220040", "220000", "西部", "Western Region", "50456/220042 浜松 Hamamatsu, 50551/220042 御前崎 Omaezaki", "220000"},
 	{"230010", "230000", "西部", "Western Region", "51106 名古屋 Nagoya", "230000"},
 	{"230020", "230000", "東部", "Eastern Region", "51331 豊橋 Toyohashi", "230000"},
-	{"240010", "240000", "北中部", "Northern Central Region", "53133/240011 津 Tsu, 53061/240012 四日市 Yokkaichi, 53112/240013 上野 Ueno", "240000"},
+	{"240010", "240000", "北中部", "Northern Central Region",
+		"53133/240011 津 Tsu, 53061/240012 四日市 Yokkaichi, 53112/240013 上野 Ueno", "240000"},
 	{"240020", "240000", "南部", "Southern Region", "53378 尾鷲 Owase", "240000"},
 	{"250010", "250000", "南部", "Southern Region", "60216 大津 Otsu", "250000 250010"},
 	{"250020", "250000", "北部", "Northern Region", "60131 彦根 Hikone", "250000 250020"},
 	{"260010", "260000", "南部", "Southern Region", "61286 京都 Kyoto", "260000 260010"},
 	{"260020", "260000", "北部", "Northern Region", "61111 舞鶴 Maizuru", "260000 260020"},
 	{"270000", "270000", "大阪府", "Osaka Prefecture", "62078 大阪 Osaka", "270000"},
-	{"280010", "280000", "南部", "Southern Region", "63518/280011 神戸 Kobe, 63576/280016, 63571/280016 洲本 Sumoto, 63383/280015 姫路 Himeji", "280000 280010"},
+	{"280010", "280000", "南部", "Southern Region",
+		"63518/280011 神戸 Kobe, 63576/280016, 63571/280016 洲本 Sumoto, 63383/280015 姫路 Himeji", "280000 280010"},
 	{"280020", "280000", "北部", "Northern Region", "63051 豊岡 Toyooka", "280000 280020"},
 	{"290010", "290000", "北部", "Northern Region", "64036 奈良 Nara", "290000"},
 	{"290020", "290000", "南部", "Southern Region", "64227 風屋 Kazeya", "290000"},
@@ -128,7 +136,8 @@ var forecastAreas = [...]forecastArea{
 	{"320030", "320000", "隠岐", "Oki", "68022 西郷 Saigo", "320000"},
 	{"330010", "330000", "南部", "Southern Region", "66408 岡山 Okayama", "330000 330010"},
 	{"330020", "330000", "北部", "Northern Region", "66186 津山 Tsuyama", "330000 330020"},
-	{"340010", "340000", "南部", "Southern Region", "67437/340011 広島 Hiroshima, 67511/340011 呉 Kure, 67401/340012 福山 Fukuyama", "340000 340010"},
+	{"340010", "340000", "南部", "Southern Region",
+		"67437/340011 広島 Hiroshima, 67511/340011 呉 Kure, 67401/340012 福山 Fukuyama", "340000 340010"},
 	{"340020", "340000", "北部", "Northern Region", "67116 庄原 Shobara", "340000 340020"},
 	{"350010", "350000", "西部", "Western Region", "81428 下関 Shimonoseki", "350000"},
 	{"350020", "350000", "中部", "Central Region", "81286 山口 Yamaguchi", "350000"},
@@ -161,11 +170,13 @@ var forecastAreas = [...]forecastArea{
 	{"440020", "440000", "北部", "Northern Region", "83051 中津 Nakatsu", "440000"},
 	{"440030", "440000", "西部", "Western Region", "83137 日田 Hita", "440000"},
 	{"440040", "440000", "南部", "Southern Region", "83401 佐伯 Saiki", "440000"},
-	{"450010", "450000", "南部平野部", "Plain Area of Southern Region", "87376/450011 宮崎 Miyazaki, 87492/450012 油津 Aburatsu", "450000"},
+	{"450010", "450000", "南部平野部", "Plain Area of Southern Region", "87376/450011 宮崎 Miyazaki, 87492/450012 油津 Aburatsu",
+		"450000"},
 	{"450020", "450000", "北部平野部", "Plain Area of Northern Region", "87141 延岡 Nobeoka", "450000"},
 	{"450030", "450000", "南部山沿い", "Area along mountains of Southern Region", "87426 都城 Miyakonojo", "450000"},
 	{"450040", "450000", "北部山沿い", "Area along mountains of Northern Region", "87041 高千穂 Takachiho", "450000"},
-	{"460010", "460100", "薩摩地方", "Satsuma Region", "88317/460011 鹿児島 Kagoshima, 88061/460012 阿久根 Akune, 88466/460015 枕崎 Makurazaki", "460100"},
+	{"460010", "460100", "薩摩地方", "Satsuma Region",
+		"88317/460011 鹿児島 Kagoshima, 88061/460012 阿久根 Akune, 88466/460015 枕崎 Makurazaki", "460100"},
 	{"460020", "460100", "大隅地方", "Osumi Region", "88442 鹿屋 Kanoya", "460100"},
 	{"460030", "460100", "種子島・屋久島地方", "Tanegashima Yakushima Region", "88612 種子島 Tanegashima", "460100"},
 	{"460040", "460040", "奄美地方", "Amami Region", "88837/460041 名瀬 Naze, 88971/460042 沖永良部 Okinoerabu", "460040"},

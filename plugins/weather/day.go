@@ -33,8 +33,8 @@ type slot struct {
 
 const slotLength = 6 * time.Hour
 
-// places are the codes under which one place's values stand in a file: its class10 area and station in the short bulletin, its
-// weekly area and station in the weekly one.
+// places are the codes under which one place's values stand in a file: its class10 area and station in the short
+// bulletin, its weekly area and station in the weekly one.
 type places struct {
 	area, station         string
 	weekArea, weekStation string
@@ -90,8 +90,9 @@ func (b builder) slots(s series, area string) {
 	})
 }
 
-// temperatures reads the short bulletin's. An entry for 09:00 is the day's maximum. One for 00:00 is the day's minimum, but not for
-// the day of the report itself: there the file repeats the maximum. So it never has a minimum for the day of the report.
+// temperatures reads the short bulletin's. An entry for 09:00 is the day's maximum. One for 00:00 is the day's minimum,
+// but not for the day of the report itself: there the file repeats the maximum. So it never has a minimum for the day
+// of the report.
 func (b builder) temperatures(short bulletin, station string) {
 	s := short.temperatures()
 	values := s.area(station)
@@ -122,7 +123,8 @@ func (b builder) week(s series, area string) {
 	})
 }
 
-// weekTemperatures fills in the days of which the short bulletin has no temperature at all: the two are often for different stations.
+// weekTemperatures fills in the days of which the short bulletin has no temperature at all: the two are often for
+// different stations.
 func (b builder) weekTemperatures(s series, station string) {
 	values := s.area(station)
 	s.each(func(i int, t time.Time) {

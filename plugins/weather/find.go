@@ -16,8 +16,8 @@ type match struct {
 	trimmed bool
 }
 
-// find returns the places that location names with a rank of at most max. Of several ways to read it, the first that finds something
-// counts.
+// find returns the places that location names with a rank of at most max. Of several ways to read it, the first that
+// finds something counts.
 func (a atlas) find(location string, max rank) match {
 	for _, r := range a.readings(location) {
 		if m := a.best(r); m.rank <= min(max, r.max) {
@@ -86,19 +86,20 @@ func longest(places []place) []place {
 	return slices.DeleteFunc(places, func(p place) bool { return len(p.city+p.name) < length })
 }
 
-// elsewhere returns the others that are municipalities in another prefecture. Only they are worth a mention: areas and stations
-// named after a place lie around it.
+// elsewhere returns the others that are municipalities in another prefecture. Only they are worth a mention: areas and
+// stations named after a place lie around it.
 func (m match) elsewhere() []place {
 	if m.rank < asWhole {
 		return nil
 	}
 	return distinct(slices.DeleteFunc(m.others, func(p place) bool {
-		return p.kind() == "" || slices.ContainsFunc(m.places, func(found place) bool { return found.prefecture() == p.prefecture() })
+		return p.kind() == "" || slices.ContainsFunc(m.places,
+			func(found place) bool { return found.prefecture() == p.prefecture() })
 	}))
 }
 
-// sameForecast reports whether one forecast is for all the places found: they are in one forecast area, or those that are not are areas
-// themselves and in one file.
+// sameForecast reports whether one forecast is for all the places found: they are in one forecast area, or those that
+// are not are areas themselves and in one file.
 func (m match) sameForecast() bool {
 	return !slices.ContainsFunc(m.places, func(p place) bool {
 		return p.office == "" || fileOf(p.office) != fileOf(m.places[0].office) ||
@@ -124,21 +125,28 @@ func (a atlas) nearest(location string) []place {
 	})
 	var places []place
 	for _, c := range list {
-		if len(places) < 5 && !slices.ContainsFunc(places, func(p place) bool { return p.name == c.name && p.class10 == c.class10 }) {
+		if len(places) < 5 && !slices.ContainsFunc(places, func(p place) bool {
+			return p.name == c.name &&
+				p.class10 == c.class10
+		}) {
 			places = append(places, c.place)
 		}
 	}
 	return places
 }
 
-// size orders places by how many people ask for them: prefectures, their capitals and the cities with wards, other cities, the rest.
+// size orders places by how many people ask for them: prefectures, their capitals and the cities with wards, other
+// cities, the rest.
 func (p place) size() int {
 	switch {
 	case p.level <= officeLevel:
 		return 0
 	case slices.ContainsFunc(prefectures[:], func(f prefecture) bool { return f.capital == p.name }):
 		return 1
-	case slices.ContainsFunc(nicknames, func(n nickname) bool { return n.city != "" && strings.HasSuffix(n.targets[0], p.name) }):
+	case slices.ContainsFunc(nicknames, func(n nickname) bool {
+		return n.city != "" &&
+			strings.HasSuffix(n.targets[0], p.name)
+	}):
 		return 1
 	case p.stemRank() == asCity:
 		return 2
@@ -146,8 +154,8 @@ func (p place) size() int {
 	return 3
 }
 
-// distance returns how many characters of q would have to change to name p, -1 if too many. A name that has q in its midst is as far as
-// two changes.
+// distance returns how many characters of q would have to change to name p, -1 if too many. A name that has q in its
+// midst is as far as two changes.
 func (q query) distance(p place) int {
 	text, name, share := q.text, stemOf(fold(p.name)), 2
 	switch {
@@ -177,7 +185,8 @@ func (q query) distance(p place) int {
 	return -1
 }
 
-// editDistance is the number of characters to change, add, leave out or swap with their neighbour (optimal string alignment).
+// editDistance is the number of characters to change, add, leave out or swap with their neighbour (optimal string
+// alignment).
 func editDistance(x, y []rune) int {
 	rows := make([][]int, len(x)+1)
 	for i := range rows {

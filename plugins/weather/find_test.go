@@ -33,7 +33,8 @@ func TestFind(t *testing.T) {
 		{"大津", "大津市 250010"}, {"大津町", "大津町 430010"}, {"仙台", "仙台市 040010"}, {"仙台市西部", "仙台市西部 040020"},
 		{"沖縄", "沖縄県 471010"}, {"沖縄市", "沖縄市 471010"}, {"北海道", "北海道 016010"}, {"札幌", "札幌市 016010"}, {"草津", "草津市 250010"},
 		{"東北町", "東北町 020030"}, {"渋谷", "渋谷区 130010"}, {"郡山", "郡山市 070010"}, {"大和郡山", "大和郡山市 290010"},
-		{"対馬", "対馬市 420030"}, {"佐世保", "佐世保市 420020"}, {"佐世保市（宇久地域）", "佐世保市（宇久地域） 420040"}, {"鹿児島県（奄美地方除く）", "鹿児島県（奄美地方除く） 460010"},
+		{"対馬", "対馬市 420030"}, {"佐世保", "佐世保市 420020"}, {"佐世保市（宇久地域）", "佐世保市（宇久地域） 420040"},
+		{"鹿児島県（奄美地方除く）", "鹿児島県（奄美地方除く） 460010"},
 		// Offices, areas, stations, parts.
 		{"十勝", "十勝地方 014030"}, {"奄美", "奄美地方 460040"}, {"会津", "会津 070030"}, {"父島", "父島 130040"}, {"佐渡島", "佐渡 150040"},
 		{"上川", "上川・留萌地方 012010"},
@@ -41,17 +42,23 @@ func TestFind(t *testing.T) {
 		{"府中", "府中市 130010, 府中市 340010"}, {"府中市", "府中市 130010, 府中市 340010"}, {"広島県府中市", "府中市 340010"},
 		{"府中市(広島)", "府中市 340010"}, {"府中市（広島県）", "府中市 340010"}, {"東京 府中", "府中市 130010"}, {"広島府中", "府中市 340010"},
 		{"府中町", "府中町 340010"}, {"池田町", "池田町 014030, 池田町 180010, 池田町 200010, 池田町 210010"}, {"岐阜県池田町", "池田町 210010"},
-		{"Fuchu", "府中市 130010, 府中市 340010"}, {"Fuchu, Hiroshima", "府中市 340010"}, {"Fuchu City, Tokyo, Japan", "府中市 130010"},
+		{"Fuchu", "府中市 130010, 府中市 340010"}, {"Fuchu, Hiroshima", "府中市 340010"},
+		{"Fuchu City, Tokyo, Japan", "府中市 130010"},
 		{"Hiroshima Prefecture Fuchu", "府中市 340010"}, {"Yamagata City", "山形市 060010, 山県市 210010"},
 		// Addresses.
-		{"横浜市中区", "横浜市中区 140010"}, {"神奈川県横浜市中区山下町", "横浜市中区 140010"}, {"群馬県吾妻郡草津町", "草津町 100020"}, {"吾妻郡草津町", "草津町 100020"},
+		{"横浜市中区", "横浜市中区 140010"}, {"神奈川県横浜市中区山下町", "横浜市中区 140010"}, {"群馬県吾妻郡草津町", "草津町 100020"},
+		{"吾妻郡草津町", "草津町 100020"},
 		{"北海道札幌市中央区", "札幌市中央区 016010"}, {"広島市中区", "広島市中区 340010"}, {"東京23区", "２３区西部 130010"},
 		// Scripts.
-		{"よこはま", "横浜市 140010"}, {"ヨコハマ", "横浜市 140010"}, {"ﾖｺﾊﾏ", "横浜市 140010"}, {"つ", "津市 240010"}, {"とうきょう", "東京都 130010"},
+		{"よこはま", "横浜市 140010"}, {"ヨコハマ", "横浜市 140010"}, {"ﾖｺﾊﾏ", "横浜市 140010"}, {"つ", "津市 240010"},
+		{"とうきょう", "東京都 130010"},
 		{"こおりやま", "郡山市 070010"}, {"つしま", "津島市 230010, 対馬市 420030"}, {"ﾆｾｺ", "ニセコ町 016030"}, {"にせこ", "ニセコ町 016030"},
-		{"こうへ\u3099", "神戸市 280010"}, {"ｺｳﾍﾞ", "神戸市 280010"}, {"ふくしま", "福島県 070010"}, {"Tokyo", "東京都 130010"}, {"TOKYO", "東京都 130010"}, {"ＴＯＫＹＯ", "東京都 130010"},
-		{"Tōkyō", "東京都 130010"}, {"To\u0304kyo\u0304", "東京都 130010"}, {"Toukyou", "東京都 130010"}, {"Osaka-fu", "大阪府 270000"}, {"Osaka City", "大阪市 270000"}, {"Sapporo-shi", "札幌市 016010"},
-		{"Shibuya-ku", "渋谷区 130010"}, {"Kusatsu", "草津市 250010"}, {"Kusatsu Town", "草津町 100020"}, {"Otawara", "大田原市 090020"},
+		{"こうへ\u3099", "神戸市 280010"}, {"ｺｳﾍﾞ", "神戸市 280010"}, {"ふくしま", "福島県 070010"}, {"Tokyo", "東京都 130010"},
+		{"TOKYO", "東京都 130010"}, {"ＴＯＫＹＯ", "東京都 130010"},
+		{"Tōkyō", "東京都 130010"}, {"To\u0304kyo\u0304", "東京都 130010"}, {"Toukyou", "東京都 130010"},
+		{"Osaka-fu", "大阪府 270000"}, {"Osaka City", "大阪市 270000"}, {"Sapporo-shi", "札幌市 016010"},
+		{"Shibuya-ku", "渋谷区 130010"}, {"Kusatsu", "草津市 250010"}, {"Kusatsu Town", "草津町 100020"},
+		{"Otawara", "大田原市 090020"},
 		{"Hokkaido", "北海道 016010"}, {"Okinawa Main Island", "沖縄本島地方 471010"}, {"China Town", "知名町 460040"},
 		{"　東 京 ", "東京都 130010"}, {"龍ヶ崎", "龍ケ崎市 080020"}, {"竜ケ崎", "龍ケ崎市 080020"},
 		// Nothing.
@@ -105,12 +112,14 @@ func TestLocateErrors(t *testing.T) {
 		want                 []string
 	}{
 		{"ambiguous", "府中", "", files, []string{"府中市（東京都）、府中市（広島県）", "都道府県名を付けて"}},
-		{"ambiguous, in English", "Fuchu", "en", files, []string{"Fuchu City (Tokyo), Fuchu City (Hiroshima)", "Add the prefecture"}},
+		{"ambiguous, in English", "Fuchu", "en", files, []string{"Fuchu City (Tokyo), Fuchu City (Hiroshima)",
+			"Add the prefecture"}},
 		{"not found", "草津湖畔", "", files, []string{"「草津湖畔」は見つかりません", "近い名前: ", "草津市（滋賀県）", "海外は対象外"}},
 		{"not found, in English", "Kusatzu", "en", files, []string{`"Kusatzu" was not found`, "Kusatsu City (Shiga)"}},
 		{"abroad", "ニューヨーク", "", files, []string{"海外の地名", "日本国内だけ"}},
 		{"abroad, in English", "London, UK", "en", files, []string{"outside Japan"}},
-		{"abroad, though a town's name is the same", "China", "en", files, []string{"outside Japan", "add its prefecture"}},
+		{"abroad, though a town's name is the same", "China", "en", files,
+			[]string{"outside Japan", "add its prefecture"}},
 		{"a region", "中国地方", "", files, []string{"広すぎます", "鳥取県", "広島県"}},
 		{"a region, in English", "Tohoku", "en", files, []string{"too large", "Miyagi"}},
 		{"the country", "日本", "", files, []string{"広すぎます"}},
@@ -120,7 +129,8 @@ func TestLocateErrors(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			fake := newFakeJMA(t, test.files)
-			text, _, err := ask(t, fake.url, arguments{Location: test.location, Lang: test.lang}, moment(t, "2026-04-15 12:00"))
+			text, _, err := ask(t, fake.url, arguments{Location: test.location, Lang: test.lang},
+				moment(t, "2026-04-15 12:00"))
 			if err == nil {
 				t.Fatalf("no error but\n%s", text)
 			}
@@ -145,7 +155,8 @@ func TestWithoutAreaTable(t *testing.T) {
 			t.Errorf("table %q: %v", table, err)
 			continue
 		}
-		if rep.Location.AreaCode != "014030" || !slices.ContainsFunc(rep.Notes, func(n string) bool { return strings.Contains(n, "内蔵の小さな表") }) {
+		if rep.Location.AreaCode != "014030" ||
+			!slices.ContainsFunc(rep.Notes, func(n string) bool { return strings.Contains(n, "内蔵の小さな表") }) {
 			t.Errorf("table %q: location %+v, notes %q", table, rep.Location, rep.Notes)
 		}
 	}

@@ -6,7 +6,8 @@ import (
 	"unicode"
 )
 
-// clean makes one line of a text from JMA: one space between words, digits and signs in their narrow form, at most 200 characters.
+// clean makes one line of a text from JMA: one space between words, digits and signs in their narrow form, at most 200
+// characters.
 func clean(text string) string {
 	return limit(strings.Join(strings.Fields(strings.Map(narrow, text)), " "), 200)
 }
@@ -24,7 +25,8 @@ func limit(text string, characters int) string {
 	return text
 }
 
-// narrow turns the wide forms of digits, Latin letters and signs (U+FF01 to U+FF5E) and the wide space into the usual ones.
+// narrow turns the wide forms of digits, Latin letters and signs (U+FF01 to U+FF5E) and the wide space into the usual
+// ones.
 func narrow(r rune) rune {
 	switch {
 	case r >= '！' && r <= '～':
@@ -37,8 +39,8 @@ func narrow(r rune) rune {
 	return r
 }
 
-// fold brings a place name into the form in which names are compared: narrow letters in lower case, wide katakana, voiced kana as one
-// character, and no difference between large and small ヶ. Unlike x/text's NFKC it needs no tables.
+// fold brings a place name into the form in which names are compared: narrow letters in lower case, wide katakana,
+// voiced kana as one character, and no difference between large and small ヶ. Unlike x/text's NFKC it needs no tables.
 func fold(name string) string {
 	if isFolded(name) {
 		return name
@@ -72,7 +74,8 @@ func isFolded(name string) bool {
 	return true
 }
 
-// oldKanji are the forms of characters before 1946 that occur in names of places, and variants of today's, with the usual ones.
+// oldKanji are the forms of characters before 1946 that occur in names of places, and variants of today's, with the
+// usual ones.
 var oldKanji = func() map[rune]rune {
 	const pairs = "廣広濱浜澤沢國国縣県區区櫻桜嶋島嶌島彌弥邊辺邉辺齋斎齊斉龍竜瀧滝驛駅圓円會会萬万豐豊鹽塩灣湾礪砺檜桧舘館薗園﨑崎嵜崎髙高" +
 		"眞真靜静德徳澁渋藏蔵榮栄總総當当壽寿惠恵寶宝應応兒児鐵鉄學学淺浅條条舊旧鷄鶏來来關関驒騨鷗鴎峯峰嶽岳埜野曾曽禮礼祿禄與与辨弁" +
@@ -126,8 +129,8 @@ func hiragana(r rune) rune {
 
 func isKana(r rune) bool { return unicode.In(r, unicode.Hiragana, unicode.Katakana) || r == 'ー' }
 
-// romaji brings a Latin name into a form that does not depend on the system of romanisation: Tōkyō, Tokyo and Toukyou are the
-// same, and so are Shimbashi and Shinbashi, Ohta and Ota.
+// romaji brings a Latin name into a form that does not depend on the system of romanisation: Tōkyō, Tokyo and Toukyou
+// are the same, and so are Shimbashi and Shinbashi, Ohta and Ota.
 func romaji(name string) string {
 	spelling := make([]byte, 0, 64)
 	for _, r := range name {

@@ -16,8 +16,8 @@ type forecast struct {
 	short, week bulletin
 }
 
-// bulletin is one issue of a forecast. All values in it are strings, "" where JMA gives none, and nothing can be relied on:
-// JMA publishes no contract for the file.
+// bulletin is one issue of a forecast. All values in it are strings, "" where JMA gives none, and nothing can be relied
+// on: JMA publishes no contract for the file.
 type bulletin struct {
 	Office   string   `json:"publishingOffice"`
 	Reported string   `json:"reportDatetime"`
@@ -55,7 +55,8 @@ type areaName struct {
 
 var errNoForecast = errors.New("it holds no forecast")
 
-// parseForecast reads a forecast file. It fails if data is not JSON, not of a forecast's shape, or has no time of issue or no areas.
+// parseForecast reads a forecast file. It fails if data is not JSON, not of a forecast's shape, or has no time of issue
+// or no areas.
 func parseForecast(data []byte) (*forecast, error) {
 	var bulletins []bulletin
 	if err := json.Unmarshal(data, &bulletins); err != nil {

@@ -34,7 +34,8 @@ func setArea(v map[string]any, name, code string) {
 	v["area"] = map[string]any{"name": name, "code": code}
 }
 
-// TestOddFiles feeds files that JMA might send one day: the answer must leave out what is missing, and say nothing wrong.
+// TestOddFiles feeds files that JMA might send one day: the answer must leave out what is missing, and say nothing
+// wrong.
 func TestOddFiles(t *testing.T) {
 	t.Parallel()
 	issued := moment(t, "2026-04-15 11:00")
@@ -77,7 +78,8 @@ func TestOddFiles(t *testing.T) {
 				areas[0], areas[3] = areas[3], areas[0]
 			}
 		}, []string{"東京都（東京地方）", "最高気温 14°C / 最低気温 3°C"}},
-		{"no weekly bulletin", week, func(_, week map[string]any) { clear(week) }, []string{"明日 4月16日（木）", "4月17日（金）: 雨、最高気温 — / 最低気温 —、降水確率 —"}},
+		{"no weekly bulletin", week, func(_, week map[string]any) { clear(week) },
+			[]string{"明日 4月16日（木）", "4月17日（金）: 雨、最高気温 — / 最低気温 —、降水確率 —"}},
 		{"no temperatures", today, func(short, _ map[string]any) {
 			short["timeSeries"] = short["timeSeries"].([]any)[:2]
 		}, []string{"最高気温 — / 最低気温 —"}},
@@ -106,7 +108,8 @@ func TestOddFiles(t *testing.T) {
 			values(short, 0, 0)["winds"].([]any)[1] = strings.Repeat("北", 100_000)
 		}, []string{strings.Repeat("北", 200) + "…\n"}},
 		{"times that cannot be read", tomorrow, func(short, _ map[string]any) {
-			short["timeSeries"].([]any)[2].(map[string]any)["timeDefines"] = []any{"", "soon", "2026-04-16T00:00:00+09:00"}
+			short["timeSeries"].([]any)[2].(map[string]any)["timeDefines"] = []any{"", "soon",
+				"2026-04-16T00:00:00+09:00"}
 		}, []string{"最高気温 — / 最低気温 3°C"}},
 		{"a minimum of the day of the report, not quite at midnight", today, func(short, _ map[string]any) {
 			short["timeSeries"].([]any)[2].(map[string]any)["timeDefines"].([]any)[1] = "2026-04-15T00:30:00+09:00"
@@ -264,10 +267,14 @@ func TestUmbrella(t *testing.T) {
 // TestRegions holds that every office has one of the eleven overviews for the week.
 func TestRegions(t *testing.T) {
 	t.Parallel()
-	want := map[string]string{"014100": "016000", "020000": "040000", "070000": "040000", "080000": "130000", "140000": "130000",
-		"150000": "150000", "180000": "150000", "190000": "130000", "200000": "130000", "210000": "230000", "240000": "230000",
-		"250000": "270000", "300000": "270000", "310000": "340000", "340000": "340000", "350000": "400000", "360000": "370000",
-		"390000": "370000", "400000": "400000", "440000": "400000", "450000": "460100", "460100": "460100", "474000": "471000"}
+	want := map[string]string{"014100": "016000", "020000": "040000", "070000": "040000", "080000": "130000",
+		"140000": "130000",
+		"150000": "150000", "180000": "150000", "190000": "130000", "200000": "130000", "210000": "230000",
+		"240000": "230000",
+		"250000": "270000", "300000": "270000", "310000": "340000", "340000": "340000", "350000": "400000",
+		"360000": "370000",
+		"390000": "370000", "400000": "400000", "440000": "400000", "450000": "460100", "460100": "460100",
+		"474000": "471000"}
 	for office, region := range want {
 		if got := regionOf(office); got != region {
 			t.Errorf("the region of %s is %s, want %s", office, got, region)

@@ -9,8 +9,8 @@ import (
 	"github.com/hako-run/hako/internal/fakes/jma"
 )
 
-// FuzzForecast reads any bytes as a forecast file and writes every answer from it: no crash, no minimum for the day of the report, and
-// text that is valid UTF-8.
+// FuzzForecast reads any bytes as a forecast file and writes every answer from it: no crash, no minimum for the day of
+// the report, and text that is valid UTF-8.
 func FuzzForecast(f *testing.F) {
 	for _, hour := range []time.Duration{5, 11, 17} {
 		f.Add([]byte(jma.Forecast("130000", moment(f, "2026-04-15 00:00").Add(hour*time.Hour))), int64(hour))
@@ -46,7 +46,8 @@ func FuzzForecast(f *testing.F) {
 	})
 }
 
-// FuzzAreas holds that the reader of area.json agrees with encoding/json, except in how many U+FFFD stand for bytes that are not UTF-8.
+// FuzzAreas holds that the reader of area.json agrees with encoding/json, except in how many U+FFFD stand for bytes
+// that are not UTF-8.
 func FuzzAreas(f *testing.F) {
 	f.Add([]byte(jma.Areas()))
 	f.Add([]byte(`{"class10s":{"1":{"name":"\u3042\"","x":[{"name":"y"},-1.5e3,true,null,"\\"]}}, "class20s" : { "2" : {"parent":null,"name":"z"} },"note":{}}`))

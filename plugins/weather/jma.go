@@ -70,7 +70,8 @@ func (c client) statusError(path string, status int) error {
 
 func (c client) shapeError(path string, err error) error {
 	return c.lang.errorf("%s は想定した形のデータではありません（%w）。続くようなら、設定 base_url を確かめるか、このプラグインを更新してください。",
-		"%s is not data of the expected shape (%w). If it stays so, check the setting base_url or update this plugin.", path, err)
+		"%s is not data of the expected shape (%w). If it stays so, check the setting base_url or update this plugin.",
+		path, err)
 }
 
 // forecast fetches an office's forecast.

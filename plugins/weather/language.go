@@ -15,8 +15,8 @@ const (
 	english  language = "en"
 )
 
-// languageOf returns the language of the first tag (BCP 47) that is given: English for "en" and for any other than Japanese.
-// Without one it is Japanese.
+// languageOf returns the language of the first tag (BCP 47) that is given: English for "en" and for any other than
+// Japanese. Without one it is Japanese.
 func languageOf(tags ...string) language {
 	tag := strings.ToLower(cmp.Or(tags...))
 	if tag == "" || tag == "ja" || strings.HasPrefix(tag, "ja-") {
@@ -25,7 +25,8 @@ func languageOf(tags ...string) language {
 	return english
 }
 
-// scriptOf returns "ja" for a text in Japanese script, which says more about who asks than a client's setting, and "" for another.
+// scriptOf returns "ja" for a text in Japanese script, which says more about who asks than a client's setting, and ""
+// for another.
 func scriptOf(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }) {
 		return "ja"

@@ -22,7 +22,8 @@ func locate(ctx context.Context, jma client, location string) (*located, error) 
 	}
 	if slices.Contains([]string{"japan", "日本", "全国"}, fold(location)) {
 		return nil, l.errorf("「%s」は広すぎます。都道府県か市区町村の名前で指定してください（例: 東京、札幌）。",
-			"%q is too large an area. Give a prefecture, city, town or village (for example: Tokyo, Sapporo).", location)
+			"%q is too large an area. Give a prefecture, city, town or village (for example: Tokyo, Sapporo).",
+			location)
 	}
 	if m := builtin().findLiteral(location); len(m.places) > 0 {
 		return m.decide(l, location)
@@ -64,14 +65,17 @@ func (m match) decide(l language, location string) (*located, error) {
 	}
 	if !m.sameForecast() {
 		return nil, l.errorf("「%s」に当たる場所は複数あります: %s。都道府県名を付けて指定してください（例: 広島県府中市）。",
-			"%q could be several places: %s. Add the prefecture (for example: Fuchu, Hiroshima).", location, listPlaces(l, m.places))
+			"%q could be several places: %s. Add the prefecture (for example: Fuchu, Hiroshima).", location,
+			listPlaces(l, m.places))
 	}
 	found := &located{place: first}
 	if m.rank > exact || m.trimmed || first.stands != nil {
-		found.notes = append(found.notes, l.sprintf("「%s」を%sとして調べました。", "%q was taken for %s.", location, first.label(l)))
+		found.notes = append(found.notes, l.sprintf("「%s」を%sとして調べました。", "%q was taken for %s.", location,
+			first.label(l)))
 	}
 	if len(m.others) > 0 {
-		found.notes = append(found.notes, l.sprintf("名前の似た別の場所: %s。", "Other places of a like name: %s.", listPlaces(l, m.others)))
+		found.notes = append(found.notes, l.sprintf("名前の似た別の場所: %s。", "Other places of a like name: %s.",
+			listPlaces(l, m.others)))
 	}
 	return found, nil
 }
@@ -107,7 +111,10 @@ func listPlaces(l language, places []place) string {
 	var names []string
 	for _, p := range places[:min(len(places), maxListed)] {
 		label := p.label(l)
-		if slices.ContainsFunc(places, func(other place) bool { return other.class10 != p.class10 && other.label(l) == label }) {
+		if slices.ContainsFunc(places, func(other place) bool {
+			return other.class10 != p.class10 &&
+				other.label(l) == label
+		}) {
 			area, _ := areaOf(p.class10)
 			label = l.sprintf("%s・%s", "%s, %s", label, l.pick(area.name, area.en))
 		}
@@ -143,8 +150,8 @@ func (p place) title(l language) string {
 	return clean(p.city + p.name)
 }
 
-// abroad reports whether location is a well-known name abroad, or several of them ("London, UK"), that would otherwise be searched for,
-// or even found, in Japan.
+// abroad reports whether location is a well-known name abroad, or several of them ("London, UK"), that would otherwise
+// be searched for, or even found, in Japan.
 func abroad(location string) bool {
 	known := strings.Fields(namesAbroad)
 	unknown := func(name string) bool {
@@ -154,8 +161,8 @@ func abroad(location string) bool {
 	return len(parts) > 0 && (!unknown(strings.Join(parts, "")) || !slices.ContainsFunc(parts, unknown))
 }
 
-// namesAbroad are countries and cities that people ask for. Some are names in Japan, too: 知名町 is "China Town" in JMA's table, and
-// 宇佐市 "Usa City".
+// namesAbroad are countries and cities that people ask for. Some are names in Japan, too: 知名町 is "China Town" in JMA's
+// table, and 宇佐市 "Usa City".
 const namesAbroad = `
 	america argentina athens australia bali bangkok barcelona beijing berlin boston brazil busan cairo canada chicago china
 	delhi dubai egypt england europe france germany guam hanoi hawaii helsinki hochiminh hongkong honolulu india indonesia italy jakarta

@@ -14,8 +14,8 @@ import (
 	"github.com/hako-run/hako/internal/fakes/jma"
 )
 
-// TestManifest holds that the manifest is valid, that every answer matches its output schema, and that its permission covers every
-// request.
+// TestManifest holds that the manifest is valid, that every answer matches its output schema, and that its permission
+// covers every request.
 func TestManifest(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "manifests", "weather.yaml"))

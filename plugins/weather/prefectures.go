@@ -1,15 +1,15 @@
 package main
 
-// prefecture is one of the 47, with its capital and the forecast area (a class10 code) that the capital lies in. The area's code
-// starts with the prefecture's number.
+// prefecture is one of the 47, with its capital and the forecast area (a class10 code) that the capital lies in. The
+// area's code starts with the prefecture's number.
 type prefecture struct {
 	name, kana, en                       string
 	class10                              string
 	capital, capitalKana, capitalEnglish string
 }
 
-// prefectures are in the order of their numbers (JIS X 0401), from 1. Tokyo has no capital of another name, and 山形市 sounds like 山県市
-// in Gifu: for its kana and English name the whole table of areas must decide.
+// prefectures are in the order of their numbers (JIS X 0401), from 1. Tokyo has no capital of another name, and 山形市
+// sounds like 山県市 in Gifu: for its kana and English name the whole table of areas must decide.
 var prefectures = [47]prefecture{
 	{"北海道", "ほっかいどう", "Hokkaido", "016010", "札幌市", "さっぽろし", "Sapporo City"},
 	{"青森県", "あおもりけん", "Aomori", "020010", "青森市", "あおもりし", "Aomori City"},
@@ -72,8 +72,8 @@ func prefectureOf(code string) int {
 	return n
 }
 
-// office is a forecast office whose area is not a whole prefecture, with its main class10 area. Elsewhere the office is the
-// prefecture.
+// office is a forecast office whose area is not a whole prefecture, with its main class10 area. Elsewhere the office is
+// the prefecture.
 type office struct{ code, name, en, class10 string }
 
 var offices = [...]office{

@@ -34,7 +34,8 @@ func newQuery(name string) query {
 }
 
 // hepburn spells Kunrei romaji, as Sizuoka, the way JMA does. What is Hepburn already stays.
-var hepburn = strings.NewReplacer("chu", "chu", "shu", "shu", "hu", "fu", "si", "shi", "sy", "sh", "tti", "tchi", "ti", "chi", "tty", "tch",
+var hepburn = strings.NewReplacer("chu", "chu", "shu", "shu", "hu", "fu", "si", "shi", "sy", "sh", "tti", "tchi", "ti",
+	"chi", "tty", "tch",
 	"ty", "ch", "tsu", "tsu", "ttu", "ttsu", "tu", "tsu", "zi", "ji", "zy", "j", "di", "ji", "du", "zu")
 
 func hasJapanese(text string) bool {
@@ -43,7 +44,8 @@ func hasJapanese(text string) bool {
 
 // kinds are the last words of English names, and of Japanese ones in Latin letters, with what they end in in Japanese.
 var kinds = [...]struct{ word, kind string }{
-	{"city", "市区"}, {"shi", "市"}, {"ward", "区"}, {"ku", "区"}, {"town", "町"}, {"cho", "町"}, {"machi", "町"}, {"village", "村"},
+	{"city", "市区"}, {"shi", "市"}, {"ward", "区"}, {"ku", "区"}, {"town", "町"}, {"cho", "町"}, {"machi", "町"},
+	{"village", "村"},
 	{"mura", "村"}, {"son", "村"}, {"prefecture", "都道府県"}, {"ken", "県"}, {"fu", "府"}, {"to", "都"},
 	{"metropolis", "都"}, {"region", "域"}, {"area", "域"}, {"district", "域"}, {"islands", "域"}, {"island", "域"},
 }
@@ -63,7 +65,8 @@ func splitKind(name string) (stem, kind string) {
 	return name, ""
 }
 
-// reading is one way to understand what a user wrote: a name within bounds that must be found with a rank of at most max.
+// reading is one way to understand what a user wrote: a name within bounds that must be found with a rank of at most
+// max.
 type reading struct {
 	query   query
 	within  bounds
@@ -83,9 +86,9 @@ func (b bounds) has(p place) bool {
 		(b.class10 == "" || p.class10 == b.class10)
 }
 
-// readings returns the ways to understand a location, the likeliest first. It accepts a prefecture, a city or a forecast area before or
-// after the name, with or without a separator, a district (吾妻郡草津町), an island named like its town (佐渡島), the station or airport of a
-// place, and "Japan" at the end.
+// readings returns the ways to understand a location, the likeliest first. It accepts a prefecture, a city or a
+// forecast area before or after the name, with or without a separator, a district (吾妻郡草津町), an island named like its
+// town (佐渡島), the station or airport of a place, and "Japan" at the end.
 func (a atlas) readings(location string) []reading {
 	location = strings.TrimFunc(fold(location), isDecoration)
 	parts := split(location)
@@ -156,7 +159,8 @@ func (a atlas) qualifiers(parts []string) []qualifier {
 		for _, p := range a {
 			found := qualifier{rest: rest}
 			switch {
-			case p.city != "" && (q.text == p.city || q.text == stemOf(p.city) || q.latin != "" && q.stem == romaji(p.cityEn)):
+			case p.city != "" && (q.text == p.city || q.text == stemOf(p.city) || q.latin != "" &&
+				q.stem == romaji(p.cityEn)):
 				found.within.city = p.city
 			case p.level == areaLevel && q.rank(p) <= exact:
 				found.within.class10 = p.class10

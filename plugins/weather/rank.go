@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// rank is how well a name fits a place; lower is better. A plain prefix search would take 横浜 for 横浜町 in Aomori and 津 for 津別町 in
-// Hokkaido, so a name that only lacks its 市 goes before one that merely starts the same.
+// rank is how well a name fits a place; lower is better. A plain prefix search would take 横浜 for 横浜町 in Aomori and 津
+// for 津別町 in Hokkaido, so a name that only lacks its 市 goes before one that merely starts the same.
 type rank int
 
 const (
@@ -185,7 +185,8 @@ func (q query) fitLatin(p place) fit {
 	return noFit
 }
 
-// sameKind reports whether the kind that a query asks for is the place's, by its English name and, where it has one, its Japanese.
+// sameKind reports whether the kind that a query asks for is the place's, by its English name and, where it has one,
+// its Japanese.
 func sameKind(asked, kind, japanese string) bool {
 	if japanese != "" {
 		kind = japanese

@@ -61,7 +61,8 @@ func TestRecordings(t *testing.T) {
 	fake := newFakeJMA(t, files)
 	for _, location := range []string{"東京", "大阪", "札幌", "那覇", "渋谷", "横浜市", "Tokyo"} {
 		for _, date := range []string{today, tomorrow, week} {
-			_, _, err := ask(t, fake.url, arguments{Location: location, Date: date, Overview: date == today}, recorded.Clock)
+			_, _, err := ask(t, fake.url, arguments{Location: location, Date: date, Overview: date == today},
+				recorded.Clock)
 			if recordedOffice := location != "横浜市"; (err == nil) != recordedOffice {
 				t.Errorf("%s, %s: error is %v", location, date, err)
 			}

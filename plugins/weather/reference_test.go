@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// The tests in this file read what JMA really published. The payloads are not part of the project: where they are absent, the tests
-// are skipped.
+// The tests in this file read what JMA really published. The payloads are not part of the project: where they are
+// absent, the tests are skipped.
 
 func referenceDir() string {
 	root := cmp.Or(os.Getenv("HAKO_REFERENCE"), filepath.Join("..", "..", "..", "shared", "reference"))
@@ -59,8 +59,8 @@ func referenceForecasts(t *testing.T) []string {
 	return names
 }
 
-// TestReferenceForecasts answers for every area of every file, at the hour of issue and, where the file is still the newest then, in
-// the night after it. What the answers say is compared with the file itself, read in another way.
+// TestReferenceForecasts answers for every area of every file, at the hour of issue and, where the file is still the
+// newest then, in the night after it. What the answers say is compared with the file itself, read in another way.
 func TestReferenceForecasts(t *testing.T) {
 	t.Parallel()
 	for _, name := range referenceForecasts(t) {
@@ -158,7 +158,8 @@ func checkReference(t *testing.T, url, office string, raw rawForecast, class10 s
 		t.Error(err)
 		return
 	}
-	r := &reporter{lang: japanese, now: now, file: file, at: located{place: place{name: known.name, office: known.office, class10: class10}}}
+	r := &reporter{lang: japanese, now: now, file: file,
+		at: located{place: place{name: known.name, office: known.office, class10: class10}}}
 	for _, date := range []string{today, tomorrow, week} {
 		rep, err := r.answer(t.Context(), client{base: url, lang: japanese}, date)
 		if err != nil {
@@ -190,14 +191,16 @@ func checkReferenceDay(t *testing.T, raw rawForecast, known forecastArea, d repo
 	if d.Date == reported && d.Low != nil {
 		fail("the minimum of the day of the report", *d.Low, "none")
 	}
-	if want := raw.value(0, 0, "weathers", known.code, d.Date); want != "" && strings.Join(strings.Fields(d.Weather), "") != narrowText(want) {
+	if want := raw.value(0, 0, "weathers", known.code, d.Date); want != "" &&
+		strings.Join(strings.Fields(d.Weather), "") != narrowText(want) {
 		fail("weather", d.Weather, want)
 	}
 	code := raw.station(known.stationList())
 	if want := raw.value(0, 2, "temps", code, d.Date+"T09"); want != "" && celsius(d.High) != want+"°C" {
 		fail("maximum", celsius(d.High), want)
 	}
-	if want := raw.value(0, 2, "temps", code, d.Date+"T00"); want != "" && d.Date != reported && celsius(d.Low) != want+"°C" {
+	if want := raw.value(0, 2, "temps", code, d.Date+"T00"); want != "" && d.Date != reported &&
+		celsius(d.Low) != want+"°C" {
 		fail("minimum", celsius(d.Low), want)
 	}
 	for _, s := range d.Slots {
@@ -208,7 +211,8 @@ func checkReferenceDay(t *testing.T, raw rawForecast, known forecastArea, d repo
 	checkReferenceWeek(t, raw, known, d, fail)
 }
 
-func checkReferenceWeek(t *testing.T, raw rawForecast, known forecastArea, d reportDay, fail func(what string, got, want any)) {
+func checkReferenceWeek(t *testing.T, raw rawForecast, known forecastArea, d reportDay,
+	fail func(what string, got, want any)) {
 	t.Helper()
 	area := ""
 	for _, code := range strings.Fields(known.weekly) {
@@ -256,7 +260,8 @@ func TestReferenceAreas(t *testing.T) {
 		got  []area
 		want map[string]entry
 	}{
-		"regions": {table.regions, want.Centers}, "offices": {table.offices, want.Offices}, "class10s": {table.class10s, want.Class10s},
+		"regions": {table.regions, want.Centers}, "offices": {table.offices, want.Offices},
+		"class10s": {table.class10s, want.Class10s},
 		"class15s": {table.class15s, want.Class15s}, "class20s": {table.class20s, want.Class20s},
 	} {
 		if len(level.got) != len(level.want) {
@@ -274,7 +279,10 @@ func TestReferenceAreas(t *testing.T) {
 		class10 := want.Class15s[m.Parent].Parent
 		prefecture := prefectures[prefectureOf(want.Class10s[class10].Parent)-1].name
 		found := all.find(prefecture+m.Name, anywhere)
-		if !slices.ContainsFunc(found.places, func(p place) bool { return p.class10 == class10 && p.city+p.name == m.Name }) || !found.sameForecast() {
+		if !slices.ContainsFunc(found.places, func(p place) bool {
+			return p.class10 == class10 &&
+				p.city+p.name == m.Name
+		}) || !found.sameForecast() {
 			t.Errorf("%s (%s) is found as %v", prefecture+m.Name, code, found.places)
 		}
 	}
@@ -313,7 +321,8 @@ func TestReferenceTables(t *testing.T) {
 			codes = append(codes, s.code)
 		}
 		if !slices.Equal(codes, amedas[a.code]) || !slices.Equal(strings.Fields(a.weekly), weekly[a.code]) {
-			t.Errorf("area %s has stations %q and weekly areas %q, want %q and %q", a.code, codes, a.weekly, amedas[a.code], weekly[a.code])
+			t.Errorf("area %s has stations %q and weekly areas %q, want %q and %q", a.code, codes, a.weekly,
+				amedas[a.code], weekly[a.code])
 		}
 	}
 	for _, o := range offices {
@@ -323,7 +332,8 @@ func TestReferenceTables(t *testing.T) {
 	}
 	for code, o := range areas.Offices {
 		p := prefectures[prefectureOf(code)-1]
-		if !slices.ContainsFunc(offices[:], func(own office) bool { return own.code == code }) && (p.name != o.Name || p.en != o.EnName) {
+		if !slices.ContainsFunc(offices[:], func(own office) bool { return own.code == code }) &&
+			(p.name != o.Name || p.en != o.EnName) {
 			t.Errorf("office %s is %s (%s), want %s (%s)", code, p.name, p.en, o.Name, o.EnName)
 		}
 	}
@@ -347,8 +357,8 @@ func TestReferenceTelops(t *testing.T) {
 	}
 }
 
-// TestReferenceStations asks for the station of every municipality, in a file that has all stations of its class10 area. If one of them
-// stands in the municipality's class15 area, it is one of those.
+// TestReferenceStations asks for the station of every municipality, in a file that has all stations of its class10
+// area. If one of them stands in the municipality's class15 area, it is one of those.
 func TestReferenceStations(t *testing.T) {
 	t.Parallel()
 	var areas struct {
@@ -359,7 +369,8 @@ func TestReferenceStations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Where stations stand is worked out anew: in the municipality that they are named after, or in one that is told here.
+	// Where stations stand is worked out anew: in the municipality that they are named after, or in one that is told
+	// here.
 	elsewhere := map[string]string{
 		"古川": "大崎市", "鷹巣": "北秋田市", "小名浜": "いわき市", "若松": "会津若松市", "田島": "南会津町", "津川": "阿賀町", "網代": "熱海市",
 		"石廊崎": "南伊豆町", "浜松": "浜松市南部", "上野": "伊賀市", "池田": "三好市", "油津": "日南市", "名瀬": "奄美市", "沖永良部": "和泊町",
@@ -368,7 +379,8 @@ func TestReferenceStations(t *testing.T) {
 		for _, m := range areas.Class20s {
 			in := areas.Class15s[m.Parent].Parent == class10
 			town, told := elsewhere[station]
-			if in && (told && strings.HasPrefix(m.Name, town) || !told && strings.HasPrefix(m.Name, station)) && (found == "" || m.Parent < found) {
+			if in && (told && strings.HasPrefix(m.Name, town) || !told && strings.HasPrefix(m.Name, station)) &&
+				(found == "" || m.Parent < found) {
 				found = m.Parent
 			}
 		}
@@ -389,7 +401,8 @@ func TestReferenceStations(t *testing.T) {
 			if s.name == "" {
 				continue
 			}
-			temperatures.Areas = append(temperatures.Areas, areaValues{Area: areaName{s.name, s.code}, Temps: []string{"1"}})
+			temperatures.Areas = append(temperatures.Areas, areaValues{Area: areaName{s.name, s.code},
+				Temps: []string{"1"}})
 			if class15Of(s.name, p.class10) == p.class15 {
 				inArea[s.name] = true
 			}
@@ -401,13 +414,15 @@ func TestReferenceStations(t *testing.T) {
 			t.Errorf("%s gets the temperatures of %s, want one of %v", p.name, got, inArea)
 		}
 	}
-	t.Logf("%d municipalities in areas with several stations, %d with temperatures from another class15 area", asked, wrong)
+	t.Logf("%d municipalities in areas with several stations, %d with temperatures from another class15 area", asked,
+		wrong)
 	if asked < 300 {
 		t.Errorf("only %d municipalities", asked)
 	}
 }
 
-// TestReferenceNames looks up what people type in JMA's whole table: a place, the places that it asks back about, or none.
+// TestReferenceNames looks up what people type in JMA's whole table: a place, the places that it asks back about, or
+// none.
 func TestReferenceNames(t *testing.T) {
 	t.Parallel()
 	table, err := parseAreas(referenceFile(t, "const/area.json"))
@@ -452,7 +467,8 @@ func TestReferenceNames(t *testing.T) {
 		t.Errorf("関東 has %d prefectures, want 7: 山梨 and 長野 are not of it", len(m.places[0].members))
 	}
 	if _, err := all.find("Esashi, Hokkaido", anywhere).decide(english, "Esashi, Hokkaido"); err == nil ||
-		!strings.Contains(err.Error(), "Esashi Town (Hokkaido), Hiyama Region") || !strings.Contains(err.Error(), "Soya Region") {
+		!strings.Contains(err.Error(), "Esashi Town (Hokkaido), Hiyama Region") || !strings.Contains(err.Error(),
+		"Soya Region") {
 		t.Errorf("Esashi: %v", err)
 	}
 	for typed, want := range map[string]string{"Toyko": "東京都", "Oska": "大阪府", "ふくおた": "福岡県", "田中": "", "やま": ""} {

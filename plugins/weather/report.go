@@ -173,8 +173,9 @@ func (r reporter) stationTitle(name string) string {
 	return name
 }
 
-// umbrella says whether to take one: from a chance of rain of 50 % on yes, from 30 % on maybe, also at 20 % if rain or snow is
-// forecast for somewhere or some time. Without a chance of rain, rain or snow in the forecast means maybe. It is "" if nothing is known.
+// umbrella says whether to take one: from a chance of rain of 50 % on yes, from 30 % on maybe, also at 20 % if rain or
+// snow is forecast for somewhere or some time. Without a chance of rain, rain or snow in the forecast means maybe. It
+// is "" if nothing is known.
 func (d *day) umbrella(now time.Time) string {
 	t, _ := telopOf(d.code)
 	wet := strings.ContainsAny(d.text+t.ja, "雨雪雷") || strings.Contains(d.text+t.ja, "みぞれ")
@@ -200,9 +201,11 @@ func (r reporter) notes(days []reportDay) []string {
 		switch {
 		case !d.date.Equal(midnight(reported)) || !d.date.Equal(midnight(r.now)) || d.Low != nil:
 		case d.High != nil:
-			notes = append(notes, r.lang.pick("今日の最低気温は、気象庁のこの予報では発表されません。", "This forecast of JMA's never gives today's low."))
+			notes = append(notes, r.lang.pick("今日の最低気温は、気象庁のこの予報では発表されません。",
+				"This forecast of JMA's never gives today's low."))
 		default:
-			notes = append(notes, r.lang.pick("今日の気温は、17時以降の発表には含まれません。", "Issues from 17:00 on give no temperatures for the day itself."))
+			notes = append(notes, r.lang.pick("今日の気温は、17時以降の発表には含まれません。",
+				"Issues from 17:00 on give no temperatures for the day itself."))
 		}
 	}
 	if age := r.now.Sub(reported); age > 13*time.Hour {

@@ -28,7 +28,8 @@ func (r reporter) text(rep *report) string {
 		line("気温の地点: %s", "Temperatures are for: %s", strings.Join(stations, r.lang.pick("／", "; ")))
 	}
 	if len(rep.OtherAreas) > 0 {
-		line("この予報は%sのもの。ほかの予報区: %s", "The forecast is for %s. Other areas: %s", rep.Location.Area, r.lang.list(rep.OtherAreas))
+		line("この予報は%sのもの。ほかの予報区: %s", "The forecast is for %s. Other areas: %s", rep.Location.Area,
+			r.lang.list(rep.OtherAreas))
 	}
 	for _, note := range rep.Notes {
 		line("※ %s", "Note: %s", note)
@@ -77,7 +78,8 @@ func (r reporter) weekLine(d reportDay) string {
 	if d.ChanceOfRain != nil {
 		chance = strconv.Itoa(*d.ChanceOfRain) + "%"
 	}
-	text := r.lang.sprintf("%s: %s、%s、降水確率 %s", "%s: %s; %s; rain %s", r.dayName(d.date), r.weatherText(d), r.temperatures(d), chance)
+	text := r.lang.sprintf("%s: %s、%s、降水確率 %s", "%s: %s; %s; rain %s", r.dayName(d.date), r.weatherText(d),
+		r.temperatures(d), chance)
 	if d.Reliability != "" {
 		text += r.lang.sprintf("、信頼度 %s", "; reliability %s", d.Reliability)
 	}

@@ -1,9 +1,9 @@
-// Weather is the guest plugin of the tool get_weather: the weather forecast for a place in Japan, from the files behind the Japan
-// Meteorological Agency's website.
+// Weather is the guest plugin of the tool get_weather: the weather forecast for a place in Japan, from the files behind
+// the Japan Meteorological Agency's website.
 //
-// A location is looked up in JMA's table of areas (locate.go and the files it names), the office's forecast file is read
-// (forecast.go), the values of the place's area, weekly area and station are picked out of it (choose.go) and merged by date
-// (day.go), and what was asked for is written down (report.go, text.go).
+// A location is looked up in JMA's table of areas (locate.go and the files it names), the office's forecast file is
+// read (forecast.go), the values of the place's area, weekly area and station are picked out of it (choose.go) and
+// merged by date (day.go), and what was asked for is written down (report.go, text.go).
 package main
 
 import (
@@ -42,7 +42,8 @@ func getWeather(ctx context.Context, in arguments, now time.Time) (*pdk.Result, 
 	if err := pdk.Config(ctx, &config); err != nil {
 		return nil, err
 	}
-	jma := client{strings.TrimRight(config.BaseURL, "/"), languageOf(in.Lang, scriptOf(in.Location), pdk.Locale(ctx), config.Language)}
+	jma := client{strings.TrimRight(config.BaseURL, "/"), languageOf(in.Lang, scriptOf(in.Location), pdk.Locale(ctx),
+		config.Language)}
 	if in.Date == "" {
 		in.Date = today
 	}
@@ -91,7 +92,8 @@ func (r *reporter) anyArea() string {
 	return first.Code
 }
 
-// pick returns the days that were asked for, by their dates in Japan: until five in the morning the file is still yesterday's.
+// pick returns the days that were asked for, by their dates in Japan: until five in the morning the file is still
+// yesterday's.
 func (r *reporter) pick(requested string, days []*day) []*day {
 	from, n := midnight(r.now), 8
 	switch requested {

@@ -25,9 +25,11 @@ func TestAnswers(t *testing.T) {
 		{"morning-week", "2026-04-15 05:00", "2026-04-15 08:30", arguments{Location: "東京", Date: week}},
 		{"noon-today", "2026-04-15 11:00", "2026-04-15 13:00", arguments{Location: "東京", Date: today}},
 		{"noon-tomorrow", "2026-04-15 11:00", "2026-04-15 13:00", arguments{Location: "大阪", Date: tomorrow}},
-		{"noon-week-english", "2026-04-15 11:00", "2026-04-15 13:00", arguments{Location: "Osaka", Date: week, Lang: "en"}},
+		{"noon-week-english", "2026-04-15 11:00", "2026-04-15 13:00", arguments{Location: "Osaka", Date: week,
+			Lang: "en"}},
 		{"evening-today", "2026-04-15 17:00", "2026-04-15 19:00", arguments{Location: "札幌"}},
-		{"evening-tomorrow-english", "2026-04-15 17:00", "2026-04-15 19:00", arguments{Location: "Naha", Date: tomorrow, Lang: "en"}},
+		{"evening-tomorrow-english", "2026-04-15 17:00", "2026-04-15 19:00", arguments{Location: "Naha", Date: tomorrow,
+			Lang: "en"}},
 		{"evening-week", "2026-04-15 17:00", "2026-04-15 19:00", arguments{Location: "札幌", Date: week}},
 		{"after-midnight-today", "2026-04-15 17:00", "2026-04-16 00:10", arguments{Location: "東京"}},
 		{"after-midnight-tomorrow", "2026-04-15 17:00", "2026-04-16 04:50", arguments{Location: "東京", Date: tomorrow}},
@@ -82,8 +84,10 @@ func TestRequests(t *testing.T) {
 		{"capital", arguments{Location: "Sapporo"}, []string{forecastFile("016000")}},
 		{"office without a file", arguments{Location: "十勝"}, []string{forecastFile("014100")}},
 		{"municipality", arguments{Location: "渋谷"}, []string{areaPath, forecastFile("130000")}},
-		{"overview", arguments{Location: "東京", Overview: true}, []string{forecastFile("130000"), overviewPath + "130000.json"}},
-		{"overview of the week", arguments{Location: "札幌", Overview: true, Date: week}, []string{forecastFile("016000"), overviewWeekPath + "016000.json"}},
+		{"overview", arguments{Location: "東京", Overview: true},
+			[]string{forecastFile("130000"), overviewPath + "130000.json"}},
+		{"overview of the week", arguments{Location: "札幌", Overview: true, Date: week},
+			[]string{forecastFile("016000"), overviewWeekPath + "016000.json"}},
 		{"abroad", arguments{Location: "New York"}, nil},
 	}
 	for _, test := range tests {
@@ -117,8 +121,10 @@ func TestLanguage(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			ctx := pdktest.Context(t, pdktest.Options{Locale: test.locale, Config: settings{fake.url + "/", test.config}})
-			result, err := getWeather(ctx, arguments{Location: test.location, Lang: test.lang}, moment(t, "2026-04-15 12:00"))
+			ctx := pdktest.Context(t, pdktest.Options{Locale: test.locale,
+				Config: settings{fake.url + "/", test.config}})
+			result, err := getWeather(ctx, arguments{Location: test.location, Lang: test.lang},
+				moment(t, "2026-04-15 12:00"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +139,8 @@ func TestLanguage(t *testing.T) {
 func TestTool(t *testing.T) {
 	t.Parallel()
 	fake := newFakeJMA(t, nil)
-	response := pdktest.CallTool(t, "get_weather", arguments{Location: "東京"}, pdktest.Options{Config: settings{BaseURL: fake.url}})
+	response := pdktest.CallTool(t, "get_weather", arguments{Location: "東京"},
+		pdktest.Options{Config: settings{BaseURL: fake.url}})
 	if !response.IsError || !strings.Contains(response.Content[0].Text, "HTTP 404") {
 		t.Errorf("response is %+v, want an error about HTTP 404", response)
 	}

@@ -77,15 +77,15 @@ const limits = { time: '30s', cpu: '10000', memory: '64MiB', input: '4MiB', outp
 
 function record(seq, more) {
   return {
-    seq, time: ago(seq % 97 * 41_000), type: 'tools/call', who: { user: 'aki@example.com', door: 'mcp-http', session: '1a2b3c4d', address: '10.0.0.7', client: 'Claude 1.2' },
+    seq, time: ago(seq % 97 * 41_000), type: 'tools/call', who: { user: 'aki@example.com', frontend: 'mcp-http', session: '1a2b3c4d', address: '10.0.0.7', client: 'Claude 1.2' },
     plugin: 'weather', name: 'get_weather', outcome: 'ok', durationMs: 12.5 + seq % 60, decision: 'allow', inputBytes: 64, outputBytes: 2048, ...more,
   }
 }
 
 const failures = [
-  { id: 41, time: ago(2 * minute), tool: 'shell_exec', plugin: 'shell', door: 'slack', user: 'ken', outcome: 'not_allowed', text: 'The policy’s rule "no deletes from chat" denies it.', remedy: 'Call it at a terminal, or change the rule in hako.policy.yaml.', durationMs: 0.4, rule: 'no deletes from chat' },
-  { id: 40, time: ago(6 * minute), tool: 'get_weather', plugin: 'weather', door: 'mcp-http', user: 'aki@example.com', outcome: 'timeout', text: 'It took longer than its time limit of 30s.', remedy: 'Raise plugin.weather.limits.time in hako.yaml, or look at what it waits for.', durationMs: 30_000, traceId: '4bf92f3577b34da6a3ce929d0e0e4736' },
-  { id: 38, time: ago(19 * minute), tool: 'file_write', plugin: 'files', door: 'mcp-stdio', user: '', outcome: 'invalid_arguments', text: 'The arguments do not match the input schema: path is missing.', remedy: 'Correct the arguments and call it again.', durationMs: 0.2 },
+  { id: 41, time: ago(2 * minute), tool: 'shell_exec', plugin: 'shell', frontend: 'slack', user: 'ken', outcome: 'not_allowed', text: 'The policy’s rule "no deletes from chat" denies it.', remedy: 'Call it at a terminal, or change the rule in hako.policy.yaml.', durationMs: 0.4, rule: 'no deletes from chat' },
+  { id: 40, time: ago(6 * minute), tool: 'get_weather', plugin: 'weather', frontend: 'mcp-http', user: 'aki@example.com', outcome: 'timeout', text: 'It took longer than its time limit of 30s.', remedy: 'Raise plugin.weather.limits.time in hako.yaml, or look at what it waits for.', durationMs: 30_000, traceId: '4bf92f3577b34da6a3ce929d0e0e4736' },
+  { id: 38, time: ago(19 * minute), tool: 'file_write', plugin: 'files', frontend: 'mcp-stdio', user: '', outcome: 'invalid_arguments', text: 'The arguments do not match the input schema: path is missing.', remedy: 'Correct the arguments and call it again.', durationMs: 0.2 },
 ]
 
 /** answers are those of a busy host. */
@@ -142,9 +142,9 @@ export function answers(who = session()) {
       { ...question('apr_2', 'file_write', 'Write a file', 'Allow Write a file (file_write)?\nArguments: {\n  "path": "報告/十一月.md"\n}\nAsked by: aki@example.com (slack)', 0.4 * minute), may: false, why: 'Only hr-admins may answer this.' },
     ] },
     audit: { items: Array.from({ length: 14 }, (_, i) => record(12_345 - i, [
-      {}, { name: 'file_write', plugin: 'files', decision: 'ask', rule: 'ask before writing', approval: { id: 'apr_0', by: 'yui', answer: 'approved' }, who: { user: 'ken@example.com', door: 'slack' } },
-      { type: 'operator', action: 'plugin.approve', name: '', plugin: 'hr', decision: undefined, durationMs: undefined, who: { user: 'aki', door: 'terminal' }, detail: { version: '0.1.0' } },
-      { name: 'shell_exec', plugin: 'shell', outcome: 'not_allowed', decision: 'deny', rule: 'no deletes from chat', who: { user: 'ken@example.com', door: 'slack' } },
+      {}, { name: 'file_write', plugin: 'files', decision: 'ask', rule: 'ask before writing', approval: { id: 'apr_0', by: 'yui', answer: 'approved' }, who: { user: 'ken@example.com', frontend: 'slack' } },
+      { type: 'operator', action: 'plugin.approve', name: '', plugin: 'hr', decision: undefined, durationMs: undefined, who: { user: 'aki', frontend: 'terminal' }, detail: { version: '0.1.0' } },
+      { name: 'shell_exec', plugin: 'shell', outcome: 'not_allowed', decision: 'deny', rule: 'no deletes from chat', who: { user: 'ken@example.com', frontend: 'slack' } },
     ][i % 4])), next: 'older' },
     'audit/verification': { state: 'done', started: ago(20 * minute), finished: ago(20 * minute), ok: true, records: 12_345, segments: 2, first: 1, last: 12_345, head: `12345:${'ab'.repeat(32)}`, signed: 12_300, problems: [] },
     'audit/verify': { state: 'running' },
@@ -168,12 +168,12 @@ export function answers(who = session()) {
 }
 
 function question(id, name, title, text, left) {
-  return { id, tool: name, plugin: name.split('_')[0], title, text, caller: { user: 'ken@example.com', tenant: '', door: 'mcp-http' }, rule: 'ask before writing', reason: 'it writes', destructive: true, approvers: { groups: ['hr-admins'] }, remember: '10m', asked: ago(minute), expires: ago(-left), may: true, why: '' }
+  return { id, tool: name, plugin: name.split('_')[0], title, text, caller: { user: 'ken@example.com', tenant: '', frontend: 'mcp-http' }, rule: 'ask before writing', reason: 'it writes', destructive: true, approvers: { groups: ['hr-admins'] }, remember: '10m', asked: ago(minute), expires: ago(-left), may: true, why: '' }
 }
 
 /** call is one of the stream's. */
 export function call(id, more = {}) {
-  return { id, time: ago(0), method: 'tools/call', tool: 'get_weather', plugin: 'weather', door: 'mcp-http', user: 'aki@example.com', tenant: '', outcome: 'ok', failed: false, durationMs: 12.3, inputBytes: 64, outputBytes: 2048, decision: 'allow', ...more }
+  return { id, time: ago(0), method: 'tools/call', tool: 'get_weather', plugin: 'weather', frontend: 'mcp-http', user: 'aki@example.com', tenant: '', outcome: 'ok', failed: false, durationMs: 12.3, inputBytes: 64, outputBytes: 2048, decision: 'allow', ...more }
 }
 
 /** pixel is a small picture. */

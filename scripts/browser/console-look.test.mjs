@@ -57,7 +57,7 @@ async function looked(page, name, examine) {
 async function showCalls(page) {
   await host.connected()
   for (let id = 1; id <= 12; id++) {
-    host.send('call', call(id, id % 4 === 3 ? { tool: 'shell_exec', plugin: 'shell', user: 'ken@example.com', door: 'slack', outcome: 'not_allowed', failed: true, decision: 'deny', rule: 'no deletes from chat', durationMs: 0.4 } : { durationMs: id * 7.7 }))
+    host.send('call', call(id, id % 4 === 3 ? { tool: 'shell_exec', plugin: 'shell', user: 'ken@example.com', frontend: 'slack', outcome: 'not_allowed', failed: true, decision: 'deny', rule: 'no deletes from chat', durationMs: 0.4 } : { durationMs: id * 7.7 }))
   }
   await page.locator('.calls tbody tr').nth(11).waitFor()
 }

@@ -20,7 +20,7 @@ test('a text has the same places to fill in both', () => {
 })
 
 test('no text is empty, and Japanese is Japanese', () => {
-  const latin = new Set(['door.slack', 'door.mcp-http', 'door.mcp-stdio'])
+  const latin = new Set(['frontend.slack', 'frontend.mcp-http', 'frontend.mcp-stdio'])
   for (const key of Object.keys(en)) {
     for (const text of [...forms(en[key]), ...forms(ja[key])]) assert.ok(text.trim(), key)
     assert.ok(latin.has(key) || forms(ja[key]).every(text => /[\u3040-\u30ff\u4e00-\u9fff]/.test(text)), `${key}: ${ja[key]}`)

@@ -26,7 +26,7 @@ const rules = `
 version: 1
 default: allow
 rules:
-  - {name: "ask <b>clients</b>", action: ask, tools: [get_weather], doors: [mcp-http], reason: "they may ask for much", approvers: {users: [approver]}}
+  - {name: "ask <b>clients</b>", action: ask, tools: [get_weather], frontends: [mcp-http], reason: "they may ask for much", approvers: {users: [approver]}}
 `
 
 /**

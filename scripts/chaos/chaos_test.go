@@ -2,7 +2,8 @@
 
 // Package chaos kills replicas of hako under load, and keeps a ledger of what became of every request.
 //
-// "make chaos" runs it: three processes over one PostgreSQL database, behind nginx, which sends each request to the next one.
+// "make chaos" runs it: three processes over one PostgreSQL database, behind nginx, which sends each request to the
+// next one.
 package chaos
 
 import (
@@ -23,7 +24,8 @@ var (
 	program = flag.String("chaos.hako", "../../bin/hako", "the program")
 	calm    = flag.Bool("chaos.calm", false, "kill nobody, and move no clock, to compare with")
 	pooler  = flag.Bool("chaos.pooler", false, "put PgBouncer before the database")
-	logs    = flag.String("chaos.logs", "", "a folder for the replicas' logs, which come into dist/chaos if something is wrong")
+	logs    = flag.String("chaos.logs", "",
+		"a folder for the replicas' logs, which come into dist/chaos if something is wrong")
 )
 
 const replicas = 3

@@ -33,7 +33,8 @@ func buildWithClock(t *testing.T) string {
 	}
 	overlay := map[string]map[string]string{"Replace": {}}
 	for _, name := range []string{"clock_linux_amd64.go", "clock_amd64.s"} {
-		overlay["Replace"][filepath.Join(root, "cmd", "hako", name)] = filepath.Join(root, "scripts", "chaos", "testdata", "clock", name)
+		overlay["Replace"][filepath.Join(root, "cmd", "hako", name)] = filepath.Join(root, "scripts", "chaos",
+			"testdata", "clock", name)
 	}
 	text, err := json.Marshal(overlay)
 	if err != nil {
@@ -83,7 +84,8 @@ type clocks struct {
 	jumps  int
 }
 
-// run begins with one clock that is right, one that is an hour ahead and one an hour behind, and then moves one or another.
+// run begins with one clock that is right, one that is an hour ahead and one an hour behind, and then moves one or
+// another.
 func (c *clocks) run(ctx context.Context) {
 	for i, r := range c.world.replicas {
 		r.setClock(wrong[i])

@@ -8,14 +8,16 @@ import (
 	"testing"
 )
 
-// limitCPU gives a process a share of one core for the rest of the test, in a control group of its own. That takes root.
+// limitCPU gives a process a share of one core for the rest of the test, in a control group of its own. That takes
+// root.
 func limitCPU(t *testing.T, pid int, share float64) {
 	t.Helper()
 	const period = 20_000 // microseconds
 	quota := int(share * period)
 	group, limits := "/sys/fs/cgroup", map[string]string{"cpu.max": fmt.Sprint(quota, " ", period)}
 	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err != nil { // version 1
-		group, limits = "/sys/fs/cgroup/cpu", map[string]string{"cpu.cfs_period_us": fmt.Sprint(period), "cpu.cfs_quota_us": fmt.Sprint(quota)}
+		group, limits = "/sys/fs/cgroup/cpu", map[string]string{"cpu.cfs_period_us": fmt.Sprint(period),
+			"cpu.cfs_quota_us": fmt.Sprint(quota)}
 	}
 	group = filepath.Join(group, "hako-scaling-"+strconv.Itoa(pid))
 	if err := os.Mkdir(group, 0o755); err != nil {

@@ -60,7 +60,8 @@ func (l *load) write(ctx context.Context, version, project, who string) {
 	for i := 0; ctx.Err() == nil; i++ {
 		c.open(ctx)
 		title := fmt.Sprintf("task %s %d", who, i)
-		c.call(context.WithoutCancel(ctx), kindWrite, "create_task", map[string]any{"project_id": project, "title": title}, title)
+		c.call(context.WithoutCancel(ctx), kindWrite, "create_task",
+			map[string]any{"project_id": project, "title": title}, title)
 		pause(ctx, 30*time.Millisecond)
 	}
 }
@@ -91,7 +92,8 @@ func (l *load) talk(ctx context.Context) {
 	var work sync.WaitGroup
 	for i := 0; ctx.Err() == nil; i++ {
 		e := &event{word: fmt.Sprintf("word-%d-end", i)}
-		said := slack.Said{User: fakes.SlackUser, Channel: fakes.SlackChannel, Text: "<@" + fakes.SlackBot + "> " + e.word}
+		said := slack.Said{User: fakes.SlackUser, Channel: fakes.SlackChannel, Text: "<@" + fakes.SlackBot + "> " +
+			e.word}
 		e.ts = l.world.fakes.Slack.Say(said)
 		l.mu.Lock()
 		l.events[e.ts] = e
@@ -148,7 +150,8 @@ func containsAny(text string, parts []string) bool {
 	return false
 }
 
-// settleTime is within what dead replicas' work is taken over: their locks end in 25 seconds, and the bot looks every 30.
+// settleTime is within what dead replicas' work is taken over: their locks end in 25 seconds, and the bot looks every
+// 30.
 const settleTime = 75 * time.Second
 
 // settle waits until everything in Slack that was taken has an answer or an end.

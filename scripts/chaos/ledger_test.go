@@ -26,7 +26,8 @@ func ledger(t *testing.T, l *load, k *killer, project string) (found faults) {
 	t.Helper()
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "\n%d times a replica was killed and started again, %d times the database; seed %d\n\n", k.kills, k.restarts, *seed)
+	fmt.Fprintf(table, "\n%d times a replica was killed and started again, %d times the database; seed %d\n\n", k.kills,
+		k.restarts, *seed)
 	l.book.mu.Lock()
 	defer l.book.mu.Unlock()
 	byKind(table, l.book)
@@ -102,7 +103,8 @@ func audited(f *faults, table *tabwriter.Writer, l *load) {
 	for _, c := range l.book.calls {
 		if c.answered && !c.failed && traces[c.trace] == 0 {
 			if missing++; missing <= 3 {
-				f.addf("%s at %s, trace %s: answered and not in the audit log: %.200s", c.kind, c.at.Format(time.TimeOnly), c.trace, c.text)
+				f.addf("%s at %s, trace %s: answered and not in the audit log: %.200s", c.kind,
+					c.at.Format(time.TimeOnly), c.trace, c.text)
 			}
 		}
 	}
@@ -110,7 +112,8 @@ func audited(f *faults, table *tabwriter.Writer, l *load) {
 		f.addf("%d answered calls are not in the audit log", missing)
 	}
 	verified := l.world.run("verify the audit log", "audit", "verify") // which fails if it is not as it was written
-	fmt.Fprintf(table, "records of calls in the audit log\t%d\nanswered calls that are not in it\t%d\n", records, missing)
+	fmt.Fprintf(table, "records of calls in the audit log\t%d\nanswered calls that are not in it\t%d\n", records,
+		missing)
 	fmt.Fprintf(table, "hako audit verify\t%s\n", strings.SplitN(strings.TrimSpace(verified), "\n", 2)[0])
 }
 
@@ -160,13 +163,15 @@ func renewed(f *faults, table *tabwriter.Writer, l *load) {
 			twice++
 		}
 	}
-	fmt.Fprintf(table, "refresh tokens used\t%d\nused twice\t%d\nrefused by the vendor\t%d\n", len(r.uses), twice, r.burnt)
+	fmt.Fprintf(table, "refresh tokens used\t%d\nused twice\t%d\nrefused by the vendor\t%d\n", len(r.uses), twice,
+		r.burnt)
 	ended := slices.ContainsFunc(l.book.calls, func(c *call) bool {
 		return c.kind == kindCredential && strings.Contains(c.text, "has to be connected again")
 	})
 	switch {
 	case (ended || r.burnt > 0) && l.world.killedAt(r.last):
-		// The vendor's answer, which alone has the next token, died with the replica that waited for it. Nobody can do better.
+		// The vendor's answer, which alone has the next token, died with the replica that waited for it. Nobody can do
+		// better.
 		fmt.Fprintf(table, "the last token died with a replica, in the moment that it was given out\n")
 	case ended:
 		f.addf("the credential is lost")

@@ -95,7 +95,8 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // post sends a request. meta goes into its _meta.
-func (c *client) post(ctx context.Context, method string, params map[string]any, meta map[string]any) (*http.Response, error) {
+func (c *client) post(ctx context.Context, method string, params map[string]any, meta map[string]any) (*http.Response,
+	error) {
 	c.serial++
 	if meta == nil {
 		meta = map[string]any{}
@@ -113,10 +114,12 @@ func (c *client) post(ctx context.Context, method string, params map[string]any,
 			headers["Mcp-Name"] = name
 		}
 	}
-	return c.send(ctx, http.MethodPost, map[string]any{"jsonrpc": "2.0", "id": c.serial, "method": method, "params": params}, headers)
+	return c.send(ctx, http.MethodPost, map[string]any{"jsonrpc": "2.0", "id": c.serial, "method": method,
+		"params": params}, headers)
 }
 
-func (c *client) send(ctx context.Context, method string, message any, headers map[string]string) (*http.Response, error) {
+func (c *client) send(ctx context.Context, method string, message any, headers map[string]string) (*http.Response,
+	error) {
 	var body io.Reader
 	if message != nil {
 		data, err := json.Marshal(message)
@@ -169,7 +172,8 @@ func (c *client) call(ctx context.Context, kind, tool string, arguments map[stri
 	got, err := c.ask(ctx, record, params)
 	if err == nil && got.Result.State != "" {
 		params["requestState"] = got.Result.State
-		params["inputResponses"] = map[string]any{"approval": map[string]any{"action": "accept", "content": map[string]any{"approve": true}}}
+		params["inputResponses"] = map[string]any{"approval": map[string]any{"action": "accept",
+			"content": map[string]any{"approve": true}}}
 		got, err = c.ask(ctx, record, params)
 	}
 	if err != nil {
@@ -271,7 +275,8 @@ func (c *client) read(ctx context.Context, response *http.Response) (got *answer
 
 // agree says yes to a form.
 func (c *client) agree(ctx context.Context, id any) {
-	message := map[string]any{"jsonrpc": "2.0", "id": id, "result": map[string]any{"action": "accept", "content": map[string]any{"approve": true}}}
+	message := map[string]any{"jsonrpc": "2.0", "id": id, "result": map[string]any{"action": "accept",
+		"content": map[string]any{"approve": true}}}
 	for range 20 {
 		response, err := c.send(ctx, http.MethodPost, message, nil)
 		if err == nil {

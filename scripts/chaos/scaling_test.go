@@ -56,7 +56,8 @@ func TestScaling(t *testing.T) {
 			for _, kind := range []struct {
 				name, tool string
 				tenants    int
-			}{{"reads", "list_projects", databases}, {"writes to one database", "create_task", 1}, {fmt.Sprintf("writes to %d databases", databases), "create_task", databases}} {
+			}{{"reads", "list_projects", databases}, {"writes to one database", "create_task", 1},
+				{fmt.Sprintf("writes to %d databases", databases), "create_task", databases}} {
 				w.measure(kind.tool, projects[:kind.tenants], *measured/4) // to get warm
 				rate, p50, p99 := w.measure(kind.tool, projects[:kind.tenants], *measured)
 				fmt.Fprintf(&table, "| %d | %s | %.0f | %.1f ms | %.1f ms |\n", n, kind.name, rate, p50, p99)
@@ -77,8 +78,8 @@ func newTenants(n int) (list []tenant) {
 	return list
 }
 
-// measure calls a tool from many clients, of as many tenants as there are projects, for a time. It returns calls a second, and percentiles in
-// milliseconds.
+// measure calls a tool from many clients, of as many tenants as there are projects, for a time. It returns calls a
+// second, and percentiles in milliseconds.
 func (w *world) measure(tool string, projects []string, d time.Duration) (rate, p50, p99 float64) {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()

@@ -147,7 +147,8 @@ func (w *world) configure() {
 		w.t.Fatal(err)
 	}
 	for name, content := range map[string]string{
-		"hako.yaml": text.String(), "policy.yaml": policy, "signing.secret": signingSecret, "audit.key": newKey(), "secrets.key": newKey(),
+		"hako.yaml": text.String(), "policy.yaml": policy, "signing.secret": signingSecret, "audit.key": newKey(),
+		"secrets.key": newKey(),
 	} {
 		if err := os.WriteFile(filepath.Join(w.dir, name), []byte(content), 0o600); err != nil {
 			w.t.Fatal(err)
@@ -155,8 +156,8 @@ func (w *world) configure() {
 	}
 }
 
-// warm waits until the plugins' code is compiled, and in the cache that the replicas share: before, calls are interpreted. On a machine on which
-// calls are never quick it waits a few minutes.
+// warm waits until the plugins' code is compiled, and in the cache that the replicas share: before, calls are
+// interpreted. On a machine on which calls are never quick it waits a few minutes.
 func (w *world) warm(r *replica) {
 	c, end := w.clientOf(0, "http://"+r.address), time.Now().Add(3*time.Minute)
 	for _, tool := range []string{"list_projects", "list_employees"} {
@@ -445,6 +446,7 @@ func (r *refreshes) watch(next http.Handler) http.Handler {
 			w.Header()[name] = values
 		}
 		w.WriteHeader(status.Code)
-		_, _ = w.Write(regexp.MustCompile(`"expires_in":\d+`).ReplaceAll(status.Body.Bytes(), []byte(`"expires_in":`+lifetime)))
+		_, _ = w.Write(regexp.MustCompile(`"expires_in":\d+`).ReplaceAll(status.Body.Bytes(),
+			[]byte(`"expires_in":`+lifetime)))
 	})
 }

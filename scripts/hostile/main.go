@@ -1,8 +1,9 @@
 // Command hostile prints what the hostile suite tried and what held.
 //
-// The suite consists of the tests whose names begin with TestHostile; the rest of the name is the class of the attack, and each subtest
-// without subtests of its own is one case. hostile reads the events of "go test -json" from standard input, prints a table by class,
-// and then each case that did not hold. It exits with 1 if there is one, or if no case ran.
+// The suite consists of the tests whose names begin with TestHostile; the rest of the name is the class of the attack,
+// and each subtest without subtests of its own is one case. hostile reads the events of "go test -json" from standard
+// input, prints a table by class, and then each case that did not hold. It exits with 1 if there is one, or if no case
+// ran.
 package main
 
 import (
@@ -42,8 +43,8 @@ const (
 	skip = "skip"
 )
 
-// read returns the outcome of each case of the hostile suite among the events in r. A case that began and has no outcome, because
-// its process died, has failed.
+// read returns the outcome of each case of the hostile suite among the events in r. A case that began and has no
+// outcome, because its process died, has failed.
 func read(r io.Reader) (map[test]string, error) {
 	cases, parents := map[test]string{}, map[test]bool{}
 	for decoder := json.NewDecoder(r); ; {
@@ -93,7 +94,8 @@ func class(name string) string {
 	words := new(strings.Builder)
 	runes := []rune(name)
 	for i, r := range runes {
-		begins := unicode.IsUpper(r) && i > 0 && (unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1]))
+		begins := unicode.IsUpper(r) && i > 0 && (unicode.IsLower(runes[i-1]) || i+1 < len(runes) &&
+			unicode.IsLower(runes[i+1]))
 		if begins {
 			words.WriteByte(' ')
 		}

@@ -22,7 +22,8 @@ func TestRun(t *testing.T) {
 {"Action":"skip","Package":"m/hako/b","Test":"TestHostileAlone"}
 {"Action":"run","Package":"m/hako/b","Test":"TestOther"}
 {"Action":"fail","Package":"m/hako/b","Test":"TestOther"}`, 0,
-			[]string{"sql files  a        1      1     0         0", "alone      b        1      0     0         1", "all                 2      1     0         1"}},
+			[]string{"sql files  a        1      1     0         0", "alone      b        1      0     0         1",
+				"all                 2      1     0         1"}},
 		{"a case that fails", `
 {"Action":"run","Package":"a","Test":"TestHostileX"}
 {"Action":"run","Package":"a","Test":"TestHostileX/one"}
@@ -35,7 +36,8 @@ func TestRun(t *testing.T) {
 {"Action":"run","Package":"a","Test":"TestHostileX/one"}
 {"Action":"pass","Package":"a","Test":"TestHostileX/one"}
 {"Action":"fail","Package":"a","Test":"TestHostileX"}`, 1, []string{"not held: a TestHostileX"}},
-		{"a process that died", `{"Action":"run","Package":"a","Test":"TestHostileX"}`, 1, []string{"not held: a TestHostileX"}},
+		{"a process that died", `{"Action":"run","Package":"a","Test":"TestHostileX"}`, 1,
+			[]string{"not held: a TestHostileX"}},
 		{"nothing ran", `{"Action":"pass","Package":"a","Test":"TestY"}`, 1, nil},
 		{"not events", `ok a 0.1s`, 1, nil},
 	} {

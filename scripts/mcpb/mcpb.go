@@ -1,5 +1,5 @@
-// Command mcpb packs a built hako as an MCP bundle (MCPB), which Claude Desktop and other clients install with a double click, and writes
-// the server.json that the MCP registry lists it with.
+// Command mcpb packs a built hako as an MCP bundle (MCPB), which Claude Desktop and other clients install with a double
+// click, and writes the server.json that the MCP registry lists it with.
 //
 //	go run ./scripts/mcpb -version 1.2.0 -out dist/release linux/amd64=bin/hako darwin/arm64=...
 //
@@ -60,7 +60,8 @@ func run(version, out string, binaries []string) error {
 			return err
 		}
 		packages = append(packages, registryPackage{
-			Type: "mcpb", Identifier: repository + "/releases/download/v" + version + "/" + name, Digest: digest, Version: version,
+			Type: "mcpb", Identifier: repository + "/releases/download/v" + version + "/" + name, Digest: digest,
+			Version:   version,
 			Transport: transport{"stdio"},
 		})
 	}
@@ -112,7 +113,8 @@ func add(archive *zip.Writer, name string, mode os.FileMode, content io.Reader) 
 	return err
 }
 
-// manifest is the bundle's manifest.json. The user chooses one folder; configuration, plugins and what tools write lie in it.
+// manifest is the bundle's manifest.json. The user chooses one folder; configuration, plugins and what tools write lie
+// in it.
 func manifest(goos, program, version string) map[string]any {
 	return map[string]any{
 		"manifest_version": "0.3",

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestBundles packs two platforms: each bundle holds a manifest and the program that it names, and server.json has its digest.
+// TestBundles packs two platforms: each bundle holds a manifest and the program that it names, and server.json has its
+// digest.
 func TestBundles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -47,7 +48,8 @@ func TestBundles(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer bundle.Close()
-		if len(bundle.File) != 2 || bundle.File[0].Name != "manifest.json" || bundle.File[1].Name != program || bundle.File[1].Mode().Perm() != 0o755 {
+		if len(bundle.File) != 2 || bundle.File[0].Name != "manifest.json" || bundle.File[1].Name != program ||
+			bundle.File[1].Mode().Perm() != 0o755 {
 			t.Errorf("%s holds %v", path, bundle.File)
 		}
 	}

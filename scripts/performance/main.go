@@ -35,7 +35,8 @@ var goals = []goal{
 	{"deadline_overshoot_ms", "how late the worst hostile guest is stopped: loops, recursion, floods of host calls, of memory, of bulk operations", 50, false},
 	{"neighbour_p95_ratio", "one caller's small calls beside 200 spinning calls of another plugin / alone, 95th percentile over MCP HTTP", 3, false},
 	{"file_1mib_ratio", "1 MiB through `file_read` / the same tool registered natively", 3, false},
-	{"start_50_plugins_ms", "start with 50 plugins of 3 MB and a warm cache, until `tools/list` is answered", 150, false},
+	{"start_50_plugins_ms", "start with 50 plugins of 3 MB and a warm cache, until `tools/list` is answered", 150,
+		false},
 	{"idle_plugin_mib", "memory of a plugin that nobody calls", 1, false},
 	{"first_call_cold_ms", "a new 3 MB Go plugin of which nothing is cached, until its first answer", 1000, false},
 	{"pipeline_overhead_us", "validation, a policy of 100 rules, a quota, the audit log and metrics around a call that does nothing", 50, false},
@@ -84,7 +85,7 @@ const middle = `
 Where a bar is missed, this is what is in the way. A guest that starts each call from its image allocates anew what a reused one has kept,
 and a reset copies back the pages that the call wrote, 3 to 5 microseconds for a small call. That shows where a call itself takes
 microseconds, and vanishes where it does something. Against the native tool over HTTP, whose own work is some microseconds, a call pays for
-the guest's run and reset and for the checks of the door. With fuel a Go guest can be faster than without: beside counting, the rewriter takes jumps
+the guest's run and reset and for the checks of the frontend. With fuel a Go guest can be faster than without: beside counting, the rewriter takes jumps
 directly that the Go compiler leads through a switch, which saves more than the counting costs.
 
 `

@@ -1,6 +1,6 @@
 // Command plugins builds the shipped plugins, embeds their manifests and recordings, and puts them where they are used:
-// dist/plugins for people, cmd/hako/shipped for the hako command. It writes only what has changed, so that nothing is built
-// twice because of it.
+// dist/plugins for people, cmd/hako/shipped for the hako command. It writes only what has changed, so that nothing is
+// built twice because of it.
 //
 // Run it in the root of the repository: go run ./scripts/plugins
 package main

@@ -76,9 +76,11 @@ func TestRunFails(t *testing.T) {
 		root string
 		want []string
 	}{
-		"elsewhere":      {t.TempDir(), []string{"root of the repository"}},
-		"bad manifest":   {tree(t, strings.Replace(greeterManifest, "version", "verison", 1)), []string{"greeter.yaml", "2:1", `did you mean "version"`}},
-		"another's name": {tree(t, strings.Replace(greeterManifest, "greeter", "other", 1)), []string{`"other"`, `"greeter"`}},
+		"elsewhere": {t.TempDir(), []string{"root of the repository"}},
+		"bad manifest": {tree(t, strings.Replace(greeterManifest, "version", "verison", 1)),
+			[]string{"greeter.yaml", "2:1", `did you mean "version"`}},
+		"another's name": {tree(t, strings.Replace(greeterManifest, "greeter", "other", 1)),
+			[]string{`"other"`, `"greeter"`}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

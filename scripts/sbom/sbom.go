@@ -1,5 +1,5 @@
-// Command sbom prints the software bill of materials of a built hako, in the JSON of CycloneDX 1.6: the Go modules that the linker wrote
-// into the binary, with their checksums, and the plugins that ship inside it.
+// Command sbom prints the software bill of materials of a built hako, in the JSON of CycloneDX 1.6: the Go modules that
+// the linker wrote into the binary, with their checksums, and the plugins that ship inside it.
 //
 //	go run ./scripts/sbom -o hako.cdx.json bin/hako dist/plugins
 //
@@ -55,7 +55,8 @@ func run(binary, plugins string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return cdx.NewBOMEncoder(out, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom(info, digest, shipped), cdx.SpecVersion1_6)
+	return cdx.NewBOMEncoder(out, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom(info, digest, shipped),
+		cdx.SpecVersion1_6)
 }
 
 // bom describes the program and everything in it.
@@ -64,7 +65,8 @@ func bom(info *buildinfo.BuildInfo, digest string, shipped []cdx.Component) *cdx
 	program.Type, program.Name = cdx.ComponentTypeApplication, "hako"
 	program.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: digest}}
 	program.Licenses = &cdx.Licenses{{License: &cdx.License{ID: "Apache-2.0"}}}
-	components := []cdx.Component{goModule(&debug.Module{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go")})}
+	components := []cdx.Component{goModule(&debug.Module{Path: "std", Version: strings.TrimPrefix(info.GoVersion,
+		"go")})}
 	for _, dependency := range info.Deps {
 		if dependency.Replace != nil {
 			dependency = dependency.Replace
@@ -83,8 +85,8 @@ func bom(info *buildinfo.BuildInfo, digest string, shipped []cdx.Component) *cdx
 	return b
 }
 
-// goModule describes a module, with the checksum that go.sum has of it, which is a hash of its files' hashes (h1, dirhash) and so no
-// hash of CycloneDX's.
+// goModule describes a module, with the checksum that go.sum has of it, which is a hash of its files' hashes (h1,
+// dirhash) and so no hash of CycloneDX's.
 func goModule(m *debug.Module) cdx.Component {
 	url := "pkg:golang/" + m.Path + "@" + m.Version
 	c := cdx.Component{Type: cdx.ComponentTypeLibrary, BOMRef: url, Name: m.Path, Version: m.Version, PackageURL: url}
@@ -124,7 +126,8 @@ func shippedPlugin(path string) (cdx.Component, error) {
 	}
 	sum := sha256.Sum256(wasm)
 	return cdx.Component{
-		Type: cdx.ComponentTypeLibrary, BOMRef: "hako:plugin/" + m.Name + "@" + m.Version, Name: m.Name, Version: m.Version, MIMEType: "application/wasm",
+		Type: cdx.ComponentTypeLibrary, BOMRef: "hako:plugin/" + m.Name + "@" + m.Version, Name: m.Name,
+		Version: m.Version, MIMEType: "application/wasm",
 		Hashes: &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}},
 	}, nil
 }

@@ -42,7 +42,8 @@ type counts struct {
 	first                     sync.Map
 }
 
-// capacity measures how many calls a second workers get answered that wait for each answer, after a while of warming up.
+// capacity measures how many calls a second workers get answered that wait for each answer, after a while of warming
+// up.
 func (s *server) capacity(ctx context.Context, duration time.Duration) (float64, error) {
 	if err := s.call(ctx, &mix[2]); err != nil {
 		return 0, err
@@ -122,8 +123,10 @@ const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","i
 
 // call makes a call of the era without sessions.
 func (s *server) call(ctx context.Context, w *work) error {
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{%s"name":%q,"arguments":%s}}`, meta, w.tool, w.arguments)
-	_, text, err := s.post(ctx, body, map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": w.tool})
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{%s"name":%q,"arguments":%s}}`, meta,
+		w.tool, w.arguments)
+	_, text, err := s.post(ctx, body, map[string]string{"Mcp-Protocol-Version": "2026-07-28",
+		"Mcp-Method": "tools/call", "Mcp-Name": w.tool})
 	if err == nil && !strings.Contains(text, w.want) {
 		return fmt.Errorf("%s: the answer has no %q: %.200s", w.name, w.want, text)
 	}
@@ -149,7 +152,8 @@ func (s *server) post(ctx context.Context, body string, headers map[string]strin
 	return response.Header, string(text), err
 }
 
-// visit lets clients of the era with sessions come, call and go, ten in a second; every other one leaves without a word.
+// visit lets clients of the era with sessions come, call and go, ten in a second; every other one leaves without a
+// word.
 func (s *server) visit(ctx context.Context, c *counts) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()

@@ -1,10 +1,12 @@
-// Command soak runs bin/hako under load for a while and looks whether memory, goroutines and open files stay where they are.
+// Command soak runs bin/hako under load for a while and looks whether memory, goroutines and open files stay where they
+// are.
 //
 //	go run ./scripts/soak -duration 30m -load 0.7 -out bench/soak
 //
-// It first measures how many calls a second this machine takes, and then sends the given share of that: tool calls of both eras of MCP to
-// plugins with HTTP (from recordings), files and databases, calls that fail, and clients that come and go. It writes samples.csv, plot.svg
-// and summary.json, and fails if anything grew from the second third of the run to the last.
+// It first measures how many calls a second this machine takes, and then sends the given share of that: tool calls of
+// both eras of MCP to plugins with HTTP (from recordings), files and databases, calls that fail, and clients that come
+// and go. It writes samples.csv, plot.svg and summary.json, and fails if anything grew from the second third of the run
+// to the last.
 package main
 
 import (

@@ -44,7 +44,8 @@ type report struct {
 }
 
 func summarise(samples []sample, c *counts) *report {
-	r := &report{Good: c.good.Load(), Bad: c.bad.Load(), Late: c.late.Load(), Sessions: c.sessions.Load(), Series: watchedSeries()}
+	r := &report{Good: c.good.Load(), Bad: c.bad.Load(), Late: c.late.Load(), Sessions: c.sessions.Load(),
+		Series: watchedSeries()}
 	third := len(samples) / 3
 	if third == 0 {
 		return r
@@ -73,7 +74,8 @@ func (r *report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d calls answered as they should, %d not, %d not sent because the server was behind; %d sessions\n", r.Good, r.Bad, r.Late, r.Sessions)
 	for _, s := range r.Series {
-		fmt.Fprintf(&b, "%-16s second third %8.1f, last third %8.1f, highest %8.1f %s\n", s.Name, s.Middle, s.Last, s.Max, s.Unit)
+		fmt.Fprintf(&b, "%-16s second third %8.1f, last third %8.1f, highest %8.1f %s\n", s.Name, s.Middle, s.Last,
+			s.Max, s.Unit)
 	}
 	return b.String()
 }
@@ -97,7 +99,8 @@ func table(samples []sample) []byte {
 	var b bytes.Buffer
 	b.WriteString("seconds,resident_bytes,heap_bytes,goroutines,open_files,calls\n")
 	for _, s := range samples {
-		fmt.Fprintf(&b, "%.0f,%.0f,%.0f,%.0f,%.0f,%.0f\n", s.at.Seconds(), s.resident, s.heap, s.goroutines, s.files, s.calls)
+		fmt.Fprintf(&b, "%.0f,%.0f,%.0f,%.0f,%.0f,%.0f\n", s.at.Seconds(), s.resident, s.heap, s.goroutines, s.files,
+			s.calls)
 	}
 	return b.Bytes()
 }
@@ -116,10 +119,12 @@ func plot(samples []sample) []byte {
 		}
 		fmt.Fprintf(&b, `<text x="%d" y="%.0f">%s %s</text><text x="8" y="%.0f">%.0f</text><text x="8" y="%.0f">0</text>`+"\n",
 			left, top-6, s.Name, s.Unit, top+10, highest, top+height)
-		fmt.Fprintf(&b, `<rect x="%d" y="%.0f" width="%d" height="%d" fill="none" stroke="#ccc"/>`+"\n", left, top, width, height)
+		fmt.Fprintf(&b, `<rect x="%d" y="%.0f" width="%d" height="%d" fill="none" stroke="#ccc"/>`+"\n", left, top,
+			width, height)
 		fmt.Fprint(&b, `<polyline fill="none" stroke="#2563eb" points="`)
 		for j, one := range samples {
-			fmt.Fprintf(&b, "%.1f,%.1f ", left+float64(j)*width/float64(max(len(samples)-1, 1)), top+height*(1-s.of(one)/highest))
+			fmt.Fprintf(&b, "%.1f,%.1f ", left+float64(j)*width/float64(max(len(samples)-1, 1)),
+				top+height*(1-s.of(one)/highest))
 		}
 		b.WriteString(`"/>` + "\n")
 	}

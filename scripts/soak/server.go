@@ -64,7 +64,8 @@ func start(ctx context.Context, binary string) (*server, error) {
 			fmt.Println("hako:", lines.Text())
 		}
 	}()
-	s.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: workers, MaxConnsPerHost: 4 * workers}, Timeout: time.Minute}
+	s.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: workers, MaxConnsPerHost: 4 * workers},
+		Timeout: time.Minute}
 	return s, nil
 }
 

@@ -282,8 +282,8 @@ func TestHostileCommandNetwork(t *testing.T) {
 	everywhere, err := net.ListenPacket("udp4", "0.0.0.0:0")
 	must(t, err)
 	defer everywhere.Close()
-	door := filepath.Join(n.dir, "door")
-	datagrams, err := net.ListenPacket("unixgram", door)
+	socket := filepath.Join(n.dir, "socket")
+	datagrams, err := net.ListenPacket("unixgram", socket)
 	must(t, err)
 	defer datagrams.Close()
 	abstract := "@hako-test-" + strconv.Itoa(os.Getpid())
@@ -321,14 +321,15 @@ func TestHostileCommandNetwork(t *testing.T) {
 			{"a question to a name server", []string{"lookup", "evil.test"}, "no such host"},
 			{"a name behind a wildcard", []string{"say", "b.wild.test:" + port}, "no such host"},
 			{"an abstract socket of the host", []string{"unix", abstract}, "address family not supported"},
-			{"a socket with a path", []string{"unix", door}, "address family not supported"},
-			{"a datagram from a raw pair", []string{"pair", strconv.Itoa(unix.SOCK_RAW), door},
+			{"a socket with a path", []string{"unix", socket}, "address family not supported"},
+			{"a datagram from a raw pair", []string{"pair", strconv.Itoa(unix.SOCK_RAW), socket},
 				"address family not supported"},
-			{"a datagram from a pair", []string{"pair", strconv.Itoa(unix.SOCK_DGRAM), door},
+			{"a datagram from a pair", []string{"pair", strconv.Itoa(unix.SOCK_DGRAM), socket},
 				"address family not supported"},
 			{"a stream pair sent elsewhere", []string{"pair", strconv.Itoa(unix.SOCK_STREAM),
-				door}, "already connected"},
-			{"a packet pair sent elsewhere", []string{"pair", strconv.Itoa(unix.SOCK_SEQPACKET), door}, "peer got it"},
+				socket}, "already connected"},
+			{"a packet pair sent elsewhere", []string{"pair", strconv.Itoa(unix.SOCK_SEQPACKET), socket},
+				"peer got it"},
 			{"raw packets", []string{"socket", "2", "3", "255"}, "address family not supported"},
 			{"raw TCP", []string{"socket", "2", "3", "6"}, "address family not supported"},
 			{"packets of the interface", []string{"socket", "17", "3", "768"}, "address family not supported"},

@@ -207,12 +207,12 @@ func observed(t *testing.T, numbers *metrics.Metrics, dir string, plugins ...[]b
 			t.Fatalf("%s: %s", status.Name, status.Reason)
 		}
 	}
-	door := &mcpserver.Options{Limits: mcpserver.Limits{Calls: 10_000, CallsPerClient: 10_000, Rate: 10_000_000,
+	frontend := &mcpserver.Options{Limits: mcpserver.Limits{Calls: 10_000, CallsPerClient: 10_000, Rate: 10_000_000,
 		Burst: 10_000_000, Sessions: 10_000}}
 	if numbers != nil {
-		door.Observer = numbers
+		frontend.Observer = numbers
 	}
-	server, err := mcpserver.New(h.Catalog(), h, door)
+	server, err := mcpserver.New(h.Catalog(), h, frontend)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func nothingPipeline(t *testing.T, g pipeline.Governance) *pipeline.Pipeline {
 
 func nothingCall(user string) *pipeline.Call {
 	return &pipeline.Call{
-		Caller:  pipeline.Caller{Door: pipeline.DoorHTTP, Tenant: "acme", User: user},
+		Caller:  pipeline.Caller{Frontend: pipeline.FrontendHTTP, Tenant: "acme", User: user},
 		Request: abi.Request{Method: abi.CallTool, Name: "nothing", Arguments: json.RawMessage(`{"text":"hello"}`)},
 	}
 }

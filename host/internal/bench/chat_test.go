@@ -49,7 +49,7 @@ func (r *results) chat(t *testing.T) {
 				model := new(atomic.Int64)
 				start := time.Now()
 				_, err := engine.Turn(context.WithValue(t.Context(), waited{}, model), &chat.Turn{
-					Conversation: fmt.Sprint(i), Caller: pipeline.Caller{Door: pipeline.DoorTerminal,
+					Conversation: fmt.Sprint(i), Caller: pipeline.Caller{Frontend: pipeline.FrontendTerminal,
 						User: fmt.Sprint(i)}, Text: "hello",
 				})
 				took := time.Since(start) - time.Duration(model.Load())

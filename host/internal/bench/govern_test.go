@@ -52,7 +52,7 @@ func governance(t *testing.T, rules int) pipeline.Governance {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	desk, err := approval.New(t.Context(), s, nil)
+	approvals, err := approval.New(t.Context(), s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func governance(t *testing.T, rules int) pipeline.Governance {
 		t.Fatal(err)
 	}
 	return pipeline.Governance{
-		Policy: func() *policy.Policy { return p }, Approvals: desk, Quotas: quota.New(p.Quotas,
+		Policy: func() *policy.Policy { return p }, Approvals: approvals, Quotas: quota.New(p.Quotas,
 			&quota.Options{Ledger: book}),
 		Audit: openAudit(t, t.TempDir(), false),
 	}
@@ -111,7 +111,7 @@ func openAudit(t *testing.T, dir string, synced bool) *audit.Log {
 func auditEvent() *audit.Event {
 	return &audit.Event{
 		Time: time.Now(), Type: "tools/call", Outcome: "ok", DurationMS: 1.5, InputBytes: 100, OutputBytes: 1000,
-		Subject: audit.Subject{Door: pipeline.DoorHTTP, Tenant: "acme", User: "aki@example.com",
+		Subject: audit.Subject{Frontend: pipeline.FrontendHTTP, Tenant: "acme", User: "aki@example.com",
 			Session: "0123456789ab", ClientName: "client", ClientVersion: "1.2.3"},
 		Target:   audit.Target{Plugin: "files", Name: "file_read", Digest: "sha256:" + strings.Repeat("0", 64)},
 		Decision: &audit.Decision{Action: "allow", Rule: "default"},

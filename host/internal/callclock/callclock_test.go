@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestClock: a server's time stands still while a person thinks, however many questions overlap, and goes on where it was.
+// TestClock: a server's time stands still while a person thinks, however many questions overlap, and goes on where it
+// was.
 func TestClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -40,15 +40,18 @@ func TestHostileStore(t *testing.T) {
 	place := EventPlace("stream", 7)
 	sealed := Seal(id, place, []byte(secret))
 	for name, at := range map[string]struct{ id, place, sealed string }{
-		"another session's":                {"other", place, sealed},
-		"another stream's":                 {id, EventPlace("stream2", 7), sealed},
-		"another number":                   {id, EventPlace("stream", 8), sealed},
-		"an event as a request":            {id, MailPlace(Request, "m"), sealed},
-		"an event as a message":            {id, MailPlace(Message, ""), sealed},
-		"a request as an event":            {id, place, Seal(id, MailPlace(Request, "m"), []byte(secret))},
-		"another request's":                {id, MailPlace(Request, "m2"), Seal(id, MailPlace(Request, "m"), []byte(secret))},
-		"a message as a request":           {id, MailPlace(Request, ""), Seal(id, MailPlace(Message, ""), []byte(secret))},
-		"a stream named like a number":     {id, EventPlace("7 of stream", 7), Seal(id, EventPlace("stream", 7), []byte(secret))},
+		"another session's":     {"other", place, sealed},
+		"another stream's":      {id, EventPlace("stream2", 7), sealed},
+		"another number":        {id, EventPlace("stream", 8), sealed},
+		"an event as a request": {id, MailPlace(Request, "m"), sealed},
+		"an event as a message": {id, MailPlace(Message, ""), sealed},
+		"a request as an event": {id, place, Seal(id, MailPlace(Request, "m"), []byte(secret))},
+		"another request's": {id, MailPlace(Request, "m2"),
+			Seal(id, MailPlace(Request, "m"), []byte(secret))},
+		"a message as a request": {id, MailPlace(Request, ""),
+			Seal(id, MailPlace(Message, ""), []byte(secret))},
+		"a stream named like a number": {id, EventPlace("7 of stream", 7),
+			Seal(id, EventPlace("stream", 7), []byte(secret))},
 		"the key in the place of the ID":   {Key(id), place, sealed},
 		"a bit that was changed":           {id, place, flip(sealed)},
 		"the end cut off":                  {id, place, sealed[:len(sealed)-4]},
@@ -89,7 +92,10 @@ func TestHostileMail(t *testing.T) {
 		"of an unknown kind": func(t *testing.T, s *Store, me string) {
 			exec(t, s, insert+"VALUES ('x', $1, 'execute', 'key', 'rm', 0)", me)
 		},
-		"without a kind": func(t *testing.T, s *Store, me string) { exec(t, s, insert+"VALUES ('x', $1, '', '', '', 0)", me) },
+		"without a kind": func(t *testing.T, s *Store, me string) {
+			exec(t, s, insert+"VALUES ('x', $1, '', '', '', 0)",
+				me)
+		},
 		"of 64 MiB": func(t *testing.T, s *Store, me string) {
 			exec(t, s, insert+"VALUES ('x', $1, 'message', 'key', repeat('x', 67108864), 0)", me)
 		},
@@ -151,18 +157,20 @@ func TestHostileRows(t *testing.T) {
 		// found says that the session is still there, streamed that the stream can be read.
 		found, streamed bool
 	}{
-		"requests that are no JSON":           {"UPDATE mcp_stream SET requests = '{'", true, false},
-		"requests that are a number":          {"UPDATE mcp_stream SET requests = '7'", true, false},
-		"events with numbers below zero":      {"INSERT INTO mcp_event VALUES ('" + Key("id") + "', 's', -5, 'x')", true, true},
-		"a stream of another session":         {"UPDATE mcp_stream SET session = 'other'", true, false},
-		"a session under another key":         {"UPDATE mcp_session SET id = 'other'", false, true},
-		"an opening that is nothing":          {"UPDATE mcp_session SET opening = ''", true, true},
-		"a level that is none":                {"UPDATE mcp_session SET level = 'shout'", true, true},
-		"100,000 subscriptions of others":     {"INSERT INTO mcp_subscription SELECT 'other', 'x://' || n FROM generate_series(1, 100000) n", true, true},
-		"used at the end of time":             {"UPDATE mcp_session SET used = 9223372036854775807, held = 9223372036854775807", true, true},
-		"a stream that is another replica's":  {"UPDATE mcp_stream SET replica = 'nobody'", true, true},
-		"a replica whose name is SQL":         {"INSERT INTO replica VALUES (''';DROP TABLE mcp_mail;--', 'h', 'v', 0, 9223372036854775807)", true, true},
-		"a stream whose ID is a notification": {"INSERT INTO mcp_stream VALUES ('" + Key("id") + "', E'x\\ny', 'r', '[]', 0, 0)", true, true},
+		"requests that are no JSON":  {"UPDATE mcp_stream SET requests = '{'", true, false},
+		"requests that are a number": {"UPDATE mcp_stream SET requests = '7'", true, false},
+		"events with numbers below zero": {"INSERT INTO mcp_event VALUES ('" + Key("id") + "', 's', -5, 'x')",
+			true, true},
+		"a stream of another session":        {"UPDATE mcp_stream SET session = 'other'", true, false},
+		"a session under another key":        {"UPDATE mcp_session SET id = 'other'", false, true},
+		"an opening that is nothing":         {"UPDATE mcp_session SET opening = ''", true, true},
+		"a level that is none":               {"UPDATE mcp_session SET level = 'shout'", true, true},
+		"100,000 subscriptions of others":    {"INSERT INTO mcp_subscription SELECT 'other', 'x://' || n FROM generate_series(1, 100000) n", true, true},
+		"used at the end of time":            {"UPDATE mcp_session SET used = 9223372036854775807, held = 9223372036854775807", true, true},
+		"a stream that is another replica's": {"UPDATE mcp_stream SET replica = 'nobody'", true, true},
+		"a replica whose name is SQL":        {"INSERT INTO replica VALUES (''';DROP TABLE mcp_mail;--', 'h', 'v', 0, 9223372036854775807)", true, true},
+		"a stream whose ID is a notification": {"INSERT INTO mcp_stream VALUES ('" + Key("id") +
+			"', E'x\\ny', 'r', '[]', 0, 0)", true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -16,9 +16,11 @@ const (
 	Ended = "ended"
 	// Changed says that the session's level or subscriptions are others.
 	Changed = "changed"
-	// Message is one of the session's client for whoever waits for it, sealed: an answer to a request of the server's, or a cancellation.
+	// Message is one of the session's client for whoever waits for it, sealed: an answer to a request of the server's,
+	// or a cancellation.
 	Message = "message"
-	// Request is one of a client, sealed, that goes on with a call that waits. What comes of it is sent on the stream of the mail's ID.
+	// Request is one of a client, sealed, that goes on with a call that waits. What comes of it is sent on the stream
+	// of the mail's ID.
 	Request = "request"
 	// Left says that the client of a Request, whose ID is the body, does not wait for it any more.
 	Left = "left"
@@ -53,7 +55,10 @@ func (s *Store) SendTo(ctx context.Context, replica string, mail Mail) (sent boo
 	if lives, err := s.Lives(ctx, replica); err != nil || !lives {
 		return false, err
 	}
-	return true, s.update(ctx, func(tx *sql.Tx, now int64) error { return s.send(ctx, tx, now, []string{replica}, mail) })
+	return true, s.update(ctx, func(tx *sql.Tx, now int64) error {
+		return s.send(ctx, tx, now, []string{replica},
+			mail)
+	})
 }
 
 // Ask sends a Request to a replica, with a stream for what comes of it, and reports false if that lives no more.
@@ -94,8 +99,8 @@ func (s *Store) send(ctx context.Context, tx *sql.Tx, now int64, targets []strin
 	return nil
 }
 
-// Receive passes on what other replicas tell this one, each once and what came earlier first, until ctx ends. Failures of the store are
-// reported to failed, and the mail is read later.
+// Receive passes on what other replicas tell this one, each once and what came earlier first, until ctx ends. Failures
+// of the store are reported to failed, and the mail is read later.
 func (s *Store) Receive(ctx context.Context, take func(Mail), failed func(error)) {
 	rings := s.store.Changes(ctx, topic(s.Replica()))
 	retry := time.NewTicker(10 * time.Second)
@@ -114,8 +119,8 @@ func (s *Store) Receive(ctx context.Context, take func(Mail), failed func(error)
 	}
 }
 
-// maxMail is how much mail is read at once, and maxMailBytes how long a body may be: longer than any request, sealed. Mail that is longer was
-// not sent by a replica, and is deleted unread.
+// maxMail is how much mail is read at once, and maxMailBytes how long a body may be: longer than any request, sealed.
+// Mail that is longer was not sent by a replica, and is deleted unread.
 const (
 	maxMail      = 100
 	maxMailBytes = 16 << 20
@@ -130,7 +135,8 @@ func (s *Store) collect(ctx context.Context, taken map[string]bool, take func(Ma
 	}
 }
 
-// collectSome takes up to maxMail. It is deleted only when it has been taken: a connection that is lost must not take it along.
+// collectSome takes up to maxMail. It is deleted only when it has been taken: a connection that is lost must not take
+// it along.
 func (s *Store) collectSome(ctx context.Context, taken map[string]bool, take func(Mail)) (n int, err error) {
 	var mail []Mail
 	err = s.store.View(ctx, func(tx *sql.Tx) (err error) {

@@ -22,8 +22,9 @@ func EventPlace(stream string, number int) string {
 // MailPlace is the place of the body of a mail. The ID is empty for mail that gets its ID when it is sent.
 func MailPlace(kind, id string) string { return fmt.Sprintf("mail %q %s", kind, id) }
 
-// Seal makes of contents what may lie in the store: only who knows the ID can read it, which clients and the replicas that serve them do. The
-// store knows the ID's Key. The contents are bound to their place: who writes to the store cannot move them to another one.
+// Seal makes of contents what may lie in the store: only who knows the ID can read it, which clients and the replicas
+// that serve them do. The store knows the ID's Key. The contents are bound to their place: who writes to the store
+// cannot move them to another one.
 func Seal(id, place string, data []byte) string {
 	aead := sealer(id)
 	nonce := make([]byte, aead.NonceSize(), aead.NonceSize()+len(data)+aead.Overhead())

@@ -1,5 +1,6 @@
-// Package sessionstore keeps the sessions of MCP clients (up to MCP 2025-11-25) where every replica finds them: what opened a session, what
-// its client has subscribed to, what was sent on its streams. Replicas tell each other through it too.
+// Package sessionstore keeps the sessions of MCP clients (up to MCP 2025-11-25) where every replica finds them: what
+// opened a session, what its client has subscribed to, what was sent on its streams. Replicas tell each other through
+// it too.
 //
 // Sessions are known by Key, so that who reads the store cannot take one over.
 package sessionstore
@@ -83,8 +84,9 @@ type Limits struct {
 // Held is how long a session counts as in use after a replica has said so in Touch.
 const Held = 90 * time.Second
 
-// Add keeps a new session. If there are more than limits allow, it ends others, tells the other replicas, and returns their keys: first
-// sessions of the same client, then of whichever client has most, each time the one that was used longest ago, and those in use last.
+// Add keeps a new session. If there are more than limits allow, it ends others, tells the other replicas, and returns
+// their keys: first sessions of the same client, then of whichever client has most, each time the one that was used
+// longest ago, and those in use last.
 func (s *Store) Add(ctx context.Context, session *Session, limits *Limits) (ended []string, err error) {
 	others, err := s.others(ctx)
 	if err != nil {
@@ -107,7 +109,9 @@ func (s *Store) Add(ctx context.Context, session *Session, limits *Limits) (ende
 // makeRoom returns the sessions that have to end for a new one.
 func makeRoom(ctx context.Context, tx *sql.Tx, now int64, session *Session, limits *Limits) ([]string, error) {
 	var own, all int
-	row := tx.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM mcp_session WHERE client = $1), (SELECT count(*) FROM mcp_session)", session.Client)
+	row := tx.QueryRowContext(ctx,
+		"SELECT (SELECT count(*) FROM mcp_session WHERE client = $1), (SELECT count(*) FROM mcp_session)",
+		session.Client)
 	if err := row.Scan(&own, &all); err != nil {
 		return nil, err
 	}
@@ -131,7 +135,8 @@ func makeRoom(ctx context.Context, tx *sql.Tx, now int64, session *Session, limi
 const maxEnded = 100
 
 // leastUsed returns n sessions of a client, or as many as there are, that are better ended than its others.
-func leastUsed(ctx context.Context, tx *sql.Tx, now int64, client, but string, n int, inUse func(string) bool) ([]string, error) {
+func leastUsed(ctx context.Context, tx *sql.Tx, now int64, client, but string, n int,
+	inUse func(string) bool) ([]string, error) {
 	keys, err := store.Select(ctx, tx, store.Column[string],
 		"SELECT id FROM mcp_session WHERE client = $1 AND id <> $2 ORDER BY CASE WHEN held > $3 THEN 1 ELSE 0 END, used", client, but, now)
 	slices.SortStableFunc(keys, func(a, b string) int {
@@ -176,7 +181,8 @@ func (s *Store) Find(ctx context.Context, key string) (*Session, error) {
 		}
 		session.Opening = json.RawMessage(opening)
 		var err error
-		session.Subscriptions, err = store.Select(ctx, tx, store.Column[string], "SELECT uri FROM mcp_subscription WHERE session = $1 ORDER BY uri", key)
+		session.Subscriptions, err = store.Select(ctx, tx, store.Column[string],
+			"SELECT uri FROM mcp_subscription WHERE session = $1 ORDER BY uri", key)
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) {
@@ -232,7 +238,8 @@ func (s *Store) SetLevel(ctx context.Context, key, level string) error {
 
 // Subscribe keeps a subscription, and tells the other replicas.
 func (s *Store) Subscribe(ctx context.Context, key, uri string) error {
-	return s.change(ctx, key, "INSERT INTO mcp_subscription (session, uri) VALUES ($1, $2) ON CONFLICT DO NOTHING", key, uri)
+	return s.change(ctx, key, "INSERT INTO mcp_subscription (session, uri) VALUES ($1, $2) ON CONFLICT DO NOTHING", key,
+		uri)
 }
 
 // Unsubscribe ends a subscription, and tells the other replicas.
@@ -256,7 +263,8 @@ func (s *Store) change(ctx context.Context, key, query string, args ...any) erro
 // maxKeys is how many sessions one statement names.
 const maxKeys = 500
 
-// Touch notes that used sessions have been used just now and that held ones are in use, and returns those of known that have ended.
+// Touch notes that used sessions have been used just now and that held ones are in use, and returns those of known that
+// have ended.
 func (s *Store) Touch(ctx context.Context, used, held, known []string) (ended []string, err error) {
 	set := func(column string, keys []string, after time.Duration) error {
 		for chunk := range chunks(keys) {
@@ -278,7 +286,8 @@ func (s *Store) Touch(ctx context.Context, used, held, known []string) (ended []
 		there := map[string]bool{}
 		err := s.store.View(ctx, func(tx *sql.Tx) error {
 			list, args := named(chunk)
-			found, err := store.Select(ctx, tx, store.Column[string], "SELECT id FROM mcp_session WHERE id IN ("+list+")", args...)
+			found, err := store.Select(ctx, tx, store.Column[string], "SELECT id FROM mcp_session WHERE id IN ("+list+
+				")", args...)
 			for _, key := range found {
 				there[key] = true
 			}
@@ -325,11 +334,12 @@ func named(keys []string, before ...any) (list string, args []any) {
 // kept is how long what was sent on a stream can be fetched again, and mail waits to be read.
 const kept = 5 * time.Minute
 
-// Expire removes sessions that have been idle for that long, and what is kept of streams and mail for longer than 5 minutes. It is for
-// one replica at a time, and does no harm at several.
+// Expire removes sessions that have been idle for that long, and what is kept of streams and mail for longer than 5
+// minutes. It is for one replica at a time, and does no harm at several.
 func (s *Store) Expire(ctx context.Context, idle time.Duration) error {
 	return s.update(ctx, func(tx *sql.Tx, now int64) error {
-		keys, err := store.Select(ctx, tx, store.Column[string], "DELETE FROM mcp_session WHERE used < $1 RETURNING id", now-idle.Milliseconds())
+		keys, err := store.Select(ctx, tx, store.Column[string], "DELETE FROM mcp_session WHERE used < $1 RETURNING id",
+			now-idle.Milliseconds())
 		if err != nil {
 			return err
 		}

@@ -78,7 +78,8 @@ func TestSession(t *testing.T) {
 		check(t, b.Unsubscribe(ctx, key, "x://3"))
 		found, err := b.Find(ctx, key)
 		check(t, err)
-		want := &Session{Key: key, Owner: Key("aki"), Opening: json.RawMessage(`{"x":1}`), Level: "debug", Subscriptions: []string{"x://1", "x://2"}}
+		want := &Session{Key: key, Owner: Key("aki"), Opening: json.RawMessage(`{"x":1}`), Level: "debug",
+			Subscriptions: []string{"x://1", "x://2"}}
 		if fmt.Sprint(found) != fmt.Sprint(want) {
 			t.Errorf("got %s, want %s", found, want)
 		}
@@ -274,7 +275,8 @@ func TestMail(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		for i, s := range list {
-			go s.Receive(ctx, func(m Mail) { got <- fmt.Sprint(i, m.Kind, m.Session, m.Body) }, func(err error) { t.Error(err) })
+			go s.Receive(ctx, func(m Mail) { got <- fmt.Sprint(i, m.Kind, m.Session, m.Body) },
+				func(err error) { t.Error(err) })
 		}
 		check(t, list[0].Send(ctx, Mail{Kind: Updated, Body: "all"}))
 		if sent, err := list[1].SendTo(ctx, list[2].Replica(), Mail{Kind: Message, Session: "key", Body: "one"}); !sent || err != nil {
@@ -340,7 +342,8 @@ func TestDroppedStream(t *testing.T) {
 		for range 2 { // as after a lost connection
 			check(t, b.Append(ctx, "key", "s", Event{1, "one"}, false))
 		}
-		if stream, err := a.Stream(ctx, "key", "s", 0); err != nil || stream.Replica != b.Replica() || len(stream.Events) != 1 || stream.Ended {
+		if stream, err := a.Stream(ctx, "key", "s", 0); err != nil || stream.Replica != b.Replica() ||
+			len(stream.Events) != 1 || stream.Ended {
 			t.Error(stream, err)
 		}
 		check(t, a.Drop(ctx, "key", "s"))
@@ -348,7 +351,8 @@ func TestDroppedStream(t *testing.T) {
 		if n := rows(t, a, "mcp_event") + rows(t, a, "mcp_stream"); n != 0 {
 			t.Errorf("%d rows are left", n)
 		}
-		if sent, err := a.Ask(ctx, "0123456789abcdef", Mail{ID: "s", Kind: Request, Session: "key"}); sent || err != nil || rows(t, a, "mcp_stream") != 0 {
+		if sent, err := a.Ask(ctx, "0123456789abcdef", Mail{ID: "s", Kind: Request, Session: "key"}); sent ||
+			err != nil || rows(t, a, "mcp_stream") != 0 {
 			t.Error(sent, err)
 		}
 	})
@@ -370,7 +374,8 @@ func TestStream(t *testing.T) {
 		}
 		stream, err := b.Stream(ctx, "key", "s", 1)
 		check(t, err)
-		if stream.Replica != a.Replica() || !stream.Ended || len(stream.Events) != 1 || stream.Events[0].Number != 2 || string(stream.Requests[0]) != "7" {
+		if stream.Replica != a.Replica() || !stream.Ended || len(stream.Events) != 1 || stream.Events[0].Number != 2 ||
+			string(stream.Requests[0]) != "7" {
 			t.Errorf("got %+v", stream)
 		}
 		if _, err := b.Stream(ctx, "other", "s", 0); !errors.Is(err, ErrNone) {

@@ -52,8 +52,8 @@ func openStream(ctx context.Context, tx *sql.Tx, now int64, key, stream, replica
 	return err
 }
 
-// Append keeps a message, whose number is the next one. With last the stream ends. The same message may be appended again; one of a stream
-// that is no more is not kept.
+// Append keeps a message, whose number is the next one. With last the stream ends. The same message may be appended
+// again; one of a stream that is no more is not kept.
 func (s *Store) Append(ctx context.Context, key, stream string, event Event, last bool) error {
 	return s.update(ctx, func(tx *sql.Tx, now int64) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO mcp_event (session, stream, number, data)
@@ -85,7 +85,8 @@ func (s *Store) endStream(ctx context.Context, tx *sql.Tx, now int64, key, strea
 func (s *Store) Drop(ctx context.Context, key, stream string) error {
 	return s.store.Update(ctx, func(tx *sql.Tx) error {
 		for _, query := range []string{
-			"DELETE FROM mcp_event WHERE session = $1 AND stream = $2", "DELETE FROM mcp_stream WHERE session = $1 AND id = $2",
+			"DELETE FROM mcp_event WHERE session = $1 AND stream = $2",
+			"DELETE FROM mcp_stream WHERE session = $1 AND id = $2",
 		} {
 			if _, err := tx.ExecContext(ctx, query, key, stream); err != nil {
 				return err
@@ -112,7 +113,8 @@ func (s *Store) Stream(ctx context.Context, key, stream string, after int) (*Str
 		found = Stream{}
 		var requests string
 		var ended int64
-		row := tx.QueryRowContext(ctx, "SELECT replica, requests, ended FROM mcp_stream WHERE session = $1 AND id = $2", key, stream)
+		row := tx.QueryRowContext(ctx, "SELECT replica, requests, ended FROM mcp_stream WHERE session = $1 AND id = $2",
+			key, stream)
 		if err := row.Scan(&found.Replica, &requests, &ended); err != nil {
 			return err
 		}
@@ -122,7 +124,8 @@ func (s *Store) Stream(ctx context.Context, key, stream string, after int) (*Str
 		}
 		var err error
 		found.Events, err = store.Select(ctx, tx, scanEvent,
-			"SELECT number, data FROM mcp_event WHERE session = $1 AND stream = $2 AND number > $3 ORDER BY number", key, stream, after)
+			"SELECT number, data FROM mcp_event WHERE session = $1 AND stream = $2 AND number > $3 ORDER BY number",
+			key, stream, after)
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) {

@@ -72,7 +72,8 @@ func (s *Server) answer(in *request, step *script.Step) *answer {
 		if signature != "" {
 			s.think("before "+id, step.Think)
 		}
-		a.blocks = append(a.blocks, map[string]any{"type": "tool_use", "id": id, "name": call.Tool, "input": call.Arguments})
+		a.blocks = append(a.blocks, map[string]any{"type": "tool_use", "id": id, "name": call.Tool,
+			"input": call.Arguments})
 		a.stop = "tool_use"
 	}
 	switch step.Stop {
@@ -110,8 +111,9 @@ func (s *Server) count(in *request, step *script.Step) map[string]any {
 		written = max(0, len(beginning)/4-read) // the last is the longest
 	}
 	return map[string]any{
-		"input_tokens": max(1, len(whole)/4-read-written), "cache_read_input_tokens": read, "cache_creation_input_tokens": written,
-		"output_tokens": max(1, len(step.Say+step.Think)/4+8*len(step.Call)),
+		"input_tokens": max(1, len(whole)/4-read-written), "cache_read_input_tokens": read,
+		"cache_creation_input_tokens": written,
+		"output_tokens":               max(1, len(step.Say+step.Think)/4+8*len(step.Call)),
 	}
 }
 
@@ -175,7 +177,8 @@ func (a *answer) stream(s *script.Stream) {
 		s.Break()
 	}
 	s.Send("message_delta", map[string]any{"type": "message_delta",
-		"delta": map[string]any{"stop_reason": a.stop, "stop_sequence": nil}, "usage": map[string]any{"output_tokens": a.usage["output_tokens"]}})
+		"delta": map[string]any{"stop_reason": a.stop, "stop_sequence": nil},
+		"usage": map[string]any{"output_tokens": a.usage["output_tokens"]}})
 	s.Send("message_stop", map[string]any{"type": "message_stop"})
 }
 

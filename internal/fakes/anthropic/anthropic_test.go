@@ -48,14 +48,18 @@ func TestRefusals(t *testing.T) {
 		{"a key", body(tool("a", `{"type":"object","properties":{"場所":{}}}`), ""), "Property keys", 400},
 		{"a choice without tools", body(`,"tool_choice":{"type":"none"}`, ""), "tool_choice", 400},
 		{"the model first", body("", `[{"role":"assistant","content":"a"}]`), "first message", 400},
-		{"the model last", body("", `[{"role":"user","content":"a"},{"role":"assistant","content":"a"}]`), "must end with", 400},
+		{"the model last", body("", `[{"role":"user","content":"a"},{"role":"assistant","content":"a"}]`),
+			"must end with", 400},
 		{"no turns", body("", `[{"role":"user","content":"a"},{"role":"user","content":"a"}]`), "alternate", 400},
 		{"a blank text", body("", `[{"role":"user","content":" "}]`), "non-whitespace", 400},
 		{"no content", body("", `[{"role":"user","content":[]}]`), "non-empty content", 400},
 		{"an open call", body("", `[`+call+`,{"role":"user","content":"b"}]`), "without `tool_result` blocks", 400},
-		{"a result of nothing", body("", `[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1"}]}]`), "unexpected `tool_use_id`", 400},
-		{"a thought of another's", body("", `[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":"y"}]},{"role":"user","content":"b"}]`), "Invalid `signature`", 400},
-		{"too much", body("", `[{"role":"user","content":"`+strings.Repeat("long ", 2000)+`"}]`), "prompt is too long", 400},
+		{"a result of nothing", body("", `[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1"}]}]`),
+			"unexpected `tool_use_id`", 400},
+		{"a thought of another's", body("",
+			`[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":"y"}]},{"role":"user","content":"b"}]`), "Invalid `signature`", 400},
+		{"too much", body("", `[{"role":"user","content":"`+strings.Repeat("long ", 2000)+`"}]`), "prompt is too long",
+			400},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

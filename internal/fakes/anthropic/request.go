@@ -192,7 +192,8 @@ func (s *Server) checkBlocks(in *request, i int) error {
 			}
 			open = slices.DeleteFunc(open, func(id string) bool { return id == b.ToolUseID })
 		case "image":
-			if m.Role != "user" || b.Source == nil || b.Source.Type != "base64" || !slices.Contains(imageTypes, b.Source.MediaType) || len(b.Source.Data) == 0 {
+			if m.Role != "user" || b.Source == nil || b.Source.Type != "base64" ||
+				!slices.Contains(imageTypes, b.Source.MediaType) || len(b.Source.Data) == 0 {
 				return invalid("%s.image: only base64 images of a supported type in messages of the user are known here", at)
 			}
 		case "thinking":
@@ -204,7 +205,8 @@ func (s *Server) checkBlocks(in *request, i int) error {
 		}
 	}
 	if len(open) > 0 {
-		return invalid("messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s", i-1, strings.Join(open, ", "))
+		return invalid("messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s", i-1,
+			strings.Join(open, ", "))
 	}
 	return s.checkThoughts(in, i)
 }
@@ -272,7 +274,8 @@ func (in *request) conversation() *script.Conversation {
 			}
 		}
 	}
-	if last := in.Messages[len(in.Messages)-1]; last.Content[len(last.Content)-1].Type == "text" && len(in.Messages) > 1 && len(c.Results) > 0 {
+	if last := in.Messages[len(in.Messages)-1]; last.Content[len(last.Content)-1].Type == "text" &&
+		len(in.Messages) > 1 && len(c.Results) > 0 {
 		c.Results = nil // a text after results is what counts
 	}
 	return c

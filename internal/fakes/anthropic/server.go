@@ -1,5 +1,6 @@
-// Package anthropic is a stand-in for Anthropic's Messages API, version 2026-10-21 (platform.claude.com/docs/en/api/messages): it
-// checks what it is sent as the API does, and answers from a script, streamed or whole.
+// Package anthropic is a stand-in for Anthropic's Messages API, version 2026-10-21
+// (platform.claude.com/docs/en/api/messages): it checks what it is sent as the API does, and answers from a script,
+// streamed or whole.
 package anthropic
 
 import (
@@ -13,8 +14,8 @@ import (
 	"github.com/hako-run/hako/internal/fakes/script"
 )
 
-// Server is an http.Handler that serves /v1/messages and /v1/models. Its zero value repeats what it is told. It is safe for concurrent
-// use; the fields are set before the first request.
+// Server is an http.Handler that serves /v1/messages and /v1/models. Its zero value repeats what it is told. It is safe
+// for concurrent use; the fields are set before the first request.
 type Server struct {
 	// Faults are met before anything else.
 	Faults fault.Plan
@@ -51,20 +52,23 @@ func invalid(format string, args ...any) error {
 }
 
 func (e *apiError) body() any {
-	return map[string]any{"type": "error", "error": map[string]any{"type": e.kind, "message": e.message}, "request_id": "req_stand_in"}
+	return map[string]any{"type": "error", "error": map[string]any{"type": e.kind, "message": e.message},
+		"request_id": "req_stand_in"}
 }
 
 // failures are the errors of a script.
 var failures = map[string]apiError{
-	"rate_limit": {status: 429, kind: "rate_limit_error", message: "This request would exceed your account's rate limit."},
+	"rate_limit": {status: 429, kind: "rate_limit_error",
+		message: "This request would exceed your account's rate limit."},
 	"overloaded": {status: 529, kind: "overloaded_error", message: "Overloaded"},
 	"server":     {status: 500, kind: "api_error", message: "Internal server error"},
-	"context":    {status: 400, kind: "invalid_request_error", message: "prompt is too long: 200001 tokens > 200000 maximum"},
-	"key":        {status: 401, kind: "authentication_error", message: "invalid x-api-key"},
-	"credit":     {status: 402, kind: "billing_error", message: "Your credit balance is too low to access the API."},
-	"invalid":    {status: 400, kind: "invalid_request_error", message: "messages: something is wrong with them"},
-	"model":      {status: 404, kind: "not_found_error", message: "model: it does not exist"},
-	"policy":     {status: 400, kind: "invalid_request_error", message: "Output blocked by content filtering policy"},
+	"context": {status: 400, kind: "invalid_request_error",
+		message: "prompt is too long: 200001 tokens > 200000 maximum"},
+	"key":     {status: 401, kind: "authentication_error", message: "invalid x-api-key"},
+	"credit":  {status: 402, kind: "billing_error", message: "Your credit balance is too low to access the API."},
+	"invalid": {status: 400, kind: "invalid_request_error", message: "messages: something is wrong with them"},
+	"model":   {status: 404, kind: "not_found_error", message: "model: it does not exist"},
+	"policy":  {status: 400, kind: "invalid_request_error", message: "Output blocked by content filtering policy"},
 }
 
 // ServeHTTP serves the API.
@@ -117,7 +121,8 @@ func (s *Server) checkHeaders(r *http.Request) error {
 func (s *Server) models(w http.ResponseWriter) error {
 	list := []any{}
 	for _, model := range s.Models {
-		list = append(list, map[string]any{"type": "model", "id": model, "display_name": model, "created_at": "2026-01-01T00:00:00Z"})
+		list = append(list, map[string]any{"type": "model", "id": model, "display_name": model,
+			"created_at": "2026-01-01T00:00:00Z"})
 	}
 	w.Header().Set("Content-Type", "application/json")
 	return json.NewEncoder(w).Encode(map[string]any{"data": list, "has_more": false})

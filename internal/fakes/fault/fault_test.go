@@ -25,7 +25,8 @@ func serve(t *testing.T, plan *Plan) (url string, reached *atomic.Int32) {
 	return server.URL, reached
 }
 
-// web has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the requests of other tests.
+// web has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the requests
+// of other tests.
 var web = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 
 func request(t *testing.T, method, url string) (*http.Response, string, error) {
@@ -115,7 +116,8 @@ func TestDelay(t *testing.T) {
 		var plan Plan
 		plan.Add(Fault{Delay: time.Minute})
 		w, start := httptest.NewRecorder(), time.Now()
-		plan.Wrap(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/", strings.NewReader("")))
+		plan.Wrap(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/",
+			strings.NewReader("")))
 		if got := time.Since(start); got != time.Minute || w.Code != 404 {
 			t.Errorf("%d after %s", w.Code, got)
 		}

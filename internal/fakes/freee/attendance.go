@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// employee returns the person of the path in the company of the query. Users who are not administrators see only themselves, those who
-// manage attendance everybody.
+// employee returns the person of the path in the company of the query. Users who are not administrators see only
+// themselves, those who manage attendance everybody.
 func (p *parameters) employee() (*Company, *Employee) {
 	id := p.integer("employee_id", 1, maxInt32)
 	company := p.company()
@@ -88,8 +88,8 @@ func (e *Employee) records(start, end time.Time) (list []any, ok bool) {
 	return list, ok
 }
 
-// summary adds up the days from start to end. Its sums keep to freee's rule: all work is agreed hours, overtime within the legal hours,
-// overtime beyond them, and work on legal holidays; night work overlaps with these.
+// summary adds up the days from start to end. Its sums keep to freee's rule: all work is agreed hours, overtime within
+// the legal hours, overtime beyond them, and work on legal holidays; night work overlaps with these.
 func (e *Employee) summary(start, end time.Time) map[string]any {
 	var sum figures
 	var days, absences, paid, special float64
@@ -128,8 +128,10 @@ func (e *Employee) summary(start, end time.Time) map[string]any {
 		"total_overtime_except_normal_work_mins": sum.overtime, "total_overtime_within_normal_work_mins": 0,
 		"total_prescribed_holiday_work_mins": sum.prescribedHoliday, "total_holiday_work_mins": sum.legalHoliday,
 		"total_latenight_work_mins": sum.night, "num_absences": absences, "num_paid_holidays": paid,
-		"num_paid_holidays_and_hours": span(paid, hours), "num_paid_holidays_left": 10.0, "num_paid_holidays_and_hours_left": span(10, 0),
-		"num_substitute_holidays_used": substitutes, "num_compensatory_holidays_used": 0.0, "num_special_holidays_used": special,
+		"num_paid_holidays_and_hours": span(paid, hours), "num_paid_holidays_left": 10.0,
+		"num_paid_holidays_and_hours_left": span(10, 0),
+		"num_substitute_holidays_used":     substitutes, "num_compensatory_holidays_used": 0.0,
+		"num_special_holidays_used":           special,
 		"num_special_holidays_and_hours_used": span(special, 0), "total_lateness_and_early_leaving_mins": late,
 		"multi_hourly_wages": []any{}, "work_records": []any{}, "total_shortage_work_mins": nil,
 		"total_deemed_paid_excess_statutory_work_mins": nil, "total_deemed_paid_overtime_except_normal_work_mins": nil,

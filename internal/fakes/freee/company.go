@@ -19,8 +19,8 @@ type Company struct {
 	Employees []*Employee
 }
 
-// Employee is one person. The stand-in makes up what freee sends along unasked: every such text contains Canary, every number is
-// CanaryNumber and every date CanaryDate.
+// Employee is one person. The stand-in makes up what freee sends along unasked: every such text contains Canary, every
+// number is CanaryNumber and every date CanaryDate.
 type Employee struct {
 	ID                  int
 	Num                 string
@@ -31,7 +31,8 @@ type Employee struct {
 	Title               string
 	OffPayroll          bool // 給与計算対象外
 	Memberships         []Membership
-	// Days are those with something to tell, by date. All others are ordinary: weekdays without record, Saturdays and Sundays off.
+	// Days are those with something to tell, by date. All others are ordinary: weekdays without record, Saturdays and
+	// Sundays off.
 	Days map[string]Day
 }
 

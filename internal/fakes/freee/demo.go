@@ -5,24 +5,29 @@ import "fmt"
 // Text returns a pointer, for Employee.EmploymentType.
 func Text(s string) *string { return &s }
 
-// Demo returns a made-up company whose May 2026 has everything that attendance can have, paid in the following month, and a second one
-// whose periods close on the 20th.
+// Demo returns a made-up company whose May 2026 has everything that attendance can have, paid in the following month,
+// and a second one whose periods close on the 20th.
 func Demo() []*Company {
 	people := []*Employee{
-		{ID: 101, Num: "001", LastName: "架空", FirstName: "太郎", Hired: "2015-04-01", EmploymentType: Text("regular"), Title: "部長",
+		{ID: 101, Num: "001", LastName: "架空", FirstName: "太郎", Hired: "2015-04-01", EmploymentType: Text("regular"),
+			Title:       "部長",
 			Memberships: []Membership{{"営業部", "部長", "", "sub_duty"}, {"経営企画室", "室長", "本社", "main_duty"}}},
 		{ID: 102, Num: "002", LastName: "見本", FirstName: "花子", Hired: "2019-10-01", EmploymentType: Text("regular"),
 			Memberships: []Membership{{"営業部", "", "", ""}}, Days: demoDays()},
 		{ID: 103, Num: "003", LastName: "例示", FirstName: "次郎", Hired: "2022-01-16", EmploymentType: Text("part-time"),
 			Memberships: []Membership{{"開発部", "", "", ""}}, Days: nightDays()},
-		{ID: 104, Num: "004", LastName: "仮名", FirstName: "三郎", Hired: "2018-04-01", Retired: "2026-03-31", EmploymentType: Text("fixed-term"),
-			Memberships: []Membership{{"開発部", "主任", "", ""}}},
-		{ID: 105, Num: "005", LastName: "試験", FirstName: "四子", Hired: "2026-04-01", EmploymentType: Text("board-member"), Title: "監査役", OffPayroll: true},
+		{ID: 104, Num: "004", LastName: "仮名", FirstName: "三郎", Hired: "2018-04-01", Retired: "2026-03-31",
+			EmploymentType: Text("fixed-term"),
+			Memberships:    []Membership{{"開発部", "主任", "", ""}}},
+		{ID: 105, Num: "005", LastName: "試験", FirstName: "四子", Hired: "2026-04-01",
+			EmploymentType: Text("board-member"), Title: "監査役", OffPayroll: true},
 	}
-	second := &Employee{ID: 201, Num: "A-1", LastName: "架空", FirstName: "五月", Hired: "2020-04-01", EmploymentType: Text("fixed-term"), Days: demoDays()}
+	second := &Employee{ID: 201, Num: "A-1", LastName: "架空", FirstName: "五月", Hired: "2020-04-01",
+		EmploymentType: Text("fixed-term"), Days: demoDays()}
 	return []*Company{
 		{ID: 12345, Name: "架空商事株式会社", Role: "company_admin", Self: 101, NextMonth: true, Employees: people},
-		{ID: 67890, Name: "見本製作所", Role: "attendance_manager", Self: 201, ClosingDay: 20, Employees: []*Employee{second}},
+		{ID: 67890, Name: "見本製作所", Role: "attendance_manager", Self: 201, ClosingDay: 20,
+			Employees: []*Employee{second}},
 	}
 }
 
@@ -49,7 +54,8 @@ func demoDays() map[string]Day {
 	add(17, Day{Work: []Span{{"10:00", "13:00"}}})
 	add(18, Day{Work: []Span{{"09:00", "12:00"}, {"13:00", "18:00"}}})
 	add(19, Day{Schedule: "substitute_holiday"})
-	add(20, Day{Work: []Span{{"09:00", "16:00"}}, Breaks: []Span{{"12:00", "13:00"}}, Paid: []PaidLeave{{"hourly", 120, 0}}})
+	add(20, Day{Work: []Span{{"09:00", "16:00"}}, Breaks: []Span{{"12:00", "13:00"}},
+		Paid: []PaidLeave{{"hourly", 120, 0}}})
 	add(21, Day{Special: 1, Schedule: "special_holiday"})
 	add(22, Day{Work: []Span{{"09:30", "18:00"}}, Breaks: []Span{{"12:00", "13:00"}}, Late: 30})
 	return days

@@ -1,7 +1,8 @@
 // Package freee is a stand-in for freee HR and its OAuth server, for tests and for trying things without a network.
 //
-// It speaks the documented format (API version 2022-02-01: paging, error forms, headers, limits, pay months, single-use refresh tokens) and
-// refuses requests that the published schema does not allow. The API is under /hr, authorization under /public_api, as at freee.
+// It speaks the documented format (API version 2022-02-01: paging, error forms, headers, limits, pay months, single-use
+// refresh tokens) and refuses requests that the published schema does not allow. The API is under /hr, authorization
+// under /public_api, as at freee.
 package freee
 
 import (
@@ -175,7 +176,8 @@ func (s *Server) admit(w http.ResponseWriter, now time.Time) bool {
 func (s *Server) refuseExpired(w http.ResponseWriter) {
 	const message = "アクセスする権限がありません"
 	if s.options.Expired403 {
-		reply(w, http.StatusForbidden, map[string]any{"error": "access_denied", "message": message, "code": "expired_access_token"})
+		reply(w, http.StatusForbidden, map[string]any{"error": "access_denied", "message": message,
+			"code": "expired_access_token"})
 		return
 	}
 	reply(w, http.StatusUnauthorized, map[string]any{"message": message, "code": "expired_access_token"})

@@ -8,8 +8,9 @@ func (s *Server) me(c *call) {
 	}
 	list := []any{}
 	for _, company := range s.options.Companies {
-		entry := map[string]any{"id": company.ID, "name": company.Name, "role": company.Role, "external_cid": "0000000001",
-			"employee_id": nil, "display_name": nil}
+		entry := map[string]any{"id": company.ID, "name": company.Name, "role": company.Role,
+			"external_cid": "0000000001",
+			"employee_id":  nil, "display_name": nil}
 		if e := company.employee(company.Self); e != nil {
 			entry["employee_id"], entry["display_name"] = e.ID, e.displayName()
 		}
@@ -75,8 +76,9 @@ func (s *Server) companyEmployees(c *call) {
 
 func (e *Employee) inCompany(company *Company) map[string]any {
 	entry := map[string]any{
-		"id": e.ID, "num": e.Num, "display_name": e.displayName(), "entry_date": e.Hired, "retire_date": nullable(e.Retired),
-		"user_id": nil, "email": Canary + "@example.com", "payroll_calculation": !e.OffPayroll,
+		"id": e.ID, "num": e.Num, "display_name": e.displayName(), "entry_date": e.Hired,
+		"retire_date": nullable(e.Retired),
+		"user_id":     nil, "email": Canary + "@example.com", "payroll_calculation": !e.OffPayroll,
 		"closing_day": nil, "pay_day": nil, "month_of_pay_day": nil,
 	}
 	if !e.OffPayroll {
@@ -161,8 +163,9 @@ func (e *Employee) withGroups(base string) map[string]any {
 		groups = append(groups, group)
 	}
 	return map[string]any{
-		"id": e.ID, "num": e.Num, "display_name": e.displayName(), "entry_date": e.Hired, "retire_date": nullable(e.Retired),
-		"user_id": nil, "login_email": Canary + "@example.com", "birth_date": CanaryDate, "gender": "unselected",
+		"id": e.ID, "num": e.Num, "display_name": e.displayName(), "entry_date": e.Hired,
+		"retire_date": nullable(e.Retired),
+		"user_id":     nil, "login_email": Canary + "@example.com", "birth_date": CanaryDate, "gender": "unselected",
 		"payroll_calculation": !e.OffPayroll, "group_memberships": groups,
 	}
 }

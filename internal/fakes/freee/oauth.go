@@ -115,8 +115,8 @@ func (s *Server) choose(id string) *Company {
 	return &Company{} // of a user who belongs to none
 }
 
-// authorize is the page on which a person consents. A browser chooses between several companies; anything else, and a browser
-// where there is one company, consents at once. The parameter deny refuses.
+// authorize is the page on which a person consents. A browser chooses between several companies; anything else, and a
+// browser where there is one company, consents at once. The parameter deny refuses.
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	if q.Get("response_type") != "code" || q.Get("client_id") != s.options.ClientID || q.Get("redirect_uri") == "" {
@@ -144,7 +144,8 @@ func (s *Server) newCode(q url.Values) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	code := "code-" + rand.Text()
-	s.auth.codes[code] = grant{company: s.choose(q.Get("company_id")), redirect: q.Get("redirect_uri"), expires: s.options.Now().Add(codeLifetime)}
+	s.auth.codes[code] = grant{company: s.choose(q.Get("company_id")), redirect: q.Get("redirect_uri"),
+		expires: s.options.Now().Add(codeLifetime)}
 	return code
 }
 
@@ -215,8 +216,10 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	}
 	pair := s.issue(g.company, g.access)
 	reply(w, http.StatusOK, map[string]any{
-		"access_token": pair.Access, "token_type": "bearer", "expires_in": int(accessLifetime.Seconds()), "refresh_token": pair.Refresh,
-		"scope": "read write", "created_at": now.Unix(), "company_id": strconv.Itoa(g.company.ID), "external_cid": "0000000001",
+		"access_token": pair.Access, "token_type": "bearer", "expires_in": int(accessLifetime.Seconds()),
+		"refresh_token": pair.Refresh,
+		"scope":         "read write", "created_at": now.Unix(), "company_id": strconv.Itoa(g.company.ID),
+		"external_cid": "0000000001",
 	})
 }
 

@@ -10,7 +10,8 @@ import (
 
 const maxInt32 = 1<<31 - 1
 
-// parameters reads a call's parameters by the schema's rules: what is unknown, missing, repeated or out of bounds is a bad request.
+// parameters reads a call's parameters by the schema's rules: what is unknown, missing, repeated or out of bounds is a
+// bad request.
 type parameters struct {
 	*call
 	failed bool

@@ -18,7 +18,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// openAPI is the vendor's published schema. It is not part of the project: where it is absent, tests that need it are skipped.
+// openAPI is the vendor's published schema. It is not part of the project: where it is absent, tests that need it are
+// skipped.
 func openAPI(t *testing.T) map[string]any {
 	t.Helper()
 	root := cmp.Or(os.Getenv("HAKO_REFERENCE"), filepath.Join("..", "..", "..", "..", "shared", "reference"))
@@ -64,7 +65,8 @@ func tighten(value any) {
 	}
 }
 
-// TestAgainstTheSchema holds every kind of answer, and the parameters of the requests that are accepted, against freee's schema.
+// TestAgainstTheSchema holds every kind of answer, and the parameters of the requests that are accepted, against
+// freee's schema.
 func TestAgainstTheSchema(t *testing.T) {
 	t.Parallel()
 	document := openAPI(t)
@@ -82,7 +84,8 @@ func TestAgainstTheSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	people := Demo()
-	people[0].Employees[1].Days["2026-05-25"] = Day{Paid: []PaidLeave{{"half", 240, 0.5}, {"hourly", 60, 0}}, LegacyLeave: true}
+	people[0].Employees[1].Days["2026-05-25"] = Day{Paid: []PaidLeave{{"half", 240, 0.5}, {"hourly", 60, 0}},
+		LegacyLeave: true}
 	people[1].Employees[0].Days["2026-05-25"] = Day{TwoSpecial: true}
 	fake := New(&Options{Companies: people})
 	token := fake.Issue(0).Access
@@ -91,11 +94,15 @@ func TestAgainstTheSchema(t *testing.T) {
 		status         int
 	}{
 		{"users/me", "users/me", 200},
-		{"companies/12345/employees?limit=2&offset=1&with_no_payroll_calculation=true", "companies/{company_id}/employees", 200},
+		{"companies/12345/employees?limit=2&offset=1&with_no_payroll_calculation=true",
+			"companies/{company_id}/employees", 200},
 		{"employees?company_id=12345&year=2026&month=4&limit=100", "employees", 200},
-		{"employee_group_memberships?company_id=12345&base_date=2026-05-01&employee_ids=101,102", "employee_group_memberships", 200},
-		{"employees/102/work_record_summaries/2026/6?company_id=12345&work_records=true", "employees/{employee_id}/work_record_summaries/{year}/{month}", 200},
-		{"employees/102/work_record_summaries/2026/6?company_id=12345", "employees/{employee_id}/work_record_summaries/{year}/{month}", 200},
+		{"employee_group_memberships?company_id=12345&base_date=2026-05-01&employee_ids=101,102",
+			"employee_group_memberships", 200},
+		{"employees/102/work_record_summaries/2026/6?company_id=12345&work_records=true",
+			"employees/{employee_id}/work_record_summaries/{year}/{month}", 200},
+		{"employees/102/work_record_summaries/2026/6?company_id=12345",
+			"employees/{employee_id}/work_record_summaries/{year}/{month}", 200},
 		{"employees/103/work_records/2026-05-12?company_id=12345", "employees/{employee_id}/work_records/{date}", 200},
 		{"employees/102/work_records/2026-05-25?company_id=12345", "employees/{employee_id}/work_records/{date}", 200},
 		{"employees/201/work_records/2026-05-25?company_id=67890", "employees/{employee_id}/work_records/{date}", 400},
@@ -132,7 +139,8 @@ func fetch(t *testing.T, fake *Server, target, token string) *httptest.ResponseR
 	return w
 }
 
-func checkBody(t *testing.T, compiler *jsonschema.Compiler, template string, operation map[string]any, answer *httptest.ResponseRecorder) {
+func checkBody(t *testing.T, compiler *jsonschema.Compiler, template string, operation map[string]any,
+	answer *httptest.ResponseRecorder) {
 	t.Helper()
 	kind, _, _ := strings.Cut(answer.Header().Get("Content-Type"), ";")
 	status := fmt.Sprint(answer.Code)
@@ -141,7 +149,8 @@ func checkBody(t *testing.T, compiler *jsonschema.Compiler, template string, ope
 		t.Fatalf("the schema has no %s for %s", kind, status)
 	}
 	pointer := strings.NewReplacer("~", "~0", "/", "~1")
-	schema, err := compiler.Compile("freee.json#/paths/" + url.PathEscape(pointer.Replace("/api/v1/"+template)) + "/get/responses/" + status + "/content/" + pointer.Replace(kind) + "/schema")
+	schema, err := compiler.Compile("freee.json#/paths/" + url.PathEscape(pointer.Replace("/api/v1/"+template)) +
+		"/get/responses/" + status + "/content/" + pointer.Replace(kind) + "/schema")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +163,8 @@ func checkBody(t *testing.T, compiler *jsonschema.Compiler, template string, ope
 	}
 }
 
-// checkParameters holds that a request that the stand-in accepts has the parameters that the schema requires, and no others.
+// checkParameters holds that a request that the stand-in accepts has the parameters that the schema requires, and no
+// others.
 func checkParameters(t *testing.T, operation map[string]any, path string) {
 	t.Helper()
 	_, text, _ := strings.Cut(path, "?")
@@ -186,12 +196,16 @@ func TestErrorForms(t *testing.T) {
 		status  int
 		body    string
 	}{
-		"no token":        {Options{}, nil, func(Tokens) string { return "" }, 401, `{"message":"ログインをしてください。"}`},
-		"expired":         {Options{}, (*Server).ExpireAccess, access, 401, `{"code":"expired_access_token","message":"アクセスする権限がありません"}`},
-		"expired, as 403": {Options{Expired403: true}, (*Server).ExpireAccess, access, 403, `{"code":"expired_access_token","error":"access_denied","message":"アクセスする権限がありません"}`},
-		"revoked":         {Options{}, (*Server).Revoke, access, 401, `{"message":"ログインをしてください。"}`},
-		"over the limit":  {Options{RateLimit: 1}, func(s *Server) { s.admit(httptest.NewRecorder(), s.options.Now()) }, access, 429, ""},
-		"a refresh token": {Options{}, nil, func(p Tokens) string { return p.Refresh }, 401, `{"message":"ログインをしてください。"}`},
+		"no token": {Options{}, nil, func(Tokens) string { return "" }, 401, `{"message":"ログインをしてください。"}`},
+		"expired": {Options{}, (*Server).ExpireAccess, access, 401,
+			`{"code":"expired_access_token","message":"アクセスする権限がありません"}`},
+		"expired, as 403": {Options{Expired403: true}, (*Server).ExpireAccess, access, 403,
+			`{"code":"expired_access_token","error":"access_denied","message":"アクセスする権限がありません"}`},
+		"revoked": {Options{}, (*Server).Revoke, access, 401, `{"message":"ログインをしてください。"}`},
+		"over the limit": {Options{RateLimit: 1}, func(s *Server) { s.admit(httptest.NewRecorder(), s.options.Now()) },
+			access, 429, ""},
+		"a refresh token": {Options{}, nil, func(p Tokens) string { return p.Refresh }, 401,
+			`{"message":"ログインをしてください。"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

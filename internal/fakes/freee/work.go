@@ -61,8 +61,8 @@ type figures struct {
 	work, normal, overtime, night, nightOvertime, legalHoliday, prescribedHoliday int
 }
 
-// compute follows freee's rules for a day of eight hours: what goes beyond is overtime, all of it on a day off, and nothing on a legal
-// holiday, whose work is counted apart. The night's overtime is at the end of the work.
+// compute follows freee's rules for a day of eight hours: what goes beyond is overtime, all of it on a day off, and
+// nothing on a legal holiday, whose work is counted apart. The night's overtime is at the end of the work.
 func (d Day) compute(day time.Time) figures {
 	work, workNight := minutes(day, d.Work)
 	breaks, breaksNight := minutes(day, d.Breaks)
@@ -101,10 +101,13 @@ func (d Day) record(day time.Time) map[string]any {
 	in, out := d.ends(day)
 	r := map[string]any{
 		"date": day.Format(dateLayout), "day_pattern": d.pattern(day), "schedule_pattern": d.Schedule,
-		"work_record_segments": spans(day, d.Work), "break_records": spans(day, d.Breaks), "clock_in_at": in, "clock_out_at": out,
-		"early_leaving_mins": d.Early, "lateness_mins": d.Late, "is_absence": d.Absent, "is_editable": true, "note": Canary,
-		"half_special_holiday_mins": 0, "hourly_special_holiday_mins": 0, "special_holiday": d.Special, "special_holiday_setting_id": nil,
-		"normal_work_clock_in_at": nil, "normal_work_clock_out_at": nil, "normal_work_mins": 0,
+		"work_record_segments": spans(day, d.Work), "break_records": spans(day, d.Breaks), "clock_in_at": in,
+		"clock_out_at":       out,
+		"early_leaving_mins": d.Early, "lateness_mins": d.Late, "is_absence": d.Absent, "is_editable": true,
+		"note":                      Canary,
+		"half_special_holiday_mins": 0, "hourly_special_holiday_mins": 0, "special_holiday": d.Special,
+		"special_holiday_setting_id": nil,
+		"normal_work_clock_in_at":    nil, "normal_work_clock_out_at": nil, "normal_work_mins": 0,
 		"use_attendance_deduction": true, "use_default_work_pattern": true, "use_half_compensatory_holiday": false,
 		"total_overtime_work_mins": f.overtime, "total_overtime_except_normal_work_mins": f.overtime,
 		"total_prescribed_holiday_work_mins": f.prescribedHoliday, "total_holiday_work_mins": f.legalHoliday,

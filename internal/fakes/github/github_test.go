@@ -23,7 +23,8 @@ func TestIssues(t *testing.T) {
 		status                    int
 		says                      string
 	}{
-		{"POST", issues, "writer", `{"title":"t","body":"b","labels":["bug"]}`, 201, `"html_url":"https://github.com/hako-run/demo/issues/1"`},
+		{"POST", issues, "writer", `{"title":"t","body":"b","labels":["bug"]}`, 201,
+			`"html_url":"https://github.com/hako-run/demo/issues/1"`},
 		{"GET", issues + "/1", "reader", "", 200, `"labels":[{"name":"bug"}]`},
 		{"GET", issues + "/2", "reader", "", 404, "Not Found"},
 		{"POST", issues, "reader", `{"title":"t"}`, 403, "not accessible"},
@@ -34,7 +35,8 @@ func TestIssues(t *testing.T) {
 		{"POST", issues, "writer", `{`, 400, "Problems parsing JSON"},
 		{"DELETE", issues + "/1", "writer", "", 404, "Not Found"},
 	} {
-		r, err := http.NewRequestWithContext(t.Context(), test.method, server.URL+test.path, strings.NewReader(test.body))
+		r, err := http.NewRequestWithContext(t.Context(), test.method, server.URL+test.path,
+			strings.NewReader(test.body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +48,8 @@ func TestIssues(t *testing.T) {
 		text, err := io.ReadAll(answer.Body)
 		_ = answer.Body.Close()
 		if err != nil || answer.StatusCode != test.status || !strings.Contains(string(text), test.says) {
-			t.Errorf("%s %s %s: %d %s, want %d and %q", test.method, test.path, test.body, answer.StatusCode, text, test.status, test.says)
+			t.Errorf("%s %s %s: %d %s, want %d and %q", test.method, test.path, test.body, answer.StatusCode, text,
+				test.status, test.says)
 		}
 	}
 	if got, want := s.Issues("hako-run/demo"), []Issue{{1, "t", "b", []string{"bug"}}}; !reflect.DeepEqual(got, want) {

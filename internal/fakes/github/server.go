@@ -67,7 +67,8 @@ func (s *Server) Issues(repository string) []Issue {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.Faults.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.UserAgent() == "" {
-			refuse(w, http.StatusForbidden, "Request forbidden by administrative rules: a User-Agent header is required.")
+			refuse(w, http.StatusForbidden,
+				"Request forbidden by administrative rules: a User-Agent header is required.")
 			return
 		}
 		s.mu.Lock()
@@ -76,7 +77,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})).ServeHTTP(w, r)
 }
 
-// open returns the name of the request's repository if the token may have to do with it; otherwise it has answered. It needs mu.
+// open returns the name of the request's repository if the token may have to do with it; otherwise it has answered. It
+// needs mu.
 func (s *Server) open(w http.ResponseWriter, r *http.Request, write bool) (repository string, ok bool) {
 	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	mayWrite, known := s.tokens[token]
@@ -160,9 +162,11 @@ func (i Issue) wire(repository string) any {
 
 // refuse answers as GitHub does; field and code, if given, say what is wrong with an issue.
 func refuse(w http.ResponseWriter, status int, message string, fieldAndCode ...string) {
-	answer := map[string]any{"message": message, "documentation_url": "https://docs.github.com/rest", "status": strconv.Itoa(status)}
+	answer := map[string]any{"message": message, "documentation_url": "https://docs.github.com/rest",
+		"status": strconv.Itoa(status)}
 	if len(fieldAndCode) == 2 {
-		answer["errors"] = []any{map[string]string{"resource": "Issue", "field": fieldAndCode[0], "code": fieldAndCode[1]}}
+		answer["errors"] = []any{map[string]string{"resource": "Issue", "field": fieldAndCode[0],
+			"code": fieldAndCode[1]}}
 	}
 	reply(w, status, answer)
 }

@@ -28,8 +28,8 @@ var (
 	cellRange  = regexp.MustCompile(`^\$?([A-Za-z]{0,3})\$?([0-9]*)(?::\$?([A-Za-z]{0,3})\$?([0-9]*))?$`)
 )
 
-// locate resolves a range: 'Title'!A1:B2, Title!A1, Title, A1:B2, A:C, 2:5, A2:C. Titles with other characters than letters,
-// digits and underscores must be quoted.
+// locate resolves a range: 'Title'!A1:B2, Title!A1, Title, A1:B2, A:C, 2:5, A2:C. Titles with other characters than
+// letters, digits and underscores must be quoted.
 func (d *spreadsheet) locate(text string) (*place, *apiError) {
 	failed := invalid("Unable to parse range: %s", text)
 	sh, cells := d.sheets[0], text

@@ -35,7 +35,8 @@ func serve(t *testing.T) (*Server, string) {
 	return s, server.URL
 }
 
-// web has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the requests of other tests.
+// web has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the requests
+// of other tests.
 var web = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 
 // ask sends a request as robot and returns status and answer.
@@ -71,8 +72,10 @@ func values(base, area string) string {
 func TestAppendFindsTheTable(t *testing.T) {
 	t.Parallel()
 	for area, want := range map[string]string{
-		"Sheet1": "Sheet1!B7:C7", "Sheet1!B4": "Sheet1!B7:C7", "Sheet1!C5:D5": "Sheet1!B7:C7", "Sheet1!B2:D4": "Sheet1!B7:C7",
-		"Sheet1!A3:G10": "Sheet1!B7:C7", "Sheet1!A1": "Sheet1!A3:B3", "Sheet1!E4": "Sheet1!E4:F4", "Sheet1!G1:H2": "Sheet1!G1:H1",
+		"Sheet1": "Sheet1!B7:C7", "Sheet1!B4": "Sheet1!B7:C7", "Sheet1!C5:D5": "Sheet1!B7:C7",
+		"Sheet1!B2:D4":  "Sheet1!B7:C7",
+		"Sheet1!A3:G10": "Sheet1!B7:C7", "Sheet1!A1": "Sheet1!A3:B3", "Sheet1!E4": "Sheet1!E4:F4",
+		"Sheet1!G1:H2": "Sheet1!G1:H1",
 	} {
 		s, base := serve(t)
 		for at, body := range map[string]string{"Sheet1!A1": `{"values":[["x","y",1],["z",2,3]]}`, "Sheet1!B5": `{"values":[["p",1,2],["q",1,2]]}`} {
@@ -80,7 +83,8 @@ func TestAppendFindsTheTable(t *testing.T) {
 				t.Fatal(status, text)
 			}
 		}
-		// B4:D6, as in the guide: its first row must not touch the table above, so it begins at B5 here and one row is added.
+		// B4:D6, as in the guide: its first row must not touch the table above, so it begins at B5 here and one row is
+		// added.
 		if status, text := ask(t, s, "PUT", values(base, "Sheet1!B4:D4")+"?valueInputOption=RAW", `{"values":[["r",0,0]]}`); status != 200 {
 			t.Fatal(status, text)
 		}
@@ -99,7 +103,8 @@ func TestAppendFindsTheTable(t *testing.T) {
 func TestInsertedRowsMoveWhatIsBelow(t *testing.T) {
 	t.Parallel()
 	s, base := serve(t)
-	ask(t, s, "PUT", values(base, "'売上 2026/04'!A1")+"?valueInputOption=RAW", `{"values":[["a"],[null,null,"far"],["below"]]}`)
+	ask(t, s, "PUT", values(base, "'売上 2026/04'!A1")+"?valueInputOption=RAW",
+		`{"values":[["a"],[null,null,"far"],["below"]]}`)
 	address := values(base, "'売上 2026/04'!A1") + ":append?valueInputOption=RAW&insertDataOption=INSERT_ROWS"
 	if status, text := ask(t, s, "POST", address, `{"values":[["b"],["c"]]}`); status != 200 {
 		t.Fatal(status, text)
@@ -121,7 +126,8 @@ func TestValueInput(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	// Only the second is a formula.
-	if _, text := ask(t, s, "GET", values(base, "Sheet1!A1:A2"), ""); !strings.Contains(text, "=1+1") || !strings.Contains(text, "#FORMULA") {
+	if _, text := ask(t, s, "GET", values(base, "Sheet1!A1:A2"), ""); !strings.Contains(text, "=1+1") ||
+		!strings.Contains(text, "#FORMULA") {
 		t.Error(text)
 	}
 }
@@ -145,19 +151,26 @@ func TestErrors(t *testing.T) {
 		"no such sheet":       {"GET", values(base, "Nope!A1"), "", 400, "Unable to parse range"},
 		"name without quotes": {"GET", values(base, "売上 2026/04!A1"), "", 400, "Unable to parse range"},
 		"beyond the grid":     {"GET", values(base, "Sheet1!A1001"), "", 400, "exceeds grid limits. Max rows: 1000"},
-		"values too many":     {"PUT", values(base, "Sheet1!A1:B1") + raw, `{"values":[[1,2,3]]}`, 400, "tried writing to column"},
-		"another range":       {"PUT", values(base, "Sheet1!A1") + raw, `{"range":"Sheet1!B1","values":[[1]]}`, 400, "tried writing to range"},
-		"no option":           {"PUT", values(base, "Sheet1!A1"), `{"values":[[1]]}`, 400, "'valueInputOption' is required"},
-		"an unknown member":   {"PUT", values(base, "Sheet1!A1") + raw, `{"rows":[[1]]}`, 400, "unknown field"},
-		"a list in a cell":    {"PUT", values(base, "Sheet1!A1") + raw, `{"values":[[[1]]]}`, 400, "Invalid values[0][0]: list_value"},
-		"an object in a cell": {"POST", values(base, "Sheet1!A1") + ":append" + raw, `{"values":[[1],[{}]]}`, 400, "Invalid values[1][0]: struct_value"},
+		"values too many": {"PUT", values(base, "Sheet1!A1:B1") + raw, `{"values":[[1,2,3]]}`, 400,
+			"tried writing to column"},
+		"another range": {"PUT", values(base, "Sheet1!A1") + raw, `{"range":"Sheet1!B1","values":[[1]]}`, 400,
+			"tried writing to range"},
+		"no option": {"PUT", values(base, "Sheet1!A1"), `{"values":[[1]]}`, 400,
+			"'valueInputOption' is required"},
+		"an unknown member": {"PUT", values(base, "Sheet1!A1") + raw, `{"rows":[[1]]}`, 400, "unknown field"},
+		"a list in a cell": {"PUT", values(base, "Sheet1!A1") + raw, `{"values":[[[1]]]}`, 400,
+			"Invalid values[0][0]: list_value"},
+		"an object in a cell": {"POST", values(base, "Sheet1!A1") + ":append" + raw, `{"values":[[1],[{}]]}`, 400,
+			"Invalid values[1][0]: struct_value"},
 	} {
-		if status, text := ask(t, s, test.method, test.address, test.body); status != test.status || !strings.Contains(text, test.says) {
+		if status, text := ask(t, s, test.method, test.address, test.body); status != test.status ||
+			!strings.Contains(text, test.says) {
 			t.Errorf("%s: %d %s, want %d and %q", name, status, text, test.status, test.says)
 		}
 	}
 	readonly := "Bearer " + s.Token(robot, "https://www.googleapis.com/auth/spreadsheets.readonly")
-	if status, text := send(t, "PUT", values(base, "A1")+raw, `{"values":[[1]]}`, readonly); status != 403 || !strings.Contains(text, "scopes") {
+	if status, text := send(t, "PUT", values(base, "A1")+raw, `{"values":[[1]]}`, readonly); status != 403 ||
+		!strings.Contains(text, "scopes") {
 		t.Error(status, text)
 	}
 	s.ExpireTokens()
@@ -183,7 +196,8 @@ func assertion(t *testing.T, keyFile []byte, change func(header, claims map[stri
 	}
 	now := time.Now().Unix()
 	header := map[string]any{"alg": "RS256", "typ": "JWT", "kid": file.KeyID}
-	claims := map[string]any{"iss": file.Email, "scope": sheetScopes[0], "aud": file.Token, "iat": now, "exp": now + 3600}
+	claims := map[string]any{"iss": file.Email, "scope": sheetScopes[0], "aud": file.Token, "iat": now,
+		"exp": now + 3600}
 	change(header, claims)
 	part := func(v any) string {
 		data, err := json.Marshal(v)
@@ -216,17 +230,20 @@ func TestToken(t *testing.T) {
 		"Google's audience": {func(_, c map[string]any) { c["aud"] = wellKnown }, ""},
 		"wrong audience":    {func(_, c map[string]any) { c["aud"] = "https://example.com/token" }, "invalid_grant"},
 		"too long":          {func(_, c map[string]any) { c["exp"] = time.Now().Unix() + 7200 }, "short-lived"},
-		"a clock behind":    {func(_, c map[string]any) { c["iat"], c["exp"] = 1_500_000_000, 1_500_003_600 }, "short-lived"},
+		"a clock behind": {func(_, c map[string]any) { c["iat"], c["exp"] = 1_500_000_000, 1_500_003_600 },
+			"short-lived"},
 		"a clock ahead": {func(_, c map[string]any) {
 			c["iat"], c["exp"] = time.Now().Unix()+900, time.Now().Unix()+1800
 		}, "short-lived"},
-		"no scope":        {func(_, c map[string]any) { delete(c, "scope") }, "invalid_scope"},
-		"unknown scope":   {func(_, c map[string]any) { c["scope"] = "spreadsheets" }, "invalid_scope"},
-		"unknown account": {func(_, c map[string]any) { c["iss"] = "nobody@example.iam.gserviceaccount.com" }, "account not found"},
-		"another key":     {func(h, _ map[string]any) { h["kid"] = "other" }, "Signature"},
-		"no algorithm":    {func(h, _ map[string]any) { h["alg"] = "none" }, "RS256"},
+		"no scope":      {func(_, c map[string]any) { delete(c, "scope") }, "invalid_scope"},
+		"unknown scope": {func(_, c map[string]any) { c["scope"] = "spreadsheets" }, "invalid_scope"},
+		"unknown account": {func(_, c map[string]any) { c["iss"] = "nobody@example.iam.gserviceaccount.com" },
+			"account not found"},
+		"another key":  {func(h, _ map[string]any) { h["kid"] = "other" }, "Signature"},
+		"no algorithm": {func(h, _ map[string]any) { h["alg"] = "none" }, "RS256"},
 	} {
-		form := url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "assertion": {assertion(t, keyFile, test.change)}}
+		form := url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:jwt-bearer"},
+			"assertion": {assertion(t, keyFile, test.change)}}
 		answer, err := http.PostForm(base+"/token", form)
 		if err != nil {
 			t.Fatal(err)
@@ -257,7 +274,8 @@ func TestTokenOpens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	form := url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "assertion": {assertion(t, keyFile, func(_, _ map[string]any) {})}}
+	form := url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:jwt-bearer"},
+		"assertion": {assertion(t, keyFile, func(_, _ map[string]any) {})}}
 	answer, err := http.PostForm(base+"/token", form)
 	if err != nil {
 		t.Fatal(err)
@@ -268,7 +286,8 @@ func TestTokenOpens(t *testing.T) {
 		Type    string `json:"token_type"`
 		Expires int    `json:"expires_in"`
 	}
-	if err := json.NewDecoder(answer.Body).Decode(&token); err != nil || token.Type != "Bearer" || token.Expires != 3599 {
+	if err := json.NewDecoder(answer.Body).Decode(&token); err != nil || token.Type != "Bearer" ||
+		token.Expires != 3599 {
 		t.Fatal(err, token)
 	}
 	if status, text := send(t, "GET", values(base, "Sheet1"), "", "Bearer "+token.Access); status != 200 {

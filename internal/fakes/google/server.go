@@ -1,7 +1,7 @@
 // Package google is a stand-in for Google's OAuth2 token endpoint and the Sheets API v4.
 //
-// It speaks the documented formats (developers.google.com/sheets/api and /identity/protocols/oauth2/service-account), keeps
-// spreadsheets in memory, checks what it is sent, and fails as the real ones do. Everything is on one address:
+// It speaks the documented formats (developers.google.com/sheets/api and /identity/protocols/oauth2/service-account),
+// keeps spreadsheets in memory, checks what it is sent, and fails as the real ones do. Everything is on one address:
 //
 //	POST /token                                     a service account's signed assertion for an access token
 //	GET  /v4/spreadsheets/{id}                      titles and sizes of the sheets
@@ -46,12 +46,13 @@ type spreadsheet struct {
 // New returns a server without accounts and spreadsheets.
 func New() *Server {
 	return &Server{
-		accounts: map[string]*account{}, tokens: map[string]*accessToken{}, spreadsheets: map[string]*spreadsheet{}, now: time.Now,
+		accounts: map[string]*account{}, tokens: map[string]*accessToken{}, spreadsheets: map[string]*spreadsheet{},
+		now: time.Now,
 	}
 }
 
-// AddSpreadsheet adds an empty spreadsheet with sheets of these titles, each of 1,000 rows and 26 columns. It is shared with
-// nobody.
+// AddSpreadsheet adds an empty spreadsheet with sheets of these titles, each of 1,000 rows and 26 columns. It is shared
+// with nobody.
 func (s *Server) AddSpreadsheet(id, title string, sheets ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,8 +70,8 @@ func (s *Server) Share(id, email, role string) {
 	s.spreadsheets[id].shared[email] = role
 }
 
-// Values returns the cells of a sheet as they are stored: formulas as their text, numbers as float64. Empty cells are nil;
-// those at the end of a row and rows at the end of the sheet are left out.
+// Values returns the cells of a sheet as they are stored: formulas as their text, numbers as float64. Empty cells are
+// nil; those at the end of a row and rows at the end of the sheet are left out.
 func (s *Server) Values(id, title string) [][]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +144,8 @@ type request struct {
 	body   []byte
 }
 
-// route finds the method for a request. A range may itself hold colons, so a verb behind one is only looked for at its end.
+// route finds the method for a request. A range may itself hold colons, so a verb behind one is only looked for at its
+// end.
 func (d *spreadsheet) route(r *request) (any, *apiError) {
 	var kind, name, verb string
 	if len(r.rest) > 0 {

@@ -28,7 +28,8 @@ const (
 
 // sheetScopes are those that give access to spreadsheets, the ones for writing first.
 var sheetScopes = []string{
-	"https://www.googleapis.com/auth/spreadsheets", "https://www.googleapis.com/auth/drive", "https://www.googleapis.com/auth/drive.file",
+	"https://www.googleapis.com/auth/spreadsheets", "https://www.googleapis.com/auth/drive",
+	"https://www.googleapis.com/auth/drive.file",
 	"https://www.googleapis.com/auth/spreadsheets.readonly", "https://www.googleapis.com/auth/drive.readonly",
 }
 
@@ -48,8 +49,8 @@ type accessToken struct {
 // privateKey is made once per process: it takes some tenths of a second.
 var privateKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 
-// AddServiceAccount adds a service account and returns its key file, as the Google Cloud console gives it out. tokenURI is where
-// this server's /token is for its clients, and the audience that their assertions have.
+// AddServiceAccount adds a service account and returns its key file, as the Google Cloud console gives it out. tokenURI
+// is where this server's /token is for its clients, and the audience that their assertions have.
 func (s *Server) AddServiceAccount(email, tokenURI string) ([]byte, error) {
 	key, err := privateKey()
 	if err != nil {
@@ -71,7 +72,8 @@ func (s *Server) AddServiceAccount(email, tokenURI string) ([]byte, error) {
 	}, "", "  ")
 }
 
-// Token returns an access token for the account with this address, without an assertion. Without scopes it is for spreadsheets.
+// Token returns an access token for the account with this address, without an assertion. Without scopes it is for
+// spreadsheets.
 func (s *Server) Token(email string, scopes ...string) string {
 	if len(scopes) == 0 {
 		scopes = sheetScopes[:1]
@@ -117,7 +119,8 @@ func (s *Server) serveToken(w http.ResponseWriter, r *http.Request) {
 		tokenError(w, "invalid_scope", "Invalid OAuth scope or ID token audience provided.")
 		return
 	}
-	reply(w, http.StatusOK, map[string]any{"access_token": s.issue(c.Issuer, scopes), "expires_in": int(tokenLife/time.Second) - 1, "token_type": "Bearer"})
+	reply(w, http.StatusOK, map[string]any{"access_token": s.issue(c.Issuer, scopes),
+		"expires_in": int(tokenLife/time.Second) - 1, "token_type": "Bearer"})
 }
 
 // tokenError answers as RFC 6749, section 5.2 has it.
@@ -157,7 +160,8 @@ func (s *Server) verify(assertion string) (c *claims, problem string) {
 	}
 	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
 	digest := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
-	if err != nil || header.KeyID != "" && header.KeyID != a.keyID || rsa.VerifyPKCS1v15(a.key, crypto.SHA256, digest[:], signature) != nil {
+	if err != nil || header.KeyID != "" && header.KeyID != a.keyID ||
+		rsa.VerifyPKCS1v15(a.key, crypto.SHA256, digest[:], signature) != nil {
 		return nil, "Invalid JWT Signature."
 	}
 	return c, c.check(s.now(), a.tokenURI)
@@ -168,7 +172,8 @@ func (c *claims) check(now time.Time, tokenURI string) (problem string) {
 	switch {
 	case c.Audience != wellKnown && c.Audience != tokenURI:
 		return "Invalid JWT: the audience is not this token endpoint."
-	case expires.Sub(issued) > tokenLife || !expires.After(issued) || issued.After(now.Add(skew)) || expires.Before(now.Add(-skew)):
+	case expires.Sub(issued) > tokenLife || !expires.After(issued) || issued.After(now.Add(skew)) ||
+		expires.Before(now.Add(-skew)):
 		return "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe."
 	}
 	return ""
@@ -191,9 +196,11 @@ func (s *Server) authorize(r *http.Request, id string) (*spreadsheet, *apiError)
 	case token == nil || !s.now().Before(token.expires):
 		return nil, &apiError{401, "Request had invalid authentication credentials.", "UNAUTHENTICATED", nil}
 	case !token.covers(writes):
-		return nil, &apiError{403, "Request had insufficient authentication scopes.", "PERMISSION_DENIED", []any{map[string]string{
-			"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "ACCESS_TOKEN_SCOPE_INSUFFICIENT", "domain": "googleapis.com",
-		}}}
+		return nil, &apiError{403, "Request had insufficient authentication scopes.", "PERMISSION_DENIED",
+			[]any{map[string]string{
+				"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "ACCESS_TOKEN_SCOPE_INSUFFICIENT",
+				"domain": "googleapis.com",
+			}}}
 	}
 	d := s.spreadsheets[id]
 	if d == nil {

@@ -95,16 +95,19 @@ func (d *spreadsheet) write(id, name, option string, body *valueRange) (any, *ap
 	case !p.single && target.bottom > p.bottom:
 		return nil, invalid("Requested writing within range [%s], but tried writing to row [%d]", name, p.bottom+1)
 	case !p.single && target.right > p.right:
-		return nil, invalid("Requested writing within range [%s], but tried writing to column [%s]", name, cellName(0, p.right))
+		return nil, invalid("Requested writing within range [%s], but tried writing to column [%s]", name,
+			cellName(0, p.right))
 	case target.bottom > p.rows || target.right > p.columns:
-		return nil, invalid("Range (%s) exceeds grid limits. Max rows: %d, max columns: %d", p.a1(target), p.rows, p.columns)
+		return nil, invalid("Range (%s) exceeds grid limits. Max rows: %d, max columns: %d", p.a1(target), p.rows,
+			p.columns)
 	}
 	return p.fill(id, target, body, interpret), nil
 }
 
 // fill stores values from target's first cell on and reports it.
 func (sh *sheet) fill(id string, target grid, body *valueRange, interpret bool) *updated {
-	u := &updated{Spreadsheet: id, Range: sh.a1(target), Columns: target.right - target.left, Rows: target.bottom - target.top}
+	u := &updated{Spreadsheet: id, Range: sh.a1(target), Columns: target.right - target.left,
+		Rows: target.bottom - target.top}
 	for i, row := range body.Values {
 		for j, value := range row {
 			sh.set(target.top+i, target.left+j, value, interpret)

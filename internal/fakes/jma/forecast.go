@@ -147,9 +147,11 @@ func (o office) issue(at time.Time) []bulletin {
 		firstSlot = 12
 	}
 	short := bulletin{Office: o.publisher, Reported: stamp(at), Series: []series{
-		o.weatherSeries(at, days), o.rainSeries(d0.Add(time.Duration(firstSlot)*time.Hour), d0.AddDate(0, 0, 2)), o.temperatureSeries(at),
+		o.weatherSeries(at, days), o.rainSeries(d0.Add(time.Duration(firstSlot)*time.Hour), d0.AddDate(0, 0, 2)),
+		o.temperatureSeries(at),
 	}}
-	return []bulletin{short, {Office: o.publisher, Reported: stamp(week), Series: o.weekSeries(d0.AddDate(0, 0, weekFrom))}}
+	return []bulletin{short, {Office: o.publisher, Reported: stamp(week),
+		Series: o.weekSeries(d0.AddDate(0, 0, weekFrom))}}
 }
 
 func (o office) weatherSeries(at time.Time, days int) series {
@@ -180,7 +182,8 @@ type weather struct {
 var (
 	snow     = weather{"400", "雪", 70}
 	showers  = weather{"203", "くもり　時々　雨", 60}
-	weathers = [...]weather{{"101", "晴れ　夜遅く　くもり", 10}, {"202", "くもり　昼過ぎ　一時　雨", 40}, {"300", "雨", 80}, {"211", "くもり　後　晴れ", 20}, snow}
+	weathers = [...]weather{{"101", "晴れ　夜遅く　くもり", 10}, {"202", "くもり　昼過ぎ　一時　雨", 40}, {"300", "雨", 80},
+		{"211", "くもり　後　晴れ", 20}, snow}
 )
 
 func (o office) rainSeries(from, to time.Time) series {

@@ -1,5 +1,5 @@
-// Package jma is a stand-in for the files behind the website of the Japan Meteorological Agency that weather forecasts are read
-// from. The forecasts are made up; the names and codes of places are JMA's (出典：気象庁ホームページ).
+// Package jma is a stand-in for the files behind the website of the Japan Meteorological Agency that weather forecasts
+// are read from. The forecasts are made up; the names and codes of places are JMA's (出典：気象庁ホームページ).
 package jma
 
 import (
@@ -68,8 +68,8 @@ func Places() []string {
 	return slices.Compact(names)
 }
 
-// Files returns the files of an issue, by their path below /bosai: the table of areas, and of each office the forecast and the
-// overview.
+// Files returns the files of an issue, by their path below /bosai: the table of areas, and of each office the forecast
+// and the overview.
 func Files(issued time.Time) map[string]string {
 	files := map[string]string{"/common/const/area.json": Areas()}
 	for code, o := range offices() {
@@ -103,7 +103,8 @@ func Areas() string {
 		Parent   string   `json:"parent,omitempty"`
 		Children []string `json:"children,omitempty"`
 	}
-	above := map[string]string{"class20s": "class15s", "class15s": "class10s", "class10s": "offices", "offices": "centers"}
+	above := map[string]string{"class20s": "class15s", "class15s": "class10s", "class10s": "offices",
+		"offices": "centers"}
 	table := map[string]map[string]*entry{}
 	for line := range strings.Lines(areaTable) {
 		f := strings.Split(strings.TrimSpace(line), "|")

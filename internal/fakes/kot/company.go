@@ -56,10 +56,13 @@ func Demo() []*Employee {
 	days["2026-05-17"] = Day{In: "10:00", Out: "13:00"}
 	days["2026-05-18"] = Day{In: "09:00", Error: true}
 	return []*Employee{
-		{Key: "8b6ee646a9620b286499c3df6918c488", Code: "1000", LastName: "架空", FirstName: "太郎", Division: "本社", Type: "正社員",
+		{Key: "8b6ee646a9620b286499c3df6918c488", Code: "1000", LastName: "架空", FirstName: "太郎", Division: "本社",
+			Type:   "正社員",
 			Groups: []string{"人事部"}, Hired: "2016-04-01", Days: days},
-		{Key: "1f0a2b3c4d5e6f708192a3b4c5d6e7f8", Code: "1001", LastName: "見本", FirstName: "花子", Division: "大阪支店", Type: "パートタイマー", Hired: "2020-07-01"},
-		{Key: "aa11bb22cc33dd44ee55ff6677889900", Code: "1002", LastName: "例示", FirstName: "次郎", Division: "本社", Type: "契約社員",
+		{Key: "1f0a2b3c4d5e6f708192a3b4c5d6e7f8", Code: "1001", LastName: "見本", FirstName: "花子", Division: "大阪支店",
+			Type: "パートタイマー", Hired: "2020-07-01"},
+		{Key: "aa11bb22cc33dd44ee55ff6677889900", Code: "1002", LastName: "例示", FirstName: "次郎", Division: "本社",
+			Type:  "契約社員",
 			Hired: "2018-01-01", Resigned: "2026-03-31"},
 	}
 }
@@ -78,7 +81,8 @@ func (s *Server) employees(w http.ResponseWriter, r *http.Request) {
 		for i, name := range e.Groups {
 			groups = append(groups, map[string]any{"code": fmt.Sprintf("%04d", i+1), "name": name})
 		}
-		entry := map[string]any{"divisionCode": "1000", "divisionName": e.Division, "gender": "no_selected", "typeCode": "1", "typeName": e.Type,
+		entry := map[string]any{"divisionCode": "1000", "divisionName": e.Division, "gender": "no_selected",
+			"typeCode": "1", "typeName": e.Type,
 			"code": e.Code, "key": e.Key, "lastName": e.LastName, "firstName": e.FirstName, "employeeGroups": groups}
 		for field, value := range map[string]string{"hiredDate": e.Hired, "resignationDate": e.Resigned, "birthDate": Canary, "lastNamePhonetics": Canary} {
 			if value != "" && additional(r, field) {

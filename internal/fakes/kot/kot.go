@@ -1,7 +1,7 @@
 // Package kot is a stand-in for KING OF TIME's WebAPI v1.0, for tests and for trying things without a network.
 //
-// It speaks the format of developer.kingtime.jp: lists of the whole company, null properties left out, hours in which the API is closed,
-// and both forms of errors. It refuses parameters that the API does not have.
+// It speaks the format of developer.kingtime.jp: lists of the whole company, null properties left out, hours in which
+// the API is closed, and both forms of errors. It refuses parameters that the API does not have.
 package kot
 
 import (
@@ -65,11 +65,17 @@ func New(options *Options) *Server {
 		s.options.Now = time.Now
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1.0/employees", s.guard(s.employees, "date", "division", "includeResigner", "additionalFields"))
-	mux.HandleFunc("GET /v1.0/daily-workings", s.guard(s.daily, "start", "end", "division", "ondivision", "additionalFields"))
-	mux.HandleFunc("GET /v1.0/daily-workings/timerecord", s.guard(s.timeRecords, "start", "end", "division", "ondivision", "employeeKeys", "additionalFields"))
+	mux.HandleFunc("GET /v1.0/employees", s.guard(s.employees, "date", "division", "includeResigner",
+		"additionalFields"))
+	mux.HandleFunc("GET /v1.0/daily-workings", s.guard(s.daily, "start", "end", "division", "ondivision",
+		"additionalFields"))
+	mux.HandleFunc("GET /v1.0/daily-workings/timerecord", s.guard(s.timeRecords, "start", "end", "division",
+		"ondivision", "employeeKeys", "additionalFields"))
 	mux.HandleFunc("GET /v1.0/monthly-workings/{month}", s.guard(s.monthly, "division", "additionalFields"))
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusNotFound, 120, "Not Found.") })
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, http.StatusNotFound, 120,
+			"Not Found.")
+	})
 	s.handler = s.Faults.Wrap(mux)
 	return s
 }

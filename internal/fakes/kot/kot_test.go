@@ -38,10 +38,12 @@ func TestRefusals(t *testing.T) {
 		body                       string
 	}{
 		{"bad token", "12:00", "employees", "x", 403, `{"errors":[{"code":100,"message":"Bad Authentication."}]}`},
-		{"closed in the morning", "08:30", "employees", "kot-token", 403, `{"errors":[{"code":104,"message":"Forbidden time zone."}]}`},
+		{"closed in the morning", "08:30", "employees", "kot-token", 403,
+			`{"errors":[{"code":104,"message":"Forbidden time zone."}]}`},
 		{"closed in the evening", "18:29", "employees", "kot-token", 403, `"code":104`},
 		{"unknown parameter", "12:00", "employees?page=2", "kot-token", 400, "page is invalid."},
-		{"repeated parameter", "12:00", "employees?date=2026-05-01&date=2026-05-02", "kot-token", 400, "date is invalid."},
+		{"repeated parameter", "12:00", "employees?date=2026-05-01&date=2026-05-02", "kot-token", 400,
+			"date is invalid."},
 		{"no end", "12:00", "daily-workings?start=2026-05-01", "kot-token", 400, "start or end is invalid."},
 		{"62 days", "12:00", "daily-workings?start=2026-05-01&end=2026-07-01", "kot-token", 200, ""},
 		{"63 days", "12:00", "daily-workings?start=2026-05-01&end=2026-07-02", "kot-token", 400, "62 days"},
@@ -60,7 +62,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestEmployees holds that those who have left and additional fields come when they are asked for, and that null is left out.
+// TestEmployees holds that those who have left and additional fields come when they are asked for, and that null is
+// left out.
 func TestEmployees(t *testing.T) {
 	t.Parallel()
 	s := New(&Options{Now: atNow(t, "12:00")})
@@ -75,7 +78,8 @@ func TestEmployees(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	got := list("?includeResigner=true&additionalFields=hiredDate,resignationDate")
-	if _, there := got[0]["resignationDate"]; len(got) != 3 || there || got[0]["hiredDate"] != "2016-04-01" || got[2]["resignationDate"] != "2026-03-31" {
+	if _, there := got[0]["resignationDate"]; len(got) != 3 || there || got[0]["hiredDate"] != "2016-04-01" ||
+		got[2]["resignationDate"] != "2026-03-31" {
 		t.Errorf("got %v", got)
 	}
 	if requests := s.Requests(); len(requests) != 2 || requests[1].Query.Get("includeResigner") != "true" {

@@ -73,7 +73,8 @@ func (d Day) kind(day time.Time) string {
 	return "平日"
 }
 
-// figures divide the time worked: what is beyond eight hours, or on a day off, is overtime; from 22:00 to 05:00 it is late night.
+// figures divide the time worked: what is beyond eight hours, or on a day off, is overtime; from 22:00 to 05:00 it is
+// late night.
 type figures struct{ work, assigned, overtime, nightOvertime int }
 
 func (d Day) compute(day time.Time) figures {
@@ -104,9 +105,11 @@ func at(day time.Time, text string) time.Time {
 func (d Day) working(day time.Time) map[string]any {
 	f := d.compute(day)
 	entry := map[string]any{
-		"workPlaceDivisionCode": "1000", "workPlaceDivisionName": Canary, "isClosing": false, "isHelp": false, "isError": d.Error,
+		"workPlaceDivisionCode": "1000", "workPlaceDivisionName": Canary, "isClosing": false, "isHelp": false,
+		"isError":         d.Error,
 		"workdayTypeName": d.kind(day), "assigned": f.assigned, "unassigned": 0, "overtime": f.overtime,
-		"lateNight": 0, "lateNightUnassigned": 0, "lateNightOvertime": f.nightOvertime, "breakTime": d.Break, "late": d.Late, "earlyLeave": 0,
+		"lateNight": 0, "lateNightUnassigned": 0, "lateNightOvertime": f.nightOvertime, "breakTime": d.Break,
+		"late": d.Late, "earlyLeave": 0,
 		"totalWork": f.work, "autoBreakOff": 1, "discretionaryVacation": 0, "customDailyWorkings": []any{},
 	}
 	taken := map[string]any{"halfdayHolidays": []any{}, "hourHolidays": []any{}}
@@ -117,7 +120,8 @@ func (d Day) working(day time.Time) map[string]any {
 		taken["halfdayHolidays"] = []any{map[string]any{"typeName": "AM休", "code": 1, "name": d.Half}}
 	}
 	if d.Hourly != "" {
-		taken["hourHolidays"] = []any{map[string]any{"start": stamp(at(day, "09:00")), "end": stamp(at(day, "11:00")), "minutes": d.LeaveMins, "code": 1, "name": d.Hourly}}
+		taken["hourHolidays"] = []any{map[string]any{"start": stamp(at(day, "09:00")), "end": stamp(at(day, "11:00")),
+			"minutes": d.LeaveMins, "code": 1, "name": d.Hourly}}
 	}
 	entry["holidaysObtained"] = taken
 	return entry
@@ -131,7 +135,8 @@ func (s *Server) timeRecords(w http.ResponseWriter, r *http.Request) {
 		records := []any{}
 		for _, clock := range []struct{ text, code, name string }{{d.In, "1", "出勤"}, {d.Out, "2", "退勤"}} {
 			if clock.text != "" {
-				records = append(records, map[string]any{"time": stamp(at(day, clock.text)), "code": clock.code, "name": clock.name, "note": Canary, "latitude": 35.6672237})
+				records = append(records, map[string]any{"time": stamp(at(day, clock.text)), "code": clock.code,
+					"name": clock.name, "note": Canary, "latitude": 35.6672237})
 			}
 		}
 		return map[string]any{"timeRecord": records}
@@ -141,7 +146,8 @@ func (s *Server) timeRecords(w http.ResponseWriter, r *http.Request) {
 // monthly serves the figures of the month whose closing day lies in the month of the path.
 func (s *Server) monthly(w http.ResponseWriter, r *http.Request) {
 	month, err := time.ParseInLocation("2006-01", r.PathValue("month"), jst)
-	if err != nil || month.Before(s.options.Now().AddDate(-yearsBack, 0, 0)) || month.After(s.options.Now().AddDate(1, 0, 0)) {
+	if err != nil || month.Before(s.options.Now().AddDate(-yearsBack, 0, 0)) ||
+		month.After(s.options.Now().AddDate(1, 0, 0)) {
 		refuse(w, http.StatusBadRequest, badValue, "date is invalid.")
 		return
 	}
@@ -192,12 +198,16 @@ func (e *Employee) sum(start, end time.Time) map[string]any {
 		hours += d.LeaveMins
 	}
 	return map[string]any{
-		"startDate": start.Format(dateLayout), "endDate": end.Format(dateLayout), "workingCount": int(days), "weekdayWorkingCount": int(days),
-		"workingDayCount": days, "weekdayWorkingdayCount": days, "absentdayCount": absent, "lateCount": 0,
-		"earlyLeaveCount":  0,
-		"holidaysObtained": []any{map[string]any{"dayCount": paid, "minutes": hours, "code": 1, "name": "有休"}, map[string]any{"dayCount": special, "minutes": 0, "code": 2, "name": "特休"}},
-		"assigned":         weekdays.assigned, "unassigned": 0, "overtime": weekdays.overtime, "night": 0, "nightOvertime": weekdays.nightOvertime,
-		"breakSum": breaks, "late": late, "earlyLeave": 0, "isClosing": false, "bind": 0, "regarding": 0, "intervalShortageCount": 0, "customMonthlyWorkings": []any{},
+		"startDate": start.Format(dateLayout), "endDate": end.Format(dateLayout), "workingCount": int(days),
+		"weekdayWorkingCount": int(days),
+		"workingDayCount":     days, "weekdayWorkingdayCount": days, "absentdayCount": absent, "lateCount": 0,
+		"earlyLeaveCount": 0,
+		"holidaysObtained": []any{map[string]any{"dayCount": paid, "minutes": hours, "code": 1, "name": "有休"},
+			map[string]any{"dayCount": special, "minutes": 0, "code": 2, "name": "特休"}},
+		"assigned": weekdays.assigned, "unassigned": 0, "overtime": weekdays.overtime, "night": 0,
+		"nightOvertime": weekdays.nightOvertime,
+		"breakSum":      breaks, "late": late, "earlyLeave": 0, "isClosing": false, "bind": 0, "regarding": 0,
+		"intervalShortageCount": 0, "customMonthlyWorkings": []any{},
 		"holidayWork":        figures{}.onHoliday(),
 		"legalHolidayWork":   legal.onHoliday(),
 		"generalHolidayWork": dayOff.onHoliday(),
@@ -212,7 +222,8 @@ func (f *figures) add(more figures) {
 }
 
 func (f figures) onHoliday() map[string]any {
-	return map[string]any{"normal": f.assigned, "night": 0, "overtime": f.overtime, "nightOvertime": f.nightOvertime, "extra": 0, "count": 0, "dayCount": 0}
+	return map[string]any{"normal": f.assigned, "night": 0, "overtime": f.overtime, "nightOvertime": f.nightOvertime,
+		"extra": 0, "count": 0, "dayCount": 0}
 }
 
 func leave(name string, days float64) float64 {

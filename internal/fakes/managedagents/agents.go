@@ -95,8 +95,10 @@ func (s *Server) createAgent(w http.ResponseWriter, body []byte) error {
 
 func blankAgent(id string, now time.Time) *agent {
 	return &agent{
-		ID: id, Type: "agent", Version: 1, Model: json.RawMessage(`{"id":"stand-in","speed":"standard"}`), Created: now, Updated: now,
-		Tools: []json.RawMessage{}, MCPServers: []json.RawMessage{}, Skills: []json.RawMessage{}, Metadata: map[string]string{},
+		ID: id, Type: "agent", Version: 1, Model: json.RawMessage(`{"id":"stand-in","speed":"standard"}`), Created: now,
+		Updated: now,
+		Tools:   []json.RawMessage{}, MCPServers: []json.RawMessage{}, Skills: []json.RawMessage{},
+		Metadata: map[string]string{},
 	}
 }
 
@@ -187,7 +189,8 @@ func spelledOut(model json.RawMessage) json.RawMessage {
 // snapshot is the agent as its sessions show it.
 func (a *agent) snapshot() map[string]any {
 	return map[string]any{
-		"id": a.ID, "type": a.Type, "version": a.Version, "name": a.Name, "description": a.Description, "system": a.System, "model": a.Model,
+		"id": a.ID, "type": a.Type, "version": a.Version, "name": a.Name, "description": a.Description,
+		"system": a.System, "model": a.Model,
 		"tools": a.Tools, "mcp_servers": a.MCPServers, "skills": a.Skills,
 	}
 }

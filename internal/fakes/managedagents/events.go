@@ -138,7 +138,8 @@ func checkContent(content any) (string, error) {
 		case "image":
 			source, _ := block["source"].(map[string]any)
 			kind, _ := source["media_type"].(string)
-			if source["type"] != "base64" || !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind) {
+			if source["type"] != "base64" ||
+				!slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind) {
 				return "", invalid("content.%d.source.media_type: %q is not supported", i, kind)
 			}
 		default:
@@ -165,7 +166,8 @@ func (s *Server) listEvents(w http.ResponseWriter, r *http.Request, id string) e
 	list := []any{}
 	for _, e := range c.events {
 		at, err := time.Parse(time.RFC3339Nano, e.text("processed_at"))
-		if types := query["types[]"]; len(types) > 0 && !slices.Contains(types, e.text("type")) || err == nil && at.Before(since) {
+		if types := query["types[]"]; len(types) > 0 && !slices.Contains(types, e.text("type")) || err == nil &&
+			at.Before(since) {
 			continue
 		}
 		list = append(list, e)

@@ -13,7 +13,8 @@ import (
 	"github.com/hako-run/hako/internal/fakes/script"
 )
 
-// web has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the requests of other tests.
+// web has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the requests
+// of other tests.
 var web = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 
 // ask makes a request with the headers that the API wants.
@@ -45,7 +46,8 @@ func TestTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &Server{Key: "key", Script: steps}
-	code, body := ask(t, s, "POST", "/v1/sessions", `{"agent":"`+DefaultAgent+`","environment_id":"env_1","initial_events":[{"type":"user.message","content":[{"type":"text","text":"the weather"}]}]}`)
+	code, body := ask(t, s, "POST", "/v1/sessions",
+		`{"agent":"`+DefaultAgent+`","environment_id":"env_1","initial_events":[{"type":"user.message","content":[{"type":"text","text":"the weather"}]}]}`)
 	var session struct{ ID, Status string }
 	if err := json.Unmarshal([]byte(body), &session); err != nil || code != 200 || session.Status != "idle" {
 		t.Fatalf("%d %s", code, body)
@@ -53,7 +55,8 @@ func TestTurn(t *testing.T) {
 	events, _ := s.Events(session.ID)
 	calls := []string{events[2].text("id"), events[3].text("id")}
 	answer := func(id, text string) (int, string) {
-		return ask(t, s, "POST", "/v1/sessions/"+session.ID+"/events", fmt.Sprintf(`{"events":[{"type":"user.custom_tool_result","custom_tool_use_id":%q,"content":[{"type":"text","text":%q}]}]}`, id, text))
+		return ask(t, s, "POST", "/v1/sessions/"+session.ID+"/events",
+			fmt.Sprintf(`{"events":[{"type":"user.custom_tool_result","custom_tool_use_id":%q,"content":[{"type":"text","text":%q}]}]}`, id, text))
 	}
 	if code, body := answer(calls[0], "sun"); code != 200 {
 		t.Errorf("%d %s", code, body)
@@ -86,7 +89,9 @@ func TestInterruptedCallsTakeNoResult(t *testing.T) {
 	session := s.NewSession()
 	ids := s.Call(session, "", Call{"a", map[string]any{}})
 	s.Interrupt(session)
-	code, body := ask(t, s, "POST", "/v1/sessions/"+session+"/events", `{"events":[{"type":"user.custom_tool_result","custom_tool_use_id":"`+ids[0]+`","content":[{"type":"text","text":"x"}]}]}`)
+	code, body := ask(t, s, "POST", "/v1/sessions/"+session+"/events",
+		`{"events":[{"type":"user.custom_tool_result","custom_tool_use_id":"`+ids[0]+
+			`","content":[{"type":"text","text":"x"}]}]}`)
 	if code != 400 || !strings.Contains(body, "interrupted") {
 		t.Errorf("%d %s", code, body)
 	}
@@ -105,33 +110,49 @@ func TestRefusals(t *testing.T) {
 		{"no such path", "GET", "/v1/else", "", 404, "not_found_error"},
 		{"no such session", "GET", "/v1/sessions/sesn_9", "", 404, "session not found"},
 		{"no such agent", "POST", "/v1/sessions", `{"agent":"agent_9","environment_id":"e"}`, 404, "agent not found"},
-		{"no environment", "POST", "/v1/sessions", `{"agent":{"type":"agent","id":"` + DefaultAgent + `"}}`, 400, "environment_id"},
+		{"no environment", "POST", "/v1/sessions", `{"agent":{"type":"agent","id":"` + DefaultAgent + `"}}`, 400,
+			"environment_id"},
 		{"no JSON", "POST", "/v1/sessions", `{`, 400, "not valid"},
-		{"another event", "POST", "/v1/sessions/" + session + "/events", `{"events":[{"type":"agent.message"}]}`, 400, "none that the stand-in takes"},
-		{"an empty message", "POST", "/v1/sessions/" + session + "/events", `{"events":[{"type":"user.message","content":[]}]}`, 400, "at least one block"},
+		{"another event", "POST", "/v1/sessions/" + session + "/events", `{"events":[{"type":"agent.message"}]}`, 400,
+			"none that the stand-in takes"},
+		{"an empty message", "POST", "/v1/sessions/" + session + "/events",
+			`{"events":[{"type":"user.message","content":[]}]}`, 400, "at least one block"},
 		{"a limit", "GET", "/v1/sessions?limit=0", "", 400, "limit"},
 		{"a page", "GET", "/v1/sessions?page=x", "", 400, "page"},
-		{"a name", "POST", "/v1/agents", tool(`{"type":"custom","name":"a.b","description":"d","input_schema":{"type":"object"}}`), 400, "tools.0.name"},
-		{"no description", "POST", "/v1/agents", tool(`{"type":"custom","name":"a","input_schema":{"type":"object"}}`), 400, "description"},
-		{"no object", "POST", "/v1/agents", tool(`{"type":"custom","name":"a","description":"d","input_schema":{"type":"string"}}`), 400, "must be object"},
-		{"a key", "POST", "/v1/agents", tool(`{"type":"custom","name":"a","description":"d","input_schema":{"type":"object","properties":{"場所":{}}}}`), 400, "Property keys"},
-		{"alternatives", "POST", "/v1/agents", tool(`{"type":"custom","name":"a","description":"d","input_schema":{"type":"object","anyOf":[]}}`), 400, "at the top level"},
-		{"a tool", "POST", "/v1/agents", tool(`{"type":"custom","name":"a","description":"d","input_schema":{"type":"object"}}`), 200, "agent_"},
+		{"a name", "POST", "/v1/agents",
+			tool(`{"type":"custom","name":"a.b","description":"d","input_schema":{"type":"object"}}`), 400,
+			"tools.0.name"},
+		{"no description", "POST", "/v1/agents", tool(`{"type":"custom","name":"a","input_schema":{"type":"object"}}`),
+			400, "description"},
+		{"no object", "POST", "/v1/agents",
+			tool(`{"type":"custom","name":"a","description":"d","input_schema":{"type":"string"}}`), 400,
+			"must be object"},
+		{"a key", "POST", "/v1/agents",
+			tool(`{"type":"custom","name":"a","description":"d","input_schema":{"type":"object","properties":{"場所":{}}}}`), 400, "Property keys"},
+		{"alternatives", "POST", "/v1/agents",
+			tool(`{"type":"custom","name":"a","description":"d","input_schema":{"type":"object","anyOf":[]}}`), 400,
+			"at the top level"},
+		{"a tool", "POST", "/v1/agents",
+			tool(`{"type":"custom","name":"a","description":"d","input_schema":{"type":"object"}}`), 200, "agent_"},
 		{"no model", "POST", "/v1/agents", `{"name":"x"}`, 400, "model"},
 		{"another type", "POST", "/v1/agents", tool(`{"type":"other"}`), 400, "no type of a tool"},
-		{"no such server", "POST", "/v1/agents", tool(`{"type":"mcp_toolset","mcp_server_name":"a"}`), 400, "no server"},
-		{"much metadata", "POST", "/v1/agents/" + DefaultAgent, `{"metadata":{"a":"` + strings.Repeat("x", 513) + `"}}`, 400, "metadata"},
+		{"no such server", "POST", "/v1/agents", tool(`{"type":"mcp_toolset","mcp_server_name":"a"}`), 400,
+			"no server"},
+		{"much metadata", "POST", "/v1/agents/" + DefaultAgent, `{"metadata":{"a":"` + strings.Repeat("x", 513) + `"}}`,
+			400, "metadata"},
 		{"a version that is none", "POST", "/v1/agents/" + DefaultAgent, `{"version":0}`, 400, "at least 1"},
 		{"a version that is not there", "GET", "/v1/agents/" + DefaultAgent + "?version=7", "", 404, "agent not found"},
 		{"an old version", "POST", "/v1/agents/" + DefaultAgent, `{"version":9}`, 409, "version"},
 	} {
-		if code, body := ask(t, s, test.method, test.path, test.body); code != test.status || !strings.Contains(body, test.want) {
+		if code, body := ask(t, s, test.method, test.path, test.body); code != test.status ||
+			!strings.Contains(body, test.want) {
 			t.Errorf("%s: %d %s, want %d %s", test.name, code, body, test.status, test.want)
 		}
 	}
 }
 
-// TestVersions changes an agent: what is left out stays, nothing changed makes no version, and a session keeps the one it began with.
+// TestVersions changes an agent: what is left out stays, nothing changed makes no version, and a session keeps the one
+// it began with.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	s := new(Server)
@@ -141,7 +162,8 @@ func TestVersions(t *testing.T) {
 		t.Fatalf("%d %s", code, body)
 	}
 	for range 2 {
-		if code, body := update(`{"version":2,"metadata":{"a":"1"}}`); code != 200 || !strings.Contains(body, `"version":2`) {
+		if code, body := update(`{"version":2,"metadata":{"a":"1"}}`); code != 200 ||
+			!strings.Contains(body, `"version":2`) {
 			t.Errorf("no change got %d %s", code, body)
 		}
 	}
@@ -151,7 +173,8 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%d %s has no %s", code, body, want)
 		}
 	}
-	if _, body := ask(t, s, "GET", "/v1/sessions/"+session, ""); !strings.Contains(body, `"version":1`) || strings.Contains(body, "toolset") {
+	if _, body := ask(t, s, "GET", "/v1/sessions/"+session, ""); !strings.Contains(body, `"version":1`) ||
+		strings.Contains(body, "toolset") {
 		t.Errorf("the session shows %s", body)
 	}
 	if _, body := ask(t, s, "GET", "/v1/agents/"+DefaultAgent+"?version=1", ""); !strings.Contains(body, `"version":1`) {
@@ -196,7 +219,8 @@ func TestStream(t *testing.T) {
 	defer server.Close()
 	session := s.NewSession()
 	s.Call(session, "", Call{"before", nil})
-	r, err := http.NewRequestWithContext(context.Background(), "GET", server.URL+"/v1/sessions/"+session+"/events/stream", nil)
+	r, err := http.NewRequestWithContext(context.Background(), "GET", server.URL+"/v1/sessions/"+session+
+		"/events/stream", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +237,8 @@ func TestStream(t *testing.T) {
 	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
 		text += lines.Text() + "\n"
 	}
-	if strings.Contains(text, "before") || !strings.Contains(text, "after") || !strings.Contains(text, "sthr_1") || !strings.Contains(text, "session.deleted") {
+	if strings.Contains(text, "before") || !strings.Contains(text, "after") || !strings.Contains(text, "sthr_1") ||
+		!strings.Contains(text, "session.deleted") {
 		t.Error(text)
 	}
 	if code, _ := ask(t, s, "GET", "/v1/sessions/"+session+"/events", ""); code != 404 {

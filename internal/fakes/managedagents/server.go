@@ -1,5 +1,5 @@
-// Package managedagents is a stand-in for Anthropic's Managed Agents API, as far as custom tools go: agents, sessions and their events
-// (platform.claude.com/docs/en/managed-agents), with an agent that follows a script.
+// Package managedagents is a stand-in for Anthropic's Managed Agents API, as far as custom tools go: agents, sessions
+// and their events (platform.claude.com/docs/en/managed-agents), with an agent that follows a script.
 package managedagents
 
 import (
@@ -27,7 +27,8 @@ const DefaultAgent = "agent_stand_in"
 // Environment is the one of sessions that NewSession makes.
 const Environment = "env_stand_in"
 
-// Server stands in for the API. Its fields are set before it serves; the zero value is ready. It is safe for concurrent use.
+// Server stands in for the API. Its fields are set before it serves; the zero value is ready. It is safe for concurrent
+// use.
 type Server struct {
 	// Key is the API key. Empty accepts any.
 	Key string
@@ -87,7 +88,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(e.status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"type": "error", "error": map[string]any{"type": e.kind, "message": e.message}, "request_id": "req_stand_in"})
+	_ = json.NewEncoder(w).Encode(map[string]any{"type": "error",
+		"error": map[string]any{"type": e.kind, "message": e.message}, "request_id": "req_stand_in"})
 }
 
 func (s *Server) check(r *http.Request) error {

@@ -86,8 +86,9 @@ func (s *Server) createSession(w http.ResponseWriter, body []byte) error {
 func (s *Server) newSession(a *agent, environment string) *conversation {
 	now := s.tick()
 	c := &conversation{
-		id: s.newID("sesn"), agent: a, environment: environment, status: idle, created: now, updated: now, changed: make(chan struct{}),
-		used: map[string]bool{},
+		id: s.newID("sesn"), agent: a, environment: environment, status: idle, created: now, updated: now,
+		changed: make(chan struct{}),
+		used:    map[string]bool{},
 	}
 	if s.sessions == nil {
 		s.sessions = map[string]*conversation{}
@@ -101,9 +102,10 @@ func (s *Server) newSession(a *agent, environment string) *conversation {
 func (s *Server) shown(c *conversation) any {
 	return map[string]any{
 		"id": c.id, "type": "session", "agent": c.agent.snapshot(), "environment_id": c.environment, "title": c.title,
-		"status": c.status, "created_at": c.created, "updated_at": c.updated, "archived_at": nil, "metadata": map[string]string{},
-		"stats": map[string]any{"active_seconds": c.turns, "duration_seconds": c.updated.Sub(c.created).Seconds()},
-		"usage": map[string]any{"input_tokens": 100 * c.turns, "output_tokens": 10 * c.turns},
+		"status": c.status, "created_at": c.created, "updated_at": c.updated, "archived_at": nil,
+		"metadata": map[string]string{},
+		"stats":    map[string]any{"active_seconds": c.turns, "duration_seconds": c.updated.Sub(c.created).Seconds()},
+		"usage":    map[string]any{"input_tokens": 100 * c.turns, "output_tokens": 10 * c.turns},
 	}
 }
 

@@ -75,7 +75,8 @@ func (s *Server) checkChat(in *chatRequest, body []byte) error {
 	case thinks && in.MaxTokens != 0:
 		return invalid("max_tokens", "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.")
 	case thinks && len(in.Tools) > 0:
-		return invalid("reasoning_effort", "Function tools with reasoning_effort are not supported for %s in /v1/chat/completions.", in.Model)
+		return invalid("reasoning_effort",
+			"Function tools with reasoning_effort are not supported for %s in /v1/chat/completions.", in.Model)
 	case in.ToolChoice != nil && len(in.Tools) == 0:
 		return invalid("tool_choice", "'tool_choice' is only allowed when 'tools' are specified.")
 	}
@@ -89,8 +90,8 @@ func (s *Server) checkChat(in *chatRequest, body []byte) error {
 	return checkTurns(in.Messages)
 }
 
-// checkTurns holds that calls are answered at once, each once, and that the user and the model take turns, as the templates of many
-// local models want it.
+// checkTurns holds that calls are answered at once, each once, and that the user and the model take turns, as the
+// templates of many local models want it.
 func checkTurns(messages []chatMessage) error {
 	var open []string
 	last := ""
@@ -117,7 +118,8 @@ func checkTurns(messages []chatMessage) error {
 			return invalid(at, "Invalid value: '%s'.", m.Role)
 		}
 		for _, call := range m.ToolCalls {
-			if call.ID == "" || !functionName.MatchString(call.Function.Name) || !json.Valid([]byte(call.Function.Arguments)) {
+			if call.ID == "" || !functionName.MatchString(call.Function.Name) ||
+				!json.Valid([]byte(call.Function.Arguments)) {
 				return invalid(at, "a tool call without an ID, with a bad name or without JSON")
 			}
 			open = append(open, call.ID)
@@ -190,7 +192,8 @@ func (a *chatAnswer) usage() map[string]any {
 }
 
 func (a *chatAnswer) send(s *script.Stream, delta map[string]any, finish any) {
-	a.sendChunk(s, map[string]any{"choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": finish}}})
+	a.sendChunk(s, map[string]any{"choices": []any{map[string]any{"index": 0, "delta": delta,
+		"finish_reason": finish}}})
 }
 
 func (a *chatAnswer) sendChunk(s *script.Stream, chunk map[string]any) {

@@ -26,7 +26,8 @@ func TestRefusals(t *testing.T) {
 	input := func(model, members, input string) string {
 		return fmt.Sprintf(`{"model":%q,"stream":true%s,"input":[%s]}`, model, members, input)
 	}
-	const user, call = `{"role":"user","content":"a"}`, `{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]}`
+	const user, call = `{"role":"user","content":"a"}`,
+		`{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]}`
 	chatTool := func(parameters string) string {
 		return `,"tools":[{"type":"function","function":{"name":"f","parameters":` + parameters + `}}]`
 	}
@@ -41,25 +42,35 @@ func TestRefusals(t *testing.T) {
 		{"another model", chat, messages("n", "", user), "model_not_found"},
 		{"a temperature", chat, messages("thinker", `,"temperature":1`, user), `"param":"temperature"`},
 		{"a temperature too", responses, input("thinker", `,"temperature":1`, user), `"param":"temperature"`},
-		{"tools of one that thinks", chat, messages("thinker", chatTool(`{"type":"object","properties":{}}`), user), "not supported for thinker"},
+		{"tools of one that thinks", chat, messages("thinker", chatTool(`{"type":"object","properties":{}}`), user),
+			"not supported for thinker"},
 		{"the other limit", chat, messages("thinker", `,"max_tokens":10`, user), "max_completion_tokens"},
-		{"thoughts of one that does not", responses, input("m", `,"include":["reasoning.encrypted_content"]`, user), `"param":"include"`},
+		{"thoughts of one that does not", responses, input("m", `,"include":["reasoning.encrypted_content"]`, user),
+			`"param":"include"`},
 		{"no properties", chat, messages("m", chatTool(`{"type":"object"}`), user), "tools[0].function.parameters"},
-		{"alternatives", chat, messages("m", chatTool(`{"type":"object","properties":{},"oneOf":[]}`), user), "at the top level"},
-		{"an array of nothing", chat, messages("m", chatTool(`{"type":"object","properties":{"a":{"type":"array"}}}`), user), "missing items"},
+		{"alternatives", chat, messages("m", chatTool(`{"type":"object","properties":{},"oneOf":[]}`), user),
+			"at the top level"},
+		{"an array of nothing", chat, messages("m", chatTool(`{"type":"object","properties":{"a":{"type":"array"}}}`),
+			user), "missing items"},
 		{"too many tools", responses, input("m", many, user), "array too long"},
 		{"an open call", chat, messages("m", "", user+","+call+","+user), "must be followed by tool messages"},
-		{"a result of nothing", chat, messages("m", "", user+`,{"role":"tool","tool_call_id":"c9","content":"r"}`), "must be a response"},
+		{"a result of nothing", chat, messages("m", "", user+`,{"role":"tool","tool_call_id":"c9","content":"r"}`),
+			"must be a response"},
 		{"no turns", chat, messages("m", "", user+","+user), "alternate"},
-		{"an open call too", responses, input("m", "", user+`,{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"}`), "No tool output found"},
-		{"a result of nothing too", responses, input("m", "", user+`,{"type":"function_call_output","call_id":"c1","output":"r"}`), "No tool call found"},
-		{"too much", responses, input("m", "", `{"role":"user","content":"`+strings.Repeat("long ", 20_000)+`"}`), "context_length_exceeded"},
+		{"an open call too", responses,
+			input("m", "", user+`,{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"}`),
+			"No tool output found"},
+		{"a result of nothing too", responses,
+			input("m", "", user+`,{"type":"function_call_output","call_id":"c1","output":"r"}`), "No tool call found"},
+		{"too much", responses, input("m", "", `{"role":"user","content":"`+strings.Repeat("long ", 20_000)+`"}`),
+			"context_length_exceeded"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s := &Server{Key: "key", Models: []string{"m", "thinker"}, Thinking: []string{"thinker"}, Window: 20_000}
 			w := post(t, s, test.path, test.body)
-			if !strings.Contains(w.Body.String(), test.want) || (w.Code == 200) != strings.HasPrefix(test.name, "valid") {
+			if !strings.Contains(w.Body.String(), test.want) ||
+				(w.Code == 200) != strings.HasPrefix(test.name, "valid") {
 				t.Errorf("%d %s, want %s", w.Code, w.Body, test.want)
 			}
 		})

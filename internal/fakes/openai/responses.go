@@ -73,7 +73,8 @@ func (s *Server) checkResponses(in *responsesRequest, body []byte) error {
 	case encrypted && !thinks:
 		return invalid("include", "Encrypted content is not supported with this model.")
 	case in.MaxOutputTokens != 0 && in.MaxOutputTokens < 16:
-		return invalid("max_output_tokens", "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16.")
+		return invalid("max_output_tokens",
+			"Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16.")
 	}
 	var tools []function
 	for _, tool := range in.Tools {
@@ -178,18 +179,21 @@ func (s *Server) respond(in *responsesRequest, step *script.Step, input int) *re
 	thought := ""
 	if step.Think != "" {
 		thought = fmt.Sprintf("encrypted-%04d", n)
-		a.items = append(a.items, map[string]any{"id": fmt.Sprintf("rs_%04d", n), "type": "reasoning", "summary": []any{}, "encrypted_content": thought})
+		a.items = append(a.items, map[string]any{"id": fmt.Sprintf("rs_%04d", n), "type": "reasoning",
+			"summary": []any{}, "encrypted_content": thought})
 	}
 	if step.Say != "" {
 		part := map[string]any{"type": "output_text", "text": step.Say, "annotations": []any{}}
 		if step.Stop == script.Refusal {
 			part = map[string]any{"type": "refusal", "refusal": step.Say}
 		}
-		a.items = append(a.items, map[string]any{"id": fmt.Sprintf("msg_%04d", n), "type": "message", "role": "assistant", "status": "completed", "content": []any{part}})
+		a.items = append(a.items, map[string]any{"id": fmt.Sprintf("msg_%04d", n), "type": "message",
+			"role": "assistant", "status": "completed", "content": []any{part}})
 	}
 	for i, call := range step.Call {
 		id := fmt.Sprintf("call_%04d_%d", n, i)
-		a.items = append(a.items, map[string]any{"id": fmt.Sprintf("fc_%04d_%d", n, i), "type": "function_call", "status": "completed",
+		a.items = append(a.items, map[string]any{"id": fmt.Sprintf("fc_%04d_%d", n, i), "type": "function_call",
+			"status":  "completed",
 			"call_id": id, "name": call.Tool, "arguments": call.Arguments})
 		s.led(id, thought)
 	}

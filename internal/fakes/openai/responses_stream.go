@@ -32,7 +32,8 @@ func (a *response) stream(s *script.Stream) {
 
 // state is the response as it is.
 func (a *response) state(status string, reason any) map[string]any {
-	state := map[string]any{"id": a.id, "object": "response", "created_at": 1767225600, "status": status, "model": a.in.Model,
+	state := map[string]any{"id": a.id, "object": "response", "created_at": 1767225600, "status": status,
+		"model":  a.in.Model,
 		"output": []any{}, "error": nil, "incomplete_details": nil, "usage": nil, "store": false}
 	if status == "completed" || status == "incomplete" {
 		state["output"], state["usage"] = a.items, a.usage
@@ -74,10 +75,12 @@ func (a *response) streamItem(s *script.Stream, i int, item map[string]any) {
 			s.Break()
 		}
 		s.Sleep(a.step.Pace)
-		a.send(s, kind+".delta", map[string]any{"item_id": item["id"], "output_index": i, "content_index": 0, "delta": token})
+		a.send(s, kind+".delta", map[string]any{"item_id": item["id"], "output_index": i, "content_index": 0,
+			"delta": token})
 	}
 	if kind != "" {
-		a.send(s, kind+".done", map[string]any{"item_id": item["id"], "output_index": i, "content_index": 0, member: text})
+		a.send(s, kind+".done", map[string]any{"item_id": item["id"], "output_index": i, "content_index": 0,
+			member: text})
 	}
 	a.send(s, "response.output_item.done", map[string]any{"output_index": i, "item": item})
 }

@@ -1,5 +1,6 @@
-// Package openai is a stand-in for OpenAI's Responses and Chat Completions APIs (developers.openai.com/api/reference), and with
-// Compatible for a server that speaks the latter only: it checks what it is sent as the APIs do, and answers from a script, streamed.
+// Package openai is a stand-in for OpenAI's Responses and Chat Completions APIs (developers.openai.com/api/reference),
+// and with Compatible for a server that speaks the latter only: it checks what it is sent as the APIs do, and answers
+// from a script, streamed.
 package openai
 
 import (
@@ -15,8 +16,8 @@ import (
 	"github.com/hako-run/hako/internal/fakes/script"
 )
 
-// Server is an http.Handler that serves /v1/responses, /v1/chat/completions and /v1/models. Its zero value repeats what it is told. It
-// is safe for concurrent use; the fields are set before the first request.
+// Server is an http.Handler that serves /v1/responses, /v1/chat/completions and /v1/models. Its zero value repeats what
+// it is told. It is safe for concurrent use; the fields are set before the first request.
 type Server struct {
 	// Faults are met before anything else.
 	Faults fault.Plan
@@ -70,15 +71,23 @@ func orNull(text string) any {
 
 // failures are the errors of a script.
 var failures = map[string]apiError{
-	"rate_limit": {status: 429, kind: "tokens", code: "rate_limit_exceeded", message: "Rate limit reached for the model."},
-	"overloaded": {status: 503, kind: "server_error", code: "server_is_overloaded", message: "The engine is currently overloaded."},
-	"server":     {status: 500, kind: "server_error", message: "The server had an error while processing your request."},
-	"context":    {status: 400, kind: "invalid_request_error", code: "context_length_exceeded", message: "Your input exceeds the context window of this model."},
-	"key":        {status: 401, kind: "invalid_request_error", code: "invalid_api_key", message: "Incorrect API key provided."},
-	"credit":     {status: 429, kind: "insufficient_quota", code: "insufficient_quota", message: "You exceeded your current quota."},
-	"invalid":    {status: 400, kind: "invalid_request_error", message: "Something is wrong with the messages."},
-	"model":      {status: 404, kind: "invalid_request_error", code: "model_not_found", message: "The model does not exist."},
-	"policy":     {status: 400, kind: "invalid_request_error", code: "content_policy_violation", message: "Your request was rejected by the safety system."},
+	"rate_limit": {status: 429, kind: "tokens", code: "rate_limit_exceeded",
+		message: "Rate limit reached for the model."},
+	"overloaded": {status: 503, kind: "server_error", code: "server_is_overloaded",
+		message: "The engine is currently overloaded."},
+	"server": {status: 500, kind: "server_error",
+		message: "The server had an error while processing your request."},
+	"context": {status: 400, kind: "invalid_request_error", code: "context_length_exceeded",
+		message: "Your input exceeds the context window of this model."},
+	"key": {status: 401, kind: "invalid_request_error", code: "invalid_api_key",
+		message: "Incorrect API key provided."},
+	"credit": {status: 429, kind: "insufficient_quota", code: "insufficient_quota",
+		message: "You exceeded your current quota."},
+	"invalid": {status: 400, kind: "invalid_request_error", message: "Something is wrong with the messages."},
+	"model": {status: 404, kind: "invalid_request_error", code: "model_not_found",
+		message: "The model does not exist."},
+	"policy": {status: 400, kind: "invalid_request_error", code: "content_policy_violation",
+		message: "Your request was rejected by the safety system."},
 }
 
 func failure(f *script.Failure) *apiError {
@@ -126,7 +135,8 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, body []byte) erro
 func (s *Server) models(w http.ResponseWriter) error {
 	list := []any{}
 	for _, model := range s.Models {
-		list = append(list, map[string]any{"id": model, "object": "model", "created": 1767225600, "owned_by": "stand-in"})
+		list = append(list, map[string]any{"id": model, "object": "model", "created": 1767225600,
+			"owned_by": "stand-in"})
 	}
 	w.Header().Set("Content-Type", "application/json")
 	return json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": list})
@@ -140,7 +150,8 @@ func (s *Server) checkModel(model string, body []byte) error {
 	case s.Models != nil && !slices.Contains(s.Models, model):
 		return failure(&script.Failure{Kind: "model"})
 	case s.Window > 0 && len(body)/4 > s.Window && s.Compatible:
-		return &apiError{status: 400, kind: "exceed_context_size_error", message: "the request exceeds the available context size"}
+		return &apiError{status: 400, kind: "exceed_context_size_error",
+			message: "the request exceeds the available context size"}
 	case s.Window > 0 && len(body)/4 > s.Window:
 		return failure(&script.Failure{Kind: "context"})
 	}

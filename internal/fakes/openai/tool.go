@@ -85,7 +85,8 @@ func read(body []byte, in any) error {
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		name = strings.Trim(name, `"`)
-		return &apiError{status: 400, kind: "invalid_request_error", code: "unknown_parameter", param: name, message: "Unknown parameter: '" + name + "'."}
+		return &apiError{status: 400, kind: "invalid_request_error", code: "unknown_parameter", param: name,
+			message: "Unknown parameter: '" + name + "'."}
 	}
 	return invalid("", "We could not parse the JSON body of your request: %v", err)
 }

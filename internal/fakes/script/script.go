@@ -1,4 +1,5 @@
-// Package script says what the stand-ins for models answer: the first step that fits a conversation, as docs/fakes.md describes.
+// Package script says what the stand-ins for models answer: the first step that fits a conversation, as docs/fakes.md
+// describes.
 package script
 
 import (
@@ -11,18 +12,21 @@ import (
 	"time"
 )
 
-// Step is one answer and when it is given. Its zero value fits every conversation that does not end in results, and says nothing.
+// Step is one answer and when it is given. Its zero value fits every conversation that does not end in results, and
+// says nothing.
 type Step struct {
 	// When fits the last text of the user's. Nil fits any.
 	When *regexp.Regexp
-	// After fits the results of the calls before, one per line. Nil fits only a conversation that does not end in results.
+	// After fits the results of the calls before, one per line. Nil fits only a conversation that does not end in
+	// results.
 	After *regexp.Regexp
 	// Times is how often the step answers before it is spent. Zero is always.
 	Times int
 
 	// Think is what the model thinks before it answers, in a form that only the vendor's stand-in reads.
 	Think string
-	// Say and the arguments of Call may hold $1 or ${name} for what When has in parentheses, and ${result} for the results.
+	// Say and the arguments of Call may hold $1 or ${name} for what When has in parentheses, and ${result} for the
+	// results.
 	Say  string
 	Call []Call
 	// Stop is empty for the natural reason, or one of the constants.
@@ -80,8 +84,8 @@ type Conversation struct {
 	NoTools bool
 }
 
-// Answer returns the answer to c, with nothing left to expand. Calls of tools that are not on offer are left out, so that an unknown
-// name has to begin with "unknown".
+// Answer returns the answer to c, with nothing left to expand. Calls of tools that are not on offer are left out, so
+// that an unknown name has to begin with "unknown".
 func (s *Script) Answer(c *Conversation) Step {
 	step := s.find(c)
 	expand := func(text string) string { return step.expand(text, c) }

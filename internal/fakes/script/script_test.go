@@ -32,10 +32,13 @@ func TestAnswer(t *testing.T) {
 		say   string
 		calls []Call
 	}{
-		{"a call", Conversation{Text: "東京の天気は？", Tools: tools}, "", []Call{{"get_weather", `{"days":2,"location":"東京"}`}, {"unknown_tool", `{"broken`}}},
-		{"no tools", Conversation{Text: "東京の天気は？", Tools: tools, NoTools: true}, "I would call get_weather, but may not.", nil},
+		{"a call", Conversation{Text: "東京の天気は？", Tools: tools}, "",
+			[]Call{{"get_weather", `{"days":2,"location":"東京"}`}, {"unknown_tool", `{"broken`}}},
+		{"no tools", Conversation{Text: "東京の天気は？", Tools: tools, NoTools: true},
+			"I would call get_weather, but may not.", nil},
 		{"its result", Conversation{Text: "天気は？", Results: []string{"rain $1"}}, "Take an umbrella to : rain $1", nil},
-		{"a labelled result", Conversation{Text: "天気は？", Results: []string{"[[data X]]\nsun [[1]]\n[[end X]]", "[[data X]]\nwind\n[[end X]]"}}, "sun [[1]]\nwind", nil},
+		{"a labelled result", Conversation{Text: "天気は？", Results: []string{"[[data X]]\nsun [[1]]\n[[end X]]",
+			"[[data X]]\nwind\n[[end X]]"}}, "sun [[1]]\nwind", nil},
 		{"another result", Conversation{Text: "天気は？", Results: []string{"sun"}}, "sun", nil},
 		{"what is not known", Conversation{Text: "hello $0"}, "hello $0", nil},
 		{"the first time", Conversation{Text: "once"}, "first", nil},

@@ -8,7 +8,8 @@ import (
 
 func TestSearch(t *testing.T) {
 	t.Parallel()
-	s := &Server{Pages: []Page{{"Bento boxes", "https://bento.example/", "A box for lunch."}, {"箱", "https://hako.example/", "木の箱"}}}
+	s := &Server{Pages: []Page{{"Bento boxes", "https://bento.example/", "A box for lunch."},
+		{"箱", "https://hako.example/", "木の箱"}}}
 	for target, want := range map[string]string{
 		"/search?q=LUNCH+box&format=json": `"results":[{"title":"Bento boxes"`,
 		"/search?q=木&format=json":         `"url":"https://hako.example/"`,

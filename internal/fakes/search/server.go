@@ -1,5 +1,5 @@
-// Package search is a stand-in for a search engine with the JSON interface of SearXNG (docs.searxng.org/dev/search_api.html):
-// GET /search?q=...&format=json.
+// Package search is a stand-in for a search engine with the JSON interface of SearXNG
+// (docs.searxng.org/dev/search_api.html): GET /search?q=...&format=json.
 package search
 
 import (

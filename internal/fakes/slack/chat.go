@@ -65,7 +65,8 @@ func (s *Server) startStream(c *call) (answer, error) {
 		return nil, refuse("missing_recipient_user_id")
 	}
 	m := Message{
-		Channel: ch.id, User: ch.user, TS: s.timestamp(), Author: c.bot, Thread: c.text("thread_ts"), Streaming: true, Sent: maps.Clone(c.arguments),
+		Channel: ch.id, User: ch.user, TS: s.timestamp(), Author: c.bot, Thread: c.text("thread_ts"), Streaming: true,
+		Sent: maps.Clone(c.arguments),
 	}
 	if err := m.stream(c); err != nil {
 		return nil, err

@@ -28,7 +28,8 @@ type app struct {
 	conns []*conn
 }
 
-// conn is one of them. acks are those who wait for an acknowledgement, by envelope. gone is closed when the connection is.
+// conn is one of them. acks are those who wait for an acknowledgement, by envelope. gone is closed when the connection
+// is.
 type conn struct {
 	ws   *websocket.Conn
 	mu   sync.Mutex // for writing, and acks
@@ -148,8 +149,8 @@ const (
 	KindCommand = "slash_commands"
 )
 
-// Deliver tells the app something and returns what it answered. It fails with ErrNoAnswer, or with the status of a refused request.
-// retry is how often it was told before.
+// Deliver tells the app something and returns what it answered. It fails with ErrNoAnswer, or with the status of a
+// refused request. retry is how often it was told before.
 func (s *Server) Deliver(ctx context.Context, kind string, payload any, retry int) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.AckTime, ackTime))
 	defer cancel()
@@ -173,7 +174,8 @@ func (s *Server) Deliver(ctx context.Context, kind string, payload any, retry in
 		defer c.mu.Unlock()
 		delete(c.acks, envelope) // of one that was not acknowledged
 	}()
-	message := map[string]any{"type": kind, "envelope_id": envelope, "payload": payload, "accepts_response_payload": kind != KindEvent}
+	message := map[string]any{"type": kind, "envelope_id": envelope, "payload": payload,
+		"accepts_response_payload": kind != KindEvent}
 	if retry > 0 {
 		message["retry_attempt"], message["retry_reason"] = retry, "timeout"
 	}
@@ -189,8 +191,8 @@ func (s *Server) Deliver(ctx context.Context, kind string, payload any, retry in
 	return nil, ErrNoAnswer
 }
 
-// client has a transport of its own: httptest.Server.Close closes the connections of http.DefaultTransport, and an event would be
-// delivered twice.
+// client has a transport of its own: httptest.Server.Close closes the connections of http.DefaultTransport, and an
+// event would be delivered twice.
 var client = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 
 // post is Deliver over HTTP.
@@ -237,7 +239,8 @@ func encode(kind string, payload any) (body []byte, contentType string, err erro
 }
 
 // Signed is a request as Slack signs it at a time (docs.slack.dev/authentication/verifying-requests-from-slack).
-func Signed(ctx context.Context, url, contentType string, body []byte, secret string, at time.Time) (*http.Request, error) {
+func Signed(ctx context.Context, url, contentType string, body []byte, secret string, at time.Time) (*http.Request,
+	error) {
 	r, err := http.NewRequestWithContext(ctx, "POST", url, strings.NewReader(string(body)))
 	if err != nil {
 		return nil, err

@@ -18,7 +18,8 @@ type file struct {
 
 // describe is what events say of a file.
 func (f *file) describe(id string) map[string]any {
-	return map[string]any{"id": id, "name": f.name, "mimetype": f.kind, "size": len(f.data), "url_private_download": f.url + "/files/" + id}
+	return map[string]any{"id": id, "name": f.name, "mimetype": f.kind, "size": len(f.data),
+		"url_private_download": f.url + "/files/" + id}
 }
 
 // AddFile puts a file there that messages can bring along, and returns its identifier. url is the server's own.
@@ -69,7 +70,8 @@ func (s *Server) completeUpload(c *call) (answer, error) {
 	f := s.files[list[0].ID]
 	f.channel, f.thread = c.text("channel_id"), c.text("thread_ts")
 	s.messages = append(s.messages, Message{
-		Channel: f.channel, Thread: f.thread, Author: c.bot, TS: s.timestamp(), Text: c.text("initial_comment"), Files: []string{list[0].ID},
+		Channel: f.channel, Thread: f.thread, Author: c.bot, TS: s.timestamp(), Text: c.text("initial_comment"),
+		Files: []string{list[0].ID},
 	})
 	return answer{"files": []any{map[string]string{"id": list[0].ID, "title": f.name}}}, nil
 }
@@ -77,7 +79,8 @@ func (s *Server) completeUpload(c *call) (answer, error) {
 // serveFile takes an upload, or gives a file to a bot with its token.
 func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	f, known := s.files[path.Base(r.URL.Path)], s.tokens[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")] != nil
+	f, known := s.files[path.Base(r.URL.Path)],
+		s.tokens[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")] != nil
 	s.mu.Unlock()
 	switch {
 	case f == nil:

@@ -14,7 +14,8 @@ import (
 const Team = "T0000000000"
 
 func (s *Server) authTest(c *call) (answer, error) {
-	return answer{"url": "https://example.slack.com/", "team": "Example", "user": "hako", "user_id": c.bot, "team_id": s.TeamID, "bot_id": "B" + strings.TrimPrefix(c.bot, "U")}, nil
+	return answer{"url": "https://example.slack.com/", "team": "Example", "user": "hako", "user_id": c.bot,
+		"team_id": s.TeamID, "bot_id": "B" + strings.TrimPrefix(c.bot, "U")}, nil
 }
 
 func (s *Server) usersInfo(c *call) (answer, error) {
@@ -55,7 +56,8 @@ func (s *Server) usersList(c *call) (answer, error) {
 
 // describe is a person as Slack tells of them. E-mail addresses need a scope of their own.
 func (s *Server) describe(c *call, u *User) map[string]any {
-	user := map[string]any{"id": u.ID, "team_id": s.teamOf(u.ID), "name": u.Name, "real_name": u.Real, "is_bot": u.Bot, "deleted": u.Deleted}
+	user := map[string]any{"id": u.ID, "team_id": s.teamOf(u.ID), "name": u.Name, "real_name": u.Real, "is_bot": u.Bot,
+		"deleted": u.Deleted}
 	if u.Enterprise != "" {
 		user["enterprise_user"] = map[string]any{"id": u.ID, "enterprise_id": u.Enterprise, "teams": u.Teams}
 	}
@@ -114,7 +116,8 @@ func (s *Server) post(c *call) (answer, error) {
 	result := answer{"channel": ch.id}
 	if n := utf8.RuneCountInString(text); n > longestText {
 		text = string([]rune(text)[:longestText])
-		result["warning"], result["response_metadata"] = "message_truncated", map[string]any{"warnings": []string{"message_truncated"}}
+		result["warning"], result["response_metadata"] = "message_truncated",
+			map[string]any{"warnings": []string{"message_truncated"}}
 	}
 	m := Message{
 		Channel: ch.id, User: ch.user, Text: text, TS: s.timestamp(), Sent: maps.Clone(c.arguments),

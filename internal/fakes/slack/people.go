@@ -29,7 +29,8 @@ func (s *Server) Say(said Said) (ts string) {
 	return ts
 }
 
-// Tell makes a person write a message and tells the app: a mention in a channel, or a direct message. It returns the message's identifier.
+// Tell makes a person write a message and tells the app: a mention in a channel, or a direct message. It returns the
+// message's identifier.
 func (s *Server) Tell(ctx context.Context, said Said) (ts string, err error) {
 	ts = s.Say(said)
 	_, err = s.Deliver(ctx, KindEvent, s.Event(said, ts), 0)
@@ -38,7 +39,8 @@ func (s *Server) Tell(ctx context.Context, said Said) (ts string, err error) {
 
 // Event is what the app is told of a message.
 func (s *Server) Event(said Said, ts string) map[string]any {
-	event := map[string]any{"type": "app_mention", "user": said.User, "text": said.Text, "ts": ts, "channel": said.Channel, "event_ts": ts}
+	event := map[string]any{"type": "app_mention", "user": said.User, "text": said.Text, "ts": ts,
+		"channel": said.Channel, "event_ts": ts}
 	if said.Thread != "" {
 		event["thread_ts"] = said.Thread
 	}
@@ -72,8 +74,8 @@ func (s *Server) teamOf(user string) string {
 	return s.TeamID
 }
 
-// shared reports whether people of another workspace are members of a channel (Slack Connect): events in it name their author's workspace
-// (docs.slack.dev/apis/slack-connect). The caller holds mu.
+// shared reports whether people of another workspace are members of a channel (Slack Connect): events in it name their
+// author's workspace (docs.slack.dev/apis/slack-connect). The caller holds mu.
 func (s *Server) shared(id string) bool {
 	ch := s.channels[id]
 	return ch != nil && slices.ContainsFunc(ch.members, func(user string) bool { return s.teamOf(user) != s.TeamID })
@@ -86,7 +88,8 @@ func Envelope(id string, event map[string]any) map[string]any {
 
 func (s *Server) envelope(id string, event map[string]any) map[string]any {
 	return map[string]any{
-		"type": "event_callback", "token": "unused", "team_id": s.TeamID, "api_app_id": "A0000000000", "event_id": id, "event_time": 1, "event": event,
+		"type": "event_callback", "token": "unused", "team_id": s.TeamID, "api_app_id": "A0000000000", "event_id": id,
+		"event_time": 1, "event": event,
 	}
 }
 
@@ -96,10 +99,13 @@ func (s *Server) Click(ctx context.Context, user string, m Message, action, valu
 	trigger, team := s.trigger(user), s.teamOf(user)
 	s.mu.Unlock()
 	_, err := s.Deliver(ctx, KindAction, map[string]any{
-		"type": "block_actions", "team": map[string]string{"id": s.TeamID}, "user": map[string]string{"id": user, "team_id": team}, "trigger_id": trigger,
-		"channel": map[string]string{"id": m.Channel}, "container": map[string]any{"type": "message", "message_ts": m.TS, "channel_id": m.Channel, "thread_ts": m.Thread},
+		"type": "block_actions", "team": map[string]string{"id": s.TeamID},
+		"user": map[string]string{"id": user, "team_id": team}, "trigger_id": trigger,
+		"channel": map[string]string{"id": m.Channel}, "container": map[string]any{"type": "message",
+			"message_ts": m.TS, "channel_id": m.Channel, "thread_ts": m.Thread},
 		"message": map[string]string{"ts": m.TS, "thread_ts": m.Thread, "text": m.Text},
-		"actions": []any{map[string]string{"type": "button", "block_id": "b", "action_id": action, "value": value, "action_ts": "1.0"}},
+		"actions": []any{map[string]string{"type": "button", "block_id": "b", "action_id": action, "value": value,
+			"action_ts": "1.0"}},
 	}, 0)
 	return err
 }
@@ -111,7 +117,8 @@ func (s *Server) Stop(ctx context.Context, user, channel, thread string) error {
 	id := fmt.Sprintf("Ev%010d", s.serial)
 	s.mu.Unlock()
 	_, err := s.Deliver(ctx, KindEvent, s.envelope(id, map[string]any{
-		"type": "agent_session_stopped", "channel": channel, "thread_ts": thread, "user": user, "event_ts": thread, "streaming_message_ts": []string{},
+		"type": "agent_session_stopped", "channel": channel, "thread_ts": thread, "user": user, "event_ts": thread,
+		"streaming_message_ts": []string{},
 	}), 0)
 	return err
 }
@@ -119,7 +126,8 @@ func (s *Server) Stop(ctx context.Context, user, channel, thread string) error {
 // Command types a slash command, and returns what the app answers at once. An ephemeral answer becomes a message.
 func (s *Server) Command(ctx context.Context, user, channel, command, text string) (string, error) {
 	raw, err := s.Deliver(ctx, KindCommand, map[string]string{
-		"team_id": s.TeamID, "user_id": user, "channel_id": channel, "command": command, "text": text, "trigger_id": "1.2.expired",
+		"team_id": s.TeamID, "user_id": user, "channel_id": channel, "command": command, "text": text,
+		"trigger_id": "1.2.expired",
 	}, 0)
 	var told struct {
 		Type string `json:"response_type"`
@@ -162,7 +170,8 @@ func (s *Server) replies(c *call) (answer, error) {
 	thread := c.text("ts")
 	var list []any
 	for _, m := range s.messages {
-		if m.Channel != c.text("channel") || m.TS != thread && m.Thread != thread || m.Ephemeral != "" || m.TS <= c.text("oldest") {
+		if m.Channel != c.text("channel") || m.TS != thread && m.Thread != thread || m.Ephemeral != "" ||
+			m.TS <= c.text("oldest") {
 			continue
 		}
 		message := map[string]any{"type": "message", "user": m.Author, "text": m.Text, "ts": m.TS, "thread_ts": thread}

@@ -1,8 +1,8 @@
-// Package slack is a stand-in for Slack's Web API (docs.slack.dev/methods): bearer tokens with scopes, errors as HTTP 200 with
-// "ok": false, and the messages kept in memory.
+// Package slack is a stand-in for Slack's Web API (docs.slack.dev/methods): bearer tokens with scopes, errors as HTTP
+// 200 with "ok": false, and the messages kept in memory.
 //
-// A method is one entry of the table methods. What Slack tells an app is beside it: events, clicks and commands, over Socket Mode or
-// signed HTTP requests (deliver.go), so that a bot can be talked to (people.go).
+// A method is one entry of the table methods. What Slack tells an app is beside it: events, clicks and commands, over
+// Socket Mode or signed HTTP requests (deliver.go), so that a bot can be talked to (people.go).
 package slack
 
 import (
@@ -27,11 +27,13 @@ type Server struct {
 	Faults fault.Plan
 	// TeamID is the workspace's identifier. It may be changed before anything happens.
 	TeamID string
-	// AckTime is how long the app has to take what it is told. Zero means Slack's 3 seconds, which a busy machine does not keep to.
+	// AckTime is how long the app has to take what it is told. Zero means Slack's 3 seconds, which a busy machine does
+	// not keep to.
 	AckTime time.Duration
 	// LateTriggers makes every trigger of a modal come too late.
 	LateTriggers bool
-	// OnCall sees the arguments of each request of the Web API, if it is not nil. It may be set before anything happens.
+	// OnCall sees the arguments of each request of the Web API, if it is not nil. It may be set before anything
+	// happens.
 	OnCall func(method string, arguments map[string]any)
 
 	mu       sync.Mutex
@@ -67,9 +69,11 @@ type User struct {
 	Bot         bool   `json:"is_bot"`
 	Deleted     bool   `json:"deleted"`
 	Locale      string `json:"-"` // such as "ja-JP"
-	// Team is the workspace that the person belongs to, in channels that are shared with others. Empty means the server's.
+	// Team is the workspace that the person belongs to, in channels that are shared with others. Empty means the
+	// server's.
 	Team string `json:"-"`
-	// Enterprise is the organisation of a person of Enterprise Grid, and Teams are its workspaces of which they are a member.
+	// Enterprise is the organisation of a person of Enterprise Grid, and Teams are its workspaces of which they are a
+	// member.
 	Enterprise string   `json:"-"`
 	Teams      []string `json:"-"`
 	// Hidden says that users.info does not tell of the person.
@@ -120,7 +124,8 @@ type Task struct {
 // New returns a server without tokens and users.
 func New() *Server {
 	return &Server{
-		TeamID: Team, tokens: map[string]*token{}, users: map[string]*User{}, channels: map[string]*channel{}, files: map[string]*file{}, sessions: map[string]string{},
+		TeamID: Team, tokens: map[string]*token{}, users: map[string]*User{}, channels: map[string]*channel{},
+		files: map[string]*file{}, sessions: map[string]string{},
 	}
 }
 
@@ -186,7 +191,8 @@ var methods = map[string]struct {
 	"chat.stopStream":           {[]string{"chat:write"}, (*Server).stopStream},
 	"agents.sessions.setStatus": {[]string{"chat:write"}, (*Server).setStatus},
 
-	"conversations.replies":        {[]string{"channels:history", "groups:history", "im:history", "mpim:history"}, (*Server).replies},
+	"conversations.replies": {[]string{"channels:history", "groups:history", "im:history", "mpim:history"},
+		(*Server).replies},
 	"usergroups.list":              {[]string{"usergroups:read"}, (*Server).userGroups},
 	"files.getUploadURLExternal":   {[]string{"files:write"}, (*Server).uploadURL},
 	"files.completeUploadExternal": {[]string{"files:write"}, (*Server).completeUpload},
@@ -265,7 +271,8 @@ func (s *Server) api(r *http.Request) (answer, error) {
 		return nil, refuse("invalid_auth")
 	}
 	if len(method.scopes) > 0 && !slices.ContainsFunc(method.scopes, func(scope string) bool { return slices.Contains(t.scopes, scope) }) {
-		return nil, &apiError{"missing_scope", answer{"needed": strings.Join(method.scopes, ","), "provided": strings.Join(t.scopes, ",")}}
+		return nil, &apiError{"missing_scope", answer{"needed": strings.Join(method.scopes, ","),
+			"provided": strings.Join(t.scopes, ",")}}
 	}
 	return method.serve(s, &call{t, arguments, base(r)})
 }

@@ -70,13 +70,17 @@ func TestMethods(t *testing.T) {
 		"open for a stranger":  {"conversations.open", "xoxb-good", js, `{"users":"U0000000X1"}`, "user_not_found"},
 		"open for the gone":    {"conversations.open", "xoxb-good", js, `{"users":"U0000000G1"}`, "user_disabled"},
 		"post":                 {"chat.postMessage", "xoxb-good", js, `{"channel":"C0000000G1","text":"x"}`, "ok"},
-		"post too much":        {"chat.postMessage", "xoxb-good", js, `{"channel":"C0000000G1","text":"` + long + `"}`, "ok"},
-		"post, narrow":         {"chat.postMessage", "xoxb-narrow", js, `{"channel":"C0000000G1","text":"x"}`, "missing_scope"},
-		"post nowhere":         {"chat.postMessage", "xoxb-good", js, `{"channel":"C1","text":"x"}`, "channel_not_found"},
-		"post outside":         {"chat.postMessage", "xoxb-good", js, `{"channel":"C0000000P1","text":"x"}`, "not_in_channel"},
-		"post nothing":         {"chat.postMessage", "xoxb-good", js, `{"channel":"C0000000G1","text":" "}`, "no_text"},
-		"broken JSON":          {"chat.postMessage", "xoxb-good", js, `{`, "invalid_json"},
-		"another type":         {"chat.postMessage", "xoxb-good", "text/plain", `x`, "invalid_post_type"},
+		"post too much": {"chat.postMessage", "xoxb-good", js, `{"channel":"C0000000G1","text":"` + long + `"}`,
+			"ok"},
+		"post, narrow": {"chat.postMessage", "xoxb-narrow", js, `{"channel":"C0000000G1","text":"x"}`,
+			"missing_scope"},
+		"post nowhere": {"chat.postMessage", "xoxb-good", js, `{"channel":"C1","text":"x"}`,
+			"channel_not_found"},
+		"post outside": {"chat.postMessage", "xoxb-good", js, `{"channel":"C0000000P1","text":"x"}`,
+			"not_in_channel"},
+		"post nothing": {"chat.postMessage", "xoxb-good", js, `{"channel":"C0000000G1","text":" "}`, "no_text"},
+		"broken JSON":  {"chat.postMessage", "xoxb-good", js, `{`, "invalid_json"},
+		"another type": {"chat.postMessage", "xoxb-good", "text/plain", `x`, "invalid_post_type"},
 	} {
 		if got, answer := ask(t, url+test.method, test.token, test.kind, test.body); got != test.want {
 			t.Errorf("%s: %v, want %s", name, answer, test.want)
@@ -100,7 +104,8 @@ func TestMessages(t *testing.T) {
 		}
 	}
 	m := s.Messages()
-	if len(m) != 2 || m[0].User != "U0000000A1" || m[0].TS >= m[1].TS || len(m[0].Controls()) != 0 || len(m[1].Controls()) != 2 {
+	if len(m) != 2 || m[0].User != "U0000000A1" || m[0].TS >= m[1].TS || len(m[0].Controls()) != 0 ||
+		len(m[1].Controls()) != 2 {
 		t.Errorf("got %+v", m)
 	}
 	s.Faults.Add(fault.Fault{Path: "/api/chat.postMessage", Body: `{"ok":false,"error":"fatal_error"}`})
@@ -144,7 +149,8 @@ func TestStream(t *testing.T) {
 			t.Errorf("%s: %s, want %s", step.method, got, step.want)
 		}
 	}
-	if m := s.Messages()[0]; m.Text != "one two" || m.Streaming || len(m.Tasks) != 1 || m.Tasks[0].Status != "complete" {
+	if m := s.Messages()[0]; m.Text != "one two" || m.Streaming || len(m.Tasks) != 1 ||
+		m.Tasks[0].Status != "complete" {
 		t.Errorf("%+v", m)
 	}
 }

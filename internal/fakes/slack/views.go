@@ -78,7 +78,8 @@ func (v View) Inputs() []Input {
 		if json.Unmarshal(raw, &b) != nil || b.Type != "input" {
 			continue
 		}
-		in := Input{Block: b.Block, Kind: b.Element.Type, Label: b.Label.Text, Optional: b.Optional, action: b.Element.Action}
+		in := Input{Block: b.Block, Kind: b.Element.Type, Label: b.Label.Text, Optional: b.Optional,
+			action: b.Element.Action}
 		for _, o := range b.Element.Options {
 			in.Options = append(in.Options, Option{o.Text.Text, o.Value})
 		}
@@ -118,7 +119,8 @@ func (in *Input) state(values []string) map[string]any {
 	chosen := []any{}
 	for _, o := range in.Options {
 		if slices.Contains(values, o.Value) {
-			chosen = append(chosen, map[string]any{"text": map[string]any{"type": "plain_text", "text": o.Text, "emoji": true}, "value": o.Value})
+			chosen = append(chosen, map[string]any{"text": map[string]any{"type": "plain_text", "text": o.Text,
+				"emoji": true}, "value": o.Value})
 		}
 	}
 	if in.Kind == InputMulti {
@@ -164,7 +166,8 @@ func (s *Server) openView(c *call) (answer, error) {
 	}
 	s.serial++
 	v := View{ID: fmt.Sprintf("V%010d", s.serial), User: user, Raw: raw, Open: true}
-	if json.Unmarshal([]byte(raw), &v.Sent) != nil || v.Sent.Type != "modal" || len(v.Sent.Blocks) > 100 || v.Sent.Title.Text == "" {
+	if json.Unmarshal([]byte(raw), &v.Sent) != nil || v.Sent.Type != "modal" || len(v.Sent.Blocks) > 100 ||
+		v.Sent.Title.Text == "" {
 		return nil, refuse("invalid_arguments")
 	}
 	for _, t := range []Text{v.Sent.Title, v.Sent.Submit, v.Sent.Close} {
@@ -186,17 +189,19 @@ func (s *Server) Views() []View {
 	return slices.Clone(s.views)
 }
 
-// Submit sends a modal that user sees, with the state of its fields: by block and action, what Slack says of the element. It returns what the app
-// answers, such as what is wrong with a field; anything else closes the modal.
+// Submit sends a modal that user sees, with the state of its fields: by block and action, what Slack says of the
+// element. It returns what the app answers, such as what is wrong with a field; anything else closes the modal.
 func (s *Server) Submit(ctx context.Context, user string, v View, values map[string]map[string]any) (string, error) {
 	s.mu.Lock()
 	team := s.teamOf(user) // a modal is the person's: their workspace's, and opened by an app that is installed in another one
 	s.mu.Unlock()
 	answer, err := s.Deliver(ctx, KindAction, map[string]any{
-		"type": "view_submission", "team": map[string]string{"id": team}, "user": map[string]string{"id": user, "team_id": team},
+		"type": "view_submission", "team": map[string]string{"id": team},
+		"user": map[string]string{"id": user, "team_id": team},
 		"view": map[string]any{
-			"id": v.ID, "type": "modal", "app_installed_team_id": s.TeamID, "callback_id": v.Sent.CallbackID, "private_metadata": v.Sent.Metadata,
-			"state": map[string]any{"values": values},
+			"id": v.ID, "type": "modal", "app_installed_team_id": s.TeamID, "callback_id": v.Sent.CallbackID,
+			"private_metadata": v.Sent.Metadata,
+			"state":            map[string]any{"values": values},
 		},
 	}, 0)
 	if err == nil && problemsIn(answer) == nil {
@@ -220,9 +225,11 @@ func problemsIn(answer []byte) map[string]string {
 // ErrNoView means that nobody sees a modal of that identifier.
 var ErrNoView = errors.New("there is no such modal on the screen: it was sent or closed")
 
-// Fill writes into a modal that user sees, and sends it. values are by block: a text, or the values of the options that are chosen. It returns what
-// the app says is wrong with fields, by block; the modal stays then. It fails as Deliver does, and with ErrNoView.
-func (s *Server) Fill(ctx context.Context, user, view string, values map[string][]string) (problems map[string]string, err error) {
+// Fill writes into a modal that user sees, and sends it. values are by block: a text, or the values of the options that
+// are chosen. It returns what the app says is wrong with fields, by block; the modal stays then. It fails as Deliver
+// does, and with ErrNoView.
+func (s *Server) Fill(ctx context.Context, user, view string, values map[string][]string) (problems map[string]string,
+	err error) {
 	views := s.Views()
 	i := slices.IndexFunc(views, func(v View) bool { return v.ID == view && v.User == user && v.Open })
 	if i < 0 {

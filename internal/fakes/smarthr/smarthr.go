@@ -1,5 +1,5 @@
-// Package smarthr is a stand-in for SmartHR's API v1, for tests and for trying things without a network. It serves the list of crews
-// (employees), with paging and limits in headers as developer.smarthr.jp has them.
+// Package smarthr is a stand-in for SmartHR's API v1, for tests and for trying things without a network. It serves the
+// list of crews (employees), with paging and limits in headers as developer.smarthr.jp has them.
 package smarthr
 
 import (
@@ -156,7 +156,8 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, page, size int) {
 		rel  string
 	}{{1, "first"}, {page - 1, "prev"}, {page + 1, "next"}, {last, "last"}} {
 		if link.page >= 1 && link.page <= last {
-			links = append(links, fmt.Sprintf(`<http://%s%s?page=%d&per_page=%d>; rel="%s"`, r.Host, r.URL.Path, link.page, size, link.rel))
+			links = append(links, fmt.Sprintf(`<http://%s%s?page=%d&per_page=%d>; rel="%s"`, r.Host, r.URL.Path,
+				link.page, size, link.rel))
 		}
 	}
 	w.Header().Set("Link", strings.Join(links, ", "))

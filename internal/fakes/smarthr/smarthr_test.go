@@ -63,7 +63,8 @@ func TestRefusals(t *testing.T) {
 		if w.Code != test.status || !strings.Contains(w.Body.String(), test.kind) {
 			t.Errorf("%s: %d %.200s, want %d %s", test.target, w.Code, w.Body, test.status, test.kind)
 		}
-		if w.Code == 429 && (w.Header().Get("x-rate-limit-remaining") != "0" || w.Header().Get("x-rate-limit-reset") == "") {
+		if w.Code == 429 && (w.Header().Get("x-rate-limit-remaining") != "0" ||
+			w.Header().Get("x-rate-limit-reset") == "") {
 			t.Errorf("headers are %v", w.Header())
 		}
 	}

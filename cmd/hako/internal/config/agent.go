@@ -14,12 +14,14 @@ func agentTable(s *agent.Spec) []setting {
 		{key: "agent.sessions", value: &s.Sessions},
 		{key: "agent.tenant", value: &s.Tenant},
 		{key: "agent.user", value: &s.User},
-		{key: "agent.follow", value: &s.Follow, fallback: agent.FollowStream, oneOf: []string{agent.FollowStream, agent.FollowPoll}},
+		{key: "agent.follow", value: &s.Follow, fallback: agent.FollowStream,
+			oneOf: []string{agent.FollowStream, agent.FollowPoll}},
 		{key: "agent.poll", value: &s.Poll, fallback: "2s"},
 		{key: "agent.parallel", value: &s.Parallel, fallback: "8"},
 		{key: "agent.timeout", value: &s.Timeout, fallback: "2m"},
 		{key: "agent.maxResult", value: &s.MaxResult, fallback: "100KiB"},
-		{key: "agent.unknownTools", value: &s.Unknown, fallback: agent.UnknownRefuse, oneOf: []string{agent.UnknownRefuse, agent.UnknownLeave}},
+		{key: "agent.unknownTools", value: &s.Unknown, fallback: agent.UnknownRefuse,
+			oneOf: []string{agent.UnknownRefuse, agent.UnknownLeave}},
 	}
 }
 

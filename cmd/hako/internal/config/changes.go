@@ -12,8 +12,8 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// Changes lists the keys whose values differ in next, sorted: settings, and what is below the other keys of the file, where entries of
-// lists go by their names. Values are not in it, so it may be shown.
+// Changes lists the keys whose values differ in next, sorted: settings, and what is below the other keys of the file,
+// where entries of lists go by their names. Values are not in it, so it may be shown.
 func (c *Config) Changes(next *Config) []string {
 	changed := map[string]bool{}
 	for i, s := range c.settings {

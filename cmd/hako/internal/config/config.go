@@ -125,11 +125,11 @@ type Audit struct {
 
 // Source says where to look for settings.
 type Source struct {
-	// Dir is the directory that relative paths in flags and the environment start from, and where FileName is looked for. Empty
-	// means the process's working directory.
+	// Dir is the directory that relative paths in flags and the environment start from, and where FileName is looked
+	// for. Empty means the process's working directory.
 	Dir string
-	// File is a configuration file that must exist. Empty means the one that HAKO_CONFIG names, else FileName in Dir if it
-	// exists, else Default.
+	// File is a configuration file that must exist. Empty means the one that HAKO_CONFIG names, else FileName in Dir if
+	// it exists, else Default.
 	File string
 	// Default is the configuration that applies where there is no file, as if it were Dir's FileName.
 	Default []byte
@@ -137,8 +137,9 @@ type Source struct {
 	Flags *pflag.FlagSet
 }
 
-// Load reads the configuration. The error names each setting that is wrong, and where it was set: unknown keys, with the one that
-// was probably meant, values of a wrong type or outside of what is allowed, and a file that is missing or cannot be read.
+// Load reads the configuration. The error names each setting that is wrong, and where it was set: unknown keys, with
+// the one that was probably meant, values of a wrong type or outside of what is allowed, and a file that is missing or
+// cannot be read.
 func Load(source Source) (*Config, error) {
 	dir, err := filepath.Abs(source.Dir)
 	if err != nil {
@@ -148,7 +149,9 @@ func Load(source Source) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{File: path, ShippedMounts: map[string]string{}, Plugin: map[string]host.Settings{}, Tenants: map[string]host.Tenant{}, origins: map[string]string{}, TenantCredentials: map[string]map[string]credential.Spec{}}
+	c := &Config{File: path, ShippedMounts: map[string]string{}, Plugin: map[string]host.Settings{},
+		Tenants: map[string]host.Tenant{}, origins: map[string]string{},
+		TenantCredentials: map[string]map[string]credential.Spec{}}
 	c.Audit.Fields = map[string][]string{}
 	c.settings = c.table()
 	// Relative paths in the file start where it lies, and so do defaults: what belongs together stays together.

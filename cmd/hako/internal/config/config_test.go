@@ -127,20 +127,25 @@ plugin:
 	if want := []string{filepath.Join(dir, "tools"), "/srv/plugins"}; !slices.Equal(c.Plugins, want) {
 		t.Errorf("plugins are %q, want %q", c.Plugins, want)
 	}
-	if c.ShippedMounts["workspace"] != filepath.Join(dir, "workspace") || c.Consents != filepath.Join(dir, "review/consents.yaml") {
+	if c.ShippedMounts["workspace"] != filepath.Join(dir, "workspace") ||
+		c.Consents != filepath.Join(dir, "review/consents.yaml") {
 		t.Errorf("paths are not the file's: %q, %q", c.ShippedMounts, c.Consents)
 	}
-	if c.HTTP.TLSCert != filepath.Join(dir, "tls.crt") || c.HTTP.TLSKey != "/etc/tls.key" || !strings.HasPrefix(c.HTTP.URL(), "https:") {
+	if c.HTTP.TLSCert != filepath.Join(dir, "tls.crt") || c.HTTP.TLSKey != "/etc/tls.key" ||
+		!strings.HasPrefix(c.HTTP.URL(), "https:") {
 		t.Errorf("TLS is %+v", c.HTTP)
 	}
-	if c.Limits.Time != 5*time.Second || c.Limits.Memory != 32<<20 || c.Limits.Rate != 60 || c.MCP.Limits.SessionIdle != time.Minute {
+	if c.Limits.Time != 5*time.Second || c.Limits.Memory != 32<<20 || c.Limits.Rate != 60 ||
+		c.MCP.Limits.SessionIdle != time.Minute {
 		t.Errorf("limits are %+v and %+v", c.Limits, c.MCP.Limits)
 	}
 	weather := c.Plugin["weather"]
-	if weather.Prefix != "jp_" || weather.State != "session" || weather.Limits.Concurrency != 2 || weather.Limits.Time != 90*time.Second {
+	if weather.Prefix != "jp_" || weather.State != "session" || weather.Limits.Concurrency != 2 ||
+		weather.Limits.Time != 90*time.Second {
 		t.Errorf("weather's settings are %+v", weather)
 	}
-	if want := []any{"a", "b"}; weather.Config["days"] != json.Number("7") || !reflect.DeepEqual(weather.Config["flags"], want) {
+	if want := []any{"a", "b"}; weather.Config["days"] != json.Number("7") ||
+		!reflect.DeepEqual(weather.Config["flags"], want) {
 		t.Errorf("weather's configuration is %#v", weather.Config)
 	}
 }
@@ -174,11 +179,13 @@ http:
 	if want := time.Date(2027, 1, 31, 12, 0, 0, 0, time.UTC); !second.Expires.Equal(want) {
 		t.Errorf("got %v, want %v", second.Expires, want)
 	}
-	if i := c.HTTP.OAuth.Issuers[0]; i.URL != "https://login.example.com/" || i.Keys != "https://login.example.com/keys" {
+	if i := c.HTTP.OAuth.Issuers[0]; i.URL != "https://login.example.com/" ||
+		i.Keys != "https://login.example.com/keys" {
 		t.Errorf("got %+v", i)
 	}
 	for name, text := range map[string]string{
-		"scopes alone": "http: {auth: {scopes: [tools]}}", "no issuer": "http: {auth: {oauth: {resource: 'https://a.example/mcp'}}}",
+		"scopes alone": "http: {auth: {scopes: [tools]}}",
+		"no issuer":    "http: {auth: {oauth: {resource: 'https://a.example/mcp'}}}",
 	} {
 		if _, err := load(t, Source{Dir: write(t, text)}).HTTP.Authenticator(); err == nil {
 			t.Errorf("%s: no error", name)
@@ -230,7 +237,8 @@ func TestEnvironment(t *testing.T) {
 	if want := []string{"https://a.example", "https://b.example"}; !slices.Equal(c.HTTP.Origins, want) {
 		t.Errorf("origins are %q, want %q", c.HTTP.Origins, want)
 	}
-	if c.MCP.Limits.SessionIdle != 90*time.Second || c.MCP.ListTTL != time.Minute || c.Limits.Memory != 1<<30 || c.Limits.Concurrency != 3 || !c.Mock {
+	if c.MCP.Limits.SessionIdle != 90*time.Second || c.MCP.ListTTL != time.Minute || c.Limits.Memory != 1<<30 ||
+		c.Limits.Concurrency != 3 || !c.Mock {
 		t.Errorf("got %+v, %+v, mock %v", c.MCP, c.Limits, c.Mock)
 	}
 	if c.Origin("mock") != "env MOCK_MODE" {
@@ -252,33 +260,56 @@ func TestProblems(t *testing.T) {
 		variables map[string]string
 		want      []string
 	}{
-		"unknown key":         {file: "http:\n  adress: x\n", want: []string{`hako.yaml:2:3: http: unknown key "adress": did you mean "address"?`}},
-		"unknown nested key":  {file: "plugin:\n  a:\n    limits: {tiem: 1s}\n", want: []string{"hako.yaml:3:14: plugin.a.limits", `did you mean "time"`}},
-		"wrong type":          {file: "mock: 3\n", want: []string{"hako.yaml:1:7: mock: must be true or false"}},
-		"not one of":          {file: "updates: aks\n", want: []string{`hako.yaml:1:10: updates: "aks" is not allowed: did you mean "ask"?`}},
-		"all at once":         {file: "a: 1\nb: 2\n", want: []string{`hako.yaml:1:1: unknown key "a"`, `hako.yaml:2:1: unknown key "b"`}},
-		"no unit":             {file: "limits: {memory: 64}\n", want: []string{"limits.memory: must be a size", "64MiB"}},
-		"empty mount":         {file: "shipped: {mounts: {workspace: ''}}\n", want: []string{"must name a directory"}},
-		"expiry":              {file: "http: {auth: {tokens: [{expires: soon}]}}\n", want: []string{"http.auth.tokens[0].expires", "2027-01-31"}},
-		"syntax":              {file: "http: [\n", want: []string{"hako.yaml: line", "YAML syntax"}},
-		"another database":    {file: "store: mysql://user:secret@host/db\n", want: []string{"hako.yaml:1:8: store: must be a directory or the URL of a PostgreSQL database"}},
-		"partner's ID":        {file: slackFile("{acme: guests}"), want: []string{`partners: "acme" is not the ID of a workspace`}},
-		"partner's tenant":    {file: slackFile("{T0PARTNER: acme-inc}"), want: []string{"T0PARTNER needs a tenant of its own"}},
-		"partner of nobody":   {file: slackFile("{T0PARTNER: ''}"), want: []string{"T0PARTNER needs a tenant of its own"}},
-		"partner's list":      {file: slackFile("[T0PARTNER]"), want: []string{"slack.workspaces[0].partners: must be"}},
-		"text for a list":     {file: "plugins: ./plugins\n", want: []string{"plugins: must be a list, not text: put it in brackets"}},
-		"tabs":                {file: "shipped:\n\tenabled: true\n", want: []string{"hako.yaml: line 2: YAML syntax", "indent with spaces"}},
-		"proxy":               {file: "outbound: {proxy: 'ftp://user:secret@proxy'}\n", want: []string{"hako.yaml:1:19: outbound.proxy: must be the URL of a proxy"}},
-		"proxy's path":        {file: "outbound: {proxy: 'http://proxy/x'}\n", want: []string{"must be the URL of a proxy"}},
-		"proxy's variable":    {file: "log: {}\n", variables: map[string]string{"HAKO_OUTBOUND_PROXY": "proxy:3128"}, want: []string{"env HAKO_OUTBOUND_PROXY: must be the URL of a proxy"}},
-		"retries":             {file: "plugin: {a: {http: {b: {retries: 11}}}}\n", want: []string{"plugin.a.http.b.retries: must be a whole number from 0 to 10"}},
-		"half a retry":        {file: "plugin: {a: {http: {b: {retries: 0.5}}}}\n", want: []string{"plugin.a.http.b.retries: must be a whole number"}},
-		"rate":                {file: "plugin: {a: {http: {b: {rate: fast}}}}\n", want: []string{"plugin.a.http.b.rate: must be a number from 0.001 to 100000"}},
-		"burst without rate":  {file: "plugin: {a: {http: {b: {burst: 3}}}}\n", want: []string{"plugin.a.http.b: burst is how many", "state the rate too"}},
-		"tenant":              {file: "tenants: {acme: {plugins: {}}}\n", want: []string{`tenants.acme: unknown key "plugins": did you mean "plugin"?`}},
-		"tenant's plugin":     {file: "tenants: {acme: {plugin: {a: {limits: {}}}}}\n", want: []string{`tenants.acme.plugin.a: unknown key "limits"`}},
+		"unknown key": {file: "http:\n  adress: x\n",
+			want: []string{`hako.yaml:2:3: http: unknown key "adress": did you mean "address"?`}},
+		"unknown nested key": {file: "plugin:\n  a:\n    limits: {tiem: 1s}\n",
+			want: []string{"hako.yaml:3:14: plugin.a.limits", `did you mean "time"`}},
+		"wrong type": {file: "mock: 3\n", want: []string{"hako.yaml:1:7: mock: must be true or false"}},
+		"not one of": {file: "updates: aks\n",
+			want: []string{`hako.yaml:1:10: updates: "aks" is not allowed: did you mean "ask"?`}},
+		"all at once": {file: "a: 1\nb: 2\n", want: []string{`hako.yaml:1:1: unknown key "a"`,
+			`hako.yaml:2:1: unknown key "b"`}},
+		"no unit": {file: "limits: {memory: 64}\n", want: []string{"limits.memory: must be a size",
+			"64MiB"}},
+		"empty mount": {file: "shipped: {mounts: {workspace: ''}}\n", want: []string{"must name a directory"}},
+		"expiry": {file: "http: {auth: {tokens: [{expires: soon}]}}\n",
+			want: []string{"http.auth.tokens[0].expires", "2027-01-31"}},
+		"syntax": {file: "http: [\n", want: []string{"hako.yaml: line", "YAML syntax"}},
+		"another database": {file: "store: mysql://user:secret@host/db\n",
+			want: []string{"hako.yaml:1:8: store: must be a directory or the URL of a PostgreSQL database"}},
+		"partner's ID": {file: slackFile("{acme: guests}"),
+			want: []string{`partners: "acme" is not the ID of a workspace`}},
+		"partner's tenant": {file: slackFile("{T0PARTNER: acme-inc}"),
+			want: []string{"T0PARTNER needs a tenant of its own"}},
+		"partner of nobody": {file: slackFile("{T0PARTNER: ''}"),
+			want: []string{"T0PARTNER needs a tenant of its own"}},
+		"partner's list": {file: slackFile("[T0PARTNER]"),
+			want: []string{"slack.workspaces[0].partners: must be"}},
+		"text for a list": {file: "plugins: ./plugins\n",
+			want: []string{"plugins: must be a list, not text: put it in brackets"}},
+		"tabs": {file: "shipped:\n\tenabled: true\n", want: []string{"hako.yaml: line 2: YAML syntax",
+			"indent with spaces"}},
+		"proxy": {file: "outbound: {proxy: 'ftp://user:secret@proxy'}\n",
+			want: []string{"hako.yaml:1:19: outbound.proxy: must be the URL of a proxy"}},
+		"proxy's path": {file: "outbound: {proxy: 'http://proxy/x'}\n",
+			want: []string{"must be the URL of a proxy"}},
+		"proxy's variable": {file: "log: {}\n", variables: map[string]string{"HAKO_OUTBOUND_PROXY": "proxy:3128"},
+			want: []string{"env HAKO_OUTBOUND_PROXY: must be the URL of a proxy"}},
+		"retries": {file: "plugin: {a: {http: {b: {retries: 11}}}}\n",
+			want: []string{"plugin.a.http.b.retries: must be a whole number from 0 to 10"}},
+		"half a retry": {file: "plugin: {a: {http: {b: {retries: 0.5}}}}\n",
+			want: []string{"plugin.a.http.b.retries: must be a whole number"}},
+		"rate": {file: "plugin: {a: {http: {b: {rate: fast}}}}\n",
+			want: []string{"plugin.a.http.b.rate: must be a number from 0.001 to 100000"}},
+		"burst without rate": {file: "plugin: {a: {http: {b: {burst: 3}}}}\n",
+			want: []string{"plugin.a.http.b: burst is how many", "state the rate too"}},
+		"tenant": {file: "tenants: {acme: {plugins: {}}}\n",
+			want: []string{`tenants.acme: unknown key "plugins": did you mean "plugin"?`}},
+		"tenant's plugin": {file: "tenants: {acme: {plugin: {a: {limits: {}}}}}\n",
+			want: []string{`tenants.acme.plugin.a: unknown key "limits"`}},
 		"tenant without name": {file: "tenants: {'': {}}\n", want: []string{"the name of a tenant must be"}},
-		"variable":            {file: "log: {}\n", variables: map[string]string{"HAKO_LIMITS_TIME": "soon"}, want: []string{"env HAKO_LIMITS_TIME: must be a duration"}},
+		"variable": {file: "log: {}\n", variables: map[string]string{"HAKO_LIMITS_TIME": "soon"},
+			want: []string{"env HAKO_LIMITS_TIME: must be a duration"}},
 		"variable, not one of": {
 			file: "log: {}\n", variables: map[string]string{"HAKO_LOG_LEVEL": "infos"},
 			want: []string{`env HAKO_LOG_LEVEL: "infos" is not allowed: did you mean "info"?`},
@@ -308,7 +339,8 @@ func TestOutbound(t *testing.T) {
 outbound: {proxy: "http://aki:secret@proxy.example:3128"}
 plugin: {hr: {http: {kot: {rate: 0.5, burst: 5, retries: 0}, freee: {retries: 3, trace: true}}}}
 `)})
-	want := map[string]httpbroker.RuleOptions{"kot": {Rate: 0.5, Burst: 5, Retries: -1}, "freee": {Retries: 3, Trace: true}}
+	want := map[string]httpbroker.RuleOptions{"kot": {Rate: 0.5, Burst: 5, Retries: -1},
+		"freee": {Retries: 3, Trace: true}}
 	if got := c.Plugin["hr"].HTTP; !maps.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -332,7 +364,8 @@ plugin: {hr: {http: {kot: {rate: 0.5, burst: 5, retries: 0}, freee: {retries: 3,
 
 // slackFile has a workspace of Slack with these partners.
 func slackFile(partners string) string {
-	return "slack: {workspaces: [{name: acme, tenant: acme-inc, botToken: {env: A}, appToken: {env: B}, partners: " + partners + "}]}\n"
+	return "slack: {workspaces: [{name: acme, tenant: acme-inc, botToken: {env: A}, appToken: {env: B}, partners: " +
+		partners + "}]}\n"
 }
 
 func TestSlackPartners(t *testing.T) {
@@ -344,7 +377,8 @@ func TestSlackPartners(t *testing.T) {
 
 func TestMissingFile(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Load(Source{Dir: dir, File: "prod.yaml"}); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "prod.yaml")+" does not exist") {
+	if _, err := Load(Source{Dir: dir, File: "prod.yaml"}); err == nil ||
+		!strings.Contains(err.Error(), filepath.Join(dir, "prod.yaml")+" does not exist") {
 		t.Errorf("got %v", err)
 	}
 	if c := load(t, Source{Dir: dir, Default: []byte("locale: ja")}); c.File != "" || c.Locale != "ja" {
@@ -356,7 +390,8 @@ func TestUnknownVariables(t *testing.T) {
 	settings := new(Config).table()
 	environ := []string{
 		"HAKO_HTTP_ADDRES=x", "HAKO_QUITE_ANOTHER=x", "HAKO_HTTP_ADDRESS=x", "HAKO_CONFIG=x", "PATH=x",
-		"HAKO_SERVICE_HOST=10.0.0.1", "HAKO_PORT=tcp://10.0.0.1:8420", "HAKO_PORT_8420_TCP_ADDR=10.0.0.1", "HAKO_SERVICE_PORT_HTTP=8420",
+		"HAKO_SERVICE_HOST=10.0.0.1", "HAKO_PORT=tcp://10.0.0.1:8420", "HAKO_PORT_8420_TCP_ADDR=10.0.0.1",
+		"HAKO_SERVICE_PORT_HTTP=8420",
 		"HAKO_SECRETS_KEY=x", // the file names it
 	}
 	want := []string{
@@ -368,7 +403,8 @@ func TestUnknownVariables(t *testing.T) {
 	}
 }
 
-// TestDocumented holds docs/configuration.md against the code: every key with its default and its variable, and no other.
+// TestDocumented holds docs/configuration.md against the code: every key with its default and its variable, and no
+// other.
 func TestDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../../../docs/configuration.md")
 	if err != nil {
@@ -377,7 +413,8 @@ func TestDocumented(t *testing.T) {
 	documented := map[string][]string{}
 	for line := range strings.Lines(string(text)) {
 		if cells := strings.Split(line, "|"); len(cells) > 4 && strings.HasPrefix(strings.TrimSpace(cells[1]), "`") {
-			documented[strings.Trim(cells[1], " `")] = []string{strings.Trim(cells[2], " `"), strings.Trim(cells[3], " `")}
+			documented[strings.Trim(cells[1], " `")] = []string{strings.Trim(cells[2], " `"),
+				strings.Trim(cells[3], " `")}
 		}
 	}
 	for _, s := range new(Config).table() {

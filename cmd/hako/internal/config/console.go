@@ -10,7 +10,8 @@ import (
 
 // Console is the page for people who operate the host.
 type Console struct {
-	// Enabled counts where it is set; else the console is on where only this machine reaches it, or logins are configured.
+	// Enabled counts where it is set; else the console is on where only this machine reaches it, or logins are
+	// configured.
 	Enabled bool
 	// Address is one of its own. Empty means that of MCP.
 	Address string

@@ -11,8 +11,8 @@ import (
 // credentialName is the rule for the names of credentials, which is that of permissions.
 var credentialName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
-// credentials reads what is below "credentials" into specs, which is made if it is nil. No values of secrets are in the file, so all of
-// it may be shown.
+// credentials reads what is below "credentials" into specs, which is made if it is nil. No values of secrets are in the
+// file, so all of it may be shown.
 func (r reader) credentials(prefix string, specs *map[string]credential.Spec) func(strictyaml.Value) {
 	return func(v strictyaml.Value) {
 		v.Map(func(name string, v strictyaml.Value) {

@@ -21,8 +21,8 @@ import (
 // maxFile is the largest configuration file, in bytes.
 const maxFile = 1 << 20
 
-// read reads the file, or the built-in default where there is none, into c, and notes the origins of what is set. Paths in it
-// start at dir.
+// read reads the file, or the built-in default where there is none, into c, and notes the origins of what is set. Paths
+// in it start at dir.
 func (c *Config) read(text []byte, dir string) error {
 	name := "built-in default"
 	if c.File != "" {
@@ -206,7 +206,8 @@ const maxTenant = 200
 
 func (r reader) tenants(v strictyaml.Value) {
 	v.Map(func(name string, v strictyaml.Value) {
-		if name == "" || len(name) > maxTenant || !utf8.ValidString(name) || strings.ContainsFunc(name, visible.Hidden) {
+		if name == "" || len(name) > maxTenant || !utf8.ValidString(name) ||
+			strings.ContainsFunc(name, visible.Hidden) {
 			v.Problem("the name of a tenant must be 1 to %d bytes, without characters that are not visible", maxTenant)
 		}
 		key := "tenants." + name

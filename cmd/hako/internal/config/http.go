@@ -36,7 +36,8 @@ func (h *HTTP) table() []setting {
 	}
 }
 
-// Authenticator returns what checks tokens, or nil where nobody needs one. It fails if a token or an issuer is malformed.
+// Authenticator returns what checks tokens, or nil where nobody needs one. It fails if a token or an issuer is
+// malformed.
 func (h *HTTP) Authenticator() (*mcpserver.Auth, error) {
 	options := h.Auth
 	if h.OAuth.Resource != "" || len(h.OAuth.Issuers) > 0 {

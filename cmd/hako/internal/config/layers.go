@@ -49,8 +49,9 @@ func flagsByKey(flags *pflag.FlagSet) map[string]*pflag.Flag {
 	return byKey
 }
 
-// layer puts flags, environment, what the file has set and defaults on top of each other. Viper knows which of them counts; types
-// and rules are the settings' own, because viper folds keys to lower case and does not tell where in a file they were.
+// layer puts flags, environment, what the file has set and defaults on top of each other. Viper knows which of them
+// counts; types and rules are the settings' own, because viper folds keys to lower case and does not tell where in a
+// file they were.
 func (c *Config) layer(flags *pflag.FlagSet, fileDir string) error {
 	byKey := flagsByKey(flags)
 	layers, err := c.layers(byKey, fileDir)
@@ -119,8 +120,8 @@ func outerOrigin(s setting, flag *pflag.Flag) string {
 // kubernetesLink matches the variables that Kubernetes sets for a service called "hako".
 var kubernetesLink = regexp.MustCompile(`^HAKO_(SERVICE_(HOST|PORT)|PORT(_|$))`)
 
-// unknownVariables warns of variables that look like hako's and mean nothing, and are none of those that the file names as places of
-// secrets. They are no errors, because others set some.
+// unknownVariables warns of variables that look like hako's and mean nothing, and are none of those that the file names
+// as places of secrets. They are no errors, because others set some.
 func unknownVariables(environ []string, settings []setting, secrets []Secret) []string {
 	known := []string{fileVariable, clientVariable}
 	var warnings []string
@@ -129,13 +130,15 @@ func unknownVariables(environ []string, settings []setting, secrets []Secret) []
 	}
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, prefix) || kubernetesLink.MatchString(name) || slices.ContainsFunc(secrets, func(s Secret) bool { return s.Source.Env == name }) {
+		if !strings.HasPrefix(name, prefix) || kubernetesLink.MatchString(name) ||
+			slices.ContainsFunc(secrets, func(s Secret) bool { return s.Source.Env == name }) {
 			continue
 		}
 		if near := strictyaml.Nearest(name, known); near == "" {
 			warnings = append(warnings, fmt.Sprintf("the environment variable %s sets nothing", name))
 		} else if near != name {
-			warnings = append(warnings, fmt.Sprintf("the environment variable %s sets nothing: did you mean %s?", name, near))
+			warnings = append(warnings, fmt.Sprintf("the environment variable %s sets nothing: did you mean %s?", name,
+				near))
 		}
 	}
 	return warnings

@@ -19,7 +19,8 @@ func checkProxy(text string) error {
 		return nil
 	}
 	u, err := url.Parse(text)
-	if err != nil || !slices.Contains(proxySchemes, u.Scheme) || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
+	if err != nil || !slices.Contains(proxySchemes, u.Scheme) || u.Hostname() == "" || u.Path != "" && u.Path != "/" ||
+		u.RawQuery != "" {
 		return errors.New(`must be the URL of a proxy, such as "http://proxy.example.com:3128": http, https or socks5`) // the text may hold a password
 	}
 	return nil

@@ -75,7 +75,8 @@ func (c *Config) AwaitStore(ctx context.Context, logger *slog.Logger) error {
 
 func (c *Config) storeOptions(logger *slog.Logger) *store.Options {
 	o := &store.Options{
-		Dir: c.StateDir(), Connections: c.Postgres.Connections, StatementTimeout: c.Postgres.StatementTimeout, Logger: logger,
+		Dir: c.StateDir(), Connections: c.Postgres.Connections, StatementTimeout: c.Postgres.StatementTimeout,
+		Logger: logger,
 	}
 	if !c.Postgres.Password.IsZero() {
 		o.Password = c.Postgres.Password.Read
@@ -83,8 +84,8 @@ func (c *Config) storeOptions(logger *slog.Logger) *store.Options {
 	return o
 }
 
-// StateDir is the directory on this machine for the host's state: the store itself, or, where that is a PostgreSQL database, one whose
-// contents may be lost.
+// StateDir is the directory on this machine for the host's state: the store itself, or, where that is a PostgreSQL
+// database, one whose contents may be lost.
 func (c *Config) StateDir() string {
 	switch {
 	case !store.IsURL(c.Store):

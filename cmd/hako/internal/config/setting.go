@@ -19,7 +19,8 @@ import (
 // flag that a command has for it.
 type setting struct {
 	key string
-	// value points into the Config: to a string, []string, bool, int, int64 (a size in bytes), float64 (an amount) or time.Duration.
+	// value points into the Config: to a string, []string, bool, int, int64 (a size in bytes), float64 (an amount) or
+	// time.Duration.
 	value any
 	// fallback is the default, as one would write it; empty means the zero value.
 	fallback string
@@ -62,7 +63,9 @@ func (c *Config) table() []setting {
 		{key: "metrics.disabled", value: &c.MetricsDisabled},
 		{key: "log.level", value: &c.LogLevel, fallback: "info", oneOf: []string{"debug", "info", "warn", "error"}},
 		{key: "log.format", value: &c.LogFormat, fallback: "text", oneOf: []string{"text", "json"}},
-	}, c.Postgres.table(), c.Upstreams.table(), c.LLM.table(), c.Chat.table(), c.HTTP.table(), c.MCP.table(), c.Console.table(), c.Traces.table(), agentTable(&c.Agent), limits("limits.", &c.Limits), limits("ceilings.", &c.Ceilings))
+	}, c.Postgres.table(), c.Upstreams.table(), c.LLM.table(), c.Chat.table(), c.HTTP.table(), c.MCP.table(),
+		c.Console.table(), c.Traces.table(), agentTable(&c.Agent), limits("limits.", &c.Limits),
+		limits("ceilings.", &c.Ceilings))
 }
 
 // limits are the settings of l below prefix.
@@ -117,7 +120,8 @@ func (s setting) read(v strictyaml.Value) {
 	}
 }
 
-// parse reads the setting from text, by the same rules as in the file. Lists are separated as PATH is for paths, else by commas.
+// parse reads the setting from text, by the same rules as in the file. Lists are separated as PATH is for paths, else
+// by commas.
 func (s setting) parse(text string) error {
 	switch value := s.value.(type) {
 	case *string:

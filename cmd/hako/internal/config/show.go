@@ -30,8 +30,8 @@ func (c *Config) Origin(key string) string { return c.origins[key] }
 
 var secretName = regexp.MustCompile(`(?i)token|secret|password|passphrase|credential|api_?key`)
 
-// redacted is text, the value of a plugin's configuration key, as it may be shown. Configuration is no place for secrets, but
-// people put them there.
+// redacted is text, the value of a plugin's configuration key, as it may be shown. Configuration is no place for
+// secrets, but people put them there.
 func redacted(name string, value any, text string) string {
 	if secretName.MatchString(name) {
 		return "(redacted)"

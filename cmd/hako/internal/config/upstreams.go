@@ -10,7 +10,8 @@ type Upstreams struct {
 	Enabled bool
 }
 
-// usualUpstreams is the file where upstream servers are enabled and none is named, relative to that of the configuration.
+// usualUpstreams is the file where upstream servers are enabled and none is named, relative to that of the
+// configuration.
 var usualUpstreams = filepath.Join("config", "mcp_servers.json")
 
 func (u *Upstreams) table() []setting {

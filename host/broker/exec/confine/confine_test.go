@@ -253,8 +253,8 @@ func TestHostileCommandKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	door := filepath.Join(b.dir, "door") // in a directory that the command may write
-	other, err := net.Listen("unix", door)
+	socket := filepath.Join(b.dir, "socket") // in a directory that the command may write
+	other, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,8 +301,8 @@ func TestHostileCommandKernel(t *testing.T) {
 		{"starts a program of its own", []string{"own"}, "permission denied"},
 		{"reaches the machine's network", []string{"dial", "tcp", listener.Addr().String()}, "not permitted"},
 		{"sends a datagram", []string{"dial", "udp", "192.0.2.1:53"}, "not permitted"},
-		{"talks to another program by a socket", []string{"dial", "unix", door}, "not permitted"},
-		{"talks to it by another kind of socket", []string{"pair", door}, "address family not supported"},
+		{"talks to another program by a socket", []string{"dial", "unix", socket}, "not permitted"},
+		{"talks to it by another kind of socket", []string{"pair", socket}, "address family not supported"},
 		{"asks for sockets without rules", []string{"socket", "2", "262"}, "not permitted"},
 		{"asks for the network's configuration", []string{"socket", "16", "0"}, "not permitted"},
 		{"talks to the hypervisor", []string{"socket", "40", "0"}, "not permitted"},

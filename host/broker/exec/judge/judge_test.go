@@ -254,7 +254,8 @@ func TestReasons(t *testing.T) {
 		{"git st", "options of git", "hako does not know what its subcommand st starts, which may be an alias"},
 		{"git status --shor", "options of git", "its option --shor is not spelled out"},
 		{"sed e", "options of sed", `its script starts other programs with "e"`},
-		{"xargs tar", "options of tar", `it gets arguments that are not known beforehand, and some of its options start other programs: "--" before them helps`},
+		{"xargs tar", "options of tar",
+			`it gets arguments that are not known beforehand, and some of its options start other programs: "--" before them helps`},
 		{"frobnicate", RuleUnknown, "hako does not know what frobnicate starts, and it was granted with all " +
 			"programs, not by its name: only the sandbox restricts it"},
 		{"env --frob ls", RuleOpaque, "env has options that hako cannot read, so which program it starts is not known"},

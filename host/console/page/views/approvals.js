@@ -63,7 +63,7 @@ function questionCard(page, question, answered) {
       h('span', { class: 'clock', 'data-expires': question.expires })),
     listing(question.text, t('approvals.question')),
     facts([
-      [t('column.rule'), question.rule], [t('column.door'), term('door', question.caller.door)],
+      [t('column.rule'), question.rule], [t('column.frontend'), term('frontend', question.caller.frontend)],
       [t('approvals.remember'), question.remember && t('approvals.remembered', { time: question.remember })],
       [t('approvals.approvers'), [...(question.approvers?.users ?? []), ...(question.approvers?.groups ?? []).map((name) => t('approvals.group', { name }))].join(', ')],
     ]),

@@ -23,7 +23,7 @@ export default function calls(page) {
       { label: t('column.time'), class: 'nowrap', cell: row => when(row.time) },
       { label: t('column.what'), cell: row => [code(row.tool || t('calls.unknown')), row.method !== 'tools/call' && h('small', {}, row.method)] },
       { label: t('column.who'), class: 'wide', cell: row => who(row) },
-      { label: t('column.door'), class: 'wide', cell: row => term('door', row.door) },
+      { label: t('column.frontend'), class: 'wide', cell: row => term('frontend', row.frontend) },
       { label: t('column.outcome'), cell: row => badge('outcome', row.outcome) },
       { label: t('column.took'), class: 'number', cell: row => took(row.durationMs) },
     ],
@@ -67,7 +67,7 @@ export default function calls(page) {
 function matches(call, text, outcome) {
   if (outcome === 'failed' && !call.failed) return false
   if (outcome === 'denied' && call.outcome !== 'not_allowed') return false
-  const hay = [call.tool, call.plugin, call.user, call.tenant, call.door, call.outcome, call.rule, call.method].join(' ').toLowerCase()
+  const hay = [call.tool, call.plugin, call.user, call.tenant, call.frontend, call.outcome, call.rule, call.method].join(' ').toLowerCase()
   return hay.includes(text.trim().toLowerCase())
 }
 
@@ -78,7 +78,7 @@ function showCall(call) {
       facts([
         [t('column.time'), when(call.time)], [t('column.outcome'), badge('outcome', call.outcome)], [t('column.took'), took(call.durationMs)],
         [t('column.method'), call.method], [t('column.plugin'), call.plugin && h('a', { href: `#/plugins/${encodeURIComponent(call.plugin)}` }, call.plugin)],
-        [t('column.who'), who(call)], [t('column.door'), term('door', call.door)],
+        [t('column.who'), who(call)], [t('column.frontend'), term('frontend', call.frontend)],
         [t('column.decision'), call.decision && badge('decision', call.decision)], [t('column.rule'), call.rule],
         [t('column.input'), bytes(call.inputBytes ?? 0)], [t('column.output'), bytes(call.outputBytes ?? 0)], [t('column.trace'), call.traceId && code(call.traceId)],
       ]),

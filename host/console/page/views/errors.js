@@ -35,7 +35,7 @@ function showFailure(row) {
       row.remedy && h('p', { class: 'notice' }, row.remedy),
       facts([
         [t('column.time'), when(row.time)], [t('column.outcome'), badge('outcome', row.outcome)], [t('column.took'), took(row.durationMs)],
-        [t('column.plugin'), row.plugin], [t('column.who'), who(row)], [t('column.door'), row.door && term('door', row.door)],
+        [t('column.plugin'), row.plugin], [t('column.who'), who(row)], [t('column.frontend'), row.frontend && term('frontend', row.frontend)],
         [t('column.rule'), row.rule], [t('column.trace'), row.traceId && code(row.traceId)],
       ]),
       row.tool && h('p', {}, h('a', { href: `#/tools/${encodeURIComponent(row.tool)}` }, t('calls.tool')), ' ',

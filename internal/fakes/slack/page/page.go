@@ -1,6 +1,6 @@
-// Package page is a small web client of the stand-in for Slack. What the bot writes is shown about as Slack shows it, and whoever sits there
-// can be one person after the other: write, press buttons, fill in modals, stop answers, send files and type commands. The bot does not know
-// the difference.
+// Package page is a small web client of the stand-in for Slack. What the bot writes is shown about as Slack shows it,
+// and whoever sits there can be one person after the other: write, press buttons, fill in modals, stop answers, send
+// files and type commands. The bot does not know the difference.
 package page
 
 import (
@@ -41,8 +41,8 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 // page is the handler's state.
 type page struct{ Options }
 
-// New returns the page's handler, for the root of a server. It answers requests to this machine's own names alone, which web pages elsewhere
-// cannot make by a name of theirs, and after the first only with the cookie.
+// New returns the page's handler, for the root of a server. It answers requests to this machine's own names alone,
+// which web pages elsewhere cannot make by a name of theirs, and after the first only with the cookie.
 func New(o Options) http.Handler {
 	p := &page{o}
 	files, _ := fs.Sub(static, "static") // it is a valid path
@@ -89,7 +89,8 @@ func isLocal(host string) bool {
 func (p *page) login(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" && r.URL.Query().Has("token") && p.knows(r.URL.Query().Get("token")) {
-			http.SetCookie(w, &http.Cookie{Name: cookie, Value: p.Token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+			http.SetCookie(w, &http.Cookie{Name: cookie, Value: p.Token, Path: "/", HttpOnly: true,
+				SameSite: http.SameSiteStrictMode})
 			http.Redirect(w, r, "/", http.StatusSeeOther)
 			return
 		}
@@ -108,7 +109,8 @@ func (p *page) knows(token string) bool {
 // URL is the address to open, for a page that is served at base ("http://127.0.0.1:8432").
 func (o Options) URL(base string) string { return base + "/?token=" + url.QueryEscape(o.Token) }
 
-// person is who the request comes from: the browser may be any member of the workspace, and is the first one if it does not say.
+// person is who the request comes from: the browser may be any member of the workspace, and is the first one if it does
+// not say.
 func (p *page) person(r *http.Request) (string, error) {
 	id := r.URL.Query().Get("as")
 	for _, u := range p.Slack.Users() {

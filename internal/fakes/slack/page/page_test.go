@@ -73,21 +73,24 @@ func TestGuard(t *testing.T) {
 		change func(*http.Request)
 		want   int
 	}{
-		"the page":                 {friend, "GET", "/", nil, 200},
-		"a script":                 {friend, "GET", "/page.js", nil, 200},
-		"without the cookie":       {stranger, "GET", "/", nil, 401},
-		"with another token":       {stranger, "GET", "/?token=guess", nil, 401},
-		"the stream without":       {stranger, "GET", "/api/stream?as=" + ken, nil, 401},
-		"by another name":          {friend, "GET", "/", func(r *http.Request) { r.Host = "evil.example:80" }, 403},
-		"localhost":                {stranger, "GET", "/", func(r *http.Request) { r.Host = "localhost:1" }, 401},
-		"from another page":        {friend, "POST", "/api/messages?as=" + ken, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403},
-		"from another origin":      {friend, "POST", "/api/messages?as=" + ken, func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") }, 403},
+		"the page":           {friend, "GET", "/", nil, 200},
+		"a script":           {friend, "GET", "/page.js", nil, 200},
+		"without the cookie": {stranger, "GET", "/", nil, 401},
+		"with another token": {stranger, "GET", "/?token=guess", nil, 401},
+		"the stream without": {stranger, "GET", "/api/stream?as=" + ken, nil, 401},
+		"by another name":    {friend, "GET", "/", func(r *http.Request) { r.Host = "evil.example:80" }, 403},
+		"localhost":          {stranger, "GET", "/", func(r *http.Request) { r.Host = "localhost:1" }, 401},
+		"from another page": {friend, "POST", "/api/messages?as=" + ken,
+			func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403},
+		"from another origin": {friend, "POST", "/api/messages?as=" + ken,
+			func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") }, 403},
 		"as somebody who has left": {friend, "POST", "/api/messages?as=U0000000G1", nil, 400},
 		"as the bot":               {friend, "POST", "/api/messages?as=" + robot, nil, 400},
 		"in a channel of others": {friend, "POST", "/api/messages?as=" + ken, func(r *http.Request) {
 			r.Body = io.NopCloser(strings.NewReader(`{"channel":"` + private + `","text":"x"}`))
 		}, 400},
-		"no JSON":                  {friend, "POST", "/api/messages?as=" + ken, func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader(`{`)) }, 400},
+		"no JSON": {friend, "POST", "/api/messages?as=" + ken,
+			func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader(`{`)) }, 400},
 		"a file that is not there": {friend, "GET", "/api/files/F1", nil, 404},
 		"a modal that is not one": {friend, "POST", "/api/closings?as=" + ken, func(r *http.Request) {
 			r.Body = io.NopCloser(strings.NewReader(`{"view":"V1"}`))
@@ -100,7 +103,8 @@ func TestGuard(t *testing.T) {
 			r.Body = io.NopCloser(strings.NewReader(`{"channel":"` + general + `","ts":"1.1"}`))
 		}, 502},
 	} {
-		r, err := http.NewRequestWithContext(t.Context(), test.method, server.URL+test.path, strings.NewReader(`{"channel":"`+general+`","text":"x"}`))
+		r, err := http.NewRequestWithContext(t.Context(), test.method, server.URL+test.path,
+			strings.NewReader(`{"channel":"`+general+`","text":"x"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +117,8 @@ func TestGuard(t *testing.T) {
 		}
 		_ = response.Body.Close()
 		csp := response.Header.Get("Content-Security-Policy")
-		if response.StatusCode != test.want || !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") {
+		if response.StatusCode != test.want || !strings.Contains(csp, "default-src 'none'") ||
+			strings.Contains(csp, "unsafe") {
 			t.Errorf("%s: %d, want %d; %q", name, response.StatusCode, test.want, csp)
 		}
 	}
@@ -164,7 +169,8 @@ func TestStream(t *testing.T) {
 	if len(messages) != 1 || messages[0].Text != "for all" {
 		t.Errorf("%+v", messages)
 	}
-	answer, err := client.Post(server.URL+"/api/messages?as="+ken, "application/json", strings.NewReader(`{"channel":"`+general+`","text":"<b> & @aki"}`))
+	answer, err := client.Post(server.URL+"/api/messages?as="+ken, "application/json",
+		strings.NewReader(`{"channel":"`+general+`","text":"<b> & @aki"}`))
 	if err != nil || answer.StatusCode != http.StatusNoContent {
 		t.Fatal(answer, err)
 	}
@@ -258,7 +264,8 @@ func TestModals(t *testing.T) {
 func TestDownload(t *testing.T) {
 	t.Parallel()
 	_, server, client := open(t)
-	response, err := client.Post(server.URL+"/api/files?as="+ken+"&name=evil.html", "text/html", strings.NewReader("<script>alert(1)</script>"))
+	response, err := client.Post(server.URL+"/api/files?as="+ken+"&name=evil.html", "text/html",
+		strings.NewReader("<script>alert(1)</script>"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +280,9 @@ func TestDownload(t *testing.T) {
 	}
 	_ = response.Body.Close()
 	h := response.Header
-	if h.Get("Content-Type") != "application/octet-stream" || h.Get("Content-Disposition") != "attachment; filename=evil.html" || h.Get("X-Content-Type-Options") != "nosniff" {
+	if h.Get("Content-Type") != "application/octet-stream" ||
+		h.Get("Content-Disposition") != "attachment; filename=evil.html" ||
+		h.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("%v", h)
 	}
 }

@@ -74,8 +74,8 @@ const (
 	alive  = 20 * time.Second
 )
 
-// stream sends what the person sees, and then what changes of it, as server-sent events: "workspace", "messages" (those that are new or have
-// changed), "sessions" (statuses by "CHANNEL:THREAD") and "modals" (those that are open).
+// stream sends what the person sees, and then what changes of it, as server-sent events: "workspace", "messages" (those
+// that are new or have changed), "sessions" (statuses by "CHANNEL:THREAD") and "modals" (those that are open).
 func (p *page) stream(w http.ResponseWriter, r *http.Request) {
 	me, err := p.person(r)
 	if err != nil {
@@ -180,8 +180,9 @@ func (p *page) modals(me string) []modal {
 
 func (p *page) shown(m slack.Message) message {
 	shown := message{
-		TS: m.TS, Channel: m.Channel, Thread: m.Thread, Author: m.Author, Text: m.Text, Private: m.Ephemeral != "", Streaming: m.Streaming,
-		Blocks: array(m.Blocks),
+		TS: m.TS, Channel: m.Channel, Thread: m.Thread, Author: m.Author, Text: m.Text, Private: m.Ephemeral != "",
+		Streaming: m.Streaming,
+		Blocks:    array(m.Blocks),
 	}
 	if shown.Author == "" {
 		shown.Author = p.Bot

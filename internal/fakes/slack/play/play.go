@@ -1,5 +1,5 @@
-// Package play acts scenes in the stand-in for Slack: people write, press buttons and fill in modals, line by line, and what they see is written
-// down.
+// Package play acts scenes in the stand-in for Slack: people write, press buttons and fill in modals, line by line, and
+// what they see is written down.
 //
 //	# a remark
 //	ken in #general: @hako What is the weather in Tokyo?
@@ -39,8 +39,9 @@ type stage struct {
 // patience is how long a line waits for what follows from it.
 const patience = 2 * time.Minute
 
-// Scene acts the lines of in, each once all that followed from the one before has happened, and writes to out what people see. bot is the
-// bot's user ID, name what people mention it by. The error names the line that is not understood, or after which nothing happened.
+// Scene acts the lines of in, each once all that followed from the one before has happened, and writes to out what
+// people see. bot is the bot's user ID, name what people mention it by. The error names the line that is not
+// understood, or after which nothing happened.
 func Scene(ctx context.Context, server *slack.Server, bot, name string, in io.Reader, out io.Writer) error {
 	s := &stage{slack: server, bot: bot, name: name, out: out, shown: map[string]string{}, modals: map[string]*modal{}}
 	lines := bufio.NewScanner(in)
@@ -110,7 +111,8 @@ func (s *stage) write(ctx context.Context, user, where, text string) error {
 		_, err := s.slack.Command(ctx, user, s.channel, name, rest)
 		return err
 	}
-	said := slack.Said{User: user, Channel: s.channel, Thread: thread, Text: strings.ReplaceAll(text, "@"+s.name, "<@"+s.bot+">")}
+	said := slack.Said{User: user, Channel: s.channel, Thread: thread, Text: strings.ReplaceAll(text, "@"+s.name,
+		"<@"+s.bot+">")}
 	if direct := strings.HasPrefix(s.channel, "D"); said.Text == text && !direct { // the bot is told of mentions alone
 		s.slack.Say(said)
 		return nil
@@ -181,7 +183,8 @@ func (s *stage) changed(before slack.Message) bool {
 	return !slices.ContainsFunc(s.slack.Messages(), same)
 }
 
-// settled reports whether the bot has nothing more to do in the thread after the message ts: it has answered, or waits for people.
+// settled reports whether the bot has nothing more to do in the thread after the message ts: it has answered, or waits
+// for people.
 func (s *stage) settled(ts string) bool {
 	status := s.slack.Session(s.channel, s.thread)
 	asked, answered, waiting := false, false, false
@@ -194,7 +197,8 @@ func (s *stage) settled(ts string) bool {
 		}
 		answered = answered || m.TS > ts
 		asked = asked || strings.Contains(m.Blocks, "hako_approve") || strings.Contains(m.Blocks, "hako_form")
-		waiting = waiting || m.Streaming && slices.ContainsFunc(m.Tasks, func(t slack.Task) bool { return t.Status == "pending" })
+		waiting = waiting || m.Streaming && slices.ContainsFunc(m.Tasks,
+			func(t slack.Task) bool { return t.Status == "pending" })
 	}
 	return answered && (status == "active" || status == "suspended" && asked && waiting)
 }

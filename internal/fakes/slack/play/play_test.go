@@ -44,7 +44,8 @@ type bot struct {
 }
 
 func (b *bot) call(method string, form url.Values) string {
-	r, err := http.NewRequestWithContext(context.WithoutCancel(b.t.Context()), "POST", b.api+method, strings.NewReader(form.Encode()))
+	r, err := http.NewRequestWithContext(context.WithoutCancel(b.t.Context()), "POST", b.api+method,
+		strings.NewReader(form.Encode()))
 	if err != nil {
 		b.t.Error(err)
 		return ""
@@ -118,7 +119,8 @@ func (b *bot) ask(thread string) {
 	b.ts = b.call("chat.startStream", stream)
 	b.asked = b.call("chat.postMessage", with("blocks", `[{"type":"actions","elements":[{"type":"button","action_id":"hako_form","text":{"text":"Answer"},"value":"1"},
 		{"type":"button","action_id":"hako_page","text":{"text":"Open"},"value":"1","url":"https://rooms.example"}]}]`))
-	b.call("agents.sessions.setStatus", url.Values{"channel_id": {general}, "thread_ts": {thread}, "status": {"suspended"}})
+	b.call("agents.sessions.setStatus", url.Values{"channel_id": {general}, "thread_ts": {thread},
+		"status": {"suspended"}})
 }
 
 func (b *bot) answer() {
@@ -194,7 +196,8 @@ func TestModalErrors(t *testing.T) {
 		"ken presses Paint":                           `line 3: there is no button "Paint"`,
 	} {
 		s, _ := stand(t)
-		err := Scene(t.Context(), s, robot, "hako", strings.NewReader("ken in #general: @hako book\nken presses Answer\n"+line), io.Discard)
+		err := Scene(t.Context(), s, robot, "hako",
+			strings.NewReader("ken in #general: @hako book\nken presses Answer\n"+line), io.Discard)
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: %v", line, err)
 		}

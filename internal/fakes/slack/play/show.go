@@ -177,7 +177,8 @@ func buttons(m slack.Message) []button {
 			var l labelled
 			switch {
 			case e.Type == "feedback_buttons":
-				list = append(list, button{e.Positive.Text.Text, e.ActionID, e.Positive.Value, false}, button{e.Negative.Text.Text, e.ActionID, e.Negative.Value, false})
+				list = append(list, button{e.Positive.Text.Text, e.ActionID, e.Positive.Value, false},
+					button{e.Negative.Text.Text, e.ActionID, e.Negative.Value, false})
 			case e.Type == "button" && json.Unmarshal(e.Text, &l.Text) == nil:
 				list = append(list, button{l.Text.Text, e.ActionID, e.Value, e.URL != ""})
 			}
