@@ -34,7 +34,7 @@ var wrapped = map[string][]string{
 	"github.com/landlock-lsm/go-landlock":    {"host/broker/exec/confine"},
 	"mvdan.cc/sh":                            {"host/broker/exec"},
 	"github.com/spf13/cobra":                 {"cmd/hako"},
-	"github.com/spf13/viper":                 {"cmd/hako"},
+	"github.com/spf13/viper":                 {"internal/config"},
 	"github.com/fsnotify/fsnotify":           {"host"},
 	"github.com/zricethezav/gitleaks":        {"host/secretscan"},
 	"github.com/BobuSumisu/aho-corasick":     {"host/secretscan"},

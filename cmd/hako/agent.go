@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/agent"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/metrics"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/httpserver"
 )
 

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/agent"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/mcpclient"
+	"github.com/hako-run/hako/internal/config"
 )
 
 // applyFlags are the flags of "agent apply".

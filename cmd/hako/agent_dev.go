@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/agent"
+	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/fakes"
 	"github.com/hako-run/hako/internal/fakes/managedagents"
 )

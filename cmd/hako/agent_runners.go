@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/agent"
+	"github.com/hako-run/hako/internal/config"
 )
 
 // checkAgent returns what is wrong with what the configuration says of agents.

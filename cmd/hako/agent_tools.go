@@ -5,11 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/agent"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/internal/config"
 )
 
 func (a *app) agentToolsCommand() *cobra.Command {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/internal/config"
 )
 
 func (a *app) approvalsWatchCommand() *cobra.Command {

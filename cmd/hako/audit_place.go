@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/config"
 )
 
 // auditDir is where the audit log lies if the store is a directory.

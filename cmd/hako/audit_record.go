@@ -10,12 +10,12 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/config"
 )
 
 // deed is what an operator does, for the audit log.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/backup"
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/chat"
@@ -21,6 +20,7 @@ import (
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/config"
 )
 
 // chatFlags are those of "hako chat".

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/fakes"
 	"github.com/hako-run/hako/internal/fakes/jma"
 	modelscript "github.com/hako-run/hako/internal/fakes/script"

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/internal/config"
 )
 
 func (a *app) configCommand() *cobra.Command {

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/internal/config"
 )
 
 // TestDotEnv: variables of .env beside the configuration count after those of the environment. It needs a process of

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/internal/config"
 )
 
 // consentTime is how long "hako connect" waits for the operator.

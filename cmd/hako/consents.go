@@ -5,9 +5,9 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/config"
 )
 
 // loadConsents reads the consents of the configuration: from the store s where replicas share that, else from the file.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/console"
@@ -26,6 +25,7 @@ import (
 	"github.com/hako-run/hako/host/metrics"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/config"
 )
 
 func (a *app) consoleCommand() *cobra.Command {

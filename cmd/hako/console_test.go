@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/visible"
 )
 

@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/metrics"
+	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/fakes"
 	"github.com/hako-run/hako/internal/fakes/slack/page"
 	"github.com/hako-run/hako/internal/fakes/slack/play"

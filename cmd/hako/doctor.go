@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/broker/exec/confine"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/slackbot"
+	"github.com/hako-run/hako/internal/config"
 )
 
 // secretsFound reads every secret that the configuration names the place of, as serving would at the first use.

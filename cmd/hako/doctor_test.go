@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/broker/exec/confine"
+	"github.com/hako-run/hako/internal/config"
 )
 
 func TestDoctor(t *testing.T) {

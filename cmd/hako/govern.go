@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/audit"
@@ -21,6 +20,7 @@ import (
 	"github.com/hako-run/hako/host/quota"
 	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/config"
 )
 
 // government is what decides about calls, limits and records them, as the configuration has it.

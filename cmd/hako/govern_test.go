@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/internal/config"
 )
 
 // probeEcho calls the probe's tool echo over HTTP and returns the answer.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 

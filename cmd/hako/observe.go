@@ -11,13 +11,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/metrics"
 	"github.com/hako-run/hako/host/trace"
+	"github.com/hako-run/hako/internal/config"
 )
 
 // flushTime is how long the last traces may take to be sent.

@@ -15,10 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/config"
 )
 
 // fetchTime bounds how long a plugin may take to arrive.

@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/config"
 )
 
 // approveFlags are the flags of "plugin approve".

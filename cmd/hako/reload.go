@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/internal/config"
 )
 
 // reloader takes up another configuration while hako serves. It is safe for concurrent use.

@@ -6,10 +6,10 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/internal/config"
 )
 
 // liveKeys are those that each part takes up, with all below them. Every other key needs a restart.

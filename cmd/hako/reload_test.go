@@ -20,8 +20,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/fakes"
 	modelscript "github.com/hako-run/hako/internal/fakes/script"
 	"github.com/hako-run/hako/internal/fakes/slack"

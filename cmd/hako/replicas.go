@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/background"
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
 	"github.com/hako-run/hako/host/chat"
@@ -15,6 +14,7 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 	"github.com/hako-run/hako/host/slackbot"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/config"
 )
 
 // pluginDatabases is where the databases of plugins lie if not in files: in a store that replicas share.

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/background"
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 	"github.com/hako-run/hako/host/slackbot"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/config"
 )
 
 // tally counts how often jobs have run, in all processes together.

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/visible"
 	"github.com/hako-run/hako/pdk/abi"
 )

@@ -14,11 +14,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/internal/config"
 )
 
 // service is a host with its frontends, and all that "hako serve" has beside them. web, slack and console are nil where

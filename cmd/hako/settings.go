@@ -15,10 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/trace"
+	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/processors"
 )
 

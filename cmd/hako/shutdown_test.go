@@ -21,7 +21,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/guestcode"
 	"github.com/hako-run/hako/internal/testwait"
 )

@@ -14,11 +14,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/slackbot"
+	"github.com/hako-run/hako/internal/config"
 )
 
 func (a *app) slackCommand() *cobra.Command {

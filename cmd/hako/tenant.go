@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 

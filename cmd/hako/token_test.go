@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/internal/config"
 )
 
 // TestTokenNew: the entry that is printed, put where the text says, lets the token in and no other.

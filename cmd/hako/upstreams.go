@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/metrics"
+	"github.com/hako-run/hako/internal/config"
 )
 
 func (a *app) upstreamsCommand() *cobra.Command {

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 

@@ -19,9 +19,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/httpserver"
 )
 

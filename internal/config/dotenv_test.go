@@ -38,7 +38,7 @@ func TestParseDotEnv(t *testing.T) {
 // default.
 func TestExample(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../../../.env.example")
+	text, err := os.ReadFile("../../.env.example")
 	if err != nil {
 		t.Fatal(err)
 	}

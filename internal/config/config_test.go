@@ -406,7 +406,7 @@ func TestUnknownVariables(t *testing.T) {
 // TestDocumented holds docs/configuration.md against the code: every key with its default and its variable, and no
 // other.
 func TestDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../../../docs/configuration.md")
+	text, err := os.ReadFile("../../docs/configuration.md")
 	if err != nil {
 		t.Fatal(err)
 	}
