@@ -15,6 +15,7 @@ import (
 
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/backup"
+	"github.com/hako-run/hako/internal/testprogram"
 	"github.com/hako-run/hako/internal/testwait"
 )
 
@@ -77,7 +78,7 @@ func replaced(path string, put func(name string) error) func(*testing.T, string)
 			err = put(name)
 		}
 		if err != nil {
-			t.Skip(err)
+			testprogram.Missing(t, err.Error())
 		}
 	}
 }

@@ -17,7 +17,7 @@ func FuzzReply(f *testing.F) {
 	f.Add(200, []byte(`{"error":7}`))
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		if status < 100 || status > 599 {
-			t.Skip()
+			return
 		}
 		b, err := New(Options{})
 		if err != nil {

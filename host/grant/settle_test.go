@@ -11,6 +11,7 @@ import (
 
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/testprogram"
 )
 
 // realDir returns a folder whose path has no symbolic links.
@@ -190,7 +191,7 @@ func TestSettleRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if name == "link" && !linked {
-				t.Skip("this machine does not allow symbolic links")
+				testprogram.Missing(t, "this machine does not allow symbolic links")
 			}
 			c := chosen(work, work)
 			test.change(&c)

@@ -18,6 +18,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/internal/guestcode"
+	"github.com/hako-run/hako/internal/testprogram"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -202,7 +203,7 @@ func endsInTime(t *testing.T, plugin *sandbox.Plugin, limits manifest.Limits, wa
 func sparse(t *testing.T, path string, size int64) {
 	t.Helper()
 	if err := errors.Join(os.WriteFile(path, nil, 0o644), os.Truncate(path, size)); err != nil {
-		t.Skip("no sparse files here: ", err)
+		testprogram.Missing(t, "no sparse files here: "+err.Error())
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/hako-run/hako/internal/testprogram"
 )
 
 // Disk is a small in-memory file system that a test can fill.
@@ -16,8 +18,8 @@ type Disk struct{ dir string }
 // diskSize suffices for a server's log and an empty database.
 const diskSize = "64m"
 
-// NewDisk mounts a disk, owned by the server's account, until the test ends. It skips the test if mounting is not
-// allowed, as in most containers.
+// NewDisk mounts a disk, owned by the server's account, until the test ends. Where mounting is not
+// allowed, as in most containers, it calls testprogram.Missing.
 func NewDisk(t testing.TB) *Disk {
 	t.Helper()
 	dir, err := os.MkdirTemp(os.TempDir(), "hako-disk-")
@@ -27,7 +29,7 @@ func NewDisk(t testing.TB) *Disk {
 	t.Cleanup(func() { _ = os.Remove(dir) })
 	err = syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+diskSize+",mode=0755")
 	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) {
-		t.Skip("a small disk cannot be mounted here: ", err)
+		testprogram.Missing(t, "a small disk cannot be mounted here: "+err.Error())
 	}
 	if err != nil {
 		t.Fatalf("mount a small disk: %v", err)

@@ -1,5 +1,6 @@
-// Package testprogram finds the programs of other projects that tests run: servers, proxies, browsers, checkers; and
-// says what becomes of a test that lacks something.
+// Package testprogram provides what tests need of the machine. Find returns the path of a program of another project,
+// such as a database server. Missing skips a test that lacks something, or fails it where all tests have to run.
+// RunUnprivileged runs a test without root's rights.
 package testprogram
 
 import (
@@ -10,13 +11,11 @@ import (
 	"testing"
 )
 
-// required is the environment variable that makes what is missing a failure when it is 1: where tests are to run in
-// full.
+// required is the environment variable that is 1 where all tests have to run, such as in CI.
 const required = "TEST_REQUIRE"
 
-// Find returns the path of the program called name: from PATH, else from the directories alsoIn, which may be patterns
-// of filepath.Match, of whose matches the last one counts. A test whose program is nowhere is skipped, or fails where
-// TEST_REQUIRE is 1.
+// Find returns the path of a program. It searches PATH and then the directories alsoIn, which may be patterns of
+// filepath.Match; the last match counts. If there is no such program, Find calls Missing.
 func Find(t testing.TB, name string, alsoIn ...string) string {
 	t.Helper()
 	if path, err := exec.LookPath(name); err == nil {
@@ -31,11 +30,11 @@ func Find(t testing.TB, name string, alsoIn ...string) string {
 			return matches[len(matches)-1]
 		}
 	}
-	Missing(t, "the program "+name+" is neither in PATH nor in "+strings.Join(alsoIn, ", "))
+	Missing(t, "the program "+name+" is not in "+strings.Join(append([]string{"PATH"}, alsoIn...), ", "))
 	return ""
 }
 
-// Missing skips a test that cannot run, for that reason, or fails it where TEST_REQUIRE is 1.
+// Missing skips the test, which cannot run for the given reason, or fails it if TEST_REQUIRE is 1.
 func Missing(t testing.TB, reason string) {
 	t.Helper()
 	if os.Getenv(required) == "1" {

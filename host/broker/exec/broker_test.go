@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	execbroker "github.com/hako-run/hako/host/broker/exec"
 	"github.com/hako-run/hako/host/broker/exec/judge"
 	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/internal/testprogram"
 )
 
 // workspace creates a directory with a few files.
@@ -217,9 +217,7 @@ func TestUnjudged(t *testing.T) {
 	if r := s.line("cat a.txt"); len(r.Unjudged) > 0 {
 		t.Errorf("%+v", r)
 	}
-	if _, err := exec.LookPath("getconf"); err != nil {
-		t.Skip("no program here that hako does not know")
-	}
+	testprogram.Find(t, "getconf")
 	all := newShell(t, workspace(t), &grant.Exec{Programs: []string{"*"}}, execbroker.Options{})
 	want := `the rule "unknown programs" wants a person to agree first (hako does not know what getconf starts`
 	if r := all.line("getconf ARG_MAX"); !strings.Contains(r.refusal, want) {

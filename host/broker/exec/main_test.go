@@ -17,6 +17,7 @@ import (
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/internal/testprogram"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 func needsKernel(t testing.TB) {
 	t.Helper()
 	if s := confine.Check(); !s.Confines() {
-		t.Skip("this machine cannot confine commands: " + s.Missing())
+		testprogram.Missing(t, "this machine cannot confine commands: "+s.Missing())
 	}
 }
 

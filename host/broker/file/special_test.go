@@ -41,9 +41,6 @@ func TestSpecialFilesAreNotOpened(t *testing.T) {
 
 func TestDevicesAreNotOpened(t *testing.T) {
 	t.Parallel()
-	if _, err := os.Stat("/dev/null"); err != nil {
-		t.Skip("no /dev/null here")
-	}
 	g := open(t, at("/dev"))
 	for _, flag := range []sys.Oflag{sys.O_RDONLY, sys.O_WRONLY, sys.O_RDWR} {
 		_, errno := g.OpenFile("null", flag, 0)

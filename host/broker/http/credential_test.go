@@ -385,7 +385,7 @@ func FuzzMask(f *testing.F) {
 	f.Add(strings.Repeat("a", 40), strings.Repeat("a", 9), 7)
 	f.Fuzz(func(t *testing.T, text, secret string, chunk int) {
 		if len(secret) < 8 {
-			t.Skip()
+			return
 		}
 		m := newMask([]string{secret})
 		whole := []byte(text)

@@ -21,6 +21,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/hako-run/hako/host/internal/rewrite"
+	"github.com/hako-run/hako/internal/testprogram"
 )
 
 // corpus visits the Wasm files in the sources of two required modules: programs of many compilers, and the test suite
@@ -50,7 +51,7 @@ func sources(t *testing.T, module string) string {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil || len(bytes.TrimSpace(dir)) == 0 {
-		t.Skipf("no sources of %s: %v", module, err)
+		testprogram.Missing(t, fmt.Sprintf("no sources of %s: %v", module, err))
 	}
 	return string(bytes.TrimSpace(dir))
 }

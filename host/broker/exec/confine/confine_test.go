@@ -22,6 +22,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker/exec/confine"
 	"github.com/hako-run/hako/host/broker/exec/judge"
+	"github.com/hako-run/hako/internal/testprogram"
 )
 
 func TestMain(m *testing.M) {
@@ -50,7 +51,7 @@ type box struct {
 func newBox(t *testing.T, programs ...string) *box {
 	t.Helper()
 	if s := confine.Check(); !s.Confines() {
-		t.Skip("this machine cannot confine commands: " + s.Missing())
+		testprogram.Missing(t, "this machine cannot confine commands: "+s.Missing())
 	}
 	b := &box{dir: t.TempDir(), outside: t.TempDir()}
 	temp := t.TempDir()
@@ -67,11 +68,8 @@ func newBox(t *testing.T, programs ...string) *box {
 
 func (b *box) grant(t *testing.T, name string) {
 	t.Helper()
-	path, err := exec.LookPath(name)
+	path, err := filepath.EvalSymlinks(testprogram.Find(t, name))
 	if err != nil {
-		t.Skipf("this machine has no %s", name)
-	}
-	if path, err = filepath.EvalSymlinks(path); err != nil {
 		t.Fatal(err)
 	}
 	b.spec.Programs = append(b.spec.Programs, confine.Program{Name: name, Path: path})
@@ -341,7 +339,7 @@ func TestGone(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "sleep", "setsid", "nohup", "env")
 	if !confine.Check().Namespaces {
-		t.Skip("without namespaces of its own a process can leave its group")
+		testprogram.Missing(t, "without namespaces of its own a process can leave its group")
 	}
 	for _, line := range []string{
 		"sleep 3131 & sleep 3131", "trap '' TERM INT HUP; sleep 3131", "setsid sleep 3131 & sleep 3131",
@@ -381,7 +379,7 @@ func TestWithoutNamespaces(t *testing.T) {
 	support.Namespaces = false
 	defer confine.Pretend(support)()
 	if !support.Confines() {
-		t.Skip("this machine cannot confine commands without namespaces")
+		testprogram.Missing(t, "this machine cannot confine commands without namespaces")
 	}
 	listening := b.spec
 	listening.Argv, listening.Listen = []string{"ls"}, []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:80")}

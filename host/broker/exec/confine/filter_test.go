@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/hako-run/hako/internal/testprogram"
 )
 
 // TestFilter runs the filter on system calls.
@@ -17,7 +19,7 @@ func TestFilter(t *testing.T) {
 	t.Parallel()
 	architecture, ok := architectures[runtime.GOARCH]
 	if !ok {
-		t.Skip(errArchitecture)
+		testprogram.Missing(t, errArchitecture.Error())
 	}
 	const eperm, enosys, eafnosupport = unix.SECCOMP_RET_ERRNO | 1, unix.SECCOMP_RET_ERRNO | 38,
 		unix.SECCOMP_RET_ERRNO | 97
