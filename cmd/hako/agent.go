@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -42,8 +43,8 @@ of the list there.
 The configuration is read again when its file changes and on SIGHUP, as by "hako serve": calls that have begun end under the old one.
 
 A call is written into the store before it runs, so that none is made twice and none is forgotten, also by several processes over one
-store. SIGINT or SIGTERM ends it: no more calls are taken, tools that run have 10 seconds, and the next start goes on where this one
-ended. A second signal ends it at once.
+store. SIGINT or SIGTERM ends it: no more calls are taken, tools that run may answer until their limit on time ends (shutdown.grace), and
+the next start goes on where this one ended. What is left 10 seconds after that is given up; a second signal ends it at once.
 
 Exit codes: 0 stopped, or all sessions have ended; 2 usage, configuration, or the key is refused.`,
 		Example: `  hako agent run --agent agent_011CZkZ
@@ -77,6 +78,7 @@ func (a *app) runAgent(ctx context.Context, c *config.Config, flags serveFlags) 
 		return err
 	}
 	s := &service{config: c, flags: flags, level: new(slog.LevelVar)}
+	defer a.endAtLast(ctx, s.grace)()
 	defer func() { err = errors.Join(err, s.close()) }()
 	s.level.Set(logLevels[c.LogLevel])
 	s.logger = a.logger(c, s.level)
@@ -111,7 +113,7 @@ func (s *service) openAgents(ctx context.Context, a *app) (*agentRunners, error)
 	warnUnknown(s.config, s.host.Plugins(), s.logger)
 	runners := &agentRunners{logger: s.logger, make: func(ctx context.Context, c *config.Config) (*agent.Runner,
 		error) {
-		return newAgentRunner(ctx, c, s.host, s.government, s.watched.numbers, s.logger)
+		return newAgentRunner(ctx, c, s.host, s.government, s.watched.numbers, s.grace, s.logger)
 	}}
 	first, err := runners.make(ctx, s.config)
 	if err != nil {
@@ -127,10 +129,10 @@ func (s *service) openAgents(ctx context.Context, a *app) (*agentRunners, error)
 }
 
 func newAgentRunner(ctx context.Context, c *config.Config, h *host.Host, g *government, numbers *metrics.Metrics,
-	logger *slog.Logger) (*agent.Runner, error) {
+	grace func() time.Duration, logger *slog.Logger) (*agent.Runner, error) {
 	return agent.New(ctx, &agent.Options{
 		Spec: c.Agent, Tools: toolsOf(h), Call: h.Call, Store: g.store, Locale: c.Locale, Proxy: c.ProxyURL(),
-		Observer: numbers, Logger: logger,
+		Grace: grace, Observer: numbers, Logger: logger,
 		Known: func(name string) bool {
 			_, known := h.Catalog().View().Tool(name)
 			return known
@@ -164,7 +166,7 @@ func (s *service) followAgents(ctx context.Context, runners *agentRunners) error
 		return runners.run(ctx)
 	})
 	notify(notifyReady)
-	context.AfterFunc(ctx, func() { notify(notifyStopping(leastGrace + closeTime)) })
+	context.AfterFunc(ctx, func() { notify(notifyStopping(s.grace() + closeTime)) })
 	return group.Wait()
 }
 

@@ -220,6 +220,31 @@ func TestAgentKilled(t *testing.T) {
 	invoke(t, dir, "audit", "query", "--action", "agent.call").want(t, exitOK, "probe_wait")
 }
 
+// TestAgentGrace ends while a tool runs, with the grace of the configuration.
+func TestAgentGrace(t *testing.T) {
+	t.Parallel()
+	dir, fake := agentPlace(t)
+	path := filepath.Join(dir, "hako.yaml")
+	put(t, path, append(must(os.ReadFile(path)), "shutdown: {grace: 1ms}\n"...))
+	session := fake.NewSession()
+	fake.Call(session, "", probeCall("probe_wait", map[string]any{}))
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	stderr, done := new(watched), make(chan int, 1)
+	go func() {
+		a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: stderr, exit: func(int) {}}
+		done <- a.run(ctx, []string{"-C", dir, "agent", "run", "--session", session})
+	}()
+	waitUntil(t, "running call", func() bool {
+		return strings.Contains(invoke(t, dir, "agent", "status").stdout, "running")
+	})
+	stop()
+	<-done
+	if !strings.Contains(stderr.String(), "grace=1ms") {
+		t.Errorf("running tools had another grace:\n%s", stderr)
+	}
+}
+
 // TestAgentReload has "hako agent run" take up sessions, limits and plugins, and go on where the configuration is not
 // usable.
 func TestAgentReload(t *testing.T) {

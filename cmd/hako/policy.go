@@ -48,13 +48,15 @@ var frontends = []string{pipeline.FrontendHTTP, pipeline.FrontendStdio, pipeline
 
 // callerFlags describe a caller.
 type callerFlags struct {
-	user, frontend, tenant, token string
-	groups                        []string
+	user, email, frontend, tenant, token string
+	groups                               []string
 }
 
 func (f *callerFlags) add(a *app, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.user, "as", "", "the user who calls")
+	flags.StringVar(&f.email, "email", "",
+		"the user's e-mail address in Slack, by which the policy may name the employee; needs --frontend slack")
 	flags.StringVar(&f.frontend, "frontend", pipeline.FrontendHTTP,
 		"where the call comes in: mcp-http, mcp-stdio, terminal, slack, agent or console")
 	flags.StringVar(&f.token, "token", "", "the name of the token that the caller has; its user and tenant apply")
@@ -67,6 +69,10 @@ func (f *callerFlags) add(a *app, cmd *cobra.Command) {
 func (f *callerFlags) resolve(c *config.Config) error {
 	if !slices.Contains(frontends, f.frontend) {
 		return errors.New(strictyaml.Unknown("frontend", f.frontend, frontends))
+	}
+	if f.email != "" && f.frontend != policy.FrontendSlack {
+		return fmt.Errorf("callers at %s have no e-mail address besides their name: Slack alone tells it, so add "+
+			"--frontend slack, or give the address as the user", f.frontend)
 	}
 	if f.token != "" {
 		i := slices.IndexFunc(c.HTTP.Auth.Tokens, func(t mcpserver.Token) bool { return t.Name == f.token })
@@ -92,6 +98,7 @@ func (f *callerFlags) call(t *catalog.Tool) *policy.Call {
 	return &policy.Call{
 		Tool: t.Name, Plugin: t.Source.Name, Annotations: t.Hints(),
 		Frontend: f.frontend, Tenant: f.tenant, User: f.user, Token: f.token, Groups: f.groups,
+		Email: f.email,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/broker/exec/judge"
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
@@ -97,6 +98,7 @@ func readCase(v strictyaml.Value, c *policyCase) {
 		"as": func(v strictyaml.Value) {
 			v.Object(strictyaml.Fields{
 				"user":     strictyaml.String(&c.as.user),
+				"email":    strictyaml.String(&c.as.email),
 				"frontend": strictyaml.String(&c.as.frontend),
 				"tenant":   strictyaml.String(&c.as.tenant),
 				"token":    strictyaml.String(&c.as.token),
@@ -201,10 +203,10 @@ func (c *policyCase) call(v *view) (*policy.Call, error) {
 		arguments = json.RawMessage("{}")
 	}
 	if c.plugin != "" {
-		return &policy.Call{
-			Tool: c.tool, Plugin: c.plugin, Annotations: c.hints, Arguments: arguments,
-			Frontend: c.as.frontend, Tenant: c.as.tenant, User: c.as.user, Token: c.as.token, Groups: c.as.groups,
-		}, nil
+		spec := &manifest.Tool{Name: c.tool, Annotations: c.hints}
+		call := c.as.call(&catalog.Tool{Source: &catalog.Source{Name: c.plugin}, Name: c.tool, Spec: spec})
+		call.Arguments = arguments
+		return call, nil
 	}
 	tool, err := v.tool(c.tool)
 	if err != nil {

@@ -20,7 +20,9 @@ type explanation struct {
 	Tenant   string `json:"tenant,omitempty"`
 	User     string `json:"user,omitempty"`
 	// Groups are all of the user's: those given and those of the policy.
-	Groups    []string        `json:"groups,omitempty"`
+	Groups []string `json:"groups,omitempty"`
+	// Employee is the user's id in the HR tools, by the employees of the policy.
+	Employee  string          `json:"employee,omitempty"`
 	Token     string          `json:"token,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Listed says that the caller sees the tool.
@@ -100,7 +102,7 @@ says what depends on them.`,
 func explain(p *policy.Policy, c *policy.Call, locale string) *explanation {
 	e := &explanation{
 		Tool: c.Tool, Plugin: c.Plugin, Frontend: c.Frontend, Tenant: c.Tenant, User: c.User, Groups: p.GroupsOf(c),
-		Token: c.Token, Arguments: c.Arguments,
+		Employee: p.EmployeeOf(c), Token: c.Token, Arguments: c.Arguments,
 		Listed: p.Visible(c),
 	}
 	if prospects := p.Prospects(c); c.Arguments == nil && len(prospects) > 1 {
@@ -221,6 +223,9 @@ func (e *explanation) caller() string {
 	}
 	if len(e.Groups) > 0 {
 		text += " of " + strings.Join(e.Groups, ", ")
+	}
+	if e.Employee != "" {
+		text += ", employee " + e.Employee + ","
 	}
 	text += " at " + e.Frontend
 	if e.Tenant != "" {

@@ -13,6 +13,7 @@ import (
 
 const testPolicy = `version: 1
 groups: {interns: [ken], admins: [aki]}
+employees: {U045GHIJKL: "102", Aki@Example.com: "103"}
 rules:
   - name: logs are private
     action: deny
@@ -23,6 +24,7 @@ rules:
     tools: ["probe/*"]
     when: size(arguments.text) > 5
     reason: {en: texts are short here, ja: 短い文だけにしてください}
+  - {name: own numbers, action: allow, frontends: [slack], tools: [probe_echo], when: has(caller.employee) && arguments.text == caller.employee}
   - name: ask interns
     action: ask
     groups: [interns]
@@ -50,6 +52,7 @@ func TestPolicyCommands(t *testing.T) {
 cases:
   - {name: admins see logs, tool: probe_log, as: {user: aki}, arguments: {text: a}, want: allow}
   - {name: interns are asked, tool: probe_log, as: {token: ci}, arguments: {text: a}, want: ask, rule: ask interns}
+  - {tool: probe_echo, as: {frontend: slack, email: aki@example.com}, arguments: {text: "103"}, want: allow, rule: own numbers}
   - {tool: probe_echo, arguments: {text: abcdef}, want: deny, rule: no long texts}
   - {name: a tool that is elsewhere, tool: drop, plugin: db, as: {frontend: slack}, hints: {openWorld: false}, want: allow}
 commands:
@@ -73,12 +76,17 @@ commands:
 		"explain-passed":  {exitOK, []string{"explain", "probe_echo", "--as", "ken", "--arguments", `{"text":"a"}`}},
 		"explain-depends": {exitOK, []string{"explain", "probe_echo", "--token", "ci"}},
 		"explain-default": {exitOK, []string{"explain", "probe_show", "--frontend", "terminal", "--arguments", "{}"}},
+		"explain-email": {exitOK, []string{"explain", "probe_echo", "--frontend", "slack", "--as", "U0AKI",
+			"--email", "aki@example.COM", "--arguments", `{"text":"103"}`}},
+		"explain-user": {exitOK, []string{"explain", "probe_echo", "--frontend", "slack", "--as", "U045GHIJKL",
+			"--email", "aki@example.com", "--arguments", `{"text":"103"}`}},
 		"explain-json": {exitOK, []string{"explain", "probe_echo", "--as", "ken", "--tenant", "acme", "--arguments",
 			`{"text":"a"}`, "--json"}},
-		"table":      {exitOK, []string{"table"}},
-		"table-ken":  {exitOK, []string{"table", "--as", "ken"}},
-		"table-json": {exitOK, []string{"table", "--group", "admins", "--json"}},
-		"test":       {exitFailed, []string{"test", "cases.yaml"}},
+		"table":       {exitOK, []string{"table"}},
+		"table-email": {exitOK, []string{"table", "--frontend", "slack", "--email", "aki@example.com"}},
+		"table-ken":   {exitOK, []string{"table", "--as", "ken"}},
+		"table-json":  {exitOK, []string{"table", "--group", "admins", "--json"}},
+		"test":        {exitFailed, []string{"test", "cases.yaml"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,7 +109,9 @@ func TestPolicyUsage(t *testing.T) {
 		"no such frontend": {[]string{"table", "--frontend", "slak"}, `unknown frontend "slak": did you mean "slack"?`},
 		"no such token":    {[]string{"table", "--token", "cj"}, `unknown token "cj": did you mean "ci"?`},
 		"no such tenant":   {[]string{"table", "--tenant", "acm"}, `unknown tenant "acm": did you mean "acme"?`},
-		"no arguments":     {[]string{"explain", "probe_echo", "--arguments", "[1]"}, "are not a JSON object"},
+		"no address": {[]string{"table", "--email", "a@b.test"},
+			"callers at mcp-http have no e-mail address besides their name: Slack alone tells it"},
+		"no arguments": {[]string{"explain", "probe_echo", "--arguments", "[1]"}, "are not a JSON object"},
 		"ambiguous": {[]string{"explain", "probe_echo", "--arguments", `{"n":1,"n":2}`},
 			`has the key "n" twice`},
 		"no such file":      {[]string{"check", "nowhere.yaml"}, "hako policy new writes one"},

@@ -61,6 +61,8 @@ type Options struct {
 	Store *store.Store
 	// Locale is the language of the host's texts. Empty means the pipeline's default.
 	Locale string
+	// Grace returns how long Run waits for running tools after its context has ended. Nil means 10 seconds.
+	Grace func() time.Duration
 	// Proxy is an upstream proxy for requests to the API. Nil means none. The environment is ignored.
 	Proxy *url.URL
 	// Observer may be nil.
@@ -106,13 +108,12 @@ type tempo struct {
 	retry    time.Duration // first wait before a failed request is retried
 	inspect  time.Duration // interval of inspecting the tools of sessions
 	later    time.Duration // wait before trying again to claim a call of another process
-	drain    time.Duration // time for calls to end after Run's context
 }
 
 var usual = tempo{
 	discover: 10 * time.Second, silence: time.Minute, tick: time.Second, rest: 10 * time.Minute,
 	retry:   500 * time.Millisecond,
-	inspect: 30 * time.Second, later: 5 * time.Second, drain: 10 * time.Second,
+	inspect: 30 * time.Second, later: 5 * time.Second,
 }
 
 const (
@@ -138,6 +139,9 @@ func New(ctx context.Context, o *Options) (*Runner, error) {
 	}
 	if r.options.Observer == nil {
 		r.options.Observer = noObserver{}
+	}
+	if r.options.Grace == nil {
+		r.options.Grace = func() time.Duration { return 10 * time.Second }
 	}
 	if r.options.Lost == nil {
 		r.options.Lost = func(pipeline.Caller, string) {}
@@ -172,7 +176,7 @@ func (r *Runner) caller(session, call string) pipeline.Caller {
 var errDone = errors.New("all sessions have ended")
 
 // Run follows the sessions until ctx ends, or until all have ended if only Spec.Sessions are followed. It then accepts
-// no more calls and gives running tools 10 seconds; remaining calls are left to the next Run over the store. After
+// no more calls and gives running tools Options.Grace; remaining calls are left to the next Run over the store. After
 // Retire it returns when all running tools have ended.
 //
 // It fails with an Auth error if the API refuses the key, with store.ErrLockLost if other processes may consider this
@@ -255,10 +259,11 @@ func (r *Runner) drain(end context.CancelCauseFunc) {
 		defer close(ended)
 		r.calls.Wait()
 	}()
+	grace := r.options.Grace()
 	select {
 	case <-ended:
-	case <-r.after(r.tempo.drain):
-		r.logger.Warn("calls had not ended when hako had to: the agents are told at the next start")
+	case <-r.after(grace):
+		r.logger.Warn("calls had not ended when hako had to: the agents are told at the next start", "grace", grace)
 		end(errEnding)
 		<-ended
 	}

@@ -118,7 +118,7 @@ func (w *world) newRunner(t *testing.T, spec Spec) *Runner {
 	brisk := tempo{
 		discover: 20 * time.Millisecond, silence: time.Minute, tick: 10 * time.Millisecond, rest: time.Minute,
 		retry:   5 * time.Millisecond,
-		inspect: time.Hour, later: 20 * time.Millisecond, drain: 5 * time.Second,
+		inspect: time.Hour, later: 20 * time.Millisecond,
 	}
 	if w.change != nil {
 		w.change(options, &brisk)

@@ -476,8 +476,14 @@ func TestDrain(t *testing.T) {
 	session := w.fake.NewSession()
 	call := func(tool string) managedagents.Call { return managedagents.Call{Tool: tool, Input: object{}} }
 	ids := w.fake.Call(session, "", call("look"), call("echo"), call("put"))
+	w.change = func(o *Options, _ *tempo) { o.Grace = func() time.Duration { return time.Hour } }
 	r := w.newRunner(t, Spec{Sessions: []string{session}})
-	r.after = func(time.Duration) <-chan time.Time { return over }
+	r.after = func(grace time.Duration) <-chan time.Time {
+		if grace != time.Hour {
+			t.Errorf("running tools have %v", grace)
+		}
+		return over
+	}
 	stop := start(t, r)
 	<-began
 	<-began

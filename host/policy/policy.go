@@ -245,6 +245,9 @@ func (p *Policy) GroupsOf(c *Call) []string {
 	return append(append([]string(nil), c.Groups...), p.groups[c.User]...)
 }
 
+// EmployeeOf returns the employee ID of the call's user in the HR tools, or "" if the policy has none.
+func (p *Policy) EmployeeOf(c *Call) string { return p.employees.of(c) }
+
 // MayApprove reports whether user may agree to a call that asks, which was made by asker. groups are those that the
 // frontend knows.
 func (p *Policy) MayApprove(d Decision, asker, user string, groups []string) bool {
