@@ -216,7 +216,7 @@ func New(options *Options) (*Host, error) {
 		h.index.readOnly = o.ReadOnly
 		h.copies.dir, h.copies.readOnly = filepath.Join(dir, "plugins"), o.ReadOnly
 		if !o.ReadOnly {
-			engineOptions.CacheDir = filepath.Join(dir, "compiled")
+			engineOptions.CacheDir = compiledDir(dir)
 		}
 	}
 	var err error
@@ -230,6 +230,9 @@ func New(options *Options) (*Host, error) {
 	})
 	return h, nil
 }
+
+// compiledDir is the directory of compiled code in a cache directory.
+func compiledDir(cache string) string { return filepath.Join(cache, "compiled") }
 
 // options returns the options in force. They must not be changed.
 func (h *Host) options() *Options { return h.current.Load() }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hako-run/hako/host/internal/wholefile"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/sandbox"
 )
 
 // index caches the manifest and digest of plugin files, so that unchanged files are neither read nor hashed at the next
@@ -171,6 +172,18 @@ func (h *Host) copyOf(from source, digest string) ([]byte, error) {
 		h.logger.Warn("a copy of a plugin cannot be kept", "path", from.path, "err", err)
 	}
 	return read.wasm, nil
+}
+
+// CompileRefusal returns why the plugin with that status is not compiled, or nil. It compiles nothing.
+func (h *Host) CompileRefusal(status Status) (*sandbox.Refusal, error) {
+	h.mu.Lock()
+	p := h.plugins[status.Path]
+	h.mu.Unlock()
+	if p == nil || status.Serving == "" || h.options().CacheDir == "" {
+		return nil, nil
+	}
+	dir := compiledDir(h.options().CacheDir)
+	return sandbox.FindRefusal(dir, func() ([]byte, error) { return h.copyOf(p.source, status.Serving) })
 }
 
 // keepCopies marks the copies of plugins in service as used, so that they are not pruned.

@@ -226,6 +226,7 @@ func pluginStates(h *host.Host) (findings []finding) {
 		switch p.State {
 		case host.Active:
 			active++
+			findings = append(findings, compilation(h, p)...)
 			continue
 		case host.Broken, host.Conflict:
 			level = levelError
@@ -237,6 +238,21 @@ func pluginStates(h *host.Host) (findings []finding) {
 		findings = append(findings, f)
 	}
 	return append(findings, finding{levelOK, "plugins", fmt.Sprintf("%d in service", active), ""})
+}
+
+// compilation says why a plugin in service is not compiled.
+func compilation(h *host.Host, p host.Status) []finding {
+	refusal, err := h.CompileRefusal(p)
+	name := "plugin " + pluginTitle(p)
+	switch {
+	case err != nil:
+		return []finding{{levelWarning, name, err.Error(), ""}}
+	case refusal == nil:
+		return nil
+	case refusal.Unusable:
+		return []finding{{levelError, name, refusal.Problem(), refusal.Remedy()}}
+	}
+	return []finding{{levelWarning, name, refusal.Problem(), refusal.Remedy()}}
 }
 
 // memory compares the budget of plugins with what the machine has.

@@ -110,20 +110,29 @@ func review(ctx context.Context, file, cache string, maxSize int64) ([]manifest.
 			return findings, nil // what does not fit the host cannot be asked
 		}
 	}
-	if module.IsExtism() {
-		return findings, nil // it says what it offers when it is loaded
+	if !module.IsExtism() { // which says what it offers when it is loaded
+		handlers, err := askHandlers(ctx, m.Name, wasm, cache)
+		findings = manifest.Check(module, m, handlers)
+		if err != nil {
+			message := fmt.Sprintf("it cannot be asked for its handlers: %v", err)
+			findings = append(findings, manifest.Finding{Severity: manifest.SeverityError, Message: message})
+		}
 	}
-	handlers, err := askHandlers(ctx, m.Name, wasm, cache)
-	if err != nil {
-		return nil, fmt.Errorf("it cannot be asked for its handlers: %w", err)
+	refusal, err := sandbox.FindRefusal(compiledDir(cache), func() ([]byte, error) { return wasm, nil })
+	if refusal != nil {
+		message := refusal.Problem() + ": " + refusal.Remedy()
+		findings = append(findings, manifest.Finding{Severity: manifest.SeverityWarning, Message: message})
 	}
-	return manifest.Check(module, m, handlers), nil
+	return findings, err
 }
+
+// compiledDir is the host's directory of compiled code in a cache directory.
+func compiledDir(cache string) string { return filepath.Join(cache, "compiled") }
 
 // askHandlers asks a plugin for its handlers, in a sandbox with nothing granted. It returns nil for one that does not
 // tell.
 func askHandlers(ctx context.Context, name string, wasm []byte, cache string) (_ *abi.Handlers, err error) {
-	engine, err := sandbox.New(&sandbox.Options{CacheDir: filepath.Join(cache, "compiled")})
+	engine, err := sandbox.New(&sandbox.Options{CacheDir: compiledDir(cache)})
 	if err != nil {
 		return nil, err
 	}

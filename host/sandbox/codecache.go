@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -35,6 +34,9 @@ type codeCache struct {
 	loads sync.Map
 }
 
+// notesFolder is the directory of notes and images below the cache directory.
+const notesFolder = "images"
+
 // codeSize is the size of a module's compiled code, in bytes.
 type codeSize int64
 
@@ -46,7 +48,7 @@ const (
 )
 
 func newCodeCache(dir string) (*codeCache, error) {
-	c := &codeCache{dir: dir, notes: filepath.Join(dir, "images"), compileSlot: make(chan struct{}, 1)}
+	c := &codeCache{dir: dir, notes: filepath.Join(dir, notesFolder), compileSlot: make(chan struct{}, 1)}
 	if dir == "" {
 		temp, err := os.MkdirTemp("", "hako-code-")
 		if err != nil {
@@ -90,12 +92,11 @@ func (c *codeCache) lookup(digest [sha256.Size]byte) (codeSize, *compile.LimitEr
 			return codeSize(info.Size()), nil
 		}
 	}
-	if reason, err := os.ReadFile(c.notePath(digest, refusedSuffix)); err == nil {
-		refusal := &compile.LimitError{Reason: strings.TrimSpace(string(reason))}
+	refusal, _ := readRefusal(c.notePath(digest, refusedSuffix))
+	if refusal != nil {
 		c.known.Store(digest, refusal)
-		return 0, refusal
 	}
-	return 0, nil
+	return 0, refusal
 }
 
 // load returns the compiled code of a module, one runtime after the other: wazero shares the code with other runtimes

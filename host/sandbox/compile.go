@@ -61,8 +61,8 @@ func (p *Plugin) loadForCall(ctx context.Context) error {
 		return nil
 	}
 	if !module.interpretable() {
-		return fmt.Errorf("plugin %s: %w; for the interpreter it is too large, with %d operations of at most %d",
-			p.spec.Name, refusal, module.Operations, maxInterpreted)
+		return fmt.Errorf("plugin %s: %w, and it is too large for the interpreter, with %d operations of at most %d: "+
+			"hako plugin check says what to do", p.spec.Name, refusal, module.Operations, maxInterpreted)
 	}
 	weight := codeFactor * int64(module.size)
 	if refusal != nil {
@@ -163,7 +163,7 @@ func (p *Plugin) compileInBackground(module *rewritten) {
 		if err == nil {
 			return
 		}
-		p.compileErr = fmt.Errorf("plugin %s: %w", p.spec.Name, err)
+		p.compileErr = err
 		if p.code != nil { // interpreted
 			p.prepared = true
 			p.logger.Warn("the plugin stays in the interpreter, which is slower by a factor of ten to thirty",

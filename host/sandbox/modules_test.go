@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -159,7 +160,7 @@ func loadInNewEngine(t *testing.T, dir string, spec sandbox.Spec) (*sandbox.Engi
 }
 
 // TestHostileModuleIsRemembered checks that the next process does not compile a refused module again until its note is
-// removed, and that a refused plugin with state is interpreted.
+// removed, that FindRefusal explains it, and that a refused plugin with state is interpreted.
 func TestHostileModuleIsRemembered(t *testing.T) {
 	t.Parallel()
 	wasm := guesttest.Bombs()["1,000 nested loops with 2,000 locals"]()
@@ -179,12 +180,20 @@ func TestHostileModuleIsRemembered(t *testing.T) {
 				t.Errorf("another process: %v, %+v", err, plugin.Load())
 			}
 			release()
-			notes, err := filepath.Glob(filepath.Join(dir, "images", "*.refused"))
-			if err != nil || len(notes) != 1 {
-				t.Fatalf("%v, %v", notes, err)
+			refusal, err := sandbox.FindRefusal(dir, spec.Wasm)
+			if err != nil || refusal == nil || refusal.Unusable || !strings.Contains(refusal.Reason, "it took more than") ||
+				!strings.Contains(refusal.Problem(), "calls are interpreted") ||
+				!strings.Contains(refusal.Remedy(), "remove "+refusal.Note) {
+				t.Fatalf("%+v, %v", refusal, err)
 			}
-			if err := os.Remove(notes[0]); err != nil {
+			if other, err := sandbox.FindRefusal(dir, smallGuest); other != nil || err != nil {
+				t.Errorf("of another module: %+v, %v", other, err)
+			}
+			if err := os.Remove(refusal.Note); err != nil {
 				t.Fatal(err)
+			}
+			if again, err := sandbox.FindRefusal(dir, spec.Wasm); again != nil || err != nil {
+				t.Errorf("without the note: %+v, %v", again, err)
 			}
 			engine, plugin = loadInNewEngine(t, dir, spec)
 			release = engine.HoldCompiler()

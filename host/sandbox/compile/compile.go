@@ -26,8 +26,9 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-// Features are the features that modules may use: the core specification 2.0 and tail calls.
-const Features = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall
+// Features are the features that modules may use: the core specification 2.0, tail calls, and constant expressions that
+// add and multiply, which position-independent code such as CPython's needs.
+const Features = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst
 
 // Limits bound the compilation of one module.
 type Limits struct {

@@ -21,6 +21,10 @@ import (
 // answer is a module with a function that returns 42.
 var answer = []byte("\x00asm\x01\x00\x00\x00\x01\x05\x01\x60\x00\x01\x7f\x03\x02\x01\x00\x07\x05\x01\x01f\x00\x00\x0a\x06\x01\x04\x00\x41\x2a\x0b")
 
+// sum is the same with the value in a global, which a constant expression computes.
+var sum = []byte("\x00asm\x01\x00\x00\x00\x01\x05\x01\x60\x00\x01\x7f\x03\x02\x01\x00" +
+	"\x06\x09\x01\x7f\x00\x41\x28\x41\x02\x6a\x0b\x07\x05\x01\x01f\x00\x00\x0a\x06\x01\x04\x00\x23\x00\x0b")
+
 // runtimeAt returns a runtime with its cache at dir.
 func runtimeAt(t *testing.T, dir string) wazero.Runtime {
 	t.Helper()
@@ -39,16 +43,23 @@ func runtimeAt(t *testing.T, dir string) wazero.Runtime {
 
 func TestCompile(t *testing.T) {
 	t.Parallel()
+	for name, module := range map[string][]byte{"constant": answer, "constant expression": sum} {
+		t.Run(name, func(t *testing.T) { testCompile(t, module) })
+	}
+}
+
+func testCompile(t *testing.T, wasm []byte) {
+	t.Parallel()
 	dir := t.TempDir()
-	if _, err := compile.Load(t.Context(), runtimeAt(t, dir), answer); !errors.Is(err, compile.ErrNotCached) {
+	if _, err := compile.Load(t.Context(), runtimeAt(t, dir), wasm); !errors.Is(err, compile.ErrNotCached) {
 		t.Fatalf("before it is compiled: %v", err)
 	}
-	path, err := new(compile.Compiler).Compile(t.Context(), dir, answer, 1)
+	path, err := new(compile.Compiler).Compile(t.Context(), dir, wasm, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := runtimeAt(t, dir)
-	module, err := compile.Load(t.Context(), r, answer)
+	module, err := compile.Load(t.Context(), r, wasm)
 	if err != nil {
 		t.Fatal(err)
 	}
