@@ -150,12 +150,12 @@ func (a *app) publish(ctx context.Context, c *config.Config, publisher *agent.Pu
 	for _, change := range plan.Changes {
 		changes = append(changes, change.Text())
 	}
-	done := &deed{
-		action: "agent.apply", target: audit.Target{Name: plan.Agent},
-		detail: map[string]string{"before": fmt.Sprint(plan.Version), "changes": strings.Join(changes, "\n")},
+	operation := &audit.Operation{
+		Action: "agent.apply", Target: audit.Target{Name: plan.Agent},
+		Detail: map[string]string{"before": fmt.Sprint(plan.Version), "changes": strings.Join(changes, "\n")},
 	}
 	var version int64
-	err := a.audited(ctx, c, done, func() (err error) {
+	err := a.audited(ctx, c, operation, func() (err error) {
 		version, err = publisher.Apply(ctx, plan)
 		return err
 	})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/audit"
 )
 
 // answerHere lets whoever sits at the terminal, who is an operator, answer questions of this process until stop is
@@ -52,5 +53,5 @@ func answerOne(ctx context.Context, approvals *approval.Queue, q *approval.Quest
 	if err != nil || ctx.Err() != nil {
 		return
 	}
-	_ = approvals.Answer(ctx, q.ID, approval.Answer{Yes: yes, By: approval.Person{Tenant: q.Caller.Tenant, User: userName(), Operator: true}}) // another answer may have been first
+	_ = approvals.Answer(ctx, q.ID, approval.Answer{Yes: yes, By: approval.Person{Tenant: q.Caller.Tenant, User: audit.ProcessUser(), Operator: true}}) // another answer may have been first
 }

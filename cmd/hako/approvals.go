@@ -104,13 +104,13 @@ hold for longer. It is recorded in the audit log.`,
 func (a *app) answer(ctx context.Context, c *config.Config, approvals *approval.Queue, q *approval.Question,
 	yes bool) error {
 	word := map[bool]string{true: "approved", false: "refused"}[yes]
-	done := &deed{
-		action: "approval.answer", tenant: q.Caller.Tenant, target: audit.Target{Plugin: q.Plugin, Name: q.Tool},
-		detail: map[string]string{"question": q.ID, "answer": word, "rule": q.Rule, "asker": q.Caller.User},
+	operation := &audit.Operation{
+		Action: "approval.answer", Subject: audit.Subject{Tenant: q.Caller.Tenant}, Target: audit.Target{Plugin: q.Plugin, Name: q.Tool},
+		Detail: map[string]string{"question": q.ID, "answer": word, "rule": q.Rule, "asker": q.Caller.User},
 	}
-	err := a.audited(ctx, c, done, func() error {
+	err := a.audited(ctx, c, operation, func() error {
 		return approvals.Answer(ctx, q.ID,
-			approval.Answer{Yes: yes, By: approval.Person{User: userName(), Operator: true}})
+			approval.Answer{Yes: yes, By: approval.Person{User: audit.ProcessUser(), Operator: true}})
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", q.ID, err)

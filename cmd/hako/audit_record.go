@@ -18,25 +18,6 @@ import (
 	"github.com/hako-run/hako/internal/config"
 )
 
-// deed is what an operator does, for the audit log.
-type deed struct {
-	action, tenant string
-	target         audit.Target
-	detail         map[string]string
-}
-
-// event is the record of the deed, done by the user of this process.
-func (d *deed) event(outcome string, err error) *audit.Event {
-	e := &audit.Event{
-		Type: audit.TypeOperator, Action: d.action, Outcome: outcome, Target: d.target, Detail: d.detail,
-		Subject: audit.Subject{Frontend: "cli", Tenant: d.tenant, User: userName()},
-	}
-	if err != nil {
-		e.Error = err.Error()
-	}
-	return e
-}
-
 // ownLog is the audit log as a command opens it, with the store that it lies in, if it does.
 type ownLog struct {
 	*audit.Log
@@ -73,43 +54,44 @@ func (a *app) openAudit(ctx context.Context, c *config.Config) (_ *ownLog, err e
 	return l, nil
 }
 
-// audited does what the deed says, with a record before and one of how it ended. What cannot be recorded is not done,
-// unless the configuration prefers that.
-func (a *app) audited(ctx context.Context, c *config.Config, d *deed, do func() error) (err error) {
+// audited performs an operation of this process's user, and records it before and after in the audit log of the
+// configuration. An operation that cannot be recorded is not performed, unless the configuration says otherwise.
+func (a *app) audited(ctx context.Context, c *config.Config, o *audit.Operation, do func() error) (err error) {
+	sign(o)
 	log, err := a.openAudit(ctx, c)
-	if err == nil && log != nil {
-		defer func() { err = errors.Join(err, log.Close()) }()
-		err = log.Append(ctx, d.event("begun", nil))
-	}
 	if err != nil && !c.Audit.Optional {
-		return fmt.Errorf("nothing was done, because it could not be recorded: %w", err)
+		return fmt.Errorf("%w: %w", audit.ErrUnrecorded, err)
 	}
 	if err != nil {
 		printf(a.stderr, "hako: this is not recorded: %v\n", err)
-		log = nil
 	}
-	failure := do()
-	if log == nil {
-		return failure
+	recorder := &audit.Recorder{Optional: c.Audit.Optional, Unrecorded: func(_ *audit.Operation, outcome string, err error) {
+		switch {
+		case outcome != "begun":
+			printf(a.stderr, "hako: how it ended is not recorded: %v\n", err)
+		case c.Audit.Optional:
+			printf(a.stderr, "hako: this is not recorded: %v\n", err)
+		}
+	}}
+	if log != nil {
+		recorder.Log = log
+		defer func() { err = errors.Join(err, log.Close()) }()
 	}
-	outcome := "ok"
-	if failure != nil {
-		outcome = "failed"
-	}
-	if err := log.Append(context.WithoutCancel(ctx), d.event(outcome, failure)); err != nil {
-		printf(a.stderr, "hako: how it ended is not recorded: %v\n", err)
-	}
-	return failure
+	return recorder.Do(ctx, o, do)
 }
 
-// declined records that somebody was asked for the deed and said no.
-func (a *app) declined(ctx context.Context, c *config.Config, d *deed) error {
+// declined records that the user was asked about an operation and said no.
+func (a *app) declined(ctx context.Context, c *config.Config, o *audit.Operation) error {
 	log, err := a.openAudit(ctx, c)
 	if err != nil || log == nil {
 		return err
 	}
-	return errors.Join(log.Append(ctx, d.event("refused", nil)), log.Close())
+	sign(o)
+	return errors.Join(log.Append(ctx, o.Event("refused", nil)), log.Close())
 }
+
+// sign makes this process's user the subject of an operation. It keeps the tenant.
+func sign(o *audit.Operation) { o.Subject.Frontend, o.Subject.User = "cli", audit.ProcessUser() }
 
 // record writes what the host itself does to the log. Calls are refused as long as the log cannot be written, so the
 // host goes on.
@@ -140,25 +122,30 @@ func (g *government) started(plugins []host.Status) error {
 		return nil
 	}
 	b := thisBuild()
-	d := &deed{action: "serve.start", detail: map[string]string{
+	o := &audit.Operation{Action: "serve.start", Detail: map[string]string{
 		"version": b.Version, "go": runtime.Version(), "configuration": configDigest(g.config),
 	}}
+	sign(o)
 	if b.Commit != "" {
-		d.detail["commit"] = b.Commit
+		o.Detail["commit"] = b.Commit
 	}
 	for _, s := range plugins {
-		d.detail["plugin."+pluginTitle(s)] = strings.TrimSpace(strings.Join([]string{string(s.State), s.Version,
+		o.Detail["plugin."+pluginTitle(s)] = strings.TrimSpace(strings.Join([]string{string(s.State), s.Version,
 			cmp.Or(s.Serving, s.Digest)}, " "))
 	}
-	err := g.audit.Append(context.Background(), d.event("ok", nil))
+	err := g.audit.Append(context.Background(), o.Event("ok", nil))
 	if err != nil && g.config.Audit.Optional {
-		g.logger.Error("record in the audit log", "action", d.action, "err", err)
+		g.logger.Error("record in the audit log", "action", o.Action, "err", err)
 		return nil
 	}
 	return err
 }
 
-func (g *government) stopped() { g.record((&deed{action: "serve.stop"}).event("ok", nil)) }
+func (g *government) stopped() {
+	o := &audit.Operation{Action: "serve.stop"}
+	sign(o)
+	g.record(o.Event("ok", nil))
+}
 
 // configDigest stands for the values in force, wherever they come from, as "hako config show" lists them.
 func configDigest(c *config.Config) string {

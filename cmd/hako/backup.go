@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/backup"
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
 	"github.com/hako-run/hako/host/store"
@@ -34,7 +35,7 @@ Where the store is a PostgreSQL database, that is what holds the state: use pg_d
 			}
 			var files []backup.File
 			err = a.audited(cmd.Context(), c,
-				&deed{action: "backup.create", detail: map[string]string{"dir": a.path(args[0])}}, func() error {
+				&audit.Operation{Action: "backup.create", Detail: map[string]string{"dir": a.path(args[0])}}, func() error {
 					files, err = backup.Create(cmd.Context(), c.Store, a.path(args[0]))
 					return err
 				})
@@ -67,8 +68,8 @@ restored.`,
 				return err
 			}
 			// The log to record it in has only now come back.
-			restored := &deed{action: "backup.restore", detail: map[string]string{"dir": a.path(args[0])}}
-			if err := a.audited(cmd.Context(), c, restored, func() error { return nil }); err != nil {
+			operation := &audit.Operation{Action: "backup.restore", Detail: map[string]string{"dir": a.path(args[0])}}
+			if err := a.audited(cmd.Context(), c, operation, func() error { return nil }); err != nil {
 				return fmt.Errorf("the backup is in place: %w", err)
 			}
 			return a.printDatabases("Restored", files, c.Store)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/internal/strictjson"
@@ -146,7 +147,7 @@ func (a *app) call(cmd *cobra.Command, tenant, tool string, input json.RawMessag
 	var result *pipeline.Result
 	err = a.withUpstreams(cmd.Context(), c, h.Catalog(), upstreamFor(tool), func([]mcpclient.Status) (err error) {
 		result, err = h.Call(cmd.Context(), &pipeline.Call{
-			Caller: pipeline.Caller{Frontend: pipeline.FrontendTerminal, Tenant: tenant, User: userName(),
+			Caller: pipeline.Caller{Frontend: pipeline.FrontendTerminal, Tenant: tenant, User: audit.ProcessUser(),
 				Operator: true},
 			Request:  abi.Request{Method: abi.CallTool, Name: tool, Arguments: input},
 			Progress: progress.show,
@@ -167,7 +168,7 @@ func callError(h *host.Host, err error) error {
 	switch {
 	case errors.As(err, &denied) && denied.Rule != "":
 		return &exitError{exitNotAllowed, fmt.Errorf("%w\nSee: hako policy explain %s --frontend %s --as %s", err,
-			shellWord(denied.Name), pipeline.FrontendTerminal, shellWord(userName()))}
+			shellWord(denied.Name), pipeline.FrontendTerminal, shellWord(audit.ProcessUser()))}
 	case errors.As(err, &denied):
 		return &exitError{exitNotAllowed, err}
 	case errors.As(err, &missing) && missing.Hint == "":

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/pipeline"
 )
@@ -32,7 +33,7 @@ type chatSession struct {
 
 // caller is the person.
 func (s *chatSession) caller() pipeline.Caller {
-	return pipeline.Caller{Frontend: pipeline.FrontendTerminal, Tenant: s.flags.tenant, User: userName(),
+	return pipeline.Caller{Frontend: pipeline.FrontendTerminal, Tenant: s.flags.tenant, User: audit.ProcessUser(),
 		Operator: true}
 }
 

@@ -39,8 +39,8 @@ what you consent to there is sent back to hako on this machine. With --no-browse
 The connection is stored encrypted, for one tenant, and renewed without you. Plugins never see it.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			done := &deed{action: "credential.connect", tenant: flags.tenant, target: audit.Target{Name: args[0]}}
-			return a.changeCredentials(cmd, done,
+			operation := &audit.Operation{Action: "credential.connect", Subject: audit.Subject{Tenant: flags.tenant}, Target: audit.Target{Name: args[0]}}
+			return a.changeCredentials(cmd, operation,
 				func(b *credential.Broker) error { return a.connect(cmd.Context(), b, args[0], flags) })
 		},
 	}
@@ -51,13 +51,13 @@ The connection is stored encrypted, for one tenant, and renewed without you. Plu
 	return cmd
 }
 
-// changeCredentials calls do with the credentials of the configuration, and records the deed.
-func (a *app) changeCredentials(cmd *cobra.Command, d *deed, do func(*credential.Broker) error) error {
+// changeCredentials calls do with the credentials of the configuration, and records it as o.
+func (a *app) changeCredentials(cmd *cobra.Command, o *audit.Operation, do func(*credential.Broker) error) error {
 	c, err := a.config(cmd)
 	if err != nil {
 		return err
 	}
-	return a.audited(cmd.Context(), c, d, func() error { return a.credentialsOf(c, do) })
+	return a.audited(cmd.Context(), c, o, func() error { return a.credentialsOf(c, do) })
 }
 
 // withCredentials calls do with the credentials of the configuration.

@@ -106,8 +106,8 @@ func (a *app) connectRemoveCommand() *cobra.Command {
 if it is not to be used any more.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			done := &deed{action: "credential.remove", tenant: tenant, target: audit.Target{Name: args[0]}}
-			return a.changeCredentials(cmd, done, func(b *credential.Broker) error {
+			operation := &audit.Operation{Action: "credential.remove", Subject: audit.Subject{Tenant: tenant}, Target: audit.Target{Name: args[0]}}
+			return a.changeCredentials(cmd, operation, func(b *credential.Broker) error {
 				found, err := b.Remove(cmd.Context(), tenant, args[0])
 				if err == nil && !found {
 					err = fmt.Errorf("there is no such connection: hako connect status lists them")

@@ -61,7 +61,7 @@ this prints where it is.`,
 
 func (a *app) printLink(ctx context.Context, c *config.Config) error {
 	return a.withStore(ctx, c, func(s *store.Store) error {
-		secret, err := console.NewLink(ctx, s, userName(), s.Time())
+		secret, err := console.NewLink(ctx, s, audit.ProcessUser(), s.Time())
 		if err != nil {
 			return err
 		}
@@ -310,7 +310,7 @@ func (d *consoleFrontend) place(ctx context.Context, c *config.Config, g *govern
 	case !terminal:
 		return url + " (hako console prints a link that logs you in)", nil
 	}
-	secret, err := console.NewLink(ctx, g.store, userName(), g.store.Time())
+	secret, err := console.NewLink(ctx, g.store, audit.ProcessUser(), g.store.Time())
 	return console.LinkURL(consoleURL(&at), secret), err
 }
 

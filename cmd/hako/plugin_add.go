@@ -78,9 +78,9 @@ func (a *app) add(ctx context.Context, c *config.Config, from string, flags addF
 	if _, err := os.Lstat(path); err == nil && !flags.replace {
 		return fmt.Errorf("%s is there already: --replace puts this one in its place", path)
 	}
-	done := &deed{action: "plugin.add", target: audit.Target{Plugin: m.Name, Digest: module.Digest},
-		detail: map[string]string{"version": m.Version, "from": withoutQuery(from)}}
-	if err := a.audited(ctx, c, done, func() error { return placeFile(path, wasm) }); err != nil {
+	operation := &audit.Operation{Action: "plugin.add", Target: audit.Target{Plugin: m.Name, Digest: module.Digest},
+		Detail: map[string]string{"version": m.Version, "from": withoutQuery(from)}}
+	if err := a.audited(ctx, c, operation, func() error { return placeFile(path, wasm) }); err != nil {
 		return err
 	}
 	err = printf(a.stdout, "%s %s is in %s\n%s\nNext: hako plugin approve %s%s\n", m.Name, m.Version, path,

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/user"
 	"path/filepath"
 	"strings"
 
@@ -72,7 +71,7 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags approv
 	if err != nil {
 		return err
 	}
-	proposal := grant.Propose(file.Consents(), p.Manifest, p.Digest, userName())
+	proposal := grant.Propose(file.Consents(), p.Manifest, p.Digest, audit.ProcessUser())
 	proposal.Quota, proposal.Roots = v.config.MountQuota, v.host.Roots()
 	choices := proposal.Choices()
 	if err := a.choose(&choices, flags); err != nil {
@@ -93,23 +92,16 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags approv
 	}
 	movable(&proposal.Consent, choices, v.config.Consents, flags)
 	a.present(v, p, proposal, grants)
-	done := &deed{action: "plugin.approve", target: audit.Target{Plugin: p.Name, Digest: p.Digest},
-		detail: approvalDetail(p.Version, grants)}
+	operation := &audit.Operation{Action: "plugin.approve", Target: audit.Target{Plugin: p.Name, Digest: p.Digest},
+		Detail: approvalDetail(p.Version, grants)}
 	if !flags.yes && !a.agrees("Approve?") {
-		return &exitError{exitFailed, errors.Join(errors.New("not approved: answer y, or give --yes where nobody can answer"), a.declined(ctx, v.config, done))}
+		return &exitError{exitFailed, errors.Join(errors.New("not approved: answer y, or give --yes where nobody can answer"), a.declined(ctx, v.config, operation))}
 	}
-	if err := a.audited(ctx, v.config, done, func() error { return file.Approve(ctx, proposal.Consent) }); err != nil {
+	if err := a.audited(ctx, v.config, operation, func() error { return file.Approve(ctx, proposal.Consent) }); err != nil {
 		return err
 	}
 	printf(a.stdout, "Approved; recorded in %s\n", file)
 	return a.approved(ctx, v, p)
-}
-
-func userName() string {
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return "hako plugin approve"
 }
 
 // approvalDetail is what the audit log keeps of a yes.

@@ -26,9 +26,9 @@ consents file, marked, so that new versions wait too.`,
 				if err != nil {
 					return err
 				}
-				done := &deed{action: "plugin.revoke", target: audit.Target{Plugin: args[0]}}
-				err = a.audited(cmd.Context(), c, done,
-					func() error { return file.Revoke(cmd.Context(), args[0], userName()) })
+				operation := &audit.Operation{Action: "plugin.revoke", Target: audit.Target{Plugin: args[0]}}
+				err = a.audited(cmd.Context(), c, operation,
+					func() error { return file.Revoke(cmd.Context(), args[0], audit.ProcessUser()) })
 				if err != nil {
 					return err
 				}

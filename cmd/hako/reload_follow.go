@@ -34,7 +34,7 @@ func (r *reloader) follow(ctx context.Context, hangups <-chan os.Signal) error {
 		case <-ctx.Done():
 			return nil
 		case <-hangups:
-			_, _ = r.reload(ctx, audit.Subject{Frontend: "signal", User: userName()}) // which has been told
+			_, _ = r.reload(ctx, audit.Subject{Frontend: "signal", User: audit.ProcessUser()}) // which has been told
 		case <-look.C:
 			stamp := r.stamp()
 			if settled := stamp == seen; settled && stamp != taken {

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/credential"
 )
 
@@ -27,7 +28,7 @@ is done; a crash in between leaves both there, and the next run finishes. Where 
 share the store, put the new key in front of the old one first, on a line of its own, for all of them, and take the old one out afterwards.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.changeCredentials(cmd, &deed{action: "secrets.rotate"}, func(b *credential.Broker) error {
+			return a.changeCredentials(cmd, &audit.Operation{Action: "secrets.rotate"}, func(b *credential.Broker) error {
 				r, err := b.Rotate(cmd.Context())
 				if err != nil {
 					return err

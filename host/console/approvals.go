@@ -125,7 +125,7 @@ func (c *Console) answerApproval(q *request) (any, error) {
 	if !c.options.Approvals.May(question, by) {
 		return nil, faultApprover(question)
 	}
-	err = c.audited(q, answerDeed(question, body.Answer, body.Reason), func() error {
+	err = c.audited(q, answerOperation(question, body.Answer, body.Reason), func() error {
 		return c.options.Approvals.Answer(q.lasting(), question.ID, approval.Answer{Yes: body.Answer == "yes", By: by})
 	})
 	switch {
@@ -139,14 +139,14 @@ func (c *Console) answerApproval(q *request) (any, error) {
 	return map[string]string{"answer": body.Answer}, nil
 }
 
-func answerDeed(q *approval.Question, answer, reason string) *deed {
-	d := &deed{action: "approval.answer", tenant: q.Caller.Tenant, target: audit.Target{Plugin: q.Plugin, Name: q.Tool},
-		detail: map[string]string{
+func answerOperation(q *approval.Question, answer, reason string) *audit.Operation {
+	d := &audit.Operation{Action: "approval.answer", Subject: audit.Subject{Tenant: q.Caller.Tenant}, Target: audit.Target{Plugin: q.Plugin, Name: q.Tool},
+		Detail: map[string]string{
 			"question": q.ID, "answer": map[string]string{"yes": "approved", "no": "refused"}[answer], "rule": q.Rule,
 			"asker": q.Caller.User,
 		}}
 	if reason != "" {
-		d.detail["reason"] = strings.ToValidUTF8(reason, "�")
+		d.Detail["reason"] = strings.ToValidUTF8(reason, "�")
 	}
 	return d
 }

@@ -167,8 +167,8 @@ func (c *Console) approve(q *request) (any, error) {
 		return nil, now.changed(c, q)
 	}
 	p := now.plugin
-	d := &deed{action: "plugin.approve", target: audit.Target{Plugin: p.Name, Digest: p.Digest},
-		detail: map[string]string{
+	d := &audit.Operation{Action: "plugin.approve", Target: audit.Target{Plugin: p.Name, Digest: p.Digest},
+		Detail: map[string]string{
 			"version": p.Version, "gets": strings.Join(now.grants.Explain("en"), "\n"),
 		}}
 	err = c.audited(q, d, func() error { return now.file.Approve(q.lasting(), now.Consent) })
@@ -216,7 +216,7 @@ func (c *Console) revoke(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &deed{action: "plugin.revoke", target: audit.Target{Plugin: p.Name, Digest: p.Serving}}
+	d := &audit.Operation{Action: "plugin.revoke", Target: audit.Target{Plugin: p.Name, Digest: p.Serving}}
 	err = c.audited(q, d, func() error { return file.Revoke(q.lasting(), p.Name, q.session.Name) })
 	if errors.Is(err, grant.ErrNoConsent) {
 		return nil, &fault{code: codeInvalid,

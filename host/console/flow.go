@@ -10,6 +10,8 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+
+	"github.com/hako-run/hako/host/audit"
 )
 
 const (
@@ -117,7 +119,7 @@ func (c *Console) oidcCallback(w http.ResponseWriter, q *request) error {
 // failedLogin records a login that failed; person is nil where nobody knows who it was. Words of the provider are for
 // hako's log alone.
 func (c *Console) failedLogin(q *request, person *Person, failure error) {
-	d := &deed{action: "console.login", detail: map[string]string{"via": viaOIDC}}
+	d := &audit.Operation{Action: "console.login", Detail: map[string]string{"via": viaOIDC}}
 	if person != nil {
 		q = q.as(&session{Person: *person})
 	}

@@ -3,6 +3,8 @@ package console
 import (
 	"net/http"
 	"time"
+
+	"github.com/hako-run/hako/host/audit"
 )
 
 // sessionCookie is the short name of the cookie with a session's secret.
@@ -70,7 +72,7 @@ func (c *Console) login(w http.ResponseWriter, q *request) error {
 		err = c.byLink(q, s, body.Link)
 	}
 	if err != nil {
-		c.note(q, &deed{action: "console.login", detail: map[string]string{"via": s.via}}, "failed", err)
+		c.note(q, &audit.Operation{Action: "console.login", Detail: map[string]string{"via": s.via}}, "failed", err)
 		return err
 	}
 	succeeded()
@@ -108,8 +110,8 @@ func (c *Console) begin(w http.ResponseWriter, q *request, s *session) error {
 	old := q.site.cookieValue(q.Request, sessionCookie)
 	secret := ""
 	q.session = nil
-	err := c.audited(q.as(s), &deed{action: "console.login",
-		detail: map[string]string{"via": s.via, "role": string(s.Role)}}, func() (err error) {
+	err := c.audited(q.as(s), &audit.Operation{Action: "console.login",
+		Detail: map[string]string{"via": s.via, "role": string(s.Role)}}, func() (err error) {
 		secret, err = c.sessions.begin(q.Context(), s, old, c.now())
 		return err
 	})
@@ -137,9 +139,9 @@ func (c *Console) logout(w http.ResponseWriter, q *request) error {
 	if err := q.decode(&body); err != nil {
 		return err
 	}
-	d := &deed{action: "console.logout"}
+	d := &audit.Operation{Action: "console.logout"}
 	if body.Everywhere {
-		d.detail = map[string]string{"everywhere": "true"}
+		d.Detail = map[string]string{"everywhere": "true"}
 	}
 	if err := c.sessions.end(q.Context(), q.session, body.Everywhere); err != nil {
 		return err
