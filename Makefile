@@ -65,7 +65,8 @@ clients: build ## the MCP Inspector and the official TypeScript SDK against bin/
 browser: build ## the console and the other pages in a headless Chromium; screenshots in dist/browser
 	./scripts/browser.sh
 
-conformance: build ## the official MCP conformance suite, both frozen sets
+conformance: plugins ## the official MCP conformance suite, both frozen sets, against a build that has its fixtures
+	$(GO) build -tags $(TAGS),conformance -o bin/hako-conformance ./cmd/hako
 	./scripts/conformance.sh
 
 bench: build ## benchmarks; writes bench/results.json and docs/performance.md

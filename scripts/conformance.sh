@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Holds bin/hako against the official MCP conformance suite: both frozen sets of requirements, each in its own era of the protocol.
+# Holds hako against the official MCP conformance suite: both frozen sets of requirements, each in its own protocol version.
 # Installs the suite (pinned) into scripts/conformance/node_modules, with a Node of its own, for it needs 22 or later. Needs npm and a
-# built bin/hako. Prints how many checks passed and failed; what the suite says in full is left in dist/conformance.
+# bin/hako-conformance, which make builds. Prints how many checks passed and failed; what the suite says in full is left in dist/conformance.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
-hako=${HAKO:-$root/bin/hako}
+hako=${HAKO:-$root/bin/hako-conformance}
 tools=$root/scripts/conformance/node_modules
 results=$root/dist/conformance
 
@@ -24,7 +24,7 @@ stop() {
 }
 trap stop EXIT
 
-# What plugins can offer comes from a plugin, approved like any other; "--conformance" adds the rest.
+# What plugins can offer comes from a plugin, approved like any other; the build tag adds the rest.
 "$hako" plugin build host/internal/guesttest/guests/conformance --output "$work/plugins/conformance.wasm" >"$results/build.log"
 cat >"$work/hako.yaml" <<-END
 	plugins: [plugins]
@@ -32,7 +32,7 @@ cat >"$work/hako.yaml" <<-END
 	  enabled: false
 END
 (cd "$work" && "$hako" plugin approve conformance --yes) >>"$results/build.log"
-(cd "$work" && exec "$hako" serve --conformance --http 127.0.0.1:0) >"$results/hako.log" 2>&1 &
+(cd "$work" && exec "$hako" serve --http 127.0.0.1:0) >"$results/hako.log" 2>&1 &
 server=$!
 url=
 while [ -z "$url" ] && kill -0 "$server" 2>/dev/null; do

@@ -51,7 +51,7 @@ func (a *app) checkConfig(v *view) error {
 	if _, err := policy.OpenLive(v.config.Policy); err != nil {
 		return err
 	}
-	frontend, err := newFrontend(v.config, v.host, auth, nil, false, nil)
+	frontend, err := newFrontend(v.config, v.host, auth, nil, nil)
 	if err != nil {
 		return err
 	}

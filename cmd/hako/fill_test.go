@@ -17,8 +17,9 @@ import (
 // curious is an entry of mcp_servers.json for a hako with tools that ask, in a version of MCP.
 func curious(t *testing.T, version, more string) string {
 	t.Helper()
-	return fmt.Sprintf(`{"command": %q, "args": ["-C", %q, "serve", "--stdio", "--conformance"], "env": {%q: "1", "HAKO_CACHE": "${HAKO_CACHE}"}, "protocolVersion": %q%s}`,
-		os.Args[0], t.TempDir(), asProgram, version, more)
+	return fmt.Sprintf(`{"command": %q, "args": ["-C", %q, "serve", "--stdio"],
+		"env": {%q: "1", %q: "1", "HAKO_CACHE": "${HAKO_CACHE}"}, "protocolVersion": %q%s}`,
+		os.Args[0], t.TempDir(), asProgram, withFixtures, version, more)
 }
 
 // TestServerAsksAtATerminal: what an upstream server asks is asked at the terminal, where somebody sits there, in both

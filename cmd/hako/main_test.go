@@ -13,6 +13,8 @@ import (
 
 	"github.com/hako-run/hako/host/broker/exec/confine"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/mcpserver/conformance"
 	"github.com/hako-run/hako/internal/gobuild"
 	supervisor "github.com/hako-run/hako/internal/process"
 	"github.com/hako-run/hako/internal/testprogram"
@@ -23,9 +25,15 @@ import (
 // asProgram makes the test binary be hako itself, for tests that need a process.
 const asProgram = "GO_TEST_AS_HAKO"
 
+// withFixtures has the program offer the fixtures of the conformance suite, as the build with that tag does.
+const withFixtures = "GO_TEST_WITH_FIXTURES"
+
 func TestMain(m *testing.M) {
 	confine.Main()
 	supervisor.Main()
+	if os.Getenv(withFixtures) != "" {
+		extension = &mcpserver.Extension{Configure: conformance.Configure, Register: conformance.Register}
+	}
 	if os.Getenv(asProgram) != "" {
 		main()
 	}

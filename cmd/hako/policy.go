@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/config"
@@ -75,7 +75,7 @@ func (f *callerFlags) resolve(c *config.Config) error {
 			"--frontend slack, or give the address as the user", f.frontend)
 	}
 	if f.token != "" {
-		i := slices.IndexFunc(c.HTTP.Auth.Tokens, func(t mcpserver.Token) bool { return t.Name == f.token })
+		i := slices.IndexFunc(c.HTTP.Auth.Tokens, func(t auth.Token) bool { return t.Name == f.token })
 		if i < 0 {
 			return errors.New(strictyaml.Unknown("token", f.token, tokenNames(c)))
 		}

@@ -63,7 +63,7 @@ func (a *app) endAtLast(ctx context.Context, grace func() time.Duration) (undo f
 
 // serveFlags are those of "hako serve" that are no settings.
 type serveFlags struct {
-	stdio, http, conformance bool
+	stdio, http bool
 	// source is where the configuration comes from, and read the digest of what was read of it.
 	source config.Source
 	read   string
@@ -100,8 +100,6 @@ SIGINT or SIGTERM ends it: no more requests are taken, and those in flight may a
 	config.Flag(cmd.Flags(), "http", "http.address")
 	cmd.Flags().BoolVar(&flags.stdio, "stdio", false,
 		"serve one client on standard input and output; HTTP then only with --http")
-	cmd.Flags().BoolVar(&flags.conformance, "conformance", false, "add the fixtures of the MCP conformance suite")
-	cmd.Flags().Lookup("conformance").Hidden = true
 	return cmd
 }
 

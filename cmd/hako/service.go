@@ -18,6 +18,7 @@ import (
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/internal/config"
 )
 
@@ -26,7 +27,7 @@ import (
 type service struct {
 	config *config.Config
 	flags  serveFlags
-	auth   *mcpserver.Auth
+	auth   *auth.Auth
 	cert   *certificate
 
 	watched     *observation
@@ -140,7 +141,7 @@ func (s *service) openFrontends(ctx context.Context) error {
 		s.replica.frontend(o)
 		o.Now, o.LoginFailed = s.government.store.Time, s.government.loginFailed
 	}
-	if s.frontend, err = newFrontend(s.config, s.host, s.auth, change, s.flags.conformance, s.logger); err != nil {
+	if s.frontend, err = newFrontend(s.config, s.host, s.auth, change, s.logger); err != nil {
 		return err
 	}
 	s.atEnd(func() { _ = s.frontend.Close() }) // untilDone has said what is to be said
@@ -197,12 +198,15 @@ func (s *service) state() []string {
 	return slices.Concat(s.government.state(), s.reloader.state(), s.cert.state())
 }
 
+// extension is nil but in a build with the tag conformance, whose MCP server has the fixtures of the conformance suite.
+var extension *mcpserver.Extension
+
 // newFrontend makes the MCP server, with options that change may change. It is an error if the configuration holds what
 // it does not take.
-func newFrontend(c *config.Config, h *host.Host, auth *mcpserver.Auth, change func(*mcpserver.Options),
-	conformance bool, logger *slog.Logger) (*mcpserver.Server, error) {
-	options := frontendOptions(c, auth)
-	options.Conformance, options.Logger = conformance, logger
+func newFrontend(c *config.Config, h *host.Host, by *auth.Auth, change func(*mcpserver.Options),
+	logger *slog.Logger) (*mcpserver.Server, error) {
+	options := frontendOptions(c, by)
+	options.Extension, options.Logger = extension, logger
 	if change != nil {
 		change(options)
 	}
@@ -220,12 +224,12 @@ var icon = "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]by
 		`<path d="M3 7.5 12 3l9 4.5v9L12 21l-9-4.5zM3 7.5l9 4.5 9-4.5M12 12v9"/></svg>`))
 
 // frontendOptions are what c says of the MCP server.
-func frontendOptions(c *config.Config, auth *mcpserver.Auth) *mcpserver.Options {
+func frontendOptions(c *config.Config, by *auth.Auth) *mcpserver.Options {
 	return &mcpserver.Options{
 		Title: "hako", Version: thisBuild().Version, Website: "https://github.com/hako-run/hako", Icon: icon,
 		Instructions: c.MCP.Instructions, Overview: true, Language: c.Locale,
 		PageSize: c.MCP.PageSize, ListTTL: c.MCP.ListTTL, Limits: c.MCP.Limits,
-		Origins: c.HTTP.Origins, Hosts: c.HTTP.Hosts, TrustedProxies: c.HTTP.TrustedProxies, Auth: auth,
+		Origins: c.HTTP.Origins, Hosts: c.HTTP.Hosts, TrustedProxies: c.HTTP.TrustedProxies, Auth: by,
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/console"
-	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/mcpserver/auth"
 )
 
 func (a *app) tokenCommand() *cobra.Command {
@@ -44,7 +44,7 @@ goes to standard output: for clients of MCP, or with --role for somebody who log
 				}
 				use, key = "It logs in to the console", "console.tokens"
 			}
-			token, hash := mcpserver.NewToken()
+			token, hash := auth.NewToken()
 			printf(a.stderr, "The token, which is shown only now:\n\n  %s\n\n%s\nPut this under %s in hako.yaml:\n\n",
 				token, use, key)
 			fmt.Fprintf(a.data(), "- name: %q\n  hash: %s\n", args[0], hash)

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hako-run/hako/host/broker/outbound"
-	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/httpserver"
 )
@@ -37,19 +37,19 @@ type web struct {
 
 // checkHTTP returns who may come in over HTTP and with which certificate it is served; nil and nil mean anybody,
 // without TLS. It is an error if those two are not usable, or if they do not suffice for the address.
-func checkHTTP(c *config.Config) (*mcpserver.Auth, *certificate, error) {
-	auth, err := c.HTTP.Authenticator()
+func checkHTTP(c *config.Config) (*auth.Auth, *certificate, error) {
+	opened, err := c.HTTP.Authenticator()
 	if err != nil {
 		return nil, nil, fmt.Errorf("configuration: http.auth: %w", err)
 	}
-	if err := mcpserver.CheckExposure(c.HTTP.Address, auth); err != nil {
+	if err := auth.CheckExposure(c.HTTP.Address, opened); err != nil {
 		return nil, nil, fmt.Errorf("configuration: http.address: %w", err)
 	}
 	cert, err := newCertificate(c.HTTP.TLSCert, c.HTTP.TLSKey)
 	if err != nil {
 		return nil, nil, fmt.Errorf("configuration: http.tls: %w", err)
 	}
-	return auth, cert, nil
+	return opened, cert, nil
 }
 
 // listen opens the addresses of the configuration. What comes in waits until serve is called.

@@ -16,6 +16,7 @@ import (
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -214,11 +215,11 @@ func TestQuestionsDuringCalls(t *testing.T) {
 func TestAnswersOfOthers(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	aki, akiHash := NewToken()
-	ben, benHash := NewToken()
-	namesake, namesakeHash := NewToken()
+	aki, akiHash := auth.NewToken()
+	ben, benHash := auth.NewToken()
+	namesake, namesakeHash := auth.NewToken()
 	g := newGoverned(t, askingPolicy, &approval.Options{Now: func() time.Time { return now }},
-		&Options{Auth: newAuth(t, AuthOptions{Tokens: []Token{
+		&Options{Auth: newAuth(t, auth.Options{Tokens: []auth.Token{
 			{Name: "aki", Hash: akiHash}, {Name: "ben", Hash: benHash}, {Name: "other", User: "aki", Tenant: "acme",
 				Hash: namesakeHash},
 		}})})

@@ -3,44 +3,33 @@ package mcpserver
 import (
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/hako-run/hako/host/mcpserver/auth"
 )
 
-func newAuth(t *testing.T, options AuthOptions) *Auth {
+func newAuth(t *testing.T, options auth.Options) *auth.Auth {
 	t.Helper()
-	auth, err := NewAuth(options)
+	opened, err := auth.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return auth
-}
-
-func TestNewToken(t *testing.T) {
-	t.Parallel()
-	token, hash := NewToken()
-	other, _ := NewToken()
-	if !regexp.MustCompile(`^hako_[A-Za-z0-9_-]{43}$`).MatchString(token) || token == other {
-		t.Errorf("tokens %s and %s", token, other)
-	}
-	if !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(hash) {
-		t.Errorf("hash %s", hash)
-	}
+	return opened
 }
 
 // TestFailedLogins: refused tokens are told, with what is proven of whose they are, and not without end. No token is no
 // attempt.
 func TestFailedLogins(t *testing.T) {
 	t.Parallel()
-	old, oldHash := NewToken()
-	narrow, narrowHash := NewToken()
+	old, oldHash := auth.NewToken()
+	narrow, narrowHash := auth.NewToken()
 	var told []FailedLogin
 	h := newServer(t, offer(t, serveEverything, "x"), nil, &Options{
 		LoginFailed: func(f FailedLogin) { told = append(told, f) },
-		Auth: newAuth(t, AuthOptions{Scopes: []string{"tools"}, Tokens: []Token{
+		Auth: newAuth(t, auth.Options{Scopes: []string{"tools"}, Tokens: []auth.Token{
 			{Name: "old", User: "aki", Tenant: "acme", Hash: oldHash, Scopes: []string{"tools"},
 				Expires: time.Now().Add(-time.Second)},
 			{Name: "narrow", Hash: narrowHash},
@@ -69,13 +58,13 @@ func TestFailedLogins(t *testing.T) {
 
 func TestStaticTokens(t *testing.T) {
 	t.Parallel()
-	good, goodHash := NewToken()
-	old, oldHash := NewToken()
-	narrow, narrowHash := NewToken()
-	unknown, _ := NewToken()
-	h := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Auth: newAuth(t, AuthOptions{
+	good, goodHash := auth.NewToken()
+	old, oldHash := auth.NewToken()
+	narrow, narrowHash := auth.NewToken()
+	unknown, _ := auth.NewToken()
+	h := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Auth: newAuth(t, auth.Options{
 		Scopes: []string{"tools", "more"},
-		Tokens: []Token{
+		Tokens: []auth.Token{
 			{Name: "good", Hash: goodHash, Scopes: []string{"more", "tools", "other"},
 				Expires: time.Now().Add(time.Hour)},
 			{Name: "old", Hash: oldHash, Scopes: []string{"tools", "more"}, Expires: time.Now().Add(-time.Second)},
@@ -128,9 +117,9 @@ func TestStaticTokens(t *testing.T) {
 
 func TestTokenInTheURLIsRefused(t *testing.T) {
 	t.Parallel()
-	token, hash := NewToken()
+	token, hash := auth.NewToken()
 	h := newServer(t, offer(t, nil, "x"), nil,
-		&Options{Auth: newAuth(t, AuthOptions{Tokens: []Token{{Name: "ci", Hash: hash}}})}).Handler()
+		&Options{Auth: newAuth(t, auth.Options{Tokens: []auth.Token{{Name: "ci", Hash: hash}}})}).Handler()
 	r := post(withoutSessions, message(withoutSessions, 1, "tools/list", `{}`), "Authorization", "Bearer "+token)
 	r.URL.RawQuery = "access_token=" + token
 	if w := do(h, r); w.Code != http.StatusBadRequest ||
@@ -141,10 +130,10 @@ func TestTokenInTheURLIsRefused(t *testing.T) {
 
 func TestSessionBelongsToItsUser(t *testing.T) {
 	t.Parallel()
-	aki, akiHash := NewToken()
-	spare, spareHash := NewToken()
-	bo, boHash := NewToken()
-	h := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Auth: newAuth(t, AuthOptions{Tokens: []Token{
+	aki, akiHash := auth.NewToken()
+	spare, spareHash := auth.NewToken()
+	bo, boHash := auth.NewToken()
+	h := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Auth: newAuth(t, auth.Options{Tokens: []auth.Token{
 		{Name: "laptop", Hash: akiHash, User: "aki", Tenant: "acme"},
 		{Name: "phone", Hash: spareHash, User: "aki", Tenant: "acme"},
 		{Name: "other", Hash: boHash, User: "aki", Tenant: "other"},
@@ -166,9 +155,9 @@ func TestStreamsEndWithTheirTokens(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				token, hash := NewToken()
+				token, hash := auth.NewToken()
 				h := newServer(t, offer(t, serveEverything, "x"), nil,
-					&Options{Auth: newAuth(t, AuthOptions{Tokens: []Token{
+					&Options{Auth: newAuth(t, auth.Options{Tokens: []auth.Token{
 						{Name: "ci", Hash: hash, Expires: time.Now().Add(time.Minute)},
 					}})}).Handler()
 				headers := []string{"Authorization", "Bearer " + token}
@@ -188,75 +177,15 @@ func TestStreamsEndWithTheirTokens(t *testing.T) {
 	}
 }
 
-func TestAuthOptionsAreChecked(t *testing.T) {
-	t.Parallel()
-	_, hash := NewToken()
-	oauth := OAuth{Resource: "https://hako.example.com/mcp", Issuers: []Issuer{{URL: "https://issuer.example.com"}}}
-	with := func(change func(*OAuth)) AuthOptions {
-		changed := oauth
-		changed.Issuers = []Issuer{oauth.Issuers[0]}
-		change(&changed)
-		return AuthOptions{OAuth: &changed}
-	}
-	for name, options := range map[string]AuthOptions{
-		"nothing":             {},
-		"no name":             {Tokens: []Token{{Hash: hash}}},
-		"no hash":             {Tokens: []Token{{Name: "ci"}}},
-		"hash without kind":   {Tokens: []Token{{Name: "ci", Hash: strings.TrimPrefix(hash, "sha256:")}}},
-		"short hash":          {Tokens: []Token{{Name: "ci", Hash: hash[:len(hash)-2]}}},
-		"a token for a hash":  {Tokens: []Token{{Name: "ci", Hash: "hako_abc"}}},
-		"scope with space":    {Tokens: []Token{{Name: "ci", Hash: hash}}, Scopes: []string{"a b"}},
-		"no issuer":           with(func(o *OAuth) { o.Issuers = nil }),
-		"no resource":         with(func(o *OAuth) { o.Resource = "" }),
-		"plain resource":      with(func(o *OAuth) { o.Resource = "http://hako.example.com/mcp" }),
-		"resource with query": with(func(o *OAuth) { o.Resource += "?x" }),
-		"plain issuer":        with(func(o *OAuth) { o.Issuers[0].URL = "http://issuer.example.com" }),
-		"issuer without URL":  with(func(o *OAuth) { o.Issuers[0].URL = "" }),
-		"plain keys":          with(func(o *OAuth) { o.Issuers[0].Keys = "http://issuer.example.com/keys" }),
-	} {
-		if _, err := NewAuth(options); err == nil {
-			t.Errorf("%s: no error", name)
-		} else if strings.Contains(err.Error(), "hako_abc") {
-			t.Errorf("%s: the error holds a token: %v", name, err)
-		}
-	}
-	if _, err := NewAuth(AuthOptions{OAuth: &oauth}); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestCheckExposure(t *testing.T) {
-	t.Parallel()
-	_, hash := NewToken()
-	auth := newAuth(t, AuthOptions{Tokens: []Token{{Name: "ci", Hash: hash}}})
-	for addr, safe := range map[string]bool{
-		"127.0.0.1:8420": true, "localhost:0": true, "[::1]:8420": true, "127.9.9.9:1": true,
-		":8420": false, "0.0.0.0:8420": false, "[::]:8420": false, "192.168.1.5:8420": false,
-		"hako.example.com:80": false,
-	} {
-		if err := CheckExposure(addr, nil); (err == nil) != safe {
-			t.Errorf("%s without authentication: %v", addr, err)
-		} else if err != nil && !strings.Contains(err.Error(), "hako token new") {
-			t.Errorf("%s: the error does not say what to do: %v", addr, err)
-		}
-		if err := CheckExposure(addr, auth); err != nil {
-			t.Errorf("%s with authentication: %v", addr, err)
-		}
-	}
-	if err := CheckExposure("8420", auth); err == nil {
-		t.Error("an address without a port: no error")
-	}
-}
-
 // TestTokensExpireByTheClockOfTheServer: that of the store, and not the machine's, also after a reload.
 func TestTokensExpireByTheClockOfTheServer(t *testing.T) {
 	t.Parallel()
 	now := time.Now().Add(-2 * time.Hour) // the machine is ahead
-	token, hash := NewToken()
+	token, hash := auth.NewToken()
 	options := func() *Options {
-		return &Options{Hosts: []string{"hako.example.com"}, Auth: newAuth(t, AuthOptions{
-			Tokens: []Token{{Name: "ci", Hash: hash, Expires: now.Add(time.Hour)}},
-			OAuth: &OAuth{Resource: resourceURL, Issuers: []Issuer{{URL: issuerURL}},
+		return &Options{Hosts: []string{"hako.example.com"}, Auth: newAuth(t, auth.Options{
+			Tokens: []auth.Token{{Name: "ci", Hash: hash, Expires: now.Add(time.Hour)}},
+			OAuth: &auth.OAuth{Resource: resourceURL, Issuers: []auth.Issuer{{URL: issuerURL}},
 				Client: &http.Client{Transport: newAuthority()}},
 		})}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -54,7 +55,7 @@ func hosted(b *testing.B) http.Handler {
 	echo := tool("echo")
 	echo.InputSchema = json.RawMessage(echoSchema)
 	c := offerAll(b, nil, &manifest.Manifest{Name: "test", Tools: []manifest.Tool{echo}})
-	return newServer(b, c, calls, &Options{Limits: Limits{Rate: 1 << 20}}).Handler()
+	return newServer(b, c, calls, &Options{Limits: limits.Limits{Rate: 1 << 20}}).Handler()
 }
 
 // BenchmarkHTTP compares a call through this package with one to the bare SDK.

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
+	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -96,7 +96,9 @@ const lineKey = "id"
 
 // withLineID notes the message's ID for lineID: the SDK keeps it to itself.
 func withLineID(request *jsonrpc.Request) {
-	request.Extra = &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{Extra: map[string]any{lineKey: inWords(request.ID.Raw())}}}
+	request.Extra = &mcp.RequestExtra{
+		TokenInfo: &sdkauth.TokenInfo{Extra: map[string]any{lineKey: inWords(request.ID.Raw())}},
+	}
 }
 
 // lineID is the JSON-RPC ID of a message over stdio.

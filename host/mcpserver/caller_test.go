@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/pipeline"
 )
 
@@ -77,7 +78,7 @@ func TestCallerBehindProxy(t *testing.T) {
 			return ok(text("done"))
 		})
 		h := newServer(t, offer(t, nil, "x"), calls,
-			&Options{TrustedProxies: test.trusted, Limits: Limits{Rate: 1, Burst: 1}}).Handler()
+			&Options{TrustedProxies: test.trusted, Limits: limits.Limits{Rate: 1, Burst: 1}}).Handler()
 		body := message(withoutSessions, 1, "tools/call", `{"name":"x"}`)
 		do(h, post(withoutSessions, body, "X-Forwarded-For", "127.0.0.1, 198.51.100.9"))
 		if got := (<-seen).Address; got != test.want {

@@ -17,6 +17,8 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
@@ -125,7 +127,7 @@ const (
 // TestDirectCallsAreTheSDKs sends each request both ways: status, headers and content of the answers are the same.
 func TestDirectCallsAreTheSDKs(t *testing.T) {
 	t.Parallel()
-	s, bySDK := serveAnswers(t, &Options{Limits: Limits{Rate: 1 << 20}})
+	s, bySDK := serveAnswers(t, &Options{Limits: limits.Limits{Rate: 1 << 20}})
 	h := s.Handler()
 	session := openSession(t, h)
 	compare := func(t *testing.T, request func() *http.Request, want bool) {
@@ -514,7 +516,7 @@ func TestCallsKeepSessions(t *testing.T) {
 				}
 				return ok(text("done"))
 			})
-			s := newServer(t, offer(t, nil, "quick", "slow"), calls, &Options{Limits: Limits{SessionIdle: time.Minute}})
+			s := newServer(t, offer(t, nil, "quick", "slow"), calls, &Options{Limits: limits.Limits{SessionIdle: time.Minute}})
 			h := s.Handler()
 			id := openSession(t, h)
 			call := func(name string, want int) {
@@ -545,9 +547,9 @@ func TestCallsKeepSessions(t *testing.T) {
 func TestEndedSessionsTakeNoCalls(t *testing.T) {
 	t.Parallel()
 	sendTwoWays(t, func(t *testing.T, send func(*http.Request) *http.Request) {
-		aki, akiHash := NewToken()
-		bo, boHash := NewToken()
-		s := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Auth: newAuth(t, AuthOptions{Tokens: []Token{
+		aki, akiHash := auth.NewToken()
+		bo, boHash := auth.NewToken()
+		s := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Auth: newAuth(t, auth.Options{Tokens: []auth.Token{
 			{Name: "a", Hash: akiHash, User: "aki"}, {Name: "b", Hash: boHash, User: "bo"},
 		}})})
 		h := s.Handler()
@@ -619,7 +621,7 @@ func FuzzPlainCall(f *testing.F) {
 			f.Add([]byte(test.body))
 		}
 	}
-	s, _ := serveAnswers(f, &Options{Limits: Limits{Rate: 1 << 30}})
+	s, _ := serveAnswers(f, &Options{Limits: limits.Limits{Rate: 1 << 30}})
 	h := s.Handler()
 	session := openSession(f, h)
 	f.Fuzz(func(t *testing.T, body []byte) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -23,17 +22,6 @@ const canceledText = "the request was canceled"
 // codeBusy says that a limit on what clients may use has been reached. MCP 2026-07-28 asks for new codes to stay out of
 // JSON-RPC's reserved range; HTTP has this number for it.
 const codeBusy = 429
-
-// busyError says that a client, or all together, use as much as they may. Its text is safe to show.
-type busyError struct {
-	reason string
-	// retry is when trying again makes sense.
-	retry time.Duration
-	// everyone says that all clients together have reached the limit, not this one.
-	everyone bool
-}
-
-func (e *busyError) Error() string { return e.reason }
 
 // protocolError makes the JSON-RPC error of what ended a call, and logs what clients must not see.
 func (s *Server) protocolError(call *pipeline.Call, err error) error {

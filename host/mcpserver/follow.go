@@ -138,7 +138,7 @@ func (t *tail) read(ctx context.Context, pass func(data [][]byte) error) (*sessi
 func (h *shared) follow(w *response, r *http.Request, session *session, stream string, after int) {
 	ctx, cancel := h.server.boundTo(r)
 	defer cancel()
-	leave, err := h.server.limiter.enterStream(session.clientKey, cancel)
+	leave, err := h.server.limiter.EnterStream(session.clientKey, cancel)
 	if err != nil {
 		h.server.refuse(w, RefusedSessions, err)
 		return

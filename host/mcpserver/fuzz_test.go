@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/hako-run/hako/host/mcpserver/limits"
 )
 
 // FuzzMessage sends arbitrary bodies over HTTP in both eras. Whatever they are, there is an answer, and it is JSON, an
@@ -27,7 +29,7 @@ func FuzzMessage(f *testing.F) {
 			f.Add([]byte(seed))
 		}
 	}
-	s := newServer(f, offerAll(f, serveEverything, everything()), nil, &Options{Limits: Limits{Rate: 1 << 30}})
+	s := newServer(f, offerAll(f, serveEverything, everything()), nil, &Options{Limits: limits.Limits{Rate: 1 << 30}})
 	h := s.Handler()
 	session := openSession(f, h)
 	f.Fuzz(func(t *testing.T, body []byte) {

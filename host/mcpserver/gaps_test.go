@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -374,8 +375,8 @@ func TestMethodsAreTheSDKs(t *testing.T) {
 
 func TestCacheScope(t *testing.T) {
 	t.Parallel()
-	token, hash := NewToken()
-	auth, err := NewAuth(AuthOptions{Tokens: []Token{{Name: "ci", Hash: hash}}})
+	token, hash := auth.NewToken()
+	opened, err := auth.New(auth.Options{Tokens: []auth.Token{{Name: "ci", Hash: hash}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -388,7 +389,7 @@ func TestCacheScope(t *testing.T) {
 		"list":                {nil, "tools/list", `{}`, `"ttlMs":10000,"cacheScope":"public"`},
 		"discover":            {nil, "server/discover", `{}`, `"ttlMs":10000,"cacheScope":"public"`},
 		"resource":            {nil, "resources/read", `{"uri":"test://fixed"}`, `"ttlMs":0,"cacheScope":"private"`},
-		"list, authenticated": {&Options{Auth: auth}, "tools/list", `{}`, `"ttlMs":10000,"cacheScope":"private"`},
+		"list, authenticated": {&Options{Auth: opened}, "tools/list", `{}`, `"ttlMs":10000,"cacheScope":"private"`},
 		"list, not kept":      {&Options{ListTTL: -1}, "tools/list", `{}`, `"ttlMs":0,"cacheScope":"public"`},
 	}
 	for name, test := range tests {

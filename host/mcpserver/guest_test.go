@@ -108,7 +108,7 @@ func TestFixturesAreThereOnDemand(t *testing.T) {
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Aki"}}, nil
 		}
 		const name = "test_input_required_result_elicitation"
-		s := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Conformance: true})
+		s := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Extension: extension()})
 		client := frontend.connect(t, s, version, &mcp.ClientOptions{ElicitationHandler: answer})
 		if got := textOf(t, call(t, client, name)); got != "Hello, Aki!" {
 			t.Errorf("with fixtures: %s", got)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 )
 
@@ -24,9 +25,8 @@ import (
 // handedOn is what goes with the body of a request to another replica, before it, on a line of its own.
 type handedOn struct {
 	Header http.Header
-	// Identity is who sends it, Issuer what is not in there for other packages. It has been verified.
-	Identity *Identity
-	Issuer   string
+	// Identity is who sends it. It has been verified.
+	Identity *auth.Identity
 	Address  string
 }
 
@@ -73,9 +73,6 @@ func (h *shared) handOn(w *response, r *http.Request, over *exchange, body []byt
 	request := handedOn{Header: r.Header.Clone(), Identity: over.identity, Address: over.address}
 	request.Header.Del("Authorization") // nobody needs them from here on
 	request.Header.Del("Cookie")
-	if over.identity != nil {
-		request.Issuer = over.identity.issuer
-	}
 	mail := sessionstore.Mail{ID: rand.Text(), Kind: sessionstore.Request, Session: sessionstore.Key(state)}
 	mail.Body = sessionstore.Seal(state, sessionstore.MailPlace(mail.Kind, mail.ID), withHead(request, body))
 	if sent, err := h.store.Ask(ctx, replica, mail); err != nil {
@@ -233,12 +230,13 @@ func (h *shared) serveFor(ctx context.Context, w *handedAnswer, mail sessionstor
 	if err != nil {
 		return
 	}
-	if request.Identity != nil {
-		request.Identity.issuer = request.Issuer
+	over := &exchange{
+		identity:  request.Identity,
+		under:     h.server.now(),
+		address:   request.Address,
+		requestID: requestID(nil, body),
 	}
-	over := &exchange{identity: request.Identity, under: h.server.now(), address: request.Address,
-		requestID: requestID(nil, body)}
-	leave, err := h.server.limiter.enter(clientKey(over), 1)
+	leave, err := h.server.limiter.Enter(clientKey(over), 1)
 	if err != nil {
 		h.server.refuse(w, RefusedBusy, err)
 		return

@@ -12,6 +12,7 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/elicitation"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/internal/testwait"
@@ -126,10 +127,10 @@ func (f *fleet) count(t *testing.T, from string) (n int) {
 // nobody else.
 func TestTalkElsewhere(t *testing.T) {
 	t.Parallel()
-	akis, akiHash := NewToken()
-	bens, benHash := NewToken()
-	auth := newAuth(t, AuthOptions{Tokens: []Token{{Name: "aki", Hash: akiHash}, {Name: "ben", Hash: benHash}}})
-	f, backend := newNosy(t, func(o *Options) { o.Auth = auth })
+	akis, akiHash := auth.NewToken()
+	bens, benHash := auth.NewToken()
+	opened := newAuth(t, auth.Options{Tokens: []auth.Token{{Name: "aki", Hash: akiHash}, {Name: "ben", Hash: benHash}}})
+	f, backend := newNosy(t, func(o *Options) { o.Auth = opened })
 	close(backend.letGo)
 	a, b, c := f.replicas[0].Handler(), f.replicas[1].Handler(), f.replicas[2].Handler()
 	by := func(token string) []string { return []string{"Authorization", "Bearer " + token} }

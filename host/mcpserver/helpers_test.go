@@ -15,6 +15,7 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpserver/conformance"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -288,3 +289,6 @@ func answerOf(t testing.TB, w *httptest.ResponseRecorder) (answer struct {
 	}
 	return answer
 }
+
+// extension adds the fixtures of the conformance suite.
+func extension() *Extension { return &Extension{conformance.Configure, conformance.Register} }

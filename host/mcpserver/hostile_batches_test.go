@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/pipeline"
 )
 
@@ -38,7 +39,7 @@ func TestHostileBatches(t *testing.T) {
 		called atomic.Int64
 		gate   chan struct{}
 	}
-	within := func(name, version string, limits Limits, attack func(t *testing.T, r *rig)) {
+	within := func(name, version string, bounds limits.Limits, attack func(t *testing.T, r *rig)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -54,7 +55,7 @@ func TestHostileBatches(t *testing.T) {
 							}
 						}
 						return ok(text("done"))
-					}), &Options{Limits: limits})
+					}), &Options{Limits: bounds})
 				r.sessionClient = &sessionClient{t: t, h: r.s.Handler()}
 				r.id = openSession(t, r.h)
 				if version != "" {
@@ -76,8 +77,8 @@ func TestHostileBatches(t *testing.T) {
 			headers...)...))
 		return w.Code, w.Body.String()
 	}
-	idle := Limits{SessionIdle: 24 * time.Hour, Rate: 1 << 20}
-	limited := func(change func(*Limits)) Limits {
+	idle := limits.Limits{SessionIdle: 24 * time.Hour, Rate: 1 << 20}
+	limited := func(change func(*limits.Limits)) limits.Limits {
 		l := idle
 		change(&l)
 		return l
@@ -89,7 +90,7 @@ func TestHostileBatches(t *testing.T) {
 			t.Errorf("%d %s", code, body)
 		}
 	})
-	within("each counts against the rate", withBatching, limited(func(l *Limits) { l.Rate, l.Burst = 1, 10 }),
+	within("each counts against the rate", withBatching, limited(func(l *limits.Limits) { l.Rate, l.Burst = 1, 10 }),
 		func(t *testing.T, r *rig) {
 			if code, body := send(r, calls(1, 8)); code != http.StatusOK {
 				t.Errorf("%d %s", code, body)
@@ -104,7 +105,7 @@ func TestHostileBatches(t *testing.T) {
 				t.Errorf("a refused batch has used the rate up: %d", code)
 			}
 		})
-	within("more than a burst never passes", withBatching, limited(func(l *Limits) { l.Rate, l.Burst = 1, 10 }),
+	within("more than a burst never passes", withBatching, limited(func(l *limits.Limits) { l.Rate, l.Burst = 1, 10 }),
 		func(t *testing.T, r *rig) {
 			code, body := send(r, calls(1, 50))
 			if code != http.StatusTooManyRequests || !strings.Contains(body, "send fewer") || r.called.Load() != 0 {
@@ -112,13 +113,13 @@ func TestHostileBatches(t *testing.T) {
 			}
 		})
 	within("notifications count against the rate too", withBatching,
-		limited(func(l *Limits) { l.Rate, l.Burst = 1, 10 }), func(t *testing.T, r *rig) {
+		limited(func(l *limits.Limits) { l.Rate, l.Burst = 1, 10 }), func(t *testing.T, r *rig) {
 			note := `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`
 			if code, body := send(r, "["+strings.Repeat(note+",", 40)+note+"]"); code != http.StatusTooManyRequests {
 				t.Errorf("%d %s", code, body)
 			}
 		})
-	within("each counts as in flight", withBatching, limited(func(l *Limits) { l.CallsPerClient = 3 }),
+	within("each counts as in flight", withBatching, limited(func(l *limits.Limits) { l.CallsPerClient = 3 }),
 		func(t *testing.T, r *rig) {
 			code, body := send(r, calls(1, 4))
 			if code != http.StatusTooManyRequests || !strings.Contains(body, "the batch has 4 requests") ||
@@ -140,13 +141,13 @@ func TestHostileBatches(t *testing.T) {
 				t.Errorf("%d, %d called, %d in flight", code, r.called.Load(), r.s.Load().Requests)
 			}
 		})
-	within("all clients' limit holds", withBatching, limited(func(l *Limits) { l.Calls = 5 }),
+	within("all clients' limit holds", withBatching, limited(func(l *limits.Limits) { l.Calls = 5 }),
 		func(t *testing.T, r *rig) {
 			if code, body := send(r, calls(1, 6)); code != http.StatusServiceUnavailable || r.called.Load() != 0 {
 				t.Errorf("%d %s", code, body)
 			}
 		})
-	within("cancellations pass when no call does", withBatching, limited(func(l *Limits) { l.CallsPerClient = 1 }),
+	within("cancellations pass when no call does", withBatching, limited(func(l *limits.Limits) { l.CallsPerClient = 1 }),
 		func(t *testing.T, r *rig) {
 			r.gate = make(chan struct{})
 			codes := make(chan int, 1)
@@ -208,7 +209,7 @@ func TestHostileBatches(t *testing.T) {
 			}
 		})
 	}
-	within("a batch is one message in bytes", withBatching, limited(func(l *Limits) { l.Message = 1000 }),
+	within("a batch is one message in bytes", withBatching, limited(func(l *limits.Limits) { l.Message = 1000 }),
 		func(t *testing.T, r *rig) {
 			if code, body := send(r, calls(1, 90)); code != http.StatusRequestEntityTooLarge || r.called.Load() != 0 {
 				t.Errorf("%d %s", code, body)

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/internal/testwait"
 )
@@ -78,19 +80,19 @@ func (c *sessionClient) listen(id string) (end func()) {
 func TestHostileSessions(t *testing.T) {
 	t.Parallel()
 	answers := caller(func(context.Context, *pipeline.Call) (*pipeline.Result, error) { return ok(text("done")) })
-	unlimited := Limits{Rate: 1 << 20}
+	unlimited := limits.Limits{Rate: 1 << 20}
 	at := func(address string) func(*testing.T, *Server) *sessionClient {
 		return func(t *testing.T, s *Server) *sessionClient {
 			return &sessionClient{t: t, h: s.Handler(), address: address}
 		}
 	}
 	// within runs a case with a clock of its own.
-	within := func(name string, limits Limits, attack func(t *testing.T, s *Server, one, two *sessionClient)) {
+	within := func(name string, bounds limits.Limits, attack func(t *testing.T, s *Server, one, two *sessionClient)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				limits.Rate = 1 << 20
-				s := newServer(t, offer(t, nil, "x"), answers, &Options{Limits: limits})
+				bounds.Rate = 1 << 20
+				s := newServer(t, offer(t, nil, "x"), answers, &Options{Limits: bounds})
 				attack(t, s, at("192.0.2.1")(t, s), at("192.0.2.2")(t, s))
 				synctest.Wait()
 				s.Close()
@@ -125,7 +127,7 @@ func TestHostileSessions(t *testing.T) {
 		1024)
 	flood("2,000 of one network of IPv6", 2000, func(i int) string { return fmt.Sprintf("[2001:db8::%x]", i) }, 512)
 
-	within("one client ends its own, the longest idle one first", Limits{SessionsPerClient: 3, Sessions: 100},
+	within("one client ends its own, the longest idle one first", limits.Limits{SessionsPerClient: 3, Sessions: 100},
 		func(t *testing.T, s *Server, one, two *sessionClient) {
 			other := two.open()
 			time.Sleep(time.Minute)
@@ -143,7 +145,7 @@ func TestHostileSessions(t *testing.T) {
 			}
 			two.lives(other, "another client's")
 		})
-	within("the order is that of use, not of opening", Limits{SessionsPerClient: 2},
+	within("the order is that of use, not of opening", limits.Limits{SessionsPerClient: 2},
 		func(t *testing.T, s *Server, one, _ *sessionClient) {
 			first := one.open()
 			time.Sleep(time.Second)
@@ -154,7 +156,7 @@ func TestHostileSessions(t *testing.T) {
 			one.ended(second, "the idle")
 			one.lives(first, "the used")
 		})
-	within("all together end sessions of who has most", Limits{SessionsPerClient: 100, Sessions: 10},
+	within("all together end sessions of who has most", limits.Limits{SessionsPerClient: 100, Sessions: 10},
 		func(t *testing.T, s *Server, one, two *sessionClient) {
 			quiet := two.open()
 			time.Sleep(time.Minute)
@@ -167,7 +169,7 @@ func TestHostileSessions(t *testing.T) {
 				t.Errorf("%d sessions, want 10", n)
 			}
 		})
-	within("a call in flight is not idle", Limits{SessionsPerClient: 2},
+	within("a call in flight is not idle", limits.Limits{SessionsPerClient: 2},
 		func(t *testing.T, s *Server, one, _ *sessionClient) {
 			gate := make(chan struct{})
 			s.calls = caller(func(context.Context, *pipeline.Call) (*pipeline.Result,
@@ -189,7 +191,7 @@ func TestHostileSessions(t *testing.T) {
 			}
 			one.lives(calling, "the calling")
 		})
-	within("a session that has to end gives its call the answer", Limits{SessionsPerClient: 2},
+	within("a session that has to end gives its call the answer", limits.Limits{SessionsPerClient: 2},
 		func(t *testing.T, s *Server, one, _ *sessionClient) {
 			gate := make(chan struct{})
 			s.calls = caller(func(context.Context, *pipeline.Call) (*pipeline.Result,
@@ -216,7 +218,7 @@ func TestHostileSessions(t *testing.T) {
 			one.lives(fresh, "the new")
 			one.ended(ids[0], "the first")
 		})
-	within("an open stream is not idle", Limits{SessionsPerClient: 2},
+	within("an open stream is not idle", limits.Limits{SessionsPerClient: 2},
 		func(t *testing.T, s *Server, one, _ *sessionClient) {
 			listening := one.open()
 			end := one.listen(listening)
@@ -228,7 +230,7 @@ func TestHostileSessions(t *testing.T) {
 			one.lives(listening, "the listening")
 			end()
 		})
-	within("streams alone keep nobody out", Limits{SessionsPerClient: 3},
+	within("streams alone keep nobody out", limits.Limits{SessionsPerClient: 3},
 		func(t *testing.T, s *Server, one, _ *sessionClient) {
 			for range 20 {
 				defer one.listen(one.open())()
@@ -240,7 +242,7 @@ func TestHostileSessions(t *testing.T) {
 				t.Errorf("%d sessions, want 3", n)
 			}
 		})
-	within("an ended session stays ended", Limits{SessionsPerClient: 1},
+	within("an ended session stays ended", limits.Limits{SessionsPerClient: 1},
 		func(t *testing.T, s *Server, one, two *sessionClient) {
 			first := one.open()
 			one.open()
@@ -253,7 +255,7 @@ func TestHostileSessions(t *testing.T) {
 				t.Errorf("%d sessions", n)
 			}
 		})
-	within("made-up IDs make no sessions", Limits{}, func(t *testing.T, s *Server, one, _ *sessionClient) {
+	within("made-up IDs make no sessions", limits.Limits{}, func(t *testing.T, s *Server, one, _ *sessionClient) {
 		for i := range 100 {
 			one.ended(strings.Repeat("A", i+1), "a made-up")
 		}
@@ -261,7 +263,7 @@ func TestHostileSessions(t *testing.T) {
 			t.Errorf("%d sessions", n)
 		}
 	})
-	within("idle ones end by themselves", Limits{Sessions: 2, SessionsPerClient: 2, SessionIdle: time.Minute},
+	within("idle ones end by themselves", limits.Limits{Sessions: 2, SessionsPerClient: 2, SessionIdle: time.Minute},
 		func(t *testing.T, s *Server, one, _ *sessionClient) {
 			first, second := one.open(), one.open()
 			time.Sleep(50 * time.Second)
@@ -272,12 +274,12 @@ func TestHostileSessions(t *testing.T) {
 			one.open()
 			one.lives(first, "the first")
 		})
-	within("smaller limits hold for who comes", Limits{Sessions: 20, SessionsPerClient: 20},
+	within("smaller limits hold for who comes", limits.Limits{Sessions: 20, SessionsPerClient: 20},
 		func(t *testing.T, s *Server, one, two *sessionClient) {
 			for range 20 {
 				one.open()
 			}
-			put, err := s.Reconfigure(&Options{Limits: Limits{Sessions: 4, SessionsPerClient: 2, Rate: 1 << 20}})
+			put, err := s.Reconfigure(&Options{Limits: limits.Limits{Sessions: 4, SessionsPerClient: 2, Rate: 1 << 20}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -288,7 +290,7 @@ func TestHostileSessions(t *testing.T) {
 				t.Errorf("%d sessions, want 2 and 1", n)
 			}
 		})
-	within("a client that says much of itself is not kept", Limits{},
+	within("a client that says much of itself is not kept", limits.Limits{},
 		func(t *testing.T, s *Server, one, _ *sessionClient) {
 			body := strings.Replace(initialize(withSessions), `"name":"test"`, `"name":"`+strings.Repeat("x", 1<<20)+
 				`"`, 1)
@@ -303,17 +305,17 @@ func TestHostileSessions(t *testing.T) {
 	t.Run("users at one address are clients of their own", func(t *testing.T) {
 		t.Parallel()
 		var tokens []string
-		var options AuthOptions
+		var options auth.Options
 		for _, name := range []string{"aki", "mallory"} {
-			token, hash := NewToken()
-			tokens, options.Tokens = append(tokens, token), append(options.Tokens, Token{Name: name, Hash: hash})
+			token, hash := auth.NewToken()
+			tokens, options.Tokens = append(tokens, token), append(options.Tokens, auth.Token{Name: name, Hash: hash})
 		}
-		auth, err := NewAuth(options)
+		opened, err := auth.New(options)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s := newServer(t, offer(t, nil, "x"), answers,
-			&Options{Auth: auth, Limits: Limits{Sessions: 8, SessionsPerClient: 4, Rate: 1 << 20}})
+			&Options{Auth: opened, Limits: limits.Limits{Sessions: 8, SessionsPerClient: 4, Rate: 1 << 20}})
 		aki := &sessionClient{t: t, h: s.Handler(), headers: []string{"Authorization", "Bearer " + tokens[0]}}
 		mallory := &sessionClient{t: t, h: s.Handler(), headers: []string{"Authorization", "Bearer " + tokens[1]}}
 		id := aki.open()
@@ -329,24 +331,24 @@ func TestHostileSessions(t *testing.T) {
 // TestHostileStreams: subscription streams are shared out among clients.
 func TestHostileStreams(t *testing.T) {
 	t.Parallel()
-	limits := Limits{Sessions: 6, SessionsPerClient: 4, Calls: 10, CallsPerClient: 4, Rate: 1, Burst: 1}
-	enter := func(t *testing.T, l *limiter, key string, n int, ended *int) (opened int) {
+	bounds := limits.Limits{Sessions: 6, SessionsPerClient: 4, Calls: 10, CallsPerClient: 4, Rate: 1, Burst: 1}
+	enter := func(t *testing.T, l *limits.Limiter, key string, n int, ended *int) (opened int) {
 		t.Helper()
 		for range n {
-			if _, err := l.enterStream(key, func() { *ended++ }); err == nil {
+			if _, err := l.EnterStream(key, func() { *ended++ }); err == nil {
 				opened++
 			}
 		}
 		return opened
 	}
 	t.Run("one client has its share", func(t *testing.T) {
-		l, ended := newLimiter(limits), 0
+		l, ended := limits.New(bounds), 0
 		if n := enter(t, l, "a", 10, &ended); n != 4 || ended != 0 {
 			t.Errorf("%d streams, %d ended", n, ended)
 		}
 	})
 	t.Run("two clients leave room for a third", func(t *testing.T) {
-		l, a, b := newLimiter(limits), 0, 0
+		l, a, b := limits.New(bounds), 0, 0
 		enter(t, l, "a", 4, &a)
 		if n := enter(t, l, "b", 4, &b); n != 3 || a != 1 || b != 0 {
 			t.Errorf("b has %d, a lost %d, b lost %d", n, a, b)
@@ -356,7 +358,7 @@ func TestHostileStreams(t *testing.T) {
 		}
 	})
 	t.Run("nobody loses one for a client that has as many", func(t *testing.T) {
-		l, ended := newLimiter(limits), 0
+		l, ended := limits.New(bounds), 0
 		for i := range 6 {
 			enter(t, l, fmt.Sprint(i), 1, &ended)
 		}
@@ -368,7 +370,7 @@ func TestHostileStreams(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer(t, offerChanging(t, changing{}), nil,
-				&Options{Limits: Limits{Sessions: 2, SessionsPerClient: 2}})
+				&Options{Limits: limits.Limits{Sessions: 2, SessionsPerClient: 2}})
 			one, two := &sessionClient{t: t, h: s.Handler(), address: "192.0.2.1"},
 				&sessionClient{t: t, h: s.Handler(), address: "192.0.2.2"}
 			subscribe := func(c *sessionClient) (ended chan struct{}) {
@@ -448,7 +450,7 @@ func TestHostileSubscriptions(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				backend := &telling{asked: map[string]func(){}}
-				s := newServer(t, offerChanging(t, backend), nil, &Options{Limits: Limits{SessionsPerClient: 2}})
+				s := newServer(t, offerChanging(t, backend), nil, &Options{Limits: limits.Limits{SessionsPerClient: 2}})
 				c := &sessionClient{t: t, h: s.Handler()}
 				id := c.open()
 				c.do(post(withSessions, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Mcp-Session-Id", id))
@@ -499,7 +501,7 @@ func TestHostileSubscriptions(t *testing.T) {
 func TestHostileSessionsOfReplicas(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, offer(t, serveEverything, "x"), says, func(o *Options) {
-		o.Limits = Limits{SessionsPerClient: 20, Sessions: 50, Rate: 1 << 20}
+		o.Limits = limits.Limits{SessionsPerClient: 20, Sessions: 50, Rate: 1 << 20}
 		o.TrustedProxies = []string{"127.0.0.1", "::1"}
 	})
 	a, b := f.replicas[0], f.replicas[1]

@@ -11,9 +11,12 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
+	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/host/mcpserver/limits"
 )
 
 // Path is where the handler answers MCP.
@@ -27,21 +30,15 @@ const Path = "/mcp"
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(Path, func(w http.ResponseWriter, r *http.Request) { s.serveMCP(w.(*response), r) })
-	metadata := func(w http.ResponseWriter, r *http.Request) {
-		if auth := s.now().Auth; auth != nil && auth.oauth != nil {
-			auth.serveMetadata(w, r)
-			return
-		}
-		http.NotFound(w, r)
-	}
-	mux.HandleFunc("GET "+metadataPath, metadata)
-	mux.HandleFunc("GET "+metadataPath+Path, metadata)
+	metadata := func(w http.ResponseWriter, r *http.Request) { s.now().Auth.ServeMetadata(w, r) }
+	mux.HandleFunc("GET "+auth.MetadataPath, metadata)
+	mux.HandleFunc("GET "+auth.MetadataPath+Path, metadata)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		response := newResponse(w, s.options.KeepAlive)
 		defer response.close()
 		defer s.recoverHTTP(response)
-		if reason, ok := s.now().guard.allows(response, r); ok {
+		if reason, ok := s.now().guard.Allows(response, r); ok {
 			mux.ServeHTTP(response, r)
 		} else if reason != "" {
 			s.options.Observer.RequestRefused(reason)
@@ -69,7 +66,7 @@ func (s *Server) newHandlers() {
 
 // exchange is one HTTP request and its response, as the calls that it causes see it.
 type exchange struct {
-	identity *Identity
+	identity *auth.Identity
 	// under are the options that let the request in.
 	under *live
 	// address is where it comes from, requestID the ID of its message. They are for records.
@@ -88,7 +85,7 @@ func (over *exchange) owner() string {
 	if over.identity == nil {
 		return ""
 	}
-	return over.identity.key()
+	return over.identity.Key()
 }
 
 // forSDK returns the request as the SDK's handlers need it.
@@ -104,11 +101,11 @@ type exchangeKey struct{}
 // info: it comes with every message, while the contexts of handlers up to 2025-11-25 are those of the session's first
 // request.
 func withExchange(handler http.Handler) http.Handler {
-	info := func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
+	info := func(ctx context.Context, _ string, _ *http.Request) (*sdkauth.TokenInfo, error) {
 		over := ctx.Value(exchangeKey{}).(*exchange)
-		return &auth.TokenInfo{UserID: over.owner(), Extra: map[string]any{"exchange": over}}, nil
+		return &sdkauth.TokenInfo{UserID: over.owner(), Extra: map[string]any{"exchange": over}}, nil
 	}
-	return auth.RequireBearerToken(info, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(handler)
+	return sdkauth.RequireBearerToken(info, &sdkauth.RequireBearerTokenOptions{AllowMissingExpiration: true})(handler)
 }
 
 // exchangeOf returns the exchange that a message came with, or nil on stdio.
@@ -123,13 +120,26 @@ func exchangeOf(extra *mcp.RequestExtra) *exchange {
 func (s *Server) serveMCP(w *response, r *http.Request) {
 	if s.draining.Err() != nil {
 		w.Header().Set("Connection", "close")
-		s.refuse(w, RefusedDraining, &busyError{reason: "the server is shutting down", retry: time.Second,
-			everyone: true})
+		s.refuse(
+			w,
+			RefusedDraining,
+			&limits.BusyError{Reason: "the server is shutting down", Retry: time.Second, Everyone: true},
+		)
 		return
 	}
 	now := s.now()
 	address := now.proxies.Address(r)
-	identity, err := now.Auth.authenticate(w, r)
+	identity, err := now.Auth.Authenticate(w, r)
+	if errors.Is(err, auth.ErrUnavailable) {
+		refuse(
+			w,
+			&limits.BusyError{
+				Reason:   "tokens cannot be verified at the moment",
+				Retry:    10 * time.Second,
+				Everyone: true,
+			},
+		)
+	}
 	if err != nil {
 		s.options.Observer.RequestRefused(RefusedAuth)
 		s.failedLogin(address, identity, err)
@@ -155,8 +165,8 @@ type FailedLogin struct {
 }
 
 // failedLogin tells Options.LoginFailed. A request without a token is how clients find out that they need one.
-func (s *Server) failedLogin(address string, by *Identity, err error) {
-	if s.options.LoginFailed == nil || errors.Is(err, errNoToken) || errors.Is(err, errUnavailable) {
+func (s *Server) failedLogin(address string, by *auth.Identity, err error) {
+	if s.options.LoginFailed == nil || errors.Is(err, auth.ErrNoToken) || errors.Is(err, auth.ErrUnavailable) {
 		return
 	}
 	if _, wait := s.failedLogins.Begin(address, time.Now()); wait > 0 {
@@ -186,7 +196,7 @@ func isSessionless(r *http.Request) bool { return r.Header.Get("Mcp-Protocol-Ver
 
 // stream serves what has no body: a session's event stream and its end.
 func (s *Server) stream(w *response, r *http.Request, over *exchange) {
-	if err := s.limiter.allow(clientKey(over), 1); err != nil {
+	if err := s.limiter.Allow(clientKey(over), 1); err != nil {
 		s.refuse(w, RefusedRate, err)
 		return
 	}
@@ -240,7 +250,7 @@ func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, over *exchang
 
 func (s *Server) post(w *response, r *http.Request, over *exchange) {
 	begin, key := time.Now(), clientKey(over)
-	if err := s.limiter.allow(key, 1); err != nil {
+	if err := s.limiter.Allow(key, 1); err != nil {
 		s.refuse(w, RefusedRate, err)
 		return
 	}
@@ -254,7 +264,7 @@ func (s *Server) post(w *response, r *http.Request, over *exchange) {
 		if size, ok = s.checkMessages(w, r, body); !ok {
 			return
 		}
-		if err := s.limiter.allow(key, size.messages-1); err != nil {
+		if err := s.limiter.Allow(key, size.messages-1); err != nil {
 			s.refuse(w, RefusedRate, err)
 			return
 		}
@@ -265,14 +275,14 @@ func (s *Server) post(w *response, r *http.Request, over *exchange) {
 		ctx, end := context.WithCancel(r.Context())
 		defer end()
 		r = r.WithContext(ctx)
-		leave, err := s.limiter.enterStream(key, end)
+		leave, err := s.limiter.EnterStream(key, end)
 		if err != nil {
 			s.refuse(w, RefusedSessions, err)
 			return
 		}
 		defer leave()
 	} else {
-		leave, err := s.limiter.enter(key, max(1, size.calls))
+		leave, err := s.limiter.Enter(key, max(1, size.calls))
 		if err != nil {
 			if isSessionless(r) || size.calls > 0 {
 				s.refuse(w, RefusedBusy, err)
@@ -384,18 +394,18 @@ func (s *Server) opens(w http.ResponseWriter, r *http.Request, body []byte) bool
 }
 
 // untilExpiry ends a stream when the token that opened it expires.
-func (l *live) untilExpiry(r *http.Request, identity *Identity) (*http.Request, context.CancelFunc) {
+func (l *live) untilExpiry(r *http.Request, identity *auth.Identity) (*http.Request, context.CancelFunc) {
 	if identity == nil || identity.Expires.IsZero() || l.Auth == nil {
 		return r, func() {}
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), identity.Expires.Sub(l.Auth.now()))
+	ctx, cancel := context.WithTimeout(r.Context(), identity.Expires.Sub(l.Auth.Now()))
 	return r.WithContext(ctx), cancel
 }
 
 // clientKey tells clients apart for the limits. Whoever has one address of IPv6 has the 2^64 of its network.
 func clientKey(over *exchange) string {
 	if over.identity != nil {
-		return "user " + over.identity.key()
+		return "user " + over.identity.Key()
 	}
 	if address, err := netip.ParseAddr(over.address); err == nil && address.Is6() && !address.Is4In6() {
 		network, _ := address.WithZone("").Prefix(64) // it has that many bits

@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"runtime"
 	"strings"
@@ -16,89 +15,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/internal/testwait"
 )
-
-func TestLimiter(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(Limits{Sessions: 1, SessionsPerClient: 1, Calls: 3, CallsPerClient: 2, Rate: 2, Burst: 4})
-		enter := func(key string, stream bool) (leave func(), everyone bool) {
-			t.Helper()
-			leave, err := l.enter(key, 1)
-			if stream {
-				leave, err = l.enterStream(key, func() { t.Error("a stream is ended for one that gains nothing") })
-			}
-			if busy, ok := errors.AsType[*busyError](err); ok {
-				return nil, busy.everyone
-			}
-			return leave, false
-		}
-		first, _ := enter("a", false)
-		if second, _ := enter("a", false); second == nil {
-			t.Fatal("a second call of a client with two is refused")
-		}
-		if third, everyone := enter("a", false); third != nil || everyone {
-			t.Error("a third call of a client with two is not its own limit")
-		}
-		if other, _ := enter("b", false); other == nil {
-			t.Error("another client is refused")
-		}
-		if fourth, everyone := enter("c", false); fourth != nil || !everyone {
-			t.Error("a fourth call of three is not everybody's limit")
-		}
-		first()
-		if again, _ := enter("c", false); again == nil {
-			t.Error("the place that became free is refused")
-		}
-		stream, _ := enter("a", true)
-		if second, everyone := enter("b", true); second != nil || !everyone {
-			t.Error("a second stream of one")
-		}
-		stream()
-		if again, _ := enter("b", true); again == nil {
-			t.Error("the stream that became free is refused")
-		}
-
-		for i := range 4 {
-			if err := l.allow("a", 1); err != nil {
-				t.Errorf("request %d of a burst of 4: %v", i, err)
-			}
-		}
-		err := l.allow("a", 1)
-		if busy, ok := errors.AsType[*busyError](err); !ok || busy.retry != 500*time.Millisecond {
-			t.Errorf("request 5: %v", err)
-		}
-		if err := l.allow("b", 1); err != nil {
-			t.Errorf("another client: %v", err)
-		}
-		time.Sleep(500 * time.Millisecond)
-		if err := l.allow("a", 1); err != nil {
-			t.Errorf("after the wait: %v", err)
-		}
-	})
-}
-
-func TestLimiterForgets(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(Limits{Calls: 10, CallsPerClient: 10, Rate: 1, Burst: 1})
-		busy, err := l.enter("busy", 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range minSweep - 1 {
-			l.allow(fmt.Sprint(i), 1)
-		}
-		time.Sleep(time.Hour)
-		l.allow("one more", 1)
-		if len(l.clients) != 2 {
-			t.Errorf("%d clients are remembered, want the busy one and the new one", len(l.clients))
-		}
-		busy()
-	})
-}
 
 // TestOnlyInitializeOpensASession: nothing else without a session costs one.
 func TestOnlyInitializeOpensASession(t *testing.T) {
@@ -132,7 +52,7 @@ func TestRateOverHTTP(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				h := newServer(t, offer(t, serveEverything, "x"), nil,
-					&Options{Limits: Limits{Rate: 1, Burst: 5}}).Handler()
+					&Options{Limits: limits.Limits{Rate: 1, Burst: 5}}).Handler()
 				var headers []string
 				if version < sessionless {
 					headers = []string{"Mcp-Session-Id", openSession(t, h)}
@@ -157,7 +77,12 @@ func TestLimitsOverStdio(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		calls, started, _ := blocking()
-		s := newServer(t, offer(t, nil, "x"), calls, &Options{Limits: Limits{CallsPerClient: 1, Rate: 1, Burst: 5}})
+		s := newServer(
+			t,
+			offer(t, nil, "x"),
+			calls,
+			&Options{Limits: limits.Limits{CallsPerClient: 1, Rate: 1, Burst: 5}},
+		)
 		client := connectStdio(t, s, withSessions, nil) // takes one
 		go client.CallTool(t.Context(), &mcp.CallToolParams{Name: "x"})
 		<-started
@@ -181,7 +106,7 @@ func TestLimitsOverStdio(t *testing.T) {
 func TestCancellationPassesTheLimit(t *testing.T) {
 	t.Parallel()
 	calls, started, stopped := blocking()
-	h := newServer(t, offer(t, nil, "x"), calls, &Options{Limits: Limits{CallsPerClient: 1}}).Handler()
+	h := newServer(t, offer(t, nil, "x"), calls, &Options{Limits: limits.Limits{CallsPerClient: 1}}).Handler()
 	headers := []string{"Mcp-Session-Id", openSession(t, h)}
 	var ended sync.WaitGroup
 	ended.Go(func() { do(h, post(withSessions, message(withSessions, 1, "tools/call", `{"name":"x"}`), headers...)) })
@@ -200,7 +125,7 @@ func TestCancellationPassesTheLimit(t *testing.T) {
 
 func TestLargeMessagesAreRefused(t *testing.T) {
 	t.Parallel()
-	h := newServer(t, offer(t, nil, "x"), nil, &Options{Limits: Limits{Message: 100}}).Handler()
+	h := newServer(t, offer(t, nil, "x"), nil, &Options{Limits: limits.Limits{Message: 100}}).Handler()
 	for _, version := range eras {
 		w := do(h, post(version, message(version, 1, "tools/call", `{"name":"`+strings.Repeat("x", 200)+`"}`)))
 		if w.Code != http.StatusRequestEntityTooLarge || !strings.Contains(w.Body.String(), "100 bytes") {
@@ -225,7 +150,7 @@ func TestTenThousandParallelRequests(t *testing.T) {
 				return ok(text("done"))
 			})
 			s := newServer(t, offer(t, nil, "x"), calls,
-				&Options{Limits: Limits{Calls: limit, CallsPerClient: limit, Rate: 1 << 20}})
+				&Options{Limits: limits.Limits{Calls: limit, CallsPerClient: limit, Rate: 1 << 20}})
 			h := s.Handler()
 			var headers []string
 			if version < sessionless {
@@ -253,8 +178,14 @@ func TestTenThousandParallelRequests(t *testing.T) {
 			}
 			all.Wait()
 			if served.Load() != limit || refused.Load() != 10_000-limit || most.Load() > limit {
-				t.Errorf("%d served, %d refused, %d otherwise, %d at once; want %d served, no more at once, the rest refused",
-					served.Load(), refused.Load(), other.Load(), most.Load(), limit)
+				t.Errorf(
+					"%d served, %d refused, %d otherwise, %d at once; want %d served, no more at once, the rest refused",
+					served.Load(),
+					refused.Load(),
+					other.Load(),
+					most.Load(),
+					limit,
+				)
 			}
 			settle(t, before)
 		})

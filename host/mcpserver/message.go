@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/internal/strictjson"
 )
 
@@ -79,9 +80,9 @@ func (s *Server) refuse(w http.ResponseWriter, reason string, err error) {
 // refuse answers a request that has met a limit.
 func refuse(w http.ResponseWriter, err error) {
 	status, retry := http.StatusTooManyRequests, time.Second
-	if busy, ok := errors.AsType[*busyError](err); ok {
-		retry = busy.retry
-		if busy.everyone {
+	if busy, ok := errors.AsType[*limits.BusyError](err); ok {
+		retry = busy.Retry
+		if busy.Everyone {
 			status = http.StatusServiceUnavailable
 		}
 	}

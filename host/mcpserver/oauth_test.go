@@ -26,6 +26,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 
 	"github.com/hako-run/hako/host/internal/issuer"
+	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/pipeline"
 )
 
@@ -73,10 +74,10 @@ func (a *authority) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-func (a *authority) server(t *testing.T, calls Caller, change func(*AuthOptions)) http.Handler {
+func (a *authority) server(t *testing.T, calls Caller, change func(*auth.Options)) http.Handler {
 	t.Helper()
-	options := AuthOptions{OAuth: &OAuth{
-		Resource: resourceURL, Issuers: []Issuer{{URL: issuerURL}}, Client: &http.Client{Transport: a},
+	options := auth.Options{OAuth: &auth.OAuth{
+		Resource: resourceURL, Issuers: []auth.Issuer{{URL: issuerURL}}, Client: &http.Client{Transport: a},
 	}}
 	if change != nil {
 		change(&options)
@@ -193,7 +194,7 @@ func TestOAuthIdentity(t *testing.T) {
 		seen <- call.Caller
 		return ok(text("done"))
 	})
-	h := newAuthority().server(t, calls, func(o *AuthOptions) {
+	h := newAuthority().server(t, calls, func(o *auth.Options) {
 		o.OAuth.UserClaim, o.OAuth.TenantClaim = "email", "org"
 	})
 	if w := do(h, withToken(sign(map[string]any{"email": "aki@example.com", "org": "acme"}))); w.Code != http.StatusOK {
@@ -209,7 +210,7 @@ func TestOAuthIdentity(t *testing.T) {
 
 func TestOAuthScopes(t *testing.T) {
 	t.Parallel()
-	h := newAuthority().server(t, nil, func(o *AuthOptions) { o.Scopes = []string{"tools:call", "tools:list"} })
+	h := newAuthority().server(t, nil, func(o *auth.Options) { o.Scopes = []string{"tools:call", "tools:list"} })
 	for name, test := range map[string]struct {
 		claim  map[string]any
 		status int
@@ -235,7 +236,7 @@ func TestOAuthScopes(t *testing.T) {
 
 func TestOAuthMetadata(t *testing.T) {
 	t.Parallel()
-	h := newAuthority().server(t, nil, func(o *AuthOptions) { o.Scopes = []string{"tools"} })
+	h := newAuthority().server(t, nil, func(o *auth.Options) { o.Scopes = []string{"tools"} })
 	for _, path := range []string{"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"} {
 		r := httptest.NewRequest(http.MethodGet, path, nil)
 		r.Host = "hako.example.com"
@@ -327,7 +328,7 @@ func TestIssuerIsDown(t *testing.T) {
 func TestKeysWithoutDiscovery(t *testing.T) {
 	t.Parallel()
 	a := newAuthority()
-	h := a.server(t, nil, func(o *AuthOptions) { o.OAuth.Issuers[0].Keys = issuerURL + "/keys" })
+	h := a.server(t, nil, func(o *auth.Options) { o.OAuth.Issuers[0].Keys = issuerURL + "/keys" })
 	if w := do(h, withToken(sign(nil))); w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -339,8 +340,8 @@ func TestKeysWithoutDiscovery(t *testing.T) {
 // TestUsersOfTwoIssuers: the same name at another issuer is somebody else.
 func TestUsersOfTwoIssuers(t *testing.T) {
 	t.Parallel()
-	one, two := &Identity{User: "aki", issuer: "https://a"}, &Identity{User: "aki", issuer: "https://b"}
-	if one.key() == two.key() {
+	one, two := &auth.Identity{User: "aki", Issuer: "https://a"}, &auth.Identity{User: "aki", Issuer: "https://b"}
+	if one.Key() == two.Key() {
 		t.Error("both are the same user")
 	}
 }
@@ -361,7 +362,7 @@ func signAs(header string, change map[string]any) string {
 func TestHostileTokens(t *testing.T) {
 	t.Parallel()
 	h := newAuthority().server(t, nil, nil)
-	strict := newAuthority().server(t, nil, func(o *AuthOptions) { o.OAuth.Strict = true })
+	strict := newAuthority().server(t, nil, func(o *auth.Options) { o.OAuth.Strict = true })
 	expect := func(t *testing.T, h http.Handler, token string, want int) {
 		t.Helper()
 		if w := do(h, withToken(token)); w.Code != want {
@@ -509,7 +510,7 @@ func TestHostileTokensOfAWithdrawnKey(t *testing.T) {
 // TestHostileIdentities: a person has one name, which people can read.
 func TestHostileIdentities(t *testing.T) {
 	t.Parallel()
-	h := newAuthority().server(t, nil, func(o *AuthOptions) { o.OAuth.TenantClaim = "org" })
+	h := newAuthority().server(t, nil, func(o *auth.Options) { o.OAuth.TenantClaim = "org" })
 	for _, name := range []string{
 		"x\x00bob", "bob\n", "a\x1b[2J", "bob\u202e", "b\u200bob", "\ufeffbob", "bob\u2066x", "bob\U000e0041",
 		"bob\u00ad", "bob ", " bob", "\tbob",
@@ -525,28 +526,28 @@ func TestHostileIdentities(t *testing.T) {
 			})
 			t.Run(fmt.Sprintf("static %s %.20q", claim, name), func(t *testing.T) {
 				t.Parallel()
-				_, hash := NewToken()
-				token := Token{Name: "ci", Hash: hash, User: name}
+				_, hash := auth.NewToken()
+				token := auth.Token{Name: "ci", Hash: hash, User: name}
 				if claim == "org" {
-					token = Token{Name: "ci", Hash: hash, Tenant: name}
+					token = auth.Token{Name: "ci", Hash: hash, Tenant: name}
 				}
-				if _, err := NewAuth(AuthOptions{Tokens: []Token{token}}); err == nil {
+				if _, err := auth.New(auth.Options{Tokens: []auth.Token{token}}); err == nil {
 					t.Error("it counts")
 				}
 			})
 		}
 	}
-	for name, pair := range map[string][2]*Identity{
+	for name, pair := range map[string][2]*auth.Identity{
 		"separator in the user":   {{Tenant: "acme", User: "x\x00bob"}, {Tenant: "acme\x00x", User: "bob"}},
-		"separator in the issuer": {{issuer: "i\x00acme", User: "bob"}, {issuer: "i", Tenant: "acme", User: "bob"}},
+		"separator in the issuer": {{Issuer: "i\x00acme", User: "bob"}, {Issuer: "i", Tenant: "acme", User: "bob"}},
 		"lengths in the user":     {{Tenant: "a", User: "1:b"}, {Tenant: "a1:1", User: "b"}},
 		"empty tenant":            {{Tenant: "", User: "0:"}, {Tenant: "0:", User: ""}},
-		"another issuer":          {{issuer: "https://a", User: "aki"}, {issuer: "https://b", User: "aki"}},
+		"another issuer":          {{Issuer: "https://a", User: "aki"}, {Issuer: "https://b", User: "aki"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if pair[0].key() == pair[1].key() {
-				t.Errorf("both are %q", pair[0].key())
+			if pair[0].Key() == pair[1].Key() {
+				t.Errorf("both are %q", pair[0].Key())
 			}
 		})
 	}

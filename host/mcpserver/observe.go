@@ -5,6 +5,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -29,8 +30,8 @@ const MethodOther = "other"
 
 // Why requests are refused.
 const (
-	RefusedHost     = "host"     // it names a host that is not allowed
-	RefusedOrigin   = "origin"   // a web page of another origin sent it
+	RefusedHost     = auth.RefusedHost
+	RefusedOrigin   = auth.RefusedOrigin
 	RefusedAuth     = "auth"     // it has no valid token, or one without the right
 	RefusedRate     = "rate"     // its client sends too many
 	RefusedBusy     = "busy"     // too many are in flight
@@ -93,9 +94,8 @@ type Load struct {
 
 // Load tells what the server does now.
 func (s *Server) Load() Load {
-	s.limiter.mu.Lock()
-	load := Load{Requests: s.limiter.calls, Streams: len(s.limiter.streams)}
-	s.limiter.mu.Unlock()
+	var load Load
+	load.Requests, load.Streams = s.limiter.InUse()
 	load.Sessions = s.sessions.count()
 	return load
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -36,7 +37,7 @@ func TestObserver(t *testing.T) {
 	t.Parallel()
 	seen := new(tally)
 	calls := caller(func(context.Context, *pipeline.Call) (*pipeline.Result, error) { return ok(new(abi.Response)) })
-	s := newServer(t, offer(t, nil, "echo"), calls, &Options{Observer: seen, Limits: Limits{Message: 1000}})
+	s := newServer(t, offer(t, nil, "echo"), calls, &Options{Observer: seen, Limits: limits.Limits{Message: 1000}})
 	h := s.Handler()
 	call := func(version string) string {
 		return message(version, 1, "tools/call", `{"name":"echo","arguments":{}}`)

@@ -6,6 +6,10 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 	"github.com/hako-run/hako/host/trace"
 )
@@ -27,7 +31,7 @@ type Options struct {
 	// negative forbids keeping it.
 	ListTTL time.Duration
 	// Limits bound what clients may use.
-	Limits Limits
+	Limits limits.Limits
 	// Origins are web origins ("https://app.example.com") that may use the HTTP endpoint, apart from those on loopback
 	// names. They alone also get CORS headers.
 	Origins []string
@@ -39,16 +43,16 @@ type Options struct {
 	// Sessions, if not nil, makes sessions (up to MCP 2025-11-25) and calls that wait for answers (from 2026-07-28)
 	// those of all replicas: a client may send each request to another one.
 	Sessions *sessionstore.Store
-	// Auth says who may use the HTTP endpoint. Nil lets everyone in; CheckExposure holds that against the address.
-	Auth *Auth
+	// Auth says who may use the HTTP endpoint. Nil lets everyone in; auth.CheckExposure holds that against the address.
+	Auth *auth.Auth
 	// Now is the clock that tokens expire by. Nil means time.Now.
 	Now func() time.Time
 	// KeepAlive is the interval of comments on event streams that are otherwise silent. Zero means 15 s.
 	KeepAlive time.Duration
 	// Grace is how long calls in flight may still answer after a stdio client has closed its side. Zero means 5 s.
 	Grace time.Duration
-	// Conformance adds the fixtures that the MCP conformance suite expects of a server. They are of no other use.
-	Conformance bool
+	// Extension adds what no catalog can offer; nil adds nothing. It is for the fixtures of the conformance suite.
+	Extension *Extension
 	// Tracer makes spans of requests that are no calls; those of calls are the pipeline's. Nil makes none.
 	Tracer *trace.Tracer
 	// LoginFailed is told of requests whose token was refused: of ten at once and one every ten seconds from each
@@ -60,23 +64,13 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Limits bound what clients may use. A client is a verified user, or without authentication a remote address, or the
-// one at the other end of stdio.
-type Limits struct {
-	// Sessions is the most sessions (up to MCP 2025-11-25), of all replicas together, and the most subscription streams
-	// of this one (from 2026-07-28), with those that go on here from another replica. SessionsPerClient is how many of
-	// each one client may have. A session beyond a limit ends another one: see sessions.makeRoom. Zero means 1,024, and
-	// half of Sessions.
-	Sessions, SessionsPerClient int
-	// SessionIdle ends a session without requests. Zero means 30 min.
-	SessionIdle time.Duration
-	// Message is the largest message from a client, in bytes. Zero means 4 MiB.
-	Message int64
-	// Calls is the most requests in flight, CallsPerClient those of one client. Zero means 1,024 and 256.
-	Calls, CallsPerClient int
-	// Rate is how many requests a second one client may send, in the long run; Burst how many at once. Zero means 1,000
-	// and twice Rate.
-	Rate, Burst int
+// Extension adds tools, resources and prompts to the SDK's server that the catalog does not have. Calls of them bypass
+// the pipeline.
+type Extension struct {
+	// Configure changes the options that the SDK's server is made with.
+	Configure func(*mcp.ServerOptions)
+	// Register adds what there is to add, and returns the names and URIs of it.
+	Register func(*mcp.Server) (names []string)
 }
 
 func (o *Options) withDefaults() (Options, error) {
@@ -91,7 +85,7 @@ func (o *Options) withDefaults() (Options, error) {
 	filled.ListTTL = cmp.Or(filled.ListTTL, 10*time.Second)
 	filled.KeepAlive = cmp.Or(filled.KeepAlive, 15*time.Second)
 	filled.Grace = cmp.Or(filled.Grace, 5*time.Second)
-	filled.Limits = filled.Limits.withDefaults()
+	filled.Limits = filled.Limits.WithDefaults()
 	if filled.Observer == nil {
 		filled.Observer = unobserved{}
 	}
@@ -101,35 +95,18 @@ func (o *Options) withDefaults() (Options, error) {
 	return filled, filled.check()
 }
 
-func (l Limits) withDefaults() Limits {
-	l.Sessions = cmp.Or(l.Sessions, 1024)
-	l.SessionsPerClient = cmp.Or(l.SessionsPerClient, max(1, l.Sessions/2))
-	l.SessionIdle = cmp.Or(l.SessionIdle, 30*time.Minute)
-	l.Message = cmp.Or(l.Message, 4<<20)
-	l.Calls = cmp.Or(l.Calls, 1024)
-	l.CallsPerClient = cmp.Or(l.CallsPerClient, 256)
-	l.Rate = cmp.Or(l.Rate, 1000)
-	l.Burst = cmp.Or(l.Burst, 2*l.Rate)
-	return l
-}
-
 func (o *Options) check() error {
 	for name, value := range map[string]int64{
-		"page size":               int64(o.PageSize),
-		"keep-alive interval":     int64(o.KeepAlive),
-		"grace":                   int64(o.Grace),
-		"limit of sessions":       int64(o.Limits.Sessions),
-		"sessions of one client":  int64(o.Limits.SessionsPerClient),
-		"idle time of a session":  int64(o.Limits.SessionIdle),
-		"size of a message":       o.Limits.Message,
-		"limit of calls":          int64(o.Limits.Calls),
-		"calls of one client":     int64(o.Limits.CallsPerClient),
-		"requests a second":       int64(o.Limits.Rate),
-		"requests in one instant": int64(o.Limits.Burst),
+		"page size":           int64(o.PageSize),
+		"keep-alive interval": int64(o.KeepAlive),
+		"grace":               int64(o.Grace),
 	} {
 		if value < 0 {
 			return fmt.Errorf("mcp server: the %s is %d: give a positive one, or 0 for the default", name, value)
 		}
+	}
+	if err := o.Limits.Check(); err != nil {
+		return fmt.Errorf("mcp server: %w", err)
 	}
 	return nil
 }

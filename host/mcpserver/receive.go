@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/internal/demote"
+	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -53,15 +54,15 @@ func (s *Server) dispatch(ctx context.Context, method string, req mcp.Request, n
 	case *mcp.ListToolsRequest:
 		return s.listTools(ctx, method, req, next)
 	case *mcp.CallToolRequest:
-		if _, ok := s.catalog.View().Tool(req.Params.Name); !ok && !s.fixtures[req.Params.Name] {
+		if _, ok := s.catalog.View().Tool(req.Params.Name); !ok && !s.extended[req.Params.Name] {
 			return orError(s.callTool(ctx, req))
 		}
 	case *mcp.GetPromptRequest:
-		if _, ok := s.catalog.View().Prompt(req.Params.Name); !ok && !s.fixtures[req.Params.Name] {
+		if _, ok := s.catalog.View().Prompt(req.Params.Name); !ok && !s.extended[req.Params.Name] {
 			return orError(s.getPrompt(ctx, req))
 		}
 	case *mcp.ReadResourceRequest:
-		if !s.hasResource(req.Params.URI) && !s.fixtures[req.Params.URI] {
+		if !s.hasResource(req.Params.URI) && !s.extended[req.Params.URI] {
 			return orError(s.readResource(ctx, req))
 		}
 	}
@@ -170,18 +171,18 @@ func (s *Server) enterStdio(ctx context.Context, method string, req mcp.Request)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var leave func()
-	err := s.limiter.allow("stdio", 1)
+	err := s.limiter.Allow("stdio", 1)
 	if err == nil && method == methodListen {
-		leave, err = s.limiter.enterStream("stdio", cancel)
+		leave, err = s.limiter.EnterStream("stdio", cancel)
 	} else if err == nil {
-		leave, err = s.limiter.enter("stdio", 1)
+		leave, err = s.limiter.Enter("stdio", 1)
 	}
 	if err == nil {
 		return ctx, func() { cancel(); leave() }, nil
 	}
 	cancel()
-	if busy, ok := errors.AsType[*busyError](err); ok {
-		err = &jsonrpc.Error{Code: codeBusy, Message: busy.reason}
+	if busy, ok := errors.AsType[*limits.BusyError](err); ok {
+		err = &jsonrpc.Error{Code: codeBusy, Message: busy.Reason}
 	}
 	return ctx, nil, err
 }

@@ -6,12 +6,13 @@ import (
 	"net/http"
 
 	"github.com/hako-run/hako/host/internal/peer"
+	"github.com/hako-run/hako/host/mcpserver/auth"
 )
 
 // live are the options that can change while a Server serves, with what is made of them.
 type live struct {
 	Options
-	guard   *guard
+	guard   *auth.Guard
 	proxies peer.Proxies
 	// authorized ends when other rules of who may come in are in force.
 	authorized context.Context
@@ -23,7 +24,7 @@ func (s *Server) now() *live { return s.live.Load() }
 
 // newLive checks options whose defaults are filled in.
 func newLive(filled Options) (*live, error) {
-	guard, err := newGuard(filled.Origins, filled.Hosts)
+	guard, err := auth.NewGuard(filled.Origins, filled.Hosts)
 	if err != nil {
 		return nil, err
 	}
@@ -32,10 +33,7 @@ func newLive(filled Options) (*live, error) {
 		return nil, fmt.Errorf("mcp server: %w", err)
 	}
 	if filled.Auth != nil {
-		filled.Auth.logger.Store(filled.Logger)
-		if filled.Now != nil {
-			filled.Auth.clock.Store(&filled.Now)
-		}
+		filled.Auth.Bind(filled.Logger, filled.Now)
 	}
 	l := &live{Options: filled, guard: guard, proxies: proxies}
 	l.authorized, l.revoke = context.WithCancel(context.Background())
@@ -61,7 +59,7 @@ func (s *Server) Reconfigure(options *Options) (put func(), err error) {
 	return func() {
 		before := s.live.Swap(next)
 		before.revoke()
-		s.limiter.set(next.Limits)
+		s.limiter.Set(next.Limits)
 		s.sessions.set(next.Limits)
 		if before.Language != next.Language {
 			s.mirror.again()
@@ -70,7 +68,7 @@ func (s *Server) Reconfigure(options *Options) (put func(), err error) {
 }
 
 // whileValid ends a stream when the token that opened it expires, or other rules say who may come in.
-func (l *live) whileValid(r *http.Request, identity *Identity) (*http.Request, context.CancelFunc) {
+func (l *live) whileValid(r *http.Request, identity *auth.Identity) (*http.Request, context.CancelFunc) {
 	r, cancel := l.untilExpiry(r, identity)
 	ctx, end := context.WithCancel(r.Context())
 	stop := context.AfterFunc(l.authorized, end)

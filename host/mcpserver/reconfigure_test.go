@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -28,9 +30,11 @@ func reconfigure(t *testing.T, s *Server, options *Options) {
 // changes nothing.
 func TestReconfigureWho(t *testing.T) {
 	t.Parallel()
-	first, firstHash := NewToken()
-	second, secondHash := NewToken()
-	with := func(hash string) *Auth { return newAuth(t, AuthOptions{Tokens: []Token{{Name: "ci", Hash: hash}}}) }
+	first, firstHash := auth.NewToken()
+	second, secondHash := auth.NewToken()
+	with := func(hash string) *auth.Auth {
+		return newAuth(t, auth.Options{Tokens: []auth.Token{{Name: "ci", Hash: hash}}})
+	}
 	s := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Auth: with(firstHash)})
 	h := s.Handler()
 	list := func(token, host, origin string) int {
@@ -43,7 +47,7 @@ func TestReconfigureWho(t *testing.T) {
 		list(first, "hako.example", "") != 403 {
 		t.Error("at first")
 	}
-	for _, bad := range []*Options{{Origins: []string{"no origin"}}, {Hosts: []string{"https://x"}}, {TrustedProxies: []string{"proxy"}}, {Limits: Limits{Rate: -1}}} {
+	for _, bad := range []*Options{{Origins: []string{"no origin"}}, {Hosts: []string{"https://x"}}, {TrustedProxies: []string{"proxy"}}, {Limits: limits.Limits{Rate: -1}}} {
 		if _, err := s.Reconfigure(bad); err == nil {
 			t.Errorf("%+v was taken", bad)
 		}
@@ -78,7 +82,7 @@ func TestReconfigureEndsStreams(t *testing.T) {
 	for _, version := range eras {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			token, hash := NewToken()
+			token, hash := auth.NewToken()
 			begun, finish := make(chan struct{}), make(chan struct{})
 			slow := func(context.Context, *abi.Request, func(abi.Progress)) (*abi.Response, error) {
 				close(begun)
@@ -86,7 +90,7 @@ func TestReconfigureEndsStreams(t *testing.T) {
 				return text("done"), nil
 			}
 			s := newServer(t, offer(t, slow, "x"), nil,
-				&Options{Auth: newAuth(t, AuthOptions{Tokens: []Token{{Name: "ci", Hash: hash}}})})
+				&Options{Auth: newAuth(t, auth.Options{Tokens: []auth.Token{{Name: "ci", Hash: hash}}})})
 			headers := []string{"Authorization", "Bearer " + token}
 			open := post(version, message(version, 1, methodListen, `{"notifications":{"toolsListChanged":true}}`),
 				headers...)
@@ -157,7 +161,7 @@ func TestReconfigureWhat(t *testing.T) {
 			!strings.Contains(got, `"ttlMs":60000`) {
 			t.Error(got)
 		}
-		reconfigure(t, s, &Options{Limits: Limits{Message: 100, Rate: 1, Burst: 2}})
+		reconfigure(t, s, &Options{Limits: limits.Limits{Message: 100, Rate: 1, Burst: 2}})
 		if w := do(h, post(withoutSessions, message(withoutSessions, 1, "tools/list", "{}"))); w.Code != http.StatusRequestEntityTooLarge {
 			t.Errorf("a long message: %d %s", w.Code, w.Body)
 		}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/internal/attempts"
+	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/pipeline"
 )
 
@@ -39,7 +40,7 @@ type Server struct {
 	calls   Caller
 	sdk     *mcp.Server
 	mirror  *mirror
-	limiter *limiter
+	limiter *limits.Limiter
 	// failedLogins limits how many of them are told.
 	failedLogins *attempts.Limiter
 	// subscriptions are those to resources.
@@ -51,8 +52,8 @@ type Server struct {
 	// there is to say.
 	info         json.RawMessage
 	introduction *mcp.Implementation
-	// fixtures are the names that the conformance suite's fixtures have; nil otherwise.
-	fixtures map[string]bool
+	// extended has the names and URIs of Options.Extension.
+	extended map[string]bool
 
 	legacy, modern, modernJSON http.Handler
 
@@ -77,7 +78,7 @@ func New(c *catalog.Catalog, calls Caller, options *Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: filled, catalog: c, calls: calls, limiter: newLimiter(filled.Limits),
+	s := &Server{options: filled, catalog: c, calls: calls, limiter: limits.New(filled.Limits),
 		failedLogins: attempts.New()}
 	s.live.Store(first)
 	s.draining, s.startDrain = context.WithCancel(context.Background())
@@ -100,8 +101,11 @@ func New(c *catalog.Catalog, calls Caller, options *Options) (*Server, error) {
 	s.sdk.AddReceivingMiddleware(s.receive, s.subscriptions.receive, s.introduce)
 	s.sdk.AddSendingMiddleware(s.subscriptions.send)
 	s.mirror = newMirror(s)
-	if filled.Conformance {
-		s.addFixtures()
+	if extension := filled.Extension; extension != nil {
+		s.extended = map[string]bool{}
+		for _, name := range extension.Register(s.sdk) {
+			s.extended[name] = true
+		}
 	}
 	s.newHandlers()
 	s.unwatch = c.Watch(func() { s.mirror.sync(); s.subscriptions.rewatch() })
@@ -131,8 +135,8 @@ func (s *Server) sdkOptions() *mcp.ServerOptions {
 	if s.shared != nil {
 		options.GetSessionID = s.shared.naming.take
 	}
-	if s.options.Conformance {
-		conformanceOptions(options)
+	if s.options.Extension != nil {
+		s.options.Extension.Configure(options)
 	}
 	return options
 }
@@ -159,13 +163,13 @@ func (s *Server) ToolsChanged() { s.mirror.touch() }
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.startDrain()
 	s.unwatch()
-	err := cmp.Or(s.limiter.wait(ctx), s.stdio.wait(ctx))
+	err := cmp.Or(s.limiter.Wait(ctx), s.stdio.wait(ctx))
 	s.stopBase()
 	if errors.Is(err, context.DeadlineExceeded) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), stoppedTime)
 		defer cancel()
-		_ = cmp.Or(s.limiter.wait(ctx), s.stdio.wait(ctx)) // what is stuck is left behind
+		_ = cmp.Or(s.limiter.Wait(ctx), s.stdio.wait(ctx)) // what is stuck is left behind
 	}
 	if s.shared != nil {
 		s.shared.close()

@@ -16,6 +16,8 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/internal/testwait"
@@ -415,12 +417,12 @@ func TestCallerIsFilledIn(t *testing.T) {
 		seen <- call.Caller
 		return ok(text("done"))
 	})
-	token, hash := NewToken()
-	auth, err := NewAuth(AuthOptions{Tokens: []Token{{Name: "ci", Hash: hash, User: "aki", Tenant: "acme"}}})
+	token, hash := auth.NewToken()
+	opened, err := auth.New(auth.Options{Tokens: []auth.Token{{Name: "ci", Hash: hash, User: "aki", Tenant: "acme"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newServer(t, offer(t, nil, "x"), calls, &Options{Auth: auth})
+	s := newServer(t, offer(t, nil, "x"), calls, &Options{Auth: opened})
 	h := s.Handler()
 	as := []string{"Authorization", "Bearer " + token, "Accept-Language", "ja;q=0.9, en;q=0.5"}
 	from := func(c pipeline.Caller) pipeline.Caller {
@@ -493,7 +495,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string]*Options{
 		"page size":        {PageSize: -1},
-		"limit":            {Limits: Limits{Calls: -1}},
+		"limit":            {Limits: limits.Limits{Calls: -1}},
 		"origin, path":     {Origins: []string{"https://example.com/app"}},
 		"origin, no host":  {Origins: []string{"https://"}},
 		"origin, wildcard": {Origins: []string{"*"}},

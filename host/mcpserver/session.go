@@ -9,6 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 )
 
@@ -19,7 +21,7 @@ import (
 type sessions struct {
 	// mu guards what follows and the fields of each session that change.
 	mu     sync.Mutex
-	limits Limits
+	limits limits.Limits
 	byID   map[string]*session
 	// clients counts the sessions of each client, by clientKey.
 	clients map[string]int
@@ -43,7 +45,7 @@ type session struct {
 	// owner is the key of the user who opened it, empty without authentication. identity and address are of the request
 	// that it came with.
 	owner    string
-	identity *Identity
+	identity *auth.Identity
 	address  string
 	// clientKey is the client's whose limit the session counts against.
 	clientKey string
@@ -65,13 +67,17 @@ type session struct {
 	calls map[jsonrpc.ID]context.CancelFunc
 }
 
-func newSessions(limits Limits) *sessions {
-	return &sessions{limits: limits, byID: map[string]*session{}, clients: map[string]int{},
-		closing: map[string]chan struct{}{}}
+func newSessions(limits limits.Limits) *sessions {
+	return &sessions{
+		limits:  limits,
+		byID:    map[string]*session{},
+		clients: map[string]int{},
+		closing: map[string]chan struct{}{},
+	}
 }
 
 // set puts other limits in force, for sessions that are used or opened from now on.
-func (t *sessions) set(limits Limits) {
+func (t *sessions) set(limits limits.Limits) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.limits = limits

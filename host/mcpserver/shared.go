@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 )
 
@@ -133,8 +134,15 @@ func (h *shared) end(w http.ResponseWriter, r *http.Request, session *session) {
 // unreachable answers a request whose session nobody can tell at the moment.
 func (h *shared) unreachable(w http.ResponseWriter, err error) {
 	h.server.options.Logger.Warn("a session cannot be looked up", "err", err)
-	h.server.refuse(w, RefusedBusy, &busyError{reason: "sessions cannot be looked up at the moment; try again later",
-		retry: time.Second, everyone: true})
+	h.server.refuse(
+		w,
+		RefusedBusy,
+		&limits.BusyError{
+			Reason:   "sessions cannot be looked up at the moment; try again later",
+			Retry:    time.Second,
+			Everyone: true,
+		},
+	)
 }
 
 // note keeps what a request that has succeeded has changed of its session.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/store"
@@ -312,7 +313,7 @@ func TestIdleHere(t *testing.T) {
 
 func TestLevelAndSubscriptionsGoAlong(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, offerChanging(t, changing{}), nil, func(o *Options) { o.Conformance = true })
+	f := newFleet(t, offerChanging(t, changing{}), nil, func(o *Options) { o.Extension = extension() })
 	a, b := f.replicas[0], f.replicas[1]
 	id := a.initialize(t, "{}")
 	for i, body := range []string{
@@ -339,11 +340,11 @@ func TestLevelAndSubscriptionsGoAlong(t *testing.T) {
 
 func TestStrangersFindNoSession(t *testing.T) {
 	t.Parallel()
-	aki, akiHash := NewToken()
-	bo, boHash := NewToken()
-	auth := newAuth(t, AuthOptions{Tokens: []Token{{Name: "a", Hash: akiHash, User: "aki"},
+	aki, akiHash := auth.NewToken()
+	bo, boHash := auth.NewToken()
+	opened := newAuth(t, auth.Options{Tokens: []auth.Token{{Name: "a", Hash: akiHash, User: "aki"},
 		{Name: "b", Hash: boHash, User: "bo"}}})
-	f := newFleet(t, offer(t, serveEverything, "look"), says, func(o *Options) { o.Auth = auth })
+	f := newFleet(t, offer(t, serveEverything, "look"), says, func(o *Options) { o.Auth = opened })
 	id := f.replicas[0].initialize(t, "{}", "Authorization", "Bearer "+aki)
 	for _, r := range f.replicas {
 		for _, body := range []string{message(withSessions, 1, "tools/call", `{"name":"look"}`), message(withSessions, 2, "tools/list", "{}")} {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/pipeline"
 )
 
@@ -129,7 +130,7 @@ func TestMalformedLines(t *testing.T) {
 	for name, script := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			converse(t, newServer(t, offer(t, serveEverything, "x"), nil, &Options{Limits: Limits{Message: 200_000}}),
+			converse(t, newServer(t, offer(t, serveEverything, "x"), nil, &Options{Limits: limits.Limits{Message: 200_000}}),
 				script)
 		})
 	}

@@ -90,7 +90,7 @@ func tenantOf(extra *mcp.RequestExtra) string {
 
 // accepts reports whether there is a resource with this URI to subscribe to.
 func (t *subscriptions) accepts(uri string) bool {
-	return len(uri) <= maxURI && (t.server.hasResource(uri) || t.server.fixtures[uri])
+	return len(uri) <= maxURI && (t.server.hasResource(uri) || t.server.extended[uri])
 }
 
 // receive takes requests about subscriptions on their way to the SDK.

@@ -22,6 +22,7 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/internal/testwait"
@@ -183,9 +184,9 @@ func TestSubscriptionsOfTenants(t *testing.T) {
 	for version, stream := range streams {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			acme, acmeHash := NewToken()
-			zeta, zetaHash := NewToken()
-			s := newServer(t, offerChanging(t, changing{}), nil, &Options{Auth: newAuth(t, AuthOptions{Tokens: []Token{
+			acme, acmeHash := auth.NewToken()
+			zeta, zetaHash := auth.NewToken()
+			s := newServer(t, offerChanging(t, changing{}), nil, &Options{Auth: newAuth(t, auth.Options{Tokens: []auth.Token{
 				{Name: "a", Hash: acmeHash, Tenant: "acme"}, {Name: "z", Hash: zetaHash, Tenant: "zeta"},
 			}})})
 			url := listen(t, s) + Path

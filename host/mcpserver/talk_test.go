@@ -15,6 +15,7 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/elicitation"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -191,10 +192,10 @@ func talkIn(ctx context.Context, h http.Handler, body string, headers ...string)
 // nobody else.
 func TestTalk(t *testing.T) {
 	t.Parallel()
-	aki, akiHash := NewToken()
-	ben, benHash := NewToken()
+	aki, akiHash := auth.NewToken()
+	ben, benHash := auth.NewToken()
 	s, backend := asking(t, &Options{Auth: newAuth(t,
-		AuthOptions{Tokens: []Token{{Name: "aki", Hash: akiHash}, {Name: "ben", Hash: benHash}}})})
+		auth.Options{Tokens: []auth.Token{{Name: "aki", Hash: akiHash}, {Name: "ben", Hash: benHash}}})})
 	h := s.Handler()
 	by := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
 	const name = `{"action":"accept","content":{"name":"Aki"}}`
@@ -243,7 +244,7 @@ func TestTalkOfAnotherIssuersUser(t *testing.T) {
 	t.Parallel()
 	by := func(issuer string) string {
 		return callerKey(pipeline.Caller{Frontend: pipeline.FrontendHTTP, User: "aki"},
-			&exchange{identity: &Identity{User: "aki", issuer: issuer}})
+			&exchange{identity: &auth.Identity{User: "aki", Issuer: issuer}})
 	}
 	one, same, other := by("https://a.example"), by("https://a.example"), by("https://b.example")
 	if one == other || one != same {

@@ -13,7 +13,7 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/internal/visible"
 )
@@ -133,7 +133,7 @@ func (r reader) auditFields(v strictyaml.Value) {
 
 func (r reader) tokens(v strictyaml.Value) {
 	v.List(func(_ int, v strictyaml.Value) {
-		var t mcpserver.Token
+		var t auth.Token
 		v.Object(strictyaml.Fields{
 			"name":    strictyaml.String(&t.Name),
 			"hash":    strictyaml.String(&t.Hash),
@@ -149,7 +149,7 @@ func (r reader) tokens(v strictyaml.Value) {
 
 func (r reader) issuers(v strictyaml.Value) {
 	v.List(func(_ int, v strictyaml.Value) {
-		var i mcpserver.Issuer
+		var i auth.Issuer
 		v.Object(strictyaml.Fields{"url": strictyaml.String(&i.URL), "keys": strictyaml.String(&i.Keys)})
 		r.config.HTTP.OAuth.Issuers = append(r.config.HTTP.OAuth.Issuers, i)
 		r.note("http.auth.oauth.issuers", i.URL, v)

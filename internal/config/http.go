@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/mcpserver/auth"
+	mcplimits "github.com/hako-run/hako/host/mcpserver/limits"
 )
 
 // HTTP is where and for whom MCP is served over HTTP.
@@ -15,8 +17,8 @@ type HTTP struct {
 	// TrustedProxies are those whose X-Forwarded-For is believed, by MCP and the console.
 	TrustedProxies []string
 	// Auth is who may come in: anybody where it names no tokens and no issuers.
-	Auth  mcpserver.AuthOptions
-	OAuth mcpserver.OAuth
+	Auth  auth.Options
+	OAuth auth.OAuth
 }
 
 func (h *HTTP) table() []setting {
@@ -38,7 +40,7 @@ func (h *HTTP) table() []setting {
 
 // Authenticator returns what checks tokens, or nil where nobody needs one. It fails if a token or an issuer is
 // malformed.
-func (h *HTTP) Authenticator() (*mcpserver.Auth, error) {
+func (h *HTTP) Authenticator() (*auth.Auth, error) {
 	options := h.Auth
 	if h.OAuth.Resource != "" || len(h.OAuth.Issuers) > 0 {
 		options.OAuth = &h.OAuth
@@ -46,7 +48,7 @@ func (h *HTTP) Authenticator() (*mcpserver.Auth, error) {
 	if len(options.Tokens) == 0 && options.OAuth == nil && len(options.Scopes) == 0 {
 		return nil, nil
 	}
-	return mcpserver.NewAuth(options)
+	return auth.New(options)
 }
 
 // MCP is what the server tells MCP clients and grants them, over HTTP and stdio.
@@ -54,7 +56,7 @@ type MCP struct {
 	Instructions string
 	PageSize     int
 	ListTTL      time.Duration
-	Limits       mcpserver.Limits
+	Limits       mcplimits.Limits
 }
 
 func (m *MCP) table() []setting {

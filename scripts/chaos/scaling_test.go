@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/mcpserver/auth"
 )
 
 var (
@@ -72,7 +72,7 @@ func TestScaling(t *testing.T) {
 
 func newTenants(n int) (list []tenant) {
 	for range n {
-		token, hash := mcpserver.NewToken()
+		token, hash := auth.NewToken()
 		list = append(list, tenant{token, hash})
 	}
 	return list

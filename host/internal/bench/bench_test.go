@@ -26,6 +26,7 @@ import (
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/metrics"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/internal/processors"
@@ -207,7 +208,7 @@ func observed(t *testing.T, numbers *metrics.Metrics, dir string, plugins ...[]b
 			t.Fatalf("%s: %s", status.Name, status.Reason)
 		}
 	}
-	frontend := &mcpserver.Options{Limits: mcpserver.Limits{Calls: 10_000, CallsPerClient: 10_000, Rate: 10_000_000,
+	frontend := &mcpserver.Options{Limits: limits.Limits{Calls: 10_000, CallsPerClient: 10_000, Rate: 10_000_000,
 		Burst: 10_000_000, Sessions: 10_000}}
 	if numbers != nil {
 		frontend.Observer = numbers

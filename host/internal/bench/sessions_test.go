@@ -10,6 +10,7 @@ import (
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/mcpserver/limits"
 )
 
 // idleSessions is the number of idle sessions.
@@ -23,7 +24,7 @@ func (r *results) sessions(t *testing.T) {
 	}
 	defer h.Close()
 	server, err := mcpserver.New(h.Catalog(), h,
-		&mcpserver.Options{Limits: mcpserver.Limits{Sessions: idleSessions,
+		&mcpserver.Options{Limits: limits.Limits{Sessions: idleSessions,
 			SessionsPerClient: idleSessions, Rate: 100_000}})
 	if err != nil {
 		t.Fatal(err)

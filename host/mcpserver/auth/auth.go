@@ -1,4 +1,10 @@
-package mcpserver
+// Package auth decides who may use the HTTP endpoint of the MCP server.
+//
+// A Guard checks the Host and Origin headers of a request, which keeps web pages from using the endpoint through a
+// visitor's browser. An Auth checks its bearer token, static (Token, NewToken) or of an OAuth 2.1 authorization server
+// (OAuth), and returns the Identity that it proves. CheckExposure refuses addresses that others can reach without
+// either.
+package auth
 
 import (
 	"context"
@@ -26,18 +32,17 @@ type Identity struct {
 	Scopes []string
 	// Expires is when the token stops being valid; zero means never.
 	Expires time.Time
-
-	// issuer keeps apart users of the same name from different issuers. It is empty for static tokens.
-	issuer string
+	// Issuer keeps apart users of the same name from different issuers. It is empty for static tokens.
+	Issuer string
 }
 
-// key is unique to the user.
-func (i *Identity) key() string {
-	return identity.Key(i.issuer, i.Tenant, i.User)
+// Key is unique to the user.
+func (i *Identity) Key() string {
+	return identity.Key(i.Issuer, i.Tenant, i.User)
 }
 
-// AuthOptions says which tokens open the HTTP endpoint. At least one of Tokens and OAuth is needed.
-type AuthOptions struct {
+// Options says which tokens open the HTTP endpoint. At least one of Tokens and OAuth is needed.
+type Options struct {
 	// Tokens are the static ones.
 	Tokens []Token
 	// OAuth accepts access tokens of authorization servers. It may be nil.
@@ -57,19 +62,29 @@ type Auth struct {
 	logger atomic.Pointer[slog.Logger]
 }
 
-// now is the time that tokens expire by.
-func (a *Auth) now() time.Time {
+// Bind gives a the logger and the clock of the server that uses it. A nil clock leaves the one it has.
+func (a *Auth) Bind(logger *slog.Logger, now func() time.Time) {
+	a.logger.Store(logger)
+	if now != nil {
+		a.clock.Store(&now)
+	}
+}
+
+// Now is the time that tokens expire by.
+func (a *Auth) Now() time.Time {
 	if clock := a.clock.Load(); clock != nil {
 		return (*clock)()
 	}
 	return time.Now()
 }
 
-// NewAuth returns an Auth. It fails if the options name no token at all, or if one of them is malformed; it does not
-// talk to authorization servers yet.
-func NewAuth(options AuthOptions) (*Auth, error) {
+// New returns an Auth. It fails if the options name no token at all, or if one of them is malformed; it does not talk
+// to authorization servers yet.
+func New(options Options) (*Auth, error) {
 	if len(options.Tokens) == 0 && options.OAuth == nil {
-		return nil, errors.New("mcp server: authentication needs a token or an OAuth issuer: make a token with 'hako token new'")
+		return nil, errors.New(
+			"mcp server: authentication needs a token or an OAuth issuer: make a token with 'hako token new'",
+		)
 	}
 	a := &Auth{scopes: slices.Clone(options.Scopes)}
 	for _, scope := range a.scopes {
@@ -99,19 +114,21 @@ func isScope(s string) bool {
 }
 
 var (
-	errNoToken      = errors.New("no token")
+	// ErrNoToken says that the request has no token, which is how clients find out that they need one.
+	ErrNoToken = errors.New("no token")
+	// ErrUnavailable says that the keys of the issuer could not be had.
+	ErrUnavailable = errors.New("the authorization server's keys are not available")
+
 	errTokenInURL   = errors.New("the token is in the URL")
 	errInvalidToken = errors.New("the token is not valid here")
 	errExpired      = errors.New("the token has expired")
 	errScope        = errors.New("the token lacks a scope")
-	// errUnavailable says that the keys of the issuer could not be had.
-	errUnavailable = errors.New("the authorization server's keys are not available")
 )
 
-// authenticate returns who sends the request, nil if anybody may, or answers the request and returns an error, with the
-// identity as far as it is proven. The answers and errors are fixed texts: what the verification has to say may hold
-// parts of the token.
-func (a *Auth) authenticate(w http.ResponseWriter, r *http.Request) (*Identity, error) {
+// Authenticate returns who sends the request, or nil if a is nil and anybody may. Otherwise it answers the request and
+// returns an error, with the identity as far as it is proven; ErrUnavailable alone is left to the caller to answer. The
+// answers and errors are fixed texts: what the verification has to say may hold parts of the token.
+func (a *Auth) Authenticate(w http.ResponseWriter, r *http.Request) (*Identity, error) {
 	if a == nil {
 		return nil, nil
 	}
@@ -124,13 +141,11 @@ func (a *Auth) authenticate(w http.ResponseWriter, r *http.Request) (*Identity, 
 	if !ok {
 		// RFC 6750, section 3.1: no error code for a request without authentication.
 		a.challenge(w, http.StatusUnauthorized, "", "This server needs a bearer token in the Authorization header.")
-		return nil, errNoToken
+		return nil, ErrNoToken
 	}
 	identity, err := a.verify(r.Context(), token)
 	switch {
-	case errors.Is(err, errUnavailable):
-		refuse(w, &busyError{reason: "tokens cannot be verified at the moment", retry: 10 * time.Second,
-			everyone: true})
+	case errors.Is(err, ErrUnavailable):
 		return nil, err
 	case err != nil:
 		a.challenge(w, http.StatusUnauthorized, "invalid_token", "The token is not valid here, or has expired.")
@@ -155,7 +170,7 @@ func bearer(h http.Header) (string, bool) {
 // verify returns whose token it is. With errExpired it returns whose it was.
 func (a *Auth) verify(ctx context.Context, token string) (*Identity, error) {
 	if identity, ok := a.static(token); ok {
-		if !identity.Expires.IsZero() && !a.now().Before(identity.Expires) {
+		if !identity.Expires.IsZero() && !a.Now().Before(identity.Expires) {
 			return identity, errExpired
 		}
 		return identity, nil
@@ -195,11 +210,15 @@ func (a *Auth) challenge(w http.ResponseWriter, status int, code, text string) {
 	http.Error(w, text, status)
 }
 
-// metadataPath is where RFC 9728, section 3, puts a protected resource's metadata; the resource's own path is appended.
-const metadataPath = "/.well-known/oauth-protected-resource"
+// MetadataPath is where RFC 9728, section 3, puts a protected resource's metadata; the resource's own path is appended.
+const MetadataPath = "/.well-known/oauth-protected-resource"
 
-// serveMetadata serves the metadata of RFC 9728, section 2.
-func (a *Auth) serveMetadata(w http.ResponseWriter, _ *http.Request) {
+// ServeMetadata serves the metadata of RFC 9728, section 2, which there is with OAuth. a may be nil.
+func (a *Auth) ServeMetadata(w http.ResponseWriter, r *http.Request) {
+	if a == nil || a.oauth == nil {
+		http.NotFound(w, r)
+		return
+	}
 	data, err := json.Marshal(struct {
 		Resource string   `json:"resource"`
 		Issuers  []string `json:"authorization_servers"`
@@ -207,7 +226,7 @@ func (a *Auth) serveMetadata(w http.ResponseWriter, _ *http.Request) {
 		Scopes   []string `json:"scopes_supported,omitempty"`
 	}{a.oauth.resource, a.oauth.issuerURLs(), []string{"header"}, a.scopes})
 	if err != nil {
-		http.Error(w, internalText, http.StatusInternalServerError)
+		http.Error(w, "The metadata cannot be encoded.", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -218,6 +237,6 @@ func (a *Auth) serveMetadata(w http.ResponseWriter, _ *http.Request) {
 // metadataURL is where clients find the metadata of a resource.
 func metadataURL(resource *url.URL) string {
 	location := *resource
-	location.Path = metadataPath + strings.TrimSuffix(resource.Path, "/")
+	location.Path = MetadataPath + strings.TrimSuffix(resource.Path, "/")
 	return location.String()
 }

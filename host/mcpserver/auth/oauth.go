@@ -1,4 +1,4 @@
-package mcpserver
+package auth
 
 import (
 	"context"
@@ -55,14 +55,21 @@ type oauthVerifier struct {
 }
 
 func newOAuthVerifier(options *OAuth, auth *Auth) (*oauthVerifier, error) {
-	v := &oauthVerifier{options: *options, resource: options.Resource, now: auth.now,
-		types: []string{issuer.TypeAccessToken}}
+	v := &oauthVerifier{
+		options:  *options,
+		resource: options.Resource,
+		now:      auth.Now,
+		types:    []string{issuer.TypeAccessToken},
+	}
 	if !options.Strict {
 		v.types = append(v.types, issuer.TypeJWT)
 	}
 	resource, err := url.Parse(options.Resource)
 	if err != nil || !isSecure(resource) || resource.RawQuery != "" || resource.Fragment != "" {
-		return nil, fmt.Errorf("mcp server: OAuth resource %q is not an https URL without query: give the endpoint's public one", options.Resource)
+		return nil, fmt.Errorf(
+			"mcp server: OAuth resource %q is not an https URL without query: give the endpoint's public one",
+			options.Resource,
+		)
 	}
 	v.metadataURL = metadataURL(resource)
 	if v.options.Audience == "" {
@@ -148,7 +155,7 @@ func (v *oauthVerifier) identify(ctx context.Context, trusted *trusted, token st
 	if issuer.CheckAccessToken(claims) != nil || verified.IssuedAt.After(v.now().Add(clockSkew)) {
 		return nil, errInvalidToken
 	}
-	by := &Identity{Expires: verified.Expiry, Scopes: scopes(claims), issuer: trusted.url}
+	by := &Identity{Expires: verified.Expiry, Scopes: scopes(claims), Issuer: trusted.url}
 	by.User, _ = claims[v.options.UserClaim].(string)
 	if identity.Check(by.User) != nil {
 		return nil, errInvalidToken
@@ -196,7 +203,7 @@ func newTrusted(configured Issuer, client *http.Client, audience string, auth *A
 	if configured.URL == "" {
 		return nil, fmt.Errorf("mcp server: an OAuth issuer has no URL")
 	}
-	keys := issuer.NewKeys(issuer.Options{URL: configured.URL, Client: client, Now: auth.now, Logger: auth.logger.Load,
+	keys := issuer.NewKeys(issuer.Options{URL: configured.URL, Client: client, Now: auth.Now, Logger: auth.logger.Load,
 		Location: func(ctx context.Context) (string, error) {
 			if configured.Keys != "" {
 				return configured.Keys, nil
@@ -207,7 +214,7 @@ func newTrusted(configured Issuer, client *http.Client, audience string, auth *A
 			}
 			return found.Keys, nil
 		}})
-	config := &oidc.Config{ClientID: audience, SupportedSigningAlgs: issuer.Algorithms, Now: auth.now}
+	config := &oidc.Config{ClientID: audience, SupportedSigningAlgs: issuer.Algorithms, Now: auth.Now}
 	return &trusted{configured.URL, oidc.NewVerifier(configured.URL, &keySet{keys}, config)}, nil
 }
 
@@ -216,7 +223,7 @@ func (t *trusted) verify(ctx context.Context, token string) (*oidc.IDToken, erro
 	verified, err := t.verifier.Verify(context.WithValue(ctx, unavailableKey{}, &unavailable), token)
 	switch {
 	case unavailable:
-		return nil, errUnavailable
+		return nil, ErrUnavailable
 	case err != nil:
 		return nil, errInvalidToken
 	}

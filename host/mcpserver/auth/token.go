@@ -1,4 +1,4 @@
-package mcpserver
+package auth
 
 import (
 	"crypto/rand"
@@ -58,7 +58,11 @@ func parseTokens(tokens []Token) ([]staticToken, error) {
 		hexadecimal, ok := strings.CutPrefix(token.Hash, hashPrefix)
 		hash, err := hex.DecodeString(hexadecimal)
 		if !ok || err != nil || len(hash) != sha256.Size {
-			return nil, fmt.Errorf("mcp server: token %q: its hash is not %q and 64 hexadecimal digits: make one with 'hako token new'", token.Name, hashPrefix)
+			return nil, fmt.Errorf(
+				"mcp server: token %q: its hash is not %q and 64 hexadecimal digits: make one with 'hako token new'",
+				token.Name,
+				hashPrefix,
+			)
 		}
 		by := &Identity{User: token.User, Tenant: token.Tenant, Token: token.Name, Scopes: slices.Clone(token.Scopes),
 			Expires: token.Expires}

@@ -1,49 +1,47 @@
 //lint:file-ignore SA1019 the conformance suite still asks for what MCP 2026-07-28 deprecates.
 
-package mcpserver
+// Package conformance has the fixtures of the MCP conformance suite that no plugin can offer: they need requests from
+// the server to the client, MCP's logging, or the protocol itself. All other fixtures come from a plugin
+// (host/internal/guesttest/guests/conformance), as every tool does. Names, schemas and some texts are the suite's.
+//
+// Configure and Register make a mcpserver.Extension. The shipped program does not have it: see make conformance.
+package conformance
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The fixtures of the conformance suite that no plugin can offer: they need server-to-client requests, MCP's logging,
-// or the protocol itself. All others come from a plugin (guesttest/guests/conformance), the way every tool does. Names,
-// schemas and some texts are the suite's.
+const (
+	watchedResource = "test://watched-resource"
+	contextPrompt   = "test_input_required_result_prompt"
+)
 
-const watchedResource = "test://watched-resource"
+var anyObject = json.RawMessage(`{"type":"object"}`)
 
-// conformanceOptions adds what the fixtures need of the SDK's server.
-func conformanceOptions(options *mcp.ServerOptions) {
+// Configure adds the capability that the fixtures need.
+func Configure(options *mcp.ServerOptions) {
 	options.Capabilities.Logging = &mcp.LoggingCapabilities{}
 }
 
-func (s *Server) addFixtures() {
-	s.fixtures = map[string]bool{}
-	for name, handle := range s.legacyFixtures() {
-		s.addFixture(name, handle)
+// Register adds the fixtures to a server and returns their names and URIs.
+func Register(server *mcp.Server) (names []string) {
+	tools := sessionFixtures()
+	maps.Copy(tools, sessionlessFixtures(server))
+	maps.Copy(tools, inputFixtures())
+	for name, handle := range tools {
+		server.AddTool(&mcp.Tool{Name: name, Description: "Conformance fixture", InputSchema: anyObject}, handle)
 	}
-	for name, handle := range s.modernFixtures() {
-		s.addFixture(name, handle)
-	}
-	for name, handle := range inputFixtures() {
-		s.addFixture(name, handle)
-	}
-	s.fixtures["test_input_required_result_prompt"] = true
-	s.sdk.AddPrompt(&mcp.Prompt{Name: "test_input_required_result_prompt", Description: "Conformance fixture"},
-		askForContext)
-	s.fixtures[watchedResource] = true
-	s.sdk.AddResource(&mcp.Resource{URI: watchedResource, Name: "watched", MIMEType: "text/plain"}, readWatched)
-}
-
-func (s *Server) addFixture(name string, handle mcp.ToolHandler) {
-	s.fixtures[name] = true
-	s.sdk.AddTool(&mcp.Tool{Name: name, Description: "Conformance fixture", InputSchema: anyObject}, handle)
+	server.AddPrompt(&mcp.Prompt{Name: contextPrompt, Description: "Conformance fixture"}, askForContext)
+	server.AddResource(&mcp.Resource{URI: watchedResource, Name: "watched", MIMEType: "text/plain"}, readWatched)
+	return append(slices.Collect(maps.Keys(tools)), contextPrompt, watchedResource)
 }
 
 func readWatched(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
@@ -56,8 +54,12 @@ func say(format string, args ...any) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf(format, args...)}}}
 }
 
-// legacyFixtures are of the era with sessions, in which servers ask clients directly.
-func (s *Server) legacyFixtures() map[string]mcp.ToolHandler {
+func failed(text string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+}
+
+// sessionFixtures are those for versions with sessions, in which servers send requests to clients.
+func sessionFixtures() map[string]mcp.ToolHandler {
 	return map[string]mcp.ToolHandler{
 		"test_tool_with_logging": func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			for _, step := range []string{"started", "working", "done"} {
@@ -71,11 +73,11 @@ func (s *Server) legacyFixtures() map[string]mcp.ToolHandler {
 		"test_sampling": func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			answer, err := req.Session.CreateMessage(ctx, sample(argument(req, "prompt")))
 			if err != nil {
-				return toolResult(failedTool(err.Error()), ""), nil
+				return failed(err.Error()), nil
 			}
 			text, _ := answer.Content.(*mcp.TextContent)
 			if text == nil {
-				return toolResult(failedTool("the model's answer is not text"), ""), nil
+				return failed("the model's answer is not text"), nil
 			}
 			return say("LLM response: %s", text.Text), nil
 		},
@@ -142,7 +144,7 @@ func elicit(ctx context.Context, req *mcp.CallToolRequest, message string, schem
 	error) {
 	answer, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: message, RequestedSchema: schema})
 	if err != nil {
-		return toolResult(failedTool(err.Error()), ""), nil
+		return failed(err.Error()), nil
 	}
 	content, err := json.Marshal(answer.Content)
 	if err != nil {
@@ -151,8 +153,8 @@ func elicit(ctx context.Context, req *mcp.CallToolRequest, message string, schem
 	return say("action=%s content=%s", answer.Action, content), nil
 }
 
-// modernFixtures are of the era without sessions.
-func (s *Server) modernFixtures() map[string]mcp.ToolHandler {
+// sessionlessFixtures are those for versions without sessions.
+func sessionlessFixtures(server *mcp.Server) map[string]mcp.ToolHandler {
 	return map[string]mcp.ToolHandler{
 		"test_missing_capability": needSampling,
 		"test_streaming_elicitation": func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -163,13 +165,13 @@ func (s *Server) modernFixtures() map[string]mcp.ToolHandler {
 			return say("logged, if that was wanted"), nil
 		},
 		"test_trigger_tool_change": func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			s.sdk.AddTool(&mcp.Tool{Name: "transient", InputSchema: anyObject}, s.callTool)
-			s.sdk.RemoveTools("transient")
+			server.AddTool(&mcp.Tool{Name: "transient", InputSchema: anyObject}, needSampling)
+			server.RemoveTools("transient")
 			return say("the tools have changed"), nil
 		},
 		"test_trigger_prompt_change": func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			s.sdk.AddPrompt(&mcp.Prompt{Name: "transient", Description: "Conformance fixture"}, s.getPrompt)
-			s.sdk.RemovePrompts("transient")
+			server.AddPrompt(&mcp.Prompt{Name: "transient", Description: "Conformance fixture"}, askForContext)
+			server.RemovePrompts("transient")
 			return say("the prompts have changed"), nil
 		},
 	}

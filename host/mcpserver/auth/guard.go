@@ -1,4 +1,4 @@
-package mcpserver
+package auth
 
 import (
 	"fmt"
@@ -9,38 +9,57 @@ import (
 	"strings"
 )
 
-// guard holds the Host and Origin headers of requests against what is allowed, which keeps web pages from using the
-// endpoint through a visitor's browser: directly, or by DNS rebinding (MCP, transports, security warning). Loopback
+// Guard checks the Host and Origin headers of requests against those that are allowed, which keeps web pages from using
+// the endpoint through a visitor's browser: directly, or by DNS rebinding (MCP, transports, security warning). Loopback
 // names are always allowed.
-type guard struct {
+type Guard struct {
 	origins map[string]bool
 	hosts   map[string]bool
 }
 
-func newGuard(origins, hosts []string) (*guard, error) {
-	g := &guard{origins: map[string]bool{}, hosts: map[string]bool{}}
+// NewGuard returns a Guard that allows these origins and hosts too. It fails if one of them is malformed.
+func NewGuard(origins, hosts []string) (*Guard, error) {
+	g := &Guard{origins: map[string]bool{}, hosts: map[string]bool{}}
 	for _, text := range origins {
 		origin, err := url.Parse(text)
 		if err != nil || origin.Scheme == "" || origin.Host == "" ||
 			origin.String() != origin.Scheme+"://"+origin.Host {
-			return nil, fmt.Errorf("mcp server: %q is no web origin: write it like https://app.example.com, with the port if it is not the scheme's own", text)
+			return nil, fmt.Errorf(
+				"mcp server: %q is no web origin: write it like https://app.example.com, "+
+					"with the port if it is not the scheme's own",
+				text,
+			)
 		}
 		g.origins[strings.ToLower(text)] = true
 	}
 	for _, host := range hosts {
 		if host == "" || strings.ContainsAny(host, "/ ") || hostname(host) != normalHost(host) {
-			return nil, fmt.Errorf("mcp server: %q is no host name: write it without scheme, port and path, like hako.example.com", host)
+			return nil, fmt.Errorf(
+				"mcp server: %q is no host name: write it without scheme, port and path, like hako.example.com",
+				host,
+			)
 		}
 		g.hosts[normalHost(host)] = true
 	}
 	return g, nil
 }
 
-// allows checks a request, and answers it if it is not allowed, or if it is a preflight, for which there is no reason
-// of RefusalReasons.
-func (g *guard) allows(w http.ResponseWriter, r *http.Request) (reason string, ok bool) {
+// Why a Guard refuses a request.
+const (
+	RefusedHost   = "host"   // it names a host that is not allowed
+	RefusedOrigin = "origin" // a web page of another origin sent it
+)
+
+// Allows checks a request. It answers one that is not allowed, and returns why, and a CORS preflight, for which there
+// is no reason.
+func (g *Guard) Allows(w http.ResponseWriter, r *http.Request) (reason string, ok bool) {
 	if host := hostname(r.Host); !isLoopback(host) && !g.hosts[host] {
-		http.Error(w, "This server does not answer to the name in the Host header. Address it as localhost, or add the name to its allowed hosts (http.hosts).", http.StatusForbidden)
+		http.Error(
+			w,
+			"This server does not answer to the name in the Host header. "+
+				"Address it as localhost, or add the name to its allowed hosts (http.hosts).",
+			http.StatusForbidden,
+		)
 		return RefusedHost, false
 	}
 	values := r.Header.Values("Origin")
@@ -48,14 +67,24 @@ func (g *guard) allows(w http.ResponseWriter, r *http.Request) (reason string, o
 		return "", allowCrossOrigin(w, r)
 	}
 	if isCrossSite(r) {
-		http.Error(w, "Web pages of other sites may not use the server. Add their origin to its allowed origins if they should (http.origins).", http.StatusForbidden)
+		http.Error(
+			w,
+			"Web pages of other sites may not use the server. "+
+				"Add their origin to its allowed origins if they should (http.origins).",
+			http.StatusForbidden,
+		)
 		return RefusedOrigin, false
 	}
 	if len(values) == 0 {
 		return "", true
 	}
 	if len(values) > 1 || !isLoopbackOrigin(values[0]) {
-		http.Error(w, "Web pages of this origin may not use the server. Add the origin to its allowed origins if they should (http.origins).", http.StatusForbidden)
+		http.Error(
+			w,
+			"Web pages of this origin may not use the server. "+
+				"Add the origin to its allowed origins if they should (http.origins).",
+			http.StatusForbidden,
+		)
 		return RefusedOrigin, false
 	}
 	return "", true

@@ -1,4 +1,4 @@
-package mcpserver
+package limits
 
 import (
 	"context"
@@ -10,9 +10,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// limiter counts what clients use. Clients are told apart by a key: limits hold per client and not per session, because
-// MCP 2026-07-28 has no sessions and before it a client may open as many as it likes.
-type limiter struct {
+// Limiter counts what clients use. It is safe for concurrent use.
+type Limiter struct {
 	limits Limits
 
 	// mu guards what follows.
@@ -41,12 +40,13 @@ type openListen struct {
 
 const minSweep = 4096
 
-func newLimiter(limits Limits) *limiter {
-	return &limiter{limits: limits, clients: map[string]*client{}, sweepAt: minSweep}
+// New returns a Limiter. The limits must have their defaults filled in.
+func New(limits Limits) *Limiter {
+	return &Limiter{limits: limits, clients: map[string]*client{}, sweepAt: minSweep}
 }
 
-// set puts other limits in force, for who comes from now on.
-func (l *limiter) set(limits Limits) {
+// Set puts other limits in force, for who comes from now on.
+func (l *Limiter) Set(limits Limits) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.limits = limits
@@ -56,50 +56,64 @@ func (l *limiter) set(limits Limits) {
 	}
 }
 
-// allow counts n messages against the client's rate. Its error is a *busyError.
-func (l *limiter) allow(key string, n int) error {
+// Allow counts n messages against the client's rate. Its error is a *BusyError.
+func (l *Limiter) Allow(key string, n int) error {
 	l.mu.Lock()
 	c := l.client(key)
 	l.mu.Unlock()
 	reservation := c.rate.ReserveN(time.Now(), n)
 	if !reservation.OK() {
-		return &busyError{reason: fmt.Sprintf("%d messages at once are more than the %d that are taken: send fewer", n,
-			c.rate.Burst()), retry: time.Second}
+		return &BusyError{
+			Reason: fmt.Sprintf(
+				"%d messages at once are more than the %d that are taken: send fewer",
+				n,
+				c.rate.Burst(),
+			),
+			Retry: time.Second,
+		}
 	}
 	wait := reservation.Delay()
 	if wait == 0 {
 		return nil
 	}
 	reservation.Cancel()
-	return &busyError{
-		reason: fmt.Sprintf("too many requests: at most %.0f a second are answered; try again in %s",
-			float64(c.rate.Limit()), wait.Round(time.Millisecond)),
-		retry: wait,
+	return &BusyError{
+		Reason: fmt.Sprintf(
+			"too many requests: at most %.0f a second are answered; try again in %s",
+			float64(c.rate.Limit()),
+			wait.Round(time.Millisecond),
+		),
+		Retry: wait,
 	}
 }
 
-// enter counts n requests in flight until leave is called, which it must be once. Its error is a *busyError.
-func (l *limiter) enter(key string, n int) (leave func(), err error) {
+// Enter counts n requests in flight until leave is called, which it must be once. Its error is a *BusyError.
+func (l *Limiter) Enter(key string, n int) (leave func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := l.client(key)
 	switch {
 	case l.calls+n > l.limits.Calls:
-		return nil, &busyError{
-			reason:   fmt.Sprintf("the server is busy: %d requests are in flight already; try again later", l.calls),
-			retry:    time.Second,
-			everyone: true,
+		return nil, &BusyError{
+			Reason:   fmt.Sprintf("the server is busy: %d requests are in flight already; try again later", l.calls),
+			Retry:    time.Second,
+			Everyone: true,
 		}
 	case n > 1 && c.calls+n > l.limits.CallsPerClient:
-		return nil, &busyError{
-			reason: fmt.Sprintf("the batch has %d requests, and %d of yours are in flight: at most %d may be at once, so send fewer; nothing of the batch was done",
-				n, c.calls, l.limits.CallsPerClient),
-			retry: time.Second,
+		return nil, &BusyError{
+			Reason: fmt.Sprintf(
+				"the batch has %d requests, and %d of yours are in flight: at most %d may be at once, "+
+					"so send fewer; nothing of the batch was done",
+				n,
+				c.calls,
+				l.limits.CallsPerClient,
+			),
+			Retry: time.Second,
 		}
 	case c.calls+n > l.limits.CallsPerClient:
-		return nil, &busyError{
-			reason: fmt.Sprintf("%d of your requests are in flight already: wait for some of them", c.calls),
-			retry:  time.Second,
+		return nil, &BusyError{
+			Reason: fmt.Sprintf("%d of your requests are in flight already: wait for some of them", c.calls),
+			Retry:  time.Second,
 		}
 	}
 	l.calls += n
@@ -107,25 +121,25 @@ func (l *limiter) enter(key string, n int) (leave func(), err error) {
 	return func() { l.leave(c, n) }, nil
 }
 
-// enterStream counts a subscription stream until leave is called, which it must be once. Its error is a *busyError.
+// EnterStream counts a subscription stream until leave is called, which it must be once. Its error is a *BusyError.
 // When all streams are in use, the oldest of the client with most of them is ended for a client that has fewer; end is
 // called for that, with locks held.
-func (l *limiter) enterStream(key string, end func()) (leave func(), err error) {
+func (l *Limiter) EnterStream(key string, end func()) (leave func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := l.client(key)
 	if c.streams >= l.limits.SessionsPerClient {
-		return nil, &busyError{
-			reason: fmt.Sprintf("%d of your streams are open already: close some of them", c.streams),
-			retry:  time.Minute,
+		return nil, &BusyError{
+			Reason: fmt.Sprintf("%d of your streams are open already: close some of them", c.streams),
+			Retry:  time.Minute,
 		}
 	}
 	stream := &openListen{c, end}
 	if len(l.streams) >= l.limits.Sessions && !l.endStreamFor(c) {
-		return nil, &busyError{
-			reason:   fmt.Sprintf("%d streams are open already; try again later", len(l.streams)),
-			retry:    time.Minute,
-			everyone: true,
+		return nil, &BusyError{
+			Reason:   fmt.Sprintf("%d streams are open already; try again later", len(l.streams)),
+			Retry:    time.Minute,
+			Everyone: true,
 		}
 	}
 	c.streams++
@@ -138,7 +152,7 @@ func (l *limiter) enterStream(key string, end func()) (leave func(), err error) 
 }
 
 // endStreamFor ends a stream of the client with most of them, and reports false if none has more than c would have.
-func (l *limiter) endStreamFor(c *client) bool {
+func (l *Limiter) endStreamFor(c *client) bool {
 	var oldest *openListen
 	for _, stream := range l.streams {
 		if oldest == nil || stream.client.streams > oldest.client.streams {
@@ -154,14 +168,14 @@ func (l *limiter) endStreamFor(c *client) bool {
 }
 
 // removeStream forgets a stream if it is counted.
-func (l *limiter) removeStream(stream *openListen) {
+func (l *Limiter) removeStream(stream *openListen) {
 	if i := slices.Index(l.streams, stream); i >= 0 {
 		l.streams = slices.Delete(l.streams, i, i+1)
 		stream.client.streams--
 	}
 }
 
-func (l *limiter) leave(c *client, n int) {
+func (l *Limiter) leave(c *client, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls -= n
@@ -173,7 +187,7 @@ func (l *limiter) leave(c *client, n int) {
 }
 
 // client returns the client with this key. The caller holds mu.
-func (l *limiter) client(key string) *client {
+func (l *Limiter) client(key string) *client {
 	if c, ok := l.clients[key]; ok {
 		return c
 	}
@@ -186,7 +200,7 @@ func (l *limiter) client(key string) *client {
 }
 
 // sweep forgets clients that are indistinguishable from new ones.
-func (l *limiter) sweep() {
+func (l *Limiter) sweep() {
 	for key, c := range l.clients {
 		if c.calls == 0 && c.streams == 0 && c.rate.Tokens() >= float64(l.limits.Burst) {
 			delete(l.clients, key)
@@ -195,8 +209,8 @@ func (l *limiter) sweep() {
 	l.sweepAt = max(minSweep, 2*len(l.clients))
 }
 
-// wait waits until no request is in flight or ctx is done; streams do not count.
-func (l *limiter) wait(ctx context.Context) error {
+// Wait waits until no request is in flight or ctx is done; streams do not count.
+func (l *Limiter) Wait(ctx context.Context) error {
 	l.mu.Lock()
 	if l.calls == 0 {
 		l.mu.Unlock()
@@ -213,4 +227,11 @@ func (l *limiter) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// InUse returns how many requests are in flight, and how many streams are open.
+func (l *Limiter) InUse() (calls, streams int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.calls, len(l.streams)
 }

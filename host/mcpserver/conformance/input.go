@@ -1,6 +1,6 @@
 //lint:file-ignore SA1019 the conformance suite still asks for what MCP 2026-07-28 deprecates.
 
-package mcpserver
+package conformance
 
 import (
 	"context"
