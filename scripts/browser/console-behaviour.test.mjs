@@ -117,9 +117,52 @@ describe('approvals', () => {
     assert.match(await first.locator('.clock').textContent(), /^\d:\d\d left$/)
     await first.getByLabel(/Reason/).fill('release day')
     await first.getByRole('button', { name: 'Allow this call' }).click()
-    await page.locator('.question').nth(1).waitFor({ state: 'detached' })
+    await page.locator('.question:not(.answered)').nth(1).waitFor({ state: 'detached' })
     assert.deepEqual(given, [{ answer: 'yes', reason: 'release day' }])
     await page.getByText('Only hr-admins may answer this.').waitFor()
+  })
+  const waiting = () => ['apr_7', 'apr_8', 'apr_9'].map(id => ({ ...open[0], id }))
+  let left = waiting()
+  const approved = []
+  const queue = Object.fromEntries(waiting().map(({ id }) => [`POST approvals/${id}`, (_, body) => {
+    approved.push(id)
+    left = left.filter(question => question.id !== id)
+    return { answer: body.answer }
+  }]))
+  opened('quick clicks at one spot answer one question', {
+    hash: '#/approvals', more: { ...queue, approvals: () => ({ items: left }) },
+  }, async page => {
+    await page.clock.install()
+    await page.reload()
+    const cards = page.locator('.question')
+    await cards.nth(2).waitFor()
+    await page.clock.pauseAt(Date.now() + 5000)
+    const place = async card => {
+      const { x, y, width, height } = await card.getByRole('button', { name: 'Allow this call' }).boundingBox()
+      return [x + width / 2, y + height / 2]
+    }
+    const press = async at => {
+      await page.mouse.move(at[0] - 3, at[1])
+      await page.mouse.click(...at)
+    }
+    const spot = await place(cards.nth(0))
+    for (let i = 0; i < 3; i++) await press(spot)
+    await page.locator('.question.answered').getByText('approved').waitFor()
+    await page.clock.runFor(30_000) // the list is read again meanwhile
+    for (let i = 0; i < 3; i++) await press(spot)
+    assert.deepEqual(approved, ['apr_7'])
+
+    const before = await place(cards.nth(1))
+    await page.mouse.move(1, 1)
+    await page.clock.runFor(2100)
+    const after = await place(cards.nth(1))
+    assert.ok(after[1] < before[1] - 20, `the answered card did not fold: ${before} ${after}`)
+    await press(after)
+    assert.deepEqual(approved, ['apr_7'])
+    await page.clock.runFor(1000)
+    await press(after)
+    await page.locator('.question.answered').nth(1).waitFor()
+    assert.deepEqual(approved, ['apr_7', 'apr_8'])
   })
   opened('an answer that comes too late is said to be', {
     hash: '#/approvals', more: { 'POST approvals/apr_1': { status: 409, error: { code: 'conflict', text: 'It was answered already.' } } },

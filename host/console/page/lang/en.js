@@ -215,6 +215,8 @@ export default {
   'approvals.about': 'Calls that wait until a person agrees. A yes holds for this call and no other.',
   'approvals.empty': 'No question waits.',
   'approvals.new': { one: '{n} question waits for an answer', other: '{n} questions wait for an answer' },
+  'approvals.expired': 'Expired without an answer',
+  'approvals.elsewhere': 'Answered elsewhere, or its call is over',
   'approvals.left': '{time} left',
   'approvals.question': 'The question',
   'approvals.reason': 'Reason (for the audit log)',

@@ -215,6 +215,8 @@ export default {
   'approvals.about': '人の同意を待っている呼び出しです。許可はこの呼び出しにだけ有効です。',
   'approvals.empty': '回答待ちの質問はありません。',
   'approvals.new': '回答待ちの質問が {n} 件あります',
+  'approvals.expired': '回答がないまま期限が切れました',
+  'approvals.elsewhere': 'ほかの場所で回答されたか、呼び出しが終了しました',
   'approvals.left': '残り {time}',
   'approvals.question': '質問',
   'approvals.reason': '理由（監査ログに残ります）',

@@ -1,9 +1,19 @@
-// Questions that wait for somebody's answer.
+// Calls that wait for somebody's answer.
 import { h, put, uniqueID } from '../dom.js'
 import { countdown, t, term } from '../language.js'
-import { badge, code, facts, guarded, head, listing, may, problem } from '../parts.js'
+import { badge, code, facts, guarded, head, listing, may, problem, when } from '../parts.js'
 import { live, post, segment } from '../server.js'
 
+/** settled is how long buttons take no press after they appeared or moved, in ms. */
+const settled = 500
+
+/** rest is how long the pointer must be away before answered cards fold, in ms. On touch screens it is away after each touch. */
+const rest = 2000
+
+/**
+ * The view never moves a waiting card under the pointer: an answered card keeps its place and height until the pointer has left the list, new ones
+ * come below, and a button that has just moved takes no press.
+ */
 export default function approvals(page) {
   const list = h('div', { class: 'questions' })
   const empty = h('p', { class: 'empty', hidden: true }, t('approvals.empty'))
@@ -14,41 +24,68 @@ export default function approvals(page) {
     page.waiting(items.length)
     const ids = new Set(items.map(question => question.id))
     for (const [id, card] of cards) {
-      if (ids.has(id)) continue
-      card.remove()
-      cards.delete(id)
+      if (!ids.has(id)) card.end()
     }
     for (const question of items) {
       if (cards.has(question.id)) continue
       cards.set(question.id, questionCard(page, question, () => again()))
-      list.append(cards.get(question.id))
+      list.append(cards.get(question.id).element)
     }
     empty.hidden = items.length > 0
+    foldLater()
     tick()
   })
-  const tick = () => list.querySelectorAll('[data-expires]').forEach(clock => {
-    clock.textContent = t('approvals.left', { time: countdown(clock.dataset.expires) })
-    clock.classList.toggle('urgent', new Date(clock.dataset.expires) - Date.now() < 30_000)
-  })
-  const timer = setInterval(tick, 1000)
+  const tick = () => {
+    for (const card of cards.values()) card.tick()
+  }
+  const timer = setInterval(tick, 250)
   page.signal.addEventListener('abort', () => clearInterval(timer))
   live.addEventListener('approvals', again, { signal: page.signal })
+
+  let pointerInside = false
+  let folding
+  const foldLater = () => {
+    clearTimeout(folding)
+    if (pointerInside) return
+    folding = setTimeout(() => {
+      for (const card of cards.values()) card.fold()
+    }, rest)
+  }
+  const pointer = inside => () => {
+    pointerInside = inside
+    foldLater()
+  }
+  list.addEventListener('pointerenter', pointer(true))
+  list.addEventListener('pointermove', pointer(true))
+  list.addEventListener('pointerdown', pointer(true))
+  list.addEventListener('pointerleave', pointer(false))
 }
 
+/** questionCard is one question: its element, and what the view does with it. */
 function questionCard(page, question, answered) {
   const titleID = uniqueID('question')
   const reasonID = uniqueID('reason')
   const reason = h('input', { id: reasonID, maxlength: 160, autocomplete: 'off' })
   const trouble = h('div', { role: 'alert' })
   const buttons = h('div', { class: 'answers' })
+  const clock = h('span', { class: 'clock' })
+  const title = h('h2', { id: titleID }, question.title || question.tool, ' ', code(question.tool))
+  const header = h('header', {}, title, clock)
+  let sent = false
+  let ready = false
+  const enable = () => {
+    for (const button of buttons.querySelectorAll('button')) button.disabled = sent || !ready
+  }
   const give = answer => async () => {
-    for (const button of buttons.querySelectorAll('button')) button.disabled = true
+    sent = true
+    enable()
     try {
       await post(`approvals/${segment(question.id)}`, { answer, reason: reason.value || undefined })
-      put(buttons, badge('answer', answer))
+      end(badge('answer', answer === 'yes' ? 'approved' : 'refused'), ' ', when(new Date().toISOString()))
     } catch (error) {
       put(trouble, problem(error))
-      for (const button of buttons.querySelectorAll('button')) button.disabled = false
+      sent = false
+      enable()
     }
     answered()
   }
@@ -57,10 +94,8 @@ function questionCard(page, question, answered) {
     guarded(page.session, 'approver',
       h('button', { type: 'button', onclick: give('no') }, t('approvals.refuse')),
       h('button', { type: 'button', class: 'primary', onclick: give('yes') }, t('approvals.allow'))))
-  return h('section', { class: 'card question', 'aria-labelledby': titleID },
-    h('header', {},
-      h('h2', { id: titleID }, question.title || question.tool, ' ', code(question.tool)),
-      h('span', { class: 'clock', 'data-expires': question.expires })),
+  const element = h('section', { class: 'card question', 'aria-labelledby': titleID },
+    header,
     listing(question.text, t('approvals.question')),
     facts([
       [t('column.rule'), question.rule], [t('column.frontend'), term('frontend', question.caller.frontend)],
@@ -68,4 +103,58 @@ function questionCard(page, question, answered) {
       [t('approvals.approvers'), [...(question.approvers?.users ?? []), ...(question.approvers?.groups ?? []).map((name) => t('approvals.group', { name }))].join(', ')],
     ]),
     question.may || !may(page.session, 'approver') ? buttons : h('p', { class: 'notice' }, question.why), trouble)
+  const steady = guardPresses(buttons)
+
+  let ended = false
+  const end = (...outcome) => {
+    if (ended) return
+    ended = true
+    const focused = element.contains(document.activeElement)
+    element.style.minHeight = `${element.offsetHeight}px`
+    element.classList.add('answered')
+    element.tabIndex = -1
+    put(element, header, trouble)
+    put(clock, outcome.length > 0 ? outcome : t(new Date(question.expires) <= Date.now() ? 'approvals.expired' : 'approvals.elsewhere'))
+    clock.classList.remove('urgent')
+    if (focused) element.focus({ preventScroll: true })
+  }
+  return {
+    element, end,
+    fold() {
+      if (ended) element.style.minHeight = ''
+    },
+    tick() {
+      if (ended) return
+      ready = steady()
+      enable()
+      clock.textContent = t('approvals.left', { time: countdown(question.expires) })
+      clock.classList.toggle('urgent', new Date(question.expires) - Date.now() < 30_000)
+    },
+  }
+}
+
+/**
+ * guardPresses disables the buttons for the time of settled after they appeared or moved on the page, and ignores a press before that was noticed. It
+ * returns a function that looks where the buttons are; the view calls it often.
+ */
+function guardPresses(buttons) {
+  let place
+  let since = 0
+  let tooEarly = false
+  const steady = () => {
+    const now = buttons.getBoundingClientRect().top + scrollY
+    if (now !== place) {
+      place = now
+      since = performance.now()
+    }
+    return performance.now() - since >= settled
+  }
+  buttons.addEventListener('pointerdown', () => { tooEarly = !steady() }, { capture: true })
+  buttons.addEventListener('click', event => {
+    if (!event.target.closest('button') || (!tooEarly && steady())) return
+    tooEarly = false
+    event.stopPropagation()
+    event.preventDefault()
+  }, { capture: true })
+  return steady
 }
