@@ -60,6 +60,9 @@ type Queue struct {
 	watchers map[int]watcher
 	next     int
 	waiting  map[string]chan struct{} // by question ID; closed when it is answered in this process
+
+	// onOutage, if not nil, is called after each attempt that failed because of an outage of the store.
+	onOutage func(attempt string)
 }
 
 // watcher notifies people of questions. reaches reports whether they include somebody who can answer a question; nil
@@ -234,7 +237,7 @@ func (d *Queue) waitForAnswer(ctx context.Context, q *Question, way Prompter, se
 	defer ticker.Stop()
 	for {
 		by, err := d.claimAnswer(context.WithoutCancel(ctx), q.ID, q)
-		if !errors.Is(err, errWaiting) && !unavailable(err) {
+		if !errors.Is(err, errWaiting) && !d.unavailable(err, "claim") {
 			return by, err
 		}
 		select {
@@ -252,8 +255,12 @@ func (d *Queue) waitForAnswer(ctx context.Context, q *Question, way Prompter, se
 }
 
 // unavailable reports whether err is an outage of the store that may end while people think.
-func unavailable(err error) bool {
-	return errors.Is(err, store.ErrUnreachable) || errors.Is(err, store.ErrLocked)
+func (d *Queue) unavailable(err error, attempt string) bool {
+	outage := errors.Is(err, store.ErrUnreachable) || errors.Is(err, store.ErrLocked)
+	if outage && d.onOutage != nil {
+		d.onOutage(attempt)
+	}
+	return outage
 }
 
 // registerWaiter returns a channel that is closed when the question is answered in this process.
@@ -283,7 +290,7 @@ func (d *Queue) askCaller(ctx context.Context, q *Question, way Prompter) error 
 		if errors.Is(err, ErrUnknown) {
 			return nil // another answer came first
 		}
-		if !unavailable(err) {
+		if !d.unavailable(err, "answer") {
 			return err
 		}
 		select {
@@ -342,7 +349,7 @@ func (d *Queue) answerReply(ctx context.Context, q *Question, way Prompter) (str
 	}
 	// Another answer may have come first: then that one counts.
 	by, err := d.claimAnswer(ctx, way.Reply.ID, q)
-	if errors.Is(err, errWaiting) {
+	if errors.Is(err, errWaiting) && !d.unavailable(err, "claim") {
 		err = ErrUnknown
 	}
 	return by, err

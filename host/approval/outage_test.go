@@ -5,17 +5,31 @@ package approval_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/internal/postgrestest"
 )
+
+// outages returns a channel that receives after an attempt has failed because of an outage.
+func outages(d *approval.Queue, attempt string) <-chan struct{} {
+	failed := make(chan struct{}, 1)
+	d.OnOutage(func(a string) {
+		if a == attempt {
+			select {
+			case failed <- struct{}{}:
+			default:
+			}
+		}
+	})
+	return failed
+}
 
 // TestQuestionOutlivesAnOutage checks that a question survives an outage of the database.
 func TestQuestionOutlivesAnOutage(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.NewServer(t)
 	d := approvals(t, server.Database(t), &approval.Options{Operators: true})
+	outage := outages(d, "claim")
 	asked, ended := make(chan string, 1), make(chan error, 1)
 	defer d.Watch(nil, func(q *approval.Question) { asked <- q.ID })()
 	go func() {
@@ -24,10 +38,12 @@ func TestQuestionOutlivesAnOutage(t *testing.T) {
 	}()
 	id := <-asked
 	server.Stop(t)
-	select {
-	case err := <-ended:
-		t.Fatalf("it ends with the database: %v", err)
-	case <-time.After(3 * time.Second): // it polls for answers meanwhile
+	for range 2 {
+		select {
+		case err := <-ended:
+			t.Fatalf("it ends with the database: %v", err)
+		case <-outage:
+		}
 	}
 	server.Start(t)
 	if err := d.Answer(t.Context(), id, approval.Answer{Yes: true,
@@ -39,28 +55,29 @@ func TestQuestionOutlivesAnOutage(t *testing.T) {
 	}
 }
 
-// TestAnswerDuringAnOutage checks that an answer during an outage is not lost.
+// TestAnswerDuringAnOutage checks that an answer that cannot be stored at first is not lost.
 func TestAnswerDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.NewServer(t)
 	d := approvals(t, server.Database(t), nil)
-	answering, back := make(chan struct{}), make(chan struct{})
+	outage := outages(d, "answer")
+	answering, stopped, back := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(back)
 		<-answering
 		server.Stop(t)
-		answering <- struct{}{}
-		time.Sleep(100 * time.Millisecond) // the answer cannot be stored meanwhile
+		close(stopped)
+		<-outage
 		server.Start(t)
 	}()
-	way := saying(true)
-	yes := way.Ask
-	way.Ask = func(ctx context.Context, q *approval.Question) (bool, error) {
-		answering <- struct{}{}
-		<-answering
-		return yes(ctx, q)
-	}
-	if by, err := d.Ask(t.Context(), question(`{}`), way); err != nil || by != "aki" {
+	yes := saying(true)
+	by, err := d.Ask(t.Context(), question(`{}`), approval.Prompter{By: yes.By,
+		Ask: func(ctx context.Context, q *approval.Question) (bool, error) {
+			close(answering)
+			<-stopped
+			return yes.Ask(ctx, q)
+		}})
+	if err != nil || by != "aki" {
 		t.Errorf("%q, %v", by, err)
 	}
 	<-back
