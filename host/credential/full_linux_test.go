@@ -26,7 +26,7 @@ func TestFullDiskBeforeRenewal(t *testing.T) {
 	s, server, dir := shared(t, -time.Minute)
 	p := start(t, dir, server)
 	limitFiles(t, p.Process.Pid, 0)
-	p.ask(t)
+	p.send(t, "get")
 	if got := p.answer(t); !strings.Contains(got, "the credential freee cannot be read from the store") ||
 		!strings.Contains(got, "the disk is full") {
 		t.Errorf("got %s", got)
@@ -50,7 +50,7 @@ func TestFullDiskAfterRenewal(t *testing.T) {
 		return false
 	}
 	for range 2 {
-		p.ask(t)
+		p.send(t, "get")
 		if got := p.answer(t); !strings.Contains(got, "cannot be stored") ||
 			!strings.Contains(got, "the disk is full") {
 			t.Errorf("got %s", got)
@@ -58,7 +58,7 @@ func TestFullDiskAfterRenewal(t *testing.T) {
 	}
 	limitFiles(t, p.Process.Pid, unix.RLIM_INFINITY)
 	got := ""
-	testwait.Until(t, func() bool { p.ask(t); got = p.answer(t); return got == "access-0001" })
+	testwait.Until(t, func() bool { p.send(t, "get"); got = p.answer(t); return got == "access-0001" })
 	if n := s.refreshes(); got != "access-0001" || n != 1 {
 		t.Errorf("with room: %s after %d renewals", got, n)
 	}

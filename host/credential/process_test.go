@@ -12,10 +12,10 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/postgrestest"
 )
@@ -61,20 +61,42 @@ func command(name, argument string) Source {
 	return Source{Command: []string{os.Args[0], name, argument}}
 }
 
-// child answers every line of standard input with the header value that a request would carry, or the error.
+// child serves the commands of standard input, a line each. "get" prints the header value that a request would carry,
+// or the error. "read" reads the connection, and "renew" renews what was read: the steps of a request whose token has
+// expired.
 func child(dir, server string) {
 	b, err := New(options(dir, freeeSpec(server)))
 	if err != nil {
 		panic(err)
 	}
-	lines := bufio.NewScanner(os.Stdin)
-	for lines.Scan() {
-		c, err := b.Credential(context.Background(), "", "freee")
-		if err != nil {
-			fmt.Println(strings.ReplaceAll(err.Error(), "\n", " "))
-		} else {
-			fmt.Println(strings.TrimPrefix(c.Value, "Bearer "))
+	s, err := b.slot(id{name: "freee"})
+	if err != nil {
+		panic(err)
+	}
+	c := s.(*connection)
+	var seen *record
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		value := ""
+		switch lines.Text() {
+		case "get":
+			var header *broker.Credential
+			if header, err = b.Credential(context.Background(), "", "freee"); err == nil {
+				value = strings.TrimPrefix(header.Value, "Bearer ")
+			}
+		case "read":
+			if seen, err = c.load(context.Background()); err == nil {
+				value = seen.AccessToken
+			}
+		case "renew":
+			var fresh *record
+			if fresh, err = c.renewed(context.Background(), seen); err == nil {
+				value = fresh.AccessToken
+			}
 		}
+		if err != nil {
+			value = strings.ReplaceAll(err.Error(), "\n", " ")
+		}
+		fmt.Println(value)
 	}
 	_ = b.Close()
 }
@@ -110,9 +132,9 @@ func start(t *testing.T, dir, server string) *process {
 	return p
 }
 
-// ask makes the child get the credential. answer reads the result.
-func (p *process) ask(t *testing.T) {
-	if _, err := io.WriteString(p.in, "get\n"); err != nil {
+// send sends a command to the child. answer reads the result.
+func (p *process) send(t *testing.T, command string) {
+	if _, err := io.WriteString(p.in, command+"\n"); err != nil {
 		t.Error(err)
 	}
 }
@@ -148,7 +170,7 @@ func connected(t *testing.T, dir string, expires time.Duration) (s *authServer, 
 	return s, web.URL
 }
 
-// TestProcessesRenewOnce: processes that request an expired token at the same time renew it once.
+// TestProcessesRenewOnce: processes that have read the same expired token renew it once.
 func TestProcessesRenewOnce(t *testing.T) {
 	t.Parallel()
 	for name, place := range places {
@@ -161,24 +183,23 @@ func TestProcessesRenewOnce(t *testing.T) {
 
 func testProcessesRenewOnce(t *testing.T, dir string) {
 	s, server := connected(t, dir, -time.Minute)
-	arrived := make(chan bool, 1)
-	s.before = func(http.ResponseWriter, url.Values) bool {
-		arrived <- true
-		time.Sleep(200 * time.Millisecond) // long enough for all requests to arrive
-		return false
+	processes := make([]*process, 4)
+	for i := range processes {
+		processes[i] = start(t, dir, server)
+		processes[i].send(t, "read")
+		if got := processes[i].answer(t); got != "access-0000" {
+			t.Fatalf("read %s", got)
+		}
 	}
-	var asking sync.WaitGroup
-	for range 4 {
-		p := start(t, dir, server)
-		asking.Go(func() {
-			p.ask(t)
-			if got := p.answer(t); got != "access-0001" {
-				t.Errorf("got %s", got)
-			}
-		})
+	for _, p := range processes {
+		p.send(t, "renew")
 	}
-	asking.Wait()
-	if n := s.refreshes(); n != 1 || len(arrived) != 1 {
+	for _, p := range processes {
+		if got := p.answer(t); got != "access-0001" {
+			t.Errorf("got %s", got)
+		}
+	}
+	if n := s.refreshes(); n != 1 {
 		t.Errorf("%d renewals, want 1", n)
 	}
 }
@@ -206,7 +227,7 @@ func testCrashWhileRenewing(t *testing.T, dir string, expires time.Duration) {
 		return false
 	}
 	p := start(t, dir, server)
-	p.ask(t)
+	p.send(t, "get")
 	<-arrived
 	b := newBroker(t, options(dir, freeeSpec(server)))
 	if status := only(t, b); status.State != Ready {
