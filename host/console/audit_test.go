@@ -13,6 +13,7 @@ import (
 
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/console"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 type recordsJSON struct {
@@ -161,11 +162,12 @@ func TestVerification(t *testing.T) {
 		if got := b.post("audit/verify", struct{}{}); got.status != http.StatusAccepted {
 			t.Fatalf("%d %s", got.status, got.body)
 		}
-		for state.State = ""; state.State != "done"; {
-			if b.get("audit/verification").into(t, &state); t.Context().Err() != nil {
-				t.Fatal("the check does not end")
-			}
-			time.Sleep(time.Millisecond)
+		done := func() bool {
+			b.get("audit/verification").into(t, &state)
+			return state.State == "done"
+		}
+		if !testwait.Until(t, done) {
+			t.Fatal("the check does not end")
 		}
 	}
 	if b.get("audit/verification").into(t, &state); state.State != "never" {

@@ -17,6 +17,7 @@ import (
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // events is a stream of events that is being read.
@@ -211,8 +212,8 @@ func TestWatching(t *testing.T) {
 	look()
 	answered := make(chan error, 1)
 	go func() { answered <- ask() }()
-	for len(watching.questions()) == 0 {
-		time.Sleep(time.Millisecond)
+	if !testwait.Until(t, func() bool { return len(watching.questions()) > 0 }) {
+		t.Fatal("the question does not wait")
 	}
 	look()
 	for _, e := range []*events{viewer, approver} {
@@ -230,8 +231,8 @@ func TestWatching(t *testing.T) {
 	}
 	watching.post("logout", struct{}{})
 	approver.expect("end")
-	for w.Streams() > 1 {
-		time.Sleep(time.Millisecond)
+	if !testwait.Until(t, func() bool { return w.Streams() == 1 }) {
+		t.Fatal("the stream does not end")
 	}
 	look()
 	if err := ask(); !errors.Is(err, approval.ErrUnreachable) {

@@ -2,6 +2,7 @@ package mcpclient_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -157,13 +158,13 @@ func TestOtherLimits(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, child("plain", "plain"))
 	pid := text(r.call("plain_pid", "{}"))
-	hanging := make(chan *pipeline.Result, 1)
+	hanging := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
-		result, _ := r.pipeline.Call(ctx,
+		_, err := r.pipeline.Call(ctx,
 			&pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "plain_hang"}})
-		hanging <- result
+		hanging <- err
 	}()
 	r.eventually("the call to arrive", func() bool { return strings.Contains(r.log.String(), "hang begins") })
 	r.upstreams.SetDefaults(manifest.Limits{Time: 100 * time.Millisecond, Input: 20}, nil)
@@ -173,13 +174,13 @@ func TestOtherLimits(t *testing.T) {
 	if got := r.call("plain_echo", `{"text":"more than twenty bytes"}`); got.Outcome != pipeline.Size {
 		t.Errorf("got %s %q", got.Outcome, text(got))
 	}
-	select {
-	case got := <-hanging:
-		t.Errorf("the call in flight ended: %+v", got)
-	case <-time.After(300 * time.Millisecond): // three times the new limit
+	if got := r.call("plain_hang", "{}"); got.Outcome != pipeline.Timeout {
+		t.Errorf("a later call: %+v", got)
 	}
 	cancel()
-	<-hanging
+	if err := <-hanging; !errors.Is(err, context.Canceled) {
+		t.Errorf("the call in flight ended before it was canceled: %v", err)
+	}
 	r.upstreams.SetDefaults(manifest.Limits{Time: time.Minute}, nil)
 	if err := r.upstreams.Apply([]mcpclient.Spec{child("plain", "plain")}); err != nil {
 		t.Fatal(err)

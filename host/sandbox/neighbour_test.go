@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -50,8 +50,8 @@ func TestHostileNeighbour(t *testing.T) {
 							Arguments: json.RawMessage(`{"n":60}`)}})
 				})
 			}
-			for noisy.Load().Running < loops {
-				time.Sleep(time.Millisecond)
+			if !testwait.Until(t, func() bool { return noisy.Load().Running == loops }) {
+				t.Fatal("not all calls run")
 			}
 			var own int64
 			for range 20 {

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/hako-run/hako/internal/testwait"
 )
@@ -54,8 +53,8 @@ func TestChanges(t *testing.T) {
 			seen = count(t, second)
 		}
 		cancel()
-		for second.topics() > 0 {
-			time.Sleep(time.Millisecond)
+		if !testwait.Until(t, func() bool { return second.topics() == 0 }) {
+			t.Error("the watcher stays registered")
 		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -180,22 +181,56 @@ func TestHostileBodies(t *testing.T) {
 	}
 }
 
+// oneConn is a listener with one connection. It accepts nothing else until it is closed.
+type oneConn struct {
+	conns chan net.Conn
+	net.Listener
+}
+
+func (l oneConn) Accept() (net.Conn, error) {
+	if conn, ok := <-l.conns; ok {
+		return conn, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (l oneConn) Close() error   { close(l.conns); return nil }
+func (l oneConn) Addr() net.Addr { return new(net.TCPAddr) }
+
 // TestStreamOutlivesBodyTimeout: the deadline for the body does not end what follows it.
 func TestStreamOutlivesBodyTimeout(t *testing.T) {
 	t.Parallel()
-	const timeout = 20 * time.Millisecond
-	address, _ := serve(t, 8, limitBody(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		text, _ := io.ReadAll(r.Body)
-		select {
-		case <-r.Context().Done():
-			text = []byte("canceled")
-		case <-time.After(4 * timeout):
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = time.Second
+		server := New("", limitBody(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			text, _ := io.ReadAll(r.Body)
+			select {
+			case <-r.Context().Done():
+				text = []byte("canceled")
+			case <-time.After(4 * timeout):
+			}
+			_, _ = w.Write(text)
+		}), timeout), nil)
+		client, conn := net.Pipe()
+		listener := oneConn{conns: make(chan net.Conn, 1)}
+		listener.conns <- conn
+		go func() { _ = server.Serve(listener) }()
+		request, err := http.NewRequest(http.MethodPost, "http://example.com/", strings.NewReader("hello"))
+		if err != nil {
+			t.Fatal(err)
 		}
-		_, _ = w.Write(text)
-	}), timeout), false)
-	if err := ask(t, address, nil); err != nil {
-		t.Error(err)
-	}
+		if err := request.Write(client); err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.ReadResponse(bufio.NewReader(client), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(response.Body); err != nil || string(text) != "hello" {
+			t.Errorf("%q, %v", text, err)
+		}
+		_, _ = client.Close(), server.Close()
+	})
 }
 
 // TestHostileHTTP2 floods one connection with frames while another client asks.

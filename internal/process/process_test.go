@@ -62,13 +62,14 @@ func host(kind string) {
 
 // program runs one of several kinds of upstream servers.
 func program(kind string) {
-	grandchild := func(attributes *syscall.SysProcAttr, args ...string) {
+	grandchild := func(attributes *syscall.SysProcAttr, args ...string) *exec.Cmd {
 		c := exec.Command(args[0], args[1:]...)
 		c.SysProcAttr = attributes
 		if err := c.Start(); err != nil {
 			panic(err)
 		}
 		fmt.Println("pid", c.Process.Pid)
+		return c
 	}
 	switch kind {
 	case "environ", "mem", "maps", "auxv":
@@ -90,8 +91,10 @@ func program(kind string) {
 	case "session":
 		grandchild(&syscall.SysProcAttr{Setsid: true}, "sleep", "1000")
 	case "daemon": // a process whose parent has ended
-		grandchild(&syscall.SysProcAttr{Setsid: true}, "sh", "-c", "(setsid sleep 1000 & echo pid $!) ; exit")
-		time.Sleep(100 * time.Millisecond)
+		shell := grandchild(&syscall.SysProcAttr{Setsid: true}, "sh", "-c", "(setsid sleep 1000 & echo pid $!) ; exit")
+		if err := shell.Wait(); err != nil {
+			panic(err)
+		}
 	case "deaf":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
 		grandchild(&syscall.SysProcAttr{Setpgid: true}, "sh", "-c",
