@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hako-run/hako/host/internal/wholefile"
+	"github.com/hako-run/hako/internal/wholefile"
 )
 
 // copies keeps a copy of every plugin in service, by the digest of its bytes: the file in the folder may be replaced at

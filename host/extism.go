@@ -13,9 +13,9 @@ import (
 
 	httpbroker "github.com/hako-run/hako/host/broker/http"
 	"github.com/hako-run/hako/host/extism"
-	"github.com/hako-run/hako/host/internal/wholefile"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/internal/wholefile"
 )
 
 // configureExtism configures spec for an Extism guest and returns its manifest, completed with the guest's listing.

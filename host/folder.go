@@ -15,6 +15,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/internal/wholefile"
 )
 
 // Load scans the folders once and brings the plugins found into service. Problems of a single plugin are in its Status;
@@ -139,8 +140,8 @@ func (h *Host) Watch(ctx context.Context) error {
 	compiling := make(chan struct{})
 	go func() {
 		defer close(compiling)
-		if err := errors.Join(h.copies.prune(), h.engine.Prune()); err != nil {
-			h.logger.Warn("remove old copies and images of plugins", "err", err)
+		if err := errors.Join(h.copies.prune(), h.engine.Prune(), h.removeLeftovers()); err != nil {
+			h.logger.Warn("remove old copies and images of plugins, and temporary files", "err", err)
 		}
 		h.compile(ctx)
 	}()
@@ -176,6 +177,25 @@ func (h *Host) Watch(ctx context.Context) error {
 		}
 		h.watch(watcher, watched)
 	}
+}
+
+// removeLeftovers removes temporary files that killed processes have left in the host's directories.
+func (h *Host) removeLeftovers() error {
+	o := h.options()
+	dirs := slices.Clone(o.Folders)
+	for _, dir := range []string{o.CacheDir, h.copies.dir, o.RecordDir} {
+		if dir != "" {
+			dirs = append(dirs, dir)
+		}
+	}
+	if o.Consents != "" {
+		file := o.Consents
+		if target, err := filepath.EvalSymlinks(file); err == nil { // where a change writes
+			file = target
+		}
+		dirs = append(dirs, filepath.Dir(file))
+	}
+	return wholefile.RemoveLeftovers(dirs...)
 }
 
 // watch adds the directories that the watcher does not watch yet.

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hako-run/hako/host/internal/wholefile"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/internal/wholefile"
 )
 
 // index caches the manifest and digest of plugin files, so that unchanged files are neither read nor hashed at the next

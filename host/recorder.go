@@ -10,7 +10,7 @@ import (
 	"time"
 
 	httpbroker "github.com/hako-run/hako/host/broker/http"
-	"github.com/hako-run/hako/host/internal/wholefile"
+	"github.com/hako-run/hako/internal/wholefile"
 )
 
 // recorder collects a plugin's HTTP exchanges, with the time of the first, and writes them to a file on Close.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/backup"
 	"github.com/hako-run/hako/host/broker/exec/judge"
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
 	"github.com/hako-run/hako/host/pipeline"
@@ -21,6 +23,7 @@ import (
 	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/wholefile"
 )
 
 // government is what decides about calls, limits and records them, as the configuration has it.
@@ -56,6 +59,11 @@ func govern(ctx context.Context, c *config.Config, logger *slog.Logger) (_ *gove
 	if g.policy, err = policy.OpenLive(c.Policy); err != nil {
 		return nil, err
 	}
+	if !store.IsURL(c.Store) {
+		if err := backup.CheckRestored(c.Store); err != nil {
+			return nil, err
+		}
+	}
 	if g.store, err = c.OpenStore(ctx, logger); err != nil {
 		return nil, err
 	}
@@ -84,8 +92,20 @@ func govern(ctx context.Context, c *config.Config, logger *slog.Logger) (_ *gove
 		}
 	}
 	g.done.Go(g.tend)
+	g.done.Go(g.removeLeftovers)
 	g.done.Go(secretscan.Prepare)
 	return g, nil
+}
+
+// removeLeftovers removes temporary files that killed processes have left beside the state and its keys.
+func (g *government) removeLeftovers() {
+	dirs := []string{g.config.StateDir(), auditDir(g.config)}
+	if file := g.config.SecretsKey.File; file != "" {
+		dirs = append(dirs, filepath.Dir(file))
+	}
+	if err := wholefile.RemoveLeftovers(dirs...); err != nil {
+		g.logger.Warn("temporary files of an interrupted write cannot be removed", "err", err)
+	}
 }
 
 // openApprovals opens the approvals for approvals. Who may answer is up to the policy, among the users of the caller's

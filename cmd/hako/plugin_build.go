@@ -12,6 +12,7 @@ import (
 
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/gobuild"
+	"github.com/hako-run/hako/internal/wholefile"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -108,12 +109,8 @@ func placeFile(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	temp := path + ".new"
-	if err := os.WriteFile(temp, content, 0o644); err != nil {
+	if err := wholefile.RemoveLeftovers(filepath.Dir(path)); err != nil {
 		return err
 	}
-	if err := os.Rename(temp, path); err != nil {
-		return errors.Join(err, os.Remove(temp))
-	}
-	return nil
+	return wholefile.WriteDurable(path, content, 0o644)
 }

@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/hako-run/hako/internal/wholefile"
 )
 
 // key signs checkpoints and authenticates the head.
@@ -60,10 +62,11 @@ func createKey(dir string) (*key, error) {
 	seed := make([]byte, ed25519.SeedSize)
 	_, _ = rand.Read(seed) // never fails
 	k := newKey(seed)
-	if err := os.WriteFile(filepath.Join(dir, keyName), []byte(base64.StdEncoding.EncodeToString(seed)+"\n"), 0o600); err != nil {
+	if err := wholefile.WriteDurable(filepath.Join(dir, publicName), []byte(k.name()+"\n"), 0o644); err != nil {
 		return nil, err
 	}
-	return k, os.WriteFile(filepath.Join(dir, publicName), []byte(k.name()+"\n"), 0o644)
+	private := []byte(base64.StdEncoding.EncodeToString(seed) + "\n")
+	return k, wholefile.WriteDurable(filepath.Join(dir, keyName), private, 0o600)
 }
 
 func newKey(seed []byte) *key {

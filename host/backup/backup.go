@@ -70,7 +70,8 @@ func Create(ctx context.Context, data, to string) (_ []File, err error) {
 	if len(found) == 0 {
 		return nil, fmt.Errorf("backup: %s: %w", data, ErrNothing)
 	}
-	partial, err := os.MkdirTemp(filepath.Dir(to), ".hako-backup-*")
+	removeUnfinished(filepath.Dir(to), backupPrefix)
+	partial, err := os.MkdirTemp(filepath.Dir(to), backupPrefix+"*")
 	if err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
 	}

@@ -52,7 +52,10 @@ func Restore(ctx context.Context, from, data string) (_ []File, err error) {
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return nil, err
 	}
-	partial, err := os.MkdirTemp(data, ".restore-*")
+	if err := CheckRestored(data); err != nil {
+		return nil, err
+	}
+	partial, err := os.MkdirTemp(data, restorePrefix+"*")
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +65,14 @@ func Restore(ctx context.Context, from, data string) (_ []File, err error) {
 			return nil, err
 		}
 	}
-	return l.Files, move(l.Files, partial, data)
+	marker := filepath.Join(partial, movingName)
+	if err := writeFrom(strings.NewReader(""), marker); err != nil {
+		return nil, err
+	}
+	if err := move(l.Files, partial, data); err != nil {
+		return nil, err
+	}
+	return l.Files, os.Remove(marker)
 }
 
 // readList reads and checks a backup's list.

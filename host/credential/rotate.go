@@ -5,11 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/wholefile"
 )
 
 // Rotation is the result of Rotate.
@@ -126,22 +125,6 @@ func (v *vault) reencryptOne(ctx context.Context, tx *sql.Tx, i id, k key) error
 }
 
 // writeKeys atomically and durably replaces the keys in the file.
-func writeKeys(path string, texts ...string) (err error) {
-	temp, err := os.CreateTemp(filepath.Dir(path), ".key-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(temp.Name()))
-		}
-	}()
-	_, err = temp.WriteString(strings.Join(texts, "\n") + "\n")
-	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
-		return err
-	}
-	if err = os.Rename(temp.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
+func writeKeys(path string, texts ...string) error {
+	return wholefile.WriteDurable(path, []byte(strings.Join(texts, "\n")+"\n"), 0o600)
 }

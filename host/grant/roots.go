@@ -11,6 +11,7 @@ import (
 
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/visible"
+	"github.com/hako-run/hako/internal/wholefile"
 )
 
 // Roots are directories that the operator allows for every plugin that asks for roots. Each becomes a mount under the
@@ -83,12 +84,15 @@ func rootName(dir string, mounts []Mount) string {
 	}
 }
 
-// denied returns the deny globs for what is hidden in dir.
+// denied returns the deny globs for what is hidden in dir, and for the temporary files of hidden files.
 func (r Roots) denied(dir string) (globs []string) {
 	for _, hidden := range r.Hidden {
 		if inside, ok := within(realPath(hidden), realPath(dir)); ok {
 			globs = append(globs, globSpecials.Replace(filepath.ToSlash(inside)))
 		}
+	}
+	if len(globs) > 0 {
+		globs = append(globs, "**/"+wholefile.Prefix+"*")
 	}
 	return globs
 }

@@ -45,8 +45,8 @@ func TestRoots(t *testing.T) {
 	deny := []string{"**/.git/**"}
 	want := []grant.Mount{
 		{Name: "workspace", Path: path("ws"), Write: true, Deny: deny, Quota: 7},
-		{Name: "docs", Path: path("a/docs"), Write: true, Deny: []string{"**/.git/**", "own", `x\[1\]/not there`},
-			Quota: 7},
+		{Name: "docs", Path: path("a/docs"), Write: true, Deny: []string{"**/.git/**", "own", `x\[1\]/not there`,
+			"**/.hako-new-*"}, Quota: 7},
 		{Name: "link", Path: path("link"), Write: true, Deny: deny, Quota: 7},
 		{Name: "workspace-2", Path: path("c/workspace"), Write: true, Deny: deny, Quota: 7},
 	}

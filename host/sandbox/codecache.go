@@ -13,8 +13,8 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
-	"github.com/hako-run/hako/host/internal/wholefile"
 	"github.com/hako-run/hako/host/sandbox/compile"
+	"github.com/hako-run/hako/internal/wholefile"
 )
 
 // codeCache is the directory of compiled code, with notes on which modules are compiled and which must not be compiled

@@ -12,11 +12,10 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/hako-run/hako/host/internal/wholefile"
 	"github.com/hako-run/hako/host/sandbox/compile"
+	"github.com/hako-run/hako/internal/wholefile"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -220,13 +219,12 @@ func (e *Engine) Prune() error {
 	for _, entry := range entries {
 		info, infoErr := entry.Info()
 		name := entry.Name()
-		ours := strings.HasPrefix(name, ".new-") ||
-			slices.Contains([]string{imageSuffix, readySuffix, refusedSuffix}, filepath.Ext(name))
+		ours := slices.Contains([]string{imageSuffix, readySuffix, refusedSuffix}, filepath.Ext(name))
 		if infoErr == nil && ours && time.Since(info.ModTime()) > unusedFileAge {
 			err = errors.Join(err, os.Remove(filepath.Join(e.images, entry.Name())))
 		}
 	}
-	return errors.Join(err, compile.Clean(e.cache.dir))
+	return errors.Join(err, wholefile.RemoveLeftovers(e.images), compile.Clean(e.cache.dir))
 }
 
 // unusedFileAge is how long an unused image or note is kept.

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/hako-run/hako/host/internal/wholefile"
+	"github.com/hako-run/hako/internal/wholefile"
 )
 
 var buildLocks sync.Map // directory -> *sync.Mutex
