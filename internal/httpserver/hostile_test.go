@@ -160,22 +160,23 @@ func TestHostileBodies(t *testing.T) {
 			"chunks": "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n"} {
 			t.Run(name+"/"+encoding, func(t *testing.T) {
 				t.Parallel()
-				read := make(chan error, 1)
-				address, _ := serve(t, 8, limitBody(handler(read), 50*time.Millisecond), false)
-				conn, err := net.Dial("tcp", address)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer conn.Close()
-				if err := write(conn, "POST / HTTP/1.1\r\nHost: a\r\n"+headers); err != nil {
-					t.Fatal(err)
-				}
-				if err := <-read; !errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Errorf("the body ended with %v", err)
-				}
-				if _, err := io.Copy(io.Discard, conn); err != nil && !isReset(err) {
-					t.Errorf("the connection: %v", err)
-				}
+				synctest.Test(t, func(t *testing.T) {
+					read := make(chan error, 1)
+					conn := connect(t, handler(read))
+					if err := write(conn, "POST / HTTP/1.1\r\nHost: a\r\n"+headers); err != nil {
+						t.Fatal(err)
+					}
+					start := time.Now()
+					if err := <-read; !errors.Is(err, os.ErrDeadlineExceeded) {
+						t.Errorf("the body ended with %v", err)
+					}
+					if _, err := io.Copy(io.Discard, conn); err != nil {
+						t.Errorf("the connection: %v", err)
+					}
+					if took := time.Since(start); took < readTimeout || took > readTimeout+time.Second {
+						t.Errorf("it took %v", took)
+					}
+				})
 			})
 		}
 	}
@@ -197,39 +198,42 @@ func (l oneConn) Accept() (net.Conn, error) {
 func (l oneConn) Close() error   { close(l.conns); return nil }
 func (l oneConn) Addr() net.Addr { return new(net.TCPAddr) }
 
-// TestStreamOutlivesBodyTimeout: the deadline for the body does not end what follows it.
-func TestStreamOutlivesBodyTimeout(t *testing.T) {
+// connect starts a server of this package in a bubble of synctest, and returns a connection to it.
+func connect(t *testing.T, handler http.Handler) net.Conn {
+	t.Helper()
+	client, conn := net.Pipe()
+	listener := oneConn{conns: make(chan net.Conn, 1)}
+	listener.conns <- conn
+	server := New("", handler, nil)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _, _ = client.Close(), server.Close() })
+	return client
+}
+
+// TestStreamOutlivesReadTimeout: the timeout for reading a request does not end the response.
+func TestStreamOutlivesReadTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const timeout = time.Second
-		server := New("", limitBody(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn := connect(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 			text, _ := io.ReadAll(r.Body)
 			select {
 			case <-r.Context().Done():
 				text = []byte("canceled")
-			case <-time.After(4 * timeout):
+			case <-time.After(2 * readTimeout):
 			}
 			_, _ = w.Write(text)
-		}), timeout), nil)
-		client, conn := net.Pipe()
-		listener := oneConn{conns: make(chan net.Conn, 1)}
-		listener.conns <- conn
-		go func() { _ = server.Serve(listener) }()
-		request, err := http.NewRequest(http.MethodPost, "http://example.com/", strings.NewReader("hello"))
-		if err != nil {
+		}))
+		if err := write(conn, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"); err != nil {
 			t.Fatal(err)
 		}
-		if err := request.Write(client); err != nil {
-			t.Fatal(err)
-		}
-		response, err := http.ReadResponse(bufio.NewReader(client), request)
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if text, err := io.ReadAll(response.Body); err != nil || string(text) != "hello" {
 			t.Errorf("%q, %v", text, err)
 		}
-		_, _ = client.Close(), server.Close()
 	})
 }
 
