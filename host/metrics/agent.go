@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/hako-run/hako/host/agent"
 )
@@ -18,30 +19,22 @@ type agentCounters struct {
 	outdated prometheus.Gauge
 }
 
-func newAgentCounters() agentCounters {
+func newAgentCounters(r *registry) agentCounters {
 	return agentCounters{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hako_agent_api_requests_total",
-			Help: "Requests to the Managed Agents API by operation and result.",
-		}, []string{"operation", "result"}),
-		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "hako_agent_call_duration_seconds",
-			Help:    "Time from a managed agent's call until it had its answer, or needed none, by result.",
-			Buckets: turnBuckets,
-		}, []string{"result"}),
-		sessions: prometheus.NewGauge(prometheus.GaugeOpts{
+		requests: r.counter("hako_agent_api_requests_total",
+			"Requests to the Managed Agents API by operation and result.", "operation", "result"),
+		calls: r.histogram("hako_agent_call_duration_seconds",
+			"Time from a managed agent's call until it had its answer, or needed none, by result.",
+			turnBuckets, "result"),
+		sessions: promauto.With(r).NewGauge(prometheus.GaugeOpts{
 			Name: "hako_agent_sessions",
 			Help: "Sessions of managed agents that are followed.",
 		}),
-		outdated: prometheus.NewGauge(prometheus.GaugeOpts{
+		outdated: promauto.With(r).NewGauge(prometheus.GaugeOpts{
 			Name: "hako_agent_sessions_outdated",
 			Help: "Sessions of managed agents that have other tools than hako offers.",
 		}),
 	}
-}
-
-func (a agentCounters) register(r *prometheus.Registry) {
-	r.MustRegister(a.requests, a.calls, a.sessions, a.outdated)
 }
 
 // AgentRequest counts a request to the API.

@@ -22,67 +22,38 @@ type brokerCounters struct {
 	requestDuration, statementDuration, commandDuration *prometheus.HistogramVec
 }
 
-func newBrokerCounters() brokerCounters {
-	c := brokerCounters{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hako_http_requests_total",
-			Help: "HTTP requests of plugins by permission, outcome (a class of status codes, or the code of an error) and source of the answer.",
-		}, []string{"plugin", "permission", "outcome", "source"}),
-		requestDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "hako_http_request_duration_seconds",
-			Help:    "Time of a plugin's HTTP request until its answer was read, with redirects, retries and waiting for the rate limit.",
-			Buckets: durationBuckets,
-		}, []string{"plugin", "permission"}),
-		responseBytes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hako_http_response_bytes_total",
-			Help: "Bytes of answers that plugins read, decompressed.",
-		}, []string{"plugin", "permission"}),
-		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hako_http_attempts_total",
-			Help: "How often something was sent for plugins' HTTP requests: retries, redirects and revalidations included.",
-		}, []string{"plugin", "permission"}),
+func newBrokerCounters(r *registry) brokerCounters {
+	return brokerCounters{
+		requests: r.counter("hako_http_requests_total",
+			"HTTP requests of plugins by permission, outcome (a class of status codes, or the code of an "+
+				"error) and source of the answer.",
+			"plugin", "permission", "outcome", "source"),
+		requestDuration: r.histogram("hako_http_request_duration_seconds",
+			"Time of a plugin's HTTP request until its answer was read, with redirects, retries and waiting "+
+				"for the rate limit.",
+			durationBuckets, "plugin", "permission"),
+		responseBytes: r.counter("hako_http_response_bytes_total",
+			"Bytes of answers that plugins read, decompressed.", "plugin", "permission"),
+		attempts: r.counter("hako_http_attempts_total",
+			"How often something was sent for plugins' HTTP requests: retries, redirects and revalidations "+
+				"included.",
+			"plugin", "permission"),
+		statements: r.counter("hako_sql_statements_total",
+			"Uses of plugins' databases by function and outcome (ok, or the code of an error).",
+			"plugin", "function", "outcome"),
+		statementDuration: r.histogram("hako_sql_statement_duration_seconds",
+			"Time of one use of a plugin's database, waiting for locks included.", statementBuckets, "plugin", "function"),
+		commands: r.counter("hako_commands_total",
+			"Commands of plugins, by granted program and outcome.", "plugin", "program", "outcome"),
+		commandDuration: r.histogram("hako_command_duration_seconds",
+			"Duration of plugins' commands, time in which a person was asked included.",
+			commandBuckets, "plugin", "program"),
+		connections: r.counter("hako_command_connections_total",
+			"Connections of plugins' commands, by grant (empty where none applied) and outcome.",
+			"plugin", "grant", "outcome"),
+		connectionBytes: r.counter("hako_command_connection_bytes_total",
+			"Bytes that plugins' commands sent and received over connections.", "plugin", "grant", "direction"),
 	}
-	c.countData()
-	return c
-}
-
-// countData adds the metrics of databases and commands.
-func (c *brokerCounters) countData() {
-	c.statements = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "hako_sql_statements_total",
-		Help: "Uses of plugins' databases by function and outcome (ok, or the code of an error).",
-	}, []string{"plugin", "function", "outcome"})
-	c.statementDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "hako_sql_statement_duration_seconds",
-		Help:    "Time of one use of a plugin's database, waiting for locks included.",
-		Buckets: statementBuckets,
-	}, []string{"plugin", "function"})
-	c.commands = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "hako_commands_total",
-		Help: "Commands of plugins, by granted program and outcome.",
-	}, []string{"plugin", "program", "outcome"})
-	c.commandDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "hako_command_duration_seconds",
-		Help:    "Duration of plugins' commands, time in which a person was asked included.",
-		Buckets: commandBuckets,
-	}, []string{"plugin", "program"})
-	c.connections = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "hako_command_connections_total",
-		Help: "Connections of plugins' commands, by grant (empty where none applied) and outcome.",
-	}, []string{"plugin", "grant", "outcome"})
-	c.connectionBytes = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "hako_command_connection_bytes_total",
-		Help: "Bytes that plugins' commands sent and received over connections.",
-	}, []string{"plugin", "grant", "direction"})
-}
-
-func (c *brokerCounters) register(m *Metrics) {
-	m.registry.MustRegister(c.requests, c.requestDuration, c.responseBytes, c.attempts, c.statements,
-		c.statementDuration,
-		c.commands, c.commandDuration, c.connections, c.connectionBytes)
-	m.ofPlugins(c.requests, c.requestDuration, c.responseBytes, c.attempts, c.statements, c.statementDuration,
-		c.commands,
-		c.commandDuration, c.connections, c.connectionBytes)
 }
 
 var _ host.RequestObserver = (*Metrics)(nil)

@@ -33,37 +33,24 @@ type callSeries struct {
 	duration              timings
 }
 
-func newCallCounters() *callCounters {
+func newCallCounters(r *registry) *callCounters {
 	c := &callCounters{
-		total: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hako_calls_total",
-			Help: "Calls by method, name in the catalog, plugin, frontend and outcome. Name and plugin are empty for what is not in the catalog.",
-		}, []string{"method", "name", "plugin", "frontend", "outcome"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "hako_call_duration_seconds",
-			Help:    "Time from a call's arrival to its answer, waiting included.",
-			Buckets: durationBuckets,
-		}, []string{"method", "name", "plugin"}),
-		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hako_call_bytes_total",
-			Help: "Bytes of arguments (direction in) and results (direction out).",
-		}, []string{"plugin", "direction"}),
-		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "hako_calls_in_flight",
-			Help: "Calls between arrival and answer.",
-		}, []string{"method"}),
+		total: r.counter("hako_calls_total",
+			"Calls by method, name in the catalog, plugin, frontend and outcome. Name and plugin are empty "+
+				"for what is not in the catalog.",
+			"method", "name", "plugin", "frontend", "outcome"),
+		duration: r.histogram("hako_call_duration_seconds",
+			"Time from a call's arrival to its answer, waiting included.", durationBuckets, "method", "name", "plugin"),
+		bytes: r.counter("hako_call_bytes_total",
+			"Bytes of arguments (direction in) and results (direction out).", "plugin", "direction"),
+		running: r.gauge("hako_calls_in_flight",
+			"Calls between arrival and answer.", "method"),
 		methods: map[string]method{},
 	}
 	for _, label := range []string{abi.CallTool, abi.ReadResource, abi.GetPrompt, abi.Complete, otherMethod} {
 		c.methods[label] = method{label, c.running.WithLabelValues(label)}
 	}
 	return c
-}
-
-func (c *callCounters) register(m *Metrics) {
-	m.registry.MustRegister(c.total, c.duration, c.bytes, c.running)
-	m.ofPlugins(c.total, c.duration, c.bytes)
-	c.bound.bind = m.bindCall
 }
 
 var _ pipeline.Observer = (*Metrics)(nil)

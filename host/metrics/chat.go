@@ -18,53 +18,29 @@ type chatCounters struct {
 	requests, firstTokens *prometheus.HistogramVec
 }
 
-func newChatCounters() chatCounters {
+func newChatCounters(r *registry) chatCounters {
 	return chatCounters{
-		turns: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "hako_chat_turn_duration_seconds",
-			Help:    "Time from a person's message to the end of its answer, by frontend and outcome.",
-			Buckets: turnBuckets,
-		}, []string{"frontend", "outcome"}),
-		rounds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "hako_chat_turn_rounds",
-			Help:    "How often a model was asked for one answer.",
-			Buckets: []float64{1, 2, 3, 4, 6, 8, 11},
-		}, []string{"frontend"}),
-		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hako_chat_tool_calls_total",
-			Help: "Tool calls that were made for answers.",
-		}, []string{"frontend"}),
-		feedback: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hako_chat_feedback_total",
-			Help: "What people thought of answers, by frontend and rating (good, bad).",
-		}, []string{"frontend", "rating"}),
-		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "hako_llm_request_duration_seconds",
-			Help:    "Time until a model's answer was whole, repetitions included, by model and outcome.",
-			Buckets: durationBuckets,
-		}, []string{"model", "outcome"}),
-		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hako_llm_attempts_total",
-			Help: "Requests that were sent to models, repetitions included.",
-		}, []string{"model"}),
-		firstTokens: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "hako_llm_first_text_seconds",
-			Help:    "Time until the first part of a model's answer.",
-			Buckets: durationBuckets,
-		}, []string{"model"}),
-		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hako_llm_tokens_total",
-			Help: "Tokens by model and type (input, output, cache_read, cache_write).",
-		}, []string{"model", "type"}),
-		cost: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hako_llm_cost_total",
-			Help: "Cost by the prices of the configuration, in their currency.",
-		}, []string{"model"}),
+		turns: r.histogram("hako_chat_turn_duration_seconds",
+			"Time from a person's message to the end of its answer, by frontend and outcome.",
+			turnBuckets, "frontend", "outcome"),
+		rounds: r.histogram("hako_chat_turn_rounds",
+			"How often a model was asked for one answer.", []float64{1, 2, 3, 4, 6, 8, 11}, "frontend"),
+		calls: r.counter("hako_chat_tool_calls_total",
+			"Tool calls that were made for answers.", "frontend"),
+		feedback: r.counter("hako_chat_feedback_total",
+			"What people thought of answers, by frontend and rating (good, bad).", "frontend", "rating"),
+		requests: r.histogram("hako_llm_request_duration_seconds",
+			"Time until a model's answer was whole, repetitions included, by model and outcome.",
+			durationBuckets, "model", "outcome"),
+		attempts: r.counter("hako_llm_attempts_total",
+			"Requests that were sent to models, repetitions included.", "model"),
+		firstTokens: r.histogram("hako_llm_first_text_seconds",
+			"Time until the first part of a model's answer.", durationBuckets, "model"),
+		tokens: r.counter("hako_llm_tokens_total",
+			"Tokens by model and type (input, output, cache_read, cache_write).", "model", "type"),
+		cost: r.counter("hako_llm_cost_total",
+			"Cost by the prices of the configuration, in their currency.", "model"),
 	}
-}
-
-func (c chatCounters) register(r *prometheus.Registry) {
-	r.MustRegister(c.turns, c.rounds, c.calls, c.requests, c.attempts, c.firstTokens, c.tokens, c.cost, c.feedback)
 }
 
 // TurnEnded counts a turn of a conversation.

@@ -12,13 +12,6 @@ import (
 // statusTime bounds the time that a scrape spends on the credentials.
 const statusTime = 2 * time.Second
 
-func newRenewals() *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "hako_credential_renewals_total",
-		Help: "Attempts to get a new access token, by credential and outcome.",
-	}, []string{"credential", "outcome"})
-}
-
 // CredentialRenewed counts an attempt to renew an access token.
 func (m *Metrics) CredentialRenewed(r credential.Renewal) {
 	m.renewals.WithLabelValues(r.Credential, r.Outcome).Inc()

@@ -19,41 +19,29 @@ type governCounters struct {
 	approvalWait                                          *prometheus.HistogramVec
 }
 
-func newGovernCounters() governCounters {
-	return governCounters{
-		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hako_policy_decisions_total",
-			Help: "Decisions of the policy by action and rule.",
-		}, []string{"action", "rule"}),
-		approvals: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hako_approvals_total",
-			Help: "Questions to people by what became of them.",
-		}, []string{"outcome"}),
-		elicitations: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hako_elicitations_total",
-			Help: "Questions of upstream servers in the middle of calls by mode (form, url) and what became of them.",
-		}, []string{"mode", "outcome"}),
-		approvalWait: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "hako_approval_wait_seconds",
-			Help:    "Time that questions to people waited, by what became of them.",
-			Buckets: waitBuckets,
-		}, []string{"outcome"}),
-		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hako_quota_refusals_total",
-			Help: "Calls that were refused because a quota was used up.",
-		}, []string{"quota"}),
-		secrets: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hako_secrets_found_total",
-			Help: "Secrets found by rule, place (arguments, results, logs) and what became of them (report, mask, refuse).",
-		}, []string{"rule", "place", "action"}),
+func newGovernCounters(r *registry) governCounters {
+	c := governCounters{
+		decisions: r.counter("hako_policy_decisions_total",
+			"Decisions of the policy by action and rule.", "action", "rule"),
+		approvals: r.counter("hako_approvals_total",
+			"Questions to people by what became of them.", "outcome"),
+		elicitations: r.counter("hako_elicitations_total",
+			"Questions of upstream servers in the middle of calls by mode (form, url) and what became of "+
+				"them.",
+			"mode", "outcome"),
+		approvalWait: r.histogram("hako_approval_wait_seconds",
+			"Time that questions to people waited, by what became of them.", waitBuckets, "outcome"),
+		refusals: r.counter("hako_quota_refusals_total",
+			"Calls that were refused because a quota was used up.", "quota"),
+		secrets: r.counter("hako_secrets_found_total",
+			"Secrets found by rule, place (arguments, results, logs) and what became of them (report, mask, "+
+				"refuse).",
+			"rule", "place", "action"),
 	}
-}
-
-func (c governCounters) register(r *prometheus.Registry) {
-	r.MustRegister(c.decisions, c.approvals, c.elicitations, c.approvalWait, c.refusals, c.secrets)
 	for _, outcome := range approval.Outcomes {
 		c.approvals.WithLabelValues(outcome) // starts at zero, so that the first one is an increase
 	}
+	return c
 }
 
 // governed counts decisions, approvals and refusals of a call.

@@ -70,14 +70,6 @@ func (l *labels) sweep(now time.Time, onOffer map[offered]bool) (old []offered) 
 	return old
 }
 
-// vector is a metric vector from which series can be removed.
-type vector interface {
-	DeletePartialMatch(labels prometheus.Labels) int
-}
-
-// ofPlugins registers vectors with a label "plugin" for sweeping.
-func (m *Metrics) ofPlugins(vectors ...vector) { m.plugins = append(m.plugins, vectors...) }
-
 // sweep removes the series of plugins and names that are gone, and allows new exemplars.
 func (m *Metrics) sweep(now time.Time) {
 	m.binding.Lock() // no series may be bound between forgetting and removing
@@ -91,7 +83,7 @@ func (m *Metrics) sweep(now time.Time) {
 		match := prometheus.Labels{"plugin": key.plugin, "name": key.name}
 		vectors := []vector{m.calls.total, m.calls.duration}
 		if key.name == "" {
-			match, vectors = prometheus.Labels{"plugin": key.plugin}, m.plugins
+			match, vectors = prometheus.Labels{"plugin": key.plugin}, m.registry.plugins
 		}
 		for _, v := range vectors {
 			v.DeletePartialMatch(match)

@@ -17,26 +17,19 @@ type frontendCounters struct {
 // requestKind has the labels of a request.
 type requestKind struct{ era, method string }
 
-func newFrontendCounters() *frontendCounters {
-	return &frontendCounters{
-		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "hako_mcp_request_duration_seconds",
-			Help: "Time from an MCP request's arrival until its answer was sent, " +
-				"by mode of the protocol (session, stateless) and method.",
-			Buckets: durationBuckets,
-		}, []string{"era", "method"}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hako_mcp_requests_refused_total",
-			Help: "MCP requests over HTTP that were refused, by reason.",
-		}, []string{"reason"}),
+func newFrontendCounters(r *registry) *frontendCounters {
+	c := &frontendCounters{
+		requests: r.histogram("hako_mcp_request_duration_seconds",
+			"Time from an MCP request's arrival until its answer was sent, by mode of the protocol (session, "+
+				"stateless) and method.",
+			durationBuckets, "era", "method"),
+		refused: r.counter("hako_mcp_requests_refused_total",
+			"MCP requests over HTTP that were refused, by reason.", "reason"),
 	}
-}
-
-func (d *frontendCounters) register(r *prometheus.Registry) {
-	r.MustRegister(d.requests, d.refused)
-	d.bound.bind = func(kind requestKind) (prometheus.Observer, bool) {
-		return d.requests.WithLabelValues(kind.era, kind.method), true
+	c.bound.bind = func(kind requestKind) (prometheus.Observer, bool) {
+		return c.requests.WithLabelValues(kind.era, kind.method), true
 	}
+	return c
 }
 
 // RequestAnswered counts an MCP request.

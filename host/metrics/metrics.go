@@ -21,7 +21,7 @@ var durationBuckets = []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30
 
 // Metrics counts calls and shows the state of a host. It is safe for concurrent use.
 type Metrics struct {
-	registry *prometheus.Registry
+	registry *registry
 	calls    *callCounters
 	govern   governCounters
 	brokers  brokerCounters
@@ -35,36 +35,30 @@ type Metrics struct {
 	labels labels
 	// binding is held while series are bound or removed.
 	binding sync.Mutex
-	// offers lists the catalog; nil before Show. plugins are the vectors with a label "plugin".
-	offers  func() map[offered]bool
-	plugins []vector
+	// offers lists the catalog; nil before Show.
+	offers func() map[offered]bool
 }
 
 // New returns Metrics with the program's version in hako_build_info.
 func New(version string) *Metrics {
+	r := &registry{Registry: prometheus.NewRegistry()}
 	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		calls:    newCallCounters(),
-		govern:   newGovernCounters(),
-		brokers:  newBrokerCounters(),
-		sandbox:  newSandboxCounters(),
-		frontend: newFrontendCounters(),
-		slack:    newSlackCounters(),
-		chat:     newChatCounters(),
-		agent:    newAgentCounters(),
-		renewals: newRenewals(),
-		labels:   labels{gone: map[offered]time.Time{}},
+		registry: r,
+		calls:    newCallCounters(r),
+		govern:   newGovernCounters(r),
+		brokers:  newBrokerCounters(r),
+		sandbox:  newSandboxCounters(r),
+		frontend: newFrontendCounters(r),
+		slack:    newSlackCounters(r),
+		chat:     newChatCounters(r),
+		agent:    newAgentCounters(r),
+		renewals: r.counter("hako_credential_renewals_total",
+			"Attempts to get a new access token, by credential and outcome.", "credential", "outcome"),
+		labels: labels{gone: map[offered]time.Time{}},
 	}
-	m.registry.MustRegister(m.renewals, buildInfo(version), collectors.NewGoCollector(),
+	m.calls.bound.bind = m.bindCall
+	r.MustRegister(buildInfo(version), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.calls.register(m)
-	m.govern.register(m.registry)
-	m.brokers.register(m)
-	m.sandbox.register(m)
-	m.frontend.register(m.registry)
-	m.slack.register(m.registry)
-	m.chat.register(m.registry)
-	m.agent.register(m.registry)
 	return m
 }
 

@@ -29,45 +29,26 @@ type sandboxCounters struct {
 // sandboxSeries has a plugin's series that every call updates.
 type sandboxSeries struct{ queue, restore prometheus.Observer }
 
-func newSandboxCounters() *sandboxCounters {
-	return &sandboxCounters{
-		queue: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "hako_sandbox_queue_seconds",
-			Help:    "Time that calls waited until they could run.",
-			Buckets: queueBuckets,
-		}, []string{"plugin"}),
-		compile: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "hako_sandbox_compile_seconds",
-			Help:    "Time until a plugin's code could run, by how it was made ready (compiler, cache, interpreter).",
-			Buckets: compileBuckets,
-		}, []string{"how"}),
-		made: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "hako_sandbox_instance_start_seconds",
-			Help:    "Time to make an instance, by how (start, image).",
-			Buckets: instanceBuckets,
-		}, []string{"plugin", "how"}),
-		restore: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "hako_sandbox_restore_seconds",
-			Help:    "Time to put an instance back after a call.",
-			Buckets: instanceBuckets,
-		}, []string{"plugin"}),
-		closed: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hako_sandbox_instances_closed_total",
-			Help: "Instances that were thrown away, by reason.",
-		}, []string{"plugin", "reason"}),
-		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hako_sandbox_steps_total",
-			Help: "Steps that guests computed: functions entered and loops repeated.",
-		}, []string{"plugin"}),
+func newSandboxCounters(r *registry) *sandboxCounters {
+	c := &sandboxCounters{
+		queue: r.histogram("hako_sandbox_queue_seconds",
+			"Time that calls waited until they could run.", queueBuckets, "plugin"),
+		compile: r.histogram("hako_sandbox_compile_seconds",
+			"Time until a plugin's code could run, by how it was made ready (compiler, cache, interpreter).",
+			compileBuckets, "how"),
+		made: r.histogram("hako_sandbox_instance_start_seconds",
+			"Time to make an instance, by how (start, image).", instanceBuckets, "plugin", "how"),
+		restore: r.histogram("hako_sandbox_restore_seconds",
+			"Time to put an instance back after a call.", instanceBuckets, "plugin"),
+		closed: r.counter("hako_sandbox_instances_closed_total",
+			"Instances that were thrown away, by reason.", "plugin", "reason"),
+		steps: r.counter("hako_sandbox_steps_total",
+			"Steps that guests computed: functions entered and loops repeated.", "plugin"),
 	}
-}
-
-func (c *sandboxCounters) register(m *Metrics) {
-	m.registry.MustRegister(c.queue, c.compile, c.made, c.restore, c.closed, c.steps)
-	m.ofPlugins(c.queue, c.made, c.restore, c.closed, c.steps)
 	c.bound.bind = func(plugin string) (*sandboxSeries, bool) {
 		return &sandboxSeries{c.queue.WithLabelValues(plugin), c.restore.WithLabelValues(plugin)}, true
 	}
+	return c
 }
 
 // CallQueued records how long a call waited for an instance.

@@ -1,6 +1,9 @@
 package metrics
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
 
 // slackCounters counts events from and requests to Slack.
 type slackCounters struct {
@@ -8,29 +11,19 @@ type slackCounters struct {
 	rollovers                 prometheus.Counter
 }
 
-func newSlackCounters() slackCounters {
+func newSlackCounters(r *registry) slackCounters {
 	return slackCounters{
-		events: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hako_slack_events_total",
-			Help: "What Slack told the bot, by type and what became of it.",
-		}, []string{"type", "result"}),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hako_slack_api_requests_total",
-			Help: "Requests to Slack's Web API by method and result.",
-		}, []string{"method", "result"}),
-		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hako_slack_rate_limited_total",
-			Help: "Requests that Slack put off.",
-		}, []string{"method"}),
-		rollovers: prometheus.NewCounter(prometheus.CounterOpts{
+		events: r.counter("hako_slack_events_total",
+			"What Slack told the bot, by type and what became of it.", "type", "result"),
+		requests: r.counter("hako_slack_api_requests_total",
+			"Requests to Slack's Web API by method and result.", "method", "result"),
+		limited: r.counter("hako_slack_rate_limited_total",
+			"Requests that Slack put off.", "method"),
+		rollovers: promauto.With(r).NewCounter(prometheus.CounterOpts{
 			Name: "hako_slack_stream_rollovers_total",
 			Help: "Answers that went on in another message, because one was full or too old.",
 		}),
 	}
-}
-
-func (s slackCounters) register(r *prometheus.Registry) {
-	r.MustRegister(s.events, s.requests, s.limited, s.rollovers)
 }
 
 // SlackEvent counts an event from Slack.
