@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/dirtest"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -127,7 +127,7 @@ func TestReadOnly(t *testing.T) {
 	}
 	for name, cache := range map[string]string{"used": filepath.Join(dir, "cache"),
 		"new": filepath.Join(dir, "nothing")} {
-		before := tree(t, dir)
+		before := dirtest.List(t, dir)
 		h, err := host.New(&host.Options{Folders: []string{w.folder}, Consents: w.consents, CacheDir: cache,
 			ReadOnly:      true,
 			Shipped:       []host.Shipped{{File: "b.wasm", Wasm: shipped}},
@@ -148,30 +148,10 @@ func TestReadOnly(t *testing.T) {
 		if err := h.Close(); err != nil {
 			t.Error(err)
 		}
-		if after := tree(t, dir); after != before {
+		if after := dirtest.List(t, dir); after != before {
 			t.Errorf("%s: changed\n%sto\n%s", name, before, after)
 		}
 	}
-}
-
-// tree lists what is below dir, with the size and the time of its last change.
-func tree(t *testing.T, dir string) string {
-	t.Helper()
-	var list strings.Builder
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := entry.Info()
-		if err == nil {
-			fmt.Fprintln(&list, path, info.Size(), info.ModTime().Format(time.RFC3339Nano))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list.String()
 }
 
 // TestIndexCannotApprove forges an index: nothing comes into service that was not approved.

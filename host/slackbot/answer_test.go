@@ -354,12 +354,7 @@ func TestOld(t *testing.T) {
 func TestThread(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	turns := make(chan *chat.Turn, 1)
-	w.start(engine(func(ctx context.Context, turn *chat.Turn) (*chat.Answer, error) {
-		turns <- turn
-		return echo(ctx, turn)
-	}), nil)
-	w.connected()
+	turns := w.startEchoing(nil)
 	thread := w.slack.Say(slack.Said{User: aki, Channel: general, Text: "we meet at &lt;nine&gt;"})
 	for i := range 60 {
 		w.slack.Say(slack.Said{User: aki, Channel: general, Thread: thread, Text: fmt.Sprint("line ", i, ".")})
@@ -392,12 +387,7 @@ func TestThread(t *testing.T) {
 func TestLongThread(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	turns := make(chan *chat.Turn, 1)
-	w.start(engine(func(ctx context.Context, turn *chat.Turn) (*chat.Answer, error) {
-		turns <- turn
-		return echo(ctx, turn)
-	}), nil)
-	w.connected()
+	turns := w.startEchoing(nil)
 	thread := w.slack.Say(slack.Said{User: aki, Channel: general, Text: "the beginning"})
 	const messages = 1500
 	for i := range messages {

@@ -1,12 +1,10 @@
 package slackbot_test
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/slackbot"
 	"github.com/hako-run/hako/internal/fakes/slack"
 )
@@ -35,12 +33,7 @@ func TestCallersAddress(t *testing.T) {
 				append(test.scopes, "chat:write", "im:write", "users:read", "usergroups:read", "channels:history")...)
 			w.slack.AddUser(test.user)
 			w.slack.AddChannel(shared, "shared", robot, test.user.ID)
-			turns := make(chan *chat.Turn, 1)
-			w.start(engine(func(ctx context.Context, turn *chat.Turn) (*chat.Answer, error) {
-				turns <- turn
-				return echo(ctx, turn)
-			}), func(o *slackbot.Options) { o.Workspaces[0].Partners = map[string]string{"T0PARTNER": "guests"} })
-			w.connected()
+			turns := w.startEchoing(func(o *slackbot.Options) { o.Workspaces[0].Partners = map[string]string{"T0PARTNER": "guests"} })
 			w.tell(slack.Said{User: test.user.ID, Channel: shared, Text: "<@" + robot + "> how many hours?"})
 			m := w.answered("You said: how many hours?")
 			turn := <-turns

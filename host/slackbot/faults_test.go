@@ -180,12 +180,7 @@ func TestGone(t *testing.T) {
 func TestThreadOfStrangers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	turns := make(chan *chat.Turn, 1)
-	w.start(engine(func(ctx context.Context, turn *chat.Turn) (*chat.Answer, error) {
-		turns <- turn
-		return echo(ctx, turn)
-	}), nil)
-	w.connected()
+	turns := w.startEchoing(nil)
 	thread := w.slack.Say(slack.Said{User: "U0000STRANGE", Channel: general, Text: "hi"})
 	for i := range 20 {
 		w.slack.Say(slack.Said{User: "U0000STRANGE", Channel: general, Thread: thread, Text: fmt.Sprint("line ", i)})

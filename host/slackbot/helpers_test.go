@@ -216,6 +216,19 @@ func (w *world) start(e slackbot.Engine, change func(*slackbot.Options)) *slackb
 	return b
 }
 
+// startEchoing starts a bot that streams the text of each turn back, waits until it is connected, and returns its
+// turns.
+func (w *world) startEchoing(change func(*slackbot.Options)) <-chan *chat.Turn {
+	w.t.Helper()
+	turns := make(chan *chat.Turn, 1)
+	w.start(engine(func(ctx context.Context, turn *chat.Turn) (*chat.Answer, error) {
+		turns <- turn
+		return echo(ctx, turn)
+	}), change)
+	w.connected()
+	return turns
+}
+
 // connected waits until the bot has a connection of Socket Mode.
 func (w *world) connected() {
 	w.t.Helper()
