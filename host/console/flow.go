@@ -12,6 +12,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/internal/address"
 )
 
 const (
@@ -54,7 +55,7 @@ func (c *Console) oidcLogin(w http.ResponseWriter, q *request) error {
 	if p == nil {
 		return notFound("provider of identities", "oidc")
 	}
-	if hostname(q.Host) != hostname(q.site.base.Host) {
+	if address.Hostname(q.Host) != address.Hostname(q.site.base.Host) {
 		// The cookie has to be for the name that the provider sends people back to.
 		http.Redirect(w, q.Request, q.site.base.String()+Path+"api/oidc/login", http.StatusFound)
 		return nil

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/internal/address"
 )
 
 // sessionCookie is the short name of the cookie with a session's secret.
@@ -97,7 +98,7 @@ func (c *Console) byToken(s *session, text string) error {
 // byLink takes links from this machine alone: they are for who sits at it.
 func (c *Console) byLink(q *request, s *session, secret string) error {
 	s.via = viaLink
-	if !c.logins.Load().links || !isLoopback(q.address) {
+	if !c.logins.Load().links || !address.IsLoopback(q.address) {
 		return errLogin
 	}
 	user, err := c.sessions.useLink(q.Context(), secret, c.now())

@@ -20,6 +20,7 @@ import (
 	"github.com/hako-run/hako/host/internal/identity"
 	"github.com/hako-run/hako/host/internal/issuer"
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/internal/address"
 )
 
 // OIDC is a provider of identities (OpenID Connect Core 1.0), which people log in at with the authorization code flow,
@@ -83,7 +84,7 @@ func (o *OIDC) role(user string, groups []string) Role {
 func (o *OIDC) Check() error {
 	at, err := url.Parse(o.Issuer)
 	switch {
-	case err != nil || !isSecure(at):
+	case err != nil || !address.IsConfidential(at):
 		return fmt.Errorf("the issuer %q must be an https URL", o.Issuer)
 	case o.ClientID == "":
 		return errors.New("the client ID is missing")
@@ -150,17 +151,12 @@ func (p *provider) discover() (*issuer.Discovery, error) {
 	if p.found != nil || time.Since(p.missed) < missedFor {
 		return p.found, p.why
 	}
-	found, err := issuer.Discover(context.Background(), p.options.Client, p.options.Issuer, isSecure)
+	found, err := issuer.Discover(context.Background(), p.options.Client, p.options.Issuer)
 	p.found, p.why = found, nil
 	if err != nil {
 		p.found, p.missed, p.why = nil, time.Now(), fmt.Errorf("%w: %w", errProvider, err)
 	}
 	return p.found, p.why
-}
-
-// isSecure reports whether u is https, or http to this machine.
-func isSecure(u *url.URL) bool {
-	return u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && isLoopback(hostname(u.Host)))
 }
 
 var (

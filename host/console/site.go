@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 
 	"github.com/hako-run/hako/host/internal/peer"
+	"github.com/hako-run/hako/internal/address"
 )
 
 // Site is where people find the console.
@@ -56,41 +56,23 @@ func newSite(options Site) (*site, error) {
 	}
 	s.secure = s.base.Scheme == "https"
 	if options.URL != "" {
-		s.hosts[hostname(s.base.Host)] = true
+		s.hosts[address.Hostname(s.base.Host)] = true
 		if err := s.origins.AddTrustedOrigin(s.base.String()); err != nil {
 			return nil, fmt.Errorf("the URL %q: %w", text, err)
 		}
 	}
 	for _, host := range options.Hosts {
-		s.hosts[hostname(host)] = true
+		s.hosts[address.Hostname(host)] = true
 	}
 	s.proxies, err = peer.NewProxies(options.Proxies)
 	return s, err
 }
 
-// hostname is the name in a host with an optional port, in lower case.
-func hostname(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
-}
-
-// isLoopback reports whether a name can only mean this machine: localhost (RFC 6761, section 6.3) or a loopback
-// address.
-func isLoopback(name string) bool {
-	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
-		return true
-	}
-	address, err := netip.ParseAddr(name)
-	return err == nil && address.Unmap().IsLoopback()
-}
-
 // knows reports whether the server answers to the name in the request. Others are of pages that have their visitors'
 // browsers ask under a name of theirs (DNS rebinding).
 func (s *site) knows(r *http.Request) bool {
-	name := hostname(r.Host)
-	return isLoopback(name) || s.hosts[name]
+	name := address.Hostname(r.Host)
+	return address.IsLocalName(name) || s.hosts[name]
 }
 
 // cookie is the name of a cookie, and the path for which it is. With https the name keeps others of the same domain

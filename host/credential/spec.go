@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/hako-run/hako/internal/address"
 )
 
 // Providers. Empty means a static token.
@@ -207,7 +208,7 @@ func (s Spec) checkOAuth() error {
 	if s.RedirectURL == "" {
 		return nil
 	}
-	if u, err := url.Parse(s.RedirectURL); err != nil || u.Scheme != "http" || !isLoopback(u.Hostname()) {
+	if u, err := url.Parse(s.RedirectURL); err != nil || u.Scheme != "http" || !address.IsLoopback(u.Hostname()) {
 		return fmt.Errorf("redirectUrl %q is not http on a loopback address, such as http://127.0.0.1:8421/callback",
 			s.RedirectURL)
 	}
@@ -222,16 +223,9 @@ func (s Spec) checkAddresses() error {
 			continue
 		}
 		u, err := url.Parse(raw)
-		if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" &&
-			!(u.Scheme == "http" && isLoopback(u.Hostname())) {
+		if err != nil || u.User != nil || !address.IsConfidential(u) {
 			return fmt.Errorf("%s %q is not an https URL (http only on a loopback address)", key, raw)
 		}
 	}
 	return nil
-}
-
-// isLoopback reports whether host is "localhost" or a literal loopback address.
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
 }

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/net/idna"
 
+	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/visible"
 )
 
@@ -160,7 +161,7 @@ func parseURL(text string) (*url.URL, error) {
 	if err != nil {
 		return nil, rule("the host of its url is none")
 	}
-	if u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
+	if !address.IsConfidential(u) {
 		return nil, rule("its url must begin with https")
 	}
 	if port := u.Port(); port != "" {
@@ -168,11 +169,6 @@ func parseURL(text string) (*url.URL, error) {
 	}
 	u.Host = host
 	return u, nil
-}
-
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
 }
 
 // oneLine returns text on one line, so that it cannot imitate another line.

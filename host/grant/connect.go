@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/broker/outbound"
+	"github.com/hako-run/hako/internal/address"
 )
 
 // Connect allows TCP connections to one port of one or several hosts.
@@ -35,8 +36,10 @@ func ParseConnect(text string) (c Connect, err error) {
 	if c.Host, err = outbound.ParseHost(host); err != nil {
 		return c, err
 	}
-	if addr, ok := c.Host.Addr(); ok && !outbound.Reachable(addr) {
-		return c, fmt.Errorf("no grant allows the address %s", addr)
+	if addr, ok := c.Host.Addr(); ok {
+		if _, need := address.Classify(addr); need == address.Never {
+			return c, fmt.Errorf("no grant allows the address %s", addr)
+		}
 	}
 	return c, nil
 }

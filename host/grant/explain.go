@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -193,7 +194,7 @@ func (w wording) address(base string) string {
 		return w.f(w.anyHost, base)
 	case wildcard:
 		return w.f(w.subdomains, domain, base)
-	case manifest.IsPrivateHost(host):
+	case address.IsPrivate(host):
 		return w.f(w.inside, base)
 	}
 	return base

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"time"
 
 	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/internal/address"
 )
 
 // Providers of models.
@@ -123,14 +123,8 @@ func CheckBaseURL(text string, keyed bool) error {
 		return fmt.Errorf("baseUrl %q is not an http or https URL", text)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return errors.New("baseUrl has a user, a query or a fragment: use only a scheme, a host and a path")
-	case u.Scheme == "http" && keyed && !isLoopback(u.Hostname()):
+	case keyed && !address.IsConfidential(u):
 		return fmt.Errorf("baseUrl %q would send the key in the clear: use https or a loopback address", text)
 	}
 	return nil
-}
-
-// isLoopback reports whether host is "localhost" or a loopback address. It resolves no names.
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
 }

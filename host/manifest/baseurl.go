@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/hako-run/hako/internal/address"
 )
 
 // hostname is a DNS name, the letters lower case; a wildcard for its subdomains is taken off before.
@@ -95,15 +97,10 @@ func CheckCredentialURL(base *url.URL) error {
 	switch {
 	case base.Hostname() == "*", wildcard && !strings.Contains(domain, "."):
 		return errors.New("must name the host that gets the credential")
-	case base.Scheme != "https" && !isLoopback(base.Hostname()):
+	case !address.IsConfidential(base):
 		return errors.New(`must start with "https://", because a credential is sent along`)
 	}
 	return nil
-}
-
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
 }
 
 func coversHost(outer, inner string) bool {
@@ -113,22 +110,3 @@ func coversHost(outer, inner string) bool {
 	domain, wildcard := strings.CutPrefix(outer, "*.")
 	return wildcard && strings.HasSuffix(inner, "."+domain)
 }
-
-// IsPrivateHost reports whether a URL's host is, by its literal form, inside the operator's own network or machine:
-// "localhost" or an address that is loopback, private, link-local, shared (RFC 6598) or unspecified. Names are not
-// looked up.
-func IsPrivateHost(host string) bool {
-	host = strings.ToLower(strings.Trim(host, "[]"))
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	if err != nil {
-		return false
-	}
-	addr = addr.Unmap()
-	return addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast() || addr.IsUnspecified() ||
-		sharedAddresses.Contains(addr)
-}
-
-var sharedAddresses = netip.MustParsePrefix("100.64.0.0/10")

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -155,11 +156,11 @@ func (r *review) host(path string, u *url.URL) {
 		r.warn(path, `asks for every host there is: name the hosts, or let the operator name one with configKey`)
 	case wildcard && !strings.Contains(domain, "."):
 		r.warn(path, "asks for every host under the top-level domain %q: name a domain", domain)
-	case IsPrivateHost(host):
+	case address.IsPrivate(host):
 		r.warn(path, "%s is an address inside the operator's own network: let the operator name it with configKey",
 			host)
 	}
-	if u.Scheme == "http" && !IsPrivateHost(host) {
+	if u.Scheme == "http" && !address.IsPrivate(host) {
 		r.warn(path, "is not encrypted: use https")
 	}
 }

@@ -3,7 +3,6 @@ package mcpclient
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"path"
 	"regexp"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/address"
 )
 
 // Spec is what an operator says of one server: a program that is started and spoken to over its standard input and
@@ -198,15 +198,10 @@ func (s *Spec) endpoint(filled string) (*url.URL, error) {
 	if u.User != nil {
 		return nil, errors.New("url holds a user or password: put them into headers")
 	}
-	if u.Scheme == "http" && !isLoopback(u.Hostname()) && (len(s.Headers) > 0 || s.Credential != "") {
+	if !address.IsConfidential(u) && (len(s.Headers) > 0 || s.Credential != "") {
 		return nil, errors.New("headers and credentials are not sent in plain text beyond this machine: use https")
 	}
 	return u, nil
-}
-
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
 }
 
 func (v Value) check() error {

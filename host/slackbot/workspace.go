@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/internal/address"
 )
 
 // workspace is a Workspace at work.
@@ -69,9 +69,7 @@ func checkURL(text string) error {
 	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || !strings.HasSuffix(u.Path, "/") {
 		return fmt.Errorf(`apiUrl %q is not the URL of an API: it ends in "/api/"`, text)
 	}
-	ip := net.ParseIP(u.Hostname())
-	if local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback(); u.Scheme != "https" &&
-		!(u.Scheme == "http" && local) {
+	if !address.IsConfidential(u) {
 		return fmt.Errorf("apiUrl %q would send tokens in the clear: use https", text)
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/visible"
 )
 
@@ -91,9 +91,7 @@ func checkEncryption(c *pgx.ConnConfig) error {
 
 // isLocal reports whether a host is "localhost", a literal loopback address or the path of a socket.
 func isLocal(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return host == "localhost" || filepath.IsAbs(host) || strings.HasPrefix(host, "@") ||
-		err == nil && a.Unmap().IsLoopback()
+	return address.IsLoopback(host) || filepath.IsAbs(host) || strings.HasPrefix(host, "@")
 }
 
 // openPostgres connects to the database and checks for an unsuitable pooler.

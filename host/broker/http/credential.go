@@ -6,9 +6,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/netip"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -59,17 +59,11 @@ func (b *Broker) checkConfidential(r *request) error {
 		return failf(abi.CodeCredential, "rule %s needs the credential %s, but no credentials are configured: set "+
 			"credentials.%[2]s in hako.yaml", r.rule.name, r.rule.credential)
 	}
-	if r.target.scheme == "http" && (b.proxied || !loopback(r.target.host)) {
+	if r.target.scheme == "http" && (b.proxied || !address.IsLoopback(r.target.host)) {
 		return failf(abi.CodeNotGranted, "the credential %s is not sent to %s without encryption: use https",
 			r.rule.credential, r.target.shown())
 	}
 	return nil
-}
-
-// loopback reports whether host is "localhost" or a literal loopback address.
-func loopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && a.IsLoopback()
 }
 
 // setCredential makes c the request's credential. It returns an error if the guest has set the credential's header, or

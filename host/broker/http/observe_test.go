@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/broker/outbound"
+	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -24,7 +25,7 @@ func TestObserveAndLog(t *testing.T) {
 	_, _ = get(t, b, "https://b.test/x?token=hush")
 	network(func(*http.Request) (*http.Response, error) {
 		return nil, &outbound.RefusedError{Host: "a.test", Addr: netip.MustParseAddr("10.0.0.1"),
-			Kind: "a private", Need: outbound.Private}
+			Kind: "a private", Need: address.Private}
 	}).under(b)
 	_, _ = do(t, b, &abi.HTTPRequest{Method: "POST", URL: "https://a.test/x",
 		Headers: map[string][]string{"Authorization": {"hush"}}}, "hush")

@@ -11,11 +11,12 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"time"
 
 	"golang.org/x/net/proxy"
+
+	"github.com/hako-run/hako/internal/address"
 )
 
 // maxProxyHeader limits the header of a proxy's response, in bytes.
@@ -47,7 +48,7 @@ func NewTransport(proxy *url.URL) *http.Transport {
 // and none for addresses of this machine. It ignores the proxies in the environment.
 func Through(configured func() *url.URL) func(*http.Request) (*url.URL, error) {
 	return func(r *http.Request) (*url.URL, error) {
-		if isLoopback(r.URL.Hostname()) {
+		if address.IsLoopback(r.URL.Hostname()) {
 			return nil, nil
 		}
 		return configured(), nil
@@ -55,24 +56,18 @@ func Through(configured func() *url.URL) func(*http.Request) (*url.URL, error) {
 }
 
 // Connect opens one of hako's own connections, through the proxy that Through would choose.
-func Connect(ctx context.Context, configured func() *url.URL, address string) (net.Conn, error) {
-	host, _, err := net.SplitHostPort(address)
+func Connect(ctx context.Context, configured func() *url.URL, hostport string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	d := &Dialer{Proxy: configured()}
-	if d.Proxy == nil || isLoopback(host) {
-		return d.DialAny(ctx, "tcp", address)
+	if d.Proxy == nil || address.IsLoopback(host) {
+		return d.DialAny(ctx, "tcp", hostport)
 	}
-	return d.dialProxy(ctx, address)
-}
-
-// isLoopback reports whether host is "localhost" or a literal loopback address.
-func isLoopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return host == localhost || err == nil && a.Unmap().IsLoopback()
+	return d.dialProxy(ctx, hostport)
 }
 
 // checkTunnel returns an error unless the status of a proxy's response opens a tunnel.

@@ -22,6 +22,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/strictjson"
 )
 
@@ -272,10 +273,8 @@ type Discovery struct {
 	Keys string
 }
 
-// Discover fetches the document without following redirects. isSecure decides whether plain http is allowed, for
-// issuers on this machine.
-func Discover(ctx context.Context, client *http.Client, issuer string, isSecure func(*url.URL) bool) (*Discovery,
-	error) {
+// Discover fetches the document without following redirects.
+func Discover(ctx context.Context, client *http.Client, issuer string) (*Discovery, error) {
 	bounded := WithoutRedirects(client)
 	bounded.Transport = boundedTransport{bounded.Transport}
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, bounded), issuer)
@@ -298,7 +297,7 @@ func Discover(ctx context.Context, client *http.Client, issuer string, isSecure 
 		if name == "token_endpoint" && text == "" {
 			continue // the caller may need only keys
 		}
-		if err != nil || !isSecure(location) || own.Scheme == "https" && location.Scheme != "https" {
+		if err != nil || !address.IsConfidential(location) || own.Scheme == "https" && location.Scheme != "https" {
 			return nil, fmt.Errorf("issuer %s: its %s %q is no https URL", issuer, name, text)
 		}
 	}

@@ -208,7 +208,7 @@ func newTrusted(configured Issuer, client *http.Client, audience string, auth *A
 			if configured.Keys != "" {
 				return configured.Keys, nil
 			}
-			found, err := issuer.Discover(ctx, client, configured.URL, isSecure)
+			found, err := issuer.Discover(ctx, client, configured.URL)
 			if err != nil {
 				return "", err
 			}

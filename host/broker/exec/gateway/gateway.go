@@ -22,6 +22,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/internal/address"
 )
 
 // proxyAddress is the proxy's address in the commands' network. Servers that a command starts are unlikely to use it.
@@ -212,11 +213,11 @@ func (g *Gateway) explain(r *rule, target string, refused *outbound.RefusedError
 	text := fmt.Sprintf("%s is at %s address, which the grant %s does not allow", refused.Host, refused.Kind, r)
 	_, err := netip.ParseAddr(refused.Host)
 	switch literal := err == nil; {
-	case refused.Need == outbound.Never:
+	case refused.Need == address.Never:
 		return fmt.Sprintf("%s is at %s address, which no grant allows", refused.Host, refused.Kind)
 	case literal, refused.Host == "localhost":
 		return text + ". The operator can grant that host itself: " + g.remedy(target) + ", with the others"
-	case refused.Need == outbound.Named:
+	case refused.Need == address.Named:
 		return text + ". Only a grant that names that address does"
 	}
 	return text + ". The operator can grant private addresses of that host: " + g.remedy(target) +

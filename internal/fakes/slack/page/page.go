@@ -8,12 +8,10 @@ import (
 	"embed"
 	"errors"
 	"io/fs"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"strings"
 
+	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/fakes/slack"
 )
 
@@ -68,21 +66,12 @@ func guard(next http.Handler) http.Handler {
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("Cache-Control", "no-store")
-		if !isLocal(r.Host) {
+		if !address.IsLocalName(address.Hostname(r.Host)) {
 			http.Error(w, "this page is for this machine alone: open it at 127.0.0.1", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// isLocal reports whether a Host header names this machine.
-func isLocal(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // login turns the token of the first request into a cookie, and lets nobody in without it.

@@ -1,4 +1,4 @@
-package outbound
+package address
 
 import "net/netip"
 
@@ -66,8 +66,8 @@ var special = []struct {
 // nat64 is the well-known prefix of RFC 6052. The last four bytes of its addresses are the IPv4 address.
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// unwrap returns a without zone, or the IPv4 address in an IPv4-mapped or NAT64 address.
-func unwrap(a netip.Addr) netip.Addr {
+// Unwrap returns a without zone, or the IPv4 address in an IPv4-mapped or NAT64 address.
+func Unwrap(a netip.Addr) netip.Addr {
 	a = a.Unmap().WithZone("")
 	if nat64.Contains(a) {
 		b := a.As16()
@@ -76,59 +76,14 @@ func unwrap(a netip.Addr) netip.Addr {
 	return a
 }
 
-func classify(a netip.Addr) (kind string, r Reach) {
-	a = unwrap(a)
+// Classify returns the block of addresses that contains a, in words with an article ("a private"), and the kind of rule
+// that a connection to a needs.
+func Classify(a netip.Addr) (kind string, need Reach) {
+	a = Unwrap(a)
 	for _, s := range special {
 		if s.prefix.Contains(a) {
 			return s.kind, s.reach
 		}
 	}
 	return "an invalid", Never
-}
-
-// Reachable reports whether any rule can allow a.
-func Reachable(a netip.Addr) bool {
-	_, need := classify(a)
-	return need != Never
-}
-
-// RefusedError is the error for a host with an address that its rule does not allow. The text is for guests, so it
-// omits the address, which may reveal a private network.
-type RefusedError struct {
-	Host string
-	Addr netip.Addr
-	// Kind describes the address, with an article: "a private".
-	Kind string
-	// Need is the kind of rule that the address needs.
-	Need Reach
-}
-
-func (e *RefusedError) Error() string {
-	text := e.Host + " is at " + e.Kind + " address"
-	switch e.Need {
-	case Private:
-		return text + "; the operator's rule for it must allow private addresses"
-	case Named:
-		return text + "; only a rule that names that address allows it"
-	}
-	return text + ", which no rule allows"
-}
-
-// checkAddress returns a RefusedError unless connections to host may use a. "localhost" may only use loopback
-// addresses, whatever a hosts file or a resolver returns (RFC 6761, section 6.3).
-func (d *Dialer) checkAddress(host string, a netip.Addr) error {
-	kind, need := classify(a)
-	var ok bool
-	switch {
-	case d.Host.name == localhost:
-		ok = unwrap(a).IsLoopback()
-	case a.Unmap() == d.Host.literal:
-		ok = need != Never
-	default:
-		ok = need == Public || need == Private && d.Private
-	}
-	if ok {
-		return nil
-	}
-	return &RefusedError{host, a, kind, need}
 }
