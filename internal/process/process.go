@@ -4,7 +4,7 @@
 // On Unix this program is started once more as a supervisor, which starts the program. The supervisor holds a pipe to
 // its parent. When the other end is closed, by the parent or by the kernel at the parent's death, it kills the program.
 // On Linux the supervisor is also the subreaper of the program's descendants, including those in their own sessions,
-// and kills them too.
+// and kills them too. On Windows the program runs in a job object, which the system closes at this process's end.
 package process
 
 import (
@@ -35,16 +35,15 @@ const (
 )
 
 // Start is command.Start in a new process group. When lifeline is closed or this process ends, the program is killed
-// with all its descendants. Without a supervisor, closing lifeline kills the process group, or only the program where
-// groups do not exist.
+// with all its descendants. On Unix without a supervisor, only closing lifeline kills the process group.
 //
 // With a supervisor, command.Process is the supervisor. It exits with the program's status, or with 128 plus the number
 // of the signal that ended the program.
 func Start(command *exec.Cmd) (lifeline io.Closer, err error) {
-	separate(command)
 	if !supervised || !ready.Load() {
-		return closer(func() error { KillGroup(command.Process); return nil }), command.Start()
+		return StartGroup(command)
 	}
+	separate(command)
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -76,6 +75,11 @@ func Start(command *exec.Cmd) (lifeline io.Closer, err error) {
 	return ours, nil
 }
 
+// StartGroup is command.Start in a new process group on Unix and a new job object on Windows. Closing group kills all
+// processes in it; so does the context of command, if it has one. Close it after command.Wait in any case. It may be
+// closed several times. On Windows the end of this process closes it too.
+func StartGroup(command *exec.Cmd) (group io.Closer, err error) { return startGroup(command) }
+
 // ignoreExit returns err unless it is an exit status.
 func ignoreExit(err error) error {
 	var exit *exec.ExitError
@@ -84,10 +88,6 @@ func ignoreExit(err error) error {
 	}
 	return err
 }
-
-type closer func() error
-
-func (f closer) Close() error { return f() }
 
 // failed reports to the parent why the program did not start.
 func failed(report io.Writer, err error) int {

@@ -4,6 +4,7 @@ package process_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -217,6 +218,46 @@ func TestHostileUpstreamReads(t *testing.T) {
 				t.Errorf("the program printed %s", text)
 			}
 		})
+	}
+}
+
+// TestStartGroup: the end of the context, or closing the group, kills the program with its children.
+func TestStartGroup(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"the context ends", "the group is closed"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			command := exec.CommandContext(ctx, "sh", "-c", "sleep 1000 & echo $!; wait")
+			out, err := command.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			group, err := process.StartGroup(command)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pid := 0
+			if _, err := fmt.Fscan(out, &pid); err != nil {
+				t.Fatal(err)
+			}
+			if how == "the context ends" {
+				cancel()
+			} else if err := group.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := command.Wait(); err == nil {
+				t.Error("it ended by itself")
+			}
+			gone(t, []int{pid})
+			if err := group.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if _, err := process.StartGroup(exec.Command("/etc/passwd")); err == nil {
+		t.Error("what cannot be started was started")
 	}
 }
 

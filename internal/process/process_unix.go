@@ -17,7 +17,32 @@ import (
 const supervised = true
 
 // separate starts the program in a new process group.
-func separate(command *exec.Cmd) { command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+func separate(command *exec.Cmd) {
+	if command.SysProcAttr == nil {
+		command.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	command.SysProcAttr.Setpgid = true
+}
+
+func startGroup(command *exec.Cmd) (io.Closer, error) {
+	separate(command)
+	group := &group{command}
+	if command.Cancel != nil {
+		command.Cancel = group.Close
+	}
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	return group, nil
+}
+
+// group is the process group of a started program.
+type group struct{ command *exec.Cmd }
+
+func (g *group) Close() error {
+	KillGroup(g.command.Process)
+	return nil
+}
 
 // TerminateGroup sends SIGTERM to the processes of a group. Errors are ignored: they mean that no process is left.
 func TerminateGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGTERM) }

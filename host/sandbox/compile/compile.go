@@ -152,11 +152,13 @@ func (c *Compiler) run(ctx context.Context, dir string, module []byte, limits Li
 	child.Dir, child.Env = dir, []string{fmt.Sprintf("GOMAXPROCS=%d", workers), "GOTRACEBACK=none"}
 	child.Stdin, child.Stdout, child.Stderr = bytes.NewReader(module), report, report
 	child.WaitDelay = time.Second
-	killWithParent(child)
 	runtime.LockOSThread() // Pdeathsig kills the child when the thread that started it ends
 	defer runtime.UnlockOSThread()
-	err = child.Run()
-	kill(child)
+	group, err := start(child)
+	if err == nil {
+		err = child.Wait()
+		_ = group.Close()
+	}
 	switch {
 	case err == nil:
 		return nil

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -9,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hako-run/hako/host/broker/exec/confine"
+	"github.com/hako-run/hako/internal/process"
 )
 
 // self returns the path of this program, also if its file has been replaced.
@@ -20,17 +22,11 @@ func self() (string, error) {
 	return os.Executable()
 }
 
-// killWithParent makes the kernel kill the child when this process ends.
-func killWithParent(child *exec.Cmd) {
-	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	child.Cancel = func() error { kill(child); return nil }
-}
-
-// kill kills the child and all that it started.
-func kill(child *exec.Cmd) {
-	if child.Process != nil {
-		_ = syscall.Kill(-child.Process.Pid, syscall.SIGKILL)
-	}
+// start starts the child, which the kernel kills when this thread or process ends. Closing group kills the child and all
+// that it started.
+func start(child *exec.Cmd) (group io.Closer, err error) {
+	child.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return process.StartGroup(child)
 }
 
 func killedBy(state *os.ProcessState, signal syscall.Signal) bool {

@@ -4,22 +4,20 @@ package compile
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime/metrics"
 	"syscall"
 	"time"
+
+	"github.com/hako-run/hako/internal/process"
 )
 
 func self() (string, error) { return os.Executable() }
 
-func killWithParent(*exec.Cmd) {}
-
-func kill(child *exec.Cmd) {
-	if child.Process != nil {
-		_ = child.Process.Kill()
-	}
-}
+// start starts the child. On Windows it ends with this process; elsewhere it goes on until it is done.
+func start(child *exec.Cmd) (io.Closer, error) { return process.StartGroup(child) }
 
 func killedBy(*os.ProcessState, syscall.Signal) bool { return false }
 
