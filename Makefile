@@ -69,9 +69,10 @@ conformance: plugins ## the official MCP conformance suite, both frozen sets, ag
 	$(GO) build -tags $(TAGS),conformance -o bin/hako-conformance ./cmd/hako
 	./scripts/conformance.sh
 
-bench: build ## benchmarks; writes bench/results.json and docs/performance.md
+bench: build ## benchmarks; writes bench/results.json and docs/performance.md. BENCH='-hako.duration 100ms -hako.settle 1s' tries it out
 	mkdir -p bench
-	$(GO) test ./host/internal/bench -run TestBench -count=1 -timeout 30m -v -hako.out $(CURDIR)/bench/results.json
+	$(GO) test ./host/internal/bench -run TestBench -count=1 -timeout 30m -v \
+		-hako.program $(CURDIR)/bin/hako -hako.out $(CURDIR)/bench/results.json $(BENCH)
 	$(GO) run ./scripts/performance
 
 image: build ## a container image; BUILDER is docker, podman or buildah

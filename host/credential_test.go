@@ -131,7 +131,7 @@ config:
 	if err != nil {
 		t.Fatal(err)
 	}
-	return host.Shipped{File: "hunter.wasm", Wasm: wasm}
+	return host.Shipped{File: "hunter.wasm", Wasm: guesttest.Bytes(wasm)}
 }
 
 // hunting is everything that one hunt brought, and what else of it somebody could read later.

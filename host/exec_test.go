@@ -25,7 +25,7 @@ func TestShippedCommandsWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	h, err := host.New(&host.Options{
-		Shipped:       []host.Shipped{{File: "shell.wasm", Wasm: wasm}},
+		Shipped:       []host.Shipped{{File: "shell.wasm", Wasm: guesttest.Bytes(wasm)}},
 		ShippedMounts: map[string]string{"workspace": t.TempDir()},
 		Consents:      filepath.Join(t.TempDir(), "consents.yaml"),
 	})

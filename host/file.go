@@ -13,7 +13,7 @@ import (
 // source is the origin of a plugin: a file in a folder, or the program itself.
 type source struct {
 	path string
-	wasm []byte // of a shipped plugin, else nil
+	wasm func() ([]byte, error) // of a shipped plugin, else nil
 }
 
 func (s source) shipped() bool { return s.wasm != nil }
@@ -33,12 +33,13 @@ type pluginFile struct {
 // read reads a plugin and checks what can be checked without running it: the Wasm format, the manifest, the ABI, and
 // that it imports only what its manifest asks for.
 func (s source) read(maxSize int64) (*pluginFile, error) {
-	wasm := s.wasm
+	read := s.wasm
 	if !s.shipped() {
-		var err error
-		if wasm, err = manifest.ReadFile(s.path, maxSize); err != nil {
-			return nil, err
-		}
+		read = func() ([]byte, error) { return manifest.ReadFile(s.path, maxSize) }
+	}
+	wasm, err := read()
+	if err != nil {
+		return nil, err
 	}
 	return parse(wasm)
 }

@@ -164,7 +164,8 @@ type Tenant struct {
 type Shipped struct {
 	// File is its file name, for messages.
 	File string
-	Wasm []byte
+	// Wasm returns the plugin. It is called whenever the plugin is read, so that the host need not hold it.
+	Wasm func() ([]byte, error)
 }
 
 // Host runs plugins. It is safe for concurrent use.

@@ -387,10 +387,10 @@ func TestShipped(t *testing.T) {
 	w := newWorld(t, func(o *host.Options) {
 		o.Consents = ""
 		o.Shipped = []host.Shipped{
-			{File: "hello.wasm", Wasm: plugin(t, "hello")},
+			{File: "hello.wasm", Wasm: guesttest.Bytes(plugin(t, "hello"))},
 			{File: "mounted.wasm",
-				Wasm: plugin(t, "mounted", "#permissions", asksForMount, "greet", "greet2", "wait", "wait2", "look",
-					"look2")},
+				Wasm: guesttest.Bytes(plugin(t, "mounted", "#permissions", asksForMount, "greet", "greet2", "wait", "wait2",
+					"look", "look2"))},
 		}
 		o.ShippedMounts = map[string]string{"workspace": filepath.Join(dir, "made")}
 	})
@@ -408,7 +408,7 @@ func TestShipped(t *testing.T) {
 	consents := filepath.Join(dir, "consents.yaml")
 	w = newWorld(t, func(o *host.Options) {
 		o.Consents = consents
-		o.Shipped = []host.Shipped{{File: "hello.wasm", Wasm: plugin(t, "hello")}}
+		o.Shipped = []host.Shipped{{File: "hello.wasm", Wasm: guesttest.Bytes(plugin(t, "hello"))}}
 	})
 	w.consents = consents
 	w.put("mine.wasm", plugin(t, "hello", "default: Hello", "default: Mine"))
@@ -535,7 +535,7 @@ func TestRecordAndReplay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return []host.Shipped{{File: "fetcher.wasm", Wasm: wasm}}
+		return []host.Shipped{{File: "fetcher.wasm", Wasm: guesttest.Bytes(wasm)}}
 	}
 	pinned := time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
 	dir := t.TempDir()

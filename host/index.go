@@ -113,7 +113,7 @@ func (x *index) save(present func(path string) bool) error {
 func (h *Host) readCandidate(c *candidate) (*pluginFile, error) {
 	source := c.plugin.source
 	if source.shipped() {
-		return parse(source.wasm)
+		return source.read(h.options().MaxPluginSize)
 	}
 	if module, ok := h.index.lookup(source.path, c.stamp); ok && c.stamp.Wasm.Size <= h.maxPluginSize() {
 		return checkModule(module, nil)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/dirtest"
 	"github.com/hako-run/hako/pdk/abi"
@@ -130,7 +131,7 @@ func TestReadOnly(t *testing.T) {
 		before := dirtest.List(t, dir)
 		h, err := host.New(&host.Options{Folders: []string{w.folder}, Consents: w.consents, CacheDir: cache,
 			ReadOnly:      true,
-			Shipped:       []host.Shipped{{File: "b.wasm", Wasm: shipped}},
+			Shipped:       []host.Shipped{{File: "b.wasm", Wasm: guesttest.Bytes(shipped)}},
 			ShippedMounts: map[string]string{"workspace": filepath.Join(dir, "made")}})
 		if err != nil {
 			t.Fatal(err)
@@ -231,7 +232,7 @@ func TestThousandPlugins(t *testing.T) {
 	for i := range many {
 		name := fmt.Sprintf("p%d", i)
 		wasm := tinyPlugin(t, name, "one of many")
-		shipped = append(shipped, host.Shipped{File: name + ".wasm", Wasm: wasm})
+		shipped = append(shipped, host.Shipped{File: name + ".wasm", Wasm: guesttest.Bytes(wasm)})
 		if err := os.WriteFile(filepath.Join(w.folder, name+".wasm"), wasm, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ permissions: {http: [{name: api, url: "BASE", reason: r}]}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return host.Shipped{File: "fetching.wasm", Wasm: wasm}
+	return host.Shipped{File: "fetching.wasm", Wasm: guesttest.Bytes(wasm)}
 }
 
 func fetch(t *testing.T, w *world, url string) string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hako-run/hako/host"
 	httpbroker "github.com/hako-run/hako/host/broker/http"
+	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 )
 
@@ -101,7 +102,7 @@ func TestReconfigureEverything(t *testing.T) {
 	}
 	if err := w.reconfigure(func(o *host.Options) {
 		o.Folders = []string{elsewhere}
-		o.Shipped = []host.Shipped{{File: "shipped.wasm", Wasm: plugin(t, "shipped")}}
+		o.Shipped = []host.Shipped{{File: "shipped.wasm", Wasm: guesttest.Bytes(plugin(t, "shipped"))}}
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/internal/guesttest"
 )
 
 func BenchmarkLoad50(b *testing.B) {
@@ -13,8 +14,8 @@ func BenchmarkLoad50(b *testing.B) {
 		n := fmt.Sprint(i)
 		shipped = append(shipped,
 			host.Shipped{File: n + ".wasm",
-				Wasm: plugin(b, "p"+n, "name: greet", "name: greet"+n, "name: wait", "name: wait"+n, "name: look",
-					"name: look"+n)})
+				Wasm: guesttest.Bytes(plugin(b, "p"+n, "name: greet", "name: greet"+n, "name: wait", "name: wait"+n, "name: look",
+					"name: look"+n))})
 	}
 	dir := b.TempDir()
 	for b.Loop() {

@@ -45,7 +45,7 @@ func TestState(t *testing.T) {
 		{manifest.StateShared, []pipeline.Caller{aki, {Frontend: pipeline.FrontendHTTP}}, "1 2"},
 	} {
 		w := newWorld(t, func(o *host.Options) {
-			o.Shipped = []host.Shipped{{File: "counting.wasm", Wasm: wasm}}
+			o.Shipped = []host.Shipped{{File: "counting.wasm", Wasm: guesttest.Bytes(wasm)}}
 			o.Settings = map[string]host.Settings{"counting": {State: test.state}}
 		})
 		w.load()

@@ -15,7 +15,7 @@ import (
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *host.Options) {
-		o.Shipped = []host.Shipped{{File: "greeter.wasm", Wasm: plugin(t, "greeter")}}
+		o.Shipped = []host.Shipped{{File: "greeter.wasm", Wasm: guesttest.Bytes(plugin(t, "greeter"))}}
 		o.Settings = map[string]host.Settings{"greeter": {Config: map[string]any{"word": "Hi"}}}
 		o.Tenants = map[string]host.Tenant{
 			"acme":  {Config: map[string]map[string]any{"greeter": {"word": "Ahoy"}}},
@@ -43,8 +43,8 @@ func TestToolsOfATenant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *host.Options) {
 		o.Shipped = []host.Shipped{{File: "greeter.wasm",
-			Wasm: plugin(t, "greeter", "    description: Greets.\n",
-				"    description: Greets.\n    when: {word: [Ahoy]}\n")}}
+			Wasm: guesttest.Bytes(plugin(t, "greeter", "    description: Greets.\n",
+				"    description: Greets.\n    when: {word: [Ahoy]}\n"))}}
 		o.Settings = map[string]host.Settings{"greeter": {Config: map[string]any{"word": "Hi"}}}
 		o.Tenants = map[string]host.Tenant{"acme": {Config: map[string]map[string]any{"greeter": {"word": "Ahoy"}}}}
 	})
@@ -77,7 +77,7 @@ permissions: {http: [{name: api, url: "https://api.example.com/", configKey: ser
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, func(o *host.Options) {
-				o.Shipped = []host.Shipped{{File: "greeter.wasm", Wasm: tied}}
+				o.Shipped = []host.Shipped{{File: "greeter.wasm", Wasm: guesttest.Bytes(tied)}}
 				o.Tenants = map[string]host.Tenant{"acme": {Config: map[string]map[string]any{"greeter": test.config}}}
 			})
 			w.load()
@@ -98,7 +98,7 @@ func TestTenantsOfExtismGuests(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorld(t, func(o *host.Options) {
-		o.Shipped = []host.Shipped{{File: "guest.wasm", Wasm: wasm}}
+		o.Shipped = []host.Shipped{{File: "guest.wasm", Wasm: guesttest.Bytes(wasm)}}
 		o.Tenants = map[string]host.Tenant{"acme": {Config: map[string]map[string]any{"guest": {"tools": "x"}}}}
 	})
 	w.load()

@@ -17,7 +17,7 @@ const (
 	collectLeast = 100
 	// collectRoom is how much garbage may gather where that is less than collectMost allows: with several plugins at
 	// work some hundred MiB are alive, and four times that is not worth it.
-	collectRoom = 512 << 20
+	collectRoom = 256 << 20
 	// collectLook is how often what is alive is looked at.
 	collectLook = 5 * time.Second
 )

@@ -116,11 +116,8 @@ func shippedPlugins(disabled []string) ([]host.Shipped, error) {
 		if slices.Contains(disabled, name) {
 			continue
 		}
-		wasm, err := shippedFiles.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		plugins = append(plugins, host.Shipped{File: path.Base(file), Wasm: wasm})
+		read := func() ([]byte, error) { return shippedFiles.ReadFile(file) }
+		plugins = append(plugins, host.Shipped{File: path.Base(file), Wasm: read})
 	}
 	for _, name := range disabled {
 		if len(known) > 0 && !slices.Contains(known, name) {

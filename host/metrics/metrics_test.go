@@ -63,7 +63,7 @@ func filled(t *testing.T) *metrics.Metrics {
 		t.Fatal(err)
 	}
 	h, err := host.New(&host.Options{
-		Shipped:       []host.Shipped{{File: "files.wasm", Wasm: wasm}},
+		Shipped:       []host.Shipped{{File: "files.wasm", Wasm: guesttest.Bytes(wasm)}},
 		ShippedMounts: map[string]string{"workspace": t.TempDir()},
 	})
 	if err != nil {

@@ -51,7 +51,7 @@ func serving(t testing.TB) *host.Host {
 		base = os.TempDir()
 	}
 	h, err := host.New(&host.Options{
-		Shipped:  []host.Shipped{{File: "tasks.wasm", Wasm: wasm}},
+		Shipped:  []host.Shipped{{File: "tasks.wasm", Wasm: func() ([]byte, error) { return wasm, nil }}},
 		CacheDir: filepath.Join(base, "hako-test", "tasks"),
 		DataDir:  t.TempDir(),
 		Limits:   manifest.Limits{Rate: 1_000_000, Time: 10 * time.Minute}, // in the interpreter, under the race detector, on a busy machine

@@ -81,6 +81,7 @@ func TestBench(t *testing.T) {
 	t.Run("start", func(t *testing.T) { r.start(t) })
 	t.Run("neighbour", func(t *testing.T) { r.neighbour(t) })
 	t.Run("sessions", func(t *testing.T) { r.sessions(t) })
+	t.Run("memory", func(t *testing.T) { r.memory(t) })
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +191,7 @@ func observed(t *testing.T, numbers *metrics.Metrics, dir string, plugins ...[]b
 		Limits: manifest.Limits{Rate: 100_000_000, Queue: 10_000, Concurrency: 64}, Processors: processors.Guests(),
 	}
 	for i, wasm := range plugins {
-		options.Shipped = append(options.Shipped, host.Shipped{File: fmt.Sprintf("%d.wasm", i), Wasm: wasm})
+		options.Shipped = append(options.Shipped, host.Shipped{File: fmt.Sprintf("%d.wasm", i), Wasm: guesttest.Bytes(wasm)})
 	}
 	if numbers != nil {
 		options.Observer = numbers

@@ -63,6 +63,11 @@ func Root() string {
 	panic("guesttest: the test does not run inside the repository")
 }
 
+// Bytes returns a function that returns a module, as hosts and sandboxes take it.
+func Bytes(wasm []byte) func() ([]byte, error) {
+	return func() ([]byte, error) { return wasm, nil }
+}
+
 // CacheDir returns a compilation cache that all tests share.
 func CacheDir(t testing.TB) string {
 	t.Helper()

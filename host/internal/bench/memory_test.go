@@ -1,0 +1,212 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/internal/guesttest"
+)
+
+var (
+	program = flag.String("hako.program", "", "the hako whose memory is measured; without it memory is left out")
+	settle  = flag.Duration("hako.settle", time.Minute, "how long after a load the memory is measured again")
+)
+
+// served is "hako serve" in a process of its own, with Extism plugins ext0 to ext3 whose tools have these names as
+// prefixes, and with the shipped plugins.
+type served struct {
+	command *exec.Cmd
+	url     string
+}
+
+const extismPlugins = 4
+
+func startServed(t *testing.T) *served {
+	t.Helper()
+	dir := t.TempDir()
+	configuration := strings.Builder{}
+	fmt.Fprint(&configuration, `
+plugins: [plugins]
+shipped: {enabled: true, mounts: {workspace: ./workspace}}
+mock: true
+http: {address: "127.0.0.1:0"}
+mcp: {limits: {rate: 1000000, calls: 10000, callsPerClient: 10000}}
+limits: {rate: 10000000, queue: 10000}
+log: {level: warn}
+plugin:
+`)
+	write := func(name string, data []byte) {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wasm := guesttest.Build(t, "host/internal/guesttest/guests/extism")
+	for i := range extismPlugins {
+		name := fmt.Sprintf("ext%d", i)
+		write("plugins/"+name+".wasm", wasm)
+		write("plugins/"+name+".yaml", fmt.Appendf(nil, "name: %s\nversion: 1.0.0\ndescription: A guest.\n"+
+			"permissions: {http: [{name: any, url: \"https://example.com/\", reason: the guest imports it}]}\n", name))
+		fmt.Fprintf(&configuration, "  %s: {prefix: %s_}\n", name, name)
+	}
+	write("hako.yaml", []byte(configuration.String()))
+	write("workspace/large.txt", []byte(strings.Repeat("a line of text, as files have them, of 64 bytes with its end.\n", 900_000/64)))
+	hako := func(args ...string) *exec.Cmd {
+		command := exec.Command(*program, args...)
+		command.Dir, command.Env = dir, append(os.Environ(), "XDG_CACHE_HOME="+dir)
+		return command
+	}
+	for i := range extismPlugins {
+		if output, err := hako("plugin", "approve", fmt.Sprintf("ext%d", i), "--yes").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, output)
+		}
+	}
+	s := &served{command: hako("serve", "--log-level", "info")}
+	output, err := s.command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = s.command.Process.Signal(os.Interrupt)
+		_ = s.command.Wait()
+	})
+	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+/mcp`)
+	lines := bufio.NewScanner(output)
+	for s.url == "" && lines.Scan() {
+		s.url = address.FindString(lines.Text())
+	}
+	if s.url == "" {
+		t.Fatal("hako does not say where it serves")
+	}
+	go func() { _, _ = io.Copy(io.Discard, output) }()
+	return s
+}
+
+// status returns a number of /proc/PID/status or smaps_rollup, in MiB.
+func (s *served) status(t *testing.T, file string, names ...string) (mib float64) {
+	t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", s.command.Process.Pid, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		for _, name := range names {
+			if rest, ok := strings.CutPrefix(line, name+":"); ok {
+				kib, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				mib += kib / 1024
+			}
+		}
+	}
+	return mib
+}
+
+func (s *served) resident(t *testing.T) float64 { return s.status(t, "status", "VmRSS") }
+
+func (s *served) peak(t *testing.T) float64 { return s.status(t, "status", "VmHWM") }
+
+// resetPeak makes peak start from the current memory.
+func (s *served) resetPeak(t *testing.T) {
+	t.Helper()
+	file := fmt.Sprintf("/proc/%d/clear_refs", s.command.Process.Pid)
+	if err := os.WriteFile(file, []byte("5"), 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// attack is a tool of the Extism guest with arguments. Some exceed a limit; that call fails.
+type attack struct{ tool, arguments string }
+
+// memory measures the resident memory of a process of its own: with all plugins loaded, in a flood of calls that exceed
+// the memory, the log and the output of Extism plugins, a minute after it, and while eight large answers are under way.
+func (r *results) memory(t *testing.T) {
+	if *program == "" || runtime.GOOS != "linux" {
+		t.Skip("it needs -hako.program and Linux")
+	}
+	s := startServed(t)
+	clients := make([]*client, 2*extismPlugins)
+	for i := range clients {
+		clients[i] = connect(t, s.url, protocolVersions[1])
+	}
+	call := func(c *client, tool, arguments string) error {
+		return c.call(t.Context(), tool, c.body(tool, arguments), "")
+	}
+	for i := range extismPlugins { // compiled and started once
+		if err := call(clients[i], fmt.Sprintf("ext%d_echo", i), `{"text":"a"}`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := call(clients[0], "file_read", `{"path":"large.txt"}`); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(*settle)
+	loaded := s.resident(t)
+	r.add(t, "loaded_rss_mib", loaded, "MiB")
+	r.add(t, "loaded_private_mib", s.status(t, "smaps_rollup", "Private_Clean", "Private_Dirty"), "MiB")
+
+	s.resetPeak(t)
+	attacks := []attack{{"memory", `{}`}, {"blocks", `{}`}, {"big", `{"n":8000000}`}, {"churn", `{"n":200}`},
+		{"print", `{"text":"` + strings.Repeat("a long line ", 80_000) + `"}`}}
+	ctx, stop := context.WithTimeout(t.Context(), 5**duration)
+	defer stop()
+	var group sync.WaitGroup
+	for i, c := range clients {
+		group.Go(func() {
+			for n := i; ctx.Err() == nil; n++ {
+				a := attacks[n%len(attacks)]
+				tool := fmt.Sprintf("ext%d_%s", i%extismPlugins, a.tool)
+				_ = c.call(ctx, tool, c.body(tool, a.arguments), "")
+			}
+		})
+	}
+	group.Wait()
+	r.add(t, "extism_flood_peak_rss_mib", s.peak(t), "MiB")
+	time.Sleep(*settle)
+	r.add(t, "extism_flood_kept_mib", s.resident(t)-loaded, "MiB")
+
+	s.resetPeak(t)
+	errs := make([]error, len(clients))
+	for begin := time.Now(); time.Since(begin) < *duration; {
+		for i, c := range clients {
+			group.Go(func() {
+				tool, arguments := fmt.Sprintf("ext%d_big", i%extismPlugins), `{"n":900000}`
+				if i%2 == 1 {
+					tool, arguments = "file_read", `{"path":"large.txt"}`
+				}
+				errs[i] = errors.Join(errs[i], call(c, tool, arguments))
+			})
+		}
+		group.Wait()
+	}
+	if err := errors.Join(errs...); err != nil {
+		t.Error(err)
+	}
+	r.add(t, "large_peak_rss_mib", s.peak(t), "MiB")
+	time.Sleep(*settle)
+	r.add(t, "large_kept_mib", s.resident(t)-loaded, "MiB")
+}
+
+// TestMemory runs only this benchmark.
+func TestMemory(t *testing.T) {
+	var r results
+	r.memory(t)
+}
