@@ -28,7 +28,7 @@ var connecting = map[string][]string{
 		"host/broker/exec/gateway/http.go", // whose connections the session opens
 	},
 	"net/http.Client": {
-		"cmd/hako/plugin_add.go", "cmd/hako/web.go", "host/agent/client.go", "host/credential/token.go",
+		"cmd/hako/plugin_add.go", "internal/server/listen.go", "host/agent/client.go", "host/credential/token.go",
 		"host/internal/issuer/client.go",
 		"host/llm/transport.go", "host/mcpclient/remote.go", "host/slackbot/client.go",
 	},
@@ -42,7 +42,7 @@ var connecting = map[string][]string{
 		"host/trace/export.go", // sockets in the file system
 	},
 	"net.DialTimeout": {"cmd/hako/console.go"}, // a hako on this machine
-	"net.DialUnix":    {"cmd/hako/notify_linux.go"},
+	"net.DialUnix":    {"internal/server/systemd_linux.go"},
 	"crypto/tls.Dial": nil, "crypto/tls.DialWithDialer": nil, "crypto/tls.Dialer": nil,
 	"golang.org/x/net/http/httpproxy.FromEnvironment": nil,
 	"golang.org/x/net/proxy.FromEnvironment":          nil,
@@ -99,7 +99,11 @@ func TestConnectionsObeyTheProxy(t *testing.T) {
 	for symbol, files := range connecting {
 		for _, file := range used[symbol] {
 			if !slices.Contains(files, file) {
-				t.Errorf("%s uses %s: use outbound.NewTransport or outbound.Connect, or see to outbound.proxy and add the file to the list", file, symbol)
+				t.Errorf(
+					"%s uses %s: use outbound.NewTransport or outbound.Connect, or see to outbound.proxy and add the file to the list",
+					file,
+					symbol,
+				)
 			}
 		}
 		for _, file := range files {

@@ -5,6 +5,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -359,6 +360,9 @@ type Status struct {
 	// Interpreted says that the interpreter runs the code because it is not compiled yet.
 	Interpreted bool
 }
+
+// Title is the plugin's name, or its file if no name could be read.
+func (s *Status) Title() string { return cmp.Or(s.Name, s.Path) }
 
 // Plugins lists all plugins, active or not, sorted by name and path.
 func (h *Host) Plugins() []Status {

@@ -58,9 +58,9 @@ func (a *app) devAgent(ctx context.Context, c *config.Config, fake *managedagent
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
-	flags := serveFlags{source: config.Source{File: c.File}}
-	flags.read = flags.source.Digest()
-	group.Go(func() error { return a.runAgent(ctx, c, flags) })
+	source := config.Source{File: c.File}
+	options := a.serverOptions(c, source, source.Digest())
+	group.Go(func() error { return a.runAgent(ctx, options) })
 	group.Go(func() error {
 		defer stop()
 		return a.printSession(ctx, fake, session)

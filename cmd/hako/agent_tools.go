@@ -10,6 +10,7 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/server"
 )
 
 func (a *app) agentToolsCommand() *cobra.Command {
@@ -37,7 +38,7 @@ schemas that the API accepts. Tools that it would refuse are left out, and named
 
 // definitions are the tools as agents are given them. Those that the API would refuse are left out, which is said.
 func (a *app) definitions(v *view) ([]agent.Definition, error) {
-	if err := checkTenant(v.config, v.config.Agent.Tenant); err != nil {
+	if err := v.config.CheckTenant(v.config.Agent.Tenant); err != nil {
 		return nil, err
 	}
 	live, err := policy.OpenLive(v.config.Policy)
@@ -46,9 +47,13 @@ func (a *app) definitions(v *view) ([]agent.Definition, error) {
 	}
 	tools := agentTools(v, live.Policy())
 	if n := len(tools); n > agent.MaxTools {
-		return nil, fmt.Errorf("the policy lets agents call %d tools, and an agent takes %d: let it deny some (frontends: [agent])", n, agent.MaxTools)
+		return nil, fmt.Errorf(
+			"the policy lets agents call %d tools, and an agent takes %d: let it deny some (frontends: [agent])",
+			n,
+			agent.MaxTools,
+		)
 	}
-	return agent.Definitions(tools, v.config.Locale, a.logger(v.config, logLevels["warn"])), nil
+	return agent.Definitions(tools, v.config.Locale, a.logger(v.config, server.LogLevels["warn"])), nil
 }
 
 // agentTools are the tools that the configured caller may call, or ask to.

@@ -1,21 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"runtime"
-	"strings"
 
-	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/audit"
-	"github.com/hako-run/hako/host/mcpserver"
-	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/server"
 )
 
 // ownLog is the audit log as a command opens it, with the store that it lies in, if it does.
@@ -39,13 +32,13 @@ func (a *app) openAudit(ctx context.Context, c *config.Config) (_ *ownLog, err e
 	if c.Audit.Disabled {
 		return nil, nil
 	}
-	logger, l := a.logger(c, logLevels["warn"]), new(ownLog)
+	logger, l := a.logger(c, server.LogLevels["warn"]), new(ownLog)
 	if store.IsURL(c.Store) {
 		if l.store, err = c.OpenStore(ctx, logger); err != nil {
 			return nil, err
 		}
 	}
-	if l.Log, err = openLog(ctx, c, l.store, logger); err != nil && l.store != nil {
+	if l.Log, err = server.OpenAuditLog(ctx, c, l.store, logger); err != nil && l.store != nil {
 		err = errors.Join(err, l.store.Close())
 	}
 	if err != nil {
@@ -65,14 +58,17 @@ func (a *app) audited(ctx context.Context, c *config.Config, o *audit.Operation,
 	if err != nil {
 		printf(a.stderr, "hako: this is not recorded: %v\n", err)
 	}
-	recorder := &audit.Recorder{Optional: c.Audit.Optional, Unrecorded: func(_ *audit.Operation, outcome string, err error) {
-		switch {
-		case outcome != "begun":
-			printf(a.stderr, "hako: how it ended is not recorded: %v\n", err)
-		case c.Audit.Optional:
-			printf(a.stderr, "hako: this is not recorded: %v\n", err)
-		}
-	}}
+	recorder := &audit.Recorder{
+		Optional: c.Audit.Optional,
+		Unrecorded: func(_ *audit.Operation, outcome string, err error) {
+			switch {
+			case outcome != "begun":
+				printf(a.stderr, "hako: how it ended is not recorded: %v\n", err)
+			case c.Audit.Optional:
+				printf(a.stderr, "hako: this is not recorded: %v\n", err)
+			}
+		},
+	}
 	if log != nil {
 		recorder.Log = log
 		defer func() { err = errors.Join(err, log.Close()) }()
@@ -92,79 +88,3 @@ func (a *app) declined(ctx context.Context, c *config.Config, o *audit.Operation
 
 // sign makes this process's user the subject of an operation. It keeps the tenant.
 func sign(o *audit.Operation) { o.Subject.Frontend, o.Subject.User = "cli", audit.ProcessUser() }
-
-// record writes what the host itself does to the log. Calls are refused as long as the log cannot be written, so the
-// host goes on.
-func (g *government) record(e *audit.Event) {
-	if g.audit == nil {
-		return
-	}
-	e.Type = audit.TypeOperator
-	if err := g.audit.Append(context.Background(), e); err != nil {
-		g.logger.Error("record in the audit log", "action", e.Action, "err", err)
-	}
-}
-
-// loginFailed records that a token was refused at the MCP endpoint.
-func (g *government) loginFailed(f mcpserver.FailedLogin) {
-	g.record(&audit.Event{
-		Action: "mcp.login", Outcome: "failed", Error: f.Err.Error(),
-		Subject: audit.Subject{Frontend: pipeline.FrontendHTTP, Tenant: f.Tenant, User: f.User, Token: f.Token,
-			Address: f.Address},
-	})
-}
-
-// started records that the host begins to serve: under which configuration, and how the plugins stand. Their changes
-// are recorded from then on.
-func (g *government) started(plugins []host.Status) error {
-	defer g.serving.Store(true)
-	if g.audit == nil {
-		return nil
-	}
-	b := thisBuild()
-	o := &audit.Operation{Action: "serve.start", Detail: map[string]string{
-		"version": b.Version, "go": runtime.Version(), "configuration": configDigest(g.config),
-	}}
-	sign(o)
-	if b.Commit != "" {
-		o.Detail["commit"] = b.Commit
-	}
-	for _, s := range plugins {
-		o.Detail["plugin."+pluginTitle(s)] = strings.TrimSpace(strings.Join([]string{string(s.State), s.Version,
-			cmp.Or(s.Serving, s.Digest)}, " "))
-	}
-	err := g.audit.Append(context.Background(), o.Event("ok", nil))
-	if err != nil && g.config.Audit.Optional {
-		g.logger.Error("record in the audit log", "action", o.Action, "err", err)
-		return nil
-	}
-	return err
-}
-
-func (g *government) stopped() {
-	o := &audit.Operation{Action: "serve.stop"}
-	sign(o)
-	g.record(o.Event("ok", nil))
-}
-
-// configDigest stands for the values in force, wherever they come from, as "hako config show" lists them.
-func configDigest(c *config.Config) string {
-	sum := sha256.New()
-	for _, e := range c.Entries() {
-		fmt.Fprintf(sum, "%s\x00%s\n", e.Key, e.Value)
-	}
-	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
-}
-
-// pluginChanged records that a plugin comes into service, goes out of it or waits. Those at the start are in the record
-// of that.
-func (g *government) pluginChanged(s host.Status) {
-	if !g.serving.Load() {
-		return
-	}
-	g.record(&audit.Event{
-		Action: "plugin." + string(s.State), Outcome: "ok",
-		Target: audit.Target{Plugin: s.Name, Digest: cmp.Or(s.Serving, s.Digest)},
-		Detail: map[string]string{"version": s.Version},
-	})
-}

@@ -16,6 +16,7 @@ import (
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/server"
 	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -126,16 +127,16 @@ func (a *app) call(cmd *cobra.Command, tenant, tool string, input json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	if err := checkTenant(c, tenant); err != nil {
+	if err := c.CheckTenant(tenant); err != nil {
 		return nil, err
 	}
-	g, err := govern(cmd.Context(), c, a.logger(c, slog.LevelWarn))
+	g, err := server.OpenGovernance(cmd.Context(), c, a.logger(c, slog.LevelWarn))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, g.close()) }()
+	defer func() { err = errors.Join(err, g.Close()) }()
 	h, err := a.hostFor(cmd.Context(), c, func(o *host.Options) {
-		g.apply(o)
+		g.Apply(o)
 		change(o)
 	})
 	if err != nil {

@@ -9,18 +9,15 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/host/mcpclient"
-	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/server"
 )
 
 // chatFlags are those of "hako chat".
@@ -74,7 +71,7 @@ Exit codes: 0 answered, 1 there is no answer, 2 usage or configuration.`,
 
 // chat opens all that a conversation needs, and talks until the input ends.
 func (a *app) chat(ctx context.Context, c *config.Config, flags chatFlags) error {
-	if err := checkTenant(c, flags.tenant); err != nil {
+	if err := c.CheckTenant(flags.tenant); err != nil {
 		return err
 	}
 	files, err := a.chatFiles(flags.files)
@@ -84,8 +81,8 @@ func (a *app) chat(ctx context.Context, c *config.Config, flags chatFlags) error
 	if a.interactive() {
 		ctx = context.WithoutCancel(ctx) // Ctrl-C is for the turn
 	}
-	logger := a.logger(c, chatLevel(c))
-	models, err := newModels(c, logger, nil)
+	logger := a.logger(c, chosenLevel(c, server.Silent))
+	models, err := server.NewModels(c, logger, nil)
 	if err != nil {
 		return err
 	}
@@ -94,15 +91,15 @@ func (a *app) chat(ctx context.Context, c *config.Config, flags chatFlags) error
 			return fmt.Errorf("--model: %w", err)
 		}
 	}
-	return a.withGoverned(ctx, c, logger, func(g *government, h *host.Host) (err error) {
-		if !g.store.Shared() { // there replicas see to it
-			if err := chat.Forget(ctx, g.store, c.Chat.Retain); err != nil {
+	return a.withGoverned(ctx, c, logger, func(g *server.Governance, h *host.Host) (err error) {
+		if !g.Store.Shared() { // there replicas see to it
+			if err := chat.Forget(ctx, g.Store, c.Chat.Retain); err != nil {
 				return err
 			}
 		}
 		s := &chatSession{app: a, host: h, flags: flags, files: files, locale: c.Locale, currency: c.LLM.Currency,
 			model: &choice{chain: models}}
-		if s.engine, err = newEngine(ctx, c, s.model, h, g.store, nil, logger); err != nil {
+		if s.engine, err = server.NewEngine(ctx, c, s.model, h, g.Store, logger, nil); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, s.engine.Close()) }()
@@ -113,80 +110,18 @@ func (a *app) chat(ctx context.Context, c *config.Config, flags chatFlags) error
 // withGoverned makes what people talk to for one command, a host under policy, approvals and audit, with the upstream
 // servers, and calls do.
 func (a *app) withGoverned(ctx context.Context, c *config.Config, logger *slog.Logger,
-	do func(*government, *host.Host) error) (err error) {
-	g, err := govern(ctx, c, logger)
+	do func(*server.Governance, *host.Host) error) (err error) {
+	g, err := server.OpenGovernance(ctx, c, logger)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, g.close()) }()
-	h, err := a.hostFor(ctx, c, g.apply)
+	defer func() { err = errors.Join(err, g.Close()) }()
+	h, err := a.hostFor(ctx, c, g.Apply)
 	if err != nil {
 		return err
 	}
 	defer func() { err = closing(h, err) }()
 	return a.withUpstreams(ctx, c, h.Catalog(), everyUpstream, func([]mcpclient.Status) error { return do(g, h) })
-}
-
-// chatLevel is what is logged beside a conversation: nothing, unless it was asked for.
-func chatLevel(c *config.Config) slog.Level {
-	if c.Origin("log.level") != config.OriginDefault {
-		return logLevels[c.LogLevel]
-	}
-	return silent
-}
-
-// newModels makes the models of the configuration, the default one first. observe may be nil.
-func newModels(c *config.Config, logger *slog.Logger, observe func(llm.Completion)) (*llm.Chain, error) {
-	chain, err := llm.New(llm.Options{Specs: c.LLM.Models, Proxy: c.ProxyURL(), Observe: observe, Logger: logger})
-	if err == nil && c.LLM.Default != "" {
-		if chain, err = chain.First(c.LLM.Default); err != nil {
-			err = fmt.Errorf("llm.default: %w", err)
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("configuration: %w", err)
-	}
-	return chain, nil
-}
-
-// newEngine makes what answers people, with the tools of h. The caller closes it. observe may be nil.
-func newEngine(ctx context.Context, c *config.Config, p windowed, h *host.Host, s *store.Store, watched *observation,
-	logger *slog.Logger) (*chat.Engine, error) {
-	options := &chat.Options{
-		Provider: p, Store: s, System: c.Chat.System, Locale: c.Locale, Limits: c.Chat.Limits, Budgets: c.Chat.Budgets,
-		Currency: c.LLM.Currency,
-		Logger:   logger,
-	}
-	watched.chat(options)
-	options.Limits.Window = p.Window()
-	if c.Chat.Zone != "" {
-		var err error
-		if options.Zone, err = time.LoadLocation(c.Chat.Zone); err != nil {
-			return nil, fmt.Errorf("configuration: chat.zone: %w: give a name such as Asia/Tokyo", err)
-		}
-	}
-	if c.Chat.Tools {
-		options.Tools, options.Call, options.MayAsk = toolsOf(h), h.Call, h.MayAsk
-	}
-	return chat.New(ctx, options)
-}
-
-// windowed is a provider that says how much it reads.
-type windowed interface {
-	llm.Provider
-	Window() int
-}
-
-// toolsOf lists the tools of h that a caller may use and can.
-func toolsOf(h *host.Host) func(pipeline.Caller) []*catalog.Tool {
-	return func(caller pipeline.Caller) (list []*catalog.Tool) {
-		for _, tool := range h.Catalog().View().Tools {
-			if h.Visible(caller, tool) {
-				list = append(list, tool)
-			}
-		}
-		return list
-	}
 }
 
 // choice is the model that the person has chosen.

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/llm"
+	"github.com/hako-run/hako/internal/server"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -64,7 +64,7 @@ func (s *chatSession) words() *chatWords {
 }
 
 func (s *chatSession) greet() {
-	s.say(s.words().greeting, s.model.Name(), len(toolsOf(s.host)(s.caller())))
+	s.say(s.words().greeting, s.model.Name(), len(server.VisibleTools(s.host)(s.caller())))
 }
 
 // chatCommands are what a line can begin with. Each gets the rest of the line.
@@ -105,7 +105,7 @@ func (s *chatSession) help(context.Context, string) error {
 }
 
 func (s *chatSession) tools(context.Context, string) error {
-	list := toolsOf(s.host)(s.caller())
+	list := server.VisibleTools(s.host)(s.caller())
 	if len(list) == 0 {
 		s.say("%s", block(s.words().noTools))
 	}
@@ -201,14 +201,6 @@ func (s *chatSession) usage(ctx context.Context, _ string) error {
 	if err != nil {
 		return err
 	}
-	s.say(s.words().usage, here.Tokens, price(here, s.currency), today.Tokens, price(today, s.currency))
+	s.say(s.words().usage, here.Tokens, here.Price(s.currency), today.Tokens, today.Price(s.currency))
 	return nil
-}
-
-// price is what a use has cost, in brackets, and nothing where the configuration has no prices.
-func price(u chat.Use, currency string) string {
-	if u.Cost == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (%.4f %s)", u.Cost, currency)
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/policy"
-	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/server"
 )
 
 func (a *app) configCommand() *cobra.Command {
@@ -38,24 +38,16 @@ Exit codes: 0 all is well, 2 it is not.`,
 
 // checkConfig does what "hako serve" does before it listens.
 func (a *app) checkConfig(v *view) error {
-	auth, _, err := checkHTTP(v.config)
-	if err != nil {
+	if err := server.Check(v.config); err != nil {
 		return err
 	}
-	if err := checkConsole(v.config); err != nil {
-		return err
-	}
-	if _, err := upstreamSpecs(v.config); err != nil {
+	if _, err := server.UpstreamSpecs(v.config); err != nil {
 		return err
 	}
 	if _, err := policy.OpenLive(v.config.Policy); err != nil {
 		return err
 	}
-	frontend, err := newFrontend(v.config, v.host, auth, nil, nil)
-	if err != nil {
-		return err
-	}
-	if err := frontend.Close(); err != nil {
+	if err := server.CheckMCP(v.config, v.host); err != nil {
 		return err
 	}
 	for _, p := range v.plugins {
@@ -69,15 +61,7 @@ func (a *app) checkConfig(v *view) error {
 	if slices.ContainsFunc(v.plugins, func(p host.Status) bool { return p.State == host.Broken }) {
 		return &exitError{code: exitUsage}
 	}
-	err = printf(a.stdout, "%s is valid\n", configName(v.config))
-	return err
-}
-
-func configName(c *config.Config) string {
-	if c.File == "" {
-		return "the built-in default"
-	}
-	return c.File
+	return printf(a.stdout, "%s is valid\n", v.config.Name())
 }
 
 func (a *app) configShowCommand() *cobra.Command {
@@ -102,7 +86,7 @@ func (a *app) configShowCommand() *cobra.Command {
 }
 
 func (a *app) printConfig(v *view) error {
-	printf(a.stdout, "# %s\n", configName(v.config))
+	printf(a.stdout, "# %s\n", v.config.Name())
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	for _, e := range v.config.Entries() {
 		value := e.Value

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/server"
 )
 
 // TestDotEnv: variables of .env beside the configuration count after those of the environment. It needs a process of
@@ -61,7 +62,10 @@ func TestConfigCheck(t *testing.T) {
 // TestConfigCheckNames holds that names in the configuration that nothing has are told.
 func TestConfigCheckNames(t *testing.T) {
 	t.Parallel()
-	dir := approved(t, "shipped: {mounts: {nothing: .}}\nplugin: {porbe: {limits: {time: 1s}}}\ntenants: {acme: {plugin: {prob: {config: {a: 1}}}}}\n")
+	dir := approved(
+		t,
+		"shipped: {mounts: {nothing: .}}\nplugin: {porbe: {limits: {time: 1s}}}\ntenants: {acme: {plugin: {prob: {config: {a: 1}}}}}\n",
+	)
 	for _, command := range [][]string{{"config", "check"}, {"doctor"}} {
 		invoke(t, dir, command...).want(t, exitOK,
 			"plugin.porbe sets nothing: no plugin has this name: did you mean probe?",
@@ -105,11 +109,11 @@ func TestDefaultConfig(t *testing.T) {
 // TestShippedDisabled: shipped plugins are switched off one by one, and a wrong name is an error.
 func TestShippedDisabled(t *testing.T) {
 	t.Parallel()
-	all := must(shippedPlugins(nil))
+	all := must(server.ShippedPlugins(shippedFiles, nil))
 	if len(all) == 0 {
 		t.Skip("this program was built without the shipped plugins: make plugins")
 	}
-	some := must(shippedPlugins([]string{"shell", "sheets"}))
+	some := must(server.ShippedPlugins(shippedFiles, []string{"shell", "sheets"}))
 	if len(some) != len(all)-2 ||
 		slices.ContainsFunc(some, func(s host.Shipped) bool {
 			return s.File == "shell.wasm" ||

@@ -16,6 +16,7 @@ import (
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/server"
 )
 
 // consentTime is how long "hako connect" waits for the operator.
@@ -39,7 +40,11 @@ what you consent to there is sent back to hako on this machine. With --no-browse
 The connection is stored encrypted, for one tenant, and renewed without you. Plugins never see it.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			operation := &audit.Operation{Action: "credential.connect", Subject: audit.Subject{Tenant: flags.tenant}, Target: audit.Target{Name: args[0]}}
+			operation := &audit.Operation{
+				Action:  "credential.connect",
+				Subject: audit.Subject{Tenant: flags.tenant},
+				Target:  audit.Target{Name: args[0]},
+			}
 			return a.changeCredentials(cmd, operation,
 				func(b *credential.Broker) error { return a.connect(cmd.Context(), b, args[0], flags) })
 		},
@@ -70,7 +75,7 @@ func (a *app) withCredentials(cmd *cobra.Command, do func(*credential.Broker) er
 }
 
 func (a *app) credentialsOf(c *config.Config, do func(*credential.Broker) error) error {
-	b, err := newCredentials(c, a.logger(c, logLevels["warn"]), nil)
+	b, err := server.NewCredentials(c, a.logger(c, server.LogLevels["warn"]), nil)
 	if err != nil {
 		return err
 	}
@@ -152,7 +157,11 @@ func (a *app) connectByPasting(ctx context.Context, b *credential.Broker, tenant
 	if err != nil {
 		return nil, err
 	}
-	printf(a.stderr, "Give your consent on this page, in any browser:\n\n  %s\n\nThen paste the code that it shows, or the address of the page that you are sent to: ", consent.URL)
+	printf(
+		a.stderr,
+		"Give your consent on this page, in any browser:\n\n  %s\n\nThen paste the code that it shows, or the address of the page that you are sent to: ",
+		consent.URL,
+	)
 	pasted, err := a.line(ctx)
 	if err != nil {
 		return nil, err

@@ -5,18 +5,9 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
 )
-
-// loadConsents reads the consents of the configuration: from the store s where replicas share that, else from the file.
-func loadConsents(ctx context.Context, c *config.Config, s *store.Store) (*grant.File, error) {
-	if s == nil || !s.Shared() {
-		return grant.Load(c.Consents)
-	}
-	return grant.LoadStored(ctx, s, c.Consents)
-}
 
 // withShared calls do with the store of the configuration if replicas share that, and otherwise with nil: a directory
 // is not made for commands that do not need it.

@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/fakes"
+	"github.com/hako-run/hako/internal/server"
 )
 
 func (a *app) devCommand() *cobra.Command {
@@ -26,6 +28,9 @@ func (a *app) devCommand() *cobra.Command {
 	cmd.AddCommand(a.devFakesCommand(), a.devChatCommand(), a.devSlackCommand(), a.devAgentCommand())
 	return cmd
 }
+
+// onLoopback reports whether an address, as host:port, is one that only this machine can reach.
+func onLoopback(hostport string) bool { return address.IsLoopback(address.Hostname(hostport)) }
 
 func (a *app) devFakesCommand() *cobra.Command {
 	var address, dir string
@@ -47,8 +52,11 @@ needed. Without --write-config it is in a directory that is removed at the end. 
 
 // devFakes serves the stand-ins; without a dir their configuration is in a temporary one.
 func (a *app) devFakes(ctx context.Context, address, dir string) (err error) {
-	if !isLoopback(address) {
-		return fmt.Errorf("--address %s is not on this machine alone: the stand-ins let anybody in, so give a loopback address", address)
+	if !onLoopback(address) {
+		return fmt.Errorf(
+			"--address %s is not on this machine alone: the stand-ins let anybody in, so give a loopback address",
+			address,
+		)
 	}
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "hako-fakes-"); err != nil {
@@ -58,7 +66,7 @@ func (a *app) devFakes(ctx context.Context, address, dir string) (err error) {
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return fmt.Errorf("--address: %w", listenError("--address", address, err))
+		return fmt.Errorf("--address: %w", server.ListenError("--address", address, err))
 	}
 	return a.serveFakes(ctx, listener, a.path(dir))
 }
@@ -92,6 +100,11 @@ func (a *app) serveFakes(ctx context.Context, listener net.Listener, dir string)
 // printFakes prints the configuration to standard output and what to do with it to standard error.
 func (a *app) printFakes(url, path, text string) error {
 	err := printf(a.stdout, "%s", block(text))
-	printf(a.stderr, "\nThe stand-ins are at %[1]s/. In another terminal:\n\n  hako tools --config %[2]s\n  hako serve --config %[2]s\n", url, path)
+	printf(
+		a.stderr,
+		"\nThe stand-ins are at %[1]s/. In another terminal:\n\n  hako tools --config %[2]s\n  hako serve --config %[2]s\n",
+		url,
+		path,
+	)
 	return err
 }

@@ -16,11 +16,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/metrics"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/fakes"
 	"github.com/hako-run/hako/internal/fakes/slack/page"
 	"github.com/hako-run/hako/internal/fakes/slack/play"
+	"github.com/hako-run/hako/internal/server"
 )
 
 // slackWorkspace is the configuration of the bot in the stand-in at URL.
@@ -48,7 +48,7 @@ docs/fakes.md describes both.`,
   echo 'ken in #general: @hako What is the weather in Tokyo?' | hako dev slack --play -`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !isLoopback(address) {
+			if !onLoopback(address) {
 				return fmt.Errorf("--address %s is not on this machine alone: give a loopback address", address)
 			}
 			steps, err := a.devSteps(cmd, script)
@@ -75,23 +75,24 @@ docs/fakes.md describes both.`,
 // devSlack runs the bot until people, who are there with it, leave.
 func (a *app) devSlack(ctx context.Context, c *config.Config, f *fakes.Fakes,
 	people func(context.Context) error) error {
-	logger := a.logger(c, chatLevel(c))
-	return a.withGoverned(ctx, c, logger,
-		func(g *government, h *host.Host) error { return runDevSlack(ctx, c, f, h, g, logger, people) })
+	logger := a.logger(c, chosenLevel(c, server.Silent))
+	return a.withGoverned(ctx, c, logger, func(g *server.Governance, h *host.Host) error {
+		return runDevSlack(ctx, c, f, h, g, logger, people)
+	})
 }
 
-// runDevSlack connects the bot, and lets it go when people leave.
-func runDevSlack(ctx context.Context, c *config.Config, f *fakes.Fakes, h *host.Host, g *government,
+// runDevSlack connects the bot, and disconnects it when people leave.
+func runDevSlack(ctx context.Context, c *config.Config, f *fakes.Fakes, h *host.Host, g *server.Governance,
 	logger *slog.Logger, people func(context.Context) error) (err error) {
-	frontend, err := newSlackFrontend(ctx, c, h, g, &observation{numbers: metrics.New(thisBuild().Version)}, logger)
+	bot, err := server.NewSlackBot(ctx, c, h, g, logger)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, frontend.close()) }()
+	defer func() { err = errors.Join(err, bot.Close()) }()
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return frontend.run(ctx) })
+	group.Go(func() error { return bot.Run(ctx) })
 	group.Go(func() error {
 		defer leave()
 		for f.Slack.Connections() == 0 {
@@ -110,7 +111,7 @@ func runDevSlack(ctx context.Context, c *config.Config, f *fakes.Fakes, h *host.
 func (a *app) servePage(ctx context.Context, f *fakes.Fakes, slackURL, address string) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return listenError("--address", address, err)
+		return server.ListenError("--address", address, err)
 	}
 	o := page.Options{Slack: f.Slack, Bot: fakes.SlackBot, BotName: "hako", Token: rand.Text(), FileURL: slackURL}
 	server := &http.Server{Handler: page.New(o), ReadHeaderTimeout: 10 * time.Second}

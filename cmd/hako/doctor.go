@@ -14,6 +14,7 @@ import (
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/server"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -81,11 +82,18 @@ func machine(s confine.Support, uid int, processLimit string) []finding {
 			"see docs/exec.md; without plugins that run commands nothing is to be done"})
 	case s.Missing() != "":
 		findings = append(findings, finding{levelWarning, "commands",
-			fmt.Sprintf("the kernel holds commands of plugins, Landlock version %d, but not in every way, and those that may connect to hosts (--connect) not at all: %s", s.Landlock, s.Missing()),
+			fmt.Sprintf(
+				"the kernel holds commands of plugins, Landlock version %d, but not in every way, and those that may connect to hosts (--connect) not at all: %s",
+				s.Landlock,
+				s.Missing(),
+			),
 			"see docs/exec.md; without --connect commands run all the same, without a network"})
 	default:
 		findings = append(findings, finding{levelOK, "commands",
-			fmt.Sprintf("the kernel holds commands of plugins: Landlock version %d, namespaces, a filter for system calls", s.Landlock), ""})
+			fmt.Sprintf(
+				"the kernel holds commands of plugins: Landlock version %d, namespaces, a filter for system calls",
+				s.Landlock,
+			), ""})
 	}
 	switch {
 	case uid == 0 && processLimit == "":
@@ -124,15 +132,14 @@ func (a *app) installation(cmd *cobra.Command) []finding {
 
 // frontendFindings say what would keep hako serve from opening its frontends.
 func frontendFindings(c *config.Config) (findings []finding) {
-	_, _, err := checkHTTP(c)
-	for _, err := range []error{err, checkConsole(c)} {
+	for _, err := range []error{server.CheckHTTP(c), server.CheckConsole(c)} {
 		if err != nil {
 			findings = append(findings, finding{levelError, "configuration",
 				strings.TrimPrefix(err.Error(), "configuration: "),
 				"mend it; hako config check says whether hako serve would start"})
 		}
 	}
-	if _, err := upstreamSpecs(c); err != nil {
+	if _, err := server.UpstreamSpecs(c); err != nil {
 		findings = append(findings, finding{levelError, "upstreams", strings.TrimPrefix(err.Error(), "configuration: "),
 			"mend the file that upstreams names"})
 	}
@@ -231,7 +238,7 @@ func pluginStates(h *host.Host) (findings []finding) {
 		case host.Broken, host.Conflict:
 			level = levelError
 		}
-		f := finding{level, "plugin " + pluginTitle(p), string(p.State), p.Reason}
+		f := finding{level, "plugin " + p.Title(), string(p.State), p.Reason}
 		if p.State == host.Broken {
 			f.Message, f.Remedy = "broken: "+p.Reason, "put a working file in its place, or take it away"
 		}
@@ -243,7 +250,7 @@ func pluginStates(h *host.Host) (findings []finding) {
 // compilation says why a plugin in service is not compiled.
 func compilation(h *host.Host, p host.Status) []finding {
 	refusal, err := h.CompileRefusal(p)
-	name := "plugin " + pluginTitle(p)
+	name := "plugin " + p.Title()
 	switch {
 	case err != nil:
 		return []finding{{levelWarning, name, err.Error(), ""}}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/hako-run/hako/internal/config"
 )
 
 // probeEcho calls the probe's tool echo over HTTP and returns the answer.
@@ -40,7 +38,11 @@ func TestPolicyIsLive(t *testing.T) {
 	if answer := s.probeEcho(t); !strings.Contains(answer, `"text":"over HTTP"`) {
 		t.Fatalf("without a policy: %s", answer)
 	}
-	put(t, file, []byte("version: 1\nrules: [{name: no echoes, action: deny, tools: [probe_echo], reason: too loud}]\n"))
+	put(
+		t,
+		file,
+		[]byte("version: 1\nrules: [{name: no echoes, action: deny, tools: [probe_echo], reason: too loud}]\n"),
+	)
 	s.until(t, `no echoes\" denies it: too loud`)
 	if _, answer := s.rpc(t, "", "tools/list", "", ""); strings.Contains(answer, "probe_echo") ||
 		!strings.Contains(answer, "probe_now") {
@@ -103,7 +105,11 @@ func TestServeQuotas(t *testing.T) {
 		!strings.Contains(answer, "quota calls of a user: 1 calls a minute: try again in ") {
 		t.Errorf("the third call at once: %s", answer)
 	}
-	if _, body := get(t, s.base()+"/metrics", nil); !strings.Contains(body, `hako_quota_refusals_total{quota="calls of a user"} 1`) || !strings.Contains(body, `outcome="busy"`) {
+	if _, body := get(t, s.base()+"/metrics", nil); !strings.Contains(
+		body,
+		`hako_quota_refusals_total{quota="calls of a user"} 1`,
+	) ||
+		!strings.Contains(body, `outcome="busy"`) {
 		t.Errorf("/metrics: %.3000s", body)
 	}
 	put(t, file, []byte("version: 1\nquotas: [{name: computing, per: all, cpu: 1us}]\n"))
@@ -124,24 +130,4 @@ func TestCallDenied(t *testing.T) {
 	invoke(t, dir, "call", "probe_echo", `{"text":"x"}`).want(t, exitNotAllowed, `rule "no echoes" denies it`,
 		"See: hako policy explain probe_echo --frontend terminal --as ")
 	invoke(t, dir, "call", "probe_now").want(t, exitNotAllowed, "no rule of the policy allows it")
-}
-
-// TestPolicySettles: a file that is being written is left alone.
-func TestPolicySettles(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "hako.policy.yaml")
-	g := &government{config: &config.Config{Policy: file}}
-	steps := []struct {
-		write string
-		want  bool
-	}{{"", true}, {"version: 1\n", false}, {"version: 1\ndefault:", false}, {"version: 1\ndefault: deny\n", false},
-		{"", true}, {"", true}}
-	for i, step := range steps {
-		if step.write != "" {
-			put(t, file, []byte(step.write))
-		}
-		if got := g.settled(); got != step.want {
-			t.Errorf("look %d: %t", i, got)
-		}
-	}
 }

@@ -2,14 +2,12 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
 	"regexp"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/strictyaml"
 )
 
 // greet tells the person who started the server where it and its console are, what it offers and what to try next.
@@ -38,17 +36,9 @@ func (a *app) printPlugins(plugins []host.Status) {
 		if plugin.State != host.Active {
 			what = plugin.Reason
 		}
-		printf(table, "  %s\t%s\t%s\n", pluginTitle(plugin), plugin.State, what)
+		printf(table, "  %s\t%s\t%s\n", plugin.Title(), plugin.State, what)
 	}
 	table.Flush()
-}
-
-// pluginTitle is a plugin's name, or its file where it has none that could be read.
-func pluginTitle(plugin host.Status) string {
-	if plugin.Name == "" {
-		return plugin.Path
-	}
-	return plugin.Name
 }
 
 // next proposes commands, those that something waits for first.
@@ -100,19 +90,4 @@ func shellWord(text string) string {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
-// warnUnknown warns of settings for plugins that are not there.
-func warnUnknown(c *config.Config, plugins []host.Status, logger *slog.Logger) {
-	var known []string
-	for _, plugin := range plugins {
-		known = append(known, plugin.Name)
-	}
-	for name := range c.Plugin {
-		if near := strictyaml.Nearest(name, known); near == "" {
-			logger.Warn("there is no such plugin: its settings have no effect", "plugin", name)
-		} else if near != name {
-			logger.Warn("there is no such plugin: its settings have no effect", "plugin", name, "nearest", near)
-		}
-	}
 }

@@ -2,178 +2,39 @@ package main
 
 import (
 	"bufio"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hako-run/hako/internal/testcert"
 )
 
-// pair makes a certificate for 127.0.0.1 and its key, in PEM.
-func pair(t *testing.T, serial int64, from, until time.Duration) (cert, key []byte) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(from), NotAfter: time.Now().Add(until), IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
-}
-
-// TestHostileCertificates puts other files in the place of a certificate while it is served: the one before stays in
-// use, and it is said.
-func TestHostileCertificates(t *testing.T) {
+func TestServeTLS(t *testing.T) {
 	t.Parallel()
-	for name, put := range map[string]func(t *testing.T, cert, key string) error{
-		"an expired one": func(t *testing.T, cert, key string) error {
-			c, k := pair(t, 2, -2*time.Hour, -time.Hour)
-			return firstError(os.WriteFile(cert, c, 0o600), os.WriteFile(key, k, 0o600))
-		},
-		"one of tomorrow": func(t *testing.T, cert, key string) error {
-			c, k := pair(t, 2, 24*time.Hour, 48*time.Hour)
-			return firstError(os.WriteFile(cert, c, 0o600), os.WriteFile(key, k, 0o600))
-		},
-		"another key": func(t *testing.T, _, key string) error {
-			_, k := pair(t, 2, -time.Hour, time.Hour)
-			return os.WriteFile(key, k, 0o600)
-		},
-		"a certificate without its key": func(t *testing.T, cert, _ string) error {
-			c, _ := pair(t, 2, -time.Hour, time.Hour)
-			return os.WriteFile(cert, c, 0o600)
-		},
-		"exchanged": func(_ *testing.T, cert, key string) error {
-			return firstError(os.Rename(cert, cert+".old"), os.Rename(key, cert), os.Rename(cert+".old", key))
-		},
-		"nothing":       func(_ *testing.T, cert, _ string) error { return os.Remove(cert) },
-		"no key":        func(_ *testing.T, _, key string) error { return os.Remove(key) },
-		"an empty file": func(_ *testing.T, cert, _ string) error { return os.Truncate(cert, 0) },
-		"half a file":   func(_ *testing.T, cert, _ string) error { return os.Truncate(cert, 100) },
-		"junk": func(_ *testing.T, cert, _ string) error {
-			return os.WriteFile(cert, []byte("\x00\xff"),
-				0o600)
-		},
-		"PEM of junk": func(_ *testing.T, cert, _ string) error {
-			return os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("junk")}), 0o600)
-		},
-		"a directory": func(_ *testing.T, cert, _ string) error {
-			return firstError(os.Remove(cert),
-				os.Mkdir(cert, 0o700))
-		},
-		"a device": func(_ *testing.T, cert, _ string) error {
-			return firstError(os.Remove(cert), os.Symlink("/dev/zero", cert))
-		},
-		"a terabyte": func(_ *testing.T, cert, _ string) error { return os.Truncate(cert, 1<<40) },
-		"a loop of links": func(_ *testing.T, cert, _ string) error {
-			return firstError(os.Remove(cert), os.Symlink(cert, cert))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			cert, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-			writeCertificate(t, dir, 1)
-			c, err := newCertificate(cert, key)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := put(t, cert, key); err != nil {
-				t.Skip(err)
-			}
-			got, err := c.get(nil)
-			if err != nil || got.Leaf.SerialNumber.Int64() != 1 {
-				t.Errorf("another one is served, or none: %v", err)
-			}
-			if c.trouble() == nil || len(c.state()) != 1 {
-				t.Error("nobody is told")
-			}
-			if text := c.trouble().Error(); strings.Contains(text, "PRIVATE KEY") {
-				t.Errorf("%q", text)
-			}
-		})
+	dir := workplace(t, "http: {tls: {cert: tls.crt, key: tls.key}}\n")
+	roots := testcert.Write(t, dir, 1)
+	s := serve(t, dir)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	response, err := client.Get(s.base() + "/healthz")
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Run("a good one with the old one's time and size", func(t *testing.T) {
-		t.Parallel()
-		dir := t.TempDir()
-		stamp := time.Unix(1_000_000_000, 0)
-		link := filepath.Join(dir, "now")
-		for i, version := range []string{"a", "b"} {
-			writeCertificate(t, filepath.Join(dir, version), int64(i+1))
-			for _, file := range []string{"tls.crt", "tls.key"} {
-				if err := os.Chtimes(filepath.Join(dir, version, file), stamp, stamp); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		if err := os.Symlink("a", link); err != nil {
-			t.Skip(err)
-		}
-		c, err := newCertificate(filepath.Join(link, "tls.crt"), filepath.Join(link, "tls.key"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := firstError(os.Remove(link), os.Symlink("b", link)); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := c.get(nil); err != nil || got.Leaf.SerialNumber.Int64() != 2 {
-			t.Errorf("the old one is served: %v", err)
-		}
-	})
-	t.Run("one that expires while it is served", func(t *testing.T) {
-		t.Parallel()
-		dir := t.TempDir()
-		cert, key := pair(t, 1, -2*time.Hour, -time.Hour)
-		put(t, filepath.Join(dir, "tls.crt"), cert)
-		put(t, filepath.Join(dir, "tls.key"), key)
-		c, err := newCertificate(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.get(nil); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.trouble(); err == nil || !strings.Contains(err.Error(), "expired") {
-			t.Errorf("nobody is told: %v", err)
-		}
-	})
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
+	response.Body.Close()
+	if response.StatusCode != http.StatusOK || response.TLS == nil {
+		t.Errorf("got %+v", response)
 	}
-	return nil
 }
 
 // TestHostileTLS speaks to the server in ways that it does not serve. It goes on serving.
 func TestHostileTLS(t *testing.T) {
 	t.Parallel()
 	dir := workplace(t, "http: {tls: {cert: tls.crt, key: tls.key}}\n")
-	roots := x509.NewCertPool()
-	roots.AddCert(writeCertificate(t, dir, 1))
+	roots := testcert.Write(t, dir, 1)
 	s := serve(t, dir)
 	address := strings.TrimPrefix(s.base(), "https://")
 	alive := func(t *testing.T) {

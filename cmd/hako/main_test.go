@@ -17,6 +17,7 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/conformance"
 	"github.com/hako-run/hako/internal/gobuild"
 	supervisor "github.com/hako-run/hako/internal/process"
+	"github.com/hako-run/hako/internal/server"
 	"github.com/hako-run/hako/internal/testprogram"
 	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
@@ -58,7 +59,7 @@ func TestMain(m *testing.M) {
 // needsPlugins is for tests that use the shipped plugins, which are built before.
 func needsPlugins(t testing.TB) {
 	t.Helper()
-	if len(must(shippedPlugins(nil))) == 0 {
+	if len(must(server.ShippedPlugins(shippedFiles, nil))) == 0 {
 		testprogram.Missing(t, "the shipped plugins are not built: make plugins")
 	}
 }

@@ -16,34 +16,8 @@ import (
 	spans "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/fakes"
 )
-
-// TestWantsTraces holds the variables of OpenTelemetry against the configuration.
-func TestWantsTraces(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		endpoint string
-		env      map[string]string
-		want     bool
-	}{
-		"nothing":    {},
-		"configured": {endpoint: "http://localhost:4318", want: true},
-		"a variable": {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318"},
-			want: true},
-		"a variable for traces": {env: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://localhost:4318/x"}, want: true},
-		"turned off": {endpoint: "http://localhost:4318",
-			env: map[string]string{"OTEL_SDK_DISABLED": "TRUE"}},
-		"turned off for traces alone": {endpoint: "http://localhost:4318",
-			env: map[string]string{"OTEL_TRACES_EXPORTER": "none"}},
-	} {
-		c := &config.Config{Traces: config.Traces{Endpoint: test.endpoint}}
-		if got := wantsTraces(c, func(name string) string { return test.env[name] }); got != test.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
 
 // spanReceiver takes traces over OTLP.
 type spanReceiver struct {
@@ -128,8 +102,13 @@ func TestTraces(t *testing.T) {
 // inTrace calls a tool as a client does that has a span of its own.
 func (s *served) inTrace(t *testing.T, trace, tool, arguments string) string {
 	t.Helper()
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{"traceparent":"00-%s-00f067aa0ba902b7-01",`+
-		`"tracestate":"vendor=1","io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, tool, arguments, trace)
+	body := fmt.Sprintf(
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{"traceparent":"00-%s-00f067aa0ba902b7-01",`+
+			`"tracestate":"vendor=1","io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
+		tool,
+		arguments,
+		trace,
+	)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +175,10 @@ func TestScrapeDuringShutdown(t *testing.T) {
 func TestMetricsDisabled(t *testing.T) {
 	t.Parallel()
 	s := serve(t, approved(t, "metrics: {disabled: true}\n"))
-	if _, answer := s.rpc(t, "", "tools/call", "probe_echo", `"name":"probe_echo","arguments":{"text":"still here"},`); !strings.Contains(answer, "still here") {
+	if _, answer := s.rpc(t, "", "tools/call", "probe_echo", `"name":"probe_echo","arguments":{"text":"still here"},`); !strings.Contains(
+		answer,
+		"still here",
+	) {
 		t.Errorf("tools/call: %s", answer)
 	}
 	if code, _ := get(t, s.base()+"/metrics", nil); code != http.StatusNotFound {

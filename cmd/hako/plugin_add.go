@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -18,6 +17,7 @@ import (
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/config"
 )
 
@@ -144,9 +144,7 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 
 // checkSource holds that what arrives cannot have been changed on the way.
 func checkSource(u *url.URL) error {
-	ip := net.ParseIP(u.Hostname())
-	local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
-	if u.Scheme == "https" || u.Scheme == "http" && local {
+	if address.IsConfidential(u) {
 		return nil
 	}
 	return fmt.Errorf("%s://%s is not https: what comes from there could be anybody's", u.Scheme, u.Host)

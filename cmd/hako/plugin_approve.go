@@ -15,6 +15,7 @@ import (
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/server"
 )
 
 // approveFlags are the flags of "plugin approve".
@@ -67,7 +68,7 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags approv
 	if p.Manifest == nil {
 		return fmt.Errorf("%s cannot be approved: %s", p.Path, p.Reason)
 	}
-	file, err := loadConsents(ctx, v.config, v.store)
+	file, err := server.LoadConsents(ctx, v.config, v.store)
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags approv
 	if err != nil {
 		return err
 	}
-	if err := checkExec(p.Name, grants.Exec); err != nil {
+	if err := server.CheckExec(p.Name, grants.Exec); err != nil {
 		return err
 	}
 	movable(&proposal.Consent, choices, v.config.Consents, flags)
@@ -95,7 +96,13 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags approv
 	operation := &audit.Operation{Action: "plugin.approve", Target: audit.Target{Plugin: p.Name, Digest: p.Digest},
 		Detail: approvalDetail(p.Version, grants)}
 	if !flags.yes && !a.agrees("Approve?") {
-		return &exitError{exitFailed, errors.Join(errors.New("not approved: answer y, or give --yes where nobody can answer"), a.declined(ctx, v.config, operation))}
+		return &exitError{
+			exitFailed,
+			errors.Join(
+				errors.New("not approved: answer y, or give --yes where nobody can answer"),
+				a.declined(ctx, v.config, operation),
+			),
+		}
 	}
 	if err := a.audited(ctx, v.config, operation, func() error { return file.Approve(ctx, proposal.Consent) }); err != nil {
 		return err
@@ -239,7 +246,12 @@ func (a *app) approved(ctx context.Context, v *view, p *host.Status) error {
 		return fmt.Errorf("plugin %s is still not in service: it is %s: %s", now.Name, now.State, now.Reason)
 	}
 	if wanted := credentialsWanted(v.host, now.Name); len(wanted) > 0 {
-		printf(a.stdout, "Next: set credentials.%s in %s, without which its tools are of no use (docs/credentials.md)\n", strings.Join(wanted, " or credentials."), config.FileName)
+		printf(
+			a.stdout,
+			"Next: set credentials.%s in %s, without which its tools are of no use (docs/credentials.md)\n",
+			strings.Join(wanted, " or credentials."),
+			config.FileName,
+		)
 	} else if len(now.Tools) > 0 {
 		printf(a.stdout, "Next: hako call %s '{...}'%s\n", now.Tools[0], folders(v.config))
 	}

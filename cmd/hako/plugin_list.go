@@ -59,7 +59,7 @@ func (a *app) printList(plugins []host.Status) error {
 	}
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	for _, p := range plugins {
-		printf(table, "%s\t%s\t%s\t%s\n", pluginTitle(p), p.Version, p.State, strings.Join(p.Tools, ", "))
+		printf(table, "%s\t%s\t%s\t%s\n", p.Title(), p.Version, p.State, strings.Join(p.Tools, ", "))
 	}
 	if err := table.Flush(); err != nil {
 		return err

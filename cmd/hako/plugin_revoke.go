@@ -6,6 +6,7 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/server"
 )
 
 func (a *app) pluginRevokeCommand() *cobra.Command {
@@ -22,7 +23,7 @@ consents file, marked, so that new versions wait too.`,
 				return err
 			}
 			return a.withShared(cmd.Context(), c, func(s *store.Store) error {
-				file, err := loadConsents(cmd.Context(), c, s)
+				file, err := server.LoadConsents(cmd.Context(), c, s)
 				if err != nil {
 					return err
 				}

@@ -82,7 +82,7 @@ func (f *callerFlags) resolve(c *config.Config) error {
 		token := c.HTTP.Auth.Tokens[i]
 		f.user, f.tenant = cmp.Or(f.user, token.User, token.Name), cmp.Or(f.tenant, token.Tenant)
 	}
-	return checkTenant(c, f.tenant)
+	return c.CheckTenant(f.tenant)
 }
 
 func tokenNames(c *config.Config) []string {

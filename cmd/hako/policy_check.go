@@ -86,7 +86,7 @@ func (a *app) printProblems(path, kind string, err error) {
 func (v *view) site() *policy.Site {
 	site := &policy.Site{Frontends: frontends, Tokens: tokenNames(v.config)}
 	if v.config.HTTP.OAuth.TenantClaim == "" {
-		site.Tenants = tenants(v.config)
+		site.Tenants = v.config.TenantNames()
 	}
 	for _, tool := range v.host.Catalog().View().Tools {
 		site.Tools = append(site.Tools, policy.ToolName{Name: tool.Name, Plugin: tool.Source.Name})

@@ -2,26 +2,20 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/audit"
-	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/fakes"
 	modelscript "github.com/hako-run/hako/internal/fakes/script"
 	"github.com/hako-run/hako/internal/fakes/slack"
@@ -103,7 +97,10 @@ func TestReload(t *testing.T) {
 	if status, _ := get(t, r.base()+"/healthz", http.Header{}); status != 200 {
 		t.Error(status)
 	}
-	r.reload("http: {address: '127.0.0.1:1'}\nmemoryBudget: 1GiB\nlog: {level: debug}\nagent: {poll: 9s}\n", "restart=[memoryBudget] others=[agent.poll]") // the flag --http stands above the file
+	r.reload(
+		"http: {address: '127.0.0.1:1'}\nmemoryBudget: 1GiB\nlog: {level: debug}\nagent: {poll: 9s}\n",
+		"restart=[memoryBudget] others=[agent.poll]",
+	) // the flag --http stands above the file
 	if got := r.call("probe_echo", `{"text":"still here"}`); !strings.Contains(got, "still here") {
 		t.Error(got)
 	}
@@ -161,7 +158,11 @@ func TestReloadBroken(t *testing.T) {
 			t.Errorf("%s: %s", broken, got)
 		}
 	}
-	if _, got := get(t, r.base()+"/readyz", http.Header{}); !strings.Contains(got, "hako is ready\nthe configuration is not usable") || strings.Contains(got, "none") {
+	if _, got := get(t, r.base()+"/readyz", http.Header{}); !strings.Contains(
+		got,
+		"hako is ready\nthe configuration is not usable",
+	) ||
+		strings.Contains(got, "none") {
 		t.Error(got)
 	}
 	if _, got := get(t, r.base()+"/metrics", http.Header{}); !strings.Contains(got, "hako_config_reload_success 0") {
@@ -253,75 +254,6 @@ func TestReloadStorm(t *testing.T) {
 	}
 }
 
-// TestReloadStopping: nothing is read while hako stops.
-func TestReloadStopping(t *testing.T) {
-	t.Parallel()
-	c, err := config.Load(config.Source{Dir: t.TempDir(), Default: defaultConfig})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := newReloader(serveFlags{}, c, func(*audit.Event) {}, new(app).logger(c, silent))
-	r.close()
-	if _, err := r.reload(t.Context(), audit.Subject{}); !errors.Is(err, errStopping) {
-		t.Errorf("error %v", err)
-	}
-}
-
-// TestReloadPrepares: where one part does not take a configuration, no part puts it in force.
-func TestReloadPrepares(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	put(t, filepath.Join(dir, "hako.yaml"), []byte("locale: en\n"))
-	source := config.Source{Dir: dir, Default: defaultConfig}
-	c, err := config.Load(source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var events []*audit.Event
-	r := newReloader(serveFlags{source: source}, c, func(e *audit.Event) { events = append(events, e) },
-		new(app).logger(c, silent))
-	done, refuse := []string{}, true
-	takes := func(name string, err error) part {
-		return part{[]string{"locale"}, func(context.Context, *config.Config) (func() []string, error) {
-			if refuse && err != nil {
-				return nil, err
-			}
-			return func() []string { done = append(done, name); return []string{name + " is slow"} }, nil
-		}}
-	}
-	r.parts = []part{takes("first", nil), takes("second", errors.New("not this one"))}
-	put(t, filepath.Join(dir, "hako.yaml"), []byte("locale: ja\nmemoryBudget: 1GiB\n"))
-	if _, err := r.reload(t.Context(), audit.Subject{Frontend: "console", User: "aki"}); err == nil || len(done) > 0 ||
-		r.config().Locale != "en" {
-		t.Errorf("error %v, done %v, locale %s", err, done, r.config().Locale)
-	}
-	refuse = false
-	answer, err := r.reload(t.Context(), audit.Subject{Frontend: "console", User: "aki"})
-	if err != nil || !slices.Equal(done, []string{"first", "second"}) || r.config().Locale != "ja" ||
-		r.config().MemoryBudget != 2<<30 {
-		t.Errorf("error %v, done %v, configuration %+v", err, done, r.config())
-	}
-	if !slices.Equal(answer.Applied, []string{"locale"}) || !slices.Equal(answer.Restart, []string{"memoryBudget"}) ||
-		len(answer.Warnings) != 2 {
-		t.Errorf("%+v", answer)
-	}
-	if len(events) != 2 || events[0].Outcome != "failed" || events[1].Outcome != "ok" ||
-		events[1].Subject.User != "aki" || events[1].Detail["applied"] != "locale" {
-		t.Errorf("%+v", events)
-	}
-	if answer, err = r.reload(t.Context(), audit.Subject{}); err != nil || len(answer.Applied) > 0 ||
-		len(answer.Restart) != 1 {
-		t.Errorf("again: %+v, %v", answer, err)
-	}
-	if err := os.Remove(filepath.Join(dir, "hako.yaml")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.reload(t.Context(), audit.Subject{}); err == nil || !strings.Contains(err.Error(), "is gone") ||
-		r.config().Locale != "ja" {
-		t.Errorf("without the file: %v", err)
-	}
-}
-
 // TestReloadSignal: the process takes SIGHUP, and tells systemd.
 func TestReloadSignal(t *testing.T) {
 	t.Parallel()
@@ -360,34 +292,6 @@ func TestReloadSignal(t *testing.T) {
 	manager.want("STOPPING=1")
 }
 
-// TestLiveKeysAreDocumented compares what changes while hako serves with what docs/configuration.md says of it.
-func TestLiveKeysAreDocumented(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("../../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(text), "\n## Changes while it serves\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	documented, live := map[string]bool{}, map[string]bool{}
-	for row := range strings.Lines(section) {
-		if cells := strings.Split(row, "|"); len(cells) > 2 {
-			for _, key := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[1], -1) {
-				documented[key[1]] = true
-			}
-		}
-	}
-	parts := reflect.ValueOf(liveKeys)
-	for i := range parts.NumField() {
-		for j := range parts.Field(i).Len() {
-			live[parts.Field(i).Index(j).String()] = true
-		}
-	}
-	if !maps.Equal(documented, live) {
-		t.Errorf("documented: %v\nlive: %v", slices.Sorted(maps.Keys(documented)), slices.Sorted(maps.Keys(live)))
-	}
-}
-
 // TestReloadEverything: each of what else can change does.
 func TestReloadEverything(t *testing.T) {
 	t.Parallel()
@@ -398,9 +302,17 @@ func TestReloadEverything(t *testing.T) {
 	}
 	put(t, filepath.Join(r.dir, "inner", "hako.yaml"),
 		[]byte("shipped: {enabled: false}\nplugins: [../plugins]\nconsents: ../hako.consents.yaml\n"))
-	put(t, filepath.Join(r.dir, "servers.json"),
-		fmt.Appendf(nil, `{"mcpServers": {"box": {"command": %q, "args": ["serve", "--stdio"], "cwd": "inner", "env": {%q: "1", "HAKO_CACHE": %q}}}}`,
-			program(t), asProgram, os.Getenv("HAKO_CACHE")))
+	put(
+		t,
+		filepath.Join(r.dir, "servers.json"),
+		fmt.Appendf(
+			nil,
+			`{"mcpServers": {"box": {"command": %q, "args": ["serve", "--stdio"], "cwd": "inner", "env": {%q: "1", "HAKO_CACHE": %q}}}}`,
+			program(t),
+			asProgram,
+			os.Getenv("HAKO_CACHE"),
+		),
+	)
 	r.reload("upstreams: servers.json\n", "applied=[upstreams]")
 	if !testwait.Until(t, func() bool { return strings.Contains(tools(), "box_probe_echo") }) {
 		t.Fatalf("no tools of the upstream server:\n%s", r.stderr)
@@ -413,8 +325,13 @@ func TestReloadEverything(t *testing.T) {
 		"other_"))
 	r.reload("\n", "upstreamsEnabled")
 	before := len(r.stderr.String())
-	put(t, filepath.Join(r.dir, "hako.yaml"),
-		[]byte("plugins: [others]\napprovals: {timeout: 1s}\ntenants: {acme: {plugin: {other: {config: {base_url: 'https://acme.example/'}}}}}\n"))
+	put(
+		t,
+		filepath.Join(r.dir, "hako.yaml"),
+		[]byte(
+			"plugins: [others]\napprovals: {timeout: 1s}\ntenants: {acme: {plugin: {other: {config: {base_url: 'https://acme.example/'}}}}}\n",
+		),
+	)
 	r.orders <- syscall.Signal(1)
 	if !testwait.Until(t, func() bool { return !strings.Contains(tools(), "probe_echo") }) {
 		t.Fatal("the folder is still there")
@@ -434,40 +351,6 @@ func program(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// TestReloadCertificate: another certificate is served to the next connection.
-func TestReloadCertificate(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	pair := func(n int64) *config.Config {
-		at := filepath.Join(dir, fmt.Sprint(n))
-		writeCertificate(t, at, n)
-		return &config.Config{HTTP: config.HTTP{TLSCert: filepath.Join(at, "tls.crt"),
-			TLSKey: filepath.Join(at, "tls.key")}}
-	}
-	first, second := pair(1), pair(2)
-	served, err := newCertificate(first.HTTP.TLSCert, first.HTTP.TLSKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	serves := func(want int64) {
-		t.Helper()
-		if now, err := served.get(nil); err != nil || now.Leaf.SerialNumber.Int64() != want {
-			t.Errorf("certificate %v is served, %v", now.Leaf.SerialNumber, err)
-		}
-	}
-	prepare := tlsPart(served).prepare
-	if _, err := prepare(t.Context(), &config.Config{HTTP: config.HTTP{TLSCert: second.HTTP.TLSCert, TLSKey: first.HTTP.TLSKey}}); err == nil {
-		t.Error("a certificate without its key was taken")
-	}
-	put, err := prepare(t.Context(), second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	serves(1)
-	put()
-	serves(2)
 }
 
 // TestReloadSlack: the bot comes, is replaced and goes with the configuration.

@@ -3,15 +3,11 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/base64"
 	"encoding/json"
-	"encoding/xml"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -137,7 +133,10 @@ func TestServeHTTP(t *testing.T) {
 	if _, answer := s.rpc(t, "", "tools/list", "", ""); !strings.Contains(answer, `"name":"probe_echo"`) {
 		t.Errorf("tools/list: %s", answer)
 	}
-	if _, answer := s.rpc(t, "", "tools/call", "probe_echo", `"name":"probe_echo","arguments":{"text":"over HTTP"},`); !strings.Contains(answer, `"text":"over HTTP"`) {
+	if _, answer := s.rpc(t, "", "tools/call", "probe_echo", `"name":"probe_echo","arguments":{"text":"over HTTP"},`); !strings.Contains(
+		answer,
+		`"text":"over HTTP"`,
+	) {
 		t.Errorf("tools/call: %s", answer)
 	}
 	for path, want := range map[string]string{
@@ -165,20 +164,6 @@ func TestServePending(t *testing.T) {
 	<-s.stderr.await("plugin in service")
 	if _, answer := s.rpc(t, "", "tools/list", "", ""); !strings.Contains(answer, `"name":"probe_echo"`) {
 		t.Errorf("tools/list: %s", answer)
-	}
-}
-
-// TestDraining: those who send requests here are told before the frontends close.
-func TestDraining(t *testing.T) {
-	t.Parallel()
-	w := &web{state: func() []string { return nil }}
-	for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
-		answer := httptest.NewRecorder()
-		w.health().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/readyz", nil))
-		if answer.Code != want {
-			t.Errorf("status %d, want %d", answer.Code, want)
-		}
-		w.drain()
 	}
 }
 
@@ -265,9 +250,14 @@ func TestServeStdio(t *testing.T) {
 		t.Fatalf("no answer to %s\n%s", message, stderr)
 		return ""
 	}
-	ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
+	ask(
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`,
+	)
 	fmt.Fprintln(client, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	if answer := ask(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"probe_echo","arguments":{"text":"over stdio"}}}`); !strings.Contains(answer, "over stdio") {
+	if answer := ask(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"probe_echo","arguments":{"text":"over stdio"}}}`); !strings.Contains(
+		answer,
+		"over stdio",
+	) {
 		t.Errorf("tools/call: %s", answer)
 	}
 	client.Close()
@@ -335,8 +325,11 @@ func TestServeFails(t *testing.T) {
 			want: []string{"http.tls", "a.crt"}},
 		"a bad token": {configuration: "http: {auth: {tokens: [{name: x, hash: y}]}}",
 			want: []string{"its hash is not"}},
-		"a bad origin":   {configuration: "http: {origins: [example.com]}", want: []string{"no web origin"}},
-		"a bad resource": {configuration: "http: {auth: {oauth: {resource: 'x', issuers: [{url: 'https://i.example'}]}}}", want: []string{"OAuth resource"}},
+		"a bad origin": {configuration: "http: {origins: [example.com]}", want: []string{"no web origin"}},
+		"a bad resource": {
+			configuration: "http: {auth: {oauth: {resource: 'x', issuers: [{url: 'https://i.example'}]}}}",
+			want:          []string{"OAuth resource"},
+		},
 		"a nameless one": {configuration: "http: {auth: {tokens: [{hash: '" + hash + "'}]}}",
 			want: []string{"no name"}},
 		"metrics' port": {configuration: "metrics: {address: '" + hakos + "'}",
@@ -422,29 +415,5 @@ func TestShellWord(t *testing.T) {
 		if got := shellWord(text); got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
-	}
-}
-
-// TestListenError: what keeps from listening is said with what to do.
-func TestListenError(t *testing.T) {
-	t.Parallel()
-	for errno, want := range map[syscall.Errno]string{syscall.EACCES: "choose a higher one", syscall.EADDRNOTAVAIL: "no network interface", syscall.EMFILE: syscall.EMFILE.Error()} {
-		err := &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", errno)}
-		if got := listenError("http.address", "192.0.2.1:80", err); !errors.Is(got, errno) ||
-			!strings.Contains(got.Error(), want) {
-			t.Errorf("%v: %v", errno, got)
-		}
-	}
-}
-
-// TestIcon: what clients get as the icon is a URI without characters that RFC 3986 excludes, and an SVG picture.
-func TestIcon(t *testing.T) {
-	t.Parallel()
-	encoded, ok := strings.CutPrefix(icon, "data:image/svg+xml;base64,")
-	picture, err := base64.StdEncoding.DecodeString(encoded)
-	if !ok || err != nil || xml.Unmarshal(picture, new(struct {
-		XMLName xml.Name `xml:"http://www.w3.org/2000/svg svg"`
-	})) != nil {
-		t.Errorf("%s: %v", icon, err)
 	}
 }

@@ -3,23 +3,16 @@ package main
 import (
 	"context"
 	"embed"
-	"fmt"
-	"io/fs"
 	"log/slog"
-	"math"
-	"os"
-	"path"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/processors"
+	"github.com/hako-run/hako/internal/server"
 )
 
 //go:embed default.yaml
@@ -47,7 +40,7 @@ func (a *app) source(cmd *cobra.Command) config.Source {
 	return config.Source{Dir: a.dir, File: a.file, Default: defaultConfig, Flags: cmd.Flags()}
 }
 
-// path is a path from the command line, as --directory has it.
+// path is a path from the command line, relative to --directory.
 func (a *app) path(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -55,10 +48,7 @@ func (a *app) path(path string) string {
 	return filepath.Join(a.dir, path)
 }
 
-var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn,
-	"error": slog.LevelError}
-
-// logger writes to standard error, for standard output may belong to a protocol.
+// logger writes to standard error, because standard output may belong to a protocol.
 func (a *app) logger(c *config.Config, level slog.Leveler) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	if c.LogFormat == "json" {
@@ -67,109 +57,41 @@ func (a *app) logger(c *config.Config, level slog.Leveler) *slog.Logger {
 	return slog.New(trace.Handler(slog.NewTextHandler(a.stderr, options)))
 }
 
-// hostOptions are what c says of the host.
-func hostOptions(c *config.Config) (*host.Options, error) {
-	options := &host.Options{
-		Folders:       c.Plugins,
-		ShippedMounts: c.ShippedMounts,
-		Roots:         grant.Roots{Dirs: c.AllowPaths, Hidden: c.OwnFiles()},
-		Consents:      c.Consents,
-		Updates:       grant.UpdateRule(c.Updates),
-		CacheDir:      c.Cache,
-		DataDir:       c.StateDir(),
-		Settings:      c.Plugin,
-		Tenants:       c.Tenants,
-		Proxy:         c.ProxyURL(),
-		Limits:        c.Limits,
-		Ceilings:      c.Ceilings,
-		MaxPluginSize: c.MaxPluginSize,
-		MountQuota:    c.MountQuota,
-		MemoryBudget:  c.MemoryBudget,
-		Processors:    processors.Guests(),
-		Mock:          c.Mock,
-		Locale:        c.Locale,
-		Environ:       os.Environ(),
+// chosenLevel is the log level if the user has set one, otherwise the given level.
+func chosenLevel(c *config.Config, otherwise slog.Level) slog.Level {
+	if c.Origin("log.level") != config.OriginDefault {
+		return server.LogLevels[c.LogLevel]
 	}
-	if err := options.Roots.Check(); err != nil {
-		return nil, fmt.Errorf("configuration: allowPaths: %w", err)
-	}
-	if !c.ShippedOn {
-		return options, nil
-	}
-	var err error
-	options.Shipped, err = shippedPlugins(c.ShippedDisabled)
-	return options, err
+	return otherwise
 }
 
-// shippedPlugins returns the plugins in this program without those that are disabled. It fails for one that is not in
-// it, unless it was built without any.
-func shippedPlugins(disabled []string) ([]host.Shipped, error) {
-	names, err := fs.Glob(shippedFiles, "shipped/*.wasm")
-	if err != nil {
-		return nil, err
+// serverOptions are the options of a server with the configuration c, which was read after a source had this digest.
+func (a *app) serverOptions(c *config.Config, source config.Source, digest string) server.Options {
+	b, level := thisBuild(), new(slog.LevelVar)
+	return server.Options{
+		Config: c, Source: source, Digest: digest, Shipped: shippedFiles,
+		Build: console.Build{Version: b.Version, Go: b.Go, Commit: b.Commit},
+		Level: level, Logger: a.logger(c, level),
 	}
-	var plugins []host.Shipped
-	var known []string
-	for _, file := range names {
-		name := strings.TrimSuffix(path.Base(file), ".wasm")
-		known = append(known, name)
-		if slices.Contains(disabled, name) {
-			continue
-		}
-		read := func() ([]byte, error) { return shippedFiles.ReadFile(file) }
-		plugins = append(plugins, host.Shipped{File: path.Base(file), Wasm: read})
-	}
-	for _, name := range disabled {
-		if len(known) > 0 && !slices.Contains(known, name) {
-			return nil, fmt.Errorf("configuration: shipped.disabled: hako ships no plugin %q: name some of %s", name,
-				strings.Join(known, ", "))
-		}
-	}
-	return plugins, nil
 }
 
-// silent is above every level.
-const silent = slog.Level(math.MaxInt32)
-
-// hostFor makes a host for one command and looks at its plugins; the caller closes it. What the host has to say about
-// the plugins is not logged, for that is what the commands themselves report. Afterwards warnings are, those of guests
-// too, or what the user asks for.
+// hostFor makes a host for one command and loads its plugins; the caller closes it. Nothing is logged about loading,
+// because the commands themselves report the state of plugins. Afterwards the host logs warnings, or the level that the
+// user has set.
 func (a *app) hostFor(ctx context.Context, c *config.Config, change func(*host.Options)) (*host.Host, error) {
 	level := new(slog.LevelVar)
-	level.Set(silent)
-	h, err := a.openHost(ctx, c, a.logger(c, level), change)
-	level.Set(slog.LevelWarn)
-	if c.Origin("log.level") != config.OriginDefault {
-		level.Set(logLevels[c.LogLevel])
-	}
+	level.Set(server.Silent)
+	a.warnUnshipped(c)
+	h, err := server.NewHost(ctx, c, shippedFiles, a.logger(c, level), change)
+	level.Set(chosenLevel(c, slog.LevelWarn))
 	return h, err
 }
 
-// openHost makes a host and looks at its plugins. The caller closes it.
-func (a *app) openHost(ctx context.Context, c *config.Config, logger *slog.Logger,
-	change func(*host.Options)) (*host.Host, error) {
-	options, err := hostOptions(c)
-	if err != nil {
-		return nil, err
+// warnUnshipped says that a program has no shipped plugins although the configuration wants them.
+func (a *app) warnUnshipped(c *config.Config) {
+	if plugins, err := server.ShippedPlugins(shippedFiles, nil); c.ShippedOn && err == nil && len(plugins) == 0 &&
+		len(c.ShippedDisabled) == 0 {
+		printf(a.stderr, "hako: this program was built without the shipped plugins: build it with make build, "+
+			"or name a folder with --plugins\n")
 	}
-	if c.ShippedOn && len(options.Shipped) == 0 && len(c.ShippedDisabled) == 0 {
-		fmt.Fprintln(a.stderr, "hako: this program was built without the shipped plugins: build it with make build, or name a folder with --plugins")
-	}
-	options.Logger = logger
-	if change != nil {
-		change(options)
-	}
-	if options.Credentials == nil {
-		if options.Credentials, err = newCredentials(c, logger, nil); err != nil {
-			return nil, err
-		}
-	}
-	h, err := host.New(options)
-	if err != nil {
-		return nil, err
-	}
-	if err := h.Load(ctx); err != nil {
-		return nil, closing(h, err)
-	}
-	return h, nil
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/guestcode"
+	"github.com/hako-run/hako/internal/server"
 	"github.com/hako-run/hako/internal/testwait"
 )
 
@@ -175,10 +176,10 @@ func TestHostileShutdown(t *testing.T) {
 			var said bytes.Buffer
 			a := &app{stderr: &said, exit: func(c int) { code <- c }}
 			ctx, stop := context.WithCancel(t.Context())
-			defer a.endAtLast(ctx, func() time.Duration { return time.Minute })()
+			defer a.exitIfStuck(ctx, func() time.Duration { return time.Minute })()
 			start := time.Now()
 			stop()
-			if c := <-code; c != exitInterrupted || time.Since(start) != time.Minute+closeTime ||
+			if c := <-code; c != exitInterrupted || time.Since(start) != time.Minute+server.CloseTime ||
 				!strings.Contains(said.String(), "without waiting any longer") {
 				t.Errorf("code %d after %v: %s", c, time.Since(start), &said)
 			}
@@ -191,17 +192,18 @@ func TestGrace(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{
 		"plugin: {probe: {limits: {time: 45s}}}\n": 45 * time.Second,
-		"plugin: {probe: {limits: {time: 2s}}}\n":  leastGrace,
+		"plugin: {probe: {limits: {time: 2s}}}\n":  10 * time.Second,
 		"shutdown: {grace: 3s}\n":                  3 * time.Second,
 	} {
-		c := must(config.Load(config.Source{Dir: approved(t, text)}))
-		h := must((&app{stderr: io.Discard}).hostFor(t.Context(), c, nil))
-		s := &service{config: c}
-		s.serving.Store(h)
-		if got := s.grace(); got != want {
+		source := config.Source{Dir: approved(t, text)}
+		s := must(server.New((&app{stderr: io.Discard}).serverOptions(must(config.Load(source)), source, "")))
+		if err := s.Open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Grace(); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
-		if err := h.Close(); err != nil {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	}

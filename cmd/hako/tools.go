@@ -41,7 +41,7 @@ With --tenant the list is without the tools of plugins that need a credential wh
 				print = (*app).printToolsAsMCP
 			}
 			return a.withTools(cmd, func(v *view) error {
-				if err := checkTenant(v.config, tenant); err != nil {
+				if err := v.config.CheckTenant(tenant); err != nil {
 					return err
 				}
 				return print(a, v, toolsFor(v, tenant))

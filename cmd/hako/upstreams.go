@@ -4,20 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/mcpclient"
-	"github.com/hako-run/hako/host/metrics"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/server"
 )
 
 func (a *app) upstreamsCommand() *cobra.Command {
@@ -35,7 +32,11 @@ Exit codes: 0 all are up or disabled, 1 one is down or all that it offers is lef
 			if err != nil {
 				return err
 			}
-			h, err := a.hostFor(cmd.Context(), c, func(*host.Options) {}) // what plugins offer is not the servers' to offer
+			h, err := a.hostFor(
+				cmd.Context(),
+				c,
+				func(*host.Options) {},
+			) // what plugins offer is not the servers' to offer
 			if err != nil {
 				return err
 			}
@@ -56,33 +57,11 @@ func upstreamFor(tool string) func(*mcpclient.Spec) bool {
 	return func(s *mcpclient.Spec) bool { return s.Owns(tool) }
 }
 
-// upstreamSpecs reads what the configuration names.
-func upstreamSpecs(c *config.Config) ([]mcpclient.Spec, error) {
-	path := c.UpstreamsFile()
-	if path == "" {
-		return nil, nil
-	}
-	specs, err := mcpclient.ReadFile(path, c.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("configuration: %w", err)
-	}
-	return specs, nil
-}
-
-// newUpstreams makes the upstream servers, none of which is started before Apply. The caller closes them.
-func newUpstreams(c *config.Config, to *catalog.Catalog, credentials mcpclient.Credentials,
-	logger *slog.Logger) (*mcpclient.Upstreams, error) {
-	return mcpclient.New(mcpclient.Options{
-		Catalog: to, Dir: c.Dir, Environ: os.Environ(), Credentials: credentials, Proxy: c.ProxyURL(), Limits: c.Limits,
-		Version: thisBuild().Version, Logger: logger,
-	})
-}
-
 // withUpstreams connects the servers that are wanted for one command, and calls do when each has been tried. What is
 // down is reported.
 func (a *app) withUpstreams(ctx context.Context, c *config.Config, to *catalog.Catalog,
 	wanted func(*mcpclient.Spec) bool, do func([]mcpclient.Status) error) (err error) {
-	specs, err := upstreamSpecs(c)
+	specs, err := server.UpstreamSpecs(c)
 	if err != nil {
 		return err
 	}
@@ -90,17 +69,13 @@ func (a *app) withUpstreams(ctx context.Context, c *config.Config, to *catalog.C
 	if len(specs) == 0 {
 		return do(nil)
 	}
-	level := silent
-	if c.Origin("log.level") != config.OriginDefault {
-		level = logLevels[c.LogLevel]
-	}
-	logger := a.logger(c, level)
-	credentials, err := newCredentials(c, logger, nil)
+	logger := a.logger(c, chosenLevel(c, server.Silent))
+	credentials, err := server.NewCredentials(c, logger, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, credentials.Close()) }()
-	u, err := newUpstreams(c, to, credentials, logger)
+	u, err := server.NewUpstreams(c, to, credentials, thisBuild().Version, logger)
 	if err != nil {
 		return err
 	}
@@ -187,64 +162,4 @@ func (a *app) printUpstreamTable(list []upstreamStatus) error {
 		}
 	}
 	return nil
-}
-
-// upstreamWait is how long hako serve waits for the upstream servers before it opens its frontends. Slower ones come
-// later.
-const upstreamWait = 5 * time.Second
-
-// connectUpstreams connects the upstream servers and keeps them as their file has them, until stop is called.
-func (s *service) connectUpstreams(ctx context.Context, c *config.Config, credentials mcpclient.Credentials,
-	numbers *metrics.Metrics) (stop func(), err error) {
-	specs, err := upstreamSpecs(c)
-	if err != nil {
-		return nil, err
-	}
-	u, err := newUpstreams(c, s.host.Catalog(), credentials, s.logger)
-	if err != nil {
-		return nil, err
-	}
-	numbers.ShowUpstreams(u)
-	if err := u.Apply(specs); err != nil {
-		return nil, errors.Join(fmt.Errorf("configuration: %w", err), u.Close())
-	}
-	wait, done := context.WithTimeout(ctx, upstreamWait)
-	defer done()
-	if err := u.Ready(wait); err != nil && ctx.Err() == nil {
-		s.logger.Info("the frontends open before all upstream servers are connected", "err", err)
-	}
-	s.upstreams = &upstreamFollower{upstreams: u, ctx: ctx, stop: func() {}}
-	s.upstreams.follow(c)
-	return s.upstreams.close, nil
-}
-
-// upstreamFollower keeps the upstream servers as their file has them.
-type upstreamFollower struct {
-	upstreams *mcpclient.Upstreams
-	// ctx is that of hako serve.
-	ctx context.Context
-	// stop ends the following. Those who change it do not do so at once.
-	stop func()
-}
-
-// follow follows the file that c names, in the place of another one.
-func (f *upstreamFollower) follow(c *config.Config) {
-	f.stop()
-	f.stop = func() {}
-	path := c.UpstreamsFile()
-	if path == "" {
-		return
-	}
-	ctx, cancel := context.WithCancel(f.ctx)
-	following := make(chan struct{})
-	go func() {
-		defer close(following)
-		f.upstreams.Follow(ctx, path, c.Dir)
-	}()
-	f.stop = func() { cancel(); <-following }
-}
-
-func (f *upstreamFollower) close() {
-	f.stop()
-	_ = f.upstreams.Close() // which cannot fail
 }

@@ -32,6 +32,14 @@ type Use struct {
 	Cost   float64
 }
 
+// Price returns the cost in brackets, after a space; empty if there is none, as with models without prices.
+func (u Use) Price(currency string) string {
+	if u.Cost == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%.4f %s)", u.Cost, currency)
+}
+
 // spent is the use that counts against Budgets, in their order.
 type spent [3]Use
 

@@ -55,7 +55,7 @@ func (c *Console) consents(q *request) ([]grant.Consent, error) {
 
 // readConsents reads the operator's consents. Admins are told why that fails: somebody may have edited them.
 func (c *Console) readConsents(q *request) (Consents, error) {
-	file, err := c.options.Consents()
+	file, err := c.options.Consents.LoadConsents(q.lasting())
 	if err != nil && faultOf(err) == nil && q.session.Role.includes(Admin) {
 		return nil, &fault{code: codeUnavailable, text: manifest.Text{
 			"en": "The consents cannot be read: " + err.Error(), "ja": "承認の記録を読み込めません: " + err.Error(),
@@ -88,10 +88,10 @@ func (c *Console) propose(p *host.Status, consents []grant.Consent, choices *gra
 		made.err = made.Settle(*choices)
 	}
 	if made.err == nil {
-		made.grants, made.err = made.Grants(c.settings(p.Name).Config)
+		made.grants, made.err = made.Grants(c.options.Settings.Plugin(p.Name).Config)
 	}
-	if made.err == nil && c.options.Check != nil {
-		made.err = c.options.Check(p.Name, made.grants)
+	if made.err == nil && c.options.Consents != nil {
+		made.err = c.options.Consents.CheckGrants(p.Name, made.grants)
 		made.unconfined = made.err != nil
 	}
 	return made

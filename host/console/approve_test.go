@@ -240,10 +240,10 @@ func (readOnly) Revoke(context.Context, string, string) error {
 func TestConsentsCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(w *world, o *console.Options) {
-		o.Consents = func() (console.Consents, error) {
+		o.Consents = consents{load: func() (console.Consents, error) {
 			file, err := grant.Load(w.consents)
 			return readOnly{file}, err
-		}
+		}}
 	})
 	w.put("asking", asks("1.0.0", "GET"))
 	b := w.as(console.Admin)

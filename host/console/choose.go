@@ -52,7 +52,7 @@ func (c *Console) chooses(q *request, made *proposal) *chooseJSON {
 		form.Files = append(form.Files,
 			filesChoice{f.Mount, about(manifest.Permissions{Files: []manifest.FilePermission{f}}), f.Write})
 	}
-	config := c.settings(p.Name).Config
+	config := c.options.Settings.Plugin(p.Name).Config
 	for _, h := range asked.HTTP {
 		configured, _ := config[h.ConfigKey].(string)
 		form.HTTP = append(form.HTTP, httpChoice{h.Name,

@@ -128,7 +128,8 @@ func (w *world) changeMind(b *browser, body choices, dir string) {
 	body.Version = ask.Version
 	var p pluginJSON
 	b.post("plugins/asking/approve", body).into(w.t, &p)
-	if p.State != "active" || p.Gets[1] != "files /workspace: may read, change and delete what is in "+dir+", at most 10GiB" {
+	if p.State != "active" ||
+		p.Gets[1] != "files /workspace: may read, change and delete what is in "+dir+", at most 10GiB" {
 		w.t.Errorf("after another choice: %+v", p)
 	}
 }
@@ -177,12 +178,14 @@ func TestChooseRefuses(t *testing.T) {
 func TestChooseUnconfined(t *testing.T) {
 	t.Parallel()
 	_, b, dir, form := choosing(t, func(_ *world, o *console.Options) {
-		o.Check = func(_ string, g grant.Grants) error {
+		store := o.Consents.(consents)
+		store.check = func(_ string, g grant.Grants) error {
 			if g.Exec.Unconfined {
 				return nil
 			}
 			return errors.New("this kernel cannot")
 		}
+		o.Consents = store
 	})
 	body := choices{Digest: form.Digest, Choices: form.Chosen}
 	body.Choices.Mounts["workspace"] = grant.MountChoice{Dir: dir}

@@ -52,11 +52,11 @@ type configurationJSON struct {
 }
 
 func (c *Console) configuration(*request) (any, error) {
-	now := c.options.Configuration()
+	now := c.options.Settings.Configuration()
 	c.reloads.mu.Lock()
 	defer c.reloads.mu.Unlock()
 	state := c.reloads.state
-	state.Can = c.options.Reload != nil
+	state.Can = true
 	return &configurationJSON{now.File, append([]Setting{}, now.Items...), state}, nil
 }
 
@@ -72,11 +72,7 @@ func (c *Console) reload(q *request) (any, error) {
 	if err := q.decode(&body); err != nil {
 		return nil, err
 	}
-	if c.options.Reload == nil {
-		return nil, &fault{code: codeUnavailable, text: said("this hako cannot read its configuration again"),
-			remedy: said("restart it")}
-	}
-	answer, err := c.options.Reload(context.WithoutCancel(q.Context()), q.subject())
+	answer, err := c.options.Settings.Reload(context.WithoutCancel(q.Context()), q.subject())
 	ok := err == nil
 	c.reloads.mu.Lock()
 	defer c.reloads.mu.Unlock()

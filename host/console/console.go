@@ -29,7 +29,7 @@ import (
 // Path is where the console is, below the address of the server.
 const Path = "/console/"
 
-// Options configures a Console. Host, Store, Approvals, Traffic and Configuration are needed.
+// Options configures a Console. Host, Store, Approvals, Traffic and Settings are needed.
 type Options struct {
 	Host      *host.Host
 	Store     *store.Store
@@ -42,35 +42,57 @@ type Options struct {
 	Sessions Sessions
 	Logins   Logins
 
-	// Consents reads the operator's consents as they are now. Nil: plugins cannot be approved here.
-	Consents func() (Consents, error)
-	// Settings returns what the operator has set for a plugin, with the limits for all in it. It may be nil.
-	Settings func(plugin string) host.Settings
-	// Check returns what keeps a plugin with these grants from working on this machine. It may be nil.
-	Check func(plugin string, g grant.Grants) error
+	// Settings is the operator's configuration.
+	Settings Settings
+	// Consents holds the operator's consents. Nil: plugins cannot be approved here.
+	Consents ConsentStore
 
 	// Journal is the audit log. Nil: there is none.
 	Journal Journal
-	// AuditOptional says whether what cannot be recorded is done all the same. Nil: it is not.
-	AuditOptional func() bool
-
-	// Configuration lists what is in force, as it may be shown.
-	Configuration func() Configuration
-	// Reload reads the configuration again for the person by. Nil: it cannot be.
-	Reload func(ctx context.Context, by audit.Subject) (*Reloaded, error)
-
-	// Upstreams and Credentials say how they stand. Each may be nil.
-	Upstreams   func() []mcpclient.Status
-	Credentials func(ctx context.Context) ([]credential.Status, error)
-	// Problems are what an operator should look at, besides plugins, upstreams and credentials, in the language "en" or
-	// "ja". It may be nil.
-	Problems func(language string) []Problem
+	// Upstreams, Credentials and Problems are shown. Each may be nil.
+	Upstreams   Upstreams
+	Credentials Credentials
+	Problems    Reporter
 
 	Build Build
 	// Now is the clock. Nil means Store's.
 	Now func() time.Time
 	// Logger receives faults. Nil discards them.
 	Logger *slog.Logger
+}
+
+// Settings is the operator's configuration, as it is in force at the time of a call.
+type Settings interface {
+	// Configuration lists all values, as they may be shown.
+	Configuration() Configuration
+	// Plugin returns the settings of one plugin, with the limits for all plugins in them.
+	Plugin(name string) host.Settings
+	// AuditOptional reports whether operations that cannot be recorded are performed all the same.
+	AuditOptional() bool
+	// Reload reads the configuration again for the person by.
+	Reload(ctx context.Context, by audit.Subject) (*Reloaded, error)
+}
+
+// ConsentStore holds the operator's consents.
+type ConsentStore interface {
+	// LoadConsents reads the consents as they are now.
+	LoadConsents(ctx context.Context) (Consents, error)
+	// CheckGrants says why a plugin with these grants would not work on this machine.
+	CheckGrants(plugin string, g grant.Grants) error
+}
+
+// Upstreams are the upstream MCP servers. *mcpclient.Upstreams implements it.
+type Upstreams interface{ Status() []mcpclient.Status }
+
+// Credentials are what the host applies for plugins. *credential.Broker implements it.
+type Credentials interface {
+	Status(ctx context.Context) ([]credential.Status, error)
+}
+
+// Reporter lists what an operator should look at besides plugins, upstream servers and credentials, in the language "en"
+// or "ja".
+type Reporter interface {
+	Problems(language string) []Problem
 }
 
 // Consents are the operator's; *grant.File is one.
@@ -125,8 +147,8 @@ func New(ctx context.Context, options *Options) (*Console, error) {
 	c := &Console{options: *options, logger: options.Logger, now: options.Now, attempts: attempts.New(),
 		searches: make(chan struct{}, maxSearches)}
 	if options.Host == nil || options.Store == nil || options.Approvals == nil || options.Traffic == nil ||
-		options.Configuration == nil {
-		return nil, errors.New("console: Host, Store, Approvals, Traffic and Configuration are needed")
+		options.Settings == nil {
+		return nil, errors.New("console: Host, Store, Approvals, Traffic and Settings are needed")
 	}
 	if c.logger == nil {
 		c.logger = slog.New(slog.DiscardHandler)

@@ -49,9 +49,17 @@ func (q *request) sign(o *audit.Operation) {
 
 func (c *Console) recorder() *audit.Recorder {
 	r := &audit.Recorder{
-		Optional: c.options.AuditOptional != nil && c.options.AuditOptional(),
+		Optional: c.options.Settings.AuditOptional(),
 		Unrecorded: func(o *audit.Operation, outcome string, err error) {
-			c.logger.Error("an action in the console is not recorded", "action", o.Action, "outcome", outcome, "err", err)
+			c.logger.Error(
+				"an action in the console is not recorded",
+				"action",
+				o.Action,
+				"outcome",
+				outcome,
+				"err",
+				err,
+			)
 		},
 	}
 	if c.options.Journal != nil {

@@ -75,7 +75,7 @@ func (c *Console) overview(q *request) (any, error) {
 	}
 	c.lookAtAudit(answer, q.language)
 	if c.options.Problems != nil {
-		answer.add(c.options.Problems(q.language)...)
+		answer.add(c.options.Problems.Problems(q.language)...)
 	}
 	return answer, nil
 }

@@ -141,7 +141,7 @@ func (c *Console) detail(q *request, p *host.Status) (*pluginDetail, error) {
 		d.Consent = &consentJSON{g.Version, g.Digest, g.ApprovedBy, g.ApprovedAt, g.RevokedBy, g.RevokedAt, g.Note}
 	}
 	if p.Manifest != nil {
-		d.describe(p.Manifest, c.settings(p.Name), q.language)
+		d.describe(p.Manifest, c.options.Settings.Plugin(p.Name), q.language)
 		made := c.propose(p, consents, nil, q)
 		if waitsForYes(p) {
 			d.Ask = made.ask(c, q.language)
@@ -151,14 +151,6 @@ func (c *Console) detail(q *request, p *host.Status) (*pluginDetail, error) {
 		}
 	}
 	return d, nil
-}
-
-// settings are the operator's for a plugin.
-func (c *Console) settings(plugin string) host.Settings {
-	if c.options.Settings == nil {
-		return host.Settings{}
-	}
-	return c.options.Settings(plugin)
 }
 
 // describe says what the manifest has.

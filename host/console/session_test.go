@@ -243,7 +243,7 @@ func TestAuditOptional(t *testing.T) {
 	optional := false
 	w := newWorld(t, func(w *world, o *console.Options) {
 		o.Journal = &journal{Log: w.log, Place: audit.Dir(w.logDir), fail: errors.New("the disk is full")}
-		o.AuditOptional = func() bool { return optional }
+		o.Settings = settings{auditOptional: func() bool { return optional }}
 	})
 	for _, want := range []int{http.StatusServiceUnavailable, http.StatusOK} {
 		if got := w.browser().post("login", map[string]string{"token": secretOf(console.Viewer)}); got.status != want {
@@ -582,10 +582,10 @@ func TestOptions(t *testing.T) {
 	}
 	o := &console.Options{Host: w.host, Store: w.store, Approvals: w.approvals, Traffic: w.traffic,
 		Site: console.Site{Local: "http://localhost:1", Proxies: []string{"everybody"}}}
-	if _, err := console.New(t.Context(), o); err == nil || !strings.Contains(err.Error(), "Configuration are needed") {
-		t.Errorf("no configuration: %v", err)
+	if _, err := console.New(t.Context(), o); err == nil || !strings.Contains(err.Error(), "Settings are needed") {
+		t.Errorf("no settings: %v", err)
 	}
-	o.Configuration = func() console.Configuration { return console.Configuration{} }
+	o.Settings = settings{}
 	if _, err := console.New(t.Context(), o); err == nil || !strings.Contains(err.Error(), "everybody") {
 		t.Errorf("proxies: %v", err)
 	}

@@ -41,7 +41,7 @@ func (c *Console) upstreamStatus() []mcpclient.Status {
 	if c.options.Upstreams == nil {
 		return nil
 	}
-	return c.options.Upstreams()
+	return c.options.Upstreams.Status()
 }
 
 // credentialJSON is a credential, without its secret.
@@ -73,7 +73,7 @@ func (c *Console) credentialStatus(q *request) ([]credential.Status, error) {
 	if c.options.Credentials == nil {
 		return nil, nil
 	}
-	return c.options.Credentials(q.Context())
+	return c.options.Credentials.Status(q.Context())
 }
 
 // replicaJSON is one hako process over the store.

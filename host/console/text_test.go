@@ -27,13 +27,11 @@ const payload = `</script><script>alert(1)</script><img src=x onerror=alert(1)>"
 func TestTextStaysText(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(_ *world, o *console.Options) {
-		o.Upstreams = func() []mcpclient.Status {
-			return []mcpclient.Status{{Name: payload, Server: payload, Error: payload, State: mcpclient.Down}}
-		}
-		o.Configuration = func() console.Configuration {
+		o.Upstreams = upstreams{{Name: payload, Server: payload, Error: payload, State: mcpclient.Down}}
+		o.Settings = settings{configuration: func() console.Configuration {
 			return console.Configuration{Items: []console.Setting{{Key: payload, Value: payload, Origin: payload}}}
-		}
-		o.Problems = func(string) []console.Problem { return []console.Problem{{Kind: "policy", Text: payload}} }
+		}}
+		o.Problems = problems{{Kind: "policy", Text: payload}}
 		o.Logins.Tokens = append(o.Logins.Tokens,
 			console.Token{Name: "x", User: payload[:len(payload)-6], Hash: hashOf("x"), Role: console.Admin})
 	})
@@ -117,8 +115,8 @@ func TestEventsStayApart(t *testing.T) {
 func TestFaultsStayInside(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(_ *world, o *console.Options) {
-		o.Consents = func() (console.Consents, error) { return nil, os.ErrPermission }
-		o.Configuration = func() console.Configuration { panic("secret of the host") }
+		o.Consents = consents{load: func() (console.Consents, error) { return nil, os.ErrPermission }}
+		o.Settings = settings{configuration: func() console.Configuration { panic("secret of the host") }}
 	})
 	w.put("asking", asks("1.0.0", "GET"))
 	b := w.as(console.Viewer)

@@ -23,6 +23,7 @@ import (
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/store"
@@ -148,11 +149,7 @@ func newWorldIn(t testing.TB, place string, change func(*world, *console.Options
 	o := &console.Options{
 		Host: w.host, Store: w.store, Approvals: w.approvals, Traffic: w.traffic, Now: w.clock.Now,
 		Site: console.Site{Local: "http://127.0.0.1:8420"}, Journal: &journal{Log: w.log, Place: audit.Dir(w.logDir)},
-		Consents:      func() (console.Consents, error) { return grant.Load(w.consents) },
-		Configuration: func() console.Configuration { return console.Configuration{File: "hako.yaml"} },
-		Reload: func(context.Context, audit.Subject) (*console.Reloaded, error) {
-			return &console.Reloaded{Changed: []string{"policy"}}, nil
-		},
+		Settings: settings{}, Consents: consents{load: func() (console.Consents, error) { return grant.Load(w.consents) }},
 		Build: console.Build{Version: "1.2.3"},
 	}
 	for _, role := range console.Roles {
@@ -166,6 +163,52 @@ func newWorldIn(t testing.TB, place string, change func(*world, *console.Options
 	w.handler = w.Handler()
 	return w
 }
+
+// settings is a configuration for tests.
+type settings struct {
+	configuration func() console.Configuration
+	auditOptional func() bool
+}
+
+func (s settings) Configuration() console.Configuration {
+	if s.configuration != nil {
+		return s.configuration()
+	}
+	return console.Configuration{File: "hako.yaml"}
+}
+
+func (settings) Plugin(string) host.Settings { return host.Settings{} }
+
+func (s settings) AuditOptional() bool { return s.auditOptional != nil && s.auditOptional() }
+
+func (settings) Reload(context.Context, audit.Subject) (*console.Reloaded, error) {
+	return &console.Reloaded{Changed: []string{"policy"}}, nil
+}
+
+// consents is a store of consents for tests. A nil check accepts all grants.
+type consents struct {
+	load  func() (console.Consents, error)
+	check func(string, grant.Grants) error
+}
+
+func (c consents) LoadConsents(context.Context) (console.Consents, error) { return c.load() }
+
+func (c consents) CheckGrants(plugin string, g grant.Grants) error {
+	if c.check == nil {
+		return nil
+	}
+	return c.check(plugin, g)
+}
+
+// upstreams are the states of upstream servers.
+type upstreams []mcpclient.Status
+
+func (u upstreams) Status() []mcpclient.Status { return u }
+
+// problems is what an operator should look at, in every language.
+type problems []console.Problem
+
+func (p problems) Problems(string) []console.Problem { return p }
 
 // backend answers calls of tools.
 type backend func(ctx context.Context, in *catalog.Invocation) (*abi.Response, error)

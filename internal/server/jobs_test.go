@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/hako-run/hako/host/slackbot"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/postgrestest"
 )
 
 // tally counts how often jobs have run, in all processes together.
@@ -45,12 +47,12 @@ func (c *tally) count(jobs []background.Job) (counted []background.Job) {
 }
 
 // old puts something too old into the tables of everything that keeps what it is told only for so long.
-func old(t *testing.T, g *government) {
+func old(t *testing.T, g *Governance) {
 	t.Helper()
-	if err := chat.Forget(t.Context(), g.store, 0); err != nil { // makes the tables
+	if err := chat.Forget(t.Context(), g.Store, 0); err != nil { // makes the tables
 		t.Fatal(err)
 	}
-	if err := slackbot.Forget(t.Context(), g.store); err != nil {
+	if err := slackbot.Forget(t.Context(), g.Store); err != nil {
 		t.Fatal(err)
 	}
 	for _, at := range []time.Time{time.Now().AddDate(-1, 0, 0), time.Now()} { // the last record of a log stays
@@ -58,7 +60,7 @@ func old(t *testing.T, g *government) {
 			t.Fatal(err)
 		}
 	}
-	err := g.store.Update(t.Context(), func(tx *sql.Tx) error {
+	err := g.Store.Update(t.Context(), func(tx *sql.Tx) error {
 		for _, row := range []string{
 			`INSERT INTO approval (id, binding, tenant, question, state, answered_by, expires, valid_until) VALUES ('old', '', '', '{}', 'expired', '', 1, 0)`,
 			`INSERT INTO chat_conversation (tenant, id, owner, title, locale, began, used, last, summary, summarised, tokens, cost, running)
@@ -79,15 +81,15 @@ func old(t *testing.T, g *government) {
 }
 
 // left counts what is too old and still there.
-func left(t *testing.T, g *government) (n int) {
+func left(t *testing.T, g *Governance) (n int) {
 	t.Helper()
 	count := `SELECT (SELECT COUNT(*) FROM approval) + (SELECT COUNT(*) FROM chat_conversation) + (SELECT COUNT(*) FROM slack_event) +
 		(SELECT COUNT(*) FROM quota_use) + (SELECT COUNT(*) FROM replica WHERE id = 'old')`
-	if g.store.Shared() {
+	if g.Store.Shared() {
 		count += fmt.Sprintf(" + (SELECT COUNT(*) FROM audit_record WHERE time < %d)",
 			time.Now().AddDate(0, -6, 0).UnixMilli())
 	}
-	err := g.store.View(t.Context(), func(tx *sql.Tx) error { return tx.QueryRowContext(t.Context(), count).Scan(&n) })
+	err := g.Store.View(t.Context(), func(tx *sql.Tx) error { return tx.QueryRowContext(t.Context(), count).Scan(&n) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,41 +99,47 @@ func left(t *testing.T, g *government) (n int) {
 // TestRetention: of three processes over a store one deletes what is too old, once.
 func TestRetention(t *testing.T) {
 	t.Parallel()
-	for name, dir := range map[string]string{
-		"directory":  workplace(t, "chat: {retain: 720h}\n"),
-		"PostgreSQL": overPostgres(t, "chat: {retain: 720h}\n"),
+	shared := func(t *testing.T) string {
+		key := filepath.Join(t.TempDir(), "audit.key")
+		writeFile(t, key, []byte("MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\n"))
+		return fmt.Sprintf("store: %q\naudit: {key: {file: %q}}\n", postgrestest.Start(t), key)
+	}
+	for name, storeIn := range map[string]func(*testing.T) string{
+		"directory":  func(*testing.T) string { return "" },
+		"PostgreSQL": shared,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, err := config.Load(config.Source{Dir: dir, Default: defaultConfig})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := loadConfig(t, t.TempDir(), "chat: {retain: 720h}\n"+storeIn(t))
 			c.Audit.Retain = 24 * time.Hour
-			var processes []*government
+			var processes []*Governance
 			for range 3 {
-				g, err := govern(t.Context(), c, slog.New(slog.DiscardHandler))
+				g, err := OpenGovernance(t.Context(), c, slog.New(slog.DiscardHandler))
 				if err != nil {
 					t.Fatal(err)
 				}
-				t.Cleanup(func() { _ = g.close() })
+				t.Cleanup(func() { _ = g.Close() })
 				processes = append(processes, g)
 			}
 			old(t, processes[0])
 			runs := &tally{runs: map[string]int{}, all: make(chan map[string]int, 1)}
-			var replicas []*replica
+			var runners []*background.Runner
 			for _, g := range processes {
-				inForce := func() *config.Config { return c }
-				jobs := runs.count(g.retention(inForce))
-				r, err := g.join(t.Context(), inForce, slog.New(slog.DiscardHandler), jobs...)
+				if g.Store.Shared() {
+					if err := g.Store.Join(t.Context(), ""); err != nil {
+						t.Fatal(err)
+					}
+				}
+				jobs := runs.count(retentionJobs(g, func() *config.Config { return c }))
+				runner, err := background.Start(t.Context(), g.Store, slog.New(slog.DiscardHandler), jobs...)
 				if err != nil {
 					t.Fatal(err)
 				}
-				replicas = append(replicas, r)
+				runners = append(runners, runner)
 			}
-			counted := <-runs.all // before one of them leaves, and another one begins anew
-			for _, r := range replicas {
-				r.leave()
+			counted := <-runs.all // before a process leaves and another one starts the jobs again
+			for _, runner := range runners {
+				runner.Close()
 			}
 			if n := left(t, processes[1]); n != 0 {
 				t.Errorf("%d rows are left", n)
@@ -145,9 +153,9 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// TestExpiringFollowsTheConfiguration: sessions are kept for as long as the configuration in force says, not the one at
+// TestSessionJobFollowsTheConfiguration: sessions are kept for as long as the configuration in force says, not the one at
 // the start.
-func TestExpiringFollowsTheConfiguration(t *testing.T) {
+func TestSessionJobFollowsTheConfiguration(t *testing.T) {
 	t.Parallel()
 	s, err := store.Open(t.Context(), t.TempDir())
 	if err != nil {
@@ -168,7 +176,7 @@ func TestExpiringFollowsTheConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := new(config.Config)
-	job := expiring(sessions, func() *config.Config { return c })
+	job := sessionJob(sessions, func() *config.Config { return c })
 	for _, test := range []struct {
 		idle time.Duration
 		left int

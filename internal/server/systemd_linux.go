@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// States that a service manager is told of (systemd, sd_notify(3)).
+// notifyReady tells the service manager that the process serves (systemd, sd_notify(3)).
 const notifyReady = "READY=1"
 
 // notifyStopping says that the process ends, and how long that takes at most, which may be longer than the unit's
@@ -27,7 +27,7 @@ func notifyReloading() string {
 	return fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", now.Nano()/int64(time.Microsecond))
 }
 
-// notify tells the service manager of a state, where there is one that wants to know. It does not wait for it.
+// notify reports a state to the service manager, if there is one. It does not wait for it.
 func notify(state string) {
 	name := os.Getenv("NOTIFY_SOCKET")
 	if name == "" || state == "" {
@@ -35,7 +35,7 @@ func notify(state string) {
 	}
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
 	if err != nil {
-		return // it has gone, and with it who wanted to know
+		return // the service manager has gone
 	}
 	defer conn.Close()
 	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package main
+package server
 
 import "time"
 
@@ -10,5 +10,5 @@ func notifyStopping(time.Duration) string { return "" }
 
 func notifyReloading() string { return "" }
 
-// notify tells nobody: systemd is Linux's.
+// notify does nothing: systemd is only on Linux.
 func notify(string) {}

@@ -1,0 +1,215 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/audit"
+	execbroker "github.com/hako-run/hako/host/broker/exec"
+	"github.com/hako-run/hako/host/console"
+	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/internal/config"
+)
+
+// ConsoleAddress is where the console listens.
+func ConsoleAddress(c *config.Config) string {
+	if c.Console.Address != "" {
+		return c.Console.Address
+	}
+	return c.HTTP.Address
+}
+
+// ConsoleURL is where people find the server of the console, without a slash at its end.
+func ConsoleURL(c *config.Config) string {
+	if c.Console.URL != "" {
+		return strings.TrimSuffix(c.Console.URL, "/")
+	}
+	return localURL(c)
+}
+
+// localURL is the URL of the address that the console listens on.
+func localURL(c *config.Config) string {
+	at := c.HTTP
+	at.Address = ConsoleAddress(c)
+	return strings.TrimSuffix(at.URL(), mcpserver.Path)
+}
+
+// ConsoleEnabled reports whether there is a console. Where console.enabled is not set, there is one if only this machine
+// can reach it or if logins are configured.
+func ConsoleEnabled(c *config.Config) bool {
+	if c.Origin("console.enabled") != config.OriginDefault {
+		return c.Console.Enabled
+	}
+	return onLoopback(ConsoleAddress(c)) || c.Console.HasLogins()
+}
+
+// CheckConsole says why the console is not usable, or not safe at its address.
+func CheckConsole(c *config.Config) error {
+	if !ConsoleEnabled(c) {
+		return nil
+	}
+	if err := consoleSite(c).Check(); err != nil {
+		return fmt.Errorf("configuration: console: %w", err)
+	}
+	if oidc := c.Console.Logins().OIDC; oidc != nil {
+		if err := oidc.Check(); err != nil {
+			return fmt.Errorf("configuration: console.oidc: %w", err)
+		}
+	}
+	switch {
+	case onLoopback(ConsoleAddress(c)):
+		return nil
+	case !c.Console.HasLogins():
+		return fmt.Errorf("configuration: console: address %s can be reached from other machines, and nobody has a "+
+			"login: name tokens (console.tokens) or a provider (console.oidc), listen on 127.0.0.1, or set "+
+			"console.enabled: false", ConsoleAddress(c))
+	case c.HTTP.TLSCert == "" && !strings.HasPrefix(c.Console.URL, "https://"):
+		return fmt.Errorf("configuration: console: at the address %s logins would cross the network in the clear: set "+
+			"http.tls.cert and http.tls.key, or console.url to the https address of the proxy that stands before it",
+			ConsoleAddress(c))
+	}
+	return nil
+}
+
+// consoleSite is where people find the console of a configuration.
+func consoleSite(c *config.Config) console.Site {
+	return console.Site{URL: c.Console.URL, Local: localURL(c), Hosts: c.HTTP.Hosts, Proxies: c.HTTP.TrustedProxies}
+}
+
+// consoleLogins says who may log in. If nothing is configured, users of this machine who can write to the store may.
+func consoleLogins(c *config.Config) console.Logins {
+	l := c.Console.Logins()
+	l.Links = !c.Console.HasLogins() && onLoopback(ConsoleAddress(c))
+	return l
+}
+
+// CheckExec says why commands that are granted to a plugin cannot run on this machine; nil if they can, or if g is nil.
+func CheckExec(plugin string, g *grant.Exec) error {
+	if g == nil || g.Unconfined {
+		return nil
+	}
+	return execbroker.Unconfinable(plugin, g)
+}
+
+// consoleFrontend is the part with the console. It also answers what the console asks about the configuration.
+type consoleFrontend struct {
+	server      *Server
+	traffic     *console.Traffic
+	upstreams   *upstreams
+	credentials *credentials
+
+	console *console.Console
+	// local is the URL of the server's own address. links says that people log in with one-time links.
+	local string
+	links bool
+}
+
+func (f *consoleFrontend) start(ctx context.Context) (err error) {
+	s := f.server
+	logins := consoleLogins(s.Config)
+	f.local, f.links = localURL(s.Config), logins.Links
+	o := &console.Options{
+		Host: s.plugins.host.Load(), Store: s.governance.Store, Approvals: s.governance.Approvals, Traffic: f.traffic,
+		Site: consoleSite(s.Config), Sessions: s.Config.Console.Sessions, Logins: logins,
+		Settings: f, Consents: f, Upstreams: f.upstreams, Credentials: f.credentials, Problems: s,
+		Build: s.Build, Logger: s.Logger,
+	}
+	if log := s.governance.audit; log != nil {
+		o.Journal = journal{log, AuditPlace(ctx, s.Config, s.governance.Store, s.Logger)}
+	}
+	if f.console, err = console.New(ctx, o); err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	return nil
+}
+
+// run updates what people watch.
+func (f *consoleFrontend) run(ctx context.Context) error { return f.console.Run(ctx) }
+
+func (*consoleFrontend) keys() []string {
+	return []string{
+		"console.tokens", "console.oidc", "console.url", "http.hosts", "http.trustedProxies", "outbound.proxy",
+	}
+}
+
+// prepare changes where people find the console and who may log in. It listens where it did.
+func (f *consoleFrontend) prepare(_ context.Context, next *config.Config) (func() []string, error) {
+	if err := CheckConsole(next); err != nil {
+		return nil, err
+	}
+	site := consoleSite(next)
+	site.Local = f.local
+	apply, err := f.console.Reconfigure(site, consoleLogins(next))
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	return silently(apply), nil
+}
+
+// Configuration implements console.Settings.
+func (f *consoleFrontend) Configuration() console.Configuration {
+	c := f.server.reloader.config()
+	shown := console.Configuration{File: c.Name()}
+	for _, e := range c.Entries() {
+		shown.Items = append(shown.Items, console.Setting(e))
+	}
+	return shown
+}
+
+// Plugin implements console.Settings.
+func (f *consoleFrontend) Plugin(name string) host.Settings {
+	c := f.server.reloader.config()
+	s := c.Plugin[name]
+	s.Limits = s.Limits.Or(c.Limits)
+	return s
+}
+
+// AuditOptional implements console.Settings.
+func (f *consoleFrontend) AuditOptional() bool { return f.server.reloader.config().Audit.Optional }
+
+// Reload implements console.Settings.
+func (f *consoleFrontend) Reload(ctx context.Context, by audit.Subject) (*console.Reloaded, error) {
+	return f.server.reloader.reload(ctx, by)
+}
+
+// LoadConsents implements console.ConsentStore.
+func (f *consoleFrontend) LoadConsents(ctx context.Context) (console.Consents, error) {
+	return LoadConsents(ctx, f.server.reloader.config(), f.server.governance.Store)
+}
+
+// CheckGrants implements console.ConsentStore.
+func (f *consoleFrontend) CheckGrants(plugin string, g grant.Grants) error {
+	return CheckExec(plugin, g.Exec)
+}
+
+// ConsoleLink returns the URL of the console on an open server; empty if there is none. Where people log in with links,
+// withLogin adds one that logs in whoever opens it. It must not be used for a log that others can read.
+func (s *Server) ConsoleLink(ctx context.Context, withLogin bool) (url string, needsLink bool, err error) {
+	if s.console == nil {
+		return "", false, nil
+	}
+	at := *s.Config
+	at.HTTP = s.web.http // with the port that was assigned
+	if !s.console.links || !withLogin {
+		return ConsoleURL(&at) + console.Path, s.console.links, nil
+	}
+	secret, err := console.NewLink(ctx, s.governance.Store, audit.ProcessUser(), s.governance.Store.Time())
+	return console.LinkURL(ConsoleURL(&at), secret), false, err
+}
+
+// journal is the audit log for the console.
+type journal struct {
+	*audit.Log
+	place audit.Place
+}
+
+// Last implements console.Journal.
+func (j journal) Last(ctx context.Context, q *audit.Query, n int) ([]*audit.Entry, error) {
+	return j.place.Last(ctx, q, n)
+}
+
+// Verify implements console.Journal.
+func (j journal) Verify(ctx context.Context) (*audit.Report, error) { return j.place.Verify(ctx, nil) }

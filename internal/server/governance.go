@@ -1,0 +1,342 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/backup"
+	"github.com/hako-run/hako/host/broker/exec/judge"
+	sqlbroker "github.com/hako-run/hako/host/broker/sql"
+	"github.com/hako-run/hako/host/console"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/host/quota"
+	"github.com/hako-run/hako/host/secretscan"
+	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/wholefile"
+)
+
+// Governance decides about calls, limits them and records them: the policy, approvals, quotas and the audit log, with
+// the store that holds their state. OpenGovernance makes one.
+type Governance struct {
+	Store     *store.Store
+	Approvals *approval.Queue
+
+	policy *policy.Live
+	quotas *quota.Limiter
+	ledger *quota.Store
+	audit  *audit.Log // nil: calls are not recorded
+	// databases holds the databases of plugins. Nil: they are files.
+	databases *sqlbroker.PageStore
+	config    *config.Config
+	logger    *slog.Logger
+
+	stop chan struct{}
+	done sync.WaitGroup
+	// stamp identifies the state of the policy file at the last check. Only follow uses it.
+	stamp string
+}
+
+// OpenGovernance opens the policy, the store and what is in it. The caller closes it, after all calls have ended. A
+// policy file that changes meanwhile is applied.
+func OpenGovernance(ctx context.Context, c *config.Config, logger *slog.Logger) (_ *Governance, err error) {
+	g := &Governance{config: c, logger: logger, stop: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, g.Close())
+		}
+	}()
+	if g.policy, err = policy.OpenLive(c.Policy); err != nil {
+		return nil, err
+	}
+	if !store.IsURL(c.Store) {
+		if err := backup.CheckRestored(c.Store); err != nil {
+			return nil, err
+		}
+	}
+	if g.Store, err = c.OpenStore(ctx, logger); err != nil {
+		return nil, err
+	}
+	if g.Store.Shared() { // otherwise the databases of plugins are files
+		if g.databases, err = sqlbroker.NewPageStore(ctx, g.Store); err != nil {
+			return nil, err
+		}
+	}
+	if g.ledger, err = quota.NewStore(ctx, g.Store); err != nil {
+		return nil, err
+	}
+	limits := &quota.Options{Ledger: g.ledger, Now: g.Store.Time, Logger: logger}
+	if g.Store.Shared() {
+		limits.Pool = g.ledger
+	}
+	g.quotas = quota.New(g.policy.Policy().Quotas, limits)
+	g.Approvals, err = approval.New(ctx, g.Store, &approval.Options{
+		Timeout: c.ApprovalTimeout, Operators: c.ApprovalOperators, May: g.mayAnswer,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !c.Audit.Disabled {
+		g.audit, err = OpenAuditLog(ctx, c, g.Store, logger)
+		if err != nil && !c.Audit.Optional {
+			return nil, fmt.Errorf("%w: set audit.disabled to run without it", err)
+		}
+		if err != nil {
+			logger.Error("calls are not recorded, because the audit log cannot be opened", "err", err)
+			err = nil
+		}
+	}
+	g.done.Go(g.follow)
+	g.done.Go(g.removeLeftovers)
+	g.done.Go(secretscan.Prepare)
+	return g, nil
+}
+
+// mayAnswer lets operators answer every question. Among the users of the caller's tenant, the policy decides.
+func (g *Governance) mayAnswer(q *approval.Question, p approval.Person) bool {
+	if p.Operator {
+		return true
+	}
+	decision := policy.Decision{Approvers: q.Approvers}
+	return p.Tenant == q.Caller.Tenant && g.policy.Policy().MayApprove(decision, q.Caller.User, p.User, p.Groups)
+}
+
+// removeLeftovers removes temporary files that killed processes have left beside the state and its keys.
+func (g *Governance) removeLeftovers() {
+	dirs := []string{g.config.StateDir(), auditDir(g.config)}
+	if file := g.config.SecretsKey.File; file != "" {
+		dirs = append(dirs, filepath.Dir(file))
+	}
+	if err := wholefile.RemoveLeftovers(dirs...); err != nil {
+		g.logger.Warn("temporary files of an interrupted write cannot be removed", "err", err)
+	}
+}
+
+// Apply puts the calls of a host under this governance.
+func (g *Governance) Apply(o *host.Options) {
+	o.Governance = pipeline.Governance{
+		Policy: g.policy.Policy, Approvals: g.Approvals, Quotas: g.quotas,
+		Scanner:       func() *secretscan.Scanner { return g.policy.Policy().Secrets },
+		AuditOptional: g.config.Audit.Optional, AuditFields: g.config.Audit.Fields,
+	}
+	if g.audit != nil {
+		o.Governance.Audit = g.audit
+	}
+	o.Databases = g.databases
+	if g.Store.Shared() {
+		o.ConsentStore = g.Store
+	}
+	o.CommandRules = func() []judge.Rule { return g.policy.Policy().Commands }
+}
+
+// Close releases everything. Calls must have ended.
+func (g *Governance) Close() error {
+	close(g.stop)
+	g.done.Wait()
+	var err error
+	if g.quotas != nil {
+		g.quotas.Close()
+	}
+	if g.audit != nil {
+		err = g.audit.Close()
+	}
+	if g.Store != nil {
+		err = errors.Join(err, g.Store.Close())
+	}
+	return err
+}
+
+const (
+	// policyPoll is how often the policy file is checked for changes.
+	policyPoll = 500 * time.Millisecond
+	// quotaFlush is how often used quotas are written to the store, and reserved ones returned to other replicas.
+	quotaFlush = 2 * time.Second
+)
+
+// follow applies changes of the policy file and writes used quotas to the store, until Close.
+func (g *Governance) follow() {
+	check, flush := time.NewTicker(policyPoll), time.NewTicker(quotaFlush)
+	defer check.Stop()
+	defer flush.Stop()
+	reported := ""
+	for {
+		select {
+		case <-g.stop:
+			return
+		case <-flush.C:
+			g.quotas.Flush()
+		case <-check.C:
+			if g.settled() {
+				reported = g.reloadPolicy(reported)
+			}
+		}
+	}
+}
+
+// settled reports whether the policy file is unchanged since the last check. Half of a file that somebody is writing may
+// be a valid policy without its last rules.
+func (g *Governance) settled() bool {
+	stamp := ""
+	if info, err := os.Stat(g.config.Policy); err == nil {
+		stamp = fmt.Sprint(info.ModTime().UnixNano(), info.Size())
+	}
+	same := stamp == g.stamp
+	g.stamp = stamp
+	return same
+}
+
+// reloadPolicy applies a changed policy file. It returns what is wrong with the file, and reports that unless it is
+// reported already.
+func (g *Governance) reloadPolicy(reported string) string {
+	changed, err := g.policy.Reload()
+	event := &audit.Event{Action: "policy.reload", Outcome: "ok", Detail: map[string]string{"file": g.config.Policy}}
+	switch {
+	case err != nil && err.Error() != reported:
+		g.logger.Error("the policy file is not usable: the policy read before stays in force",
+			"file", g.config.Policy, "err", err)
+		event.Outcome, event.Error = "failed", err.Error()
+		g.record(event)
+	case changed:
+		g.quotas.SetRules(g.policy.Policy().Quotas)
+		g.logger.Info("another policy is in force", "file", g.config.Policy)
+		g.record(event)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// record writes an operation of the host to the audit log. A failure is only logged: calls are refused as long as the
+// log cannot be written, so the host continues.
+func (g *Governance) record(e *audit.Event) {
+	if g.audit == nil {
+		return
+	}
+	e.Type = audit.TypeOperator
+	if err := g.audit.Append(context.Background(), e); err != nil {
+		g.logger.Error("record in the audit log", "action", e.Action, "err", err)
+	}
+}
+
+// governance is the part with the Governance of a server, which it also records the server's own operations with.
+type governance struct {
+	server *Server
+	*Governance
+	unwatch func()
+	// serving is set once the start has been recorded.
+	serving atomic.Bool
+}
+
+func (g *governance) start(ctx context.Context) (err error) {
+	if g.Governance, err = OpenGovernance(ctx, g.server.Config, g.server.Logger); err != nil {
+		return err
+	}
+	g.server.observability.showGovernance(g.Governance)
+	g.unwatch = g.Approvals.Watch(nil, func(q *approval.Question) {
+		g.logger.Info("a call waits for somebody's yes: hako approvals",
+			"question", q.ID, "tool", q.Tool, "user", q.Caller.User, "rule", q.Rule)
+	})
+	return nil
+}
+
+func (g *governance) stop() error {
+	g.unwatch()
+	return g.Close()
+}
+
+func (*governance) keys() []string { return []string{"approvals"} }
+
+func (g *governance) prepare(_ context.Context, next *config.Config) (func() []string, error) {
+	return silently(func() { g.Approvals.Set(next.ApprovalTimeout, next.ApprovalOperators) }), nil
+}
+
+func (g *governance) status() []string {
+	if g.policy.Err() == nil {
+		return nil
+	}
+	return []string{"the policy file is not usable: the policy read before stays in force (hako policy check)"}
+}
+
+func (g *governance) problems(language string) []console.Problem {
+	err := g.policy.Err()
+	if err == nil {
+		return nil
+	}
+	return []console.Problem{{Kind: "policy", Text: err.Error(), Remedy: manifest.Text{
+		"en": "Correct the policy file (hako policy check); until then the previous policy stays in force.",
+		"ja": "ポリシーファイルを修正してください (hako policy check)。それまでは以前のポリシーが有効です。",
+	}.In(language)}}
+}
+
+// recordStart records that the host begins to serve: its version, its configuration and the state of each plugin. From
+// then on pluginChanged records plugins that change.
+func (g *governance) recordStart(plugins []host.Status) error {
+	defer g.serving.Store(true)
+	if g.audit == nil {
+		return nil
+	}
+	build := g.server.Build
+	o := g.operation("serve.start")
+	o.Detail = map[string]string{
+		"version": build.Version, "go": build.Go, "configuration": configDigest(g.config),
+	}
+	if build.Commit != "" {
+		o.Detail["commit"] = build.Commit
+	}
+	for _, s := range plugins {
+		fields := []string{string(s.State), s.Version, cmp.Or(s.Serving, s.Digest)}
+		o.Detail["plugin."+s.Title()] = strings.TrimSpace(strings.Join(fields, " "))
+	}
+	err := g.audit.Append(context.Background(), o.Event("ok", nil))
+	if err != nil && g.config.Audit.Optional {
+		g.logger.Error("record in the audit log", "action", o.Action, "err", err)
+		return nil
+	}
+	return err
+}
+
+// recordStop records that the host has stopped.
+func (g *governance) recordStop() { g.record(g.operation("serve.stop").Event("ok", nil)) }
+
+// operation is something that the user of this process does.
+func (g *governance) operation(action string) *audit.Operation {
+	return &audit.Operation{Action: action, Subject: audit.Subject{Frontend: "cli", User: audit.ProcessUser()}}
+}
+
+// pluginChanged records the new state of a plugin.
+func (g *governance) pluginChanged(s host.Status) {
+	if !g.serving.Load() {
+		return // recordStart records it
+	}
+	g.record(&audit.Event{
+		Action: "plugin." + string(s.State), Outcome: "ok",
+		Target: audit.Target{Plugin: s.Name, Digest: cmp.Or(s.Serving, s.Digest)},
+		Detail: map[string]string{"version": s.Version},
+	})
+}
+
+// loginFailed records that the MCP endpoint refused a token.
+func (g *governance) loginFailed(f mcpserver.FailedLogin) {
+	g.record(&audit.Event{
+		Action: "mcp.login", Outcome: "failed", Error: f.Err.Error(),
+		Subject: audit.Subject{
+			Frontend: pipeline.FrontendHTTP, Tenant: f.Tenant, User: f.User, Token: f.Token, Address: f.Address,
+		},
+	})
+}

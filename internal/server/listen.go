@@ -1,0 +1,84 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hako-run/hako/host/broker/outbound"
+	"github.com/hako-run/hako/internal/address"
+)
+
+// onLoopback reports whether an address, as host:port, is one that only this machine can reach.
+func onLoopback(hostport string) bool { return address.IsLoopback(address.Hostname(hostport)) }
+
+// loopbackOnly refuses requests to other names than loopback ones: web pages make browsers of their visitors send them
+// (DNS rebinding).
+func loopbackOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !onLoopback(r.Host) {
+			http.Error(w, "Ask under a loopback name, or give metrics an address of their own (metrics.address).",
+				http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// wsaAddressInUse is WSAEADDRINUSE, which syscall does not name.
+const wsaAddressInUse = syscall.Errno(10048)
+
+// ListenError says who has the address, as far as that can be found out, and what to do.
+func ListenError(key, address string, err error) error {
+	switch {
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf(
+			"%w: ports below 1024 take a privilege (CAP_NET_BIND_SERVICE): give it, or choose a higher one",
+			err,
+		)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("%w: no network interface of this machine has it: choose one that has, or 127.0.0.1", err)
+	}
+	if !errors.Is(err, syscall.EADDRINUSE) && !(runtime.GOOS == "windows" && errors.Is(err, wsaAddressInUse)) {
+		return err
+	}
+	who := "another program"
+	if isHako(address) {
+		who = "another hako"
+	}
+	remedy := "set " + key + " to " + nextPort(address)
+	if key == "http.address" {
+		remedy = "hako serve --http " + nextPort(address)
+	}
+	return fmt.Errorf("%s has the address %s already: stop it, or choose another address: %s", who, address, remedy)
+}
+
+// isHako reports whether a hako answers at the address.
+func isHako(address string) bool {
+	transport := outbound.NewTransport(nil)
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: 500 * time.Millisecond}
+	response, err := client.Get("http://" + address + "/healthz")
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, 64))
+	return err == nil && strings.HasPrefix(string(text), "hako ")
+}
+
+func nextPort(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	n, convErr := strconv.Atoi(port)
+	if err != nil || convErr != nil || n >= 65535 {
+		return "127.0.0.1:0"
+	}
+	return net.JoinHostPort(host, strconv.Itoa(n+1))
+}

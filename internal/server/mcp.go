@@ -1,0 +1,150 @@
+package server
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/internal/config"
+)
+
+// icon is a box, as clients show it. Base64 makes it a data URI without spaces and quotes, which strict clients require.
+var icon = "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(
+	`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#c8102e" stroke-width="2" `+
+		`stroke-linejoin="round"><path d="M3 7.5 12 3l9 4.5v9L12 21l-9-4.5zM3 7.5l9 4.5 9-4.5M12 12v9"/></svg>`))
+
+// mcpOptions are the options of the MCP server that a configuration describes.
+func mcpOptions(c *config.Config, a *auth.Auth, version string) *mcpserver.Options {
+	return &mcpserver.Options{
+		Title: "hako", Version: version, Website: "https://github.com/hako-run/hako", Icon: icon,
+		Instructions: c.MCP.Instructions, Overview: true, Language: c.Locale,
+		PageSize: c.MCP.PageSize, ListTTL: c.MCP.ListTTL, Limits: c.MCP.Limits,
+		Origins: c.HTTP.Origins, Hosts: c.HTTP.Hosts, TrustedProxies: c.HTTP.TrustedProxies, Auth: a,
+	}
+}
+
+// CheckMCP makes the MCP server of a configuration on a host and closes it again. The error says which setting it does
+// not accept.
+func CheckMCP(c *config.Config, h *host.Host) error {
+	a, err := authenticator(c)
+	if err != nil {
+		return err
+	}
+	server, err := mcpserver.New(h.Catalog(), h, mcpOptions(c, a, ""))
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	return server.Close()
+}
+
+// authenticator decides who may use MCP over HTTP; nil means everybody. It fails if the configured tokens and issuers
+// are not usable, or are missing at an address that other machines can reach.
+func authenticator(c *config.Config) (*auth.Auth, error) {
+	a, err := c.HTTP.Authenticator()
+	if err != nil {
+		return nil, fmt.Errorf("configuration: http.auth: %w", err)
+	}
+	if err := auth.CheckExposure(c.HTTP.Address, a); err != nil {
+		return nil, fmt.Errorf("configuration: http.address: %w", err)
+	}
+	return a, nil
+}
+
+// mcpFrontend is the part with the MCP server.
+type mcpFrontend struct {
+	server *Server
+	jobs   *backgroundJobs
+
+	mcp     *mcpserver.Server
+	unwatch func()
+}
+
+func (f *mcpFrontend) start(context.Context) error {
+	s := f.server
+	a, err := authenticator(s.Config)
+	if err != nil {
+		return err
+	}
+	options := mcpOptions(s.Config, a, s.Build.Version)
+	options.Extension, options.Logger = s.Extension, s.Logger
+	options.Sessions = f.jobs.sessions
+	options.Now, options.LoginFailed = s.governance.Store.Time, s.governance.loginFailed
+	s.observability.observeMCP(options)
+	h := s.plugins.host.Load()
+	if f.mcp, err = mcpserver.New(h.Catalog(), h, options); err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	s.observability.showMCP(f.mcp)
+	f.unwatch = s.governance.policy.Watch(f.mcp.ToolsChanged)
+	return nil
+}
+
+// drain waits for calls in flight until the grace period ends.
+func (f *mcpFrontend) drain(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, f.server.Grace())
+	defer cancel()
+	return f.mcp.Shutdown(ctx)
+}
+
+func (f *mcpFrontend) stop() error {
+	f.unwatch()
+	_ = f.mcp.Close() // drain has reported what matters
+	return nil
+}
+
+func (*mcpFrontend) keys() []string {
+	return []string{
+		"mcp.instructions", "mcp.listTTL", "mcp.limits", "locale", "http.auth", "http.origins", "http.hosts",
+		"http.trustedProxies", "outbound.proxy",
+	}
+}
+
+func (f *mcpFrontend) prepare(_ context.Context, next *config.Config) (func() []string, error) {
+	a, err := authenticator(next)
+	if err != nil {
+		return nil, err
+	}
+	apply, err := f.mcp.Reconfigure(mcpOptions(next, a, f.server.Build.Version))
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	return silently(apply), nil
+}
+
+// stdio is the part that serves the one client that started this process. The server ends when the client disconnects.
+type stdio struct {
+	server *Server
+	mcp    *mcpFrontend
+}
+
+func (*stdio) start(context.Context) error { return nil }
+
+func (f *stdio) run(ctx context.Context) error {
+	if err := f.mcp.mcp.ServeStdio(ctx, f.server.In, f.server.Out); err != nil {
+		return err
+	}
+	return errDone
+}
+
+// Check says what in a configuration keeps "hako serve" from starting, as CheckHTTP and CheckConsole do. It reads no
+// plugins.
+func Check(c *config.Config) error {
+	if err := CheckHTTP(c); err != nil {
+		return err
+	}
+	return CheckConsole(c)
+}
+
+// CheckHTTP says whether logins or the certificate are not usable, or do not suffice for the address.
+func CheckHTTP(c *config.Config) error {
+	if _, err := authenticator(c); err != nil {
+		return err
+	}
+	if _, err := newCertificate(c.HTTP.TLSCert, c.HTTP.TLSKey); err != nil {
+		return fmt.Errorf("configuration: http.tls: %w", err)
+	}
+	return nil
+}
