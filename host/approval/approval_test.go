@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/approval"
-	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/storetest"
 )
@@ -382,40 +381,6 @@ func TestSecondCall(t *testing.T) {
 	now = now.Add(5 * time.Minute)
 	if err := reply(question(`{"n":1}`), id, true, aki); !errors.Is(err, approval.ErrUnknown) {
 		t.Errorf("yes after the time: %v", err)
-	}
-}
-
-func TestText(t *testing.T) {
-	t.Parallel()
-	q := question(`{"command":"rm x"}`)
-	q.Title, q.Detail, q.OpenWorld = "Run a command", "rm x\u202e\x1b[2J", true
-	const want = `Allow Run a command (shell_exec)?
-It would run: rm x␦␦[2J
-Arguments: {
-  "command": "rm x"
-}
-It may change or delete things.
-It reaches other systems.
-Asked by: aki (mcp-http)
-Because of the rule "ask before writing": it writes`
-	if got := q.Text("en-US"); got != want {
-		t.Errorf("%s", got)
-	}
-	if got := q.Text("ja"); !strings.Contains(got, "実行を許可しますか") {
-		t.Errorf("%s", got)
-	}
-	q.Approvers = policy.People{Users: []string{"U\x1b1"}, Groups: []string{"leads"}}
-	if got := q.Text("en"); !strings.HasSuffix(got,
-		want[strings.LastIndex(want, "\n"):]+"\nMay be answered by: U␦1, the group leads") {
-		t.Errorf("%s", got)
-	}
-	q.Arguments = json.RawMessage(`{"\u0072m":"\u0072m -rf \u3042 \u003c\u202e\u001b","a":1e2,"a":2}`)
-	if got, want := q.Text("en"), "{\n  \"rm\": \"rm -rf あ <␦\\u001b\",\n  \"a\": 1e2,\n  \"a\": 2\n}"; !strings.Contains(got, want) {
-		t.Errorf("escape sequences hide something:\n%s", got)
-	}
-	q.Arguments = json.RawMessage(`"` + strings.Repeat("あ", 5000) + `"`)
-	if got := q.Text("en"); len(got) > 3000 || !strings.Contains(got, "15002 bytes in all") {
-		t.Errorf("%d bytes", len(got))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/policy"
 )
 
@@ -23,10 +24,11 @@ type Question struct {
 	// ID is set by Ask. It is not a secret: answers are authorized.
 	ID     string `json:"id"`
 	Caller Caller `json:"caller"`
-	// Tool is the tool's name in the catalog, Plugin its source, Title its title in the caller's language.
-	Tool   string `json:"tool"`
-	Plugin string `json:"plugin"`
-	Title  string `json:"title,omitempty"`
+	// Tool is the tool's name in the catalog, Plugin its source. Title and About are its title and a sentence about it.
+	Tool   string        `json:"tool"`
+	Plugin string        `json:"plugin"`
+	Title  manifest.Text `json:"titles,omitempty"`
+	About  manifest.Text `json:"about,omitempty"`
 	// Arguments is the JSON object of the call, with secrets masked.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Detail is an operation within the call, such as a command.

@@ -1,78 +1,102 @@
 package approval
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/hako-run/hako/internal/visible"
 )
 
-// maxShown bounds the displayed arguments, in bytes. Longer ones are cut and marked as cut.
-const maxShown = 2000
-
-// questionWords are the texts of a question by language.
-var questionWords = map[string]struct {
-	ask, who, nobody, arguments, detail, destructive, openWorld, rule, approvers, cut string
-}{
-	"en": {"Allow %s?", "Asked by: %s", "a caller without a name", "Arguments:", "It would run: %s",
-		"It may change or delete things.", "It reaches other systems.",
-		"Because of the rule %q: %s", "May be answered by: %s", "… (%d bytes in all)"},
-	"ja": {"%s の実行を許可しますか？", "依頼者: %s", "名前のない呼び出し元", "引数:", "実行内容: %s", "データを変更・削除する可能性があります。", "外部のシステムに接続します。",
-		"ルール「%s」: %s", "回答できる人: %s", "…（全 %d バイト）"},
+// words are the texts of a question in a language.
+type words struct {
+	ask, detail, destructive, openWorld string
+	who, nobody, why, rule, approvers   string
+	yes, no, empty                      string
+	cutText, cutTable, cutValues        string
 }
 
-// Text returns the question for people, in language, a BCP 47 tag: Japanese, or else English. It says who asks for
-// what, why a person is asked, and who may answer if that is not the caller. Control characters are escaped, so that
-// nothing can hide.
-func (q *Question) Text(language string) string {
-	w := questionWords["en"]
+var english = &words{
+	ask: "Allow %s?", detail: "It would run", destructive: "It may change or delete things.",
+	openWorld: "It reaches other systems.",
+	who:       "Asked by", nobody: "a caller without a name", why: "Why", rule: "%s (rule %q)",
+	approvers: "May be answered by",
+	yes:       "yes", no: "no", empty: "(empty)",
+	cutText: "… %d characters in all", cutTable: "… %d rows with up to %d columns in all", cutValues: "… and %d more values",
+}
+
+var japanese = &words{
+	ask: "%s の実行を許可しますか？", detail: "実行内容", destructive: "データを変更・削除する可能性があります。",
+	openWorld: "外部のシステムに接続します。",
+	who:       "依頼者", nobody: "名前のない呼び出し元", why: "確認の理由", rule: "%s（ルール %q）",
+	approvers: "回答できる人",
+	yes:       "はい", no: "いいえ", empty: "（空）",
+	cutText: "…（全 %d 文字）", cutTable: "…（全 %d 行、最大 %d 列）", cutValues: "…（ほか %d 項目）",
+}
+
+func wordsIn(language string) *words {
 	if strings.HasPrefix(strings.ToLower(language), "ja") {
-		w = questionWords["ja"]
+		return japanese
 	}
-	name := q.Tool
-	if q.Title != "" {
-		name = fmt.Sprintf("%s (%s)", q.Title, q.Tool)
+	return english
+}
+
+// Text returns the question as plain text, in language: see Describe. Arguments are indented and each line of a longer
+// one is marked, so that none of them can pass for a line of the question.
+func (q *Question) Text(language string) string {
+	w, d := wordsIn(language), q.Describe(language)
+	lines := []string{d.Ask}
+	if d.About != "" {
+		lines = append(lines, d.About)
 	}
-	lines := []string{fmt.Sprintf(w.ask, visible.Text(name))}
-	if q.Detail != "" {
-		lines = append(lines, fmt.Sprintf(w.detail, visible.Text(q.Detail)))
+	if d.Detail != "" {
+		lines = append(lines, Value{Name: w.detail, Text: d.Detail}.lines()...)
 	}
-	if len(q.Arguments) > 0 {
-		lines = append(lines, w.arguments+" "+readable(q.Arguments, w.cut))
+	for _, value := range d.Values {
+		for _, line := range value.lines() {
+			lines = append(lines, "  "+line)
+		}
 	}
-	if q.Destructive {
-		lines = append(lines, w.destructive)
-	}
-	if q.OpenWorld {
-		lines = append(lines, w.openWorld)
-	}
-	who := q.Caller.User
-	if who == "" {
-		who = w.nobody
-	}
-	lines = append(lines, fmt.Sprintf(w.who, visible.Text(who+" ("+q.Caller.Frontend+")")))
-	if q.Reason != "" {
-		lines = append(lines, fmt.Sprintf(w.rule, q.Rule, visible.Text(q.Reason)))
-	}
-	if !q.Approvers.IsZero() {
-		lines = append(lines, fmt.Sprintf(w.approvers, visible.Text(q.Approvers.In(language))))
+	lines = append(lines, d.Effects...)
+	for _, fact := range d.Facts {
+		lines = append(lines, fmt.Sprintf("%s: %s", fact.Name, fact.Text))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// readable formats arguments on several lines and without escape sequences, which could hide words.
-func readable(arguments json.RawMessage, cut string) string {
-	formatted := jsontext.Value(bytes.Clone(arguments))
-	// Arguments that cannot be formatted are shown unchanged.
-	_ = formatted.Format(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.Multiline(true),
-		jsontext.WithIndent("  "))
-	text := visible.Text(string(formatted))
-	if len(text) <= maxShown {
-		return text
+// lines are the value on one line if it fits there, else below its name.
+func (v Value) lines() []string {
+	body := v.Lines()
+	if len(body) == 1 && len(v.Rows) == 0 {
+		return []string{strings.TrimPrefix(v.Name+": ", ": ") + body[0]}
 	}
-	return strings.ToValidUTF8(text[:maxShown], "") + fmt.Sprintf(cut, len(arguments))
+	var lines []string
+	if v.Name != "" {
+		lines = append(lines, v.Name+":")
+	}
+	for _, line := range body {
+		lines = append(lines, "│ "+line)
+	}
+	return lines
+}
+
+// Lines are the value as text, without its name: those of Text, or one for each row, and Cut.
+func (v Value) Lines() []string {
+	var lines []string
+	if v.Text != "" {
+		lines = strings.Split(v.Text, "\n")
+	}
+	for _, row := range v.Rows {
+		var cells []string
+		for i, cell := range row {
+			if i < len(v.Columns) && cell != "" {
+				cell = v.Columns[i] + ": " + cell
+			}
+			if cell != "" {
+				cells = append(cells, cell)
+			}
+		}
+		lines = append(lines, strings.Join(cells, " · "))
+	}
+	if v.Cut != "" {
+		lines = append(lines, v.Cut)
+	}
+	return lines
 }

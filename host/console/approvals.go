@@ -9,25 +9,19 @@ import (
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/host/policy"
 )
 
 // questionJSON is a question that waits.
 type questionJSON struct {
-	ID          string        `json:"id"`
-	Tool        string        `json:"tool"`
-	Plugin      string        `json:"plugin"`
-	Title       string        `json:"title"`
-	Text        string        `json:"text"`
-	Caller      callerJSON    `json:"caller"`
-	Rule        string        `json:"rule"`
-	Reason      string        `json:"reason"`
-	Detail      string        `json:"detail,omitempty"`
-	Destructive bool          `json:"destructive"`
-	Approvers   policy.People `json:"approvers"`
-	Remember    string        `json:"remember,omitempty"`
-	Asked       time.Time     `json:"asked"`
-	Expires     time.Time     `json:"expires"`
+	ID          string                `json:"id"`
+	Tool        string                `json:"tool"`
+	Plugin      string                `json:"plugin"`
+	Description *approval.Description `json:"description"`
+	Caller      callerJSON            `json:"caller"`
+	Rule        string                `json:"rule"`
+	Remember    string                `json:"remember,omitempty"`
+	Asked       time.Time             `json:"asked"`
+	Expires     time.Time             `json:"expires"`
 	// May says whether this person may answer; else Why says why not.
 	May bool   `json:"may"`
 	Why string `json:"why,omitempty"`
@@ -63,10 +57,9 @@ func (c *Console) approvals(q *request) (any, error) {
 
 func newQuestion(q *approval.Question, language string) *questionJSON {
 	item := &questionJSON{
-		ID: q.ID, Tool: q.Tool, Plugin: q.Plugin, Title: q.Title, Text: q.Text(language),
+		ID: q.ID, Tool: q.Tool, Plugin: q.Plugin, Description: q.Describe(language),
 		Caller: callerJSON{q.Caller.User, q.Caller.Tenant, q.Caller.Frontend},
-		Rule:   q.Rule, Reason: q.Reason, Detail: q.Detail, Destructive: q.Destructive, Approvers: q.Approvers,
-		Asked: q.Asked, Expires: q.Expires,
+		Rule:   q.Rule, Asked: q.Asked, Expires: q.Expires,
 	}
 	if q.Remember > 0 {
 		item.Remember = q.Remember.String()

@@ -125,8 +125,8 @@ func TestApproval(t *testing.T) {
 					(g.done.Load() == 1) != allowed {
 					t.Errorf("error %v, %q, %d calls", result.IsError, got, g.done.Load())
 				}
-				if form == nil || !strings.Contains(form.Message, `"n": 1`) ||
-					!strings.Contains(form.Message, `"ask first": it erases`) {
+				if form == nil || !strings.Contains(form.Message, "\n  n: 1\n") ||
+					!strings.Contains(form.Message, `it erases (rule "ask first")`) {
 					t.Errorf("asked: %+v", form)
 				}
 				if waiting, err := g.approvals.Waiting(t.Context(), nil); err != nil || len(waiting) != 0 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hako-run/hako/host/approval"
@@ -32,6 +33,7 @@ type subject struct {
 	// name is the tool's in the catalog, or MCP's method for other requests.
 	name        string
 	title       manifest.Text
+	description manifest.Text
 	annotations manifest.Annotations
 	limits      manifest.Limits
 	// input is a tool's input schema.
@@ -39,7 +41,7 @@ type subject struct {
 }
 
 func toolSubject(tool *catalog.Tool) *subject {
-	return &subject{tool.Source, tool.Name, tool.Spec.Title, tool.Hints(), tool.Spec.Limits, tool.Spec.InputSchema}
+	return &subject{tool.Source, tool.Name, tool.Spec.Title, tool.Spec.Description, tool.Hints(), tool.Spec.Limits, tool.Spec.InputSchema}
 }
 
 // readOnly are the annotations of resources, prompts and completions: they change nothing and do not reach other
@@ -126,10 +128,31 @@ func (p *Pipeline) question(call *Call, s *subject, arguments json.RawMessage) *
 	return &approval.Question{
 		Caller: approval.Caller{Frontend: call.Caller.Frontend, Tenant: call.Caller.Tenant, User: call.Caller.User,
 			Session: call.Caller.Session},
-		Tool: s.name, Plugin: s.source.Name, Title: s.title.In(p.locale(call)), Arguments: arguments,
+		Tool: s.name, Plugin: s.source.Name, Title: s.title, About: firstSentences(s.description), Arguments: arguments,
 		Destructive: !reads && (a.DestructiveHint == nil || *a.DestructiveHint),
 		OpenWorld:   a.OpenWorldHint == nil || *a.OpenWorldHint,
 	}
+}
+
+// maxAbout bounds a sentence about a tool, in characters.
+const maxAbout = 200
+
+// firstSentences returns the first sentence of a text in each language.
+func firstSentences(text manifest.Text) manifest.Text {
+	first := manifest.Text{}
+	for language, whole := range text {
+		sentence, _, _ := strings.Cut(strings.TrimSpace(whole), "\n")
+		for _, end := range []string{". ", "。"} {
+			if before, _, found := strings.Cut(sentence, end); found {
+				sentence = before + strings.TrimSpace(end)
+			}
+		}
+		if runes := []rune(sentence); len(runes) > maxAbout {
+			sentence = string(runes[:maxAbout]) + "…"
+		}
+		first[language] = sentence
+	}
+	return first
 }
 
 // ask asks people to approve a call.

@@ -74,6 +74,8 @@ func (w *workspace) act(callback *slack.InteractionCallback, action *slack.Block
 	switch action.ActionID {
 	case actionApprove, actionDeny:
 		w.bot.decide(ctx, w, by, at, action.Value, action.ActionID == actionApprove)
+	case actionExact:
+		w.showExact(ctx, by, at, action.Value, callback.TriggerID)
 	case actionStop:
 		team, in, _, ok := splitConversation(action.Value)
 		if ok && team == w.account.Load().team && in == channel && w.allows(by, channel) {

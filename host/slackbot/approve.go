@@ -109,13 +109,11 @@ func (b *Bot) asked(q *approval.Question) {
 func (w *workspace) postQuestion(ctx context.Context, q *approval.Question, places []spot) []posted {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
+	approvers := w.approvers(ctx, q)
 	var list []posted
 	for _, p := range places {
-		words := wordsFor(p.locale)
 		options := []slack.MsgOption{slack.MsgOptionText(escape(clip(q.Text(p.locale), maxQuestion)), false),
-			slack.MsgOptionBlocks(questionBlocks(q, p.locale, "",
-				slack.NewActionBlock("", button(actionApprove, q.ID, words.approve).WithStyle(slack.StylePrimary),
-					button(actionDeny, q.ID, words.deny).WithStyle(slack.StyleDanger)))...)}
+			slack.MsgOptionBlocks(questionBlocks(q, p.locale, approvers)...)}
 		if p.thread != "" {
 			options = append(options, slack.MsgOptionTS(p.thread))
 		}
@@ -127,21 +125,6 @@ func (w *workspace) postQuestion(ctx context.Context, q *approval.Question, plac
 		list = append(list, posted{q.ID, channel, ts})
 	}
 	return list
-}
-
-// questionBlocks are the question, where it stands (how long it waits, if state is empty), and buttons.
-func questionBlocks(q *approval.Question, locale, state string, buttons ...slack.Block) []slack.Block {
-	if state == "" {
-		state = fmt.Sprintf(wordsFor(locale).until, moment(q.Expires))
-	}
-	asker := ""
-	if isUser(q.Caller.User) {
-		asker = "<@" + q.Caller.User + ">  "
-	}
-	return append([]slack.Block{
-		slack.NewSectionBlock(plain(clip(q.Text(locale), maxQuestion)), nil, nil),
-		slack.NewContextBlock("", slack.NewTextBlockObject(slack.MarkdownType, asker+state, false, false)),
-	}, buttons...)
 }
 
 // moment is a time that everybody sees in their own zone.
@@ -164,11 +147,11 @@ func (w *workspace) places(ctx context.Context, q *approval.Question) []spot {
 	}
 	_, channel, thread, _ := splitConversation(q.Caller.Session)
 	here := []spot{{channel, thread, w.locale(ctx, q.Caller.User)}}
-	if w.Approvals != ApproveInDM {
-		return here
+	list, told := here, w.named(q)
+	if w.Approvals == ApproveInDM {
+		list, told = nil, w.approvers(ctx, q)
 	}
-	var list []spot
-	for _, user := range w.approvers(ctx, q) {
+	for _, user := range told {
 		dm, _, _, err := w.account.Load().api.OpenConversationContext(ctx,
 			&slack.OpenConversationParameters{Users: []string{user}})
 		if err != nil {
@@ -181,6 +164,16 @@ func (w *workspace) places(ctx context.Context, q *approval.Question) []spot {
 		return here
 	}
 	return list
+}
+
+// named are the Slack users whom the policy's rule names, but for the caller. They are told in direct messages, too.
+func (w *workspace) named(q *approval.Question) (users []string) {
+	for _, user := range q.Approvers.Users {
+		if isUser(user) && user != q.Caller.User && len(users) < maxApprovers {
+			users = append(users, user)
+		}
+	}
+	return users
 }
 
 // approvers are the users who may answer, as far as the question names Slack users and user groups.
@@ -243,7 +236,7 @@ func (w *workspace) close(ctx context.Context, q *approval.Question, list []post
 	state := ending(wordsFor(locale), outcome, by, w.bot.options.Store.Time())
 	for _, p := range list {
 		err := w.rewrite(ctx, p.Channel, p.TS, slack.MsgOptionText(state, false),
-			slack.MsgOptionBlocks(questionBlocks(q, locale, state)...))
+			slack.MsgOptionBlocks(endedBlocks(q, locale, state)...))
 		if err != nil {
 			w.logger.Error("a question's message could not be updated", "question", q.ID, "err", err)
 		}
@@ -320,7 +313,13 @@ func (b *Bot) decide(ctx context.Context, w *workspace, by person, at spot, id s
 	case errors.Is(err, approval.ErrMayNot):
 		w.logger.Info("somebody pressed a button for a question that they may not answer", "user", by.id, "question",
 			id)
-		w.whisper(ctx, at, by.id, words.mayNot)
+		text := words.mayNot
+		if q, err := b.options.Approvals.Question(ctx, id); err == nil && !q.Approvers.IsZero() {
+			text += " " + fmt.Sprintf(words.may, withMentions(escape(q.Approvers.In(by.locale)), q.Approvers.Users))
+		} else if err == nil && isUser(q.Caller.User) {
+			text += " " + fmt.Sprintf(words.may, "<@"+q.Caller.User+">")
+		}
+		w.whisper(ctx, at, by.id, text)
 	case errors.Is(err, approval.ErrUnknown):
 		b.questions.look(id)
 		w.whisper(ctx, at, by.id, words.noQuestion)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,18 +17,22 @@ import (
 	"github.com/hako-run/hako/internal/fakes/slack"
 )
 
-// asking is an engine whose one tool call wants a yes, of the caller or of approvers.
+// asking is an engine whose one tool call wants a yes, of the caller or of approvers: aki or groups.
 func (w *world) asking(result chan<- error, approvers ...string) engine {
 	return func(ctx context.Context, turn *chat.Turn) (*chat.Answer, error) {
 		turn.Surface.ToolStarted("1", "send_slack_dm", "Send a message")
 		way := turn.Surface.Prompter(chat.ToolCall{ID: "1", Name: "send_slack_dm"})
 		c := turn.Caller
 		way.By = approval.Person{Tenant: c.Tenant, User: c.User, Groups: c.Groups}
+		may := policy.People{Groups: approvers}
+		if slices.Contains(approvers, aki) {
+			may = policy.People{Users: approvers}
+		}
 		_, err := w.approvals.Ask(ctx, &approval.Question{
 			Caller: approval.Caller{Frontend: c.Frontend, Tenant: c.Tenant, User: c.User, Session: c.Session},
 			Tool:   "send_slack_dm", Plugin: "slack",
 			Arguments: json.RawMessage(`{"text":"<!channel> hello"}`), Rule: "ask before writing", Destructive: true,
-			Approvers: policy.People{Groups: approvers},
+			Approvers: may,
 		}, way)
 		outcome := pipeline.OK
 		if err != nil {
@@ -101,6 +106,57 @@ func TestDeny(t *testing.T) {
 		t.Errorf("the call: %v", err)
 	}
 	w.answered("Denied by <@" + aki + ">")
+}
+
+// TestQuestionsReachApprovers: those who may answer are mentioned, others read who may, everybody can see the exact
+// arguments, and an answered question is one line.
+func TestQuestionsReachApprovers(t *testing.T) {
+	t.Parallel()
+	for name, approver := range map[string]string{"a group": "leads", "a person": aki} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			result := make(chan error, 1)
+			w.start(w.asking(result, approver), nil)
+			w.connected()
+			thread := w.tell(mention("tell them"))
+			m, id := w.question()
+			if !strings.Contains(m.Blocks, "Waits for <@"+aki+">") && !strings.Contains(m.Blocks, "<@"+aki+"> の回答") {
+				t.Errorf("nobody is mentioned: %s", m.Blocks)
+			}
+			if blocks := strings.ReplaceAll(m.Blocks, "<@"+ken+">", ""); strings.Contains(blocks, ken) {
+				t.Errorf("an ID instead of a name: %s", m.Blocks)
+			}
+			w.click(ken, m, "hako_exact", id)
+			w.wait("the exact arguments", func() bool {
+				views := w.slack.Views()
+				return len(views) == 1 && strings.Contains(views[0].Raw, `"text\": \"`)
+			})
+			w.click(ken, m, "hako_approve", id)
+			want := "It may be answered by: <@" + aki + ">"
+			if approver != aki {
+				want = "It may be answered by: the group leads"
+			}
+			w.answered(want)
+			direct := 0
+			for _, other := range w.answers() {
+				if other.Channel == dm && strings.Contains(other.Blocks, "hako_approve") {
+					direct++
+				}
+			}
+			if want := map[bool]int{true: 1, false: 0}[approver == aki]; direct != want {
+				t.Errorf("%d direct messages, not %d", direct, want)
+			}
+			w.click(aki, m, "hako_approve", id)
+			if err := <-result; err != nil {
+				t.Error(err)
+			}
+			folded := w.answered("Approved by <@" + aki + ">")
+			if folded.Thread == thread && (strings.Contains(folded.Blocks, "rich_text") || strings.Contains(folded.Blocks, "hako_exact")) {
+				t.Errorf("the answered question is not folded: %s", folded.Blocks)
+			}
+		})
+	}
 }
 
 // TestWithdrawn: a question ends with its run, and when nobody answers.

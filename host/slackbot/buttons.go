@@ -7,6 +7,7 @@ const (
 	actionStop     = "hako_stop"
 	actionApprove  = "hako_approve"
 	actionDeny     = "hako_deny"
+	actionExact    = "hako_exact"
 	actionFeedback = "hako_feedback"
 
 	// Of a server's question: the form, the page, and yes and no to it.

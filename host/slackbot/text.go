@@ -8,7 +8,7 @@ type words struct {
 	files string
 	stop, approve, deny, good, bad, thanks,
 	noAnswer string
-	waits, approved, denied, expired, withdrawn, until, mayNot,
+	waits, approved, denied, expired, withdrawn, until, waitsFor, operation, exact, mayNot, may,
 	noQuestion string
 	waitsAnswer, answer, decline, openPage, opened, answered, declined, pressAgain, send, close, yes,
 	no string
@@ -41,7 +41,11 @@ var (
 		expired:    ":hourglass: Nobody answered in time.",
 		withdrawn:  ":heavy_minus_sign: No longer needed: the request was stopped.",
 		until:      "Waits until %s.",
-		mayNot:     "You may not answer this question. The policy says who may.",
+		waitsFor:   "Waits for %s until %s.",
+		operation:  "It would run",
+		exact:      "Exact arguments",
+		mayNot:     "You may not answer this question.",
+		may:        "It may be answered by: %s",
 		noQuestion: "This question does not wait any more.",
 
 		waitsAnswer: "waits for your answer", answer: "Answer", decline: "Decline", openPage: "Open %s",
@@ -82,7 +86,11 @@ var (
 		expired:    ":hourglass: 時間内に回答がありませんでした。",
 		withdrawn:  ":heavy_minus_sign: 依頼が停止されたため、回答は不要になりました。",
 		until:      "%s まで待ちます。",
-		mayNot:     "この質問に回答する権限がありません。回答できる人はポリシーで決められています。",
+		waitsFor:   "%s の回答を %s まで待ちます。",
+		operation:  "実行内容",
+		exact:      "引数そのもの",
+		mayNot:     "この質問に回答する権限がありません。",
+		may:        "回答できる人: %s",
 		noQuestion: "この質問はすでに終了しています。",
 
 		waitsAnswer: "回答待ち", answer: "回答する", decline: "断る", openPage: "%s を開く", opened: "開きました",

@@ -138,8 +138,17 @@ export function answers(who = session()) {
         { type: 'resource', uri: 'file:///tokyo.txt', mimeType: 'text/plain', text: '晴れ' }],
     }),
     approvals: { items: [
-      question('apr_1', 'shell_exec', 'Run a command', 'Allow Run a command (shell_exec)?\nArguments: {\n  "command": "git push"\n}\nIt may change or delete things.\nAsked by: ken@example.com (mcp-http)\nBecause of the rule "ask before writing": it writes', 4 * minute),
-      { ...question('apr_2', 'file_write', 'Write a file', 'Allow Write a file (file_write)?\nArguments: {\n  "path": "報告/十一月.md"\n}\nAsked by: aki@example.com (slack)', 0.4 * minute), may: false, why: 'Only hr-admins may answer this.' },
+      question('apr_1', 'shell_exec', {
+        ask: 'Allow Run a command (shell_exec)?', about: 'Runs a program without a shell.', detail: 'git push --force',
+        values: [{ name: 'command', text: 'git push --force' }, { name: 'force', text: 'yes' }], effects: ['It may change or delete things.', 'It reaches other systems.'],
+        json: '{\n  "command": "git push --force",\n  "force": true\n}',
+      }, 4 * minute),
+      { ...question('apr_2', 'append_rows', {
+        ask: 'Allow Append rows (append_rows)?', about: '表の末尾に行を追加します。',
+        values: [{ name: 'range', text: '勤怠!A1' }, { name: 'rows', columns: ['氏名', '時間'], rows: [['山田 太郎', '8:00'], ['佐藤 花子', '7:30']], cut: '… 120 rows with up to 2 columns in all' },
+          { name: 'note', text: Array.from({ length: 30 }, (_, i) => `${i + 1} 行目の説明です。`).join('\n') }],
+        json: '{ "range": "勤怠!A1" }',
+      }, 0.4 * minute), may: false, why: 'Only hr-admins may answer this.' },
     ] },
     audit: { items: Array.from({ length: 14 }, (_, i) => record(12_345 - i, [
       {}, { name: 'file_write', plugin: 'files', decision: 'ask', rule: 'ask before writing', approval: { id: 'apr_0', by: 'yui', answer: 'approved' }, who: { user: 'ken@example.com', frontend: 'slack' } },
@@ -167,8 +176,9 @@ export function answers(who = session()) {
   }
 }
 
-function question(id, name, title, text, left) {
-  return { id, tool: name, plugin: name.split('_')[0], title, text, caller: { user: 'ken@example.com', tenant: '', frontend: 'mcp-http' }, rule: 'ask before writing', reason: 'it writes', destructive: true, approvers: { groups: ['hr-admins'] }, remember: '10m', asked: ago(minute), expires: ago(-left), may: true, why: '' }
+function question(id, name, description, left) {
+  const facts = [{ name: 'Asked by', text: 'ken@example.com (mcp-http)' }, { name: 'Why', text: 'it writes (rule "ask before writing")' }, { name: 'May be answered by', text: 'the group hr-admins' }]
+  return { id, tool: name, plugin: name.split('_')[0], description: { facts, ...description }, caller: { user: 'ken@example.com', tenant: '', frontend: 'mcp-http' }, rule: 'ask before writing', remember: '10m', asked: ago(minute), expires: ago(-left), may: true, why: '' }
 }
 
 /** call is one of the stream's. */

@@ -1,6 +1,6 @@
 // Calls that wait for somebody's answer.
 import { h, put, uniqueID } from '../dom.js'
-import { countdown, t, term } from '../language.js'
+import { countdown, t } from '../language.js'
 import { badge, code, facts, guarded, head, listing, may, problem, when } from '../parts.js'
 import { live, post, segment } from '../server.js'
 
@@ -69,7 +69,8 @@ function questionCard(page, question, answered) {
   const trouble = h('div', { role: 'alert' })
   const buttons = h('div', { class: 'answers' })
   const clock = h('span', { class: 'clock' })
-  const title = h('h2', { id: titleID }, question.title || question.tool, ' ', code(question.tool))
+  const { description } = question
+  const title = h('h2', { id: titleID }, description.ask)
   const header = h('header', {}, title, clock)
   let sent = false
   let ready = false
@@ -96,12 +97,15 @@ function questionCard(page, question, answered) {
       h('button', { type: 'button', class: 'primary', onclick: give('yes') }, t('approvals.allow'))))
   const element = h('section', { class: 'card question', 'aria-labelledby': titleID },
     header,
-    listing(question.text, t('approvals.question')),
+    description.about && h('p', { class: 'hint' }, description.about),
+    description.detail && listing(description.detail, t('approvals.detail')),
+    (description.values ?? []).length > 0 && facts(description.values.map(value => [code(value.name || '–'), shown(value)])),
+    (description.effects ?? []).length > 0 && h('p', { class: 'effects' }, description.effects.join(' ')),
     facts([
-      [t('column.rule'), question.rule], [t('column.frontend'), term('frontend', question.caller.frontend)],
+      ...description.facts.map(({ name, text }) => [name, text]),
       [t('approvals.remember'), question.remember && t('approvals.remembered', { time: question.remember })],
-      [t('approvals.approvers'), [...(question.approvers?.users ?? []), ...(question.approvers?.groups ?? []).map((name) => t('approvals.group', { name }))].join(', ')],
     ]),
+    description.json && h('details', {}, h('summary', {}, t('approvals.json')), listing(description.json, t('approvals.json'))),
     question.may || !may(page.session, 'approver') ? buttons : h('p', { class: 'notice' }, question.why), trouble)
   const steady = guardPresses(buttons)
 
@@ -131,6 +135,24 @@ function questionCard(page, question, answered) {
       clock.classList.toggle('urgent', new Date(question.expires) - Date.now() < 30_000)
     },
   }
+}
+
+/** folded is from how many lines a text is folded. */
+const folded = 12
+
+/** shown is one argument: a line, a text that folds if it is long, or a table. */
+function shown(value) {
+  const rest = value.cut && h('small', {}, value.cut)
+  if (value.rows) {
+    return h('div', {}, h('div', { class: 'values', tabindex: 0, role: 'region', 'aria-label': value.name }, h('table', {},
+      value.columns && h('thead', {}, h('tr', {}, value.columns.map(name => h('th', { scope: 'col' }, name)))),
+      h('tbody', {}, value.rows.map(row => h('tr', {}, row.map(cell => h('td', {}, cell))))))), rest)
+  }
+  const text = value.text ?? ''
+  const lines = text.split('\n')
+  if (lines.length === 1 && text.length <= 120) return h('span', {}, text, rest)
+  if (lines.length <= folded) return h('div', {}, listing(text, value.name), rest)
+  return h('details', {}, h('summary', {}, t('approvals.lines', { n: lines.length, first: lines[0].slice(0, 60) })), listing(text, value.name), rest)
 }
 
 /**

@@ -135,8 +135,9 @@ type block struct {
 		ActionID string `json:"action_id"`
 		Value    string
 		URL      string
-		Positive labelled `json:"positive_button"`
-		Negative labelled `json:"negative_button"`
+		Positive labelled                `json:"positive_button"`
+		Negative labelled                `json:"negative_button"`
+		Elements []struct{ Text string } // of rich text
 	}
 }
 
@@ -151,9 +152,23 @@ func blocks(raw string) []block {
 	return list
 }
 
-// text is that of a section or a context.
+// text is that of a section, a context or rich text.
 func (b block) text() string {
 	text := b.Text.Text
+	if b.Type == "rich_text" {
+		var lines []string
+		for _, e := range b.Elements {
+			line := ""
+			for _, part := range e.Elements {
+				line += part.Text
+			}
+			if e.Type == "rich_text_preformatted" {
+				line = "  " + strings.ReplaceAll(line, "\n", "\n  ")
+			}
+			lines = append(lines, line)
+		}
+		return strings.Join(lines, "\n")
+	}
 	if b.Type == "context" {
 		for _, e := range b.Elements {
 			var part string

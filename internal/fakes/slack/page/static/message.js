@@ -41,6 +41,8 @@ function block(b, context, act) {
   switch (b.type) {
     case "section":
       return b.text ? text(b.text, context) : null;
+    case "rich_text":
+      return element("div", { className: "text plain" }, ...(b.elements ?? []).map(rich));
     case "context":
       return element("div", { className: "context" }, ...(b.elements ?? []).map((t) => text(t, context)));
     case "actions":
@@ -49,6 +51,11 @@ function block(b, context, act) {
       return element("div", { className: "actions" }, ...(b.elements ?? []).flatMap((e) => feedback(e, act)));
   }
   return null;
+}
+
+function rich(e) {
+  const parts = (e.elements ?? []).filter((t) => t.type === "text").map((t) => (t.style?.bold ? element("b", {}, t.text) : t.text));
+  return e.type === "rich_text_preformatted" ? element("pre", {}, ...parts) : element("div", {}, ...parts);
 }
 
 function text(t, context) {

@@ -1,0 +1,158 @@
+package slackbot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/slack-go/slack"
+
+	"github.com/hako-run/hako/host/approval"
+)
+
+// Bounds of a question in a message, so that its buttons stay in view. The button "exact arguments" shows everything.
+const (
+	maxValueLines = 10
+	maxValue      = 600 // bytes
+	maxMentions   = 5
+	// maxModalBlocks bounds the exact arguments, of maxInput bytes each.
+	maxModalBlocks = 50
+)
+
+// questionBlocks show a question that waits: what would be called, with which values, who asks and why, where it
+// stands, and buttons. approvers are the users who are mentioned because the question waits for them.
+func questionBlocks(q *approval.Question, locale string, approvers []string) []slack.Block {
+	words, d := wordsFor(locale), q.Describe(locale)
+	blocks := []slack.Block{slack.NewSectionBlock(plain(clip(strings.TrimSpace(d.Ask+"\n"+d.About), maxQuestion)), nil, nil)}
+	if values := valuesBlock(d, words); values != nil {
+		blocks = append(blocks, values)
+	}
+	facts := []string{}
+	if len(d.Effects) > 0 {
+		facts = append(facts, ":warning: "+escape(strings.Join(d.Effects, " ")))
+	}
+	for _, fact := range d.Facts {
+		facts = append(facts, escape(fact.Name+": ")+withMentions(escape(clip(fact.Text, maxValue)), append([]string{q.Caller.User}, q.Approvers.Users...)))
+	}
+	state := fmt.Sprintf(words.until, moment(q.Expires))
+	if len(approvers) > 0 && !slices.Contains(approvers, q.Caller.User) {
+		state = fmt.Sprintf(words.waitsFor, mentions(approvers), moment(q.Expires))
+	}
+	facts = append(facts, state)
+	blocks = append(blocks, slack.NewContextBlock("",
+		slack.NewTextBlockObject(slack.MarkdownType, clip(strings.Join(facts, "\n"), maxQuestion), false, false)))
+	buttons := []slack.BlockElement{
+		button(actionApprove, q.ID, words.approve).WithStyle(slack.StylePrimary),
+		button(actionDeny, q.ID, words.deny).WithStyle(slack.StyleDanger),
+	}
+	if d.JSON != "" {
+		buttons = append(buttons, button(actionExact, q.ID, words.exact))
+	}
+	return append(blocks, slack.NewActionBlock("", buttons...))
+}
+
+// endedBlocks fold a question to one line that says how it ended.
+func endedBlocks(q *approval.Question, locale, ending string) []slack.Block {
+	name := q.Title.In(locale)
+	if name == "" {
+		name = q.Tool
+	}
+	return []slack.Block{slack.NewContextBlock("", slack.NewTextBlockObject(slack.MarkdownType,
+		"*"+escape(name)+"* (`"+escape(q.Tool)+"`)  "+ending, false, false))}
+}
+
+// valuesBlock shows the arguments. Text in a rich_text block is shown as it is: nothing in it is markup or a mention.
+func valuesBlock(d *approval.Description, words *words) slack.Block {
+	var elements []slack.RichTextElement
+	bold := &slack.RichTextSectionTextStyle{Bold: true}
+	section := func(name, text string) {
+		elements = append(elements, slack.NewRichTextSection(
+			slack.NewRichTextSectionTextElement(name, bold), slack.NewRichTextSectionTextElement(text, nil)))
+	}
+	block := func(name, text string) {
+		section(name, "")
+		elements = append(elements, preformatted(text))
+	}
+	if d.Detail != "" {
+		block(words.operation, folded(d.Detail))
+	}
+	left := maxQuestion
+	for _, value := range d.Values {
+		if left -= len(value.Name) + len(value.Text); left < 0 {
+			section("…", "")
+			break
+		}
+		text := strings.Join(value.Lines(), "\n")
+		if value.Name != "" && len(value.Rows) == 0 && !strings.Contains(text, "\n") && len(text) < maxValue {
+			section(value.Name+": ", text)
+			continue
+		}
+		block(value.Name, folded(text))
+	}
+	if len(elements) == 0 {
+		return nil
+	}
+	return slack.NewRichTextBlock("", elements...)
+}
+
+func preformatted(text string) *slack.RichTextPreformatted {
+	return &slack.RichTextPreformatted{
+		Type:     slack.RTEPreformatted,
+		Elements: []slack.RichTextSectionElement{slack.NewRichTextSectionTextElement(text, nil)},
+	}
+}
+
+// folded are the first lines of a text.
+func folded(text string) string {
+	lines := strings.SplitN(text, "\n", maxValueLines+1)
+	if len(lines) > maxValueLines {
+		return clip(strings.Join(lines[:maxValueLines], "\n"), maxValue) + "\n…"
+	}
+	return clip(text, maxValue)
+}
+
+// withMentions replaces the IDs of users in a text by mentions, which Slack shows as names.
+func withMentions(text string, users []string) string {
+	for _, user := range slices.Compact(slices.Sorted(slices.Values(users))) {
+		if isUser(user) {
+			text = strings.ReplaceAll(text, user, "<@"+user+">")
+		}
+	}
+	return text
+}
+
+func mentions(users []string) string {
+	list := make([]string, 0, maxMentions)
+	for _, user := range users[:min(len(users), maxMentions)] {
+		list = append(list, "<@"+user+">")
+	}
+	if len(users) > maxMentions {
+		list = append(list, "…")
+	}
+	return strings.Join(list, ", ")
+}
+
+// showExact opens a modal with a question's arguments as they are.
+func (w *workspace) showExact(ctx context.Context, by person, at spot, id, trigger string) {
+	words := wordsFor(by.locale)
+	q, err := w.bot.options.Approvals.Question(ctx, id)
+	if err != nil {
+		w.whisper(ctx, at, by.id, words.noQuestion)
+		return
+	}
+	var blocks []slack.Block
+	for text := q.Describe(by.locale).JSON; text != "" && len(blocks) < maxModalBlocks; {
+		part := strings.ToValidUTF8(text[:min(len(text), maxInput)], "")
+		text = text[len(part):]
+		blocks = append(blocks, slack.NewRichTextBlock("", preformatted(part)))
+	}
+	_, err = w.account.Load().api.OpenViewContext(ctx, trigger, slack.ModalViewRequest{
+		Type: slack.VTModal, Title: plain(short(words.exact, maxModalTitle)), Close: plain(words.close),
+		Blocks: slack.Blocks{BlockSet: blocks},
+	})
+	if err != nil {
+		w.logger.Error("a modal could not be opened", "err", err)
+		w.whisper(ctx, at, by.id, words.pressAgain)
+	}
+}
