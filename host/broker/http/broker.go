@@ -177,7 +177,7 @@ func (r *rule) setTransport(o *Options) {
 	}
 	r.trace = own.Trace
 	r.dialer = &outbound.Dialer{Host: r.host, Private: r.private, Resolver: o.Resolver}
-	r.transport = newTransport(r.dialer, o.Proxy, o.RootCAs, o.Limits.Header)
+	r.transport = newTransport(r.dialer, o.Proxy, o.RootCAs, &o.Limits)
 }
 
 // Close closes idle connections. Running requests end with their contexts.
@@ -227,17 +227,19 @@ func fill[T comparable](field *T, value T) {
 
 // newTransport returns a transport for one rule. Rules do not share connections: a connection of a rule with Private
 // must not serve a rule without it.
-func newTransport(d *outbound.Dialer, proxy *url.URL, roots *x509.CertPool, header int64) *http.Transport {
+func newTransport(d *outbound.Dialer, proxy *url.URL, roots *x509.CertPool, limits *Limits) *http.Transport {
 	t := &http.Transport{
-		DialContext:            d.Dial,
-		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout:    outbound.Timeout,
-		DisableCompression:     true, // done by this package, which limits it
-		ForceAttemptHTTP2:      true,
-		MaxIdleConns:           16,
-		MaxIdleConnsPerHost:    maxPending,
+		DialContext:         d.Dial,
+		TLSClientConfig:     &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout: outbound.Timeout,
+		DisableCompression:  true, // done by this package, which limits it
+		ForceAttemptHTTP2:   true,
+		MaxIdleConns:        16,
+		MaxIdleConnsPerHost: maxPending,
+		// Connections outlive requests that end early, until the handshake is over or has taken TLSHandshakeTimeout.
+		MaxConnsPerHost:        limits.Concurrent,
 		IdleConnTimeout:        90 * time.Second,
-		MaxResponseHeaderBytes: header,
+		MaxResponseHeaderBytes: limits.Header,
 	}
 	if proxy != nil {
 		outbound.UseProxy(t, http.ProxyURL(proxy))

@@ -8,10 +8,24 @@ import (
 	"net/textproto"
 	"strings"
 	"time"
+
+	"github.com/hako-run/hako/internal/visible"
 )
 
-// Reason returns why a connection failed, without its addresses.
+// maxReason bounds a reason, in bytes.
+const maxReason = 300
+
+// Reason returns why a connection failed, without its addresses, on one line of visible characters. The server may have
+// chosen parts of it, such as the names in a certificate, so it is cut after maxReason bytes.
 func Reason(err error) string {
+	text := reason(err)
+	if len(text) > maxReason {
+		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
+	}
+	return visible.Line(text)
+}
+
+func reason(err error) string {
 	var (
 		dns      *net.DNSError
 		op       *net.OpError
