@@ -61,7 +61,11 @@ func newCodeCache(dir string) (*codeCache, error) {
 	}
 	var err error
 	if c.code, err = wazero.NewCompilationCacheWithDir(c.dir); err != nil {
-		return nil, fmt.Errorf("open the compilation cache %s: %w", c.dir, err)
+		err = fmt.Errorf("open the compilation cache %s: %w", c.dir, err)
+		if c.private {
+			err = errors.Join(err, os.RemoveAll(c.dir))
+		}
+		return nil, err
 	}
 	return c, nil
 }

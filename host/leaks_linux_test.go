@@ -1,0 +1,155 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/agent"
+	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/background"
+	"github.com/hako-run/hako/host/backup"
+	"github.com/hako-run/hako/host/broker/file"
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/mcpclient"
+	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/mcpserver/sessionstore"
+	"github.com/hako-run/hako/host/quota"
+	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/host/store"
+	hostdatabase "github.com/hako-run/hako/internal/database"
+	"github.com/hako-run/hako/internal/leaktest"
+	"github.com/hako-run/hako/internal/testwait"
+)
+
+// TestConstructorsThatFail: what a constructor has opened before it fails is closed.
+func TestConstructorsThatFail(t *testing.T) {
+	t.Parallel()
+	hello := plugin(t, "hello", "license: Apache-2.0", "license: Apache-2.0\npermissions:\n  files: [{mount: workspace, "+
+		"access: read-write, reason: r}]")
+	leaktest.Run(t, map[string]leaktest.Construct{
+		"store": func(ctx context.Context, dir string) (func() error, error) {
+			return leaktest.Closer(store.Open(ctx, dir))
+		},
+		"users of the store": func(ctx context.Context, dir string) (_ func() error, err error) {
+			s, err := store.Open(context.Background(), dir)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := approval.New(ctx, s, nil); err != nil {
+				return nil, errors.Join(err, s.Close())
+			}
+			if _, err := quota.NewStore(ctx, s); err != nil {
+				return nil, errors.Join(err, s.Close())
+			}
+			if _, err := grant.LoadStored(ctx, s, filepath.Join(dir, "consents.yaml")); err != nil {
+				return nil, errors.Join(err, s.Close())
+			}
+			job := background.Job{Name: "a", Every: time.Hour, Run: func(context.Context) error { return nil }}
+			runner, err := background.Start(ctx, s, nil, job)
+			if err != nil {
+				return nil, errors.Join(err, s.Close())
+			}
+			return func() error {
+				runner.Close()
+				return s.Close()
+			}, nil
+		},
+		"audit log": func(_ context.Context, dir string) (func() error, error) {
+			return leaktest.Closer(audit.Open(&audit.Options{Dir: dir}))
+		},
+		"database": func(ctx context.Context, dir string) (func() error, error) {
+			return leaktest.Closer(hostdatabase.Open(ctx, hostdatabase.Options{
+				Path: filepath.Join(dir, "a.db"), Migrations: []string{"CREATE TABLE a (b)"}, Quota: 1 << 20}))
+		},
+		"mount": func(_ context.Context, dir string) (func() error, error) {
+			return leaktest.Closer(file.New(grant.Mount{Name: "m", Path: dir, Write: true, Quota: 1 << 20}, nil))
+		},
+		"engine": func(context.Context, string) (func() error, error) {
+			return leaktest.Closer(sandbox.New(nil))
+		},
+		"host": func(ctx context.Context, dir string) (func() error, error) {
+			folder := filepath.Join(dir, "plugins")
+			if err := os.Mkdir(folder, 0o700); err != nil {
+				return nil, err
+			}
+			h, err := host.New(&host.Options{Folders: []string{folder}, CacheDir: filepath.Join(dir, "cache"),
+				DataDir: dir, Shipped: []host.Shipped{{File: "hello.wasm", Wasm: func() ([]byte, error) { return hello, nil }}},
+				ShippedMounts: map[string]string{"workspace": filepath.Join(dir, "workspace")}})
+			if err != nil {
+				return nil, err
+			}
+			if err := h.Load(ctx); err != nil {
+				return nil, errors.Join(err, h.Close())
+			}
+			if p := h.Plugins()[0]; p.State != host.Active {
+				return nil, errors.Join(errors.New(p.Reason), h.Close())
+			}
+			return h.Close, nil
+		},
+		"upstream servers": func(_ context.Context, dir string) (func() error, error) {
+			u, err := mcpclient.New(mcpclient.Options{Dir: dir, Catalog: new(catalog.Catalog), Environ: os.Environ()})
+			if err != nil {
+				return nil, err
+			}
+			if err := u.Apply([]mcpclient.Spec{{Name: "a", Command: "cat", Args: []string{"/dev/null"}}}); err != nil {
+				return nil, errors.Join(err, u.Close())
+			}
+			testwait.Until(t, func() bool { return u.Status()[0].State == mcpclient.Down })
+			if fault := u.Status()[0].Error; !strings.HasPrefix(fault, "the program has ended") { // as cat does
+				return nil, errors.Join(errors.New(fault), u.Close())
+			}
+			return u.Close, nil
+		},
+		"agent": func(ctx context.Context, dir string) (func() error, error) {
+			s, err := store.Open(context.Background(), dir)
+			if err != nil {
+				return nil, err
+			}
+			spec := agent.Spec{BaseURL: "http://127.0.0.1:1", Sessions: []string{"sesn_1"},
+				Key: credential.Source{Env: "HOME"}}
+			if _, err := agent.New(ctx, &agent.Options{Spec: spec, Store: s}); err != nil {
+				return nil, errors.Join(err, s.Close())
+			}
+			return s.Close, nil
+		},
+		"MCP server": func(ctx context.Context, dir string) (func() error, error) {
+			s, err := store.Open(context.Background(), dir)
+			if err != nil {
+				return nil, err
+			}
+			sessions, err := sessionstore.New(ctx, s)
+			if err != nil {
+				return nil, errors.Join(err, s.Close())
+			}
+			server, err := mcpserver.New(new(catalog.Catalog), nil, &mcpserver.Options{Sessions: sessions})
+			if err != nil {
+				return nil, errors.Join(err, s.Close())
+			}
+			return func() error { return errors.Join(server.Close(), s.Close()) }, nil
+		},
+		"backup": func(ctx context.Context, dir string) (func() error, error) {
+			data := filepath.Join(dir, "data")
+			s, err := store.Open(context.Background(), data)
+			if err != nil {
+				return nil, err
+			}
+			if err := s.Close(); err != nil {
+				return nil, err
+			}
+			if _, err := backup.Create(ctx, data, filepath.Join(dir, "backup")); err != nil {
+				return nil, err
+			}
+			_, err = backup.Restore(ctx, filepath.Join(dir, "backup"), filepath.Join(dir, "again"))
+			return func() error { return nil }, err
+		},
+	})
+}
