@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -113,19 +112,4 @@ func (v *view) tool(name string) (*catalog.Tool, error) {
 		known = append(known, tool.Name)
 	}
 	return nil, errors.New(strictyaml.Unknown("tool", name, known))
-}
-
-// permissions are the words of the table of tools.
-var permissions = map[policy.Action]string{policy.Allow: "allow", policy.Ask: "requires_confirmation",
-	policy.Deny: "deny"}
-
-// ruleName says where a rule is.
-func ruleName(name string, line int, file string) string {
-	switch {
-	case line > 0:
-		return fmt.Sprintf("the rule %q (%s:%d)", name, filepath.Base(file), line)
-	case name == policy.RuleDefault:
-		return "the default"
-	}
-	return fmt.Sprintf("hako's own rule %q", name)
 }

@@ -10,15 +10,6 @@ import (
 	"github.com/hako-run/hako/host/policy"
 )
 
-// toolPermission is a line of the table of tools.
-type toolPermission struct {
-	Tool   string `json:"tool"`
-	Plugin string `json:"plugin"`
-	// Permission is allow, deny, requires_confirmation, or depends: on the arguments.
-	Permission string     `json:"permission"`
-	Prospects  []decision `json:"prospects"`
-}
-
 func (a *app) policyTableCommand() *cobra.Command {
 	var caller callerFlags
 	asJSON := false
@@ -33,7 +24,10 @@ arguments; and the rules that decide.`,
 				if err := caller.resolve(v.config); err != nil {
 					return err
 				}
-				table := permissionTable(v, p, &caller)
+				table := []policy.ToolPermission{}
+				for _, tool := range v.host.Catalog().View().Tools {
+					table = append(table, p.PermissionOf(caller.call(tool), v.config.Locale))
+				}
 				if asJSON {
 					return a.printJSON(table)
 				}
@@ -46,25 +40,7 @@ arguments; and the rules that decide.`,
 	return cmd
 }
 
-func permissionTable(v *view, p *policy.Policy, caller *callerFlags) []toolPermission {
-	table := []toolPermission{}
-	for _, tool := range v.host.Catalog().View().Tools {
-		line := toolPermission{Tool: tool.Name, Plugin: tool.Source.Name}
-		for _, prospect := range p.Prospects(caller.call(tool)) {
-			line.Prospects = append(line.Prospects, decided(prospect.Decision, prospect.Line, prospect.When,
-				v.config.Locale))
-			if word := permissions[prospect.Action]; line.Permission == "" || line.Permission == word {
-				line.Permission = word
-			} else {
-				line.Permission = "depends"
-			}
-		}
-		table = append(table, line)
-	}
-	return table
-}
-
-func (a *app) printPermissions(table []toolPermission) error {
+func (a *app) printPermissions(table []policy.ToolPermission) error {
 	out := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "TOOL\tPLUGIN\tPERMISSION\tRULE")
 	for _, line := range table {
@@ -72,7 +48,7 @@ func (a *app) printPermissions(table []toolPermission) error {
 		for _, d := range line.Prospects {
 			rule := d.Rule
 			if len(line.Prospects) > 1 {
-				rule = fmt.Sprintf("%s: %s", permissions[d.Action], d.Rule)
+				rule = fmt.Sprintf("%s: %s", d.Action.Permission(), d.Rule)
 			}
 			rules = append(rules, rule)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/host/policy/policytest"
 )
 
 const testPolicy = `version: 1
@@ -60,10 +61,20 @@ commands:
   - {name: reading is free, line: git status, want: ask}
   - {line: "rm -rf 'x", want: deny, rule: rm -rf}
 `))
-	put(t, filepath.Join(dir, "wrong.yaml"),
-		[]byte("version: 1\nquotsa: []\nrules:\n  - {name: a, action: forbid}\n  - {name: b, action: deny, when: usr == 'x'}\n"))
-	put(t, filepath.Join(dir, "doubtful.yaml"),
-		[]byte("version: 1\nrules:\n  - {name: a, action: deny, tools: [\"probe_*\"]}\n  - {name: b, action: allow, tools: [probe_echo]}\n  - {name: c, action: deny, tools: [probe_ecko], frontends: [http]}\n"))
+	put(
+		t,
+		filepath.Join(dir, "wrong.yaml"),
+		[]byte(
+			"version: 1\nquotsa: []\nrules:\n  - {name: a, action: forbid}\n  - {name: b, action: deny, when: usr == 'x'}\n",
+		),
+	)
+	put(
+		t,
+		filepath.Join(dir, "doubtful.yaml"),
+		[]byte(
+			"version: 1\nrules:\n  - {name: a, action: deny, tools: [\"probe_*\"]}\n  - {name: b, action: allow, tools: [probe_echo]}\n  - {name: c, action: deny, tools: [probe_ecko], frontends: [http]}\n",
+		),
+	)
 	for name, test := range map[string]struct {
 		code int
 		args []string
@@ -230,7 +241,7 @@ func TestPolicyDocuments(t *testing.T) {
 			file := filepath.Join(dir, "example.yaml")
 			put(t, file, []byte(text))
 			if strings.Contains(text, "\ncases:\n") {
-				_, err = readCases(file)
+				_, err = policytest.Read(file)
 			} else {
 				_, err = policy.Open(file)
 			}

@@ -51,16 +51,21 @@ func (r *Rule) mismatch(c *Call, f *facts) string {
 		{"tokens", r.Tokens, c.Token, containsOrAny(r.Tokens, c.Token)},
 		{"groups", r.Groups, strings.Join(f.groups, ", "), len(r.Groups) == 0 || intersects(r.Groups, f.groups)},
 	} {
+		if !part.match && part.have == "" {
+			return fmt.Sprintf("%q does not match: the call has none, the rule wants %s",
+				part.name, strings.Join(part.want, " or "))
+		}
 		if !part.match {
-			return fmt.Sprintf("%s: %q is none of %s", part.name, part.have, strings.Join(part.want, ", "))
+			return fmt.Sprintf("%q does not match: the call has %s, the rule wants %s",
+				part.name, part.have, strings.Join(part.want, " or "))
 		}
 	}
 	met, err := r.evaluate(f)
 	switch {
 	case err != nil && r.Action == Allow:
-		return fmt.Sprintf("when: %s cannot be evaluated (%v), and a rule that allows needs to be", r.When, err)
+		return fmt.Sprintf(`"when" cannot be evaluated (%v), and a rule that allows needs it: %s`, err, r.When)
 	case err == nil && !met:
-		return fmt.Sprintf("when: %s is false", r.When)
+		return fmt.Sprintf(`"when" is false: %s`, r.When)
 	}
 	return ""
 }
@@ -68,7 +73,7 @@ func (r *Rule) mismatch(c *Call, f *facts) string {
 // evaluationError says why the condition of a deciding rule cannot be evaluated; empty if it can.
 func (r *Rule) evaluationError(f *facts) string {
 	if _, err := r.evaluate(f); err != nil {
-		return fmt.Sprintf("when: %s cannot be evaluated (%v), and so it counts as true", r.When, err)
+		return fmt.Sprintf(`"when" cannot be evaluated (%v), and so counts as true: %s`, err, r.When)
 	}
 	return ""
 }

@@ -171,7 +171,7 @@ func TestExplain(t *testing.T) {
 	c := call("write_rows_to_google_sheet", "sheets", `{"rows":[[1],[2],[3]]}`, writes)
 	_, steps := p.Explain(&c)
 	want := []policy.Step{
-		{Rule: "small sheets", Action: policy.Allow, Line: 13, Why: "when: size(arguments.rows) <= 2 is false"},
+		{Rule: "small sheets", Action: policy.Allow, Line: 13, Why: `"when" is false: size(arguments.rows) <= 2`},
 		{Rule: "ask before writing", Action: policy.Ask, Line: 17, Decided: true},
 	}
 	if !slices.Equal(steps, want) {
