@@ -75,6 +75,8 @@ func forbidden(name, imported string) string {
 		return "nothing imports plugins"
 	case under(own, "cmd") && !under(name, "cmd"), under(own, "scripts"):
 		return "programs are not libraries"
+	case under(name, "host/mcpclient") && under(own, "host/sandbox"):
+		return "upstream servers run outside of the sandbox"
 	case under(name, "host") && !under(name, "host/mcpserver") && under(own, "host/mcpserver"):
 		return "the host does not know its frontends"
 	}
@@ -124,6 +126,7 @@ func TestForbidden(t *testing.T) {
 	}{
 		{"plugins/weather", module + "/pdk", false},
 		{"plugins/weather", module + "/host", true},
+		{"host/mcpclient", module + "/host/sandbox", true},
 		{"plugins/weather", "net/http", false},
 		{"cmd/hako", "text/template", true},
 		{"plugins/weather", "golang.org/x/text", true},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -167,7 +168,7 @@ func (s *session) invoke(
 		return nil, &abi.Error{Code: abi.CodeInternal, Message: message}, nil
 	}
 	if int64(len(s.kernel.output.data)) > s.guest.Limits().Output {
-		return nil, nil, s.guest.LimitError(sandbox.LimitOutput)
+		return nil, nil, s.guest.LimitError(limit.Output)
 	}
 	if err := s.guest.ReserveAnswer(s.kernel.output.data); err != nil {
 		return nil, nil, err

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 )
@@ -13,21 +14,21 @@ import (
 // TestHostile runs every attack of the guest on the host, each followed by a call that must not be affected.
 func TestHostile(t *testing.T) {
 	t.Parallel()
-	const limit = 500 * time.Millisecond
+	const timeout = 500 * time.Millisecond
 	plugin := load(t, setup{wasm: second(t, guest(t)),
 		spec: sandbox.Spec{Limits: manifest.Limits{Memory: 32 << 20, Output: 1 << 20}}})
 	for name, test := range map[string]struct {
 		arguments object
-		limit     string // of the *sandbox.LimitError; empty means a *sandbox.GuestError
+		limit     string // of the *limit.Error; empty means a *sandbox.GuestError
 		want      string
 	}{
-		"loop":    {nil, sandbox.LimitTime, "500ms"},
-		"recurse": {nil, sandbox.LimitTime, "500ms"},
-		"flood":   {nil, sandbox.LimitTime, "500ms"},
-		"sleep":   {nil, sandbox.LimitTime, "500ms"},
-		"memory":  {nil, sandbox.LimitMemory, "32 MiB"},
-		"blocks":  {nil, sandbox.LimitMemory, "32 MiB"},
-		"big":     {object{"n": 2 << 20}, sandbox.LimitOutput, "1 MiB"},
+		"loop":    {nil, limit.Time, "500ms"},
+		"recurse": {nil, limit.Time, "500ms"},
+		"flood":   {nil, limit.Time, "500ms"},
+		"sleep":   {nil, limit.Time, "500ms"},
+		"memory":  {nil, limit.Memory, "32 MiB"},
+		"blocks":  {nil, limit.Memory, "32 MiB"},
+		"big":     {object{"n": 2 << 20}, limit.Output, "1 MiB"},
 		"corrupt": {nil, "", "stopped: store_u64: offset "}, // the offset depends on the length of the input
 		"wild":    {object{"n": 1 << 40}, "", "load_u64: offset 1099511627776 is in no block"},
 		"trap":    {nil, "", "stopped: wasm error: unreachable"},
@@ -37,12 +38,12 @@ func TestHostile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			started := time.Now()
 			var limits manifest.Limits
-			if test.limit == sandbox.LimitTime {
-				limits.Time = limit
+			if test.limit == limit.Time {
+				limits.Time = timeout
 			}
 			_, err := limitedCall(t, plugin, name, test.arguments, limits)
 			t.Logf("over after %v", time.Since(started))
-			var passed *sandbox.LimitError
+			var passed *limit.Error
 			var broken *sandbox.GuestError
 			switch {
 			case test.limit != "" && (!errors.As(err, &passed) || passed.Limit != test.limit):

@@ -13,7 +13,7 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/internal/callclock"
-	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -35,14 +35,14 @@ func (s *server) Call(parent context.Context, inv *catalog.Invocation) (_ *abi.R
 	bounds := s.bounds.Load()
 	limits := inv.Limits.Or(bounds.limits)
 	if int64(len(inv.Request.Arguments)) > limits.Input {
-		return nil, newLimitError(s.spec.Name, sandbox.LimitInput, bytesText(limits.Input))
+		return nil, newLimitError(s.spec.Name, limit.Input, limit.Bytes(limits.Input))
 	}
 	if err := bounds.gate.Acquire(parent, s.spec.Name); err != nil {
 		return nil, err
 	}
 	defer bounds.gate.Release()
 	ctx, clock, stop := callclock.Start(parent, limits.Time,
-		newLimitError(s.spec.Name, sandbox.LimitTime, limits.Time.String()))
+		newLimitError(s.spec.Name, limit.Time, limits.Time.String()))
 	defer stop()
 	response, err := s.attempt(ctx, clock, inv)
 	if errors.Is(err, mcp.ErrSessionMissing) {
@@ -52,7 +52,7 @@ func (s *server) Call(parent context.Context, inv *catalog.Invocation) (_ *abi.R
 	case err != nil:
 		return nil, s.callError(parent, ctx, inv.Request.Method, err)
 	case int64(size(response)) > limits.Output:
-		return nil, newLimitError(s.spec.Name, sandbox.LimitOutput, bytesText(limits.Output))
+		return nil, newLimitError(s.spec.Name, limit.Output, limit.Bytes(limits.Output))
 	}
 	return response, nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/internal/visible"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -23,20 +23,19 @@ var (
 	errClosed = errors.New("the upstream servers are closed")
 )
 
-// limitError says which limit ended a call. It wraps a *sandbox.LimitError, so that metrics sort it as those of
-// plugins.
-type limitError struct{ limit *sandbox.LimitError }
+// limitError says which limit ended a call. It wraps a *limit.Error, so that metrics sort it as those of plugins.
+type limitError struct{ limit *limit.Error }
 
-func newLimitError(server, limit, value string) *limitError {
-	return &limitError{&sandbox.LimitError{Plugin: server, Limit: limit, Value: value}}
+func newLimitError(server, name, value string) *limitError {
+	return &limitError{&limit.Error{Plugin: server, Limit: name, Value: value}}
 }
 
 func (e *limitError) Error() string {
 	l := e.limit
 	switch l.Limit {
-	case sandbox.LimitTime:
+	case limit.Time:
 		return fmt.Sprintf("upstream server %s did not answer within %s: whether the call had an effect is not known. Raise limits.time of the server if it needs longer", l.Plugin, l.Value)
-	case sandbox.LimitInput:
+	case limit.Input:
 		return fmt.Sprintf("the arguments for upstream server %s are larger than %s: make them smaller, or raise its limits.input", l.Plugin, l.Value)
 	}
 	if l.Value == "" {
@@ -76,12 +75,12 @@ func isNotFound(err error) bool {
 
 // callError is what a caller is told of a failed call. ctx is the call's own, within parent.
 func (s *server) callError(parent, ctx context.Context, method string, err error) error {
-	var limit *limitError
+	var exceeded *limitError
 	switch {
 	case parent.Err() != nil:
 		return parent.Err()
-	case errors.As(context.Cause(ctx), &limit):
-		return limit
+	case errors.As(context.Cause(ctx), &exceeded):
+		return exceeded
 	}
 	var away *unreachable
 	var bad *answerError
@@ -98,9 +97,9 @@ func (s *server) callError(parent, ctx context.Context, method string, err error
 	}
 	switch wire.Code {
 	case codeTooLarge:
-		return newLimitError(s.spec.Name, sandbox.LimitOutput, bytesText(s.bounds.Load().limits.Output))
+		return newLimitError(s.spec.Name, limit.Output, limit.Bytes(s.bounds.Load().limits.Output))
 	case codeTooMuch:
-		return newLimitError(s.spec.Name, sandbox.LimitOutput, "")
+		return newLimitError(s.spec.Name, limit.Output, "")
 	case codeTwice:
 		return &abi.Error{Code: abi.CodeInternal,
 			Message: fmt.Sprintf("upstream server %s gave an answer that cannot be used: an object in it has a key twice", s.spec.Name)}
@@ -127,11 +126,4 @@ func (s *server) failed(err error) string {
 		}
 	}
 	return fmt.Sprintf("upstream server %s failed: %s. The log of the host says more", s.spec.Name, why)
-}
-
-func bytesText(n int64) string {
-	if n >= 1<<20 && n%(1<<20) == 0 {
-		return fmt.Sprintf("%d MiB", n>>20)
-	}
-	return fmt.Sprintf("%d bytes", n)
 }

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/host/sandbox"
 )
 
 const (
@@ -102,10 +102,10 @@ func newServer(spec Spec, options Options, env environment) *server {
 // bounds are limits of calls, with what counts them. Calls keep those that they began under.
 type bounds struct {
 	limits manifest.Limits
-	gate   *sandbox.Gate
+	gate   *limit.Gate
 }
 
-func newBounds(l manifest.Limits) *bounds { return &bounds{l, sandbox.NewGate(l)} }
+func newBounds(l manifest.Limits) *bounds { return &bounds{l, limit.NewGate(l)} }
 
 // limits are those of its calls.
 func (s *Spec) limits(options *Options) manifest.Limits {

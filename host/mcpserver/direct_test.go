@@ -16,11 +16,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -70,7 +70,7 @@ var answers = map[string]func(*pipeline.Call) (*pipeline.Result, error){
 	},
 	"invalid": func(*pipeline.Call) (*pipeline.Result, error) { return nil, &pipeline.InvalidError{Reason: "no"} },
 	"limit": func(*pipeline.Call) (*pipeline.Result, error) {
-		return nil, &sandbox.LimitError{Plugin: "p", Limit: "time"}
+		return nil, &limit.Error{Plugin: "p", Limit: "time"}
 	},
 	"guest": func(*pipeline.Call) (*pipeline.Result, error) {
 		return nil, &abi.Error{Code: abi.CodeInvalid, Message: "bad"}

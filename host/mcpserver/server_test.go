@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/limits"
@@ -293,7 +294,7 @@ func TestErrorsHaveCodes(t *testing.T) {
 		"not allowed": {&pipeline.NotAllowedError{Name: "x", Reason: "run: hako plugin approve x"}, -32602,
 			"x is not allowed: run: hako plugin approve x", ""},
 		"invalid": {&pipeline.InvalidError{Reason: "no"}, -32602, "no", ""},
-		"limit": {&sandbox.LimitError{Plugin: "p", Limit: "time", Value: "1s", Remedy: "be quick"}, -32603,
+		"limit": {&limit.Error{Plugin: "p", Limit: "time", Value: "1s", Remedy: "be quick"}, -32603,
 			"plugin p passed its time limit of 1s: be quick", ""},
 		"guest":           {&sandbox.GuestError{Plugin: "p", Reason: "stopped"}, -32603, "plugin p stopped", ""},
 		"guest not found": {&abi.Error{Code: abi.CodeNotFound, Message: "gone"}, -32602, "gone", ""},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/quota"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
@@ -80,19 +81,19 @@ func asToolError(ctx context.Context, err error) (*abi.Response, error) {
 }
 
 var limitOutcomes = map[string]Outcome{
-	sandbox.LimitTime:   Timeout,
-	sandbox.LimitCPU:    CPU,
-	sandbox.LimitMemory: Memory,
-	sandbox.LimitInput:  Size,
-	sandbox.LimitOutput: Size,
-	sandbox.LimitQueue:  Busy,
-	sandbox.LimitRate:   Busy,
-	sandbox.LimitBudget: Busy,
+	limit.Time:   Timeout,
+	limit.CPU:    CPU,
+	limit.Memory: Memory,
+	limit.Input:  Size,
+	limit.Output: Size,
+	limit.Queue:  Busy,
+	limit.Rate:   Busy,
+	limit.Budget: Busy,
 }
 
 func outcomeOf(response *abi.Response, err error) Outcome {
 	var (
-		limit     *sandbox.LimitError
+		limit     *limit.Error
 		guest     *sandbox.GuestError
 		missing   *NotFoundError
 		denied    *NotAllowedError

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/sandbox"
@@ -99,8 +100,8 @@ func text(s string) *abi.Response {
 
 func TestCallTool(t *testing.T) {
 	t.Parallel()
-	limit := func(name string) error {
-		return &sandbox.LimitError{Plugin: "test", Limit: name, Value: "1", Remedy: "wait"}
+	exceeded := func(name string) error {
+		return &limit.Error{Plugin: "test", Limit: name, Value: "1", Remedy: "wait"}
 	}
 	for _, test := range []struct {
 		name, tool, arguments string
@@ -124,10 +125,10 @@ func TestCallTool(t *testing.T) {
 			pipeline.InvalidResult, "does not match its own output schema"},
 		{"error needs none", "p_strict", `{}`, &abi.Response{IsError: true, Content: text("broken").Content}, nil,
 			pipeline.ToolError, "broken"},
-		{"timeout", "p_strict", `{}`, nil, limit(sandbox.LimitTime), pipeline.Timeout, "passed its time limit"},
-		{"memory", "p_strict", `{}`, nil, limit(sandbox.LimitMemory), pipeline.Memory, "passed its memory limit"},
-		{"queue", "p_strict", `{}`, nil, limit(sandbox.LimitQueue), pipeline.Busy, "wait"},
-		{"output", "p_strict", `{}`, nil, limit(sandbox.LimitOutput), pipeline.Size, "passed its output limit"},
+		{"timeout", "p_strict", `{}`, nil, exceeded(limit.Time), pipeline.Timeout, "passed its time limit"},
+		{"memory", "p_strict", `{}`, nil, exceeded(limit.Memory), pipeline.Memory, "passed its memory limit"},
+		{"queue", "p_strict", `{}`, nil, exceeded(limit.Queue), pipeline.Busy, "wait"},
+		{"output", "p_strict", `{}`, nil, exceeded(limit.Output), pipeline.Size, "passed its output limit"},
 		{"trap", "p_strict", `{}`, nil, &sandbox.GuestError{Plugin: "test", Reason: "stopped"}, pipeline.Trap,
 			"plugin test stopped"},
 		{"no handler", "p_strict", `{}`, &abi.Response{Error: &abi.Error{Code: abi.CodeNotFound,

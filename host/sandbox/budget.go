@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/hako-run/hako/host/limit"
 )
 
 // budget bounds the memory of all guests of an engine: linear memories, images, the estimated size of compiled code,
@@ -51,7 +53,7 @@ func (b *budget) reserve(n int64) bool {
 	return true
 }
 
-// reserveWithin is reserve, but waits up to patience for the bytes. It fails with a *LimitError or with the error of
+// reserveWithin is reserve, but waits up to patience for the bytes. It fails with a *limit.Error or with the error of
 // ctx.
 func (b *budget) reserveWithin(ctx context.Context, plugin string, n int64, patience time.Duration) error {
 	if b.reserve(n) {
@@ -124,7 +126,8 @@ func (b *budget) release(n int64) {
 }
 
 func (b *budget) exceededError(plugin string) error {
-	return &LimitError{plugin, LimitBudget, bytesText(b.limit), "try again shortly, or raise " + LimitBudget}
+	return &limit.Error{Plugin: plugin, Limit: limit.Budget, Value: limit.Bytes(b.limit),
+		Remedy: "try again shortly, or raise " + limit.Budget}
 }
 
 // reclaimable is a kind of cache that plugins keep only for speed.

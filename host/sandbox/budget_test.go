@@ -15,6 +15,7 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/internal/testwait"
@@ -118,11 +119,11 @@ func floodAnswers(t *testing.T, engine *sandbox.Engine, arguments string) {
 				used := engine.Used()
 				for before := most.Load(); used > before && !most.CompareAndSwap(before, used); before = most.Load() {
 				}
-				var limit *sandbox.LimitError
+				var exceeded *limit.Error
 				switch {
 				case err == nil:
 					done.Add(1)
-				case errors.As(err, &limit) && limit.Limit == sandbox.LimitBudget:
+				case errors.As(err, &exceeded) && exceeded.Limit == limit.Budget:
 					refused.Add(1)
 				default:
 					t.Error(err)
@@ -212,11 +213,11 @@ func floodMemory(t *testing.T, engine *sandbox.Engine) {
 				for used := engine.Used(); used > most.Load(); {
 					most.Store(used)
 				}
-				var limit *sandbox.LimitError
+				var exceeded *limit.Error
 				switch {
 				case err == nil:
 					done.Add(1)
-				case errors.As(err, &limit) && limit.Limit == sandbox.LimitBudget:
+				case errors.As(err, &exceeded) && exceeded.Limit == limit.Budget:
 					refused.Add(1)
 				default:
 					t.Error(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/pdk/abi"
@@ -20,7 +21,7 @@ import (
 // state that earlier calls of the same session or tenant left. Non-zero Time, CPU, Input, Output and Log of
 // invocation.Limits override the plugin's limits.
 //
-// Call waits for a free slot first. It returns a *LimitError if a limit is exceeded, a *GuestError if the guest breaks
+// Call waits for a free slot first. It returns a *limit.Error if a limit is exceeded, a *GuestError if the guest breaks
 // its contract, ErrClosed if the plugin has been closed, and ctx's error if ctx ends. A failure that the guest reports
 // itself is a response with IsError or Error. Responses are validated: blobs are resolved into Data, text is valid
 // UTF-8.
@@ -40,7 +41,7 @@ func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi
 	if err := p.acquireSlot(ctx); err != nil {
 		return nil, err
 	}
-	defer p.gate.releaseSlot()
+	defer p.gate.Release()
 	code, err := p.acquireCode(ctx)
 	if err != nil {
 		return nil, err
@@ -80,7 +81,7 @@ func (p *Plugin) acquireSlot(ctx context.Context) error {
 	begin := time.Now()
 	_, span := trace.Start(ctx, "queue", trace.Internal)
 	defer span.End()
-	err := p.gate.acquireSlot(ctx, p.spec.Name)
+	err := p.gate.Acquire(ctx, p.spec.Name)
 	if err == nil {
 		p.engine.observer.CallQueued(p.spec.Name, time.Since(begin))
 	}
@@ -160,7 +161,7 @@ const requestCopies = 3
 
 func (c *call) encodeRequest(request abi.Request) ([]byte, error) {
 	if int64(len(request.Arguments)) > c.limits.Input {
-		return nil, c.limitError(LimitInput, bytesText(c.limits.Input), "send less at once, or raise limits.input")
+		return nil, c.limitError(limit.Input, limit.Bytes(c.limits.Input), "send less at once, or raise limits.input")
 	}
 	if err := c.reserve(requestCopies * int64(len(request.Arguments))); err != nil {
 		return nil, err
@@ -176,27 +177,27 @@ func (c *call) encodeRequest(request abi.Request) ([]byte, error) {
 	return payload, nil
 }
 
-func (c *call) limitError(limit, value, remedy string) *LimitError {
-	return &LimitError{Plugin: c.Plugin, Limit: limit, Value: value, Remedy: remedy}
+func (c *call) limitError(name, value, remedy string) *limit.Error {
+	return &limit.Error{Plugin: c.Plugin, Limit: name, Value: value, Remedy: remedy}
 }
 
 // callError converts the reason a call ended into the error that the caller gets.
 func (c *call) callError(caller, timed context.Context, err error) error {
-	var limit *LimitError
+	var exceeded *limit.Error
 	var guest *GuestError
 	var exit *wasys.ExitError
 	var failed *abi.Error
 	switch {
 	case caller.Err() != nil:
 		return fmt.Errorf("plugin %s: %w", c.Plugin, caller.Err())
-	case errors.As(err, &limit):
-		return limit
+	case errors.As(err, &exceeded):
+		return exceeded
 	case timed.Err() != nil:
-		return c.limitError(LimitTime, c.limits.Time.String(), "ask for less at once, or raise limits.time")
+		return c.limitError(limit.Time, c.limits.Time.String(), "ask for less at once, or raise limits.time")
 	case c.instance != nil && c.instance.memory.budgetExhausted:
 		return c.plugin.engine.budget.exceededError(c.Plugin)
 	case c.instance != nil && c.instance.memory.limitExceeded:
-		return c.limitError(LimitMemory, bytesText(c.limits.Memory), "ask for less at once, or raise limits.memory")
+		return c.limitError(limit.Memory, limit.Bytes(c.limits.Memory), "ask for less at once, or raise limits.memory")
 	case errors.As(err, &guest):
 		return guest
 	case errors.As(err, &failed):

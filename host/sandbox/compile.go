@@ -10,6 +10,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/hako-run/hako/host/internal/rewrite"
+	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox/compile"
 )
@@ -279,11 +280,11 @@ func (p *Plugin) linkImports(ctx context.Context, runtime wazero.Runtime, module
 	return nil
 }
 
-func checkMemory(module wazero.CompiledModule, limit int64) error {
+func checkMemory(module wazero.CompiledModule, most int64) error {
 	for _, memory := range module.ExportedMemories() {
-		if need := int64(memory.Min()) << 16; need > limit {
+		if need := int64(memory.Min()) << 16; need > most {
 			return fmt.Errorf("it needs %s of memory to start and its limit is %s: raise limits.memory",
-				bytesText(need), bytesText(limit))
+				limit.Bytes(need), limit.Bytes(most))
 		}
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
@@ -51,8 +52,8 @@ func TestInterpretedUntilCompiled(t *testing.T) {
 		t.Error("it has been compiled: this test shows nothing")
 	}
 	for tool, limits := range map[string]manifest.Limits{"loop": {Time: 200 * time.Millisecond}, "recurse": {CPU: 5}} {
-		var limit *sandbox.LimitError
-		if _, err := limitedCall(t, plugin, tool, object{"n": 60}, limits); !errors.As(err, &limit) {
+		var exceeded *limit.Error
+		if _, err := limitedCall(t, plugin, tool, object{"n": 60}, limits); !errors.As(err, &exceeded) {
 			t.Errorf("%s in the interpreter: %v", tool, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -34,14 +35,14 @@ func (g *Guest) Call() *broker.Call { return &g.call.Call }
 // Limits returns the limits of the call.
 func (g *Guest) Limits() manifest.Limits { return g.call.limits }
 
-// LimitError returns the error for exceeding LimitMemory or LimitOutput. A Contract returns it; a host function panics
-// with it.
-func (g *Guest) LimitError(limit string) *LimitError {
+// LimitError returns the error for exceeding limit.Memory or limit.Output. A Contract returns it; a host function
+// panics with it.
+func (g *Guest) LimitError(name string) *limit.Error {
 	bytes := g.call.limits.Output
-	if limit == LimitMemory {
+	if name == limit.Memory {
 		bytes = g.call.limits.Memory
 	}
-	return g.call.limitError(limit, bytesText(bytes), "ask for less at once, or raise limits."+limit)
+	return g.call.limitError(name, limit.Bytes(bytes), "ask for less at once, or raise limits."+name)
 }
 
 // Reserve charges n bytes of host memory to the memory budget until the call has ended. It must be called before the

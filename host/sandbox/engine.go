@@ -22,6 +22,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/broker/file"
+	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 )
 
@@ -138,7 +139,7 @@ func (e *Engine) Load(spec Spec) *Plugin {
 		engine: e,
 		spec:   spec,
 		logger: e.logger.With("plugin", spec.Name),
-		gate:   newGate(spec.Limits),
+		gate:   limit.NewGate(spec.Limits),
 	}
 	p.lifetime, p.cancelLifetime = context.WithCancel(context.Background())
 	if spec.State == manifest.StateSession {

@@ -15,6 +15,7 @@ import (
 	"github.com/hako-run/hako/host/broker/file"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/internal/guestcode"
@@ -141,7 +142,7 @@ func TestHostileHostWork(t *testing.T) {
 				manifest.Limits{Memory: 64 << 20})
 			endsInTime(t, plugin, manifest.Limits{Time: 200 * time.Millisecond, CPU: 1 << 20}, context.DeadlineExceeded)
 			// Half a second of a core, in steps.
-			endsInTime(t, plugin, manifest.Limits{Time: 10 * time.Second, CPU: 10}, sandbox.LimitCPU)
+			endsInTime(t, plugin, manifest.Limits{Time: 10 * time.Second, CPU: 10}, limit.CPU)
 		})
 	}
 }
@@ -188,9 +189,9 @@ func endsInTime(t *testing.T, plugin *sandbox.Plugin, limits manifest.Limits, wa
 		_, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool},
 			Limits: limits})
 		took = time.Since(start)
-		var limit *sandbox.LimitError
+		var exceeded *limit.Error
 		if target, ok := want.(error); ok && !errors.Is(err, target) ||
-			!ok && (!errors.As(err, &limit) || limit.Limit != want) {
+			!ok && (!errors.As(err, &exceeded) || exceeded.Limit != want) {
 			t.Fatalf("%v, want %v", err, want)
 		}
 		if took < 2*time.Second {

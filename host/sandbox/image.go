@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+
+	"github.com/hako-run/hako/host/limit"
 )
 
 // image is the state of an instance right after its start. Further instances are created from it.
@@ -40,7 +42,7 @@ func (image *image) initialize(i *instance) error {
 	size := uint64(len(image.memory.data))
 	if size < i.memory.size {
 		return fmt.Errorf("the image has %s of memory and the module %s",
-			bytesText(int64(size)), bytesText(int64(i.memory.size)))
+			limit.Bytes(int64(size)), limit.Bytes(int64(i.memory.size)))
 	}
 	missing := uint32((size - i.memory.size) / page)
 	if _, ok := i.module.Memory().Grow(missing); !ok {

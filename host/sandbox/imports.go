@@ -9,6 +9,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -163,6 +164,6 @@ func (c *call) attach(p, length uint64) uint64 {
 func (c *call) countOutput(n uint64) {
 	c.output += int64(n)
 	if c.output > c.limits.Output {
-		panic(c.limitError(LimitOutput, bytesText(c.limits.Output), "ask for less at once, or raise limits.output"))
+		panic(c.limitError(limit.Output, limit.Bytes(c.limits.Output), "ask for less at once, or raise limits.output"))
 	}
 }

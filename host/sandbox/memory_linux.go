@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hako-run/hako/host/limit"
 )
 
 // region is a reserved range of addresses whose beginning is committed. It lies outside of Go's heap, so guests'
@@ -19,11 +21,11 @@ type region struct {
 	privatePages
 }
 
-// reserve reserves a region of limit bytes.
-func reserve(limit uint64) (region, error) {
-	reserved, err := unix.Mmap(-1, 0, int(limit), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+// reserve reserves a region of size bytes.
+func reserve(size uint64) (region, error) {
+	reserved, err := unix.Mmap(-1, 0, int(size), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
-		return region{}, fmt.Errorf("reserve %s of address space: %w", bytesText(int64(limit)), err)
+		return region{}, fmt.Errorf("reserve %s of address space: %w", limit.Bytes(int64(size)), err)
 	}
 	// A kernel without huge pages refuses; one write to such a page would cost 2 MiB.
 	_ = unix.Madvise(reserved, unix.MADV_NOHUGEPAGE)

@@ -13,7 +13,7 @@ type imageMemory struct {
 	data []byte
 }
 
-func reserve(limit uint64) (region, error) { return region{make([]byte, limit)}, nil }
+func reserve(size uint64) (region, error) { return region{make([]byte, size)}, nil }
 
 func (r *region) commit(_, _ uint64) error { return nil }
 

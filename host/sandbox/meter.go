@@ -8,6 +8,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/hako-run/hako/host/internal/rewrite"
+	"github.com/hako-run/hako/host/limit"
 )
 
 // quantum is how many steps a guest runs before the host checks its deadline: 10 to 40 us in most guests, some 20 ms in
@@ -85,8 +86,8 @@ func refuel(ctx context.Context, module api.Module, _ []uint64) {
 	fuel.Set(uint64(next))
 }
 
-func (c *call) cpuLimitError() *LimitError {
-	return c.limitError(LimitCPU, fmt.Sprintf("%d million steps", c.limits.CPU),
+func (c *call) cpuLimitError() *limit.Error {
+	return c.limitError(limit.CPU, fmt.Sprintf("%d million steps", c.limits.CPU),
 		"ask for less at once, or raise limits.cpu")
 }
 

@@ -64,7 +64,8 @@ type Load struct {
 
 // Load returns the current load. It never blocks: what is locked at the moment is left zero.
 func (p *Plugin) Load() Load {
-	load := Load{Running: len(p.gate.slots), Waiting: int(p.gate.waiting.Load())}
+	var load Load
+	load.Running, load.Waiting = p.gate.Load()
 	if code, ok := p.tryLoadedCode(); ok {
 		load.Loaded, load.Interpreted = true, code.interpreted
 		code.pool.mu.Lock()

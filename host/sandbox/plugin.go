@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/hako-run/hako/host/limit"
 )
 
 // Plugin is one plugin ready to be called. It is safe for concurrent use: concurrent calls never share an instance.
@@ -14,7 +16,7 @@ type Plugin struct {
 	engine *Engine
 	spec   Spec
 	logger *slog.Logger
-	gate   *gate
+	gate   *limit.Gate
 	// share is the plugin's share in the scheduler.
 	share share
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
@@ -156,42 +157,42 @@ func TestHostileGuests(t *testing.T) {
 	for _, test := range []struct {
 		name, tool string
 		arguments  any
-		limit      string // of a LimitError
+		limit      string // of a limit.Error
 		reason     string // of a GuestError
 	}{
-		{"endless loop", "loop", object{}, sandbox.LimitTime, ""},
-		{"recursion without a loop", "recurse", object{"n": 60}, sandbox.LimitTime, ""},
+		{"endless loop", "loop", object{}, limit.Time, ""},
+		{"recursion without a loop", "recurse", object{"n": 60}, limit.Time, ""},
 		{"endless recursion", "recurse_forever", object{}, anyLimit, ""},
-		{"long sleep", "sleep", object{"n": 60_000}, sandbox.LimitTime, ""},
-		{"host call flood", "host_flood", object{}, sandbox.LimitTime, ""},
-		{"huge bulk operations", "clear_flood", object{}, sandbox.LimitTime, ""},
-		{"huge random numbers", "random_flood", object{}, sandbox.LimitTime, ""},
-		{"clock flood", "clock_flood", object{}, sandbox.LimitTime, ""},
-		{"computing too much", "recurse", object{"n": 60}, sandbox.LimitCPU, ""},
-		{"computing too much in a loop", "loop", object{}, sandbox.LimitCPU, ""},
-		{"computing too much in bulk", "clear_flood", object{}, sandbox.LimitCPU, ""},
+		{"long sleep", "sleep", object{"n": 60_000}, limit.Time, ""},
+		{"host call flood", "host_flood", object{}, limit.Time, ""},
+		{"huge bulk operations", "clear_flood", object{}, limit.Time, ""},
+		{"huge random numbers", "random_flood", object{}, limit.Time, ""},
+		{"clock flood", "clock_flood", object{}, limit.Time, ""},
+		{"computing too much", "recurse", object{"n": 60}, limit.CPU, ""},
+		{"computing too much in a loop", "loop", object{}, limit.CPU, ""},
+		{"computing too much in bulk", "clear_flood", object{}, limit.CPU, ""},
 		{"blob flood", "blob_flood", object{}, "", "attached more than 256 blobs"},
-		{"memory flood", "eat_memory", object{"n": 4096}, sandbox.LimitMemory, ""},
-		{"output too large", "big", object{"n": 2 << 20}, sandbox.LimitOutput, ""},
-		{"input too large", "echo", object{"text": strings.Repeat("x", 1<<20)}, sandbox.LimitInput, ""},
+		{"memory flood", "eat_memory", object{"n": 4096}, limit.Memory, ""},
+		{"output too large", "big", object{"n": 2 << 20}, limit.Output, ""},
+		{"input too large", "echo", object{"text": strings.Repeat("x", 1<<20)}, limit.Input, ""},
 		{"exit", "exit", object{"n": 7}, "", "exited with code 7"},
 		{"exit with success", "exit", object{"n": 0}, "", "exited with code 0"},
 		{"pointer outside memory", "trap", object{}, "", "outside the guest's memory"},
-		{"length of 1 GiB", "lie", object{"n": 1 << 30}, sandbox.LimitOutput, ""},
-		{"length outside memory", "lie", object{"n": 1<<32 - 1}, sandbox.LimitOutput, ""},
+		{"length of 1 GiB", "lie", object{"n": 1 << 30}, limit.Output, ""},
+		{"length outside memory", "lie", object{"n": 1<<32 - 1}, limit.Output, ""},
 		{"answered twice", "lie", object{"n": 2}, "", "answered twice"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			var limits manifest.Limits
-			if test.limit == sandbox.LimitTime {
+			if test.limit == limit.Time {
 				limits.Time = 300 * time.Millisecond
 			}
-			if test.limit == sandbox.LimitCPU {
+			if test.limit == limit.CPU {
 				limits.CPU = 50
 			}
 			_, err := limitedCall(t, plugin, test.tool, test.arguments, limits)
-			var limit *sandbox.LimitError
+			var exceeded *limit.Error
 			var guest *sandbox.GuestError
 			switch {
 			case test.limit == anyLimit:
@@ -199,12 +200,12 @@ func TestHostileGuests(t *testing.T) {
 					t.Error("it ended well")
 				}
 				return
-			case test.limit != "" && (!errors.As(err, &limit) || limit.Limit != test.limit):
+			case test.limit != "" && (!errors.As(err, &exceeded) || exceeded.Limit != test.limit):
 				t.Errorf("error = %v, want the %s limit", err, test.limit)
 			case test.limit == "" && (!errors.As(err, &guest) || !strings.Contains(guest.Error(), test.reason)):
 				t.Errorf("error = %v, want a guest that %s", err, test.reason)
 			}
-			if errors.Is(err, context.DeadlineExceeded) != (test.limit == sandbox.LimitTime) {
+			if errors.Is(err, context.DeadlineExceeded) != (test.limit == limit.Time) {
 				t.Errorf("%v: is it a deadline?", err)
 			}
 			if got := text(t, plugin, "echo", object{"text": "still here"}); got != "still here" {
@@ -289,11 +290,11 @@ func TestQueue(t *testing.T) {
 			_, err := call(t, plugin, "sleep", object{"n": 20})
 			mu.Lock()
 			defer mu.Unlock()
-			var limit *sandbox.LimitError
+			var exceeded *limit.Error
 			switch {
 			case err == nil:
 				done++
-			case errors.As(err, &limit) && limit.Limit == sandbox.LimitQueue:
+			case errors.As(err, &exceeded) && exceeded.Limit == limit.Queue:
 				busy++
 			default:
 				t.Error(err)
@@ -309,10 +310,10 @@ func TestQueue(t *testing.T) {
 func TestRate(t *testing.T) {
 	t.Parallel()
 	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{Limits: manifest.Limits{Rate: 2}})
-	var limit *sandbox.LimitError
+	var exceeded *limit.Error
 	for i := range 3 {
 		_, err := call(t, plugin, "echo", object{"text": "x"})
-		if limited := errors.As(err, &limit); limited != (i == 2) {
+		if limited := errors.As(err, &exceeded); limited != (i == 2) {
 			t.Errorf("call %d: %v", i, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/limit"
 )
 
 // minSessions is the minimum number of sessions of a plugin that are kept.
@@ -42,7 +43,7 @@ func newSessions(concurrency int) *sessions {
 }
 
 // acquire waits until no other call of the invocation's session runs. It returns nil without a session and fails like
-// gate.acquireSlot. It must be called before that one: calls that wait here must not occupy slots.
+// gate.Acquire. It must be called before that one: calls that wait here must not occupy slots.
 func (s *sessions) acquire(ctx context.Context, spec Spec, invocation *catalog.Invocation) (*session, error) {
 	if s == nil || invocation.Session == "" {
 		return nil, nil
@@ -52,7 +53,8 @@ func (s *sessions) acquire(ctx context.Context, spec Spec, invocation *catalog.I
 	entered, waiting := s.reference(sessionID{invocation.Tenant, invocation.Session})
 	if waiting > spec.Limits.Queue {
 		s.unreference(entered)
-		return nil, &LimitError{spec.Name, LimitQueue, fmt.Sprintf("%d waiting calls", spec.Limits.Queue), remedy}
+		return nil, &limit.Error{Plugin: spec.Name, Limit: limit.Queue,
+			Value: fmt.Sprintf("%d waiting calls", spec.Limits.Queue), Remedy: remedy}
 	}
 	timer := time.NewTimer(spec.Limits.QueueWait)
 	defer timer.Stop()
@@ -61,7 +63,8 @@ func (s *sessions) acquire(ctx context.Context, spec Spec, invocation *catalog.I
 	case entered.turn <- struct{}{}:
 		return entered, nil
 	case <-timer.C:
-		err = &LimitError{spec.Name, LimitQueue, spec.Limits.QueueWait.String() + " of waiting", remedy}
+		err = &limit.Error{Plugin: spec.Name, Limit: limit.Queue,
+			Value: spec.Limits.QueueWait.String() + " of waiting", Remedy: remedy}
 	case <-ctx.Done():
 		err = ctx.Err()
 	}

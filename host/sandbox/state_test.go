@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
@@ -121,17 +122,17 @@ func TestSessionTakesTurns(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
-	var limit *sandbox.LimitError
+	var exceeded *limit.Error
 	refused := make(chan error, 10)
 	for range 5 {
 		group.Go(func() {
 			_, err := sessionCall(ctx, plugin, "", "greedy", "loop")
-			if errors.As(err, &limit) {
+			if errors.As(err, &exceeded) {
 				refused <- err
 			}
 		})
 	}
-	if err := <-refused; !errors.As(err, &limit) || limit.Limit != sandbox.LimitQueue {
+	if err := <-refused; !errors.As(err, &exceeded) || exceeded.Limit != limit.Queue {
 		t.Errorf("the fifth call at once: %v", err)
 	}
 	if got, err := sessionCall(t.Context(), plugin, "", "other", "count"); err != nil || got != "1" {
