@@ -38,7 +38,6 @@ var connecting = map[string][]string{
 	"net.DialUDP": nil,
 	"net.Dialer": {
 		"host/broker/outbound/dial.go", "host/broker/outbound/proxy.go",
-		"host/llm/transport.go",
 		"host/trace/export.go", // sockets in the file system
 	},
 	"net.DialTimeout": {"cmd/hako/console.go"}, // a hako on this machine

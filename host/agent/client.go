@@ -17,8 +17,8 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/v2/option"
 	"github.com/anthropics/anthropic-sdk-go/v2/packages/param"
 
+	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/host/credential"
-	"github.com/hako-run/hako/host/llm"
 )
 
 const (
@@ -69,7 +69,7 @@ func newClient(spec *Spec, proxy *url.URL, observe func(operation, result string
 
 // newHTTPClient returns the HTTP client for the API. It follows no redirects and ignores the environment's proxies.
 func newHTTPClient(proxy *url.URL) *http.Client {
-	return &http.Client{Transport: bounded{llm.NewTransport(proxy)},
+	return &http.Client{Transport: bounded{outbound.NewTransport(proxy)},
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return errors.New("it redirects to another address, which the key is not sent to: set agent.baseUrl to that address")
 		}}

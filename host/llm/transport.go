@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -20,8 +19,6 @@ const (
 	maxAnswer = 64 << 20
 	// maxFailure bounds an error response, in bytes.
 	maxFailure = 64 << 10
-	// dialTime bounds connecting, and the TLS handshake.
-	dialTime = 15 * time.Second
 )
 
 // Errors of the transport.
@@ -32,21 +29,11 @@ var (
 	errNoStream = errors.New("its answer is not an event stream: check that baseUrl is the address of the API")
 )
 
-// NewTransport returns a transport for a provider's API. It uses proxy, unless nil, except for loopback addresses.
-// Proxies of the environment are ignored.
-func NewTransport(proxy *url.URL) *http.Transport {
-	t := outbound.NewTransport(proxy)
-	t.DialContext = (&net.Dialer{Timeout: dialTime}).DialContext
-	t.TLSHandshakeTimeout = dialTime
-	t.MaxIdleConnsPerHost = 16
-	return t
-}
-
 // newHTTPClient returns the client for one provider. It follows no redirects: they would send the conversation, and a
 // key in a vendor-specific header, to another host.
 func newHTTPClient(proxy *url.URL, idleTimeout time.Duration) *http.Client {
 	return &http.Client{
-		Transport:     &transport{NewTransport(proxy), idleTimeout},
+		Transport:     &transport{outbound.NewTransport(proxy), idleTimeout},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

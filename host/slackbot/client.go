@@ -40,10 +40,8 @@ type client struct {
 }
 
 func (b *Bot) client(refused func()) *client {
-	transport := outbound.NewTransport(b.options.Proxy)
-	transport.MaxIdleConnsPerHost = 32
 	return &client{
-		http: &http.Client{Transport: transport, Timeout: requestTime}, observer: b.options.Observer, refused: refused,
+		http: &http.Client{Transport: outbound.NewTransport(b.options.Proxy), Timeout: requestTime}, observer: b.options.Observer, refused: refused,
 		until: map[string]time.Time{},
 	}
 }

@@ -38,6 +38,7 @@ func NewTransport(proxy *url.URL) *http.Transport {
 		TLSHandshakeTimeout: Timeout,
 		ForceAttemptHTTP2:   true,
 		MaxIdleConns:        100,
+		MaxIdleConnsPerHost: 32,
 		IdleConnTimeout:     90 * time.Second,
 	}
 	UseProxy(t, Through(func() *url.URL { return proxy }))
