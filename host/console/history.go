@@ -113,30 +113,31 @@ func (c *Console) read(ctx context.Context, span span, where, tool string, begin
 	return c.options.Store.View(ctx, func(tx *sql.Tx) error {
 		each := begin()
 		rows, err := tx.QueryContext(ctx,
-			`SELECT tool, plugin, number, calls, failures, durations FROM console_traffic WHERE span = $1 AND number >= $2 AND `+where,
+			`SELECT tool, plugin, number, calls, failures, durations FROM console_traffic
+			WHERE span = $1 AND number >= $2 AND length(tool) + length(plugin) <= 1000 AND length(durations) <= 1000 AND `+where,
 			span.name, span.first(c.options.Traffic.now()), tool)
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
 		for rows.Next() {
-			t, err := scanTally(rows)
-			if err != nil {
-				return err
+			if t := scanTally(rows); t != nil {
+				each(t)
 			}
-			each(t)
 		}
 		return rows.Err()
 	})
 }
 
-func scanTally(rows *sql.Rows) (*tally, error) {
+// scanTally returns nil for a damaged row, which must not hide the others.
+func scanTally(rows *sql.Rows) *tally {
 	t := new(tally)
 	var durations []byte
-	if err := rows.Scan(&t.tool, &t.plugin, &t.number, &t.calls, &t.failures, &durations); err != nil {
-		return nil, err
+	err := rows.Scan(&t.tool, &t.plugin, &t.number, &t.calls, &t.failures, &durations)
+	if err != nil || decodeDurations(durations, &t.durations) != nil {
+		return nil
 	}
-	return t, decodeDurations(durations, &t.durations)
+	return t
 }
 
 // encodeDurations writes the counts one after the other, as unsigned varints. Most are small.

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hako-run/hako/host/store"
@@ -142,7 +143,7 @@ func (t *sessions) clean(ctx context.Context, tx *sql.Tx, s *session, old string
 
 // find returns the session with the secret; nil if there is none, or it has ended.
 func (t *sessions) find(ctx context.Context, secret string, now time.Time) (*session, error) {
-	list, err := t.query(ctx, `WHERE id = $1 AND expires > $2 AND seen > $3`, hashed(secret), now.UnixMilli(),
+	list, err := t.query(ctx, `id = $1 AND expires > $2 AND seen > $3`, hashed(secret), now.UnixMilli(),
 		now.Add(-t.Idle).UnixMilli())
 	if err != nil || len(list) == 0 {
 		return nil, err
@@ -155,25 +156,32 @@ const maxListed = 500
 
 // list returns the sessions that have not ended, newest first.
 func (t *sessions) list(ctx context.Context, now time.Time) ([]*session, error) {
-	return t.query(ctx, fmt.Sprintf(`WHERE expires > $1 AND seen > $2 ORDER BY created DESC, id LIMIT %d`, maxListed),
+	return t.query(ctx, fmt.Sprintf(`expires > $1 AND seen > $2 ORDER BY created DESC, id LIMIT %d`, maxListed),
 		now.UnixMilli(), now.Add(-t.Idle).UnixMilli())
 }
 
+// maxSession bounds the texts of a session in the store, in characters. hako writes far less.
+const maxSession = 100_000
+
+// query returns the sessions that where selects, without damaged rows, which must not keep other people out.
 func (t *sessions) query(ctx context.Context, where string, args ...any) ([]*session, error) {
-	return store.List(ctx, t.store, scanSession,
-		`SELECT id, person, via, source, proof, membership, address, created, seen, expires FROM console_session `+
-			where, args...)
+	list, err := store.List(ctx, t.store, scanSession, fmt.Sprintf(`SELECT id, person, via, source, proof, membership,
+		address, created, seen, expires FROM console_session WHERE length(id) + length(person) + length(via) +
+		length(source) + length(proof) + length(membership) + length(address) <= %d AND %s`, maxSession, where), args...)
+	return slices.DeleteFunc(list, func(s *session) bool { return s == nil }), err
 }
 
+// scanSession returns nil for a damaged row.
 func scanSession(rows *sql.Rows) (*session, error) {
 	s := new(session)
 	var groups string
 	var created, seen, expires int64
-	if err := rows.Scan(&s.id, &s.Name, &s.via, &s.source, &s.proof, &groups, &s.address, &created, &seen, &expires); err != nil {
-		return nil, err
+	err := rows.Scan(&s.id, &s.Name, &s.via, &s.source, &s.proof, &groups, &s.address, &created, &seen, &expires)
+	if err != nil || json.Unmarshal([]byte(groups), &s.Groups) != nil {
+		return nil, nil // rows.Err has the errors of the store
 	}
 	s.created, s.seen, s.expires = time.UnixMilli(created), time.UnixMilli(seen), time.UnixMilli(expires)
-	return s, json.Unmarshal([]byte(groups), &s.Groups)
+	return s, nil
 }
 
 // touch says that the session is in use. It writes at most every twentieth of the idle time.

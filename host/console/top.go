@@ -143,6 +143,9 @@ func (c *Console) topOfPast(ctx context.Context, span span, now time.Time) ([]*t
 				return
 			}
 			if tools[t.tool] == nil {
+				if len(tools) == maxSeries {
+					return
+				}
 				tools[t.tool] = newRanking(t.tool, t.plugin)
 			}
 			tools[t.tool].add(&t.point, i, span.points)
