@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,25 +63,69 @@ func TestApproveCommands(t *testing.T) {
 		"it does not ask to run commands")
 }
 
+// shellPlace is a workplace with the plugin shell and a directory work.
+func shellPlace(t *testing.T) (dir string) {
+	t.Helper()
+	dir = must(filepath.EvalSymlinks(t.TempDir()))
+	wasm := must(gobuild.Plugin(context.Background(), "../../plugins/shell"))
+	text := must(os.ReadFile("../../manifests/shell.yaml"))
+	put(t, filepath.Join(dir, "plugins", "shell.wasm"),
+		must(manifest.Embed(wasm, map[string][]byte{abi.ManifestSection: text})))
+	put(t, filepath.Join(dir, "hako.yaml"), []byte("plugins: [plugins]\n"))
+	put(t, filepath.Join(dir, "work", "note.txt"), []byte("a note\n"))
+	return dir
+}
+
+// TestShellRoots runs commands in the directories of --allow-path: by the names of the file tools and the host's, with
+// the access of the workspace, and never in one that shows hako's own files.
+func TestShellRoots(t *testing.T) {
+	t.Parallel()
+	needsKernel(t)
+	dir := shellPlace(t)
+	home := must(filepath.EvalSymlinks(t.TempDir()))
+	tree(t, home, "docs/x/", "docs/a.md", "docs/x/b.md", "secret/", "secret/s.md")
+	docs := filepath.Join(home, "docs")
+	if err := os.Symlink("../secret", filepath.Join(docs, "out")); err != nil {
+		t.Fatal(err)
+	}
+	run := func(code int, arguments map[string]any, want ...string) {
+		t.Helper()
+		invoke(t, dir, "call", "shell_exec", string(must(json.Marshal(arguments))), "--allow-path", docs, "--allow-path",
+			dir).want(t, code, want...)
+	}
+	approve := func(mount string) {
+		t.Helper()
+		invoke(t, dir, "plugin", "approve", "shell", "--yes", "--mount", "workspace="+mount, "--program", "cat",
+			"--program", "cp", "--allow-path", docs).want(t, exitOK, "--allow-path", docs)
+	}
+	approve("work")
+	for _, cwd := range []string{"/docs", docs, "/docs/x/.."} {
+		run(exitOK, map[string]any{"command": "cat a.md x/b.md", "cwd": cwd}, "needle in docs/a.md", "needle in docs/x/b.md")
+	}
+	run(exitOK, map[string]any{"command": "cat note.txt " + docs + "/a.md"}, "a note", "needle in docs/a.md")
+	run(exitOK, map[string]any{"command": "cp a.md made.md && cat made.md", "cwd": "/docs"}, "needle in docs/a.md")
+	for _, path := range []string{"out/s.md", filepath.Join(home, "secret", "s.md"), "../secret/s.md"} {
+		run(exitOK, map[string]any{"command": "cat " + path, "cwd": "/docs"}, "ermission denied", "[exit code 1]")
+	}
+	run(exitFailed, map[string]any{"command": "cat s.md", "cwd": "/docs/out"}, "outside of the working directories")
+	run(exitFailed, map[string]any{"command": "cat s.md", "cwd": filepath.Join(home, "secret")},
+		"outside of the working directories of commands: they are /workspace, /docs", "parts of it that are hidden")
+	run(exitFailed, map[string]any{"command": "cat hako.yaml", "cwd": dir}, "parts of it that are hidden")
+	run(exitOK, map[string]any{"command": "cat " + filepath.Join(dir, "hako.yaml")}, "ermission denied")
+
+	approve("work:ro")
+	run(exitOK, map[string]any{"command": "cat a.md", "cwd": "/docs"}, "needle in docs/a.md")
+	run(exitOK, map[string]any{"command": "cp a.md again.md", "cwd": "/docs"}, "cannot create")
+	if _, err := os.Stat(filepath.Join(docs, "again.md")); err == nil {
+		t.Error("a command has written to a directory that is read-only")
+	}
+}
+
 // TestShell takes a command all the way: from the operator's yes through guest, rules and kernel.
 func TestShell(t *testing.T) {
 	t.Parallel()
 	needsKernel(t)
-	dir := t.TempDir()
-	wasm, err := gobuild.Plugin(context.Background(), "../../plugins/shell")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile("../../manifests/shell.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if wasm, err = manifest.Embed(wasm, map[string][]byte{abi.ManifestSection: text}); err != nil {
-		t.Fatal(err)
-	}
-	put(t, filepath.Join(dir, "plugins", "shell.wasm"), wasm)
-	put(t, filepath.Join(dir, "hako.yaml"), []byte("plugins: [plugins]\n"))
-	put(t, filepath.Join(dir, "work", "note.txt"), []byte("a note\n"))
+	dir := shellPlace(t)
 	invoke(t, dir, "call", "shell_exec", `{"command":"cat note.txt"}`).want(t, exitNotAllowed,
 		"hako plugin approve shell")
 	invoke(t, dir, "plugin", "approve", "shell", "--yes", "--mount", "workspace=work").want(t, exitUsage,
