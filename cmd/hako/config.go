@@ -8,6 +8,7 @@ import (
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/internal/doctor"
 	"github.com/hako-run/hako/internal/server"
 )
 
@@ -55,7 +56,7 @@ func (a *app) checkConfig(v *view) error {
 			printf(a.stderr, "%s\n", note)
 		}
 	}
-	for _, note := range v.unused() {
+	for _, note := range doctor.UnusedSettings(v.config, v.plugins) {
 		printf(a.stderr, "%s\n", "warning: "+note)
 	}
 	if slices.ContainsFunc(v.plugins, func(p host.Status) bool { return p.State == host.Broken }) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -10,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/broker/exec/confine"
-	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/doctor"
+	"github.com/hako-run/hako/internal/postgrestest"
 )
 
 func TestDoctor(t *testing.T) {
@@ -24,7 +25,7 @@ func TestDoctor(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "hako.store")); err == nil {
 		t.Error("looking makes the store")
 	}
-	var findings []finding
+	var findings []doctor.Finding
 	o := invoke(t, approved(t, ""), "doctor", "--json")
 	if err := json.Unmarshal([]byte(o.stdout), &findings); err != nil || o.code != exitOK ||
 		!strings.Contains(o.stdout, `"message": "1 in service"`) {
@@ -60,6 +61,48 @@ func TestLooksChangeNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLooksChangeNoDatabase: commands that look create no tables in a database that no hako has used, and add no rows to
+// one in use.
+func TestLooksChangeNoDatabase(t *testing.T) {
+	t.Parallel()
+	for _, used := range []bool{false, true} {
+		t.Run(fmt.Sprintf("used: %t", used), func(t *testing.T) {
+			t.Parallel()
+			url := postgrestest.Start(t)
+			dir := over(t, url, "")
+			if used {
+				invoke(t, dir, "approvals").want(t, exitOK)
+			}
+			put(t, filepath.Join(dir, "hako.consents.yaml"), []byte("plugins: {}\n"))
+			before := tables(t, url)
+			for _, command := range [][]string{{"doctor"}, {"config", "check"}, {"config", "show"}} {
+				invoke(t, dir, command...).want(t, exitOK)
+				if after := tables(t, url); after != before {
+					t.Errorf("%v changed the tables\n%s\nto\n%s", command, before, after)
+				}
+			}
+			invoke(t, dir, "doctor").want(t, exitOK, "PostgreSQL", "0 replicas")
+		})
+	}
+}
+
+// tables lists the tables of a database with how often each was written.
+func tables(t *testing.T, url string) (list string) {
+	t.Helper()
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	err = db.QueryRowContext(t.Context(), "SELECT coalesce(string_agg(relname || ' ' || n_tup_ins || ' ' || n_tup_upd, ', ' "+
+		"ORDER BY relname), '') FROM pg_stat_user_tables").
+		Scan(&list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
 }
 
 // snapshot lists what is below dir, with size and time of its last change.
@@ -120,55 +163,6 @@ func TestDoctorFinds(t *testing.T) {
 			dir := workplace(t, "")
 			test.spoil(dir)
 			invoke(t, dir, "doctor").want(t, exitFailed, test.want, "->")
-		})
-	}
-}
-
-func TestDoctorProxy(t *testing.T) {
-	t.Parallel()
-	environ := func(name string) (string, bool) {
-		return map[string]string{"http_proxy": "http://aki:secret@proxy"}[name], true
-	}
-	found := proxyFindings(&config.Config{}, environ)
-	if len(found) != 1 || !strings.Contains(found[0].Message, "http_proxy") ||
-		strings.Contains(found[0].Message, "secret") {
-		t.Errorf("found %v", found)
-	}
-	if found := proxyFindings(&config.Config{Proxy: "http://proxy"}, environ); len(found) != 0 {
-		t.Errorf("with outbound.proxy: %v", found)
-	}
-}
-
-// TestMachine holds what is said of machines that this one is not.
-func TestMachine(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		name    string
-		support confine.Support
-		uid     int
-		limit   string
-		want    string
-	}{
-		{"everything", confine.Support{Landlock: 7, Namespaces: true, Filter: true}, 1000, "", "ok commands, ok user"},
-		{"no namespaces", confine.Support{Landlock: 7, Filter: true}, 1000, "", "warning commands, ok user"},
-		{"an old kernel", confine.Support{Namespaces: true, Filter: true}, 1000, "", "warning commands, ok user"},
-		{"root", confine.Support{Landlock: 7, Namespaces: true, Filter: true}, 0, "", "ok commands, warning user"},
-		{"root of a bounded service", confine.Support{Landlock: 7, Namespaces: true, Filter: true}, 0, "500",
-			"ok commands, ok user"},
-		{"no users", confine.Support{}, -1, "", "warning commands"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			var got []string
-			for _, f := range machine(test.support, test.uid, test.limit) {
-				got = append(got, f.Level+" "+f.Check)
-				if (f.Level == levelOK) != (f.Remedy == "") {
-					t.Errorf("%+v", f)
-				}
-			}
-			if text := strings.Join(got, ", "); text != test.want {
-				t.Errorf("%s, want %s", text, test.want)
-			}
 		})
 	}
 }

@@ -37,7 +37,11 @@ func (a *app) viewPlugins(cmd *cobra.Command, readOnly bool, do func(*view) erro
 	if err != nil {
 		return err
 	}
-	return a.withShared(cmd.Context(), c, func(s *store.Store) (err error) {
+	withStore := a.withShared
+	if readOnly {
+		withStore = a.inspectShared
+	}
+	return withStore(cmd.Context(), c, func(s *store.Store) (err error) {
 		h, err := a.hostFor(cmd.Context(), c, func(o *host.Options) { o.ConsentStore, o.ReadOnly = s, readOnly })
 		if err != nil {
 			return err

@@ -75,14 +75,18 @@ type storedDocument struct {
 const Topic = "consents"
 
 // LoadStored is Load for consents in a store that replicas share. The store holds them in the format of a consent file.
-// If the store has never had consents, it copies the text of the file at path, which is not read again. Relative
+// If the store has never had consents, it copies the text of the file at path, which is not read again; a read-only store leaves the copy for later. Relative
 // folders of mounts are relative to the directory of path. Errors of the store are returned too.
 func LoadStored(ctx context.Context, s *store.Store, path string) (*File, error) {
 	const table = `CREATE TABLE consents (id BIGINT PRIMARY KEY, text TEXT NOT NULL)`
-	if err := s.Migrate(ctx, "consents", table); err != nil {
+	err := s.Migrate(ctx, "consents", table)
+	if errors.Is(err, store.ErrUnprepared) {
+		return Load(path)
+	}
+	if err != nil {
 		return nil, err
 	}
-	path, err := filepath.Abs(path)
+	path, err = filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("consent file: %w", err)
 	}
@@ -105,6 +109,9 @@ func (d *storedDocument) read(ctx context.Context) (data []byte, err error) {
 	}
 	if _, err := parse(old); err != nil {
 		return nil, fmt.Errorf("copy the %s to the store: %w", d.file, err)
+	}
+	if d.store.ReadOnly() {
+		return old, nil
 	}
 	err = d.change(ctx, func(data []byte) ([]byte, error) {
 		if data == nil { // no other replica was faster

@@ -14,6 +14,9 @@ var (
 	ErrCorrupt = errors.New("the file is damaged, or is no database")
 	// ErrNewer means that a newer version of hako has migrated the store.
 	ErrNewer = errors.New("a newer hako made it")
+	// ErrUnprepared means that a store that was opened with Options.ReadOnly lacks tables that this
+	// version of hako needs.
+	ErrUnprepared = errors.New("it has not been prepared for this hako yet: hako serve does that")
 	// ErrUnreachable means that the database does not answer in time or refuses connections. The store reconnects by
 	// itself.
 	ErrUnreachable = errors.New("the database cannot be reached")

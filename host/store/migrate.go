@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -23,9 +24,23 @@ var own = []string{
 	`CREATE TABLE replica (id TEXT PRIMARY KEY, host TEXT NOT NULL, version TEXT NOT NULL, started BIGINT NOT NULL, seen BIGINT NOT NULL)`,
 }
 
-// prepare creates the store's own tables if they are missing. It only reads an existing store, so a store can be opened
+// prepare creates the store's own tables if they are missing, unless the store is opened with ReadOnly. It only reads an existing store, so a store can be opened
 // while another process writes.
 func (s *Store) prepare(ctx context.Context) error {
+	if s.readOnly {
+		var table sql.NullString
+		err := s.View(ctx, func(tx *sql.Tx) error {
+			return tx.QueryRowContext(ctx, "SELECT to_regclass('migration_additive')::text").Scan(&table)
+		})
+		s.unprepared = !table.Valid
+		if err == nil && table.Valid {
+			err = s.Migrate(ctx, "store", own...)
+		}
+		if errors.Is(err, ErrUnprepared) {
+			s.unprepared, err = true, nil
+		}
+		return err
+	}
 	err := s.View(ctx, func(tx *sql.Tx) error {
 		_, err := appliedSteps(ctx, tx, "")
 		return err
@@ -56,6 +71,9 @@ func (s *Store) prepare(ctx context.Context) error {
 // The error matches ErrNewer if the store has more steps and one of them is not additive. It names a step that differs
 // from the applied one.
 func (s *Store) Migrate(ctx context.Context, consumer string, steps ...string) error {
+	if s.unprepared {
+		return fmt.Errorf("store %s: %w", s.name(), ErrUnprepared)
+	}
 	missing := 0
 	err := s.View(ctx, func(tx *sql.Tx) (err error) {
 		missing, err = s.countMissing(ctx, tx, consumer, steps)
@@ -63,6 +81,9 @@ func (s *Store) Migrate(ctx context.Context, consumer string, steps ...string) e
 	})
 	if err != nil || missing == 0 {
 		return err
+	}
+	if s.readOnly {
+		return fmt.Errorf("store %s: %w: its %s lack %d steps", s.name(), ErrUnprepared, consumer, missing)
 	}
 	return s.explain(s.migrate(ctx, func(tx *sql.Tx) error {
 		missing, err := s.countMissing(ctx, tx, consumer, steps) // another process may have applied them

@@ -103,6 +103,9 @@ func openPostgres(ctx context.Context, where, replica string, o *Options) (*post
 	config.MaxConns = int32(o.Connections)
 	config.PingTimeout = pingTime
 	config.BeforeConnect = e.password
+	if o.ReadOnly {
+		config.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
+	}
 	config.AfterConnect = e.settings(o.StatementTimeout)
 	config.ConnConfig.DialFunc = withReadTimeout(config.ConnConfig.DialFunc, o.StatementTimeout+answerTime)
 	if e.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {

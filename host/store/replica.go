@@ -84,6 +84,9 @@ func (s *Store) unregister() {
 // Replicas lists the live replicas, the oldest first. A process that ends without Close stays in the list for 15
 // seconds.
 func (s *Store) Replicas(ctx context.Context) (list []Replica, err error) {
+	if s.unprepared {
+		return nil, nil // no hako has used it
+	}
 	err = s.View(ctx, func(tx *sql.Tx) error {
 		now, err := s.Now(ctx, tx)
 		if err != nil {

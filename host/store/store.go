@@ -13,6 +13,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
@@ -38,13 +39,19 @@ type Options struct {
 	StatementTimeout time.Duration
 	// Logger receives warnings about lost connections. Nil discards them.
 	Logger *slog.Logger
+	// ReadOnly opens a database without changing it. Migrate fails with ErrUnprepared instead of creating tables. A
+	// directory cannot be opened so.
+	ReadOnly bool
 }
 
 // Store is an open store. It is safe for concurrent use. Several processes may open the same directory or database.
 type Store struct {
 	engine
-	dir     string
-	replica string
+	dir      string
+	replica  string
+	readOnly bool
+	// unprepared says that a store opened with ReadOnly lacks the store's own tables.
+	unprepared bool
 
 	// ending ends with Close; working counts the goroutines that Close waits for.
 	ending  context.Context
@@ -91,6 +98,9 @@ func IsURL(where string) bool {
 	return strings.HasPrefix(where, "postgres://") || strings.HasPrefix(where, "postgresql://")
 }
 
+// ReadOnly reports whether the store was opened with Options.ReadOnly.
+func (s *Store) ReadOnly() bool { return s.readOnly }
+
 // Open opens the store at where with default options. where is the URL of a PostgreSQL database (see OpenWith), or a
 // directory. A missing directory is created for this user only. The caller closes the Store.
 //
@@ -102,12 +112,14 @@ func Open(ctx context.Context, where string) (*Store, error) { return OpenWith(c
 // postgres://USER@HOST:PORT/DATABASE?sslmode=verify-full&sslrootcert=FILE. Errors never show the password.
 func OpenWith(ctx context.Context, where string, options *Options) (*Store, error) {
 	o := options.withDefaults()
-	s := &Store{replica: newReplica()}
+	s := &Store{replica: newReplica(), readOnly: o.ReadOnly}
 	s.ending, s.end = context.WithCancel(context.Background())
 	var err error
 	if IsURL(where) {
 		s.dir = o.Dir
 		s.engine, err = openPostgres(ctx, where, s.replica, o)
+	} else if o.ReadOnly {
+		err = fmt.Errorf("store %s: a directory cannot be opened without changing it", where)
 	} else if s.dir, err = filepath.Abs(where); err == nil {
 		s.engine, err = openSQLite(s.dir)
 	}

@@ -38,7 +38,9 @@ func (p *Postgres) table() []setting {
 func checkStore(text string) error {
 	scheme, _, ok := strings.Cut(text, ":")
 	if ok && len(scheme) > 1 && !store.IsURL(text) && !strings.ContainsAny(scheme, `./\`) { // C: is a drive
-		return errors.New("must be a directory or the URL of a PostgreSQL database: postgres://USER@HOST:PORT/DATABASE") // the text may hold a password
+		return errors.New(
+			"must be a directory or the URL of a PostgreSQL database: postgres://USER@HOST:PORT/DATABASE",
+		) // the text may hold a password
 	}
 	return nil
 }
@@ -66,6 +68,13 @@ func (r reader) auditKey(v strictyaml.Value) {
 // OpenStore opens the store as it is configured; the caller closes it.
 func (c *Config) OpenStore(ctx context.Context, logger *slog.Logger) (*store.Store, error) {
 	return store.OpenWith(ctx, c.Store, c.storeOptions(logger))
+}
+
+// InspectStore opens the store, which must be a database, without changing it. The caller closes it.
+func (c *Config) InspectStore(ctx context.Context, logger *slog.Logger) (*store.Store, error) {
+	o := c.storeOptions(logger)
+	o.ReadOnly = true
+	return store.OpenWith(ctx, c.Store, o)
 }
 
 // AwaitStore waits until the store can be opened, if it is a database.

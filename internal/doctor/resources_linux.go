@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ func freeSpace(path string) (free uint64, known bool) {
 	return s.Bavail * uint64(s.Bsize), true
 }
 
-// totalMemory is what the machine has, in bytes.
+// totalMemory is the memory of the machine in bytes.
 func totalMemory() (total uint64, known bool) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
@@ -27,7 +27,7 @@ func totalMemory() (total uint64, known bool) {
 	return uint64(info.Totalram) * uint64(info.Unit), true
 }
 
-// processLimit is how many processes the control groups that this process is in may have; "" if as many as they like.
+// processLimit is how many processes the control groups of this process may have; empty: there is no limit.
 func processLimit() string {
 	data, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {

@@ -1,18 +1,19 @@
-package main
+package doctor
 
 import (
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// unused names what the configuration says about plugins and mounts that are not there. It may be meant for a plugin
-// that comes later, so it is no error.
-func (v *view) unused() (notes []string) {
+// UnusedSettings names settings for plugins and mounts that are not there. They may be for a plugin that is added later.
+func UnusedSettings(c *config.Config, list []host.Status) (notes []string) {
 	var plugins, mounts []string
-	for _, p := range v.plugins {
+	for _, p := range list {
 		if p.Name == "" {
 			continue
 		}
@@ -37,10 +38,10 @@ func (v *view) unused() (notes []string) {
 			notes = append(notes, note)
 		}
 	}
-	look("plugin", "plugin", slices.Sorted(maps.Keys(v.config.Plugin)), plugins)
-	look("shipped.mounts", "mount", slices.Sorted(maps.Keys(v.config.ShippedMounts)), slices.Compact(mounts))
-	for _, tenant := range slices.Sorted(maps.Keys(v.config.Tenants)) {
-		look("tenants."+tenant+".plugin", "plugin", slices.Sorted(maps.Keys(v.config.Tenants[tenant].Config)), plugins)
+	look("plugin", "plugin", slices.Sorted(maps.Keys(c.Plugin)), plugins)
+	look("shipped.mounts", "mount", slices.Sorted(maps.Keys(c.ShippedMounts)), slices.Compact(mounts))
+	for _, tenant := range slices.Sorted(maps.Keys(c.Tenants)) {
+		look("tenants."+tenant+".plugin", "plugin", slices.Sorted(maps.Keys(c.Tenants[tenant].Config)), plugins)
 	}
 	return notes
 }

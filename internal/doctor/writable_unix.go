@@ -1,8 +1,8 @@
 //go:build unix
 
-package main
+package doctor
 
 import "golang.org/x/sys/unix"
 
-// checkAccess asks the system whether this process may make files in a folder.
+// checkAccess returns an error if this process may not create files in a folder.
 func checkAccess(folder string) error { return unix.Access(folder, unix.W_OK|unix.X_OK) }

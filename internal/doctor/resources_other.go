@@ -1,6 +1,6 @@
 //go:build !linux
 
-package main
+package doctor
 
 func freeSpace(string) (free uint64, known bool) { return 0, false }
 

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -9,33 +9,33 @@ import (
 	"github.com/hako-run/hako/internal/config"
 )
 
-// secretsFound reads every secret that the configuration names the place of, as serving would at the first use.
-func secretsFound(ctx context.Context, c *config.Config) (findings []finding) {
+// secrets reads every secret whose place the configuration names.
+func secrets(ctx context.Context, c *config.Config) (findings []Finding) {
 	for _, s := range c.Secrets {
 		text, err := s.Source.Read(ctx)
 		if err == nil && strings.HasPrefix(s.Key, "slack.workspaces[") {
 			err = slackbot.CheckToken(s.Key[strings.LastIndex(s.Key, ".")+1:], text)
 		}
 		if err != nil {
-			findings = append(findings, finding{levelError, "secret " + s.Key, err.Error(),
+			findings = append(findings, Finding{LevelError, "secret " + s.Key, err.Error(),
 				"put the secret there, or name another place"})
 		}
 	}
 	if len(findings) == 0 && len(c.Secrets) > 0 {
-		findings = append(findings, finding{levelOK, "secrets", fmt.Sprintf("%d, each where the configuration says",
+		findings = append(findings, Finding{LevelOK, "secrets", fmt.Sprintf("%d, each where the configuration says",
 			len(c.Secrets)), ""})
 	}
 	return findings
 }
 
-// proxyFindings say that a proxy of the environment plays no part.
-func proxyFindings(c *config.Config, lookup func(string) (string, bool)) []finding {
+// proxy says that hako ignores a proxy in the environment.
+func proxy(c *config.Config, lookup func(string) (string, bool)) []Finding {
 	if c.Proxy != "" {
 		return nil
 	}
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"} {
 		if value, _ := lookup(name); value != "" {
-			return []finding{{levelWarning, "proxy", "hako does not use the proxy in " + name,
+			return []Finding{{LevelWarning, "proxy", "hako does not use the proxy in " + name,
 				"if others can only be reached through it, set outbound.proxy or HAKO_OUTBOUND_PROXY"}}
 		}
 	}
