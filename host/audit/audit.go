@@ -1,14 +1,14 @@
-// Package audit keeps a record of every call and of what operators do, in a form that shows when somebody has changed
-// it.
+// Package audit records every call and every operation of an operator in a log that shows whether it was changed.
 //
-// A Log is a directory of segments, files of JSON lines, or a table of such lines in a PostgreSQL database. Each line
-// holds the SHA-256 of the one before, so that an edit, a deletion or another order breaks the chain; now and then a
-// checkpoint signs the chain so far with Ed25519, so that nobody without the key can make another one; and a head,
-// authenticated with the same key, says where the log ends, so that its end cannot be cut off. Verify finds all of
-// these. What it cannot find is that the whole directory was put back to an earlier state: for that, keep the head that
-// it prints somewhere else and compare.
+// A Log is a directory of segments, which are files of JSON lines, or a table of such lines in a PostgreSQL database.
+// Three things protect it. Each record contains the SHA-256 hash of the previous one, so an edited, deleted or moved
+// record breaks the chain. A checkpoint regularly signs the chain with Ed25519, so nobody without the key can make
+// another chain. The head, authenticated with the same key, says where the log ends, so the end cannot be cut off.
+// Verify checks all of these. It cannot detect that the whole log was replaced with an earlier state: for that, keep
+// the head that it prints in another place and compare.
 //
-// docs/audit.md describes the format.
+// Open returns a Log, and Log.Append writes an Event. Recorder records operations. Dir and Table are Places from which
+// logs are read. docs/audit.md describes the format.
 package audit
 
 import (
@@ -24,34 +24,33 @@ import (
 
 // Options configures a Log.
 type Options struct {
-	// Dir is the directory, which is made, for this user alone, if it is missing.
+	// Dir is the directory. A missing one is created for this user only.
 	Dir string
-	// Store, if it is not nil, is where the log lies in the place of Dir: one that replicas share (store.Store.Shared).
-	// All of them write to one log, and outlive each other's ends. The caller closes it, after the Log.
+	// Store, if not nil, holds the log instead of Dir. Replicas that share it (store.Store.Shared) write one log. The
+	// caller closes it after the Log.
 	Store *store.Store
-	// Key is the log's key, as its file audit.key has it: 32 bytes in base64. It is needed with Store, the same for all
-	// replicas. Without Store it is left empty: the key lies in Dir.
+	// Key is the log's key in the form of the file audit.key: 32 bytes in base64. With Store it is required, and all
+	// replicas have the same one. Without Store it is empty, because the key is in Dir.
 	Key string
-	// Sync makes Append wait until the record is on the disk: it then outlives a loss of power. Otherwise it outlives
-	// the end of this process, however that comes, and is on the disk a second later. With Store it is there when the
-	// server says so, and Sync overrides a server's setting to say so early (synchronous_commit).
+	// Sync makes Append wait until the record is on the disk, so that it survives a loss of power. Otherwise a record
+	// survives any end of this process and is on the disk a second later. With Store, Append waits for the server's
+	// commit, and Sync overrides a setting of the server that acknowledges commits early (synchronous_commit).
 	Sync bool
-	// SegmentBytes is the size at which a new segment begins, in bytes. Zero means 64 MiB. There are no segments with
-	// Store.
+	// SegmentBytes is the size at which a new segment begins. Zero means 64 MiB. A log in a Store has no segments.
 	SegmentBytes int64
-	// Retain is for how long records are kept, and a tenth of that longer at most. Zero means for ever.
+	// Retain is how long records are kept; some are kept up to a tenth longer. Zero means forever.
 	Retain time.Duration
 	// Now is the clock. Nil means Store's, or time.Now.
 	Now func() time.Time
-	// Logger receives what happens to the log itself. Nil discards it.
+	// Logger receives problems of the log itself. Nil discards them.
 	Logger *slog.Logger
 }
 
 const (
-	// checkpointEvery and checkpointAfter bound what is not signed yet, in records and in time.
+	// checkpointEvery and checkpointAfter bound the unsigned records in number and in time.
 	checkpointEvery = 1000
 	checkpointAfter = time.Minute
-	// syncAfter is when records are on the disk without Options.Sync.
+	// syncAfter is the time after which records are on the disk without Options.Sync.
 	syncAfter = time.Second
 	// maxRecord bounds one record, in bytes.
 	maxRecord = 1 << 20
@@ -68,17 +67,17 @@ type Log struct {
 	closing sync.Once
 }
 
-// writer is where a Log writes.
+// writer is the place that a Log writes to.
 type writer interface {
-	// append writes a record, of a body that Event.encode made.
+	// append writes a record whose body Event.encode made.
 	append(ctx context.Context, at time.Time, body []byte) error
-	// ready is Ready.
+	// ready implements Ready.
 	ready() error
-	// checkpoint signs what is not signed yet.
+	// checkpoint signs the unsigned records.
 	checkpoint() error
-	// flush brings what was written to the disk.
+	// flush writes records to the disk.
 	flush() error
-	// expire removes what is too old.
+	// expire removes records older than Options.Retain.
 	expire(ctx context.Context) error
 	// close signs and flushes. Later calls of append and ready return ErrClosed.
 	close() error
@@ -87,11 +86,11 @@ type writer interface {
 // ErrClosed is the error of Append after Close.
 var ErrClosed = errors.New("the audit log is closed")
 
-// Open opens the log and makes one if there is none. The caller closes it.
+// Open opens the log, or creates one. The caller closes it.
 //
-// What an earlier process left unfinished in the middle of a record, which it cannot have answered, is cut off; an end
-// that is not where the head says is noted in the log. It fails if the directory or the store cannot be used, or if the
-// log's key is missing or not the one that the log was begun with.
+// An unfinished record of an earlier process is cut off: Append has not returned for it. If the end differs from the
+// head, that is noted in the log. Open fails if the directory or the store cannot be used, and if the log's key is
+// missing or is not the one that the log was begun with.
 func Open(options *Options) (*Log, error) {
 	l := &Log{options: *options, stop: make(chan struct{}), stats: new(stats)}
 	if l.options.SegmentBytes == 0 {
@@ -116,15 +115,17 @@ func Open(options *Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.done.Go(l.tend)
+	l.done.Go(l.maintain)
 	return l, nil
 }
 
-// Append records an event, whose time is set if it is zero. When it returns nil the record outlives this process.
+// Append records an event and sets its time if it is zero. After Append returns nil, the record survives the end of
+// this process.
 //
-// It fails with ErrClosed, with an error of package os when the disk is full or the files are gone, with one of package
-// store, or with ctx's error when another process holds the log for too long; then there is no record (there may be one
-// if the connection to the database was lost at the very end), and the caller has to decide whether it goes on without.
+// Append fails with ErrClosed, with an error of package os if the disk is full or the files are gone, with an error of
+// package store, or with ctx's error if another process holds the log for too long. Then there is no record, except
+// possibly if the connection to the database was lost during the commit. The caller decides whether to continue without
+// a record.
 func (l *Log) Append(ctx context.Context, event *Event) (err error) {
 	defer func() {
 		if err != nil {
@@ -142,8 +143,8 @@ func (l *Log) Append(ctx context.Context, event *Event) (err error) {
 	return nil
 }
 
-// moment is t by the clock of the log. Where replicas share that, its clock is the database's, and t one of this
-// machine's, which may be wrong.
+// moment returns t by the log's clock. For a log that replicas share, that is the database's clock, while t is from
+// this machine's clock, which may be wrong.
 func (l *Log) moment(t time.Time) time.Time {
 	switch {
 	case t.IsZero():
@@ -154,9 +155,9 @@ func (l *Log) moment(t time.Time) time.Time {
 	return l.options.Now().Add(-time.Since(t))
 }
 
-// Ready returns an error if nothing can be recorded at present, so that what could not be recorded need not be begun.
-// After an error of Append it tries to write again; else it looks whether the files are still there, which takes
-// microseconds.
+// Ready returns an error if nothing can be recorded at the moment, so that a caller need not begin what it could not
+// record. After an error of Append, Ready tries to write; otherwise it checks in microseconds that the files are still
+// there.
 func (l *Log) Ready() error {
 	if err := l.writer.ready(); err != nil {
 		return fmt.Errorf("audit: %w", err)
@@ -164,12 +165,12 @@ func (l *Log) Ready() error {
 	return nil
 }
 
-// Checkpoint signs what has been recorded since the last checkpoint; without anything it does nothing. The Log does so
-// by itself every minute and every thousand records.
+// Checkpoint signs the records since the last checkpoint, if there are any. The Log does so itself every minute and
+// every thousand records.
 func (l *Log) Checkpoint() error { return l.writer.checkpoint() }
 
-// Expire removes what is older than Options.Retain. One of the processes over the store calls it from time to time; in
-// a directory the Log does so by itself, when it is opened and every minute. Errors are as for Append.
+// Expire removes records older than Options.Retain. With Store, one of the replicas calls it from time to time. In a
+// directory, the Log does so itself when it is opened and every minute. Errors are as for Append.
 func (l *Log) Expire(ctx context.Context) error {
 	if err := l.writer.expire(ctx); err != nil {
 		return fmt.Errorf("audit: %w", err)
@@ -177,8 +178,8 @@ func (l *Log) Expire(ctx context.Context) error {
 	return nil
 }
 
-// tend signs and flushes what has come since the last time.
-func (l *Log) tend() {
+// maintain flushes, signs and expires records until Close.
+func (l *Log) maintain() {
 	flush, sign := time.NewTicker(syncAfter), time.NewTicker(checkpointAfter)
 	defer flush.Stop()
 	defer sign.Stop()
@@ -197,14 +198,14 @@ func (l *Log) tend() {
 	}
 }
 
-// warn reports what failed beside the recording itself, and is tried again.
+// warn logs the failure of maintenance, which is tried again.
 func (o *Options) warn(err error, doing string) {
 	if err != nil {
 		o.Logger.Warn(doing, "err", err)
 	}
 }
 
-// Close signs and flushes what is there. It may be called twice.
+// Close signs and flushes the records. It may be called twice.
 func (l *Log) Close() (err error) {
 	l.closing.Do(func() {
 		close(l.stop)

@@ -11,18 +11,18 @@ import (
 	"github.com/hako-run/hako/internal/strictjson"
 )
 
-// chain is the end of a chain of records: the last one's number, hash and type. The zero value is the end of an empty
-// one.
+// chain is the end of a chain of records: number, hash and type of the last one. The zero value is the end of an empty
+// chain.
 type chain struct {
 	seq  uint64
 	hash string
 	last Type
 }
 
-// genesis is what the first record has for the hash of the one before.
+// genesis is the previous hash in the first record.
 var genesis = strings.Repeat("0", 2*sha256.Size)
 
-// line makes the next record of body, an event's JSON: with its number and the hash of the record before in front.
+// line returns the next record: body, an event's JSON, after its number and the hash of the previous record.
 func (c chain) line(body []byte) []byte {
 	line := make([]byte, 0, len(body)+100)
 	line = append(line, seqKey...)
@@ -39,7 +39,7 @@ const (
 	prevKey = `,"prev":"`
 )
 
-// head is the hash of the last record.
+// head returns the hash of the last record.
 func (c chain) head() string {
 	if c.seq == 0 {
 		return genesis
@@ -47,17 +47,17 @@ func (c chain) head() string {
 	return c.hash
 }
 
-// after is the chain with line, which ends in a newline, at its end. The line is known to be well formed.
+// after returns the chain extended by line, a well-formed record with its newline.
 func (c chain) after(line []byte) chain { return chain{seq: c.seq + 1, hash: hashOf(line)} }
 
-// hashOf is the hash of a record, without its newline.
+// hashOf returns the hash of a record, without its newline.
 func hashOf(line []byte) string {
 	sum := sha256.Sum256(bytes.TrimSuffix(line, []byte("\n")))
 	return hex.EncodeToString(sum[:])
 }
 
-// parseLine takes the number and the previous hash off a record. They stand where line puts them, in that form alone,
-// so that a record has one spelling.
+// parseLine returns the number and the previous hash of a record. It accepts only the form that line writes, so that
+// each record has one spelling.
 func parseLine(line []byte) (seq uint64, prev string, err error) {
 	rest, ok := bytes.CutPrefix(line, []byte(seqKey))
 	digits, rest, found := bytes.Cut(rest, []byte(prevKey))

@@ -9,7 +9,7 @@ import (
 	"github.com/hako-run/hako/internal/visible"
 )
 
-// Type says what an event is.
+// Type is the kind of an event.
 type Type string
 
 // Types. Those of calls are MCP's methods.
@@ -22,42 +22,42 @@ const (
 
 	TypeCheckpoint Type = "log/checkpoint" // signs the chain
 	TypeRotated    Type = "log/rotated"    // the last record of a segment
-	TypeRemoved    Type = "log/removed"    // a segment that was too old is gone
+	TypeRemoved    Type = "log/removed"    // an expired segment was removed
 	TypeRecovered  Type = "log/recovered"  // an unfinished record was cut off
 	TypeGap        Type = "log/gap"        // records are missing before this one
 )
 
-// own reports whether it is of the log's own records.
+// own reports whether the log itself writes events of this type.
 func (t Type) own() bool { return strings.HasPrefix(string(t), "log/") }
 
-// Event is what is recorded. Fields that do not apply are left out of the log.
+// Event is an event to record. Fields that do not apply are omitted from the log.
 type Event struct {
 	Time    time.Time `json:"time"`
 	Type    Type      `json:"type"`
-	Outcome string    `json:"outcome,omitempty"` // of a call: pipeline.Outcome; of an operator: "ok" or "failed"
+	Outcome string    `json:"outcome,omitempty"` // pipeline.Outcome of a call; "ok" or "failed" of an operator's action
 
 	Subject  Subject   `json:"subject,omitzero"`
 	Target   Target    `json:"target,omitzero"`
 	Decision *Decision `json:"decision,omitempty"`
 	Approval *Approval `json:"approval,omitempty"`
-	// Elicited are the questions that a server asked during the call.
+	// Elicited lists the questions that a server asked during the call.
 	Elicited []Elicited `json:"elicited,omitempty"`
 
 	DurationMS  float64 `json:"duration_ms,omitempty"`
 	InputBytes  int     `json:"input_bytes,omitempty"`
 	OutputBytes int     `json:"output_bytes,omitempty"`
-	// Arguments and Result are keyed digests, or what the operator allows to be recorded of them.
+	// Arguments and Result are keyed digests, or the parts that the operator allows to be recorded.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Result    json.RawMessage `json:"result,omitempty"`
-	// OutputSummary says what kind of answer it was, without its content.
+	// OutputSummary describes the result without its content.
 	OutputSummary *OutputSummary `json:"output_summary,omitempty"`
-	// Findings are the secrets that were found, never themselves.
+	// Findings are the kinds of secrets found, without the secrets.
 	Findings  []Finding `json:"findings,omitempty"`
 	Error     string    `json:"error,omitempty"`
 	RequestID string    `json:"request_id,omitempty"`
 	TraceID   string    `json:"trace_id,omitempty"`
 
-	// Action is what an operator did ("plugin.approve"), Detail what with.
+	// Action is an operator's action ("plugin.approve"), Detail its parameters.
 	Action string            `json:"action,omitempty"`
 	Detail map[string]string `json:"detail,omitempty"`
 
@@ -67,93 +67,92 @@ type Event struct {
 	Bytes      int64       `json:"bytes,omitempty"`
 }
 
-// Subject is who asked.
+// Subject is the caller.
 type Subject struct {
 	Frontend      string `json:"frontend,omitempty"`
 	Tenant        string `json:"tenant,omitempty"`
 	User          string `json:"user,omitempty"`
-	Token         string `json:"token,omitempty"` // the name of the credential, never itself
+	Token         string `json:"token,omitempty"` // the name of the credential
 	Session       string `json:"session,omitempty"`
 	Address       string `json:"address,omitempty"`
 	ClientName    string `json:"client_name,omitempty"`
 	ClientVersion string `json:"client_version,omitempty"`
 }
 
-// Target is what was asked for.
+// Target is the entry of the catalog that was called.
 type Target struct {
 	Plugin string `json:"plugin,omitempty"`
 	Name   string `json:"name,omitempty"`
 	Digest string `json:"digest,omitempty"`
 }
 
-// Decision is what the policy said.
+// Decision is the policy's decision.
 type Decision struct {
 	Action string `json:"action"`
 	Rule   string `json:"rule,omitempty"`
 }
 
-// OutputSummary describes an answer.
+// OutputSummary describes a result.
 type OutputSummary struct {
 	// Kind is "error", "object" (structured content), a type of MCP's content blocks ("text", "image" and so on),
-	// "mixed" for several of them, "contents" of a resource, "messages" of a prompt, "completion", or "empty".
+	// "mixed" for several types, "contents" of a resource, "messages" of a prompt, "completion", or "empty".
 	Kind string `json:"kind"`
-	// Counts are the content blocks of each type, "contents", "messages" or "values"; and "items", the elements of the
-	// lists that are members of structured content.
+	// Counts has the number of content blocks of each type, of "contents", "messages" or "values", and as "items" the
+	// elements of lists in structured content.
 	Counts map[string]int `json:"counts,omitempty"`
 	Bytes  int            `json:"bytes"`
-	// Text is the beginning of the text, where the operator wants it recorded.
+	// Text is the beginning of the text, if the operator wants it recorded.
 	Text string `json:"text,omitempty"`
 }
 
-// Finding is what kind of secret was found where ("arguments", "results"), and what became of it ("report", "mask",
-// "refuse").
+// Finding is a secret found in Place ("arguments", "results") and the Action taken ("report", "mask", "refuse").
 type Finding struct {
 	Rule   string `json:"rule"`
 	Place  string `json:"place"`
 	Action string `json:"action"`
 }
 
-// Approval is what a person said.
+// Approval is a person's answer.
 type Approval struct {
 	ID     string `json:"id"`
 	By     string `json:"by,omitempty"`
 	Answer string `json:"answer"`
 }
 
-// Elicited is that a server asked the caller something, in which mode ("form", "url"), and how that ended ("accept",
-// "decline", "expired" and so on): never what.
+// Elicited is a server's question to the caller: its mode ("form", "url") and outcome ("accept", "decline", "expired"
+// and so on), without its content.
 type Elicited struct {
 	Mode    string `json:"mode,omitempty"`
 	Outcome string `json:"outcome"`
 }
 
-// Checkpoint signs the chain up to and without its own record.
+// Checkpoint signs the chain before its own record.
 type Checkpoint struct {
 	Key       string `json:"key"`
 	Signature []byte `json:"signature"`
 }
 
-// Removed names the last record of a segment that was removed.
+// Removed names the last record of a removed segment.
 type Removed struct {
 	Segment string `json:"segment"`
 	Seq     uint64 `json:"seq"`
 	Hash    string `json:"hash"`
 }
 
-// Gap is the end that the log should have had.
+// Gap is the expected end of the log.
 type Gap struct {
 	Seq  uint64 `json:"seq"`
 	Hash string `json:"hash"`
 }
 
-// Entry is an event as it stands in the log.
+// Entry is an event in the log.
 type Entry struct {
 	Seq  uint64 `json:"seq"`
 	Prev string `json:"prev"`
 	Event
 }
 
-// encode returns the event as JSON, in which hidden characters are escaped.
+// encode returns the event as JSON with hidden characters escaped.
 func (e *Event) encode() ([]byte, error) {
 	e.Time = e.Time.UTC()
 	body, err := json.Marshal(e)

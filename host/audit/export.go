@@ -8,24 +8,23 @@ import (
 	"strings"
 )
 
-// Format is a form in which other systems take records.
+// Format is an export format.
 type Format string
 
 // Formats.
 const (
-	// JSONL is one line of JSON for each record, as it stands in the log.
+	// JSONL is one line of JSON per record, unchanged.
 	JSONL Format = "jsonl"
-	// OCSF is the Open Cybersecurity Schema Framework 1.3, class API Activity (6003), one event a line.
+	// OCSF is the Open Cybersecurity Schema Framework 1.3, class API Activity (6003), one event per line.
 	OCSF Format = "ocsf"
-	// CEF is ArcSight's Common Event Format, version 0, one event a line.
+	// CEF is ArcSight's Common Event Format, version 0, one event per line.
 	CEF Format = "cef"
 )
 
-// Formats lists them all.
+// Formats lists all formats.
 var Formats = []Format{JSONL, OCSF, CEF}
 
-// Write writes the entry as one line in format f. The version is that of the program. It fails with w's error, or for
-// an unknown format.
+// Write writes the entry as one line. version is the program's. Write fails with w's error, or for an unknown format.
 func (e *Entry) Write(w io.Writer, f Format, version string) error {
 	switch f {
 	case JSONL:
@@ -39,10 +38,10 @@ func (e *Entry) Write(w io.Writer, f Format, version string) error {
 	return fmt.Errorf("audit: no format %q: use jsonl, ocsf or cef", f)
 }
 
-// succeeded reports whether the call or action did what was asked.
+// succeeded reports whether the call or action succeeded.
 func (e *Entry) succeeded() bool { return e.Outcome == "ok" || e.Outcome == "" }
 
-// operation is what was done.
+// operation returns the name of the call or action.
 func (e *Entry) operation() string {
 	if e.Action != "" {
 		return e.Action
@@ -50,8 +49,7 @@ func (e *Entry) operation() string {
 	return string(e.Type)
 }
 
-// Numbers of OCSF: class API Activity in the category Application Activity, its activity Other, and statuses and
-// severities.
+// Values of OCSF: class API Activity of the category Application Activity, activity Other, statuses and severities.
 const (
 	ocsfClass, ocsfCategory, ocsfOther = 6003, 6, 99
 	ocsfSuccess, ocsfFailure           = 1, 2
@@ -85,13 +83,13 @@ func (e *Entry) ocsf(version string) map[string]any {
 	}
 }
 
-// escapers of CEF: in the header "|" is the separator, in extensions "=" is.
+// Escapers for CEF: the separator is "|" in the header and "=" in extensions.
 var (
 	cefHeader    = strings.NewReplacer(`\`, `\\`, "|", `\|`, "\r", " ", "\n", " ")
 	cefExtension = strings.NewReplacer(`\`, `\\`, "=", `\=`, "\r", `\r`, "\n", `\n`)
 )
 
-// cefLabels say what the custom fields of CEF hold.
+// cefLabels are the labels of CEF's custom fields.
 var cefLabels = map[string]string{"cs1": "tenant", "cs2": "plugin", "cs3": "rule", "cs4": "previousHash"}
 
 func (e *Entry) cef(version string) string {

@@ -19,16 +19,16 @@ type files struct {
 	flock   *flock.Flock
 	stats   *stats
 
-	// mu guards what follows, and with flock held the files.
+	// mu guards the fields below and, together with flock, the files.
 	mu       sync.Mutex
 	segment  *segment
 	headFile *os.File
 	chain    chain
 	unsigned int  // records since the last checkpoint
-	failed   bool // nothing could be written lately
+	failed   bool // the last attempt to write failed
 	closed   bool
 
-	// syncing serialises fsync; synced is the last record known to be on the disk.
+	// syncing serializes fsync. synced is the last record known to be on the disk.
 	syncing sync.Mutex
 	synced  uint64
 }
@@ -46,7 +46,7 @@ func openFiles(options *Options, stats *stats) (*files, *key, error) {
 	return f, f.key, nil
 }
 
-// open makes the log ready under the lock.
+// open prepares the log under the lock.
 func (f *files) open() (err error) {
 	if err := f.flock.Lock(); err != nil {
 		return err
@@ -68,13 +68,13 @@ func (f *files) open() (err error) {
 		return err
 	}
 	if len(names) == 0 {
-		return f.first(head)
+		return f.createFirst(head)
 	}
 	return f.resume(names[len(names)-1], head)
 }
 
-// first begins the first segment.
-func (f *files) first(head head) (err error) {
+// createFirst creates the first segment.
+func (f *files) createFirst(head head) (err error) {
 	if f.segment, err = createSegment(f.options.Dir, 1); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (f *files) first(head head) (err error) {
 	return nil
 }
 
-// resume goes on where an earlier process stopped.
+// resume continues the log of an earlier process.
 func (f *files) resume(name string, head head) (err error) {
 	if f.segment, err = openSegment(f.options.Dir, name); err != nil {
 		return err
@@ -131,8 +131,8 @@ func (f *files) countUnsigned() error {
 	return nil
 }
 
-// fits reports whether the log has the record that the head names. There may be later ones: who wrote them ended before
-// it had moved the head, or the log is a copy that was made while it grew.
+// fits reports whether the log contains the record that the head names. Later records are possible: their writer ended
+// before it moved the head, or the log was copied while it grew.
 func (f *files) fits(head head) (bool, error) {
 	switch {
 	case head.forged || head.Seq > f.chain.seq:
@@ -153,7 +153,7 @@ func (f *files) fits(head head) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		_, err = before.tail() // so that its size is known
+		_, err = before.tail() // to learn its size
 		found, fits := false, false
 		if err == nil {
 			found, fits, err = before.fits(head)
@@ -165,7 +165,7 @@ func (f *files) fits(head head) (bool, error) {
 	return false, nil
 }
 
-// fits looks for the record after the one that the head names, which has that one's hash.
+// fits looks for the record that the head names, by the hash in the record after it.
 func (s *segment) fits(head head) (found, fits bool, err error) {
 	for line, err := range s.backward() {
 		if err != nil {
@@ -179,7 +179,7 @@ func (s *segment) fits(head head) (found, fits bool, err error) {
 	return false, false, nil
 }
 
-// end is the end of the chain. A segment that was begun and not written to goes on from the one before.
+// end returns the end of the chain. A segment without records continues the previous one.
 func (f *files) end() (chain, error) {
 	c, err := f.segment.tail()
 	if err != nil || c.seq > 0 || f.segment.number == 1 {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// rotate signs and ends the segment and begins the next one, and removes what is too old.
+// rotate signs and ends the segment, begins the next one and removes expired segments.
 func (f *files) rotate() error {
 	if err := errors.Join(f.sign(), f.headFile.Sync()); err != nil {
 		return err
@@ -33,8 +33,8 @@ func (f *files) expire(context.Context) error {
 	return f.locked(f.retire)
 }
 
-// retire removes what is too old. It begins a new segment when the first record of this one is a tenth of
-// Options.Retain old: a segment that does not fill up would keep its old records.
+// retire removes expired records. It begins a new segment when the first record of the current one is older than a
+// tenth of Options.Retain: a segment that does not fill up would keep its old records.
 func (f *files) retire() error {
 	if f.options.Retain == 0 {
 		return nil
@@ -49,7 +49,7 @@ func (f *files) retire() error {
 	return f.removeOld()
 }
 
-// removeOld removes segments that are too old, and says so in the log, for Verify begins with what is left.
+// removeOld removes expired segments and records that, because Verify begins with what is left.
 func (f *files) removeOld() error {
 	if f.options.Retain == 0 {
 		return nil

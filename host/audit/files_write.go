@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// append writes a record and, if it has to, waits until it is on the disk.
+// append writes a record and, with Options.Sync, waits until it is on the disk.
 func (f *files) append(ctx context.Context, _ time.Time, body []byte) error {
 	seq, err := f.add(ctx, body)
 	if err != nil || !f.options.Sync {
@@ -42,7 +42,7 @@ func (f *files) add(ctx context.Context, body []byte) (seq uint64, err error) {
 	return seq, nil
 }
 
-// ready tries to write after a failure; else it looks whether the files are still there.
+// ready tries to write after a failure; otherwise it checks that the files are still there.
 func (f *files) ready() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -59,7 +59,7 @@ func (f *files) ready() error {
 	return err
 }
 
-// enter takes the lock among processes, and catches up with what others have written.
+// enter takes the lock of all processes and reads what others have written.
 func (f *files) enter(ctx context.Context) error {
 	if ok, err := f.flock.TryLock(); errors.Is(err, fs.ErrNotExist) {
 		return gone(err)
@@ -79,11 +79,11 @@ func (f *files) enter(ctx context.Context) error {
 
 func (f *files) leave() { f.options.warn(f.flock.Unlock(), "unlock the audit log") }
 
-// catchUp follows the segments that other processes have written, and repairs what one of them left unfinished.
+// catchUp reads the records of other processes and repairs an unfinished one.
 func (f *files) catchUp() error {
 	for {
 		grown, err := f.segment.grown()
-		if errors.Is(err, fs.ErrNotExist) && f.behind() {
+		if errors.Is(err, fs.ErrNotExist) && f.skipRemoved() {
 			continue
 		}
 		if err != nil || !grown {
@@ -110,9 +110,9 @@ func (f *files) catchUp() error {
 	}
 }
 
-// behind goes on with the oldest segment that is left, and reports whether that comes after this one, which another
-// process has then removed because it was too old.
-func (f *files) behind() bool {
+// skipRemoved continues with the oldest remaining segment, and reports whether it is after the current one: then
+// another process has removed the current one as expired.
+func (f *files) skipRemoved() bool {
 	names, err := segments(f.options.Dir)
 	if err != nil || len(names) == 0 || number(names[0]) <= f.segment.number {
 		return false
@@ -126,7 +126,7 @@ func (f *files) behind() bool {
 	return true
 }
 
-// write adds one record to the chain and moves the head. The lock is held.
+// write appends a record to the chain and moves the head. The caller holds the lock.
 func (f *files) write(body []byte) error {
 	line := f.chain.line(body)
 	if err := f.segment.write(line); err != nil {
@@ -141,7 +141,7 @@ func (f *files) write(body []byte) error {
 	return nil
 }
 
-// note writes an event of the log's own.
+// note writes an event of the log itself.
 func (f *files) note(event *Event) error {
 	if event.Time.IsZero() {
 		event.Time = f.options.Now()
@@ -153,7 +153,7 @@ func (f *files) note(event *Event) error {
 	return f.write(body)
 }
 
-// sign signs the chain as it is.
+// sign appends a checkpoint.
 func (f *files) sign() error {
 	now := f.options.Now()
 	err := f.note(&Event{Time: now, Type: TypeCheckpoint, Checkpoint: f.key.sign(f.chain.seq+1, f.chain.head(), now)})
@@ -165,7 +165,7 @@ func (f *files) sign() error {
 	return err
 }
 
-// checkpoint signs what has come since the last signature.
+// checkpoint signs the records since the last checkpoint.
 func (f *files) checkpoint() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -175,7 +175,8 @@ func (f *files) checkpoint() error {
 	return f.locked(f.sign)
 }
 
-// lockTime bounds the wait for another process that holds the log where no call waits: meanwhile nobody can write.
+// lockTime bounds the wait for another process that holds the log, for operations that no call waits for: nobody can
+// write meanwhile.
 const lockTime = 3 * time.Second
 
 func (f *files) locked(do func() error) error {
@@ -188,32 +189,32 @@ func (f *files) locked(do func() error) error {
 	return do()
 }
 
-// flush brings to the disk what has been written.
+// flush writes records to the disk.
 func (f *files) flush() error {
 	f.syncing.Lock()
 	defer f.syncing.Unlock()
-	return f.flushed()
+	return f.fsync()
 }
 
-// sync waits until the record seq is on the disk. Records that come meanwhile go there together.
+// sync waits until the record seq is on the disk. One fsync serves all records that were written before it.
 func (f *files) sync(seq uint64) error {
 	f.syncing.Lock()
 	defer f.syncing.Unlock()
 	if f.synced >= seq {
 		return nil
 	}
-	return f.flushed()
+	return f.fsync()
 }
 
-// flushed is flush with syncing held.
-func (f *files) flushed() error {
+// fsync implements flush. The caller holds syncing.
+func (f *files) fsync() error {
 	f.mu.Lock()
 	last, file := f.chain.seq, f.segment.file
 	f.mu.Unlock()
 	if last == f.synced {
 		return nil
 	}
-	// A segment that has been ended in the meantime was flushed then.
+	// A segment that was ended meanwhile has been flushed.
 	if err := file.Sync(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
 	}

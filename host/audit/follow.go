@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// followPoll is how often Follow looks for new records.
+// followPoll is the interval at which Follow looks for new records.
 const followPoll = 250 * time.Millisecond
 
 // Follow implements Place.
@@ -51,7 +51,8 @@ func before(dir string, names []string, seq uint64) (n int) {
 	return n
 }
 
-// followSegment gives the entries of one segment until it is ended. It reports whether to go on with the next.
+// followSegment yields the entries of one segment until its last record. It reports whether to continue with the next
+// segment.
 func followSegment(ctx context.Context, path string, query *Query, yield func(*Entry, error) bool) bool {
 	file, err := os.Open(path)
 	if err != nil {

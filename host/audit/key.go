@@ -28,7 +28,7 @@ type key struct {
 	digest  []byte // keys Log.Digest
 }
 
-// openKey reads the log's key; with create it makes one where there is none.
+// openKey reads the log's key. If there is none and create is set, it creates one.
 func openKey(dir string, create bool) (*key, error) {
 	path := filepath.Join(dir, keyName)
 	text, err := os.ReadFile(path)
@@ -48,7 +48,7 @@ func openKey(dir string, create bool) (*key, error) {
 	return k, nil
 }
 
-// parseKey reads a key as its file has it. The error does not hold it.
+// parseKey parses a key in the form of its file. The error does not contain the key.
 func parseKey(text string) (*key, error) {
 	seed, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(seed) != ed25519.SeedSize {
@@ -83,32 +83,32 @@ func authenticate(key []byte, text string) []byte {
 	return mac.Sum(nil)
 }
 
-// Digest stands for data in a record: equal data has an equal digest, and who does not have the log's key cannot try
-// out what the data may have been. It is HMAC-SHA256 (RFC 2104).
+// Digest returns a keyed digest of data for a record, HMAC-SHA256 (RFC 2104). Equal data has equal digests. Nobody
+// without the log's key can guess the data by trying.
 func (l *Log) Digest(data []byte) string {
 	return "hmac-sha256:" + hex.EncodeToString(authenticate(l.key.digest, string(data)))
 }
 
-// name is the public key as text.
+// name returns the public key in the form of audit.pub.
 func (k *key) name() string { return FormatPublicKey(k.public) }
 
-// FormatPublicKey writes a public key as audit.pub has it.
+// FormatPublicKey returns a public key in the form of audit.pub.
 func FormatPublicKey(public ed25519.PublicKey) string {
 	return "ed25519:" + base64.StdEncoding.EncodeToString(public)
 }
 
-// sign signs the chain whose next record, a checkpoint, has the number seq and the time t.
+// sign returns a checkpoint that will be the record seq with the time t, after the record with the given hash.
 func (k *key) sign(seq uint64, hash string, t time.Time) *Checkpoint {
 	return &Checkpoint{Key: k.name(), Signature: ed25519.Sign(k.private, signed(seq, hash, t))}
 }
 
-// signed is what a checkpoint signs.
+// signed returns the text that a checkpoint signs.
 func signed(seq uint64, hash string, t time.Time) []byte {
 	return []byte("hako audit checkpoint\n" + strconv.FormatUint(seq, 10) + "\n" + hash + "\n" +
 		t.UTC().Format(time.RFC3339Nano) + "\n")
 }
 
-// ParsePublicKey reads a public key as audit.pub has it.
+// ParsePublicKey parses a public key in the form of audit.pub.
 func ParsePublicKey(text string) (ed25519.PublicKey, error) {
 	encoded, ok := strings.CutPrefix(strings.TrimSpace(text), "ed25519:")
 	public, err := base64.StdEncoding.DecodeString(encoded)
@@ -124,10 +124,10 @@ type head struct {
 	Hash string `json:"hash"`
 	MAC  string `json:"mac"`
 
-	forged bool // it is there and was not written with the log's key
+	forged bool // it exists but was not written with the log's key
 }
 
-// headSize is the size of the file: it is written in place, in one piece.
+// headSize is the size of the file, which is overwritten in place by one write.
 const headSize = 256
 
 func (k *key) authenticate(seq uint64, hash string) string {
@@ -148,14 +148,14 @@ func writeHead(file *os.File, c chain, k *key) error {
 	return err
 }
 
-// readHead reads the head of the log in dir. The zero head comes with an error.
+// readHead reads the head of the log in dir.
 func readHead(dir string, k *key) (head, error) {
 	text, err := os.ReadFile(filepath.Join(dir, headName))
 	if err != nil {
 		return head{}, err
 	}
 	if len(text) == 0 {
-		return head{}, fs.ErrNotExist // another process has begun the log and not written yet
+		return head{}, fs.ErrNotExist // another process has created the log and not written yet
 	}
 	var h head
 	if err := json.Unmarshal(text, &h); err != nil {

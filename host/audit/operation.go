@@ -7,7 +7,7 @@ import (
 	"os/user"
 )
 
-// Operation is something that an operator does to the host, for example approving a plugin.
+// Operation is an operation of an operator on the host, such as approving a plugin.
 type Operation struct {
 	Action  string
 	Subject Subject
@@ -66,7 +66,7 @@ func (r *Recorder) Do(ctx context.Context, o *Operation, do func() error) error 
 	return failure
 }
 
-// Note records an operation that was performed already, or refused. failure may be nil.
+// Note records an operation that was performed before, or refused. failure may be nil.
 func (r *Recorder) Note(ctx context.Context, o *Operation, outcome string, failure error) error {
 	if r.Log == nil {
 		return nil

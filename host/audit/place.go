@@ -5,21 +5,20 @@ import (
 	"iter"
 )
 
-// Place is where a log lies, to be read: a directory (Dir) or a store (In). It may be written to meanwhile.
+// Place is a log to read, in a directory (Dir) or a store (Table). It may be written to meanwhile.
 type Place interface {
-	// String names it.
+	// String returns the directory or the store's name.
 	String() string
 	// Exists reports whether there is a log.
 	Exists(ctx context.Context) (bool, error)
-	// Read gives the entries that match, oldest first. An error ends it; lines that are no records are among them.
+	// Read yields the matching entries, oldest first. It ends after an error; a line that is no record is one.
 	Read(ctx context.Context, query *Query) iter.Seq2[*Entry, error]
-	// Last returns the newest n entries that match, oldest of them first. It reads no more than it needs.
+	// Last returns the newest n matching entries, oldest first.
 	Last(ctx context.Context, query *Query, n int) ([]*Entry, error)
-	// Follow gives the entries after record after that match, and those to come as they are written, until ctx ends. An
-	// error ends it too.
+	// Follow yields the matching entries after the record with the number after, and new ones as they are written,
+	// until ctx ends. It ends after an error.
 	Follow(ctx context.Context, query *Query, after uint64) iter.Seq2[*Entry, error]
-	// Verify reads the whole log and reports each sign that it is not as it was written. An error means that the log
-	// could not be read, not that it was changed.
+	// Verify reads the whole log and reports each sign of a change. An error means that the log could not be read.
 	Verify(ctx context.Context, expect *Expectation) (*Report, error)
 }
 
@@ -28,5 +27,5 @@ type Dir string
 
 var _ Place = Dir("")
 
-// String is the directory.
+// String returns the directory.
 func (d Dir) String() string { return string(d) }

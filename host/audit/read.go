@@ -13,19 +13,18 @@ import (
 	"time"
 )
 
-// Query says which entries to read. Zero fields do not matter.
+// Query selects entries. Zero fields do not restrict.
 type Query struct {
-	// Since and Until bound the time; Until itself is left out.
+	// Since and Until bound the time. Until is exclusive.
 	Since, Until  time.Time
 	Type          Type
 	Outcome       string
 	Plugin, Name  string
 	Tenant, User  string
 	Token, Action string
-	// OwnNotes says whether to read what the log records about itself, such as checkpoints.
+	// OwnNotes includes the records of the log itself, such as checkpoints.
 	OwnNotes bool
-	// After is the number of a record: only later ones are read. So is Before, where it is not zero: only earlier ones
-	// are.
+	// After and Before, if not zero, restrict to records with a greater or smaller number.
 	After, Before uint64
 }
 
@@ -98,7 +97,7 @@ type lineReader struct {
 	lines   int
 }
 
-// next is the next record, or io.EOF where there is none yet.
+// next returns the next record, or io.EOF if it is not written yet.
 func (r *lineReader) next() (*Entry, error) {
 	line, err := r.reader.ReadBytes('\n')
 	r.partial = append(r.partial, line...)
@@ -117,7 +116,7 @@ func (r *lineReader) next() (*Entry, error) {
 	return entry, nil
 }
 
-// Last implements Place. It reads no more segments than it needs.
+// Last implements Place.
 func (d Dir) Last(_ context.Context, query *Query, n int) ([]*Entry, error) {
 	dir := string(d)
 	names, err := segments(dir)
@@ -138,7 +137,7 @@ func (d Dir) Last(_ context.Context, query *Query, n int) ([]*Entry, error) {
 	return last, nil
 }
 
-// first is the number of the first record of a segment; 0 if it cannot be read.
+// first returns the number of a segment's first record, or 0 if it cannot be read.
 func first(path string) uint64 {
 	for entry, err := range readSegment(path) {
 		if err == nil {
@@ -149,7 +148,7 @@ func first(path string) uint64 {
 	return 0
 }
 
-// lastOf is Last of one segment.
+// lastOf implements Last for one segment.
 func lastOf(path string, query *Query, n int) ([]*Entry, error) {
 	var last []*Entry
 	for entry, err := range readSegment(path) {

@@ -40,7 +40,7 @@ func segments(dir string) ([]string, error) {
 	return names, nil
 }
 
-// number is the number of a segment, or 0 for another file.
+// number returns the number of a segment, or 0 for another file.
 func number(name string) (n int) {
 	if _, err := fmt.Sscanf(name, segmentForm, &n); err != nil || segmentName(n) != name {
 		return 0
@@ -48,11 +48,11 @@ func number(name string) (n int) {
 	return n
 }
 
-// segment is one file of the log, open for appending.
+// segment is a file of the log, open for appending.
 type segment struct {
 	number int
 	file   *os.File
-	size   int64 // as far as this process knows
+	size   int64 // as known to this process
 }
 
 func createSegment(dir string, n int) (*segment, error) {
@@ -71,8 +71,8 @@ func openSegment(dir, name string) (*segment, error) {
 	return &segment{number: number(name), file: file}, nil
 }
 
-// grown reports whether another process has written to it. It is an error if the file is no longer the one in the
-// directory: what was written to it now would be seen by nobody.
+// grown reports whether another process has written to the segment. It fails if the file is no longer the one in the
+// directory, because nobody would see what is written to it.
 func (s *segment) grown() (bool, error) {
 	info, err := s.file.Stat()
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *segment) grown() (bool, error) {
 	return info.Size() != s.size, nil
 }
 
-// repair cuts off a line that was not finished, and returns how many bytes that were.
+// repair cuts off an unfinished line and returns its length.
 func (s *segment) repair() (cut int64, err error) {
 	end, err := s.file.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *segment) repair() (cut int64, err error) {
 	return end - last, s.file.Truncate(last)
 }
 
-// lineStart is where the line begins that ends at end: end itself after a newline, and at the start of the file.
+// lineStart returns where the line that ends at end begins: end itself after a newline and at the start of the file.
 func (s *segment) lineStart(end int64) (int64, error) {
 	buffer := make([]byte, 4096)
 	for end > 0 {
@@ -122,12 +122,12 @@ func (s *segment) lineStart(end int64) (int64, error) {
 	return 0, nil
 }
 
-// gone says of an error that files of the log are no longer there.
+// gone is the error for missing files of the log.
 func gone(err error) error {
 	return fmt.Errorf("files of the log are gone: %w: put them back, or restart hako to begin a new log", err)
 }
 
-// backward gives the lines of the file from its end on, with their newlines.
+// backward yields the lines of the file with their newlines, last one first.
 func (s *segment) backward() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for end := s.size; end > 0; {
@@ -144,7 +144,7 @@ func (s *segment) backward() iter.Seq2[[]byte, error] {
 	}
 }
 
-// tail is the end of the chain in the file, which ends with a whole line. It is the zero chain in an empty file.
+// tail returns the end of the chain in the file, whose last line is whole. For an empty file it is the zero chain.
 func (s *segment) tail() (chain, error) {
 	if s.size == 0 {
 		end, err := s.file.Seek(0, io.SeekEnd)
@@ -166,7 +166,7 @@ func (s *segment) tail() (chain, error) {
 	return chain{}, nil
 }
 
-// begun is when the first record was made; zero in an empty file.
+// begun returns the time of the first record. It is zero for an empty file.
 func (s *segment) begun() (time.Time, error) {
 	if s.size == 0 {
 		return time.Time{}, nil
@@ -183,7 +183,7 @@ func (s *segment) begun() (time.Time, error) {
 	return entry.Time, nil
 }
 
-// write appends a line, or nothing.
+// write appends a line. If it fails, the file is unchanged.
 func (s *segment) write(line []byte) error {
 	n, err := s.file.WriteAt(line, s.size)
 	if err != nil && n > 0 {
@@ -195,7 +195,7 @@ func (s *segment) write(line []byte) error {
 	return err
 }
 
-// unwrite takes a line of n bytes back that was written last.
+// unwrite removes the last line, which has n bytes.
 func (s *segment) unwrite(n int) error {
 	s.size -= int64(n)
 	return s.file.Truncate(s.size)
@@ -203,5 +203,5 @@ func (s *segment) unwrite(n int) error {
 
 func (s *segment) close() error { return errors.Join(s.file.Sync(), s.file.Close()) }
 
-// discard takes back createSegment.
+// discard undoes createSegment.
 func (s *segment) discard() error { return errors.Join(s.file.Close(), os.Remove(s.file.Name())) }

@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// Stats are figures of a Log, of what this process has written to it.
+// Stats are counts of what this process has written to a Log.
 type Stats struct {
-	// Records and Bytes were written, the log's own records included. Failures are events that could not be recorded.
+	// Records and Bytes include the log's own records. Failures counts events that could not be recorded.
 	Records, Bytes, Failures uint64
-	// Unsigned is how many records came since the log was signed last.
+	// Unsigned is the number of records since the last checkpoint.
 	Unsigned int
-	// Signed is when the log was signed last. It is zero before the first time.
+	// Signed is the time of the last checkpoint, or zero.
 	Signed time.Time
 }
 
-// stats are Stats as they grow.
+// stats has the values of Stats.
 type stats struct {
 	records, bytes, failures atomic.Uint64
 	unsigned                 atomic.Int64
-	signed                   atomic.Int64 // in Unix nanoseconds; 0: not yet
+	signed                   atomic.Int64 // in Unix nanoseconds; 0 before the first checkpoint
 }
 
-// Stats returns the figures as they are now. It waits for nobody.
+// Stats returns the current values. It does not block.
 func (l *Log) Stats() Stats {
 	s := Stats{Records: l.stats.records.Load(), Bytes: l.stats.bytes.Load(), Failures: l.stats.failures.Load(),
 		Unsigned: int(l.stats.unsigned.Load())}
@@ -32,7 +32,7 @@ func (l *Log) Stats() Stats {
 	return s
 }
 
-// wrote counts a record of so many bytes.
+// wrote counts a record of n bytes.
 func (s *stats) wrote(n int) {
 	s.records.Add(1)
 	s.bytes.Add(uint64(n))

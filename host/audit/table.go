@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// steps are the migrations of the tables. Those that were released never change. There is one head, whose id is 1;
-// unsigned is how many records came since the last checkpoint.
+// steps are the migrations of the tables. Released ones must not change. There is one head, with the id 1; unsigned is
+// the number of records since the last checkpoint.
 var steps = []string{
 	`CREATE TABLE audit_record (seq BIGINT PRIMARY KEY, time BIGINT NOT NULL, line BYTEA NOT NULL);
 	CREATE INDEX audit_record_time ON audit_record (time);
@@ -19,31 +19,31 @@ var steps = []string{
 }
 
 const (
-	// turn is the name under which all replicas write, one after the other.
+	// turn is the name of the store's turn (store.Store.UpdateInTurn) in which replicas write.
 	turn = "audit"
-	// writeTime bounds writing a batch, and readyTime the look whether one could be written.
+	// writeTime bounds writing a batch, readyTime the attempt to write in ready.
 	writeTime, readyTime = 15 * time.Second, 3 * time.Second
-	// maxBatch and maxBatchBytes bound what is written at once.
+	// maxBatch and maxBatchBytes bound one batch.
 	maxBatch, maxBatchBytes = 500, 4 << 20
 )
 
-// table is a log in a store that replicas share. Records that come while others are being written are written together,
-// in one transaction, which also moves the head: so a replica that dies leaves nothing unfinished, and records cost
-// fewer transactions the more there are.
+// table is a log in a store that replicas share. Records that arrive during a write are written together, in one
+// transaction that also moves the head. So a replica that dies leaves nothing unfinished, and many records cost few
+// transactions.
 type table struct {
 	options *Options
 	key     *key
 	stats   *stats
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	waiting []*pending
-	writing bool  // a goroutine writes what waits
-	failed  error // why the last batch could not be written; nil: it could
+	writing bool  // writeAll runs
+	failed  error // the error of the last batch
 	closed  bool
-	seen    chain // the end of the log when this process wrote last
+	seen    chain // the end of the log after this process's last write
 	done    sync.WaitGroup
 
-	trying sync.Mutex // held by who looks whether it can be written again
+	trying sync.Mutex // held by the caller that tries to write again
 }
 
 // pending is a record that waits to be written.
@@ -79,10 +79,10 @@ func (t *table) open(ctx context.Context) (err error) {
 	if err := t.options.Store.Migrate(ctx, "audit", steps...); err != nil {
 		return err
 	}
-	return t.write(ctx, nil) // notes what is not as it should be
+	return t.write(ctx, nil) // records deviations
 }
 
-// append waits until the record is written, together with others. If ctx ends before its turn it is not.
+// append waits until the record is written in a batch. If ctx ends before that begins, the record is not written.
 func (t *table) append(ctx context.Context, at time.Time, body []byte) error {
 	p := &pending{time: at, body: body, done: make(chan error, 1)}
 	if err := t.enqueue(p); err != nil {
@@ -119,7 +119,7 @@ func (t *table) enqueue(p *pending) error {
 	return nil
 }
 
-// writeAll writes batches as long as there is something to write.
+// writeAll writes batches until no record waits.
 func (t *table) writeAll() {
 	for {
 		batch := t.next()
@@ -135,7 +135,7 @@ func (t *table) writeAll() {
 	}
 }
 
-// next takes the next batch. It is nil if nothing waits.
+// next removes the next batch from the waiting records. It is nil if there are none.
 func (t *table) next() []*pending {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -153,7 +153,7 @@ func (t *table) next() []*pending {
 	return batch
 }
 
-// write adds records to the end of the log. Without any it only looks whether that is as it should be.
+// write appends records to the log. Without records it only checks the end of the log.
 func (t *table) write(ctx context.Context, batch []*pending) error {
 	return t.change(ctx, func(e *end) error {
 		for _, p := range batch {
@@ -166,7 +166,7 @@ func (t *table) write(ctx context.Context, batch []*pending) error {
 	})
 }
 
-// change runs f on the end of the log, and keeps what it has added.
+// change runs f on the end of the log and stores what f adds.
 func (t *table) change(ctx context.Context, f func(*end) error) error {
 	var e *end
 	err := t.options.Store.UpdateInTurn(ctx, turn, func(tx *sql.Tx) (err error) {
@@ -176,7 +176,7 @@ func (t *table) change(ctx context.Context, f func(*end) error) error {
 		if err := f(e); err != nil {
 			return err
 		}
-		return e.keep(ctx, tx)
+		return e.store(ctx, tx)
 	})
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -188,14 +188,14 @@ func (t *table) change(ctx context.Context, f func(*end) error) error {
 	return nil
 }
 
-// ready asks the database only after a failure, and one caller at a time: the others hear of the failure at once. It
-// writes a checkpoint: on a disk that is full, looking would succeed.
+// ready writes a checkpoint after a failure, because on a full disk reading would succeed. Only one caller tries at a
+// time; others get the last error at once.
 func (t *table) ready() error {
 	if err := t.state(); err == nil || errors.Is(err, ErrClosed) || !t.trying.TryLock() {
 		return err
 	}
 	defer t.trying.Unlock()
-	if t.state() == nil { // since somebody else has written
+	if t.state() == nil { // another goroutine has written
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
@@ -203,7 +203,7 @@ func (t *table) ready() error {
 	return t.change(ctx, (*end).sign)
 }
 
-// state is why nothing can be written, as far as is known.
+// state returns the last error of writing, if any.
 func (t *table) state() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -224,9 +224,9 @@ func (t *table) checkpoint() error {
 	})
 }
 
-func (t *table) flush() error { return nil } // what is committed is on the disk
+func (t *table) flush() error { return nil } // committed records are on the disk
 
-// close waits for what is being written. It signs it, so that nothing is unsigned if this is the last replica.
+// close waits for the current batch and signs it, in case this is the last replica.
 func (t *table) close() error {
 	t.mu.Lock()
 	t.closed = true

@@ -10,7 +10,7 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// end is the end of the log in a table, within a transaction: what is there, and what is to be added.
+// end is the end of the log in a table during a transaction, with the records to add.
 type end struct {
 	options  *Options
 	key      *key
@@ -18,13 +18,13 @@ type end struct {
 	unsigned int
 	// moved says that the head has to be written.
 	moved  bool
-	signed time.Time // zero: it was not
+	signed time.Time // zero if nothing was signed
 
 	seqs, times []int64
 	lines       [][]byte
 }
 
-// end reads where the log ends. What is not as it was left becomes a record.
+// end reads the end of the log. Deviations from the head become a record.
 func (t *table) end(ctx context.Context, tx *sql.Tx) (*end, error) {
 	if t.options.Sync {
 		if _, err := tx.ExecContext(ctx, "SET LOCAL synchronous_commit = on"); err != nil {
@@ -53,8 +53,8 @@ func (t *table) end(ctx context.Context, tx *sql.Tx) (*end, error) {
 	return e, e.note(&Event{Type: TypeGap, Gap: &Gap{Seq: h.Seq, Hash: h.Hash}})
 }
 
-// read returns the head, and the number of the last record. A head that was not written with the key is forged, and so
-// is one that is missing although there are records.
+// read returns the head and the number of the last record. The head is forged if it was not written with the key, or if
+// it is missing although there are records.
 func (e *end) read(ctx context.Context, tx *sql.Tx) (h head, last uint64, err error) {
 	var public string
 	err = tx.QueryRowContext(ctx, "SELECT public, seq, hash, mac, unsigned, (SELECT coalesce(max(seq), 0) FROM audit_record) FROM audit_head WHERE id = 1").
@@ -70,14 +70,14 @@ func (e *end) read(ctx context.Context, tx *sql.Tx) (h head, last uint64, err er
 	if public != e.key.name() {
 		return h, 0, fmt.Errorf("the log was begun with another key, %s: set audit.key to that, or move the tables audit_record and audit_head away to begin a new log", public)
 	}
-	if e.unsigned < 0 { // the head's MAC does not cover it: somebody wants no checkpoints
+	if e.unsigned < 0 { // the head's MAC does not cover it: somebody wants to prevent checkpoints
 		e.unsigned = checkpointEvery
 	}
 	h.forged = !e.key.wrote(h)
 	return h, last, nil
 }
 
-// tail is the end of the chain as the records have it.
+// tail returns the end of the chain according to the records.
 func tail(ctx context.Context, tx *sql.Tx) (chain, error) {
 	var c chain
 	var line []byte
@@ -89,7 +89,7 @@ func tail(ctx context.Context, tx *sql.Tx) (chain, error) {
 	return c, err
 }
 
-// add puts a record at the end.
+// add appends a record.
 func (e *end) add(at time.Time, body []byte) {
 	line := e.chain.line(body)
 	e.chain = e.chain.after(line)
@@ -100,7 +100,7 @@ func (e *end) add(at time.Time, body []byte) {
 	e.moved = true
 }
 
-// note adds a record of the log's own.
+// note appends a record of the log itself.
 func (e *end) note(event *Event) error {
 	if event.Time.IsZero() {
 		event.Time = e.options.Now()
@@ -113,7 +113,7 @@ func (e *end) note(event *Event) error {
 	return nil
 }
 
-// sign adds a checkpoint.
+// sign appends a checkpoint.
 func (e *end) sign() error {
 	now := e.options.Now()
 	if err := e.note(&Event{Time: now, Type: TypeCheckpoint, Checkpoint: e.key.sign(e.chain.seq+1, e.chain.head(), now)}); err != nil {
@@ -123,8 +123,8 @@ func (e *end) sign() error {
 	return nil
 }
 
-// keep writes what was added, and the head.
-func (e *end) keep(ctx context.Context, tx *sql.Tx) error {
+// store writes the added records and the head.
+func (e *end) store(ctx context.Context, tx *sql.Tx) error {
 	if !e.moved {
 		return nil
 	}
@@ -143,7 +143,7 @@ func (e *end) keep(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// count counts what was kept.
+// count adds the stored records to s.
 func (e *end) count(s *stats) {
 	for _, line := range e.lines {
 		s.wrote(len(line))
@@ -154,11 +154,11 @@ func (e *end) count(s *stats) {
 	}
 }
 
-// removedAtOnce is how many records are removed in one turn, for which all replicas wait.
+// removedAtOnce is the number of records removed in one turn, for which all replicas wait.
 const removedAtOnce = 5000
 
-// expire removes records that are too old, a tenth of Options.Retain or more at a time, and says so in the log, for
-// Verify begins with what is left. They go in the order of the log, and none goes while one before it has to stay.
+// expire removes expired records, in batches of at least a tenth of Options.Retain, and records that, because Verify
+// begins with what is left. It removes them in the order of the log: none is removed before an earlier one.
 func (t *table) expire(ctx context.Context) error {
 	retain := t.options.Retain
 	if retain == 0 {
@@ -180,8 +180,8 @@ func scanStamp(rows *sql.Rows) (s stamp, err error) {
 	return s, err
 }
 
-// removeSome removes the oldest records if the first is from before begin: those up to the first one that is not too
-// old, and not the last of all, for the next to hang on. It returns how many.
+// removeSome removes the oldest records if the first one is older than begin: those before the first record that is not
+// older than tooOld, but never the last record, to which the next one is chained. It returns their number.
 func (t *table) removeSome(ctx context.Context, begin, tooOld time.Time) (n int, err error) {
 	err = t.options.Store.UpdateInTurn(ctx, turn, func(tx *sql.Tx) error {
 		n = 0
@@ -215,7 +215,7 @@ func (t *table) remove(ctx context.Context, tx *sql.Tx, first, last int64) error
 	if err := e.note(&Event{Type: TypeRemoved, Removed: removed}); err != nil {
 		return err
 	}
-	if err := e.keep(ctx, tx); err != nil {
+	if err := e.store(ctx, tx); err != nil {
 		return err
 	}
 	_, err = tx.ExecContext(ctx, "DELETE FROM audit_record WHERE seq <= $1", last)

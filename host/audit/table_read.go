@@ -14,7 +14,7 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// page is how many records are read at once.
+// page is the number of records per query.
 const page = 500
 
 // Table is a log in a store.
@@ -22,17 +22,17 @@ type Table struct {
 	store *store.Store
 	key   string
 
-	// between, if not nil, is called between two pages of Verify, in tests.
+	// between, if not nil, is called between two pages of Verify.
 	between func()
 }
 
 var _ Place = (*Table)(nil)
 
-// In is the log in a store that replicas share. The key is Options.Key; without it, Verify cannot tell whether the end
+// In returns the log in a store that replicas share. key is Options.Key. Without it, Verify cannot detect that the end
 // was cut off.
 func In(s *store.Store, key string) *Table { return &Table{store: s, key: key} }
 
-// String names the database.
+// String returns the database's name.
 func (t *Table) String() string { return t.store.Where() }
 
 // Exists reports whether there is a log.
@@ -44,13 +44,14 @@ func (t *Table) Exists(ctx context.Context) (bool, error) {
 	return len(rows) > 0, err
 }
 
-// row is a record as the table has it. Its number is the table's word, the line's may be another.
+// row is a row of the table. The number in line may differ from seq.
 type row struct {
 	seq  int64
 	line []byte
 }
 
-// page returns up to n rows between two numbers, themselves excluded, that may match: oldest first, or newest first.
+// page returns up to n rows that may match, with numbers between after and before, both exclusive: oldest first, or
+// newest first.
 func (t *Table) page(ctx context.Context, after, before int64, q *Query, newest bool, n int) (rows []row, err error) {
 	order := "ASC"
 	if newest {
@@ -83,12 +84,11 @@ func (t *Table) Read(ctx context.Context, query *Query) iter.Seq2[*Entry, error]
 	return func(yield func(*Entry, error) bool) { t.read(ctx, query, yield) }
 }
 
-// read gives the entries that match, and returns the number of the last one that was looked at. It reports whether to
-// go on.
+// read yields the matching entries. It returns the number of the last entry that it read, and whether to continue.
 func (t *Table) read(ctx context.Context, query *Query, yield func(*Entry, error) bool) (last uint64, more bool) {
 	last = query.After
 	for {
-		rows, err := t.page(ctx, int64(last), upTo(query), query, false, page)
+		rows, err := t.page(ctx, int64(last), exclusiveEnd(query), query, false, page)
 		if err != nil {
 			yield(nil, fmt.Errorf("audit: %w", err))
 			return last, false
@@ -110,8 +110,8 @@ func (t *Table) read(ctx context.Context, query *Query, yield func(*Entry, error
 	}
 }
 
-// upTo is the number that all that the query asks for are before.
-func upTo(q *Query) int64 {
+// exclusiveEnd returns the number that all wanted records are below.
+func exclusiveEnd(q *Query) int64 {
 	if q.Before == 0 {
 		return math.MaxInt64
 	}
@@ -121,7 +121,7 @@ func upTo(q *Query) int64 {
 // Last implements Place.
 func (t *Table) Last(ctx context.Context, query *Query, n int) ([]*Entry, error) {
 	var last []*Entry
-	end := upTo(query)
+	end := exclusiveEnd(query)
 	for len(last) < n {
 		rows, err := t.page(ctx, int64(query.After), end, query, true, page)
 		if err != nil {
@@ -165,8 +165,8 @@ func (t *Table) Follow(ctx context.Context, query *Query, after uint64) iter.Seq
 	}
 }
 
-// Verify implements Place. It reads the head first, so that records written meanwhile come after it, and begins again
-// if records have gone meanwhile that were too old.
+// Verify implements Place. It reads the head first, so that records written meanwhile come after it. It starts again if
+// expired records were removed meanwhile.
 func (t *Table) Verify(ctx context.Context, expect *Expectation) (*Report, error) {
 	for {
 		report, err := t.verify(ctx, expect)
@@ -179,7 +179,7 @@ func (t *Table) Verify(ctx context.Context, expect *Expectation) (*Report, error
 	}
 }
 
-// verify is one attempt. There is no report if the records are gone that it was at.
+// verify is one attempt. The report is nil if the next records were removed meanwhile.
 func (t *Table) verify(ctx context.Context, expect *Expectation) (*Report, error) {
 	v := newVerifier(expect)
 	v.name = "audit_head"
@@ -214,14 +214,14 @@ func (t *Table) verify(ctx context.Context, expect *Expectation) (*Report, error
 	return v.report, nil
 }
 
-// beginsWith reports whether that record is the first one there is. One that is gone without a record of that is found
-// by another attempt.
+// beginsWith reports whether seq is the first record. If records were removed without a note, the next attempt reports
+// it.
 func (t *Table) beginsWith(ctx context.Context, seq int64) (bool, error) {
 	first, err := t.page(ctx, math.MinInt64, math.MaxInt64, new(Query), false, 1)
 	return err == nil && len(first) > 0 && first[0].seq == seq, err
 }
 
-// prepare reads the head, and holds it against the key if there is one.
+// prepare reads the head and authenticates it if the key is known.
 func (t *Table) prepare(ctx context.Context, tx *sql.Tx, v *verifier) error {
 	var public string
 	var h head
@@ -258,7 +258,7 @@ func (t *Table) prepare(ctx context.Context, tx *sql.Tx, v *verifier) error {
 	return nil
 }
 
-// expectedKey is the public key that is asked for, else the private key's, else the one that the database names.
+// expectedKey returns the requested public key, else that of the private key, else the one in the database.
 func expectedKey(asked ed25519.PublicKey, k *key, public string) (ed25519.PublicKey, error) {
 	switch {
 	case asked != nil:

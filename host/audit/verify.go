@@ -7,42 +7,41 @@ import (
 	"fmt"
 )
 
-// Expectation is what a log is held against besides itself.
+// Expectation is what Verify compares a log with, besides the log itself.
 type Expectation struct {
-	// PublicKey is the key that must have signed the checkpoints. Nil means the one in the directory.
+	// PublicKey is the key of the checkpoints. Nil means the one in the directory.
 	PublicKey ed25519.PublicKey
-	// Seq and Hash are a head noted at an earlier time, outside of the machine: the log must have that record. Zero
-	// means none.
+	// Seq and Hash are a head that was noted outside of the machine. The log must contain that record. Zero means none.
 	Seq  uint64
 	Hash string
 }
 
-// Report is the outcome of Verify.
+// Report is the result of Verify.
 type Report struct {
-	// Segments and Records count what was read; First and Last are the numbers of the first and last record.
+	// Segments and Records count what was read. First and Last are the numbers of the first and the last record.
 	Segments, Records int
 	First, Last       uint64
 	// Head is the hash of the last record.
 	Head string
-	// Checkpoints counts signatures that are good. Signed is the last record that one of them covers.
+	// Checkpoints counts valid signatures. Signed is the last record that one of them covers.
 	Checkpoints int
 	Signed      uint64
-	// PublicKey is the key that the signatures were held against.
+	// PublicKey is the key with which signatures were verified.
 	PublicKey ed25519.PublicKey
-	// EndChecked says that the log's private key was there, with which alone the head can be told from a forged one.
-	// Without it, what was cut off after the last checkpoint is found only by an Expectation.
+	// EndChecked says that the private key was available to authenticate the head. Without it, only an Expectation
+	// detects that records after the last checkpoint were cut off.
 	EndChecked bool
-	// Problems are signs of a log that is not as it was written, in the order of the log. At most 100 are kept.
+	// Problems are signs of changes, in the order of the log. At most 100 are kept.
 	Problems []Problem
 }
 
-// OK reports whether nothing was found.
+// OK reports whether there are no problems.
 func (r *Report) OK() bool { return len(r.Problems) == 0 }
 
-// Problem is one sign that a log was changed.
+// Problem is one sign of a change.
 type Problem struct {
 	Segment string `json:"segment"`
-	// Line counts from 1; 0 means the file as a whole. Seq is the record's number, if it has one.
+	// Line counts from 1; 0 means the whole file. Seq is the record's number, if known.
 	Line int    `json:"line,omitempty"`
 	Seq  uint64 `json:"seq,omitempty"`
 	Text string `json:"text"`
@@ -57,18 +56,19 @@ func (p Problem) String() string {
 
 const maxProblems = 100
 
-// verifier holds a log against itself, line by line.
+// verifier checks the records of a log one by one.
 type verifier struct {
 	expect Expectation
-	head   *head // nil: none that can be trusted
+	head   *head // nil if it cannot be trusted
 	report *Report
 
-	name     string // of the segment or the table, and the line in it
+	name     string // the segment or table, and the line in it
 	lines    int
 	chain    chain
-	at       place // of the chain's last record
+	at       place // the position of the chain's last record
 	unsigned int
-	// missing is what stood before the first record; attested says that a record explains it.
+	// missing is the end of the chain before the first record. attested says that a record explains why earlier records
+	// are gone.
 	missing  chain
 	attested bool
 	headSeen bool
@@ -100,7 +100,7 @@ type place struct {
 	line    int
 }
 
-// line holds one record against the one before.
+// line checks one record against the previous one.
 func (v *verifier) line(line []byte) {
 	seq, prev, err := parseLine(line)
 	if err != nil {
@@ -122,14 +122,14 @@ func (v *verifier) line(line []byte) {
 	v.compare()
 }
 
-// begin looks at the first record there is.
+// begin checks the first record.
 func (v *verifier) begin(seq uint64, prev string) {
 	v.report.First = seq
 	v.missing = chain{seq: seq - 1, hash: prev}
 	v.attested = seq == 1 && prev == genesis
 }
 
-// content looks at the log's own records.
+// content checks the log's own records.
 func (v *verifier) content(line []byte, prev string) {
 	v.unsigned++
 	if !bytes.Contains(line, []byte(`"type":"log/`)) {
@@ -169,7 +169,7 @@ func (v *verifier) checkpoint(entry *Entry, prev string) {
 	v.report.Signed = entry.Seq - 1
 }
 
-// compare holds the record against the head and what was expected.
+// compare compares the record with the head and the Expectation.
 func (v *verifier) compare() {
 	if v.head != nil && v.head.Seq == v.chain.seq {
 		v.headSeen = true

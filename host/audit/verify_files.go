@@ -42,7 +42,8 @@ type filesVerifier struct {
 	names []string
 }
 
-// prepare finds what there is to verify. The head is read first, so that records written meanwhile come after it.
+// prepare reads the key, the head and the list of segments. The head is read first, so that records written meanwhile
+// come after it.
 func (v *filesVerifier) prepare() error {
 	if v.expect.PublicKey == nil {
 		text, err := os.ReadFile(filepath.Join(v.dir, publicName))
@@ -63,12 +64,12 @@ func (v *filesVerifier) prepare() error {
 	return err
 }
 
-// readHead reads the head, if the key is there to tell whether it is genuine.
+// readHead reads the head, if the key is there to authenticate it.
 func (v *filesVerifier) readHead() {
 	v.name = headName
 	k, err := openKey(v.dir, false)
 	if err != nil {
-		return // elsewhere than where it is written: signatures have to do
+		return // verified on another machine: only signatures are checked
 	}
 	if !k.public.Equal(v.expect.PublicKey) {
 		v.problem("the log's key is not the one expected")
@@ -76,7 +77,7 @@ func (v *filesVerifier) readHead() {
 	}
 	v.report.EndChecked = true
 	h, err := readHead(v.dir, k)
-	for range 3 { // it may have been read while it was written
+	for range 3 { // it may be overwritten at the moment
 		if err == nil {
 			break
 		}
@@ -118,7 +119,7 @@ func (v *filesVerifier) segment(name string, last bool) error {
 			if !last {
 				v.problem("the last record is cut off")
 			}
-			return nil // being written, or to be repaired at the next start
+			return nil // it is being written, or the next start repairs it
 		case errors.Is(err, bufio.ErrBufferFull):
 			v.problem("a line is longer than any record")
 			return nil
