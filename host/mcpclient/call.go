@@ -17,13 +17,13 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// reconnectTime is how long a call waits for a server that is being connected again.
+// reconnectTime is how long a call waits for a server that is being reconnected.
 const reconnectTime = 5 * time.Second
 
 var _ catalog.Backend = (*server)(nil)
 
-// Call passes one request on to the server. A call that finds the server's session forgotten, and so was not served, is
-// made once more in a new one; no other is repeated.
+// Call forwards one request to the server. If the server has lost the session, it has not served the call, which is
+// then repeated once in a new session. No other call is repeated.
 func (s *server) Call(parent context.Context, inv *catalog.Invocation) (_ *abi.Response, err error) {
 	parent, span := s.begin(parent, inv)
 	defer func() {
@@ -57,7 +57,7 @@ func (s *server) Call(parent context.Context, inv *catalog.Invocation) (_ *abi.R
 	return response, nil
 }
 
-// attempt makes the call in the session that there is, or is about to be.
+// attempt makes the call in the current session, or in the next one if the server is being reconnected.
 func (s *server) attempt(ctx context.Context, clock *callclock.Clock, inv *catalog.Invocation) (*abi.Response, error) {
 	x, err := s.current(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *server) attempt(ctx context.Context, clock *callclock.Clock, inv *catal
 	response, err := s.do(ctx, x, o)
 	end(ctx.Err() != nil)
 	if err == nil && inv.Request.Method == abi.CallTool {
-		o.tell(s.spec.Name, response)
+		o.explainUnanswered(s.spec.Name, response)
 	}
 	if refusal := f.refusal.Load(); err != nil && refusal != nil && answered(err) == nil {
 		err = *refusal
@@ -82,8 +82,8 @@ func (s *server) attempt(ctx context.Context, clock *callclock.Clock, inv *catal
 	return response, err
 }
 
-// suspect looks at a session in which a call has failed. One that is over is not used again; whether others are shows
-// when the server is asked for its lists.
+// suspect handles a session in which a call has failed. A session that is over is not used again. Otherwise the server
+// is asked for its lists, which shows whether the session is over.
 func (s *server) suspect(x *session, err error) {
 	var bad *answerError
 	switch {
@@ -112,7 +112,7 @@ func (s *server) do(ctx context.Context, x *session, o *ongoing) (response *abi.
 			if result.NeedsInput() {
 				return round{result.InputRequests, result.RequestState, true}, nil
 			}
-			response, err = broken(t.tool(result))
+			response, err = invalid(t.tool(result))
 			return round{}, err
 		})
 	case abi.GetPrompt:
@@ -133,7 +133,7 @@ func (s *server) do(ctx context.Context, x *session, o *ongoing) (response *abi.
 			if result.NeedsInput() {
 				return round{result.InputRequests, result.RequestState, true}, nil
 			}
-			response, err = broken(t.prompt(result))
+			response, err = invalid(t.prompt(result))
 			return round{}, err
 		})
 	case abi.ReadResource:
@@ -148,7 +148,7 @@ func (s *server) do(ctx context.Context, x *session, o *ongoing) (response *abi.
 			if result.NeedsInput() {
 				return round{result.InputRequests, result.RequestState, true}, nil
 			}
-			response, err = broken(t.resource(result))
+			response, err = invalid(t.resource(result))
 			return round{}, err
 		})
 	default:
@@ -157,20 +157,20 @@ func (s *server) do(ctx context.Context, x *session, o *ongoing) (response *abi.
 	return response, err
 }
 
-// broken is an answer that is none of MCP's.
-func broken(response *abi.Response, err error) (*abi.Response, error) {
+// invalid marks err as the error of a response that does not conform to MCP.
+func invalid(response *abi.Response, err error) (*abi.Response, error) {
 	if err != nil {
 		return nil, &answerError{err}
 	}
 	return response, nil
 }
 
-// answerError says that a server answered with what it must not.
+// answerError is the error of a response that does not conform to MCP.
 type answerError struct{ err error }
 
 func (e *answerError) Error() string { return e.err.Error() }
 
-// callTool calls a tool, and passes its progress on.
+// callTool calls a tool and forwards its progress.
 func (s *server) callTool(ctx context.Context, x *session, inv *catalog.Invocation,
 	params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 	if inv.Progress == nil {
@@ -228,7 +228,7 @@ func (s *server) complete(ctx context.Context, x *session, request *abi.Request,
 	return t.completion(result), nil
 }
 
-// current is the session, as soon as there is one.
+// current returns the session, and waits for it if the server is being reconnected.
 func (s *server) current(ctx context.Context) (*session, error) {
 	timer := time.NewTimer(reconnectTime)
 	defer timer.Stop()
@@ -258,7 +258,7 @@ func (s *server) notConnected() error {
 		s.spec.Name, s.Status().Error)}
 }
 
-// unreachable says that a call did not leave the host.
+// unreachable is the error of a call that was not sent.
 type unreachable struct{ text string }
 
 func (e *unreachable) Error() string { return e.text }

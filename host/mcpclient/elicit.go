@@ -20,19 +20,19 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// This file is how questions that a server asks in the middle of a call find the one who made it. From 2026-07-28 on
-// they are the result of the call, which is made again with the answers. Before, they are requests of the server's,
-// which do not say what they are about: over HTTP they come on the stream of the call; on standard input and output,
-// all calls that are under way must be the same caller's.
+// Elicitation: the questions that a server asks in the middle of a call are put to the caller. From 2026-07-28 on they
+// are a result of the call, which is repeated with the answers. In earlier versions they are requests of the server,
+// which do not name the call. Over HTTP they arrive on the stream of the call. Over standard input and output, all
+// running calls must be of one caller.
 
 const (
-	// sessionless is the first version without requests of the server's.
+	// sessionless is the first protocol version without requests from servers.
 	sessionless = "2026-07-28"
-	// maxRounds is how often a call is made again with answers.
+	// maxRounds is how often a call is repeated with answers.
 	maxRounds = 10
-	// linger is how long a call that was given up still counts as under way: the server may not have heard of that.
+	// linger is how long a canceled call still counts as running: the server may not know of the cancellation yet.
 	linger = time.Minute
-	// callMark is where a request of the server's carries the token of the call on whose stream it came. No server sees
+	// callMark is the key in a server's request for the token of the call on whose stream it arrived. Servers never see
 	// it.
 	callMark = "hako.run/call"
 )
@@ -42,23 +42,23 @@ var (
 	errWhose   = errors.New("calls of several callers are under way, and the server does not say for which of them it asks: set its limits.concurrency to 1, or use a version of MCP from 2026-07-28 on")
 )
 
-// ongoing is a call that is under way in a session.
+// ongoing is a running call in a session.
 type ongoing struct {
 	invocation *catalog.Invocation
 	clock      *callclock.Clock
-	// ctx ends with the call. token is that of its stream, number its place among the calls of the session.
+	// ctx ends with the call. token is that of its stream, number its position among the calls of the session.
 	ctx    context.Context
 	token  string
 	number int64
-	// asking are the questions that are put. It grows under the session's mu alone.
+	// asking counts the open questions. It grows only under the session's mu.
 	asking sync.WaitGroup
 
 	mu sync.Mutex
-	// unanswered are the reasons why questions got no answer of a person.
+	// unanswered are the reasons why questions have no answer of a person.
 	unanswered []string
 }
 
-// past is a call that was given up.
+// past is a canceled call.
 type past struct {
 	invocation *catalog.Invocation
 	until      time.Time
@@ -69,7 +69,7 @@ func sameCaller(a, b *catalog.Invocation) bool {
 	return a.Tenant == b.Tenant && a.Session == b.Session && a.Session != ""
 }
 
-// begin notes a call. end is called when it is over; given up says that the server has not answered it.
+// begin registers a call. The caller calls end when the call is over; givenUp says that the server has not answered it.
 func (x *session) begin(ctx context.Context, inv *catalog.Invocation, c *callclock.Clock, token string) (o *ongoing,
 	end func(givenUp bool)) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -91,8 +91,8 @@ func (x *session) begin(ctx context.Context, inv *catalog.Invocation, c *callclo
 	}
 }
 
-// about returns the call that a request of the server's is about, with one more question that is put. token is that of
-// the stream on which it came, empty if that is no call's.
+// about returns the call that a server's request belongs to, with its count of questions increased. token is that of
+// the stream on which the request arrived, or empty.
 func (x *session) about(token string) (*ongoing, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -127,7 +127,7 @@ func (s *server) requested(ctx context.Context, x *session, p *mcp.ElicitParams)
 	token, _ := p.Meta[callMark].(string)
 	o, err := x.about(token)
 	if err != nil {
-		if s.lines.Allow() { // a server may ask as often as it likes
+		if s.lines.Allow() { // servers may ask without limit
 			s.logger.Warn("a question of an upstream server was put to nobody", "err", err)
 		}
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
@@ -147,7 +147,7 @@ func (s *server) requested(ctx context.Context, x *session, p *mcp.ElicitParams)
 	return answer, nil
 }
 
-// question puts a question to the caller. The result is good for the server also where there is an error.
+// question puts a question to the caller. The result can be sent to the server even if there is an error.
 func (s *server) question(ctx context.Context, o *ongoing, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	if o.invocation.Elicit == nil {
 		o.note(elicitation.ErrNobody)
@@ -172,7 +172,7 @@ func (s *server) question(ctx context.Context, o *ongoing, p *mcp.ElicitParams) 
 	return &mcp.ElicitResult{Action: answer.Action, Content: answer.Content}, err
 }
 
-// note keeps why a question got no answer.
+// note records why a question has no answer.
 func (o *ongoing) note(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -181,9 +181,9 @@ func (o *ongoing) note(err error) {
 	}
 }
 
-// tell adds to a tool's result why questions of the server got no answer: the model can then say so, instead of trying
-// again.
-func (o *ongoing) tell(server string, response *abi.Response) {
+// explainUnanswered adds to a tool's result why questions of the server were not answered, so that the model can say so
+// instead of trying again.
+func (o *ongoing) explainUnanswered(server string, response *abi.Response) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	format := "Note: the server %s asked something in the middle of this call, and got no answer: %s."
@@ -196,7 +196,7 @@ func (o *ongoing) tell(server string, response *abi.Response) {
 	}
 }
 
-// round is one of a call's: what the server wants to know, and its state.
+// round is the result of one round of a call: the server's questions and its state.
 type round struct {
 	requests mcp.InputRequestMap
 	state    string
@@ -205,8 +205,8 @@ type round struct {
 
 var errOther = errors.New("it asks for something in the middle of the call that is not passed on: sampling or roots")
 
-// rounds makes a call, and again with the answers to what the server asks, until there is a result. call makes it with
-// the answers and the state of the round before.
+// rounds makes a call and repeats it with the answers to the server's questions until there is a result. call makes it
+// with the answers and the state of the previous round.
 func (s *server) rounds(ctx context.Context, o *ongoing, call func(answers mcp.InputResponseMap, state string) (round,
 	error)) error {
 	var answers mcp.InputResponseMap
@@ -238,7 +238,8 @@ func (s *server) rounds(ctx context.Context, o *ongoing, call func(answers mcp.I
 	return &answerError{fmt.Errorf("it has asked for input %d times and given no result", maxRounds)}
 }
 
-// without is metadata of a call by somebody who cannot be asked: the server shall know before it begins.
+// without removes the elicitation capability from the metadata of a call whose caller cannot be asked, so that the
+// server knows before it begins.
 func (s *server) without(meta mcp.Meta, x *session, inv *catalog.Invocation) mcp.Meta {
 	if inv.CanElicit || s.spec.Elicitation == ElicitationDecline ||
 		x.sdk.InitializeResult().ProtocolVersion < sessionless {
@@ -251,14 +252,14 @@ func (s *server) without(meta mcp.Meta, x *session, inv *catalog.Invocation) mcp
 	return meta
 }
 
-// marked is a message of a server's with the token of the call on whose stream it came, if it is a question.
+// marked returns a server's message. If it is a question, it carries the token of the call on whose stream it arrived.
 func marked(message []byte, token string) []byte {
 	var request, params, meta map[string]json.RawMessage
 	if json.Unmarshal(message, &request) != nil || string(request["method"]) != `"elicitation/create"` ||
 		json.Unmarshal(request["params"], &params) != nil || params == nil {
 		return message
 	}
-	_ = json.Unmarshal(params["_meta"], &meta) // none, or one that nobody needs
+	_ = json.Unmarshal(params["_meta"], &meta) // metadata that cannot be read does not matter
 	if meta == nil {
 		meta = map[string]json.RawMessage{}
 	}

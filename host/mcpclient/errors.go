@@ -15,11 +15,11 @@ import (
 )
 
 var (
-	// errSilent says that a server did not answer in time.
+	// errSilent is the error of a server that did not answer in time.
 	errSilent = errors.New("it did not answer")
-	// errEnded says that a server's program is gone.
+	// errEnded is the error of a server whose program has ended.
 	errEnded = errors.New("the program has ended")
-	// errClosed says that Upstreams are closed.
+	// errClosed is the error after Upstreams.Close.
 	errClosed = errors.New("the upstream servers are closed")
 )
 
@@ -48,7 +48,7 @@ func (e *limitError) Error() string {
 
 func (e *limitError) Unwrap() error { return e.limit }
 
-// reason is what a failure of the transport may say: no address, which can hold secrets.
+// reason returns an error of the transport without the address, which may contain secrets.
 func reason(err error) error {
 	var at *url.Error
 	if errors.As(err, &at) {
@@ -57,8 +57,7 @@ func reason(err error) error {
 	return err
 }
 
-// answered returns the error that a server answered with; nil if the transport failed, which the SDK marks with an
-// error of the same type.
+// answered returns the server's error response, or nil if the transport failed. The SDK reports both by one type.
 func answered(err error) *jsonrpc.Error {
 	var wire *jsonrpc.Error
 	if !errors.As(err, &wire) || wire.Code == -32005 && wire.Message == "rejected by transport" {
@@ -67,13 +66,13 @@ func answered(err error) *jsonrpc.Error {
 	return wire
 }
 
-// isNotFound reports that a server does not know the method.
+// isNotFound reports whether the server does not know the method.
 func isNotFound(err error) bool {
 	wire := answered(err)
 	return wire != nil && wire.Code == jsonrpc.CodeMethodNotFound
 }
 
-// callError is what a caller is told of a failed call. ctx is the call's own, within parent.
+// callError returns the error that the caller of a failed call receives. ctx is the call's own context, within parent.
 func (s *server) callError(parent, ctx context.Context, method string, err error) error {
 	var exceeded *limitError
 	switch {
@@ -112,7 +111,7 @@ func (s *server) callError(parent, ctx context.Context, method string, err error
 	return failure
 }
 
-// failed says what broke a call off.
+// failed says why the transport failed.
 func (s *server) failed(err error) string {
 	text := err.Error()
 	why := "it could not be reached, or broke off: whether the call had an effect is not known"

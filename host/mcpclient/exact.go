@@ -10,8 +10,8 @@ import (
 
 const structuredContent = "structuredContent"
 
-// exact makes the structured content of an answer a text. The SDK would read its numbers as float64 and so change large
-// ones; a text it hands on as it is, for unquoted to take. What is no such answer stays as it is.
+// exact turns the structured content of a response into a string. The SDK would read its numbers as float64 and change
+// large ones; it passes a string on unchanged, and unquoted decodes it. Other messages stay unchanged.
 func exact(answer []byte) []byte {
 	if !bytes.Contains(answer, []byte(structuredContent)) {
 		return answer
@@ -27,7 +27,7 @@ func exact(answer []byte) []byte {
 	return slices.Concat(answer[:begin], quoted, answer[end:])
 }
 
-// unquoted is the structured content as the server wrote it; nil if there is none.
+// unquoted returns the structured content as the server wrote it, or nil if there is none.
 func unquoted(value any) (json.RawMessage, error) {
 	text, ok := value.(string)
 	switch {
@@ -39,7 +39,7 @@ func unquoted(value any) (json.RawMessage, error) {
 	return json.Marshal(value)
 }
 
-// memberOf finds the value at a path of names in a JSON object. Without it, begin and end are equal.
+// memberOf finds the value at a path of names in a JSON object. If there is none, begin and end are equal.
 func memberOf(data []byte, path ...string) (begin, end int) {
 	d := jsontext.NewDecoder(bytes.NewReader(data))
 	for {

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// reference is ${NAME} or ${NAME:-default}, as MCP clients have it in their configurations.
+// reference matches ${NAME} or ${NAME:-default}, the form of MCP clients' configurations.
 var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
 
-// environment is what ${NAME} refers to.
+// environment has the variables for ${NAME}.
 type environment map[string]string
 
 func newEnvironment(environ []string) environment {
@@ -24,7 +24,7 @@ func newEnvironment(environ []string) environment {
 	return e
 }
 
-// expand fills in the variables of text. What they hold is not looked at again.
+// expand replaces the variables in text. Their values are not expanded again.
 func (e environment) expand(text string) (string, error) {
 	var missing error
 	filled := reference.ReplaceAllStringFunc(text, func(ref string) string {
@@ -55,7 +55,7 @@ func (e environment) expandAll(texts []string) ([]string, error) {
 	return filled, nil
 }
 
-// value reads a value: a secret from its source, a text with its variables.
+// value returns the value of v: a secret from its source, or a text with its variables expanded.
 func (e environment) value(ctx context.Context, v Value) (string, error) {
 	if !v.Secret.IsZero() {
 		return v.Secret.Read(ctx)
@@ -63,13 +63,13 @@ func (e environment) value(ctx context.Context, v Value) (string, error) {
 	return e.expand(v.Text)
 }
 
-// inherited are the variables that programs are given: none that holds a secret by custom.
+// inherited are the variables that programs get. By convention, none contains a secret.
 var inherited = []string{
 	"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ",
 	"SYSTEMROOT", "SYSTEMDRIVE", "TEMP", "TMP", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "PATHEXT", "COMSPEC", // Windows
 }
 
-// forProgram is the environment of a server's program: what is inherited, and what its entry names.
+// forProgram returns the environment of a server's program: the inherited variables and those of its entry.
 func (e environment) forProgram(ctx context.Context, env map[string]Value) ([]string, error) {
 	var list []string
 	for _, name := range inherited {

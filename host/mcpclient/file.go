@@ -14,13 +14,13 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// maxFile is the largest configuration file, in bytes.
+// maxFile bounds a configuration file, in bytes.
 const maxFile = 1 << 20
 
-// ReadFile reads the servers of a configuration file in the form that MCP clients share: JSON (or YAML) with an object
-// "mcpServers". docs/upstreams.md has its keys. Other keys beside mcpServers are other programs' and are passed over;
-// within it an unknown one is an error, with the one that was probably meant. Disabled servers are among the result.
-// Relative paths of secrets start at dir.
+// ReadFile reads the servers of a configuration file in the common form of MCP clients: JSON or YAML with an object
+// "mcpServers" (docs/upstreams.md). Other top-level keys belong to other programs and are ignored. Within mcpServers,
+// an unknown key is an error that suggests the nearest known key. The result includes disabled servers. Relative paths
+// of secrets start at dir.
 func ReadFile(path, dir string) ([]Spec, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -33,11 +33,11 @@ func ReadFile(path, dir string) ([]Spec, error) {
 	return specs, nil
 }
 
-// followEvery is how often Follow looks at its file.
+// followEvery is the interval at which Follow checks its file.
 const followEvery = time.Second
 
-// Follow applies the file, soon and again whenever it has changed, until ctx ends. What is wrong with it is logged
-// once, and the servers stay as they were.
+// Follow applies the file now and after each change, until ctx ends. It logs the errors of a version of the file once,
+// and keeps the servers as they were.
 func (u *Upstreams) Follow(ctx context.Context, path, dir string) {
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
@@ -66,7 +66,7 @@ func (u *Upstreams) Follow(ctx context.Context, path, dir string) {
 	}
 }
 
-// stamp tells one state of a file from another.
+// stamp identifies a version of a file.
 type stamp struct {
 	modified time.Time
 	size     int64
@@ -80,7 +80,7 @@ func fileStamp(path string) stamp {
 	return stamp{info.ModTime(), info.Size()}
 }
 
-// located puts the file in front of each problem.
+// located adds the file to each problem.
 func located(err error, file string) error {
 	var list *strictyaml.Error
 	if !errors.As(err, &list) {
@@ -100,7 +100,7 @@ func located(err error, file string) error {
 	return errors.New(strings.Join(lines, "\n"))
 }
 
-// parse reads the servers, and holds what rules there are between them.
+// parse reads the servers and checks the rules across them.
 func parse(data []byte, dir string) ([]Spec, error) {
 	var specs []Spec
 	found, known := false, []string{}
@@ -157,7 +157,7 @@ func (r reader) server(name string, v strictyaml.Value) Spec {
 	return s
 }
 
-// checkTransport holds a transport that is named against what is there.
+// checkTransport checks a named transport against the other keys.
 func checkTransport(transport string, s *Spec) error {
 	switch transport {
 	case "":
@@ -178,12 +178,12 @@ func checkTransport(transport string, s *Spec) error {
 	return fmt.Errorf("transport %s", strictyaml.Unknown("transport", transport, []string{"stdio", "http"}))
 }
 
-// texts reads a list of texts, which may be empty ones: arguments can be.
+// texts reads a list of strings, which may be empty: arguments can be.
 func texts(dst *[]string) func(strictyaml.Value) {
 	return strictyaml.List(dst, func(v strictyaml.Value, s *string) { *s, _ = v.Text() })
 }
 
-// values reads texts, or where secrets are, by name.
+// values reads strings or references to secrets, by name.
 func (r reader) values(dst *map[string]Value) func(strictyaml.Value) {
 	return func(v strictyaml.Value) {
 		*dst = map[string]Value{}
@@ -221,7 +221,7 @@ func (f *Filter) read(v strictyaml.Value) {
 	v.Object(strictyaml.Fields{"allow": strictyaml.Strings(&f.Allow), "deny": strictyaml.Strings(&f.Deny)})
 }
 
-// readLimits reads those that mean something for a server.
+// readLimits reads the limits that apply to servers.
 func readLimits(l *manifest.Limits) func(strictyaml.Value) {
 	return func(v strictyaml.Value) {
 		v.Object(strictyaml.Fields{
@@ -233,7 +233,7 @@ func readLimits(l *manifest.Limits) func(strictyaml.Value) {
 	}
 }
 
-// seconds reads a time as other programs have it, a number of seconds, or a duration.
+// seconds reads a duration, or a number of seconds as other programs write it.
 func seconds(dst *time.Duration) func(strictyaml.Value) {
 	return func(v strictyaml.Value) {
 		if v.IsText() {

@@ -17,17 +17,18 @@ import (
 )
 
 const (
-	// messageRate is how many messages a second a server may send that answer nothing (notifications and requests of
-	// its own), and messageBurst how many at once. More wait, and all that comes after them.
+	// messageRate and messageBurst bound the messages per second, and at once, that are no responses: notifications and
+	// requests of the server. Further ones wait, with everything after them.
 	messageRate, messageBurst = 200, 1000
-	// headLength is how much is kept of a line that is too long, in bytes: enough to find what it answers.
+	// headLength is how much is kept of a line that is too long, in bytes: enough to find the request that it answers.
 	headLength = 4 << 10
-	// maxLine is the longest line that is read to its end, in bytes, if twice the longest message is not more. A longer
+	// maxLine is the longest line that is read to its end, in bytes, unless twice the longest message is more. A longer
 	// one ends the connection.
 	maxLine = 64 << 20
 	// keptBuffer is the largest buffer that is kept for the next line, in bytes.
 	keptBuffer = 64 << 10
-	// idleLines are the lines between two messages that cost no time: names of events, comments, empty lines.
+	// idleLines is the number of lines between two messages that are not delayed: names of events, comments, empty
+	// lines.
 	idleLines = 16
 )
 
@@ -40,30 +41,30 @@ func newMessageLimiter() *rate.Limiter { return rate.NewLimiter(messageRate, mes
 // meter counts what a server sent: bytes, and values in messages.
 type meter struct{ bytes, values atomic.Int64 }
 
-// lines stands between a server and the SDK. It passes on a stream of lines, each a JSON-RPC message, and keeps three
-// things away that would end the connection or flood the host: lines that are no messages, as programs write them by
-// mistake; answers that are too large, or hold too much (shape), in whose place goes an error; and more messages than
-// anybody needs.
+// lines filters what a server sends to the SDK, a stream of lines that are JSON-RPC messages. It drops lines that are
+// no messages, which programs write by mistake. It replaces responses that are too large or hold too many values
+// (shape) with errors. It delays messages beyond messageRate. Otherwise they would end the connection or flood the
+// host.
 type lines struct {
 	source *bufio.Reader
-	// events says that the stream has server-sent events: messages are behind "data:", and other lines pass.
+	// events says that the stream has server-sent events: messages are in "data:" lines, and other lines pass.
 	events bool
-	// most is the longest line, in bytes.
+	// most bounds a line, in bytes.
 	most int
-	// token marks the questions on the stream of a call; empty marks none.
+	// token marks the questions on the stream of a call, unless it is empty.
 	token string
-	// noise is told of each line that is no message.
+	// noise is called with each line that is no message.
 	noise func(line []byte)
 
 	ctx     context.Context // of the connection
 	limiter *rate.Limiter
 	meter   *meter
-	// owed are the answers that the server owes. Those that nobody asked for are limited as other messages are.
+	// owed is the number of outstanding responses. Responses that were not requested are limited like other messages.
 	owed *atomic.Int64
 
 	pending []byte // still to be read
-	buffer  []byte // of one line
-	shape   shape  // of the message
+	buffer  []byte // for one line
+	shape   shape  // of the current message
 	idle    int    // lines since the last message
 }
 
@@ -82,20 +83,20 @@ func (l *lines) Read(p []byte) (int, error) {
 	}
 	n := copy(p, l.pending)
 	if l.pending = l.pending[n:]; len(l.pending) == 0 {
-		l.pending = nil // with what it is a part of
+		l.pending = nil // drops the line with its event
 	}
 	return n, nil
 }
 
 var dataField = []byte("data:")
 
-// next puts another line into pending, or nothing if it is left out.
+// next puts another line into pending, or nothing if it drops the line.
 func (l *lines) next() error {
 	line, problem, err := l.line()
 	if err != nil && (len(line) == 0 || errors.Is(err, errEndless)) {
 		return err
 	}
-	rest := line // without the name of the field
+	rest := line // without the field name
 	if l.events {
 		data, ok := bytes.CutPrefix(line, dataField)
 		if !ok {
@@ -128,10 +129,10 @@ func (l *lines) next() error {
 	return l.wait()
 }
 
-// other passes on a line of an event that is no data. More of them than events have are limited.
+// other forwards a line of an event that is not data, and limits such lines.
 func (l *lines) other(line []byte, problem int64) error {
 	if len(bytes.TrimSpace(line)) == 0 {
-		l.shape = shape{} // the event ends
+		l.shape = shape{} // the end of the event
 	}
 	if problem == 0 {
 		l.pending = line
@@ -142,7 +143,7 @@ func (l *lines) other(line []byte, problem int64) error {
 	return l.wait()
 }
 
-// wait lets time pass where a server sends more than anybody needs.
+// wait delays a server that exceeds messageRate.
 func (l *lines) wait() error {
 	if l.limiter.Wait(l.ctx) != nil {
 		return io.EOF // the connection has ended
@@ -150,7 +151,7 @@ func (l *lines) wait() error {
 	return nil
 }
 
-// refusal takes the place of a line that is too long or holds too much.
+// refusal returns the replacement of a line that is too long or holds too many values.
 func (l *lines) refusal(id json.RawMessage, code int64) []byte {
 	line := refusal(id, code)
 	if line != nil && l.events {
@@ -159,8 +160,7 @@ func (l *lines) refusal(id json.RawMessage, code int64) []byte {
 	return line
 }
 
-// line reads up to the end of a line. Of one that is not to be had whole it returns the head, with the code of the
-// problem.
+// line reads a line. If the line is too long or too large, it returns the beginning and the code of the problem.
 func (l *lines) line() (line []byte, problem int64, err error) {
 	if l.buffer = l.buffer[:0]; cap(l.buffer) > keptBuffer {
 		l.buffer = nil
@@ -187,7 +187,7 @@ func (l *lines) line() (line []byte, problem int64, err error) {
 	}
 }
 
-// exceeds returns the code of the limit that the line in the buffer, which ends in part, is beyond.
+// exceeds returns the code of the limit that the line in the buffer, extended by part, exceeds.
 func (l *lines) exceeds(part []byte) int64 {
 	if len(l.buffer) > l.most {
 		return codeTooLarge
@@ -205,8 +205,8 @@ func (l *lines) exceeds(part []byte) int64 {
 	return 0
 }
 
-// glance reads the members of a message until it is clear whether it answers a request, and which. What is no message,
-// or part of one, answers nothing.
+// glance reads the members of a message until it knows whether the message is a response, and to which request. Invalid
+// or incomplete messages are no responses.
 func glance(data []byte) (id json.RawMessage, answers bool) {
 	d := jsontext.NewDecoder(bytes.NewReader(data))
 	if token, err := d.ReadToken(); err != nil || token.Kind() != '{' {
@@ -238,22 +238,21 @@ func glance(data []byte) (id json.RawMessage, answers bool) {
 	}
 }
 
-// codeResourceNotFound is the code of a resource that is not there, up to MCP 2025-11-25.
+// codeResourceNotFound is the code for a missing resource, up to MCP 2025-11-25.
 const codeResourceNotFound = -32002
 
-// Codes of the errors that take the place of an answer that is too long, of one that holds too much, and of one
-// with a key twice. They are among those that JSON-RPC
-// leaves to implementations.
+// Codes of the errors that replace a response that is too long, one that holds too many values, and one with a repeated
+// key. JSON-RPC leaves them to implementations.
 const (
 	codeTooLarge = -32000 - 98
 	codeTooMuch  = -32000 - 97
 	codeTwice    = -32000 - 96
 )
 
-// repeatsKey reports JSON with a key twice in one object, of which two readers could see different things.
+// repeatsKey reports whether an object in the message has a key twice. Two readers could see different values.
 func repeatsKey(message []byte) bool { return strictjson.Check(message) != nil && json.Valid(message) }
 
-// refusal is the answer with this id that says so, as a line; nil if the id is not known.
+// refusal returns the error response with this id and code as a line, or nil if the id is unknown.
 func refusal(id json.RawMessage, code int64) []byte {
 	if id == nil {
 		return nil
@@ -267,7 +266,7 @@ func refusal(id json.RawMessage, code int64) []byte {
 	return append(line, '\n')
 }
 
-// tooLargeText words what is wrong, by code.
+// tooLargeText has the error texts by code.
 var tooLargeText = map[int64]string{
 	codeTooLarge: "the answer is too large",
 	codeTooMuch:  fmt.Sprintf("the answer holds more than %d entries or %d values", maxItems, maxValues),

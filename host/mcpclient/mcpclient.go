@@ -1,9 +1,9 @@
-// Package mcpclient offers the tools of other MCP servers as if they were plugins'.
+// Package mcpclient offers the tools of other MCP servers like those of plugins.
 //
-// Upstreams keeps each server of a configuration connected (a program over its standard input and output, or streamable
-// HTTP), puts what it offers into the catalog under a prefix, and passes calls on. Everything that a server says is a
-// stranger's: names and schemas are made safe, sizes and rates are bounded, and what cannot be used is left out by
-// itself.
+// Upstreams keeps the servers of a configuration connected: programs over standard input and output, and streamable
+// HTTP. It adds their tools, prompts and resources to the catalog under a prefix and forwards calls. A Spec describes
+// one server; ReadFile reads Specs. Everything from a server is untrusted: names and schemas are made safe, sizes and
+// rates are bounded, and an entry that cannot be used is omitted without the others.
 package mcpclient
 
 import (
@@ -25,45 +25,44 @@ import (
 
 // Options configures Upstreams.
 type Options struct {
-	// Catalog takes what the servers offer. It must be set.
+	// Catalog receives the entries of the servers. It is required.
 	Catalog *catalog.Catalog
-	// Dir is where relative paths of a Spec start, and the working directory of programs. Empty means the process's.
+	// Dir is the base of relative paths in a Spec, and the working directory of programs. Empty means the process's.
 	Dir string
-	// Environ is what ${NAME} refers to and where programs get PATH, HOME, the language and the temporary directory
-	// from, "NAME=value". They get nothing else of it.
+	// Environ has the variables for ${NAME}, as "NAME=value". Programs inherit only PATH, HOME, the language and the
+	// temporary directory from it.
 	Environ []string
 	// Credentials are those that a Spec can name. It may be nil.
 	Credentials Credentials
-	// Proxy is for servers over HTTP that are not on this machine. Nil means none.
+	// Proxy is for HTTP servers that are not on this machine. Nil means none.
 	Proxy *url.URL
-	// Limits are for servers that state none. What is zero there too is manifest.DefaultLimits'.
+	// Limits apply to servers without their own. Zero fields mean manifest.DefaultLimits.
 	Limits manifest.Limits
-	// Version is what hako calls its own version to servers.
+	// Version is hako's version, which servers are told.
 	Version string
-	// Logger receives changes of state, and what servers write to their standard error, marked and bounded. Nil
-	// discards it.
+	// Logger receives changes of state, and the standard error of programs, marked and bounded. Nil discards them.
 	Logger *slog.Logger
 
-	// outage is for tests to shorten; zero means the constant.
+	// outage replaces the constant in tests, unless zero.
 	outage time.Duration
 }
 
-// Upstreams are the servers of a configuration. It is safe for concurrent use.
+// Upstreams are the servers of a configuration. They are safe for concurrent use.
 type Upstreams struct {
 	env environment
 	ctx context.Context // ends with Close
 	end context.CancelFunc
 
-	// applying is held by Apply and Close, which may take long, and guards options but for the logger.
+	// applying is held by Apply and Close, which may take long. It guards options except for the logger.
 	applying sync.Mutex
 	options  Options
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu       sync.Mutex
 	servers  map[string]*server
 	disabled []Spec
 }
 
-// New returns Upstreams without servers; Apply brings them.
+// New returns Upstreams without servers. Apply adds them.
 func New(options Options) (*Upstreams, error) {
 	var err error
 	if options.Dir, err = filepath.Abs(options.Dir); err != nil {
@@ -77,16 +76,15 @@ func New(options Options) (*Upstreams, error) {
 	return u, nil
 }
 
-// Apply makes specs the servers: new ones are started, those that are no more or are not as they were are stopped
-// first. Other limits, but for the size of answers, are for the calls from then on, and stop nothing. It does not wait
-// for new ones to be connected. The error says which Spec is wrong, or that two cannot be told apart; then nothing
-// changes.
+// Apply replaces the servers with specs. It stops removed and changed servers, then starts new and changed ones, and
+// does not wait for their connections. Changed limits, except for Output, apply to later calls and stop nothing. The
+// error names the invalid Spec, or two that cannot be told apart; then nothing has changed.
 func (u *Upstreams) Apply(specs []Spec) error {
 	_, err := u.apply(specs)
 	return err
 }
 
-// apply is Apply. It reports whether any server is not as it was.
+// apply implements Apply. It reports whether any server changed.
 func (u *Upstreams) apply(specs []Spec) (changed bool, err error) {
 	if err := checkSet(specs); err != nil {
 		return false, err
@@ -127,8 +125,8 @@ func (u *Upstreams) apply(specs []Spec) (changed bool, err error) {
 	return changed, nil
 }
 
-// serves reports whether s can go on as what newServer would make. It may have other limits, but for the size of
-// answers, which the connection was made for.
+// serves reports whether s can continue as the server that newServer would make. Its limits may differ, except for
+// Output, with which the connection was made.
 func (s *server) serves(spec *Spec, options *Options) bool {
 	was, now := s.spec, *spec
 	was.Limits, now.Limits = manifest.Limits{}, manifest.Limits{}
@@ -136,14 +134,14 @@ func (s *server) serves(spec *Spec, options *Options) bool {
 		(spec.URL == "" || reflect.DeepEqual(options.Proxy, s.options.Proxy))
 }
 
-// SetDefaults changes Options.Limits and Options.Proxy, from the next Apply on.
+// SetDefaults changes Options.Limits and Options.Proxy for later calls of Apply.
 func (u *Upstreams) SetDefaults(limits manifest.Limits, proxy *url.URL) {
 	u.applying.Lock()
 	defer u.applying.Unlock()
 	u.options.Limits, u.options.Proxy = limits, proxy
 }
 
-// retire stops servers, all at once, waits, and reports whether there were any. applying is held.
+// retire stops servers concurrently and waits for them. It reports whether there were any. The caller holds applying.
 func (u *Upstreams) retire(which func(*server) bool) (any bool) {
 	var group sync.WaitGroup
 	u.mu.Lock()
@@ -159,7 +157,7 @@ func (u *Upstreams) retire(which func(*server) bool) (any bool) {
 	return any
 }
 
-// Ready waits until each server has been connected or has failed once, or ctx ends, whose error it then returns.
+// Ready waits until each server has been connected or has failed once. If ctx ends first, Ready returns its error.
 func (u *Upstreams) Ready(ctx context.Context) error {
 	u.mu.Lock()
 	servers := slices.Collect(maps.Values(u.servers))
@@ -174,7 +172,7 @@ func (u *Upstreams) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Status lists all servers, by name.
+// Status lists all servers by name.
 func (u *Upstreams) Status() []Status {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -190,8 +188,8 @@ func (u *Upstreams) Status() []Status {
 	return list
 }
 
-// Close stops all servers, takes what they offer from the catalog and waits for their programs to be gone: some seconds
-// for one that does not want to. It may be called twice.
+// Close stops all servers, removes their entries from the catalog and waits for the end of their programs, which may
+// take seconds. It may be called twice.
 func (u *Upstreams) Close() error {
 	u.end()
 	u.applying.Lock()

@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// maxName is the longest name at the frontends, prefix included, in bytes: what every client and provider of models
-// takes.
+// maxName bounds a name at the frontends, prefix included, in bytes: all clients and model providers accept it.
 const maxName = 64
 
-// safe replaces what names at the frontends may not hold.
+// safe replaces characters that names at the frontends may not contain.
 func safe(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -23,16 +22,16 @@ func safe(name string) string {
 	}, name)
 }
 
-// safeNames gives each of a server's names one of at most room bytes that frontends take. A name that is fit already
-// keeps it; of others that would come out the same, or too long, the end is a digest of the whole, so that the same
-// tool has the same name after every start. A name that is there twice, or still is not its own, is left out.
+// safeNames maps each of a server's names to a valid name of at most room bytes. A valid name stays unchanged. Names
+// that would be too long or equal get a digest of the whole name at the end, so that a tool has the same name after
+// each start. Repeated names, and names that still collide, are omitted.
 func safeNames(names []string, room int) map[string]string {
 	wanted := map[string]int{}
 	for _, name := range names {
 		wanted[safe(name)]++
 	}
 	given, taken := map[string]string{}, map[string]bool{}
-	// Those that are fit come first.
+	// Valid names come first.
 	ordered := slices.SortedFunc(slices.Values(names), func(a, b string) int {
 		return cmp.Or(boolOrder(safe(a) != a, safe(b) != b), cmp.Compare(a, b))
 	})
@@ -59,7 +58,7 @@ func boolOrder(a, b bool) int {
 	return 1
 }
 
-// digested is the beginning of the safe name and eight digits that tell it from others.
+// digested returns the beginning of the safe name and eight digits of its digest.
 func digested(name string, room int) string {
 	sum := sha256.Sum256([]byte(name))
 	end := "_" + hex.EncodeToString(sum[:4])

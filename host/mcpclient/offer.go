@@ -16,24 +16,23 @@ import (
 	"github.com/hako-run/hako/internal/visible"
 )
 
-// listing is all that a server offers, as it says.
+// listing has the lists of a server, as received.
 type listing struct {
 	tools     []*mcp.Tool
 	prompts   []*mcp.Prompt
 	resources []*mcp.Resource
 	templates []*mcp.ResourceTemplate
-	// cut names the lists that were too long, and enough reports whether so much was read that no more pages are
-	// wanted.
+	// cut names the lists that were too long. enough reports whether no more pages should be requested.
 	cut    []string
 	enough func() bool
 }
 
-// digest stands for what the server says it offers.
+// digest identifies the contents of the listing.
 func (l *listing) digest() (sum [sha256.Size]byte, err error) {
 	hash := sha256.New()
 	encoder := json.NewEncoder(hash)
 	for _, list := range []any{l.tools, l.prompts, l.resources, l.templates} {
-		for _, item := range reflect.ValueOf(list).Seq2() { // one by one, for together they may be large
+		for _, item := range reflect.ValueOf(list).Seq2() { // one at a time, because all together may be large
 			if err := encoder.Encode(item.Interface()); err != nil {
 				return sum, err
 			}
@@ -45,20 +44,19 @@ func (l *listing) digest() (sum [sha256.Size]byte, err error) {
 	return [sha256.Size]byte(hash.Sum(nil)), nil
 }
 
-// offer is what of it can be offered.
+// offer is the part of a listing that can be offered.
 type offer struct {
 	manifest *manifest.Manifest
-	// tools and prompts give the server's own names for those in manifest.
+	// tools and prompts have the server's names for those in manifest.
 	tools, prompts map[string]string
-	// omitted says what is left out, and why.
+	// omitted lists what is omitted, and why.
 	omitted []string
 }
 
-// maxOffered is how many of each kind a server may offer, as for plugins.
+// maxOffered bounds the entries of each kind, as for plugins.
 const maxOffered = 256
 
-// newOffer turns a listing into what the catalog takes. All of it is a stranger's: what breaks a rule is left out, by
-// itself.
+// newOffer converts a listing for the catalog. Each entry that breaks a rule is omitted.
 func newOffer(spec *Spec, l *listing) *offer {
 	o := &offer{manifest: new(manifest.Manifest), tools: map[string]string{}, prompts: map[string]string{}}
 	for _, kind := range l.cut {
@@ -81,7 +79,7 @@ func (o *offer) omit(format string, args ...any) {
 	o.omitted = append(o.omitted, fmt.Sprintf(format, args...))
 }
 
-// full reports whether another of kind is one too many.
+// full reports whether another entry of kind would exceed maxOffered, and notes that it is omitted.
 func (o *offer) full(kind string, have int) bool {
 	if have < maxOffered {
 		return false
@@ -122,7 +120,7 @@ func (o *offer) addTools(spec *Spec, tools []*mcp.Tool, room int) {
 	}
 }
 
-// tool returns the tool with its schemas compiled. It goes without an output schema that cannot be used.
+// tool returns the tool with compiled schemas. An output schema that cannot be used is omitted.
 func (o *offer) tool(name string, t *mcp.Tool) (*manifest.Tool, error) {
 	input, err := schema(t.InputSchema)
 	if err != nil {
@@ -149,7 +147,7 @@ func (o *offer) tool(name string, t *mcp.Tool) (*manifest.Tool, error) {
 		func(m *manifest.Manifest) { tool = m.Tools[0] })
 }
 
-// validate checks a manifest with one thing in it, and hands it on if it is good.
+// validate checks a manifest with one entry and calls use if it is valid.
 func validate(m *manifest.Manifest, use func(*manifest.Manifest)) error {
 	m.Name, m.Version = "upstream", "0.0.0"
 	err := m.Validate()
@@ -165,8 +163,8 @@ func validate(m *manifest.Manifest, use func(*manifest.Manifest)) error {
 	return err
 }
 
-// schema brings a schema into the form that manifests have: of an older draft it is read as one of 2020-12, which
-// differs in what few use, a missing type is that of an object, and no text in it holds what people do not see.
+// schema converts a schema for a manifest. An older draft is read as 2020-12, which differs in little. A missing type
+// becomes "object". Hidden characters are removed from all texts.
 func schema(value any) (json.RawMessage, error) {
 	object, ok := value.(map[string]any)
 	if !ok {
@@ -188,7 +186,7 @@ func schema(value any) (json.RawMessage, error) {
 	return json.Marshal(cleaned)
 }
 
-// cleanValue cleans all texts in a value of JSON. Names that are the same then are an error.
+// cleanValue cleans all strings in a JSON value. Keys that become equal are an error.
 func cleanValue(value any) (any, error) {
 	var err error
 	switch v := value.(type) {
@@ -216,7 +214,7 @@ func cleanValue(value any) (any, error) {
 	return value, nil
 }
 
-// hints drops a hint that means nothing beside another: what only reads destroys nothing.
+// hints drops a hint that contradicts another: a read-only tool is not destructive.
 func hints(a *mcp.ToolAnnotations) manifest.Annotations {
 	h := manifest.Annotations{ReadOnlyHint: &a.ReadOnlyHint, DestructiveHint: a.DestructiveHint,
 		IdempotentHint: &a.IdempotentHint, OpenWorldHint: a.OpenWorldHint}
@@ -291,14 +289,14 @@ func (o *offer) addTemplate(spec *Spec, r *mcp.ResourceTemplate) {
 	o.manifest.ResourceTemplates = append(o.manifest.ResourceTemplates, template)
 }
 
-// Most characters of texts, as in manifests.
+// Maximum lengths of texts in characters, as in manifests.
 const (
 	maxTitle       = 200
 	maxDescription = 16 << 10
 )
 
-// text is a text of unknown language, or none: without what people do not see and models do, and cut where it is too
-// long.
+// text returns s as a text of unknown language, without hidden characters and at most most characters long, or nil if
+// nothing is left.
 func text(s string, most int) manifest.Text {
 	if s = clip(strings.TrimSpace(visible.Clean(s)), most); s == "" {
 		return nil
@@ -306,7 +304,7 @@ func text(s string, most int) manifest.Text {
 	return manifest.Text{"en": s}
 }
 
-// clip cuts s to so many characters.
+// clip cuts s to most characters.
 func clip(s string, most int) string {
 	if utf8.RuneCountInString(s) <= most {
 		return s
@@ -316,5 +314,5 @@ func clip(s string, most int) string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// quoted is a stranger's name in a message.
+// quoted returns an untrusted name for a message.
 func quoted(s string) string { return fmt.Sprintf("%q", clip(s, 80)) }

@@ -25,22 +25,22 @@ const (
 	writeGrace = 10 * time.Second
 )
 
-// process is a running server program, first of a group of processes of its own.
+// process is a running server program, the leader of its own process group.
 type process struct {
 	command *exec.Cmd
-	stdin   *os.File // ours
-	stdout  *os.File // ours
-	// lifeline kills the program, with all that it has started, when it is closed or this process ends.
+	stdin   *os.File // our end
+	stdout  *os.File // our end
+	// lifeline kills the program and its descendants when it is closed or this process ends.
 	lifeline io.Closer
 	// asked counts the messages to the program, each of which it may answer.
 	asked atomic.Int64
-	// done is closed when the program has ended and all of its group has been told to.
+	// done is closed when the program has ended and its group has been signaled.
 	done chan struct{}
-	// err says how it ended, when done is closed.
+	// err is the program's exit error, set when done is closed.
 	err error
 }
 
-// startProcess starts the program of spec. What it writes to its standard error goes to log.
+// startProcess starts the program of spec. Its standard error goes to log.
 func startProcess(ctx context.Context, spec *Spec, env environment, dir string, log io.Writer) (*process, error) {
 	command, err := newCommand(ctx, spec, env, dir)
 	if err != nil {
@@ -57,7 +57,7 @@ func startProcess(ctx context.Context, spec *Spec, env environment, dir string, 
 	}
 	defer theirs.Close()
 	command.Stdin, command.Stdout, command.Stderr = stdin, theirs, log
-	command.WaitDelay = time.Second // for others that hold its standard error
+	command.WaitDelay = time.Second // other processes may hold its standard error
 	lifeline, err := supervisor.Start(command)
 	if err != nil {
 		return nil, closing(fmt.Errorf("start %s: %w", spec.Command, withoutPath(err)), ours, stdout)
@@ -69,7 +69,7 @@ func startProcess(ctx context.Context, spec *Spec, env environment, dir string, 
 
 func swapped(r, w *os.File, err error) (*os.File, *os.File, error) { return w, r, err }
 
-// newCommand fills in the variables of spec. Neither arguments nor environment go into the error.
+// newCommand expands the variables of spec. The error contains neither arguments nor environment.
 func newCommand(ctx context.Context, spec *Spec, env environment, dir string) (*exec.Cmd, error) {
 	path, err := env.expand(spec.Command)
 	if err != nil {
@@ -91,7 +91,7 @@ func newCommand(ctx context.Context, spec *Spec, env environment, dir string) (*
 	return command, err
 }
 
-// closing closes what is left of something that failed.
+// closing closes files after a failure.
 func closing(err error, files ...io.Closer) error {
 	for _, file := range files {
 		_ = file.Close()
@@ -99,7 +99,7 @@ func closing(err error, files ...io.Closer) error {
 	return err
 }
 
-// withoutPath takes off the path, which can hold what a variable had.
+// withoutPath removes the path from an error, because it may contain the value of a variable.
 func withoutPath(err error) error {
 	var path *os.PathError
 	if errors.As(err, &path) {
@@ -110,13 +110,13 @@ func withoutPath(err error) error {
 
 func (p *process) wait() {
 	p.err = p.command.Wait()
-	supervisor.KillGroup(p.command.Process) // what it has started and left behind
+	supervisor.KillGroup(p.command.Process) // the descendants that it left
 	_ = p.lifeline.Close()
 	close(p.done)
 }
 
-// stop ends the program: its input ends, then it is asked to, then killed, and if that is in vain its supervisor too.
-// It returns when the program is gone.
+// stop ends the program: it closes its input, then sends SIGTERM, then SIGKILL, and in the end kills its supervisor. It
+// returns when the program has ended.
 func (p *process) stop() {
 	_ = p.stdin.Close()
 	kill := func(*os.Process) { _ = p.lifeline.Close() }
@@ -135,13 +135,13 @@ func (p *process) stop() {
 	_ = p.stdout.Close()
 }
 
-// transport speaks to the program, one message a line, of which filter bounds the length.
+// transport returns a transport with one message per line. filter bounds the lines from the program.
 func (p *process) transport(filter func(io.Reader) io.Reader) mcp.Transport {
 	return &mcp.IOTransport{Reader: readCloser{filter(p.stdout), p.stdout}, Writer: patient{p.stdin, &p.asked},
 		MaxLineLength: -1}
 }
 
-// patient gives up on a program that does not read its input. It counts the messages.
+// patient is a writer that gives up if the program does not read its input. It counts the messages.
 type patient struct {
 	*os.File
 	messages *atomic.Int64
@@ -149,6 +149,6 @@ type patient struct {
 
 func (f patient) Write(data []byte) (int, error) {
 	f.messages.Add(int64(bytes.Count(data, []byte("\n"))))
-	_ = f.SetWriteDeadline(time.Now().Add(writeGrace)) // where pipes have none, as on Windows, a program can hold up its own calls
+	_ = f.SetWriteDeadline(time.Now().Add(writeGrace)) // fails for pipes of Windows
 	return f.File.Write(data)
 }

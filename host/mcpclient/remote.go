@@ -26,42 +26,42 @@ import (
 	"github.com/hako-run/hako/host/broker/outbound"
 )
 
-// Credentials are the operator's; *credential.Broker is one. Credential returns what requests are to carry, and Renew
-// another one after a refusal, or nil.
+// Credentials applies the operator's credentials, like *credential.Broker. Credential returns what requests carry.
+// Renew returns another credential after a refusal, or nil.
 type Credentials interface {
 	Credential(ctx context.Context, tenant, name string) (*broker.Credential, error)
 	Renew(ctx context.Context, tenant, name string, refused *broker.Credential, status int,
 		body []byte) (*broker.Credential, error)
 }
 
-// remote sends the requests of one connection: with the operator's headers, to the origin that they are for, and with
-// bounded answers.
+// remote sends the requests of one connection, with the operator's headers, only to the origin of the URL. It bounds
+// the responses.
 type remote struct {
 	base        *http.Transport
 	origin      string
 	headers     http.Header
 	credential  string
 	credentials Credentials
-	// most is the longest answer or event, in bytes.
+	// most bounds a response or an event, in bytes.
 	most    int
 	meter   *meter
 	limiter *rate.Limiter
 	noise   func([]byte)
-	// ctx ends with the connection, which not all requests of the SDK do.
+	// ctx ends with the connection. Some requests of the SDK outlive it otherwise.
 	ctx context.Context
 }
 
 const (
-	// headGrace is how long the head of an answer may take to a request that no caller waits for: a stream for
-	// notifications, an answer to the server's own request.
+	// headGrace bounds the time until the response header of a request that no caller waits for: a stream for
+	// notifications, a response to the server's own request.
 	headGrace = 10 * time.Second
-	// goodbyeGrace is how long the request that ends a session may take.
+	// goodbyeGrace bounds the request that ends a session.
 	goodbyeGrace = 2 * time.Second
-	// maxRefusal is how much is read of an answer that refuses a credential, in bytes.
+	// maxRefusal bounds what is read of a response that refuses a credential, in bytes.
 	maxRefusal = 64 << 10
 )
 
-// newRemote reads what spec refers to.
+// newRemote resolves what spec refers to.
 func newRemote(ctx context.Context, spec *Spec, env environment, options *Options) (*remote, string, error) {
 	filled, err := env.expand(spec.URL)
 	if err != nil {
@@ -96,7 +96,7 @@ func newRemote(ctx context.Context, spec *Spec, env environment, options *Option
 	return r, filled, nil
 }
 
-// config reads the files. Nil files leave what the system has.
+// config reads the files. Without files it uses the system's certificates.
 func (t TLS) config(dir string) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if t.CA != "" {
@@ -121,7 +121,7 @@ func (t TLS) config(dir string) (*tls.Config, error) {
 	return c, nil
 }
 
-// from is path as seen from dir.
+// from returns path relative to dir.
 func from(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -131,7 +131,7 @@ func from(dir, path string) string {
 
 func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
-// client follows redirects within the origin: anything else would take the session and what is asked to somebody else.
+// client follows redirects only within the origin. Others would send the session and the requests to another server.
 func (r *remote) client() *http.Client {
 	return &http.Client{Transport: r, CheckRedirect: func(req *http.Request, via []*http.Request) error {
 		if origin(req.URL) != r.origin || len(via) > 5 {
@@ -143,8 +143,8 @@ func (r *remote) client() *http.Client {
 
 var errRedirect = errors.New("the server sends requests elsewhere: put that address into url")
 
-// fate is what became of the request of a call, with the token by which its questions are known. It travels in the
-// request's context, because what the SDK says of it may come after the end of the session that it leads to.
+// fate records the outcome of a call's HTTP request, and has the token for its questions. It is in the request's
+// context, because the SDK reports the outcome only after it has ended the session.
 type fate struct {
 	refusal atomic.Pointer[error]
 	token   string
@@ -152,7 +152,7 @@ type fate struct {
 
 type fateKey struct{}
 
-// note takes in the status of the answer.
+// note records the status of the response.
 func (f *fate) note(req *http.Request, status int) {
 	var err error
 	switch {
@@ -166,13 +166,13 @@ func (f *fate) note(req *http.Request, status int) {
 	f.refusal.Store(&err)
 }
 
-// RoundTrip sends a request, once more with another credential where the first is refused.
+// RoundTrip sends a request, and again with another credential if the first one is refused.
 func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, release := r.bound(req)
 	inTime := func() bool { return true }
 	f, called := req.Context().Value(fateKey{}).(*fate)
 	if _, limited := ctx.Deadline(); !limited && !called {
-		inTime = time.AfterFunc(headGrace, release).Stop // the head has to come in time, the body need not
+		inTime = time.AfterFunc(headGrace, release).Stop // the header must arrive in time, the body need not
 	}
 	resp, err := r.authorized(req.Clone(ctx))
 	if called && err == nil {
@@ -189,7 +189,8 @@ func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// bound returns the context of a request, which ends with the connection too, but for the request that says goodbye.
+// bound returns the context of a request, which also ends with the connection. The request that ends the session
+// outlives it.
 func (r *remote) bound(req *http.Request) (context.Context, func()) {
 	if req.Method == http.MethodDelete {
 		return context.WithTimeout(req.Context(), goodbyeGrace)
@@ -199,7 +200,7 @@ func (r *remote) bound(req *http.Request) (context.Context, func()) {
 	return ctx, func() { stop(); cancel() }
 }
 
-// noStream is what a server answers that has no stream for notifications.
+// noStream is the response of a server without a stream for notifications.
 func noStream(req *http.Request) *http.Response {
 	return &http.Response{StatusCode: http.StatusMethodNotAllowed, Status: "405 Method Not Allowed",
 		Header: http.Header{}, Body: http.NoBody, Request: req}
@@ -219,7 +220,7 @@ func (r *remote) authorized(req *http.Request) (*http.Response, error) {
 	if err != nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
 		return resp, err
 	}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what cannot be read says nothing
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // a body that cannot be read counts as empty
 	other, err := r.credentials.Renew(req.Context(), "", r.credential, c, resp.StatusCode, body)
 	if err != nil || other == nil {
 		resp.Body = readCloser{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
@@ -234,7 +235,7 @@ func (r *remote) authorized(req *http.Request) (*http.Response, error) {
 	return r.base.RoundTrip(again)
 }
 
-// repeat makes a request that can be sent after req has been.
+// repeat returns a copy of req that can be sent after it.
 func repeat(req *http.Request) (*http.Request, error) {
 	again := req.Clone(req.Context())
 	if req.GetBody == nil {
@@ -245,7 +246,7 @@ func repeat(req *http.Request) (*http.Request, error) {
 	return again, err
 }
 
-// bounded is the answer's body as the SDK may read it. Closing it calls release.
+// bounded returns the response body for the SDK. Closing it calls release.
 func (r *remote) bounded(req *http.Request, resp *http.Response, release func()) io.ReadCloser {
 	body := resp.Body
 	closer := closerFunc(func() error { defer release(); return body.Close() })
@@ -264,7 +265,8 @@ func (r *remote) bounded(req *http.Request, resp *http.Response, release func())
 	return readCloser{&object{body: counted{body, &r.meter.bytes}, most: r.most, meter: r.meter, req: req}, closer}
 }
 
-// object is an answer of one JSON object. In the place of one that is too large or holds too much goes an error.
+// object is the body of a response with one JSON object. An object that is too large or holds too many values is
+// replaced with an error.
 type object struct {
 	body  io.Reader
 	most  int
@@ -291,7 +293,7 @@ func (o *object) Read(p []byte) (int, error) {
 	return o.read.Read(p)
 }
 
-// message reads the object, as far as it is neither too large nor holds too much.
+// message reads the object. It returns the code of the problem if the object exceeds a limit.
 func (o *object) message() (data []byte, problem int64, err error) {
 	var s shape
 	defer func() { o.meter.values.Add(int64(s.values)) }()
@@ -312,7 +314,7 @@ func (o *object) message() (data []byte, problem int64, err error) {
 	}
 }
 
-// requestID is the id of the message in a request, nil if it has none.
+// requestID returns the id of the message in a request, or nil.
 func requestID(req *http.Request) json.RawMessage {
 	if req.GetBody == nil {
 		return nil

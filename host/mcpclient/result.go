@@ -12,7 +12,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// translator turns results into responses. scheme is put in front of the server's own URIs.
+// translator converts results to responses. scheme is prepended to the server's own URIs.
 type translator struct {
 	scheme string
 }
@@ -64,7 +64,7 @@ func (t translator) completion(r *mcp.CompleteResult) *abi.Response {
 		HasMore: c.HasMore}}
 }
 
-// content converts one block.
+// content converts a content block.
 func (t translator) content(block mcp.Content) (c abi.Content, err error) {
 	switch b := block.(type) {
 	case *mcp.TextContent:
@@ -103,8 +103,8 @@ func (t translator) contents(r *mcp.ResourceContents) (*abi.ResourceContents, er
 	return &abi.ResourceContents{URI: t.uri(r.URI), MIMEType: r.MIMEType, Text: r.Text, Data: r.Blob}, nil
 }
 
-// uri is a URI of the server's as clients see it. What clients fetch themselves (MCP, resources, common URI schemes)
-// stays as it is.
+// uri returns a server's URI as clients see it. URIs that clients fetch themselves (MCP, resources, common URI schemes)
+// stay unchanged.
 func (t translator) uri(uri string) string {
 	for _, own := range []string{"https:", "http:", "data:"} {
 		if strings.HasPrefix(uri, own) {
@@ -114,7 +114,7 @@ func (t translator) uri(uri string) string {
 	return t.scheme + uri
 }
 
-// annotations passes hints on; a priority that is none is left out.
+// annotations converts annotations. An invalid priority is dropped.
 func annotations(a *mcp.Annotations) *abi.Annotations {
 	if a == nil {
 		return nil
@@ -129,11 +129,11 @@ func annotations(a *mcp.Annotations) *abi.Annotations {
 	return hints
 }
 
-// blockSize is what JSON needs for a block beside its texts, in bytes.
+// blockSize is the size of a content block in JSON besides its texts, in bytes.
 const blockSize = 32
 
-// size is how large a response is once it is encoded, in bytes: texts with their escape sequences, data in base64, and
-// something for each block, however empty.
+// size returns the encoded size of a response in bytes: texts with escape sequences, data in base64, and blockSize for
+// each block.
 func size(r *abi.Response) int {
 	n := len(r.StructuredContent) + textSize(r.Description)
 	for i := range r.Content {
@@ -174,7 +174,7 @@ func resourceSize(r *abi.ResourceContents) int {
 
 func dataSize(data []byte) int { return base64.StdEncoding.EncodedLen(len(data)) }
 
-// textSize is the length of a text in JSON.
+// textSize returns the length of a string in JSON.
 func textSize(text string) int {
 	n := len(text)
 	for i := range len(text) {

@@ -22,28 +22,28 @@ import (
 
 const (
 	defaultStart = 30 * time.Second
-	// firstDelay and lastDelay are how long to wait before a server is tried again: half to all of it, and twice as
-	// long each time.
+	// firstDelay and lastDelay bound the exponential backoff between attempts, which has a jitter of half.
 	firstDelay, lastDelay = 500 * time.Millisecond, time.Minute
-	// stable is how long a server has to be up for its failures to be forgotten.
+	// stable is the time after which a connected server's failures are forgotten.
 	stable = time.Minute
-	// outage is how long what a server offered stays on offer while it is being connected again.
+	// outage is how long the entries of a disconnected server stay in the catalog.
 	outage = 30 * time.Second
-	// settle is how long to wait after a list_changed for more of them. At most refreshBurst are taken up at once, and
-	// one every refreshEvery.
+	// settle is how long to wait for further list_changed notifications. refreshBurst and refreshEvery bound the
+	// refreshes.
 	settle                     = 200 * time.Millisecond
 	refreshEvery, refreshBurst = 5 * time.Second, 5
-	// look is how often a server is asked for its lists anyway: not every one tells of changes, or of its end.
-	look = time.Minute
-	// maxLogLine bounds what a server can put into one line of the log, in bytes; logRate and logBurst bound the lines,
-	// in each second and at once.
+	// refreshTime is the interval at which a server is asked for its lists without a notification. Some servers notify
+	// neither of changes nor of their end.
+	refreshTime = time.Minute
+	// maxLogLine bounds a log line from a server, in bytes. logRate and logBurst bound the lines per second and at
+	// once.
 	maxLogLine        = 2 << 10
 	logRate, logBurst = 5, 100
-	// stderrRate and stderrBurst bound what is read of a program's standard error, in bytes a second and at once.
+	// stderrRate and stderrBurst bound what is read of a program's standard error, in bytes per second and at once.
 	stderrRate, stderrBurst = 1 << 20, 4 << 20
 )
 
-// server keeps one upstream server connected, and what it offers in the catalog.
+// server keeps one upstream server connected, and its entries in the catalog.
 type server struct {
 	spec    Spec
 	options Options
@@ -53,20 +53,20 @@ type server struct {
 	stderr  *lineWriter
 	lines   *rate.Limiter
 
-	// version is the one to ask for; only run uses it.
+	// version is the protocol version to request. Only run uses it.
 	version string
 
 	stop context.CancelFunc
 	done chan struct{}
-	// tried is closed when the first attempt has succeeded or failed.
+	// tried is closed after the first attempt.
 	tried     chan struct{}
 	triedOnce sync.Once
 
-	// watches want to know of changed resources. interest tells attend of other ones.
+	// watches are the subscriptions of clients. interest signals changes of them to attend.
 	watches  watches
 	interest chan struct{}
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu      sync.Mutex
 	session *session
 	// arrived is closed when there is a session.
@@ -74,8 +74,8 @@ type server struct {
 	status  Status
 	offer   *offer
 
-	// offering guards the catalog's entry: the name of its source, with digest telling what it was made from, and
-	// whether there is one. sessions counts the sessions that filled it.
+	// offering guards the entry in the catalog: the name of its source, the digest of its listing, and whether it
+	// exists. sessions counts the sessions that filled it.
 	offering sync.Mutex
 	source   string
 	digest   [sha256.Size]byte
@@ -99,7 +99,7 @@ func newServer(spec Spec, options Options, env environment) *server {
 	return s
 }
 
-// bounds are limits of calls, with what counts them. Calls keep those that they began under.
+// bounds are limits of calls with their gate. Running calls keep the bounds with which they began.
 type bounds struct {
 	limits manifest.Limits
 	gate   *limit.Gate
@@ -107,7 +107,7 @@ type bounds struct {
 
 func newBounds(l manifest.Limits) *bounds { return &bounds{l, limit.NewGate(l)} }
 
-// limits are those of its calls.
+// limits returns the limits of the server's calls.
 func (s *Spec) limits(options *Options) manifest.Limits {
 	return s.Limits.Or(options.Limits).Or(manifest.DefaultLimits)
 }
@@ -156,7 +156,7 @@ func backOff(failures int) time.Duration {
 	return d/2 + rand.N(d/2)
 }
 
-// pause waits. It returns false if ctx ends first.
+// pause waits for delay. It returns false if ctx ends first.
 func (s *server) pause(ctx context.Context, delay time.Duration) bool {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
@@ -170,7 +170,7 @@ func (s *server) pause(ctx context.Context, delay time.Duration) bool {
 
 func (s *server) attempted() { s.triedOnce.Do(func() { close(s.tried) }) }
 
-// serve connects once and stays until the session ends, and says why it did.
+// serve connects once, waits for the end of the session and returns its cause.
 func (s *server) serve(ctx context.Context) (err error) {
 	x, err := s.connectAny(ctx)
 	if err != nil {
@@ -190,8 +190,8 @@ func (s *server) serve(ctx context.Context) (err error) {
 	return s.attend(x)
 }
 
-// connectAny connects with the version that worked before, or the newest. The SDK goes back to an older one where a
-// server refuses that; one that ends or says nothing is tried again with the older one.
+// connectAny connects with the version that worked before, or the newest. The SDK falls back to an older version if the
+// server refuses the newest one. If the server ends or stays silent instead, connectAny tries the older version.
 func (s *server) connectAny(ctx context.Context) (*session, error) {
 	x, err := s.connect(ctx, s.version)
 	if s.version == "" && (errors.Is(err, errSilent) || errors.Is(err, errEnded)) && ctx.Err() == nil {
@@ -202,9 +202,9 @@ func (s *server) connectAny(ctx context.Context) (*session, error) {
 	return x, err
 }
 
-// attend takes up changes of the lists until the session ends.
+// attend refreshes the lists until the session ends.
 func (s *server) attend(x *session) error {
-	ticker := time.NewTicker(look)
+	ticker := time.NewTicker(refreshTime)
 	defer ticker.Stop()
 	often := rate.NewLimiter(rate.Every(refreshEvery), refreshBurst)
 	s.subscribe(x)
@@ -218,7 +218,7 @@ func (s *server) attend(x *session) error {
 			continue
 		case <-x.changed:
 			if !s.pause(x.ctx, settle) || often.Wait(x.ctx) != nil {
-				continue // which ends it
+				continue // ends the session
 			}
 		}
 		if err := s.refresh(x); err != nil {
@@ -227,7 +227,7 @@ func (s *server) attend(x *session) error {
 	}
 }
 
-// refresh brings the catalog up to date with the server's lists.
+// refresh updates the catalog from the server's lists.
 func (s *server) refresh(x *session) error {
 	l, err := x.list(x.ctx)
 	if err != nil {
@@ -245,7 +245,7 @@ func (s *server) refresh(x *session) error {
 	o := newOffer(&s.spec, l)
 	s.mu.Lock()
 	before := s.offer
-	s.offer = merged(o, before) // calls of clients that have not heard of the change find both
+	s.offer = merged(o, before) // clients that have not heard of the change may use old names
 	s.mu.Unlock()
 	err = s.put(o)
 	s.mu.Lock()
@@ -266,7 +266,7 @@ func (s *server) refresh(x *session) error {
 	return nil
 }
 
-// merged has the names of both.
+// merged returns an offer with the names of both.
 func merged(o, before *offer) *offer {
 	m := *o
 	m.tools, m.prompts = map[string]string{}, map[string]string{}
@@ -281,7 +281,7 @@ func merged(o, before *offer) *offer {
 	return &m
 }
 
-// maxOmittedLogged is how many things that are left out are named in the log.
+// maxOmittedLogged bounds the omitted entries that are logged.
 const maxOmittedLogged = 20
 
 func (s *server) logOmitted(omitted []string) {
@@ -294,10 +294,10 @@ func (s *server) logOmitted(omitted []string) {
 	}
 }
 
-// upstreamSuffix tells a server from a plugin of the same name, where policies, quotas and records name either.
+// upstreamSuffix distinguishes a server from a plugin of the same name in policies, quotas and records.
 const upstreamSuffix = ".upstream"
 
-// put offers o. What another source offers already stays that source's: it is left out here. offering is held.
+// put adds o to the catalog. Names that another source offers are omitted. The caller holds offering.
 func (s *server) put(o *offer) error {
 	if !s.offered {
 		s.source = s.spec.Name
@@ -320,7 +320,7 @@ func (s *server) put(o *offer) error {
 	}
 }
 
-// drop leaves out what is in conflict, and reports whether it was there.
+// drop omits the entry in conflict, and reports whether it was there.
 func (o *offer) drop(conflict *catalog.ConflictError, prefix string) bool {
 	m := *o.manifest
 	before := len(m.Tools) + len(m.Prompts) + len(m.Resources) + len(m.ResourceTemplates)
@@ -346,7 +346,7 @@ func (o *offer) drop(conflict *catalog.ConflictError, prefix string) bool {
 	return true
 }
 
-// lapse lets what the server offers go, unless it is back in time.
+// lapse removes the server's entries from the catalog after an outage.
 func (s *server) lapse() {
 	s.offering.Lock()
 	defer s.offering.Unlock()
@@ -360,14 +360,14 @@ func (s *server) lapse() {
 	})
 }
 
-// returned keeps what the server offers from going.
+// returned cancels lapse.
 func (s *server) returned() {
 	s.offering.Lock()
 	defer s.offering.Unlock()
 	s.sessions++
 }
 
-// remove takes what the server offers from the catalog. offering is held.
+// remove removes the server's entries from the catalog. The caller holds offering.
 func (s *server) remove() {
 	if s.offered {
 		s.options.Catalog.Remove(s.source)
@@ -375,24 +375,24 @@ func (s *server) remove() {
 	}
 }
 
-// withdraw takes what the server offers from the catalog.
+// withdraw removes the server's entries from the catalog.
 func (s *server) withdraw() {
 	s.offering.Lock()
 	defer s.offering.Unlock()
 	s.remove()
 }
 
-// names are the server's own for those at the frontends.
+// names returns the offer, with the server's names.
 func (s *server) names() *offer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.offer
 }
 
-// close stops the server and takes what it offers from the catalog. It waits for both.
+// close stops the server and removes its entries from the catalog. It waits for both.
 func (s *server) close() {
 	s.withdraw()
 	s.stop()
 	<-s.done
-	s.withdraw() // what arrived meanwhile
+	s.withdraw() // an offer that arrived meanwhile
 }

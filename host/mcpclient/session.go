@@ -20,50 +20,49 @@ import (
 )
 
 const (
-	// legacyVersion is spoken to servers that make nothing of the newest one's first request.
+	// legacyVersion is used with servers that do not understand the first request of the newest version.
 	legacyVersion = "2025-11-25"
-	// maxPages and maxListed bound one list of a server: pages, and what is on them.
+	// maxPages and maxListed bound a server's list: its pages and their entries.
 	maxPages, maxListed = 64, 4096
-	// listTime bounds asking for all lists, and maxListBytes how much is read for them before no more pages are asked
-	// for.
+	// listTime bounds requesting all lists. maxListBytes is the size of lists after which no more pages are requested.
 	listTime     = 30 * time.Second
 	maxListBytes = 16 << 20
-	// endGrace is how long is waited for the end of a program that has closed its output. On a busy machine it comes
-	// late.
+	// endGrace is how long to wait for the end of a program that has closed its output, which may be late on a busy
+	// machine.
 	endGrace = 5 * time.Second
-	// frameSlack is added to twice the largest result for the longest message, in bytes: JSON escapes text, and base64
-	// is longer than data.
+	// frameSlack is added to twice the largest result to bound a message, in bytes: JSON escapes text, and base64 is
+	// longer than data.
 	frameSlack = 1 << 20
 )
 
-// session is one connection to a server.
+// session is a connection to a server.
 type session struct {
 	sdk *mcp.ClientSession
-	// conn is what sdk stands on.
+	// conn is the connection of sdk.
 	conn mcp.Connection
 	// program is nil for a server over HTTP, remote for a program.
 	program *process
 	remote  *remote
-	// ctx ends with the session, whatever ends it.
+	// ctx ends with the session.
 	ctx context.Context
 	end context.CancelCauseFunc
-	// subscribed are the resources that the server was asked to tell of. They are attend's.
+	// subscribed are the resources with a subscription at the server. Only attend uses it.
 	subscribed map[string]bool
-	// changed tells of list_changed; one that is not yet seen stands for all.
+	// changed signals list_changed. One pending signal stands for all.
 	changed chan struct{}
 
 	// meter counts what the server sent.
 	meter  meter
 	tokens atomic.Int64
 	mu     sync.Mutex
-	// reports take the progress of calls, by token.
+	// reports receive the progress of calls, by token.
 	reports map[string]chan abi.Progress
-	// calls are under way, and past were given up a short time ago.
+	// calls are running. past were canceled a short time ago.
 	calls map[*ongoing]bool
 	past  []past
 }
 
-// held remembers the connection that a transport makes, which the SDK does not close in all cases.
+// held keeps the connection that a transport makes, which the SDK does not close in all cases.
 type held struct {
 	mcp.Transport
 	conn mcp.Connection
@@ -75,8 +74,7 @@ func (h *held) Connect(ctx context.Context) (mcp.Connection, error) {
 	return conn, err
 }
 
-// connect starts or reaches the server and agrees on a version with it. The session lives until it is closed or breaks,
-// and ends with life.
+// connect connects to the server and negotiates a version. The session ends with life, or when it is closed or breaks.
 func (s *server) connect(life context.Context, version string) (_ *session, err error) {
 	x := &session{subscribed: map[string]bool{}, changed: make(chan struct{}, 1),
 		reports: map[string]chan abi.Progress{}, calls: map[*ongoing]bool{}}
@@ -104,7 +102,7 @@ func (s *server) connect(life context.Context, version string) (_ *session, err 
 	return x, nil
 }
 
-// connectError says why there is no connection.
+// connectError returns the cause of a failed connection.
 func connectError(ctx context.Context, x *session, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		return cause
@@ -112,7 +110,7 @@ func connectError(ctx context.Context, x *session, err error) error {
 	if x.program == nil {
 		return reason(err)
 	}
-	wait := 100 * time.Millisecond // it may be about to end
+	wait := 100 * time.Millisecond // the program may be about to end
 	if errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, io.EOF) {
 		wait = endGrace
 	}
@@ -124,7 +122,7 @@ func connectError(ctx context.Context, x *session, err error) error {
 	}
 }
 
-// ended says how a program has ended.
+// ended describes how a program ended.
 func ended(p *process) error {
 	if p.err != nil {
 		return fmt.Errorf("%w: %w: what it wrote to its standard error is in the log", errEnded, p.err)
@@ -154,8 +152,8 @@ func (s *server) transport(ctx context.Context, x *session) (mcp.Transport, erro
 	}), nil
 }
 
-// client has no capability but that of asking whoever makes a call, if the operator wants that: what a server asks of
-// it otherwise is declined by the SDK.
+// client returns an MCP client whose only capability is elicitation, if the operator allows it. The SDK declines other
+// requests of the server.
 func (x *session) client(s *server) *mcp.Client {
 	able := &mcp.ClientCapabilities{}
 	if s.spec.Elicitation != ElicitationDecline {
@@ -169,7 +167,7 @@ func (x *session) client(s *server) *mcp.Client {
 		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { x.change() },
 		ResourceUpdatedHandler: func(_ context.Context, req *mcp.ResourceUpdatedNotificationRequest) {
 			if req.Params != nil {
-				s.watches.tell(req.Params.URI)
+				s.watches.notify(req.Params.URI)
 			}
 		},
 		//lint:ignore SA1019 servers of versions before 2026-07-28 still log this way
@@ -181,7 +179,7 @@ func (x *session) client(s *server) *mcp.Client {
 			x.progress(req.Params)
 		},
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
-		Logger:         slog.New(slog.DiscardHandler), // it logs what servers send
+		Logger:         slog.New(slog.DiscardHandler), // it would log what servers send
 	})
 	client.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -198,7 +196,7 @@ func (x *session) client(s *server) *mcp.Client {
 	return client
 }
 
-// change makes the server be asked for its lists.
+// change requests a refresh of the lists.
 func (x *session) change() {
 	select {
 	case x.changed <- struct{}{}:
@@ -206,7 +204,7 @@ func (x *session) change() {
 	}
 }
 
-// watch ends the session when its connection breaks, or its program ends.
+// watch ends the session when its connection breaks or its program ends.
 func (x *session) watch() {
 	broken := make(chan error, 1)
 	go func() { broken <- x.sdk.Wait() }()
@@ -226,11 +224,11 @@ func (x *session) watch() {
 	}
 }
 
-// close ends the session with its program, and waits for that.
+// close ends the session and its program, and waits for both.
 func (x *session) close(cause error) {
 	x.end(cause)
 	if x.conn != nil {
-		_ = x.conn.Close() // calls in flight fail now
+		_ = x.conn.Close() // fails calls in flight
 	}
 	if x.sdk != nil {
 		_ = x.sdk.Close()
@@ -243,7 +241,7 @@ func (x *session) close(cause error) {
 	}
 }
 
-// list asks for everything that the server offers.
+// list requests all lists of the server.
 func (x *session) list(ctx context.Context) (*listing, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, listTime, errors.New("its lists did not arrive in time"))
 	defer cancel()
@@ -300,7 +298,7 @@ func (x *session) listResources(ctx context.Context, l *listing) (err error) {
 	l.templates, err = pages(ctx, l, "resource templates", func(cursor string) ([]*mcp.ResourceTemplate, string,
 		error) {
 		r, err := x.sdk.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor})
-		if isNotFound(err) { // servers with resources need not have templates
+		if isNotFound(err) { // servers with resources may lack templates
 			return nil, "", nil
 		}
 		if err != nil {
@@ -311,7 +309,7 @@ func (x *session) listResources(ctx context.Context, l *listing) (err error) {
 	return err
 }
 
-// pages collects the pages of a list, as far as the bounds go, without what is missing in them.
+// pages collects the valid entries of a list's pages, within the bounds.
 func pages[T any](ctx context.Context, l *listing, kind string,
 	page func(cursor string) ([]*T, string, error)) (all []*T, err error) {
 	cursor := ""
@@ -336,8 +334,7 @@ func pages[T any](ctx context.Context, l *listing, kind string,
 	return all, ctx.Err()
 }
 
-// progress hands a report on to the call that it is for. One that cannot be taken at once is left out: another will
-// come.
+// progress forwards a report to its call. It drops a report that cannot be delivered at once.
 func (x *session) progress(p *mcp.ProgressNotificationParams) {
 	token, ok := p.ProgressToken.(string)
 	if !ok {
@@ -353,7 +350,7 @@ func (x *session) progress(p *mcp.ProgressNotificationParams) {
 	}
 }
 
-// expect returns a token for the progress of a call, and where its reports arrive until forget is called.
+// expect returns a token for the progress of a call and the channel of its reports. forget ends the delivery.
 func (x *session) expect() (token string, reports <-chan abi.Progress, forget func()) {
 	token = "hako-" + strconv.FormatInt(x.tokens.Add(1), 10)
 	taken := make(chan abi.Progress, 8)
@@ -367,18 +364,18 @@ func (x *session) expect() (token string, reports <-chan abi.Progress, forget fu
 	}
 }
 
-// noise logs what a program writes in the place of messages.
+// noise logs what a program writes instead of messages.
 func (s *server) noise(line []byte) { s.said("no message", "%s", line[:min(len(line), maxLogLine)]) }
 
-// oneLineOf is text from a server, fit for a log.
+// oneLineOf returns text from a server for a log line.
 func oneLineOf(text string) string {
 	return clip(oneLine(visible.Clean(text[:min(len(text), 4*maxLogLine)])), maxLogLine)
 }
 
-// lineWriter passes on what is written to it line by line; the rest of a long line is left out.
+// lineWriter calls line for each line written to it. It drops the rest of a long line.
 type lineWriter struct {
 	line func(string)
-	// pace bounds the bytes, also of lines that are not logged: who writes more waits.
+	// pace bounds the bytes, also of lines that are not logged. Faster writers wait.
 	pace *rate.Limiter
 	rest bytes.Buffer
 }

@@ -2,30 +2,30 @@ package mcpclient
 
 import "unicode/utf8"
 
-// Bounds of what one message may hold. A value costs up to some hundred bytes once it is decoded, an entry some
-// thousand, whatever their length in the message.
+// Bounds of one message. Decoded, a value takes up to some hundred bytes and an entry up to some thousand, whatever
+// their length in the message.
 const (
-	// maxItems is how many entries a list of the result may have: tools of a page, blocks of content.
+	// maxItems bounds the entries of a list in the result: tools of a page, content blocks.
 	maxItems = maxListed
-	// maxValues is how many objects, lists and further members the message may hold, but for structured content, which
-	// is not decoded.
+	// maxValues bounds the objects, lists and further members of a message, except for structured content, which is not
+	// decoded.
 	maxValues = 100_000
 )
 
-// shape counts what a message holds while it is read, before anything of it is decoded. It takes any bytes: what is no
-// JSON is refused later. The zero value is at the beginning of a message.
+// shape counts the values of a message while it is read, before it is decoded. It accepts any bytes; invalid JSON is
+// refused later. The zero value is at the beginning of a message.
 type shape struct {
 	values, items int
 
 	depth           int
-	quoted, escaped bool // within a text, after a backslash
-	// naming says that the text is the name of a member of the message or of its result, of which name is the
+	quoted, escaped bool // in a string, after a backslash
+	// naming says that the current string is the name of a member of the message or of its result. name is its
 	// beginning.
 	naming bool
 	name   [len(structuredContent) + utf8.UTFMax]byte
 	length int
-	// member is the last name of a member of the message; exempt says that the structured content of the result is
-	// passing by, and done that there was one.
+	// member is the name of the message's current member. exempt says that the current value is the result's structured
+	// content, done that there was one.
 	member       string
 	exempt, done bool
 	results      int
@@ -56,7 +56,7 @@ func (s *shape) add(data []byte) {
 	}
 }
 
-// text takes a byte of a text.
+// text handles a byte of a string.
 func (s *shape) text(c byte) {
 	switch {
 	case s.escaped:
@@ -78,7 +78,7 @@ func (s *shape) comma() {
 	if s.depth == 2 {
 		s.exempt = false
 	}
-	s.naming = s.depth <= 2 // in a list no colon follows
+	s.naming = s.depth <= 2 // no colon follows in a list
 	if s.count(); s.depth == 3 && !s.exempt {
 		s.items++
 	}
@@ -90,7 +90,8 @@ func (s *shape) count() {
 	}
 }
 
-// named notes the name of a member. Only the first structured content of the first result is one that exact finds.
+// named handles the name of a member. Only the first structured content of the first result is exempt, which is the one
+// that exact finds.
 func (s *shape) named(name string) {
 	s.naming = false
 	if s.depth == 1 {

@@ -17,66 +17,65 @@ import (
 	"github.com/hako-run/hako/internal/address"
 )
 
-// Spec is what an operator says of one server: a program that is started and spoken to over its standard input and
-// output, or a URL (streamable HTTP).
+// Spec describes one server: a program that communicates over its standard input and output, or a URL (streamable
+// HTTP).
 type Spec struct {
-	// Name is how policy, metrics and logs call the server, as they call plugins: 1 to 40 of A-Z, a-z, 0-9, "_", "-"
-	// and ".", starting with a letter.
+	// Name is the server's name in policies, metrics and logs: 1 to 40 of A-Z, a-z, 0-9, "_", "-" and ".", starting
+	// with a letter.
 	Name string
-	// Prefix is put in front of the names of tools and prompts: 1 to 32 of A-Z, a-z, 0-9, "_" and "-". Empty means Name
+	// Prefix is prepended to the names of tools and prompts: 1 to 32 of A-Z, a-z, 0-9, "_" and "-". Empty means Name
 	// and "_".
 	Prefix string
 	// Disabled keeps the server from being started.
 	Disabled bool
 
-	// Command is the program, found in PATH, or a path that starts at Options.Dir, and Args are its arguments; both may
-	// hold ${NAME}.
+	// Command is the program, found in PATH, or a path relative to Options.Dir. Args are its arguments. Both may
+	// contain ${NAME}.
 	Command string
 	Args    []string
 	// Env is added to the clean environment of the program.
 	Env map[string]Value
-	// Dir is the program's working directory, from Options.Dir on. Empty means that itself.
+	// Dir is the program's working directory, relative to Options.Dir. Empty means Options.Dir.
 	Dir string
 
-	// URL is the endpoint of a server over HTTP; it may hold ${NAME}.
+	// URL is the endpoint of a server over HTTP. It may contain ${NAME}.
 	URL string
-	// Headers are sent with every request to the origin of URL, and nowhere else.
+	// Headers are sent with every request, and only to the origin of URL.
 	Headers map[string]Value
-	// Credential names one of Options.Credentials, sent in the same way and renewed when the server refuses it.
+	// Credential names one of Options.Credentials. It is sent like Headers and renewed when the server refuses it.
 	Credential string
-	// TLS has files, from Options.Dir on.
+	// TLS names files, relative to Options.Dir.
 	TLS TLS
 
-	// ProtocolVersion is the version to speak first. Empty tries the newest, and 2025-11-25 where a server cannot make
-	// anything of that.
+	// ProtocolVersion is the version to try first. Empty means the newest, and 2025-11-25 if the server does not
+	// understand that.
 	ProtocolVersion string
-	// StartTimeout bounds connecting, with what a program does before it answers. Zero means 30s.
+	// StartTimeout bounds connecting, including the start of a program. Zero means 30s.
 	StartTimeout time.Duration
-	// Tools says which of the server's tools are offered.
+	// Tools selects the tools to offer.
 	Tools Filter
-	// TrustAnnotations lets the policy go by what the server says of its tools (readOnlyHint and so on). Clients are
-	// told in any case.
+	// TrustAnnotations lets the policy use the server's annotations of its tools (readOnlyHint and so on). Clients see
+	// them in any case.
 	TrustAnnotations bool
-	// Elicitation says what becomes of questions that the server asks in the middle of a call. Empty means
-	// ElicitationAsk.
+	// Elicitation says how the server's questions in the middle of a call are handled. Empty means ElicitationAsk.
 	Elicitation Elicitation
-	// Limits bound calls, as those of a plugin. Time, Input, Output, Concurrency, Queue, QueueWait and Rate count; what
-	// is zero is Options.Limits'.
+	// Limits bound calls, as for a plugin. Time, Input, Output, Concurrency, Queue, QueueWait and Rate apply. Zero
+	// fields mean Options.Limits.
 	Limits manifest.Limits
 }
 
-// Elicitation is what becomes of a server's questions.
+// Elicitation is the handling of a server's questions.
 type Elicitation string
 
-// What can become of them.
+// Values of Elicitation.
 const (
-	// ElicitationAsk puts them to whoever made the call.
+	// ElicitationAsk asks the caller.
 	ElicitationAsk Elicitation = "ask"
-	// ElicitationDecline tells the server that nothing can be asked.
+	// ElicitationDecline tells the server that nobody can be asked.
 	ElicitationDecline Elicitation = "decline"
 )
 
-// Value is a text that may hold ${NAME} or ${NAME:-default} of Options.Environ, or a secret.
+// Value is a string that may contain ${NAME} or ${NAME:-default} of Options.Environ, or a secret.
 type Value struct {
 	Text   string
 	Secret credential.Source
@@ -84,14 +83,14 @@ type Value struct {
 
 // TLS names PEM files.
 type TLS struct {
-	// CA has certificates of authorities that are trusted beside the system's.
+	// CA has certificates of authorities that are trusted besides the system's.
 	CA string
 	// Cert and Key are the client's own. Both or neither are set.
 	Cert, Key string
 }
 
-// Filter selects tools by their own names, without the prefix. Patterns are those of path.Match; Deny goes before
-// Allow, and an empty Allow stands for all.
+// Filter selects tools by their own names, without the prefix. Patterns are those of path.Match. Deny has precedence
+// over Allow, and an empty Allow allows all.
 type Filter struct{ Allow, Deny []string }
 
 func (f Filter) includes(tool string) bool {
@@ -108,7 +107,7 @@ var (
 	versionDate = regexp.MustCompile(`^20[0-9]{2}-[0-9]{2}-[0-9]{2}$`)
 )
 
-// prefix is the one at the frontends.
+// prefix returns the prefix of names at the frontends.
 func (s *Spec) prefix() string {
 	if s.Prefix != "" {
 		return s.Prefix
@@ -116,16 +115,17 @@ func (s *Spec) prefix() string {
 	return safe(s.Name)[:min(len(s.Name), 31)] + "_"
 }
 
-// Owns reports whether a tool or prompt of that name at the frontends can be the server's.
+// Owns reports whether a tool or prompt with that name at the frontends can be the server's.
 func (s *Spec) Owns(name string) bool { return !s.Disabled && strings.HasPrefix(name, s.prefix()) }
 
-// scheme starts the URIs of the server's resources at the frontends: its name, as RFC 3986 section 3.1 allows.
+// scheme returns the beginning of the server's resource URIs at the frontends: its name in the form of RFC 3986,
+// section 3.1.
 func (s *Spec) scheme() string {
 	return strings.ReplaceAll(strings.ToLower(s.Name), "_", "-") + "+"
 }
 
-// Check returns what is wrong with s by itself: a name or prefix that breaks its rule, neither or both of command and
-// URL, something that has no meaning for one of them, a bad pattern or header.
+// Check returns an error for an invalid name or prefix, neither or both of Command and URL, a field that does not apply
+// to one of them, or an invalid pattern or header.
 func (s *Spec) Check() error {
 	switch {
 	case !serverName.MatchString(s.Name):
@@ -189,7 +189,7 @@ func (s *Spec) checkRemote() error {
 	return nil
 }
 
-// endpoint parses the address with its variables filled in. The error does not repeat it, for it may hold secrets.
+// endpoint parses the URL with its variables expanded. The error does not contain it, because it may hold secrets.
 func (s *Spec) endpoint(filled string) (*url.URL, error) {
 	u, err := url.Parse(filled)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
@@ -211,7 +211,7 @@ func (v Value) check() error {
 	return v.Secret.Check()
 }
 
-// checkSet holds rules between servers. Names and prefixes of those that are disabled do not count.
+// checkSet checks the rules between servers. Disabled servers do not count.
 func checkSet(specs []Spec) error {
 	names, prefixes, schemes := map[string]bool{}, map[string]string{}, map[string]string{}
 	for i := range specs {

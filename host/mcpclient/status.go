@@ -4,38 +4,38 @@ import (
 	"time"
 )
 
-// State says how a server stands.
+// State is the state of a server.
 type State string
 
 // States.
 const (
 	Connecting State = "connecting" // for the first time
 	Up         State = "up"         // its tools can be called
-	Down       State = "down"       // it failed, and is tried again
+	Down       State = "down"       // it failed and is retried
 	Disabled   State = "disabled"   // by the configuration
 )
 
-// States lists them all.
+// States lists all states.
 var States = []State{Connecting, Up, Down, Disabled}
 
-// Status is one server as an operator sees it.
+// Status describes a server for operators.
 type Status struct {
 	Name, Prefix string
 	// Transport is "stdio" or "http".
 	Transport string
 	State     State
-	// Since is when it came into this state.
+	// Since is the time of the last change of State.
 	Since time.Time
-	// Error says why it is down, and Retry when it is tried again.
+	// Error is the cause of State Down, Retry the time of the next attempt.
 	Error string
 	Retry time.Time
-	// Protocol is the version that is spoken; Server and Version are what the server calls itself.
+	// Protocol is the protocol version. Server and Version are the server's own name and version.
 	Protocol, Server, Version string
-	// Tools, Prompts and Resources count what is on offer; Resources has the templates too.
+	// Tools, Prompts and Resources count the entries in the catalog. Resources includes templates.
 	Tools, Prompts, Resources int
-	// Omitted says what the server has and is not offered, and why.
+	// Omitted lists the server's entries that are not offered, and why.
 	Omitted []string
-	// Restarts counts how often it was started or connected again.
+	// Restarts counts reconnections and restarts.
 	Restarts int
 }
 
@@ -46,7 +46,7 @@ func (s *Spec) transport() string {
 	return "stdio"
 }
 
-// Status is how the server stands now.
+// Status returns the current state.
 func (s *server) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *server) Status() Status {
 	return status
 }
 
-// up takes a session into service.
+// up sets the current session.
 func (s *server) up(x *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,7 @@ func (s *server) up(x *session) {
 	}
 }
 
-// lost takes a session out of service.
+// lost unsets the current session.
 func (s *server) lost(x *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

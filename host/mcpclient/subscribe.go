@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxWatched is how many resources of a server are subscribed to: in 2026-07-28 each costs a stream.
+	// maxWatched bounds the subscriptions at a server: in 2026-07-28 each costs a stream.
 	maxWatched = 64
 	// subscribeTime bounds one subscription.
 	subscribeTime = 10 * time.Second
@@ -22,7 +22,7 @@ const (
 
 var _ catalog.Subscriber = (*server)(nil)
 
-// watches are those who want to know of changes, by the server's own URIs. The zero value is ready.
+// watches are the subscriptions of clients, by the server's URIs. The zero value is ready.
 type watches struct {
 	mu    sync.Mutex
 	byURI map[string]map[int]func()
@@ -50,8 +50,8 @@ func (w *watches) add(uri string, updated func()) (remove func()) {
 	}
 }
 
-// tell tells those who watch uri. They hold locks of their own.
-func (w *watches) tell(uri string) {
+// notify calls the subscribers of uri. They hold their own locks.
+func (w *watches) notify(uri string) {
 	w.mu.Lock()
 	list := slices.Collect(maps.Values(w.byURI[uri]))
 	w.mu.Unlock()
@@ -60,7 +60,7 @@ func (w *watches) tell(uri string) {
 	}
 }
 
-// uris are those that somebody watches.
+// uris returns the resources with subscribers.
 func (w *watches) uris() map[string]bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,8 +71,8 @@ func (w *watches) uris() map[string]bool {
 	return uris
 }
 
-// Subscribe has the server tell of changes of a resource, as long as it is connected and once it is again. One that
-// cannot does not.
+// Subscribe subscribes to changes of a resource while the server is connected, and again after a reconnection. A server
+// without subscriptions sends no changes.
 func (s *server) Subscribe(uri string, updated func()) (stop func()) {
 	own, ok := strings.CutPrefix(uri, s.spec.scheme())
 	if !ok {
@@ -83,7 +83,7 @@ func (s *server) Subscribe(uri string, updated func()) (stop func()) {
 	return func() { remove(); s.rewatch() }
 }
 
-// rewatch has attend bring the subscriptions up to date.
+// rewatch signals attend to update the subscriptions.
 func (s *server) rewatch() {
 	select {
 	case s.interest <- struct{}{}:
@@ -91,8 +91,8 @@ func (s *server) rewatch() {
 	}
 }
 
-// subscribe makes the session's subscriptions those that somebody wants. What a server refuses is not asked for again
-// in the session.
+// subscribe updates the session's subscriptions at the server. It does not repeat one that the server has refused in
+// this session.
 func (s *server) subscribe(x *session) {
 	if c := x.sdk.InitializeResult().Capabilities; c == nil || c.Resources == nil || !c.Resources.Subscribe {
 		return

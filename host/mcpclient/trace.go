@@ -10,7 +10,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// begin begins the span of a request to the server, as the semantic conventions for MCP have it.
+// begin starts the span of a request to the server, following the semantic conventions for MCP.
 func (s *server) begin(ctx context.Context, inv *catalog.Invocation) (context.Context, *trace.Span) {
 	ctx, span := trace.Start(ctx, inv.Request.Method, trace.Client)
 	if span == nil {
@@ -26,7 +26,8 @@ func (s *server) begin(ctx context.Context, inv *catalog.Invocation) (context.Co
 	return ctx, span
 }
 
-// traced adds the span in ctx to the metadata of a request, which may be nil: the server's own spans go below it.
+// traced adds the span in ctx to the metadata of a request, which may be nil, so that the server's spans are its
+// children.
 func traced(ctx context.Context, meta mcp.Meta) mcp.Meta {
 	at := trace.From(ctx)
 	if at.Parent == "" {
