@@ -157,3 +157,28 @@ func TestAllowPaths(t *testing.T) {
 	invoke(t, dir, "mcp-config", "claude-desktop", "--allow-path", "docs").want(t, exitOK, `"--allow-path"`,
 		string(must(json.Marshal(docs))))
 }
+
+// TestOwnFilesInTheWorkspace: in a workspace that is hako's own directory, hako's files are hidden from the file tools.
+func TestOwnFilesInTheWorkspace(t *testing.T) {
+	t.Parallel()
+	needsPlugins(t)
+	dir := must(filepath.EvalSymlinks(t.TempDir()))
+	tree(t, dir, "notes.md", ".env", "hako.policy.yaml")
+	put(t, filepath.Join(dir, ".env"), []byte("HAKO_LOCALE=en\n"))
+	put(t, filepath.Join(dir, "hako.policy.yaml"), []byte("version: 1\n"))
+	put(t, filepath.Join(dir, "hako.yaml"), []byte("shipped: {enabled: true, mounts: {workspace: .}}\n"))
+	check := func(t *testing.T) {
+		t.Helper()
+		invoke(t, dir, "call", "file_read", `{"path":"notes.md"}`).want(t, exitOK, "needle in notes.md")
+		for _, own := range []string{"hako.yaml", ".env", "hako.policy.yaml"} {
+			invoke(t, dir, "call", "file_read", `{"path":"`+own+`"}`).want(t, exitFailed, "there is no such file")
+		}
+		if o := invoke(t, dir, "call", "file_list"); strings.Contains(o.stdout, "hako.") ||
+			strings.Contains(o.stdout, ".env") {
+			t.Errorf("hako's own files are listed: %s", o)
+		}
+	}
+	check(t)
+	invoke(t, dir, "plugin", "approve", "files", "--mount", "workspace=.", "--yes").want(t, exitOK, "hako.yaml")
+	check(t)
+}

@@ -13,6 +13,7 @@ import (
 // Resolve returns the grants of a plugin: the permissions in its manifest that the consent covers, with the folders and
 // addresses that the operator chose. config holds the values that the operator set, without the manifest's defaults. A
 // permission with a configKey is granted for the address set there. A mount that asks for roots gets them.
+// Files of roots.Hidden are hidden in every mount.
 //
 // The error joins all problems: a mount without a folder, no named programs, a configured address that is no base URL,
 // that contradicts the consent, or that a credential must not be sent to.
@@ -36,6 +37,9 @@ func Resolve(m *manifest.Manifest, c *Consent, config map[string]any, roots Root
 	more, err := roots.mounts(m.Permissions.Files, g.Mounts)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("plugin %s: %w", m.Name, err))
+	}
+	for i := range g.Mounts {
+		g.Mounts[i].Deny = append(g.Mounts[i].Deny, roots.denied(g.Mounts[i].Path)...)
 	}
 	g.Mounts = append(g.Mounts, more...)
 	if p := m.Permissions.SQL; p != nil {

@@ -19,8 +19,8 @@ import (
 type Roots struct {
 	// Dirs are absolute paths of directories.
 	Dirs []string
-	// Hidden are absolute paths of files and directories that no root shows, whether they exist or not: those of the
-	// host itself.
+	// Hidden are absolute paths of files and directories that no root and no other mount shows, whether they exist or
+	// not: those of the host itself.
 	Hidden []string
 }
 

@@ -208,7 +208,11 @@ func (s Source) text(dir string) ([]byte, string, error) {
 	case named == "":
 		return s.Default, "", nil
 	}
-	return nil, "", fmt.Errorf("configuration file %s does not exist: name another with --config, or leave it out for ./%s or the built-in default", path, FileName)
+	return nil, "", fmt.Errorf(
+		"configuration file %s does not exist: name another with --config, or leave it out for ./%s or the built-in default",
+		path,
+		FileName,
+	)
 }
 
 // resolve makes the settings that are relative paths start at dir.
@@ -253,7 +257,10 @@ func absolute(path, dir string) string {
 // exist or not.
 func (c *Config) OwnFiles() []string {
 	files := []string{
-		cmp.Or(c.File, filepath.Join(c.Dir, FileName)), filepath.Join(c.Dir, dotEnvName), c.Consents, c.Policy,
+		cmp.Or(
+			c.File,
+			filepath.Join(c.Dir, FileName),
+		), filepath.Join(c.Dir, dotEnvName), c.Consents, c.Consents + ".lock", c.Policy,
 		c.UpstreamsFile(),
 		c.StateDir(), c.Cache, c.HTTP.TLSKey,
 	}
