@@ -15,6 +15,7 @@ import (
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/elicitation"
+	"github.com/hako-run/hako/host/mcpserver/transport"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -22,7 +23,7 @@ import (
 // This file is how the person at a client is asked, about a call or by a server in the middle of it: with a form (MCP,
 // elicitation). Up to 2025-11-25 the server sends it while the call waits. From 2026-07-28 on it is the result of the
 // call, and a second request brings the answer (multi round-trip requests). Its state is the ID of a question about a
-// call that has not begun, or of the call that waits (talk.go). The ID is all that a client gets to keep: what it
+// call that has not begun, or of the call that waits (pending.go). The ID is all that a client gets to keep: what it
 // stands for lies with the host, so there is nothing to forge.
 
 // governor is what a Caller may also be: it knows beforehand what callers may do.
@@ -60,6 +61,17 @@ func inSession(session *mcp.ServerSession) asker {
 	}
 }
 
+// askInSession asks on the stream of a call that the SDK has not seen.
+func (s *Server) askInSession(session *session) asker {
+	return func(ctx context.Context, params *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		_, sdk, err := s.connection(ctx, session)
+		if err != nil {
+			return nil, err
+		}
+		return inSession(sdk)(ctx, params)
+	}
+}
+
 // wayTo is how the person at a client with these capabilities can be asked. language is the one to ask in.
 func wayTo(able *mcp.ClientCapabilities, ask asker, language string) (way approval.Prompter) {
 	if !canAsk(able) {
@@ -77,7 +89,7 @@ func wayTo(able *mcp.ClientCapabilities, ask asker, language string) (way approv
 		}
 		answer, err := ask(ctx, questionFor(q, language))
 		switch {
-		case errors.Is(err, errTalks):
+		case errors.Is(err, errTooManyPending):
 			return elicitation.Answer{}, err
 		case err != nil: // what the SDK says can repeat the answer
 			return elicitation.Answer{}, elicitation.ErrMisfit
@@ -101,17 +113,19 @@ func questionFor(q *elicitation.Question, language string) *mcp.ElicitParams {
 	return params
 }
 
-// request is what a request of a client says of whom its call may ask.
+// request is what a client's request says of how its call may ask.
 type request struct {
 	able        *mcp.ClientCapabilities
 	sessionless bool
-	session     *mcp.ServerSession
-	extra       *mcp.RequestExtra
-	before      round
+	ask         asker
+	// over is nil on stdio.
+	over   *exchange
+	before round
 }
 
 func requestOf[P mcp.Params](req *mcp.ServerRequest[P], before round) *request {
-	return &request{req.ClientCapabilities(), req.ProtocolVersion() >= sessionless, req.Session, req.Extra, before}
+	return &request{req.ClientCapabilities(), req.ProtocolVersion() >= transport.Sessionless, inSession(req.Session),
+		exchangeOf(req.Extra), before}
 }
 
 // answer makes the call of a request with run. state and requests are there if the call wants input instead of having a
@@ -119,19 +133,19 @@ func requestOf[P mcp.Params](req *mcp.ServerRequest[P], before round) *request {
 func (s *Server) answer(ctx context.Context, r *request, call *pipeline.Call,
 	run func(context.Context, *pipeline.Call) (*abi.Response, error)) (
 	response *abi.Response, state string, requests mcp.InputRequestMap, err error) {
-	ctx, release := s.bound(ctx, r.extra)
+	ctx, release := s.bound(ctx, r.over)
 	defer release()
 	language := s.language(call)
 	switch {
 	case !r.sessionless:
-		call.Prompter = wayTo(r.able, inSession(r.session), language)
+		call.Prompter = wayTo(r.able, r.ask, language)
 		response, err = run(ctx, call)
 	case !r.before.known():
 		return nil, "", nil, errForeignState
 	case !canAsk(r.able) && !r.before.goesOn():
 		response, err = run(ctx, call)
 	default:
-		response, state, requests, err = s.converse(ctx, call, r, func(ctx context.Context, t *talk) (*abi.Response,
+		response, state, requests, err = s.converse(ctx, call, r, func(ctx context.Context, t *pendingCall) (*abi.Response,
 			error) {
 			asking := *call
 			asking.Prompter = wayTo(r.able, t.elicit, language)
@@ -160,8 +174,8 @@ func (b round) known() bool {
 	return b.state == "" || b.goesOn() || strings.HasPrefix(b.state, approval.IDPrefix)
 }
 
-// goesOn reports whether the request goes on with a call that waits (talk.go).
-func (b round) goesOn() bool { return strings.HasPrefix(b.state, talkPrefix) }
+// goesOn reports whether the request goes on with a call that waits (pending.go).
+func (b round) goesOn() bool { return strings.HasPrefix(b.state, pendingPrefix) }
 
 // reply is the answer to the question of the earlier round, or nil.
 func (b round) reply() *approval.Reply {

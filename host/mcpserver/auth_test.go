@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/host/mcpserver/transport"
 )
 
 func newAuth(t *testing.T, options auth.Options) *auth.Auth {
@@ -151,7 +152,7 @@ func TestSessionBelongsToItsUser(t *testing.T) {
 // TestStreamsEndWithTheirTokens: a token must not open for longer than it is valid.
 func TestStreamsEndWithTheirTokens(t *testing.T) {
 	t.Parallel()
-	for _, version := range eras {
+	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -161,9 +162,9 @@ func TestStreamsEndWithTheirTokens(t *testing.T) {
 						{Name: "ci", Hash: hash, Expires: time.Now().Add(time.Minute)},
 					}})}).Handler()
 				headers := []string{"Authorization", "Bearer " + token}
-				r := post(version, message(version, 1, methodListen, `{"notifications":{"toolsListChanged":true}}`),
+				r := post(version, message(version, 1, transport.MethodListen, `{"notifications":{"toolsListChanged":true}}`),
 					headers...)
-				if version < sessionless {
+				if version < withoutSessions {
 					r = post(version, "", append(headers, "Mcp-Session-Id", openSession(t, h, headers...))...)
 					r.Method = http.MethodGet
 				}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver/limits"
+	"github.com/hako-run/hako/host/mcpserver/transport"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -35,7 +36,7 @@ func native() http.Handler {
 	modern := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: true,
 		PropagateRequestCancellation: true})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isSessionless(r) {
+		if transport.IsSessionless(r.Header) {
 			modern.ServeHTTP(w, r)
 			return
 		}
@@ -60,7 +61,7 @@ func hosted(b *testing.B) http.Handler {
 
 // BenchmarkHTTP compares a call through this package with one to the bare SDK.
 func BenchmarkHTTP(b *testing.B) {
-	for _, version := range eras {
+	for _, version := range versions {
 		for name, handler := range map[string]func(*testing.B) http.Handler{
 			"native": func(*testing.B) http.Handler { return native() },
 			"hosted": hosted,
@@ -80,7 +81,7 @@ func benchmarkHTTP(b *testing.B, h http.Handler, version string) {
 	b.ReportAllocs()
 	b.RunParallel(func(workers *testing.PB) {
 		var session string
-		if version < sessionless {
+		if version < withoutSessions {
 			session = openSession(b, h)
 		}
 		for workers.Next() {
@@ -105,7 +106,7 @@ func benchmarkHTTP(b *testing.B, h http.Handler, version string) {
 
 // BenchmarkFrontend compares the two ways of a call through this package, without a network.
 func BenchmarkFrontend(b *testing.B) {
-	for _, version := range eras {
+	for _, version := range versions {
 		for name, prepare := range map[string]func(*http.Request) *http.Request{
 			"direct": func(r *http.Request) *http.Request { return r },
 			"SDK":    aside,
@@ -113,7 +114,7 @@ func BenchmarkFrontend(b *testing.B) {
 			b.Run(version+"/"+name, func(b *testing.B) {
 				h := hosted(b)
 				session := ""
-				if version < sessionless {
+				if version < withoutSessions {
 					session = openSession(b, h)
 				}
 				body := message(version, 1, "tools/call", `{"name":"echo","arguments":{"text":"hello"}}`)

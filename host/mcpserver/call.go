@@ -6,27 +6,55 @@ import (
 	"errors"
 	"math"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/text/language"
 
+	"github.com/hako-run/hako/host/mcpserver/transport"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+// toolResult is the result of a tools/call for the SDK. The encoder of this package encodes it.
+type toolResult struct {
+	mcp.ResultBase
+	reply reply
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r *toolResult) MarshalJSON() ([]byte, error) {
+	data, err := r.reply.appendResult(nil)
+	if err != nil { // the SDK would not answer at all
+		failed := reply{response: failedTool(internalText), server: r.reply.server}
+		return failed.appendResult(nil)
+	}
+	return data, nil
+}
+
+// callListedTool is the handler of every tool at the SDK. dispatch does not let a call get there.
+func (s *Server) callListedTool(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: internalText}
+}
+
+// callTool answers a tools/call that the SDK has decoded.
+func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*toolResult, error) {
 	call := newCall(req, req.Params.Meta, abi.Request{
 		Method: abi.CallTool, Name: req.Params.Name, Arguments: req.Params.Arguments,
 	})
 	call.Progress = progress(ctx, req)
-	response, state, requests, err := s.answer(ctx,
+	result := new(toolResult)
+	var err error
+	result.reply.response, result.reply.state, result.reply.requests, err = s.answer(ctx,
 		requestOf(req, round{req.Params.RequestState, req.Params.InputResponses}), call, s.useTool)
-	if requests != nil {
-		return &mcp.CallToolResult{RequestState: state, InputRequests: requests}, nil
-	}
 	if err != nil {
 		return nil, err
 	}
-	return toolResult(response, req.ProtocolVersion()), nil
+	if version := req.ProtocolVersion(); version >= transport.Sessionless {
+		result.reply.server = s.info
+	} else {
+		fit(result.reply.response, version)
+	}
+	return result, nil
 }
 
 // useTool passes a tools/call on. Its errors are for the client.
@@ -98,7 +126,7 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	if req.Params.Context != nil {
 		argument.Resolved = req.Params.Context.Arguments
 	}
-	ctx, release := s.bound(ctx, req.Extra)
+	ctx, release := s.bound(ctx, exchangeOf(req.Extra))
 	defer release()
 	response, err := s.call(ctx, newCall(req, req.Params.Meta, abi.Request{
 		Method:   abi.Complete,
@@ -120,19 +148,16 @@ func (s *Server) call(ctx context.Context, call *pipeline.Call) (*abi.Response, 
 	return answer.Response, nil
 }
 
-// bound returns a context that also ends with the server, and with the HTTP request where that has been given up.
-func (s *Server) bound(ctx context.Context, extra *mcp.RequestExtra) (context.Context, func()) {
+// bound returns a context that also ends with the server, and with the HTTP request where that has been given up. over
+// is nil on stdio.
+func (s *Server) bound(ctx context.Context, over *exchange) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stopBase := context.AfterFunc(s.base, cancel)
-	stopGone := func() bool { return true }
-	if over := exchangeOf(extra); over != nil {
-		stopGone = context.AfterFunc(over.gone, cancel)
+	if over == nil || over.gone == nil {
+		return ctx, func() { stopBase(); cancel() }
 	}
-	return ctx, func() {
-		stopBase()
-		stopGone()
-		cancel()
-	}
+	stopGone := context.AfterFunc(over.gone, cancel)
+	return ctx, func() { stopBase(); stopGone(); cancel() }
 }
 
 // progress returns what reports a call's progress to the client, or nil if the client has not asked for it.
@@ -141,18 +166,25 @@ func progress(ctx context.Context, req *mcp.CallToolRequest) func(abi.Progress) 
 	if token == nil {
 		return nil
 	}
-	last := math.Inf(-1)
-	return func(p abi.Progress) {
-		if math.IsNaN(p.Progress) || math.IsInf(p.Progress, 0) {
-			return // JSON has no words for it
-		}
-		// It must increase (MCP, progress); guests do not know what was reported before they ran.
-		p.Progress = max(p.Progress, math.Nextafter(last, math.Inf(1)))
-		last = p.Progress
-		// A client that has gone misses nothing.
+	return increasing(func(p abi.Progress) {
+		// A client that has left misses nothing.
 		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
 			ProgressToken: token, Progress: p.Progress, Total: p.Total, Message: p.Message,
 		})
+	})
+}
+
+// increasing returns report with values that increase, as they must (MCP, progress): guests do not know what was reported
+// before they ran. JSON has no infinite numbers, so those are left out.
+func increasing(report func(abi.Progress)) func(abi.Progress) {
+	last := math.Inf(-1)
+	return func(p abi.Progress) {
+		if math.IsNaN(p.Progress) || math.IsInf(p.Progress, 0) {
+			return
+		}
+		p.Progress = max(p.Progress, math.Nextafter(last, math.Inf(1)))
+		last = p.Progress
+		report(p)
 	}
 }
 

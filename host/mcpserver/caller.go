@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -83,22 +84,30 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxDescription)], "")
 }
 
-// requestID is the JSON-RPC ID of a message. call is nil if it is no plain call.
-func requestID(call *plainCall, body []byte) string {
-	if call != nil {
-		return inWords(call.id.Raw())
-	}
-	return inWords(envelopeOf(body).ID)
+// Where the ID of a message over stdio, and its connection, are in what the SDK passes on with it.
+const (
+	lineKey = "id"
+	connKey = "connection"
+)
+
+// withLine notes the message's ID and connection for lineID and notifierOf: the SDK keeps them to itself.
+func withLine(request *jsonrpc.Request, conn *stdioConn) {
+	request.Extra = &mcp.RequestExtra{TokenInfo: &sdkauth.TokenInfo{
+		Extra: map[string]any{lineKey: inWords(request.ID.Raw()), connKey: conn}}}
 }
 
-// lineKey is where the ID of a message over stdio is in what the SDK passes on with it.
-const lineKey = "id"
+// notifier sends notifications to a client.
+type notifier interface {
+	Notify(ctx context.Context, method string, params any) error
+}
 
-// withLineID notes the message's ID for lineID: the SDK keeps it to itself.
-func withLineID(request *jsonrpc.Request) {
-	request.Extra = &mcp.RequestExtra{
-		TokenInfo: &sdkauth.TokenInfo{Extra: map[string]any{lineKey: inWords(request.ID.Raw())}},
+// notifierOf returns the connection that a message came over.
+func notifierOf(extra *mcp.RequestExtra) notifier {
+	if over := exchangeOf(extra); over != nil {
+		return over.conn
 	}
+	conn, _ := extra.TokenInfo.Extra[connKey].(*stdioConn)
+	return conn
 }
 
 // lineID is the JSON-RPC ID of a message over stdio.

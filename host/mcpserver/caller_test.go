@@ -23,7 +23,7 @@ func TestCallerInRecords(t *testing.T) {
 	s := newServer(t, offer(t, nil, "x"), calls, nil)
 	h := s.Handler()
 	session := openSession(t, h)
-	for _, version := range eras {
+	for _, version := range versions {
 		for _, way := range []string{"directly", "by the SDK"} {
 			for _, place := range []string{"header", "_meta"} {
 				body := message(version, 7, "tools/call", `{"name":"x","_meta":{}}`)

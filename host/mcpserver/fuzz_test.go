@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/mcpserver/limits"
+	"github.com/hako-run/hako/host/mcpserver/transport"
 )
 
-// FuzzMessage sends arbitrary bodies over HTTP in both eras. Whatever they are, there is an answer, and it is JSON, an
+// FuzzMessage sends arbitrary bodies over HTTP in both versions. Whatever they are, there is an answer, and it is JSON, an
 // event stream or a refusal; a panic anywhere ends the fuzzing.
 func FuzzMessage(f *testing.F) {
-	for _, version := range eras {
+	for _, version := range versions {
 		for _, seed := range []string{
 			message(version, 1, "tools/call", `{"name":"greet","arguments":{"name":"Aki"}}`),
 			message(version, 1, "tools/list", `{"cursor":"x"}`),
@@ -22,7 +23,7 @@ func FuzzMessage(f *testing.F) {
 			message(version, 1, "completion/complete",
 				`{"ref":{"type":"ref/prompt","name":"ask"},"argument":{"name":"topic","value":"x"}}`),
 			message(version, 1, "server/discover", `{}`),
-			message(version, 1, methodListen, `{"notifications":{"toolsListChanged":true}}`),
+			message(version, 1, transport.MethodListen, `{"notifications":{"toolsListChanged":true}}`),
 			initialize(version), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, `[]`,
 			`null`, `{}`,
 		} {
@@ -33,9 +34,9 @@ func FuzzMessage(f *testing.F) {
 	h := s.Handler()
 	session := openSession(f, h)
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, version := range eras {
+		for _, version := range versions {
 			r := post(version, string(body))
-			if version < sessionless {
+			if version < withoutSessions {
 				r.Header.Set("Mcp-Session-Id", session)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

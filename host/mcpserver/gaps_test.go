@@ -9,12 +9,14 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/host/mcpserver/transport"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -52,9 +54,13 @@ func TestPanicCostsOneCall(t *testing.T) {
 
 func TestPanicInTheHandlerIsAnswered(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, offer(t, nil, "x"), nil, nil)
-	s.modernJSON = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("password is hunter2") })
-	w := do(s.Handler(), post(withoutSessions, message(withoutSessions, 1, "tools/list", `{}`)))
+	token, hash := auth.NewToken()
+	s := newServer(t, offer(t, nil, "x"), nil, &Options{
+		Auth: newAuth(t, auth.Options{Tokens: []auth.Token{{Name: "a", Hash: hash, Expires: time.Now().Add(time.Hour)}}}),
+		Now:  func() time.Time { panic("password is hunter2") },
+	})
+	w := do(s.Handler(), post(withoutSessions, message(withoutSessions, 1, "tools/list", `{}`),
+		"Authorization", "Bearer "+token))
 	if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "hunter2") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -199,10 +205,10 @@ func TestCancellationStopsTheCall(t *testing.T) {
 	})
 }
 
-// TestDisconnectStopsTheCall: over HTTP by closing the connection, in both eras.
+// TestDisconnectStopsTheCall: over HTTP by closing the connection, in both versions.
 func TestDisconnectStopsTheCall(t *testing.T) {
 	t.Parallel()
-	for _, version := range eras {
+	for _, version := range versions {
 		for _, token := range []string{"", `,"_meta":{"progressToken":1}`} { // JSON and event stream
 			t.Run(version+token, func(t *testing.T) {
 				t.Parallel()
@@ -210,7 +216,7 @@ func TestDisconnectStopsTheCall(t *testing.T) {
 				s := newServer(t, offer(t, nil, "x"), calls, nil)
 				url := listen(t, s)
 				headers := []string{"Authorization", ""}
-				if version < sessionless {
+				if version < withoutSessions {
 					headers = append(headers, "Mcp-Session-Id", openSession(t, s.Handler()))
 				}
 				ctx, leave := context.WithCancel(t.Context())
@@ -357,14 +363,21 @@ func TestMethodsAreChecked(t *testing.T) {
 	}
 }
 
-// TestMethodsAreTheSDKs: the SDK serves every method of the table.
+// TestMethodsAreTheSDKs: the transport knows the methods that the SDK serves.
 func TestMethodsAreTheSDKs(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, offer(t, serveEverything, "x"), nil, nil)
 	id := openSession(t, s.Handler())
-	for method, kind := range methods {
+	for _, method := range []string{"tools/call", "resources/read", "prompts/get", "completion/complete",
+		"initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "subscriptions/listen", "ping",
+		"tools/list", "resources/list", "resources/templates/list", "prompts/list", "server/discover",
+		"notifications/cancelled", "notifications/initialized", "notifications/progress",
+		"notifications/roots/list_changed"} {
+		if !transport.Known(method) {
+			t.Errorf("%s is not known", method)
+		}
 		body := message(withSessions, 1, method, `{}`)
-		if kind == oneWay {
+		if strings.HasPrefix(method, "notifications/") {
 			body = `{"jsonrpc":"2.0","method":"` + method + `","params":{}}`
 		}
 		if w := do(s.Handler(), post(withSessions, body, "Mcp-Session-Id", id)); w.Code >= 300 {

@@ -16,16 +16,17 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver/conformance"
+	"github.com/hako-run/hako/host/mcpserver/transport"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
 const (
 	withSessions    = "2025-11-25"
-	withoutSessions = sessionless
+	withoutSessions = transport.Sessionless
 )
 
-var eras = []string{withSessions, withoutSessions}
+var versions = []string{withSessions, withoutSessions}
 
 // backend serves what the test's plugin offers.
 type backend func(ctx context.Context, request *abi.Request, progress func(abi.Progress)) (*abi.Response, error)
@@ -109,7 +110,7 @@ var frontends = []frontend{{"stdio", connectStdio}, {"HTTP", connectHTTP}}
 func everyFrontend(t *testing.T, run func(t *testing.T, frontend frontend, version string)) {
 	t.Helper()
 	for _, frontend := range frontends {
-		for _, version := range eras {
+		for _, version := range versions {
 			t.Run(frontend.name+" "+version, func(t *testing.T) {
 				t.Parallel()
 				run(t, frontend, version)
@@ -198,7 +199,7 @@ func textOf(t *testing.T, result *mcp.CallToolResult) string {
 
 // message is a JSON-RPC request with the _meta that its era wants.
 func message(version string, id int, method, params string) string {
-	if version >= sessionless {
+	if version >= withoutSessions {
 		meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + version +
 			`","io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 		params = strings.Replace(params, "{", "{"+meta+",", 1)
@@ -222,7 +223,7 @@ func post(version, body string, headers ...string) *http.Request {
 		} `json:"params"`
 	}
 	_ = json.Unmarshal([]byte(body), &e) // some bodies are malformed on purpose
-	if version >= sessionless {
+	if version >= withoutSessions {
 		r.Header.Set("Mcp-Method", e.Method)
 		if name := e.Params.Name + e.Params.URI; name != "" {
 			r.Header.Set("Mcp-Name", name)

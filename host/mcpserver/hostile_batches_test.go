@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/mcpserver/limits"
+	"github.com/hako-run/hako/host/mcpserver/transport"
 	"github.com/hako-run/hako/host/pipeline"
 )
 
@@ -179,7 +180,7 @@ func TestHostileBatches(t *testing.T) {
 
 	ping := `{"jsonrpc":"2.0","id":%v,"method":"ping"}`
 	for name, test := range map[string]struct{ body, want string }{
-		"too many messages":        {calls(1, maxBatch+1), "it has more than 100 messages: send fewer at once"},
+		"too many messages":        {calls(1, transport.MaxBatch+1), "it has more than 100 messages: send fewer at once"},
 		"very many values":         {"[" + strings.Repeat("1,", 500_000) + "1]", "part 1 is no JSON-RPC 2.0 message"},
 		"nothing":                  {"[]", "it is empty"},
 		"nothing but space":        {" \n[ ]\t", "it is empty"},

@@ -107,7 +107,7 @@ func TestHostileJSON(t *testing.T) {
 			"1" + strings.Repeat("}", 5000) + "}", jsonrpc.CodeInvalidRequest, "1,000 deep"},
 		"more than hako's depth": {strings.Repeat("[", 20_000), jsonrpc.CodeParseError, "not valid JSON"},
 	} {
-		for _, version := range eras {
+		for _, version := range versions {
 			t.Run(name+" in "+version, func(t *testing.T) {
 				t.Parallel()
 				h := newServer(t, offer(t, serveEverything, "x"), nil, nil).Handler()

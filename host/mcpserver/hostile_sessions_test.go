@@ -13,6 +13,7 @@ import (
 
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/limits"
+	"github.com/hako-run/hako/host/mcpserver/transport"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/internal/testwait"
 )
@@ -377,7 +378,7 @@ func TestHostileStreams(t *testing.T) {
 				ended = make(chan struct{})
 				go func() {
 					defer close(ended)
-					c.do(post(withoutSessions, message(withoutSessions, 1, methodListen,
+					c.do(post(withoutSessions, message(withoutSessions, 1, transport.MethodListen,
 						`{"notifications":{"toolsListChanged":true}}`)))
 				}()
 				synctest.Wait()
@@ -478,7 +479,7 @@ func TestHostileSubscriptions(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			var ended sync.WaitGroup
 			ended.Go(func() {
-				body := message(withoutSessions, 1, methodListen, `{"notifications":{"resourceSubscriptions":["`+uri+
+				body := message(withoutSessions, 1, transport.MethodListen, `{"notifications":{"resourceSubscriptions":["`+uri+
 					`","`+uri+`"]}}`)
 				do(s.Handler(), post(withoutSessions, body).WithContext(ctx))
 			})

@@ -2,13 +2,15 @@ package mcpserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	crand "crypto/rand"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"io"
+	"fmt"
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
 
 	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
@@ -17,6 +19,9 @@ import (
 
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/limits"
+	"github.com/hako-run/hako/host/mcpserver/sessionstore"
+	"github.com/hako-run/hako/host/mcpserver/transport"
+	"github.com/hako-run/hako/pdk/abi"
 )
 
 // Path is where the handler answers MCP.
@@ -29,14 +34,14 @@ const Path = "/mcp"
 // a server of package httpserver, which limits the time that requests take to arrive.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc(Path, func(w http.ResponseWriter, r *http.Request) { s.serveMCP(w.(*response), r) })
+	mux.HandleFunc(Path, func(w http.ResponseWriter, r *http.Request) { s.serveMCP(w.(*transport.Response), r) })
 	metadata := func(w http.ResponseWriter, r *http.Request) { s.now().Auth.ServeMetadata(w, r) }
 	mux.HandleFunc("GET "+auth.MetadataPath, metadata)
 	mux.HandleFunc("GET "+auth.MetadataPath+Path, metadata)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		response := newResponse(w, s.options.KeepAlive)
-		defer response.close()
+		response := transport.NewResponse(w, s.options.KeepAlive)
+		defer response.Close()
 		defer s.recoverHTTP(response)
 		if reason, ok := s.now().guard.Allows(response, r); ok {
 			mux.ServeHTTP(response, r)
@@ -46,24 +51,6 @@ func (s *Server) Handler() http.Handler {
 	})
 }
 
-func (s *Server) newHandlers() {
-	handler := func(options mcp.StreamableHTTPOptions) http.Handler {
-		options.Logger = quiet(s.options.Logger)
-		// The guard and readBody do both better.
-		options.DisableLocalhostProtection = true
-		options.MaxRequestBodyBytes = -1
-		return withExchange(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.sdk }, &options))
-	}
-	var legacy mcp.StreamableHTTPOptions // s.sessions ends those that are idle
-	if s.shared != nil {
-		legacy.EventStore = s.shared.events
-	}
-	s.legacy = handler(legacy)
-	s.modern = handler(mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
-	s.modernJSON = handler(mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true,
-		JSONResponse: true})
-}
-
 // exchange is one HTTP request and its response, as the calls that it causes see it.
 type exchange struct {
 	identity *auth.Identity
@@ -71,13 +58,11 @@ type exchange struct {
 	under *live
 	// address is where it comes from, requestID the ID of its message. They are for records.
 	address, requestID string
-	// gone ends when the client has left before its answer. It is there for requests that the SDK answers.
-	gone  context.Context
-	leave context.CancelFunc
-	// again, if not nil, is the session whose client once sent what the SDK gets once more (revive.go).
-	again *session
-	// requests are the IDs of those whose answers are kept for who is cut off.
-	requests []json.RawMessage
+	// gone ends when the client has left and nobody can fetch the answer any more; nil is never.
+	gone context.Context
+	// conn is the connection that its messages are delivered to, stream is where they are answered.
+	conn   *transport.Conn
+	stream *transport.Stream
 }
 
 // owner is the key of the user who sends the request, empty without authentication.
@@ -88,24 +73,19 @@ func (over *exchange) owner() string {
 	return over.identity.Key()
 }
 
-// forSDK returns the request as the SDK's handlers need it.
-func (over *exchange) forSDK(r *http.Request) *http.Request {
-	over.gone, over.leave = context.WithCancel(context.Background())
-	r.Header.Set("Authorization", "Bearer verified") // what they look for; nobody needs the token from here on
-	return r.WithContext(context.WithValue(r.Context(), exchangeKey{}, over))
-}
+// exchangeKey is where an exchange is in what the SDK passes on with a message.
+const exchangeKey = "exchange"
 
-type exchangeKey struct{}
-
-// withExchange passes the exchange in the request's context on to the SDK's handlers. Their way for that is the token's
-// info: it comes with every message, while the contexts of handlers up to 2025-11-25 are those of the session's first
-// request.
-func withExchange(handler http.Handler) http.Handler {
-	info := func(ctx context.Context, _ string, _ *http.Request) (*sdkauth.TokenInfo, error) {
-		over := ctx.Value(exchangeKey{}).(*exchange)
-		return &sdkauth.TokenInfo{UserID: over.owner(), Extra: map[string]any{"exchange": over}}, nil
+// extra accompanies a message to the SDK: exchangeOf finds the exchange in it.
+func (over *exchange) extra(header http.Header) *mcp.RequestExtra {
+	return &mcp.RequestExtra{
+		TokenInfo: &sdkauth.TokenInfo{UserID: over.owner(), Extra: map[string]any{exchangeKey: over}}, Header: header,
+		CloseSSEStream: func(args mcp.CloseSSEStreamArgs) {
+			if over.stream != nil && !transport.IsSessionless(header) {
+				over.stream.CloseForResumption(args.RetryAfter)
+			}
+		},
 	}
-	return sdkauth.RequireBearerToken(info, &sdkauth.RequireBearerTokenOptions{AllowMissingExpiration: true})(handler)
 }
 
 // exchangeOf returns the exchange that a message came with, or nil on stdio.
@@ -113,11 +93,11 @@ func exchangeOf(extra *mcp.RequestExtra) *exchange {
 	if extra == nil || extra.TokenInfo == nil {
 		return nil
 	}
-	over, _ := extra.TokenInfo.Extra["exchange"].(*exchange)
+	over, _ := extra.TokenInfo.Extra[exchangeKey].(*exchange)
 	return over
 }
 
-func (s *Server) serveMCP(w *response, r *http.Request) {
+func (s *Server) serveMCP(w *transport.Response, r *http.Request) {
 	if s.draining.Err() != nil {
 		w.Header().Set("Connection", "close")
 		s.refuse(
@@ -150,7 +130,7 @@ func (s *Server) serveMCP(w *response, r *http.Request) {
 	case http.MethodPost:
 		s.post(w, r, over)
 	case http.MethodGet, http.MethodDelete:
-		s.stream(w, r, over)
+		s.serveBodyless(w, r, over)
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		http.Error(w, "This endpoint takes GET, POST and DELETE.", http.StatusMethodNotAllowed)
@@ -191,39 +171,99 @@ func (s *Server) recoverHTTP(w http.ResponseWriter) {
 	http.Error(w, internalText, http.StatusInternalServerError)
 }
 
-// isSessionless reports whether a request is of the era without sessions.
-func isSessionless(r *http.Request) bool { return r.Header.Get("Mcp-Protocol-Version") >= sessionless }
-
-// stream serves what has no body: a session's event stream and its end.
-func (s *Server) stream(w *response, r *http.Request, over *exchange) {
+// serveBodyless serves what has no body: the event stream of a session, and its end.
+func (s *Server) serveBodyless(w *transport.Response, r *http.Request, over *exchange) {
 	if err := s.limiter.Allow(clientKey(over), 1); err != nil {
 		s.refuse(w, RefusedRate, err)
 		return
 	}
-	r, cancel := over.under.whileValid(over.forSDK(r), over.identity)
-	defer cancel()
-	if isSessionless(r) {
-		s.modern.ServeHTTP(w, r)
+	if transport.IsSessionless(r.Header) {
+		w.Header().Set("Allow", "POST")
+		http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
 		return
 	}
+	r, cancel := over.under.whileValid(r, over.identity)
+	defer cancel()
 	session, ok := s.sessionOf(w, r, over)
 	if !ok {
 		return
 	}
-	if session != nil && r.Method == http.MethodGet {
-		defer session.listen()()
+	if session == nil {
+		http.Error(w, fmt.Sprintf("Bad Request: %s requires an Mcp-Session-Id header", r.Method), http.StatusBadRequest)
+		return
 	}
-	switch {
-	case session != nil && s.shared != nil && r.Method == http.MethodDelete:
+	if r.Method == http.MethodDelete {
+		s.endSession(w, r, session)
+		return
+	}
+	defer session.listen()()
+	s.listen(w, r, session)
+}
+
+// endSession ends a session for its client.
+func (s *Server) endSession(w http.ResponseWriter, r *http.Request, session *session) {
+	if s.shared != nil {
 		s.shared.end(w, r, session)
-	case session != nil && s.shared != nil:
-		s.shared.listen(w, r, session)
-	default:
-		if r.Method == http.MethodDelete {
-			s.sessions.remove(r.Header.Get("Mcp-Session-Id"), over.owner())
-		}
-		s.legacy.ServeHTTP(w, r)
+		return
 	}
+	s.sessions.remove(session)
+	s.sessions.close(session)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// listen serves an event stream of a session: its own, or one that the client resumes.
+func (s *Server) listen(w *transport.Response, r *http.Request, session *session) {
+	if !transport.CheckGet(w, r.Header) {
+		return
+	}
+	stream, after, resumed := parseEventID(r.Header.Get("Last-Event-Id"))
+	switch {
+	case len(r.Header.Values("Last-Event-Id")) > 0 && !resumed:
+		http.Error(w, "The Last-Event-ID is none of this server's.", http.StatusBadRequest)
+		return
+	case resumed && s.shared == nil:
+		http.Error(w, "stream replay unsupported", http.StatusBadRequest)
+		return
+	case resumed && stream != "":
+		s.shared.follow(w, r, session, stream, after)
+		return
+	}
+	conn, _, err := s.connection(r.Context(), session)
+	if err != nil {
+		s.shared.fail(w, err)
+		return
+	}
+	own := transport.NewStandalone(w, s.shared != nil)
+	if !conn.Attach(own) {
+		http.Error(w, "stream ID conflicts with ongoing stream", http.StatusConflict)
+		return
+	}
+	defer conn.Detach(own)
+	defer own.Detach()
+	var missed [][]byte
+	if resumed {
+		missed = s.missed(session)
+	}
+	own.Begin(missed...)
+	select {
+	case <-r.Context().Done():
+	case <-conn.Closed():
+	}
+}
+
+// connection returns the connection of a session to the SDK's server. Where there are other replicas, it makes the
+// connection if the session has none here.
+func (s *Server) connection(ctx context.Context, session *session) (*transport.Conn, *mcp.ServerSession, error) {
+	if s.shared != nil {
+		if err := s.shared.restore(ctx, session); err != nil {
+			return nil, nil, err
+		}
+	}
+	conn, sdk := s.sessions.connectionOf(session)
+	if conn == nil {
+		return nil, nil, sessionstore.ErrNone // it has ended meanwhile
+	}
+	return conn, sdk, nil
 }
 
 // sessionOf returns the session that a request names, or answers it and returns false if there is none, as the SDK
@@ -248,149 +288,364 @@ func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, over *exchang
 	return session, true
 }
 
-func (s *Server) post(w *response, r *http.Request, over *exchange) {
-	begin, key := time.Now(), clientKey(over)
+func (s *Server) post(w *transport.Response, r *http.Request, over *exchange) {
+	begin, key, sessionless := time.Now(), clientKey(over), transport.IsSessionless(r.Header)
 	if err := s.limiter.Allow(key, 1); err != nil {
 		s.refuse(w, RefusedRate, err)
 		return
 	}
-	body, ok := s.readBody(w, r)
+	raw, ok := s.readBody(w, r)
 	if !ok {
 		return
 	}
-	size := plainSize
-	call, ok := parsePlainCall(body)
-	if !ok {
-		if size, ok = s.checkMessages(w, r, body); !ok {
-			return
-		}
-		if err := s.limiter.Allow(key, size.messages-1); err != nil {
+	body, refused := transport.Decode(raw)
+	if refused == nil && body.Batch && sessionless {
+		refused = &transport.Refusal{Code: jsonrpc.CodeInvalidRequest, Text: transport.NoBatches}
+	}
+	if refused != nil {
+		s.refuseMessage(w, refused)
+		return
+	}
+	messages, requests := body.Size()
+	if messages > 1 {
+		if err := s.limiter.Allow(key, messages-1); err != nil {
 			s.refuse(w, RefusedRate, err)
 			return
 		}
 	}
-	over.requestID = requestID(call, body)
-	listen := r.Header.Get("Mcp-Method") == methodListen && isSessionless(r)
-	if listen {
+	over.requestID = inWords(body.ID().Raw())
+	if sessionless && r.Header.Get("Mcp-Method") == transport.MethodListen {
 		ctx, end := context.WithCancel(r.Context())
 		defer end()
-		r = r.WithContext(ctx)
 		leave, err := s.limiter.EnterStream(key, end)
 		if err != nil {
 			s.refuse(w, RefusedSessions, err)
 			return
 		}
 		defer leave()
-	} else {
-		leave, err := s.limiter.Enter(key, max(1, size.calls))
-		if err != nil {
-			if isSessionless(r) || size.calls > 0 {
-				s.refuse(w, RefusedBusy, err)
-				return
-			}
-			leave = func() {} // a notification may be what cancels a call
-		}
-		defer leave()
-	}
-	defer s.observed(isSessionless(r), call, body, begin)
-	if isSessionless(r) {
-		s.postSessionless(w, r, over, call, body, size, listen)
-		return
-	}
-	s.postSession(w, r, over, call, body, size)
-}
-
-func (s *Server) postSessionless(w *response, r *http.Request, over *exchange, call *plainCall, body []byte,
-	size messageSize, listen bool) {
-	if err := decodeName(r.Header); err != nil {
-		writeError(w, http.StatusBadRequest, envelopeOf(body).id(), mcp.CodeHeaderMismatch, err.Error())
-		return
-	}
-	if wrong := size.wrong; wrong != nil &&
-		wrong.code != jsonrpc.CodeMethodNotFound { // which the SDK answers as JSON, with 404
-		writeError(w, http.StatusBadRequest, wrong.id, wrong.code, wrong.text)
-		return
-	}
-	if s.callDirectly(w, r, over, call) || s.shared != nil && s.shared.handOn(w, r, over, body) {
-		return
-	}
-	r = over.forSDK(r)
-	if listen {
 		var cancel context.CancelFunc
-		r, cancel = over.under.whileValid(r, over.identity)
+		r, cancel = over.under.whileValid(r.WithContext(ctx), over.identity)
 		defer cancel()
+	} else {
+		leave, err := s.limiter.Enter(key, max(1, requests))
+		if err == nil {
+			defer leave()
+		} else if sessionless || requests > 0 { // a notification may be what cancels a call
+			s.refuse(w, RefusedBusy, err)
+			return
+		}
 	}
-	s.serveSessionless(w, r, body, listen)
-}
-
-// serveSessionless has the SDK answer a request.
-func (s *Server) serveSessionless(w http.ResponseWriter, r *http.Request, body []byte, listen bool) {
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	// One JSON object is cheaper than a stream of one event, but has no room for notifications before it.
-	if listen || bytes.Contains(body, []byte(`"progressToken"`)) {
-		s.modern.ServeHTTP(w, r)
+	defer s.observed(sessionless, body.Method(), begin)
+	if sessionless {
+		s.serveSessionless(w, r, over, body)
 		return
 	}
-	s.modernJSON.ServeHTTP(w, r)
+	s.serveInSession(w, r, over, body)
 }
 
-func (s *Server) postSession(w *response, r *http.Request, over *exchange, call *plainCall, body []byte,
-	size messageSize) {
+// serveSessionless serves a message of a protocol version without sessions.
+func (s *Server) serveSessionless(w http.ResponseWriter, r *http.Request, over *exchange, body *transport.Body) {
+	if err := transport.DecodeName(r.Header); err != nil {
+		writeError(w, http.StatusBadRequest, body.ID(), mcp.CodeHeaderMismatch, err.Error())
+		return
+	}
+	if wrong := body.Wrong; wrong != nil && wrong.Code != jsonrpc.CodeMethodNotFound {
+		writeError(w, http.StatusBadRequest, wrong.ID, wrong.Code, wrong.Text)
+		return
+	}
+	if !transport.CheckPost(w, r.Header) || s.shared != nil && s.shared.forward(w, r, over, body) {
+		return
+	}
+	if call := body.Call; call != nil && s.isDirect(r.Header, call) && headersAgree(call, r.Header) {
+		s.answerCall(w, r, over, nil, call)
+		return
+	}
+	request, err := s.checkSessionless(r.Header, body)
+	switch {
+	case err != nil:
+		writeError(w, err.status, err.ID, err.Code, err.Text)
+	case request == nil:
+		w.WriteHeader(http.StatusAccepted)
+	default:
+		s.serveOnce(w, r, over, request)
+	}
+}
+
+// checkSessionless compares the headers with the body. It returns the request, or nil for a message that nobody answers.
+func (s *Server) checkSessionless(h http.Header, body *transport.Body) (*jsonrpc.Request, *refusedRequest) {
+	messages, err := body.Decoded()
+	if err != nil {
+		return nil, &refusedRequest{http.StatusBadRequest,
+			transport.Refusal{Code: jsonrpc.CodeInvalidRequest, Text: "The body " + transport.NoMessage + "."}}
+	}
+	request, ok := messages[0].(*jsonrpc.Request)
+	if !ok {
+		return nil, nil
+	}
+	if wrong := body.Wrong; wrong != nil {
+		return nil, &refusedRequest{http.StatusNotFound, *wrong}
+	}
+	if wrong := transport.CheckVersion(h, request); wrong != nil {
+		return nil, &refusedRequest{http.StatusBadRequest, *wrong}
+	}
+	err = transport.CheckNames(h, request)
+	if err == nil && request.Method == abi.CallTool {
+		err = transport.CheckCall(h, request, func(tool string) []transport.ParamHeader {
+			headers, _ := s.catalogSync.listed(tool)
+			return headers
+		})
+	}
+	if err != nil {
+		return nil, &refusedRequest{http.StatusBadRequest,
+			transport.Refusal{ID: request.ID, Code: mcp.CodeHeaderMismatch, Text: err.Error()}}
+	}
+	if !request.IsCall() {
+		return nil, nil
+	}
+	return request, nil
+}
+
+// refusedRequest is a Refusal with its HTTP status.
+type refusedRequest struct {
+	status int
+	transport.Refusal
+}
+
+// serveOnce has the SDK answer one request without a session.
+func (s *Server) serveOnce(w http.ResponseWriter, r *http.Request, over *exchange, request *jsonrpc.Request) {
+	listen := request.Method == transport.MethodListen
+	over.stream = transport.NewJSON(w)
+	// A JSON body has no room for notifications before the answer.
+	if listen || bytes.Contains(request.Params, []byte(`"progressToken"`)) {
+		over.stream = transport.NewEvents(w, 1)
+	}
+	over.conn, over.gone = transport.NewConn("", ""), r.Context()
+	sdk, err := s.sdk.Connect(context.Background(), over.conn, &mcp.ServerSessionOptions{State: new(mcp.ServerSessionState)})
+	if err != nil {
+		http.Error(w, "failed connection", http.StatusInternalServerError)
+		return
+	}
+	defer sdk.Close()
+	if listen {
+		over.conn.Attach(over.stream)
+	}
+	request.Extra = over.extra(r.Header)
+	over.conn.Expect(request.ID, over.stream)
+	over.conn.Deliver(request)
+	select {
+	case <-over.stream.Done():
+	case <-over.conn.Closed():
+	case <-r.Context().Done():
+		_ = over.conn.Close() // which cancels the request
+	}
+	over.stream.Detach()
+}
+
+// serveInSession serves what a client with a session sends, or one that opens a session.
+func (s *Server) serveInSession(w *transport.Response, r *http.Request, over *exchange, body *transport.Body) {
 	session, ok := s.sessionOf(w, r, over)
 	if !ok {
 		return
 	}
-	if size.batch && session != nil && !session.takesBatches(r.Header) {
-		s.refuseMessage(w, jsonrpc.ID{}, jsonrpc.CodeInvalidRequest, noBatches)
+	if session == nil {
+		if opens(w, r.Header, body) && transport.CheckPost(w, r.Header) {
+			s.open(w, r, over, body)
+		}
+		return
+	}
+	if body.Batch && !session.takesBatches(r.Header) {
+		s.refuseMessage(w, &transport.Refusal{Code: jsonrpc.CodeInvalidRequest, Text: transport.NoBatches})
 		return
 	}
 	session.enter()
 	defer session.leave()
-	if session != nil && s.refuseMethod(w, size) {
+	if refuseMethod(w, body) || !transport.CheckPost(w, r.Header) {
 		return
 	}
-	if s.callDirectlyIn(session, w, r, over, call) {
+	if call := body.Call; call != nil && s.isDirect(r.Header, call) && headersAgreeInSession(call, session, r.Header) {
+		s.answerCall(w, r, over, session, call)
 		return
 	}
-	r = over.forSDK(r)
-	if session != nil && s.shared != nil {
-		s.shared.serve(w, r, over, session, body)
-		return
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	if session == nil {
-		if !s.opens(w, r, body) {
-			return
-		}
-		if s.shared != nil {
-			s.shared.naming.serve(s.legacy, crand.Text(), w, r)
-			return
+	messages, err := body.Decoded()
+	if err == nil && s.shared != nil {
+		messages, err = s.shared.route(r.Context(), session, messages)
+	} else if err == nil {
+		for _, message := range messages {
+			s.cancelled(session, message)
 		}
 	}
-	s.legacy.ServeHTTP(w, r)
-	if r.Context().Err() != nil {
-		// Without an event store nobody can fetch the answers any more.
-		over.leave()
+	if err == nil && len(messages) == 0 {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	if err == nil {
+		over.conn, _, err = s.connection(r.Context(), session)
+	}
+	if err != nil {
+		s.shared.fail(w, err)
+		return
+	}
+	s.serveBySDK(w, r, over, session.version, messages)
+}
+
+// maxOpening is the most bytes of an initialize request: its parameters are kept with the session.
+const maxOpening = 64 << 10
+
+// opens reports whether a message that comes without a session opens one, and answers it otherwise.
+func opens(w http.ResponseWriter, h http.Header, body *transport.Body) bool {
+	switch {
+	case body.Method() == "initialize" && len(body.Raw) <= maxOpening:
+		return true
+	case body.Method() == "initialize":
+		writeError(w, http.StatusBadRequest, body.ID(), jsonrpc.CodeInvalidParams,
+			"What the client says of itself is larger than 64 KiB.")
+		return false
+	}
+	messages, err := body.Decoded()
+	if err == nil && !body.Batch {
+		if request, ok := messages[0].(*jsonrpc.Request); ok {
+			if wrong := transport.CheckVersion(h, request); wrong != nil {
+				if transport.CheckPost(w, h) {
+					writeError(w, http.StatusBadRequest, wrong.ID, wrong.Code, wrong.Text)
+				}
+				return false
+			}
+		}
+	}
+	writeError(w, http.StatusBadRequest, body.ID(), jsonrpc.CodeInvalidRequest,
+		`Send "initialize" first, and then its Mcp-Session-Id header with every request.`)
+	return false
+}
+
+// open opens a session. receive registers it when the SDK has accepted it.
+func (s *Server) open(w *transport.Response, r *http.Request, over *exchange, body *transport.Body) {
+	over.conn = s.newConn(rand.Text())
+	sdk, err := s.sdk.Connect(context.Background(), over.conn, nil)
+	if err != nil {
+		http.Error(w, "failed connection", http.StatusInternalServerError)
+		return
+	}
+	s.serveBySDK(w, r, over, "", body.Messages)
+	if sdk.InitializeParams() == nil {
+		_ = sdk.Close() // it has served nothing
 	}
 }
 
-// opens reports whether a request that comes without a session opens one, and answers it otherwise.
-func (s *Server) opens(w http.ResponseWriter, r *http.Request, body []byte) bool {
-	message := envelopeOf(body)
-	if message.Method == "initialize" {
-		if len(body) > maxOpening {
-			writeError(w, http.StatusBadRequest, message.id(), jsonrpc.CodeInvalidParams,
-				"What the client says of itself is larger than 64 KiB.")
-		}
-		return len(body) <= maxOpening
+func (s *Server) newConn(session string) *transport.Conn {
+	if s.shared == nil {
+		return transport.NewConn(session, "")
 	}
-	if bytes.Contains(body, []byte(`"`+mcp.MetaKeyProtocolVersion+`"`)) {
-		s.modern.ServeHTTP(w, r) // it knows how to say which header is missing
+	return transport.NewConn(session, s.shared.store.Replica())
+}
+
+// firstWithPrimes is the first protocol version whose clients expect an event with the ID of a stream at its beginning.
+const firstWithPrimes = "2025-11-25"
+
+// serveBySDK has the SDK answer messages of a session. version is the session's, and empty while it is being opened.
+func (s *Server) serveBySDK(w *transport.Response, r *http.Request, over *exchange, version string,
+	messages []jsonrpc.Message) {
+	var requests []*jsonrpc.Request
+	for _, message := range messages {
+		request, ok := message.(*jsonrpc.Request)
+		if !ok {
+			continue
+		}
+		if wrong := refuseSessionless(r.Header, request); wrong != nil {
+			writeErrorOf(w, http.StatusBadRequest, request.ID, wrong)
+			return
+		}
+		request.Extra = over.extra(r.Header)
+		if request.IsCall() {
+			requests = append(requests, request)
+		}
+		if request.Method == "initialize" {
+			w.Header().Set("Mcp-Session-Id", over.conn.SessionID())
+		}
+	}
+	if len(requests) > 0 {
+		over.stream = transport.NewEvents(w, len(requests))
+		defer over.stream.Detach()
+		for _, request := range requests {
+			if !over.conn.Expect(request.ID, over.stream) {
+				s.refuseDuplicate(w, request.ID)
+				return
+			}
+		}
+		over.gone = r.Context()
+		if s.shared != nil && version != "" && s.shared.keep(over.stream, over.conn.SessionID(), requests,
+			r.Header.Get("Mcp-Protocol-Version") >= firstWithPrimes) {
+			over.gone = nil // whoever has left can fetch the answer
+		}
+	}
+	for _, message := range messages {
+		if !over.conn.Deliver(message) {
+			if over.stream == nil {
+				http.Error(w, "session is closing", http.StatusNotFound)
+			}
+			return
+		}
+	}
+	if over.stream == nil {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	select {
+	case <-over.stream.Done():
+	case <-r.Context().Done():
+	case <-over.conn.Closed():
+	}
+}
+
+func (s *Server) refuseDuplicate(w http.ResponseWriter, id jsonrpc.ID) {
+	writeError(w, http.StatusBadRequest, id, jsonrpc.CodeInvalidRequest,
+		fmt.Sprintf("duplicate in-flight request ID %v", id.Raw()))
+}
+
+// refuseSessionless returns an error for a request in a session that says in its _meta that it is of a version without
+// sessions.
+func refuseSessionless(h http.Header, request *jsonrpc.Request) *jsonrpc.Error {
+	if transport.CheckVersion(http.Header{}, request) == nil || request.Method == "server/discover" {
+		return nil
+	}
+	requested := cmp.Or(h.Get("Mcp-Protocol-Version"), "2025-03-26")
+	supported := slices.DeleteFunc(mcp.SupportedProtocolVersions(), func(v string) bool { return v >= transport.Sessionless })
+	data, err := json.Marshal(mcp.UnsupportedProtocolVersionData{Supported: supported, Requested: requested})
+	if err != nil {
+		data = nil
+	}
+	return &jsonrpc.Error{Code: mcp.CodeUnsupportedProtocolVersion,
+		Message: fmt.Sprintf("protocol version %q is not supported by this server", requested), Data: data}
+}
+
+// refuseMethod answers a message of a session whose method is wrong, or ignores it, and reports whether it did. A
+// request that has an ID is answered with status 200, as any other error of a request: clients take another status for
+// a failure of the connection.
+func refuseMethod(w http.ResponseWriter, body *transport.Body) bool {
+	switch wrong := body.Wrong; {
+	case wrong != nil:
+		status := http.StatusOK
+		if !wrong.ID.IsValid() {
+			status = http.StatusBadRequest
+		}
+		writeError(w, status, wrong.ID, wrong.Code, wrong.Text)
+	case body.Ignored:
+		w.WriteHeader(http.StatusAccepted)
+	default:
 		return false
 	}
-	writeError(w, http.StatusBadRequest, message.id(), jsonrpc.CodeInvalidRequest,
-		`Send "initialize" first, and then its Mcp-Session-Id header with every request.`)
-	return false
+	return true
+}
+
+// cancelled cancels the call that a client withdraws, if it is one that the SDK does not know; the SDK cancels others.
+func (s *Server) cancelled(session *session, message jsonrpc.Message) {
+	request, ok := message.(*jsonrpc.Request)
+	if !ok || request.Method != transport.MethodCancelled {
+		return
+	}
+	var params mcp.CancelledParams
+	if json.Unmarshal(request.Params, &params) == nil {
+		session.cancel(params.RequestID)
+	}
 }
 
 // untilExpiry ends a stream when the token that opened it expires.

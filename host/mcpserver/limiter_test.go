@@ -47,14 +47,14 @@ func TestOnlyInitializeOpensASession(t *testing.T) {
 
 func TestRateOverHTTP(t *testing.T) {
 	t.Parallel()
-	for _, version := range eras {
+	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				h := newServer(t, offer(t, serveEverything, "x"), nil,
 					&Options{Limits: limits.Limits{Rate: 1, Burst: 5}}).Handler()
 				var headers []string
-				if version < sessionless {
+				if version < withoutSessions {
 					headers = []string{"Mcp-Session-Id", openSession(t, h)}
 					time.Sleep(time.Minute)
 				}
@@ -126,7 +126,7 @@ func TestCancellationPassesTheLimit(t *testing.T) {
 func TestLargeMessagesAreRefused(t *testing.T) {
 	t.Parallel()
 	h := newServer(t, offer(t, nil, "x"), nil, &Options{Limits: limits.Limits{Message: 100}}).Handler()
-	for _, version := range eras {
+	for _, version := range versions {
 		w := do(h, post(version, message(version, 1, "tools/call", `{"name":"`+strings.Repeat("x", 200)+`"}`)))
 		if w.Code != http.StatusRequestEntityTooLarge || !strings.Contains(w.Body.String(), "100 bytes") {
 			t.Errorf("%s: %d %s", version, w.Code, w.Body)
@@ -136,7 +136,7 @@ func TestLargeMessagesAreRefused(t *testing.T) {
 
 // TestTenThousandParallelRequests: the limits answer cleanly, what is admitted is served, and nothing stays behind.
 func TestTenThousandParallelRequests(t *testing.T) {
-	for _, version := range eras {
+	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			const limit = 100
 			var inside, most atomic.Int64
@@ -153,7 +153,7 @@ func TestTenThousandParallelRequests(t *testing.T) {
 				&Options{Limits: limits.Limits{Calls: limit, CallsPerClient: limit, Rate: 1 << 20}})
 			h := s.Handler()
 			var headers []string
-			if version < sessionless {
+			if version < withoutSessions {
 				headers = []string{"Mcp-Session-Id", openSession(t, h)}
 			}
 			before := runtime.NumGoroutine()

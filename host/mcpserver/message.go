@@ -1,20 +1,18 @@
 package mcpserver
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/hako-run/hako/host/mcpserver/limits"
-	"github.com/hako-run/hako/internal/strictjson"
+	"github.com/hako-run/hako/host/mcpserver/transport"
 )
 
 // readBody reads a message, or answers what is too large or incomplete and returns false.
@@ -32,43 +30,6 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool)
 		return nil, false
 	}
 	return body, true
-}
-
-// decodeName decodes the Mcp-Name header, which holds names beyond printable ASCII in Base64 (MCP 2026-07-28,
-// transports, standard headers).
-func decodeName(h http.Header) error {
-	const prefix, suffix = "=?base64?", "?="
-	name := h.Get("Mcp-Name")
-	if len(name) < len(prefix)+len(suffix) || !strings.HasPrefix(name, prefix) || !strings.HasSuffix(name, suffix) {
-		return nil
-	}
-	decoded, err := base64.StdEncoding.DecodeString(name[len(prefix) : len(name)-len(suffix)])
-	if err != nil {
-		return errors.New("header mismatch: Mcp-Name holds invalid Base64")
-	}
-	h.Set("Mcp-Name", string(decoded))
-	return nil
-}
-
-// envelope is what tells JSON-RPC messages apart. It is empty for a batch.
-type envelope struct {
-	ID     any    `json:"id"`
-	Method string `json:"method"`
-}
-
-func envelopeOf(body []byte) (e envelope) {
-	if strictjson.Unmarshal(body, &e) != nil {
-		return envelope{}
-	}
-	return e
-}
-
-func (e envelope) id() jsonrpc.ID {
-	id, err := jsonrpc.MakeID(e.ID)
-	if err != nil {
-		return jsonrpc.ID{}
-	}
-	return id
 }
 
 // refuse answers a request that has met a limit, for one of RefusalReasons.
@@ -90,8 +51,18 @@ func refuse(w http.ResponseWriter, err error) {
 	writeError(w, status, jsonrpc.ID{}, codeBusy, err.Error())
 }
 
+// refuseMessage answers a body that breaks a rule of JSON or JSON-RPC.
+func (s *Server) refuseMessage(w http.ResponseWriter, why *transport.Refusal) {
+	s.options.Observer.RequestRefused(RefusedInvalid)
+	writeError(w, http.StatusBadRequest, why.ID, why.Code, why.Text)
+}
+
 func writeError(w http.ResponseWriter, status int, id jsonrpc.ID, code int64, text string) {
-	data, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: code, Message: text}})
+	writeErrorOf(w, status, id, &jsonrpc.Error{Code: code, Message: text})
+}
+
+func writeErrorOf(w http.ResponseWriter, status int, id jsonrpc.ID, wire *jsonrpc.Error) {
+	data, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: id, Error: wire})
 	if err != nil {
 		http.Error(w, internalText, http.StatusInternalServerError)
 		return

@@ -6,7 +6,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/mcpserver/auth"
-	"github.com/hako-run/hako/pdk/abi"
+	"github.com/hako-run/hako/host/mcpserver/transport"
 )
 
 // Observer sees every request at the frontend. Its methods are called concurrently and must be quick. Every argument
@@ -19,10 +19,10 @@ type Observer interface {
 	RequestRefused(reason string)
 }
 
-// Eras of the protocol.
+// Kinds of protocol versions.
 const (
-	EraSession   = "session"   // up to 2025-11-25
-	EraStateless = "stateless" // from 2026-07-28
+	KindSession   = "session"   // up to 2025-11-25
+	KindStateless = "stateless" // from 2026-07-28
 )
 
 // MethodOther stands for methods that are none of MCP's.
@@ -53,17 +53,13 @@ type unobserved struct{}
 func (unobserved) RequestAnswered(string, string, time.Duration) {}
 func (unobserved) RequestRefused(string)                         {}
 
-// observed tells of a request over HTTP when it has been answered. call is nil if it is no plain call.
-func (s *Server) observed(sessionless bool, call *plainCall, body []byte, begin time.Time) {
-	method := abi.CallTool
-	if call == nil {
-		method = envelopeOf(body).Method
-	}
-	era := EraSession
+// observed reports a request over HTTP that has been answered.
+func (s *Server) observed(sessionless bool, method string, begin time.Time) {
+	kind := KindSession
 	if sessionless {
-		era = EraStateless
+		kind = KindStateless
 	}
-	s.ended(era, method, begin)
+	s.ended(kind, method, begin)
 }
 
 // observedStdio tells of a request over stdio; those over HTTP are told of where they come in.
@@ -71,18 +67,18 @@ func (s *Server) observedStdio(method string, req mcp.Request, begin time.Time) 
 	if exchangeOf(req.GetExtra()) != nil {
 		return
 	}
-	era := EraStateless
+	kind := KindStateless
 	if session, ok := req.GetSession().(*mcp.ServerSession); ok && session.InitializeParams() != nil {
-		era = EraSession
+		kind = KindSession
 	}
-	s.ended(era, method, begin)
+	s.ended(kind, method, begin)
 }
 
-func (s *Server) ended(era, method string, begin time.Time) {
-	if methods[method] == 0 {
+func (s *Server) ended(kind, method string, begin time.Time) {
+	if !transport.Known(method) {
 		method = MethodOther
 	}
-	s.options.Observer.RequestAnswered(era, method, time.Since(begin))
+	s.options.Observer.RequestAnswered(kind, method, time.Since(begin))
 }
 
 // Load is what a Server does at one moment.

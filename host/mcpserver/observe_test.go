@@ -31,7 +31,7 @@ func (o *tally) add(what string) {
 func (o *tally) RequestAnswered(era, method string, _ time.Duration) { o.add(era + " " + method) }
 func (o *tally) RequestRefused(reason string)                        { o.add(reason) }
 
-// TestObserver sends requests of both eras, and some that are refused: each is counted once, with words of the fixed
+// TestObserver sends requests of both versions, and some that are refused: each is counted once, with words of the fixed
 // sets.
 func TestObserver(t *testing.T) {
 	t.Parallel()
@@ -43,14 +43,14 @@ func TestObserver(t *testing.T) {
 		return message(version, 1, "tools/call", `{"name":"echo","arguments":{}}`)
 	}
 	session := openSession(t, h)
-	do(h, post(eras[0], call(eras[0]), "Mcp-Session-Id", session))
-	do(h, post(sessionless, call(sessionless)))
-	do(h, aside(post(sessionless, call(sessionless))))
-	do(h, post(sessionless, message(sessionless, 1, "made/up", `{}`)))
-	do(h, post(sessionless, "{"))
-	do(h, post(sessionless, strings.Repeat(" ", 1001)))
-	do(h, post(sessionless, call(sessionless), "Origin", "https://elsewhere.example"))
-	foreign := post(sessionless, call(sessionless))
+	do(h, post(versions[0], call(versions[0]), "Mcp-Session-Id", session))
+	do(h, post(withoutSessions, call(withoutSessions)))
+	do(h, aside(post(withoutSessions, call(withoutSessions))))
+	do(h, post(withoutSessions, message(withoutSessions, 1, "made/up", `{}`)))
+	do(h, post(withoutSessions, "{"))
+	do(h, post(withoutSessions, strings.Repeat(" ", 1001)))
+	do(h, post(withoutSessions, call(withoutSessions), "Origin", "https://elsewhere.example"))
+	foreign := post(withoutSessions, call(withoutSessions))
 	foreign.Host = "elsewhere.example"
 	do(h, foreign)
 	if load := s.Load(); load.Sessions != 1 || load.Requests != 0 {
@@ -59,7 +59,7 @@ func TestObserver(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if w := do(h, post(sessionless, call(sessionless))); w.Code != http.StatusServiceUnavailable {
+	if w := do(h, post(withoutSessions, call(withoutSessions))); w.Code != http.StatusServiceUnavailable {
 		t.Errorf("while shutting down: %d", w.Code)
 	}
 	for what, want := range map[string]int{

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hako-run/hako/host/internal/demote"
 	"github.com/hako-run/hako/host/mcpserver/limits"
+	"github.com/hako-run/hako/host/mcpserver/transport"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -31,6 +32,9 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, err
 		}
 		defer leave()
+		if over := exchangeOf(req.GetExtra()); over != nil && over.stream != nil {
+			ctx = transport.WithStream(ctx, over.stream)
+		}
 		ctx, span := s.begin(ctx, method, req)
 		defer span.End()
 		result, err = s.dispatch(ctx, method, req, next)
@@ -54,7 +58,7 @@ func (s *Server) dispatch(ctx context.Context, method string, req mcp.Request, n
 	case *mcp.ListToolsRequest:
 		return s.listTools(ctx, method, req, next)
 	case *mcp.CallToolRequest:
-		if _, ok := s.catalog.View().Tool(req.Params.Name); !ok && !s.extended[req.Params.Name] {
+		if !s.extended[req.Params.Name] {
 			return orError(s.callTool(ctx, req))
 		}
 	case *mcp.GetPromptRequest:
@@ -85,7 +89,6 @@ func (s *Server) listTools(ctx context.Context, method string, req *mcp.ListTool
 		}
 		page.Tools = slices.DeleteFunc(page.Tools, func(tool *mcp.Tool) bool { return s.hides(caller, tool.Name) })
 		if len(page.Tools) > 0 || page.NextCursor == "" {
-			s.mirror.complete(page)
 			return page, nil
 		}
 		req.Params.Cursor = page.NextCursor
@@ -109,31 +112,24 @@ func (s *Server) noteSession(ctx context.Context, req mcp.Request) error {
 	switch req := req.(type) {
 	case *mcp.ServerRequest[*mcp.InitializeParams]:
 		return s.noteOpened(ctx, req.Session, over)
-	case *mcp.ServerRequest[*mcp.CancelledParams]:
-		s.sessions.cancel(req.Session.ID(), req.Params.RequestID)
 	default:
-		if s.shared != nil && over.again == nil && req.GetSession().ID() != "" {
+		if s.shared != nil && req.GetSession().ID() != "" {
 			return s.shared.note(ctx, req)
 		}
 	}
 	return nil
 }
 
-// noteOpened takes in a session that the SDK has made. One that cannot be kept is closed.
+// noteOpened registers a session that the SDK has accepted. It closes one that cannot be kept.
 func (s *Server) noteOpened(ctx context.Context, sdk *mcp.ServerSession, over *exchange) error {
 	if sdk.ID() == "" {
 		return nil
 	}
-	session, err := over.again, error(nil)
-	if session == nil {
-		if s.shared != nil {
-			err = s.shared.add(ctx, sdk, over)
-		}
-		if err == nil {
-			session = s.sessions.add(sdk.ID(), sdk.InitializeParams(), over)
-		}
+	var err error
+	if s.shared != nil {
+		err = s.shared.add(ctx, sdk, over)
 	}
-	if err == nil && s.sessions.attach(session, sdk) {
+	if err == nil && s.sessions.attach(s.sessions.add(sdk.ID(), sdk.InitializeParams(), over), over.conn, sdk) {
 		return nil
 	}
 	go sdk.Close() // it waits for this request
@@ -172,7 +168,7 @@ func (s *Server) enterStdio(ctx context.Context, method string, req mcp.Request)
 	ctx, cancel := context.WithCancel(ctx)
 	var leave func()
 	err := s.limiter.Allow("stdio", 1)
-	if err == nil && method == methodListen {
+	if err == nil && method == transport.MethodListen {
 		leave, err = s.limiter.EnterStream("stdio", cancel)
 	} else if err == nil {
 		leave, err = s.limiter.Enter("stdio", 1)
@@ -190,8 +186,6 @@ func (s *Server) enterStdio(ctx context.Context, method string, req mcp.Request)
 func isNotification(method string) bool {
 	return len(method) > len("notifications/") && method[:len("notifications/")] == "notifications/"
 }
-
-const methodListen = "subscriptions/listen"
 
 // withCode gives errors of the SDK that have no JSON-RPC code the one for a request that breaks the protocol's order:
 // that is what they are about.

@@ -62,7 +62,7 @@ func (s *Server) Reconfigure(options *Options) (put func(), err error) {
 		s.limiter.Set(next.Limits)
 		s.sessions.set(next.Limits)
 		if before.Language != next.Language {
-			s.mirror.again()
+			s.catalogSync.again()
 		}
 	}, nil
 }

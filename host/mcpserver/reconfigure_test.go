@@ -13,6 +13,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/limits"
+	"github.com/hako-run/hako/host/mcpserver/transport"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -79,7 +80,7 @@ func (o *opening) Flush() {
 // answered.
 func TestReconfigureEndsStreams(t *testing.T) {
 	t.Parallel()
-	for _, version := range eras {
+	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			token, hash := auth.NewToken()
@@ -92,7 +93,7 @@ func TestReconfigureEndsStreams(t *testing.T) {
 			s := newServer(t, offer(t, slow, "x"), nil,
 				&Options{Auth: newAuth(t, auth.Options{Tokens: []auth.Token{{Name: "ci", Hash: hash}}})})
 			headers := []string{"Authorization", "Bearer " + token}
-			open := post(version, message(version, 1, methodListen, `{"notifications":{"toolsListChanged":true}}`),
+			open := post(version, message(version, 1, transport.MethodListen, `{"notifications":{"toolsListChanged":true}}`),
 				headers...)
 			if version == withSessions {
 				headers = append(headers, "Mcp-Session-Id", openSession(t, s.Handler(), headers...))
@@ -142,7 +143,7 @@ func TestReconfigureWhat(t *testing.T) {
 			}
 			return do(h, post(version, message(version, 1, method, params))).Body.String()
 		}
-		for _, version := range eras {
+		for _, version := range versions {
 			if got := ask(version, "server/discover", "{}"); !strings.Contains(got, `"instructions":"first"`) {
 				t.Errorf("%s: %s", version, got)
 			}
@@ -152,7 +153,7 @@ func TestReconfigureWhat(t *testing.T) {
 			t.Error(got)
 		}
 		reconfigure(t, s, &Options{Instructions: "second", Language: "ja", ListTTL: time.Minute})
-		for _, version := range eras {
+		for _, version := range versions {
 			if got := ask(version, "server/discover", "{}"); !strings.Contains(got, `"instructions":"second"`) {
 				t.Errorf("%s: %s", version, got)
 			}

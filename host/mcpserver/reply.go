@@ -3,8 +3,6 @@ package mcpserver
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"net/http"
 	"slices"
 	"strconv"
 
@@ -15,30 +13,18 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// reply is the answer to a tools/call. It is written as the SDK would write it, without its three copies of the result.
+// reply is the answer to a tools/call. It is the only encoder of them; the SDK's would copy the result three times.
 type reply struct {
 	id       jsonrpc.ID
 	response *abi.Response
 	// err, if not nil, is the answer instead of the response.
 	err error
-	// server is what 2026-07-28 wants to hear of the server in each result, nil before.
+	// requests, if not nil, are what the call wants to know before it has a response, and state is what the client sends
+	// with the answers (multi round-trip requests).
+	requests mcp.InputRequestMap
+	state    string
+	// server describes the server in each result of 2026-07-28; nil before.
 	server json.RawMessage
-}
-
-// status is the HTTP status of the answer from 2026-07-28 on, which has a request that breaks a rule refused
-// (transports, errors).
-func (r *reply) status() int {
-	if wire, ok := errors.AsType[*jsonrpc.Error](r.err); ok && wire.Code == jsonrpc.CodeInvalidParams {
-		return http.StatusBadRequest
-	}
-	return http.StatusOK
-}
-
-// appendEvent appends the answer as a server-sent event.
-func (r *reply) appendEvent(dst []byte) []byte {
-	dst = append(dst, "event: message\ndata: "...)
-	dst = r.appendTo(dst)
-	return append(dst, "\n\n"...)
 }
 
 // appendTo appends the answer as one line of JSON.
@@ -50,12 +36,16 @@ func (r *reply) appendTo(dst []byte) []byte {
 		}
 		r.err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: internalText}
 	}
-	data, _ := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: r.id, Error: r.err}) // a code and a text always have a form in JSON
+	// A code and a text always have a form in JSON.
+	data, _ := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: r.id, Error: r.err})
 	return append(dst, data...)
 }
 
 // room is about how long the answer will be, in bytes.
 func (r *reply) room() int {
+	if r.response == nil {
+		return 1024
+	}
 	n := 256 + len(r.server) + len(r.response.StructuredContent)
 	for i := range r.response.Content {
 		block := &r.response.Content[i]
@@ -72,8 +62,17 @@ func (r *reply) appendResponse(dst []byte) ([]byte, error) {
 	case string:
 		dst = appendText(dst, id)
 	}
-	dst = append(dst, `,"result":{`...)
-	dst = r.appendMeta(dst)
+	dst = append(dst, `,"result":`...)
+	dst, err := r.appendResult(dst)
+	return append(dst, '}'), err
+}
+
+// appendResult appends the result alone.
+func (r *reply) appendResult(dst []byte) ([]byte, error) {
+	dst = r.appendMeta(append(dst, '{'))
+	if r.requests != nil {
+		return r.appendRequests(dst)
+	}
 	dst, err := appendBlocks(dst, r.response.Content)
 	if err != nil {
 		return nil, err
@@ -90,12 +89,26 @@ func (r *reply) appendResponse(dst []byte) ([]byte, error) {
 	if r.server != nil {
 		dst = append(dst, `,"resultType":"complete"`...)
 	}
-	return append(dst, `}}`...), nil
+	return append(dst, '}'), nil
+}
+
+// appendRequests appends what the call wants to know.
+func (r *reply) appendRequests(dst []byte) ([]byte, error) {
+	requests, err := json.Marshal(r.requests)
+	if err != nil {
+		return nil, err
+	}
+	dst = append(dst, `"content":null,"requestState":`...)
+	dst = appendText(dst, r.state)
+	dst = append(dst, `,"resultType":"input_required","inputRequests":`...)
+	dst = append(dst, requests...)
+	return append(dst, '}'), nil
 }
 
 // appendMeta appends the member _meta with a comma after it, or nothing.
 func (r *reply) appendMeta(dst []byte) []byte {
-	if r.server == nil && !r.response.Replayed {
+	replayed := r.response != nil && r.response.Replayed
+	if r.server == nil && !replayed {
 		return dst
 	}
 	dst = append(dst, `"_meta":{`...)
@@ -103,7 +116,7 @@ func (r *reply) appendMeta(dst []byte) []byte {
 		dst = append(dst, `"`+mcp.MetaKeyServerInfo+`":`...)
 		dst = append(dst, r.server...)
 	}
-	if r.response.Replayed {
+	if replayed {
 		if r.server != nil {
 			dst = append(dst, ',')
 		}

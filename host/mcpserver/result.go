@@ -5,39 +5,25 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/mcpserver/transport"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
 // metaReplayed marks a result that came from recordings, in its _meta.
 const metaReplayed = "run.hako/replayed"
 
-// sessionless is the first protocol version without sessions.
-const sessionless = "2026-07-28"
-
 func failedTool(text string) *abi.Response {
 	return &abi.Response{IsError: true, Content: []abi.Content{{Type: abi.Text, Text: text}}}
-}
-
-func toolResult(response *abi.Response, version string) *mcp.CallToolResult {
-	fit(response, version)
-	result := &mcp.CallToolResult{IsError: response.IsError, Content: make([]mcp.Content, 0, len(response.Content))}
-	for i := range response.Content {
-		result.Content = append(result.Content, content(&response.Content[i]))
-	}
-	if response.Replayed {
-		result.Meta = mcp.Meta{metaReplayed: true}
-	}
-	if len(response.StructuredContent) > 0 {
-		result.StructuredContent = response.StructuredContent
-	}
-	return result
 }
 
 // fit makes of structured content that is no object a text, for versions before 2026-07-28: there it had to be an
 // object, and clients refuse anything else.
 func fit(response *abi.Response, version string) {
+	if response == nil {
+		return
+	}
 	structured := response.StructuredContent
-	if version >= sessionless || len(structured) == 0 ||
+	if version >= transport.Sessionless || len(structured) == 0 ||
 		bytes.HasPrefix(bytes.TrimLeft(structured, " \t\r\n"), []byte("{")) {
 		return
 	}

@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -35,12 +34,12 @@ type Caller interface {
 type Server struct {
 	options Options
 	// live takes the place of those options that can change: see Reconfigure.
-	live    atomic.Pointer[live]
-	catalog *catalog.Catalog
-	calls   Caller
-	sdk     *mcp.Server
-	mirror  *mirror
-	limiter *limits.Limiter
+	live        atomic.Pointer[live]
+	catalog     *catalog.Catalog
+	calls       Caller
+	sdk         *mcp.Server
+	catalogSync *catalogSync
+	limiter     *limits.Limiter
 	// failedLogins limits how many of them are told.
 	failedLogins *attempts.Limiter
 	// subscriptions are those to resources.
@@ -55,14 +54,12 @@ type Server struct {
 	// extended has the names and URIs of Options.Extension.
 	extended map[string]bool
 
-	legacy, modern, modernJSON http.Handler
-
 	// draining ends when no more requests are taken, base when those in flight have to stop.
 	draining, base       context.Context
 	startDrain, stopBase context.CancelFunc
 	unwatch              func()
-	// talks are calls that wait for answers between two requests.
-	talks talks
+	// pending are calls that wait for answers between two requests.
+	pending pendingCalls
 	// stdio are the connections being served over stdio.
 	stdio stdioConns
 }
@@ -100,16 +97,15 @@ func New(c *catalog.Catalog, calls Caller, options *Options) (*Server, error) {
 	s.subscriptions = newSubscriptions(s)
 	s.sdk.AddReceivingMiddleware(s.receive, s.subscriptions.receive, s.introduce)
 	s.sdk.AddSendingMiddleware(s.subscriptions.send)
-	s.mirror = newMirror(s)
+	s.catalogSync = newCatalogSync(s)
 	if extension := filled.Extension; extension != nil {
 		s.extended = map[string]bool{}
 		for _, name := range extension.Register(s.sdk) {
 			s.extended[name] = true
 		}
 	}
-	s.newHandlers()
-	s.unwatch = c.Watch(func() { s.mirror.sync(); s.subscriptions.rewatch() })
-	s.mirror.sync()
+	s.unwatch = c.Watch(func() { s.catalogSync.sync(); s.subscriptions.rewatch() })
+	s.catalogSync.sync()
 	if s.shared != nil {
 		s.shared.start()
 	}
@@ -132,9 +128,6 @@ func (s *Server) sdkOptions() *mcp.ServerOptions {
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 	}
-	if s.shared != nil {
-		options.GetSessionID = s.shared.naming.take
-	}
 	if s.options.Extension != nil {
 		s.options.Extension.Configure(options)
 	}
@@ -154,7 +147,7 @@ func (s *Server) setCacheable(_ context.Context, req mcp.Request, c *mcp.Cacheab
 
 // ToolsChanged tells clients that the list of tools may be another for them, for reasons that are not in the catalog,
 // such as another policy.
-func (s *Server) ToolsChanged() { s.mirror.touch() }
+func (s *Server) ToolsChanged() { s.catalogSync.touch() }
 
 // Shutdown ends the server in good order: it takes no more requests, waits for those in flight, and then ends the
 // sessions and streams. When ctx is done first it stops what is still running and returns ctx's error; if that was a
@@ -179,7 +172,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	for session := range s.sdk.Sessions() {
 		closing.Go(func() { session.Close() })
 	}
-	closing.Go(s.talks.work.Wait)
+	closing.Go(s.pending.work.Wait)
 	closed := make(chan struct{})
 	go func() {
 		closing.Wait()

@@ -138,7 +138,7 @@ func TestOffersTheCatalog(t *testing.T) {
 	})
 }
 
-// TestIntroducesItself: clients of both eras learn who the server is and what is there; other results carry no more
+// TestIntroducesItself: clients of both versions learn who the server is and what is there; other results carry no more
 // than name and version.
 func TestIntroducesItself(t *testing.T) {
 	t.Parallel()
@@ -233,7 +233,7 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// TestTellsOfChanges adds and removes plugins while clients of both eras watch.
+// TestTellsOfChanges adds and removes plugins while clients of both versions watch.
 func TestTellsOfChanges(t *testing.T) {
 	t.Parallel()
 	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
@@ -373,7 +373,7 @@ func TestContentOfEveryKind(t *testing.T) {
 		{"type":"resource_link","uri":"test://x","name":"x","title":"X","description":"an x","mimeType":"text/plain","size":3},
 		{"type":"resource","resource":{"uri":"test://y","blob":""}}],
 		"isError":true,"_meta":{"run.hako/replayed":true}}`
-	got, err := json.Marshal(toolResult(response, withSessions))
+	got, err := json.Marshal(&toolResult{reply: reply{response: response}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,13 +401,14 @@ func TestStructuredContentThatIsNoObject(t *testing.T) {
 		return &abi.Response{StructuredContent: json.RawMessage(` [1,2]`),
 			Content: []abi.Content{{Type: abi.Text, Text: "two"}}}
 	}
-	if result := toolResult(response(), withoutSessions); result.StructuredContent == nil || len(result.Content) != 1 {
-		t.Errorf("2026: %+v", result)
+	kept, fitted := response(), response()
+	fit(kept, withoutSessions)
+	fit(fitted, withSessions)
+	if kept.StructuredContent == nil || len(kept.Content) != 1 {
+		t.Errorf("2026: %+v", kept)
 	}
-	result := toolResult(response(), withSessions)
-	if result.StructuredContent != nil || len(result.Content) != 2 ||
-		result.Content[1].(*mcp.TextContent).Text != " [1,2]" {
-		t.Errorf("2025: %+v", result)
+	if fitted.StructuredContent != nil || len(fitted.Content) != 2 || fitted.Content[1].Text != " [1,2]" {
+		t.Errorf("2025: %+v", fitted)
 	}
 }
 
@@ -487,7 +488,7 @@ func TestSkipsWhatTheSDKRefuses(t *testing.T) {
 		t.Errorf("tools: %+v, %v, want a and c", tools, err)
 	}
 	c.Remove("test")
-	if left := len(*s.mirror.listed.Load()); left != 0 {
+	if left := len(*s.catalogSync.headers.Load()); left != 0 {
 		t.Errorf("%d tools are remembered after all have gone", left)
 	}
 }

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"sync"
 	"time"
 
@@ -12,12 +13,11 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
+	"github.com/hako-run/hako/host/mcpserver/transport"
 )
 
-// sessions are the open sessions over HTTP. The SDK has a table of its own, which it does not show; this one knows
-// which sessions there are, whose they are, and which of their calls the SDK has not seen. It ends sessions that are
-// idle: to the SDK a session looks idle whose calls are answered without it. It also ends sessions to make room for new
-// ones.
+// sessions are the open sessions over HTTP: which there are, whose they are, and which of their calls the SDK has not
+// seen. It ends sessions that are idle, and sessions that have to make room for new ones.
 type sessions struct {
 	// mu guards what follows and the fields of each session that change.
 	mu     sync.Mutex
@@ -27,21 +27,17 @@ type sessions struct {
 	clients map[string]int
 	// byKey finds those of all replicas by their keys in the store; nil where there is none.
 	byKey map[string]*session
-	// closing are those whose SDK's session is being closed, by ID, until it is: only then can there be another one of
-	// the same ID.
-	closing map[string]chan struct{}
 }
-
-// maxOpening is the most bytes of an initialize request: its parameters are kept with the session.
-const maxOpening = 64 << 10
 
 // session is one session. What changes in it is guarded by the table.
 type session struct {
 	table *sessions
 	// id is the client's, key the one in the store of all replicas.
 	id, key string
-	// sdk is nil where the session is another replica's and only its plain calls have come here.
-	sdk *mcp.ServerSession
+	// conn connects the client to sdk. Both are nil where the session is another replica's and nothing that needs the SDK
+	// has come here.
+	conn *transport.Conn
+	sdk  *mcp.ServerSession
 	// owner is the key of the user who opened it, empty without authentication. identity and address are of the request
 	// that it came with.
 	owner    string
@@ -49,9 +45,8 @@ type session struct {
 	address  string
 	// clientKey is the client's whose limit the session counts against.
 	clientKey string
-	// reviving is held while the SDK's session is made, or made another. level is that of logging/setLevel.
-	reviving sync.Mutex
-	level    string
+	// restoring is held while conn and sdk are made from the store, or their subscriptions are changed to its.
+	restoring sync.Mutex
 	// client is what the client calls itself; it may be nil.
 	client *mcp.Implementation
 	// version is the one that its client asked for.
@@ -72,7 +67,6 @@ func newSessions(limits limits.Limits) *sessions {
 		limits:  limits,
 		byID:    map[string]*session{},
 		clients: map[string]int{},
-		closing: map[string]chan struct{}{},
 	}
 }
 
@@ -165,22 +159,22 @@ func (t *sessions) inUse(key string) bool {
 	return s != nil && s.use() > 0
 }
 
-// attach gives a session the SDK's, and reports false if it has ended meanwhile.
-func (t *sessions) attach(s *session, sdk *mcp.ServerSession) bool {
+// attach gives a session its connection to the SDK, and reports false if it has ended meanwhile.
+func (t *sessions) attach(s *session, conn *transport.Conn, sdk *mcp.ServerSession) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byID[s.id] != s {
 		return false
 	}
-	s.sdk = sdk
+	s.conn, s.sdk = conn, sdk
 	return true
 }
 
-// sdkOf returns the SDK's session, or nil.
-func (t *sessions) sdkOf(s *session) *mcp.ServerSession {
+// connectionOf returns the connection of a session to the SDK, or nil.
+func (t *sessions) connectionOf(s *session) (*transport.Conn, *mcp.ServerSession) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return s.sdk
+	return s.conn, s.sdk
 }
 
 // byStoreKey returns the session with this key in the store of all replicas, or nil.
@@ -222,33 +216,10 @@ func (t *sessions) drop(s *session) {
 	}
 }
 
-// close closes the SDK's session, if there is one, of a session that has been forgotten.
+// close closes the connection, if there is one, of a session that has been forgotten. It waits for requests in flight.
 func (t *sessions) close(s *session) {
-	if s.sdk == nil {
-		return
-	}
-	_ = s.sdk.Close() // there is nobody left to tell
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if closed := t.closing[s.id]; closed != nil {
-		close(closed)
-		delete(t.closing, s.id)
-	}
-}
-
-// closed waits until an earlier session of the SDK's with this ID is closed.
-func (t *sessions) closed(ctx context.Context, id string) error {
-	t.mu.Lock()
-	closing := t.closing[id]
-	t.mu.Unlock()
-	if closing == nil {
-		return nil
-	}
-	select {
-	case <-closing:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	if _, sdk := t.connectionOf(s); sdk != nil {
+		_ = sdk.Close() // there is nobody left to notify
 	}
 }
 
@@ -299,11 +270,11 @@ func (s *session) listen() (end func()) {
 	}
 }
 
-// remove forgets a session that its owner ends.
-func (t *sessions) remove(id, owner string) {
+// remove forgets a session that its client ends.
+func (t *sessions) remove(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s := t.byID[id]; s != nil && s.owner == owner {
+	if t.byID[s.id] == s {
 		t.forget(s)
 	}
 }
@@ -324,9 +295,6 @@ func (t *sessions) forget(s *session) {
 	delete(t.byKey, s.key)
 	if t.clients[s.clientKey]--; t.clients[s.clientKey] == 0 {
 		delete(t.clients, s.clientKey)
-	}
-	if s.sdk != nil && t.byKey != nil {
-		t.closing[s.id] = make(chan struct{})
 	}
 }
 
@@ -372,15 +340,23 @@ func (s *session) end(id jsonrpc.ID) {
 	delete(s.calls, id)
 }
 
-// cancel ends the call with this ID, if it is one that the SDK has not seen. The SDK ends the others.
-func (t *sessions) cancel(session string, requestID any) {
+// cancel cancels the call with this ID, if it is one that the SDK has not seen.
+func (s *session) cancel(requestID any) {
 	id, err := jsonrpc.MakeID(requestID)
 	if err != nil {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s := t.byID[session]; s != nil && s.calls[id] != nil {
-		s.calls[id]()
+	s.table.mu.Lock()
+	defer s.table.mu.Unlock()
+	if cancel := s.calls[id]; cancel != nil {
+		cancel()
 	}
 }
+
+// takesBatches reports whether the session is of a version that has batches, and the header does not say otherwise.
+func (s *session) takesBatches(h http.Header) bool {
+	version := h.Get("Mcp-Protocol-Version")
+	return withBatches[s.version] && (version == "" || withBatches[version])
+}
+
+var withBatches = map[string]bool{"2024-11-05": true, "2025-03-26": true}

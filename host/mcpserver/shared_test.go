@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -173,7 +172,7 @@ func (r *replica) initialize(t *testing.T, capabilities string, headers ...strin
 
 func TestAnyReplica(t *testing.T) {
 	t.Parallel()
-	for _, version := range eras {
+	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			f := newFleet(t, offer(t, serveEverything, "look"), says, nil)
@@ -249,34 +248,8 @@ func eventually(t *testing.T, happened func() bool) {
 	}
 }
 
-// A session that was given up here is made anew only when the SDK's is closed, which has the same ID.
-func TestEndComesBeforeRevival(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t, offer(t, serveEverything, "look"), says, nil)
-	a, b := f.replicas[0], f.replicas[1]
-	id := a.initialize(t, "{}")
-	closing := make(chan struct{})
-	b.sessions.mu.Lock()
-	b.sessions.closing[id] = closing
-	b.sessions.mu.Unlock()
-	answered := make(chan int, 1)
-	go func() {
-		response, _ := b.send(t, id, message(withSessions, 2, "tools/list", "{}"))
-		answered <- response.StatusCode
-	}()
-	select {
-	case <-answered:
-		t.Error("it did not wait")
-	case <-time.After(100 * time.Millisecond):
-		close(closing)
-	}
-	if status := <-answered; status != http.StatusOK {
-		t.Errorf("%d", status)
-	}
-}
-
-// A session that ends while it is made anew here leaves nothing behind.
-func TestEndDuringRevival(t *testing.T) {
+// A session that ends while it is restored here leaves nothing behind.
+func TestEndWhileRestored(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, offer(t, serveEverything, "look"), says, nil)
 	a, b := f.replicas[0], f.replicas[1]
@@ -285,7 +258,7 @@ func TestEndDuringRevival(t *testing.T) {
 		t.Fatal(session, err)
 	}
 	b.sessions.drop(session)
-	if err := b.shared.revive(t.Context(), session); err == nil {
+	if err := b.shared.restore(t.Context(), session); err == nil {
 		t.Error("it was made")
 	}
 	eventually(t, func() bool {
@@ -329,13 +302,13 @@ func TestLevelAndSubscriptionsGoAlong(t *testing.T) {
 	if _, data := b.send(t, id, message(withSessions, 3, "tools/call", `{"name":"test_tool_with_logging"}`)); !strings.Contains(data, "notifications/message") {
 		t.Errorf("got %s", data)
 	}
-	if got := b.subscriptions.of(b.sessions.sdkOf(b.sessions.of(id))); !slices.Equal(got, []string{"probe://fixed"}) {
+	if got := b.subscribedTo(id); !slices.Equal(got, []string{"probe://fixed"}) {
 		t.Errorf("subscribed to %v", got)
 	}
 	if response, data := b.send(t, id, message(withSessions, 4, "resources/unsubscribe", `{"uri":"probe://fixed"}`)); response.StatusCode != http.StatusOK {
 		t.Fatalf("%d %s", response.StatusCode, data)
 	}
-	eventually(t, func() bool { return len(a.subscriptions.of(a.sessions.sdkOf(a.sessions.of(id)))) == 0 })
+	eventually(t, func() bool { return len(a.subscribedTo(id)) == 0 })
 }
 
 func TestStrangersFindNoSession(t *testing.T) {
@@ -366,7 +339,7 @@ func TestStrangersFindNoSession(t *testing.T) {
 // A client hears at one replica of what a call changes at another.
 func TestUpdatesFromElsewhere(t *testing.T) {
 	t.Parallel()
-	for _, version := range eras {
+	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			f := newFleet(t, offerChanging(t, changing{}), nil, nil)
@@ -415,7 +388,7 @@ func TestUpdatesFromElsewhere(t *testing.T) {
 // A client is told of other tools at whichever replica its stream is.
 func TestListsChangeEverywhere(t *testing.T) {
 	t.Parallel()
-	for _, version := range eras {
+	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			f := newFleet(t, offer(t, serveEverything, "look"), says, nil)
@@ -726,36 +699,8 @@ func TestResumeHints(t *testing.T) {
 	}
 }
 
-func TestTags(t *testing.T) {
-	t.Parallel()
-	const replica = "0123456789abcdef"
-	request := []byte(`{"jsonrpc":"2.0","id":12,"method":"elicitation/create","params":{}}`)
-	sent := tagged(request, replica)
-	if want := `{"jsonrpc":"2.0","id":"0123456789abcdef-12","method":"elicitation/create","params":{}}`; string(sent) != want {
-		t.Errorf("got %s", sent)
-	}
-	for id, want := range map[string]string{`12`: `"0123456789abcdef-12"`, `"x"`: `"x"`, `null`: `null`, `1.5`: `1.5`} {
-		withdrawn := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"reason":"\"requestId\":7","requestId":` + id + "}}"
-		if got := string(taggedEvent([]byte("event: message\ndata: "+withdrawn+"\n\n"), replica)); got != "event: message\ndata: "+strings.Replace(withdrawn, `"requestId":`+id, `"requestId":`+want, 1)+"\n\n" {
-			t.Errorf("got %s", got)
-		}
-	}
-	for _, other := range []string{`{"jsonrpc":"2.0","id":12,"result":{}}`, `{"jsonrpc":"2.0","method":"notifications/progress"}`, `{"jsonrpc":"2.0","id":"x","method":"y"}`} {
-		if got := tagged([]byte(other), replica); string(got) != other {
-			t.Errorf("got %s", got)
-		}
-	}
-	for body, want := range map[string]string{
-		`{"jsonrpc":"2.0","result":{"id":"fedcba9876543210-1"},"id":"0123456789abcdef-12"}`: "0123456789abcdef",
-		`{"jsonrpc":"2.0","id":"0123456789abcdef-12","error":{"code":1,"message":"no"}}`:    "0123456789abcdef",
-		`{"jsonrpc":"2.0","id":"0123456789abcdef-12","method":"tools/list"}`:                "",
-		`{"jsonrpc":"2.0","id":"0123456789abcdef-x","result":{}}`:                           "",
-		`{"jsonrpc":"2.0","id":12,"result":{}}`:                                             "",
-		`[]`:                                                                                "", `"x"`: "",
-	} {
-		got, bare, found := untagged([]byte(body))
-		if got != want || found != (want != "") || found && !bytes.Contains(bare, []byte(`"id":12`)) {
-			t.Errorf("%s: %q, %s", body, got, bare)
-		}
-	}
+// subscribedTo are the subscriptions of a session at a replica.
+func (r *replica) subscribedTo(id string) []string {
+	_, sdk := r.sessions.connectionOf(r.sessions.of(id))
+	return r.subscriptions.of(sdk)
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/mcpserver/transport"
 	"github.com/hako-run/hako/internal/strictjson"
 )
 
@@ -203,8 +205,8 @@ func (c *stdioConn) accept(l line) (jsonrpc.Message, error) {
 	if !ok || !request.IsCall() {
 		return message, nil
 	}
-	withLineID(request)
-	if request.Method != methodListen {
+	withLine(request, c)
+	if request.Method != transport.MethodListen {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.waiting[request.ID] = true
@@ -232,7 +234,7 @@ func parse(l line) (jsonrpc.Message, *jsonrpc.Response) {
 	}
 	message, err := jsonrpc.DecodeMessage(l.data)
 	if err != nil {
-		return refuse(envelopeOf(l.data).id(), jsonrpc.CodeInvalidRequest, "the line "+noMessage)
+		return refuse(transport.IDOf(l.data), jsonrpc.CodeInvalidRequest, "the line "+transport.NoMessage)
 	}
 	return message, nil
 }
@@ -266,6 +268,15 @@ func (c *stdioConn) write(message jsonrpc.Message) error {
 	defer c.writing.Unlock()
 	_, err = c.out.Write(append(data, '\n'))
 	return err
+}
+
+// Notify sends a notification to the client.
+func (c *stdioConn) Notify(_ context.Context, method string, params any) error {
+	data, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	return c.write(&jsonrpc.Request{Method: method, Params: data})
 }
 
 // drain waits until the calls that were read are answered, or the grace is over. The SDK cancels what is left once Read

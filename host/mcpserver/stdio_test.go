@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/hako-run/hako/host/mcpserver/limits"
+	"github.com/hako-run/hako/host/mcpserver/transport"
 	"github.com/hako-run/hako/host/pipeline"
 )
 
@@ -80,13 +81,13 @@ func TestMalformedLines(t *testing.T) {
 			< {"jsonrpc":"2.0","error":{"code":-32700,"message":"the line is not valid JSON: the value at \"/params/arguments\" has the key \"to\" twice"}}`,
 		"JSON, but no message": `
 			> 42
-			< {"jsonrpc":"2.0","error":{"code":-32600,"message":"the line ` + noMessage + `"}}
+			< {"jsonrpc":"2.0","error":{"code":-32600,"message":"the line ` + transport.NoMessage + `"}}
 			> {"id":7,"method":"ping"}
-			< {"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"the line ` + noMessage + `"}}
+			< {"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"the line ` + transport.NoMessage + `"}}
 			> {"jsonrpc":"2.0","id":{},"method":"ping"}
-			< {"jsonrpc":"2.0","error":{"code":-32600,"message":"the line ` + noMessage + `"}}
+			< {"jsonrpc":"2.0","error":{"code":-32600,"message":"the line ` + transport.NoMessage + `"}}
 			> {"jsonrpc":"2.0"}
-			< {"jsonrpc":"2.0","error":{"code":-32600,"message":"the line ` + noMessage + `"}}
+			< {"jsonrpc":"2.0","error":{"code":-32600,"message":"the line ` + transport.NoMessage + `"}}
 			> {"jsonrpc":"2.0","id":1,"method":"ping"}
 			< {"jsonrpc":"2.0","id":1,"result":{}}`,
 		"batch": `
@@ -103,7 +104,7 @@ func TestMalformedLines(t *testing.T) {
 			> ` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `
 			< {"jsonrpc":"2.0","error":{"code":-32600,"message":"batches are not supported: send one message per line"}}
 			> {"jsonrpc":"2.0","id":1,"method":"ping","params":` + strings.Repeat(`{"x":`, 5000) + "1" + strings.Repeat("}", 5000) + `}
-			< {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"the line ` + noMessage + `"}}
+			< {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"the line ` + transport.NoMessage + `"}}
 			> {"jsonrpc":"2.0","id":1,"method":"ping"}
 			< {"jsonrpc":"2.0","id":1,"result":{}}`,
 		"empty lines": `
@@ -155,7 +156,7 @@ func TestEndOfInput(t *testing.T) {
 		s := newServer(t, offer(t, nil, "quick", "slow"), calls, nil)
 		in := message(withoutSessions, 1, "tools/call", `{"name":"quick"}`) + "\n" +
 			message(withoutSessions, 2, "tools/call", `{"name":"slow"}`) + "\n" +
-			message(withoutSessions, 3, methodListen, `{"notifications":{"toolsListChanged":true}}`) // without a line feed
+			message(withoutSessions, 3, transport.MethodListen, `{"notifications":{"toolsListChanged":true}}`) // without a line feed
 		var out bytes.Buffer
 		began := time.Now()
 		if err := s.ServeStdio(t.Context(), strings.NewReader(in), &out); err != nil {
@@ -176,7 +177,7 @@ func TestEndOfInputWithNothingToDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		s := newServer(t, offer(t, serveEverything, "x"), nil, nil)
-		subscription := message(withoutSessions, 3, methodListen, `{"notifications":{"toolsListChanged":true}}`)
+		subscription := message(withoutSessions, 3, transport.MethodListen, `{"notifications":{"toolsListChanged":true}}`)
 		for _, in := range []string{"", subscription} {
 			if err := s.ServeStdio(t.Context(), strings.NewReader(in), io.Discard); err != nil ||
 				time.Since(began) != 0 {

@@ -3,13 +3,12 @@ package mcpserver
 import (
 	"context"
 	"net/http"
-	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/hako-run/hako/host/mcpserver/transport"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -18,15 +17,15 @@ import (
 // not to buffer.
 func TestStreamsStayAlive(t *testing.T) {
 	t.Parallel()
-	for _, version := range eras {
+	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(t, offer(t, nil, "x"), nil, &Options{KeepAlive: time.Second})
 				h := s.Handler()
-				body := message(version, 1, methodListen, `{"notifications":{"toolsListChanged":true}}`)
+				body := message(version, 1, transport.MethodListen, `{"notifications":{"toolsListChanged":true}}`)
 				r := post(version, body)
-				if version < sessionless {
+				if version < withoutSessions {
 					r = post(version, "", "Mcp-Session-Id", openSession(t, h))
 					r.Method = http.MethodGet
 				}
@@ -66,53 +65,4 @@ func TestErrorAfterProgress(t *testing.T) {
 	if answer := answerOf(t, w); answer.Error == nil || answer.Error.Code != -32602 {
 		t.Errorf("answer: %s", w.Body)
 	}
-}
-
-// deadlines records the write deadlines that a response sets.
-type deadlines struct {
-	*httptest.ResponseRecorder
-	set []time.Time
-}
-
-func (d *deadlines) SetWriteDeadline(deadline time.Time) error {
-	d.set = append(d.set, deadline)
-	return nil
-}
-
-func TestWritesAreBoundedInTime(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
-		r := newResponse(w, time.Minute)
-		if _, err := r.Write([]byte("x")); err != nil {
-			t.Fatal(err)
-		}
-		if err := http.NewResponseController(r).Flush(); err != nil {
-			t.Fatal(err)
-		}
-		r.close()
-		bound := time.Now().Add(writeTimeout)
-		want := []time.Time{{}, bound, {}, bound, {}, bound}
-		if !slices.Equal(w.set, want) {
-			t.Errorf("deadlines %v, want %v: none at first, one for each write and flush, one for the end", w.set, want)
-		}
-	})
-}
-
-func TestWholeAnswersAreBoundedInTime(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
-		r := newResponse(w, time.Minute)
-		r.Header().Set("Content-Type", "text/event-stream")
-		if err := r.finish(http.StatusOK, []byte("data: x\n\n")); err != nil {
-			t.Fatal(err)
-		}
-		r.close()
-		time.Sleep(time.Hour) // nothing comes after it
-		want := []time.Time{{}, time.Now().Add(writeTimeout - time.Hour)}
-		if !slices.Equal(w.set, want) || w.Body.String() != "data: x\n\n" || w.Header().Get("Content-Length") != "9" {
-			t.Errorf("deadlines %v, want %v; %v %q", w.set, want, w.Header(), w.Body)
-		}
-	})
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/mcpserver/auth"
 )
 
 // Bounds of resource subscriptions: how many one session (up to MCP 2025-11-25) or one stream (from 2026-07-28) may
@@ -23,11 +25,11 @@ const (
 	maxPending       = 4096
 )
 
-// subscriptions let clients subscribe to resources and tell them of changes, in both eras.
+// subscriptions let clients subscribe to resources and notify them of changes, in all protocol versions.
 //
-// The SDK keeps who has subscribed to what, by URI. What it gets to see is a topic, which holds the tenant too, so that
-// nobody is told of what happens at another tenant's. The middlewares of both directions put topics in and take them
-// out.
+// A topic is a resource of a tenant, so that nobody is notified of what happens at another tenant's. Sessions (up to
+// 2025-11-25) are notified from here. The subscription streams of 2026-07-28 are the SDK's, which gets topics for URIs: the
+// middlewares of both directions put topics in and take them out.
 type subscriptions struct {
 	server *Server
 	// stop ends the taking in of changes.
@@ -36,8 +38,8 @@ type subscriptions struct {
 
 	// mu guards what follows.
 	mu sync.Mutex
-	// topics are those of sessions that have asked with resources/subscribe.
-	topics map[*mcp.ServerSession]map[string]bool
+	// sessions are those that have asked with resources/subscribe.
+	sessions map[*mcp.ServerSession]*subscription
 	// pending are topics whose subscribers are still to be told, in order and each once; dropping says that there were
 	// too many.
 	pending []string
@@ -60,7 +62,7 @@ type updater interface {
 
 // newSubscriptions starts to watch what calls change. close ends that.
 func newSubscriptions(s *Server) *subscriptions {
-	t := &subscriptions{server: s, stop: func() {}, topics: map[*mcp.ServerSession]map[string]bool{},
+	t := &subscriptions{server: s, stop: func() {}, sessions: map[*mcp.ServerSession]*subscription{},
 		queued: map[string]bool{}, foreign: map[string]bool{}, watches: map[string]*watch{}}
 	if calls, ok := s.calls.(updater); ok {
 		t.stop = calls.WatchUpdates(t.updated)
@@ -71,22 +73,43 @@ func newSubscriptions(s *Server) *subscriptions {
 // topic names a tenant's resource: the length of the tenant's name, the name, and the URI.
 func topic(tenant, uri string) string { return strconv.Itoa(len(tenant)) + ":" + tenant + uri }
 
+// uriOf returns the URI in a topic.
 func uriOf(topic string) string {
+	_, uri := cutTopic(topic)
+	return uri
+}
+
+// tenantIn returns the tenant in a topic.
+func tenantIn(topic string) string {
+	tenant, _ := cutTopic(topic)
+	return tenant
+}
+
+func cutTopic(topic string) (tenant, uri string) {
 	length, rest, _ := strings.Cut(topic, ":")
 	n, err := strconv.Atoi(length)
 	if err != nil || n < 0 || n > len(rest) {
-		return "" // it is none of topic's
+		return "", "" // it is none of topic's
 	}
-	return rest[n:]
+	return rest[:n], rest[n:]
 }
 
-// tenantOf is the tenant of who sent a message.
-func tenantOf(extra *mcp.RequestExtra) string {
-	if over := exchangeOf(extra); over != nil && over.identity != nil {
-		return over.identity.Tenant
+// tenantOf returns the tenant of who sends a message; identity may be nil.
+func tenantOf(identity *auth.Identity) string {
+	if identity == nil {
+		return ""
 	}
-	return ""
+	return identity.Tenant
 }
+
+// subscription is a session that has subscribed to topics.
+type subscription struct {
+	client notifier
+	topics map[string]bool
+}
+
+// done is the empty result.
+type done struct{ mcp.ResultBase }
 
 // accepts reports whether there is a resource with this URI to subscribe to.
 func (t *subscriptions) accepts(uri string) bool {
@@ -96,22 +119,25 @@ func (t *subscriptions) accepts(uri string) bool {
 // receive takes requests about subscriptions on their way to the SDK.
 func (t *subscriptions) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		tenant := ""
+		if over := exchangeOf(req.GetExtra()); over != nil {
+			tenant = tenantOf(over.identity)
+		}
 		switch req := req.(type) {
 		case *mcp.SubscribeRequest:
-			uri := req.Params.URI
-			if !t.accepts(uri) {
-				return nil, unknownResource(uri)
+			if !t.accepts(req.Params.URI) {
+				return nil, unknownResource(req.Params.URI)
 			}
-			req.Params.URI = topic(tenantOf(req.Extra), uri)
-			if err := t.add(req.Session, tenantOf(req.Extra), uri, next); err != nil {
+			if err := t.add(req.Session, notifierOf(req.Extra), topic(tenant, req.Params.URI)); err != nil {
 				return nil, err
 			}
+			return new(done), nil
 		case *mcp.UnsubscribeRequest:
-			req.Params.URI = topic(tenantOf(req.Extra), req.Params.URI)
-			t.remove(req.Session, req.Params.URI)
+			t.remove(req.Session, topic(tenant, req.Params.URI))
+			return new(done), nil
 		case *mcp.SubscriptionsListenRequest:
 			if wanted := req.Params.Notifications; wanted != nil {
-				wanted.ResourceSubscriptions = t.agreed(tenantOf(req.Extra), wanted.ResourceSubscriptions)
+				wanted.ResourceSubscriptions = t.agreed(tenant, wanted.ResourceSubscriptions)
 				defer t.disagree(wanted.ResourceSubscriptions) // next returns when the stream ends
 			}
 		}
@@ -129,7 +155,7 @@ func (t *subscriptions) agreed(tenant string, uris []string) []string {
 		if name := topic(tenant, uri); !t.closed && len(topics) < maxSubscriptions && t.accepts(uri) &&
 			!slices.Contains(topics, name) {
 			topics = append(topics, name)
-			t.subscribed(tenant, uri)
+			t.subscribed(name)
 		}
 	}
 	return topics
@@ -151,63 +177,85 @@ func unknownResource(uri string) error {
 		Data: data}
 }
 
-// add notes a subscription of a session. What the SDK notes of it is undone when the session ends; unsubscribe leads
-// there.
-func (t *subscriptions) add(session *mcp.ServerSession, tenant, uri string, unsubscribe mcp.MethodHandler) error {
+// add notes a subscription of a session, until the session ends.
+func (t *subscriptions) add(session *mcp.ServerSession, client notifier, topic string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	topics, name := t.topics[session], topic(tenant, uri)
-	if topics[name] {
+	s := t.sessions[session]
+	if s != nil && s.topics[topic] {
 		return nil
 	}
-	if t.closed || len(topics) >= maxSubscriptions {
+	if t.closed || s != nil && len(s.topics) >= maxSubscriptions {
 		return &jsonrpc.Error{Code: codeBusy,
 			Message: fmt.Sprintf("at most %d subscriptions are kept for a session: unsubscribe from some",
 				maxSubscriptions)}
 	}
-	if topics == nil {
-		topics = map[string]bool{}
-		t.topics[session] = topics
+	if s == nil {
+		s = &subscription{client, map[string]bool{}}
+		t.sessions[session] = s
 		t.done.Go(func() {
 			_ = session.Wait() // how it ended is not of interest
-			t.forget(session, unsubscribe)
+			t.forget(session)
 		})
 	}
-	topics[name] = true
-	t.subscribed(tenant, uri)
+	s.topics[topic] = true
+	t.subscribed(topic)
 	return nil
 }
 
 func (t *subscriptions) remove(session *mcp.ServerSession, topic string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.topics[session][topic] {
-		delete(t.topics[session], topic)
+	if s := t.sessions[session]; s != nil && s.topics[topic] {
+		delete(s.topics, topic)
 		t.unsubscribed(topic)
 	}
 }
 
-// forget removes what is left of a session that has ended: the SDK keeps a topic that nobody unsubscribes from.
-func (t *subscriptions) forget(session *mcp.ServerSession, unsubscribe mcp.MethodHandler) {
-	t.mu.Lock()
-	topics := t.topics[session]
-	delete(t.topics, session)
-	t.unsubscribed(slices.Collect(maps.Keys(topics))...)
-	t.mu.Unlock()
-	for topic := range topics {
-		req := &mcp.UnsubscribeRequest{Session: session, Params: &mcp.UnsubscribeParams{URI: topic}}
-		_, _ = unsubscribe(context.Background(), "resources/unsubscribe", req) // it cannot fail
+// set makes the subscriptions of a session those of a list of URIs.
+func (t *subscriptions) set(session *mcp.ServerSession, client notifier, tenant string, uris []string) {
+	for _, uri := range t.of(session) {
+		if !slices.Contains(uris, uri) {
+			t.remove(session, topic(tenant, uri))
+		}
+	}
+	for _, uri := range uris {
+		if t.accepts(uri) {
+			_ = t.add(session, client, topic(tenant, uri)) // one too many was refused where it was made
+		}
 	}
 }
 
-// of are the URIs that a session has subscribed to.
+// forget removes the subscriptions of a session that has ended.
+func (t *subscriptions) forget(session *mcp.ServerSession) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unsubscribed(slices.Collect(maps.Keys(t.sessions[session].topics))...)
+	delete(t.sessions, session)
+}
+
+// of returns the URIs that a session has subscribed to.
 func (t *subscriptions) of(session *mcp.ServerSession) (uris []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for topic := range t.topics[session] {
-		uris = append(uris, uriOf(topic))
+	if s := t.sessions[session]; s != nil {
+		for topic := range s.topics {
+			uris = append(uris, uriOf(topic))
+		}
 	}
 	return uris
+}
+
+// clients returns the sessions that have subscribed to a topic.
+func (t *subscriptions) clients(topic string) (clients []notifier) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.sessions {
+		if s.topics[topic] {
+			clients = append(clients, s.client)
+		}
+	}
+	return clients
 }
 
 // tellOthers tells other replicas of changes here, whose clients may listen.
@@ -284,6 +332,11 @@ func (t *subscriptions) tell() {
 		t.mu.Unlock()
 		t.tellOthers(pending)
 		for _, topic := range pending {
+			for _, client := range t.clients(topic) {
+				// A client that cannot be notified has left, or has no stream open.
+				_ = client.Notify(context.Background(), "notifications/resources/updated",
+					&mcp.ResourceUpdatedNotificationParams{URI: uriOf(topic)})
+			}
 			// A client that cannot be told has gone, or is about to.
 			_ = t.server.sdk.ResourceUpdated(context.Background(), &mcp.ResourceUpdatedNotificationParams{URI: topic})
 		}

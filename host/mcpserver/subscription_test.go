@@ -23,6 +23,7 @@ import (
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/host/mcpserver/transport"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/internal/testwait"
@@ -153,7 +154,7 @@ func TestSubscriptions(t *testing.T) {
 			t.Errorf("told of %q", told)
 		}
 		client.toldOf("probe://fixed")
-		if version >= sessionless {
+		if version >= withoutSessions {
 			return // the end of a stream takes its time
 		}
 		if err := client.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "probe://item/7"}); err != nil {
@@ -230,7 +231,7 @@ func listenStream(t *testing.T, url, token string) *subscriber {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := post(withoutSessions, message(withoutSessions, 1, methodListen, `{"notifications":{"resourceSubscriptions":`+
+	r := post(withoutSessions, message(withoutSessions, 1, transport.MethodListen, `{"notifications":{"resourceSubscriptions":`+
 		string(asked)+`}}`))
 	ctx, cancel := context.WithCancel(context.Background())
 	sent, err := http.NewRequestWithContext(ctx, http.MethodPost, url, r.Body)
@@ -299,7 +300,7 @@ func TestSubscriptionsAreLimited(t *testing.T) {
 	none := func() bool {
 		s.subscriptions.mu.Lock()
 		defer s.subscriptions.mu.Unlock()
-		return len(s.subscriptions.topics) == 0
+		return len(s.subscriptions.sessions) == 0
 	}
 	if !testwait.Until(t, none) {
 		t.Fatal("the subscriptions of a session that has ended are kept")
@@ -320,7 +321,7 @@ func TestListenIsAcknowledged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := post(withoutSessions, message(withoutSessions, 1, methodListen,
+		r := post(withoutSessions, message(withoutSessions, 1, transport.MethodListen,
 			`{"notifications":{"resourceSubscriptions":`+string(asked)+`}}`))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

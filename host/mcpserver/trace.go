@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/mcpserver/transport"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/pdk/abi"
@@ -21,7 +22,7 @@ func (s *Server) begin(ctx context.Context, method string, req mcp.Request) (con
 	if s.options.Tracer == nil || piped[method] || isNotification(method) {
 		return ctx, nil
 	}
-	if methods[method] == 0 {
+	if !transport.Known(method) {
 		method = MethodOther
 	}
 	var from pipeline.Caller

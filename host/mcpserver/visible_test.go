@@ -61,7 +61,7 @@ func TestHiddenPages(t *testing.T) {
 		names = append(names, fmt.Sprintf("t%02d", n))
 	}
 	want := []string{"t00", "t11", "t12", "t28"}
-	for _, version := range eras {
+	for _, version := range versions {
 		for size := 1; size < 7; size++ {
 			c := offer(t, serveEverything, names...)
 			s := newServer(t, c, hiding{pipeline.New(c, nil),
@@ -84,7 +84,7 @@ func (h hiding) Visible(caller pipeline.Caller, tool *catalog.Tool) bool {
 	return h.visible(caller, tool.Name)
 }
 
-// TestToolsOfUsers: who asks is who the token is for, in both eras.
+// TestToolsOfUsers: who asks is who the token is for, in both versions.
 func TestToolsOfUsers(t *testing.T) {
 	t.Parallel()
 	aki, akiHash := auth.NewToken()
@@ -98,7 +98,7 @@ func TestToolsOfUsers(t *testing.T) {
 	}})}).Handler()
 	for token, want := range map[string]string{aki: "of_acme of_aki", ben: "of_ben"} {
 		authorization := "Bearer " + token
-		for _, version := range eras {
+		for _, version := range versions {
 			headers := []string{"Authorization", authorization}
 			if version == withSessions {
 				headers = append(headers, "Mcp-Session-Id", openSession(t, h, "Authorization", authorization))

@@ -30,7 +30,7 @@ type wireAnswer struct {
 func TestWireFormat(t *testing.T) {
 	t.Parallel()
 	const file = "testdata/wire.json"
-	s, _ := serveAnswers(t, &Options{Limits: limits.Limits{Rate: 1 << 20}})
+	s := serveAnswers(t, &Options{Limits: limits.Limits{Rate: 1 << 20}})
 	h := s.Handler()
 	session := openSession(t, h)
 	got, want := map[string]wireAnswer{}, map[string]wireAnswer{}
@@ -120,9 +120,9 @@ func wireBody(t *testing.T, w *httptest.ResponseRecorder) json.RawMessage {
 // wireRequests are requests by name, some of them in a session.
 func wireRequests(session string) map[string]*http.Request {
 	requests := map[string]*http.Request{}
-	for _, version := range eras {
+	for _, version := range versions {
 		session := session
-		if version >= sessionless {
+		if version >= withoutSessions {
 			session = ""
 		}
 		for name := range answers {
@@ -173,7 +173,7 @@ func wireRequests(session string) map[string]*http.Request {
 		} {
 			requests[version+" method "+name] = post(version, body, "Mcp-Session-Id", session)
 			requests[version+" no header "+name] = post(version, body, "Mcp-Session-Id", session, "Mcp-Protocol-Version", "")
-			if version < sessionless {
+			if version < withoutSessions {
 				requests[version+" no session "+name] = post(version, body)
 			}
 		}

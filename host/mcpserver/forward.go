@@ -14,82 +14,68 @@ import (
 
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
+	"github.com/hako-run/hako/host/mcpserver/transport"
 )
 
-// This file is how a request of the era without sessions that goes on with a call (talk.go) is served where the call
-// waits, whichever replica it has come to. That replica lets the client in, hands the request on by mail, and sends
-// what comes of it from the store, as with a stream that goes on elsewhere (follow.go). The one where the call waits
-// serves the request as if it had come there. Both directions are sealed under the requestState, which the client has
-// and the store has not.
+// Forwarding: a request that continues a pending call (from 2026-07-28) is served by the replica that holds the call. The
+// replica that receives it checks who sends it, forwards it by mail, and sends the answer from the store, as with a stream
+// that is resumed. The replica of the call serves it as if it had come there. Both directions are sealed under the
+// requestState, which the client has and the store has not.
 
-// handedOn is what goes with the body of a request to another replica, before it, on a line of its own.
-type handedOn struct {
+// forwardHeader precedes a forwarded request body, as one line of JSON.
+type forwardHeader struct {
 	Header http.Header
 	// Identity is who sends it. It has been verified.
 	Identity *auth.Identity
 	Address  string
 }
 
-// answerHead is what goes with the body of its answer.
-type answerHead struct {
+// answerHeaderer precedes the first part of its answer.
+type answerHeader struct {
 	Status int
 	Header http.Header
 }
 
-// withHead puts v before a body. Neither JSON nor an answer's head has line breaks.
-func withHead(v any, body []byte) []byte {
+// withHeader puts v before a body, on a line of its own.
+func withHeader(v any, body []byte) []byte {
 	return bytes.Join([][]byte{mustJSON(v), body}, []byte("\n"))
 }
 
-// cutHead is the reverse of withHead.
-func cutHead(data []byte, v any) (body []byte, err error) {
+// cutHeader is the reverse of withHeader.
+func cutHeader(data []byte, v any) (body []byte, err error) {
 	head, body, _ := bytes.Cut(data, []byte("\n"))
 	return body, json.Unmarshal(head, v)
 }
 
-// stateOf is the requestState of a message, or empty.
-func stateOf(body []byte) string {
-	var message struct {
-		Params struct {
-			State string `json:"requestState"`
-		} `json:"params"`
-	}
-	if !bytes.Contains(body, []byte(`"requestState"`)) || json.Unmarshal(body, &message) != nil {
-		return ""
-	}
-	return message.Params.State
-}
-
-// handOn serves a request that goes on with a call at another replica, or reports false if nothing waits for it
-// elsewhere.
-func (h *shared) handOn(w *response, r *http.Request, over *exchange, body []byte) bool {
-	state := stateOf(body)
+// forward serves a request that continues a call at another replica, or reports false if it continues none there.
+func (h *shared) forward(w http.ResponseWriter, r *http.Request, over *exchange, body *transport.Body) bool {
+	state := body.RequestState()
 	replica := replicaOf(state)
 	if replica == "" || replica == h.store.Replica() {
 		return false
 	}
-	ctx, cancel := h.server.boundTo(r)
+	ctx, cancel := h.server.bound(r.Context(), nil)
 	defer cancel()
-	request := handedOn{Header: r.Header.Clone(), Identity: over.identity, Address: over.address}
+	request := forwardHeader{Header: r.Header.Clone(), Identity: over.identity, Address: over.address}
 	request.Header.Del("Authorization") // nobody needs them from here on
 	request.Header.Del("Cookie")
 	mail := sessionstore.Mail{ID: rand.Text(), Kind: sessionstore.Request, Session: sessionstore.Key(state)}
-	mail.Body = sessionstore.Seal(state, sessionstore.MailPlace(mail.Kind, mail.ID), withHead(request, body))
+	mail.Body = sessionstore.Seal(state, sessionstore.MailPlace(mail.Kind, mail.ID), withHeader(request, body.Raw))
 	if sent, err := h.store.Ask(ctx, replica, mail); err != nil {
 		h.unreachable(w, err)
 		return true
 	} else if !sent {
 		return false
 	}
-	a := &awaited{tail: tail{shared: h, id: state, stream: mail.ID}, w: w, message: envelopeOf(body).id()}
+	a := &awaited{tail: tail{shared: h, id: state, stream: mail.ID}, w: w, message: body.ID()}
 	defer a.drop(replica)
 	return a.serve(ctx)
 }
 
-// awaited is the answer to a request that was handed on.
+// awaited is the answer to a forwarded request.
 type awaited struct {
 	tail
-	w       *response
+	w       http.ResponseWriter
 	message jsonrpc.ID
 	// started says that the client has been sent something, gone that nothing can be sent to it, ended that there is no
 	// more to come.
@@ -125,8 +111,8 @@ func (a *awaited) serve(ctx context.Context) bool {
 func (a *awaited) write(parts [][]byte) error {
 	for _, part := range parts {
 		if !a.started {
-			var head answerHead
-			body, err := cutHead(part, &head)
+			var head answerHeader
+			body, err := cutHeader(part, &head)
 			if err != nil {
 				return errMissing
 			}
@@ -144,7 +130,7 @@ func (a *awaited) write(parts [][]byte) error {
 	if len(parts) == 0 {
 		return nil
 	}
-	err := a.w.FlushError()
+	err := http.NewResponseController(a.w).Flush()
 	a.gone = err != nil
 	return err
 }
@@ -157,7 +143,7 @@ func (a *awaited) fail(text string) {
 	}
 	data, _ := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: a.message,
 		Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: text}})
-	_, _ = a.w.Write(event(data)) // a client that has gone misses nothing
+	_, _ = a.w.Write(transport.Event(data)) // a client that has gone misses nothing
 }
 
 // drop leaves nothing of the answer in the store. If there is more to come, the replica that writes it is told that
@@ -175,13 +161,13 @@ func (a *awaited) drop(replica string) {
 	}
 }
 
-// handedRequests are those that other replicas have handed on and this one serves, by the ID of their mail.
-type handedRequests struct {
+// forwardedRequests are those of other replicas that this one serves, by the ID of their mail.
+type forwardedRequests struct {
 	mu   sync.Mutex
 	byID map[string]context.CancelFunc
 }
 
-func (l *handedRequests) begin(id string) (_ context.Context, end func()) {
+func (l *forwardedRequests) begin(id string) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -197,8 +183,8 @@ func (l *handedRequests) begin(id string) (_ context.Context, end func()) {
 	}
 }
 
-// leave ends a request whose client has gone.
-func (l *handedRequests) leave(id string) {
+// cancel cancels a request whose client has left.
+func (l *forwardedRequests) cancel(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if cancel := l.byID[id]; cancel != nil {
@@ -206,36 +192,36 @@ func (l *handedRequests) leave(id string) {
 	}
 }
 
-// serveHandedOn serves a request that another replica has handed on. It does not wait for it.
-func (h *shared) serveHandedOn(mail sessionstore.Mail) {
-	ctx, end := h.handed.begin(mail.ID)
-	h.server.talks.work.Go(func() {
+// serveForwarded serves a request that another replica has forwarded. It does not wait for it.
+func (h *shared) serveForwarded(mail sessionstore.Mail) {
+	ctx, end := h.forwarded.begin(mail.ID)
+	h.server.pending.work.Go(func() {
 		defer end()
-		w := &handedAnswer{shared: h, key: mail.Session, stream: mail.ID}
+		w := &forwardedAnswer{shared: h, key: mail.Session, stream: mail.ID}
 		defer w.close()
-		if t := h.server.talks.of(mail.Session); t != nil {
+		if t := h.server.pending.of(mail.Session); t != nil {
 			w.state = t.id
 			h.serveFor(ctx, w, mail)
 		}
 	})
 }
 
-func (h *shared) serveFor(ctx context.Context, w *handedAnswer, mail sessionstore.Mail) {
+func (h *shared) serveFor(ctx context.Context, w *forwardedAnswer, mail sessionstore.Mail) {
 	data, err := sessionstore.Unseal(w.state, sessionstore.MailPlace(mail.Kind, mail.ID), mail.Body)
 	if err != nil {
 		return
 	}
-	var request handedOn
-	body, err := cutHead(data, &request)
+	var request forwardHeader
+	raw, err := cutHeader(data, &request)
 	if err != nil {
 		return
 	}
-	over := &exchange{
-		identity:  request.Identity,
-		under:     h.server.now(),
-		address:   request.Address,
-		requestID: requestID(nil, body),
+	body, refused := transport.Decode(raw)
+	if refused != nil || body.Batch {
+		return
 	}
+	over := &exchange{identity: request.Identity, under: h.server.now(), address: request.Address,
+		requestID: inWords(body.ID().Raw())}
 	leave, err := h.server.limiter.Enter(clientKey(over), 1)
 	if err != nil {
 		h.server.refuse(w, RefusedBusy, err)
@@ -246,11 +232,11 @@ func (h *shared) serveFor(ctx context.Context, w *handedAnswer, mail sessionstor
 	defer w.close()
 	defer h.server.recoverHTTP(w)
 	r := &http.Request{Method: http.MethodPost, Header: request.Header}
-	h.server.serveSessionless(w, over.forSDK(r.WithContext(ctx)), body, false)
+	h.server.serveSessionless(w, r.WithContext(ctx), over, body)
 }
 
-// handedAnswer is the ResponseWriter for a request that was handed on. What is written goes to the store.
-type handedAnswer struct {
+// forwardedAnswer is the ResponseWriter for a forwarded request. What is written goes to the store.
+type forwardedAnswer struct {
 	*shared
 	// key and state are the call's: what the store and what the client knows it by. stream is where the answer goes.
 	key, state, stream string
@@ -266,27 +252,27 @@ type handedAnswer struct {
 	closed bool
 }
 
-func (w *handedAnswer) Header() http.Header {
+func (w *forwardedAnswer) Header() http.Header {
 	if w.header == nil {
 		w.header = http.Header{}
 	}
 	return w.header
 }
 
-func (w *handedAnswer) WriteHeader(status int) {
+func (w *forwardedAnswer) WriteHeader(status int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.start(status)
 }
 
-func (w *handedAnswer) start(status int) {
+func (w *forwardedAnswer) start(status int) {
 	if w.status == 0 {
 		w.status = status
-		w.part = withHead(answerHead{status, w.header}, nil)
+		w.part = withHeader(answerHeader{status, w.header}, nil)
 	}
 }
 
-func (w *handedAnswer) Write(data []byte) (int, error) {
+func (w *forwardedAnswer) Write(data []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.start(http.StatusOK)
@@ -295,7 +281,7 @@ func (w *handedAnswer) Write(data []byte) (int, error) {
 }
 
 // Flush implements http.Flusher.
-func (w *handedAnswer) Flush() {
+func (w *forwardedAnswer) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cut()
@@ -303,14 +289,14 @@ func (w *handedAnswer) Flush() {
 }
 
 // cut ends a part.
-func (w *handedAnswer) cut() {
+func (w *forwardedAnswer) cut() {
 	if len(w.part) > 0 {
 		w.parts, w.part = append(w.parts, w.part), nil
 	}
 }
 
 // keep writes down what there is. A part that has failed is written again as it was, because it may be there.
-func (w *handedAnswer) keep(last bool) error {
+func (w *forwardedAnswer) keep(last bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
 	defer cancel()
 	for len(w.parts) > 0 {
@@ -330,7 +316,7 @@ func (w *handedAnswer) keep(last bool) error {
 
 // close ends the answer, also when the store cannot be reached for a while: the other replica waits as long as this one
 // lives.
-func (w *handedAnswer) close() {
+func (w *forwardedAnswer) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {

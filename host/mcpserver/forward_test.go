@@ -136,15 +136,15 @@ func TestTalkElsewhere(t *testing.T) {
 	by := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
 	first := talkTo(t, a, "greet", "", "", by(akis)...)
 	replica := f.replicas[0].store.Replica()
-	if !strings.HasPrefix(first.state, talkPrefix+replica+"-") || first.key != "question1" {
+	if !strings.HasPrefix(first.state, pendingPrefix+replica+"-") || first.key != "question1" {
 		t.Fatalf("%s", first.result)
 	}
 	for what, reply := range map[string]talkReply{
 		"another user":       talkTo(t, b, "greet", first.state, aki, by(bens)...),
 		"another tool":       talkTo(t, b, "visit", first.state, aki, by(akis)...),
 		"other arguments":    talkWith(t, b, "greet", `{"n":2}`, first.state, aki, by(akis)...),
-		"a state made up":    talkTo(t, b, "greet", talkPrefix+replica+"-AAAA", aki, by(akis)...),
-		"no replica":         talkTo(t, b, "greet", talkPrefix+strings.Repeat("A", 9000)+"-AAAA", aki, by(akis)...),
+		"a state made up":    talkTo(t, b, "greet", pendingPrefix+replica+"-AAAA", aki, by(akis)...),
+		"no replica":         talkTo(t, b, "greet", pendingPrefix+strings.Repeat("A", 9000)+"-AAAA", aki, by(akis)...),
 		"a part of the name": talkTo(t, b, "greet", first.state[:len(first.state)-1], aki, by(akis)...),
 	} {
 		if !strings.Contains(reply.result, "names no call of yours that waits") {
@@ -220,7 +220,7 @@ func TestAnswerAgain(t *testing.T) {
 	_ = b.store.Close() // it cannot tell that its client has gone
 	cancel()
 	wait(t, lost)
-	waiting := a.talks.of(sessionstore.Key(first.state))
+	waiting := a.pending.of(sessionstore.Key(first.state))
 	before := waiting.attends()
 	go func() { again <- talkTo(t, c.Handler(), "greet", first.state, aki) }()
 	eventually(t, func() bool { return waiting.attends() != before })
@@ -327,7 +327,7 @@ func TestShutdownWaitsForHandedOn(t *testing.T) {
 // TestNothingInTheClear: neither questions nor answers nor results can be read in the store, in either era.
 func TestNothingInTheClear(t *testing.T) {
 	t.Parallel()
-	for _, version := range eras {
+	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			backend := new(curious)
@@ -344,7 +344,7 @@ func TestNothingInTheClear(t *testing.T) {
 			if n := f.count(t, "spied"); n < 8 {
 				t.Errorf("%d rows were seen", n)
 			}
-			if n := f.count(t, "spied WHERE what LIKE '%\"Aki%' OR what LIKE '% Aki%' OR what LIKE '%Who are you%' OR what LIKE '%jsonrpc%' OR what LIKE '%"+talkPrefix+"%'"); n > 0 {
+			if n := f.count(t, "spied WHERE what LIKE '%\"Aki%' OR what LIKE '% Aki%' OR what LIKE '%Who are you%' OR what LIKE '%jsonrpc%' OR what LIKE '%"+pendingPrefix+"%'"); n > 0 {
 				t.Errorf("%d rows can be read", n)
 			}
 		})
@@ -379,8 +379,8 @@ func TestStrayMail(t *testing.T) {
 	}
 	for i, body := range []func(string) string{
 		func(string) string { return "" }, func(string) string { return "nonsense" },
-		seal("another", withHead(handedOn{}, []byte("{}"))),
-		seal(first.state, []byte("{")), seal(first.state, withHead(handedOn{}, []byte("{"))),
+		seal("another", withHeader(forwardHeader{}, []byte("{}"))),
+		seal(first.state, []byte("{")), seal(first.state, withHeader(forwardHeader{}, []byte("{"))),
 	} {
 		mail := sessionstore.Mail{ID: fmt.Sprint("stray", i), Kind: sessionstore.Request,
 			Session: sessionstore.Key(first.state)}
@@ -398,7 +398,7 @@ func TestStrayMail(t *testing.T) {
 	}
 }
 
-func (t *talk) attends() *attendant {
+func (t *pendingCall) attends() *attendant {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.attendant

@@ -28,35 +28,35 @@ import (
 // (handon.go), and only whoever made the call can go on with it.
 
 const (
-	// talkPrefix begins the requestState of a call that waits. The replica follows where there are several, and a
+	// pendingPrefix begins the requestState of a call that waits. The replica follows where there are several, and a
 	// hyphen.
-	talkPrefix = "call_"
-	// maxTalks is how many calls may wait for answers, maxTalksPerCaller how many of one caller.
-	maxTalks, maxTalksPerCaller = 256, 16
-	// talkKept is how long the result of a call is kept for whoever did not come back in time.
-	talkKept = time.Minute
+	pendingPrefix = "call_"
+	// maxPendingCalls is how many calls may wait for answers, maxPendingPerCaller how many of one caller.
+	maxPendingCalls, maxPendingPerCaller = 256, 16
+	// resultKept is how long the result of a call is kept for whoever did not come back in time.
+	resultKept = time.Minute
 )
 
 var (
-	errNoTalk = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+	errNoCall = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
 		Message: "requestState names no call of yours that waits for an answer: it is another one, " +
 			"or it has ended, or the replica has at which it waited, and then it is not known whether it has taken effect"}
 	errDisplaced = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
 		Message: "a later request with the same requestState goes on with this call"}
-	errTalks = errors.New("too many calls wait for answers")
+	errTooManyPending = errors.New("too many calls wait for answers")
 )
 
-// talks are the calls that wait for answers.
-type talks struct {
+// pendingCalls are the calls that wait for answers.
+type pendingCalls struct {
 	mu sync.Mutex
 	// byKey finds them by what their IDs are known by among replicas.
-	byKey map[string]*talk
+	byKey map[string]*pendingCall
 	// work are the calls that run, and requests of other replicas that go on with them.
 	work sync.WaitGroup
 }
 
 // talk is one call that can ask.
-type talk struct {
+type pendingCall struct {
 	id, key, caller, binding string
 	cancel                   context.CancelFunc
 	// one is held by the question that is put.
@@ -66,7 +66,7 @@ type talk struct {
 	done     chan struct{}
 	response *abi.Response
 	err      error
-	// over says that the call has ended; talks.mu guards it.
+	// over says that the call has ended; pendingCalls.mu guards it.
 	over bool
 
 	mu sync.Mutex // guards what follows
@@ -91,7 +91,7 @@ type question struct {
 }
 
 // elicit asks the person at the client, as (*mcp.ServerSession).Elicit does in the era with sessions.
-func (t *talk) elicit(ctx context.Context, params *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+func (t *pendingCall) elicit(ctx context.Context, params *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	select {
 	case t.one <- struct{}{}:
 		defer func() { <-t.one }()
@@ -114,7 +114,7 @@ func (t *talk) elicit(ctx context.Context, params *mcp.ElicitParams) (*mcp.Elici
 	select {
 	case answer := <-q.answer:
 		if answer == nil {
-			return nil, errTalks
+			return nil, errTooManyPending
 		}
 		return answer, nil
 	case <-ctx.Done():
@@ -123,7 +123,7 @@ func (t *talk) elicit(ctx context.Context, params *mcp.ElicitParams) (*mcp.Elici
 }
 
 // settle ends a question if it waits, with an answer or without.
-func (t *talk) settle(q *question, answer *mcp.ElicitResult) {
+func (t *pendingCall) settle(q *question, answer *mcp.ElicitResult) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.question == q {
@@ -133,14 +133,14 @@ func (t *talk) settle(q *question, answer *mcp.ElicitResult) {
 }
 
 // waiting is the question that waits, or nil.
-func (t *talk) waiting() *question {
+func (t *pendingCall) waiting() *question {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.question
 }
 
 // progress passes a report on to the request that attends, if it wants any.
-func (t *talk) progress(p abi.Progress) {
+func (t *pendingCall) progress(p abi.Progress) {
 	t.mu.Lock()
 	a := t.attendant
 	t.mu.Unlock()
@@ -151,7 +151,7 @@ func (t *talk) progress(p abi.Progress) {
 
 // attend begins a request that waits for the call. It takes the place of one that does already: its client may have
 // sent it again, because the way to it was lost.
-func (t *talk) attend(report func(abi.Progress)) *attendant {
+func (t *pendingCall) attend(report func(abi.Progress)) *attendant {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.attendant != nil {
@@ -162,7 +162,7 @@ func (t *talk) attend(report func(abi.Progress)) *attendant {
 }
 
 // leave ends what attend began, and reports whether it attended until now.
-func (t *talk) leave(a *attendant) bool {
+func (t *pendingCall) leave(a *attendant) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.attendant != a {
@@ -173,7 +173,7 @@ func (t *talk) leave(a *attendant) bool {
 }
 
 // next waits for a question, or the result: then it is nil. A client that leaves cancels the call.
-func (t *talk) next(ctx context.Context, a *attendant) (*question, error) {
+func (t *pendingCall) next(ctx context.Context, a *attendant) (*question, error) {
 	for {
 		if q := t.waiting(); q != nil {
 			return q, nil
@@ -195,22 +195,22 @@ func (t *talk) next(ctx context.Context, a *attendant) (*question, error) {
 }
 
 // talk starts a call that can ask. run makes it.
-func (s *Server) talk(ctx context.Context, caller string, call *pipeline.Call,
-	run func(ctx context.Context, t *talk) (*abi.Response, error)) *talk {
-	t := &talk{
-		id: talkPrefix + rand.Text(), caller: caller, binding: bindingOf(call),
+func (s *Server) startPending(ctx context.Context, caller string, call *pipeline.Call,
+	run func(ctx context.Context, t *pendingCall) (*abi.Response, error)) *pendingCall {
+	t := &pendingCall{
+		id: pendingPrefix + rand.Text(), caller: caller, binding: bindingOf(call),
 		one: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	if s.shared != nil {
-		t.id = talkPrefix + s.shared.store.Replica() + "-" + rand.Text()
+		t.id = pendingPrefix + s.shared.store.Replica() + "-" + rand.Text()
 	}
 	t.key = sessionstore.Key(t.id)
 	ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(s.base, t.cancel)
-	s.talks.work.Go(func() {
+	s.pending.work.Go(func() {
 		defer stop()
 		defer t.cancel()
-		defer s.talks.ended(t)
+		defer s.pending.ended(t)
 		defer close(t.done)
 		t.response, t.err = run(ctx, t)
 	})
@@ -219,7 +219,7 @@ func (s *Server) talk(ctx context.Context, caller string, call *pipeline.Call,
 
 // replicaOf is the replica at which the call waits that a requestState names, or empty.
 func replicaOf(state string) string {
-	name, ok := strings.CutPrefix(state, talkPrefix)
+	name, ok := strings.CutPrefix(state, pendingPrefix)
 	replica, _, tagged := strings.Cut(name, "-")
 	if !ok || !tagged {
 		return ""
@@ -228,7 +228,7 @@ func replicaOf(state string) string {
 }
 
 // park keeps a call for the request that brings the answer, and reports false if there is no room.
-func (l *talks) park(t *talk) bool {
+func (l *pendingCalls) park(t *pendingCall) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.byKey[t.key] != nil {
@@ -240,11 +240,11 @@ func (l *talks) park(t *talk) bool {
 			own++
 		}
 	}
-	if len(l.byKey) >= maxTalks || own >= maxTalksPerCaller {
+	if len(l.byKey) >= maxPendingCalls || own >= maxPendingPerCaller {
 		return false
 	}
 	if l.byKey == nil {
-		l.byKey = map[string]*talk{}
+		l.byKey = map[string]*pendingCall{}
 	}
 	l.byKey[t.key] = t
 	l.expire(t)
@@ -252,7 +252,7 @@ func (l *talks) park(t *talk) bool {
 }
 
 // ended keeps the result of a call that somebody may come back for.
-func (l *talks) ended(t *talk) {
+func (l *pendingCalls) ended(t *pendingCall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t.over = true
@@ -260,28 +260,28 @@ func (l *talks) ended(t *talk) {
 }
 
 // expire has a call removed that has ended, if it is kept. The caller holds mu.
-func (l *talks) expire(t *talk) {
+func (l *pendingCalls) expire(t *pendingCall) {
 	if t.over && l.byKey[t.key] != nil {
 		key := t.key // the result itself may be gone long before
-		time.AfterFunc(talkKept, func() { l.remove(key) })
+		time.AfterFunc(resultKept, func() { l.remove(key) })
 	}
 }
 
-func (l *talks) remove(key string) {
+func (l *pendingCalls) remove(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.byKey, key)
 }
 
 // of returns the call with this key, or nil.
-func (l *talks) of(key string) *talk {
+func (l *pendingCalls) of(key string) *pendingCall {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.byKey[key]
 }
 
 // find returns the call that a request goes on with, or nil if it is not this caller's very call.
-func (l *talks) find(id, caller string, call *pipeline.Call) *talk {
+func (l *pendingCalls) find(id, caller string, call *pipeline.Call) *pendingCall {
 	if t := l.of(sessionstore.Key(id)); t != nil && t.caller == caller && t.binding == bindingOf(call) {
 		return t
 	}
@@ -313,14 +313,14 @@ func bindingOf(call *pipeline.Call) string {
 // converse makes a call that can ask, or goes on with the one that the request names, until there is a result or a
 // question: then state and requests are there.
 func (s *Server) converse(ctx context.Context, call *pipeline.Call, r *request,
-	run func(ctx context.Context, t *talk) (*abi.Response, error)) (
+	run func(ctx context.Context, t *pendingCall) (*abi.Response, error)) (
 	_ *abi.Response, state string, requests mcp.InputRequestMap, _ error) {
-	caller := callerKey(call.Caller, exchangeOf(r.extra))
-	var t *talk
+	caller := callerKey(call.Caller, r.over)
+	var t *pendingCall
 	if !r.before.goesOn() {
-		t = s.talk(ctx, caller, call, run)
-	} else if t = s.talks.find(r.before.state, caller, call); t == nil {
-		return nil, "", nil, errNoTalk
+		t = s.startPending(ctx, caller, call, run)
+	} else if t = s.pending.find(r.before.state, caller, call); t == nil {
+		return nil, "", nil, errNoCall
 	}
 	a := t.attend(call.Progress)
 	defer t.leave(a)
@@ -335,12 +335,12 @@ func (s *Server) converse(ctx context.Context, call *pipeline.Call, r *request,
 		case errors.Is(err, errDisplaced):
 			return nil, "", nil, err
 		case q == nil:
-			s.talks.remove(t.key)
+			s.pending.remove(t.key)
 			if err == nil {
 				return t.response, "", nil, t.err
 			}
 			return nil, "", nil, err
-		case s.talks.park(t):
+		case s.pending.park(t):
 			return nil, t.id, mcp.InputRequestMap{q.key: q.params}, nil
 		}
 		t.settle(q, nil)

@@ -1,8 +1,6 @@
 package mcpserver
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,11 +11,12 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpserver/transport"
 	"github.com/hako-run/hako/internal/toolschema"
 )
 
-// mirror keeps what the SDK's server lists equal to the catalog. The SDK tells the clients of changes.
-type mirror struct {
+// catalogSync keeps what the SDK's server lists equal to the catalog. The SDK notifies the clients of changes.
+type catalogSync struct {
 	server *Server
 
 	// mu guards what follows and serialises sync.
@@ -27,33 +26,28 @@ type mirror struct {
 	templates map[string]*catalog.Template
 	prompts   map[string]*catalog.Prompt
 
-	// listed holds the tools as clients get them, by name. The map in it does not change.
-	listed atomic.Pointer[map[string]listedTool]
+	// headers are the arguments that clients repeat in headers, by tool. Every tool that is listed is in it. The map in
+	// it does not change.
+	headers atomic.Pointer[map[string][]transport.ParamHeader]
 }
 
-type listedTool struct {
-	*mcp.Tool
-	// hasHeaders says that arguments are repeated in headers, which have to be compared.
-	hasHeaders bool
-}
-
-func newMirror(s *Server) *mirror {
-	m := &mirror{server: s}
-	m.listed.Store(&map[string]listedTool{})
+func newCatalogSync(s *Server) *catalogSync {
+	m := &catalogSync{server: s}
+	m.headers.Store(&map[string][]transport.ParamHeader{})
 	return m
 }
 
 // sync brings the SDK's server up to date with the catalog as it is now.
-func (m *mirror) sync() {
+func (m *catalogSync) sync() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	view, sdk := m.server.catalog.View(), m.server.sdk
 
-	listed := maps.Clone(*m.listed.Load())
+	headers := maps.Clone(*m.headers.Load())
 	update(m, &m.tools, index(view.Tools, func(t *catalog.Tool) string { return t.Name }),
-		func(t *catalog.Tool) { m.addTool(listed, t) }, sdk.RemoveTools)
-	maps.DeleteFunc(listed, func(name string, _ listedTool) bool { return m.tools[name] == nil })
-	m.listed.Store(&listed)
+		func(t *catalog.Tool) { m.addTool(headers, t) }, sdk.RemoveTools)
+	maps.DeleteFunc(headers, func(name string, _ []transport.ParamHeader) bool { return m.tools[name] == nil })
+	m.headers.Store(&headers)
 
 	update(m, &m.resources, index(view.Resources, func(r *catalog.Resource) string { return r.Spec.URI }),
 		m.addResource, sdk.RemoveResources)
@@ -72,7 +66,7 @@ func index[T any](list []T, name func(T) string) map[string]T {
 }
 
 // update adds what is new or other than in *have and removes what is gone. What cannot be added is left out and logged.
-func update[T comparable](m *mirror, have *map[string]T, want map[string]T, add func(T), remove func(...string)) {
+func update[T comparable](m *catalogSync, have *map[string]T, want map[string]T, add func(T), remove func(...string)) {
 	var gone []string
 	for name := range *have {
 		if _, ok := want[name]; !ok {
@@ -105,63 +99,43 @@ func try(f func()) (err error) {
 	return nil
 }
 
-// anyObject stands for a tool's input schema where the SDK only wants to find header annotations in it.
-var anyObject = json.RawMessage(`{"type":"object"}`)
-
-// addTool registers a tool. On every call over HTTP the SDK decodes the input schema it knows, to look for
-// x-mcp-header; a tool without that gets a schema that costs nothing, and the real one goes into the lists.
-func (m *mirror) addTool(listed map[string]listedTool, t *catalog.Tool) {
-	full := listedTool{m.tool(t), bytes.Contains(t.Spec.InputSchema, []byte(`"x-mcp-header"`))}
-	registered := *full.Tool
-	if !full.hasHeaders {
-		registered.InputSchema = anyObject
-	}
-	delete(listed, t.Name)
-	m.server.sdk.AddTool(&registered, m.server.callTool)
-	listed[t.Name] = full
+func (m *catalogSync) addTool(headers map[string][]transport.ParamHeader, t *catalog.Tool) {
+	delete(headers, t.Name)
+	m.server.sdk.AddTool(m.tool(t), m.server.callListedTool)
+	headers[t.Name] = transport.ParamHeaders(t.Spec.InputSchema)
 }
 
 // again lists everything anew.
-func (m *mirror) again() {
+func (m *catalogSync) again() {
 	m.mu.Lock()
 	m.tools, m.resources, m.templates, m.prompts = nil, nil, nil, nil
 	m.mu.Unlock()
 	m.sync()
 }
 
-// touch has the SDK tell clients that the list of tools has changed, which it does when a tool is added again.
-func (m *mirror) touch() {
+// touch has the SDK notify clients that the list of tools has changed, which it does when a tool is added again.
+func (m *catalogSync) touch() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	listed := maps.Clone(*m.listed.Load())
+	headers := maps.Clone(*m.headers.Load())
 	for _, tool := range m.tools {
-		if listed[tool.Name].Tool != nil {
-			m.addTool(listed, tool)
+		if _, listed := headers[tool.Name]; listed {
+			m.addTool(headers, tool)
 			break
 		}
 	}
-	m.listed.Store(&listed)
+	m.headers.Store(&headers)
 }
 
-// complete puts the real tools into a list that the SDK made.
-func (m *mirror) complete(result *mcp.ListToolsResult) {
-	listed := *m.listed.Load()
-	for i, tool := range result.Tools {
-		if full, ok := listed[tool.Name]; ok {
-			result.Tools[i] = full.Tool
-		}
-	}
+// listed returns the arguments of a tool that are repeated in headers. It reports false if there is no such tool.
+func (m *catalogSync) listed(tool string) (headers []transport.ParamHeader, ok bool) {
+	headers, ok = (*m.headers.Load())[tool]
+	return headers, ok
 }
 
-// isPlain reports whether there is such a tool, and none of its arguments is repeated in a header.
-func (m *mirror) isPlain(tool string) bool {
-	listed, ok := (*m.listed.Load())[tool]
-	return ok && !listed.hasHeaders
-}
+func (m *catalogSync) text(t manifest.Text) string { return t.In(m.server.now().Language) }
 
-func (m *mirror) text(t manifest.Text) string { return t.In(m.server.now().Language) }
-
-func (m *mirror) tool(t *catalog.Tool) *mcp.Tool {
+func (m *catalogSync) tool(t *catalog.Tool) *mcp.Tool {
 	tool := &mcp.Tool{
 		Name:        t.Name,
 		Title:       m.text(t.Spec.Title),
@@ -195,7 +169,7 @@ func icons(list []manifest.Icon) []mcp.Icon {
 	return converted
 }
 
-func (m *mirror) addResource(r *catalog.Resource) {
+func (m *catalogSync) addResource(r *catalog.Resource) {
 	m.server.sdk.AddResource(&mcp.Resource{
 		URI:         r.Spec.URI,
 		Name:        r.Spec.Name,
@@ -205,7 +179,7 @@ func (m *mirror) addResource(r *catalog.Resource) {
 	}, m.server.readResource)
 }
 
-func (m *mirror) addTemplate(t *catalog.Template) {
+func (m *catalogSync) addTemplate(t *catalog.Template) {
 	m.server.sdk.AddResourceTemplate(&mcp.ResourceTemplate{
 		URITemplate: t.Spec.URITemplate,
 		Name:        t.Spec.Name,
@@ -215,7 +189,7 @@ func (m *mirror) addTemplate(t *catalog.Template) {
 	}, m.server.readResource)
 }
 
-func (m *mirror) addPrompt(p *catalog.Prompt) {
+func (m *catalogSync) addPrompt(p *catalog.Prompt) {
 	prompt := &mcp.Prompt{Name: p.Name, Title: m.text(p.Spec.Title), Description: m.text(p.Spec.Description)}
 	for _, argument := range p.Spec.Arguments {
 		prompt.Arguments = append(prompt.Arguments, &mcp.PromptArgument{

@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"context"
-	crand "crypto/rand"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -15,19 +14,17 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 )
 
-// This file is how sessions are those of all replicas. What a session is made of lies in the store. A replica that
-// meets a session for the first time looks it up, and answers plain calls from what it finds; for everything else it
-// makes a session of the SDK's anew, by sending it what the client once sent (revive.go). From then on both are kept
-// until the session has been idle for long, so that they cost nothing again. The end of a session and other
-// subscriptions are told to the other replicas by mail.
+// Sessions of all replicas: what a session is made of is in the store. A replica that meets a session for the first time
+// looks it up and answers calls from what it finds. For everything else it restores the session: it connects the SDK
+// with the state that is in the store. Both are kept until the session has been idle for long. Other replicas learn of
+// the end of a session and of other subscriptions by mail.
 
 // shared are the sessions of all replicas.
 type shared struct {
 	server *Server
 	store  *sessionstore.Store
-	naming naming
-	events *events
-	handed handedRequests
+	// forwarded are the requests of other replicas that this one serves.
+	forwarded forwardedRequests
 
 	ctx  context.Context // ends with the Server
 	stop context.CancelFunc
@@ -36,7 +33,7 @@ type shared struct {
 
 func newShared(s *Server, store *sessionstore.Store) *shared {
 	s.sessions.byKey = map[string]*session{}
-	h := &shared{server: s, store: store, events: newEvents(store)}
+	h := &shared{server: s, store: store}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	return h
 }
@@ -44,7 +41,7 @@ func newShared(s *Server, store *sessionstore.Store) *shared {
 // start follows what other replicas tell, until close.
 func (h *shared) start() {
 	h.work.Go(func() {
-		h.store.Receive(h.ctx, h.take, func(err error) {
+		h.store.Receive(h.ctx, h.receive, func(err error) {
 			h.server.options.Logger.Warn("sessions of other replicas cannot be followed", "err", err)
 		})
 	})
@@ -54,32 +51,6 @@ func (h *shared) start() {
 func (h *shared) close() {
 	h.stop()
 	h.work.Wait()
-}
-
-// naming gives a session of the SDK's the ID that is meant for it. The SDK asks for one without saying for whom.
-type naming struct {
-	mu   sync.Mutex // held from the beginning of a request until its session has been named
-	next string
-	done func()
-}
-
-// serve serves a request that opens the session with this ID.
-func (n *naming) serve(handler http.Handler, id string, w http.ResponseWriter, r *http.Request) {
-	n.mu.Lock()
-	done := sync.OnceFunc(n.mu.Unlock)
-	n.next, n.done = id, done
-	defer done() // where the SDK found something wrong before it asked
-	handler.ServeHTTP(w, r)
-}
-
-func (n *naming) take() string {
-	id, done := n.next, n.done
-	if done == nil {
-		return crand.Text() // over stdio sessions have none, but who asks gets one
-	}
-	n.done = nil
-	done()
-	return id
 }
 
 // lookupTime bounds what is looked up in the store for one request.
@@ -153,9 +124,9 @@ func (h *shared) note(ctx context.Context, req mcp.Request) error {
 	case *mcp.ServerRequest[*mcp.SetLoggingLevelParams]:
 		return h.store.SetLevel(ctx, key(req.Session), string(req.Params.Level))
 	case *mcp.SubscribeRequest:
-		return h.store.Subscribe(ctx, key(req.Session), uriOf(req.Params.URI))
+		return h.store.Subscribe(ctx, key(req.Session), req.Params.URI)
 	case *mcp.UnsubscribeRequest:
-		return h.store.Unsubscribe(ctx, key(req.Session), uriOf(req.Params.URI))
+		return h.store.Unsubscribe(ctx, key(req.Session), req.Params.URI)
 	}
 	return nil
 }

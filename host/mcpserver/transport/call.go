@@ -1,4 +1,4 @@
-package mcpserver
+package transport
 
 import (
 	"bytes"
@@ -15,30 +15,35 @@ import (
 	"github.com/hako-run/hako/host/trace"
 )
 
-// plainCall is a tools/call with nothing unusual about it: a name, arguments, and metadata that changes nothing.
-type plainCall struct {
-	id   jsonrpc.ID
-	name string
-	// arguments is an object, or nil if there are none. It is a part of the message that was read.
-	arguments json.RawMessage
-	// version, clientInfo and capabilities are what 2026-07-28 puts into _meta: nil where they are missing.
-	version, clientInfo, capabilities json.RawMessage
-	// trace and traceState are the trace that the call belongs to, as JSON strings, or nil.
-	trace, traceState json.RawMessage
+// Call is a tools/call in its usual form, read in one pass.
+type Call struct {
+	ID   jsonrpc.ID
+	Name string
+	// Arguments is an object, or nil if there are none. It is a part of the message that was read.
+	Arguments json.RawMessage
+	// Version, ClientInfo and Capabilities are what 2026-07-28 puts into _meta: nil where they are missing.
+	Version, ClientInfo, Capabilities json.RawMessage
+	// TraceParent and TraceState are the trace that the call belongs to, as JSON strings, or nil.
+	TraceParent, TraceState json.RawMessage
+	// ProgressToken is a string or a number with which the client wants reports of progress, or nil.
+	ProgressToken json.RawMessage
+	// RequestState and InputResponses continue an earlier call (multi round-trip requests); empty and nil otherwise.
+	RequestState   string
+	InputResponses json.RawMessage
 }
 
-// maxPlainNesting is the most brackets that a plain call may open. The SDK takes 1,000 levels, and is left to say so.
-const maxPlainNesting = 1000
+// maxNesting is the most brackets that a Call may open. The SDK accepts 1,000 levels.
+const maxNesting = 1000
 
-// parsePlainCall reads a message, or reports false if it is anything but a plain call. It is strict: for what it does
-// not take the SDK has the last word, so there is no rule here that is not the SDK's too.
-func parsePlainCall(body []byte) (*plainCall, bool) {
-	if bytes.Count(body, []byte("{"))+bytes.Count(body, []byte("[")) > maxPlainNesting {
+// parseCall reads a message, or reports false if it is anything but a Call. It is strict: all that it accepts, the SDK
+// accepts too, and the SDK answers all that it does not.
+func parseCall(body []byte) (*Call, bool) {
+	if bytes.Count(body, []byte("{"))+bytes.Count(body, []byte("[")) > maxNesting {
 		return nil, false
 	}
 	p := parsers.Get().(*callParser)
 	defer p.release()
-	p.call, p.body = new(plainCall), body
+	p.call, p.body = new(Call), body
 	p.buffer = *bytes.NewBuffer(body)
 	p.tokens.Reset(&p.buffer)
 	if !p.object(p.message) || !p.isWhole() {
@@ -53,8 +58,8 @@ type callParser struct {
 	tokens *jsontext.Decoder
 	buffer bytes.Buffer
 	body   []byte
-	call   *plainCall
-	// seen are the required members that there have been.
+	call   *Call
+	// seen counts the required members.
 	seen int
 }
 
@@ -110,13 +115,19 @@ func (p *callParser) params(name []byte) bool {
 	switch string(name) {
 	case "name":
 		text, ok := p.text()
-		p.call.name = text
+		p.call.Name = text
 		p.seen++
 		return ok
 	case "arguments":
-		return p.value('{', &p.call.arguments)
+		return p.value('{', &p.call.Arguments)
 	case "_meta":
 		return p.object(p.meta)
+	case "requestState":
+		text, ok := p.text()
+		p.call.RequestState = text
+		return ok && text != ""
+	case "inputResponses":
+		return p.value('{', &p.call.InputResponses)
 	}
 	return false
 }
@@ -127,17 +138,20 @@ const reserved = "io.modelcontextprotocol/"
 func (p *callParser) meta(name []byte) bool {
 	switch string(name) {
 	case "progressToken":
+		if kind := p.tokens.PeekKind(); kind == '"' || kind == '0' {
+			return p.value(kind, &p.call.ProgressToken)
+		}
 		return false
 	case mcp.MetaKeyProtocolVersion:
-		return p.value('"', &p.call.version)
+		return p.value('"', &p.call.Version)
 	case trace.ParentKey:
-		return p.value('"', &p.call.trace)
+		return p.value('"', &p.call.TraceParent)
 	case trace.StateKey:
-		return p.value('"', &p.call.traceState)
+		return p.value('"', &p.call.TraceState)
 	case mcp.MetaKeyClientInfo:
-		return p.value('{', &p.call.clientInfo)
+		return p.value('{', &p.call.ClientInfo)
 	case mcp.MetaKeyClientCapabilities:
-		return p.value('{', &p.call.capabilities)
+		return p.value('{', &p.call.Capabilities)
 	}
 	return !bytes.HasPrefix(name, []byte(reserved)) && p.tokens.SkipValue() == nil
 }
@@ -156,7 +170,7 @@ func (p *callParser) id() bool {
 	if p.tokens.PeekKind() == '"' {
 		text, ok := p.text()
 		id, err := jsonrpc.MakeID(text)
-		p.call.id = id
+		p.call.ID = id
 		return ok && err == nil
 	}
 	value, err := p.tokens.ReadValue()
@@ -167,7 +181,7 @@ func (p *callParser) id() bool {
 	if err != nil {
 		return false
 	}
-	p.call.id, err = jsonrpc.MakeID(float64(n))
+	p.call.ID, err = jsonrpc.MakeID(float64(n))
 	return err == nil
 }
 

@@ -2,6 +2,8 @@ package mcpserver
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,55 +14,79 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
+	"github.com/hako-run/hako/host/mcpserver/transport"
 )
 
-// This file is how a client goes on with a stream that was cut off (MCP 2025-11-25, transports, resumability and
-// redelivery), at any replica. The stream of a request is sent from the store, until its last answer is there. Of a
-// session's own stream nothing is kept: all that is sent there are hints that lists or resources have changed, so one
-// that goes on begins with all of them.
+// A client that was cut off resumes a stream at any replica (MCP 2025-11-25, transports, resumability and redelivery). The
+// stream of a request is sent from the store, until its last answer is there. Of a session's own stream nothing is kept:
+// all that is sent there are hints that lists or resources have changed, so a resumed one begins with all of them.
 
-// listen serves a session's event streams.
-func (h *shared) listen(w *response, r *http.Request, session *session) {
-	stream, after, resumed := parseEventID(r.Header.Get("Last-Event-Id"))
-	switch {
-	case len(r.Header.Values("Last-Event-Id")) > 0 && !resumed:
-		http.Error(w, "The Last-Event-ID is none of this server's.", http.StatusBadRequest)
-		return
-	case resumed && stream != "" && !h.events.runs(stream):
-		h.follow(w, r, session, stream, after)
-		return
-	}
-	if err := h.revive(r.Context(), session); err != nil {
-		h.fail(w, err)
-		return
-	}
-	w.replica = h.store.Replica()
-	if resumed && stream == "" {
-		r.Header.Del("Last-Event-Id")
-		w.greeting = h.hints(session)
-	}
-	h.server.legacy.ServeHTTP(w, r)
+// eventLog keeps the events of a stream in the store.
+type eventLog struct {
+	store         *sessionstore.Store
+	session, id   string
+	events, bytes int
+	dropped       bool
 }
 
-// parseEventID reads an event's ID as the SDK makes it.
+// ID implements transport.EventLog.
+func (l *eventLog) ID() string { return l.id }
+
+// Append implements transport.EventLog. The stream calls it for one event after the other.
+func (l *eventLog) Append(number int, data []byte, last bool) {
+	l.events, l.bytes = l.events+1, l.bytes+len(data)
+	l.dropped = l.dropped || !sessionstore.Room(l.events, l.bytes)
+	if l.dropped && !last {
+		return
+	}
+	// The answer must be kept although its client has left.
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
+	defer cancel()
+	sealed := sessionstore.Seal(l.session, sessionstore.EventPlace(l.id, number), data)
+	// An event that cannot be kept is missing when the client resumes, which the reader of the store says.
+	_ = l.store.Append(ctx, sessionstore.Key(l.session), l.id, sessionstore.Event{Number: number, Data: sealed}, last)
+}
+
+// keep has the events of a stream kept, so that its requests can be resumed. It reports false if the store cannot be
+// reached: whether a request is served is not up to its stream.
+func (h *shared) keep(stream *transport.Stream, session string, requests []*jsonrpc.Request, prime bool) bool {
+	ids := make([]json.RawMessage, 0, len(requests))
+	for _, request := range requests {
+		ids = append(ids, mustJSON(request.ID.Raw()))
+	}
+	log := &eventLog{store: h.store, session: session, id: rand.Text()}
+	ctx, cancel := context.WithTimeout(h.ctx, lookupTime)
+	defer cancel()
+	if err := h.store.OpenStream(ctx, sessionstore.Key(session), log.id, ids); err != nil {
+		return false
+	}
+	stream.Keep(log, prime)
+	return true
+}
+
+// missed says that everything may have changed.
+func (s *Server) missed(session *session) (all [][]byte) {
+	for _, list := range []string{"tools", "resources", "prompts"} {
+		all = append(all, mustJSON(map[string]any{"jsonrpc": "2.0", "method": "notifications/" + list + "/list_changed"}))
+	}
+	_, sdk := s.sessions.connectionOf(session)
+	for _, uri := range s.subscriptions.of(sdk) {
+		all = append(all, mustJSON(map[string]any{
+			"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": map[string]string{"uri": uri},
+		}))
+	}
+	return all
+}
+
+// parseEventID reads the ID of an event: that of the stream, which is empty for a session's own, and its number.
 func parseEventID(id string) (stream string, number int, ok bool) {
 	stream, digits, ok := strings.Cut(id, "_")
 	number, err := strconv.Atoi(digits)
 	return stream, number, ok && err == nil && number >= 0
 }
 
-// hints say that everything may have changed.
-func (h *shared) hints(session *session) (all []byte) {
-	for _, list := range []string{"tools", "resources", "prompts"} {
-		all = append(all, event(notification("notifications/"+list+"/list_changed"))...)
-	}
-	for _, uri := range h.server.subscriptions.of(h.server.sessions.sdkOf(session)) {
-		all = append(all, event(mustJSON(map[string]any{
-			"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": map[string]string{"uri": uri},
-		}))...)
-	}
-	return all
-}
+// errMissing says that events are missing between those that are kept.
+var errMissing = errors.New("the stream was longer than what is kept of it")
 
 // followPoll is how often it is looked whether the replica that answers still lives.
 const followPoll = 5 * time.Second
@@ -135,8 +161,8 @@ func (t *tail) read(ctx context.Context, pass func(data [][]byte) error) (*sessi
 }
 
 // follow sends what is in the store of a stream, and what comes, until the stream ends.
-func (h *shared) follow(w *response, r *http.Request, session *session, stream string, after int) {
-	ctx, cancel := h.server.boundTo(r)
+func (h *shared) follow(w *transport.Response, r *http.Request, session *session, stream string, after int) {
+	ctx, cancel := h.server.bound(r.Context(), nil)
 	defer cancel()
 	leave, err := h.server.limiter.EnterStream(session.clientKey, cancel)
 	if err != nil {
@@ -157,7 +183,7 @@ func (h *shared) follow(w *response, r *http.Request, session *session, stream s
 // follower sends one stream from the store.
 type follower struct {
 	tail
-	w       *response
+	w       *transport.Response
 	started bool
 }
 

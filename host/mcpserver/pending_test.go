@@ -58,7 +58,7 @@ func asking(t *testing.T, options *Options) (*Server, *curious) {
 }
 
 // TestServersQuestions: what a server asks in the middle of a call reaches the person at the client, in its name, at
-// every frontend and in both eras.
+// every frontend and in both versions.
 func TestServersQuestions(t *testing.T) {
 	t.Parallel()
 	able := &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{},
@@ -282,8 +282,8 @@ func TestResultsAreNotKept(t *testing.T) {
 		reply = talkTo(t, s.Handler(), "greet", reply.state, `,"inputResponses":{"`+reply.key+
 			`":{"action":"accept","content":{"name":"Aki"}}}`)
 	}
-	s.talks.work.Wait()
-	if n := len(s.talks.byKey); n > 0 {
+	s.pending.work.Wait()
+	if n := len(s.pending.byKey); n > 0 {
 		t.Errorf("%d are kept", n)
 	}
 }
@@ -293,7 +293,7 @@ func TestManyTalks(t *testing.T) {
 	t.Parallel()
 	s, backend := asking(t, nil)
 	h := s.Handler()
-	for range maxTalksPerCaller {
+	for range maxPendingPerCaller {
 		if reply := talkTo(t, h, "greet", "", ""); reply.state == "" {
 			t.Fatalf("%s", reply.result)
 		}
@@ -304,8 +304,8 @@ func TestManyTalks(t *testing.T) {
 	if err := s.Close(); !errors.Is(err, context.Canceled) && err != nil {
 		t.Error(err)
 	}
-	s.talks.work.Wait()
-	if begun, ended := backend.begun.Load(), backend.ended.Load(); begun != maxTalksPerCaller+1 || ended != begun {
+	s.pending.work.Wait()
+	if begun, ended := backend.begun.Load(), backend.ended.Load(); begun != maxPendingPerCaller+1 || ended != begun {
 		t.Errorf("%d begun, %d ended", begun, ended)
 	}
 }

@@ -16,13 +16,12 @@ type watch struct {
 
 // subscribed counts a subscriber of a topic, until unsubscribed is called. With the first one it asks the backend of
 // the resource for notifications, if that is one that has to be asked, as upstream servers are. The caller holds mu.
-func (t *subscriptions) subscribed(tenant, uri string) {
-	name := topic(tenant, uri)
+func (t *subscriptions) subscribed(name string) {
 	w := t.watches[name]
 	if w == nil {
-		w = &watch{tenant: tenant, uri: uri}
+		w = &watch{tenant: tenantIn(name), uri: uriOf(name)}
 		t.watches[name] = w
-		t.ask(w, t.teller(uri))
+		t.ask(w, t.subscriberOf(w.uri))
 	}
 	w.subscribers++
 }
@@ -54,8 +53,8 @@ func (t *subscriptions) ask(w *watch, by catalog.Subscriber) {
 	}
 }
 
-// teller is the backend of the resource, if it is one that has to be asked.
-func (t *subscriptions) teller(uri string) catalog.Subscriber {
+// subscriberOf returns the backend of the resource if it has to be asked for notifications, or nil.
+func (t *subscriptions) subscriberOf(uri string) catalog.Subscriber {
 	view := t.server.catalog.View()
 	if resource, ok := view.Resource(uri); ok {
 		by, _ := resource.Source.Backend.(catalog.Subscriber)
@@ -83,7 +82,7 @@ func (t *subscriptions) rewatch() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, w := range t.watches {
-		if by := t.teller(w.uri); by != nil && by != w.by { // what has gone may come back
+		if by := t.subscriberOf(w.uri); by != nil && by != w.by { // what has gone may come back
 			t.ask(w, by)
 		}
 	}

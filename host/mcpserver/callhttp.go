@@ -1,0 +1,156 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/mcpserver/transport"
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// A tools/call over HTTP in its usual form is read once, passed to the pipeline and answered here. The SDK would decode
+// it about ten times and pass it through four goroutines, which costs more than the sandbox. Calls in another form, and
+// calls of tools that are not in the catalog, go to the SDK, which says what is wrong with them.
+
+// answerCall answers a tools/call. session is nil in protocol versions without sessions.
+func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, over *exchange, session *session,
+	call *transport.Call) {
+	id, able := "", capabilitiesOf(call)
+	if session != nil {
+		id, able = session.id, session.capabilities
+	}
+	whole := over.newCall(r.Header, id, abi.Request{Method: abi.CallTool, Name: call.Name, Arguments: call.Arguments})
+	if session != nil {
+		described(&whole.Caller, session.client)
+	}
+	describe(&whole.Caller, call)
+	asks := s.mayAsk(whole.Caller, call.Name, able)
+
+	answer := reply{id: call.ID, server: s.info}
+	over.gone = r.Context()
+	if over.stream = transport.NewJSON(w); session != nil || call.ProgressToken != nil {
+		over.stream = transport.NewEvents(w, 1)
+	}
+	defer over.stream.Detach()
+	if session != nil {
+		answer.server = nil
+		var kept bool
+		if s.shared != nil && (asks || call.ProgressToken != nil) {
+			kept = s.shared.keep(over.stream, session.id, []*jsonrpc.Request{{ID: call.ID}},
+				r.Header.Get("Mcp-Protocol-Version") >= firstWithPrimes)
+		}
+		if kept {
+			over.gone = nil // whoever has left can fetch the answer
+		}
+	}
+	ctx, cancel := s.bound(context.WithoutCancel(r.Context()), over)
+	defer cancel()
+	ctx = transport.WithStream(ctx, over.stream)
+	if session != nil && !session.begin(call.ID, cancel) {
+		s.refuseDuplicate(w, call.ID)
+		return
+	}
+	if call.ProgressToken != nil {
+		whole.Progress = progressOf(call.ProgressToken, over.stream)
+	}
+	if asks || call.RequestState != "" || call.InputResponses != nil {
+		request := &request{able: able, sessionless: session == nil, over: over, before: roundOf(call)}
+		if session != nil {
+			request.ask = s.askInSession(session)
+		}
+		answer.response, answer.state, answer.requests, answer.err = s.answer(ctx, request, whole, s.useTool)
+	} else {
+		answer.response, answer.err = s.useTool(ctx, whole)
+	}
+	status := http.StatusOK
+	if session != nil {
+		session.end(call.ID) // before the answer, after which the client may use the ID again
+		fit(answer.response, session.version)
+	} else {
+		status = transport.Status(answer.err)
+	}
+	_ = over.stream.Answer(answer.appendTo(nil), status) // a client that has left misses nothing
+}
+
+// isDirect reports whether a call can be answered without the SDK: the tool is the catalog's, and the headers that
+// repeat its arguments are right.
+func (s *Server) isDirect(h http.Header, call *transport.Call) bool {
+	headers, ok := s.catalogSync.listed(call.Name)
+	return ok && (!transport.IsSessionless(h) || transport.CheckParams(h, headers, call.Arguments) == nil)
+}
+
+// headersAgree reports whether headers and body say the same (MCP 2026-07-28, transports, standard headers; basic, _meta).
+func headersAgree(c *transport.Call, h http.Header) bool {
+	return h.Get("Mcp-Protocol-Version") == transport.Sessionless && string(c.Version) == `"`+transport.Sessionless+`"` &&
+		h.Get("Mcp-Method") == abi.CallTool && h.Get("Mcp-Name") == c.Name &&
+		c.Capabilities != nil && decodes[mcp.ClientCapabilities](c.Capabilities) &&
+		(c.ClientInfo == nil || decodes[mcp.Implementation](c.ClientInfo)) &&
+		(c.InputResponses == nil || decodes[mcp.InputResponseMap](c.InputResponses))
+}
+
+// headersAgreeInSession reports whether the call is of a protocol version with sessions.
+func headersAgreeInSession(c *transport.Call, session *session, h http.Header) bool {
+	version := h.Get("Mcp-Protocol-Version")
+	return c.Version == nil && transport.WithSessions[session.version] && c.RequestState == "" && c.InputResponses == nil &&
+		(version == "" || transport.WithSessions[version])
+}
+
+func decodes[T any](data json.RawMessage) bool {
+	return string(data) == "{}" || json.Unmarshal(data, new(T)) == nil
+}
+
+// capabilitiesOf returns the client's capabilities in a call, or nil where it has none.
+func capabilitiesOf(c *transport.Call) *mcp.ClientCapabilities {
+	capabilities := new(mcp.ClientCapabilities)
+	if string(c.Capabilities) == "{}" || json.Unmarshal(c.Capabilities, capabilities) != nil {
+		return nil
+	}
+	return capabilities
+}
+
+// roundOf returns what a call says of an earlier one.
+func roundOf(c *transport.Call) round {
+	before := round{state: c.RequestState}
+	_ = json.Unmarshal(c.InputResponses, &before.answers) // headersAgree has decoded it
+	return before
+}
+
+// describe adds what the call's metadata says of the client and of its trace.
+func describe(caller *pipeline.Caller, c *transport.Call) {
+	if info := new(mcp.Implementation); c.ClientInfo != nil && json.Unmarshal(c.ClientInfo, info) == nil {
+		described(caller, info)
+	}
+	if parent := unquoted(c.TraceParent); parent != "" {
+		belongs(caller, parent, unquoted(c.TraceState))
+	}
+}
+
+// unquoted returns the text of a JSON string without escape sequences, or empty.
+func unquoted(text json.RawMessage) string {
+	if len(text) < 2 || bytes.IndexByte(text, '\\') >= 0 {
+		return ""
+	}
+	return string(text[1 : len(text)-1])
+}
+
+// progressOf returns what reports a call's progress on its stream.
+func progressOf(token json.RawMessage, stream *transport.Stream) func(abi.Progress) {
+	return increasing(func(p abi.Progress) {
+		params, err := json.Marshal(&mcp.ProgressNotificationParams{
+			ProgressToken: token, Progress: p.Progress, Total: p.Total, Message: p.Message,
+		})
+		if err != nil {
+			return
+		}
+		data, err := jsonrpc.EncodeMessage(&jsonrpc.Request{Method: "notifications/progress", Params: params})
+		if err == nil {
+			_ = stream.Send(data) // a client that has left misses nothing
+		}
+	})
+}

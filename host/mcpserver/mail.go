@@ -1,0 +1,166 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/mcpserver/sessionstore"
+	"github.com/hako-run/hako/host/mcpserver/transport"
+)
+
+// restore connects the SDK to a session that has no connection at this replica, with the state that is in the store.
+func (h *shared) restore(ctx context.Context, session *session) error {
+	session.restoring.Lock()
+	defer session.restoring.Unlock()
+	if conn, _ := h.server.sessions.connectionOf(session); conn != nil {
+		return nil
+	}
+	found, err := h.store.Find(ctx, session.key)
+	if err != nil {
+		return err
+	}
+	opened := new(mcp.InitializeParams)
+	if err := json.Unmarshal(found.Opening, opened); err != nil {
+		return err
+	}
+	conn := h.server.newConn(session.id)
+	sdk, err := h.server.sdk.Connect(context.Background(), conn, &mcp.ServerSessionOptions{State: &mcp.ServerSessionState{
+		InitializeParams: opened, InitializedParams: new(mcp.InitializedParams),
+		NegotiatedProtocolVersion: opened.ProtocolVersion, LogLevel: mcp.LoggingLevel(found.Level),
+	}})
+	if err != nil {
+		return err
+	}
+	if !h.server.sessions.attach(session, conn, sdk) {
+		_ = sdk.Close() // the session has ended meanwhile
+		return sessionstore.ErrNone
+	}
+	h.server.subscriptions.set(sdk, conn, tenantOf(session.identity), found.Subscriptions)
+	return nil
+}
+
+// changed takes over the subscriptions that a session has made at another replica.
+func (h *shared) changed(session *session) {
+	session.restoring.Lock()
+	defer session.restoring.Unlock()
+	conn, sdk := h.server.sessions.connectionOf(session)
+	if sdk == nil {
+		return // it will be made of what is in the store then
+	}
+	if found, err := h.store.Find(h.ctx, session.key); err == nil {
+		h.server.subscriptions.set(sdk, conn, tenantOf(session.identity), found.Subscriptions)
+	}
+}
+
+// receive acts on mail of another replica.
+func (h *shared) receive(mail sessionstore.Mail) {
+	switch mail.Kind {
+	case sessionstore.Updated:
+		var topics []string
+		if json.Unmarshal([]byte(mail.Body), &topics) == nil {
+			h.server.subscriptions.updatedElsewhere(topics)
+		}
+		return
+	case sessionstore.Request:
+		h.serveForwarded(mail)
+		return
+	case sessionstore.Left:
+		h.forwarded.cancel(mail.Body)
+		return
+	}
+	session := h.server.sessions.byStoreKey(mail.Session)
+	if session == nil {
+		return // it is not known here, and then nobody waits
+	}
+	switch mail.Kind {
+	case sessionstore.Ended:
+		h.server.sessions.drop(session)
+	case sessionstore.Changed:
+		h.work.Go(func() { h.changed(session) })
+	case sessionstore.Message:
+		body, err := sessionstore.Unseal(session.id, sessionstore.MailPlace(mail.Kind, ""), mail.Body)
+		if err != nil {
+			return
+		}
+		if message, err := jsonrpc.DecodeMessage(body); err == nil {
+			h.work.Go(func() { h.deliver(session, message) })
+		}
+	}
+}
+
+// deliver gives a message that arrived at another replica to whoever waits for it here.
+func (h *shared) deliver(session *session, message jsonrpc.Message) {
+	h.server.cancelled(session, message)
+	if conn, _ := h.server.sessions.connectionOf(session); conn != nil {
+		conn.Deliver(message)
+	}
+}
+
+// sendUpdates notifies the other replicas of resources that have changed.
+func (h *shared) sendUpdates(topics []string) {
+	ctx, cancel := context.WithTimeout(h.ctx, lookupTime)
+	defer cancel()
+	mail := sessionstore.Mail{Kind: sessionstore.Updated, Body: string(mustJSON(topics))}
+	if err := h.store.Send(ctx, mail); err != nil && h.ctx.Err() == nil {
+		h.server.options.Logger.Warn("clients at other replicas are not notified of resources that changed", "err", err)
+	}
+}
+
+// route sends messages of a session to the replicas that wait for them: a response to the one that has asked, and a
+// cancellation to all. It returns the messages that are for this replica.
+func (h *shared) route(ctx context.Context, session *session, messages []jsonrpc.Message) ([]jsonrpc.Message, error) {
+	var own []jsonrpc.Message
+	for _, message := range messages {
+		switch m := message.(type) {
+		case *jsonrpc.Response:
+			replica, bare, ok := transport.Untag(m)
+			if ok && replica != h.store.Replica() {
+				mail, err := h.mailOf(session, bare)
+				if err == nil {
+					_, err = h.store.SendTo(ctx, replica, mail) // nobody waits at a replica that has ended
+				}
+				if err != nil {
+					return nil, err
+				}
+				continue
+			}
+			if ok {
+				message = bare
+			}
+		case *jsonrpc.Request:
+			if m.Method == transport.MethodCancelled {
+				mail, err := h.mailOf(session, m)
+				if err == nil {
+					err = h.store.Send(ctx, mail)
+				}
+				if err != nil {
+					return nil, err
+				}
+				h.server.cancelled(session, m)
+			}
+		}
+		own = append(own, message)
+	}
+	return own, nil
+}
+
+func (h *shared) mailOf(session *session, message jsonrpc.Message) (sessionstore.Mail, error) {
+	data, err := jsonrpc.EncodeMessage(message)
+	if err != nil {
+		return sessionstore.Mail{}, err
+	}
+	return sessionstore.Mail{Kind: sessionstore.Message, Session: session.key,
+		Body: sessionstore.Seal(session.id, sessionstore.MailPlace(sessionstore.Message, ""), data)}, nil
+}
+
+// mustJSON encodes what always has a form in JSON.
+func mustJSON(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}

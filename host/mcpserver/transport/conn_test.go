@@ -1,0 +1,80 @@
+package transport
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// TestTags: requests to a client, and what withdraws them, name the replica that waits; other messages stay as they are.
+func TestTags(t *testing.T) {
+	t.Parallel()
+	const replica = "0123456789abcdef"
+	for sent, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":12,"method":"elicitation/create","params":{}}`: `{"jsonrpc":"2.0","id":"0123456789abcdef-12",` +
+			`"method":"elicitation/create","params":{}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":12}}`: `{"jsonrpc":"2.0",` +
+			`"method":"notifications/cancelled","params":{"requestId":"0123456789abcdef-12"}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}}`: "",
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}`:  "",
+		`{"jsonrpc":"2.0","method":"notifications/progress","params":{"requestId":1}}`:    "",
+		`{"jsonrpc":"2.0","id":"x","method":"y"}`:                                         "",
+	} {
+		message, err := jsonrpc.DecodeMessage([]byte(sent))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		c := NewConn("session", replica)
+		if err := c.Write(WithStream(t.Context(), NewEvents(w, 1)), message); err != nil {
+			t.Fatal(err)
+		}
+		if want == "" {
+			want = sent
+		}
+		if got := w.Body.String(); got != "event: message\ndata: "+want+"\n\n" {
+			t.Errorf("got %s", got)
+		}
+	}
+	for body, want := range map[string]string{
+		`{"jsonrpc":"2.0","result":{"id":"fedcba9876543210-1"},"id":"0123456789abcdef-12"}`: replica,
+		`{"jsonrpc":"2.0","id":"0123456789abcdef-12","error":{"code":1,"message":"no"}}`:    replica,
+		`{"jsonrpc":"2.0","id":"0123456789abcdef-x","result":{}}`:                           "",
+		`{"jsonrpc":"2.0","id":"0123456789abcdef--1","result":{}}`:                          "",
+		`{"jsonrpc":"2.0","id":12,"result":{}}`:                                             "",
+	} {
+		message, err := jsonrpc.DecodeMessage([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, bare, ok := Untag(message.(*jsonrpc.Response))
+		if got != want || ok != (want != "") || ok && fmt.Sprint(bare.ID.Raw()) != "12" {
+			t.Errorf("%s: %q, %+v", body, got, bare)
+		}
+	}
+}
+
+// TestUndeliverable: what a client cannot receive does not end its connection: the SDK recognises the error.
+func TestUndeliverable(t *testing.T) {
+	t.Parallel()
+	c := NewConn("session", "")
+	notification := &jsonrpc.Request{Method: "notifications/progress"}
+	body := NewJSON(httptest.NewRecorder())
+	answered := NewEvents(httptest.NewRecorder(), 1)
+	if err := answered.Answer([]byte("{}"), 200); err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{
+		"no stream":       c.Write(t.Context(), notification),
+		"a JSON body":     c.Write(WithStream(t.Context(), body), notification),
+		"an ended stream": c.Write(WithStream(t.Context(), answered), notification),
+		"nobody's answer": c.Write(t.Context(), &jsonrpc.Response{}),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "cannot receive") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
