@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	// questionPoll is how often it is looked whether a question was answered elsewhere.
+	// questionPoll is the interval of checks whether a question was answered elsewhere.
 	questionPoll = time.Second
-	// withdrawTime is how long a question may take to end with its call, when the process ends.
+	// withdrawTime bounds the wait for the end of a question whose call ends when the process ends.
 	withdrawTime = 3 * time.Second
-	// maxApprovers is how many people are asked in direct messages.
+	// maxApprovers bounds the people who are asked in direct messages.
 	maxApprovers = 20
 	// maxQuestion bounds the text of a question, in bytes: a section takes 3,000 characters.
 	maxQuestion = 2900
 )
 
-// questions are those that this process has put into messages.
+// questions are the questions that this process has posted.
 type questions struct {
 	mu   sync.Mutex
-	wake map[string]chan struct{} // by ID: looks at once
+	wake map[string]chan struct{} // by question ID; a receive checks at once
 }
 
 func (q *questions) await(id string) <-chan struct{} {
@@ -56,8 +56,8 @@ func (q *questions) look(id string) {
 	}
 }
 
-// reaches reports whether the bot can bring a question to people: it came from Slack, or the tenant's workspace has a
-// channel for all.
+// reaches reports whether the bot can show a question to people: it came from Slack, or the tenant's workspace has a
+// channel for questions.
 func (b *Bot) reaches(q *approval.Question) bool { return b.workspaceFor(q) != nil }
 
 func (b *Bot) workspaceFor(q *approval.Question) *workspace {
@@ -80,14 +80,14 @@ func (w *workspace) hasChannel() bool {
 	return w.Approvals != "" && w.Approvals != ApproveInThread && w.Approvals != ApproveInDM
 }
 
-// asked puts a question into messages. The call that asks does not wait for that.
+// asked posts a question in the background, so that the call does not wait.
 func (b *Bot) asked(q *approval.Question) {
 	w := b.workspaceFor(q)
 	if w == nil {
 		return
 	}
 	b.work.Go(func() {
-		t := b.lanes.turn(q.Caller.Session)
+		t := b.queues.turn(q.Caller.Session)
 		if t != nil {
 			t.surface.waits(b.ctx, q.Tool, t.surface.words.waits)
 			defer t.surface.resumes(context.WithoutCancel(b.ctx), q.Tool)
@@ -104,8 +104,8 @@ func (b *Bot) asked(q *approval.Question) {
 	})
 }
 
-// postQuestion asks, and returns the messages. It goes on when the process ends, for a message that was made must be
-// known.
+// postQuestion posts a question and returns the messages. It continues while the process ends, because the journal must
+// know of each message.
 func (w *workspace) postQuestion(ctx context.Context, q *approval.Question, places []spot) []posted {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
@@ -127,20 +127,20 @@ func (w *workspace) postQuestion(ctx context.Context, q *approval.Question, plac
 	return list
 }
 
-// moment is a time that everybody sees in their own zone.
+// moment formats a time that Slack shows in each reader's time zone.
 func moment(at time.Time) string {
 	return fmt.Sprintf("<!date^%d^{date_short_pretty} {time}|%s>", at.Unix(), at.UTC().Format("2006-01-02 15:04 UTC"))
 }
 
 var userID = regexp.MustCompile(`^[UW][A-Z0-9]{2,30}$`)
 
-// isUser reports whether a name is a Slack user's ID, so that it can be shown as a mention.
+// isUser reports whether a name is the ID of a Slack user, which can be shown as a mention.
 func isUser(name string) bool { return userID.MatchString(name) }
 
-// spot is where something is said, and in which language.
+// spot is a place for a message and the language of its readers.
 type spot struct{ channel, thread, locale string }
 
-// places are where to ask: the configured channel, the approvers' direct messages, or the thread.
+// places returns where to post the question: the configured channel, the approvers' direct messages, or the thread.
 func (w *workspace) places(ctx context.Context, q *approval.Question) []spot {
 	if w.hasChannel() {
 		return []spot{{channel: w.Approvals, locale: w.bot.options.Locale}}
@@ -166,7 +166,7 @@ func (w *workspace) places(ctx context.Context, q *approval.Question) []spot {
 	return list
 }
 
-// named are the Slack users whom the policy's rule names, but for the caller. They are told in direct messages, too.
+// named returns the Slack users whom the policy's rule names, except the caller. They also get direct messages.
 func (w *workspace) named(q *approval.Question) (users []string) {
 	for _, user := range q.Approvers.Users {
 		if isUser(user) && user != q.Caller.User && len(users) < maxApprovers {
@@ -176,7 +176,7 @@ func (w *workspace) named(q *approval.Question) (users []string) {
 	return users
 }
 
-// approvers are the users who may answer, as far as the question names Slack users and user groups.
+// approvers returns the users who may answer, as far as the question names Slack users and user groups.
 func (w *workspace) approvers(ctx context.Context, q *approval.Question) []string {
 	if q.Approvers.IsZero() {
 		return []string{q.Caller.User}
@@ -201,7 +201,7 @@ func (w *workspace) approvers(ctx context.Context, q *approval.Question) []strin
 	return list
 }
 
-// follow waits until a question has ended, here or elsewhere, and says so in its messages.
+// follow waits until a question has ended, here or elsewhere, and updates its messages.
 func (b *Bot) follow(ctx context.Context, w *workspace, q *approval.Question, list []posted) {
 	wake := b.questions.await(q.ID)
 	defer b.questions.forget(q.ID)
@@ -223,12 +223,12 @@ func (b *Bot) follow(ctx context.Context, w *workspace, q *approval.Question, li
 			ended, last = nil, time.After(withdrawTime)
 			ticker.Reset(questionPoll / 20)
 		case <-last:
-			return // the journal keeps it for whoever comes next
+			return // another process follows the question, which is in the journal
 		}
 	}
 }
 
-// close says in the messages of a question how it has ended.
+// close shows the outcome in the messages of a question.
 func (w *workspace) close(ctx context.Context, q *approval.Question, list []posted, outcome, by string) {
 	ctx, cancel := context.WithTimeout(ctx, endTime)
 	defer cancel()
@@ -246,7 +246,7 @@ func (w *workspace) close(ctx context.Context, q *approval.Question, list []post
 	}
 }
 
-// ending says how a question has ended, and that this was seen at.
+// ending describes the outcome of a question, which was noticed at the given time.
 func ending(words *words, outcome, by string, at time.Time) string {
 	now := moment(at)
 	say := words.withdrawn
@@ -267,9 +267,9 @@ func ending(words *words, outcome, by string, at time.Time) string {
 	return fmt.Sprintf(say, by, now)
 }
 
-// adoptQuestion takes over a question that a process left when it died: one of a turn in Slack died with it, others
-// wait on.
-func (b *Bot) adoptQuestion(ctx context.Context, w *workspace, p posted) {
+// takeOverQuestion handles a question of a dead process. A question of a turn in Slack has ended with it; others are
+// still waiting.
+func (b *Bot) takeOverQuestion(ctx context.Context, w *workspace, p posted) {
 	if b.options.Approvals == nil {
 		return
 	}
@@ -299,7 +299,8 @@ func (b *Bot) adoptQuestion(ctx context.Context, w *workspace, p posted) {
 	b.follow(ctx, w, q, []posted{p})
 }
 
-// decide takes the answer of whoever pressed a button. Who that is, Slack says; whether they may, the approvals.
+// decide records the answer of the person who pressed a button. Slack identifies the person; the approvals decide
+// whether the person may answer.
 func (b *Bot) decide(ctx context.Context, w *workspace, by person, at spot, id string, yes bool) {
 	if b.options.Approvals == nil {
 		return
@@ -328,7 +329,7 @@ func (b *Bot) decide(ctx context.Context, w *workspace, by person, at spot, id s
 	}
 }
 
-// whisper tells one person something, where they pressed a button.
+// whisper shows a text to one person, where they pressed a button.
 func (w *workspace) whisper(ctx context.Context, at spot, user, text string) {
 	options := []slack.MsgOption{slack.MsgOptionText(text, false)}
 	if at.thread != "" {

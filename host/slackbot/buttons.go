@@ -2,7 +2,7 @@ package slackbot
 
 import "github.com/slack-go/slack"
 
-// IDs of what can be pressed.
+// IDs of actions.
 const (
 	actionStop     = "hako_stop"
 	actionApprove  = "hako_approve"
@@ -10,7 +10,7 @@ const (
 	actionExact    = "hako_exact"
 	actionFeedback = "hako_feedback"
 
-	// Of a server's question: the form, the page, and yes and no to it.
+	// Of a server's question: open the form, open the page, accept, decline.
 	actionForm    = "hako_form"
 	actionPage    = "hako_page"
 	actionFormYes = "hako_form_yes"

@@ -6,20 +6,20 @@ import (
 	"errors"
 )
 
-// change is something that wants to be written to the journal, as the process of that name.
+// change is a write to the journal under a process's name.
 type change struct {
 	write func(ctx context.Context, tx *sql.Tx, me string) error
 	done  chan error
 }
 
-// mostChanges is how many go into one transaction. A transaction waits for the disk, and events come in bursts.
+// mostChanges bounds the changes in one transaction. A transaction waits for the disk, and events come in bursts.
 const mostChanges = 256
 
-// errClosed is for what comes when the process has said its last words.
+// errClosed is the error of changes after the shutdown.
 var errClosed = errors.New("hako is shutting down")
 
-// change writes to the journal, in a transaction with what others want to write, and returns once it is on the disk. An
-// error is all of theirs: it is the store's. write may be called more than once.
+// change writes to the journal, in one transaction with other changes, and returns when it is on the disk. An error is
+// the store's and fails all of them. write may be called more than once.
 func (j *journal) change(ctx context.Context, write func(context.Context, *sql.Tx, string) error) error {
 	c := &change{write, make(chan error, 1)}
 	select {
@@ -32,7 +32,7 @@ func (j *journal) change(ctx context.Context, write func(context.Context, *sql.T
 	}
 }
 
-// commit writes changes down until ctx ends.
+// commit writes changes until ctx ends.
 func (j *journal) commit(ctx context.Context) {
 	defer close(j.done)
 	for {
@@ -63,7 +63,7 @@ func (j *journal) write(batch []*change) error {
 	if err != nil {
 		return err
 	}
-	ctx := context.Background() // what is told is written down, whoever waits for it
+	ctx := context.Background() // changes are written whether or not somebody waits
 	return j.store.Update(ctx, func(tx *sql.Tx) error {
 		for _, c := range batch {
 			if err := c.write(ctx, tx, me); err != nil {

@@ -16,23 +16,23 @@ import (
 
 // Bounds of requests to Slack.
 const (
-	// requestTime is for one request, waiting for the rate limit aside.
+	// requestTime bounds a request, without the wait for the rate limit.
 	requestTime = 30 * time.Second
-	// limitRetries is how often a request that Slack put off is sent again.
+	// limitRetries bounds the retries of a rate-limited request.
 	limitRetries = 5
-	// limitWait is for a Retry-After that is missing, mostLimitWait bounds it.
+	// limitWait is used if Retry-After is missing; mostLimitWait bounds it.
 	limitWait, mostLimitWait = time.Second, 10 * time.Minute
-	// maxAnswer bounds an answer of the Web API, in bytes.
+	// maxAnswer bounds a response of the Web API, in bytes.
 	maxAnswer = 16 << 20
 )
 
-// client sends requests to Slack for one workspace: it waits where Slack says so
-// (docs.slack.dev/apis/web-api/rate-limits: each method has a limit of its own), and counts. Requests that were not put
-// off are never sent twice, for most are not safe to repeat.
+// client sends requests to Slack for one workspace. It obeys the rate limits, which each method has for itself
+// (docs.slack.dev/apis/web-api/rate-limits), and counts requests. It repeats only rate-limited requests, because most
+// are not idempotent.
 type client struct {
 	http     *http.Client
 	observer Observer
-	// refused is called when Slack does not take the bot's token.
+	// refused is called when Slack refuses the bot's token.
 	refused func()
 
 	mu    sync.Mutex // guards until
@@ -74,7 +74,7 @@ func (c *client) Do(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// methodName is the Web API's name of what is asked, or "file".
+// methodName returns the name of the Web API's method, or "file".
 func methodName(r *http.Request) string {
 	name := path.Base(r.URL.Path)
 	if _, ok := methods[name]; ok {
@@ -83,7 +83,7 @@ func methodName(r *http.Request) string {
 	return "file"
 }
 
-// methods are those that the bot uses, for labels of metrics.
+// methods are the methods that the bot uses, for metrics.
 var methods = map[string]struct{}{
 	"auth.test": {}, "apps.connections.open": {}, "users.info": {}, "usergroups.list": {}, "conversations.replies": {},
 	"conversations.open": {},
@@ -92,7 +92,7 @@ var methods = map[string]struct{}{
 	"agents.sessions.setStatus": {}, "files.getUploadURLExternal": {}, "files.completeUploadExternal": {},
 }
 
-// pause waits until the method may be used again.
+// pause waits until the rate limit allows the method.
 func (c *client) pause(r *http.Request, method string) error {
 	c.mu.Lock()
 	wait := time.Until(c.until[method])
@@ -108,7 +108,7 @@ func (c *client) pause(r *http.Request, method string) error {
 	}
 }
 
-// putOff remembers when Slack takes the method again.
+// putOff records when the rate limit allows the method again.
 func (c *client) putOff(method string, response *http.Response) {
 	wait := limitWait
 	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
@@ -119,7 +119,7 @@ func (c *client) putOff(method string, response *http.Response) {
 	c.until[method] = time.Now().Add(wait)
 }
 
-// rewind makes r ready to be sent again.
+// rewind prepares r for a retry. It reports false if the body cannot be read again.
 func rewind(r *http.Request) bool {
 	if r.Body == nil || r.Body == http.NoBody {
 		return true
@@ -132,7 +132,7 @@ func rewind(r *http.Request) bool {
 	return err == nil
 }
 
-// count reads what came of a method.
+// count records the result of a request.
 func (c *client) count(method string, response *http.Response) (*http.Response, error) {
 	if method == "file" || response.StatusCode != http.StatusOK {
 		c.observer.SlackRequest(method, resultOf(response.StatusCode))
@@ -154,7 +154,7 @@ func (c *client) count(method string, response *http.Response) (*http.Response, 
 	}
 	if slices.Contains(authErrors, answer.Error) {
 		result = "auth"
-		if method != "apps.connections.open" { // which takes the app's
+		if method != "apps.connections.open" { // uses the app's token
 			c.refused()
 		}
 	}

@@ -12,15 +12,14 @@ import (
 	"github.com/hako-run/hako/host/elicitation"
 )
 
-// This file is how a server's question in the middle of a call is asked in the thread: a message with buttons, of which
-// one opens a modal with the form's fields. The question lies in the store, because Slack may tell any replica of a
-// click; the answer comes back the same way. Only who made the call may press, and what they wrote is checked here
-// before it is taken.
+// Forms: a server's question in the middle of a call is posted in the thread, with buttons, one of which opens a modal
+// with the form's fields. The question is in the store, because Slack may report a click to any replica; the answer
+// comes back through the store. Only the caller may press the buttons. Answers are validated here.
 
-// formTime is how long a question waits where its call does not say.
+// formTime is how long a question waits if its call has no deadline.
 const formTime = 5 * time.Minute
 
-// storedForm is a question as it lies in the store.
+// storedForm is a question in the store.
 type storedForm struct {
 	Team    string              `json:"team"`
 	Channel string              `json:"channel"`
@@ -40,7 +39,7 @@ func (f *storedForm) question() (*elicitation.Question, error) {
 	return q, err
 }
 
-// fill asks whoever the turn is for, in its thread, and waits for the answer.
+// fill asks the person of the turn in its thread and waits for the answer.
 func (s *surface) fill(ctx context.Context, q *elicitation.Question) (none elicitation.Answer, err error) {
 	id, journal, lasting := "frm_"+rand.Text(), s.w.bot.journal, context.WithoutCancel(ctx)
 	expires := journal.store.Time().Add(formTime)
@@ -84,7 +83,7 @@ func (s *surface) fill(ctx context.Context, q *elicitation.Question) (none elici
 	return answer, err
 }
 
-// postForm puts the question into the thread, with its buttons.
+// postForm posts the question in the thread.
 func (s *surface) postForm(ctx context.Context, id string, q *elicitation.Question, expires time.Time) (ts string,
 	err error) {
 	buttons := []slack.BlockElement{button(actionForm, id, s.words.answer).WithStyle(slack.StylePrimary),
@@ -97,7 +96,7 @@ func (s *surface) postForm(ctx context.Context, id string, q *elicitation.Questi
 	}
 	blocks := formBlocks(s.m.User, q, s.who.locale, fmt.Sprintf(s.words.until, moment(expires)),
 		slack.NewActionBlock("", buttons...))
-	posting, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime) // a message that was made must be known
+	posting, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime) // the journal must know of each message
 	defer cancel()
 	_, ts, err = s.w.post(posting, s.m.Channel, slack.MsgOptionTS(s.m.Thread),
 		slack.MsgOptionText(escape(clip(q.Text(s.who.locale), maxQuestion)), false), slack.MsgOptionBlocks(blocks...))
@@ -107,7 +106,7 @@ func (s *surface) postForm(ctx context.Context, id string, q *elicitation.Questi
 	return ts, err
 }
 
-// formBlocks are the question, whom it is for and where it stands, and buttons.
+// formBlocks show the question, its addressee, its state and buttons.
 func formBlocks(user string, q *elicitation.Question, locale, state string, buttons ...slack.Block) []slack.Block {
 	return append([]slack.Block{
 		slack.NewSectionBlock(plain(clip(q.Text(locale), maxQuestion)), nil, nil),
@@ -115,7 +114,7 @@ func formBlocks(user string, q *elicitation.Question, locale, state string, butt
 	}, buttons...)
 }
 
-// closeForm says in the message of a question, which the turn of m has asked, how it has ended.
+// closeForm shows the outcome in the message of a question. m is the message of its turn.
 func (w *workspace) closeForm(ctx context.Context, m *message, ts string, q *elicitation.Question, locale,
 	state string) {
 	ctx, cancel := context.WithTimeout(ctx, endTime)
@@ -127,7 +126,7 @@ func (w *workspace) closeForm(ctx context.Context, m *message, ts string, q *eli
 	}
 }
 
-// closeForms withdraws the questions of a turn that is over: nobody waits for their answers any more.
+// closeForms withdraws the questions of a turn that is over.
 func (w *workspace) closeForms(ctx context.Context, m *message) {
 	left, err := w.bot.journal.takeForms(ctx, m)
 	if err != nil {
@@ -140,14 +139,14 @@ func (w *workspace) closeForms(ctx context.Context, m *message) {
 	}
 }
 
-// pressForm takes a press of a question's button.
+// pressForm handles a click on a question's button.
 func (w *workspace) pressForm(ctx context.Context, callback *slack.InteractionCallback, action *slack.BlockAction,
 	at spot) {
 	f, ok := w.formFor(ctx, action.Value, &callback.User, at)
 	if !ok {
 		return
 	}
-	form := f.Request.Mode == elicitation.ModeForm // which is accepted by its modal
+	form := f.Request.Mode == elicitation.ModeForm // a form is accepted by its modal
 	switch {
 	case action.ActionID == actionFormNo:
 		w.answerForm(ctx, action.Value, elicitation.Answer{Action: elicitation.Decline})
@@ -158,12 +157,12 @@ func (w *workspace) pressForm(ctx context.Context, callback *slack.InteractionCa
 	}
 }
 
-// formFor returns the question that waits for this person, or tells them why there is none. They made the call, so they
+// formFor returns the waiting question if the person made the call, and otherwise tells the person why not. A caller
 // may use the bot.
 func (w *workspace) formFor(ctx context.Context, id string, who *slack.User, at spot) (*storedForm, bool) {
 	f, err := w.bot.journal.form(ctx, id)
 	if err == nil && f != nil && f.Team == w.account.Load().team && f.User == who.ID {
-		return f, true // Slack was not asked for anything yet
+		return f, true // no request was made to Slack yet
 	}
 	user, by := who.ID, w.visitor(ctx, who.ID, w.told(who.TeamID))
 	words := wordsFor(by.locale)
@@ -182,7 +181,7 @@ func (w *workspace) formFor(ctx context.Context, id string, who *slack.User, at 
 	return nil, false
 }
 
-// openForm opens the modal. Slack takes a trigger for three seconds (docs.slack.dev/surfaces/modals).
+// openForm opens the modal. Slack accepts a trigger for three seconds (docs.slack.dev/surfaces/modals).
 func (w *workspace) openForm(ctx context.Context, id string, f *storedForm, trigger string, at spot) {
 	q, err := f.question()
 	if err == nil {
@@ -201,8 +200,8 @@ func (w *workspace) openForm(ctx context.Context, id string, f *storedForm, trig
 	w.whisper(ctx, at, f.User, text)
 }
 
-// submitForm takes what was written into a modal. What it returns goes back with the acknowledgement: what is wrong
-// with a field stands below it.
+// submitForm handles a submitted modal. It returns the payload of the acknowledgement, which shows the errors below the
+// fields.
 func (w *workspace) submitForm(ctx context.Context, callback *slack.InteractionCallback) any {
 	id := callback.View.PrivateMetadata
 	f, err := w.bot.journal.form(ctx, id)
@@ -232,7 +231,7 @@ func (w *workspace) submitForm(ctx context.Context, callback *slack.InteractionC
 	return nil
 }
 
-// answerForm writes the first answer down.
+// answerForm stores the first answer.
 func (w *workspace) answerForm(ctx context.Context, id string, answer elicitation.Answer) bool {
 	first, err := w.bot.journal.answerForm(ctx, id, answer)
 	if err != nil {

@@ -20,11 +20,11 @@ import (
 	"github.com/hako-run/hako/internal/strictjson"
 )
 
-// maxRequest bounds a request of Slack's, in bytes.
+// maxRequest bounds a request from Slack, in bytes.
 const maxRequest = 1 << 20
 
-// serveHTTP takes a request of Slack's: an event, a click or a slash command. It is answered once it is written down;
-// with an error status Slack sends events again.
+// serveHTTP handles a request from Slack: an event, a click or a slash command. It responds after the event is stored.
+// After an error status, Slack repeats an event.
 func (w *workspace) serveHTTP(out http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(out, r.Body, maxRequest))
 	if err != nil {
@@ -54,13 +54,12 @@ func (w *workspace) serveHTTP(out http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// signedFor is how long a signature counts.
+// signedFor is how long a signature is valid.
 const signedFor = 5 * time.Minute
 
-// verify holds that Slack has signed the request, in the last 5 minutes
-// (docs.slack.dev/authentication/verifying-requests-from-slack). These are minutes of the store's clock, which
-// slack-go's verifier does not know: with this machine's, a replica whose clock is wrong would refuse all that Slack
-// sends.
+// verify checks that Slack signed the request in the last 5 minutes
+// (docs.slack.dev/authentication/verifying-requests-from-slack). It uses the store's clock, which slack-go's verifier
+// cannot: by this machine's clock, a replica with a wrong one would refuse all requests.
 func (w *workspace) verify(r *http.Request, body []byte) error {
 	secret, err := w.signingSecret.Read(r.Context())
 	if err != nil {
@@ -82,7 +81,7 @@ func (w *workspace) verify(r *http.Request, body []byte) error {
 	return nil
 }
 
-// ready reports whether Slack has taken the token, and Run takes work.
+// ready reports whether Slack has accepted the token and Run is running.
 func (w *workspace) ready() bool {
 	select {
 	case <-w.bot.begun:
@@ -111,7 +110,7 @@ func (w *workspace) serveEvent(out http.ResponseWriter, r *http.Request, body []
 	if err != nil {
 		w.bot.options.Observer.SlackEvent(kindOther, resultInvalid)
 		w.logger.Warn("Slack sent what this version does not understand", "err", err)
-		return // acknowledged: Slack would only send the same again
+		return // acknowledged, because Slack would only repeat it
 	}
 	if err := w.event(r.Context(), event); err != nil {
 		w.logger.Error("an event could not be written down, and Slack will repeat it", "err", err)
@@ -127,7 +126,7 @@ func (w *workspace) serveAction(out http.ResponseWriter, r *http.Request, payloa
 	}
 	if answer := w.interaction(r.Context(), &callback); answer != nil {
 		out.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(out).Encode(answer) // the client is gone if it fails
+		_ = json.NewEncoder(out).Encode(answer) // fails if the client is gone
 	}
 }
 
@@ -142,10 +141,10 @@ func (w *workspace) serveCommand(out http.ResponseWriter, r *http.Request, form 
 		return
 	}
 	out.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(out).Encode(w.command(r.Context(), &command)) // the client is gone if it fails
+	_ = json.NewEncoder(out).Encode(w.command(r.Context(), &command)) // fails if the client is gone
 }
 
-// invalid answers what Slack never sends.
+// invalid responds to a request that Slack never sends.
 func (w *workspace) invalid(out http.ResponseWriter, err error) {
 	w.bot.options.Observer.SlackEvent(kindOther, resultInvalid)
 	w.logger.Warn("Slack sent what this version does not understand", "err", err)

@@ -14,7 +14,7 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// migrations are the steps of the tables. Those that were released never change.
+// migrations are the migrations of the tables. Released ones must not change.
 var migrations = []string{`CREATE TABLE slack_event (id TEXT PRIMARY KEY, seen BIGINT NOT NULL);
 CREATE INDEX slack_event_seen ON slack_event (seen);
 CREATE TABLE slack_turn (
@@ -43,32 +43,32 @@ CREATE TABLE slack_thread (conversation TEXT PRIMARY KEY, seen TEXT NOT NULL, us
 ALTER TABLE slack_form ADD COLUMN ts TEXT NOT NULL DEFAULT '';
 CREATE INDEX slack_form_turn ON slack_form (turn)`}
 
-// States of a turn in the journal. One that has ended is not in it.
+// States of a turn in the journal. A turn that has ended is not in it.
 const (
 	stateWaiting = "waiting"
 	stateRunning = "running"
 	stateEnding  = "ending" // all is said, but for the end of the message
 )
 
-// How long things are kept.
+// Retention times.
 const (
 	// eventTime is longer than Slack repeats an event (docs.slack.dev/apis/events-api: three times within about an
 	// hour).
 	eventTime = 24 * time.Hour
-	// threadTime is how long it is known what of a thread was read.
+	// threadTime is how long the bot remembers what it has read of a thread.
 	threadTime = 90 * 24 * time.Hour
 )
 
-// journal is what must outlive the process: which events were taken, and which turns and questions are open. Each of
-// its rows has an owner, a process that holds the lock of that name; when it dies, the store gives the lock back and
-// another process takes its rows over. A process changes its own rows alone, so that one that was taken for dead cannot
-// go on with what is another's by now.
+// journal stores what must outlive the process: which events were handled, and which turns and questions are open. Each
+// row has an owner, a process that holds the lock with that name. When the process dies, the store releases the lock
+// and another process takes the rows over. A process changes only its own rows, so a process that was presumed dead
+// cannot continue with rows that were taken over.
 type journal struct {
 	store   *store.Store
 	changes chan *change
-	done    chan struct{} // closed when no more changes are taken
+	done    chan struct{} // closed when no more changes are accepted
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	owner   string     // empty while no lock is held
 	release func()
 }
@@ -82,7 +82,7 @@ func openJournal(ctx context.Context, s *store.Store) (*journal, error) {
 
 func lockName(owner string) string { return "slack-" + owner }
 
-// live makes this process the owner of rows, under a new name. That ends with held, where the store has lost the lock.
+// live makes this process an owner of rows, under a new name. held ends when the store has lost the lock.
 func (j *journal) live(ctx context.Context) (held context.Context, err error) {
 	owner := rand.Text()
 	held, release, err := j.store.Lock(ctx, lockName(owner))
@@ -95,7 +95,7 @@ func (j *journal) live(ctx context.Context) (held context.Context, err error) {
 	return held, nil
 }
 
-// end gives up what this process owns. The next one takes it over.
+// end releases this process's lock, so that others take its rows over.
 func (j *journal) end() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -103,10 +103,10 @@ func (j *journal) end() {
 	j.owner, j.release = "", func() {}
 }
 
-// errDead is for a process that may have been taken for dead.
+// errDead is the error of a process that may be presumed dead.
 var errDead = errors.New("the store has lost this process's lock: it is taken anew")
 
-// me is the owner of this process's rows. It is an error while there is none.
+// me returns the owner name of this process, or an error if it has no lock.
 func (j *journal) me() (string, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -116,8 +116,8 @@ func (j *journal) me() (string, error) {
 	return j.owner, nil
 }
 
-// claim writes an event down, and the message to be answered, before Slack is told that it was taken. It reports false
-// for one that was taken before, here or by another replica.
+// claim stores an event and its message, before the event is acknowledged. It reports false for an event that this or
+// another replica has stored before.
 func (j *journal) claim(ctx context.Context, id string, m *message) (fresh bool, err error) {
 	now, tries := j.store.Time().UnixMilli(), 0
 	err = j.change(ctx, func(ctx context.Context, tx *sql.Tx, me string) error {
@@ -170,7 +170,7 @@ func (j *journal) exec(ctx context.Context, query string, args ...any) error {
 	})
 }
 
-// started notes that the turn runs, and reports false if it is another process's by now.
+// started records that the turn runs. It reports false if another process owns the turn.
 func (j *journal) started(ctx context.Context, m *message) (mine bool, err error) {
 	err = j.change(ctx, func(ctx context.Context, tx *sql.Tx, me string) error {
 		n, err := affected(tx.ExecContext(ctx, `UPDATE slack_turn SET state = $1 WHERE id = $2 AND owner = $3`,
@@ -181,29 +181,29 @@ func (j *journal) started(ctx context.Context, m *message) (mine bool, err error
 	return mine, err
 }
 
-// answering notes the message that holds the answer so far, and the cards in it that say that something is under way.
+// answering records the message with the answer so far, and its open cards.
 func (j *journal) answering(ctx context.Context, m *message, ts, cards string) error {
 	return j.mine(ctx, `UPDATE slack_turn SET answer = $1, cards = $2 WHERE id = $3 AND owner = $4`, ts, cards, m.id())
 }
 
-// ending notes that all is said, in the message with that timestamp, which is about to be ended.
+// ending records that the answer is complete, in the message with that timestamp, which is then closed.
 func (j *journal) ending(ctx context.Context, m *message, ts string) error {
 	return j.mine(ctx, `UPDATE slack_turn SET state = $1, answer = $2, cards = '' WHERE id = $3 AND owner = $4`,
 		stateEnding, ts, m.id())
 }
 
-// owns fails unless the turn is still this process's.
+// owns fails unless this process owns the turn.
 func (j *journal) owns(ctx context.Context, m *message) error {
 	return j.mine(ctx, `UPDATE slack_turn SET state = state WHERE id = $1 AND owner = $2`, m.id())
 }
 
-// ended takes the turn out.
+// ended removes the turn.
 func (j *journal) ended(ctx context.Context, m *message) error {
 	return j.mine(ctx, `DELETE FROM slack_turn WHERE id = $1 AND owner = $2`, m.id())
 }
 
-// mine changes a row of this process, whose name is the last parameter. The error is errTakenOver if the row is not
-// this process's any more.
+// mine changes a row of this process, whose name is the last parameter. The error is errTakenOver if another process
+// owns the row.
 func (j *journal) mine(ctx context.Context, query string, args ...any) error {
 	var n int64
 	err := j.change(ctx, func(ctx context.Context, tx *sql.Tx, me string) (err error) {
@@ -216,10 +216,10 @@ func (j *journal) mine(ctx context.Context, query string, args ...any) error {
 	return err
 }
 
-// stopTopic is announced when somebody wants a turn to stop.
+// stopTopic is announced when somebody stops a turn.
 const stopTopic = "slack stop"
 
-// stop asks whichever process runs a turn of the conversation to stop it.
+// stop asks the process that runs a turn of the conversation to stop it.
 func (j *journal) stop(ctx context.Context, conversation, user string) error {
 	return j.change(ctx, func(ctx context.Context, tx *sql.Tx, _ string) error {
 		_, err := tx.ExecContext(ctx, `UPDATE slack_turn SET stopped_by = $1 WHERE conversation = $2 AND state = $3`,
@@ -231,7 +231,7 @@ func (j *journal) stop(ctx context.Context, conversation, user string) error {
 	})
 }
 
-// running are the messages that are being answered in a channel, in any process.
+// running returns the messages that any process is answering in a channel.
 func (j *journal) running(ctx context.Context, team, channel string) ([]*message, error) {
 	prefix := conversation(team, channel, "")
 	return store.List(ctx, j.store, func(rows *sql.Rows) (*message, error) {
@@ -242,7 +242,7 @@ func (j *journal) running(ctx context.Context, team, channel string) ([]*message
 		len(prefix), prefix)
 }
 
-// stops are the conversations of this process whose turn somebody wants to stop, and who.
+// stops returns the conversations of this process whose turn somebody stopped, and who did.
 func (j *journal) stops(ctx context.Context) (map[string]string, error) {
 	me, err := j.me()
 	if err != nil {
@@ -260,7 +260,7 @@ func (j *journal) stops(ctx context.Context) (map[string]string, error) {
 	return list, err
 }
 
-// asked notes messages that ask people, answered takes them out.
+// asked stores messages with questions to people, answered removes them.
 func (j *journal) asked(ctx context.Context, workspace string, list []posted) error {
 	return j.change(ctx, func(ctx context.Context, tx *sql.Tx, me string) error {
 		for _, p := range list {
@@ -278,7 +278,7 @@ func (j *journal) answered(ctx context.Context, id string) error {
 	return j.exec(ctx, `DELETE FROM slack_question WHERE id = $1`, id)
 }
 
-// seen returns the last message of a thread that a turn has read; empty for a new one.
+// seen returns the last message of a thread that a turn has read, or "" for a new thread.
 func (j *journal) seen(ctx context.Context, conversation string) (string, error) {
 	ts, err := store.List(ctx, j.store, store.Column[string], `SELECT seen FROM slack_thread WHERE conversation = $1`,
 		conversation)
@@ -290,8 +290,8 @@ func (j *journal) saw(ctx context.Context, conversation, ts string) error {
 		ON CONFLICT (conversation) DO UPDATE SET seen = excluded.seen, used = excluded.used`, conversation, ts, j.store.Time().UnixMilli())
 }
 
-// Forget deletes what the store knows of Slack and nobody needs any more: events after a day, and what of a thread was
-// read after 90 days. One of the processes over the store calls it from time to time. Errors are the store's.
+// Forget deletes expired rows: events after a day, and the positions in threads after 90 days. One of the processes
+// over the store calls it from time to time. Errors are the store's.
 func Forget(ctx context.Context, s *store.Store) error {
 	if err := s.Migrate(ctx, "slack", migrations...); err != nil {
 		return err

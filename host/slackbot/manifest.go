@@ -6,28 +6,28 @@ import (
 	"github.com/slack-go/slack"
 )
 
-// ManifestOptions say what an app manifest is for.
+// ManifestOptions configures Manifest.
 type ManifestOptions struct {
-	// Name is the bot's, as people see and mention it. Empty means "hako".
+	// Name is the bot's name in Slack. Empty means "hako".
 	Name string
-	// URL is where Slack sends what happens; empty means Socket Mode. It ends in /slack/NAME.
+	// URL is the request URL, which ends in /slack/NAME. Empty means Socket Mode.
 	URL string
 }
 
-// scopes are what the bot may do in a workspace, no more than it uses (docs.slack.dev/reference/scopes).
+// scopes are the OAuth scopes of the bot (docs.slack.dev/reference/scopes), none of which is unused.
 var scopes = []string{
-	"app_mentions:read", "im:history", // what is said to it
-	"channels:history", "groups:history", // what was said in a thread before
+	"app_mentions:read", "im:history", // messages to the bot
+	"channels:history", "groups:history", // earlier messages of a thread
 	"chat:write", "im:write", // answers, questions to approvers
 	"commands", "files:read", "files:write",
 	"users:read", "usergroups:read", // languages, permissions
 }
 
-// botEvents are what Slack tells it.
+// botEvents are the events that the bot subscribes to.
 var botEvents = []string{"app_mention", "message.im", "agent_session_stopped"}
 
-// Manifest is the manifest of an app for the bot, as JSON (docs.slack.dev/reference/app-manifest): pasted at
-// api.slack.com/apps it makes the app, with scopes, events, buttons, the slash command and the agent view.
+// Manifest returns an app manifest for the bot as JSON (docs.slack.dev/reference/app-manifest). Pasted at
+// api.slack.com/apps, it creates the app with scopes, events, buttons, the slash command and the agent view.
 func Manifest(o ManifestOptions) ([]byte, error) {
 	if o.Name == "" {
 		o.Name = "hako"

@@ -19,16 +19,16 @@ const (
 	maxOption     = 75
 	maxButton     = 75
 	maxInput      = 3000
-	longText      = 200 // from here on a field has several lines
+	longText      = 200 // longer fields have several lines
 )
 
-// fieldValue is the action of every field of a modal.
+// fieldValue is the action ID of the fields of a modal.
 const fieldValue = "value"
 
-// blockOf is the block of the field i of a form.
+// blockOf returns the block ID of the field i of a form.
 func blockOf(i int) string { return "field" + strconv.Itoa(i) }
 
-// modal is a question with a form as Slack shows it.
+// modal returns the modal for a question with a form.
 func modal(id string, q *elicitation.Question, locale string) slack.ModalViewRequest {
 	words := wordsFor(locale)
 	blocks := []slack.Block{slack.NewSectionBlock(plain(clip(q.Text(locale), maxQuestion)), nil, nil)}
@@ -42,7 +42,7 @@ func modal(id string, q *elicitation.Question, locale string) slack.ModalViewReq
 	}
 }
 
-// input is one field.
+// input returns the block of one field.
 func input(i int, field *elicitation.Field, words *words) slack.Block {
 	var hint *slack.TextBlockObject
 	if field.Description != "" {
@@ -52,7 +52,8 @@ func input(i int, field *elicitation.Field, words *words) slack.Block {
 	return block.WithOptional(!field.Required)
 }
 
-// element is where a field is filled in. The value of an option is its number: Slack takes no long ones.
+// element returns the input element of a field. The value of an option is its index, because Slack limits the length of
+// values.
 func element(field *elicitation.Field, words *words) slack.BlockElement {
 	switch field.Kind {
 	case elicitation.Boolean:
@@ -101,7 +102,7 @@ func choices(field *elicitation.Field) (list []*slack.OptionBlockObject) {
 	return list
 }
 
-// short cuts text to a number of characters, of which Slack counts those of UTF-16.
+// short cuts text to limit characters, which Slack counts in UTF-16.
 func short(text string, limit int) string {
 	n := 0
 	for i, r := range text {
@@ -115,8 +116,8 @@ func short(text string, limit int) string {
 	return text
 }
 
-// written is what somebody has written into a modal, or what is wrong with it by block. Nothing that Slack has checked
-// counts here.
+// written returns the values that a person entered into a modal, or error texts by block. It does not rely on Slack's
+// validation.
 func written(form *elicitation.Form, values map[string]map[string]slack.BlockAction,
 	locale string) (content map[string]any, problems map[string]string) {
 	content, problems = map[string]any{}, map[string]string{}
@@ -132,7 +133,7 @@ func written(form *elicitation.Form, values map[string]map[string]slack.BlockAct
 	return content, problems
 }
 
-// read returns the value of a field; nil if an optional one was left empty.
+// read returns the value of a field, or nil if an optional field is empty.
 func read(field *elicitation.Field, a slack.BlockAction) (any, error) {
 	option := func(o slack.OptionBlockObject) string {
 		if i, err := strconv.Atoi(o.Value); err == nil && i >= 0 && i < len(field.Options) {
@@ -164,7 +165,7 @@ func read(field *elicitation.Field, a slack.BlockAction) (any, error) {
 	return field.Read(typed)
 }
 
-// refused keeps a modal open that cannot be taken, and says why below its first field.
+// refused keeps the modal open and shows text below its first field.
 func refused(text string) any {
 	return slack.NewErrorsViewSubmissionResponse(map[string]string{blockOf(0): text})
 }

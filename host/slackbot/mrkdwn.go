@@ -8,8 +8,7 @@ import (
 	"unicode"
 )
 
-// escaper escapes what Slack takes for more than text (docs.slack.dev/messaging/formatting-message-text, escaping
-// text).
+// escaper escapes Slack's control characters (docs.slack.dev/messaging/formatting-message-text, escaping text).
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 var unescaper = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
@@ -17,24 +16,24 @@ var unescaper = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 func escape(text string) string   { return escaper.Replace(text) }
 func unescape(text string) string { return unescaper.Replace(text) }
 
-// calls are what in text would mention people, groups and channels, or make a link that shows another address.
+// calls matches text that would mention people, groups and channels, or make a link that shows another address.
 var calls = regexp.MustCompile(`<([!@#]|[a-zA-Z][a-zA-Z0-9+.-]*:[^<>\n]*\|)`)
 
-// crowded are addresses that Japanese punctuation follows, which Slack would take for a part of them, with all up to
-// the next space.
+// crowded matches an address followed by Japanese punctuation, which Slack would include in the address, with
+// everything up to the next space.
 var crowded = regexp.MustCompile(`(https?://[^\s<>|、。，．！？）」』】〉》］｝]+)([、。，．！？）」』】〉》］｝])`)
 
-// calm takes from Markdown for Slack's own rendering what would call people: the text is a model's, and may repeat what
-// a tool has read. It also sets addresses apart from punctuation. Links show where they lead.
+// calm removes mentions from Markdown that Slack renders: the text is a model's and may repeat what a tool has read. It
+// also separates addresses from punctuation, and reveals where links lead.
 func calm(markdown string) string {
 	return crowded.ReplaceAllString(reveal(calls.ReplaceAllString(markdown, "&lt;$1")), "$1 $2")
 }
 
-// definition is the middle of a link by reference, whose text is elsewhere: between its name and its address.
+// definition matches the middle of a reference definition, between the name and the address.
 var definition = regexp.MustCompile(`\]:(\s*[^\s]*[:/&.\\])`)
 
-// reveal writes after the text of each link which host its address has, for the text can be anything, also another
-// address. A link whose text is the address stays as it is. Links by reference are taken apart.
+// reveal adds to the text of each link the host of its address, because the text may be anything, even another address.
+// A link whose text is its address stays unchanged. Reference definitions are broken up.
 func reveal(markdown string) string {
 	var b strings.Builder
 	for {
@@ -53,8 +52,8 @@ func reveal(markdown string) string {
 	}
 }
 
-// destination is the address at the beginning of what follows "](" (spec.commonmark.org, link destinations). It is not
-// whole if text ends within it.
+// destination returns the address at the beginning of the text after "](" (spec.commonmark.org, link destinations).
+// whole is false if text ends within it.
 func destination(text string) (address string, whole bool) {
 	text = strings.TrimLeftFunc(text, unicode.IsSpace)
 	if rest, pointed := strings.CutPrefix(text, "<"); pointed {
@@ -79,9 +78,9 @@ func destination(text string) (address string, whole bool) {
 	return text, false
 }
 
-// hostOf is the host of an address as people are to see it: of a link to a page or to a mailbox, also without a scheme.
-// Of what is neither it is empty, or with a scheme the scheme. Where it is not sure what Slack and browsers take for
-// the host, it is the whole address.
+// hostOf returns the host of an address for people: of a link to a page or a mailbox, also without a scheme. For other
+// schemes it returns the scheme, and "" without a scheme. If Slack and browsers may disagree about the host, it returns
+// the whole address.
 func hostOf(address string) string {
 	host, sure := parseHost(address)
 	if decoded, _ := parseHost(html.UnescapeString(address)); !sure || decoded != host ||
@@ -116,8 +115,8 @@ var (
 	rule    = regexp.MustCompile(`^\s{0,3}([-*_])\s*([-*_]\s*){2,}$`)
 )
 
-// mrkdwn turns Markdown into Slack's own markup, for messages that are not streamed. What it does not know stays as it
-// is, escaped.
+// mrkdwn converts Markdown to Slack's markup, for messages that are not streamed. Unknown constructs stay unchanged,
+// escaped.
 func mrkdwn(markdown string) string {
 	lines := strings.Split(markdown, "\n")
 	code := false
@@ -171,7 +170,7 @@ func around(mark string) func([]string) string {
 	return func(m []string) string { return mark + escape(m[1]) + mark }
 }
 
-// link shows the address as well where the text could be taken for another one.
+// link shows the address too if the text could be mistaken for another address.
 func link(m []string) string {
 	text := strings.NewReplacer("|", "¦", "\n", " ").Replace(m[1])
 	host := hostOf(m[2])
@@ -184,7 +183,7 @@ func link(m []string) string {
 	return "<" + escape(m[2]) + "|" + escape(text) + ">"
 }
 
-// inline turns the marks within a line.
+// inline converts the markup within a line.
 func inline(line string) string {
 	var b strings.Builder
 	for plain := 0; ; {

@@ -8,7 +8,7 @@ import (
 	"github.com/slack-go/slack"
 )
 
-// update writes parts into an ordinary message, which it makes if there is none.
+// update writes parts into an ordinary message, which it posts if there is none.
 func (o *answerWriter) update(ctx context.Context, parts []part) error {
 	before := o.shown
 	if len(before) == 0 && o.fenced {

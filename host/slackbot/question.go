@@ -14,14 +14,14 @@ import (
 // Bounds of a question in a message, so that its buttons stay in view. The button "exact arguments" shows everything.
 const (
 	maxValueLines = 10
-	maxValue      = 600 // bytes
+	maxValue      = 600 // in bytes
 	maxMentions   = 5
 	// maxModalBlocks bounds the exact arguments, of maxInput bytes each.
 	maxModalBlocks = 50
 )
 
-// questionBlocks show a question that waits: what would be called, with which values, who asks and why, where it
-// stands, and buttons. approvers are the users who are mentioned because the question waits for them.
+// questionBlocks show a waiting question: the call and its arguments, the caller, the reason, the state and buttons.
+// approvers are mentioned because the question waits for them.
 func questionBlocks(q *approval.Question, locale string, approvers []string) []slack.Block {
 	words, d := wordsFor(locale), q.Describe(locale)
 	blocks := []slack.Block{slack.NewSectionBlock(plain(clip(strings.TrimSpace(d.Ask+"\n"+d.About), maxQuestion)), nil, nil)}
@@ -52,7 +52,7 @@ func questionBlocks(q *approval.Question, locale string, approvers []string) []s
 	return append(blocks, slack.NewActionBlock("", buttons...))
 }
 
-// endedBlocks fold a question to one line that says how it ended.
+// endedBlocks show a question as one line with its outcome.
 func endedBlocks(q *approval.Question, locale, ending string) []slack.Block {
 	name := q.Title.In(locale)
 	if name == "" {
@@ -62,7 +62,7 @@ func endedBlocks(q *approval.Question, locale, ending string) []slack.Block {
 		"*"+escape(name)+"* (`"+escape(q.Tool)+"`)  "+ending, false, false))}
 }
 
-// valuesBlock shows the arguments. Text in a rich_text block is shown as it is: nothing in it is markup or a mention.
+// valuesBlock shows the arguments. In a rich_text block, text is neither markup nor a mention.
 func valuesBlock(d *approval.Description, words *words) slack.Block {
 	var elements []slack.RichTextElement
 	bold := &slack.RichTextSectionTextStyle{Bold: true}
@@ -103,7 +103,7 @@ func preformatted(text string) *slack.RichTextPreformatted {
 	}
 }
 
-// folded are the first lines of a text.
+// folded returns the first lines of a text.
 func folded(text string) string {
 	lines := strings.SplitN(text, "\n", maxValueLines+1)
 	if len(lines) > maxValueLines {
@@ -112,7 +112,7 @@ func folded(text string) string {
 	return clip(text, maxValue)
 }
 
-// withMentions replaces the IDs of users in a text by mentions, which Slack shows as names.
+// withMentions replaces the IDs of users in a text with mentions, which Slack shows as names.
 func withMentions(text string, users []string) string {
 	for _, user := range slices.Compact(slices.Sorted(slices.Values(users))) {
 		if isUser(user) {
@@ -133,7 +133,7 @@ func mentions(users []string) string {
 	return strings.Join(list, ", ")
 }
 
-// showExact opens a modal with a question's arguments as they are.
+// showExact opens a modal with the unchanged arguments of a question.
 func (w *workspace) showExact(ctx context.Context, by person, at spot, id, trigger string) {
 	words := wordsFor(by.locale)
 	q, err := w.bot.options.Approvals.Question(ctx, id)

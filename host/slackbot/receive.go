@@ -8,7 +8,7 @@ import (
 	"github.com/slack-go/slack/slackevents"
 )
 
-// message is one of a person's that is to be answered.
+// message is a person's message to be answered.
 type message struct {
 	Workspace string `json:"workspace"`
 	Team      string `json:"team"`
@@ -17,13 +17,13 @@ type message struct {
 	Thread string `json:"thread"`
 	TS     string `json:"ts"`
 	User   string `json:"user"`
-	// Home is the workspace that the person comes from, if the event tells.
+	// Home is the person's workspace, if the event names it.
 	Home  string       `json:"home,omitempty"`
 	Text  string       `json:"text"`
 	Files []attachment `json:"files,omitempty"`
 }
 
-// attachment is a file that came with a message.
+// attachment is a file of a message.
 type attachment struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
@@ -31,18 +31,18 @@ type attachment struct {
 	URL  string `json:"url"`
 }
 
-// id tells the message from all others. Slack's own, for the same message may come as two events: a mention and a
+// id identifies the message. Slack's event ID does not, because one message may cause two events: a mention and a
 // message.
 func (m *message) id() string { return "message:" + m.Team + ":" + m.Channel + ":" + m.TS }
 
-// conversation is the thread, as the rest of hako knows it.
+// conversation returns the key of the thread's conversation.
 func (m *message) conversation() string { return conversation(m.Team, m.Channel, m.Thread) }
 
 func conversation(team, channel, thread string) string {
 	return team + ":" + channel + ":" + thread
 }
 
-// splitConversation takes a conversation's key apart.
+// splitConversation splits a conversation's key.
 func splitConversation(key string) (team, channel, thread string, ok bool) {
 	parts := strings.Split(key, ":")
 	if len(parts) != 3 {
@@ -51,17 +51,17 @@ func splitConversation(key string) (team, channel, thread string, ok bool) {
 	return parts[0], parts[1], parts[2], true
 }
 
-// Results of what Slack told, for metrics.
+// Results of events, for metrics.
 const (
 	resultTaken     = "taken"
 	resultDuplicate = "duplicate"
-	resultIgnored   = "ignored"   // not for the bot: its own messages, edits, other people's talk
+	resultIgnored   = "ignored"   // not for the bot: its own messages, edits, other conversations
 	resultInvalid   = "invalid"   // not understood
 	resultForbidden = "forbidden" // a wrong signature, or another app's
-	resultFailed    = "failed"    // it could not be written down, and Slack will repeat it
+	resultFailed    = "failed"    // it could not be stored, so Slack will repeat it
 )
 
-// Kinds of what Slack tells, for metrics.
+// Types of events, for metrics.
 const (
 	kindMention = "mention"
 	kindDM      = "dm"
@@ -71,8 +71,7 @@ const (
 	kindOther   = "other"
 )
 
-// event takes an event of the Events API. An error says that it could not be written down, so that it must not be
-// acknowledged.
+// event handles an event of the Events API. An error means that it could not be stored and must not be acknowledged.
 func (w *workspace) event(ctx context.Context, e slackevents.EventsAPIEvent) error {
 	kind, result := kindOther, resultIgnored
 	observer := w.bot.options.Observer
@@ -122,7 +121,7 @@ func (w *workspace) event(ctx context.Context, e slackevents.EventsAPIEvent) err
 	return err
 }
 
-// stopSession stops what runs in a thread, if whoever pressed Slack's own button may use the bot there.
+// stopSession stops the turn of a thread if the person who pressed Slack's stop button may use the bot there.
 func (w *workspace) stopSession(e *slackevents.AgentSessionStoppedEvent) {
 	ctx, cancel := context.WithTimeout(w.bot.ctx, actTime)
 	defer cancel()
@@ -139,7 +138,7 @@ func (w *workspace) stopSession(e *slackevents.AgentSessionStoppedEvent) {
 	w.stop(ctx, by, conversation(w.account.Load().team, e.Channel, e.ThreadTimestamp))
 }
 
-// stop stops what runs in a conversation for somebody who may use the bot there, if it runs for their tenant.
+// stop stops a turn for a person who may use the bot there, if the turn belongs to their tenant.
 func (w *workspace) stop(ctx context.Context, by person, key string) {
 	team, channel, thread, _ := splitConversation(key)
 	running, err := w.bot.journal.running(ctx, team, channel)
@@ -157,7 +156,7 @@ func (w *workspace) stop(ctx context.Context, by person, key string) {
 	w.bot.stop(key, by.id)
 }
 
-// mention is the message of somebody who mentions the bot; nil if it is not to be answered.
+// mention returns the message of a mention of the bot, or nil if it is not to be answered.
 func (w *workspace) mention(e *slackevents.AppMentionEvent) *message {
 	if e.BotID != "" || e.User == "" || e.User == w.account.Load().user || e.Edited != nil || isDM(e.Channel) {
 		return nil
@@ -166,7 +165,7 @@ func (w *workspace) mention(e *slackevents.AppMentionEvent) *message {
 		e.Files)
 }
 
-// direct is the message of somebody who writes to the bot alone; nil if it is not to be answered.
+// direct returns a direct message to the bot, or nil if it is not to be answered.
 func (w *workspace) direct(e *slackevents.MessageEvent) *message {
 	shares := e.SubType == "file_share"
 	if e.BotID != "" || e.User == "" || e.User == w.account.Load().user || !e.IsIM() || e.SubType != "" && !shares {

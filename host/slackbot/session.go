@@ -8,7 +8,7 @@ import (
 	"github.com/slack-go/slack"
 )
 
-// waits shows that a tool waits for people, and resumes that it does not any more.
+// waits shows that a tool waits for people; resumes shows that it does not any more.
 func (s *surface) waits(ctx context.Context, tool, text string) {
 	s.change(func(c *card) bool { return c.name == tool && c.status == slack.TaskCardStatusInProgress }, func(c *card) {
 		c.status, c.output = slack.TaskCardStatusPending, text
@@ -26,10 +26,10 @@ func (s *surface) resumes(ctx context.Context, tool string) {
 	s.showStatus(ctx)
 }
 
-// questionTime is how long a question waits at most for what was said before it.
+// questionTime bounds the wait of a question for the text before it.
 const questionTime = 2 * time.Second
 
-// ask waits until what was said so far is in the thread, for a question comes next. What is said later goes below it.
+// ask waits until the text so far is in the thread, because a question follows. Later text goes below the question.
 func (s *surface) ask(ctx context.Context) {
 	sent := make(chan struct{})
 	s.mu.Lock()
@@ -42,7 +42,7 @@ func (s *surface) ask(ctx context.Context) {
 	}
 }
 
-// open are the cards that are open.
+// open returns the open cards.
 func (s *surface) open() []card {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,14 +55,15 @@ func (s *surface) open() []card {
 	return list
 }
 
-// count counts questions that wait.
+// count counts waiting questions.
 func (s *surface) count(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asking += n
 }
 
-// status is how the session stands; empty when the last words are being said, which end it.
+// status returns the status of the agent session. It is empty while the end of the answer is written, which ends the
+// session.
 func (s *surface) status() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +76,7 @@ func (s *surface) status() string {
 	return slack.AgentSessionStatusProcessing
 }
 
-// showStatus tells Slack how the session stands, if that is another than it was.
+// showStatus reports the session's status to Slack if it has changed.
 func (s *surface) showStatus(ctx context.Context) {
 	s.told.Lock()
 	defer s.told.Unlock()

@@ -1,9 +1,9 @@
-// Package slackbot is the frontend in Slack: mentions, direct messages and threads become turns of a conversation,
-// answers are streamed back with a card for each tool call, and people approve calls with buttons.
+// Package slackbot is the Slack frontend. Mentions, direct messages and threads become turns of a conversation. Answers
+// are streamed back with a card for each tool call. People approve calls with buttons.
 //
-// What Slack tells comes over Socket Mode or as signed HTTP requests. It is written down in the store before it is
-// acknowledged, so that it is handled once, by one of several replicas, and not lost when a process ends. Types of
-// slack-go stay inside this package.
+// New returns a Bot for one or more Workspaces, and Run connects it. Events arrive over Socket Mode or as signed HTTP
+// requests. An event is stored before it is acknowledged, so that one of several replicas handles it once, and it
+// survives the end of a process. Types of slack-go stay inside this package.
 package slackbot
 
 import (
@@ -28,12 +28,12 @@ import (
 	"github.com/hako-run/hako/host/trace"
 )
 
-// Engine answers turns. *chat.Engine does.
+// Engine answers turns, like *chat.Engine.
 type Engine interface {
 	Turn(ctx context.Context, t *chat.Turn) (*chat.Answer, error)
 }
 
-// Approvals is where questions to people wait. *approval.Queue is one.
+// Approvals has the questions to people, like *approval.Queue.
 type Approvals interface {
 	Watch(reaches func(*approval.Question) bool, tell func(*approval.Question)) (stop func())
 	Answer(ctx context.Context, id string, a approval.Answer) error
@@ -42,45 +42,44 @@ type Approvals interface {
 	Withdraw(ctx context.Context, id string) error
 }
 
-// Observer counts. Its methods are called concurrently and must be quick. Every argument is one of a fixed set.
+// Observer receives counts. Its methods are called concurrently and must be quick. Each argument is from a fixed set.
 type Observer interface {
-	// SlackEvent counts what Slack told: its type, and what became of it.
+	// SlackEvent counts an event by type and result.
 	SlackEvent(kind, result string)
-	// SlackRequest counts requests to the Web API.
+	// SlackRequest counts a request to the Web API.
 	SlackRequest(method, result string)
-	// SlackRateLimited counts those that Slack put off.
+	// SlackRateLimited counts a rate-limited request.
 	SlackRateLimited(method string)
-	// SlackRollover counts streamed answers that went on in another message.
+	// SlackRollover counts an answer that continues in another message.
 	SlackRollover()
 }
 
-// Workspace is one Slack workspace that the bot's app is installed in.
+// Workspace is a Slack workspace with the bot's app.
 type Workspace struct {
-	// Name is what logs call it, and a part of the path of its requests over HTTP.
+	// Name is the workspace's name in logs and in the path of its HTTP requests.
 	Name string
-	// Tenant is the one that its people call tools for.
+	// Tenant is the tenant of calls by its people.
 	Tenant string
-	// BotToken is the bot's ("xoxb-…").
+	// BotToken is the bot's token ("xoxb-…").
 	BotToken credential.Source
-	// AppToken is for Socket Mode ("xapp-…"), SigningSecret for the Events API over HTTP. One of them is set.
+	// AppToken is for Socket Mode ("xapp-…"), SigningSecret for the Events API over HTTP. Exactly one of them is set.
 	AppToken, SigningSecret credential.Source
-	// APIURL is where the Web API is. Empty means Slack's own. It is for stand-ins.
+	// APIURL is the address of the Web API. Empty means Slack's. Stand-ins have others.
 	APIURL string
-	// Users, Groups (handles of user groups) and Channels are those that may use the bot. An empty Channels allows all,
-	// and so do Users and Groups if both are empty. Direct messages need no channel.
+	// Users, Groups (handles of user groups) and Channels may use the bot. Empty Channels allow all channels; empty
+	// Users and Groups allow everybody. Direct messages need no channel.
 	Users, Groups, Channels []string
-	// Partners are other workspaces whose people may use the bot in channels that are shared with them (Slack Connect),
-	// by the ID of their team, with the tenant that they call tools for. People of workspaces that are not among them
-	// are refused.
+	// Partners are other workspaces whose people may use the bot in shared channels (Slack Connect): team IDs with the
+	// tenants of their calls. People of other workspaces are refused.
 	Partners map[string]string
-	// Approvals is where people are asked: ApproveInThread, ApproveInDM, or the ID of a channel, which then gets the
-	// questions of other frontends as well. Empty means ApproveInThread.
+	// Approvals is where questions are posted: ApproveInThread, ApproveInDM, or the ID of a channel, which then also
+	// gets the questions of other frontends. Empty means ApproveInThread.
 	Approvals string
 }
 
 var teamID = regexp.MustCompile(`^[TE][A-Z0-9]{2,}$`)
 
-// Places of questions, besides a channel.
+// Values of Workspace.Approvals, besides channels.
 const (
 	ApproveInThread = "thread"
 	ApproveInDM     = "dm"
@@ -90,26 +89,26 @@ const (
 type Options struct {
 	Workspaces []Workspace
 	Engine     Engine
-	// Store keeps what was told and not yet answered.
+	// Store has the journal of events, turns and questions.
 	Store *store.Store
-	// Approvals may be nil: then nobody is asked in Slack.
+	// Approvals may be nil: then no questions are posted.
 	Approvals Approvals
 	// Tools returns the tools that a caller may use, for /hako tools. It may be nil.
 	Tools func(pipeline.Caller) []*catalog.Tool
-	// Usage returns what a caller has used, in the caller's language, for /hako usage. It may be nil.
+	// Usage returns a caller's usage, in the caller's language, for /hako usage. It may be nil.
 	Usage func(ctx context.Context, caller pipeline.Caller) (string, error)
-	// Rate keeps what a caller thinks of an answer, by its chat.Answer.Number: (*chat.Engine).Rate. It may be nil:
-	// nobody is asked then.
+	// Rate stores a caller's rating of an answer, identified by chat.Answer.Number: (*chat.Engine).Rate. Nil disables
+	// ratings.
 	Rate func(ctx context.Context, caller pipeline.Caller, conversation string, answer int64, good bool) error
-	// Locale is for people whose language Slack does not tell. Empty means "en".
+	// Locale is for people whose language is unknown. Empty means "en".
 	Locale string
-	// Turns is how many turns run at once; more wait. One that has asked people does not count any more. Zero means 64.
+	// Turns bounds the concurrent turns; others wait. A turn that waits for people does not count. Zero means 64.
 	Turns int
-	// Proxy is the one for requests to Slack. Nil means none.
+	// Proxy is the proxy for requests to Slack. Nil means none.
 	Proxy *url.URL
-	// Tracer makes a span of every message that is answered. Nil makes none.
+	// Tracer creates a span for each answered message. Nil creates none.
 	Tracer *trace.Tracer
-	// Observer may be nil, Logger too.
+	// Observer and Logger may be nil.
 	Observer Observer
 	Logger   *slog.Logger
 }
@@ -129,7 +128,7 @@ func (o *Options) fill() {
 	}
 }
 
-// silent counts nothing.
+// silent is an Observer that counts nothing.
 type silent struct{}
 
 func (silent) SlackEvent(string, string)   {}
@@ -137,28 +136,28 @@ func (silent) SlackRequest(string, string) {}
 func (silent) SlackRateLimited(string)     {}
 func (silent) SlackRollover()              {}
 
-// Bot is the frontend. Make one with New; its methods are safe for concurrent use.
+// Bot is the frontend, made by New. It is safe for concurrent use.
 type Bot struct {
 	options    Options
 	workspaces []*workspace
 	journal    *journal
-	lanes      lanes
+	queues     queues
 	questions  questions
 	// streamTime is how long a streamed message may stay open.
 	streamTime time.Duration
-	// work are goroutines that Run waits for.
+	// work has the goroutines that Run waits for.
 	work sync.WaitGroup
-	// ctx is Run's, and begun says that it is set: what comes over HTTP before is turned away.
+	// ctx is Run's context. begun says that it is set: earlier HTTP requests are refused.
 	ctx   context.Context
 	begun chan struct{}
-	// retired ends when Retire is called, with successor.
+	// retired ends when Retire is called with successor.
 	retired   context.Context
 	retire    context.CancelFunc
 	successor *Bot
 }
 
-// New returns a Bot and makes its tables. It asks Slack nothing. It fails for workspaces that contradict themselves or
-// each other, and with the store's errors.
+// New returns a Bot and creates its tables. It makes no requests to Slack. It fails for invalid or conflicting
+// workspaces, and with the store's errors.
 func New(ctx context.Context, options *Options) (*Bot, error) {
 	b := &Bot{options: *options, begun: make(chan struct{}), streamTime: streamTime}
 	b.options.fill()
@@ -170,9 +169,9 @@ func New(ctx context.Context, options *Options) (*Bot, error) {
 	if b.journal, err = openJournal(ctx, b.options.Store); err != nil {
 		return nil, err
 	}
-	b.lanes.running = map[string]*turn{}
-	b.lanes.waiting = map[string][]*message{}
-	b.lanes.slots = make(chan struct{}, b.options.Turns)
+	b.queues.running = map[string]*turn{}
+	b.queues.waiting = map[string][]*message{}
+	b.queues.slots = make(chan struct{}, b.options.Turns)
 	b.questions.wake = map[string]chan struct{}{}
 	for _, w := range b.options.Workspaces {
 		b.workspaces = append(b.workspaces, newWorkspace(b, w))
@@ -180,7 +179,7 @@ func New(ctx context.Context, options *Options) (*Bot, error) {
 	return b, nil
 }
 
-// checkWorkspaces holds the rules of Workspace.
+// checkWorkspaces checks the rules of Workspace and those across workspaces.
 func checkWorkspaces(list []Workspace) error {
 	names := map[string]bool{}
 	for _, w := range list {
@@ -195,8 +194,8 @@ func checkWorkspaces(list []Workspace) error {
 	return nil
 }
 
-// Check returns what is wrong with w: a missing name or token, both ways to be told what happens or neither, or an
-// address that tokens must not be sent to.
+// Check returns an error for a missing name or token, both or neither of AppToken and SigningSecret, and an APIURL that
+// tokens must not be sent to.
 func (w Workspace) Check() error {
 	if w.Name == "" || url.PathEscape(w.Name) != w.Name {
 		return errors.New("its name must be made of letters, digits and -._~, for it is part of a URL")
@@ -221,9 +220,8 @@ func (w Workspace) Check() error {
 	return checkURL(w.APIURL)
 }
 
-// Run connects to Slack and answers until ctx ends. Then it ends the turns that run, with a note to whoever waits, and
-// returns. What goes wrong with Slack, revoked tokens included, is logged, and tried again later: it is no reason to
-// return.
+// Run connects to Slack and answers until ctx ends. Then it ends the running turns, with a notice in their threads, and
+// returns. Problems with Slack, such as revoked tokens, are logged and retried; Run does not return because of them.
 func (b *Bot) Run(ctx context.Context) error {
 	held, err := b.journal.live(ctx)
 	if err != nil {
@@ -241,16 +239,16 @@ func (b *Bot) Run(ctx context.Context) error {
 	if b.options.Approvals != nil {
 		unwatch := b.options.Approvals.Watch(b.reaches, b.asked)
 		defer unwatch()
-		defer context.AfterFunc(b.retired, unwatch)() // the other bot asks
+		defer context.AfterFunc(b.retired, unwatch)() // the successor posts questions
 	}
 	running, end := context.WithCancel(ctx)
 	defer end()
 	group, ctx := errgroup.WithContext(running)
 	group.Go(func() error { return b.stayAlive(ctx, held) })
-	group.Go(func() error { return b.tend(ctx) })
+	group.Go(func() error { return b.maintain(ctx) })
 	group.Go(func() error {
 		defer end()
-		return b.take(ctx)
+		return b.receive(ctx)
 	})
 	err = group.Wait()
 	if ctx.Err() != nil {
@@ -259,8 +257,8 @@ func (b *Bot) Run(ctx context.Context) error {
 	return err
 }
 
-// take takes what comes from Slack until ctx ends. Once the bot is retired it waits for the turns that are under way.
-func (b *Bot) take(ctx context.Context) error {
+// receive handles events from Slack until ctx ends. After Retire, it waits for the running turns.
+func (b *Bot) receive(ctx context.Context) error {
 	taking, stop := context.WithCancel(ctx)
 	defer stop()
 	defer context.AfterFunc(b.retired, func() {
@@ -275,7 +273,7 @@ func (b *Bot) take(ctx context.Context) error {
 		return err
 	}
 	idle := make(chan struct{})
-	go func() { // ends with ctx at the latest, as all work does
+	go func() { // ends with ctx at the latest, like all work
 		b.work.Wait()
 		close(idle)
 	}()
@@ -286,17 +284,17 @@ func (b *Bot) take(ctx context.Context) error {
 	return nil
 }
 
-// Retire has another bot take its place that runs already, or none if that is nil: once the other one is connected,
-// this one takes in nothing more, and Run returns when the turns under way have been answered. It is called once.
+// Retire replaces the bot with successor, which already runs, or with nothing if successor is nil. Once successor is
+// connected, this bot accepts no more events, and Run returns when the running turns have ended. Retire is called once.
 func (b *Bot) Retire(successor *Bot) {
 	b.successor = successor
 	b.retire()
 }
 
-// handOver is how long a bot waits for the one that takes its place to be connected.
+// handOver bounds the wait for the successor's connection.
 const handOver = 15 * time.Second
 
-// connected waits until Slack has let all workspaces in, for some time. Nobody waits for a nil Bot.
+// connected waits, for a limited time, until all workspaces are connected. It returns at once for a nil Bot.
 func (b *Bot) connected(ctx context.Context) {
 	if b == nil {
 		return
@@ -312,8 +310,8 @@ func (b *Bot) connected(ctx context.Context) {
 	}
 }
 
-// Handler takes what Slack sends over HTTP to the workspaces with a signing secret, at /slack/NAME: events, clicks and
-// slash commands.
+// Handler serves Slack's HTTP requests to the workspaces with a signing secret at /slack/NAME: events, clicks and slash
+// commands.
 func (b *Bot) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, w := range b.workspaces {

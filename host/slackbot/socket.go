@@ -14,12 +14,11 @@ import (
 	"github.com/hako-run/hako/host/broker/outbound"
 )
 
-// handlers is how many envelopes of one connection are handled at once. Each waits for the store, which takes many
-// together.
+// handlers bounds the concurrent envelopes of a connection. Each waits for the store, which commits many at once.
 const handlers = 256
 
-// socket takes what comes over Socket Mode until the connection fails for good, or ctx ends. The library opens
-// connections anew where Slack wants that.
+// socket handles a Socket Mode connection until it fails permanently or ctx ends. The library reconnects when Slack
+// requests it.
 func (w *workspace) socket(ctx context.Context, api *slack.Client) error {
 	proxy := outbound.Through(func() *url.URL { return w.bot.options.Proxy })
 	dialer := &websocket.Dialer{Proxy: proxy, HandshakeTimeout: requestTime}
@@ -42,13 +41,13 @@ func (w *workspace) socket(ctx context.Context, api *slack.Client) error {
 			}
 			group.Go(func() error { w.envelope(ctx, client, e); return nil })
 		case <-ctx.Done():
-			_ = group.Wait() // they return no errors
+			_ = group.Wait() // the functions return no errors
 			return <-failed
 		}
 	}
 }
 
-// envelope handles what came over Socket Mode, and acknowledges it once it is written down.
+// envelope handles an envelope and acknowledges it after the event is stored.
 func (w *workspace) envelope(ctx context.Context, client *socketmode.Client, e socketmode.Event) {
 	id, answer := "", any(nil)
 	if e.Request != nil {
@@ -77,12 +76,12 @@ func (w *workspace) envelope(ctx context.Context, client *socketmode.Client, e s
 	}
 }
 
-// envelopeOf is the envelope of what was not understood otherwise: it is acknowledged, for Slack would only send the
-// same again.
+// envelopeOf returns the ID of an envelope that was not understood. It is acknowledged, because Slack would only repeat
+// it.
 func envelopeOf(raw json.RawMessage) string {
 	var envelope struct {
 		ID string `json:"envelope_id"`
 	}
-	_ = json.Unmarshal(raw, &envelope) // without one there is nothing to acknowledge
+	_ = json.Unmarshal(raw, &envelope) // nothing can be acknowledged without an ID
 	return envelope.ID
 }

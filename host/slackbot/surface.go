@@ -17,63 +17,64 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 )
 
-// When what was gathered is sent.
+// When gathered parts are sent.
 const (
-	// firstWait gathers the first words, so that the answer does not begin with half a word.
+	// firstWait delays the first words, so that the answer does not begin with half a word.
 	firstWait = 100 * time.Millisecond
-	// textWait gathers text that is shorter than enoughText, in characters.
+	// textWait delays text that is shorter than enoughText, in characters.
 	textWait   = time.Second
 	enoughText = 256
-	// streamPause and updatePause are between two calls, by Slack's tier for chat.appendStream and its advice for
-	// chat.update.
+	// streamPause and updatePause are the minimum intervals of calls, from Slack's tier for chat.appendStream and its
+	// advice for chat.update.
 	streamPause = 600 * time.Millisecond
 	updatePause = 3 * time.Second
 )
 
-// mostText is how much text is written into the thread, in characters. What is longer comes as a file.
+// mostText bounds the text in the thread, in characters. A longer answer is also uploaded as a file.
 const mostText = 30_000
 
-// surface shows a turn in its thread. What the engine tells is gathered, and one goroutine sends it in order.
+// surface shows a turn in its thread. It gathers the engine's output, which one goroutine sends in order.
 type surface struct {
 	w   *workspace
 	m   *message
 	who person
-	// free lets another turn run beside this one, which waits for people.
+	// free allows another turn to run while this one waits for people.
 	free  func()
 	words *words
 	out   *answerWriter
 	wake  chan struct{}
-	// answer is the number of an answer that is whole.
+	// answer is the number of a complete answer.
 	answer int64
-	// begun says that there is a goroutine; closing ends it, and done says that it has.
+	// begun says that the goroutine runs; closing ends it, and done reports its end.
 	begun         bool
 	closing, done chan struct{}
 
-	// told is held while Slack is told how the session stands: toldStatus is what it was told last.
+	// told is held while the session's status is sent. toldStatus is the last status that was sent.
 	told       sync.Mutex
 	toldStatus string
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	pending []part
-	since   time.Time // when the first of pending came
+	since   time.Time // when the first pending part was gathered
 	cards   []card
-	written int // characters of text
-	left    int // characters that were left to the file
-	asking  int // questions that wait
+	written int // in characters
+	left    int // characters that only the file has
+	asking  int // waiting questions
 	ended   bool
 }
 
 // part is a piece of the answer: text, or the new state of a card.
 type part struct {
 	text string
-	// note says that the text is the bot's, and may mention people; calm that it cannot any more.
+	// note says that the text is the bot's and may mention people; calm that mentions were removed.
 	note, calm bool
 	card       *card
-	// question says that what comes after it belongs below a question, and is called when all before it was sent.
+	// question separates the parts before a question from those below it. It is called when all parts before it are
+	// sent.
 	question func()
 }
 
-// isText reports a piece of the answer's text.
+// isText reports whether the part is text of the answer.
 func (p part) isText() bool { return p.card == nil && !p.note && p.question == nil }
 
 // card is a tool call as people see it.
@@ -82,12 +83,12 @@ type card struct {
 	status                  slack.TaskCardStatus
 }
 
-// open reports that nothing was heard yet of how the call ended.
+// open reports whether the call has not ended yet.
 func (c card) open() bool {
 	return c.status == slack.TaskCardStatusInProgress || c.status == slack.TaskCardStatusPending
 }
 
-// openCard is what the journal keeps of a card that is open.
+// openCard is an open card in the journal.
 type openCard struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`
@@ -114,7 +115,7 @@ func (s *surface) begin(ctx context.Context) {
 	})
 }
 
-// send sends what is gathered, when it is due, until closing.
+// send sends gathered parts when they are due, until closing.
 func (s *surface) send(ctx context.Context) {
 	for {
 		var timer <-chan time.Time
@@ -131,14 +132,15 @@ func (s *surface) send(ctx context.Context) {
 	}
 }
 
-// sendNow sends what is gathered. It goes on when the turn is cancelled, for a message that was begun must be known.
+// sendNow sends the gathered parts. It continues after the turn is canceled, because the journal must know of each
+// message.
 func (s *surface) sendNow(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)
 	defer cancel()
-	_ = s.out.write(ctx, s.take()) // what could not be sent comes again
+	_ = s.out.write(ctx, s.takePending()) // parts that could not be sent are kept
 }
 
-// due is when to send what is gathered, or to end a stream that nothing comes to; not ok if there is nothing to do.
+// due returns when to send the gathered parts, or to end an idle stream. ok is false if there is nothing to do.
 func (s *surface) due() (at time.Time, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,8 +164,8 @@ func (s *surface) due() (at time.Time, ok bool) {
 	return at, true
 }
 
-// take returns what is gathered.
-func (s *surface) take() []part {
+// takePending removes and returns the gathered parts.
+func (s *surface) takePending() []part {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	parts := s.pending
@@ -171,7 +173,7 @@ func (s *surface) take() []part {
 	return parts
 }
 
-// back puts parts back that could not be sent.
+// back returns parts that could not be sent.
 func (s *surface) back(parts []part) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -214,7 +216,7 @@ func (s *surface) Text(delta string) {
 	s.text(delta)
 }
 
-// text gathers text, and counts what is left to the file. The caller holds mu.
+// text gathers text and counts the rest that only the file has. The caller holds mu.
 func (s *surface) text(delta string) {
 	rest := delta
 	if s.left == 0 {
@@ -239,7 +241,7 @@ func (s *surface) ToolStarted(id, name, title string) {
 	s.show(len(s.cards) - 1)
 }
 
-// ToolEnded shows how the call ended.
+// ToolEnded shows the outcome of the call.
 func (s *surface) ToolEnded(id string, outcome pipeline.Outcome, short string) {
 	s.change(func(c *card) bool { return c.id == id }, func(c *card) {
 		c.status, c.output = slack.TaskCardStatusComplete, clip(oneLine(short), maxCard)
@@ -260,7 +262,7 @@ func (s *surface) show(i int) {
 	s.add(part{card: &c})
 }
 
-// change changes the first card that is meant.
+// change changes the first matching card.
 func (s *surface) change(meant func(*card) bool, how func(*card)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,8 +275,8 @@ func (s *surface) change(meant func(*card) bool, how func(*card)) {
 	}
 }
 
-// Notice says something in italics, in a paragraph of its own. An answer that broke off has been ended in the thread:
-// that is not told again.
+// Notice shows a text in italics, in its own paragraph. It omits the notice of a broken answer, which was already ended
+// in the thread.
 func (s *surface) Notice(kind chat.Notice, text string) {
 	if kind == chat.NoticeInterrupted {
 		return
@@ -284,18 +286,18 @@ func (s *surface) Notice(kind chat.Notice, text string) {
 	s.note(calm(text))
 }
 
-// note gathers something that is no part of the answer. The caller holds mu.
+// note gathers a text that is not part of the answer. The caller holds mu.
 func (s *surface) note(text string) {
 	if text = oneLine(text); text != "" {
 		s.add(part{text: "\n\n_" + text + "_\n\n", note: true})
 	}
 }
 
-// Prompter is for questions of servers, which are for the person alone. Approvals need none: the bot shows every one of
-// its conversations, and takes answers of all who may give them.
+// Prompter is for questions of servers, which only the person sees. Approvals need no Prompter: the bot posts every
+// question of its conversations and accepts the answers of everybody who may give them.
 func (s *surface) Prompter(chat.ToolCall) approval.Prompter { return approval.Prompter{Fill: s.fill} }
 
-// halt sends no more, until finish.
+// halt stops sending until finish.
 func (s *surface) halt() {
 	if s.begun {
 		close(s.closing)
@@ -303,8 +305,8 @@ func (s *surface) halt() {
 	}
 }
 
-// finish says how the turn ended. It fails if Slack or the journal has not taken that; the error matches errTakenOver
-// if the end is left to another process.
+// finish writes the end of the turn. It fails if Slack or the journal has not accepted that. The error matches
+// errTakenOver if another process has to end the answer.
 func (s *surface) finish(ctx context.Context, answer *chat.Answer, err, cause error) error {
 	if errors.Is(err, errForbidden) {
 		return s.refuse(ctx)
@@ -313,7 +315,7 @@ func (s *surface) finish(ctx context.Context, answer *chat.Answer, err, cause er
 		s.answer = answer.Number
 	}
 	s.conclude(answer, err, cause)
-	if err := s.out.end(ctx, s.take(), err == nil); err != nil {
+	if err := s.out.end(ctx, s.takePending(), err == nil); err != nil {
 		return err
 	}
 	err = s.upload(ctx, answer)
@@ -321,7 +323,7 @@ func (s *surface) finish(ctx context.Context, answer *chat.Answer, err, cause er
 	return err
 }
 
-// broken is the turn as it stands, for whoever ends it.
+// broken returns the state of the turn for the process that will end it.
 func (s *surface) broken() broken {
 	return broken{message: s.m, answer: s.out.ts, cards: openCards(s.out.cards), ending: s.out.said}
 }
@@ -357,7 +359,7 @@ func (s *surface) conclude(answer *chat.Answer, err, cause error) {
 	}
 }
 
-// refuse tells somebody who is not on the list, and nobody else.
+// refuse tells a person who may not use the bot, unseen by others.
 func (s *surface) refuse(ctx context.Context) error {
 	text := slack.MsgOptionText(s.w.refusal(s.who), false)
 	var err error
@@ -372,7 +374,7 @@ func (s *surface) refuse(ctx context.Context) error {
 	return nil
 }
 
-// upload puts an answer that was too long into the thread as a file.
+// upload uploads an answer that was too long to the thread as a file.
 func (s *surface) upload(ctx context.Context, answer *chat.Answer) error {
 	if s.left == 0 || answer == nil || answer.Text == "" {
 		return nil

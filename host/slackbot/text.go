@@ -2,7 +2,7 @@ package slackbot
 
 import "strings"
 
-// words are what the bot itself says, by language.
+// words are the bot's own texts in one language.
 type words struct {
 	stopped, stoppedBy, restarted, lost, failed, forbidden, stranger, unknownHome, empty, fileTooLarge, longer, below,
 	files string
@@ -108,7 +108,7 @@ var (
 	}
 )
 
-// wordsFor are those of a language, a BCP 47 tag: Japanese, else English.
+// wordsFor returns the words for a BCP 47 tag: Japanese, else English.
 func wordsFor(locale string) *words {
 	if strings.HasPrefix(strings.ToLower(locale), "ja") {
 		return &japanese

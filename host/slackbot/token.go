@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// tokenForms are how Slack's tokens begin, by the field of a Workspace. Tokens that are rotated have "xoxe." in front.
+// tokenForms has the prefixes of Slack's tokens by the fields of a Workspace. Rotated tokens have "xoxe." in front.
 var tokenForms = map[string]struct{ prefix, where string }{
 	"botToken": {"xoxb-", "the Bot User OAuth Token, under Install App"},
 	"appToken": {"xapp-", "an App-Level Token with connections:write, under Basic Information"},
 }
 
-// CheckToken returns an error if text cannot be what is wanted under a key of a workspace ("botToken", "appToken";
-// others may be anything). The error holds nothing of it but how it begins, where that tells which token it is.
+// CheckToken returns an error if text cannot be the value of a workspace's key ("botToken", "appToken"; other keys
+// accept anything). The error shows only the prefix, if that identifies the kind of token.
 func CheckToken(key, text string) error {
 	form, known := tokenForms[key]
 	if !known || strings.HasPrefix(strings.TrimPrefix(text, "xoxe."), form.prefix) {

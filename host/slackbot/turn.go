@@ -19,29 +19,28 @@ import (
 )
 
 const (
-	// lastTime is for the last words of an answer: what is still to be sent waits for Slack's limits, and may be a
-	// file.
+	// lastTime bounds writing the end of an answer, which waits for Slack's rate limits and may upload a file.
 	lastTime = 2 * time.Minute
-	// endTime is for them when the process ends, and for saying that an answer broke off.
+	// endTime bounds it while the process ends, and for answers that broke off.
 	endTime = 10 * time.Second
 )
 
-// turn is one that runs.
+// turn is a running turn.
 type turn struct {
 	message *message
 	cancel  context.CancelCauseFunc
 	surface *surface
 }
 
-// errEnding is why turns are cancelled when the process ends.
+// errEnding is the cause of cancellations when the process ends.
 var errEnding = errors.New("hako is shutting down")
 
-// answer takes a message through the engine, and tells the person however that ends. It calls free when it begins to
-// wait for people, so that other turns need not wait for them too.
+// answer passes a message to the engine and shows the outcome. It calls free when the turn begins to wait for people,
+// so that other turns need not wait for them too.
 func (b *Bot) answer(m *message, free func()) {
 	w := b.workspaceOf(m)
 	if w == nil {
-		return // the journal keeps it until the workspace is there
+		return // it stays in the journal until the workspace is connected
 	}
 	ctx, span := b.options.Tracer.Start(b.ctx, "slack message", trace.Consumer, trace.Remote{})
 	defer span.End()
@@ -55,8 +54,8 @@ func (b *Bot) answer(m *message, free func()) {
 	who, err := w.person(ctx, m.User, m.Home)
 	s := newSurface(w, m, who, free)
 	t := &turn{message: m, cancel: cancel, surface: s}
-	b.lanes.set(m.conversation(), t)
-	defer b.lanes.clear(m.conversation())
+	b.queues.set(m.conversation(), t)
+	defer b.queues.clear(m.conversation())
 	var answer *chat.Answer
 	switch {
 	case err != nil:
@@ -92,8 +91,8 @@ func (b *Bot) answer(m *message, free func()) {
 	}
 }
 
-// leave leaves a turn to the process that has taken it over, which ends the message that the journal knows. One that it
-// does not know is ended here.
+// leave leaves a turn to the process that has taken it over, which ends the message in the journal. A message that is
+// not in the journal is ended here.
 func (w *workspace) leave(ctx context.Context, s *surface) {
 	if s.out.ts == "" || s.out.plain || s.out.known() {
 		return
@@ -103,15 +102,15 @@ func (w *workspace) leave(ctx context.Context, s *surface) {
 	}
 }
 
-// forLastWords is the context in which an answer ends.
+// forLastWords returns the context in which an answer ends.
 func (b *Bot) forLastWords(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTime)
 	unbound := context.AfterFunc(b.ctx, func() { time.AfterFunc(endTime, cancel) })
 	return ctx, func() { unbound(); cancel() }
 }
 
-// begin notes that the turn runs, once the store takes that. It reports false if the turn is not this process's any
-// more, or the process ends.
+// begin records that the turn runs, and retries until the store accepts it. It reports false if another process owns
+// the turn or the process ends.
 func (b *Bot) begin(ctx context.Context, w *workspace, m *message) bool {
 	for {
 		mine, err := b.journal.started(ctx, m)
@@ -127,10 +126,10 @@ func (b *Bot) begin(ctx context.Context, w *workspace, m *message) bool {
 	}
 }
 
-// startPause is between two attempts to begin a turn.
+// startPause is the interval between attempts to begin a turn.
 const startPause = time.Second
 
-// errForbidden is for those who are not on the list.
+// errForbidden is the error for people who may not use the bot.
 var errForbidden = errors.New("this person may not use the bot here")
 
 // workspaceOf returns the workspace of a message once it is signed in, or nil.
@@ -143,7 +142,7 @@ func (b *Bot) workspaceOf(m *message) *workspace {
 	return nil
 }
 
-// turn is the message as the engine takes it, with what was said before and the files.
+// turn returns the engine's turn for the message, with the earlier messages of the thread and the files.
 func (w *workspace) turn(ctx context.Context, m *message, who person, s *surface) *chat.Turn {
 	t := &chat.Turn{
 		Conversation: m.conversation(), Shared: !isDM(m.Channel), Text: m.Text, Locale: who.locale, Surface: s,
@@ -168,14 +167,13 @@ func (w *workspace) turn(ctx context.Context, m *message, who person, s *surface
 	return t
 }
 
-// caller is a person as the pipeline sees it.
+// caller returns the pipeline's caller for a person.
 func (w *workspace) caller(p person, session string) pipeline.Caller {
 	return pipeline.Caller{Frontend: pipeline.FrontendSlack, Tenant: w.tenantOf(p), User: p.id, Email: p.email,
 		Groups: p.groups, Session: session, Locale: p.locale, Client: "slack"}
 }
 
-// endLater ends an answer that Slack did not take the end of, once it does. When the process ends first, the next one
-// does.
+// endLater retries to end an answer. If the process ends first, the next one does.
 func (w *workspace) endLater(t broken) {
 	for {
 		select {
@@ -189,8 +187,8 @@ func (w *workspace) endLater(t broken) {
 	}
 }
 
-// endLost ends an answer that broke off, such as one of a process that died, and reports whether that is done, here or
-// by another process.
+// endLost ends an answer that broke off, such as one of a dead process. It reports whether that is done, here or by
+// another process.
 func (w *workspace) endLost(ctx context.Context, t broken) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
@@ -233,18 +231,17 @@ func (w *workspace) endLost(ctx context.Context, t broken) bool {
 	return true
 }
 
-// hasEnded reports whether Slack refuses to end a message because it does not grow any more, or is not there.
+// hasEnded reports whether Slack refuses to end a message because it is closed or gone.
 func hasEnded(err error) bool {
 	return slices.Contains([]string{"message_not_in_streaming_state", "message_not_found"}, slackError(err))
 }
 
-// goneErrors are what Slack says of places in which nothing can be said to anybody any more.
+// goneErrors are Slack's errors for places where messages can no longer be posted.
 var goneErrors = []string{"channel_not_found", "not_in_channel", "is_archived", "thread_not_found"}
 
 var errNoStream = errors.New("there is no streamed message")
 
-// stopBroken ends the streamed message of an answer that broke off, and says so in it; one in which all is said is
-// ended as it is.
+// stopBroken closes the streamed message of an answer that broke off, and says so in it unless the answer is complete.
 func (w *workspace) stopBroken(ctx context.Context, t broken, words *words) error {
 	var last []part
 	if !t.ending {
@@ -262,12 +259,12 @@ func (w *workspace) stopBroken(ctx context.Context, t broken, words *words) erro
 	return err
 }
 
-// words are those in the language of who wrote the message.
+// words returns the words in the language of the message's author.
 func (w *workspace) words(ctx context.Context, m *message) *words {
 	return wordsFor(w.locale(ctx, m.User))
 }
 
-// setStatus moves the agent's session. Apps without the agent view have none, which does no harm.
+// setStatus sets the status of the agent session. Apps without the agent view have no session, which does no harm.
 func (w *workspace) setStatus(ctx context.Context, m *message, status string) {
 	_, err := w.account.Load().api.SetAgentSessionStatusContext(ctx, slack.AgentSessionSetStatusParameters{
 		Status: status, ChannelID: m.Channel, ThreadTS: m.Thread, InitiatorUserID: m.User,
@@ -277,7 +274,7 @@ func (w *workspace) setStatus(ctx context.Context, m *message, status string) {
 	}
 }
 
-// failureText is what people are told of an error.
+// failureText returns the text of an error for people.
 func failureText(err error, w *words) string {
 	if told, ok := errors.AsType[*chat.Error](err); ok {
 		return told.Text
@@ -287,14 +284,14 @@ func failureText(err error, w *words) string {
 
 // Bounds of what is read of a thread.
 const (
-	threadPages = 10       // one after the other, from the oldest message on
+	threadPages = 10       // in order, from the oldest message on
 	threadSkips = 30       // then with half of the rest skipped each time
 	threadBytes = 24 << 10 // about 8,000 tokens
-	maxSaid     = 4 << 10  // of one message
+	maxSaid     = 4 << 10  // in bytes, of one message
 )
 
-// earlier is what others have written in the thread since the bot last looked: it was not told. The newest counts where
-// it is too much.
+// earlier returns the messages of others in the thread since the bot last looked. If there are too many, it returns the
+// newest.
 func (w *workspace) earlier(ctx context.Context, m *message) string {
 	if isDM(m.Channel) || m.Thread == m.TS {
 		return ""
@@ -303,7 +300,7 @@ func (w *workspace) earlier(ctx context.Context, m *message) string {
 	if err != nil {
 		w.logger.Error("what was read of a thread is not known", "err", err)
 	}
-	var lines []string // the newest first
+	var lines []string // newest first
 	size := 0
 	for _, said := range slices.Backward(w.replies(ctx, m, seen)) {
 		line := leftOut
@@ -319,12 +316,12 @@ func (w *workspace) earlier(ctx context.Context, m *message) string {
 	return strings.Join(lines, "\n")
 }
 
-// leftOut stands for messages of a thread that were not read.
+// leftOut marks messages of a thread that were not read.
 const leftOut = "[...]"
 
-// replies reads what others have written in the thread after seen, until m. Slack gives the oldest messages first, and
-// not the number of all: in a thread that is too long to be read as a whole, half of the remaining time is skipped
-// again and again until the rest fits into one page. A message without a timestamp stands for those that were skipped.
+// replies reads the messages of others in the thread between seen and m. Slack returns the oldest messages first and
+// not their number. If a thread is too long to be read as a whole, replies skips half of the remaining time until the
+// rest fits into one page. A message without a timestamp marks skipped messages.
 func (w *workspace) replies(ctx context.Context, m *message, seen string) []slack.Message {
 	a := w.account.Load()
 	var found []slack.Message
@@ -361,7 +358,7 @@ func (w *workspace) replies(ctx context.Context, m *message, seen string) []slac
 	return found
 }
 
-// halfway is the time in the middle between two timestamps of Slack, or the first one if they are none.
+// halfway returns the time in the middle between two of Slack's timestamps, or from if they are invalid.
 func halfway(from, to string) string {
 	a, err := strconv.ParseFloat(from, 64)
 	b, err2 := strconv.ParseFloat(to, 64)
@@ -371,14 +368,14 @@ func halfway(from, to string) string {
 	return strconv.FormatFloat(a+(b-a)/2, 'f', 6, 64)
 }
 
-// indented sets the lines of a message after its first one apart from those of others.
+// indented indents the lines of a message after its first one, so that they cannot be mistaken for other messages.
 func indented(text string) string {
 	return strings.NewReplacer("\r\n", "\n    ", "\n", "\n    ", "\r", "\n    ", "\v", "\n    ", "\f", "\n    ",
 		"\u0085", "\n    ",
 		"\u2028", "\n    ", "\u2029", "\n    ").Replace(text)
 }
 
-// author is who wrote a message: a person, or another app by the name that it gives itself.
+// author returns the author of a message: a person, or an app by its own name.
 func (w *workspace) author(ctx context.Context, said *slack.Message) string {
 	if said.User != "" {
 		return w.name(ctx, said.User)
@@ -386,7 +383,7 @@ func (w *workspace) author(ctx context.Context, said *slack.Message) string {
 	return named(cmp.Or(said.BotID, "app"), said.Username)
 }
 
-// clip cuts text to a number of bytes, and marks that.
+// clip cuts text to limit bytes and marks that.
 func clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -394,10 +391,10 @@ func clip(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit], "") + "…"
 }
 
-// maxFile is the largest file that is read, in bytes.
+// maxFile bounds a file that is read, in bytes.
 const maxFile = 5 << 20
 
-// download reads a file with the bot's token, which goes to Slack alone.
+// download downloads a file with the bot's token, which is sent only to Slack.
 func (w *workspace) download(ctx context.Context, f attachment) (chat.File, error) {
 	if f.Size > maxFile || f.URL == "" {
 		return chat.File{}, fmt.Errorf("file %q: larger than %d bytes, or not in Slack", f.Name, maxFile)
@@ -412,10 +409,10 @@ func (w *workspace) download(ctx context.Context, f attachment) (chat.File, erro
 	return chat.File{Name: f.Name, MIMEType: f.Type, Data: out.data}, nil
 }
 
-// slackDomains are where Slack keeps files, of all and of the US government.
+// slackDomains are the domains of Slack's files: the general one and that of the US government.
 var slackDomains = []string{"slack.com", "slack-gov.com"}
 
-// atSlack reports whether an address is Slack's: one of its domains over HTTPS, or the place of the configured API.
+// atSlack reports whether an address is one of Slack's domains over HTTPS, or below the configured API.
 func (w *workspace) atSlack(address string) bool {
 	at, err := url.Parse(address)
 	if err != nil || at.User != nil {
@@ -429,7 +426,7 @@ func (w *workspace) atSlack(address string) bool {
 	})
 }
 
-// limited keeps what is written, up to a size.
+// limited is a buffer that fails beyond its limit.
 type limited struct {
 	data []byte
 	left int

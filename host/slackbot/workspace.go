@@ -22,7 +22,7 @@ import (
 	"github.com/hako-run/hako/internal/address"
 )
 
-// workspace is a Workspace at work.
+// workspace is a running Workspace.
 type workspace struct {
 	Workspace
 	bot    *Bot
@@ -30,20 +30,20 @@ type workspace struct {
 
 	botToken, appToken, signingSecret *credential.Secret
 	client                            *client
-	// refused has something in it when Slack has refused the token.
+	// refused has an element when Slack has refused the token.
 	refused chan struct{}
-	// account is what is known once Slack has taken the token.
+	// account is set once Slack has accepted the token.
 	account atomic.Pointer[account]
 	people  people
-	// open is closed by opened, when something can come from Slack.
+	// open is closed by opened when events can arrive.
 	open   <-chan struct{}
 	opened func()
 }
 
-// account is the bot in its workspace.
+// account is the bot's identity in its workspace.
 type account struct {
 	api *slack.Client
-	// team, user and bot are IDs: of the workspace, and of the bot as a user and as a bot.
+	// team, user and bot are the IDs of the workspace, of the bot as a user, and of the bot.
 	team, user, bot string
 }
 
@@ -63,7 +63,7 @@ func newWorkspace(b *Bot, w Workspace) *workspace {
 	}
 }
 
-// checkURL holds that tokens are sent to https, or to this machine.
+// checkURL checks that tokens are sent over https or to this machine.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || !strings.HasSuffix(u.Path, "/") {
@@ -75,7 +75,7 @@ func checkURL(text string) error {
 	return nil
 }
 
-// Waits between attempts to sign in.
+// Intervals between attempts to sign in.
 const (
 	leastWait = time.Second
 	mostWait  = 5 * time.Minute
@@ -98,7 +98,7 @@ func (w *workspace) run(ctx context.Context) error {
 	return nil
 }
 
-// again waits until it is time for another attempt to sign in, and returns how long the wait after the next one is.
+// again waits for the next attempt to sign in and returns the wait for the one after it.
 func (w *workspace) again(ctx context.Context, wait time.Duration, err error) time.Duration {
 	if isAuth(err) {
 		w.botToken.Forget()
@@ -115,7 +115,7 @@ func (w *workspace) again(ctx context.Context, wait time.Duration, err error) ti
 	return min(2*wait, mostWait)
 }
 
-// connect signs in and takes what comes, until that fails or ctx ends.
+// connect signs in and handles events until that fails or ctx ends.
 func (w *workspace) connect(ctx context.Context) error {
 	api, err := w.signIn(ctx)
 	if err != nil {
@@ -135,8 +135,8 @@ func (w *workspace) connect(ctx context.Context) error {
 	return w.socket(ctx, api)
 }
 
-// renew signs in anew when Slack has refused the token, until ctx ends. Nothing else stops for that: what comes over
-// Socket Mode does not hang on the bot's token.
+// renew signs in again whenever Slack has refused the token, until ctx ends. Socket Mode continues meanwhile, because
+// it does not depend on the bot's token.
 func (w *workspace) renew(ctx context.Context) {
 	for {
 		select {
@@ -152,7 +152,7 @@ func (w *workspace) renew(ctx context.Context) {
 	}
 }
 
-// signIn reads the tokens and has Slack say whose they are.
+// signIn reads the tokens and asks Slack whose they are.
 func (w *workspace) signIn(ctx context.Context) (*slack.Client, error) {
 	token, err := readToken(ctx, w.botToken, "botToken", w.BotToken)
 	if err != nil {
@@ -183,7 +183,7 @@ func (w *workspace) signIn(ctx context.Context) (*slack.Client, error) {
 	return api, nil
 }
 
-// readToken reads what is under a key of the workspace, anew next time if it cannot be a token.
+// readToken reads the token of a workspace's key. It reads the source again next time if the value cannot be a token.
 func readToken(ctx context.Context, secret *credential.Secret, key string, source credential.Source) (string, error) {
 	text, err := secret.Read(ctx)
 	if err != nil {
@@ -196,7 +196,7 @@ func readToken(ctx context.Context, secret *credential.Secret, key string, sourc
 	return text, nil
 }
 
-// authErrors are what Slack says of tokens that will not work again by themselves.
+// authErrors are Slack's errors for tokens that will not work again without the operator.
 var authErrors = []string{
 	"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", "org_login_required",
 	"team_access_not_granted", "app_uninstalled",
@@ -204,7 +204,7 @@ var authErrors = []string{
 
 func isAuth(err error) bool { return slices.Contains(authErrors, slackError(err)) }
 
-// slackError is the code of an error that Slack answered, or empty.
+// slackError returns the code of Slack's error response, or "".
 func slackError(err error) string {
 	if answered, ok := errors.AsType[slack.SlackErrorResponse](err); ok {
 		return answered.Err
@@ -212,8 +212,7 @@ func slackError(err error) string {
 	return ""
 }
 
-// of returns the workspace that a team is, if its requests come from the same app as w's: one app may be installed in
-// several.
+// of returns the workspace of a team if it has the same app as w: one app may be installed in several workspaces.
 func (w *workspace) of(team string) *workspace {
 	for _, other := range w.bot.workspaces {
 		if a := other.account.Load(); a != nil && a.team == team && (other == w || other.sameApp(w)) {
@@ -223,33 +222,32 @@ func (w *workspace) of(team string) *workspace {
 	return nil
 }
 
-// sameApp compares where the secrets of the app come from.
+// sameApp compares the sources of the app's secrets.
 func (w *workspace) sameApp(other *workspace) bool {
 	return w.AppToken.String() == other.AppToken.String() && w.SigningSecret.String() == other.SigningSecret.String() &&
 		slices.Equal(w.AppToken.Command, other.AppToken.Command) && slices.Equal(w.SigningSecret.Command,
 		other.SigningSecret.Command)
 }
 
-// person is somebody in a workspace, as far as calls need to know.
+// person is a person in a workspace.
 type person struct {
 	id, locale string
 	groups     []string
-	// email is the address of a member of this workspace, if the app may read it and Slack says that it is confirmed.
+	// email is the address of a member of this workspace, if the app may read it and Slack has confirmed it.
 	email string
-	// home is the ID of the workspace that the person comes from, where that is not this one; unknownHome if Slack does
-	// not tell.
+	// home is the ID of the person's workspace if it is another one, or unknownHome.
 	home string
 }
 
-// unknownHome is the home of people of whom Slack does not tell where they come from. It is no partner's.
+// unknownHome is the home of people whose workspace is unknown. It is no partner's.
 const unknownHome = "?"
 
-// as is the person as somebody who answers questions.
+// as returns the person as an approver.
 func (w *workspace) as(p person) approval.Person {
 	return approval.Person{Tenant: w.tenantOf(p), User: p.id, Groups: p.groups}
 }
 
-// tenantOf is the tenant that the person calls tools for. It is for people whom the workspace allows.
+// tenantOf returns the tenant of calls by a person whom the workspace allows.
 func (w *workspace) tenantOf(p person) string {
 	if p.home != "" {
 		return w.Partners[p.home]
@@ -262,8 +260,8 @@ func (w *workspace) serves(tenant string) bool {
 	return tenant == w.Tenant || slices.Contains(slices.Collect(maps.Values(w.Partners)), tenant)
 }
 
-// told is the home of a person as an event or a press names it, which it does in channels that are shared with other
-// workspaces (Slack Connect): the first of teams that is not this workspace, else this one if it is named, else empty.
+// told returns the home of a person according to an event or a click, which name it in shared channels (Slack Connect):
+// the first team that is not this workspace, else this workspace if it is named, else "".
 func (w *workspace) told(teams ...string) (home string) {
 	own := w.account.Load().team
 	for _, team := range teams {
@@ -275,8 +273,8 @@ func (w *workspace) told(teams ...string) (home string) {
 	return home
 }
 
-// homeOf is where a person comes from: empty for this workspace. told is what the event says, known what users.info
-// does, which alone knows that somebody of another workspace of the same organisation is a member of this one as well.
+// homeOf returns the workspace of a person, or "" for this one. told is what the event says, known what users.info
+// says. Only users.info knows that a member of another workspace of the same organization is also a member of this one.
 func (w *workspace) homeOf(known remembered, told string) string {
 	own := w.account.Load().team
 	home := cmp.Or(told, known.team, unknownHome)
@@ -292,62 +290,62 @@ func (w *workspace) homeOf(known remembered, told string) string {
 	return home
 }
 
-// welcomes reports whether people of the workspace home may use the bot; empty is this one.
+// welcomes reports whether people of the workspace home may use the bot. "" is this workspace.
 func (w *workspace) welcomes(home string) bool { return home == "" || w.Partners[home] != "" }
 
-// How long what Slack says of people holds.
+// Retention of data about people.
 const (
 	localeTime = time.Hour
 	groupsTime = 2 * time.Minute
 )
 
-// people remembers what Slack says of them. The zero value is ready.
+// people caches Slack's data about people. The zero value is ready.
 type people struct {
-	asking sync.Mutex // held while Slack is asked for the groups: once is enough
-	mu     sync.Mutex // guards what follows
+	asking sync.Mutex // held while Slack is asked for the groups, so that one request suffices
+	mu     sync.Mutex // guards the fields below
 	known  map[string]remembered
 	groups map[string][]string // by user
-	asked  time.Time           // when groups was
+	asked  time.Time           // when groups was read
 }
 
-// remembered is somebody's language, name and confirmed e-mail address, and until when that holds.
+// remembered has a person's language, name and confirmed e-mail address, until it expires.
 type remembered struct {
 	locale, name, email string
-	// team and organisation are where the person comes from, as far as Slack tells. member says that they are a member
-	// of this workspace.
+	// team and organisation are where the person comes from, if known. member says that the person is a member of this
+	// workspace.
 	team, organisation string
 	member             bool
 	until              time.Time
 }
 
-// person looks somebody up, of whom an event tells where they come from. What Slack does not tell is left empty; a
-// failure to learn the groups is an error, for permissions hang on them.
+// person looks up a person, whose home an event may tell. Unknown fields are empty. It fails if the groups cannot be
+// read, because permissions depend on them.
 func (w *workspace) person(ctx context.Context, id, told string) (p person, err error) {
 	p = w.visitor(ctx, id, told)
 	p.groups, err = w.groups(ctx, id)
 	return p, err
 }
 
-// visitor is a person without their groups.
+// visitor returns a person without groups.
 func (w *workspace) visitor(ctx context.Context, id, told string) person {
 	known := w.lookUp(ctx, id)
 	p := person{id: id, locale: known.locale, home: w.homeOf(known, told)}
-	if p.home == "" { // nobody here vouches for other workspaces' addresses
+	if p.home == "" { // nobody here confirms addresses of other workspaces
 		p.email = known.email
 	}
 	return p
 }
 
-// locale is the person's language, a BCP 47 tag.
+// locale returns the person's language, a BCP 47 tag.
 func (w *workspace) locale(ctx context.Context, id string) string { return w.lookUp(ctx, id).locale }
 
-// name is the person's ID, by which tools and mentions find them, and what others call them.
+// name returns the person's ID, by which tools and mentions find them, with their name.
 func (w *workspace) name(ctx context.Context, id string) string {
 	return named(id, w.lookUp(ctx, id).name)
 }
 
-// named puts the ID first. The name, which people choose themselves, comes after it, short and without the punctuation
-// by which it could pass for the rest of a line, or for another line.
+// named returns the ID and then the name. People choose their names, so it is short and without punctuation that could
+// imitate the rest of a line or another line.
 func named(id, name string) string {
 	name = strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || strings.ContainsRune(" .'’・-_", r) {
@@ -361,7 +359,7 @@ func named(id, name string) string {
 	return id + " (" + name + ")"
 }
 
-// lookUp asks Slack for somebody, if it was not asked lately. What it does not tell is left at what is usual.
+// lookUp asks Slack about a person unless the answer is cached. Unknown fields get defaults.
 func (w *workspace) lookUp(ctx context.Context, id string) remembered {
 	w.people.mu.Lock()
 	known, ok := w.people.known[id]
@@ -402,13 +400,13 @@ func (w *workspace) lookUp(ctx context.Context, id string) remembered {
 	return known
 }
 
-// strangerErrors are what Slack says of people whom the app may not see.
+// strangerErrors are Slack's errors for people whom the app may not see.
 var strangerErrors = []string{"user_not_found", "user_not_visible", "missing_scope"}
 
-// maxPeople bounds what is remembered.
+// maxPeople bounds the cached people.
 const maxPeople = 10_000
 
-// groups are the handles of the person's user groups.
+// groups returns the handles of the person's user groups.
 func (w *workspace) groups(ctx context.Context, id string) ([]string, error) {
 	w.people.asking.Lock()
 	defer w.people.asking.Unlock()
@@ -419,7 +417,7 @@ func (w *workspace) groups(ctx context.Context, id string) ([]string, error) {
 	switch slackError(err) {
 	case "":
 	case "missing_scope", "plan_upgrade_required", "not_allowed_token_type":
-		list, err = nil, nil // there are no user groups for this app
+		list, err = nil, nil // this app cannot read user groups
 	}
 	if err != nil {
 		return nil, fmt.Errorf("usergroups.list: %w", err)
@@ -436,14 +434,14 @@ func (w *workspace) groups(ctx context.Context, id string) ([]string, error) {
 	return groups[id], nil
 }
 
-// of are somebody's groups, not ok if Slack is to be asked.
+// of returns a person's groups. ok is false if they are not cached.
 func (p *people) of(id string) (groups []string, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.groups[id], p.groups != nil && time.Since(p.asked) < groupsTime
 }
 
-// in are the members of a user group, as far as they were asked for.
+// in returns the cached members of a user group.
 func (p *people) in(handle string) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -457,7 +455,7 @@ func (p *people) in(handle string) []string {
 	return list
 }
 
-// refusal tells a person whom the workspace does not allow why, and who can change that.
+// refusal tells a person why the workspace does not allow them, and who can change that.
 func (w *workspace) refusal(p person) string {
 	words := wordsFor(p.locale)
 	switch {

@@ -20,45 +20,45 @@ import (
 const (
 	// streamTime ends a streamed message before Slack does, after about 5 minutes.
 	streamTime = 4 * time.Minute
-	// streamRoom and plainRoom are the most text of one message, in characters: Slack takes 12,000 of Markdown, and
-	// 4,000 in an update, which escaping lengthens.
+	// streamRoom and plainRoom bound the text of one message, in characters: Slack takes 12,000 of Markdown, and 4,000
+	// in an update, which escaping lengthens.
 	streamRoom = 11_500
 	plainRoom  = 2_500
-	// endTries is how often the end of an answer is tried again, endPause how long it waits in between.
+	// endTries bounds the attempts to end an answer, endPause is their interval.
 	endTries = 3
 	endPause = time.Second
 )
 
-// answerWriter writes an answer into a thread: as a streamed message, and where Slack refuses that, as one that is
-// updated. An answer that is too long for one message goes on in another. One goroutine uses it at a time.
+// answerWriter writes an answer into a thread: as a streamed message, or, if Slack refuses that, as an updated one. A
+// long answer continues in another message. It is used by one goroutine at a time.
 type answerWriter struct {
 	surface *surface
-	// ts is the message that is being written; empty for none. plain says that messages are updated, not streamed.
+	// ts is the current message, or empty. plain says that messages are updated instead of streamed.
 	ts    string
 	plain bool
 	// opened is when the message began, last when something was sent.
 	opened, last time.Time
-	// size is the text in the message, in characters; fenced says that it ends within a block of code.
+	// size is the text in the message, in characters. fenced says that it ends within a code block.
 	size   int
 	fenced bool
-	// held is the end of the text that may become a mention with what comes next.
+	// held is the end of the text, which may become a mention with the next text.
 	held string
-	// final says that nothing more comes, shows that something was shown.
+	// final says that no parts follow, shows that something was shown.
 	final, shows bool
-	// shown is what a plain message holds, cards the cards of any, as they were last sent.
+	// shown are the parts of a plain message, cards those of any message, as last sent.
 	shown []part
 	cards []card
-	// below says that people were asked below the message: what is new goes on below that.
+	// below says that a question was asked below the message, so new parts go below the question.
 	below bool
-	// noted is what the journal knows of the message, notedTS which one that is.
+	// noted is the journal's state of the message, notedTS its timestamp.
 	noted, notedTS string
-	// said says that all is said, and only the end of the message may be missing.
+	// said says that the answer is complete and only the end of the message may be missing.
 	said bool
 }
 
 func (o *answerWriter) api() *slack.Client { return o.surface.w.account.Load().api }
 
-// next is when Slack wants the next call at the earliest.
+// next returns the earliest time of the next call that Slack allows.
 func (o *answerWriter) next() time.Time {
 	if o.plain {
 		return o.last.Add(updatePause)
@@ -66,7 +66,8 @@ func (o *answerWriter) next() time.Time {
 	return o.last.Add(streamPause)
 }
 
-// write sends parts, or puts them back, and fails. The error matches errTakenOver if another process ends the answer.
+// write sends parts, or returns them to the surface and fails. The error matches errTakenOver if another process ends
+// the answer.
 func (o *answerWriter) write(ctx context.Context, parts []part) error {
 	defer func() { o.last = time.Now() }()
 	if o.ts != "" && !o.plain && time.Since(o.opened) >= o.surface.w.bot.streamTime {
@@ -92,13 +93,13 @@ func (o *answerWriter) write(ctx context.Context, parts []part) error {
 	return nil
 }
 
-// unfinished is the beginning of what could become a mention or a link.
+// unfinished matches the beginning of a possible mention or link.
 var unfinished = regexp.MustCompile(`(<[a-zA-Z!@#]?[^<>\s|]{0,200}|\[[^\[\]\s]{0,300}\]?|\])$`)
 
-// longestAddress bounds the address of a link, in bytes. One that is longer makes no link.
+// longestAddress bounds the address of a link, in bytes. A longer one makes no link.
 const longestAddress = 2000
 
-// undecided splits text before what could become a mention, or a link whose host is not known yet.
+// undecided splits text before a possible mention, or a link whose host is not known yet.
 func undecided(text string) (decided, rest string) {
 	at := len(text)
 	for from := 0; ; {
@@ -126,7 +127,7 @@ func undecided(text string) (decided, rest string) {
 	return text[:at], text[at:]
 }
 
-// settle calms the text, and holds its end back while it may become a mention.
+// settle calms the text and holds its end back while that may become a mention.
 func (o *answerWriter) settle(parts []part) []part {
 	var settled []part
 	for _, p := range parts {
@@ -145,7 +146,7 @@ func (o *answerWriter) settle(parts []part) []part {
 	return settled
 }
 
-// fit cuts parts where the message is full.
+// fit splits parts where the message is full.
 func (o *answerWriter) fit(parts []part) (now, rest []part) {
 	room := streamRoom - o.size
 	if o.plain {
@@ -170,7 +171,7 @@ func (o *answerWriter) fit(parts []part) (now, rest []part) {
 	return now, nil
 }
 
-// cut cuts text after at most room characters: at the end of a line or word in the second half, if there is one.
+// cut splits text after at most room characters: at the end of a line or word in the second half, if there is one.
 func cut(text string, room int) (head, tail string) {
 	if room <= 0 {
 		return "", text
@@ -194,7 +195,7 @@ func cut(text string, room int) (head, tail string) {
 	return text[:at], text[at:]
 }
 
-// put sends parts that fit. A stream that is not one any more is followed by another.
+// put sends parts that fit. A stream that was closed is followed by another message.
 func (o *answerWriter) put(ctx context.Context, parts []part) error {
 	if len(parts) == 0 {
 		return nil
@@ -215,7 +216,7 @@ func (o *answerWriter) put(ctx context.Context, parts []part) error {
 			return nil
 		}
 	}
-	if err == nil && o.ts == "" && o.shows { // another process may have ended the message before
+	if err == nil && o.ts == "" && o.shows { // another process may have ended the message
 		err = o.surface.w.bot.journal.owns(ctx, o.surface.m)
 	}
 	if err == nil && o.ts == "" && !o.plain {
@@ -274,9 +275,9 @@ func (o *answerWriter) sent(ctx context.Context, parts []part) {
 	o.note(ctx)
 }
 
-// note writes down where the answer is, and which of its cards are open, so that another process can end it.
+// note stores the position of the answer and its open cards, so that another process can end it.
 func (o *answerWriter) note(ctx context.Context) {
-	encoded, _ := json.Marshal(openCards(o.cards)) // texts alone
+	encoded, _ := json.Marshal(openCards(o.cards)) // it has only strings
 	if o.noted == o.ts+string(encoded) {
 		return
 	}
@@ -287,10 +288,10 @@ func (o *answerWriter) note(ctx context.Context) {
 	o.noted, o.notedTS = o.ts+string(encoded), o.ts
 }
 
-// known reports whether the journal knows of the message.
+// known reports whether the journal knows the message.
 func (o *answerWriter) known() bool { return o.notedTS == o.ts }
 
-// openCards are those that are open.
+// openCards returns the open cards.
 func openCards(cards []card) []openCard {
 	var open []openCard
 	for _, c := range cards {
@@ -306,7 +307,7 @@ func (o *answerWriter) has(id string) bool {
 	return slices.ContainsFunc(o.cards, func(c card) bool { return c.id == id })
 }
 
-// carry puts the cards that are still open in front of what goes into another message.
+// carry prepends the open cards to the parts of the next message.
 func (o *answerWriter) carry(parts []part) []part {
 	var carried []part
 	for _, c := range o.surface.open() {
@@ -317,7 +318,7 @@ func (o *answerWriter) carry(parts []part) []part {
 	return append(carried, parts...)
 }
 
-// chunks are parts as a stream takes them.
+// chunks converts parts for a stream.
 func chunks(parts []part) []slack.StreamChunk {
 	var list []slack.StreamChunk
 	for _, p := range parts {
@@ -332,7 +333,7 @@ func chunks(parts []part) []slack.StreamChunk {
 	return list
 }
 
-// roll ends the message, so that the answer goes on in another.
+// roll ends the message, so that the answer continues in another one.
 func (o *answerWriter) roll(ctx context.Context) {
 	o.surface.w.bot.options.Observer.SlackRollover()
 	var last []part
@@ -390,7 +391,7 @@ var errNothing = errors.New("nothing of the answer was shown")
 // Slack or the journal has not taken that.
 func (o *answerWriter) end(ctx context.Context, parts []part, whole bool) error {
 	if o.final = true; o.held != "" {
-		parts = append([]part{{}}, parts...) // which takes what was held back
+		parts = append([]part{{}}, parts...) // it receives the text that was held back
 	}
 	for try := 0; ; try++ {
 		err := o.write(ctx, parts)
@@ -405,7 +406,7 @@ func (o *answerWriter) end(ctx context.Context, parts []part, whole bool) error 
 		case <-ctx.Done():
 			return err
 		}
-		parts = o.surface.take()
+		parts = o.surface.takePending()
 	}
 	if o.ts == "" {
 		o.surface.w.setStatus(ctx, o.surface.m, slack.AgentSessionStatusActive)
@@ -426,7 +427,7 @@ func (o *answerWriter) ending(ctx context.Context) error {
 	j, m := o.surface.w.bot.journal, o.surface.m
 	for {
 		var err error
-		if o.surface.left > 0 { // a file comes after it
+		if o.surface.left > 0 { // a file follows
 			err = j.owns(ctx, m)
 		} else if err = j.ending(ctx, m, o.ts); err == nil {
 			o.said, o.notedTS = true, o.ts

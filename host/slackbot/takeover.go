@@ -11,31 +11,30 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// lost is what a process that died has left open in a workspace.
+// lost has the open turns and questions of dead processes in a workspace.
 type lost struct {
 	waiting   []*message
 	broken    []broken
 	questions []posted
-	// unread is what is wrong with rows that are left as they are.
+	// unread has the errors of rows that were skipped.
 	unread []error
 }
 
 // broken is a turn that its process had begun.
 type broken struct {
 	message *message
-	// answer is the timestamp of the message that holds the answer so far, or empty; cards are those in it that were
-	// not done.
+	// answer is the timestamp of the message with the answer so far, or empty. cards are its open cards.
 	answer string
 	cards  []openCard
 	// ending says that only the end of the message may be missing.
 	ending bool
 }
 
-// posted is a message that asks people.
+// posted is a message with a question to people.
 type posted struct{ ID, Channel, TS string }
 
-// adopt takes over what processes that have died have left in the workspace.
-func (j *journal) adopt(ctx context.Context, workspace string) (*lost, error) {
+// takeOver takes over the rows of dead processes in the workspace.
+func (j *journal) takeOver(ctx context.Context, workspace string) (*lost, error) {
 	me, err := j.me()
 	if err != nil {
 		return nil, err
@@ -47,18 +46,18 @@ func (j *journal) adopt(ctx context.Context, workspace string) (*lost, error) {
 	}
 	found := &lost{}
 	for _, owner := range owners {
-		if err := j.adoptFrom(ctx, found, workspace, owner, me); err != nil {
+		if err := j.takeOverFrom(ctx, found, workspace, owner, me); err != nil {
 			return nil, err
 		}
 	}
 	return found, nil
 }
 
-// lockTry is how long it takes at most to see that a process lives.
+// lockTry bounds the attempt to get another process's lock, which a living process holds.
 const lockTry = 50 * time.Millisecond
 
-// adoptFrom takes over what owner has left, if it is dead.
-func (j *journal) adoptFrom(ctx context.Context, found *lost, workspace, owner, me string) error {
+// takeOverFrom takes over the rows of owner if it is dead.
+func (j *journal) takeOverFrom(ctx context.Context, found *lost, workspace, owner, me string) error {
 	trying, cancel := context.WithTimeout(ctx, lockTry)
 	defer cancel()
 	_, release, err := j.store.Lock(trying, lockName(owner))
@@ -71,7 +70,7 @@ func (j *journal) adoptFrom(ctx context.Context, found *lost, workspace, owner, 
 	defer release()
 	var left *lost
 	err = j.store.Update(ctx, func(tx *sql.Tx) error {
-		left = new(lost) // anew where Update runs this again
+		left = new(lost) // reset, because Update may run this again
 		if err := left.read(ctx, tx, workspace, owner); err != nil {
 			return err
 		}
@@ -115,7 +114,7 @@ func (l *lost) read(ctx context.Context, tx *sql.Tx, workspace, owner string) er
 	return err
 }
 
-// storedTurn is a turn as its row has it.
+// storedTurn is the row of a turn.
 type storedTurn struct{ id, workspace, conversation, state, message, answer, cards string }
 
 func scanStoredTurn(rows *sql.Rows) (t storedTurn, err error) {
@@ -123,8 +122,7 @@ func scanStoredTurn(rows *sql.Rows) (t storedTurn, err error) {
 	return t, err
 }
 
-// read reads the turn. It fails for a row that does not agree with itself: its message cannot be read, or is another
-// row's.
+// read decodes the turn. It fails for an inconsistent row: its message cannot be read, or belongs to another row.
 func (t *storedTurn) read() (broken, error) {
 	b := broken{message: new(message), answer: t.answer, ending: t.state == stateEnding}
 	err := json.Unmarshal([]byte(t.message), b.message)

@@ -11,7 +11,7 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// askForm writes a question of the turn of m down, and postedForm which message it is in.
+// askForm stores a question of the turn of m, and postedForm its message.
 func (j *journal) askForm(ctx context.Context, id string, m *message, f *storedForm, expires time.Time) error {
 	encoded, err := json.Marshal(f)
 	if err != nil {
@@ -25,13 +25,13 @@ func (j *journal) postedForm(ctx context.Context, id, ts string) error {
 	return j.exec(ctx, `UPDATE slack_form SET ts = $1 WHERE id = $2`, ts, id)
 }
 
-// leftForm is a question that its turn left behind, with the timestamp of its message, which may be empty.
+// leftForm is a question of a turn that is over. TS is the timestamp of its message, or empty.
 type leftForm struct {
 	storedForm
 	ts string
 }
 
-// takeForms takes out the questions of a turn that is over.
+// takeForms removes and returns the questions of a turn that is over.
 func (j *journal) takeForms(ctx context.Context, m *message) ([]leftForm, error) {
 	left, err := store.List(ctx, j.store, func(rows *sql.Rows) (f leftForm, err error) {
 		var text string
@@ -41,7 +41,7 @@ func (j *journal) takeForms(ctx context.Context, m *message) ([]leftForm, error)
 	return left, errors.Join(err, j.exec(ctx, `DELETE FROM slack_form WHERE turn = $1`, m.id()))
 }
 
-// form returns a question that waits, or nil.
+// form returns a waiting question, or nil.
 func (j *journal) form(ctx context.Context, id string) (*storedForm, error) {
 	var text string
 	err := j.store.View(ctx, func(tx *sql.Tx) error {
@@ -58,7 +58,7 @@ func (j *journal) form(ctx context.Context, id string) (*storedForm, error) {
 	return f, json.Unmarshal([]byte(text), f)
 }
 
-// answerForm writes an answer down, and reports whether it is the first one and in time.
+// answerForm stores an answer. It reports whether it is the first one and in time.
 func (j *journal) answerForm(ctx context.Context, id string, answer elicitation.Answer) (first bool, err error) {
 	encoded, err := json.Marshal(answer)
 	if err != nil {
@@ -74,7 +74,7 @@ func (j *journal) answerForm(ctx context.Context, id string, answer elicitation.
 	return first && err == nil, err
 }
 
-// awaitForm waits for the answer, which may have come to another process.
+// awaitForm waits for the answer, which another process may receive.
 func (j *journal) awaitForm(ctx context.Context, id string, wake <-chan struct{}) (answer elicitation.Answer,
 	err error) {
 	ticker := time.NewTicker(questionPoll)
@@ -90,7 +90,7 @@ func (j *journal) awaitForm(ctx context.Context, id string, wake <-chan struct{}
 		if errors.Is(err, sql.ErrNoRows) {
 			return answer, err
 		}
-		select { // another error is the store's, which comes back
+		select { // other errors are the store's and may pass
 		case <-wake:
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -99,7 +99,7 @@ func (j *journal) awaitForm(ctx context.Context, id string, wake <-chan struct{}
 	}
 }
 
-// closeForm takes a question and what was answered out.
+// closeForm removes a question and its answer.
 func (j *journal) closeForm(ctx context.Context, id string) error {
 	return j.exec(ctx, `DELETE FROM slack_form WHERE id = $1`, id)
 }

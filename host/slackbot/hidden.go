@@ -14,9 +14,9 @@ import (
 	"github.com/hako-run/hako/internal/visible"
 )
 
-// show marks the hidden characters in all texts of a request to the Web API, whoever wrote them: models, plugins,
-// servers, people, names of files. Every request passes here, and so no message, card, button, form or notice is
-// forgotten. A text keeps its length.
+// show marks the hidden characters in all texts of a request to the Web API: those of models, plugins, servers, people
+// and file names. All requests pass here, so no message, card, button, form or notice is missed. The length of a text
+// does not change.
 func show(r *http.Request, method string) error {
 	if r.Body == nil || method == "file" {
 		return nil
@@ -57,10 +57,10 @@ func show(r *http.Request, method string) error {
 	return err
 }
 
-// documents are the arguments of the Web API that are JSON within a form.
+// documents are the form arguments of the Web API that contain JSON.
 var documents = []string{"attachments", "blocks", "chunks", "files", "metadata", "view"}
 
-// showJSON marks the hidden characters in the strings of a document that the bot itself has encoded.
+// showJSON marks the hidden characters in the strings of a JSON document of the bot.
 func showJSON(document []byte, mark func(string) string) []byte {
 	var out bytes.Buffer
 	in, encoder := jsontext.NewDecoder(bytes.NewReader(document)), jsontext.NewEncoder(&out)

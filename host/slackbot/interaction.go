@@ -13,14 +13,14 @@ import (
 	"github.com/hako-run/hako/host/chat"
 )
 
-// actTime is for what follows a click.
+// actTime bounds the work after a click.
 const actTime = 30 * time.Second
 
-// commandTime is for what follows a command. Slack waits 3 seconds.
+// commandTime bounds the work after a command. Slack waits 3 seconds.
 var commandTime = 2500 * time.Millisecond
 
-// interaction handles a click, or a modal that was sent. It returns at once, for Slack waits for an acknowledgement,
-// with what that is to say: nil is nothing.
+// interaction handles a click or a submitted modal. It returns at once, because Slack waits for the acknowledgement,
+// and returns its payload; nil means none.
 func (w *workspace) interaction(ctx context.Context, callback *slack.InteractionCallback) any {
 	observer := w.bot.options.Observer
 	submitted := callback.Type == slack.InteractionTypeViewSubmission && callback.View.CallbackID == callbackForm
@@ -28,8 +28,8 @@ func (w *workspace) interaction(ctx context.Context, callback *slack.Interaction
 		observer.SlackEvent(kindAction, resultIgnored)
 		return nil
 	}
-	// A modal that somebody of another workspace sends comes with their team, and names the one that the app is
-	// installed in.
+	// A modal submitted by somebody of another workspace names their team, and the workspace that the app is installed
+	// in.
 	if w = w.of(cmp.Or(callback.View.AppInstalledTeamID, callback.Team.ID)); w == nil {
 		observer.SlackEvent(kindAction, resultForbidden)
 		return nil
@@ -46,7 +46,7 @@ func (w *workspace) interaction(ctx context.Context, callback *slack.Interaction
 	return nil
 }
 
-// act does what a button stands for.
+// act performs the action of a button.
 func (w *workspace) act(callback *slack.InteractionCallback, action *slack.BlockAction) {
 	ctx, cancel := context.WithTimeout(w.bot.ctx, actTime)
 	defer cancel()
@@ -86,10 +86,10 @@ func (w *workspace) act(callback *slack.InteractionCallback, action *slack.Block
 	}
 }
 
-// rating is what a feedback button stands for.
+// rating is the value of a feedback button.
 func rating(good bool, answer int64) string { return fmt.Sprintf("%t:%d", good, answer) }
 
-// rate keeps what somebody thinks of an answer in a thread.
+// rate stores a person's rating of an answer in a thread.
 func (w *workspace) rate(ctx context.Context, by person, at spot, value string) {
 	var good bool
 	var answer int64
@@ -108,7 +108,7 @@ func (w *workspace) rate(ctx context.Context, by person, at spot, value string) 
 	w.whisper(ctx, at, by.id, text)
 }
 
-// command answers a slash command, to whoever typed it alone.
+// command answers a slash command. Only its author sees the answer.
 func (w *workspace) command(ctx context.Context, c *slack.SlashCommand) any {
 	observer := w.bot.options.Observer
 	installed := w.of(c.TeamID)
@@ -127,10 +127,10 @@ func (w *workspace) command(ctx context.Context, c *slack.SlashCommand) any {
 	return whispered(w.reply(ctx, c))
 }
 
-// whispered is the answer to a slash command, which only whoever typed it sees.
+// whispered is a response to a slash command that only its author sees.
 func whispered(text string) any { return map[string]string{"response_type": "ephemeral", "text": text} }
 
-// reply is the answer to a slash command.
+// reply returns the response to a slash command.
 func (w *workspace) reply(ctx context.Context, c *slack.SlashCommand) string {
 	by, err := w.person(ctx, c.UserID, "")
 	words := wordsFor(by.locale)
@@ -155,7 +155,7 @@ func (w *workspace) reply(ctx context.Context, c *slack.SlashCommand) string {
 	return fmt.Sprintf(words.help, name, name, name, name)
 }
 
-// listTools lists what the person may use, as far as a message holds it.
+// listTools lists the tools that the person may use, as far as they fit into a message.
 func (w *workspace) listTools(by person, words *words) string {
 	lines := []string{words.tools}
 	if w.bot.options.Tools != nil {
@@ -173,7 +173,7 @@ func (w *workspace) listTools(by person, words *words) string {
 	return clip(strings.Join(lines, "\n"), maxQuestion)
 }
 
-// status says how many answers are being written in the channel, by all processes.
+// status counts the answers being written in the channel by all processes.
 func (w *workspace) status(ctx context.Context, c *slack.SlashCommand, words *words) string {
 	running, err := w.bot.journal.running(ctx, c.TeamID, c.ChannelID)
 	switch {
@@ -186,7 +186,7 @@ func (w *workspace) status(ctx context.Context, c *slack.SlashCommand, words *wo
 	return fmt.Sprintf(words.running, len(running))
 }
 
-// stopAll stops what the person has asked for in the channel, whichever process answers it.
+// stopAll stops the person's turns in the channel, in all processes.
 func (w *workspace) stopAll(ctx context.Context, c *slack.SlashCommand, words *words) string {
 	running, err := w.bot.journal.running(ctx, c.TeamID, c.ChannelID)
 	if err != nil {
