@@ -63,11 +63,14 @@ check 'chart without authentication is refused' refuses 'config.http.auth is not
 check 'replicas without PostgreSQL are refused' refuses -f deploy/helm/testdata/single.yaml --set replicas=2,persistence.enabled=false 'more than one replica needs a store that they share'
 check 'replicas with a volume are refused' refuses -f deploy/helm/testdata/replicas.yaml --set persistence.enabled=true 'persistence is for one replica'
 check 'an unknown value is refused' refuses -f deploy/helm/testdata/single.yaml --set replica=2 'replica'
+check 'a grace that Kubernetes cannot be told is refused' refuses -f deploy/helm/testdata/single.yaml --set config.shutdown.grace=500ms 'config.shutdown.grace is "500ms"'
 for values in single replicas; do
 	check "chart renders: $values" renders $values
 	check "hako takes its configuration: $values" accepted $values
 done
 check 'one replica: the embedded store on a claim, one process at a time' has single 'type: Recreate'
+check 'one replica: a pod has 20 seconds more than the usual grace' has single 'terminationGracePeriodSeconds: 140$'
+check 'replicas: a pod has 20 seconds more than shutdown.grace' has replicas 'terminationGracePeriodSeconds: 5435$'
 check 'replicas: a disruption budget' has replicas 'kind: PodDisruptionBudget'
 check 'replicas: autoscaling on a metric of hako' has replicas 'name: hako_calls_in_flight'
 check 'replicas: rolling update without a gap' has replicas 'maxUnavailable: 0'

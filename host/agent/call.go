@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/internal/callclock"
 	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
@@ -19,7 +20,6 @@ var (
 	errInterrupted = errors.New("it was interrupted")
 	errAnswered    = errors.New("it was answered")
 	errEnding      = errors.New("hako is shutting down")
-	errTimeout     = errors.New("its tool took too long")
 )
 
 // call is a call in progress.
@@ -166,15 +166,17 @@ func (r *Runner) execute(c *call, w wanted) *answer {
 	if c.event.refused != "" {
 		return failed("The arguments of %s %s", w.Name, c.event.refused)
 	}
-	ctx, stop := context.WithCancelCause(c.ctx)
-	defer stop(nil)
+	ctx, clock, stop := callclock.Start(c.ctx, r.spec.Timeout)
+	defer stop()
+	permitted := clock.Pause() // until the tool may start
 	release := func() {}
 	defer func() { release() }()
 	result, err := r.options.Call(ctx, &pipeline.Call{
 		Caller:  r.caller(c.session.id, c.event.ID),
 		Request: abi.Request{Method: abi.CallTool, Name: w.Name, Arguments: w.Arguments},
 		Permitted: func(ctx context.Context) (err error) {
-			release, err = r.enter(ctx, c, stop)
+			release, err = r.enter(ctx, c)
+			permitted()
 			return err
 		},
 	})
@@ -185,7 +187,7 @@ func (r *Runner) execute(c *call, w wanted) *answer {
 		return newAnswer(&w, result.Response, r.spec.MaxResult)
 	case c.ctx.Err() != nil:
 		return nil
-	case errors.Is(context.Cause(ctx), errTimeout):
+	case clock.Expired():
 		return failed("%s did not answer within %s. Whether it had an effect is not known. Try something smaller.",
 			w.Name, r.spec.Timeout)
 	}
@@ -193,19 +195,15 @@ func (r *Runner) execute(c *call, w wanted) *answer {
 }
 
 // enter acquires a slot and records that the tool runs. release frees the slot.
-func (r *Runner) enter(ctx context.Context, c *call, stop context.CancelCauseFunc) (release func(), err error) {
+func (r *Runner) enter(ctx context.Context, c *call) (release func(), err error) {
 	select {
 	case r.slots <- struct{}{}:
 	case <-ctx.Done():
 		return func() {}, ctx.Err()
 	}
+	release = func() { <-r.slots }
 	if err := c.start(); err != nil {
-		return func() { <-r.slots }, err
-	}
-	timer := time.AfterFunc(r.spec.Timeout, func() { stop(errTimeout) })
-	release = func() {
-		timer.Stop()
-		<-r.slots
+		return release, err
 	}
 	return release, r.journal.move(context.WithoutCancel(ctx), c.session.id, c.event.ID, StateRunning, nil)
 }

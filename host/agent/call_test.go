@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/fakes/fault"
@@ -259,6 +262,49 @@ func TestTimeout(t *testing.T) {
 	if got := w.wait(t, session, w.fake.Call(session, "", echo(1))...); !got[0].isError ||
 		!strings.Contains(got[0].text, "did not answer within 20ms") {
 		t.Errorf("got %+v", got[0])
+	}
+}
+
+// asked is an Approvals, and a backend that asks it in the middle of a call.
+type asked struct{ deadlines chan bool }
+
+func (a *asked) Ask(ctx context.Context, _ *approval.Question, _ approval.Prompter) (string, error) {
+	_, limited := ctx.Deadline()
+	a.deadlines <- limited
+	return "boss", nil
+}
+
+func (a *asked) Call(ctx context.Context, i *catalog.Invocation) (*abi.Response, error) {
+	_, limited := ctx.Deadline()
+	a.deadlines <- limited
+	return text("done"), i.Ask(ctx, broker.Question{Text: "rm -r x"})
+}
+
+// TestTimeOfQuestions: a tool has the configured time, which stands still while the policy or the tool asks a person.
+func TestTimeOfQuestions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.setPolicy(t, "  - {name: ask first, action: ask, tools: [ask_people]}\n")
+	people := &asked{make(chan bool, 3)}
+	w.governance.Approvals = people
+	m, err := manifest.Parse([]byte("name: asks\nversion: 1.0.0\ndescription: d\ntools:\n  - {name: ask_people, " +
+		"description: d, inputSchema: {type: object}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.catalog.Put(catalog.Source{Name: "asks", Backend: people, Asks: true}, m); err != nil {
+		t.Fatal(err)
+	}
+	session := w.fake.NewSession()
+	start(t, w.newRunner(t, Spec{Sessions: []string{session}, Timeout: time.Hour}))
+	w.wait(t, session, w.fake.Call(session, "", managedagents.Call{Tool: "ask_people", Input: object{}})...)
+	for _, moment := range []struct {
+		name    string
+		limited bool
+	}{{"asked by the policy", false}, {"running", true}, {"asked by the tool", false}} {
+		if limited := <-people.deadlines; limited != moment.limited {
+			t.Errorf("%s: there is a deadline: %v", moment.name, limited)
+		}
 	}
 }
 

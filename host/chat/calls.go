@@ -11,8 +11,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hako-run/hako/host/approval"
-	"github.com/hako-run/hako/host/elicitation"
 	"github.com/hako-run/hako/host/internal/callclock"
 	"github.com/hako-run/hako/host/internal/identity"
 	"github.com/hako-run/hako/host/llm"
@@ -156,13 +154,13 @@ func (r *run) callPipeline(ctx context.Context, shown ToolCall, call llm.Call,
 	result *llm.Result) (outcome pipeline.Outcome, line string) {
 	bounded, cancel := context.WithTimeout(ctx, r.callTimeout(call.Name))
 	defer cancel()
-	limited, clock, stop := callclock.Start(bounded, r.engine.options.Limits.ToolTimeout, context.DeadlineExceeded)
+	limited, clock, stop := callclock.Start(bounded, r.engine.options.Limits.ToolTimeout)
 	defer stop()
 	permitted := clock.Pause() // until the policy permits the call
 	answer, err := r.engine.options.Call(limited, &pipeline.Call{
 		Caller:   r.caller,
 		Request:  abi.Request{Method: abi.CallTool, Name: call.Name, Arguments: call.Arguments},
-		Prompter: paused(r.display.way(shown), clock),
+		Prompter: r.display.way(shown),
 		Permitted: func(context.Context) error {
 			permitted()
 			return nil
@@ -175,23 +173,6 @@ func (r *run) callPipeline(ctx context.Context, shown ToolCall, call llm.Call,
 	outcome, text := r.failure(ctx, limited, call.Name, err)
 	*result = failed(call, text)
 	return outcome, ""
-}
-
-// paused wraps way so that clock is stopped while a person is asked.
-func paused(way approval.Prompter, clock *callclock.Clock) approval.Prompter {
-	if ask := way.Ask; ask != nil {
-		way.Ask = func(ctx context.Context, q *approval.Question) (bool, error) {
-			defer clock.Pause()()
-			return ask(ctx, q)
-		}
-	}
-	if fill := way.Fill; fill != nil {
-		way.Fill = func(ctx context.Context, q *elicitation.Question) (elicitation.Answer, error) {
-			defer clock.Pause()()
-			return fill(ctx, q)
-		}
-	}
-	return way
 }
 
 // callTimeout bounds a call, including the time for asking people.

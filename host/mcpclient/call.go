@@ -41,16 +41,17 @@ func (s *server) Call(parent context.Context, inv *catalog.Invocation) (_ *abi.R
 		return nil, err
 	}
 	defer bounds.gate.Release()
-	ctx, clock, stop := callclock.Start(parent, limits.Time,
-		newLimitError(s.spec.Name, limit.Time, limits.Time.String()))
+	ctx, clock, stop := callclock.Start(parent, limits.Time)
 	defer stop()
 	response, err := s.attempt(ctx, clock, inv)
 	if errors.Is(err, mcp.ErrSessionMissing) {
 		response, err = s.attempt(ctx, clock, inv)
 	}
 	switch {
+	case err != nil && parent.Err() == nil && clock.Expired():
+		return nil, newLimitError(s.spec.Name, limit.Time, limits.Time.String())
 	case err != nil:
-		return nil, s.callError(parent, ctx, inv.Request.Method, err)
+		return nil, s.callError(parent, inv.Request.Method, err)
 	case int64(size(response)) > limits.Output:
 		return nil, newLimitError(s.spec.Name, limit.Output, limit.Bytes(limits.Output))
 	}

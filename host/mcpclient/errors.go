@@ -72,14 +72,10 @@ func isNotFound(err error) bool {
 	return wire != nil && wire.Code == jsonrpc.CodeMethodNotFound
 }
 
-// callError returns the error that the caller of a failed call receives. ctx is the call's own context, within parent.
-func (s *server) callError(parent, ctx context.Context, method string, err error) error {
-	var exceeded *limitError
-	switch {
-	case parent.Err() != nil:
-		return parent.Err()
-	case errors.As(context.Cause(ctx), &exceeded):
-		return exceeded
+// callError returns the error that the caller of a failed call receives.
+func (s *server) callError(ctx context.Context, method string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	var away *unreachable
 	var bad *answerError

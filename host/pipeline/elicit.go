@@ -10,6 +10,7 @@ import (
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/elicitation"
+	"github.com/hako-run/hako/host/internal/callclock"
 	"github.com/hako-run/hako/host/internal/identity"
 	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/host/trace"
@@ -54,6 +55,7 @@ var errSecretAnswer = errors.New("the answer holds what looks like a secret, and
 
 // elicitor asks the questions of one call.
 type elicitor struct {
+	ctx      context.Context // of the call, whose time stands still while a question is asked
 	pipeline *Pipeline
 	call     *Call
 	subject  *subject
@@ -127,6 +129,7 @@ func (e *elicitor) askChecked(
 	if s := e.pipeline.scanner(); s != nil {
 		q.Message, _ = s.Text(secretscan.Results, q.Message)
 	}
+	defer callclock.Pause(e.ctx)()
 	asking, stop := context.WithTimeout(ctx, e.timeLeft)
 	defer stop()
 	began := time.Now()

@@ -11,6 +11,7 @@ import (
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/internal/callclock"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/quota"
@@ -165,6 +166,7 @@ func (p *Pipeline) ask(ctx context.Context, call *Call, q *approval.Question, wa
 		Operator: call.Caller.Operator}
 	err := error(approval.ErrUnreachable)
 	if p.options.Approvals != nil {
+		defer callclock.Pause(ctx)()
 		record.Approver, err = p.options.Approvals.Ask(ctx, q, way)
 	}
 	var refused *approval.RefusedError

@@ -297,7 +297,7 @@ func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi
 	defer func() { release(record.Steps) }()
 	tenant := call.Caller.Tenant
 	request.Locale = p.locale(call)
-	elicitor := &elicitor{pipeline: p, call: call, subject: s, record: record}
+	elicitor := &elicitor{ctx: ctx, pipeline: p, call: call, subject: s, record: record}
 	invocation := &catalog.Invocation{
 		Request: request, Limits: s.limits, Progress: p.scanProgress(
 			call.Progress), Tenant: tenant, User: call.Caller.User, Session: call.Caller.sessionID(),

@@ -9,6 +9,10 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/internal/callclock"
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -23,6 +27,46 @@ func (s slow) Ask(ctx context.Context, _ *approval.Question, _ approval.Prompter
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
+}
+
+// asking is a backend that computes for a while, asks a person, and does not end by itself.
+type asking struct{}
+
+func (asking) Call(ctx context.Context, i *catalog.Invocation) (*abi.Response, error) {
+	time.Sleep(20 * time.Second)
+	if err := i.Ask(ctx, broker.Question{Text: "rm -r x"}); err != nil {
+		return nil, err
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestTimeStandsStill: neither the time that the policy's question takes nor that of a question in the middle of a call
+// counts against the caller's limit.
+func TestTimeStandsStill(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGoverned(t, func(o *pipeline.Options) { o.Approvals = slow(time.Hour) })
+		m, err := manifest.Parse([]byte("name: slow\nversion: 1.0.0\ndescription: d\ntools:\n  - {name: p_free, " +
+			"description: d, inputSchema: {type: object}}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.catalog.Remove("test")
+		if err := g.catalog.Put(catalog.Source{Name: "test", Backend: asking{}}, m); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		ctx, clock, stop := callclock.Start(t.Context(), 30*time.Second)
+		defer stop()
+		_, _ = g.Call(ctx, &pipeline.Call{
+			Caller:  pipeline.Caller{Frontend: pipeline.FrontendAgent},
+			Request: abi.Request{Method: abi.CallTool, Name: "p_free", Arguments: json.RawMessage(`{"n":11}`)},
+		})
+		if took := time.Since(began); took != 2*time.Hour+30*time.Second || !clock.Expired() {
+			t.Errorf("the call took %v, want two questions of an hour and 30 seconds", took)
+		}
+	})
 }
 
 // TestWaitingIsReported checks that clients get progress reports while a call waits and none while it runs.

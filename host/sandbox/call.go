@@ -11,6 +11,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/internal/callclock"
 	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/trace"
@@ -59,8 +60,8 @@ func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi
 	if err != nil {
 		return nil, err
 	}
-	timed, cancel := context.WithTimeout(ctx, limits.Time)
-	defer cancel()
+	timed, _, stop := callclock.Start(ctx, limits.Time)
+	defer stop()
 	defer c.sendUpdates(invocation.Updated)
 	if invocation.Steps != nil {
 		defer func() { *invocation.Steps = c.meter.used }()

@@ -1,4 +1,7 @@
-// Package callclock bounds the time of a call, without that in which a person is asked.
+// Package callclock bounds the time of a call, without the time in which a person is asked.
+//
+// Start returns a context with a clock, and Pause stops all clocks of a context and its parents while somebody waits for
+// a person's answer.
 package callclock
 
 import (
@@ -7,39 +10,154 @@ import (
 	"time"
 )
 
-// Clock ends a call when its time is up. It stands still while a person is asked.
+// Clock ends a call when its time is up.
 type Clock struct {
-	mu     sync.Mutex
-	timer  *time.Timer
-	left   time.Duration
-	since  time.Time
-	asking int
+	parent context.Context // the caller's, for its values and its deadline
+	outer  *Clock          // that of parent, or nil
+	done   chan struct{}
+
+	// mu guards the fields below.
+	mu       sync.Mutex
+	timer    *time.Timer
+	left     time.Duration // when the clock was started or resumed
+	since    time.Time     // when that was
+	asking   int           // how often it is paused
+	expired  bool
+	released bool
+	onExpiry map[int]func()
+	next     int
 }
 
-// Start returns a context that ends with cause once it has run for limit. stop releases it.
-func Start(parent context.Context, limit time.Duration, cause error) (_ context.Context, c *Clock, stop func()) {
-	ctx, cancel := context.WithCancelCause(parent)
-	c = &Clock{left: limit, since: time.Now()}
-	c.timer = time.AfterFunc(limit, func() { cancel(cause) })
+// clockKey is the key of a context's innermost clock.
+type clockKey struct{}
+
+// Start returns a context that ends with context.DeadlineExceeded once it has run for limit, pauses not counted. stop
+// releases it.
+func Start(parent context.Context, limit time.Duration) (_ context.Context, c *Clock, stop func()) {
+	c = &Clock{parent: parent, done: make(chan struct{}), left: limit, since: time.Now()}
+	c.outer, _ = parent.Value(clockKey{}).(*Clock)
+	c.timer = time.AfterFunc(limit, c.expire)
+	ctx, cancel := context.WithCancelCause((*clockContext)(c))
+	unlink := context.AfterFunc(parent, func() { cancel(context.Cause(parent)) })
 	return ctx, c, func() {
-		c.timer.Stop()
+		unlink()
 		cancel(nil)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.released = true
+		c.timer.Stop()
 	}
 }
 
-// Pause stops the clock until resume is called.
+// Pause stops the clocks of ctx until resume is called.
+func Pause(ctx context.Context) (resume func()) {
+	c, _ := ctx.Value(clockKey{}).(*Clock)
+	var resumes []func()
+	for ; c != nil; c = c.outer {
+		resumes = append(resumes, c.Pause())
+	}
+	return func() {
+		for _, resume := range resumes {
+			resume()
+		}
+	}
+}
+
+// Pause stops the clock until resume is called. Pauses may overlap.
 func (c *Clock) Pause() (resume func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.asking++; c.asking == 1 && c.timer.Stop() {
+	if c.asking++; c.asking == 1 {
+		c.timer.Stop()
 		c.left -= time.Since(c.since)
 	}
-	return func() {
+	return sync.OnceFunc(func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.asking--; c.asking == 0 {
+		if c.asking--; c.asking == 0 && !c.expired && !c.released {
 			c.since = time.Now()
 			c.timer.Reset(max(0, c.left))
 		}
+	})
+}
+
+// Expired reports whether the time is up.
+func (c *Clock) Expired() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.expired
+}
+
+func (c *Clock) expire() {
+	c.mu.Lock()
+	if c.expired || c.asking > 0 || time.Since(c.since) < c.left {
+		c.mu.Unlock()
+		return // the timer had fired before a pause
+	}
+	c.expired = true
+	close(c.done)
+	calls := c.onExpiry
+	c.onExpiry = nil
+	c.mu.Unlock()
+	for _, call := range calls {
+		call()
+	}
+}
+
+// clockContext is the context of a clock. Its Done is the clock's alone; the end of the parent cancels the context that
+// Start returns.
+type clockContext Clock
+
+func (c *clockContext) Deadline() (time.Time, bool) {
+	clock := (*Clock)(c)
+	limit, bounded := clock.parent.Deadline()
+	clock.mu.Lock()
+	defer clock.mu.Unlock()
+	if clock.asking > 0 {
+		return limit, bounded
+	}
+	if own := clock.since.Add(clock.left); !bounded || own.Before(limit) {
+		return own, true
+	}
+	return limit, bounded
+}
+
+func (c *clockContext) Done() <-chan struct{} { return c.done }
+
+func (c *clockContext) Err() error {
+	if (*Clock)(c).Expired() {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+func (c *clockContext) Value(key any) any {
+	if key == (clockKey{}) {
+		return (*Clock)(c)
+	}
+	return c.parent.Value(key)
+}
+
+// AfterFunc lets package context follow the clock without a goroutine.
+func (c *clockContext) AfterFunc(f func()) (stop func() bool) {
+	clock := (*Clock)(c)
+	clock.mu.Lock()
+	defer clock.mu.Unlock()
+	if clock.expired {
+		go f()
+		return func() bool { return false }
+	}
+	if clock.onExpiry == nil {
+		clock.onExpiry = map[int]func(){}
+	}
+	id := clock.next
+	clock.next++
+	clock.onExpiry[id] = f
+	return func() bool {
+		clock.mu.Lock()
+		defer clock.mu.Unlock()
+		_, ok := clock.onExpiry[id]
+		delete(clock.onExpiry, id)
+		return ok
 	}
 }

@@ -13,9 +13,8 @@ import (
 func TestClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		over := errors.New("over")
 		began := time.Now()
-		ctx, clock, stop := Start(t.Context(), 10*time.Second, over)
+		ctx, clock, stop := Start(t.Context(), 10*time.Second)
 		defer stop()
 		time.Sleep(4 * time.Second)
 		first := clock.Pause()
@@ -28,8 +27,60 @@ func TestClock(t *testing.T) {
 		}
 		second()
 		<-ctx.Done()
-		if took := time.Since(began); took != 2*time.Hour+10*time.Second || !errors.Is(context.Cause(ctx), over) {
-			t.Errorf("over after %v, because of %v", took, context.Cause(ctx))
+		if took := time.Since(began); took != 2*time.Hour+10*time.Second || !clock.Expired() ||
+			!errors.Is(ctx.Err(), context.DeadlineExceeded) || !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			t.Errorf("over after %v: %v, because of %v", took, ctx.Err(), context.Cause(ctx))
 		}
 	})
 }
+
+// TestNested: Pause stops the clocks around a call too, and derived contexts see deadline and end.
+func TestNested(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		outer, _, stopOuter := Start(t.Context(), 10*time.Second)
+		defer stopOuter()
+		inner, clock, stopInner := Start(context.WithValue(outer, testKey{}, "value"), 20*time.Second)
+		defer stopInner()
+		derived, cancel := context.WithCancel(inner)
+		defer cancel()
+		if deadline, ok := derived.Deadline(); !ok || !deadline.Equal(began.Add(10*time.Second)) {
+			t.Errorf("the deadline is %v, %v", deadline, ok)
+		}
+		resume := Pause(derived)
+		if deadline, ok := derived.Deadline(); ok {
+			t.Errorf("while a person is asked, the deadline is %v", deadline)
+		}
+		time.Sleep(time.Hour)
+		resume()
+		resume() // does nothing
+		<-derived.Done()
+		if took := time.Since(began); took != time.Hour+10*time.Second || clock.Expired() ||
+			!errors.Is(derived.Err(), context.Canceled) && !errors.Is(derived.Err(), context.DeadlineExceeded) {
+			t.Errorf("over after %v: %v", took, derived.Err())
+		}
+		Pause(t.Context())() // without a clock
+	})
+}
+
+// TestParent: the end of the parent, and stop, end the context at once.
+func TestParent(t *testing.T) {
+	t.Parallel()
+	parent, cancel := context.WithCancelCause(t.Context())
+	ctx, clock, stop := Start(parent, time.Hour)
+	defer stop()
+	gone := errors.New("gone")
+	cancel(gone)
+	<-ctx.Done()
+	if !errors.Is(context.Cause(ctx), gone) || clock.Expired() {
+		t.Errorf("ended because of %v", context.Cause(ctx))
+	}
+	ctx, _, stop = Start(t.Context(), time.Hour)
+	stop()
+	if ctx.Err() == nil {
+		t.Error("a released context has not ended")
+	}
+}
+
+type testKey struct{}

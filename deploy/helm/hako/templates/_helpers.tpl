@@ -45,6 +45,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
     "metrics" (dict "address" "0.0.0.0:9090")
     "cache" "/var/lib/hako/cache"
     "policy" "/etc/hako/hako.policy.yaml"
+    "shutdown" (dict "grace" "2m")
     "consents" (ternary "/etc/hako/hako.consents.yaml" "/var/lib/hako/hako.consents.yaml" (not (empty .Values.consents))) }}
 {{- if include "hako.shared" . }}
 {{- $_ := set $chart "secrets" (dict "key" (dict "env" "HAKO_SECRETS_KEY")) }}
@@ -54,4 +55,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if .Values.plugins.volume }}{{ $_ := set $chart "plugins" (list "/plugins") }}{{ end }}
 {{- if not (include "hako.shared" .) }}{{ $_ := set $chart "store" "/var/lib/hako/store" }}{{ end }}
 {{- toYaml (mergeOverwrite $chart .Values.config) }}
+{{- end }}
+
+{{/* How long Kubernetes waits for a pod to end: preStop, shutdown.grace, and the time in which hako gives up what is left. */}}
+{{- define "hako.terminationSeconds" -}}
+{{- $grace := (include "hako.config" . | fromYaml).shutdown.grace | toString -}}
+{{- if or (not $grace) (not (regexMatch "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$" $grace)) -}}
+{{- fail (printf "config.shutdown.grace is %q: write hours, minutes and whole seconds, such as 90s or 1m30s, for terminationGracePeriodSeconds follows from it" $grace) -}}
+{{- end -}}
+{{- $hours := regexFind "[0-9]+h" $grace | trimSuffix "h" | int -}}
+{{- $minutes := regexFind "[0-9]+m" $grace | trimSuffix "m" | int -}}
+{{- $seconds := regexFind "[0-9]+s" $grace | trimSuffix "s" | int -}}
+{{- add (mul 3600 $hours) (mul 60 $minutes) $seconds 20 -}}
 {{- end }}
