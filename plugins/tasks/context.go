@@ -16,20 +16,23 @@ type notes struct {
 
 func (n *notes) texts() []*string { return []*string{n.Progress, n.Findings, n.Blockers, n.NextSteps} }
 
-// record is what was saved at one time.
+// record is what was saved at one time, and by whom, if that was said.
 type record struct {
-	ID string `json:"context_id"`
+	ID      string `json:"context_id"`
+	AgentID string `json:"agent_id,omitempty"`
 	notes
 }
 
 type saveArgs struct {
-	TaskID string `json:"task_id"`
+	TaskID  string `json:"task_id"`
+	AgentID string `json:"agent_id"`
 	notes
 }
 
 type savedContext struct {
 	TaskID    string `json:"task_id"`
 	ContextID string `json:"context_id"`
+	AgentID   string `json:"agent_id,omitempty"`
 	Context   notes  `json:"context"`
 	SavedAt   string `json:"saved_at"`
 }
@@ -43,10 +46,13 @@ func saveContext(ctx context.Context, in saveArgs) (*savedContext, error) {
 	if err := tasks.check(ctx, in.TaskID); err != nil {
 		return nil, err
 	}
+	if err := agents.check(ctx, in.AgentID); err != nil {
+		return nil, err
+	}
 	at := now()
-	id, err := contexts.add(ctx, "", `INSERT INTO contexts (id, task_id, progress, findings, blockers, next_steps, saved_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		in.TaskID, in.Progress, in.Findings, in.Blockers, in.NextSteps, at)
+	id, err := contexts.add(ctx, "", `INSERT INTO contexts (id, task_id, progress, findings, blockers, next_steps, saved_at, agent_id)
+		VALUES (?, ?, ?, ?, ?, ?, ?, nullif(?, ''))`,
+		in.TaskID, in.Progress, in.Findings, in.Blockers, in.NextSteps, at, in.AgentID)
 	if err != nil {
 		return nil, err
 	}
@@ -55,13 +61,14 @@ func saveContext(ctx context.Context, in saveArgs) (*savedContext, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &savedContext{in.TaskID, id, current.notes, at}, nil
+	return &savedContext{in.TaskID, id, in.AgentID, current.notes, at}, nil
 }
 
 // current is a task's notes as they stand.
 type current struct {
 	notes
 	SavedAt string `json:"saved_at"`
+	SavedBy string `json:"saved_by"`
 }
 
 // currentContext puts a task's notes together: of each the latest that was saved.
@@ -72,8 +79,8 @@ func currentContext(ctx context.Context, taskID string) (*current, error) {
 	}
 	return one[current](ctx, tasks, "SELECT "+latest("progress")+" AS progress, "+latest("findings")+" AS findings, "+
 		latest("blockers")+" AS blockers, "+latest("next_steps")+" AS next_steps, ifnull("+latest("saved_at")+
-		", '') AS saved_at "+
-		"FROM tasks WHERE id = ?", taskID)
+		", '') AS saved_at, ifnull((SELECT agent_id FROM contexts WHERE task_id = tasks.id ORDER BY seq DESC LIMIT 1), '') "+
+		"AS saved_by FROM tasks WHERE id = ?", taskID)
 }
 
 type contextArgs struct {
@@ -89,6 +96,7 @@ type taskContext struct {
 	TaskID string `json:"task_id"`
 	extent
 	SavedAt        string   `json:"saved_at,omitempty"`
+	SavedBy        string   `json:"saved_by,omitempty"`
 	Context        notes    `json:"context"`
 	PendingHandoff *handoff `json:"pending_handoff,omitempty"`
 	History        []entry  `json:"history,omitempty"`
@@ -115,7 +123,7 @@ func readContext(ctx context.Context, in contextArgs) (*taskContext, error) {
 	}
 	b := newBudget(ctx, in.MaxCharacters)
 	b.clip(stand.texts()...)
-	out := &taskContext{TaskID: in.TaskID, Context: stand.notes, SavedAt: stand.SavedAt}
+	out := &taskContext{TaskID: in.TaskID, Context: stand.notes, SavedAt: stand.SavedAt, SavedBy: stand.SavedBy}
 	if !in.IncludeHistory {
 		total, err := pdksql.Select[int](ctx, "SELECT count(*) FROM ("+timeline+")", in.TaskID)
 		if err == nil {

@@ -28,6 +28,7 @@ func (e *entry) texts() []*string {
 
 // timeline selects the history of the task ?1: each entry as JSON, with its time and what orders entries of one second.
 const timeline = `SELECT saved_at AS at, seq, 1 AS kind, json_object('at', saved_at, 'context', json_object('context_id', id,
+		'agent_id', agent_id,
 		'progress', progress, 'findings', findings, 'blockers', blockers, 'next_steps', next_steps)) AS entry
 	FROM contexts WHERE task_id = ?1
 	UNION ALL SELECT handoffs.created_at, handoffs.seq, 2, json_object('at', handoffs.created_at, 'handoff', json_object('handoff_id', handoffs.id,

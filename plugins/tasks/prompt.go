@@ -183,7 +183,11 @@ func (d *document) history(c *taskContext) {
 	for _, e := range c.History {
 		switch {
 		case e.Context != nil:
-			d.say("%s:\n", "%s:\n", e.At)
+			if by := e.Context.AgentID; by != "" {
+				d.say("%s, saved by %s:\n", "%s（%s が記録）:\n", e.At, by)
+			} else {
+				d.say("%s:\n", "%s:\n", e.At)
+			}
 			d.notes(e.Context.notes)
 		case e.Handoff != nil:
 			d.handoff(e.Handoff)

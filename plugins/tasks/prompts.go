@@ -94,9 +94,9 @@ func (d *document) steps(t *taskDetail, agentID string) {
 		d.say("- Before you begin: update_task_status(task_id=%q, status=\"in_progress\", agent_id=%q)",
 			"- 作業を始めるとき: update_task_status(task_id=%q, status=\"in_progress\", agent_id=%q)", t.ID, agentID)
 	}
-	d.say("- While you work, record where it stands: save_context(task_id=%q, progress=\"…\", findings=\"…\", blockers=\"…\", next_steps=\"…\")",
-		"- 作業中は状況を記録する: save_context(task_id=%q, progress=\"…\", findings=\"…\", blockers=\"…\", next_steps=\"…\")",
-		t.ID)
+	d.say("- While you work, record where it stands: save_context(task_id=%q, progress=\"…\", findings=\"…\", blockers=\"…\", next_steps=\"…\", agent_id=%q)",
+		"- 作業中は状況を記録する: save_context(task_id=%q, progress=\"…\", findings=\"…\", blockers=\"…\", next_steps=\"…\", agent_id=%q)",
+		t.ID, agentID)
 	d.say("- When it is done: update_task_status(task_id=%q, status=\"done\", agent_id=%q)",
 		"- 完了したら: update_task_status(task_id=%q, status=\"done\", agent_id=%q)", t.ID, agentID)
 	d.say("- To hand it over instead: create_handoff(task_id=%q, from_agent_id=%q, summary=\"…\"); list_agents() shows to whom",

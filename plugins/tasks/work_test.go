@@ -47,6 +47,27 @@ func TestContext(t *testing.T) {
 	}
 }
 
+// TestWhoSaved: a record says who saved it, in the context, its history and prompts.
+func TestWhoSaved(t *testing.T) {
+	t.Parallel()
+	office(t)
+	if got := result[savedContext](t, "save_context",
+		args{"task_id": "task_ui", "progress": "half", "agent_id": "agt_ann"}); got.AgentID != "agt_ann" {
+		t.Errorf("saved by %q", got.AgentID)
+	}
+	result[savedContext](t, "save_context", args{"task_id": "task_ui", "findings": "slow"})
+	got := result[taskContext](t, "get_task_context", args{"task_id": "task_ui", "include_history": true})
+	if got.SavedBy != "" || got.History[0].Context.AgentID != "" || got.History[1].Context.AgentID != "agt_ann" {
+		t.Errorf("saved by %q: %s", got.SavedBy, asJSON(t, got.History))
+	}
+	result[savedContext](t, "save_context", args{"task_id": "task_ui", "findings": "fast", "agent_id": "agt_bob"})
+	if got := result[taskContext](t, "get_task_context", args{"task_id": "task_ui"}); got.SavedBy != "agt_bob" {
+		t.Errorf("saved by %q", got.SavedBy)
+	}
+	refused(t, "save_context", args{"task_id": "task_ui", "progress": "p", "agent_id": "agt_nobody"}, "agt_nobody",
+		"list_agents()")
+}
+
 func asJSON(t *testing.T, value any) string {
 	t.Helper()
 	data, err := json.Marshal(value)
