@@ -11,7 +11,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// questionJSON is a question that waits.
+// questionJSON is a waiting question.
 type questionJSON struct {
 	ID          string                `json:"id"`
 	Tool        string                `json:"tool"`
@@ -22,7 +22,7 @@ type questionJSON struct {
 	Remember    string                `json:"remember,omitempty"`
 	Asked       time.Time             `json:"asked"`
 	Expires     time.Time             `json:"expires"`
-	// May says whether this person may answer; else Why says why not.
+	// May says whether this person may answer. If not, Why says why.
 	May bool   `json:"may"`
 	Why string `json:"why,omitempty"`
 }
@@ -67,14 +67,13 @@ func newQuestion(q *approval.Question, language string) *questionJSON {
 	return item
 }
 
-// answerer is the person as somebody who answers the question. The console is for who operates the host, whatever the
-// tenants: where a rule names nobody, its people answer as operators do. Where it names approvers, they have to be
-// among them.
+// answerer returns the person as an approver. People of the console operate the host for all tenants. If the rule names
+// no approvers, they answer as operators. If it names approvers, they must be among them.
 func answerer(s *session, q *approval.Question) approval.Person {
 	return approval.Person{Tenant: q.Caller.Tenant, User: s.Name, Groups: s.Groups, Operator: q.Approvers.IsZero()}
 }
 
-// mayNot says why the person may not answer; nil if it may.
+// mayNot returns why the person may not answer, or nil.
 func (c *Console) mayNot(s *session, q *approval.Question) manifest.Text {
 	switch {
 	case !s.Role.includes(Approver):
@@ -85,7 +84,7 @@ func (c *Console) mayNot(s *session, q *approval.Question) manifest.Text {
 	return nil
 }
 
-// faultApprover says whom the rule wants.
+// faultApprover names the approvers of the rule.
 func faultApprover(q *approval.Question) *fault {
 	return &fault{code: codeForbidden, text: manifest.Text{
 		"en": "The policy's rule \"" + q.Rule + "\" wants an answer of: " + q.Approvers.In("en") + ".",
@@ -123,7 +122,7 @@ func (c *Console) answerApproval(q *request) (any, error) {
 	})
 	switch {
 	case errors.Is(err, approval.ErrMayNot):
-		return nil, faultApprover(question) // another policy is in force since
+		return nil, faultApprover(question) // the policy has changed meanwhile
 	case errors.Is(err, approval.ErrUnknown):
 		return nil, faultAnswered
 	case err != nil:

@@ -10,34 +10,33 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// ask is what there is to say yes to, as people see it. Digest and Version come back with the yes, which holds for
-// nothing else.
+// ask shows what a plugin asks for. Approving it sends Digest and Version back, and the consent is valid only for them.
 type ask struct {
 	Digest  string   `json:"digest"`
 	Version string   `json:"version"`
 	Asks    []string `json:"asks"`
-	// Additions are what is asked for beyond the version AdditionsTo, to which there is a yes.
+	// Additions lists what is asked for beyond AdditionsTo, the version that was approved before.
 	Additions   []string `json:"additions,omitzero"`
 	AdditionsTo string   `json:"additionsTo,omitempty"`
 	Gets        []string `json:"gets"`
-	// Ready says that it can be approved as it is; else Problem says why not, and Remedy what to do.
+	// Ready says that the plugin can be approved as it is. If not, Problem says why, and Remedy what to do.
 	Ready   bool   `json:"ready"`
 	Problem string `json:"problem,omitempty"`
 	Remedy  string `json:"remedy,omitempty"`
 }
 
-// proposal is a yes that can be given here, with all of what the plugin would get.
+// proposal is a possible consent, with all grants of the plugin.
 type proposal struct {
 	*grant.Proposal
 	plugin *host.Status
 	grants grant.Grants
 	err    error
-	// unconfined says that err is about the kernel, which cannot hold commands here.
+	// unconfined says that err is about the kernel, which cannot confine commands here.
 	unconfined bool
 }
 
-// waitsForYes reports whether a plugin waits for the operator's consent, and not for something else, such as a
-// credential: then its reason says how to give it.
+// waitsForYes reports whether a plugin waits for the operator's consent. If it waits for something else, such as a
+// credential, its reason says what to do.
 func waitsForYes(p *host.Status) bool {
 	return p.State == host.Revoked || p.State == host.Pending && strings.Contains(p.Reason, "hako plugin approve ")
 }
@@ -53,7 +52,7 @@ func (c *Console) consents(q *request) ([]grant.Consent, error) {
 	return file.Consents(), nil
 }
 
-// readConsents reads the operator's consents. Admins are told why that fails: somebody may have edited them.
+// readConsents reads the operator's consents. Admins are told why that fails: somebody may have edited the file.
 func (c *Console) readConsents(q *request) (Consents, error) {
 	file, err := c.options.Consents.LoadConsents(q.lasting())
 	if err != nil && faultOf(err) == nil && q.session.Role.includes(Admin) {
@@ -65,8 +64,8 @@ func (c *Console) readConsents(q *request) (Consents, error) {
 	return file, err
 }
 
-// faultConsents makes of what keeps the consents from being changed what the person can do about it: the file may
-// belong to somebody else, or lie where hako cannot write. command does the same at a terminal.
+// faultConsents converts an error of changing the consents, such as missing rights to the file, to one with a remedy.
+// command does the same at a terminal.
 func faultConsents(err error, command string) error {
 	if err == nil || faultOf(err) != nil {
 		return err
@@ -79,8 +78,7 @@ func faultConsents(err error, command string) error {
 	}}
 }
 
-// propose makes a proposal for the plugin, with the choices, or with what an earlier yes has settled where they are
-// nil.
+// propose makes a proposal for the plugin with the choices. Nil choices mean those of an earlier consent.
 func (c *Console) propose(p *host.Status, consents []grant.Consent, choices *grant.Choices, q *request) *proposal {
 	made := &proposal{Proposal: grant.Propose(consents, p.Manifest, p.Digest, q.session.Name), plugin: p}
 	made.Quota, made.Roots = c.options.Host.MountQuota(), c.options.Host.Roots()
@@ -97,7 +95,7 @@ func (c *Console) propose(p *host.Status, consents []grant.Consent, choices *gra
 	return made
 }
 
-// version is that of the proposal; empty where it cannot be approved.
+// version identifies the proposal. It is empty if the plugin cannot be approved.
 func (p *proposal) version() string {
 	if p.err != nil {
 		return ""
@@ -123,7 +121,7 @@ func (p *proposal) ask(c *Console, language string) *ask {
 	return a
 }
 
-// command is how to approve the plugin at the command line, with what has to be chosen there.
+// command returns the command that approves the plugin, with what has to be chosen.
 func (p *proposal) command() string {
 	line := "hako plugin approve " + p.Consent.Name
 	for _, asked := range p.Consent.Asked.Files {
@@ -137,13 +135,13 @@ func (p *proposal) command() string {
 	return line
 }
 
-// approvable returns the plugin that the request is about, as it lies there now, and the consents.
+// approvable returns the request's plugin, read again from its folder, and the consents.
 func (c *Console) approvable(q *request) (*host.Status, Consents, error) {
 	if c.options.Consents == nil {
 		return nil, nil, &fault{code: codeUnavailable,
 			text: said("there is no file for consents: set consents in hako.yaml")}
 	}
-	if err := c.options.Host.Load(q.lasting()); err != nil { // what was shown is held against what is there now
+	if err := c.options.Host.Load(q.lasting()); err != nil { // compare with the current files
 		return nil, nil, err
 	}
 	p, err := c.findPlugin(q.PathValue("name"))
@@ -157,7 +155,7 @@ func (c *Console) approvable(q *request) (*host.Status, Consents, error) {
 	return p, file, err
 }
 
-// approve records the yes to what was shown.
+// approve records consent to the plugin as shown.
 func (c *Console) approve(q *request) (any, error) {
 	now, err := c.choose(q)
 	if err != nil {
@@ -178,7 +176,7 @@ func (c *Console) approve(q *request) (any, error) {
 	return c.changed(q)
 }
 
-// changed is the refusal of a yes to what has changed since it was shown. It shows it anew.
+// changed refuses consent to a proposal that has changed since it was shown, and shows the current one.
 func (p *proposal) changed(c *Console, q *request) *fault {
 	return &fault{code: codeConflict, ask: p.ask(c, q.language), text: faultChanged.text, remedy: faultChanged.remedy}
 }
@@ -188,7 +186,7 @@ var faultChanged = &fault{code: codeConflict, text: manifest.Text{
 	"ja": "表示後に、プラグイン、その要求、または与えられる権限が変わりました。",
 }, remedy: manifest.Text{"en": "Look at it again, and then decide.", "ja": "もう一度確認してから判断してください。"}}
 
-// changed takes the changed consents up, and returns the plugin as it stands then.
+// changed applies the changed consents and returns the plugin's new state.
 func (c *Console) changed(q *request) (any, error) {
 	if err := c.options.Host.Load(q.lasting()); err != nil {
 		return nil, err
@@ -196,7 +194,7 @@ func (c *Console) changed(q *request) (any, error) {
 	return c.plugin(q)
 }
 
-// revoke takes the yes to a plugin back.
+// revoke revokes the consent to a plugin.
 func (c *Console) revoke(q *request) (any, error) {
 	var body struct{ Digest string }
 	if err := q.decode(&body); err != nil {

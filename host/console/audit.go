@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// maxSearches is how many searches run at once: each may read all of the audit log.
+	// maxSearches bounds the concurrent searches: each may read the whole audit log.
 	maxSearches = 2
-	// maxSearched is how many records one request looks through for a text.
+	// maxSearched bounds the records that one request searches for a text.
 	maxSearched = 10_000
-	// maxSearchText bounds the text that is searched for, in bytes.
+	// maxSearchText bounds the text of a search, in bytes.
 	maxSearchText = 200
 )
 
 var auditParameters = []string{"tool", "plugin", "user", "tenant", "outcome", "type", "action", "from", "to", "text",
 	"cursor", "limit"}
 
-// recordJSON is one record of the audit log.
+// recordJSON is a record of the audit log.
 type recordJSON struct {
 	Seq         uint64                     `json:"seq"`
 	Time        time.Time                  `json:"time"`
@@ -76,8 +76,8 @@ func newRecord(e *audit.Entry) *recordJSON {
 	return r
 }
 
-// recordsJSON is one page of records, newest first. Searched is how far back was looked, where that is not the
-// beginning.
+// recordsJSON is a page of records, newest first. Searched is the oldest record that was searched, unless it is the
+// first one.
 type recordsJSON struct {
 	listJSON[*recordJSON]
 	Searched time.Time `json:"searched,omitzero"`
@@ -104,8 +104,8 @@ func (c *Console) audit(q *request) (any, error) {
 	return s.run(q, c.options.Journal)
 }
 
-// queue waits until there is room for one more request that may read much, until leave is called. Its answer may take
-// its time.
+// queue waits until another expensive request may run, until leave is called. It lifts the limit on the time of the
+// response.
 func (c *Console) queue(q *request) (leave func(), err error) {
 	select {
 	case c.searches <- struct{}{}:
@@ -116,10 +116,10 @@ func (c *Console) queue(q *request) (leave func(), err error) {
 	}
 }
 
-// search is what a request looks for.
+// search has the parameters of a search.
 type search struct {
 	query audit.Query
-	text  []byte // as it stands in lower-case JSON
+	text  []byte // in lower-case JSON
 	limit int
 }
 
@@ -154,7 +154,7 @@ func newSearch(q *request) (*search, error) {
 	return s, nil
 }
 
-// time is a parameter that is a time; zero if it is not there.
+// time returns a parameter that is a time, or zero if it is missing.
 func (q *request) time(name string) (time.Time, error) {
 	text := q.param(name)
 	if text == "" {
@@ -167,7 +167,7 @@ func (q *request) time(name string) (time.Time, error) {
 	return t, nil
 }
 
-// parseBefore reads a cursor of records: the number of the last one that was given.
+// parseBefore reads a cursor of records: the number of the last record that was returned.
 func parseBefore(cursor string) (uint64, error) {
 	key, err := parseCursor(cursor)
 	if err != nil || key == "" {
@@ -180,8 +180,8 @@ func parseBefore(cursor string) (uint64, error) {
 	return n, nil
 }
 
-// run looks for records, from the newest back: for as many as are wanted, or, with a text, for those among a bounded
-// number.
+// run searches the records from the newest one back: until it has found enough, or, with a text, a bounded number of
+// records.
 func (s *search) run(q *request, journal Journal) (*recordsJSON, error) {
 	count := s.limit + 1
 	if s.text != nil {
@@ -208,15 +208,15 @@ func (s *search) run(q *request, journal Journal) (*recordsJSON, error) {
 	return answer, nil
 }
 
-// formatBefore is the cursor for what comes before a record.
+// formatBefore returns the cursor for the records before seq.
 func formatBefore(seq uint64) string { return formatCursor(strconv.FormatUint(seq, 10)) }
 
-// matches reports whether the record has the text somewhere, without regard to case.
+// matches reports whether the record contains the text anywhere, ignoring case.
 func (s *search) matches(e *audit.Entry) bool {
 	return s.text == nil || bytes.Contains(lowerJSON(e.Event), s.text)
 }
 
-// lowerJSON is v as JSON in lower case; nil if it cannot be encoded.
+// lowerJSON returns v as lower-case JSON, or nil if it cannot be encoded.
 func lowerJSON(v any) []byte {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

@@ -8,11 +8,12 @@ import (
 )
 
 const (
-	// flushEvery is how often a stream is written to.
+	// flushEvery is the interval at which events are written to a stream.
 	flushEvery = 200 * time.Millisecond
-	// heartbeat keeps proxies from giving an idle stream up. With it, the session is looked at again.
+	// heartbeat is the interval of events on an idle stream, so that proxies keep it open. Each also checks the
+	// session.
 	heartbeat = 15 * time.Second
-	// writeTime is how long a reader may take for what is written at once.
+	// writeTime bounds the time in which a reader must accept a write.
 	writeTime = 10 * time.Second
 )
 
@@ -32,7 +33,7 @@ func (c *Console) calls(w http.ResponseWriter, q *request) error {
 	return nil
 }
 
-// follow writes what happens until the stream ends, or its reader is gone or too slow.
+// follow writes events until the stream ends, or its reader is gone or too slow.
 func (c *Console) follow(q *request, s *stream, out *eventWriter) {
 	flush, beat := time.NewTicker(flushEvery), time.NewTicker(heartbeat)
 	defer flush.Stop()
@@ -60,18 +61,18 @@ func (c *Console) follow(q *request, s *stream, out *eventWriter) {
 	}
 }
 
-// still reports whether the session is there, and its person has the role that the stream was opened with. It does not
-// count as use of the session.
+// still reports whether the session exists and its person still has the role with which the stream was opened. It does
+// not count as use of the session.
 func (c *Console) still(q *request) bool {
 	now := c.now()
 	s, err := c.sessions.find(q.Context(), q.secret, now)
 	if err != nil {
-		return q.Context().Err() == nil && now.Before(q.session.expires) // the store is gone for a moment
+		return q.Context().Err() == nil && now.Before(q.session.expires) // a short outage of the store
 	}
 	return s != nil && c.logins.Load().admit(&s.Person, s.proof, now) == nil && s.Role == q.session.Role
 }
 
-// drain writes what has happened since the last time, and reports whether there was anything.
+// drain writes the pending events and reports whether there were any.
 func (s *stream) drain(out *eventWriter) (any bool) {
 	for range len(s.calls) {
 		e := <-s.calls
@@ -94,7 +95,7 @@ func (s *stream) drain(out *eventWriter) (any bool) {
 	return any
 }
 
-// eventWriter writes events. After an error it writes nothing more.
+// eventWriter writes events. After an error it writes nothing.
 type eventWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -111,7 +112,7 @@ func (e *eventWriter) id(id uint64) { e.write("id: %d\n", id) }
 
 func (e *eventWriter) comment() { e.write(":\n\n") }
 
-// event writes an event. JSON has no line ends, so that nobody's text can make an event of its own.
+// event writes an event. JSON has no line breaks, so a text cannot forge an event.
 func (e *eventWriter) event(name string, data any) {
 	encoded, err := json.Marshal(data)
 	if err != nil {
@@ -121,17 +122,17 @@ func (e *eventWriter) event(name string, data any) {
 	e.write("event: %s\ndata: %s\n\n", name, encoded)
 }
 
-// end tells the reader why there is no more.
+// end writes the reason for the end of the stream.
 func (e *eventWriter) end(reason string) {
 	e.event("end", map[string]string{"reason": reason})
 	e.flush()
 }
 
-// flush sends what was written, and gives what comes next its time.
+// flush sends the written events and sets the next deadline.
 func (e *eventWriter) flush() {
 	if e.err == nil {
 		e.err = e.control.Flush()
 	}
-	// Where the deadline cannot be set, the server's own holds.
+	// If the deadline cannot be set, the server's own applies.
 	_ = e.control.SetWriteDeadline(time.Now().Add(heartbeat + writeTime))
 }

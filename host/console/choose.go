@@ -5,15 +5,15 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// chooseJSON is what there is to choose about a plugin's permissions, as a form: what each asks for, in plain words,
-// and what is settled so far.
+// chooseJSON is the form of a plugin's permissions: what each asks for, and the current choice.
 type chooseJSON struct {
 	Digest string        `json:"digest"`
 	Files  []filesChoice `json:"files"`
 	HTTP   []httpChoice  `json:"http"`
 	Exec   *execChoice   `json:"exec,omitempty"`
 	Chosen grant.Choices `json:"chosen"`
-	// Machines is how many hako runs on, where there are several, and Machine the one of them that looks for folders.
+	// Machines is the number of machines that run hako, if there are several. Machine is the name of the one that looks
+	// for folders.
 	Machines int    `json:"machines,omitempty"`
 	Machine  string `json:"machine,omitempty"`
 }
@@ -27,8 +27,8 @@ type filesChoice struct {
 type httpChoice struct {
 	Name  string `json:"name"`
 	About string `json:"about"`
-	// URL and Credential are what the plugin asks for. Configured is the address that is set for it in the
-	// configuration, and cannot be chosen here.
+	// URL and Credential are what the plugin asks for. Configured is the address from the configuration, which cannot
+	// be chosen here.
 	URL        string `json:"url"`
 	Credential string `json:"credential,omitempty"`
 	Configured string `json:"configured,omitempty"`
@@ -36,11 +36,11 @@ type httpChoice struct {
 
 type execChoice struct {
 	About string `json:"about"`
-	// Programs are those that it asks for; empty where it may be any.
+	// Programs are those that the plugin asks for. Empty means any.
 	Programs []string `json:"programs"`
 }
 
-// chooses returns the form for a plugin; nil where there is nothing to choose, or nobody could record it.
+// chooses returns the form for a plugin. It is nil if there is nothing to choose or choices cannot be recorded.
 func (c *Console) chooses(q *request, made *proposal) *chooseJSON {
 	asked, p, language := made.Consent.Asked, made.plugin, q.language
 	if c.options.Consents == nil || len(asked.Files)+len(asked.HTTP) == 0 && asked.Exec == nil {
@@ -68,8 +68,8 @@ func (c *Console) chooses(q *request, made *proposal) *chooseJSON {
 	return form
 }
 
-// machines is how many machines hako runs on, and the name of this one; 0 where it is the only one, or the store does
-// not say.
+// machines returns the number of machines that run hako and the name of this one, or 0 if it is the only one or the
+// store does not know.
 func (c *Console) machines(q *request) (count int, this string) {
 	list, err := c.options.Store.Replicas(q.Context())
 	if err != nil {
@@ -91,16 +91,16 @@ func (c *Console) machines(q *request) (count int, this string) {
 // maxChoices bounds a request with choices, in bytes.
 const maxChoices = 256 << 10
 
-// chosen is what a plugin, as it lies there now, gets with what somebody has chosen.
+// chosen is a plugin with what a person has chosen for it.
 type chosen struct {
 	*proposal
-	// shown is the version of what the person was shown; empty if that is still to come.
+	// shown is the version that the person has seen, or empty.
 	shown string
 	file  Consents
 }
 
-// choose reads what somebody has chosen for the plugin that the request is about. It fails if that is another one than
-// the person has seen, or cannot get what was chosen.
+// choose reads a person's choices for the request's plugin. It fails if the plugin is not the one that the person has
+// seen, or if it cannot be granted what was chosen.
 func (c *Console) choose(q *request) (*chosen, error) {
 	var body struct {
 		Digest, Version string
@@ -123,7 +123,7 @@ func (c *Console) choose(q *request) (*chosen, error) {
 	return &chosen{made, body.Version, file}, nil
 }
 
-// review says what the plugin would get with the choices. Nothing is recorded.
+// review shows what the plugin would be granted with the choices. It records nothing.
 func (c *Console) review(q *request) (any, error) {
 	now, err := c.choose(q)
 	if err != nil {
@@ -132,7 +132,7 @@ func (c *Console) review(q *request) (any, error) {
 	return now.ask(c, q.language), nil
 }
 
-// faultChoices says what cannot be chosen, and at which field.
+// faultChoices returns the errors of the choices by field.
 func faultChoices(p *proposal) *fault {
 	fields := map[string]manifest.Text{}
 	for _, wrong := range grant.ChoiceErrors(p.err) {

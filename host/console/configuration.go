@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// Configuration is what is in force, as it may be shown: secrets are not in it.
+// Configuration has the settings in force, without secrets.
 type Configuration struct {
-	// File is the configuration file; empty means the built-in one.
+	// File is the configuration file. Empty means the built-in one.
 	File  string
 	Items []Setting
 }
 
-// Setting is one value.
+// Setting is one setting.
 type Setting struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
-	// Origin is where it was set.
+	// Origin is the source of the value.
 	Origin string `json:"origin"`
 }
 
-// Reloaded says what became of a configuration that was read again.
+// Reloaded is the result of a reload.
 type Reloaded struct {
-	// Changed are the keys with new values in force, NeedRestart those whose new values wait for a restart.
+	// Changed are the keys whose new values are in force, NeedRestart those whose new values need a restart.
 	Changed     []string `json:"changed"`
 	NeedRestart []string `json:"needRestart"`
-	// Others are those that the process which serves the console does not use, and other ones take up by themselves.
+	// Others are keys that this process does not use. Other processes apply them themselves.
 	Others   []string `json:"others"`
 	Warnings []string `json:"warnings"`
 }
 
-// lastReload is the last reload that this console was asked for.
+// lastReload is the last reload from this console.
 type lastReload struct {
 	mu    sync.Mutex
 	state reloadJSON // guarded by mu
@@ -60,13 +60,13 @@ func (c *Console) configuration(*request) (any, error) {
 	return &configurationJSON{now.File, append([]Setting{}, now.Items...), state}, nil
 }
 
-// reloadAnswer is what the person is told.
+// reloadAnswer is the response to a reload.
 type reloadAnswer struct {
 	*Reloaded
 	Unchanged bool `json:"unchanged"`
 }
 
-// reload has the configuration read again. Who does that also records it, under the person's name.
+// reload reloads the configuration. The implementation also records it, under the person's name.
 func (c *Console) reload(q *request) (any, error) {
 	var body struct{}
 	if err := q.decode(&body); err != nil {

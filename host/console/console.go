@@ -1,9 +1,10 @@
-// Package console is the page for people who operate the host: what runs, who calls what, what fails or waits for a
-// yes, and the actions on it. It serves a page (page/, embedded) and the API that the page uses, below Path.
+// Package console is the web console for operators. It shows what runs, who calls what, what fails or waits for
+// approval, and offers the actions on it.
 //
-// People log in with a token, through an OpenID Connect provider, or on this machine with a one-time link. They are
-// viewers, approvers or admins; what each may do is in the table of routes. Whatever guests, clients and vendors have
-// said leaves here as text within JSON, and the page shows it as such.
+// New returns a Console; its Handler serves a page (page/, embedded) and the page's API below Path. People log in with
+// a token, through an OpenID Connect provider, or on this machine with a one-time link. They are viewers, approvers or
+// admins; the table of routes says who may do what. Everything from guests, clients and vendors is sent as strings in
+// JSON and shown as text.
 package console
 
 import (
@@ -26,94 +27,93 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// Path is where the console is, below the address of the server.
+// Path is the console's path at the server.
 const Path = "/console/"
 
-// Options configures a Console. Host, Store, Approvals, Traffic and Settings are needed.
+// Options configures a Console. Host, Store, Approvals, Traffic and Settings are required.
 type Options struct {
 	Host      *host.Host
 	Store     *store.Store
 	Approvals *approval.Queue
-	// Traffic is what the Host's observer tells of calls.
+	// Traffic has the calls that the Host's observer reports.
 	Traffic *Traffic
 
-	// Site is where people find the console, Logins who may log in. Reconfigure changes both later.
+	// Site is the console's address, Logins says who may log in. Reconfigure changes both.
 	Site     Site
 	Sessions Sessions
 	Logins   Logins
 
 	// Settings is the operator's configuration.
 	Settings Settings
-	// Consents holds the operator's consents. Nil: plugins cannot be approved here.
+	// Consents has the operator's consents. Nil means that plugins cannot be approved here.
 	Consents ConsentStore
 
-	// Journal is the audit log. Nil: there is none.
+	// Journal is the audit log. Nil means that there is none.
 	Journal Journal
-	// Upstreams, Credentials and Problems are shown. Each may be nil.
+	// Upstreams, Credentials and Problems are shown if they are not nil.
 	Upstreams   Upstreams
 	Credentials Credentials
 	Problems    Reporter
 
 	Build Build
-	// Now is the clock. Nil means Store's.
+	// Now is the clock. Nil means the Store's.
 	Now func() time.Time
-	// Logger receives faults. Nil discards them.
+	// Logger receives errors. Nil discards them.
 	Logger *slog.Logger
 }
 
-// Settings is the operator's configuration, as it is in force at the time of a call.
+// Settings is the operator's current configuration.
 type Settings interface {
-	// Configuration lists all values, as they may be shown.
+	// Configuration lists all settings, without secrets.
 	Configuration() Configuration
-	// Plugin returns the settings of one plugin, with the limits for all plugins in them.
+	// Plugin returns the settings of one plugin, including the limits for all plugins.
 	Plugin(name string) host.Settings
-	// AuditOptional reports whether operations that cannot be recorded are performed all the same.
+	// AuditOptional reports whether operations that cannot be recorded are performed.
 	AuditOptional() bool
-	// Reload reads the configuration again for the person by.
+	// Reload reloads the configuration for the person by.
 	Reload(ctx context.Context, by audit.Subject) (*Reloaded, error)
 }
 
-// ConsentStore holds the operator's consents.
+// ConsentStore stores the operator's consents.
 type ConsentStore interface {
-	// LoadConsents reads the consents as they are now.
+	// LoadConsents reads the current consents.
 	LoadConsents(ctx context.Context) (Consents, error)
-	// CheckGrants says why a plugin with these grants would not work on this machine.
+	// CheckGrants returns why a plugin with these grants would not work on this machine.
 	CheckGrants(plugin string, g grant.Grants) error
 }
 
-// Upstreams are the upstream MCP servers. *mcpclient.Upstreams implements it.
+// Upstreams has the upstream MCP servers. *mcpclient.Upstreams implements it.
 type Upstreams interface{ Status() []mcpclient.Status }
 
-// Credentials are what the host applies for plugins. *credential.Broker implements it.
+// Credentials has the credentials that the host applies for plugins. *credential.Broker implements it.
 type Credentials interface {
 	Status(ctx context.Context) ([]credential.Status, error)
 }
 
-// Reporter lists what an operator should look at besides plugins, upstream servers and credentials, in the language "en"
-// or "ja".
+// Reporter lists problems besides those of plugins, upstream servers and credentials, in the language "en" or "ja".
 type Reporter interface {
 	Problems(language string) []Problem
 }
 
-// Consents are the operator's; *grant.File is one.
+// Consents are the operator's consents, like *grant.File.
 type Consents interface {
 	Consents() []grant.Consent
 	Approve(ctx context.Context, c grant.Consent) error
 	Revoke(ctx context.Context, name, by string) error
 }
 
-// Journal is where calls and actions are recorded.
+// Journal is the audit log.
 type Journal interface {
 	Append(ctx context.Context, e *audit.Event) error
 	// Ready returns an error while nothing can be recorded.
 	Ready() error
-	// Last returns the newest n entries that match, oldest of them first.
+	// Last returns the newest n matching entries, oldest first.
 	Last(ctx context.Context, q *audit.Query, n int) ([]*audit.Entry, error)
-	// Verify looks for signs that the log is not as it was written.
+	// Verify looks for signs that the log was changed.
 	Verify(ctx context.Context) (*audit.Report, error)
 }
 
-// Build is what program this is.
+// Build identifies the program.
 type Build struct {
 	Version string `json:"version"`
 	Go      string `json:"go"`
@@ -136,13 +136,12 @@ type Console struct {
 	reloads  lastReload
 	history  history
 
-	// background ends with Run. What requests have begun and do not wait for goes on under it.
+	// background ends with Run. Work that requests start and do not wait for runs under it.
 	background context.Context
 	stop       context.CancelFunc
 }
 
-// New returns a Console, and makes its tables in the store. It fails with the store's error, or if the options are not
-// usable.
+// New returns a Console and creates its tables in the store. It fails with the store's error, or for invalid options.
 func New(ctx context.Context, options *Options) (*Console, error) {
 	c := &Console{options: *options, logger: options.Logger, now: options.Now, attempts: attempts.New(),
 		searches: make(chan struct{}, maxSearches)}
@@ -169,8 +168,8 @@ func New(ctx context.Context, options *Options) (*Console, error) {
 	return c, nil
 }
 
-// Reconfigure checks another site and other logins and returns what puts them in force. People who are logged in, and
-// may not any more, are logged out. It fails if an address, a token or the provider is malformed.
+// Reconfigure checks a new site and new logins and returns a function that applies them. It logs out people who may no
+// longer log in. It fails for an invalid address, token or provider.
 func (c *Console) Reconfigure(at Site, l Logins) (put func(), err error) {
 	site, err := newSite(at)
 	if err != nil {
@@ -187,7 +186,7 @@ func (c *Console) Reconfigure(at Site, l Logins) (put func(), err error) {
 	}, nil
 }
 
-// Handler serves what is below Path.
+// Handler serves the paths below Path.
 func (c *Console) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+Path, newPage())
@@ -197,8 +196,7 @@ func (c *Console) Handler() http.Handler {
 	return c.guarded(mux)
 }
 
-// Run keeps what people watch up to date, and figures of calls in the store, until ctx ends. Then it ends people's
-// streams.
+// Run updates the streams of open pages and stores counts of calls until ctx ends. Then it ends the streams.
 func (c *Console) Run(ctx context.Context) error {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()

@@ -8,8 +8,8 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// endStreams ends the streams of sessions that are not in the store any more, because somebody has logged out at
-// another process.
+// endStreams ends the streams of sessions that are gone from the store, because somebody has logged out at another
+// process.
 func (c *Console) endStreams(ctx context.Context) {
 	hub := c.options.Traffic.hub
 	open := map[string]bool{}
@@ -20,7 +20,7 @@ func (c *Console) endStreams(ctx context.Context) {
 	there, err := c.sessions.among(ctx, open)
 	if err != nil {
 		if ctx.Err() == nil {
-			c.logger.Warn("look whose session of the console has ended", "err", err) // a stream's heartbeat looks again
+			c.logger.Warn("look whose session of the console has ended", "err", err) // heartbeats check too
 		}
 		return
 	}
@@ -30,7 +30,7 @@ func (c *Console) endStreams(ctx context.Context) {
 	hub.endWhere(endLogout, func(s *stream) bool { return open[s.session.id] })
 }
 
-// endUnwanted ends the streams of people who may not log in any more, or have another role.
+// endUnwanted ends the streams of people who may no longer log in or have another role.
 func (c *Console) endUnwanted(now *logins) {
 	c.options.Traffic.hub.endWhere(endRevoked, func(s *stream) bool {
 		person := s.session.Person
@@ -38,7 +38,7 @@ func (c *Console) endUnwanted(now *logins) {
 	})
 }
 
-// among returns those of the sessions that are in the store.
+// among returns the sessions with these IDs that are in the store.
 func (t *sessions) among(ctx context.Context, ids map[string]bool) ([]string, error) {
 	var places []string
 	var args []any

@@ -9,10 +9,10 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 )
 
-// advice says what an outcome means and what to do. {plugin} and its like stand for what the call has.
+// advice explains an outcome and its remedy. {plugin} and similar placeholders stand for values of the call.
 type advice struct{ text, remedy manifest.Text }
 
-// advices are for every outcome that is a failure.
+// advices has advice for every outcome that is a failure.
 var advices = map[pipeline.Outcome]advice{
 	pipeline.ToolError: {
 		manifest.Text{"en": "The tool says that it failed.", "ja": "ツールが失敗を報告しました。"},
@@ -79,7 +79,7 @@ var advices = map[pipeline.Outcome]advice{
 	},
 }
 
-// failureJSON is a failed call with what to do about it.
+// failureJSON is a failed call with advice.
 type failureJSON struct {
 	ID         uint64    `json:"id"`
 	Time       time.Time `json:"time"`
@@ -107,7 +107,7 @@ func (c *Console) failures(q *request) (any, error) {
 	return listed(items), nil
 }
 
-// fill puts what is known of the call into an advice.
+// fill replaces the placeholders of an advice with values of the call.
 func (e *callEvent) fill(text string) string {
 	quota := ""
 	if e.quota != "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// Codes of faults, for the page.
+// Codes of faults, which the page knows.
 const (
 	codeUnauthenticated = "unauthenticated"
 	codeForbidden       = "forbidden"
@@ -39,18 +39,18 @@ var statuses = map[string]int{
 type fault struct {
 	code         string
 	text, remedy manifest.Text
-	// role is the one that is needed.
+	// role is the required role.
 	role Role
-	// retry is after how many seconds to try again.
+	// retry is the time until the next attempt, in seconds.
 	retry int
-	// ask stands beside the error: a proposal that has changed. fields say what is wrong with which field of a form.
+	// ask is a changed proposal. fields are errors by field of a form.
 	ask    *ask
 	fields map[string]manifest.Text
 }
 
 func (f *fault) Error() string { return f.text.In("en") }
 
-// said is a text from inside hako, which speaks English.
+// said returns an English text from inside hako.
 func said(format string, args ...any) manifest.Text {
 	return manifest.Text{"en": fmt.Sprintf(format, args...)}
 }
@@ -91,7 +91,7 @@ var (
 	}}
 )
 
-// faultRole says that somebody needs another role.
+// faultRole says that the person needs another role.
 func faultRole(has, needed Role) *fault {
 	return &fault{code: codeForbidden, role: needed, text: manifest.Text{
 		"en": fmt.Sprintf("This needs the role %s; yours is %s.", needed, has),
@@ -102,7 +102,7 @@ func faultRole(has, needed Role) *fault {
 	}}
 }
 
-// faultLimited says that there was too much of something, and after what time there may be more.
+// faultLimited says that a limit was exceeded, and when to try again.
 func faultLimited(wait time.Duration) *fault {
 	seconds := int(math.Ceil(wait.Seconds()))
 	return &fault{code: codeLimited, retry: seconds, text: manifest.Text{
@@ -119,7 +119,7 @@ func invalid(format string, args ...any) *fault {
 	return &fault{code: codeInvalid, text: said(format, args...)}
 }
 
-// faultOf makes of any error what may be shown. What is not meant for people is nil: it is for the log.
+// faultOf converts an error to a fault. It is nil for errors that are not for people and belong in the log.
 func faultOf(err error) *fault {
 	var f *fault
 	var large *http.MaxBytesError
@@ -137,7 +137,7 @@ func faultOf(err error) *fault {
 	return nil
 }
 
-// faultJSON is a fault as the page gets it.
+// faultJSON is a fault as the page receives it.
 type faultJSON struct {
 	Error struct {
 		Code       string `json:"code"`
@@ -145,13 +145,13 @@ type faultJSON struct {
 		Remedy     string `json:"remedy,omitempty"`
 		Role       Role   `json:"role,omitempty"`
 		RetryAfter int    `json:"retryAfter,omitempty"`
-		// Fields are texts by the field that they belong to.
+		// Fields are error texts by field.
 		Fields map[string]string `json:"fields,omitempty"`
 	} `json:"error"`
 	Ask *ask `json:"ask,omitempty"`
 }
 
-// writeFault answers with a fault.
+// writeFault responds with a fault.
 func writeFault(w http.ResponseWriter, language string, f *fault) {
 	var body faultJSON
 	e := &body.Error
@@ -169,8 +169,7 @@ func writeFault(w http.ResponseWriter, language string, f *fault) {
 	writeJSON(w, statuses[f.code], &body)
 }
 
-// writeJSON answers with JSON. Characters that mean something in HTML are escaped in it, besides all else that keeps it
-// from being taken for such.
+// writeJSON responds with JSON. It escapes the special characters of HTML, as a further defense.
 func writeJSON(w http.ResponseWriter, status int, body any) {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -180,5 +179,5 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(data, '\n')) // a client that has gone misses nothing
+	_, _ = w.Write(append(data, '\n')) // fails if the client is gone
 }

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// flowCookie is the short name of the cookie with a flow, flowTime how long people may take at the provider.
+	// flowCookie is the short name of the cookie with a flow. flowTime bounds the time at the provider.
 	flowCookie = "console-login"
 	flowTime   = 10 * time.Minute
 )
 
-// flow is a login at the provider that has begun. It is in a cookie of the browser that began it, so that no other can
-// end it, and any process behind the address can.
+// flow is a login at the provider that has begun. It is in a cookie of the browser, so that only this browser can
+// finish it, at any process.
 type flow struct {
 	State    string `json:"s"`
 	Nonce    string `json:"n"`
@@ -39,7 +39,7 @@ func (f *flow) encode() string {
 	return base64.RawURLEncoding.EncodeToString(data)
 }
 
-// parseFlow reads a cookie; nil if there is none in it.
+// parseFlow parses a cookie. It returns nil for an invalid one.
 func parseFlow(text string) *flow {
 	data, err := base64.RawURLEncoding.DecodeString(text)
 	f := new(flow)
@@ -49,14 +49,14 @@ func parseFlow(text string) *flow {
 	return f
 }
 
-// oidcLogin sends a person to the provider.
+// oidcLogin redirects to the provider.
 func (c *Console) oidcLogin(w http.ResponseWriter, q *request) error {
 	p := c.logins.Load().oidc
 	if p == nil {
 		return notFound("provider of identities", "oidc")
 	}
 	if address.Hostname(q.Host) != address.Hostname(q.site.base.Host) {
-		// The cookie has to be for the name that the provider sends people back to.
+		// The cookie must be for the name to which the provider redirects.
 		http.Redirect(w, q.Request, q.site.base.String()+Path+"api/oidc/login", http.StatusFound)
 		return nil
 	}
@@ -66,7 +66,7 @@ func (c *Console) oidcLogin(w http.ResponseWriter, q *request) error {
 		if config, err = p.config(q.Context(), found); err == nil {
 			f := &flow{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(),
 				Begun: c.now().Unix()}
-			// The provider leads back from another site, which a strict cookie would not survive.
+			// The provider redirects from another site, where a strict cookie is not sent.
 			q.site.setCookie(w, q.Request, flowCookie, f.encode(), int(flowTime.Seconds()), http.SameSiteLaxMode)
 			w.Header().Set("Cache-Control", "no-store")
 			http.Redirect(w, q.Request, config.AuthCodeURL(f.State, oidc.Nonce(f.Nonce),
@@ -79,7 +79,7 @@ func (c *Console) oidcLogin(w http.ResponseWriter, q *request) error {
 	return nil
 }
 
-// oidcCallback ends a login: the person comes back from the provider.
+// oidcCallback finishes a login after the provider's redirect.
 func (c *Console) oidcCallback(w http.ResponseWriter, q *request) error {
 	p := c.logins.Load().oidc
 	if p == nil {
@@ -87,7 +87,7 @@ func (c *Console) oidcCallback(w http.ResponseWriter, q *request) error {
 	}
 	f := parseFlow(q.site.cookieValue(q.Request, flowCookie))
 	q.site.setCookie(w, q.Request, flowCookie, "", -1, http.SameSiteLaxMode)
-	succeeded, wait := c.attempts.Begin(q.address, c.now()) // the cookie proves nothing: anybody can have made one
+	succeeded, wait := c.attempts.Begin(q.address, c.now()) // the cookie proves nothing, because anybody can make one
 	if wait > 0 {
 		c.back(w, q, "limited")
 		return nil
@@ -117,8 +117,7 @@ func (c *Console) oidcCallback(w http.ResponseWriter, q *request) error {
 	return nil
 }
 
-// failedLogin records a login that failed; person is nil where nobody knows who it was. Words of the provider are for
-// hako's log alone.
+// failedLogin records a failed login. person is nil if it is unknown. Texts of the provider go only to hako's log.
 func (c *Console) failedLogin(q *request, person *Person, failure error) {
 	d := &audit.Operation{Action: "console.login", Detail: map[string]string{"via": viaOIDC}}
 	if person != nil {
@@ -132,7 +131,7 @@ func (c *Console) failedLogin(q *request, person *Person, failure error) {
 	c.note(q, d, "failed", failure)
 }
 
-// reasonOf is what the page is told about a failure.
+// reasonOf returns the reason of a failure for the page.
 func reasonOf(err error) string {
 	switch {
 	case errors.Is(err, errNoRole):
@@ -143,7 +142,7 @@ func reasonOf(err error) string {
 	return "failed"
 }
 
-// back leads to the page, with the reason for which nobody was logged in.
+// back redirects to the page, with the reason of a failed login.
 func (c *Console) back(w http.ResponseWriter, q *request, reason string) {
 	target := Path
 	if reason != "" {

@@ -9,15 +9,14 @@ import (
 	"strings"
 )
 
-// contentPolicy is the Content-Security-Policy of everything: nothing but the page's own files, and no text that
-// becomes script.
+// contentPolicy is the Content-Security-Policy of all responses: only the page's own files, and no inline scripts.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// csrfHeader carries the session's token with every request that changes something.
+// csrfHeader carries the session's CSRF token in every request that changes something.
 const csrfHeader = "X-Hako-CSRF"
 
-// guarded sets the headers of every answer, and refuses what comes under another name or from other sites.
+// guarded sets the headers of all responses, and refuses requests under other host names or from other sites.
 func (c *Console) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -40,8 +39,8 @@ func (c *Console) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// fromElsewhere reports a request to the API that a page of another site, or of another server of this machine, has
-// made. Logging in at a provider leads back from one.
+// fromElsewhere reports whether a page of another site, or of another server on this machine, made the request to the
+// API. The redirect from a provider is an exception.
 func fromElsewhere(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	return (site == "cross-site" || site == "same-site") && strings.HasPrefix(r.URL.Path, Path+"api/") &&
@@ -60,10 +59,10 @@ func (c *Console) recovered(w http.ResponseWriter, r *http.Request) {
 	writeFault(w, language(r), faultInternal)
 }
 
-// isChange reports a request that may change something.
+// isChange reports whether the request may change something.
 func isChange(r *http.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }
 
-// checkForm refuses what an HTML form could send: only a script of this page can set the type.
+// checkForm refuses requests that an HTML form could send. Only a script of this page can set the content type.
 func checkForm(r *http.Request) error {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
@@ -72,7 +71,7 @@ func checkForm(r *http.Request) error {
 	return nil
 }
 
-// checkCSRF refuses a change without the token of the session whose secret is given.
+// checkCSRF refuses a change without the CSRF token of the session with this secret.
 func checkCSRF(r *http.Request, secret string) error {
 	if !hmac.Equal([]byte(r.Header.Get(csrfHeader)), []byte(csrf(secret))) {
 		return faultCSRF

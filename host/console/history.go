@@ -11,26 +11,26 @@ import (
 )
 
 const (
-	// saveEvery is how often counts go to the store. A process that is killed loses those since the last time.
+	// saveEvery is the interval at which counts are stored. A killed process loses later counts.
 	saveEvery = time.Minute
-	// saveOften is how often, at most, because somebody looks at them.
+	// saveOften is the minimum interval if somebody looks at the counts.
 	saveOften = 10 * time.Second
-	// tidyEvery is how often what is older than its span is deleted.
+	// tidyEvery is the interval at which expired counts are deleted.
 	tidyEvery = time.Hour
-	// lastSave is how long the last time may take, when hako ends.
+	// lastSave bounds the last save when hako ends.
 	lastSave = 5 * time.Second
 )
 
-// history keeps counts of calls in the store: for each name, step and process a row of at most 150 bytes. A process
-// writes over its own rows alone, with all that it has counted in the step, so that it may write twice what it does not
-// know to be written. The zero value is ready.
+// history stores counts of calls: for each name, step and process a row of at most 150 bytes. A process overwrites only
+// its own rows, with all counts of the step, so it may write twice if the result of a write is unknown. The zero value
+// is ready.
 type history struct {
 	mu sync.Mutex
-	// saved and tidied are when that was done last. They are guarded by mu.
+	// saved and tidied are the times of the last save and deletion. mu guards them.
 	saved, tidied time.Time
 }
 
-// save writes what has been counted since the last time, if that is longer ago than since.
+// save stores the new counts if the last save is older than since.
 func (c *Console) save(ctx context.Context, since time.Duration) error {
 	h := &c.history
 	h.mu.Lock()
@@ -66,7 +66,7 @@ func (c *Console) save(ctx context.Context, since time.Duration) error {
 	return nil
 }
 
-// keepSaving saves once a minute until ctx ends, and once more then.
+// keepSaving saves once a minute until ctx ends, and then once more.
 func (c *Console) keepSaving(ctx context.Context) {
 	ticker := time.NewTicker(saveEvery)
 	defer ticker.Stop()
@@ -74,7 +74,7 @@ func (c *Console) keepSaving(ctx context.Context) {
 		select {
 		case <-ticker.C:
 			if err := c.save(ctx, 0); err != nil && ctx.Err() == nil {
-				c.logger.Warn("save what the console has counted", "err", err) // the next one may succeed
+				c.logger.Warn("save what the console has counted", "err", err) // the next save may succeed
 			}
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSave)
@@ -94,7 +94,7 @@ func (t *tally) write(ctx context.Context, tx *sql.Tx, replica string) error {
 	return err
 }
 
-// forgetBefore deletes what no chart shows any more.
+// forgetBefore deletes counts that no chart shows any more.
 func forgetBefore(ctx context.Context, tx *sql.Tx, now time.Time) error {
 	for _, span := range saved {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM console_traffic WHERE span = $1 AND number < $2`, span.name, span.first(now)); err != nil {
@@ -104,11 +104,11 @@ func forgetBefore(ctx context.Context, tx *sql.Tx, now time.Time) error {
 	return nil
 }
 
-// read gives the rows of a span to each, in no order: those of every process, of the tools that where selects by $3.
-// begin returns each, and is called again where the store begins anew.
+// read passes the rows of a span to each, in no order: those of all processes, of the tools that where selects by $3.
+// begin returns each, and is called again if the store retries.
 func (c *Console) read(ctx context.Context, span span, where, tool string, begin func() (each func(*tally))) error {
 	if err := c.save(ctx, saveOften); err != nil {
-		c.logger.Warn("save what the console has counted", "err", err) // what is there can be shown all the same
+		c.logger.Warn("save what the console has counted", "err", err) // the stored counts can still be shown
 	}
 	return c.options.Store.View(ctx, func(tx *sql.Tx) error {
 		each := begin()
@@ -140,7 +140,7 @@ func scanTally(rows *sql.Rows) *tally {
 	return t
 }
 
-// encodeDurations writes the counts one after the other, as unsigned varints. Most are small.
+// encodeDurations encodes the counts as unsigned varints, because most are small.
 func encodeDurations(durations *[buckets]uint32) []byte {
 	data := make([]byte, 0, buckets)
 	for _, n := range durations {

@@ -17,17 +17,17 @@ const (
 )
 
 const (
-	// maxStreams bounds the streams of all, maxStreamsPerPerson those of one.
+	// maxStreams bounds all streams, maxStreamsPerPerson those of one person.
 	maxStreams          = 64
 	maxStreamsPerPerson = 8
-	// streamQueue is how many calls wait for one reader. It is emptied several times a second; what finds it full is
-	// left out, and counted.
+	// streamQueue bounds the calls that wait for one reader. It is emptied several times a second. Further calls are
+	// dropped and counted.
 	streamQueue = 40
 )
 
-// hub passes what happens on to those who watch. It never waits for them. It is safe for concurrent use.
+// hub forwards events to streams. It never waits for them. It is safe for concurrent use.
 type hub struct {
-	count atomic.Int64 // of streams: nobody watches most of the time
+	count atomic.Int64 // number of streams, which is zero most of the time
 
 	mu      sync.Mutex
 	streams map[*stream]bool
@@ -38,17 +38,17 @@ type stream struct {
 	session *session
 	calls   chan *callEvent
 	dropped atomic.Int64
-	// approvals is how many questions wait, plus 1 where that has not been told yet; plugins says that they have
+	// approvals is the number of waiting questions plus 1, or 0 if it was written. plugins says that plugins have
 	// changed.
 	approvals atomic.Int64
 	plugins   atomic.Bool
-	// ended has the reason.
+	// ended receives the reason.
 	ended chan string
 }
 
 func newHub() *hub { return &hub{streams: map[*stream]bool{}} }
 
-// open adds a reader until leave is called. It fails where there are too many.
+// open adds a reader until leave is called. It fails if there are too many.
 func (h *hub) open(s *session) (_ *stream, leave func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -95,7 +95,7 @@ func (h *hub) each(do func(*stream)) {
 	}
 }
 
-// call tells of a call.
+// call forwards a call to the streams.
 func (h *hub) call(e *callEvent) {
 	h.each(func(s *stream) {
 		select {

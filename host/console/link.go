@@ -10,12 +10,12 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// linkTime is for how long a one-time link can be used.
+// linkTime is the validity of a one-time link.
 const linkTime = 10 * time.Minute
 
-// NewLink returns a secret that logs its first user in as an admin, user, within 10 minutes, where the console over the
-// store takes links. LinkURL makes a link of it. Whoever can write to the store can make one, and is an operator.
-// Errors are the store's.
+// NewLink returns a secret that logs its first user in as the admin user within 10 minutes, if the console over the
+// store allows links. LinkURL returns the link. Whoever can write to the store can create one and counts as an
+// operator. Errors are the store's.
 func NewLink(ctx context.Context, s *store.Store, user string, now time.Time) (secret string, err error) {
 	if err := s.Migrate(ctx, "console", migrations...); err != nil {
 		return "", err
@@ -31,11 +31,11 @@ func NewLink(ctx context.Context, s *store.Store, user string, now time.Time) (s
 	})
 }
 
-// LinkURL is the link for a secret of NewLink; base is where the server is, "http://127.0.0.1:8420". The secret is in
-// the fragment, which browsers send to nobody.
+// LinkURL returns the link for a secret of NewLink. base is the server's URL, such as "http://127.0.0.1:8420". The
+// secret is in the fragment, which browsers do not send.
 func LinkURL(base, secret string) string { return base + Path + "#link=" + secret }
 
-// useLink uses a link up and returns whose it is. It fails with errLogin if there is none.
+// useLink consumes a link and returns its user. It fails with errLogin if there is no such link.
 func (t *sessions) useLink(ctx context.Context, secret string, now time.Time) (user string, err error) {
 	err = t.store.Update(ctx, func(tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, `DELETE FROM console_link WHERE id = $1 AND expires > $2 RETURNING person`,

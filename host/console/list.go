@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// listJSON is one page of a list.
+// listJSON is a page of a list.
 type listJSON[T any] struct {
 	Items []T    `json:"items"`
 	Next  string `json:"next,omitempty"`
@@ -18,7 +18,7 @@ const (
 	maxLimit   = 200
 )
 
-// limit is how many items a page of a list has.
+// limit returns the requested number of items per page.
 func (q *request) limit() (int, error) {
 	text := q.param("limit")
 	if text == "" {
@@ -31,7 +31,7 @@ func (q *request) limit() (int, error) {
 	return n, nil
 }
 
-// page is the page of a list, sorted by key, that a request asks for: what comes after the key in its cursor.
+// page returns the page of a list, sorted by key, that the request asks for: the items after the key in its cursor.
 func page[T any](q *request, all []T, key func(T) string) (*listJSON[T], error) {
 	limit, err := q.limit()
 	if err != nil {
@@ -58,7 +58,7 @@ func page[T any](q *request, all []T, key func(T) string) (*listJSON[T], error) 
 // maxCursor bounds a cursor, in bytes.
 const maxCursor = 2 << 10
 
-// formatCursor makes a cursor of a key. Clients give it back as it is.
+// formatCursor encodes a key as a cursor, which clients send back unchanged.
 func formatCursor(key string) string { return base64.RawURLEncoding.EncodeToString([]byte(key)) }
 
 func parseCursor(text string) (key string, err error) {

@@ -11,7 +11,7 @@ import (
 // sessionCookie is the short name of the cookie with a session's secret.
 const sessionCookie = "console"
 
-// sessionJSON is who is logged in, and how one can log in.
+// sessionJSON says who is logged in and which logins exist.
 type sessionJSON struct {
 	User    *userJSON  `json:"user"`
 	CSRF    string     `json:"csrf,omitempty"`
@@ -52,7 +52,7 @@ func (c *Console) sessionOf(q *request) *sessionJSON {
 	return answer
 }
 
-// login takes a token or the secret of a link.
+// login logs in with a token or the secret of a link.
 func (c *Console) login(w http.ResponseWriter, q *request) error {
 	var body struct{ Token, Link string }
 	if err := q.decode(&body); err != nil {
@@ -95,7 +95,7 @@ func (c *Console) byToken(s *session, text string) error {
 	return nil
 }
 
-// byLink takes links from this machine alone: they are for who sits at it.
+// byLink logs in with a link, only from this machine.
 func (c *Console) byLink(q *request, s *session, secret string) error {
 	s.via = viaLink
 	if !c.logins.Load().links || !address.IsLoopback(q.address) {
@@ -106,7 +106,7 @@ func (c *Console) byLink(q *request, s *session, secret string) error {
 	return err
 }
 
-// begin logs somebody in: with a new session, so that nobody can have known its secret before, and recorded.
+// begin logs a person in and records it. The session is always new, so that nobody can know its secret.
 func (c *Console) begin(w http.ResponseWriter, q *request, s *session) error {
 	old := q.site.cookieValue(q.Request, sessionCookie)
 	secret := ""
@@ -127,14 +127,14 @@ func (c *Console) begin(w http.ResponseWriter, q *request, s *session) error {
 	return nil
 }
 
-// as is the request with somebody who has no session yet, for the audit log.
+// as returns the request with a session that is not stored yet, for the audit log.
 func (q *request) as(s *session) *request {
 	other := *q
 	other.session = s
 	return &other
 }
 
-// logout ends the session, or all of the person's.
+// logout ends the session, or all sessions of the person.
 func (c *Console) logout(w http.ResponseWriter, q *request) error {
 	var body struct{ Everywhere bool }
 	if err := q.decode(&body); err != nil {
@@ -158,7 +158,7 @@ func (c *Console) logout(w http.ResponseWriter, q *request) error {
 	return nil
 }
 
-// sessionItem is one session in the list.
+// sessionItem is a session in the list.
 type sessionItem struct {
 	User    string    `json:"user"`
 	Role    Role      `json:"role"`
@@ -169,7 +169,7 @@ type sessionItem struct {
 	Self    bool      `json:"self"`
 }
 
-// listSessions tells who is logged in.
+// listSessions lists the sessions.
 func (c *Console) listSessions(q *request) (any, error) {
 	list, err := c.sessions.list(q.Context(), c.now())
 	if err != nil {

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Logins says who may log in, and how.
+// Logins configures who may log in, and how.
 type Logins struct {
 	Tokens []Token
-	// OIDC is a provider of identities. Nil means none.
+	// OIDC is an OpenID Connect provider. Nil means none.
 	OIDC *OIDC
-	// Links allows one-time links (NewLink), for which the console has to be on a loopback address.
+	// Links allows one-time links (NewLink), which require a loopback address of the console.
 	Links bool
 }
 
-// logins are Logins that have been checked.
+// logins are checked Logins.
 type logins struct {
 	tokens []Token
 	oidc   *provider
@@ -46,25 +46,25 @@ func newLogins(l Logins, s *site, now func() time.Time, logger *slog.Logger) (*l
 	return checked, nil
 }
 
-// Ways of logging in.
+// Kinds of logins.
 const (
 	viaToken = "token"
 	viaOIDC  = "oidc"
 	viaLink  = "link"
 )
 
-// Person is somebody who is logged in.
+// Person is a person who is logged in.
 type Person struct {
-	// Name is the user, as the policy and the audit log know it.
+	// Name is the user in policies and the audit log.
 	Name string
 	Role Role
-	// Groups are those that the provider of identities told.
+	// Groups are the groups according to the provider.
 	Groups []string
-	// via is how the person has logged in; source is the name of the token, or the issuer.
+	// via is the kind of login. source is the name of the token, or the issuer.
 	via, source string
 }
 
-// token is the name of the token that the person has logged in with, if it was one.
+// token returns the name of the token that the person has logged in with, or "".
 func (p *Person) token() string {
 	if p.via == viaToken {
 		return p.source
@@ -72,10 +72,10 @@ func (p *Person) token() string {
 	return ""
 }
 
-// errNoLogin says that a login does not hold any more.
+// errNoLogin says that a login is no longer valid.
 var errNoLogin = errors.New("the login does not hold any more")
 
-// admit gives the person the role that the configuration has for it now. It fails with errNoLogin where there is none.
+// admit sets the person's role from the current configuration. It fails with errNoLogin if there is none.
 func (l *logins) admit(p *Person, proof string, now time.Time) error {
 	p.Role = nobody
 	switch p.via {

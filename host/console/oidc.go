@@ -23,39 +23,39 @@ import (
 	"github.com/hako-run/hako/internal/address"
 )
 
-// OIDC is a provider of identities (OpenID Connect Core 1.0), which people log in at with the authorization code flow,
-// PKCE, state and nonce.
+// OIDC configures an OpenID Connect provider (Core 1.0), with the authorization code flow, PKCE, state and nonce.
 type OIDC struct {
-	// Name is what the button says. Empty means the host of Issuer.
+	// Name is the text of the button. Empty means the host of Issuer.
 	Name string
 	// Issuer is the provider's identifier, an https URL (http on this machine).
 	Issuer string
-	// ClientID and ClientSecret are the console's at the provider. A public client has no secret.
+	// ClientID and ClientSecret are those of the console. A public client has no secret.
 	ClientID     string
 	ClientSecret credential.Source
-	// Scopes are asked for besides "openid". Empty means "profile" and "email".
+	// Scopes are requested besides "openid". Empty means "profile" and "email".
 	Scopes []string
-	// UserClaim says who somebody is, as the policy names people. Empty means "email". That has to be verified
-	// (email_verified), for some providers let people write down any address.
+	// UserClaim has the user's name for policies. Empty means "email", which must be verified (email_verified), because
+	// some providers let people enter any address.
 	UserClaim string
-	// GroupsClaim has the groups, a list of texts. Empty means "groups".
+	// GroupsClaim has the groups, a list of strings. Empty means "groups".
 	GroupsClaim string
-	// Roles are the people who have each role. Who has none may not log in.
+	// Roles has the people of each role. People without a role may not log in.
 	Roles map[Role]policy.People
-	// Proxy is an upstream proxy for requests to the provider. Nil means none; the environment plays no part.
+	// Proxy is a proxy for requests to the provider. Nil means none; the environment's proxies are ignored.
 	Proxy *url.URL
-	// Client sends those requests in its place. Nil means one with a limit of 10 seconds and 1 MiB for each answer.
+	// Client replaces the client for these requests. Nil means one with a limit of 10 seconds and 1 MiB for each
+	// response.
 	Client *http.Client
 }
 
 const (
 	defaultUserClaim   = "email"
 	defaultGroupsClaim = "groups"
-	// clockSkew is by how much the provider's clock may be ahead or behind.
+	// clockSkew is the tolerated difference of the provider's clock.
 	clockSkew = time.Minute
-	// maxGroups bounds the groups that are kept for a person.
+	// maxGroups bounds the groups of a person.
 	maxGroups = 200
-	// callbackPath is where the provider sends people back to.
+	// callbackPath is the path of the redirect URI.
 	callbackPath = Path + "api/oidc/callback"
 )
 
@@ -70,7 +70,7 @@ func (o *OIDC) name() string {
 	return u.Host
 }
 
-// role is the greatest one of a person; nobody if it has none.
+// role returns the highest role of a person, or nobody.
 func (o *OIDC) role(user string, groups []string) Role {
 	for _, role := range slices.Backward(Roles) {
 		if o.Roles[role].Has(user, groups) {
@@ -80,7 +80,7 @@ func (o *OIDC) role(user string, groups []string) Role {
 	return nobody
 }
 
-// Check returns what is wrong with the provider: an issuer to which nothing secret should go, no client, no roles.
+// Check returns an error for an issuer that secrets must not be sent to, a missing client or missing roles.
 func (o *OIDC) Check() error {
 	at, err := url.Parse(o.Issuer)
 	switch {
@@ -99,13 +99,13 @@ func (o *OIDC) Check() error {
 	return nil
 }
 
-// provider is an OIDC that has been checked. It is asked for its endpoints when somebody first logs in.
+// provider is a checked OIDC. It discovers its endpoints at the first login.
 type provider struct {
 	options  OIDC
 	redirect string
 	keys     *issuer.Keys
 
-	// mu guards what follows: the provider as it was found, or else when and why it was not.
+	// mu guards the fields below: the discovered provider, or when and why the discovery failed.
 	mu     sync.Mutex
 	found  *issuer.Discovery
 	missed time.Time
@@ -125,8 +125,8 @@ func newProvider(o OIDC, s *site, now func() time.Time, logger *slog.Logger) (*p
 	if o.Client == nil {
 		o.Client = issuer.NewClient(o.Proxy)
 	}
-	// What is sent to the token endpoint, the client's secret among it, and the keys that are trusted are for the
-	// addresses that the provider publishes alone.
+	// The client's secret and the trusted keys must not be redirected to other addresses than those that the provider
+	// publishes.
 	o.Client = issuer.WithoutRedirects(o.Client)
 	p := &provider{options: o, redirect: s.base.String() + callbackPath}
 	p.keys = issuer.NewKeys(issuer.Options{URL: o.Issuer, Client: o.Client, Now: now,
@@ -141,10 +141,10 @@ func newProvider(o OIDC, s *site, now func() time.Time, logger *slog.Logger) (*p
 	return p, o.Check()
 }
 
-// missedFor is for how long a provider that could not be reached is not tried again: anybody can ask to log in.
+// missedFor is how long a failed discovery is not repeated, because anybody can ask to log in.
 const missedFor = 5 * time.Second
 
-// discover returns the provider's endpoints and keys, which are looked for until they have been found once.
+// discover returns the provider's endpoints and keys. It caches them after the first success.
 func (p *provider) discover() (*issuer.Discovery, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,9 +162,9 @@ func (p *provider) discover() (*issuer.Discovery, error) {
 var (
 	// errProvider says that the provider cannot be reached.
 	errProvider = errors.New("the provider of identities cannot be reached")
-	// errIdentity says that what the provider gave proves nothing.
+	// errIdentity says that the provider's response proves no identity.
 	errIdentity = errors.New("the identity is not proven")
-	// errNoRole says that somebody is known but has no role.
+	// errNoRole says that the person has no role.
 	errNoRole = errors.New("no group of this person has a role in console.oidc.roles")
 )
 
@@ -183,8 +183,7 @@ func (p *provider) config(ctx context.Context, found *issuer.Discovery) (*oauth2
 	return c, nil
 }
 
-// identify exchanges the code and returns who has logged in. What it says of failures is for the log: it may quote the
-// provider.
+// identify exchanges the code and returns the person. Its errors are for the log, because they may quote the provider.
 func (p *provider) identify(ctx context.Context, code string, f *flow, now time.Time) (*Person, error) {
 	found, err := p.discover()
 	if err != nil {
@@ -249,7 +248,7 @@ func (p *provider) person(id *oidc.IDToken) (*Person, error) {
 	return person, nil
 }
 
-// groupsOf reads a list of groups, or one group. Other kinds of values, and what is no name, are left out.
+// groupsOf returns a claim's groups, a list or one string. Values that are no names are dropped.
 func groupsOf(claim any) []string {
 	list, ok := claim.([]any)
 	if !ok {
@@ -264,7 +263,7 @@ func groupsOf(claim any) []string {
 	return groups
 }
 
-// belongs reports whether an answer of the provider belongs to the flow (RFC 6749, section 10.12, and RFC 9207).
+// belongs reports whether a response of the provider belongs to the flow (RFC 6749, section 10.12, and RFC 9207).
 func (f *flow) belongs(q *request, issuer string, now time.Time) bool {
 	return f != nil && hmac.Equal([]byte(f.State), []byte(q.param("state"))) &&
 		now.Sub(time.Unix(f.Begun, 0)) < flowTime &&

@@ -7,10 +7,10 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// frontend is what the audit log calls the console.
+// frontend is the console's name in the audit log.
 const frontend = "console"
 
-// subject is who makes the request, for the audit log.
+// subject returns the audit subject of the request.
 func (q *request) subject() audit.Subject {
 	s := audit.Subject{Frontend: frontend, Address: q.address}
 	if q.session != nil {
@@ -19,8 +19,8 @@ func (q *request) subject() audit.Subject {
 	return s
 }
 
-// audited performs an operation of the person who makes the request, and records it before and after. The tenant in its
-// Subject is kept; the request supplies everything else of it. faultUnrecorded says that nothing was done.
+// audited performs an operation of the request's person and records it before and after. The Subject's tenant stays;
+// the request supplies the rest. faultUnrecorded says that nothing was done.
 func (c *Console) audited(q *request, o *audit.Operation, do func() error) error {
 	q.sign(o)
 	err := c.recorder().Do(q.lasting(), o, func() error {
@@ -34,13 +34,13 @@ func (c *Console) audited(q *request, o *audit.Operation, do func() error) error
 	return err
 }
 
-// note records an operation that was performed already. A failure is only logged.
+// note records an operation that was performed before. A failure is only logged.
 func (c *Console) note(q *request, o *audit.Operation, outcome string, failure error) {
 	q.sign(o)
 	_ = c.recorder().Note(q.lasting(), o, outcome, failure)
 }
 
-// sign makes the person who makes the request the subject of an operation.
+// sign makes the request's person the subject of an operation.
 func (q *request) sign(o *audit.Operation) {
 	tenant := o.Subject.Tenant
 	o.Subject = q.subject()

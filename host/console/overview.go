@@ -11,19 +11,19 @@ import (
 	"github.com/hako-run/hako/host/mcpclient"
 )
 
-// Problem is something that an operator should look at, with what to do about it.
+// Problem is a problem for the operator, with its remedy.
 type Problem struct {
-	// Kind is "plugin", "policy", "audit", "upstream", "credential", "certificate", "store" or "reload". Name is what
-	// it is about, if that has one.
+	// Kind is "plugin", "policy", "audit", "upstream", "credential", "certificate", "store" or "reload". Name is the
+	// name of the thing, if it has one.
 	Kind string `json:"kind"`
 	Name string `json:"name,omitempty"`
-	// State is that of a plugin, an upstream server or a credential, for which the page has words of its own.
+	// State is the state of a plugin, an upstream server or a credential, for which the page has its own words.
 	State  string `json:"state,omitempty"`
 	Text   string `json:"text,omitempty"`
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// maxProblems bounds the problems that are listed.
+// maxProblems bounds the listed problems.
 const maxProblems = 100
 
 type overviewJSON struct {
@@ -56,7 +56,7 @@ type auditJSON struct {
 	OK       *bool     `json:"ok,omitempty"`
 }
 
-// overview says how everything stands. What cannot be found out at present is among the problems.
+// overview returns the state of the host. What cannot be determined is listed as a problem.
 func (c *Console) overview(q *request) (any, error) {
 	answer := &overviewJSON{
 		Plugins: map[host.State]int{}, Upstreams: map[mcpclient.State]int{}, Approvals: map[string]int{"waiting": 0},
@@ -80,7 +80,7 @@ func (c *Console) overview(q *request) (any, error) {
 	return answer, nil
 }
 
-// add adds problems that are not there yet.
+// add adds problems that are not listed yet.
 func (o *overviewJSON) add(list ...Problem) {
 	for _, p := range list {
 		if n := len(o.Problems); n < maxProblems && (n == 0 || o.Problems[n-1] != p) {
@@ -89,13 +89,13 @@ func (o *overviewJSON) add(list ...Problem) {
 	}
 }
 
-// rates are the figures of the last minute.
+// rates returns the figures of the last minute.
 func (t *Traffic) rates(now time.Time) callsJSON {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	points := int(time.Minute / hour.step)
 	total := t.all.sum(now, points)
-	// The newest point is still filling.
+	// The newest point is incomplete.
 	covered := (time.Minute - hour.step + time.Duration(now.UnixNano()%int64(hour.step))).Seconds()
 	return callsJSON{
 		float64(total.calls) / covered, float64(total.failures) / covered, total.calls, total.failures,

@@ -17,20 +17,20 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// types are the media types of the page's files, whatever the system thinks.
+// types are the media types of the page's files, independent of the system.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
 	".svg":  "image/svg+xml",
 	".json": "application/json", ".png": "image/png", ".webmanifest": "application/manifest+json",
 }
 
-// pageFile is one file as it is sent.
+// pageFile is a file of the page.
 type pageFile struct {
 	kind, tag    string
-	plain, small []byte // small is compressed, nil where that does not pay
+	plain, small []byte // small is compressed, or nil if that is not smaller
 }
 
-// pages are the files by their path below Path. They are compressed once.
+// pages are the page's files by their path below Path, compressed once.
 var pages = sync.OnceValue(func() map[string]*pageFile {
 	files := map[string]*pageFile{}
 	err := fs.WalkDir(pageFiles, "page", func(name string, entry fs.DirEntry, err error) error {
@@ -42,7 +42,7 @@ var pages = sync.OnceValue(func() map[string]*pageFile {
 		return err
 	})
 	if err != nil {
-		panic(err) // it is part of the program
+		panic(err) // the files are embedded
 	}
 	files[""] = files["index.html"]
 	return files
@@ -52,7 +52,7 @@ func newPageFile(name string, data []byte) *pageFile {
 	sum := sha256.Sum256(data)
 	f := &pageFile{kind: types[path.Ext(name)], tag: `"` + hex.EncodeToString(sum[:8]) + `"`, plain: data}
 	var out bytes.Buffer
-	// The level is valid, and a buffer takes everything.
+	// The level is valid, and writes to a buffer do not fail.
 	zip, _ := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	_, _ = zip.Write(data)
 	_ = zip.Close()
@@ -62,7 +62,7 @@ func newPageFile(name string, data []byte) *pageFile {
 	return f
 }
 
-// newPage serves the page's files. They hold nothing that is secret.
+// newPage serves the page's files, which contain no secrets.
 func newPage() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		file, ok := pages()[strings.TrimPrefix(r.URL.Path, Path)]
@@ -92,7 +92,7 @@ func (f *pageFile) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // a client that has gone misses nothing
+		_, _ = w.Write(body) // fails if the client is gone
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// pluginItem is one plugin in the list.
+// pluginItem is a plugin in the list.
 type pluginItem struct {
 	Name    string     `json:"name"`
 	File    string     `json:"file,omitempty"`
@@ -58,12 +58,12 @@ func (c *Console) plugins(q *request) (any, error) {
 	return page(q, list, func(i *pluginItem) string { return i.Name + "\x00" + i.path })
 }
 
-// contains reports whether one of the texts has search in it, which is in lower case.
+// contains reports whether a text contains search, which is in lower case.
 func contains(search string, texts ...string) bool {
 	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(strings.ToLower(text), search) })
 }
 
-// pluginDetail is all that there is to say of a plugin.
+// pluginDetail has all details of a plugin.
 type pluginDetail struct {
 	*pluginItem
 	Path        string            `json:"path"`
@@ -110,7 +110,7 @@ func (c *Console) plugin(q *request) (any, error) {
 	return c.detail(q, p)
 }
 
-// findPlugin returns the plugin with the name; of several that one which counts.
+// findPlugin returns the plugin with the name. Of several, it returns the one in service.
 func (c *Console) findPlugin(name string) (*host.Status, error) {
 	var found *host.Status
 	for _, p := range c.options.Host.Plugins() {
@@ -153,7 +153,7 @@ func (c *Console) detail(q *request, p *host.Status) (*pluginDetail, error) {
 	return d, nil
 }
 
-// describe says what the manifest has.
+// describe adds the contents of the manifest.
 func (d *pluginDetail) describe(m *manifest.Manifest, settings host.Settings, language string) {
 	d.Description, d.License = m.Description.In(language), m.License
 	d.Asks = grant.Explain(m.Permissions, language)

@@ -3,12 +3,12 @@ package console
 import "time"
 
 const (
-	// durations are counted in buckets, of which each reaches to twice the one before, and the first to firstBound.
+	// Durations are counted in buckets. The first ends at firstBound, each further one at twice the previous bound.
 	buckets    = 20
 	firstBound = 250 * time.Microsecond
 )
 
-// point counts the calls of one step of time, whose number is counted from 1970.
+// point counts the calls of one step of time. Its number is the number of steps since 1970.
 type point struct {
 	number          int64
 	calls, failures uint32
@@ -32,7 +32,7 @@ func (p *point) merge(other *point) {
 	}
 }
 
-// bucketOf is the bucket that counts a duration.
+// bucketOf returns the bucket of a duration.
 func bucketOf(d time.Duration) int {
 	bound := firstBound
 	for i := range buckets - 1 {
@@ -44,7 +44,7 @@ func bucketOf(d time.Duration) int {
 	return buckets - 1
 }
 
-// quantile estimates the duration that the share q of the calls did not pass, in milliseconds; 0 without calls.
+// quantile estimates the q-quantile of the durations, in milliseconds. It is 0 without calls.
 func (p *point) quantile(q float64) float64 {
 	rank, below := q*float64(p.calls), 0.0
 	low, high := 0.0, milliseconds(firstBound)

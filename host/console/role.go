@@ -2,23 +2,23 @@ package console
 
 import "slices"
 
-// Role says what somebody may do. Each includes those before it.
+// Role is a set of rights. Each role includes the previous ones.
 type Role string
 
 // Roles.
 const (
-	Viewer   Role = "viewer"   // sees
+	Viewer   Role = "viewer"   // reads
 	Approver Role = "approver" // answers questions
 	Admin    Role = "admin"    // approves and revokes plugins, reloads the configuration, calls tools
 )
 
-// Roles lists them all, from the least to the most.
+// Roles lists all roles, lowest first.
 var Roles = []Role{Viewer, Approver, Admin}
 
-// nobody is the role of who is not logged in.
+// nobody is the role without a login.
 const nobody Role = ""
 
-// includes reports whether who has the role may do what needs the other.
+// includes reports whether r has the rights of needed.
 func (r Role) includes(needed Role) bool {
 	return slices.Index(Roles, r) >= slices.Index(Roles, needed)
 }

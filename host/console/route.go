@@ -17,26 +17,26 @@ import (
 type route struct {
 	// name is the method and the path below Path + "api/".
 	name string
-	// role is the one that is needed; nobody means that one need not be logged in.
+	// role is the required role; nobody requires no login.
 	role Role
-	// query are the parameters that it takes, besides lang. anyQuery passes over others, which providers of identities
-	// may add (RFC 6749, section 4.1.2).
+	// query lists the accepted parameters besides lang. anyQuery ignores others, which providers may add (RFC 6749,
+	// section 4.1.2).
 	query    []string
 	anyQuery bool
-	// answer returns what is encoded as JSON. Where it is nil, serve writes the answer itself.
+	// answer returns the response to encode as JSON. If it is nil, serve writes the response.
 	answer func(*Console, *request) (any, error)
 	serve  func(*Console, http.ResponseWriter, *request) error
-	// body is the largest one, in bytes. Zero means 16 KiB.
+	// body bounds the request body, in bytes. Zero means 16 KiB.
 	body int64
 }
 
 const (
 	usualBody = 16 << 10
-	// callBody is for the arguments of a tool.
+	// callBody is the bound for the arguments of a tool.
 	callBody = 1 << 20
 )
 
-// routes are all endpoints, and who may use them.
+// routes are all endpoints with their required roles.
 var routes = []route{
 	{name: "GET session", answer: (*Console).session},
 	{name: "POST login", serve: (*Console).login},
@@ -73,21 +73,21 @@ var routes = []route{
 	{name: "GET sessions", role: Admin, answer: (*Console).listSessions},
 }
 
-// pattern is the route's for http.ServeMux.
+// pattern returns the route's pattern for http.ServeMux.
 func (r route) pattern() string {
 	method, path, _ := strings.Cut(r.name, " ")
 	return method + " " + Path + "api/" + path
 }
 
-// request is one request to the API.
+// request is a request to the API.
 type request struct {
 	*http.Request
-	// language is that of the words that the server makes, "en" or "ja".
+	// language is that of the server's texts, "en" or "ja".
 	language string
-	// site is the one in force when it came, address where it comes from.
+	// site is the site when the request arrived, address the client's address.
 	site    *site
 	address string
-	// session is who is logged in; nil if nobody is. secret is that of its cookie.
+	// session is nil without a login. secret is that of its cookie.
 	session *session
 	secret  string
 
@@ -142,7 +142,7 @@ func (c *Console) serve(w http.ResponseWriter, q *request, route route) error {
 	return nil
 }
 
-// identify finds out who is logged in.
+// identify finds the session of the request.
 func (c *Console) identify(q *request) error {
 	secret := q.site.cookieValue(q.Request, sessionCookie)
 	if secret == "" {
@@ -157,12 +157,12 @@ func (c *Console) identify(q *request) error {
 	}
 	q.session, q.secret = s, secret
 	if err := c.sessions.touch(q.Context(), s, c.now()); err != nil && q.Context().Err() == nil {
-		c.logger.Warn("note that a session of the console is in use", "err", err) // a store that is full can be looked at all the same
+		c.logger.Warn("note that a session of the console is in use", "err", err) // the store may be full
 	}
 	return nil
 }
 
-// permit decides whether the request may be made.
+// permit checks whether the request is allowed.
 func (c *Console) permit(q *request, route route) error {
 	if isChange(q.Request) {
 		if err := checkForm(q.Request); err != nil {
@@ -186,7 +186,7 @@ func (c *Console) permit(q *request, route route) error {
 	return nil
 }
 
-// checkQuery refuses parameters that the route does not know, or that come twice.
+// checkQuery refuses unknown and repeated parameters.
 func checkQuery(r *http.Request, known []string) error {
 	if len(r.URL.RawQuery) > maxQuery {
 		return invalid("the query is longer than %d bytes", maxQuery)
@@ -205,7 +205,7 @@ func checkQuery(r *http.Request, known []string) error {
 // maxQuery bounds the query of a request, in bytes.
 const maxQuery = 8 << 10
 
-// language is that which the page wants.
+// language returns the language that the page requests.
 func language(r *http.Request) string {
 	if r.URL.Query().Get("lang") == "ja" {
 		return "ja"
@@ -213,10 +213,10 @@ func language(r *http.Request) string {
 	return "en"
 }
 
-// param is a parameter of the query; empty if it is not there.
+// param returns a parameter of the query, or "".
 func (q *request) param(name string) string { return q.URL.Query().Get(name) }
 
-// decode reads the body into v: one JSON object, without members that v does not have.
+// decode reads the body into v: one JSON object without unknown members.
 func (q *request) decode(v any) error {
 	data, err := io.ReadAll(q.Body)
 	if err != nil {
@@ -233,9 +233,9 @@ func (q *request) decode(v any) error {
 	return nil
 }
 
-// lasting is the request's context without its end: what has begun is finished, also for who has gone.
+// lasting returns the request's context without cancellation, for work that is finished even if the client is gone.
 func (q *request) lasting() context.Context { return context.WithoutCancel(q.Context()) }
 
-// untilAnswered lifts the limit on writing the answer, for what may take longer and has limits of its own. Where the
-// server knows no such limit, there is none to lift.
+// untilAnswered lifts the limit on the time of the response, for responses with limits of their own. It does nothing if
+// there is no limit.
 func (q *request) untilAnswered() { _ = q.control.SetWriteDeadline(time.Time{}) }

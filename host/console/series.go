@@ -2,18 +2,17 @@ package console
 
 import "time"
 
-// series are the calls of one name: of the last hour, as a ring in which point number n is at n modulo hourPoints, and
-// of the steps of longer spans that are not over. It takes 3.3 KB, and 96 bytes for each of the hour's steps that has
-// calls: 38 KB at most.
+// series has the calls of one name: of the last hour, as a ring in which point n is at index n modulo hourPoints, and
+// of the current steps of longer spans. It takes 3.3 KB, and 96 bytes for each point with calls: at most 38 KB.
 type series struct {
 	plugin string
 	// last is the number of the newest point.
 	last    int64
-	points  [hourPoints]*point // nil stands for none
+	points  [hourPoints]*point // nil for no calls
 	tallies [len(saved)]tally
 }
 
-// ringPlace is where the point with the number is.
+// ringPlace returns the index of the point n.
 func ringPlace(n int64) int64 { return (n%hourPoints + hourPoints) % hourPoints }
 
 func (s *series) add(now time.Time, bucket int, failed bool) {
@@ -30,7 +29,7 @@ func (s *series) add(now time.Time, bucket int, failed bool) {
 	p.add(bucket, failed)
 }
 
-// at is the point with the number; nil if it has no calls.
+// at returns the point with the number, or nil if it has no calls.
 func (s *series) at(n int64) *point {
 	if p := s.points[ringPlace(n)]; p != nil && p.number == n {
 		return p
@@ -38,7 +37,7 @@ func (s *series) at(n int64) *point {
 	return nil
 }
 
-// list are the points of the last hour, the newest that of now.
+// list returns the points of the last hour, of which the newest contains now.
 func (s *series) list(now time.Time) []*point {
 	list := make([]*point, hourPoints)
 	for i := range list {
@@ -50,7 +49,7 @@ func (s *series) list(now time.Time) []*point {
 	return list
 }
 
-// sum adds up the count points that end with the one of now.
+// sum adds up the last count points.
 func (s *series) sum(now time.Time, count int) *point {
 	total := new(point)
 	for n := hour.number(now) - int64(count) + 1; n <= hour.number(now); n++ {

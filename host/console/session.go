@@ -17,19 +17,19 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// Sessions says how long people stay logged in.
+// Sessions configures how long people stay logged in.
 type Sessions struct {
-	// Idle ends a session without a request for so long. Zero means 1 hour.
+	// Idle ends a session without requests. Zero means 1 hour.
 	Idle time.Duration
-	// Lifetime ends a session in any case. Zero means 12 hours.
+	// Lifetime ends every session. Zero means 12 hours.
 	Lifetime time.Duration
 }
 
-// maxPerPerson is how many sessions one person may have; the oldest ends for a new one.
+// maxPerPerson bounds the sessions of a person. A new one ends the oldest.
 const maxPerPerson = 20
 
-// migrations are the steps of the tables. Those that were released never change. Identifiers of sessions and links are
-// kept hashed, so that who reads the store cannot use them.
+// migrations are the migrations of the tables. Released ones must not change. The identifiers of sessions and links are
+// hashed, so that readers of the store cannot use them.
 var migrations = []string{`CREATE TABLE console_session (
 	id TEXT PRIMARY KEY,
 	person TEXT NOT NULL,
@@ -56,18 +56,18 @@ CREATE TABLE console_link (id TEXT PRIMARY KEY, person TEXT NOT NULL, expires BI
 	PRIMARY KEY (span, tool, number, replica)
 )`}
 
-// sessions are those of all processes over the store. Times in it are milliseconds since 1970.
+// sessions are the sessions of all processes over the store. Times in the store are milliseconds since 1970.
 type sessions struct {
 	store *store.Store
 	Sessions
 }
 
-// session is one login of one person.
+// session is a login of a person.
 type session struct {
 	Person
-	// id is the hash that it has in the store.
+	// id is the hash in the store.
 	id string
-	// proof is what has to be configured still: the hash of the token.
+	// proof must still be configured: the hash of the token.
 	proof                  string
 	address                string
 	created, seen, expires time.Time
@@ -86,24 +86,24 @@ func newSessions(ctx context.Context, s *store.Store, options Sessions) (*sessio
 	return &sessions{s, options}, s.Migrate(ctx, "console", migrations...)
 }
 
-// short tells sessions apart in records.
+// short returns an abbreviated ID for records.
 func (s *session) short() string { return s.id[:min(len(s.id), 8)] }
 
-// hashed is what the store knows of a secret.
+// hashed returns the hash of a secret for the store.
 func hashed(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
 }
 
-// csrf is the token that requests of a session carry besides its cookie. It tells nothing of the cookie's secret.
+// csrf returns the CSRF token of a session. It does not reveal the cookie's secret.
 func csrf(secret string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte("hako console csrf"))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// begin begins a session of s.Person and returns its secret, for the cookie. It is always a new one; old, the secret of
-// a session that the browser had before, ends.
+// begin stores a new session of s.Person and returns its secret, for the cookie. It ends the browser's previous
+// session, whose secret is old.
 func (t *sessions) begin(ctx context.Context, s *session, old string, now time.Time) (secret string, err error) {
 	secret = rand.Text() + rand.Text()
 	s.id, s.created, s.seen, s.expires = hashed(secret), now, now, now.Add(t.Lifetime)
@@ -122,10 +122,10 @@ func (t *sessions) begin(ctx context.Context, s *session, old string, now time.T
 	})
 }
 
-// endedTopic is announced when sessions end before their time.
+// endedTopic is announced when sessions are ended.
 const endedTopic = "console.ended"
 
-// clean removes what has ended, the session that the browser had, and the oldest ones of somebody who has too many.
+// clean removes expired sessions, the browser's previous session, and the oldest sessions beyond maxPerPerson.
 func (t *sessions) clean(ctx context.Context, tx *sql.Tx, s *session, old string, now time.Time) error {
 	_, err := tx.ExecContext(ctx, `DELETE FROM console_session WHERE expires <= $1 OR seen <= $2 OR id = $3`,
 		now.UnixMilli(), now.Add(-t.Idle).UnixMilli(), hashed(old))
@@ -141,7 +141,7 @@ func (t *sessions) clean(ctx context.Context, tx *sql.Tx, s *session, old string
 	return t.store.Announce(ctx, tx, endedTopic)
 }
 
-// find returns the session with the secret; nil if there is none, or it has ended.
+// find returns the session with the secret, or nil if there is none or it has ended.
 func (t *sessions) find(ctx context.Context, secret string, now time.Time) (*session, error) {
 	list, err := t.query(ctx, `id = $1 AND expires > $2 AND seen > $3`, hashed(secret), now.UnixMilli(),
 		now.Add(-t.Idle).UnixMilli())
@@ -154,7 +154,7 @@ func (t *sessions) find(ctx context.Context, secret string, now time.Time) (*ses
 // maxListed bounds the list of sessions.
 const maxListed = 500
 
-// list returns the sessions that have not ended, newest first.
+// list returns the current sessions, newest first.
 func (t *sessions) list(ctx context.Context, now time.Time) ([]*session, error) {
 	return t.query(ctx, fmt.Sprintf(`expires > $1 AND seen > $2 ORDER BY created DESC, id LIMIT %d`, maxListed),
 		now.UnixMilli(), now.Add(-t.Idle).UnixMilli())
@@ -163,7 +163,7 @@ func (t *sessions) list(ctx context.Context, now time.Time) ([]*session, error) 
 // maxSession bounds the texts of a session in the store, in characters. hako writes far less.
 const maxSession = 100_000
 
-// query returns the sessions that where selects, without damaged rows, which must not keep other people out.
+// query returns the sessions that where selects. It skips damaged rows, which must not keep other people out.
 func (t *sessions) query(ctx context.Context, where string, args ...any) ([]*session, error) {
 	list, err := store.List(ctx, t.store, scanSession, fmt.Sprintf(`SELECT id, person, via, source, proof, membership,
 		address, created, seen, expires FROM console_session WHERE length(id) + length(person) + length(via) +
@@ -184,7 +184,7 @@ func scanSession(rows *sql.Rows) (*session, error) {
 	return s, nil
 }
 
-// touch says that the session is in use. It writes at most every twentieth of the idle time.
+// touch records use of the session. It writes at most every twentieth of the idle time.
 func (t *sessions) touch(ctx context.Context, s *session, now time.Time) error {
 	if now.Sub(s.seen) < t.Idle/20 {
 		return nil
@@ -195,7 +195,7 @@ func (t *sessions) touch(ctx context.Context, s *session, now time.Time) error {
 	})
 }
 
-// end ends the session, or with everywhere all of its person.
+// end ends the session, or with everywhere all sessions of the person.
 func (t *sessions) end(ctx context.Context, s *session, everywhere bool) error {
 	return t.store.Update(ctx, func(tx *sql.Tx) error {
 		query, args := `DELETE FROM console_session WHERE id = $1`, []any{s.id}

@@ -11,30 +11,29 @@ import (
 	"github.com/hako-run/hako/internal/address"
 )
 
-// Site is where people find the console.
+// Site is the address of the console.
 type Site struct {
-	// URL is the address from outside, "https://hako.example.com", where a proxy or a name stands before the server.
-	// Empty means that people come by the server's own address.
+	// URL is the external address, such as "https://hako.example.com", behind a proxy or a name. Empty means the
+	// server's own address.
 	URL string
-	// Local is the server's own address, as in "http://127.0.0.1:8420". It is where the provider of identities sends
-	// people back to where URL is empty.
+	// Local is the server's own address, such as "http://127.0.0.1:8420". If URL is empty, the provider redirects to
+	// it.
 	Local string
-	// Hosts are names that the server answers to, besides those of this machine and URL's.
+	// Hosts are further host names of the server, besides those of this machine and of URL.
 	Hosts []string
-	// Proxies are the addresses of proxies, or networks in CIDR notation, whose X-Forwarded-For header is believed.
+	// Proxies are addresses of proxies, or networks in CIDR notation, whose X-Forwarded-For header is trusted.
 	Proxies []string
 }
 
-// Check returns what is wrong with the site: an address that is none of a site, or a proxy that is neither address nor
-// network.
+// Check returns an error for an invalid URL or proxy.
 func (s Site) Check() error {
 	_, err := newSite(s)
 	return err
 }
 
-// site is a Site that has been checked.
+// site is a checked Site.
 type site struct {
-	// base has a scheme and a host alone.
+	// base has only a scheme and a host.
 	base    *url.URL
 	hosts   map[string]bool
 	proxies peer.Proxies
@@ -68,16 +67,16 @@ func newSite(options Site) (*site, error) {
 	return s, err
 }
 
-// knows reports whether the server answers to the name in the request. Others are of pages that have their visitors'
-// browsers ask under a name of theirs (DNS rebinding).
+// knows reports whether the server answers to the host name of the request. Other names may be of pages that attack
+// through a visitor's browser (DNS rebinding).
 func (s *site) knows(r *http.Request) bool {
 	name := address.Hostname(r.Host)
 	return address.IsLocalName(name) || s.hosts[name]
 }
 
-// cookie is the name of a cookie, and the path for which it is. With https the name keeps others of the same domain
-// from setting it (RFC 6265bis, section 4.1.3.2); without, the port keeps several servers of one machine apart, which
-// share their cookies.
+// cookie returns the full name and the path of a cookie. With https, the prefix prevents other hosts of the domain from
+// setting it (RFC 6265bis, section 4.1.3.2). Without https, the port separates the servers of one machine, which share
+// their cookies.
 func (s *site) cookie(r *http.Request, name string) (full, path string) {
 	if s.secure || r.TLS != nil {
 		return "__Host-hako-" + name, "/"
@@ -86,7 +85,7 @@ func (s *site) cookie(r *http.Request, name string) (full, path string) {
 	return "hako-" + name + "-" + port, Path
 }
 
-// setCookie sets a cookie for the browser, or with age -1 removes it.
+// setCookie sets a cookie, or removes it with age -1.
 func (s *site) setCookie(w http.ResponseWriter, r *http.Request, name, value string, age int, same http.SameSite) {
 	full, path := s.cookie(r, name)
 	http.SetCookie(w, &http.Cookie{
@@ -95,7 +94,7 @@ func (s *site) setCookie(w http.ResponseWriter, r *http.Request, name, value str
 	})
 }
 
-// cookieValue is the value of the browser's cookie; empty if it has none.
+// cookieValue returns the value of a cookie, or "".
 func (s *site) cookieValue(r *http.Request, name string) string {
 	full, _ := s.cookie(r, name)
 	cookie, err := r.Cookie(full)

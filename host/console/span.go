@@ -5,33 +5,34 @@ import (
 	"time"
 )
 
-// span is a time that charts cover, up to now, in points of one step each.
+// span is the time that charts cover, up to now, in points of one step each.
 type span struct {
 	name   string
 	step   time.Duration
 	points int
 }
 
-// hourPoints is how many points the hour has.
+// hourPoints is the number of points of the hour.
 const hourPoints = 360
 
-// The hour is in the memory of each process, for its own calls. The others are in the store, for the calls of all.
+// The hour is in the memory of each process, for its own calls. The other spans are in the store, for the calls of all
+// processes.
 var (
 	hour  = span{"hour", 10 * time.Second, hourPoints}
 	saved = [...]span{{"day", 10 * time.Minute, 144}, {"week", time.Hour, 168}}
 )
 
-// number is that of the step in which now is, first that of the oldest one which the span covers then.
+// number returns the number of the step that contains now, first that of the oldest step of the span.
 func (s span) number(now time.Time) int64 { return now.UnixNano() / int64(s.step) }
 func (s span) first(now time.Time) int64  { return s.number(now) - int64(s.points) + 1 }
 
-// place is which of the span's points has the number.
+// place returns the index in the span of the point with the number.
 func (s span) place(number int64, now time.Time) (i int, ok bool) {
 	i = int(number - s.first(now))
 	return i, i >= 0 && i < s.points
 }
 
-// span is the one that a request asks for.
+// span returns the requested span.
 func (q *request) span() (span, error) {
 	name := q.param("span")
 	if name == "" || name == hour.name {
@@ -45,13 +46,13 @@ func (q *request) span() (span, error) {
 	return span{}, invalid("span is hour, day or week")
 }
 
-// seriesJSON are points over time: calls, failures, and durations in milliseconds, null without calls. Steps are in
+// seriesJSON has points over time: calls, failures, and durations in milliseconds, null without calls. Step is in
 // seconds.
 type seriesJSON struct {
 	Step   int       `json:"step"`
 	From   time.Time `json:"from"`
 	Points [][5]any  `json:"points"`
-	// Replica is the one whose calls these are; empty where they are those of all there are.
+	// Replica is the process whose calls these are, or empty for those of all processes.
 	Replica string `json:"replica,omitempty"`
 }
 
@@ -73,7 +74,7 @@ func (c *Console) series(q *request) (any, error) {
 	return answer, err
 }
 
-// alone is the name of this process where there are others, whose calls it does not know.
+// alone returns the name of this process if there are others, whose calls it does not know.
 func (c *Console) alone(ctx context.Context) (string, error) {
 	list, err := c.options.Store.Replicas(ctx)
 	if err != nil || len(list) < 2 {
@@ -99,7 +100,7 @@ func (s span) json(points []*point, now time.Time) *seriesJSON {
 	return answer
 }
 
-// lastHour are the points of a tool, or with tool "" of all calls.
+// lastHour returns the points of a tool, or of all calls if tool is "".
 func (t *Traffic) lastHour(tool string, now time.Time) []*point {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,7 +114,7 @@ func (t *Traffic) lastHour(tool string, now time.Time) []*point {
 	return s.list(now)
 }
 
-// past are the points of a tool over a span that is in the store, or with tool "" of all calls.
+// past returns the points of a tool over a stored span, or of all calls if tool is "".
 func (c *Console) past(ctx context.Context, span span, tool string, now time.Time) (points []*point, err error) {
 	err = c.read(ctx, span, `tool = $3`, tool, func() func(*tally) {
 		points = make([]*point, span.points)

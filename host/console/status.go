@@ -76,7 +76,7 @@ func (c *Console) credentialStatus(q *request) ([]credential.Status, error) {
 	return c.options.Credentials.Status(q.Context())
 }
 
-// replicaJSON is one hako process over the store.
+// replicaJSON is a hako process over the store.
 type replicaJSON struct {
 	ID      string    `json:"id"`
 	Host    string    `json:"host"`

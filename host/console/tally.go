@@ -2,20 +2,20 @@ package console
 
 import "time"
 
-// tally counts the calls of one name in one step of a span, as far as this process has seen them.
+// tally counts the calls of one name in one step of a span, in this process.
 type tally struct {
 	span         string
 	tool, plugin string
 	point
-	// fresh says that there are calls in it that the store does not have.
+	// fresh says that it has calls that are not stored yet.
 	fresh bool
 }
 
-// maxLate bounds the tallies of steps that are over and are not in the store yet, because that cannot be written. They
-// take 0.7 MB.
+// maxLate bounds the tallies of past steps that are not stored yet, because the store cannot be written. They take 0.7
+// MB.
 const maxLate = 4 * maxSeries
 
-// tally counts a call of the series with the name. mu is held.
+// tally counts a call of the series with the name. The caller holds mu.
 func (t *Traffic) tally(name string, s *series, now time.Time, bucket int, failed bool) {
 	for i, span := range saved {
 		current := &s.tallies[i]
@@ -29,7 +29,7 @@ func (t *Traffic) tally(name string, s *series, now time.Time, bucket int, faile
 	t.late = newest(t.late)
 }
 
-// appendFresh appends the tally to a list, if there is something in it that the store does not have.
+// appendFresh appends the tally to a list if it has calls that are not stored yet.
 func (t *tally) appendFresh(list []tally) []tally {
 	if t.fresh {
 		list = append(list, *t)
@@ -37,10 +37,11 @@ func (t *tally) appendFresh(list []tally) []tally {
 	return list
 }
 
-// newest are as many as are kept.
+// newest returns the newest maxLate tallies.
 func newest(list []tally) []tally { return list[max(0, len(list)-maxLate):] }
 
-// take returns what is not in the store yet, the oldest first. What cannot be written there goes back with giveBack.
+// take removes and returns the tallies that are not stored yet, oldest first. giveBack returns those that could not be
+// stored.
 func (t *Traffic) take() []tally {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,5 +63,5 @@ func (t *Traffic) take() []tally {
 func (t *Traffic) giveBack(list []tally) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.late = newest(append(list, t.late...)) // a newer count of the same step comes after it, and counts
+	t.late = newest(append(list, t.late...)) // a later tally of the same step replaces it
 }

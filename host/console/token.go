@@ -13,22 +13,22 @@ import (
 	"github.com/hako-run/hako/host/internal/identity"
 )
 
-// Token opens the console to who has it. Configuration holds its hash alone.
+// Token is a token for the console. The configuration has only its hash.
 type Token struct {
-	// Name is for people: whose token it is. It is the user where User is empty.
+	// Name is the owner's name. It is also the user if User is empty.
 	Name string
-	// Hash is "sha256:" and 64 hexadecimal digits, as 'hako token new' prints it.
+	// Hash is "sha256:" and 64 hexadecimal digits, as printed by 'hako token new'.
 	Hash string
 	Role Role
-	// User is who answers and acts, as the policy names people.
+	// User is the user in policies and the audit log.
 	User string
-	// Expires is when it stops being valid; zero means never.
+	// Expires is the end of its validity. Zero means never.
 	Expires time.Time
 }
 
 const hashPrefix = "sha256:"
 
-// Check returns what is wrong with the token: no name, a hash that is none, a role that does not exist.
+// Check returns an error for a missing name, an invalid hash or an unknown role.
 func (t *Token) Check() error {
 	digits, ok := strings.CutPrefix(t.Hash, hashPrefix)
 	hash, err := hex.DecodeString(digits)
@@ -48,7 +48,7 @@ func (t *Token) Check() error {
 	return nil
 }
 
-// user is who has the token.
+// user returns the token's user.
 func (t *Token) user() string {
 	if t.User != "" {
 		return t.User
@@ -56,8 +56,8 @@ func (t *Token) user() string {
 	return t.Name
 }
 
-// find returns the token, in a time that does not depend on which one it is, or how much of it is right. Nil if it is
-// none, or has expired.
+// find returns the token with the text, or nil if there is none or it has expired. Its time does not depend on the
+// tokens' contents.
 func find(tokens []Token, text string, now time.Time) *Token {
 	sum := sha256.Sum256([]byte(text))
 	given := []byte(hashPrefix + hex.EncodeToString(sum[:]))

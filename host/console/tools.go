@@ -8,7 +8,7 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 )
 
-// toolItem is one tool in the list.
+// toolItem is a tool in the list.
 type toolItem struct {
 	Name        string `json:"name"`
 	Title       string `json:"title"`
@@ -48,7 +48,7 @@ func (c *Console) tools(q *request) (any, error) {
 	return page(q, list, func(t *toolItem) string { return t.Name })
 }
 
-// clip cuts a text after at most n bytes, and shows that it did.
+// clip cuts a text after at most n bytes and marks that.
 func clip(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -59,7 +59,7 @@ func clip(text string, n int) string {
 	return text[:n] + "…"
 }
 
-// toolDetail is all that there is to say of a tool.
+// toolDetail has all details of a tool.
 type toolDetail struct {
 	*toolItem
 	InputSchema  json.RawMessage `json:"inputSchema"`

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// topItem is one tool among those with the most calls.
+// topItem is one of the tools with the most calls.
 type topItem struct {
 	Tool     string   `json:"tool"`
 	Plugin   string   `json:"plugin"`
@@ -20,13 +20,13 @@ type topItem struct {
 	Spark    []uint32 `json:"spark"`
 }
 
-// topJSON are those with the most. Replica is the one whose calls they are of, as in seriesJSON.
+// topJSON lists the tools with the most calls. Replica is as in seriesJSON.
 type topJSON struct {
 	listJSON[*topItem]
 	Replica string `json:"replica,omitempty"`
 }
 
-// sparkPoints is how many numbers a small chart has.
+// sparkPoints is the number of points of a small chart.
 const sparkPoints = 30
 
 func (c *Console) top(q *request) (any, error) {
@@ -112,7 +112,8 @@ func (t *Traffic) names() []string {
 	return slices.Collect(maps.Keys(t.tools))
 }
 
-// topItem is a tool's of the last hour; nil if it has no calls. Calls that end meanwhile wait for one tool alone.
+// topItem returns a tool's item for the last hour, or nil if it has no calls. It blocks the recording of calls only
+// while it reads one tool.
 func (t *Traffic) topItem(name string, now time.Time) *topItem {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -132,7 +133,7 @@ func (t *Traffic) topItem(name string, now time.Time) *topItem {
 	return r.item()
 }
 
-// topOfPast is that of a span which is in the store.
+// topOfPast returns the top tools of a stored span.
 func (c *Console) topOfPast(ctx context.Context, span span, now time.Time) ([]*topItem, error) {
 	var tools map[string]*ranking
 	err := c.read(ctx, span, `tool <> $3`, "", func() func(*tally) {

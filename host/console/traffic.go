@@ -9,24 +9,23 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 )
 
-// maxFailures is how many failed calls are remembered.
+// maxFailures bounds the remembered failures.
 const maxFailures = 200
 
-// Traffic is what the console knows of the calls of this process: figures of the last hour and what the store is to
-// have of them, failures, and those who watch. It sees every call as the observer of a host. It is safe for concurrent
-// use.
+// Traffic has the calls of this process: counts of the last hour and those to store, failures, and the open streams. It
+// is an observer of a host. It is safe for concurrent use.
 type Traffic struct {
 	now      func() time.Time
 	hub      *hub
 	last     atomic.Uint64
 	inFlight atomic.Int64
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu       sync.Mutex
 	all      *series
 	tools    map[string]*series
-	late     []tally      // of steps that are over, and not in the store yet
-	failures []*callEvent // the last maxFailures, as a ring
+	late     []tally      // of past steps, not stored yet
+	failures []*callEvent // a ring of the last maxFailures
 	next     int
 }
 
@@ -39,8 +38,8 @@ func newTraffic(now func() time.Time) *Traffic {
 	return &Traffic{now: now, hub: newHub(), all: new(series), tools: map[string]*series{}}
 }
 
-// callEvent is one call as people see it. Its names are the catalog's; user, tenant and rule are what the host knows,
-// not what the client says.
+// callEvent is a call as people see it. Names are the catalog's. User, tenant and rule are determined by the host, not
+// by the client.
 type callEvent struct {
 	ID          uint64    `json:"id"`
 	Time        time.Time `json:"time"`
@@ -62,10 +61,10 @@ type callEvent struct {
 	quota string
 }
 
-// CallStarted counts a call in.
+// CallStarted counts the start of a call.
 func (t *Traffic) CallStarted(string) { t.inFlight.Add(1) }
 
-// CallEnded counts a call out, and tells those who watch.
+// CallEnded counts the end of a call and notifies the streams.
 func (t *Traffic) CallEnded(r pipeline.Record) {
 	t.inFlight.Add(-1)
 	id := t.last.Add(1)
@@ -89,8 +88,7 @@ func newCallEvent(id uint64, r *pipeline.Record) *callEvent {
 	}
 }
 
-// failed reports whether a call did not do what its caller wanted. One that waits for people, or that its caller gave
-// up, has not failed.
+// failed reports whether a call failed for its caller. A call that waits for people or was canceled has not failed.
 func failed(o pipeline.Outcome) bool {
 	return o != pipeline.OK && o != pipeline.Asked && o != pipeline.Canceled
 }
@@ -110,7 +108,7 @@ func (t *Traffic) count(r *pipeline.Record) {
 	}
 }
 
-// remember keeps a failure, in the place of the oldest one where there are many.
+// remember adds a failure, which replaces the oldest one beyond maxFailures.
 func (t *Traffic) remember(event *callEvent) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,11 +120,11 @@ func (t *Traffic) remember(event *callEvent) {
 	t.next = (t.next + 1) % maxFailures
 }
 
-// maxSeries bounds the names that have figures of their own, which take 38 MB at most; the one that was called least
-// recently makes room.
+// maxSeries bounds the names with their own series, which take at most 38 MB. A further name replaces the one that was
+// called least recently.
 const maxSeries = 1000
 
-// seriesOf is the series of a name in the catalog, so that nobody can make up more than there are. mu is held.
+// seriesOf returns the series of a name. Names are the catalog's, so clients cannot create series. The caller holds mu.
 func (t *Traffic) seriesOf(r *pipeline.Record) *series {
 	s, ok := t.tools[r.Name]
 	if !ok {
@@ -140,7 +138,7 @@ func (t *Traffic) seriesOf(r *pipeline.Record) *series {
 	return s
 }
 
-// forget forgets the series with the oldest last call.
+// forget removes the series with the oldest last call.
 func (t *Traffic) forget() {
 	oldest, last := "", int64(math.MaxInt64)
 	for name, s := range t.tools {

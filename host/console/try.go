@@ -9,10 +9,10 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// maxShown bounds what is shown of a result, in bytes.
+// maxShown bounds the shown part of a result, in bytes.
 const maxShown = 1 << 20
 
-// callResult is what became of a call.
+// callResult is the result of a call.
 type callResult struct {
 	Outcome    pipeline.Outcome `json:"outcome"`
 	IsError    bool             `json:"isError"`
@@ -32,8 +32,8 @@ type contentJSON struct {
 	Name     string `json:"name,omitempty"`
 }
 
-// call calls a tool as the person who is logged in: by the one way of all calls, so that the policy, people, quotas and
-// the audit log have their say. Whoever gives the request up cancels the call.
+// call calls a tool as the person who is logged in. The call passes the pipeline with policy, approvals, quotas and
+// audit. It is canceled when the client disconnects.
 func (c *Console) call(q *request) (any, error) {
 	var body struct {
 		Arguments json.RawMessage
@@ -64,7 +64,7 @@ func (c *Console) call(q *request) (any, error) {
 	return answer, nil
 }
 
-// caller is the person as the pipeline knows callers.
+// caller returns the pipeline's caller.
 func (q *request) caller(tenant string) pipeline.Caller {
 	return pipeline.Caller{
 		Frontend: pipeline.FrontendConsole, Tenant: tenant, User: q.session.Name, Session: q.session.short(),
@@ -73,7 +73,7 @@ func (q *request) caller(tenant string) pipeline.Caller {
 	}
 }
 
-// refused shows why there was no call.
+// refused shows why the tool was not called.
 func (r *callResult) refused(err error) (any, error) {
 	var denied *pipeline.NotAllowedError
 	var invalid *pipeline.InvalidError
@@ -92,7 +92,7 @@ func (r *callResult) refused(err error) (any, error) {
 	return r, nil
 }
 
-// show takes over what the tool has answered, as far as there is room.
+// show adds the tool's response, up to maxShown.
 func (r *callResult) show(response *abi.Response) {
 	room := maxShown
 	fits := func(n int) bool {

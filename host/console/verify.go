@@ -17,17 +17,17 @@ const (
 	verifyFailed  = "failed" // the log could not be read
 )
 
-// verification is the check of the audit log that runs, or the last one. One runs at a time. The zero value is ready.
+// verification is the running or last check of the audit log. One runs at a time. The zero value is ready.
 type verification struct {
 	done sync.WaitGroup
 
-	// mu guards what follows. ended says that none begins any more.
+	// mu guards the fields below. ended says that no further check starts.
 	mu    sync.Mutex
 	state verificationJSON
 	ended bool
 }
 
-// verificationJSON says how the last check went. Its report stays while the next one runs.
+// verificationJSON describes the last check. Its report stays while the next one runs.
 type verificationJSON struct {
 	State    string    `json:"state"`
 	Started  time.Time `json:"started,omitzero"`
@@ -37,7 +37,7 @@ type verificationJSON struct {
 	Segments int       `json:"segments,omitempty"`
 	First    uint64    `json:"first,omitempty"`
 	Last     uint64    `json:"last,omitempty"`
-	// Head is to be kept elsewhere, for hako audit verify --expect.
+	// Head is to be kept in another place, for hako audit verify --expect.
 	Head     string   `json:"head,omitempty"`
 	Signed   uint64   `json:"signed,omitempty"`
 	Problems []string `json:"problems"`
@@ -57,7 +57,7 @@ func (v *verification) snapshot() verificationJSON {
 	return state
 }
 
-// end waits for the check that runs, and lets no other begin.
+// end waits for the running check and prevents others.
 func (v *verification) end() {
 	v.mu.Lock()
 	v.ended = true
@@ -65,7 +65,7 @@ func (v *verification) end() {
 	v.done.Wait()
 }
 
-// start begins a check unless one runs, or the end has come.
+// start starts a check unless one runs or end was called.
 func (v *verification) start(now func() time.Time, check func() (*audit.Report, error)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -11,22 +11,22 @@ import (
 	"github.com/hako-run/hako/host/approval"
 )
 
-// watchEvery is how often the console looks for changes that nobody tells it of, such as questions of other processes,
-// while somebody watches.
+// watchEvery is the interval of checks for changes without notifications, such as questions of other processes, while a
+// stream is open.
 const watchEvery = 2 * time.Second
 
-// attendEvery is how often the console renews its heartbeat, which is valid for approval.HeartbeatTTL.
+// attendEvery is the interval of the console's heartbeat, which is valid for approval.HeartbeatTTL.
 const attendEvery = approval.HeartbeatTTL / 2
 
-// watcher looks for changes, for those who watch.
+// watcher looks for changes for the open streams.
 type watcher struct {
 	console *Console
-	// id is what the approvals knows somebody who attends by. attends says that it does.
+	// id identifies the console in heartbeats. attends says that it sends them.
 	id       string
 	attends  bool
 	attended time.Time
-	// questions and plugins stand for what there was at the last look; empty before the first, after which everybody is
-	// told: what has changed since they opened the page is not known.
+	// questions and plugins are fingerprints of the last check. They are empty before the first one, after which all
+	// streams are notified, because changes since their pages were loaded are unknown.
 	questions, plugins string
 }
 
@@ -46,7 +46,7 @@ func (w *watcher) look(ctx context.Context) {
 	}
 }
 
-// attend tells the approvals that somebody is there to answer questions, as long as that is so.
+// attend sends heartbeats, so that questions can be asked, while somebody who may answer has the console open.
 func (w *watcher) attend(ctx context.Context, answering bool) {
 	approvals := w.console.options.Approvals
 	if w.id == "" {
@@ -72,7 +72,7 @@ func (w *watcher) attend(ctx context.Context, answering bool) {
 func (w *watcher) lookAtQuestions(ctx context.Context) {
 	list, err := w.console.options.Approvals.Waiting(ctx, nil)
 	if err != nil {
-		return // the overview says so
+		return // the overview shows it
 	}
 	var ids []string
 	for _, q := range list {
@@ -85,7 +85,7 @@ func (w *watcher) lookAtQuestions(ctx context.Context) {
 	}
 }
 
-// fingerprint stands for the state of plugins and tools.
+// fingerprint identifies the state of plugins and tools.
 func (c *Console) fingerprint() string {
 	var text strings.Builder
 	for _, p := range c.options.Host.Plugins() {
