@@ -77,6 +77,7 @@ func (a *app) runAgent(ctx context.Context, o server.Options) (err error) {
 	if err := s.Open(ctx); err != nil {
 		return err
 	}
-	defer a.answerHere(ctx, s.Approvals(), o.Config.Locale)()
+	terminal := a.terminal()
+	defer terminal.AnswerQuestions(ctx, s.Approvals(), o.Config.Locale)()
 	return serving(s.Run(ctx))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/terminal"
 )
 
 // applyFlags are the flags of "agent apply".
@@ -39,7 +40,10 @@ Exit codes: 0 done, or nothing to do; 1 not agreed to, or another failure; 2 usa
 					args = v.config.Agent.Agents
 				}
 				if len(args) == 0 {
-					return usageError(cmd, errors.New("no agent is named: give its ID, or name it in agent.agents of hako.yaml"))
+					return usageError(
+						cmd,
+						errors.New("no agent is named: give its ID, or name it in agent.agents of hako.yaml"),
+					)
 				}
 				return a.withUpstreams(cmd.Context(), v.config, v.host.Catalog(), everyUpstream,
 					func(servers []mcpclient.Status) error {
@@ -88,7 +92,13 @@ func (a *app) applyTools(ctx context.Context, v *view, down, agents []string, fl
 	case flags.dryRun || len(plans) == 0:
 		return nil
 	case len(down) > 0 && slices.ContainsFunc(plans, removes):
-		return &exitError{exitFailed, fmt.Errorf("nothing was changed: the tools of %s are not known, and would be taken away: mend or remove that server (hako upstreams)", strings.Join(down, ", "))}
+		return &exitError{
+			exitFailed,
+			fmt.Errorf(
+				"nothing was changed: the tools of %s are not known, and would be taken away: mend or remove that server (hako upstreams)",
+				strings.Join(down, ", "),
+			),
+		}
 	case !flags.yes && !a.agrees("Apply?"):
 		return &exitError{exitFailed, errors.New("nothing was changed")}
 	}
@@ -130,7 +140,7 @@ func (a *app) showPlan(p *agent.Plan) {
 	for _, c := range p.Changes {
 		printf(a.stdout, "  %s\n", c.Text())
 		if c.New != nil && (c.Old == nil || c.Old.Description != c.New.Description) {
-			printf(a.stdout, "      %s\n", summary(c.New.Description))
+			printf(a.stdout, "      %s\n", terminal.Summary(c.New.Description))
 		}
 	}
 	switch {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/terminal"
 )
 
 func (a *app) approvalsCommand() *cobra.Command {
@@ -72,12 +72,10 @@ func (a *app) listApprovals(ctx context.Context, approvals *approval.Queue, asJS
 		if who == "" {
 			who = "-"
 		}
-		printf(table, "%s\t%s\t%s (%s)\t%s\t%s\n", q.ID, q.Tool, who, q.Caller.Frontend, q.Rule, timeLeft(q))
+		printf(table, "%s\t%s\t%s (%s)\t%s\t%s\n", q.ID, q.Tool, who, q.Caller.Frontend, q.Rule, terminal.TimeLeft(q))
 	}
 	return table.Flush()
 }
-
-func timeLeft(q *approval.Question) time.Duration { return time.Until(q.Expires).Round(time.Second) }
 
 func (a *app) approvalAnswerCommand(name, short string, yes bool) *cobra.Command {
 	return &cobra.Command{

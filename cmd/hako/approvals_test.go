@@ -16,6 +16,7 @@ import (
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/terminal"
 )
 
 const askEcho = "version: 1\nrules: [{name: ask about echoes, action: ask, tools: [probe_echo], approvers: {users: [boss]}}]\n"
@@ -179,7 +180,7 @@ func TestTerminalPrompt(t *testing.T) {
 		"nothing":         {"en", "\n", exitNotAllowed, []string{"it was refused by"}},
 		"the input's end": {"en", "", exitNotAllowed, []string{"it was refused by"}},
 		"something else":  {"en", "yesterday\n", exitNotAllowed, []string{"it was refused by"}},
-		"はい": {"ja", "はい\n", exitOK, []string{"probe_echo の実行を許可しますか？", "引数:", "許可する場合は yes と入力してください:",
+		"はい": {"ja", "はい\n", exitOK, []string{"probe_echo の実行を許可しますか？", "許可する場合は yes と入力してください:",
 			"hello"}},
 		"yes, in Japanese": {"ja", "y\n", exitOK, []string{"hello"}},
 		"いいえ, in Japanese": {"ja", "いいえ\n", exitNotAllowed, []string{"it was refused by"}},
@@ -233,8 +234,8 @@ func TestTerminalPromptIsCancelled(t *testing.T) {
 func TestTerminalPromptAgain(t *testing.T) {
 	t.Parallel()
 	typed, keyboard := io.Pipe()
-	screen, person := new(watched), true
-	ask := (&app{stdin: typed, stderr: screen, person: &person}).way("en").Ask
+	screen := new(watched)
+	ask := (&terminal.IO{In: typed, Err: screen, Interactive: true}).Prompter("en").Ask
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if yes, err := ask(ended, &approval.Question{Tool: "first"}); yes || !errors.Is(err, context.Canceled) {

@@ -18,6 +18,7 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/internal/server"
 	"github.com/hako-run/hako/internal/strictjson"
+	"github.com/hako-run/hako/internal/terminal"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -143,16 +144,16 @@ func (a *app) call(cmd *cobra.Command, tenant, tool string, input json.RawMessag
 		return nil, err
 	}
 	defer func() { err = closing(h, err) }()
-	progress := newProgress(a.stderr)
-	defer progress.clear()
+	prompt, progress := a.terminal(), terminal.NewProgress(a.stderr)
+	defer progress.Clear()
 	var result *pipeline.Result
 	err = a.withUpstreams(cmd.Context(), c, h.Catalog(), upstreamFor(tool), func([]mcpclient.Status) (err error) {
 		result, err = h.Call(cmd.Context(), &pipeline.Call{
 			Caller: pipeline.Caller{Frontend: pipeline.FrontendTerminal, Tenant: tenant, User: audit.ProcessUser(),
 				Operator: true},
 			Request:  abi.Request{Method: abi.CallTool, Name: tool, Arguments: input},
-			Progress: progress.show,
-			Prompter: a.way(c.Locale),
+			Progress: progress.Show,
+			Prompter: prompt.Prompter(c.Locale),
 		})
 		return callError(h, err)
 	})

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/hako-run/hako/pdk/abi"
 )
 
 func TestCall(t *testing.T) {
@@ -77,7 +75,13 @@ func TestCallShows(t *testing.T) {
 	}
 	o := invoke(t, dir, "call", "probe_fail", `{"text":"x"}`, "--json")
 	o.want(t, exitFailed)
-	if want := `{"content":[{"type":"text","text":"no: x"}],"isError":true}`; canonical(t, o.stdout) != canonical(t, want) {
+	if want := `{"content":[{"type":"text","text":"no: x"}],"isError":true}`; canonical(
+		t,
+		o.stdout,
+	) != canonical(
+		t,
+		want,
+	) {
 		t.Errorf("want %s\ngot %s", want, o)
 	}
 }
@@ -95,7 +99,10 @@ func TestCallNotAllowed(t *testing.T) {
 // TestCallSettings: prefix, configuration and limits of a plugin come from the file.
 func TestCallSettings(t *testing.T) {
 	t.Parallel()
-	dir := approved(t, "plugin:\n  probe:\n    prefix: my_\n    config: {base_url: 'https://mirror.example.com/'}\n    limits: {input: 16B}\n")
+	dir := approved(
+		t,
+		"plugin:\n  probe:\n    prefix: my_\n    config: {base_url: 'https://mirror.example.com/'}\n    limits: {input: 16B}\n",
+	)
 	invoke(t, dir, "call", "my_probe_config").want(t, exitOK, "https://mirror.example.com/")
 	invoke(t, dir, "call", "my_probe_echo", `{"text":"too long for that"}`).want(t, exitFailed,
 		"input limit of 16 bytes")
@@ -130,22 +137,4 @@ func TestNotWasm(t *testing.T) {
 	invoke(t, dir, "call", "probe_now").want(t, exitOK)
 	invoke(t, dir, "plugin", "list").want(t, exitOK, "broken", "not a core Wasm module")
 	invoke(t, dir, "config", "check").want(t, exitUsage, "not a core Wasm module")
-}
-
-func TestProgress(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	p := &progress{out: newScreen(&out)}
-	p.show(abi.Progress{Progress: 2, Total: 5, Message: "two of\x1b[2J\x07\nfive"})
-	p.show(abi.Progress{Progress: 7, Message: "pages"})
-	p.clear()
-	want := eraseLine + ` 40% two of\u001b[2J\u0007 five` + eraseLine + "7 pages" + eraseLine
-	if got := out.String(); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	none := newProgress(&out)
-	none.show(abi.Progress{})
-	if none.clear(); out.String() != want {
-		t.Errorf("what is no terminal got %q", out.String())
-	}
 }

@@ -2,22 +2,20 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/chat"
-	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/host/mcpclient"
+	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/server"
+	"github.com/hako-run/hako/internal/terminal"
 )
 
 // chatFlags are those of "hako chat".
@@ -97,13 +95,25 @@ func (a *app) chat(ctx context.Context, c *config.Config, flags chatFlags) error
 				return err
 			}
 		}
-		s := &chatSession{app: a, host: h, flags: flags, files: files, locale: c.Locale, currency: c.LLM.Currency,
-			model: &choice{chain: models}}
-		if s.engine, err = server.NewEngine(ctx, c, s.model, h, g.Store, logger, nil); err != nil {
+		model := terminal.NewModel(models)
+		engine, err := server.NewEngine(ctx, c, model, h, g.Store, logger, nil)
+		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, s.engine.Close()) }()
-		return s.run(ctx)
+		defer func() { err = errors.Join(err, engine.Close()) }()
+		s := &terminal.Chat{
+			IO: a.terminal(), Signals: a.signals, Engine: engine, Model: model, Tools: server.VisibleTools(h),
+			Caller: pipeline.Caller{
+				Frontend: pipeline.FrontendTerminal, Tenant: flags.tenant, User: audit.ProcessUser(), Operator: true,
+			},
+			Locale: c.Locale, Currency: c.LLM.Currency, Conversation: flags.conversation, Files: files,
+			Verbose: flags.verbose, Fleeting: flags.fleeting,
+		}
+		err = s.Run(ctx)
+		if _, ok := errors.AsType[*terminal.NoAnswer](err); ok {
+			return &exitError{exitFailed, err}
+		}
+		return err
 	})
 }
 
@@ -122,75 +132,4 @@ func (a *app) withGoverned(ctx context.Context, c *config.Config, logger *slog.L
 	}
 	defer func() { err = closing(h, err) }()
 	return a.withUpstreams(ctx, c, h.Catalog(), everyUpstream, func([]mcpclient.Status) error { return do(g, h) })
-}
-
-// choice is the model that the person has chosen.
-type choice struct {
-	mu    sync.Mutex
-	chain *llm.Chain
-}
-
-func (m *choice) now() *llm.Chain {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.chain
-}
-
-func (m *choice) choose(name string) error {
-	chosen, err := m.now().First(name)
-	if err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.chain = chosen
-	return nil
-}
-
-func (m *choice) Name() string { return m.now().Name() }
-
-func (m *choice) Window() int { return m.now().Window() }
-
-func (m *choice) Complete(ctx context.Context, r *llm.Request, stream func(llm.Delta)) (*llm.Response, error) {
-	return m.now().Complete(ctx, r, stream)
-}
-
-// newConversation is the key of a new conversation, short enough to type.
-func newConversation() string { return "t-" + strings.ToLower(rand.Text()[:8]) }
-
-// maxMessage bounds the message in a pipe, in bytes.
-const maxMessage = 64 << 10
-
-// pipe answers one message, and prints the answer alone.
-func (s *chatSession) pipe(ctx context.Context) error {
-	text, err := io.ReadAll(io.LimitReader(s.app.stdin, maxMessage+1))
-	if err != nil {
-		return fmt.Errorf("read the message: %w", err)
-	}
-	answer, err := s.engine.Turn(ctx, &chat.Turn{
-		Conversation: s.conversation, Caller: s.caller(), Text: strings.TrimSpace(string(text)), Files: s.takeFiles(),
-		Locale: s.locale, Surface: pipeSurface{s},
-	})
-	if err != nil {
-		return s.failure(err)
-	}
-	err = printf(s.app.stdout, "%s\n", block(answer.Text))
-	return err
-}
-
-// failure gives err its text and its exit code.
-func (s *chatSession) failure(err error) error {
-	var told *chat.Error
-	if !errors.As(err, &told) {
-		return err
-	}
-	text := told.Text
-	var model *llm.Error
-	switch {
-	case errors.As(err, &model): // whoever runs hako sits here
-		text += "\n" + model.Error()
-	case told.Reason == chat.ReasonHost:
-		text += "\n" + told.Err.Error()
-	}
-	return &exitError{exitFailed, errors.New(text)}
 }

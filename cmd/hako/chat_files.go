@@ -40,10 +40,3 @@ func readAtMost(path string, most int64) ([]byte, error) {
 	}
 	return data, err
 }
-
-// takeFiles are the files that are still to be sent.
-func (s *chatSession) takeFiles() []chat.File {
-	files := s.files
-	s.files = nil
-	return files
-}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/internal/terminal"
 )
 
 // completeTools proposes the tools that can be called.
@@ -14,7 +15,10 @@ func (a *app) completeTools(cmd *cobra.Command, args []string, _ string) ([]cobr
 	cobra.ShellCompDirective) {
 	return a.complete(cmd, args, func(v *view) (names []cobra.Completion) {
 		for _, t := range v.host.Catalog().View().Tools {
-			names = append(names, cobra.CompletionWithDesc(t.Name, summary(t.Spec.Description.In(v.config.Locale))))
+			names = append(
+				names,
+				cobra.CompletionWithDesc(t.Name, terminal.Summary(t.Spec.Description.In(v.config.Locale))),
+			)
 		}
 		return names
 	})

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/internal/terminal"
 	"github.com/hako-run/hako/internal/visible"
 )
 
@@ -170,7 +171,7 @@ func TestHostileLoginLink(t *testing.T) {
 			done := make(chan int, 1)
 			go func() {
 				a := &app{stdin: strings.NewReader(""), stdout: io.Discard,
-					stderr: &screen{visible.NewWriter(log), true}}
+					stderr: &terminal.Screen{Writer: visible.NewWriter(log), Terminal: true}}
 				done <- a.run(ctx, []string{"-C", dir, "serve", "--http", "127.0.0.1:0"})
 			}()
 			<-log.await(`"msg":"serving"`)

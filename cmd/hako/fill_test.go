@@ -1,17 +1,12 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/hako-run/hako/host/elicitation"
 )
 
 // curious is an entry of mcp_servers.json for a hako with tools that ask, in a version of MCP.
@@ -81,7 +76,11 @@ func TestServerAsksInAPipe(t *testing.T) {
 				t.Errorf("somebody was asked: %s", o)
 			}
 			invoke(t, dir, "audit", "tail", "--json").want(t, exitOK, "box_test_elicitation")
-			if recorded := invoke(t, dir, "audit", "tail", "--json").stdout; strings.Contains(recorded, `"elicited":[{"mode":"form","outcome":"nobody"}]`) != (what == "nobody") || strings.Contains(recorded, "Who?") {
+			if recorded := invoke(t, dir, "audit", "tail", "--json").stdout; strings.Contains(
+				recorded,
+				`"elicited":[{"mode":"form","outcome":"nobody"}]`,
+			) != (what == "nobody") ||
+				strings.Contains(recorded, "Who?") {
 				t.Errorf("recorded: %s", recorded)
 			}
 		})
@@ -91,7 +90,10 @@ func TestServerAsksInAPipe(t *testing.T) {
 // TestServerAsksInAChat: the person at hako chat is asked, and the model gets what the server made of the answer.
 func TestServerAsksInAChat(t *testing.T) {
 	t.Parallel()
-	dir, _ := talking(t, "steps: [{when: hello, call: [{tool: box_test_elicitation, arguments: {message: 'Who are you?'}}]}, {when: hello, after: 'action=accept', say: 'It knows.'}]")
+	dir, _ := talking(
+		t,
+		"steps: [{when: hello, call: [{tool: box_test_elicitation, arguments: {message: 'Who are you?'}}]}, {when: hello, after: 'action=accept', say: 'It knows.'}]",
+	)
 	put(t, filepath.Join(dir, "servers.json"), []byte(`{"mcpServers": {"box": `+curious(t, "2025-11-25", "")+`}}`))
 	configuration, err := os.ReadFile(filepath.Join(dir, "hako.yaml"))
 	if err != nil {
@@ -113,30 +115,4 @@ func TestServerAsksInAChat(t *testing.T) {
 	}
 	p.see(t, "\n> ")
 	p.leaves(t, exitOK)
-}
-
-// TestFillPage: a page is shown whole, with its host, and is agreed to, never opened.
-func TestFillPage(t *testing.T) {
-	t.Parallel()
-	for typed, want := range map[string]string{"yes": elicitation.Accept, "no": elicitation.Decline, "maybe": elicitation.Cancel} {
-		q, err := elicitation.Parse(&elicitation.Request{Message: "Sign in.\nType yes.",
-			URL: "https://bücher.example/x?y=%20"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		q.Server, q.Tool = "crm", "crm_find"
-		var screen bytes.Buffer
-		answer, err := fillLines(t.Context(), &screen, q, "en", func(context.Context) (string, error) {
-			return typed,
-				nil
-		})
-		if err != nil || !reflect.DeepEqual(answer, elicitation.Answer{Action: want}) {
-			t.Errorf("%v, %v", answer, err)
-		}
-		for _, text := range []string{"https://xn--bcher-kva.example/x?y=%20", "on the host xn--bcher-kva.example.", "can look like others", "> Sign in.\n> Type yes.", "hako does not open it"} {
-			if !strings.Contains(screen.String(), text) {
-				t.Errorf("%q is not in %s", text, &screen)
-			}
-		}
-	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker/exec/confine"
 	supervisor "github.com/hako-run/hako/internal/process"
+	"github.com/hako-run/hako/internal/terminal"
 )
 
 // Exit codes.
@@ -45,7 +46,7 @@ func main() {
 	confine.Main()    // this process may be the one that runs a plugin's command
 	supervisor.Main() // or the one that an upstream server's program ends with
 	if err := supervisor.Seal(); err != nil {
-		printf(newScreen(os.Stderr), "hako: other programs of this user can read its secrets: %v\n", err)
+		printf(terminal.NewScreen(os.Stderr), "hako: other programs of this user can read its secrets: %v\n", err)
 	}
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
@@ -77,7 +78,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 // run runs one command line and reports its error.
 func (a *app) run(ctx context.Context, args []string) int {
 	a.pipe = a.stdout
-	a.stdout, a.stderr = newScreen(a.stdout), newScreen(a.stderr)
+	a.stdout, a.stderr = terminal.NewScreen(a.stdout), terminal.NewScreen(a.stderr)
 	root := a.command()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

@@ -15,6 +15,7 @@ import (
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/processors"
 	"github.com/hako-run/hako/internal/server"
+	"github.com/hako-run/hako/internal/terminal"
 )
 
 // extension is nil except in a build with the tag conformance, whose MCP server has the fixtures of the conformance suite.
@@ -79,7 +80,7 @@ func (a *app) serve(ctx context.Context, o server.Options) (err error) {
 	}
 	if greet {
 		// A person at a terminal gets a link that logs in. A log gets none: others may read it later.
-		url, needsLink, err := s.ConsoleLink(ctx, isTerminal(a.stderr))
+		url, needsLink, err := s.ConsoleLink(ctx, terminal.IsTerminal(a.stderr))
 		if err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/hako-run/hako/internal/terminal"
 	"github.com/hako-run/hako/internal/visible"
 )
 
@@ -38,14 +39,18 @@ func serve(t *testing.T, dir string, args ...string) *served {
 }
 
 // serveWith is serve with orders to read the configuration again, and at a terminal if that is wanted.
-func serveWith(t *testing.T, hangups <-chan os.Signal, terminal bool, dir string, args ...string) *served {
+func serveWith(t *testing.T, hangups <-chan os.Signal, isTerminal bool, dir string, args ...string) *served {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &served{stderr: new(watched)}
 	done := make(chan int, 1)
 	go func() {
-		a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &screen{visible.NewWriter(s.stderr),
-			terminal}, hangups: hangups}
+		a := &app{
+			stdin:   strings.NewReader(""),
+			stdout:  io.Discard,
+			stderr:  &terminal.Screen{Writer: visible.NewWriter(s.stderr), Terminal: isTerminal},
+			hangups: hangups,
+		}
 		done <- a.run(ctx, append([]string{"-C", dir, "serve", "--http", "127.0.0.1:0"}, args...))
 	}()
 	s.stop = func() int {

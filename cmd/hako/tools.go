@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/strictyaml"
+	"github.com/hako-run/hako/internal/terminal"
 	"github.com/hako-run/hako/internal/toolschema"
 )
 
@@ -97,7 +97,7 @@ func toolsFor(v *view, tenant string) []tool {
 func (a *app) printTools(v *view, list []tool) error {
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	for _, t := range list {
-		printf(table, "%s\t%s\t%s\n", t.Name, t.Plugin, summary(t.Description))
+		printf(table, "%s\t%s\t%s\n", t.Name, t.Plugin, terminal.Summary(t.Description))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -108,33 +108,6 @@ func (a *app) printTools(v *view, list []tool) error {
 		}
 	}
 	return nil
-}
-
-// summary is the first sentence of a description, shortened to fit a line.
-func summary(description string) string {
-	const most = 80
-	text, _, _ := strings.Cut(strings.TrimSpace(description), "\n")
-	text = sentence(text)
-	if r := []rune(text); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return text
-}
-
-// sentence is the first sentence of text. One in brackets belongs to that around it.
-func sentence(text string) string {
-	depth := 0
-	for i, r := range text {
-		switch {
-		case strings.ContainsRune("(（「", r):
-			depth++
-		case strings.ContainsRune(")）」", r):
-			depth--
-		case depth <= 0 && (r == '。' || r == '.' && strings.HasPrefix(text[i:], ". ")):
-			return text[:i+utf8.RuneLen(r)]
-		}
-	}
-	return text
 }
 
 // remedy says why a plugin is not in service and what to do; empty for one that is.

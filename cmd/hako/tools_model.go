@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/terminal"
 )
 
 var toolsHeading = manifest.Text{"en": "Available tools:", "ja": "利用可能なツール:"}
@@ -15,7 +16,7 @@ func (a *app) printToolText(v *view, list []tool) error {
 	var text strings.Builder
 	fmt.Fprintln(&text, toolsHeading.In(v.config.Locale))
 	for _, t := range list {
-		fmt.Fprintf(&text, "- %s: %s\n", t.Name, sentence(strings.Join(strings.Fields(t.Description), " ")))
+		fmt.Fprintf(&text, "- %s: %s\n", t.Name, terminal.Sentence(strings.Join(strings.Fields(t.Description), " ")))
 	}
 	return printf(a.stdout, "%s", block(text.String()))
 }

@@ -36,22 +36,3 @@ func TestToolsPending(t *testing.T) {
 		t.Errorf("a pending plugin's tools are listed: %s", o)
 	}
 }
-
-func TestSummary(t *testing.T) {
-	t.Parallel()
-	for description, want := range map[string]string{
-		"Reads a file. It must exist.":   "Reads a file.",
-		"天気予報を調べます。今日と明日です。":             "天気予報を調べます。",
-		"One line\nand another":          "One line",
-		"Version 1.2 of it":              "Version 1.2 of it",
-		"予報（天気。気温）。傘も。":                  "予報（天気。気温）。",
-		"Reads (or not. Perhaps) it. So": "Reads (or not. Perhaps) it.",
-		"Never closed (a. b":             "Never closed (a. b",
-		strings.Repeat("long ", 40):      strings.Repeat("long ", 40)[:79] + "…",
-		"":                               "",
-	} {
-		if got := summary(description); got != want {
-			t.Errorf("%q: got %q, want %q", description, got, want)
-		}
-	}
-}

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 
 // chatSurface shows a turn at the terminal: the answer on standard output, all else on standard error.
 type chatSurface struct {
-	session *chatSession
-	colour  bool
+	chat   *Chat
+	colour bool
 
 	// mu guards what follows: questions are asked beside the turn's other news.
 	mu     sync.Mutex
@@ -39,11 +39,11 @@ const (
 
 // coloured reports whether the stream is for a person who wants colours (no-color.org).
 func coloured(out io.Writer) bool {
-	return isTerminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return IsTerminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-func newChatSurface(s *chatSession) *chatSurface {
-	return &chatSurface{session: s, colour: coloured(s.app.stderr), titles: map[string]string{}}
+func newChatSurface(s *Chat) *chatSurface {
+	return &chatSurface{chat: s, colour: coloured(s.Err), titles: map[string]string{}}
 }
 
 // Text continues the answer.
@@ -57,7 +57,7 @@ func (t *chatSurface) Text(delta string) {
 	if text == "" {
 		return
 	}
-	printf(t.session.app.stdout, "%s", block(text))
+	Printf(t.chat.Out, "%s", Block(text))
 	t.open, t.apart = !strings.HasSuffix(text, "\n"), false
 }
 
@@ -67,9 +67,9 @@ func (t *chatSurface) line(colour, text string) {
 	defer t.mu.Unlock()
 	t.end()
 	if t.colour && colour != "" {
-		newScreen(t.session.app.stderr).Styled(colour, text, plain+"\n")
+		NewScreen(t.chat.Err).Styled(colour, text, plain+"\n")
 	} else {
-		printf(t.session.app.stderr, "%s\n", text)
+		Printf(t.chat.Err, "%s\n", text)
 	}
 	t.apart = true
 }
@@ -77,7 +77,7 @@ func (t *chatSurface) line(colour, text string) {
 // end ends the line of the answer that is open. t.mu is held.
 func (t *chatSurface) end() {
 	if t.open {
-		fmt.Fprintln(t.session.app.stdout)
+		fmt.Fprintln(t.chat.Out)
 		t.open = false
 	}
 }
@@ -117,7 +117,7 @@ func (t *chatSurface) Notice(_ chat.Notice, text string) { t.line(yellow, "• "
 
 // Prompter asks the person at the terminal.
 func (t *chatSurface) Prompter(call chat.ToolCall) approval.Prompter {
-	if t.session.flags.verbose {
+	if t.chat.Verbose {
 		t.line(dim, "  "+call.Name+" "+string(call.Arguments))
 	}
 	return approval.Prompter{Ask: t.ask, Fill: t.fill}
@@ -131,7 +131,7 @@ func (t *chatSurface) ask(ctx context.Context, q *approval.Question) (bool, erro
 		return false, err
 	}
 	t.close()
-	return askLine(ctx, t.session.app.stderr, q, t.session.locale, t.session.input.fresh)
+	return askLine(ctx, t.chat.Err, q, t.chat.Locale, t.chat.input.fresh)
 }
 
 // fill puts one question of a server's after the other.
@@ -142,12 +142,12 @@ func (t *chatSurface) fill(ctx context.Context, q *elicitation.Question) (elicit
 		return elicitation.Answer{}, err
 	}
 	t.close()
-	t.session.input.drop() // what was typed before the question is no answer to it
-	return fillLines(ctx, t.session.app.stderr, q, t.session.locale, t.session.input.next)
+	t.chat.input.drop() // what was typed before the question is no answer to it
+	return fillForm(ctx, t.chat.Err, q, t.chat.Locale, t.chat.input.next)
 }
 
 // pipeSurface shows what tools do, if that is wanted, and asks nobody.
-type pipeSurface struct{ session *chatSession }
+type pipeSurface struct{ chat *Chat }
 
 // Text shows nothing: the answer is printed when it is whole.
 func (p pipeSurface) Text(string) {}
@@ -160,13 +160,13 @@ func (p pipeSurface) ToolEnded(string, pipeline.Outcome, string) {}
 
 // Notice shows a notice on standard error.
 func (p pipeSurface) Notice(_ chat.Notice, text string) {
-	printf(p.session.app.stderr, "hako: %s\n", text)
+	Printf(p.chat.Err, "hako: %s\n", text)
 }
 
 // Prompter shows a call if that is wanted.
 func (p pipeSurface) Prompter(call chat.ToolCall) approval.Prompter {
-	if p.session.flags.verbose {
-		printf(p.session.app.stderr, "%s %s\n", call.Name, string(call.Arguments))
+	if p.chat.Verbose {
+		Printf(p.chat.Err, "%s %s\n", call.Name, string(call.Arguments))
 	}
 	return approval.Prompter{}
 }

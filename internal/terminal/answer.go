@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 	"github.com/hako-run/hako/host/audit"
 )
 
-// answerHere lets whoever sits at the terminal, who is an operator, answer questions of this process until stop is
+// AnswerQuestions lets the person at the terminal, who is an operator, answer the questions of this process until stop is
 // called.
-func (a *app) answerHere(ctx context.Context, approvals *approval.Queue, locale string) (stop func()) {
-	ask := a.way(locale).Ask
+func (t *IO) AnswerQuestions(ctx context.Context, approvals *approval.Queue, locale string) (stop func()) {
+	ask := t.Prompter(locale).Ask
 	if ask == nil {
 		return func() {}
 	}
@@ -28,10 +28,10 @@ func (a *app) answerHere(ctx context.Context, approvals *approval.Queue, locale 
 	}
 }
 
-// answerPoll is how often it is looked whether a question was answered elsewhere.
+// answerPoll is how often to check whether a question was answered elsewhere.
 const answerPoll = time.Second
 
-// answerOne asks until there is an answer, here or elsewhere.
+// answerOne asks until the question is answered, here or elsewhere.
 func answerOne(ctx context.Context, approvals *approval.Queue, q *approval.Question,
 	ask func(context.Context, *approval.Question) (bool, error)) {
 	ctx, cancel := context.WithDeadline(ctx, q.Expires)
@@ -53,5 +53,12 @@ func answerOne(ctx context.Context, approvals *approval.Queue, q *approval.Quest
 	if err != nil || ctx.Err() != nil {
 		return
 	}
-	_ = approvals.Answer(ctx, q.ID, approval.Answer{Yes: yes, By: approval.Person{Tenant: q.Caller.Tenant, User: audit.ProcessUser(), Operator: true}}) // another answer may have been first
+	_ = approvals.Answer(
+		ctx,
+		q.ID,
+		approval.Answer{
+			Yes: yes,
+			By:  approval.Person{Tenant: q.Caller.Tenant, User: audit.ProcessUser(), Operator: true},
+		},
+	) // another answer may have been first
 }

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/llm"
-	"github.com/hako-run/hako/internal/server"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -56,31 +55,31 @@ var chatJapanese = chatWords{
 	usage: "この会話: %d トークン%s\n本日: %d トークン%s\n",
 }
 
-func (s *chatSession) words() *chatWords {
-	if strings.HasPrefix(s.locale, "ja") {
+func (s *Chat) words() *chatWords {
+	if strings.HasPrefix(s.Locale, "ja") {
 		return &chatJapanese
 	}
 	return &chatEnglish
 }
 
-func (s *chatSession) greet() {
-	s.say(s.words().greeting, s.model.Name(), len(server.VisibleTools(s.host)(s.caller())))
+func (s *Chat) greet() {
+	s.say(s.words().greeting, s.Model.Name(), len(s.Tools(s.Caller)))
 }
 
 // chatCommands are what a line can begin with. Each gets the rest of the line.
-var chatCommands = map[string]func(*chatSession, context.Context, string) error{
-	"/help":    (*chatSession).help,
-	"/tools":   (*chatSession).tools,
-	"/model":   (*chatSession).chooseModel,
-	"/new":     (*chatSession).begin,
-	"/history": (*chatSession).history,
-	"/delete":  (*chatSession).delete,
-	"/usage":   (*chatSession).usage,
-	"/quit":    func(*chatSession, context.Context, string) error { return errQuit },
+var chatCommands = map[string]func(*Chat, context.Context, string) error{
+	"/help":    (*Chat).help,
+	"/tools":   (*Chat).tools,
+	"/model":   (*Chat).chooseModel,
+	"/new":     (*Chat).begin,
+	"/history": (*Chat).history,
+	"/delete":  (*Chat).delete,
+	"/usage":   (*Chat).usage,
+	"/quit":    func(*Chat, context.Context, string) error { return errQuit },
 }
 
 // command does what a line says that begins with a slash. What goes wrong is told, and ends nothing.
-func (s *chatSession) command(ctx context.Context, line string) error {
+func (s *Chat) command(ctx context.Context, line string) error {
 	name, rest, _ := strings.Cut(line, " ")
 	do, ok := chatCommands[name]
 	if !ok {
@@ -99,62 +98,62 @@ func (s *chatSession) command(ctx context.Context, line string) error {
 	return err
 }
 
-func (s *chatSession) help(context.Context, string) error {
-	s.say("%s", block(s.words().help))
+func (s *Chat) help(context.Context, string) error {
+	s.say("%s", Block(s.words().help))
 	return nil
 }
 
-func (s *chatSession) tools(context.Context, string) error {
-	list := server.VisibleTools(s.host)(s.caller())
+func (s *Chat) tools(context.Context, string) error {
+	list := s.Tools(s.Caller)
 	if len(list) == 0 {
-		s.say("%s", block(s.words().noTools))
+		s.say("%s", Block(s.words().noTools))
 	}
-	table := tabwriter.NewWriter(s.app.stderr, 0, 0, 2, ' ', 0)
+	table := tabwriter.NewWriter(s.Err, 0, 0, 2, ' ', 0)
 	for _, tool := range list {
-		printf(table, "%s\t%s\n", tool.Name, summary(tool.Spec.Description.In(s.locale)))
+		Printf(table, "%s\t%s\n", tool.Name, Summary(tool.Spec.Description.In(s.Locale)))
 	}
 	return table.Flush()
 }
 
-func (s *chatSession) chooseModel(_ context.Context, name string) error {
+func (s *Chat) chooseModel(_ context.Context, name string) error {
 	if name == "" {
-		s.say(s.words().models, strings.Join(s.model.now().Models(), ", "))
+		s.say(s.words().models, strings.Join(s.Model.now().Models(), ", "))
 		return nil
 	}
-	if err := s.model.choose(name); err != nil {
+	if err := s.Model.choose(name); err != nil {
 		return err
 	}
 	s.say(s.words().model, name)
 	return nil
 }
 
-func (s *chatSession) begin(context.Context, string) error {
-	s.conversation = newConversation()
-	s.say(s.words().begun, s.conversation)
+func (s *Chat) begin(context.Context, string) error {
+	s.Conversation = newConversation()
+	s.say(s.words().begun, s.Conversation)
 	return nil
 }
 
-func (s *chatSession) history(ctx context.Context, id string) error {
+func (s *Chat) history(ctx context.Context, id string) error {
 	if id != "" {
 		return s.show(ctx, id)
 	}
-	list, err := s.engine.Conversations(ctx, s.caller())
+	list, err := s.Engine.Conversations(ctx, s.Caller)
 	if err != nil {
 		return err
 	}
 	if len(list) == 0 {
-		s.say("%s", block(s.words().nothing))
+		s.say("%s", Block(s.words().nothing))
 	}
-	table := tabwriter.NewWriter(s.app.stderr, 0, 0, 2, ' ', 0)
+	table := tabwriter.NewWriter(s.Err, 0, 0, 2, ' ', 0)
 	for _, c := range list {
-		printf(table, "%s\t%s\t%s\n", c.ID, c.Used.Local().Format("2006-01-02 15:04"), c.Title)
+		Printf(table, "%s\t%s\t%s\n", c.ID, c.Used.Local().Format("2006-01-02 15:04"), c.Title)
 	}
 	return table.Flush()
 }
 
 // show prints what was said in a conversation.
-func (s *chatSession) show(ctx context.Context, id string) error {
-	c, err := s.engine.Conversation(ctx, s.caller(), id)
+func (s *Chat) show(ctx context.Context, id string) error {
+	c, err := s.Engine.Conversation(ctx, s.Caller, id)
 	if errors.Is(err, chat.ErrUnknown) {
 		s.say(s.words().unknown, id)
 		return nil
@@ -167,14 +166,14 @@ func (s *chatSession) show(ctx context.Context, id string) error {
 		if m.Role == llm.RoleAssistant {
 			mark = ""
 		}
-		s.say("%s%s\n\n", mark, block(m.Text))
+		s.say("%s%s\n\n", mark, Block(m.Text))
 	}
 	return nil
 }
 
-func (s *chatSession) delete(ctx context.Context, id string) error {
-	id = cmp.Or(id, s.conversation)
-	err := s.engine.Delete(ctx, s.caller(), id)
+func (s *Chat) delete(ctx context.Context, id string) error {
+	id = cmp.Or(id, s.Conversation)
+	err := s.Engine.Delete(ctx, s.Caller, id)
 	if errors.Is(err, chat.ErrUnknown) {
 		s.say(s.words().unknown, id)
 		return nil
@@ -183,24 +182,24 @@ func (s *chatSession) delete(ctx context.Context, id string) error {
 		return err
 	}
 	s.say(s.words().deleted, id)
-	if id == s.conversation {
+	if id == s.Conversation {
 		return s.begin(ctx, "")
 	}
 	return nil
 }
 
-func (s *chatSession) usage(ctx context.Context, _ string) error {
+func (s *Chat) usage(ctx context.Context, _ string) error {
 	var here chat.Use
-	c, err := s.engine.Conversation(ctx, s.caller(), s.conversation)
+	c, err := s.Engine.Conversation(ctx, s.Caller, s.Conversation)
 	if err == nil {
 		here = c.Use
 	} else if !errors.Is(err, chat.ErrUnknown) {
 		return err
 	}
-	today, err := s.engine.Today(ctx, s.caller())
+	today, err := s.Engine.Today(ctx, s.Caller)
 	if err != nil {
 		return err
 	}
-	s.say(s.words().usage, here.Tokens, here.Price(s.currency), today.Tokens, today.Price(s.currency))
+	s.say(s.words().usage, here.Tokens, here.Price(s.Currency), today.Tokens, today.Price(s.Currency))
 	return nil
 }

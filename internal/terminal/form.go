@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"context"
@@ -11,20 +11,20 @@ import (
 	"github.com/hako-run/hako/host/elicitation"
 )
 
-// fillWords are the texts of a question of a server's, in one language.
-type fillWords struct {
+// formWords are the texts around a server's question, in one language.
+type formWords struct {
 	answer, visit, optional, options, several, proposed, yesNo, send, empty string
 }
 
 var (
-	fillEnglish = fillWords{
+	formEnglish = formWords{
 		answer:   "Type yes to answer it, no to decline; anything else leaves it:",
 		visit:    "hako does not open it. Type yes if you agree to go there, no to decline; anything else leaves it:",
 		optional: " (optional: empty leaves it out)", options: "a number:",
 		several:  "numbers with commas between them:",
 		proposed: " [empty takes %s]", yesNo: " (yes or no)", send: "Type yes to send this to %s:", empty: "(empty)",
 	}
-	fillJapanese = fillWords{
+	formJapanese = formWords{
 		answer:   "回答する場合は yes、断る場合は no と入力してください（それ以外は取り消し）:",
 		visit:    "hako がこのアドレスを開くことはありません。開くことに同意する場合は yes、断る場合は no と入力してください（それ以外は取り消し）:",
 		optional: "（任意: 空欄で省略）", options: "番号:", several: "番号（カンマ区切り）:",
@@ -32,20 +32,20 @@ var (
 	}
 )
 
-// form puts a question of a server's to the person at a terminal.
+// form asks a person at a terminal what an upstream server wants to know.
 type form struct {
 	out    io.Writer
 	locale string
-	words  *fillWords
+	words  *formWords
 	next   func(context.Context) (string, error)
 }
 
-// fillLines asks the question on out, and reads the answer from next, one field after the other.
-func fillLines(ctx context.Context, out io.Writer, q *elicitation.Question, locale string,
+// fillForm shows the question on out and reads the answer from next, one field after the other.
+func fillForm(ctx context.Context, out io.Writer, q *elicitation.Question, locale string,
 	next func(context.Context) (string, error)) (elicitation.Answer, error) {
-	f := &form{out, locale, &fillEnglish, next}
+	f := &form{out, locale, &formEnglish, next}
 	if strings.HasPrefix(locale, "ja") {
-		f.words = &fillJapanese
+		f.words = &formJapanese
 	}
 	answer, err := f.fill(ctx, q)
 	if err == nil || ctx.Err() != nil {
@@ -78,7 +78,7 @@ func (f *form) fill(ctx context.Context, q *elicitation.Question) (none elicitat
 		}
 	}
 	for _, field := range q.Form.Fields {
-		printf(f.out, "  %s: %s\n", field.Label(), f.shown(&field, content[field.Name]))
+		Printf(f.out, "  %s: %s\n", field.Label(), f.shown(&field, content[field.Name]))
 	}
 	line, err = f.line(ctx, fmt.Sprintf(f.words.send, q.Server))
 	if err != nil || !saysYes(line) {
@@ -89,7 +89,7 @@ func (f *form) fill(ctx context.Context, q *elicitation.Question) (none elicitat
 
 // line shows a prompt and returns what is typed.
 func (f *form) line(ctx context.Context, prompt string) (string, error) {
-	printf(f.out, "%s ", block(prompt))
+	Printf(f.out, "%s ", Block(prompt))
 	return f.next(ctx)
 }
 
@@ -115,12 +115,12 @@ func (f *form) field(ctx context.Context, field *elicitation.Field, content map[
 			return nil
 		}
 		if problem, ok := errors.AsType[*elicitation.Problem](err); ok {
-			printf(f.out, "%s\n", block(problem.Text(f.locale)))
+			Printf(f.out, "%s\n", Block(problem.Text(f.locale)))
 		}
 	}
 }
 
-// prompt is what is shown for a field.
+// prompt returns the text that asks for a field.
 func (f *form) prompt(field *elicitation.Field) string {
 	var b strings.Builder
 	b.WriteString("\n" + field.Label())
@@ -150,7 +150,7 @@ func (f *form) prompt(field *elicitation.Field) string {
 	return b.String()
 }
 
-// shown is a value as people read it.
+// shown returns a value as people read it.
 func (f *form) shown(field *elicitation.Field, value any) string {
 	title := func(v any) string {
 		if i := slices.IndexFunc(field.Options, func(o elicitation.Option) bool { return o.Value == v }); i >= 0 {

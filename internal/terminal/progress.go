@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"fmt"
@@ -8,23 +8,25 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// progress shows how far a call has come, on one line of a terminal. It is nil, and shows nothing, elsewhere.
-type progress struct {
-	out   *screen
+// Progress shows how far a call has come, on one line of a terminal. A nil Progress shows nothing.
+type Progress struct {
+	out   *Screen
 	drawn bool
 }
 
-func newProgress(out io.Writer) *progress {
-	if !isTerminal(out) {
+// NewProgress returns the Progress of a stream; nil if that is no terminal.
+func NewProgress(out io.Writer) *Progress {
+	if !IsTerminal(out) {
 		return nil
 	}
-	return &progress{out: newScreen(out)}
+	return &Progress{out: NewScreen(out)}
 }
 
 // eraseLine returns to the start of a terminal's line and empties it.
 const eraseLine = "\r\x1b[K"
 
-func (p *progress) show(report abi.Progress) {
+// Show replaces the line.
+func (p *Progress) Show(report abi.Progress) {
 	if p == nil {
 		return
 	}
@@ -40,7 +42,8 @@ func progressText(report abi.Progress) string {
 	return fmt.Sprintf("%g %s", report.Progress, message)
 }
 
-func (p *progress) clear() {
+// Clear erases the line.
+func (p *Progress) Clear() {
 	if p != nil && p.drawn {
 		p.out.Styled(eraseLine, "", "")
 	}

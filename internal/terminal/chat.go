@@ -1,0 +1,207 @@
+package terminal
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/chat"
+	"github.com/hako-run/hako/host/llm"
+	"github.com/hako-run/hako/host/pipeline"
+)
+
+// Chat is a conversation of a person with a model, at a terminal or in a pipe.
+type Chat struct {
+	IO
+	// Signals receives Ctrl-C and orders to stop. Nil: those of the process.
+	Signals <-chan os.Signal
+
+	Engine *chat.Engine
+	Model  *Model
+	// Tools lists the tools that a caller may use.
+	Tools            func(pipeline.Caller) []*catalog.Tool
+	Caller           pipeline.Caller
+	Locale, Currency string
+	// Conversation is the key of the conversation to continue. Empty: a new one begins.
+	Conversation string
+	// Files go with the first message.
+	Files []chat.File
+	// Verbose shows the arguments of tool calls. Fleeting says that nothing is stored.
+	Verbose, Fleeting bool
+
+	input *Lines
+	// interrupted says that Ctrl-C came last: a second one ends the session.
+	interrupted bool
+}
+
+// NoAnswer is the error of a message in a pipe that has no answer. Its text is for the person.
+type NoAnswer struct{ text string }
+
+func (e *NoAnswer) Error() string { return e.text }
+
+// errQuit ends the session.
+var errQuit = errors.New("the end")
+
+// Run talks until the input ends. In a pipe it answers one message, and the error may be a NoAnswer.
+func (s *Chat) Run(ctx context.Context) error {
+	if s.Conversation == "" {
+		s.Conversation = newConversation()
+	}
+	if !s.Interactive {
+		return s.pipe(ctx)
+	}
+	signals := s.Signals
+	if signals == nil {
+		caught := make(chan os.Signal, 2)
+		signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
+		defer signal.Stop(caught)
+		signals = caught
+	}
+	s.input = NewLines(s.In)
+	s.greet()
+	for {
+		if err := s.next(ctx, signals); errors.Is(err, errQuit) {
+			if !s.Fleeting {
+				s.say("%s\n", s.words().goOn+s.Conversation)
+			}
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// say writes what is not part of an answer.
+func (s *Chat) say(format string, args ...any) { Printf(s.Err, format, args...) }
+
+// next takes one line, and does what it says.
+func (s *Chat) next(ctx context.Context, signals <-chan os.Signal) error {
+	s.say("\n> ")
+	select {
+	case line, ok := <-s.input.Typed:
+		if !ok {
+			s.say("\n")
+			return errQuit
+		}
+		s.interrupted = false
+		return s.take(ctx, strings.TrimSpace(line), signals)
+	case caught := <-signals:
+		return s.interrupt(caught)
+	}
+}
+
+// interrupt is Ctrl-C while nothing runs, or an order to stop.
+func (s *Chat) interrupt(caught os.Signal) error {
+	s.say("\n")
+	if caught != os.Interrupt || s.interrupted {
+		return errQuit
+	}
+	s.interrupted = true
+	s.say("%s\n", s.words().again)
+	return nil
+}
+
+func (s *Chat) take(ctx context.Context, line string, signals <-chan os.Signal) error {
+	switch {
+	case line == "":
+		return nil
+	case strings.HasPrefix(line, "/"):
+		return s.command(ctx, line)
+	}
+	return s.turn(ctx, line, signals)
+}
+
+// turn answers text. Ctrl-C stops it.
+func (s *Chat) turn(ctx context.Context, text string, signals <-chan os.Signal) error {
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	surface := newChatSurface(s)
+	done := make(chan error, 1)
+	message := &chat.Turn{
+		Conversation: s.Conversation, Caller: s.Caller, Text: text, Files: s.takeFiles(), Locale: s.Locale,
+		Surface: surface,
+	}
+	go func() {
+		_, err := s.Engine.Turn(running, message)
+		done <- err
+	}()
+	for {
+		select {
+		case err := <-done:
+			surface.close()
+			return s.over(err)
+		case caught := <-signals:
+			cancel()
+			if caught != os.Interrupt || s.interrupted {
+				<-done
+				return errQuit
+			}
+			s.interrupted = true
+		}
+	}
+}
+
+// over says how a turn ended, if that was not with an answer.
+func (s *Chat) over(err error) error {
+	switch {
+	case err == nil:
+	case errors.Is(err, context.Canceled):
+		s.say("%s\n", s.words().stopped)
+	default:
+		s.say("%v\n", s.failure(err))
+	}
+	return nil
+}
+
+// newConversation is the key of a new conversation, short enough to type.
+func newConversation() string { return "t-" + strings.ToLower(rand.Text()[:8]) }
+
+// maxMessage bounds the message in a pipe, in bytes.
+const maxMessage = 64 << 10
+
+// pipe answers one message, and prints the answer alone.
+func (s *Chat) pipe(ctx context.Context) error {
+	text, err := io.ReadAll(io.LimitReader(s.In, maxMessage+1))
+	if err != nil {
+		return fmt.Errorf("read the message: %w", err)
+	}
+	answer, err := s.Engine.Turn(ctx, &chat.Turn{
+		Conversation: s.Conversation, Caller: s.Caller, Text: strings.TrimSpace(string(text)), Files: s.takeFiles(),
+		Locale: s.Locale, Surface: pipeSurface{s},
+	})
+	if err != nil {
+		return s.failure(err)
+	}
+	return Printf(s.Out, "%s\n", Block(answer.Text))
+}
+
+// failure returns err with its text for the person.
+func (s *Chat) failure(err error) error {
+	var told *chat.Error
+	if !errors.As(err, &told) {
+		return err
+	}
+	text := told.Text
+	var model *llm.Error
+	switch {
+	case errors.As(err, &model): // the person runs hako and may see details
+		text += "\n" + model.Error()
+	case told.Reason == chat.ReasonHost:
+		text += "\n" + told.Err.Error()
+	}
+	return &NoAnswer{text}
+}
+
+// takeFiles returns the files that have not been sent yet.
+func (s *Chat) takeFiles() []chat.File {
+	files := s.Files
+	s.Files = nil
+	return files
+}

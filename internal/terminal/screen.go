@@ -1,0 +1,70 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+
+	"github.com/hako-run/hako/internal/visible"
+)
+
+// Screen is standard output or standard error as people read it. Hidden characters are escaped (visible.Escape), so text
+// of clients, plugins, models and others neither hides anything nor controls the terminal.
+type Screen struct {
+	*visible.Writer
+	// Terminal says that a person is probably at the other end.
+	Terminal bool
+}
+
+// NewScreen returns a Screen on a stream, or the stream itself if it is one.
+func NewScreen(stream io.Writer) *Screen {
+	if s, ok := stream.(*Screen); ok {
+		return s
+	}
+	return &Screen{visible.NewWriter(stream), IsTerminal(stream)}
+}
+
+// IsTerminal reports whether a person is probably at the other end of the stream.
+func IsTerminal(stream any) bool {
+	if s, ok := stream.(*Screen); ok {
+		return s.Terminal
+	}
+	file, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// Block is an argument of Printf that may have several lines.
+type Block string
+
+// printf prints for people. Each argument that is text stays on its line, whatever it holds, but for a block and for
+// errors, which may have several lines of hako's own.
+func Printf(out io.Writer, format string, args ...any) error {
+	shown := make([]any, len(args))
+	for i, arg := range args {
+		shown[i] = oneLine(arg)
+	}
+	_, err := fmt.Fprintf(out, format, shown...)
+	return err
+}
+
+func oneLine(arg any) any {
+	switch v := arg.(type) {
+	case Block:
+		return string(v)
+	case error:
+		return v
+	case string:
+		return visible.Line(v)
+	case fmt.Stringer:
+		return visible.Line(v.String())
+	}
+	if v := reflect.ValueOf(arg); v.Kind() == reflect.String {
+		return visible.Line(v.String())
+	}
+	return arg
+}
