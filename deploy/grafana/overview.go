@@ -52,8 +52,8 @@ func overview() *dashboard {
 			{"The MCP frontend", []panel{
 				stack("Requests by method", "Requests and notifications of MCP clients.", "reqps",
 					q("{{method}}", `sum by (method) (rate(hako_mcp_request_duration_seconds_count{@}[$__rate_interval]))`)),
-				stack("Requests by era", "With sessions (up to 2025-11-25) and without.", "reqps",
-					q("{{era}}", `sum by (era) (rate(hako_mcp_request_duration_seconds_count{@}[$__rate_interval]))`)),
+				stack("Requests by mode", "With sessions (up to 2025-11-25) and without.", "reqps",
+					q("{{mode}}", `sum by (mode) (rate(hako_mcp_request_duration_seconds_count{@}[$__rate_interval]))`)),
 				stack("Refused requests", "Requests that were not taken in, by reason.", "reqps",
 					q("{{reason}}", `sum by (reason) (rate(hako_mcp_requests_refused_total{@}[$__rate_interval]))`)),
 				lines("Sessions, streams, requests", "What is open at the frontend.", "short",

@@ -227,12 +227,12 @@ const stateless = "2026-07-28"
 // trace is the one that all calls belong to.
 const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 
-// ask sends a request of the era without sessions, of a client that can be asked nothing.
+// ask sends a request of a protocol version without sessions, of a client that can be asked nothing.
 func (s *subject) ask(method, name string, params map[string]any) string {
 	return s.askAs(map[string]any{}, method, name, params)
 }
 
-// askAs sends a request of the era without sessions, of a client with these capabilities.
+// askAs sends a request of a protocol version without sessions, of a client with these capabilities.
 func (s *subject) askAs(capabilities map[string]any, method, name string, params map[string]any) string {
 	params["_meta"] = map[string]any{
 		"io.modelcontextprotocol/protocolVersion":    stateless,

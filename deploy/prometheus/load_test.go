@@ -63,7 +63,7 @@ func (s *subject) callWrongly() {
 	s.call("file_search", `{"query":"`+token+`"}`)
 }
 
-// useSession calls a tool in the era with sessions.
+// useSession calls a tool in a protocol version with sessions.
 func (s *subject) useSession() {
 	_, session, _ := s.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
 	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Mcp-Session-Id", session)

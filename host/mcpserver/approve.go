@@ -26,7 +26,7 @@ import (
 // call that has not begun, or of the call that waits (pending.go). The ID is all that a client gets to keep: what it
 // stands for lies with the host, so there is nothing to forge.
 
-// governor is what a Caller may also be: it knows beforehand what callers may do.
+// governor is an optional ability of a Caller: it knows before a call what callers may do.
 type governor interface {
 	// Visible reports whether the caller may ever call the tool, or ask to.
 	Visible(caller pipeline.Caller, tool *catalog.Tool) bool
@@ -37,15 +37,15 @@ type governor interface {
 // inputApproval is the key of the question among what a result asks for.
 const inputApproval = "approval"
 
-// round is what a request has of an earlier one that asked for input.
+// round continues an earlier request that asked for input.
 type round struct {
 	state   string
 	answers mcp.InputResponseMap
 }
 
-// takeBack is the time that the SDK has to tell a client that a form is no longer needed: it does so on the call's own
+// withdrawTime is the time that the SDK has to tell a client that a form is no longer needed: it does so on the call's own
 // stream, but beside the call, whose answer ends the stream.
-const takeBack = 20 * time.Millisecond
+const withdrawTime = 20 * time.Millisecond
 
 // asker asks the person at a client. It returns when ctx ends.
 type asker func(ctx context.Context, params *mcp.ElicitParams) (*mcp.ElicitResult, error)
@@ -55,7 +55,7 @@ func inSession(session *mcp.ServerSession) asker {
 	return func(ctx context.Context, params *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		answer, err := session.Elicit(ctx, params)
 		if ctx.Err() != nil {
-			time.Sleep(takeBack)
+			time.Sleep(withdrawTime)
 		}
 		return answer, err
 	}
@@ -72,18 +72,18 @@ func (s *Server) askInSession(session *session) asker {
 	}
 }
 
-// wayTo is how the person at a client with these capabilities can be asked. language is the one to ask in.
-func wayTo(able *mcp.ClientCapabilities, ask asker, language string) (way approval.Prompter) {
+// prompterFor returns what asks the person at a client with these capabilities, in this language.
+func prompterFor(able *mcp.ClientCapabilities, ask asker, language string) (prompter approval.Prompter) {
 	if !canAsk(able) {
-		return way
+		return prompter
 	}
 	if fillsForms(able) {
-		way.Ask = func(ctx context.Context, q *approval.Question) (bool, error) {
+		prompter.Ask = func(ctx context.Context, q *approval.Question) (bool, error) {
 			answer, err := ask(ctx, formFor(q, language))
 			return err == nil && agrees(answer), err
 		}
 	}
-	way.Fill = func(ctx context.Context, q *elicitation.Question) (elicitation.Answer, error) {
+	prompter.Fill = func(ctx context.Context, q *elicitation.Question) (elicitation.Answer, error) {
 		if q.Form != nil && !fillsForms(able) || q.Form == nil && able.Elicitation.URL == nil {
 			return elicitation.Answer{}, errMode
 		}
@@ -96,7 +96,7 @@ func wayTo(able *mcp.ClientCapabilities, ask asker, language string) (way approv
 		}
 		return elicitation.Answer{Action: answer.Action, Content: answer.Content}, nil
 	}
-	return way
+	return prompter
 }
 
 var errMode = errors.New("the client does not show questions of this kind")
@@ -138,7 +138,7 @@ func (s *Server) answer(ctx context.Context, r *request, call *pipeline.Call,
 	language := s.language(call)
 	switch {
 	case !r.sessionless:
-		call.Prompter = wayTo(r.able, r.ask, language)
+		call.Prompter = prompterFor(r.able, r.ask, language)
 		response, err = run(ctx, call)
 	case !r.before.known():
 		return nil, "", nil, errForeignState
@@ -148,7 +148,7 @@ func (s *Server) answer(ctx context.Context, r *request, call *pipeline.Call,
 		response, state, requests, err = s.converse(ctx, call, r, func(ctx context.Context, t *pendingCall) (*abi.Response,
 			error) {
 			asking := *call
-			asking.Prompter = wayTo(r.able, t.elicit, language)
+			asking.Prompter = prompterFor(r.able, t.elicit, language)
 			asking.Prompter.Later, asking.Prompter.Reply = asking.Prompter.Ask != nil, r.before.reply()
 			if call.Progress != nil {
 				asking.Progress = t.progress

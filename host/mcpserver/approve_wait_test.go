@@ -35,7 +35,7 @@ func late(now <-chan struct{}) (who person, asked, answers chan struct{}) {
 	}, asked, answers
 }
 
-// inSessions runs a test over each transport in the era with sessions, in which calls wait for answers.
+// inSessions runs a test over each transport in protocol versions with sessions, in which calls wait for answers.
 func inSessions(t *testing.T, run func(t *testing.T, frontend frontend)) {
 	t.Helper()
 	for _, frontend := range frontends {
@@ -211,7 +211,7 @@ func TestQuestionsDuringCalls(t *testing.T) {
 	})
 }
 
-// TestAnswersOfOthers: in the era without sessions, an answer counts from who may give it.
+// TestAnswersOfOthers: in protocol versions without sessions, an answer counts from who may give it.
 func TestAnswersOfOthers(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

@@ -174,8 +174,8 @@ func progress(ctx context.Context, req *mcp.CallToolRequest) func(abi.Progress) 
 	})
 }
 
-// increasing returns report with values that increase, as they must (MCP, progress): guests do not know what was reported
-// before they ran. JSON has no infinite numbers, so those are left out.
+// increasing returns report with values that increase, as they must (MCP, progress): guests do not know what was
+// reported before they ran. JSON has no infinite numbers, so those are left out.
 func increasing(report func(abi.Progress)) func(abi.Progress) {
 	last := math.Inf(-1)
 	return func(p abi.Progress) {

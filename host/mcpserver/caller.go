@@ -29,10 +29,10 @@ func newCall(req mcp.Request, meta mcp.Meta, request abi.Request) *pipeline.Call
 	if over := exchangeOf(req.GetExtra()); over != nil {
 		call = over.newCall(req.GetExtra().Header, session.ID(), request)
 	}
-	described(&call.Caller, clientOf(session, meta))
+	setClient(&call.Caller, clientOf(session, meta))
 	if parent, _ := meta[trace.ParentKey].(string); parent != "" {
 		state, _ := meta[trace.StateKey].(string)
-		belongs(&call.Caller, parent, state)
+		setTrace(&call.Caller, parent, state)
 	}
 	return call
 }
@@ -43,7 +43,7 @@ func (over *exchange) newCall(header http.Header, session string, request abi.Re
 		Frontend: pipeline.FrontendHTTP, Session: shortID(session), Locale: locale(header.Get("Accept-Language")),
 		Address: over.address, RequestID: over.requestID,
 	}}
-	belongs(&call.Caller, header.Get(trace.ParentKey), header.Get(trace.StateKey))
+	setTrace(&call.Caller, header.Get(trace.ParentKey), header.Get(trace.StateKey))
 	if over.identity != nil {
 		call.Caller.User, call.Caller.Tenant, call.Caller.Token = over.identity.User, over.identity.Tenant,
 			over.identity.Token
@@ -54,7 +54,7 @@ func (over *exchange) newCall(header http.Header, session string, request abi.Re
 // shortID tells sessions apart in logs without giving them away: who knows a session's whole ID can use it.
 func shortID(id string) string { return id[:min(len(id), 8)] }
 
-// clientOf is what the client calls itself: in the request's metadata (2026-07-28), or when it opened the session. It
+// clientOf returns what the client calls itself: in the request's metadata (2026-07-28), or when it opened the session. It
 // may be nil.
 func clientOf(session *mcp.ServerSession, meta mcp.Meta) *mcp.Implementation {
 	if value, ok := meta[mcp.MetaKeyClientInfo]; ok {
@@ -73,8 +73,8 @@ func clientOf(session *mcp.ServerSession, meta mcp.Meta) *mcp.Implementation {
 // maxDescription bounds what a client says of itself in records, in bytes.
 const maxDescription = 128
 
-// described adds what the client calls itself.
-func described(caller *pipeline.Caller, info *mcp.Implementation) {
+// setClient adds what the client calls itself.
+func setClient(caller *pipeline.Caller, info *mcp.Implementation) {
 	if info != nil {
 		caller.Client, caller.ClientVersion = clip(info.Name), clip(info.Version)
 	}
@@ -93,7 +93,7 @@ const (
 // withLine notes the message's ID and connection for lineID and notifierOf: the SDK keeps them to itself.
 func withLine(request *jsonrpc.Request, conn *stdioConn) {
 	request.Extra = &mcp.RequestExtra{TokenInfo: &sdkauth.TokenInfo{
-		Extra: map[string]any{lineKey: inWords(request.ID.Raw()), connKey: conn}}}
+		Extra: map[string]any{lineKey: textOfID(request.ID.Raw()), connKey: conn}}}
 }
 
 // notifier sends notifications to a client.
@@ -119,8 +119,8 @@ func lineID(extra *mcp.RequestExtra) string {
 	return id
 }
 
-// inWords is a JSON-RPC ID for records.
-func inWords(id any) string {
+// textOfID returns a JSON-RPC ID for records.
+func textOfID(id any) string {
 	switch id := id.(type) {
 	case nil:
 		return ""
@@ -131,9 +131,9 @@ func inWords(id any) string {
 	}
 }
 
-// belongs notes the trace that the caller names, if it is one. What a message says in _meta counts more than the
+// setTrace notes the trace that the caller names, if it is one. What a message says in _meta counts more than the
 // headers around it.
-func belongs(caller *pipeline.Caller, parent, state string) {
+func setTrace(caller *pipeline.Caller, parent, state string) {
 	if id := traceID(parent); id != "" {
 		caller.TraceID, caller.Trace = id, trace.Remote{Parent: parent, State: state}
 	}

@@ -21,37 +21,33 @@ import (
 // answerCall answers a tools/call. session is nil in protocol versions without sessions.
 func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, over *exchange, session *session,
 	call *transport.Call) {
-	id, able := "", capabilitiesOf(call)
+	var id string
+	var able *mcp.ClientCapabilities
 	if session != nil {
 		id, able = session.id, session.capabilities
+	} else {
+		able = capabilitiesOf(call)
 	}
 	whole := over.newCall(r.Header, id, abi.Request{Method: abi.CallTool, Name: call.Name, Arguments: call.Arguments})
 	if session != nil {
-		described(&whole.Caller, session.client)
+		setClient(&whole.Caller, session.client)
 	}
-	describe(&whole.Caller, call)
+	setMeta(&whole.Caller, call)
 	asks := s.mayAsk(whole.Caller, call.Name, able)
 
-	answer := reply{id: call.ID, server: s.info}
-	over.gone = r.Context()
-	if over.stream = transport.NewJSON(w); session != nil || call.ProgressToken != nil {
+	if session != nil || call.ProgressToken != nil {
 		over.stream = transport.NewEvents(w, 1)
+	} else {
+		over.stream = transport.NewJSON(w)
 	}
 	defer over.stream.Detach()
-	if session != nil {
-		answer.server = nil
-		var kept bool
-		if s.shared != nil && (asks || call.ProgressToken != nil) {
-			kept = s.shared.keep(over.stream, session.id, []*jsonrpc.Request{{ID: call.ID}},
-				r.Header.Get("Mcp-Protocol-Version") >= firstWithPrimes)
-		}
-		if kept {
-			over.gone = nil // whoever has left can fetch the answer
-		}
+	ctx := r.Context()
+	if session != nil && s.shared != nil && (asks || call.ProgressToken != nil) &&
+		s.shared.keep(over.stream, session.id, []*jsonrpc.Request{{ID: call.ID}}, hasPrimes(r.Header)) {
+		ctx = context.WithoutCancel(ctx) // whoever has left can fetch the answer
 	}
-	ctx, cancel := s.bound(context.WithoutCancel(r.Context()), over)
+	ctx, cancel := s.bound(ctx, nil)
 	defer cancel()
-	ctx = transport.WithStream(ctx, over.stream)
 	if session != nil && !session.begin(call.ID, cancel) {
 		s.refuseDuplicate(w, call.ID)
 		return
@@ -59,11 +55,14 @@ func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, over *exchan
 	if call.ProgressToken != nil {
 		whole.Progress = progressOf(call.ProgressToken, over.stream)
 	}
+
+	answer := reply{id: call.ID}
 	if asks || call.RequestState != "" || call.InputResponses != nil {
 		request := &request{able: able, sessionless: session == nil, over: over, before: roundOf(call)}
 		if session != nil {
 			request.ask = s.askInSession(session)
 		}
+		ctx = transport.WithStream(ctx, over.stream)
 		answer.response, answer.state, answer.requests, answer.err = s.answer(ctx, request, whole, s.useTool)
 	} else {
 		answer.response, answer.err = s.useTool(ctx, whole)
@@ -73,9 +72,10 @@ func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, over *exchan
 		session.end(call.ID) // before the answer, after which the client may use the ID again
 		fit(answer.response, session.version)
 	} else {
+		answer.server = s.info
 		status = transport.Status(answer.err)
 	}
-	_ = over.stream.Answer(answer.appendTo(nil), status) // a client that has left misses nothing
+	_ = over.stream.Answer(status, answer.appendTo) // a client that has left misses nothing
 }
 
 // isDirect reports whether a call can be answered without the SDK: the tool is the catalog's, and the headers that
@@ -85,11 +85,13 @@ func (s *Server) isDirect(h http.Header, call *transport.Call) bool {
 	return ok && (!transport.IsSessionless(h) || transport.CheckParams(h, headers, call.Arguments) == nil)
 }
 
-// headersAgree reports whether headers and body say the same (MCP 2026-07-28, transports, standard headers; basic, _meta).
+// headersAgree reports whether headers and body say the same (MCP 2026-07-28, transports, standard headers; basic,
+// _meta).
 func headersAgree(c *transport.Call, h http.Header) bool {
 	return h.Get("Mcp-Protocol-Version") == transport.Sessionless && string(c.Version) == `"`+transport.Sessionless+`"` &&
 		h.Get("Mcp-Method") == abi.CallTool && h.Get("Mcp-Name") == c.Name &&
-		c.Capabilities != nil && decodes[mcp.ClientCapabilities](c.Capabilities) &&
+		c.Capabilities != nil &&
+		decodes[mcp.ClientCapabilities](c.Capabilities) &&
 		(c.ClientInfo == nil || decodes[mcp.Implementation](c.ClientInfo)) &&
 		(c.InputResponses == nil || decodes[mcp.InputResponseMap](c.InputResponses))
 }
@@ -97,7 +99,8 @@ func headersAgree(c *transport.Call, h http.Header) bool {
 // headersAgreeInSession reports whether the call is of a protocol version with sessions.
 func headersAgreeInSession(c *transport.Call, session *session, h http.Header) bool {
 	version := h.Get("Mcp-Protocol-Version")
-	return c.Version == nil && transport.WithSessions[session.version] && c.RequestState == "" && c.InputResponses == nil &&
+	return c.Version == nil && transport.WithSessions[session.version] && c.RequestState == "" &&
+		c.InputResponses == nil &&
 		(version == "" || transport.WithSessions[version])
 }
 
@@ -121,13 +124,13 @@ func roundOf(c *transport.Call) round {
 	return before
 }
 
-// describe adds what the call's metadata says of the client and of its trace.
-func describe(caller *pipeline.Caller, c *transport.Call) {
+// setMeta adds what the call's metadata says of the client and of its trace.
+func setMeta(caller *pipeline.Caller, c *transport.Call) {
 	if info := new(mcp.Implementation); c.ClientInfo != nil && json.Unmarshal(c.ClientInfo, info) == nil {
-		described(caller, info)
+		setClient(caller, info)
 	}
 	if parent := unquoted(c.TraceParent); parent != "" {
-		belongs(caller, parent, unquoted(c.TraceState))
+		setTrace(caller, parent, unquoted(c.TraceState))
 	}
 }
 

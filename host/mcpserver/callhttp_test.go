@@ -231,7 +231,7 @@ func callBodies(version string) map[string]string {
 		"progress token":             withMeta(metaOf(`{"progressToken":1}`)(version, good)),
 		"progress token null":        withMeta(metaOf(`{"progressToken":null}`)(version, good)),
 		"log level":                  withMeta(metaOf(`{"io.modelcontextprotocol/logLevel":"info"}`)(version, good)),
-		"version of the other era":   withMeta(`{"io.modelcontextprotocol/protocolVersion":"2025-11-25","io.modelcontextprotocol/clientCapabilities":{}}`),
+		"version with sessions":      withMeta(`{"io.modelcontextprotocol/protocolVersion":"2025-11-25","io.modelcontextprotocol/clientCapabilities":{}}`),
 		"version of the future":      withMeta(`{"io.modelcontextprotocol/protocolVersion":"2030-01-01","io.modelcontextprotocol/clientCapabilities":{}}`),
 		"version 2026-07-28":         withMeta(meta(withoutSessions)),
 		"version that is no text":    withMeta(`{"io.modelcontextprotocol/protocolVersion":2026,"io.modelcontextprotocol/clientCapabilities":{}}`),
@@ -249,7 +249,7 @@ func callBodies(version string) map[string]string {
 	return bodies
 }
 
-// metaOf returns what makes of an object a _meta of an era: with what that era wants besides.
+// metaOf returns what makes of an object a _meta of a protocol version: with what that version wants besides.
 func metaOf(object string) func(version string, besides ...string) string {
 	return func(version string, besides ...string) string {
 		switch {

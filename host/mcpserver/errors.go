@@ -17,7 +17,7 @@ import (
 // internalText is all that clients learn of a fault of the host.
 const internalText = "the server failed inside: its log has the details"
 
-// canceledText is what a request learns that ends before its answer.
+// canceledText answers a request that ends before its answer.
 const canceledText = "the request was canceled"
 
 // codeBusy says that a limit on what clients may use has been reached. MCP 2026-07-28 asks for new codes to stay out of

@@ -17,10 +17,10 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/transport"
 )
 
-// Forwarding: a request that continues a pending call (from 2026-07-28) is served by the replica that holds the call. The
-// replica that receives it checks who sends it, forwards it by mail, and sends the answer from the store, as with a stream
-// that is resumed. The replica of the call serves it as if it had come there. Both directions are sealed under the
-// requestState, which the client has and the store has not.
+// Forwarding: a request that continues a pending call (from 2026-07-28) is served by the replica that holds the call.
+// The replica that receives it checks who sends it, forwards it by mail, and sends the answer from the store, as with a
+// stream that is resumed. The replica of the call serves it as if it had come there. Both directions are sealed under
+// the requestState, which the client has and the store has not.
 
 // forwardHeader precedes a forwarded request body, as one line of JSON.
 type forwardHeader struct {
@@ -221,7 +221,7 @@ func (h *shared) serveFor(ctx context.Context, w *forwardedAnswer, mail sessions
 		return
 	}
 	over := &exchange{identity: request.Identity, under: h.server.now(), address: request.Address,
-		requestID: inWords(body.ID().Raw())}
+		requestID: textOfID(body.ID().Raw())}
 	leave, err := h.server.limiter.Enter(clientKey(over), 1)
 	if err != nil {
 		h.server.refuse(w, RefusedBusy, err)

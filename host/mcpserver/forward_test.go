@@ -324,7 +324,7 @@ func TestShutdownWaitsForHandedOn(t *testing.T) {
 	}
 }
 
-// TestNothingInTheClear: neither questions nor answers nor results can be read in the store, in either era.
+// TestNothingInTheClear: neither questions nor answers nor results can be read in the store, in any protocol version.
 func TestNothingInTheClear(t *testing.T) {
 	t.Parallel()
 	for _, version := range versions {

@@ -187,7 +187,7 @@ func blocking() (calls Caller, started, stopped chan struct{}) {
 	}), started, stopped
 }
 
-// TestCancellationStopsTheCall: by the client's own word; over HTTP the SDK's client says it in the way of the era.
+// TestCancellationStopsTheCall: by the client's own word; over HTTP the SDK's client says it in the way of its version.
 func TestCancellationStopsTheCall(t *testing.T) {
 	t.Parallel()
 	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
@@ -235,7 +235,7 @@ func TestDisconnectStopsTheCall(t *testing.T) {
 	}
 }
 
-// TestProgress: it arrives over each frontend in each era when the client has asked for it.
+// TestProgress: it arrives over each frontend in each protocol version when the client has asked for it.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {

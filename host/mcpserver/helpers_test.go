@@ -106,7 +106,7 @@ type frontend struct {
 
 var frontends = []frontend{{"stdio", connectStdio}, {"HTTP", connectHTTP}}
 
-// everyFrontend runs a test over each transport in each era.
+// everyFrontend runs a test over each transport in each protocol version.
 func everyFrontend(t *testing.T, run func(t *testing.T, frontend frontend, version string)) {
 	t.Helper()
 	for _, frontend := range frontends {
@@ -197,7 +197,7 @@ func textOf(t *testing.T, result *mcp.CallToolResult) string {
 	return block.Text
 }
 
-// message is a JSON-RPC request with the _meta that its era wants.
+// message is a JSON-RPC request with the _meta that its protocol version wants.
 func message(version string, id int, method, params string) string {
 	if version >= withoutSessions {
 		meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + version +

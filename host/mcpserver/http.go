@@ -30,8 +30,8 @@ const Path = "/mcp"
 // Handler returns the handler of the HTTP endpoint, for Path and, with OAuth, for the metadata below /.well-known/.
 //
 // Requests must name an allowed host, and an allowed origin if they name one; a refusal says what is wrong and nothing
-// more. Both eras share the endpoint: a request belongs to the era of its Mcp-Protocol-Version header. It is served by
-// a server of package httpserver, which limits the time that requests take to arrive.
+// more. All protocol versions share the endpoint: a request is of the version in its Mcp-Protocol-Version header. It is
+// served by a server of package httpserver, which limits the time that requests take to arrive.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(Path, func(w http.ResponseWriter, r *http.Request) { s.serveMCP(w.(*transport.Response), r) })
@@ -144,7 +144,7 @@ type FailedLogin struct {
 	Err error
 }
 
-// failedLogin tells Options.LoginFailed. A request without a token is how clients find out that they need one.
+// failedLogin reports a refused token to Options.LoginFailed. A request without a token is how clients find out that they need one.
 func (s *Server) failedLogin(address string, by *auth.Identity, err error) {
 	if s.options.LoginFailed == nil || errors.Is(err, auth.ErrNoToken) || errors.Is(err, auth.ErrUnavailable) {
 		return
@@ -313,7 +313,7 @@ func (s *Server) post(w *transport.Response, r *http.Request, over *exchange) {
 			return
 		}
 	}
-	over.requestID = inWords(body.ID().Raw())
+	over.requestID = textOfID(body.ID().Raw())
 	if sessionless && r.Header.Get("Mcp-Method") == transport.MethodListen {
 		ctx, end := context.WithCancel(r.Context())
 		defer end()
@@ -371,7 +371,8 @@ func (s *Server) serveSessionless(w http.ResponseWriter, r *http.Request, over *
 	}
 }
 
-// checkSessionless compares the headers with the body. It returns the request, or nil for a message that nobody answers.
+// checkSessionless compares the headers with the body. It returns the request, or nil for a message that nobody
+// answers.
 func (s *Server) checkSessionless(h http.Header, body *transport.Body) (*jsonrpc.Request, *refusedRequest) {
 	messages, err := body.Decoded()
 	if err != nil {
@@ -420,7 +421,11 @@ func (s *Server) serveOnce(w http.ResponseWriter, r *http.Request, over *exchang
 		over.stream = transport.NewEvents(w, 1)
 	}
 	over.conn, over.gone = transport.NewConn("", ""), r.Context()
-	sdk, err := s.sdk.Connect(context.Background(), over.conn, &mcp.ServerSessionOptions{State: new(mcp.ServerSessionState)})
+	sdk, err := s.sdk.Connect(
+		context.Background(),
+		over.conn,
+		&mcp.ServerSessionOptions{State: new(mcp.ServerSessionState)},
+	)
 	if err != nil {
 		http.Error(w, "failed connection", http.StatusInternalServerError)
 		return
@@ -538,8 +543,8 @@ func (s *Server) newConn(session string) *transport.Conn {
 	return transport.NewConn(session, s.shared.store.Replica())
 }
 
-// firstWithPrimes is the first protocol version whose clients expect an event with the ID of a stream at its beginning.
-const firstWithPrimes = "2025-11-25"
+// hasPrimes reports whether a client expects an event with the ID of a stream at its beginning.
+func hasPrimes(h http.Header) bool { return h.Get("Mcp-Protocol-Version") >= "2025-11-25" }
 
 // serveBySDK has the SDK answer messages of a session. version is the session's, and empty while it is being opened.
 func (s *Server) serveBySDK(w *transport.Response, r *http.Request, over *exchange, version string,
@@ -573,7 +578,7 @@ func (s *Server) serveBySDK(w *transport.Response, r *http.Request, over *exchan
 		}
 		over.gone = r.Context()
 		if s.shared != nil && version != "" && s.shared.keep(over.stream, over.conn.SessionID(), requests,
-			r.Header.Get("Mcp-Protocol-Version") >= firstWithPrimes) {
+			hasPrimes(r.Header)) {
 			over.gone = nil // whoever has left can fetch the answer
 		}
 	}
@@ -608,7 +613,10 @@ func refuseSessionless(h http.Header, request *jsonrpc.Request) *jsonrpc.Error {
 		return nil
 	}
 	requested := cmp.Or(h.Get("Mcp-Protocol-Version"), "2025-03-26")
-	supported := slices.DeleteFunc(mcp.SupportedProtocolVersions(), func(v string) bool { return v >= transport.Sessionless })
+	supported := slices.DeleteFunc(
+		mcp.SupportedProtocolVersions(),
+		func(v string) bool { return v >= transport.Sessionless },
+	)
 	data, err := json.Marshal(mcp.UnsupportedProtocolVersionData{Supported: supported, Requested: requested})
 	if err != nil {
 		data = nil

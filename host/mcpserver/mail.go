@@ -27,10 +27,14 @@ func (h *shared) restore(ctx context.Context, session *session) error {
 		return err
 	}
 	conn := h.server.newConn(session.id)
-	sdk, err := h.server.sdk.Connect(context.Background(), conn, &mcp.ServerSessionOptions{State: &mcp.ServerSessionState{
-		InitializeParams: opened, InitializedParams: new(mcp.InitializedParams),
-		NegotiatedProtocolVersion: opened.ProtocolVersion, LogLevel: mcp.LoggingLevel(found.Level),
-	}})
+	sdk, err := h.server.sdk.Connect(
+		context.Background(),
+		conn,
+		&mcp.ServerSessionOptions{State: &mcp.ServerSessionState{
+			InitializeParams: opened, InitializedParams: new(mcp.InitializedParams),
+			NegotiatedProtocolVersion: opened.ProtocolVersion, LogLevel: mcp.LoggingLevel(found.Level),
+		}},
+	)
 	if err != nil {
 		return err
 	}

@@ -12,17 +12,17 @@ import (
 // Observer sees every request at the frontend. Its methods are called concurrently and must be quick. Every argument
 // that is a text is one of a fixed set.
 type Observer interface {
-	// RequestAnswered tells of a request or notification that was taken in: the era of the protocol that it is of, its
+	// RequestAnswered tells of a request or notification that was taken in: the mode of the protocol that it is of, its
 	// method, or MethodOther, and how long it took until its answer had left.
-	RequestAnswered(era, method string, took time.Duration)
+	RequestAnswered(mode, method string, took time.Duration)
 	// RequestRefused tells of one over HTTP that was not taken in, and for which of RefusalReasons.
 	RequestRefused(reason string)
 }
 
-// Kinds of protocol versions.
+// Modes of the protocol.
 const (
-	KindSession   = "session"   // up to 2025-11-25
-	KindStateless = "stateless" // from 2026-07-28
+	ModeSession   = "session"   // up to 2025-11-25
+	ModeStateless = "stateless" // from 2026-07-28
 )
 
 // MethodOther stands for methods that are none of MCP's.
@@ -55,11 +55,11 @@ func (unobserved) RequestRefused(string)                         {}
 
 // observed reports a request over HTTP that has been answered.
 func (s *Server) observed(sessionless bool, method string, begin time.Time) {
-	kind := KindSession
+	mode := ModeSession
 	if sessionless {
-		kind = KindStateless
+		mode = ModeStateless
 	}
-	s.ended(kind, method, begin)
+	s.ended(mode, method, begin)
 }
 
 // observedStdio tells of a request over stdio; those over HTTP are told of where they come in.
@@ -67,21 +67,21 @@ func (s *Server) observedStdio(method string, req mcp.Request, begin time.Time) 
 	if exchangeOf(req.GetExtra()) != nil {
 		return
 	}
-	kind := KindStateless
+	mode := ModeStateless
 	if session, ok := req.GetSession().(*mcp.ServerSession); ok && session.InitializeParams() != nil {
-		kind = KindSession
+		mode = ModeSession
 	}
-	s.ended(kind, method, begin)
+	s.ended(mode, method, begin)
 }
 
-func (s *Server) ended(kind, method string, begin time.Time) {
+func (s *Server) ended(mode, method string, begin time.Time) {
 	if !transport.Known(method) {
 		method = MethodOther
 	}
-	s.options.Observer.RequestAnswered(kind, method, time.Since(begin))
+	s.options.Observer.RequestAnswered(mode, method, time.Since(begin))
 }
 
-// Load is what a Server does at one moment.
+// Load is the current use of a Server.
 type Load struct {
 	// Requests are those over HTTP in flight, Streams the open subscription streams of 2026-07-28 and those before it
 	// that go on here from another replica, Sessions the open sessions before it.

@@ -28,8 +28,8 @@ func (o *tally) add(what string) {
 	o.count[what]++
 }
 
-func (o *tally) RequestAnswered(era, method string, _ time.Duration) { o.add(era + " " + method) }
-func (o *tally) RequestRefused(reason string)                        { o.add(reason) }
+func (o *tally) RequestAnswered(mode, method string, _ time.Duration) { o.add(mode + " " + method) }
+func (o *tally) RequestRefused(reason string)                         { o.add(reason) }
 
 // TestObserver sends requests of both versions, and some that are refused: each is counted once, with words of the fixed
 // sets.

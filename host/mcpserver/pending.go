@@ -22,13 +22,13 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// This file is how a call of the era without sessions asks while it runs. The question is the result of the client's
-// request, and the call waits: its second request, with the answer, is the same call, which passes policy, quotas and
-// audit log once. What requestState names lies with the replica that it names, to which others hand the request on
-// (handon.go), and only whoever made the call can go on with it.
+// A call of a protocol version without sessions that asks while it runs: the question is the result of the client's
+// request, and the call is pending. The second request, with the answer, continues the same call, which passes policy,
+// quotas and audit log once. The requestState names the call and the replica that holds it, to which other replicas
+// forward the request (forward.go). Only whoever made the call can continue it.
 
 const (
-	// pendingPrefix begins the requestState of a call that waits. The replica follows where there are several, and a
+	// pendingPrefix begins the requestState of a pending call. The replica follows where there are several, and a
 	// hyphen.
 	pendingPrefix = "call_"
 	// maxPendingCalls is how many calls may wait for answers, maxPendingPerCaller how many of one caller.
@@ -55,7 +55,7 @@ type pendingCalls struct {
 	work sync.WaitGroup
 }
 
-// talk is one call that can ask.
+// pendingCall is one call that can ask.
 type pendingCall struct {
 	id, key, caller, binding string
 	cancel                   context.CancelFunc
@@ -83,14 +83,14 @@ type attendant struct {
 	wake, displaced chan struct{}
 }
 
-// question is what a call wants to know from the person at its client.
+// question asks the person at the client of a call.
 type question struct {
 	key    string
 	params *mcp.ElicitParams
 	answer chan *mcp.ElicitResult
 }
 
-// elicit asks the person at the client, as (*mcp.ServerSession).Elicit does in the era with sessions.
+// elicit asks the person at the client, as (*mcp.ServerSession).Elicit does in protocol versions with sessions.
 func (t *pendingCall) elicit(ctx context.Context, params *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	select {
 	case t.one <- struct{}{}:
@@ -194,7 +194,7 @@ func (t *pendingCall) next(ctx context.Context, a *attendant) (*question, error)
 	}
 }
 
-// talk starts a call that can ask. run makes it.
+// startPending starts a call that can ask. run makes it.
 func (s *Server) startPending(ctx context.Context, caller string, call *pipeline.Call,
 	run func(ctx context.Context, t *pendingCall) (*abi.Response, error)) *pendingCall {
 	t := &pendingCall{

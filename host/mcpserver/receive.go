@@ -199,7 +199,7 @@ func withCode(err error) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
 }
 
-// quiet passes the SDK's warnings and errors on as debug records: what causes them is what clients do.
-func quiet(logger *slog.Logger) *slog.Logger {
+// demoted logs the SDK's warnings and errors as debug records: clients cause them.
+func demoted(logger *slog.Logger) *slog.Logger {
 	return demote.Logger(logger).With("component", "mcp-sdk")
 }

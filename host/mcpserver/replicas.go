@@ -14,10 +14,10 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 )
 
-// Sessions of all replicas: what a session is made of is in the store. A replica that meets a session for the first time
-// looks it up and answers calls from what it finds. For everything else it restores the session: it connects the SDK
-// with the state that is in the store. Both are kept until the session has been idle for long. Other replicas learn of
-// the end of a session and of other subscriptions by mail.
+// Sessions of all replicas: what a session is made of is in the store. A replica that meets a session for the first
+// time looks it up and answers calls from what it finds. For everything else it restores the session: it connects the
+// SDK with the state that is in the store. Both are kept until the session has been idle for long. Other replicas learn
+// of the end of a session and of other subscriptions by mail.
 
 // shared are the sessions of all replicas.
 type shared struct {

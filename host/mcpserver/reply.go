@@ -19,8 +19,8 @@ type reply struct {
 	response *abi.Response
 	// err, if not nil, is the answer instead of the response.
 	err error
-	// requests, if not nil, are what the call wants to know before it has a response, and state is what the client sends
-	// with the answers (multi round-trip requests).
+	// requests, if not nil, are what the call wants to know before it has a response, and state is what the client
+	// sends with the answers (multi round-trip requests).
 	requests mcp.InputRequestMap
 	state    string
 	// server describes the server in each result of 2026-07-28; nil before.

@@ -17,9 +17,10 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/transport"
 )
 
-// A client that was cut off resumes a stream at any replica (MCP 2025-11-25, transports, resumability and redelivery). The
-// stream of a request is sent from the store, until its last answer is there. Of a session's own stream nothing is kept:
-// all that is sent there are hints that lists or resources have changed, so a resumed one begins with all of them.
+// A client that was cut off resumes a stream at any replica (MCP 2025-11-25, transports, resumability and redelivery).
+// The stream of a request is sent from the store, until its last answer is there. Of a session's own stream nothing is
+// kept: all that is sent there are hints that lists or resources have changed, so a resumed one begins with all of
+// them.
 
 // eventLog keeps the events of a stream in the store.
 type eventLog struct {
@@ -67,7 +68,10 @@ func (h *shared) keep(stream *transport.Stream, session string, requests []*json
 // missed says that everything may have changed.
 func (s *Server) missed(session *session) (all [][]byte) {
 	for _, list := range []string{"tools", "resources", "prompts"} {
-		all = append(all, mustJSON(map[string]any{"jsonrpc": "2.0", "method": "notifications/" + list + "/list_changed"}))
+		all = append(
+			all,
+			mustJSON(map[string]any{"jsonrpc": "2.0", "method": "notifications/" + list + "/list_changed"}),
+		)
 	}
 	_, sdk := s.sessions.connectionOf(session)
 	for _, uri := range s.subscriptions.of(sdk) {
@@ -88,7 +92,7 @@ func parseEventID(id string) (stream string, number int, ok bool) {
 // errMissing says that events are missing between those that are kept.
 var errMissing = errors.New("the stream was longer than what is kept of it")
 
-// followPoll is how often it is looked whether the replica that answers still lives.
+// followPoll is the interval of checks that the replica that answers still lives.
 const followPoll = 5 * time.Second
 
 // tail reads a stream from the store.
@@ -207,7 +211,7 @@ func (f *follower) write(messages [][]byte) error {
 	return f.w.FlushError()
 }
 
-// lostText is what a client learns of a call whose replica is no more.
+// lostText answers a call whose replica has ended.
 const lostText = "the replica that ran this has ended in the midst of it: whether it has taken effect is not known"
 
 // bury answers the requests of a replica that is no more.
@@ -238,5 +242,5 @@ func (h *shared) fail(w http.ResponseWriter, err error) {
 	h.unreachable(w, err)
 }
 
-// notFound is what the SDK says of a session that there is not.
+// notFound answers a request whose session does not exist.
 const notFound = "session not found"

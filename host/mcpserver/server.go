@@ -1,9 +1,12 @@
-// Package mcpserver is the MCP frontend: it offers the catalog's tools, resources and prompts to MCP clients, over
-// stdio and HTTP.
+// Package mcpserver is the MCP frontend: it offers the catalog's tools, resources and prompts to MCP clients over stdio
+// and HTTP, and passes every call to the pipeline.
 //
-// Both eras of the protocol are served side by side: the one with sessions, up to 2025-11-25, and the one without, from
-// 2026-07-28. The protocol itself is the official SDK's; this package adds what a server that faces untrusted clients
-// needs besides, and passes every call to the pipeline.
+// New makes a Server of a catalog, a Caller and Options; Handler serves HTTP, ServeStdio one client over stdio. All
+// protocol versions share them: those with sessions, up to 2025-11-25, and those without, from 2026-07-28. A tools/call
+// over HTTP is read, called and answered here (answerCall). All other messages go to the official SDK, over a
+// connection of package transport; the middlewares in receive.go take part in what it does. The packages below:
+// transport decodes requests and writes answers, auth decides who may use the endpoint, limits bounds what clients use,
+// sessionstore keeps sessions where every replica finds them.
 package mcpserver
 
 import (
@@ -114,7 +117,7 @@ func New(c *catalog.Catalog, calls Caller, options *Options) (*Server, error) {
 
 func (s *Server) sdkOptions() *mcp.ServerOptions {
 	options := &mcp.ServerOptions{
-		Logger:            quiet(s.options.Logger),
+		Logger:            demoted(s.options.Logger),
 		PageSize:          s.options.PageSize,
 		CompletionHandler: s.complete,
 		Capabilities: &mcp.ServerCapabilities{
@@ -145,7 +148,7 @@ func (s *Server) setCacheable(_ context.Context, req mcp.Request, c *mcp.Cacheab
 	}
 }
 
-// ToolsChanged tells clients that the list of tools may be another for them, for reasons that are not in the catalog,
+// ToolsChanged notifies clients that the list of tools may have changed for them, for reasons that are not in the catalog,
 // such as another policy.
 func (s *Server) ToolsChanged() { s.catalogSync.touch() }
 
@@ -187,7 +190,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// stoppedTime is how long calls that a shutdown stops may take to answer.
+// stoppedTime bounds the time in which calls that a shutdown stops can answer.
 const stoppedTime = 3 * time.Second
 
 // Close is Shutdown without waiting.
@@ -198,7 +201,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// logPanic records a panic that was caught. Its cause stays out of the answer, for it may hold anything.
+// logPanic logs a recovered panic. Its cause stays out of the answer, because it may hold anything.
 func (s *Server) logPanic(method string, cause any) {
 	s.options.Logger.Error("an MCP request failed inside the host", "method", method,
 		"err", fmt.Sprint(cause), "stack", string(debug.Stack()))

@@ -48,7 +48,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	return nil
 }
 
-// hasLeft tells whether err is how reading or writing ends when the client closes its end.
+// hasLeft reports whether err means that the client has closed its end.
 func hasLeft(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || isBrokenPipe(err)
 }

@@ -28,8 +28,8 @@ const (
 // subscriptions let clients subscribe to resources and notify them of changes, in all protocol versions.
 //
 // A topic is a resource of a tenant, so that nobody is notified of what happens at another tenant's. Sessions (up to
-// 2025-11-25) are notified from here. The subscription streams of 2026-07-28 are the SDK's, which gets topics for URIs: the
-// middlewares of both directions put topics in and take them out.
+// 2025-11-25) are notified from here. The subscription streams of 2026-07-28 are the SDK's, which gets topics for URIs:
+// the middlewares of both directions put topics in and take them out.
 type subscriptions struct {
 	server *Server
 	// stop ends the taking in of changes.
@@ -45,22 +45,22 @@ type subscriptions struct {
 	pending []string
 	queued  map[string]bool
 	// foreign are those of them that other replicas know of already.
-	foreign  map[string]bool
-	dropping bool
-	telling  bool
-	closed   bool
+	foreign   map[string]bool
+	dropping  bool
+	notifying bool
+	closed    bool
 	// watches are the resources that somebody has subscribed to, by topic; asked are those of which backends send
 	// notifications.
 	watches map[string]*watch
 	asked   int
 }
 
-// updater is what a Caller may also be: it tells which resources its calls change.
+// updater is an optional ability of a Caller: it reports which resources its calls change.
 type updater interface {
 	WatchUpdates(updated func(tenant, uri string)) (stop func())
 }
 
-// newSubscriptions starts to watch what calls change. close ends that.
+// newSubscriptions starts to watch which resources calls change. close ends that.
 func newSubscriptions(s *Server) *subscriptions {
 	t := &subscriptions{server: s, stop: func() {}, sessions: map[*mcp.ServerSession]*subscription{},
 		queued: map[string]bool{}, foreign: map[string]bool{}, watches: map[string]*watch{}}
@@ -258,8 +258,8 @@ func (t *subscriptions) clients(topic string) (clients []notifier) {
 	return clients
 }
 
-// tellOthers tells other replicas of changes here, whose clients may listen.
-func (t *subscriptions) tellOthers(topics []string) {
+// notifyReplicas notifies other replicas of changes here, whose clients may listen.
+func (t *subscriptions) notifyReplicas(topics []string) {
 	shared := t.server.shared
 	if shared == nil {
 		return
@@ -311,26 +311,26 @@ func (t *subscriptions) update(name string, foreign bool) {
 	}
 	t.pending = append(t.pending, name)
 	t.queued[name] = true
-	if !t.telling {
-		t.telling = true
-		t.done.Go(t.tell)
+	if !t.notifying {
+		t.notifying = true
+		t.done.Go(t.notifyPending)
 	}
 }
 
-// tell tells of changes until there are no more.
-func (t *subscriptions) tell() {
+// notifyPending notifies clients of changes until there are no more.
+func (t *subscriptions) notifyPending() {
 	for {
 		t.mu.Lock()
 		pending := t.pending
 		t.pending, t.dropping = nil, false
 		clear(t.queued)
 		if len(pending) == 0 || t.closed {
-			t.telling = false
+			t.notifying = false
 			t.mu.Unlock()
 			return
 		}
 		t.mu.Unlock()
-		t.tellOthers(pending)
+		t.notifyReplicas(pending)
 		for _, topic := range pending {
 			for _, client := range t.clients(topic) {
 				// A client that cannot be notified has left, or has no stream open.

@@ -122,7 +122,7 @@ func (s *subscriber) toldOf(uris string) []string {
 	}
 }
 
-// TestSubscriptions subscribes over every transport in each era, with a guest that says what has changed.
+// TestSubscriptions subscribes over every transport in each protocol version, with a guest that says what has changed.
 func TestSubscriptions(t *testing.T) {
 	t.Parallel()
 	wasm := guesttest.Build(t, "host/internal/guesttest/guests/probe")
@@ -349,7 +349,7 @@ func TestChangesAreTakenInQuickly(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, offerChanging(t, changing{}), nil, nil)
 	subscriptions := s.subscriptions
-	subscriptions.telling = true // and never done
+	subscriptions.notifying = true // and never done
 	for range 2 {
 		subscriptions.updated("acme", "probe://fixed")
 	}

@@ -27,13 +27,13 @@ func (s *Server) begin(ctx context.Context, method string, req mcp.Request) (con
 	}
 	var from pipeline.Caller
 	if extra := req.GetExtra(); extra != nil && extra.Header != nil {
-		belongs(&from, extra.Header.Get(trace.ParentKey), extra.Header.Get(trace.StateKey))
+		setTrace(&from, extra.Header.Get(trace.ParentKey), extra.Header.Get(trace.StateKey))
 	}
 	if params := req.GetParams(); params != nil {
 		meta := params.GetMeta()
 		parent, _ := meta[trace.ParentKey].(string)
 		state, _ := meta[trace.StateKey].(string)
-		belongs(&from, parent, state)
+		setTrace(&from, parent, state)
 	}
 	ctx, span := s.options.Tracer.Start(ctx, method, trace.Server, from.Trace)
 	span.Text(trace.Method, method)

@@ -15,26 +15,26 @@ type frontendCounters struct {
 }
 
 // requestKind has the labels of a request.
-type requestKind struct{ era, method string }
+type requestKind struct{ mode, method string }
 
 func newFrontendCounters(r *registry) *frontendCounters {
 	c := &frontendCounters{
 		requests: r.histogram("hako_mcp_request_duration_seconds",
 			"Time from an MCP request's arrival until its answer was sent, by mode of the protocol (session, "+
 				"stateless) and method.",
-			durationBuckets, "era", "method"),
+			durationBuckets, "mode", "method"),
 		refused: r.counter("hako_mcp_requests_refused_total",
 			"MCP requests over HTTP that were refused, by reason.", "reason"),
 	}
 	c.bound.bind = func(kind requestKind) (prometheus.Observer, bool) {
-		return c.requests.WithLabelValues(kind.era, kind.method), true
+		return c.requests.WithLabelValues(kind.mode, kind.method), true
 	}
 	return c
 }
 
 // RequestAnswered counts an MCP request.
-func (m *Metrics) RequestAnswered(era, method string, took time.Duration) {
-	seriesOf(m, &m.frontend.bound, requestKind{era, method}).Observe(took.Seconds())
+func (m *Metrics) RequestAnswered(mode, method string, took time.Duration) {
+	seriesOf(m, &m.frontend.bound, requestKind{mode, method}).Observe(took.Seconds())
 }
 
 // RequestRefused counts a refused MCP request.

@@ -228,7 +228,7 @@ func TestCalls(t *testing.T) {
 		`hako_build_info{goversion=`,
 		`hako_approval_wait_seconds_bucket{outcome="yes",le="60"} 1`,
 		`hako_approvals_total{outcome="expired"} 0`,
-		`hako_mcp_request_duration_seconds_count{era="stateless",method="tools/call"} 1`,
+		`hako_mcp_request_duration_seconds_count{method="tools/call",mode="stateless"} 1`,
 		`hako_mcp_requests_refused_total{reason="auth"} 1`,
 		`hako_mcp_requests_refused_total{reason="origin"} 0`,
 		`hako_mcp_requests_in_flight 1`,

@@ -121,7 +121,7 @@ func (s *server) one(ctx context.Context, c *counts) {
 const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"soak","version":"1"},` +
 	`"io.modelcontextprotocol/clientCapabilities":{}},`
 
-// call makes a call of the era without sessions.
+// call makes a call of a protocol version without sessions.
 func (s *server) call(ctx context.Context, w *work) error {
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{%s"name":%q,"arguments":%s}}`, meta,
 		w.tool, w.arguments)
@@ -152,7 +152,7 @@ func (s *server) post(ctx context.Context, body string, headers map[string]strin
 	return response.Header, string(text), err
 }
 
-// visit lets clients of the era with sessions come, call and go, ten in a second; every other one leaves without a
+// visit lets clients of a protocol version with sessions come, call and go, ten in a second; every other one leaves without a
 // word.
 func (s *server) visit(ctx context.Context, c *counts) {
 	tick := time.NewTicker(100 * time.Millisecond)

@@ -26,7 +26,7 @@ type Limiter struct {
 	sweepAt int
 }
 
-// client is what one client uses.
+// client counts the use of one client.
 type client struct {
 	rate           *rate.Limiter
 	calls, streams int

@@ -28,7 +28,7 @@ const (
 	Updated = "updated"
 )
 
-// Mail is what one replica tells another.
+// Mail is a message from one replica to another.
 type Mail struct {
 	// ID is the mail's own. One that is sent without gets one.
 	ID   string

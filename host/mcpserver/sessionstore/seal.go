@@ -32,7 +32,7 @@ func Seal(id, place string, data []byte) string {
 	return base64.RawStdEncoding.EncodeToString(aead.Seal(nonce, nonce, data, []byte(place)))
 }
 
-// Unseal is what was given to Seal with this ID and place.
+// Unseal returns what was given to Seal with this ID and place.
 func Unseal(id, place, sealed string) ([]byte, error) {
 	data, err := base64.RawStdEncoding.DecodeString(sealed)
 	aead := sealer(id)

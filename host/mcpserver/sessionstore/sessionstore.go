@@ -54,7 +54,7 @@ func New(ctx context.Context, s *store.Store) (*Store, error) {
 // Replica is this process's id.
 func (s *Store) Replica() string { return s.store.Replica() }
 
-// Session is what makes a session anew at another replica.
+// Session is the state from which another replica restores a session.
 type Session struct {
 	Key string
 	// Owner tells whose session it is.
@@ -68,7 +68,7 @@ type Session struct {
 	Subscriptions []string
 }
 
-// Key is what a session's ID, or the name of a user, is known by.
+// Key returns the name under which the store knows a session's ID, or a user.
 func Key(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])
@@ -81,7 +81,7 @@ type Limits struct {
 	InUse func(key string) bool
 }
 
-// Held is how long a session counts as in use after a replica has said so in Touch.
+// Held is how long a session counts as in use after a Touch that says so.
 const Held = 90 * time.Second
 
 // Add keeps a new session. If there are more than limits allow, it ends others, tells the other replicas, and returns
@@ -131,7 +131,7 @@ func makeRoom(ctx context.Context, tx *sql.Tx, now int64, session *Session, limi
 	return leastUsed(ctx, tx, now, most, session.Key, all-limits.Sessions, limits.InUse)
 }
 
-// maxEnded is how many sessions are ended for a new one, should the limits have become smaller.
+// maxEnded bounds how many sessions end for a new one, should the limits have become smaller.
 const maxEnded = 100
 
 // leastUsed returns n sessions of a client, or as many as there are, that are better ended than its others.
@@ -191,7 +191,7 @@ func (s *Store) Find(ctx context.Context, key string) (*Session, error) {
 	return session, err
 }
 
-// Count is how many sessions there are.
+// Count returns how many sessions there are.
 func (s *Store) Count(ctx context.Context) (n int, err error) {
 	return n, s.store.View(ctx, func(tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, "SELECT count(*) FROM mcp_session").Scan(&n)
@@ -260,7 +260,7 @@ func (s *Store) change(ctx context.Context, key, query string, args ...any) erro
 	})
 }
 
-// maxKeys is how many sessions one statement names.
+// maxKeys bounds how many sessions one statement names.
 const maxKeys = 500
 
 // Touch notes that used sessions have been used just now and that held ones are in use, and returns those of known that
@@ -331,8 +331,8 @@ func named(keys []string, before ...any) (list string, args []any) {
 	return b.String(), args
 }
 
-// kept is how long what was sent on a stream can be fetched again, and mail waits to be read.
-const kept = 5 * time.Minute
+// retention is how long events of a stream can be fetched again, and mail waits to be read.
+const retention = 5 * time.Minute
 
 // Expire removes sessions that have been idle for that long, and what is kept of streams and mail for longer than 5
 // minutes. It is for one replica at a time, and does no harm at several.
@@ -355,7 +355,7 @@ func (s *Store) Expire(ctx context.Context, idle time.Duration) error {
 			"DELETE FROM mcp_stream WHERE " + old,
 			"DELETE FROM mcp_mail WHERE sent < $1",
 		} {
-			if _, err := tx.ExecContext(ctx, query, now-kept.Milliseconds()); err != nil {
+			if _, err := tx.ExecContext(ctx, query, now-retention.Milliseconds()); err != nil {
 				return err
 			}
 		}

@@ -238,7 +238,7 @@ func TestExpire(t *testing.T) {
 		if stream, err := a.Stream(ctx, "used", "s", 0); err != nil || !stream.Ended || len(stream.Events) != 1 {
 			t.Error(stream, err)
 		}
-		age(t, a, "mcp_stream", "ended", kept+time.Second)
+		age(t, a, "mcp_stream", "ended", retention+time.Second)
 		check(t, a.Expire(ctx, 30*time.Minute))
 		if _, err := a.Stream(ctx, "used", "s", 0); !errors.Is(err, ErrNone) {
 			t.Error(err)

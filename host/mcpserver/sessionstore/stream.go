@@ -17,7 +17,7 @@ const (
 	maxBytes  = 8 << 20
 )
 
-// Stream is what was sent on a stream.
+// Stream is the state of a stream in the store.
 type Stream struct {
 	// Replica is where its requests run.
 	Replica string

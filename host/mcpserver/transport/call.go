@@ -132,7 +132,7 @@ func (p *callParser) params(name []byte) bool {
 	return false
 }
 
-// reserved is what the names begin with that the protocol has taken for itself in _meta.
+// reserved is the prefix of the names in _meta that belong to the protocol.
 const reserved = "io.modelcontextprotocol/"
 
 func (p *callParser) meta(name []byte) bool {

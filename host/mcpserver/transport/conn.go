@@ -14,9 +14,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Conn connects the SDK's server to one client over HTTP: for a session (up to MCP 2025-11-25), or for one request (from
-// 2026-07-28). Deliver gives it messages of the client. What the server answers goes to the stream that was named in
-// Expect; what it sends besides, to the stream in the context (WithStream), else to the standalone stream.
+// Conn connects the SDK's server to one client over HTTP: for a session (up to MCP 2025-11-25), or for one request
+// (from 2026-07-28). Deliver gives it messages of the client. What the server answers goes to the stream that was named
+// in Expect; what it sends besides, to the stream in the context (WithStream), else to the standalone stream.
 type Conn struct {
 	session string
 	// replica begins the IDs of requests to the client, whose answers can come to another replica.
@@ -36,8 +36,8 @@ var (
 	_ mcp.ProtocolVersionSupporter = (*Conn)(nil)
 )
 
-// NewConn returns a connection for a session, or with an empty ID for one request. An empty replica is for a server that
-// has no others beside it.
+// NewConn returns a connection for a session, or with an empty ID for one request. An empty replica is for a server
+// that has no others beside it.
 func NewConn(session, replica string) *Conn {
 	return &Conn{session: session, replica: replica, incoming: make(chan jsonrpc.Message, 1),
 		closed: make(chan struct{}), streams: map[jsonrpc.ID]*Stream{}}
@@ -131,7 +131,7 @@ func (c *Conn) Write(ctx context.Context, message jsonrpc.Message) error {
 		if s == nil {
 			return errRejected
 		}
-		return s.Answer(data, c.status(message.Error))
+		return s.Answer(c.status(message.Error), func(dst []byte) []byte { return append(dst, data...) })
 	case *jsonrpc.Request:
 		s := streamOf(ctx)
 		if s == nil {
@@ -160,8 +160,8 @@ func (c *Conn) Notify(ctx context.Context, method string, params any) error {
 	return c.Write(ctx, &jsonrpc.Request{Method: method, Params: encoded})
 }
 
-// status is the HTTP status of an error. Sessions answer every request with 200; from 2026-07-28 on, requests that break
-// the protocol are refused (MCP 2026-07-28, transports, errors).
+// status is the HTTP status of an error. Sessions answer every request with 200; from 2026-07-28 on, requests that
+// break the protocol are refused (MCP 2026-07-28, transports, errors).
 func (c *Conn) status(err error) int {
 	if c.session != "" {
 		return http.StatusOK
@@ -228,8 +228,8 @@ func (c *Conn) tag(id jsonrpc.ID) jsonrpc.ID {
 	return tagged
 }
 
-// Untag returns the replica that waits for a client's response, and the response as that replica's server expects it. ok
-// is false if the ID names no replica.
+// Untag returns the replica that waits for a client's response, and the response as that replica's server expects it.
+// ok is false if the ID names no replica.
 func Untag(response *jsonrpc.Response) (replica string, bare *jsonrpc.Response, ok bool) {
 	text, _ := response.ID.Raw().(string)
 	replica, digits, ok := strings.Cut(text, "-")

@@ -9,7 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// TestTags: requests to a client, and what withdraws them, name the replica that waits; other messages stay as they are.
+// TestTags: requests to a client, and what withdraws them, name the replica that waits; other messages stay as they
+// are.
 func TestTags(t *testing.T) {
 	t.Parallel()
 	const replica = "0123456789abcdef"
@@ -64,7 +65,7 @@ func TestUndeliverable(t *testing.T) {
 	notification := &jsonrpc.Request{Method: "notifications/progress"}
 	body := NewJSON(httptest.NewRecorder())
 	answered := NewEvents(httptest.NewRecorder(), 1)
-	if err := answered.Answer([]byte("{}"), 200); err != nil {
+	if err := answered.Answer(200, func(dst []byte) []byte { return append(dst, "{}"...) }); err != nil {
 		t.Fatal(err)
 	}
 	for name, err := range map[string]error{

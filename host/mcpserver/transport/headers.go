@@ -117,7 +117,11 @@ func CheckVersion(h http.Header, request *jsonrpc.Request) *Refusal {
 			fmt.Sprintf("missing or invalid _meta field %q", mcp.MetaKeyProtocolVersion)}
 	case inHeader != inBody:
 		return &Refusal{request.ID, mcp.CodeHeaderMismatch, fmt.Sprintf(
-			"Mcp-Protocol-Version header %q does not match request %s %q", inHeader, mcp.MetaKeyProtocolVersion, inBody)}
+			"Mcp-Protocol-Version header %q does not match request %s %q",
+			inHeader,
+			mcp.MetaKeyProtocolVersion,
+			inBody,
+		)}
 	}
 	return nil
 }
@@ -228,7 +232,11 @@ func CheckParams(h http.Header, headers []ParamHeader, arguments json.RawMessage
 		argument := lookup(arguments, header.Path)
 		switch {
 		case argument == nil && inHeader != "":
-			return fmt.Errorf("header mismatch: unexpected %s header for absent or null parameter %q", header.Name, path)
+			return fmt.Errorf(
+				"header mismatch: unexpected %s header for absent or null parameter %q",
+				header.Name,
+				path,
+			)
 		case argument == nil:
 			continue
 		case inHeader == "":

@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// errRejected is how a connection tells the SDK that a message cannot be delivered. The SDK recognises the code; every
+// errRejected tells the SDK that a message cannot be delivered. The SDK recognises the code; every
 // other error of a write would end the session.
 var errRejected = &jsonrpc.Error{Code: -32005, Message: "the client cannot receive this message"}
 
@@ -41,18 +41,19 @@ type Stream struct {
 	number int
 	// numbered says that events have IDs.
 	numbered bool
-	done     chan struct{}
-	ended    bool
+	// done is made when somebody waits for it. It is closed when the stream is released.
+	done            chan struct{}
+	released, ended bool
 }
 
 // NewJSON returns a stream that answers one request with a JSON body. It has no room for other messages.
 func NewJSON(w http.ResponseWriter) *Stream {
-	return &Stream{w: w, pending: 1, done: make(chan struct{})}
+	return &Stream{w: w, pending: 1}
 }
 
 // NewEvents returns a stream that answers so many requests with server-sent events.
 func NewEvents(w http.ResponseWriter, requests int) *Stream {
-	return &Stream{w: w, events: true, pending: requests, done: make(chan struct{})}
+	return &Stream{w: w, events: true, pending: requests}
 }
 
 // Keep has the events kept in log. With prime, the stream begins with an event that tells the client its ID, as clients
@@ -62,14 +63,14 @@ func (s *Stream) Keep(log EventLog, prime bool) {
 	defer s.mu.Unlock()
 	s.log, s.numbered = log, true
 	if prime {
-		_ = s.writeEvent([]byte(fmt.Sprintf("event: prime\nid: %s_%d\ndata: \n\n", log.ID(), s.number)), false)
+		_ = s.writeEvent(fmt.Appendf(nil, "event: prime\nid: %s_%d\ndata: \n\n", log.ID(), s.number), false)
 		s.number++
 	}
 }
 
 // NewStandalone returns a session's own event stream. With numbered, its events have IDs.
 func NewStandalone(w http.ResponseWriter, numbered bool) *Stream {
-	return &Stream{w: w, events: true, standalone: true, numbered: numbered, done: make(chan struct{})}
+	return &Stream{w: w, events: true, standalone: true, numbered: numbered}
 }
 
 // Begin sends the header of a standalone stream, and these messages.
@@ -84,7 +85,17 @@ func (s *Stream) Begin(messages ...[]byte) {
 }
 
 // Done is closed when the requests are answered, or the stream is closed.
-func (s *Stream) Done() <-chan struct{} { return s.done }
+func (s *Stream) Done() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done == nil {
+		s.done = make(chan struct{})
+		if s.released {
+			close(s.done)
+		}
+	}
+	return s.done
+}
 
 // Send sends a notification or a request to the client. It fails if the stream has ended or cannot carry it.
 func (s *Stream) Send(data []byte) error {
@@ -93,13 +104,13 @@ func (s *Stream) Send(data []byte) error {
 	if s.ended || !s.events {
 		return errRejected
 	}
-	return s.deliver(data, false)
+	return s.sendEvent(false, func(dst []byte) []byte { return append(dst, data...) })
 }
 
-// Answer sends the answer to one of the requests; with the last one the stream ends. status is the HTTP status where the
-// answer is the only message of the response. An answer with another status than 200 is never an event, unless events
-// were sent before it.
-func (s *Stream) Answer(data []byte, status int) error {
+// Answer sends the answer to one of the requests, which message appends to a buffer; with the last one the stream ends.
+// status is the HTTP status if the answer is the only message of the response. An answer with another status than 200
+// is never an event, unless events were sent before it.
+func (s *Stream) Answer(status int, message func(dst []byte) []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
@@ -107,21 +118,17 @@ func (s *Stream) Answer(data []byte, status int) error {
 	}
 	s.pending--
 	last := s.pending <= 0 && !s.standalone
+	s.ended = last
 	if last {
-		defer s.end()
+		defer s.release()
 	}
 	if s.events && (s.started || status == http.StatusOK) {
-		return s.deliver(data, last)
+		return s.sendEvent(last, message)
 	}
-	s.started = true
 	if s.w == nil {
 		return errRejected
 	}
-	s.setHeader("application/json")
-	if s.events {
-		s.w.Header().Set("Connection", "keep-alive")
-	}
-	return s.finish(status, data)
+	return s.write(status, "application/json", message(nil), true)
 }
 
 // CloseForResumption ends the HTTP response before the answer, and tells a client that can resume the stream when to do
@@ -133,10 +140,10 @@ func (s *Stream) CloseForResumption(retry time.Duration) {
 		return
 	}
 	if retry > 0 {
-		_ = s.writeEvent([]byte(fmt.Sprintf("event: close\nretry: %d\ndata: \n\n", retry.Milliseconds())), false)
+		_ = s.writeEvent(fmt.Appendf(nil, "event: close\nretry: %d\ndata: \n\n", retry.Milliseconds()), false)
 	}
 	s.w = nil
-	s.closeDone()
+	s.release()
 }
 
 // Detach ends the use of the ResponseWriter. What comes later is only kept.
@@ -146,107 +153,75 @@ func (s *Stream) Detach() {
 	s.w = nil
 }
 
-// Close ends a stream whatever is pending.
-func (s *Stream) Close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.end()
-}
-
-func (s *Stream) end() {
-	s.ended = true
-	s.closeDone()
-}
-
-func (s *Stream) closeDone() {
-	select {
-	case <-s.done:
-	default:
+// release lets go whoever waits for the stream. The caller holds mu.
+func (s *Stream) release() {
+	if s.done != nil && !s.released {
 		close(s.done)
 	}
+	s.released = true
 }
 
-// deliver keeps and sends a message as an event.
-func (s *Stream) deliver(data []byte, last bool) error {
+// sendEvent keeps and sends a message as an event. The caller holds mu.
+func (s *Stream) sendEvent(last bool, message func(dst []byte) []byte) error {
 	number := s.number
 	s.number++
+	event := []byte("event: message\n")
 	if s.log != nil {
-		s.log.Append(number, data, last)
+		event = fmt.Appendf(event, "id: %s_%d\n", s.log.ID(), number)
+	} else if s.numbered {
+		event = fmt.Appendf(event, "id: _%d\n", number)
 	}
-	if s.w == nil {
-		if s.log != nil {
-			return nil
-		}
-		return errRejected
-	}
-	id := ""
-	if s.numbered {
-		name := ""
-		if s.log != nil {
-			name = s.log.ID()
-		}
-		id = fmt.Sprintf("id: %s_%d\n", name, number)
-	}
-	event := make([]byte, 0, len(data)+len(id)+32)
-	event = append(event, "event: message\n"...)
-	event = append(event, id...)
 	event = append(event, "data: "...)
-	event = append(event, bytes.TrimSpace(data)...)
-	event = append(event, "\n\n"...)
-	return s.writeEvent(event, last)
+	head := len(event)
+	event = message(event)
+	if s.log != nil {
+		s.log.Append(number, event[head:], last)
+	}
+	err := s.writeEvent(append(event, "\n\n"...), last)
+	if s.log != nil {
+		return nil // whoever has left can fetch it
+	}
+	return err
 }
 
-// writeEvent writes an event, which is the only one of the response if it is the first and last.
+// writeEvent writes an event, which is the whole response if it is its first and last. The caller holds mu.
 func (s *Stream) writeEvent(event []byte, last bool) error {
 	if s.w == nil {
 		return errRejected
 	}
-	if s.started {
-		if _, err := s.w.Write(event); err != nil {
-			return s.lost()
-		}
-		if err := http.NewResponseController(s.w).Flush(); err != nil {
-			return s.lost()
-		}
-		return nil
-	}
-	s.started = true
-	s.setHeader("text/event-stream")
-	s.w.Header().Set("Connection", "keep-alive")
-	if last {
-		return s.finish(http.StatusOK, event)
-	}
-	s.w.WriteHeader(http.StatusOK)
-	return s.writeEvent(event, false)
+	return s.write(http.StatusOK, "text/event-stream", event, last)
 }
 
-func (s *Stream) setHeader(contentType string) {
-	s.w.Header().Set("Cache-Control", "no-cache, no-transform")
-	s.w.Header().Set("Content-Type", contentType)
-}
-
-// finish writes the whole body.
-func (s *Stream) finish(status int, body []byte) error {
-	if whole, ok := s.w.(*Response); ok {
-		if whole.Finish(status, body) != nil {
-			return s.lost()
+// write writes a part of the response. A client that cannot be reached is no failure of the session. The caller holds
+// mu.
+func (s *Stream) write(status int, contentType string, data []byte, last bool) error {
+	whole, isResponse := s.w.(*Response)
+	var err error
+	switch first := !s.started; {
+	case first:
+		s.started = true
+		h := s.w.Header()
+		h.Set("Cache-Control", "no-cache, no-transform")
+		h.Set("Content-Type", contentType)
+		if s.events {
+			h.Set("Connection", "keep-alive")
 		}
-		return nil
+		if last && isResponse {
+			err = whole.Finish(status, data)
+			break
+		}
+		s.w.WriteHeader(status)
+		fallthrough
+	default:
+		if _, err = s.w.Write(data); err == nil {
+			err = http.NewResponseController(s.w).Flush()
+		}
 	}
-	s.w.WriteHeader(status)
-	if _, err := s.w.Write(body); err != nil {
-		return s.lost()
+	if err != nil {
+		s.w = nil
+		return errRejected
 	}
 	return nil
-}
-
-// lost notes that the client cannot be reached. That is no failure of the session.
-func (s *Stream) lost() error {
-	s.w = nil
-	if s.log != nil {
-		return nil
-	}
-	return errRejected
 }
 
 // Event frames a JSON message, which holds no line breaks, as a server-sent event.
