@@ -74,7 +74,7 @@ describe('a host with tokens', () => {
     const approver = await login(host, 'approver')
     await view(approver, 'approvals')
     const waiting = call(host.mcp, 'get_weather', { location: '大阪' })
-    const question = approver.locator('.question')
+    const question = approver.locator('.question:not(.answered)')
     await question.waitFor()
     await approver.waitForFunction(() => document.title.startsWith('(1)'))
     assert.match(await question.textContent(), /大阪[^]*ask <b>clients<\/b>/)
