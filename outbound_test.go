@@ -28,7 +28,7 @@ var connecting = map[string][]string{
 		"host/broker/exec/gateway/http.go", // whose connections the session opens
 	},
 	"net/http.Client": {
-		"cmd/hako/plugin_add.go", "internal/server/listen.go", "host/agent/client.go", "host/credential/token.go",
+		"internal/pluginfile/fetch.go", "internal/server/listen.go", "host/agent/client.go", "host/credential/token.go",
 		"host/internal/issuer/client.go",
 		"host/llm/transport.go", "host/mcpclient/remote.go", "host/slackbot/client.go",
 	},

@@ -9,6 +9,7 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/doctor"
+	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/server"
 )
 
@@ -75,7 +76,7 @@ func (a *app) configShowCommand() *cobra.Command {
 			return a.inspectPlugins(cmd, func(v *view) error {
 				if asJSON {
 					return a.printJSON(map[string]any{
-						"file": v.config.File, "values": v.config.Entries(), "grants": grantsOf(v.plugins),
+						"file": v.config.File, "values": v.config.Entries(), "grants": inspect.GrantsOf(v.plugins),
 					})
 				}
 				return a.printConfig(v)

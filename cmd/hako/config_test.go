@@ -12,6 +12,7 @@ import (
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/server"
 )
 
@@ -81,7 +82,7 @@ func TestConfigShow(t *testing.T) {
 	var shown struct {
 		File   string
 		Values []config.Entry
-		Grants []pluginGrants
+		Grants []inspect.Grants
 	}
 	if err := json.Unmarshal([]byte(invoke(t, dir, "config", "show", "--json").stdout), &shown); err != nil {
 		t.Fatal(err)

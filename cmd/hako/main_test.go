@@ -16,6 +16,7 @@ import (
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/mcpserver/conformance"
 	"github.com/hako-run/hako/internal/gobuild"
+	"github.com/hako-run/hako/internal/pluginfile"
 	supervisor "github.com/hako-run/hako/internal/process"
 	"github.com/hako-run/hako/internal/server"
 	"github.com/hako-run/hako/internal/testprogram"
@@ -52,7 +53,7 @@ func TestMain(m *testing.M) {
 	// Guests may run in the interpreter, under the race detector, on a busy machine.
 	os.Setenv("HAKO_LIMITS_TIME", "10m")
 	os.Setenv("HAKO_CHAT_LIMITS_TOOL_TIMEOUT", "10m")
-	handlersTime = 10 * time.Minute
+	pluginfile.HandlersTime = 10 * time.Minute
 	os.Exit(m.Run())
 }
 

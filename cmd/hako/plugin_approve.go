@@ -15,6 +15,7 @@ import (
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/server"
 	"github.com/hako-run/hako/internal/terminal"
 )
@@ -204,7 +205,7 @@ func (a *app) present(v *view, p *host.Status, proposal *grant.Proposal, grants 
 	m := p.Manifest
 	printf(a.stdout, "Plugin %s %s: %s\n%s\n%s\n\nIt offers: %s\n\nIt\n",
 		m.Name, m.Version, terminal.Summary(m.Description.In(locale)), p.Path, p.Digest,
-		cmp.Or(strings.Join(offers(m), ", "), "what it lists when it is asked, once it may run"))
+		cmp.Or(strings.Join(inspect.Offers(m), ", "), "what it lists when it is asked, once it may run"))
 	for _, line := range grant.Explain(m.Permissions, locale) {
 		printf(a.stdout, "  - %s\n", line)
 	}

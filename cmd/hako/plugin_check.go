@@ -2,27 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/broker"
-	execbroker "github.com/hako-run/hako/host/broker/exec"
-	httpbroker "github.com/hako-run/hako/host/broker/http"
-	sqlbroker "github.com/hako-run/hako/host/broker/sql"
-	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/host/sandbox"
-	"github.com/hako-run/hako/pdk/abi"
+	"github.com/hako-run/hako/internal/pluginfile"
 )
-
-// handlersTime is how long a plugin may take to say which handlers it has. Tests change it.
-var handlersTime = 10 * time.Second
 
 func (a *app) pluginCheckCommand() *cobra.Command {
 	return &cobra.Command{
@@ -39,7 +24,7 @@ Exit codes: 0 no errors (there may be warnings), 1 errors, 2 usage.`,
 			if err != nil {
 				return err
 			}
-			files, err := wasmFiles(a.path(args[0]))
+			files, err := pluginfile.WasmFiles(a.path(args[0]))
 			if err != nil {
 				return err
 			}
@@ -55,36 +40,9 @@ Exit codes: 0 no errors (there may be warnings), 1 errors, 2 usage.`,
 	}
 }
 
-// wasmFiles returns path, or the plugin files in it and in its folder dist.
-func wasmFiles(path string) ([]string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.IsDir() {
-		return []string{path}, nil
-	}
-	for _, dir := range []string{path, filepath.Join(path, "dist")} {
-		entries, err := os.ReadDir(dir)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, err
-		}
-		var files []string
-		for _, entry := range entries {
-			if filepath.Ext(entry.Name()) == ".wasm" {
-				files = append(files, filepath.Join(dir, entry.Name()))
-			}
-		}
-		if len(files) > 0 {
-			return files, nil
-		}
-	}
-	return nil, fmt.Errorf("there is no .wasm file in %s: build the plugin first, hako plugin build %s", path, path)
-}
-
 // check prints what there is to say about a plugin file, and reports whether it is free of errors.
 func (a *app) check(ctx context.Context, file, cache string, maxSize int64) bool {
-	findings, err := review(ctx, file, cache, maxSize)
+	findings, err := pluginfile.Review(ctx, file, cache, maxSize)
 	if err != nil {
 		findings = []manifest.Finding{{Severity: manifest.SeverityError, Message: err.Error()}}
 	}
@@ -97,65 +55,4 @@ func (a *app) check(ctx context.Context, file, cache string, maxSize int64) bool
 		printf(a.stdout, "%s: nothing to object to\n", file)
 	}
 	return ok
-}
-
-func review(ctx context.Context, file, cache string, maxSize int64) ([]manifest.Finding, error) {
-	m, module, wasm, err := readPlugin(file, maxSize)
-	if err != nil {
-		return nil, err
-	}
-	findings := manifest.Check(module, m, nil)
-	for _, finding := range findings {
-		if finding.Severity == manifest.SeverityError {
-			return findings, nil // what does not fit the host cannot be asked
-		}
-	}
-	if !module.IsExtism() { // which says what it offers when it is loaded
-		handlers, err := askHandlers(ctx, m.Name, wasm, cache)
-		findings = manifest.Check(module, m, handlers)
-		if err != nil {
-			message := fmt.Sprintf("it cannot be asked for its handlers: %v", err)
-			findings = append(findings, manifest.Finding{Severity: manifest.SeverityError, Message: message})
-		}
-	}
-	refusal, err := sandbox.FindRefusal(compiledDir(cache), func() ([]byte, error) { return wasm, nil })
-	if refusal != nil {
-		message := refusal.Problem() + ": " + refusal.Remedy()
-		findings = append(findings, manifest.Finding{Severity: manifest.SeverityWarning, Message: message})
-	}
-	return findings, err
-}
-
-// compiledDir is the host's directory of compiled code in a cache directory.
-func compiledDir(cache string) string { return filepath.Join(cache, "compiled") }
-
-// askHandlers asks a plugin for its handlers, in a sandbox with nothing granted. It returns nil for one that does not
-// tell.
-func askHandlers(ctx context.Context, name string, wasm []byte, cache string) (_ *abi.Handlers, err error) {
-	engine, err := sandbox.New(&sandbox.Options{CacheDir: compiledDir(cache)})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, engine.Close()) }()
-	web, err := httpbroker.New(nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, web.Close()) }()
-	database := sqlbroker.New(new(grant.SQL), sqlbroker.Options{})
-	defer func() { err = errors.Join(err, database.Close()) }()
-	commands := execbroker.Idle()
-	plugin := engine.Load(sandbox.Spec{
-		Name:    name,
-		Wasm:    func() ([]byte, error) { return wasm, nil },
-		Modules: []broker.Module{web.Module(), database.Module(), commands.Module()},
-	})
-	defer func() { err = errors.Join(err, plugin.Close()) }()
-	response, err := plugin.Call(ctx, &catalog.Invocation{
-		Request: &abi.Request{Method: abi.ListHandlers}, Limits: manifest.Limits{Time: handlersTime},
-	})
-	if err != nil || response.Error != nil {
-		return nil, err
-	}
-	return response.Handlers, nil
 }

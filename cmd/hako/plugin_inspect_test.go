@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/hako-run/hako/internal/inspect"
 )
 
 func TestInspect(t *testing.T) {
@@ -14,7 +16,7 @@ func TestInspect(t *testing.T) {
 		"sha256:", "pending",
 		"tool probe_echo", "hako:core/1", "wasi_snapshot_preview1", "because: Looks things up.",
 		"base_url (url, default https://example.com/): Where it looks.", "time 3s", "rate 9", "memory 64MiB")
-	var report inspection
+	var report inspect.Report
 	if err := json.Unmarshal([]byte(invoke(t, dir, "plugin", "inspect", filepath.Join("plugins", "probe.wasm"), "--json").stdout), &report); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/internal/inspect"
 )
 
 func (a *app) pluginListCommand() *cobra.Command {
@@ -19,7 +20,7 @@ func (a *app) pluginListCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withPlugins(cmd, func(v *view) error {
 				if asJSON {
-					return a.printJSON(pluginList(v.plugins))
+					return a.printJSON(inspect.List(v.plugins))
 				}
 				return a.printList(v.plugins)
 			})
@@ -27,27 +28,6 @@ func (a *app) pluginListCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
-}
-
-// pluginStatus is one plugin as "plugin list --json" prints it.
-type pluginStatus struct {
-	Name    string     `json:"name"`
-	Version string     `json:"version,omitempty"`
-	State   host.State `json:"state"`
-	Reason  string     `json:"reason,omitempty"`
-	Path    string     `json:"path"`
-	Digest  string     `json:"digest,omitempty"`
-	Serving string     `json:"serving,omitempty"`
-	Tools   []string   `json:"tools"`
-}
-
-func pluginList(plugins []host.Status) []pluginStatus {
-	list := []pluginStatus{}
-	for _, p := range plugins {
-		list = append(list, pluginStatus{p.Name, p.Version, p.State, p.Reason, p.Path, p.Digest, p.Serving,
-			append([]string{}, p.Tools...)})
-	}
-	return list
 }
 
 // printList prints a line for each plugin, and the reasons of those that are not in service below.

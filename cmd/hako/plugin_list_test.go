@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/internal/inspect"
 )
 
 func TestPluginList(t *testing.T) {
@@ -13,7 +14,7 @@ func TestPluginList(t *testing.T) {
 	invoke(t, dir, "plugin", "list").want(t, exitOK, "probe  1.0.0  pending", "hako plugin approve probe")
 	invoke(t, dir, "plugin", "approve", "probe", "--yes").want(t, exitOK)
 	invoke(t, dir, "plugin", "list").want(t, exitOK, "probe  1.0.0  active", "probe_echo")
-	var list []pluginStatus
+	var list []inspect.Status
 	if err := json.Unmarshal([]byte(invoke(t, dir, "plugin", "list", "--json").stdout), &list); err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,9 @@
 package main
 
 import (
-	"fmt"
-	"os"
-
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/pdk/abi"
+	"github.com/hako-run/hako/internal/pluginfile"
 )
 
 func (a *app) pluginPackCommand() *cobra.Command {
@@ -22,32 +18,13 @@ manifest that is inside already is replaced.`,
 			if output == "" {
 				output = args[0]
 			}
-			return a.pack(a.path(args[0]), a.path(args[1]), a.path(output))
+			wasm, err := pluginfile.Pack(a.path(args[0]), a.path(args[1]), a.path(output))
+			if err != nil {
+				return err
+			}
+			return printf(a.stdout, "%s (%s)\n", a.path(output), size(len(wasm)))
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write (default WASM itself)")
 	return cmd
-}
-
-func (a *app) pack(wasmFile, manifestFile, out string) error {
-	text, err := os.ReadFile(manifestFile)
-	if err != nil {
-		return err
-	}
-	wasm, err := os.ReadFile(wasmFile)
-	if err != nil {
-		return err
-	}
-	sections := map[string][]byte{abi.ManifestSection: text}
-	if wasm, err = manifest.Embed(wasm, sections); err != nil {
-		return fmt.Errorf("pack %s: %w", wasmFile, err)
-	}
-	module, err := manifest.Read(wasm)
-	if err != nil {
-		return fmt.Errorf("pack %s: %w", wasmFile, err)
-	}
-	if _, err := module.ParseManifest(); err != nil {
-		return fmt.Errorf("%s:\n%w", manifestFile, err)
-	}
-	return a.writePlugin(out, wasm, sections)
 }

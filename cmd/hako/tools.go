@@ -13,6 +13,7 @@ import (
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/internal/terminal"
 	"github.com/hako-run/hako/internal/toolschema"
@@ -132,7 +133,7 @@ func hint(h *host.Host, name string) string {
 	}
 	for _, plugin := range h.Plugins() {
 		if plugin.Name == name && plugin.Manifest != nil {
-			return "that is a plugin: it offers " + strings.Join(offers(plugin.Manifest), ", ")
+			return "that is a plugin: it offers " + strings.Join(inspect.Offers(plugin.Manifest), ", ")
 		}
 		if plugin.State == host.Broken || plugin.State == host.Conflict {
 			return fmt.Sprintf("hako tools lists those there are; %s is not usable (%s)", plugin.Path, plugin.Reason)

@@ -1,0 +1,127 @@
+// Package pluginfile reads, reviews and writes plugin files and the folders that they are built from. It is for commands
+// that work with files; the host loads plugins itself.
+//
+// Read parses a file with its manifest, Review looks for mistakes, Fetch downloads a file, Pack embeds a manifest, and
+// NewFolder starts a new plugin.
+package pluginfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/wholefile"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// Read reads a plugin file of at most maxSize bytes with its manifest.
+func Read(file string, maxSize int64) (m *manifest.Manifest, module *manifest.Module, wasm []byte, err error) {
+	if wasm, err = manifest.ReadFile(file, maxSize); err != nil {
+		return nil, nil, nil, err
+	}
+	m, module, err = Parse(wasm)
+	return m, module, wasm, err
+}
+
+// Parse parses a plugin with its manifest inside.
+func Parse(wasm []byte) (*manifest.Manifest, *manifest.Module, error) {
+	module, err := manifest.Read(wasm)
+	if err != nil {
+		return nil, nil, err
+	}
+	if module.Manifest == nil {
+		return nil, nil, errNoManifest
+	}
+	m, err := module.ParseManifest()
+	if err != nil {
+		return nil, nil, fmt.Errorf("manifest:\n%w", err)
+	}
+	return m, module, nil
+}
+
+// errNoManifest is the error of a module without a manifest inside.
+var errNoManifest = errors.New("it has no manifest: put NAME.yaml beside NAME.wasm, or pack it with hako plugin pack")
+
+// Pack embeds a manifest, which must be valid, into a module, writes the result to out and returns it.
+func Pack(wasmFile, manifestFile, out string) (wasm []byte, err error) {
+	text, err := os.ReadFile(manifestFile)
+	if err != nil {
+		return nil, err
+	}
+	if wasm, err = os.ReadFile(wasmFile); err != nil {
+		return nil, err
+	}
+	sections := map[string][]byte{abi.ManifestSection: text}
+	if wasm, err = manifest.Embed(wasm, sections); err != nil {
+		return nil, fmt.Errorf("pack %s: %w", wasmFile, err)
+	}
+	module, err := manifest.Read(wasm)
+	if err != nil {
+		return nil, fmt.Errorf("pack %s: %w", wasmFile, err)
+	}
+	if _, err := module.ParseManifest(); err != nil {
+		return nil, fmt.Errorf("%s:\n%w", manifestFile, err)
+	}
+	return wasm, Place(out, wasm)
+}
+
+// Source is what a plugin's folder holds besides code.
+type Source struct {
+	// Name is the plugin's name.
+	Name string
+	// Sections are the custom sections to embed, by name.
+	Sections map[string][]byte
+}
+
+// ReadSource reads the manifest and the recordings in dir. The manifest must be valid; it is manifest.yaml or NAME.yaml
+// in a dir NAME, or manifestFile if that is not empty.
+func ReadSource(dir, manifestFile string) (*Source, error) {
+	candidates := []string{filepath.Join(dir, "manifest.yaml"), filepath.Join(dir, filepath.Base(dir)+".yaml")}
+	if manifestFile != "" {
+		candidates = []string{manifestFile}
+	}
+	text, m, err := readManifest(candidates...)
+	if err != nil {
+		return nil, err
+	}
+	recordings, err := os.ReadFile(filepath.Join(dir, "recordings.json"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return &Source{m.Name, map[string][]byte{abi.ManifestSection: text, abi.RecordingsSection: recordings}}, nil
+}
+
+// readManifest reads the first of the files that exists.
+func readManifest(candidates ...string) ([]byte, *manifest.Manifest, error) {
+	for _, path := range candidates {
+		text, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		m, err := manifest.Parse(text)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s:\n%w", path, err)
+		}
+		return text, m, nil
+	}
+	return nil, nil, fmt.Errorf("there is no manifest: looked for %s", strings.Join(candidates, " and "))
+}
+
+// Place writes a file in one step, so that a host that watches its folder never sees a part of it. It creates missing
+// folders.
+func Place(path string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	if err := wholefile.RemoveLeftovers(filepath.Dir(path)); err != nil {
+		return err
+	}
+	return wholefile.WriteDurable(path, content, 0o644)
+}

@@ -1,0 +1,129 @@
+package pluginfile
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hako-run/hako"
+	"github.com/hako-run/hako/host/manifest"
+)
+
+//go:embed template
+var templates embed.FS
+
+// scaffold holds the values for the templates of a new plugin.
+type scaffold struct {
+	// Name is the name of the plugin, Tool that of its tool.
+	Name, Tool string
+	// Version is that of the PDK, Go the language version that it needs.
+	Version, Go string
+}
+
+var pluginName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+
+// ToolName is the name of the tool in a new plugin.
+func ToolName(plugin string) string { return strings.ReplaceAll(plugin, "-", "_") }
+
+// CheckName says why a new plugin cannot have a name.
+func CheckName(name string) error {
+	if !pluginName.MatchString(name) {
+		return fmt.Errorf("%q is no name for a plugin: 1 to 40 of a-z, 0-9 and -, starting with a letter", name)
+	}
+	return nil
+}
+
+// NewFolder writes the sources of a new plugin into dir, which must not exist or be empty. version is that of this
+// program, and of the PDK if a module can have it.
+func NewFolder(dir, name, version string) error {
+	entries, err := os.ReadDir(dir)
+	if err == nil && len(entries) > 0 {
+		return fmt.Errorf("%s exists and is not empty: choose another name, or remove it", dir)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("new plugin: %w", err)
+	}
+	files, err := scaffoldFiles(scaffold{Name: name, Tool: ToolName(name), Version: pdkVersion(version),
+		Go: goVersion})
+	if err != nil {
+		return err
+	}
+	for name, content := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return fmt.Errorf("new plugin: %w", err)
+		}
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			return fmt.Errorf("new plugin: %w", err)
+		}
+	}
+	return nil
+}
+
+// scaffoldFiles returns the files of a new plugin by slash-separated path.
+func scaffoldFiles(s scaffold) (map[string][]byte, error) {
+	files := map[string][]byte{"manifest.schema.json": []byte(manifest.JSONSchema())}
+	const dir = "template/go"
+	entries, err := templates.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	fill := strings.NewReplacer("{{.Name}}", s.Name, "{{.Tool}}", s.Tool, "{{.Version}}", s.Version, "{{.Go}}", s.Go)
+	for _, entry := range entries {
+		text, err := templates.ReadFile(dir + "/" + entry.Name())
+		if err != nil {
+			return nil, err
+		}
+		name := strings.TrimSuffix(entry.Name(), ".tmpl")
+		if name == "gitignore" {
+			name = ".gitignore"
+		}
+		files[name] = []byte(fill.Replace(string(text)))
+	}
+	return files, vendorPDK(files, s)
+}
+
+// module is the module that the PDK is part of.
+const module = "github.com/hako-run/hako"
+
+// vendorPDK adds the PDK's sources as go mod vendor would, so that the go command needs neither the network nor go.sum.
+func vendorPDK(files map[string][]byte, s scaffold) error {
+	packages := map[string]bool{}
+	err := fs.WalkDir(hako.PDK, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		files["vendor/"+module+"/"+name], err = hako.PDK.ReadFile(name)
+		if path.Ext(name) == ".go" {
+			packages[module+"/"+path.Dir(name)] = true
+		}
+		return err
+	})
+	list := []string{"# " + module + " " + s.Version, "## explicit; go " + s.Go}
+	for p := range packages {
+		list = append(list, p)
+	}
+	slices.Sort(list[2:])
+	files["vendor/modules.txt"] = []byte(strings.Join(list, "\n") + "\n")
+	return err
+}
+
+// goVersion is the Go version that the PDK needs: the one in this module's go.mod.
+const goVersion = "1.26.0"
+
+var release = regexp.MustCompile(`^v?([0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?)$`)
+
+// pdkVersion is the program's version, if a module can have it.
+func pdkVersion(program string) string {
+	if v := release.FindStringSubmatch(program); v != nil {
+		return "v" + v[1]
+	}
+	return "v0.0.0"
+}
