@@ -65,15 +65,28 @@ func add(ctx context.Context, tx *sql.Tx, p place, day, person string, used Use)
 		return nil
 	}
 	if _, err := tx.ExecContext(ctx,
-		`UPDATE chat_conversation SET tokens = tokens + $1, cost = cost + $2 WHERE tenant = $3 AND id = $4`,
+		`UPDATE chat_conversation SET tokens = `+sane("tokens")+` + $1, cost = `+sane("cost")+` + $2
+			WHERE tenant = $3 AND id = $4`,
 		used.Tokens, used.Cost, p.tenant, p.id); err != nil {
 		return err
 	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO chat_use (day, tenant, person, tokens, cost) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (day, tenant, person) DO UPDATE SET tokens = chat_use.tokens + excluded.tokens, cost = chat_use.cost + excluded.cost`,
+		ON CONFLICT (day, tenant, person) DO UPDATE SET
+			tokens = `+sane("chat_use.tokens")+` + excluded.tokens, cost = `+sane("chat_use.cost")+` + excluded.cost`,
 		day, p.tenant, person, used.Tokens, used.Cost)
 	return err
 }
+
+// most is counted for use in the store that is no number from zero to most. A budget is then used up, and sums stay
+// numbers.
+const most = "1000000000000"
+
+// sane is an SQL expression for a column of use, which something else may have written.
+func sane(column string) string {
+	return `CASE WHEN ` + column + ` BETWEEN 0 AND ` + most + ` THEN ` + column + ` ELSE ` + most + ` END`
+}
+
+var useColumns = sane("tokens") + `, ` + sane("cost")
 
 // spent reads the use that counts against the budgets.
 func (b *conversationStore) spent(ctx context.Context, p place, person, day string) (s spent, err error) {
@@ -81,10 +94,11 @@ func (b *conversationStore) spent(ctx context.Context, p place, person, day stri
 		text string
 		args []any
 	}{
-		{`SELECT tokens, cost FROM chat_conversation WHERE tenant = $1 AND id = $2`, []any{p.tenant, p.id}},
-		{`SELECT tokens, cost FROM chat_use WHERE day = $1 AND tenant = $2 AND person = $3`,
+		{`SELECT ` + useColumns + ` FROM chat_conversation WHERE tenant = $1 AND id = $2`, []any{p.tenant, p.id}},
+		{`SELECT ` + useColumns + ` FROM chat_use WHERE day = $1 AND tenant = $2 AND person = $3`,
 			[]any{day, p.tenant, person}},
-		{`SELECT COALESCE(SUM(tokens), 0), COALESCE(SUM(cost), 0.0) FROM chat_use WHERE day = $1`, []any{day}},
+		{`SELECT COALESCE(SUM(` + sane("tokens") + `), 0), COALESCE(SUM(` + sane("cost") + `), 0.0) FROM chat_use WHERE day = $1`,
+			[]any{day}},
 	}
 	err = b.store.View(ctx, func(tx *sql.Tx) error {
 		for i, query := range queries {

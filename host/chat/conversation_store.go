@@ -119,6 +119,8 @@ func (b *conversationStore) begin(p place, person, text, locale string, shared b
 		switch {
 		case s.owner != person && !shared:
 			return ErrNotYours
+		case s.last < 0 || s.last > maxMessages:
+			return errDamaged
 			// If running is this process, the end of an earlier turn could not be saved.
 		case s.running != "" && s.running != b.process.name():
 			return &runningError{s.running}
@@ -142,20 +144,36 @@ func getOrCreate(ctx context.Context, tx *sql.Tx, p place, owner, title, locale 
 	const query = `INSERT INTO chat_conversation (tenant, id, owner, title, locale, began, used, last, summary, summarised, tokens, cost, running)
 		VALUES ($1, $2, $3, $4, $5, $6, $6, 0, '', 0, 0, 0, '')
 		ON CONFLICT (tenant, id) DO UPDATE SET used = excluded.used
-		RETURNING owner, running, summary, summarised, last`
+		RETURNING owner, running, substr(summary, 1, 1000000), summarised, last`
 	s := new(state)
 	err := tx.QueryRowContext(ctx, query, p.tenant, p.id, owner, title, locale, now.UnixMilli()).
 		Scan(&s.owner, &s.running, &s.summary, &s.summarised, &s.last)
 	return s, err
 }
 
-// messagesAfter returns the messages with higher numbers than after.
+const (
+	// maxMessages bounds the number of a conversation's last message.
+	maxMessages = 1 << 40
+	// maxHistory bounds the messages that are read for a turn, in characters.
+	maxHistory = 16 << 20
+	// maxProcesses bounds the dead processes whose turns are ended at once.
+	maxProcesses = 1000
+)
+
+// errDamaged is for a conversation that something else than hako has changed.
+var errDamaged = errors.New("the conversation in the store is damaged: begin another")
+
+// messagesAfter returns the messages with higher numbers than after: the newest ones that fit into maxHistory.
 func messagesAfter(ctx context.Context, tx *sql.Tx, p place, after int64) ([]message, error) {
 	return store.Select(ctx, tx, func(rows *sql.Rows) (m message, err error) {
 		err = rows.Scan(&m.number, &m.role, &m.person, &m.text, &m.ending)
 		return m, err
-	}, `SELECT number, role, person, text, ending FROM chat_message
-		WHERE tenant = $1 AND conversation = $2 AND number > $3 ORDER BY number`, p.tenant, p.id, after)
+	}, `SELECT number, role, person, text, ending FROM (
+			SELECT number, role, person, text, ending,
+				SUM(1 + length(person) + length(text)) OVER (ORDER BY number DESC) AS size
+			FROM chat_message WHERE tenant = $1 AND conversation = $2 AND number > $3 AND role IN ($4, $5)
+		) AS newest WHERE size <= $6 ORDER BY number`,
+		p.tenant, p.id, after, llm.RoleUser, llm.RoleAssistant, maxHistory)
 }
 
 func say(ctx context.Context, tx *sql.Tx, p place, m message, now time.Time) error {
@@ -220,5 +238,5 @@ func running(ctx context.Context, tx *sql.Tx, name string) ([]interruption, erro
 // processes lists the names of processes with running turns, including those that died during one.
 func (b *conversationStore) processes(ctx context.Context) ([]string, error) {
 	return store.List(ctx, b.store, store.Column[string],
-		`SELECT DISTINCT running FROM chat_conversation WHERE running <> ''`)
+		`SELECT DISTINCT running FROM chat_conversation WHERE running <> '' AND length(running) <= 20 LIMIT $1`, maxProcesses)
 }
