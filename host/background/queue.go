@@ -48,8 +48,15 @@ func startQueue(ctx context.Context, s *store.Store, logger *slog.Logger, jobs [
 		if err != nil {
 			return err
 		}
-		_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
-		return err
+		if _, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
+			return err
+		}
+		for _, statement := range repairs {
+			if _, err := pool.Exec(ctx, statement); err != nil {
+				return err
+			}
+		}
+		return nil
 	}); err != nil {
 		return nil, err
 	}
@@ -77,6 +84,14 @@ func startQueue(ctx context.Context, s *store.Store, logger *slog.Logger, jobs [
 		defer end()
 		_ = client.StopAndCancel(soon) // another replica repeats jobs that do not end in time
 	}), nil
+}
+
+// repairs remove rows that hako never writes and that would keep its jobs from running: a leader that does not expire, a
+// paused queue, jobs that wait for a later time, which count as the one of their name, and jobs of other programs.
+var repairs = []string{
+	`DELETE FROM river_leader WHERE expires_at > now() + interval '1 hour'`,
+	`UPDATE river_queue SET paused_at = NULL WHERE paused_at IS NOT NULL`,
+	`DELETE FROM river_job WHERE kind <> 'hako' OR scheduled_at > now() + interval '1 hour'`,
 }
 
 // clock is the store's clock, so that a wrong clock of one machine does not matter. River offers the setting for tests
@@ -107,6 +122,7 @@ func worker(s *store.Store, jobs []Job, logger *slog.Logger) func(context.Contex
 	for _, j := range jobs {
 		known[j.Name] = &j
 	}
+	var last sync.Map // by name, when a job last began here
 	return func(ctx context.Context, d *river.Job[due]) error {
 		j := known[d.Args.Job]
 		if j == nil {
@@ -124,6 +140,10 @@ func worker(s *store.Store, jobs []Job, logger *slog.Logger) func(context.Contex
 		running, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(held, cancel)()
+		if began, ok := last.Load(j.Name); ok && time.Since(began.(time.Time)) < j.Every/2 {
+			return nil // a row too many
+		}
+		last.Store(j.Name, time.Now())
 		return j.run(running, logger)
 	}
 }

@@ -26,8 +26,11 @@ var crowded = regexp.MustCompile(`(https?://[^\s<>|、。，．！？）」』�
 // calm removes mentions from Markdown that Slack renders: the text is a model's and may repeat what a tool has read. It
 // also separates addresses from punctuation, and reveals where links lead.
 func calm(markdown string) string {
-	return crowded.ReplaceAllString(reveal(calls.ReplaceAllString(markdown, "&lt;$1")), "$1 $2")
+	return crowded.ReplaceAllString(reveal(calmCode(markdown)), "$1 $2")
 }
+
+// calmCode is calm for code, in which links are text.
+func calmCode(markdown string) string { return calls.ReplaceAllString(markdown, "&lt;$1") }
 
 // definition matches the middle of a reference definition, between the name and the address.
 var definition = regexp.MustCompile(`\]:(\s*[^\s]*[:/&.\\])`)

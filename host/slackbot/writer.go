@@ -41,8 +41,10 @@ type answerWriter struct {
 	// size is the text in the message, in characters. fenced says that it ends within a code block.
 	size   int
 	fenced bool
-	// held is the end of the text, which may become a mention with the next text.
+	// held is the end of the text, which may become a mention, a link or code with the next text.
 	held string
+	// code is the state of the text before held.
+	code code
 	// final says that no parts follow, shows that something was shown.
 	final, shows bool
 	// shown are the parts of a plain message, cards those of any message, as last sent.
@@ -135,8 +137,10 @@ func (o *answerWriter) settle(parts []part) []part {
 			p.text, o.held = o.held+p.text, ""
 			if !o.final {
 				p.text, o.held = undecided(p.text)
+				decided, rest := o.code.undecided(p.text)
+				p.text, o.held = decided, rest+o.held
 			}
-			if p.text = calm(p.text); p.text == "" {
+			if p.text = o.code.render(p.text, calmCode, calm); p.text == "" {
 				continue
 			}
 			p.calm = true // it may be put back and come again
@@ -189,8 +193,14 @@ func cut(text string, room int) (head, tail string) {
 	}
 	for _, end := range []string{"\n\n", "\n", "。", " "} {
 		if i := strings.LastIndex(text[:at], end); i >= at/2 {
-			return text[:i+len(end)], text[i+len(end):]
+			at = i + len(end)
+			break
 		}
+	}
+	// Not within a span of code, whose beginning alone is none.
+	line := strings.LastIndex(text[:at], "\n") + 1
+	if i := strings.LastIndex(text[line:at], "`"); strings.Count(text[line:at], "`")%2 == 1 && at-line-i <= maxSpan+1 {
+		at = line + i
 	}
 	return text[:at], text[at:]
 }
