@@ -99,6 +99,18 @@ describe('roles', () => {
   })
 })
 
+describe('a login link in an open tab', () => {
+  let who = signedOut
+  const login = { session: () => who, 'POST login': (_, { link }) => link === 'new' ? who = session() : { status: 401, error: { code: 'unauthenticated', text: 'used' } } }
+  opened('is used at once', { more: login }, async page => {
+    await page.evaluate(() => { location.hash = '#link=old' })
+    await page.locator('.notice').waitFor()
+    await page.evaluate(() => { location.hash = '#link=new' })
+    await page.getByRole('link', { name: /Approvals/ }).first().waitFor()
+    assert.ok(!page.url().includes('link='), page.url())
+  })
+})
+
 describe('approvals', () => {
   const given = []
   const open = answers().approvals.items
@@ -169,6 +181,34 @@ describe('approvals', () => {
   }, async page => {
     await page.getByRole('button', { name: 'Refuse' }).first().click()
     await page.getByText('It was answered already.').waitFor()
+  })
+})
+
+describe('trying a tool that needs a yes', () => {
+  let items = []
+  let go
+  const answered = new Promise(resolve => { go = resolve })
+  const more = {
+    approvals: () => ({ items }),
+    'POST tools/get_weather/call': async () => {
+      const waiting = answers().approvals.items[0]
+      items = [{ ...waiting, id: 'apr_t', tool: 'get_weather', caller: { user: session().user.name, frontend: 'console' } }, { ...waiting, id: 'apr_o', tool: 'get_weather' }]
+      await answered
+      return { outcome: 'ok', durationMs: 5, content: [{ type: 'text', text: 'sunny' }] }
+    },
+    'POST approvals/apr_t': (_, body) => {
+      items = []
+      go()
+      return { answer: body.answer }
+    },
+  }
+  opened('shows the question in the form', { hash: '#/tools/get_weather', more }, async page => {
+    await page.getByLabel('location').fill('x')
+    await page.keyboard.press('Enter')
+    const question = page.locator('.result .question')
+    await question.getByRole('button', { name: 'Allow this call' }).click()
+    await page.getByText('sunny').waitFor()
+    assert.equal(await page.locator('.question').count(), 0)
   })
 })
 

@@ -49,6 +49,10 @@ function later(error, arrived) {
   setTimeout(begin, 2000, arrived)
 }
 
+addEventListener('hashchange', () => { // a link that is pasted into an open tab
+  const arrived = arrival()
+  if (arrived.link || arrived.failure) begin(arrived)
+})
 events.addEventListener('signedout', () => identify().then(session => show(session, 'login.ended'), () => {}))
 applyTheme()
 speak(setting('language'))

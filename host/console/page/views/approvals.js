@@ -1,11 +1,9 @@
 // Calls that wait for somebody's answer.
-import { h, put, uniqueID } from '../dom.js'
-import { countdown, t } from '../language.js'
-import { badge, code, facts, guarded, head, listing, may, problem, when } from '../parts.js'
-import { live, post, segment } from '../server.js'
-
-/** settled is how long buttons take no press after they appeared or moved, in ms. */
-const settled = 500
+import { h, put } from '../dom.js'
+import { t } from '../language.js'
+import { head } from '../parts.js'
+import { questionCard } from '../question.js'
+import { live } from '../server.js'
 
 /** rest is how long the pointer must be away before answered cards fold, in ms. On touch screens it is away after each touch. */
 const rest = 2000
@@ -59,124 +57,4 @@ export default function approvals(page) {
   list.addEventListener('pointermove', pointer(true))
   list.addEventListener('pointerdown', pointer(true))
   list.addEventListener('pointerleave', pointer(false))
-}
-
-/** questionCard is one question: its element, and what the view does with it. */
-function questionCard(page, question, answered) {
-  const titleID = uniqueID('question')
-  const reasonID = uniqueID('reason')
-  const reason = h('input', { id: reasonID, maxlength: 160, autocomplete: 'off' })
-  const trouble = h('div', { role: 'alert' })
-  const buttons = h('div', { class: 'answers' })
-  const clock = h('span', { class: 'clock' })
-  const { description } = question
-  const title = h('h2', { id: titleID }, description.ask)
-  const header = h('header', {}, title, clock)
-  let sent = false
-  let ready = false
-  const enable = () => {
-    for (const button of buttons.querySelectorAll('button')) button.disabled = sent || !ready
-  }
-  const give = answer => async () => {
-    sent = true
-    enable()
-    try {
-      await post(`approvals/${segment(question.id)}`, { answer, reason: reason.value || undefined })
-      end(badge('answer', answer === 'yes' ? 'approved' : 'refused'), ' ', when(new Date().toISOString()))
-    } catch (error) {
-      put(trouble, problem(error))
-      sent = false
-      enable()
-    }
-    answered()
-  }
-  put(buttons,
-    may(page.session, 'approver') && h('div', { class: 'field' }, h('label', { for: reasonID }, t('approvals.reason')), reason),
-    guarded(page.session, 'approver',
-      h('button', { type: 'button', onclick: give('no') }, t('approvals.refuse')),
-      h('button', { type: 'button', class: 'primary', onclick: give('yes') }, t('approvals.allow'))))
-  const element = h('section', { class: 'card question', 'aria-labelledby': titleID },
-    header,
-    description.about && h('p', { class: 'hint' }, description.about),
-    description.detail && listing(description.detail, t('approvals.detail')),
-    (description.values ?? []).length > 0 && facts(description.values.map(value => [code(value.name || '–'), shown(value)])),
-    (description.effects ?? []).length > 0 && h('p', { class: 'effects' }, description.effects.join(' ')),
-    facts([
-      ...description.facts.map(({ name, text }) => [name, text]),
-      [t('approvals.remember'), question.remember && t('approvals.remembered', { time: question.remember })],
-    ]),
-    description.json && h('details', {}, h('summary', {}, t('approvals.json')), listing(description.json, t('approvals.json'))),
-    question.may || !may(page.session, 'approver') ? buttons : h('p', { class: 'notice' }, question.why), trouble)
-  const steady = guardPresses(buttons)
-
-  let ended = false
-  const end = (...outcome) => {
-    if (ended) return
-    ended = true
-    const focused = element.contains(document.activeElement)
-    element.style.minHeight = `${element.offsetHeight}px`
-    element.classList.add('answered')
-    element.tabIndex = -1
-    put(element, header, trouble)
-    put(clock, outcome.length > 0 ? outcome : t(new Date(question.expires) <= Date.now() ? 'approvals.expired' : 'approvals.elsewhere'))
-    clock.classList.remove('urgent')
-    if (focused) element.focus({ preventScroll: true })
-  }
-  return {
-    element, end,
-    fold() {
-      if (ended) element.style.minHeight = ''
-    },
-    tick() {
-      if (ended) return
-      ready = steady()
-      enable()
-      clock.textContent = t('approvals.left', { time: countdown(question.expires) })
-      clock.classList.toggle('urgent', new Date(question.expires) - Date.now() < 30_000)
-    },
-  }
-}
-
-/** folded is from how many lines a text is folded. */
-const folded = 12
-
-/** shown is one argument: a line, a text that folds if it is long, or a table. */
-function shown(value) {
-  const rest = value.cut && h('small', {}, value.cut)
-  if (value.rows) {
-    return h('div', {}, h('div', { class: 'values', tabindex: 0, role: 'region', 'aria-label': value.name }, h('table', {},
-      value.columns && h('thead', {}, h('tr', {}, value.columns.map(name => h('th', { scope: 'col' }, name)))),
-      h('tbody', {}, value.rows.map(row => h('tr', {}, row.map(cell => h('td', {}, cell))))))), rest)
-  }
-  const text = value.text ?? ''
-  const lines = text.split('\n')
-  if (lines.length === 1 && text.length <= 120) return h('span', {}, text, rest)
-  if (lines.length <= folded) return h('div', {}, listing(text, value.name), rest)
-  return h('details', {}, h('summary', {}, t('approvals.lines', { n: lines.length, first: lines[0].slice(0, 60) })), listing(text, value.name), rest)
-}
-
-/**
- * guardPresses disables the buttons for the time of settled after they appeared or moved on the page, and ignores a press before that was noticed. It
- * returns a function that looks where the buttons are; the view calls it often.
- */
-function guardPresses(buttons) {
-  let place
-  let since = 0
-  let tooEarly = false
-  const steady = () => {
-    const now = buttons.getBoundingClientRect().top + scrollY
-    if (now !== place) {
-      place = now
-      since = performance.now()
-    }
-    return performance.now() - since >= settled
-  }
-  buttons.addEventListener('pointerdown', () => { tooEarly = !steady() }, { capture: true })
-  buttons.addEventListener('click', event => {
-    if (!event.target.closest('button') || (!tooEarly && steady())) return
-    tooEarly = false
-    event.stopPropagation()
-    event.preventDefault()
-  }, { capture: true })
-  return steady
 }

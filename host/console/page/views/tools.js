@@ -3,6 +3,7 @@ import { callsSeries, chart, latencySeries, sparkline } from '../chart.js'
 import { h, put } from '../dom.js'
 import { json, milliseconds, number, percent, rate, t } from '../language.js'
 import { badge, card, code, facts, guarded, head, listing, may, panel, problem, took } from '../parts.js'
+import { questionCard } from '../question.js'
 import { resultView } from '../result.js'
 import { jsonForm, schemaForm } from '../schema-form.js'
 import { live, post, segment } from '../server.js'
@@ -132,12 +133,15 @@ function trial(page, tool) {
     if (input === undefined || running || !may(page.session, 'admin')) return
     running = new AbortController()
     stop.hidden = false
-    put(result, h('p', { class: 'hint' }, t('tools.running')))
+    const questions = h('div', { class: 'questions' })
+    put(result, h('p', { class: 'hint' }, t('tools.running')), questions)
+    const unwatch = watchQuestions(page, tool, questions)
     try {
       put(result, outcome(await post(`tools/${segment(tool.name)}/call`, { arguments: input }, running.signal)))
     } catch (error) {
       put(result, error.name === 'AbortError' ? h('p', { class: 'hint' }, t('tools.stopped')) : problem(error))
     }
+    unwatch()
     running = undefined
     stop.hidden = true
     result.scrollIntoView({ block: 'nearest' })
@@ -148,6 +152,28 @@ function trial(page, tool) {
     form: card(t('tools.try'), h('p', { class: 'hint' }, t('tools.tryAbout')),
       h('form', { onsubmit: submit, novalidate: true }, fields,
         h('div', { class: 'actions' }, guarded(page.session, 'admin', call), stop, clear, change))),
+  }
+}
+
+/** watchQuestions shows the questions that calls of the tool from here wait for, until its result is called. */
+function watchQuestions(page, tool, list) {
+  const cards = new Map()
+  const look = async () => {
+    const { items } = await page.get('approvals').catch(() => ({ items: [] })) // the result says what is wrong
+    for (const question of items) {
+      const { caller } = question
+      if (cards.has(question.id) || question.tool !== tool.name || caller.frontend !== 'console' || caller.user !== page.session.user.name) continue
+      cards.set(question.id, questionCard(page, question, look))
+      list.append(cards.get(question.id).element)
+    }
+  }
+  const looking = setInterval(look, 2000)
+  const ticking = setInterval(() => cards.forEach(card => card.tick()), 250)
+  live.addEventListener('approvals', look)
+  return () => {
+    clearInterval(looking)
+    clearInterval(ticking)
+    live.removeEventListener('approvals', look)
   }
 }
 
