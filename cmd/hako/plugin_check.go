@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -49,7 +50,9 @@ func (a *app) check(ctx context.Context, file, cache string, maxSize int64) bool
 	ok := true
 	for _, finding := range findings {
 		ok = ok && finding.Severity != manifest.SeverityError
-		printf(a.stdout, "%s: %s\n", file, finding.String())
+		for line := range strings.SplitSeq(finding.String(), "\n") {
+			printf(a.stdout, "%s: %s\n", file, line)
+		}
 	}
 	if len(findings) == 0 {
 		printf(a.stdout, "%s: nothing to object to\n", file)

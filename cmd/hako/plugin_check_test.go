@@ -24,6 +24,8 @@ func TestPluginCheck(t *testing.T) {
 		"not Wasm": {[]byte("text"), exitFailed, []string{"error: ", "not a core Wasm module"}},
 		"a bad manifest": {probePlugin(t, "inputSchema: {type: object", "inputSchema: {type: objekt"),
 			exitFailed, []string{"error: ", "inputSchema"}},
+		"two faults": {probePlugin(t, "inputSchema: {type: object", "schema: {type: object"), exitFailed,
+			[]string{"probe.wasm: error: manifest:\n", `unknown key "schema"`, "inputSchema: is missing"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
