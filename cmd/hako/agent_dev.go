@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,7 +9,7 @@ import (
 
 	"github.com/hako-run/hako/host/agent"
 	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/fakes"
+	"github.com/hako-run/hako/internal/demo"
 	"github.com/hako-run/hako/internal/fakes/managedagents"
 )
 
@@ -32,9 +30,9 @@ something is written. What happens is printed. Nothing leaves the machine, and n
 			if err != nil {
 				return err
 			}
-			return a.onFakes(cmd, steps, "", func(c *config.Config, f *fakes.Fakes, _ string) error {
-				f.ManagedAgents.Script = steps
-				return a.devAgent(cmd.Context(), c, f.ManagedAgents, args[0])
+			return a.onFakes(cmd, steps, "", func(d *demo.Demo) error {
+				d.Fakes.ManagedAgents.Script = steps
+				return a.devAgent(cmd.Context(), d.Config, d.Fakes.ManagedAgents, args[0])
 			})
 		},
 	}
@@ -105,7 +103,7 @@ func (a *app) printSession(ctx context.Context, fake *managedagents.Server, sess
 	for shown := 0; ; {
 		events, changed := fake.Events(session)
 		for _, e := range events[shown:] {
-			if line := sessionLine(e); line != "" {
+			if line := demo.SessionLine(e); line != "" {
 				printf(a.stdout, "%s\n", line)
 			}
 			if reason, _ := e["stop_reason"].(map[string]any); reason["type"] == "end_turn" {
@@ -119,38 +117,4 @@ func (a *app) printSession(ctx context.Context, fake *managedagents.Server, sess
 			return nil
 		}
 	}
-}
-
-// maxSessionLine is how much of a result is shown, in characters.
-const maxSessionLine = 200
-
-// sessionLine is an event in a line for people; empty for one that says nothing to them.
-func sessionLine(e managedagents.Event) string {
-	text := ""
-	blocks, _ := e["content"].([]any)
-	for _, b := range blocks {
-		block, _ := b.(map[string]any)
-		part, _ := block["text"].(string)
-		text += part
-	}
-	text = strings.TrimSpace(text)
-	first, _, _ := strings.Cut(text, "\n")
-	if runes := []rune(first); len(runes) > maxSessionLine {
-		first = string(runes[:maxSessionLine-1]) + "…"
-	}
-	switch e["type"] {
-	case "user.message":
-		return "user:    " + text
-	case "agent.message":
-		return "agent:   " + text
-	case "agent.custom_tool_use":
-		input, _ := json.Marshal(e["input"]) // it was read from JSON
-		return fmt.Sprintf("calls:   %s %s", e["name"], input)
-	case "user.custom_tool_result":
-		if e["is_error"] == true {
-			return "failed:  " + first
-		}
-		return "result:  " + first
-	}
-	return ""
 }

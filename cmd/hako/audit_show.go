@@ -2,9 +2,7 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -129,8 +127,8 @@ func (a *app) shower(f *auditFilter) func(*audit.Entry) error {
 				"TOOK", "MORE")
 		}
 		var row strings.Builder
-		printf(&row, auditRow, e.Time.In(zone).Format(time.DateTime), fmt.Sprint(e.Seq), who(e), what(e),
-			cmp.Or(e.Outcome, "-"), took(e), more(e))
+		printf(&row, auditRow, e.Time.In(zone).Format(time.DateTime), fmt.Sprint(e.Seq), e.Who(), e.What(),
+			cmp.Or(e.Outcome, "-"), e.Took(), e.More())
 		return printf(a.stdout, "%s\n", strings.TrimRight(row.String(), " \n"))
 	}
 }
@@ -138,63 +136,4 @@ func (a *app) shower(f *auditFilter) func(*audit.Entry) error {
 func zoneName(t time.Time) string {
 	name, _ := t.Zone()
 	return name
-}
-
-func who(e *audit.Entry) string {
-	user := cmp.Or(e.Subject.User, e.Subject.Token, "-")
-	if e.Subject.Tenant != "" {
-		user += " of " + e.Subject.Tenant
-	}
-	if e.Subject.Frontend != "" {
-		user += " (" + e.Subject.Frontend + ")"
-	}
-	return user
-}
-
-func what(e *audit.Entry) string {
-	switch {
-	case e.Action != "":
-		return strings.TrimSpace(e.Action + " " + cmp.Or(e.Target.Plugin, e.Target.Name))
-	case e.Target.Plugin != "":
-		return e.Target.Plugin + "/" + e.Target.Name
-	case e.Target.Name != "":
-		return e.Target.Name
-	}
-	return string(e.Type)
-}
-
-func took(e *audit.Entry) string {
-	if e.DurationMS == 0 {
-		return ""
-	}
-	return time.Duration(e.DurationMS * float64(time.Millisecond)).Round(100 * time.Microsecond).String()
-}
-
-// more is what else there is to say: what decided, who agreed, what was found, what an operator did it with.
-func more(e *audit.Entry) string {
-	var parts []string
-	if e.Decision != nil && e.Decision.Rule != "" {
-		parts = append(parts, fmt.Sprintf("%s by rule %q", e.Decision.Action, e.Decision.Rule))
-	}
-	if e.Approval != nil {
-		parts = append(parts, strings.TrimSpace("asked: "+e.Approval.Answer+" "+e.Approval.By))
-	}
-	for _, f := range e.Findings {
-		parts = append(parts, fmt.Sprintf("secret in %s: %s (%s)", f.Place, f.Rule, f.Action))
-	}
-	for _, key := range slices.Sorted(maps.Keys(e.Detail)) {
-		parts = append(parts, key+"="+e.Detail[key])
-	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(e.Arguments, &fields) == nil {
-		for _, key := range slices.Sorted(maps.Keys(fields)) {
-			if key != "digest" {
-				parts = append(parts, key+"="+string(fields[key]))
-			}
-		}
-	}
-	if e.Error != "" && e.Error != e.Outcome {
-		parts = append(parts, e.Error)
-	}
-	return strings.Join(parts, "; ")
 }

@@ -3,43 +3,14 @@ package main
 import (
 	_ "embed"
 	"errors"
-	"net"
-	"net/http"
 	"os"
-	"path/filepath"
-	"regexp"
-	"slices"
-	"strings"
-	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/fakes"
-	"github.com/hako-run/hako/internal/fakes/jma"
+	"github.com/hako-run/hako/internal/demo"
 	modelscript "github.com/hako-run/hako/internal/fakes/script"
 )
-
-// devScript is what the model of "hako dev chat" answers where no other script is given.
-//
-//go:embed chat_dev.yaml
-var devScript string
-
-// devPolicy asks before anything leaves for another service. In Slack one of the leads has to agree to messages.
-const devPolicy = `version: 1
-rules:
-  - name: leads agree to messages
-    action: ask
-    tools: [send_slack_dm]
-    frontends: [slack]
-    approvers: {groups: [leads]}
-    reason: {en: it writes to somebody, ja: 人にメッセージを送ります}
-  - name: ask before writing elsewhere
-    action: ask
-    tools: [write_rows_to_google_sheet, send_slack_dm]
-    reason: {en: it writes to another service, ja: 外部のサービスに書き込みます}
-`
 
 func (a *app) devChatCommand() *cobra.Command {
 	var flags chatFlags
@@ -69,7 +40,7 @@ whole way of a conversation, with a policy that asks before something is written
 
 // devSteps reads what the model answers, from a file if path names one.
 func (a *app) devSteps(cmd *cobra.Command, path string) (*modelscript.Script, error) {
-	text := devScript
+	text := demo.Script
 	if path != "" {
 		data, err := os.ReadFile(a.path(path))
 		if err != nil {
@@ -77,107 +48,28 @@ func (a *app) devSteps(cmd *cobra.Command, path string) (*modelscript.Script, er
 		}
 		text = string(data)
 	}
-	steps, err := parseSteps(text)
+	steps, err := demo.ParseScript(text)
 	if err != nil {
 		return nil, usageError(cmd, err)
 	}
 	return steps, nil
 }
 
-// parseSteps reads a script, in which some words in capitals stand for what the stand-ins know.
-func parseSteps(text string) (*modelscript.Script, error) {
-	japanese, english := devPlaces()
-	known := strings.NewReplacer("SPREADSHEET", fakes.Spreadsheet, "PERSON", fakes.SlackUser, "PLACES_JA", japanese,
-		"PLACES_EN", english)
-	return modelscript.Parse([]byte(known.Replace(text)))
-}
-
-// devPlaces returns regular expressions for the places that the stand-in for JMA has forecasts for, in both languages.
-func devPlaces() (japanese, english string) {
-	ja, en := []string{"北海道"}, []string{"Hokkaido"}
-	for _, name := range jma.Places() {
-		name, _, _ = strings.Cut(name, "（")
-		name, _, _ = strings.Cut(name, " (")
-		if name[0] < utf8.RuneSelf {
-			en = append(en, regexp.QuoteMeta(name))
-			continue
-		}
-		ja = append(ja, regexp.QuoteMeta(shortPlace(name)))
-	}
-	longestFirst := func(a, b string) int { return len(b) - len(a) }
-	slices.SortStableFunc(ja, longestFirst)
-	slices.SortStableFunc(en, longestFirst)
-	return strings.Join(ja, "|"), strings.Join(en, "|")
-}
-
-// shortPlace returns a name as people say it: without the kind of a prefecture, and with that of a city where one
-// character is left, which many other names contain.
-func shortPlace(name string) string {
-	runes := []rune(name)
-	switch last := runes[len(runes)-1]; {
-	case len(runes) == 1:
-		return name + "市"
-	case len(runes) > 2 && strings.ContainsRune("県都府", last):
-		return string(runes[:len(runes)-1])
-	}
-	return name
-}
-
 // devChat talks with a model that follows the script.
 func (a *app) devChat(cmd *cobra.Command, steps *modelscript.Script, flags chatFlags) error {
 	flags.fleeting = true
-	return a.onFakes(cmd, steps, "",
-		func(c *config.Config, _ *fakes.Fakes, _ string) error { return a.chat(cmd.Context(), c, flags) })
+	return a.onFakes(cmd, steps, "", func(d *demo.Demo) error { return a.chat(cmd.Context(), d.Config, flags) })
 }
 
-// onFakes calls use with the stand-ins, whose models follow the script, and a configuration for them, to which more is
-// added. URL in it stands for theirs. What they need is in a directory that is removed at the end.
-func (a *app) onFakes(cmd *cobra.Command, steps *modelscript.Script, more string,
-	use func(c *config.Config, f *fakes.Fakes, url string) error) (err error) {
-	dir, err := os.MkdirTemp("", "hako-dev-")
+// onFakes calls use with the stand-ins, whose models follow the script, and a configuration for them to which more is
+// added.
+func (a *app) onFakes(
+	cmd *cobra.Command, steps *modelscript.Script, more string, use func(*demo.Demo) error,
+) (err error) {
+	d, err := demo.Start(steps, more, config.Source{Dir: a.dir, Flags: cmd.Flags()})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	f := fakes.New()
-	f.Anthropic.Script, f.OpenAI.Script = steps, steps
-	server := &http.Server{Handler: f, ReadHeaderTimeout: 10 * time.Second}
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		_ = server.Serve(listener) // until it is closed
-	}()
-	defer func() {
-		err = errors.Join(err, server.Close())
-		<-served
-	}()
-	url := "http://" + listener.Addr().String()
-	c, err := a.devConfig(cmd, f, dir, url, strings.ReplaceAll(more, "URL", url))
-	if err != nil {
-		return err
-	}
-	return use(c, f, url)
-}
-
-// devConfig is a configuration for the stand-ins at url, with the files that it names in dir.
-func (a *app) devConfig(cmd *cobra.Command, f *fakes.Fakes, dir, url, more string) (*config.Config, error) {
-	text, err := f.WriteConfig(dir, url)
-	if err != nil {
-		return nil, err
-	}
-	for name, content := range map[string]string{"hako.yaml": text + more, "hako.policy.yaml": devPolicy, "slack-app.token": fakes.SlackAppToken} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			return nil, err
-		}
-	}
-	c, err := config.Load(config.Source{Dir: a.dir, File: filepath.Join(dir, "hako.yaml"), Flags: cmd.Flags()})
-	if err != nil {
-		return nil, err
-	}
-	c.Mock = false // recordings would come before the stand-ins
-	return c, nil
+	defer func() { err = errors.Join(err, d.Close()) }()
+	return use(d)
 }

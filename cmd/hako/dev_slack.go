@@ -17,21 +17,12 @@ import (
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/demo"
 	"github.com/hako-run/hako/internal/fakes"
 	"github.com/hako-run/hako/internal/fakes/slack/page"
 	"github.com/hako-run/hako/internal/fakes/slack/play"
 	"github.com/hako-run/hako/internal/server"
 )
-
-// slackWorkspace is the configuration of the bot in the stand-in at URL.
-const slackWorkspace = `
-slack:
-  workspaces:
-    - name: main
-      botToken: {file: slack.token}
-      appToken: {file: slack-app.token}
-      apiUrl: URL/slack/api/
-`
 
 func (a *app) devSlackCommand() *cobra.Command {
 	var address, script, scene string
@@ -55,12 +46,12 @@ docs/fakes.md describes both.`,
 			if err != nil {
 				return err
 			}
-			return a.onFakes(cmd, steps, slackWorkspace, func(c *config.Config, f *fakes.Fakes, url string) error {
-				return a.devSlack(cmd.Context(), c, f, func(ctx context.Context) error {
+			return a.onFakes(cmd, steps, demo.SlackWorkspace, func(d *demo.Demo) error {
+				return a.devSlack(cmd.Context(), d.Config, d.Fakes, func(ctx context.Context) error {
 					if scene != "" {
-						return a.playScene(ctx, f, scene)
+						return a.playScene(ctx, d.Fakes, scene)
 					}
-					return a.servePage(ctx, f, url+"/slack", address)
+					return a.servePage(ctx, d.Fakes, d.URL+"/slack", address)
 				})
 			})
 		},

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/internal/demo"
 	"github.com/hako-run/hako/internal/fakes"
 	modelscript "github.com/hako-run/hako/internal/fakes/script"
 	"github.com/hako-run/hako/internal/fakes/slack"
@@ -369,7 +370,7 @@ func TestReloadSlack(t *testing.T) {
 		put(t, filepath.Join(dir, "hako.yaml"), []byte(configuration))
 		r.orders <- syscall.Signal(1)
 	}
-	with := without + strings.ReplaceAll(slackWorkspace, "URL", server.URL)
+	with := without + strings.ReplaceAll(demo.SlackWorkspace, "URL", server.URL)
 	answers := 0
 	answered := func() {
 		t.Helper()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/internal/demo"
 	"github.com/hako-run/hako/internal/fakes"
 	"github.com/hako-run/hako/internal/fakes/slack"
 	"github.com/hako-run/hako/internal/testwait"
@@ -21,13 +22,13 @@ func serveSlack(t *testing.T) *slack.Server {
 	dir, f := t.TempDir(), fakes.New()
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
-	text := must(f.WriteConfig(dir, server.URL)) + strings.ReplaceAll(slackWorkspace, "URL", server.URL)
-	for name, content := range map[string]string{"hako.yaml": text, "hako.policy.yaml": devPolicy, "slack-app.token": fakes.SlackAppToken} {
+	text := must(f.WriteConfig(dir, server.URL)) + strings.ReplaceAll(demo.SlackWorkspace, "URL", server.URL)
+	for name, content := range map[string]string{"hako.yaml": text, "hako.policy.yaml": demo.Policy, "slack-app.token": fakes.SlackAppToken} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	steps := must(parseSteps(devScript))
+	steps := must(demo.ParseScript(demo.Script))
 	f.Anthropic.Script, f.OpenAI.Script = steps, steps
 	serve(t, dir)
 	waitUntil(t, "a connection", func() bool { return f.Slack.Connections() > 0 })

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -57,42 +55,18 @@ func upstreamFor(tool string) func(*mcpclient.Spec) bool {
 	return func(s *mcpclient.Spec) bool { return s.Owns(tool) }
 }
 
-// withUpstreams connects the servers that are wanted for one command, and calls do when each has been tried. What is
-// down is reported.
+// withUpstreams is server.WithUpstreams for a command. It reports servers that are down.
 func (a *app) withUpstreams(ctx context.Context, c *config.Config, to *catalog.Catalog,
-	wanted func(*mcpclient.Spec) bool, do func([]mcpclient.Status) error) (err error) {
-	specs, err := server.UpstreamSpecs(c)
-	if err != nil {
-		return err
-	}
-	specs = slices.DeleteFunc(specs, func(s mcpclient.Spec) bool { return !wanted(&s) })
-	if len(specs) == 0 {
-		return do(nil)
-	}
+	wanted func(*mcpclient.Spec) bool, do func([]mcpclient.Status) error) error {
 	logger := a.logger(c, chosenLevel(c, server.Silent))
-	credentials, err := server.NewCredentials(c, logger, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, credentials.Close()) }()
-	u, err := server.NewUpstreams(c, to, credentials, thisBuild().Version, logger)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, u.Close()) }()
-	if err := u.Apply(specs); err != nil {
-		return fmt.Errorf("configuration: %w", err)
-	}
-	if err := u.Ready(ctx); err != nil {
-		return err
-	}
-	list := u.Status()
-	for _, s := range list {
-		if s.State == mcpclient.Down {
-			printf(a.stderr, "down: upstream server %s: %s\n", s.Name, s.Error)
+	return server.WithUpstreams(ctx, c, to, wanted, thisBuild().Version, logger, func(list []mcpclient.Status) error {
+		for _, s := range list {
+			if s.State == mcpclient.Down {
+				printf(a.stderr, "down: upstream server %s: %s\n", s.Name, s.Error)
+			}
 		}
-	}
-	return do(list)
+		return do(list)
+	})
 }
 
 // stateUnoffered is shown for a server that is connected, but all that it has is left out.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/hako-run/hako/host/catalog"
@@ -35,6 +36,39 @@ func NewUpstreams(
 		Catalog: to, Dir: c.Dir, Environ: os.Environ(), Credentials: credentials, Proxy: c.ProxyURL(), Limits: c.Limits,
 		Version: version, Logger: logger,
 	})
+}
+
+// WithUpstreams connects the configured servers that are wanted, adds their tools to a catalog, and calls do with the
+// state of each after all have been tried. It disconnects them afterwards. version is that of this program.
+func WithUpstreams(
+	ctx context.Context, c *config.Config, to *catalog.Catalog, wanted func(*mcpclient.Spec) bool, version string,
+	logger *slog.Logger, do func([]mcpclient.Status) error,
+) (err error) {
+	specs, err := UpstreamSpecs(c)
+	if err != nil {
+		return err
+	}
+	specs = slices.DeleteFunc(specs, func(s mcpclient.Spec) bool { return !wanted(&s) })
+	if len(specs) == 0 {
+		return do(nil)
+	}
+	credentials, err := NewCredentials(c, logger, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, credentials.Close()) }()
+	u, err := NewUpstreams(c, to, credentials, version, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, u.Close()) }()
+	if err := u.Apply(specs); err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	if err := u.Ready(ctx); err != nil {
+		return err
+	}
+	return do(u.Status())
 }
 
 // upstreamWait is how long the start waits for upstream servers. Slower ones are added when they are connected.

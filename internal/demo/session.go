@@ -1,0 +1,43 @@
+package demo
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/hako-run/hako/internal/fakes/managedagents"
+)
+
+// maxLine is how much of a result SessionLine shows, in characters.
+const maxLine = 200
+
+// SessionLine describes an event of a managed agent's session in a line; empty for events that people need not see.
+func SessionLine(e managedagents.Event) string {
+	text := ""
+	blocks, _ := e["content"].([]any)
+	for _, b := range blocks {
+		block, _ := b.(map[string]any)
+		part, _ := block["text"].(string)
+		text += part
+	}
+	text = strings.TrimSpace(text)
+	first, _, _ := strings.Cut(text, "\n")
+	if runes := []rune(first); len(runes) > maxLine {
+		first = string(runes[:maxLine-1]) + "…"
+	}
+	switch e["type"] {
+	case "user.message":
+		return "user:    " + text
+	case "agent.message":
+		return "agent:   " + text
+	case "agent.custom_tool_use":
+		input, _ := json.Marshal(e["input"]) // it was read from JSON
+		return fmt.Sprintf("calls:   %s %s", e["name"], input)
+	case "user.custom_tool_result":
+		if e["is_error"] == true {
+			return "failed:  " + first
+		}
+		return "result:  " + first
+	}
+	return ""
+}
