@@ -42,8 +42,8 @@ func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, over *exchan
 	}
 	defer over.stream.Detach()
 	ctx := r.Context()
-	if session != nil && s.shared != nil && (asks || call.ProgressToken != nil) &&
-		s.shared.keep(over.stream, session.id, []*jsonrpc.Request{{ID: call.ID}}, hasPrimes(r.Header)) {
+	if session != nil && (asks || call.ProgressToken != nil) &&
+		s.replicas.keep(over.stream, session.id, []*jsonrpc.Request{{ID: call.ID}}, hasPrimes(r.Header)) {
 		ctx = context.WithoutCancel(ctx) // whoever has left can fetch the answer
 	}
 	ctx, cancel := s.bound(ctx, nil)

@@ -48,7 +48,7 @@ func cutHeader(data []byte, v any) (body []byte, err error) {
 }
 
 // forward serves a request that continues a call at another replica, or reports false if it continues none there.
-func (h *shared) forward(w http.ResponseWriter, r *http.Request, over *exchange, body *transport.Body) bool {
+func (h *replicas) forward(w http.ResponseWriter, r *http.Request, over *exchange, body *transport.Body) bool {
 	state := body.RequestState()
 	replica := replicaOf(state)
 	if replica == "" || replica == h.store.Replica() {
@@ -67,7 +67,7 @@ func (h *shared) forward(w http.ResponseWriter, r *http.Request, over *exchange,
 	} else if !sent {
 		return false
 	}
-	a := &awaited{tail: tail{shared: h, id: state, stream: mail.ID}, w: w, message: body.ID()}
+	a := &awaited{tail: tail{replicas: h, id: state, stream: mail.ID}, w: w, message: body.ID()}
 	defer a.drop(replica)
 	return a.serve(ctx)
 }
@@ -193,11 +193,11 @@ func (l *forwardedRequests) cancel(id string) {
 }
 
 // serveForwarded serves a request that another replica has forwarded. It does not wait for it.
-func (h *shared) serveForwarded(mail sessionstore.Mail) {
+func (h *replicas) serveForwarded(mail sessionstore.Mail) {
 	ctx, end := h.forwarded.begin(mail.ID)
 	h.server.pending.work.Go(func() {
 		defer end()
-		w := &forwardedAnswer{shared: h, key: mail.Session, stream: mail.ID}
+		w := &forwardedAnswer{replicas: h, key: mail.Session, stream: mail.ID}
 		defer w.close()
 		if t := h.server.pending.of(mail.Session); t != nil {
 			w.state = t.id
@@ -206,7 +206,7 @@ func (h *shared) serveForwarded(mail sessionstore.Mail) {
 	})
 }
 
-func (h *shared) serveFor(ctx context.Context, w *forwardedAnswer, mail sessionstore.Mail) {
+func (h *replicas) serveFor(ctx context.Context, w *forwardedAnswer, mail sessionstore.Mail) {
 	data, err := sessionstore.Unseal(w.state, sessionstore.MailPlace(mail.Kind, mail.ID), mail.Body)
 	if err != nil {
 		return
@@ -237,7 +237,7 @@ func (h *shared) serveFor(ctx context.Context, w *forwardedAnswer, mail sessions
 
 // forwardedAnswer is the ResponseWriter for a forwarded request. What is written goes to the store.
 type forwardedAnswer struct {
-	*shared
+	*replicas
 	// key and state are the call's: what the store and what the client knows it by. stream is where the answer goes.
 	key, state, stream string
 

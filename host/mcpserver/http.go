@@ -144,7 +144,8 @@ type FailedLogin struct {
 	Err error
 }
 
-// failedLogin reports a refused token to Options.LoginFailed. A request without a token is how clients find out that they need one.
+// failedLogin reports a refused token to Options.LoginFailed. A request without a token is how clients find out that
+// they need one.
 func (s *Server) failedLogin(address string, by *auth.Identity, err error) {
 	if s.options.LoginFailed == nil || errors.Is(err, auth.ErrNoToken) || errors.Is(err, auth.ErrUnavailable) {
 		return
@@ -193,22 +194,11 @@ func (s *Server) serveBodyless(w *transport.Response, r *http.Request, over *exc
 		return
 	}
 	if r.Method == http.MethodDelete {
-		s.endSession(w, r, session)
+		s.replicas.end(w, r, session)
 		return
 	}
 	defer session.listen()()
 	s.listen(w, r, session)
-}
-
-// endSession ends a session for its client.
-func (s *Server) endSession(w http.ResponseWriter, r *http.Request, session *session) {
-	if s.shared != nil {
-		s.shared.end(w, r, session)
-		return
-	}
-	s.sessions.remove(session)
-	s.sessions.close(session)
-	w.WriteHeader(http.StatusNoContent)
 }
 
 // listen serves an event stream of a session: its own, or one that the client resumes.
@@ -221,19 +211,16 @@ func (s *Server) listen(w *transport.Response, r *http.Request, session *session
 	case len(r.Header.Values("Last-Event-Id")) > 0 && !resumed:
 		http.Error(w, "The Last-Event-ID is none of this server's.", http.StatusBadRequest)
 		return
-	case resumed && s.shared == nil:
-		http.Error(w, "stream replay unsupported", http.StatusBadRequest)
-		return
 	case resumed && stream != "":
-		s.shared.follow(w, r, session, stream, after)
+		s.replicas.follow(w, r, session, stream, after)
 		return
 	}
 	conn, _, err := s.connection(r.Context(), session)
 	if err != nil {
-		s.shared.fail(w, err)
+		s.replicas.fail(w, err)
 		return
 	}
-	own := transport.NewStandalone(w, s.shared != nil)
+	own := transport.NewStandalone(w, s.replicas.keepsEvents())
 	if !conn.Attach(own) {
 		http.Error(w, "stream ID conflicts with ongoing stream", http.StatusConflict)
 		return
@@ -251,13 +238,10 @@ func (s *Server) listen(w *transport.Response, r *http.Request, session *session
 	}
 }
 
-// connection returns the connection of a session to the SDK's server. Where there are other replicas, it makes the
-// connection if the session has none here.
+// connection returns the connection of a session to the SDK's server. It restores a session that has none here.
 func (s *Server) connection(ctx context.Context, session *session) (*transport.Conn, *mcp.ServerSession, error) {
-	if s.shared != nil {
-		if err := s.shared.restore(ctx, session); err != nil {
-			return nil, nil, err
-		}
+	if err := s.replicas.restore(ctx, session); err != nil {
+		return nil, nil, err
 	}
 	conn, sdk := s.sessions.connectionOf(session)
 	if conn == nil {
@@ -274,10 +258,10 @@ func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, over *exchang
 		return nil, true
 	}
 	session := s.sessions.of(id)
-	if session == nil && s.shared != nil {
+	if session == nil {
 		var err error
-		if session, err = s.shared.find(r.Context(), id, over); err != nil {
-			s.shared.unreachable(w, err)
+		if session, err = s.replicas.find(r.Context(), id, over); err != nil {
+			s.replicas.unreachable(w, err)
 			return nil, false
 		}
 	}
@@ -353,7 +337,7 @@ func (s *Server) serveSessionless(w http.ResponseWriter, r *http.Request, over *
 		writeError(w, http.StatusBadRequest, wrong.ID, wrong.Code, wrong.Text)
 		return
 	}
-	if !transport.CheckPost(w, r.Header) || s.shared != nil && s.shared.forward(w, r, over, body) {
+	if !transport.CheckPost(w, r.Header) || s.replicas.forward(w, r, over, body) {
 		return
 	}
 	if call := body.Call; call != nil && s.isDirect(r.Header, call) && headersAgree(call, r.Header) {
@@ -472,12 +456,8 @@ func (s *Server) serveInSession(w *transport.Response, r *http.Request, over *ex
 		return
 	}
 	messages, err := body.Decoded()
-	if err == nil && s.shared != nil {
-		messages, err = s.shared.route(r.Context(), session, messages)
-	} else if err == nil {
-		for _, message := range messages {
-			s.cancelled(session, message)
-		}
+	if err == nil {
+		messages, err = s.replicas.route(r.Context(), session, messages)
 	}
 	if err == nil && len(messages) == 0 {
 		w.WriteHeader(http.StatusAccepted)
@@ -487,7 +467,7 @@ func (s *Server) serveInSession(w *transport.Response, r *http.Request, over *ex
 		over.conn, _, err = s.connection(r.Context(), session)
 	}
 	if err != nil {
-		s.shared.fail(w, err)
+		s.replicas.fail(w, err)
 		return
 	}
 	s.serveBySDK(w, r, over, session.version, messages)
@@ -524,7 +504,7 @@ func opens(w http.ResponseWriter, h http.Header, body *transport.Body) bool {
 
 // open opens a session. receive registers it when the SDK has accepted it.
 func (s *Server) open(w *transport.Response, r *http.Request, over *exchange, body *transport.Body) {
-	over.conn = s.newConn(rand.Text())
+	over.conn = transport.NewConn(rand.Text(), s.replicas.store.Replica())
 	sdk, err := s.sdk.Connect(context.Background(), over.conn, nil)
 	if err != nil {
 		http.Error(w, "failed connection", http.StatusInternalServerError)
@@ -534,13 +514,6 @@ func (s *Server) open(w *transport.Response, r *http.Request, over *exchange, bo
 	if sdk.InitializeParams() == nil {
 		_ = sdk.Close() // it has served nothing
 	}
-}
-
-func (s *Server) newConn(session string) *transport.Conn {
-	if s.shared == nil {
-		return transport.NewConn(session, "")
-	}
-	return transport.NewConn(session, s.shared.store.Replica())
 }
 
 // hasPrimes reports whether a client expects an event with the ID of a stream at its beginning.
@@ -577,7 +550,7 @@ func (s *Server) serveBySDK(w *transport.Response, r *http.Request, over *exchan
 			}
 		}
 		over.gone = r.Context()
-		if s.shared != nil && version != "" && s.shared.keep(over.stream, over.conn.SessionID(), requests,
+		if version != "" && s.replicas.keep(over.stream, over.conn.SessionID(), requests,
 			hasPrimes(r.Header)) {
 			over.gone = nil // whoever has left can fetch the answer
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // restore connects the SDK to a session that has no connection at this replica, with the state that is in the store.
-func (h *shared) restore(ctx context.Context, session *session) error {
+func (h *replicas) restore(ctx context.Context, session *session) error {
 	session.restoring.Lock()
 	defer session.restoring.Unlock()
 	if conn, _ := h.server.sessions.connectionOf(session); conn != nil {
@@ -26,7 +26,7 @@ func (h *shared) restore(ctx context.Context, session *session) error {
 	if err := json.Unmarshal(found.Opening, opened); err != nil {
 		return err
 	}
-	conn := h.server.newConn(session.id)
+	conn := transport.NewConn(session.id, h.store.Replica())
 	sdk, err := h.server.sdk.Connect(
 		context.Background(),
 		conn,
@@ -47,7 +47,7 @@ func (h *shared) restore(ctx context.Context, session *session) error {
 }
 
 // changed takes over the subscriptions that a session has made at another replica.
-func (h *shared) changed(session *session) {
+func (h *replicas) changed(session *session) {
 	session.restoring.Lock()
 	defer session.restoring.Unlock()
 	conn, sdk := h.server.sessions.connectionOf(session)
@@ -60,7 +60,7 @@ func (h *shared) changed(session *session) {
 }
 
 // receive acts on mail of another replica.
-func (h *shared) receive(mail sessionstore.Mail) {
+func (h *replicas) receive(mail sessionstore.Mail) {
 	switch mail.Kind {
 	case sessionstore.Updated:
 		var topics []string
@@ -96,7 +96,7 @@ func (h *shared) receive(mail sessionstore.Mail) {
 }
 
 // deliver gives a message that arrived at another replica to whoever waits for it here.
-func (h *shared) deliver(session *session, message jsonrpc.Message) {
+func (h *replicas) deliver(session *session, message jsonrpc.Message) {
 	h.server.cancelled(session, message)
 	if conn, _ := h.server.sessions.connectionOf(session); conn != nil {
 		conn.Deliver(message)
@@ -104,7 +104,7 @@ func (h *shared) deliver(session *session, message jsonrpc.Message) {
 }
 
 // sendUpdates notifies the other replicas of resources that have changed.
-func (h *shared) sendUpdates(topics []string) {
+func (h *replicas) sendUpdates(topics []string) {
 	ctx, cancel := context.WithTimeout(h.ctx, lookupTime)
 	defer cancel()
 	mail := sessionstore.Mail{Kind: sessionstore.Updated, Body: string(mustJSON(topics))}
@@ -115,7 +115,7 @@ func (h *shared) sendUpdates(topics []string) {
 
 // route sends messages of a session to the replicas that wait for them: a response to the one that has asked, and a
 // cancellation to all. It returns the messages that are for this replica.
-func (h *shared) route(ctx context.Context, session *session, messages []jsonrpc.Message) ([]jsonrpc.Message, error) {
+func (h *replicas) route(ctx context.Context, session *session, messages []jsonrpc.Message) ([]jsonrpc.Message, error) {
 	var own []jsonrpc.Message
 	for _, message := range messages {
 		switch m := message.(type) {
@@ -151,7 +151,7 @@ func (h *shared) route(ctx context.Context, session *session, messages []jsonrpc
 	return own, nil
 }
 
-func (h *shared) mailOf(session *session, message jsonrpc.Message) (sessionstore.Mail, error) {
+func (h *replicas) mailOf(session *session, message jsonrpc.Message) (sessionstore.Mail, error) {
 	data, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
 		return sessionstore.Mail{}, err

@@ -40,9 +40,9 @@ type Options struct {
 	// TrustedProxies are the addresses of proxies, or networks in CIDR notation, whose X-Forwarded-For header says
 	// where a request comes from, for limits and records.
 	TrustedProxies []string
-	// Sessions, if not nil, makes sessions (up to MCP 2025-11-25) and calls that wait for answers (from 2026-07-28)
-	// those of all replicas: a client may send each request to another one.
-	Sessions *sessionstore.Store
+	// Sessions keeps sessions (up to MCP 2025-11-25), and connects this server with its other replicas: a client may send
+	// each request to another one. Nil means a sessionstore.Memory, for a server that is alone.
+	Sessions sessionstore.Store
 	// Auth says who may use the HTTP endpoint. Nil lets everyone in; auth.CheckExposure holds that against the address.
 	Auth *auth.Auth
 	// Now is the clock that tokens expire by. Nil means time.Now.
@@ -86,6 +86,9 @@ func (o *Options) withDefaults() (Options, error) {
 	filled.KeepAlive = cmp.Or(filled.KeepAlive, 15*time.Second)
 	filled.Grace = cmp.Or(filled.Grace, 5*time.Second)
 	filled.Limits = filled.Limits.WithDefaults()
+	if filled.Sessions == nil {
+		filled.Sessions = sessionstore.NewMemory()
+	}
 	if filled.Observer == nil {
 		filled.Observer = unobserved{}
 	}

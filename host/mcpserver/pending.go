@@ -201,8 +201,8 @@ func (s *Server) startPending(ctx context.Context, caller string, call *pipeline
 		id: pendingPrefix + rand.Text(), caller: caller, binding: bindingOf(call),
 		one: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	if s.shared != nil {
-		t.id = pendingPrefix + s.shared.store.Replica() + "-" + rand.Text()
+	if replica := s.replicas.store.Replica(); replica != "" {
+		t.id = pendingPrefix + replica + "-" + rand.Text()
 	}
 	t.key = sessionstore.Key(t.id)
 	ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))

@@ -113,8 +113,8 @@ func (s *Server) noteSession(ctx context.Context, req mcp.Request) error {
 	case *mcp.ServerRequest[*mcp.InitializeParams]:
 		return s.noteOpened(ctx, req.Session, over)
 	default:
-		if s.shared != nil && req.GetSession().ID() != "" {
-			return s.shared.note(ctx, req)
+		if req.GetSession().ID() != "" {
+			return s.replicas.note(ctx, req)
 		}
 	}
 	return nil
@@ -125,10 +125,7 @@ func (s *Server) noteOpened(ctx context.Context, sdk *mcp.ServerSession, over *e
 	if sdk.ID() == "" {
 		return nil
 	}
-	var err error
-	if s.shared != nil {
-		err = s.shared.add(ctx, sdk, over)
-	}
+	err := s.replicas.add(ctx, sdk, over)
 	if err == nil && s.sessions.attach(s.sessions.add(sdk.ID(), sdk.InitializeParams(), over), over.conn, sdk) {
 		return nil
 	}

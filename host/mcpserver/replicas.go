@@ -19,10 +19,10 @@ import (
 // SDK with the state that is in the store. Both are kept until the session has been idle for long. Other replicas learn
 // of the end of a session and of other subscriptions by mail.
 
-// shared are the sessions of all replicas.
-type shared struct {
+// replicas connects the sessions here with those of other replicas, through the store.
+type replicas struct {
 	server *Server
-	store  *sessionstore.Store
+	store  sessionstore.Store
 	// forwarded are the requests of other replicas that this one serves.
 	forwarded forwardedRequests
 
@@ -31,15 +31,17 @@ type shared struct {
 	work sync.WaitGroup
 }
 
-func newShared(s *Server, store *sessionstore.Store) *shared {
-	s.sessions.byKey = map[string]*session{}
-	h := &shared{server: s, store: store}
+func newReplicas(s *Server, store sessionstore.Store) *replicas {
+	h := &replicas{server: s, store: store}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	return h
 }
 
-// start follows what other replicas tell, until close.
-func (h *shared) start() {
+// start receives mail of other replicas, if there can be any, until close.
+func (h *replicas) start() {
+	if h.store.Replica() == "" {
+		return
+	}
 	h.work.Go(func() {
 		h.store.Receive(h.ctx, h.receive, func(err error) {
 			h.server.options.Logger.Warn("sessions of other replicas cannot be followed", "err", err)
@@ -48,7 +50,7 @@ func (h *shared) start() {
 	h.work.Go(h.tend)
 }
 
-func (h *shared) close() {
+func (h *replicas) close() {
 	h.stop()
 	h.work.Wait()
 }
@@ -57,7 +59,7 @@ func (h *shared) close() {
 const lookupTime = 5 * time.Second
 
 // find looks a session up in the store. It is nil if there is none, or if it is somebody else's.
-func (h *shared) find(ctx context.Context, id string, over *exchange) (*session, error) {
+func (h *replicas) find(ctx context.Context, id string, over *exchange) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	defer cancel()
 	found, err := h.store.Find(ctx, sessionstore.Key(id))
@@ -75,7 +77,7 @@ func (h *shared) find(ctx context.Context, id string, over *exchange) (*session,
 }
 
 // add keeps a session that has been initialized here, and ends others if there are too many.
-func (h *shared) add(ctx context.Context, sdk *mcp.ServerSession, over *exchange) error {
+func (h *replicas) add(ctx context.Context, sdk *mcp.ServerSession, over *exchange) error {
 	opening, err := json.Marshal(sdk.InitializeParams())
 	if err != nil {
 		return err
@@ -85,15 +87,18 @@ func (h *shared) add(ctx context.Context, sdk *mcp.ServerSession, over *exchange
 		Key: sessionstore.Key(sdk.ID()), Owner: sessionstore.Key(over.owner()),
 		Client: sessionstore.Key(clientKey(over)), Opening: opening,
 	}, &sessionstore.Limits{Sessions: limits.Sessions, PerClient: limits.SessionsPerClient,
-		InUse: h.server.sessions.inUse})
+		Use: h.server.sessions.use})
 	for _, key := range ended {
 		h.server.sessions.drop(h.server.sessions.byStoreKey(key))
 	}
 	return err
 }
 
+// keepsEvents reports whether the store keeps what is sent on streams.
+func (h *replicas) keepsEvents() bool { return h.store.Replica() != "" }
+
 // end ends a session everywhere.
-func (h *shared) end(w http.ResponseWriter, r *http.Request, session *session) {
+func (h *replicas) end(w http.ResponseWriter, r *http.Request, session *session) {
 	if _, err := h.store.Remove(r.Context(), session.key); err != nil {
 		h.unreachable(w, err)
 		return
@@ -103,7 +108,7 @@ func (h *shared) end(w http.ResponseWriter, r *http.Request, session *session) {
 }
 
 // unreachable answers a request whose session nobody can tell at the moment.
-func (h *shared) unreachable(w http.ResponseWriter, err error) {
+func (h *replicas) unreachable(w http.ResponseWriter, err error) {
 	h.server.options.Logger.Warn("a session cannot be looked up", "err", err)
 	h.server.refuse(
 		w,
@@ -117,7 +122,7 @@ func (h *shared) unreachable(w http.ResponseWriter, err error) {
 }
 
 // note keeps what a request that has succeeded has changed of its session.
-func (h *shared) note(ctx context.Context, req mcp.Request) error {
+func (h *replicas) note(ctx context.Context, req mcp.Request) error {
 	key := func(s *mcp.ServerSession) string { return sessionstore.Key(s.ID()) }
 	switch req := req.(type) {
 	//lint:ignore SA1019 deprecated in 2026-07-28, and still there for clients of its time
@@ -133,7 +138,7 @@ func (h *shared) note(ctx context.Context, req mcp.Request) error {
 
 // tend tells the store which sessions are in use, and ends those here that have ended elsewhere, should mail have been
 // lost.
-func (h *shared) tend() {
+func (h *replicas) tend() {
 	ticker := time.NewTicker(min(sessionstore.Held/3, h.server.options.Limits.SessionIdle/4))
 	defer ticker.Stop()
 	since := time.Now()

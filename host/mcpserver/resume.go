@@ -24,7 +24,7 @@ import (
 
 // eventLog keeps the events of a stream in the store.
 type eventLog struct {
-	store         *sessionstore.Store
+	store         sessionstore.Store
 	session, id   string
 	events, bytes int
 	dropped       bool
@@ -50,7 +50,7 @@ func (l *eventLog) Append(number int, data []byte, last bool) {
 
 // keep has the events of a stream kept, so that its requests can be resumed. It reports false if the store cannot be
 // reached: whether a request is served is not up to its stream.
-func (h *shared) keep(stream *transport.Stream, session string, requests []*jsonrpc.Request, prime bool) bool {
+func (h *replicas) keep(stream *transport.Stream, session string, requests []*jsonrpc.Request, prime bool) bool {
 	ids := make([]json.RawMessage, 0, len(requests))
 	for _, request := range requests {
 		ids = append(ids, mustJSON(request.ID.Raw()))
@@ -97,7 +97,7 @@ const followPoll = 5 * time.Second
 
 // tail reads a stream from the store.
 type tail struct {
-	*shared
+	*replicas
 	// id is that of the session, or of the call that waits.
 	id, stream string
 	// after is the number of the last event that was read.
@@ -165,7 +165,7 @@ func (t *tail) read(ctx context.Context, pass func(data [][]byte) error) (*sessi
 }
 
 // follow sends what is in the store of a stream, and what comes, until the stream ends.
-func (h *shared) follow(w *transport.Response, r *http.Request, session *session, stream string, after int) {
+func (h *replicas) follow(w *transport.Response, r *http.Request, session *session, stream string, after int) {
 	ctx, cancel := h.server.bound(r.Context(), nil)
 	defer cancel()
 	leave, err := h.server.limiter.EnterStream(session.clientKey, cancel)
@@ -234,7 +234,7 @@ func (f *follower) refuse(err error) {
 }
 
 // fail answers a request whose session cannot be used here.
-func (h *shared) fail(w http.ResponseWriter, err error) {
+func (h *replicas) fail(w http.ResponseWriter, err error) {
 	if errors.Is(err, sessionstore.ErrNone) {
 		http.Error(w, notFound, http.StatusNotFound)
 		return

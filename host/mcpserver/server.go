@@ -47,9 +47,9 @@ type Server struct {
 	failedLogins *attempts.Limiter
 	// subscriptions are those to resources.
 	subscriptions *subscriptions
-	// sessions are those over HTTP; shared makes them those of all replicas, and is nil where there is only this one.
+	// sessions are those over HTTP. replicas connects them with the store and other replicas.
 	sessions *sessions
-	shared   *shared
+	replicas *replicas
 	// info is the name and version of the server, as every result of 2026-07-28 carries it; introduction says all that
 	// there is to say.
 	info         json.RawMessage
@@ -83,7 +83,7 @@ func New(c *catalog.Catalog, calls Caller, options *Options) (*Server, error) {
 	s.live.Store(first)
 	s.draining, s.startDrain = context.WithCancel(context.Background())
 	s.base, s.stopBase = context.WithCancel(context.Background())
-	s.sessions = newSessions(filled.Limits)
+	s.sessions = newSessions(filled.Limits, filled.Sessions)
 	implementation := &mcp.Implementation{Name: filled.Name, Version: filled.Version}
 	s.introduction = &mcp.Implementation{Name: filled.Name, Title: filled.Title, Version: filled.Version,
 		WebsiteURL: filled.Website}
@@ -93,9 +93,7 @@ func New(c *catalog.Catalog, calls Caller, options *Options) (*Server, error) {
 	if s.info, err = json.Marshal(implementation); err != nil {
 		return nil, err
 	}
-	if filled.Sessions != nil {
-		s.shared = newShared(s, filled.Sessions)
-	}
+	s.replicas = newReplicas(s, filled.Sessions)
 	s.sdk = mcp.NewServer(implementation, s.sdkOptions())
 	s.subscriptions = newSubscriptions(s)
 	s.sdk.AddReceivingMiddleware(s.receive, s.subscriptions.receive, s.introduce)
@@ -109,9 +107,7 @@ func New(c *catalog.Catalog, calls Caller, options *Options) (*Server, error) {
 	}
 	s.unwatch = c.Watch(func() { s.catalogSync.sync(); s.subscriptions.rewatch() })
 	s.catalogSync.sync()
-	if s.shared != nil {
-		s.shared.start()
-	}
+	s.replicas.start()
 	return s, nil
 }
 
@@ -167,9 +163,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		defer cancel()
 		_ = cmp.Or(s.limiter.Wait(ctx), s.stdio.wait(ctx)) // what is stuck is left behind
 	}
-	if s.shared != nil {
-		s.shared.close()
-	}
+	s.replicas.close()
 	s.sessions.clear()
 	var closing sync.WaitGroup
 	for session := range s.sdk.Sessions() {

@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"sync"
@@ -17,16 +16,15 @@ import (
 )
 
 // sessions are the open sessions over HTTP: which there are, whose they are, and which of their calls the SDK has not
-// seen. It ends sessions that are idle, and sessions that have to make room for new ones.
+// seen. It ends sessions that are idle. Which sessions have to make room for new ones is up to the store.
 type sessions struct {
 	// mu guards what follows and the fields of each session that change.
 	mu     sync.Mutex
 	limits limits.Limits
 	byID   map[string]*session
-	// clients counts the sessions of each client, by clientKey.
-	clients map[string]int
-	// byKey finds those of all replicas by their keys in the store; nil where there is none.
+	// byKey finds sessions by their keys in the store.
 	byKey map[string]*session
+	store sessionstore.Store
 }
 
 // session is one session. What changes in it is guarded by the table.
@@ -34,8 +32,8 @@ type session struct {
 	table *sessions
 	// id is the client's, key the one in the store of all replicas.
 	id, key string
-	// conn connects the client to sdk. Both are nil where the session is another replica's and nothing that needs the SDK
-	// has come here.
+	// conn connects the client to sdk. Both are nil where the session is another replica's and nothing that needs the
+	// SDK has come here.
 	conn *transport.Conn
 	sdk  *mcp.ServerSession
 	// owner is the key of the user who opened it, empty without authentication. identity and address are of the request
@@ -62,12 +60,8 @@ type session struct {
 	calls map[jsonrpc.ID]context.CancelFunc
 }
 
-func newSessions(limits limits.Limits) *sessions {
-	return &sessions{
-		limits:  limits,
-		byID:    map[string]*session{},
-		clients: map[string]int{},
-	}
+func newSessions(limits limits.Limits, store sessionstore.Store) *sessions {
+	return &sessions{limits: limits, byID: map[string]*session{}, byKey: map[string]*session{}, store: store}
 }
 
 // set puts other limits in force, for sessions that are used or opened from now on.
@@ -77,8 +71,7 @@ func (t *sessions) set(limits limits.Limits) {
 	t.limits = limits
 }
 
-// add registers a session that was opened with these parameters. Where there is no store of all replicas, it ends other
-// sessions if there are too many.
+// add registers a session that was opened with these parameters.
 func (t *sessions) add(id string, opened *mcp.InitializeParams, over *exchange) *session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,77 +79,35 @@ func (t *sessions) add(id string, opened *mcp.InitializeParams, over *exchange) 
 		return s
 	}
 	s := &session{
-		table: t, id: id, owner: over.owner(), identity: over.identity, address: over.address,
+		table: t, id: id, key: sessionstore.Key(id), owner: over.owner(), identity: over.identity, address: over.address,
 		clientKey: clientKey(over),
 		client:    opened.ClientInfo, version: opened.ProtocolVersion, capabilities: opened.Capabilities,
 		lastUsed: time.Now(), calls: map[jsonrpc.ID]context.CancelFunc{},
 	}
-	if t.byKey != nil {
-		s.key = sessionstore.Key(id)
-		t.byKey[s.key] = s
-	}
 	s.ending = time.AfterFunc(t.limits.SessionIdle, s.expire)
-	t.byID[id] = s
-	t.clients[s.clientKey]++
-	if t.byKey == nil {
-		t.makeRoom(s)
-	}
+	t.byID[id], t.byKey[s.key] = s, s
 	return s
 }
 
-// makeRoom ends sessions until there are no more than there may be: first sessions of the client that has opened
-// newest, then sessions of whichever client has most. newest itself stays. The caller holds mu.
-func (t *sessions) makeRoom(newest *session) {
-	for {
-		var least *session
-		switch {
-		case t.clients[newest.clientKey] > t.limits.SessionsPerClient:
-			least = t.leastUsed(func(s *session) bool { return s != newest && s.clientKey == newest.clientKey })
-		case len(t.byID) > t.limits.Sessions:
-			most := 0
-			for _, n := range t.clients {
-				most = max(most, n)
-			}
-			least = t.leastUsed(func(s *session) bool { return s != newest && t.clients[s.clientKey] == most })
-		}
-		if least == nil {
-			return
-		}
-		t.forget(least)
-		go t.close(least) // it waits for the requests in flight
-	}
-}
-
-// leastUsed is the session that was used longest ago, among those without requests and streams if there are any, then
-// among those without requests.
-func (t *sessions) leastUsed(among func(*session) bool) (least *session) {
-	for _, s := range t.byID {
-		if among(s) && (least == nil ||
-			cmp.Or(cmp.Compare(s.use(), least.use()), s.lastUsed.Compare(least.lastUsed)) < 0) {
-			least = s
-		}
-	}
-	return least
-}
-
-// use ranks sessions by what they are used for at the moment: nothing, a stream, or a request. The caller holds the
-// table's mu.
-func (s *session) use() int {
+// use returns what the session is used for at the moment. The caller holds the table's mu.
+func (s *session) use() sessionstore.Use {
 	switch {
 	case s.requests > 0:
-		return 2
+		return sessionstore.Serving
 	case s.streams > 0:
-		return 1
+		return sessionstore.Streaming
 	}
-	return 0
+	return sessionstore.Idle
 }
 
-// inUse reports whether the session with this key in the store has requests or streams here.
-func (t *sessions) inUse(key string) bool {
+// use returns what the session with this key is used for here, and when it was last.
+func (t *sessions) use(key string) (sessionstore.Use, time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.byKey[key]
-	return s != nil && s.use() > 0
+	if s := t.byKey[key]; s != nil {
+		return s.use(), s.lastUsed
+	}
+	return sessionstore.Idle, time.Time{}
 }
 
 // attach gives a session its connection to the SDK, and reports false if it has ended meanwhile.
@@ -193,7 +144,7 @@ func (t *sessions) keys(since time.Time) (used, held, known []string) {
 		if s.requests > 0 || !s.lastUsed.Before(since) {
 			used = append(used, key)
 		}
-		if s.use() > 0 {
+		if s.use() != sessionstore.Idle {
 			held = append(held, key)
 		}
 	}
@@ -270,15 +221,6 @@ func (s *session) listen() (end func()) {
 	}
 }
 
-// remove forgets a session that its client ends.
-func (t *sessions) remove(s *session) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.byID[s.id] == s {
-		t.forget(s)
-	}
-}
-
 // clear forgets all sessions.
 func (t *sessions) clear() {
 	t.mu.Lock()
@@ -293,14 +235,12 @@ func (t *sessions) forget(s *session) {
 	s.ending.Stop()
 	delete(t.byID, s.id)
 	delete(t.byKey, s.key)
-	if t.clients[s.clientKey]--; t.clients[s.clientKey] == 0 {
-		delete(t.clients, s.clientKey)
-	}
 }
 
 // expire ends the session if it has been idle for long enough, and otherwise looks again when it may have been.
 func (s *session) expire() {
 	if s.isExpired() {
+		s.table.store.Release(s.key)
 		s.table.close(s) // it has no requests to wait for
 	}
 }

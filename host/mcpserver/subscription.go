@@ -260,10 +260,6 @@ func (t *subscriptions) clients(topic string) (clients []notifier) {
 
 // notifyReplicas notifies other replicas of changes here, whose clients may listen.
 func (t *subscriptions) notifyReplicas(topics []string) {
-	shared := t.server.shared
-	if shared == nil {
-		return
-	}
 	var own []string
 	t.mu.Lock()
 	for _, topic := range topics {
@@ -274,7 +270,7 @@ func (t *subscriptions) notifyReplicas(topics []string) {
 	}
 	t.mu.Unlock()
 	if len(own) > 0 {
-		shared.sendUpdates(own)
+		t.server.replicas.sendUpdates(own)
 	}
 }
 

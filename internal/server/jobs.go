@@ -27,7 +27,7 @@ type backgroundJobs struct {
 	server      *Server
 	credentials *credentials
 	// sessions holds the sessions of MCP clients. Nil: no other process sees them.
-	sessions *sessionstore.Store
+	sessions *sessionstore.SQL
 	runner   *background.Runner
 }
 
@@ -73,7 +73,7 @@ func retentionJobs(g *Governance, current func() *config.Config) (jobs []backgro
 }
 
 // sessionJob removes sessions of MCP clients that are idle for longer than the current configuration allows.
-func sessionJob(sessions *sessionstore.Store, current func() *config.Config) background.Job {
+func sessionJob(sessions *sessionstore.SQL, current func() *config.Config) background.Job {
 	return background.Job{Name: "mcp-sessions", Every: sessionSweep, Run: func(ctx context.Context) error {
 		return sessions.Expire(ctx, current().MCP.Limits.SessionIdle)
 	}}

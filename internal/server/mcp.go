@@ -70,7 +70,9 @@ func (f *mcpFrontend) start(context.Context) error {
 	}
 	options := mcpOptions(s.Config, a, s.Build.Version)
 	options.Extension, options.Logger = s.Extension, s.Logger
-	options.Sessions = f.jobs.sessions
+	if f.jobs.sessions != nil {
+		options.Sessions = f.jobs.sessions
+	}
 	options.Now, options.LoginFailed = s.governance.Store.Time, s.governance.loginFailed
 	s.observability.observeMCP(options)
 	h := s.plugins.host.Load()

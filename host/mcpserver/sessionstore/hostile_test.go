@@ -14,7 +14,7 @@ import (
 )
 
 // open opens one more replica over the database at where.
-func open(t *testing.T, where string) *Store {
+func open(t *testing.T, where string) *SQL {
 	t.Helper()
 	s, err := store.OpenWith(t.Context(), where, &store.Options{Dir: t.TempDir()})
 	check(t, err)
@@ -25,7 +25,7 @@ func open(t *testing.T, where string) *Store {
 	return sessions
 }
 
-func exec(t *testing.T, s *Store, statement string, args ...any) {
+func exec(t *testing.T, s *SQL, statement string, args ...any) {
 	t.Helper()
 	check(t, s.store.Update(t.Context(), func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(t.Context(), statement, args...)
@@ -85,36 +85,36 @@ func flip(s string) string {
 func TestHostileMail(t *testing.T) {
 	t.Parallel()
 	const insert = "INSERT INTO mcp_mail (id, target, kind, session, body, sent) "
-	for name, attack := range map[string]func(t *testing.T, s *Store, me string){
-		"10,000 at once": func(t *testing.T, s *Store, me string) {
+	for name, attack := range map[string]func(t *testing.T, s *SQL, me string){
+		"10,000 at once": func(t *testing.T, s *SQL, me string) {
 			exec(t, s, insert+"SELECT 'flood' || n, $1, 'updated', '', '[]', n FROM generate_series(1, 10000) n", me)
 		},
-		"of an unknown kind": func(t *testing.T, s *Store, me string) {
+		"of an unknown kind": func(t *testing.T, s *SQL, me string) {
 			exec(t, s, insert+"VALUES ('x', $1, 'execute', 'key', 'rm', 0)", me)
 		},
-		"without a kind": func(t *testing.T, s *Store, me string) {
+		"without a kind": func(t *testing.T, s *SQL, me string) {
 			exec(t, s, insert+"VALUES ('x', $1, '', '', '', 0)",
 				me)
 		},
-		"of 64 MiB": func(t *testing.T, s *Store, me string) {
+		"of 64 MiB": func(t *testing.T, s *SQL, me string) {
 			exec(t, s, insert+"VALUES ('x', $1, 'message', 'key', repeat('x', 67108864), 0)", me)
 		},
-		"with an ID that is SQL": func(t *testing.T, s *Store, me string) {
+		"with an ID that is SQL": func(t *testing.T, s *SQL, me string) {
 			exec(t, s, insert+"VALUES ('''); DROP TABLE mcp_mail; --', $1, 'message', '', '', 0)", me)
 		},
-		"with an empty ID": func(t *testing.T, s *Store, me string) {
+		"with an empty ID": func(t *testing.T, s *SQL, me string) {
 			exec(t, s, insert+"VALUES ('', $1, 'message', '', '', 0)", me)
 		},
-		"from the end of time": func(t *testing.T, s *Store, me string) {
+		"from the end of time": func(t *testing.T, s *SQL, me string) {
 			exec(t, s, insert+"VALUES ('x', $1, 'updated', '', '[]', 9223372036854775807)", me)
 		},
-		"from before time": func(t *testing.T, s *Store, me string) {
+		"from before time": func(t *testing.T, s *SQL, me string) {
 			exec(t, s, insert+"VALUES ('x', $1, 'updated', '', '[]', -9223372036854775808)", me)
 		},
-		"with 100,000 topics": func(t *testing.T, s *Store, me string) {
+		"with 100,000 topics": func(t *testing.T, s *SQL, me string) {
 			exec(t, s, insert+"VALUES ('x', $1, 'updated', '', '[' || repeat('\"x\",', 100000) || '\"x\"]', 0)", me)
 		},
-		"for a replica that is not": func(t *testing.T, s *Store, me string) {
+		"for a replica that is not": func(t *testing.T, s *SQL, me string) {
 			exec(t, s, insert+"SELECT 'nobody' || n, 'nobody', 'updated', '', '[]', n FROM generate_series(1, 1000) n")
 		},
 	} {

@@ -42,7 +42,7 @@ type Mail struct {
 func topic(replica string) string { return "mcp mail " + replica }
 
 // Send tells all other replicas.
-func (s *Store) Send(ctx context.Context, mail Mail) error {
+func (s *SQL) Send(ctx context.Context, mail Mail) error {
 	others, err := s.others(ctx)
 	if err != nil || len(others) == 0 {
 		return err
@@ -51,7 +51,7 @@ func (s *Store) Send(ctx context.Context, mail Mail) error {
 }
 
 // SendTo tells one replica, and reports false if that lives no more.
-func (s *Store) SendTo(ctx context.Context, replica string, mail Mail) (sent bool, err error) {
+func (s *SQL) SendTo(ctx context.Context, replica string, mail Mail) (sent bool, err error) {
 	if lives, err := s.Lives(ctx, replica); err != nil || !lives {
 		return false, err
 	}
@@ -62,7 +62,7 @@ func (s *Store) SendTo(ctx context.Context, replica string, mail Mail) (sent boo
 }
 
 // Ask sends a Request to a replica, with a stream for what comes of it, and reports false if that lives no more.
-func (s *Store) Ask(ctx context.Context, replica string, mail Mail) (sent bool, err error) {
+func (s *SQL) Ask(ctx context.Context, replica string, mail Mail) (sent bool, err error) {
 	if lives, err := s.Lives(ctx, replica); err != nil || !lives {
 		return false, err
 	}
@@ -75,7 +75,7 @@ func (s *Store) Ask(ctx context.Context, replica string, mail Mail) (sent bool, 
 }
 
 // others are the other replicas that live.
-func (s *Store) others(ctx context.Context) (ids []string, err error) {
+func (s *SQL) others(ctx context.Context) (ids []string, err error) {
 	list, err := s.store.Replicas(ctx)
 	for _, replica := range list {
 		if replica.ID != s.Replica() {
@@ -85,10 +85,18 @@ func (s *Store) others(ctx context.Context) (ids []string, err error) {
 	return ids, err
 }
 
-func (s *Store) send(ctx context.Context, tx *sql.Tx, now int64, targets []string, mail Mail) error {
+func (s *SQL) send(ctx context.Context, tx *sql.Tx, now int64, targets []string, mail Mail) error {
 	for _, target := range targets {
-		_, err := tx.ExecContext(ctx, "INSERT INTO mcp_mail (id, target, kind, session, body, sent) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
-			cmp.Or(mail.ID, crand.Text()), target, mail.Kind, mail.Session, mail.Body, now)
+		_, err := tx.ExecContext(
+			ctx,
+			"INSERT INTO mcp_mail (id, target, kind, session, body, sent) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
+			cmp.Or(mail.ID, crand.Text()),
+			target,
+			mail.Kind,
+			mail.Session,
+			mail.Body,
+			now,
+		)
 		if err != nil {
 			return err
 		}
@@ -101,7 +109,7 @@ func (s *Store) send(ctx context.Context, tx *sql.Tx, now int64, targets []strin
 
 // Receive passes on what other replicas tell this one, each once and what came earlier first, until ctx ends. Failures
 // of the store are reported to failed, and the mail is read later.
-func (s *Store) Receive(ctx context.Context, take func(Mail), failed func(error)) {
+func (s *SQL) Receive(ctx context.Context, take func(Mail), failed func(error)) {
 	rings := s.store.Changes(ctx, topic(s.Replica()))
 	retry := time.NewTicker(10 * time.Second)
 	defer retry.Stop()
@@ -127,7 +135,7 @@ const (
 )
 
 // collect takes mail out of the store until there is no more.
-func (s *Store) collect(ctx context.Context, taken map[string]bool, take func(Mail)) error {
+func (s *SQL) collect(ctx context.Context, taken map[string]bool, take func(Mail)) error {
 	for {
 		if n, err := s.collectSome(ctx, taken, take); err != nil || n < maxMail {
 			return err
@@ -137,11 +145,19 @@ func (s *Store) collect(ctx context.Context, taken map[string]bool, take func(Ma
 
 // collectSome takes up to maxMail. It is deleted only when it has been taken: a connection that is lost must not take
 // it along.
-func (s *Store) collectSome(ctx context.Context, taken map[string]bool, take func(Mail)) (n int, err error) {
+func (s *SQL) collectSome(ctx context.Context, taken map[string]bool, take func(Mail)) (n int, err error) {
 	var mail []Mail
 	err = s.store.View(ctx, func(tx *sql.Tx) (err error) {
-		mail, err = store.Select(ctx, tx, scanMail, `SELECT id, CASE WHEN length(body) > $1 THEN '' ELSE kind END, session,
-			CASE WHEN length(body) > $1 THEN '' ELSE body END FROM mcp_mail WHERE target = $2 ORDER BY sent LIMIT $3`, maxMailBytes, s.Replica(), maxMail)
+		mail, err = store.Select(
+			ctx,
+			tx,
+			scanMail,
+			`SELECT id, CASE WHEN length(body) > $1 THEN '' ELSE kind END, session,
+			CASE WHEN length(body) > $1 THEN '' ELSE body END FROM mcp_mail WHERE target = $2 ORDER BY sent LIMIT $3`,
+			maxMailBytes,
+			s.Replica(),
+			maxMail,
+		)
 		return err
 	})
 	if err != nil {

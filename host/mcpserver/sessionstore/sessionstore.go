@@ -1,11 +1,13 @@
-// Package sessionstore keeps the sessions of MCP clients (up to MCP 2025-11-25) where every replica finds them: what
-// opened a session, what its client has subscribed to, what was sent on its streams. Replicas tell each other through
-// it too.
+// Package sessionstore keeps the sessions of MCP clients (up to MCP 2025-11-25) and connects the replicas of a server.
 //
-// Sessions are known by Key, so that who reads the store cannot take one over.
+// A Store has the state from which any replica restores a session, the events of streams that clients resume, and mail
+// between replicas, which also forwards requests to the replica that holds a pending call. Memory is the Store of a
+// server that is alone; SQL is that of replicas with a database in common, PostgreSQL or a directory. Sessions are
+// known by Key, so that who reads a store cannot take one over.
 package sessionstore
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -23,8 +25,10 @@ import (
 // ErrNone says that there is no such session or stream, or none any more.
 var ErrNone = errors.New("there is no such session or stream")
 
-// Store keeps sessions. It is safe for concurrent use.
-type Store struct{ store *store.Store }
+// SQL is the Store of replicas that have a database in common.
+type SQL struct{ store *store.Store }
+
+var _ Store = (*SQL)(nil)
 
 var steps = []string{
 	`CREATE TABLE mcp_session (id TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, opening TEXT NOT NULL, level TEXT NOT NULL, used BIGINT NOT NULL);
@@ -44,15 +48,15 @@ var steps = []string{
 }
 
 // New returns the sessions in s, whose process must have joined the replicas. Its error is s's.
-func New(ctx context.Context, s *store.Store) (*Store, error) {
+func New(ctx context.Context, s *store.Store) (*SQL, error) {
 	if err := s.Migrate(ctx, "MCP sessions", steps...); err != nil {
 		return nil, err
 	}
-	return &Store{s}, nil
+	return &SQL{s}, nil
 }
 
 // Replica is this process's id.
-func (s *Store) Replica() string { return s.store.Replica() }
+func (s *SQL) Replica() string { return s.store.Replica() }
 
 // Session is the state from which another replica restores a session.
 type Session struct {
@@ -77,9 +81,20 @@ func Key(id string) string {
 // Limits are how many sessions there may be: of all clients, and of one.
 type Limits struct {
 	Sessions, PerClient int
-	// InUse reports sessions that this replica uses at the moment. They are ended last.
-	InUse func(key string) bool
+	// Use returns what this replica uses a session for at the moment, and when it did last. Sessions in use are ended
+	// last.
+	Use func(key string) (Use, time.Time)
 }
+
+// Use is what a replica uses a session for.
+type Use int
+
+// What sessions are used for, the least first.
+const (
+	Idle Use = iota
+	Streaming
+	Serving
+)
 
 // Held is how long a session counts as in use after a Touch that says so.
 const Held = 90 * time.Second
@@ -87,14 +102,22 @@ const Held = 90 * time.Second
 // Add keeps a new session. If there are more than limits allow, it ends others, tells the other replicas, and returns
 // their keys: first sessions of the same client, then of whichever client has most, each time the one that was used
 // longest ago, and those in use last.
-func (s *Store) Add(ctx context.Context, session *Session, limits *Limits) (ended []string, err error) {
+func (s *SQL) Add(ctx context.Context, session *Session, limits *Limits) (ended []string, err error) {
 	others, err := s.others(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = s.update(ctx, func(tx *sql.Tx, now int64) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO mcp_session (id, owner, client, opening, level, used) VALUES ($1, $2, $3, $4, $5, $6)",
-			session.Key, session.Owner, session.Client, string(session.Opening), session.Level, now)
+		_, err := tx.ExecContext(
+			ctx,
+			"INSERT INTO mcp_session (id, owner, client, opening, level, used) VALUES ($1, $2, $3, $4, $5, $6)",
+			session.Key,
+			session.Owner,
+			session.Client,
+			string(session.Opening),
+			session.Level,
+			now,
+		)
 		if err == nil {
 			ended, err = makeRoom(ctx, tx, now, session, limits)
 		}
@@ -116,19 +139,23 @@ func makeRoom(ctx context.Context, tx *sql.Tx, now int64, session *Session, limi
 		return nil, err
 	}
 	if own > limits.PerClient {
-		return leastUsed(ctx, tx, now, session.Client, session.Key, own-limits.PerClient, limits.InUse)
+		return leastUsed(ctx, tx, now, session.Client, session.Key, own-limits.PerClient, limits.Use)
 	}
 	if all <= limits.Sessions {
 		return nil, nil
 	}
 	var most string
-	row = tx.QueryRowContext(ctx, "SELECT client FROM mcp_session WHERE id <> $1 GROUP BY client ORDER BY count(*) DESC, min(used) LIMIT 1", session.Key)
+	row = tx.QueryRowContext(
+		ctx,
+		"SELECT client FROM mcp_session WHERE id <> $1 GROUP BY client ORDER BY count(*) DESC, min(used) LIMIT 1",
+		session.Key,
+	)
 	if err := row.Scan(&most); errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
 	}
-	return leastUsed(ctx, tx, now, most, session.Key, all-limits.Sessions, limits.InUse)
+	return leastUsed(ctx, tx, now, most, session.Key, all-limits.Sessions, limits.Use)
 }
 
 // maxEnded bounds how many sessions end for a new one, should the limits have become smaller.
@@ -136,17 +163,20 @@ const maxEnded = 100
 
 // leastUsed returns n sessions of a client, or as many as there are, that are better ended than its others.
 func leastUsed(ctx context.Context, tx *sql.Tx, now int64, client, but string, n int,
-	inUse func(string) bool) ([]string, error) {
-	keys, err := store.Select(ctx, tx, store.Column[string],
-		"SELECT id FROM mcp_session WHERE client = $1 AND id <> $2 ORDER BY CASE WHEN held > $3 THEN 1 ELSE 0 END, used", client, but, now)
+	use func(string) (Use, time.Time)) ([]string, error) {
+	keys, err := store.Select(
+		ctx,
+		tx,
+		store.Column[string],
+		"SELECT id FROM mcp_session WHERE client = $1 AND id <> $2 ORDER BY CASE WHEN held > $3 THEN 1 ELSE 0 END, used",
+		client,
+		but,
+		now,
+	)
 	slices.SortStableFunc(keys, func(a, b string) int {
-		switch used := inUse(a); {
-		case used == inUse(b):
-			return 0
-		case used:
-			return 1
-		}
-		return -1
+		useA, _ := use(a)
+		useB, _ := use(b)
+		return cmp.Compare(min(useA, Streaming), min(useB, Streaming))
 	})
 	return keys[:min(n, maxEnded, len(keys))], err
 }
@@ -160,7 +190,7 @@ func remove(ctx context.Context, tx *sql.Tx, key string) error {
 }
 
 // update is the store's Update with its clock's time, in Unix milliseconds.
-func (s *Store) update(ctx context.Context, f func(tx *sql.Tx, now int64) error) error {
+func (s *SQL) update(ctx context.Context, f func(tx *sql.Tx, now int64) error) error {
 	return s.store.Update(ctx, func(tx *sql.Tx) error {
 		now, err := s.store.Now(ctx, tx)
 		if err != nil {
@@ -170,8 +200,11 @@ func (s *Store) update(ctx context.Context, f func(tx *sql.Tx, now int64) error)
 	})
 }
 
+// Release implements Store. The session stays for other replicas, until Expire removes it.
+func (s *SQL) Release(string) {}
+
 // Find returns a session, or ErrNone.
-func (s *Store) Find(ctx context.Context, key string) (*Session, error) {
+func (s *SQL) Find(ctx context.Context, key string) (*Session, error) {
 	session := &Session{Key: key}
 	err := s.store.View(ctx, func(tx *sql.Tx) error {
 		var opening string
@@ -192,14 +225,14 @@ func (s *Store) Find(ctx context.Context, key string) (*Session, error) {
 }
 
 // Count returns how many sessions there are.
-func (s *Store) Count(ctx context.Context) (n int, err error) {
+func (s *SQL) Count(ctx context.Context) (n int, err error) {
 	return n, s.store.View(ctx, func(tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, "SELECT count(*) FROM mcp_session").Scan(&n)
 	})
 }
 
 // Remove ends a session, and tells the other replicas. It reports whether there was one.
-func (s *Store) Remove(ctx context.Context, key string) (there bool, err error) {
+func (s *SQL) Remove(ctx context.Context, key string) (there bool, err error) {
 	others, err := s.others(ctx)
 	if err != nil {
 		return false, err
@@ -232,22 +265,22 @@ func forget(ctx context.Context, tx *sql.Tx, key string) error {
 }
 
 // SetLevel keeps the level of logging/setLevel, and tells the other replicas.
-func (s *Store) SetLevel(ctx context.Context, key, level string) error {
+func (s *SQL) SetLevel(ctx context.Context, key, level string) error {
 	return s.change(ctx, key, "UPDATE mcp_session SET level = $1 WHERE id = $2", level, key)
 }
 
 // Subscribe keeps a subscription, and tells the other replicas.
-func (s *Store) Subscribe(ctx context.Context, key, uri string) error {
+func (s *SQL) Subscribe(ctx context.Context, key, uri string) error {
 	return s.change(ctx, key, "INSERT INTO mcp_subscription (session, uri) VALUES ($1, $2) ON CONFLICT DO NOTHING", key,
 		uri)
 }
 
 // Unsubscribe ends a subscription, and tells the other replicas.
-func (s *Store) Unsubscribe(ctx context.Context, key, uri string) error {
+func (s *SQL) Unsubscribe(ctx context.Context, key, uri string) error {
 	return s.change(ctx, key, "DELETE FROM mcp_subscription WHERE session = $1 AND uri = $2", key, uri)
 }
 
-func (s *Store) change(ctx context.Context, key, query string, args ...any) error {
+func (s *SQL) change(ctx context.Context, key, query string, args ...any) error {
 	others, err := s.others(ctx)
 	if err != nil {
 		return err
@@ -265,7 +298,7 @@ const maxKeys = 500
 
 // Touch notes that used sessions have been used just now and that held ones are in use, and returns those of known that
 // have ended.
-func (s *Store) Touch(ctx context.Context, used, held, known []string) (ended []string, err error) {
+func (s *SQL) Touch(ctx context.Context, used, held, known []string) (ended []string, err error) {
 	set := func(column string, keys []string, after time.Duration) error {
 		for chunk := range chunks(keys) {
 			err := s.update(ctx, func(tx *sql.Tx, now int64) error {
@@ -336,7 +369,7 @@ const retention = 5 * time.Minute
 
 // Expire removes sessions that have been idle for that long, and what is kept of streams and mail for longer than 5
 // minutes. It is for one replica at a time, and does no harm at several.
-func (s *Store) Expire(ctx context.Context, idle time.Duration) error {
+func (s *SQL) Expire(ctx context.Context, idle time.Duration) error {
 	return s.update(ctx, func(tx *sql.Tx, now int64) error {
 		keys, err := store.Select(ctx, tx, store.Column[string], "DELETE FROM mcp_session WHERE used < $1 RETURNING id",
 			now-idle.Milliseconds())

@@ -18,7 +18,7 @@ import (
 )
 
 // places runs a test over both kinds of stores. open opens one more replica.
-func places(t *testing.T, run func(t *testing.T, open func() *Store)) {
+func places(t *testing.T, run func(t *testing.T, open func() *SQL)) {
 	for name, where := range map[string]func(*testing.T) string{
 		"directory":  func(t *testing.T) string { return filepath.Join(t.TempDir(), "store") },
 		"PostgreSQL": func(t *testing.T) string { return postgrestest.Start(t) },
@@ -26,7 +26,7 @@ func places(t *testing.T, run func(t *testing.T, open func() *Store)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			place := where(t)
-			run(t, func() *Store {
+			run(t, func() *SQL {
 				s, err := store.OpenWith(t.Context(), place, &store.Options{Dir: t.TempDir()})
 				if err != nil {
 					t.Fatal(err)
@@ -45,6 +45,19 @@ func places(t *testing.T, run func(t *testing.T, open func() *Store)) {
 	}
 }
 
+// unused is the Use of a replica that uses no session.
+func unused(string) (Use, time.Time) { return Idle, time.Time{} }
+
+// serving is the Use of a replica that serves requests of one session, or with an empty key of all.
+func serving(held string) func(string) (Use, time.Time) {
+	return func(key string) (Use, time.Time) {
+		if held == "" || key == held {
+			return Serving, time.Time{}
+		}
+		return Idle, time.Time{}
+	}
+}
+
 func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -53,10 +66,10 @@ func check(t *testing.T, err error) {
 }
 
 // add adds a session and returns the keys of those that it ended. No limits mean large ones.
-func add(t *testing.T, s *Store, session *Session, limits *Limits) []string {
+func add(t *testing.T, s *SQL, session *Session, limits *Limits) []string {
 	t.Helper()
 	if limits == nil {
-		limits = &Limits{Sessions: 1000, PerClient: 1000, InUse: func(string) bool { return false }}
+		limits = &Limits{Sessions: 1000, PerClient: 1000, Use: unused}
 	}
 	ended, err := s.Add(t.Context(), session, limits)
 	check(t, err)
@@ -65,7 +78,7 @@ func add(t *testing.T, s *Store, session *Session, limits *Limits) []string {
 
 func TestSession(t *testing.T) {
 	t.Parallel()
-	places(t, func(t *testing.T, open func() *Store) {
+	places(t, func(t *testing.T, open func() *SQL) {
 		a, b := open(), open()
 		ctx := t.Context()
 		key := Key("session")
@@ -101,15 +114,14 @@ func TestSession(t *testing.T) {
 // TestHostileSessions: sessions beyond a limit end others, here and at other replicas, and refuse nobody.
 func TestHostileSessions(t *testing.T) {
 	t.Parallel()
-	nothing := func(string) bool { return false }
-	for name, attack := range map[string]func(t *testing.T, a, b *Store){
-		"a client ends its own, the longest idle one first": func(t *testing.T, a, b *Store) {
-			limits := &Limits{Sessions: 100, PerClient: 3, InUse: nothing}
+	for name, attack := range map[string]func(t *testing.T, a, b *SQL){
+		"a client ends its own, the longest idle one first": func(t *testing.T, a, b *SQL) {
+			limits := &Limits{Sessions: 100, PerClient: 3, Use: unused}
 			add(t, a, &Session{Key: "other", Client: "two"}, limits)
 			age(t, a, "mcp_session", "used", time.Hour)
 			var all []string
 			for i := range 9 {
-				replica := []*Store{a, b}[i%2]
+				replica := []*SQL{a, b}[i%2]
 				all = append(all, add(t, replica, &Session{Key: fmt.Sprint(i), Client: "one"}, limits)...)
 				age(t, a, "mcp_session", "used", time.Minute)
 			}
@@ -120,8 +132,8 @@ func TestHostileSessions(t *testing.T) {
 				t.Errorf("another client's session: %v", err)
 			}
 		},
-		"all together end sessions of who has most": func(t *testing.T, a, b *Store) {
-			limits := &Limits{Sessions: 5, PerClient: 100, InUse: nothing}
+		"all together end sessions of who has most": func(t *testing.T, a, b *SQL) {
+			limits := &Limits{Sessions: 5, PerClient: 100, Use: unused}
 			add(t, a, &Session{Key: "quiet", Client: "two"}, limits)
 			age(t, a, "mcp_session", "used", time.Hour)
 			for i := range 20 {
@@ -134,8 +146,8 @@ func TestHostileSessions(t *testing.T) {
 				t.Errorf("the quiet client's session: %v", err)
 			}
 		},
-		"one in use at another replica is not idle": func(t *testing.T, a, b *Store) {
-			limits := &Limits{Sessions: 100, PerClient: 2, InUse: nothing}
+		"one in use at another replica is not idle": func(t *testing.T, a, b *SQL) {
+			limits := &Limits{Sessions: 100, PerClient: 2, Use: unused}
 			add(t, a, &Session{Key: "held", Client: "one"}, limits)
 			add(t, a, &Session{Key: "idle", Client: "one"}, limits)
 			age(t, a, "mcp_session", "used", time.Hour)
@@ -150,8 +162,8 @@ func TestHostileSessions(t *testing.T) {
 				t.Errorf("ended %v once nobody holds it", ended)
 			}
 		},
-		"one in use here is not idle": func(t *testing.T, a, b *Store) {
-			limits := &Limits{Sessions: 100, PerClient: 2, InUse: func(key string) bool { return key == "held" }}
+		"one in use here is not idle": func(t *testing.T, a, b *SQL) {
+			limits := &Limits{Sessions: 100, PerClient: 2, Use: serving("held")}
 			add(t, a, &Session{Key: "held", Client: "one"}, limits)
 			age(t, a, "mcp_session", "used", time.Hour)
 			add(t, a, &Session{Key: "idle", Client: "one"}, limits)
@@ -159,8 +171,8 @@ func TestHostileSessions(t *testing.T) {
 				t.Errorf("ended %v", ended)
 			}
 		},
-		"one alone may be the newest": func(t *testing.T, a, b *Store) {
-			limits := &Limits{Sessions: 1, PerClient: 1, InUse: func(string) bool { return true }}
+		"one alone may be the newest": func(t *testing.T, a, b *SQL) {
+			limits := &Limits{Sessions: 1, PerClient: 1, Use: serving("")}
 			for i := range 3 {
 				add(t, a, &Session{Key: fmt.Sprint(i), Client: "one"}, limits)
 			}
@@ -168,8 +180,8 @@ func TestHostileSessions(t *testing.T) {
 				t.Error(err)
 			}
 		},
-		"nothing is left of what has ended": func(t *testing.T, a, b *Store) {
-			limits := &Limits{Sessions: 100, PerClient: 1, InUse: nothing}
+		"nothing is left of what has ended": func(t *testing.T, a, b *SQL) {
+			limits := &Limits{Sessions: 100, PerClient: 1, Use: unused}
 			add(t, a, &Session{Key: "old", Client: "one"}, limits)
 			check(t, a.Subscribe(t.Context(), "old", "x://1"))
 			check(t, a.OpenStream(t.Context(), "old", "s", nil))
@@ -184,11 +196,11 @@ func TestHostileSessions(t *testing.T) {
 				t.Error("the other replica is not told")
 			}
 		},
-		"smaller limits hold for who comes": func(t *testing.T, a, b *Store) {
+		"smaller limits hold for who comes": func(t *testing.T, a, b *SQL) {
 			for i := range 10 {
 				add(t, a, &Session{Key: fmt.Sprint(i), Client: "one"}, nil)
 			}
-			add(t, b, &Session{Key: "new", Client: "two"}, &Limits{Sessions: 4, PerClient: 2, InUse: nothing})
+			add(t, b, &Session{Key: "new", Client: "two"}, &Limits{Sessions: 4, PerClient: 2, Use: unused})
 			if n, err := a.Count(t.Context()); n != 4 || err != nil {
 				t.Error(n, err)
 			}
@@ -196,7 +208,7 @@ func TestHostileSessions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			places(t, func(t *testing.T, open func() *Store) { attack(t, open(), open()) })
+			places(t, func(t *testing.T, open func() *SQL) { attack(t, open(), open()) })
 		})
 	}
 }
@@ -211,7 +223,7 @@ func TestKeysTellNothing(t *testing.T) {
 
 func TestExpire(t *testing.T) {
 	t.Parallel()
-	places(t, func(t *testing.T, open func() *Store) {
+	places(t, func(t *testing.T, open func() *SQL) {
 		a, ctx := open(), t.Context()
 		for _, name := range []string{"used", "idle"} {
 			add(t, a, &Session{Key: name, Opening: json.RawMessage(`{}`)}, nil)
@@ -250,7 +262,7 @@ func TestExpire(t *testing.T) {
 }
 
 // age makes what a table has older.
-func age(t *testing.T, s *Store, table, column string, by time.Duration) {
+func age(t *testing.T, s *SQL, table, column string, by time.Duration) {
 	t.Helper()
 	check(t, s.store.Update(t.Context(), func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(t.Context(), "UPDATE "+table+" SET "+column+" = "+column+" - $1", by.Milliseconds())
@@ -258,7 +270,7 @@ func age(t *testing.T, s *Store, table, column string, by time.Duration) {
 	}))
 }
 
-func rows(t *testing.T, s *Store, table string) (n int) {
+func rows(t *testing.T, s *SQL, table string) (n int) {
 	t.Helper()
 	check(t, s.store.View(t.Context(), func(tx *sql.Tx) error {
 		return tx.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n)
@@ -269,8 +281,8 @@ func rows(t *testing.T, s *Store, table string) (n int) {
 // Mail reaches all others, and nobody twice.
 func TestMail(t *testing.T) {
 	t.Parallel()
-	places(t, func(t *testing.T, open func() *Store) {
-		list := []*Store{open(), open(), open()}
+	places(t, func(t *testing.T, open func() *SQL) {
+		list := []*SQL{open(), open(), open()}
 		got := make(chan string, 100)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -279,10 +291,12 @@ func TestMail(t *testing.T) {
 				func(err error) { t.Error(err) })
 		}
 		check(t, list[0].Send(ctx, Mail{Kind: Updated, Body: "all"}))
-		if sent, err := list[1].SendTo(ctx, list[2].Replica(), Mail{Kind: Message, Session: "key", Body: "one"}); !sent || err != nil {
+		if sent, err := list[1].SendTo(ctx, list[2].Replica(), Mail{Kind: Message, Session: "key", Body: "one"}); !sent ||
+			err != nil {
 			t.Error(sent, err)
 		}
-		if sent, err := list[1].SendTo(ctx, "0123456789abcdef", Mail{Kind: Message, Session: "key", Body: "nobody"}); sent || err != nil {
+		if sent, err := list[1].SendTo(ctx, "0123456789abcdef", Mail{Kind: Message, Session: "key", Body: "nobody"}); sent ||
+			err != nil {
 			t.Error(sent, err)
 		}
 		want := []string{"1updatedall", "2messagekeyone", "2updatedall"}
@@ -333,7 +347,7 @@ func TestSeal(t *testing.T) {
 // What is written on a stream that is no more is not kept: nobody would delete it.
 func TestDroppedStream(t *testing.T) {
 	t.Parallel()
-	places(t, func(t *testing.T, open func() *Store) {
+	places(t, func(t *testing.T, open func() *SQL) {
 		a, b := open(), open()
 		ctx := t.Context()
 		if sent, err := a.Ask(ctx, b.Replica(), Mail{ID: "s", Kind: Request, Session: "key"}); !sent || err != nil {
@@ -360,7 +374,7 @@ func TestDroppedStream(t *testing.T) {
 
 func TestStream(t *testing.T) {
 	t.Parallel()
-	places(t, func(t *testing.T, open func() *Store) {
+	places(t, func(t *testing.T, open func() *SQL) {
 		a, b := open(), open()
 		ctx := t.Context()
 		check(t, a.OpenStream(ctx, "key", "s", []json.RawMessage{json.RawMessage(`7`)}))

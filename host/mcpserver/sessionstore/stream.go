@@ -36,7 +36,7 @@ type Event struct {
 }
 
 // OpenStream keeps that this replica answers these requests, by their IDs, on a new stream.
-func (s *Store) OpenStream(ctx context.Context, key, stream string, requests []json.RawMessage) error {
+func (s *SQL) OpenStream(ctx context.Context, key, stream string, requests []json.RawMessage) error {
 	ids, err := json.Marshal(requests)
 	if err != nil {
 		return err
@@ -47,14 +47,22 @@ func (s *Store) OpenStream(ctx context.Context, key, stream string, requests []j
 }
 
 func openStream(ctx context.Context, tx *sql.Tx, now int64, key, stream, replica, requests string) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO mcp_stream (session, id, replica, requests, ended, opened) VALUES ($1, $2, $3, $4, 0, $5)
-		ON CONFLICT DO NOTHING`, key, stream, replica, requests, now)
+	_, err := tx.ExecContext(
+		ctx,
+		`INSERT INTO mcp_stream (session, id, replica, requests, ended, opened) VALUES ($1, $2, $3, $4, 0, $5)
+		ON CONFLICT DO NOTHING`,
+		key,
+		stream,
+		replica,
+		requests,
+		now,
+	)
 	return err
 }
 
 // Append keeps a message, whose number is the next one. With last the stream ends. The same message may be appended
 // again; one of a stream that is no more is not kept.
-func (s *Store) Append(ctx context.Context, key, stream string, event Event, last bool) error {
+func (s *SQL) Append(ctx context.Context, key, stream string, event Event, last bool) error {
 	return s.update(ctx, func(tx *sql.Tx, now int64) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO mcp_event (session, stream, number, data)
 			SELECT session, id, CAST($1 AS BIGINT), CAST($2 AS TEXT) FROM mcp_stream WHERE session = $3 AND id = $4 ON CONFLICT DO NOTHING`,
@@ -70,11 +78,11 @@ func (s *Store) Append(ctx context.Context, key, stream string, event Event, las
 }
 
 // End ends a stream without another message.
-func (s *Store) End(ctx context.Context, key, stream string) error {
+func (s *SQL) End(ctx context.Context, key, stream string) error {
 	return s.update(ctx, func(tx *sql.Tx, now int64) error { return s.endStream(ctx, tx, now, key, stream) })
 }
 
-func (s *Store) endStream(ctx context.Context, tx *sql.Tx, now int64, key, stream string) error {
+func (s *SQL) endStream(ctx context.Context, tx *sql.Tx, now int64, key, stream string) error {
 	if _, err := tx.ExecContext(ctx, "UPDATE mcp_stream SET ended = $1 WHERE session = $2 AND id = $3", now, key, stream); err != nil {
 		return err
 	}
@@ -82,7 +90,7 @@ func (s *Store) endStream(ctx context.Context, tx *sql.Tx, now int64, key, strea
 }
 
 // Drop removes a stream that nobody will fetch again.
-func (s *Store) Drop(ctx context.Context, key, stream string) error {
+func (s *SQL) Drop(ctx context.Context, key, stream string) error {
 	return s.store.Update(ctx, func(tx *sql.Tx) error {
 		for _, query := range []string{
 			"DELETE FROM mcp_event WHERE session = $1 AND stream = $2",
@@ -102,12 +110,12 @@ func Room(events, bytes int) bool { return events <= maxEvents && bytes <= maxBy
 func streamTopic(stream string) string { return "mcp stream " + stream }
 
 // StreamChanges receives when there may be more on the stream, until ctx ends.
-func (s *Store) StreamChanges(ctx context.Context, stream string) <-chan struct{} {
+func (s *SQL) StreamChanges(ctx context.Context, stream string) <-chan struct{} {
 	return s.store.Changes(ctx, streamTopic(stream))
 }
 
 // Stream returns what is known of a stream, with its events after that number, or ErrNone.
-func (s *Store) Stream(ctx context.Context, key, stream string, after int) (*Stream, error) {
+func (s *SQL) Stream(ctx context.Context, key, stream string, after int) (*Stream, error) {
 	var found Stream
 	err := s.store.View(ctx, func(tx *sql.Tx) error {
 		found = Stream{}
@@ -143,7 +151,7 @@ func scanEvent(rows *sql.Rows) (e Event, err error) {
 }
 
 // Lives reports whether the replica does.
-func (s *Store) Lives(ctx context.Context, replica string) (bool, error) {
+func (s *SQL) Lives(ctx context.Context, replica string) (bool, error) {
 	others, err := s.others(ctx)
 	return replica == s.Replica() || slices.Contains(others, replica), err
 }

@@ -253,12 +253,12 @@ func TestEndWhileRestored(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, offer(t, serveEverything, "look"), says, nil)
 	a, b := f.replicas[0], f.replicas[1]
-	session, err := b.shared.find(t.Context(), a.initialize(t, "{}"), new(exchange))
+	session, err := b.replicas.find(t.Context(), a.initialize(t, "{}"), new(exchange))
 	if err != nil || session == nil {
 		t.Fatal(session, err)
 	}
 	b.sessions.drop(session)
-	if err := b.shared.restore(t.Context(), session); err == nil {
+	if err := b.replicas.restore(t.Context(), session); err == nil {
 		t.Error("it was made")
 	}
 	eventually(t, func() bool {
