@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,15 +37,27 @@ type client struct {
 	base string
 	// maxBody bounds one answer, in bytes.
 	maxBody int64
-	// started are the requests that are under way, by URL.
+	// started are the requests that are under way, and arrived those that were waited for to make room, by URL.
 	started map[string]*pdk.Pending
+	arrived map[string]arrival
+	// careful is set once the vendor holds back: then one request is under way at a time.
+	careful bool
 	// explain completes the error of an answer other than 200, above all with a text that has a remedy.
 	explain func(*pdk.HTTPResponse, *vendorError)
 }
 
-// requestsAtOnce is how many requests of a call are under way at once. It is half of what the host allows: vendors hold
-// back clients that ask for too much in a short time, as they do those that ask for too much in an hour.
-const requestsAtOnce = 4
+// arrival is the answer to a request that was started, or its error.
+type arrival struct {
+	response *pdk.HTTPResponse
+	err      error
+}
+
+const (
+	// requestsAtOnce is how many requests of a call are under way at once: what the host allows.
+	requestsAtOnce = 8
+	// lowRemaining is how few requests of the hour may be left before a call stops sending several at once.
+	lowRemaining = 100
+)
 
 func (c *client) get(ctx context.Context, path string, query url.Values) (*pdk.HTTPResponse, error) {
 	response, err := c.fetch(ctx, c.request(path, query))
@@ -71,21 +84,44 @@ func (c *client) request(path string, query url.Values) *pdk.HTTPRequest {
 
 // fetch waits for the request if it was started, and sends it otherwise.
 func (c *client) fetch(ctx context.Context, request *pdk.HTTPRequest) (*pdk.HTTPResponse, error) {
+	if answer, ok := c.arrived[request.URL]; ok {
+		delete(c.arrived, request.URL)
+		return c.heed(answer.response, answer.err)
+	}
 	if pending, ok := c.started[request.URL]; ok {
 		delete(c.started, request.URL)
-		return pending.Wait()
+		return c.heed(pending.Wait())
 	}
-	return pdk.Fetch(ctx, request)
+	return c.heed(pdk.Fetch(ctx, request))
+}
+
+// heed notes whether the vendor holds back.
+func (c *client) heed(response *pdk.HTTPResponse, err error) (*pdk.HTTPResponse, error) {
+	if err == nil {
+		remaining, unknown := strconv.Atoi(response.Header["X-Ratelimit-Remaining"])
+		c.careful = c.careful || response.Status == statusTooMany || response.Status == statusForbidden ||
+			unknown == nil && remaining < lowRemaining
+	}
+	return response, err
+}
+
+// makeRoom waits for the requests that are under way, and keeps their answers for get.
+func (c *client) makeRoom() {
+	for target, pending := range c.started {
+		response, err := pending.Wait()
+		c.arrived[target] = arrival{response, err}
+	}
+	clear(c.started)
 }
 
 // start sends a request whose answer get is about to be asked for. It reports false where there is no room for another;
 // get then sends it.
 func (c *client) start(ctx context.Context, path string, query url.Values) bool {
 	request := c.request(path, query)
-	if c.started[request.URL] != nil {
+	if _, arrived := c.arrived[request.URL]; arrived || c.started[request.URL] != nil {
 		return true
 	}
-	if len(c.started) == requestsAtOnce {
+	if len(c.started) == requestsAtOnce || c.careful && len(c.started) > 0 {
 		return false
 	}
 	pending, err := pdk.Start(ctx, request)
@@ -104,12 +140,17 @@ func (c *client) cancel(path string) {
 			delete(c.started, target)
 		}
 	}
+	for target := range c.arrived {
+		if strings.HasPrefix(target, c.base+path) {
+			delete(c.arrived, target)
+		}
+	}
 }
 
 // newClient returns the client of a vendor whose API is at a URL. The vendor sets explain.
 func (s *session) newClient(name, url string) client {
 	return client{lang: s.lang, now: s.now, name: name, base: strings.TrimRight(url, "/"), maxBody: maxBody,
-		started: map[string]*pdk.Pending{}}
+		started: map[string]*pdk.Pending{}, arrived: map[string]arrival{}}
 }
 
 // refusal is the error of an answer other than 200.

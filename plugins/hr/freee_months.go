@@ -192,11 +192,26 @@ func (s *paySearch) summary(ctx context.Context, pay month) (*payMonth, error) {
 	return p, d.err
 }
 
-// addDays reads the days that are wanted one by one. A day that freee refuses is noted and left out.
+// addDays reads the days that are wanted one by one, several at once. A day that freee refuses is noted and left out,
+// and so are days for which there is no time.
 func (s *paySearch) addDays(ctx context.Context, p *payMonth, shared period) error {
 	p.complete = shared == p.period
-	for day := shared.Start; day <= shared.End; day = day.add(1) {
-		response, err := s.get(ctx, fmt.Sprintf("/api/v1/employees/%s/work_records/%s", s.employee, day), s.query())
+	path := "/api/v1/employees/" + s.employee + "/work_records/"
+	defer s.cancel(path)
+	s.makeRoom()
+	for day, ahead := shared.Start, shared.Start; day <= shared.End; day = day.add(1) {
+		if timeIsShort(ctx) {
+			p.complete = false
+			for ; day <= shared.End; day = day.add(1) {
+				p.unreadable = append(p.unreadable, incompleteDay{day, unreadable,
+					s.lang.pick("時間切れのため、まだ読んでいません", "not read, because the call's time was nearly up")})
+			}
+			return nil
+		}
+		for ahead = max(ahead, day); ahead <= shared.End && s.start(ctx, path+string(ahead), s.query()); {
+			ahead = ahead.add(1)
+		}
+		response, err := s.get(ctx, path+string(day), s.query())
 		var answer *vendorError
 		switch {
 		case errors.As(err, &answer) && answer.isMissing():

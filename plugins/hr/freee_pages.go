@@ -19,6 +19,7 @@ const (
 func (f *freee) pages(ctx context.Context, path, key string, query url.Values, each func(object)) (items, total int,
 	err error) {
 	seen := map[string]bool{}
+	defer f.cancel(path + "?")
 	query.Set("limit", strconv.Itoa(freeePage))
 	for page := range maxPages {
 		query.Set("offset", strconv.Itoa(page*freeePage))
@@ -39,6 +40,12 @@ func (f *freee) pages(ctx context.Context, path, key string, query url.Values, e
 		}
 		if isLast(page, len(list), total) {
 			return len(seen), total, nil
+		}
+		for next := page + 1; next*freeePage < total; next++ {
+			query.Set("offset", strconv.Itoa(next*freeePage))
+			if !f.start(ctx, path, query) {
+				break
+			}
 		}
 	}
 	return 0, 0, f.lang.errorf("freeeの %s が%dページを超えました。", "freee's %s has more than %d pages", path, maxPages)

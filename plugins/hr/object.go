@@ -25,22 +25,36 @@ type object struct {
 }
 
 // parse reads the document as one object.
-func (d *document) parse(data []byte) object { return d.object("", data) }
+func (d *document) parse(data []byte) object {
+	if !json.Valid(data) {
+		d.malformed("", "an object")
+		return object{document: d}
+	}
+	return d.object("", data)
+}
 
 // parseList reads the document as an array of objects, each called what.
-func (d *document) parseList(data []byte, what string) []object { return d.list(what, data) }
+func (d *document) parseList(data []byte, what string) []object {
+	if !json.Valid(data) {
+		d.malformed(what, "an array")
+		return nil
+	}
+	return d.list(what, data)
+}
 
+// object reads a valid value as an object.
 func (d *document) object(path string, data []byte) object {
-	o := object{document: d, path: path}
-	if err := json.Unmarshal(data, &o.members); err != nil || o.members == nil {
+	o := object{d, path, splitObject(data)}
+	if o.members == nil {
 		d.malformed(path, "an object")
 	}
 	return o
 }
 
+// list reads a valid value as an array of objects.
 func (d *document) list(path string, data []byte) []object {
-	var items []json.RawMessage
-	if err := json.Unmarshal(data, &items); err != nil || items == nil {
+	items := splitArray(data)
+	if items == nil {
 		d.malformed(path, "an array")
 		return nil
 	}
@@ -120,6 +134,23 @@ func (o object) require(names []string) (raw json.RawMessage, name string) {
 func read[T any](o object, raw json.RawMessage, name, want string) (value T) {
 	if raw == nil {
 		return value
+	}
+	switch into := any(&value).(type) { // the common cases, without reflection
+	case *string:
+		if raw[0] == '"' {
+			*into = unquote(raw)
+			return value
+		}
+	case *bool:
+		if text := string(raw); text == "true" || text == "false" {
+			*into = text == "true"
+			return value
+		}
+	case *float64:
+		if n, err := strconv.ParseFloat(string(raw), 64); err == nil && raw[0] != '"' {
+			*into = n
+			return value
+		}
 	}
 	if err := json.Unmarshal(raw, &value); err != nil {
 		var zero T

@@ -248,6 +248,89 @@ func TestWholeCompany(t *testing.T) {
 	}
 }
 
+// countAtOnce stands before a vendor and counts the requests to paths with a text that are there at the same time. It answers
+// none of them before hold are.
+func countAtOnce(t *testing.T, config *settings, text string, hold int) (most func() int) {
+	t.Helper()
+	target, err := url.Parse(config.FreeeURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: target.Scheme, Host: target.Host})
+	proxy.Transport = web.Transport
+	var mu sync.Mutex
+	here, highest := 0, 0
+	all := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, text) {
+			mu.Lock()
+			here++
+			if highest = max(highest, here); highest == hold && here == hold {
+				select {
+				case <-all:
+				default:
+					close(all)
+				}
+			}
+			mu.Unlock()
+			select {
+			case <-all:
+			case <-r.Context().Done():
+			}
+			defer func() {
+				mu.Lock()
+				defer mu.Unlock()
+				here--
+			}()
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	config.FreeeURL = server.URL + target.Path
+	return func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return highest
+	}
+}
+
+// TestDaysAtOnce: the days of a month that freee does not give as a whole are read as many at once as may be.
+func TestDaysAtOnce(t *testing.T) {
+	t.Parallel()
+	_, config := fakeFreee(t, func(o *freeefake.Options) {
+		o.Companies[0].NextMonth = false
+		o.Companies[0].Employees[1].Days["2026-05-21"] = freeefake.Day{TwoSpecial: true}
+	})
+	most := countAtOnce(t, &config, "/work_records/", requestsAtOnce)
+	days, err := call[attendanceAnswer](t, listAttendance, monthQuery{EmployeeID: "102", Month: "2026-05"}, config,
+		english)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if days.TotalRecords != 30 || len(days.IncompleteDays) != 1 || most() != requestsAtOnce {
+		t.Errorf("%d records, %d at once, incomplete %v", days.TotalRecords, most(), days.IncompleteDays)
+	}
+}
+
+// TestFewRequestsLeft: when few requests of the hour are left, a call sends one at a time.
+func TestFewRequestsLeft(t *testing.T) {
+	t.Parallel()
+	people := late(20, 1)
+	_, config := fakeFreee(t, func(o *freeefake.Options) {
+		people(o)
+		o.RateLimit = lowRemaining
+	})
+	most := countAtOnce(t, &config, "work_record_summaries", 1)
+	answer, err := call[overtimePage](t, calculateOvertime, overtimeQuery{monthQuery: monthQuery{Month: "2026-05"}},
+		config, english)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(answer.Employees) != 20 || most() != 1 {
+		t.Errorf("%d people, %d requests at once", len(answer.Employees), most())
+	}
+}
+
 // TestMonthsAtOnce holds that the months of several people are under way at once, as many as are meant to be: the
 // vendor answers none before.
 func TestMonthsAtOnce(t *testing.T) {
