@@ -96,7 +96,7 @@ func failed(o pipeline.Outcome) bool {
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func (t *Traffic) count(r *pipeline.Record) {
-	now, bucket, fails := t.now(), bucketOf(r.Duration), failed(r.Outcome)
+	now, bucket, fails := t.now(), bucketOf(r.Active()), failed(r.Outcome)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.all.add(now, bucket, fails)

@@ -40,7 +40,7 @@ func newCallCounters(r *registry) *callCounters {
 				"for what is not in the catalog.",
 			"method", "name", "plugin", "frontend", "outcome"),
 		duration: r.histogram("hako_call_duration_seconds",
-			"Time from a call's arrival to its answer, waiting included.", durationBuckets, "method", "name", "plugin"),
+			"Time from a call's arrival to its answer, without the time in which people were asked.", durationBuckets, "method", "name", "plugin"),
 		bytes: r.counter("hako_call_bytes_total",
 			"Bytes of arguments (direction in) and results (direction out).", "plugin", "direction"),
 		running: r.gauge("hako_calls_in_flight",
@@ -65,7 +65,7 @@ func (m *Metrics) CallEnded(r pipeline.Record) {
 	series := seriesOf(m, &m.calls.bound, callKind{method.label, r.Name, r.Source, r.Caller.Frontend,
 		string(r.Outcome)})
 	series.total.Inc()
-	series.duration.observe(r.Duration, r.TraceID)
+	series.duration.observe(r.Active(), r.TraceID)
 	series.in.Add(float64(r.Input))
 	series.out.Add(float64(r.Output))
 	series.steps.Add(float64(r.Steps))

@@ -78,7 +78,7 @@ func filled(t *testing.T) *metrics.Metrics {
 	m.CallEnded(pipeline.Record{
 		Caller: pipeline.Caller{Frontend: pipeline.FrontendHTTP}, Method: abi.CallTool, Name: "file_read",
 		Source:  "files",
-		Outcome: pipeline.Timeout, Duration: 3 * time.Second, Input: 10, Output: 20, Steps: 5,
+		Outcome: pipeline.Timeout, Duration: time.Minute + 3*time.Second, Input: 10, Output: 20, Steps: 5,
 		Action: policy.Ask, Rule: "ask before writing",
 		Answers:      []pipeline.Answer{{Outcome: approval.Yes, Waited: time.Minute}, {Outcome: approval.No}},
 		Elicitations: []pipeline.Elicited{{Mode: "form", Outcome: "accept"}}, Quota: "calls of a user",

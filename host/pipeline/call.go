@@ -142,6 +142,18 @@ type Record struct {
 	TraceID string
 }
 
+// Active is the duration without the time in which people were asked.
+func (r *Record) Active() time.Duration {
+	active := r.Duration
+	for _, answer := range r.Answers {
+		active -= answer.Waited
+	}
+	for _, asked := range r.Elicitations {
+		active -= asked.Waited
+	}
+	return max(active, 0) // questions of one call can wait at the same time
+}
+
 // Answer is the outcome of an approval question.
 type Answer struct {
 	// Outcome is one of approval.Outcomes.
