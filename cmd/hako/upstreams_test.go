@@ -124,7 +124,7 @@ func TestAC16ServeUpstreams(t *testing.T) {
 			t.Errorf("metrics lack %s", want)
 		}
 	}
-	applied := s.stderr.await("another configuration of upstream servers is in force")
+	applied := s.stderr.await("a new configuration of upstream servers is in force")
 	put(t, filepath.Join(dir, "config", "mcp_servers.json"), []byte(`{"mcpServers": {}}`))
 	<-applied
 	if status, answer := s.rpc(t, "", "tools/list", "", ""); status != http.StatusOK ||

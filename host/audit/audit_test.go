@@ -213,25 +213,25 @@ func TestTampering(t *testing.T) {
 			return lines
 		}), "cut off"},
 		{"the last segment removed", remove(third), "the end was cut off"},
-		{"the first segment removed", remove(first), "no record says what became of those before"},
+		{"the first segment removed", remove(first), "no record says that the earlier ones were removed"},
 		{"a segment in the middle removed", remove(second), "are missing, up to"},
-		{"a segment of another log", func(t *testing.T, dir string) { copyFile(t, stranger, dir, second) }, "not good"},
+		{"a segment of another log", func(t *testing.T, dir string) { copyFile(t, stranger, dir, second) }, "is invalid"},
 		{"the whole log and its public key replaced", func(t *testing.T, dir string) {
 			for _, name := range []string{first, second, third, "audit.pub"} {
 				copyFile(t, stranger, dir, name)
 			}
 		}, "not the one expected"},
 		{"everything from a record on forged, with a chain that fits", edit(third, forge),
-			"the signature of the checkpoint is not good"},
+			"the signature of the checkpoint is invalid"},
 		{"checkpoints removed from a forged chain",
 			edit(third, func(lines [][]byte) [][]byte { return forge(lines[:len(lines)-1]) }), "the end was cut off"},
 		{"garbage in between", edit(second, func(lines [][]byte) [][]byte {
 			return append(lines[:3:3], append([][]byte{[]byte("{}\n")}, lines[3:]...)...)
-		}), "no record"},
+		}), "not a record"},
 		{"another spelling of the same record", edit(second, func(lines [][]byte) [][]byte {
 			lines[3] = bytes.Replace(lines[3], []byte(`{"seq":`), []byte(`{ "seq":`), 1)
 			return lines
-		}), "no record"},
+		}), "not a record"},
 		{"the head removed", remove("audit.head"), "it is missing"},
 		{"the head of another log", func(t *testing.T, dir string) { copyFile(t, stranger, dir, "audit.head") },
 			"not written with the log's key"},

@@ -62,11 +62,11 @@ func parseLine(line []byte) (seq uint64, prev string, err error) {
 	rest, ok := bytes.CutPrefix(line, []byte(seqKey))
 	digits, rest, found := bytes.Cut(rest, []byte(prevKey))
 	if !ok || !found || len(rest) < len(genesis)+2 || string(rest[len(genesis):len(genesis)+2]) != `",` {
-		return 0, "", fmt.Errorf("no record of an audit log")
+		return 0, "", fmt.Errorf("not a record of an audit log")
 	}
 	seq, err = strconv.ParseUint(string(digits), 10, 64)
 	if err != nil || strconv.FormatUint(seq, 10) != string(digits) {
-		return 0, "", fmt.Errorf("%.20q is no number of a record", digits)
+		return 0, "", fmt.Errorf("%.20q is not the number of a record", digits)
 	}
 	return seq, string(rest[:len(genesis)]), nil
 }

@@ -61,7 +61,7 @@ func TestVerifyWhileRecordsExpire(t *testing.T) {
 		}
 	})
 	if report, err = table.Verify(t.Context(), nil); err != nil || report.OK() ||
-		!strings.Contains(report.Problems[0].Text, "no record says what became") {
+		!strings.Contains(report.Problems[0].Text, "no record says that the earlier") {
 		t.Errorf("%+v, %v", report, err)
 	}
 }

@@ -97,7 +97,7 @@ func (f *files) resume(name string, head head) (err error) {
 		return err
 	}
 	if cut > 0 {
-		f.options.Logger.Warn("cut an unfinished record off the audit log", "bytes", cut)
+		f.options.Logger.Warn("removed an unfinished record from the audit log", "bytes", cut)
 		if err := f.note(&Event{Type: TypeRecovered, Bytes: cut}); err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (f *files) resume(name string, head head) (err error) {
 		f.options.warn(f.retire(), "remove old records of the audit log")
 		return nil
 	}
-	f.options.Logger.Error("the end of the audit log is not as it was left", "last", f.chain.seq, "expected", head.Seq)
+	f.options.Logger.Error("the end of the audit log differs from its head", "last", f.chain.seq, "expected", head.Seq)
 	return f.note(&Event{Type: TypeGap, Gap: &Gap{Seq: head.Seq, Hash: head.Hash}})
 }
 

@@ -113,7 +113,7 @@ func ParsePublicKey(text string) (ed25519.PublicKey, error) {
 	encoded, ok := strings.CutPrefix(strings.TrimSpace(text), "ed25519:")
 	public, err := base64.StdEncoding.DecodeString(encoded)
 	if !ok || err != nil || len(public) != ed25519.PublicKeySize {
-		return nil, fmt.Errorf("%.40q is no public key of an audit log, which begins with \"ed25519:\"", text)
+		return nil, fmt.Errorf("%.40q is not the public key of an audit log, which begins with \"ed25519:\"", text)
 	}
 	return public, nil
 }

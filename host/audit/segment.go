@@ -159,7 +159,8 @@ func (s *segment) tail() (chain, error) {
 		}
 		entry, err := parseEntry(line)
 		if err != nil {
-			return chain{}, fmt.Errorf("%s ends with what is no record: %w: hako audit verify says more; move the directory away to begin a new log", s.file.Name(), err)
+			return chain{}, fmt.Errorf("%s ends with an invalid record: %w: hako audit verify says more; "+
+				"move the directory away to begin a new log", s.file.Name(), err)
 		}
 		return chain{seq: entry.Seq, hash: hashOf(line), last: entry.Type}, nil
 	}
@@ -177,7 +178,7 @@ func (s *segment) begun() (time.Time, error) {
 	}
 	entry, err := parseEntry(line)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%s begins with what is no record: %w: hako audit verify says more",
+		return time.Time{}, fmt.Errorf("%s begins with an invalid record: %w: hako audit verify says more",
 			s.file.Name(), err)
 	}
 	return entry.Time, nil

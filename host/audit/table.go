@@ -59,7 +59,7 @@ func openTable(options *Options, stats *stats) (*table, *key, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	t := &table{options: options, stats: stats}
-	err := errors.New("this store is not shared: the log lies in a directory beside it")
+	err := errors.New("this store is not shared: use a directory for the log")
 	if options.Store.Shared() {
 		err = t.open(ctx)
 	}
@@ -71,7 +71,7 @@ func openTable(options *Options, stats *stats) (*table, *key, error) {
 
 func (t *table) open(ctx context.Context) (err error) {
 	if t.options.Key == "" {
-		return errors.New("all replicas need one key to sign it with: set audit.key, to what openssl rand -base64 32 prints")
+		return errors.New("all replicas need the same key: set audit.key to the output of openssl rand -base64 32")
 	}
 	if t.key, err = parseKey(t.options.Key); err != nil {
 		return err

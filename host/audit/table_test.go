@@ -135,7 +135,7 @@ func TestTamperingWithATable(t *testing.T) {
 		"an edit":   {[]string{"UPDATE audit_record SET line = replace(encode(line, 'escape'), 'tool', 'tooL')::bytea WHERE seq = 3"}, "it is not as it was written"},
 		"a removal": {[]string{"DELETE FROM audit_record WHERE seq = 3"}, "record 4 follows"},
 		"the beginning": {[]string{"DELETE FROM audit_record WHERE seq < 3"},
-			"no record says what became of those before"},
+			"no record says that the earlier ones were removed"},
 		"the end": {[]string{"DELETE FROM audit_record WHERE seq > 4"}, "the end was cut off"},
 		"the end and the head": {[]string{"DELETE FROM audit_record WHERE seq > 4",
 			"UPDATE audit_head SET seq = 4, hash = (SELECT encode(sha256(line), 'hex') FROM audit_record WHERE seq = 4)"},
@@ -144,7 +144,7 @@ func TestTamperingWithATable(t *testing.T) {
 		"another order": {[]string{"UPDATE audit_record SET seq = -3 WHERE seq = 3",
 			"UPDATE audit_record SET seq = 3 WHERE seq = 4", "UPDATE audit_record SET seq = 4 WHERE seq = -3"},
 			"record 4 follows"},
-		"no record": {[]string{"UPDATE audit_record SET line = 'x' WHERE seq = 3"}, "no record of an audit log"},
+		"no record": {[]string{"UPDATE audit_record SET line = 'x' WHERE seq = 3"}, "not a record of an audit log"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -134,13 +134,13 @@ func (v *verifier) content(line []byte, prev string) {
 	v.unsigned++
 	if !bytes.Contains(line, []byte(`"type":"log/`)) {
 		if !json.Valid(line) {
-			v.problem("it is no JSON")
+			v.problem("it is not JSON")
 		}
 		return
 	}
 	entry, err := parseEntry(line)
 	if err != nil {
-		v.problem("it is no record: %v", err)
+		v.problem("it is not a valid record: %v", err)
 		return
 	}
 	v.chain.last = entry.Type
@@ -158,7 +158,7 @@ func (v *verifier) content(line []byte, prev string) {
 
 func (v *verifier) checkpoint(entry *Entry, prev string) {
 	if !ed25519.Verify(v.expect.PublicKey, signed(entry.Seq, prev, entry.Time), entry.Checkpoint.Signature) {
-		v.problem("the signature of the checkpoint is not good")
+		v.problem("the signature of the checkpoint is invalid")
 		return
 	}
 	if v.unsigned > 2*checkpointEvery {
@@ -174,13 +174,13 @@ func (v *verifier) compare() {
 	if v.head != nil && v.head.Seq == v.chain.seq {
 		v.headSeen = true
 		if v.head.Hash != v.chain.hash {
-			v.problem("it is not the record that the head of the log names")
+			v.problem("it differs from the record that the head of the log names")
 		}
 	}
 	if v.expect.Seq > 0 && v.expect.Seq == v.chain.seq {
 		v.expected = true
 		if v.expect.Hash != v.chain.hash {
-			v.problem("it is not the record that was expected: the log is another one")
+			v.problem("it differs from the expected record: this is another log")
 		}
 	}
 }
@@ -189,10 +189,12 @@ func (v *verifier) finish() {
 	v.report.Last, v.report.Head = v.chain.seq, v.chain.hash
 	v.lines = 0
 	if !v.attested {
-		v.problem("the log begins with record %d, and no record says what became of those before", v.report.First)
+		v.problem("the log begins with record %d, and no record says that the earlier ones were removed",
+			v.report.First)
 	}
 	if v.head != nil && v.head.Seq > 0 && !v.headSeen {
-		v.problem("record %d, the last one by the head of the log, is missing: the end was cut off", v.head.Seq)
+		v.problem("record %d, the last one according to the head of the log, is missing: the end was cut off",
+			v.head.Seq)
 	}
 	if v.expect.Seq > 0 && !v.expected {
 		v.problem("record %d, which was expected, is missing", v.expect.Seq)

@@ -20,7 +20,7 @@ func (c *Console) endStreams(ctx context.Context) {
 	there, err := c.sessions.among(ctx, open)
 	if err != nil {
 		if ctx.Err() == nil {
-			c.logger.Warn("look whose session of the console has ended", "err", err) // heartbeats check too
+			c.logger.Warn("find ended sessions of the console", "err", err) // heartbeats check too
 		}
 		return
 	}

@@ -74,7 +74,7 @@ func (c *Console) oidcLogin(w http.ResponseWriter, q *request) error {
 			return nil
 		}
 	}
-	c.logger.Error("the console's provider of identities", "err", err)
+	c.logger.Error("the console's OpenID Connect provider cannot be used", "err", err)
 	c.back(w, q, "unavailable")
 	return nil
 }
@@ -104,7 +104,7 @@ func (c *Console) oidcCallback(w http.ResponseWriter, q *request) error {
 	}
 	person, err := p.identify(q.Context(), q.param("code"), f, c.now())
 	if err != nil {
-		c.logger.Warn("a login at the console's provider of identities failed", "err", err)
+		c.logger.Warn("a login at the console's OpenID Connect provider failed", "err", err)
 		c.failedLogin(q, person, err)
 		c.back(w, q, reasonOf(err))
 		return nil

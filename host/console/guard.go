@@ -55,7 +55,7 @@ func (c *Console) recovered(w http.ResponseWriter, r *http.Request) {
 	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(cause)
 	}
-	c.logger.Error("the console failed inside", "path", r.URL.Path, "err", cause, "stack", string(debug.Stack()))
+	c.logger.Error("internal error of the console", "path", r.URL.Path, "err", cause, "stack", string(debug.Stack()))
 	writeFault(w, language(r), faultInternal)
 }
 

@@ -74,13 +74,13 @@ func (c *Console) keepSaving(ctx context.Context) {
 		select {
 		case <-ticker.C:
 			if err := c.save(ctx, 0); err != nil && ctx.Err() == nil {
-				c.logger.Warn("save what the console has counted", "err", err) // the next save may succeed
+				c.logger.Warn("store the console's counts", "err", err) // the next save may succeed
 			}
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSave)
 			defer cancel()
 			if err := c.save(last, 0); err != nil {
-				c.logger.Warn("what the console has counted in the last minute is lost", "err", err)
+				c.logger.Warn("the console's counts of the last minute are lost", "err", err)
 			}
 			return
 		}
@@ -108,7 +108,7 @@ func forgetBefore(ctx context.Context, tx *sql.Tx, now time.Time) error {
 // begin returns each, and is called again if the store retries.
 func (c *Console) read(ctx context.Context, span span, where, tool string, begin func() (each func(*tally))) error {
 	if err := c.save(ctx, saveOften); err != nil {
-		c.logger.Warn("save what the console has counted", "err", err) // the stored counts can still be shown
+		c.logger.Warn("store the console's counts", "err", err) // the stored counts can still be shown
 	}
 	return c.options.Store.View(ctx, func(tx *sql.Tx) error {
 		each := begin()
@@ -160,4 +160,4 @@ func decodeDurations(data []byte, durations *[buckets]uint32) error {
 	return nil
 }
 
-var errDurations = errors.New("the counts of calls in the store are none that this version has written")
+var errDurations = errors.New("the counts of calls in the store are invalid")

@@ -73,7 +73,7 @@ func (p *Person) token() string {
 }
 
 // errNoLogin says that a login is no longer valid.
-var errNoLogin = errors.New("the login does not hold any more")
+var errNoLogin = errors.New("the login is no longer valid")
 
 // admit sets the person's role from the current configuration. It fails with errNoLogin if there is none.
 func (l *logins) admit(p *Person, proof string, now time.Time) error {

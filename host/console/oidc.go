@@ -161,7 +161,7 @@ func (p *provider) discover() (*issuer.Discovery, error) {
 
 var (
 	// errProvider says that the provider cannot be reached.
-	errProvider = errors.New("the provider of identities cannot be reached")
+	errProvider = errors.New("the OpenID Connect provider cannot be reached")
 	// errIdentity says that the provider's response proves no identity.
 	errIdentity = errors.New("the identity is not proven")
 	// errNoRole says that the person has no role.
@@ -210,10 +210,10 @@ func (p *provider) identify(ctx context.Context, code string, f *flow, now time.
 		return nil, fmt.Errorf("%w: %w", errIdentity, err)
 	}
 	if id.IssuedAt.After(now.Add(clockSkew)) {
-		return nil, fmt.Errorf("%w: the token is of the future", errIdentity)
+		return nil, fmt.Errorf("%w: the token was issued in the future", errIdentity)
 	}
 	if !hmac.Equal([]byte(id.Nonce), []byte(f.Nonce)) {
-		return nil, fmt.Errorf("%w: the nonce is another one", errIdentity)
+		return nil, fmt.Errorf("%w: the nonce does not match", errIdentity)
 	}
 	return p.person(id)
 }

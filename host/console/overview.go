@@ -68,7 +68,7 @@ func (c *Console) overview(q *request) (any, error) {
 	c.countUpstreams(answer)
 	for _, look := range []func(*overviewJSON, *request) error{c.countApprovals, c.countReplicas, c.lookAtCredentials} {
 		if err := look(answer, q); err != nil {
-			c.logger.Warn("the overview of the console", "err", err)
+			c.logger.Warn("make the overview of the console", "err", err)
 			answer.add(Problem{Kind: "store", Text: faultStore.text.In(q.language),
 				Remedy: faultStore.remedy.In(q.language)})
 		}

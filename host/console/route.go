@@ -110,7 +110,7 @@ func (c *Console) handler(route route) http.Handler {
 			c.logger.Error("a request to the console failed", "route", route.name, "err", err)
 			f = faultInternal
 		case faultStore:
-			c.logger.Error("the store of the console", "route", route.name, "err", err)
+			c.logger.Error("the store of the console failed", "route", route.name, "err", err)
 		}
 		writeFault(w, q.language, f)
 	})
@@ -157,7 +157,7 @@ func (c *Console) identify(q *request) error {
 	}
 	q.session, q.secret = s, secret
 	if err := c.sessions.touch(q.Context(), s, c.now()); err != nil && q.Context().Err() == nil {
-		c.logger.Warn("note that a session of the console is in use", "err", err) // the store may be full
+		c.logger.Warn("record the use of a session of the console", "err", err) // the store may be full
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func newSessions(ctx context.Context, s *store.Store, options Sessions) (*sessio
 		options.Lifetime = 12 * time.Hour
 	}
 	if options.Idle < 0 || options.Lifetime < 0 {
-		return nil, errors.New("console: a session cannot last for less than no time")
+		return nil, errors.New("console: idle and lifetime of sessions must not be negative")
 	}
 	return &sessions{s, options}, s.Migrate(ctx, "console", migrations...)
 }

@@ -51,7 +51,7 @@ func newSite(options Site) (*site, error) {
 	if s.base, err = url.Parse(strings.TrimSuffix(text, "/")); err != nil || s.base.Host == "" ||
 		s.base.Scheme != "https" && s.base.Scheme != "http" || s.base.Path != "" || s.base.User != nil ||
 		s.base.RawQuery != "" {
-		return nil, fmt.Errorf("the URL %q is no address of a site, such as https://hako.example.com", text)
+		return nil, fmt.Errorf("the URL %q is not the address of a site, such as https://hako.example.com", text)
 	}
 	s.secure = s.base.Scheme == "https"
 	if options.URL != "" {

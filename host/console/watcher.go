@@ -64,7 +64,7 @@ func (w *watcher) attend(ctx context.Context, answering bool) {
 		err = approvals.RemoveWatcher(ctx, w.id)
 	}
 	if err != nil && ctx.Err() == nil {
-		w.console.logger.Warn("say who attends to questions", "err", err)
+		w.console.logger.Warn("send the console's heartbeat", "err", err)
 	}
 	w.attends = answering
 }

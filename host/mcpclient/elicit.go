@@ -38,8 +38,9 @@ const (
 )
 
 var (
-	errOutside = errors.New("no call is under way that this question could be about")
-	errWhose   = errors.New("calls of several callers are under way, and the server does not say for which of them it asks: set its limits.concurrency to 1, or use a version of MCP from 2026-07-28 on")
+	errOutside = errors.New("no running call can be the cause of this question")
+	errWhose   = errors.New("calls of several callers are running, and the server does not say which of them it " +
+		"asks: set its limits.concurrency to 1, or use a version of MCP from 2026-07-28 on")
 )
 
 // ongoing is a running call in a session.
@@ -128,7 +129,7 @@ func (s *server) requested(ctx context.Context, x *session, p *mcp.ElicitParams)
 	o, err := x.about(token)
 	if err != nil {
 		if s.lines.Allow() { // servers may ask without limit
-			s.logger.Warn("a question of an upstream server was put to nobody", "err", err)
+			s.logger.Warn("a question of an upstream server could not be asked", "err", err)
 		}
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
 	}
@@ -203,7 +204,7 @@ type round struct {
 	needs    bool
 }
 
-var errOther = errors.New("it asks for something in the middle of the call that is not passed on: sampling or roots")
+var errOther = errors.New("it asks for sampling or roots in the middle of the call, which hako does not forward")
 
 // rounds makes a call and repeats it with the answers to the server's questions until there is a result. call makes it
 // with the answers and the state of the previous round.
@@ -235,7 +236,7 @@ func (s *server) rounds(ctx context.Context, o *ongoing, call func(answers mcp.I
 			answers[key] = answer
 		}
 	}
-	return &answerError{fmt.Errorf("it has asked for input %d times and given no result", maxRounds)}
+	return &answerError{fmt.Errorf("it has asked for input %d times without a result", maxRounds)}
 }
 
 // without removes the elicitation capability from the metadata of a call whose caller cannot be asked, so that the

@@ -357,7 +357,7 @@ func TestUnasked(t *testing.T) {
 	r := newRig(t, spec)
 	answered := func() int { return strings.Count(r.log.String(), "the question was answered") }
 	r.eventually("an answer to the first question", func() bool { return answered() >= 1 })
-	if !strings.Contains(r.log.String(), "no call is under way") {
+	if !strings.Contains(r.log.String(), "no running call") {
 		t.Error("the log does not say so")
 	}
 	before := answered()
@@ -398,7 +398,7 @@ func TestWhoseQuestion(t *testing.T) {
 		group.Wait()
 		unclear := spec.URL == "" && spec.ProtocolVersion == "2025-11-25"
 		if got := text(result); err != nil || (got == "accept Ken") == unclear || unclear &&
-			!strings.Contains(got, "does not say for which") {
+			!strings.Contains(got, "does not say which") {
 			t.Errorf("%q, %v", got, err)
 		}
 		if result, err = r.ask(t.Context(), "ken", "up_ask", `{"schema":"name"}`, ken); err != nil ||

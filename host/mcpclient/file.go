@@ -58,10 +58,10 @@ func (u *Upstreams) Follow(ctx context.Context, path, dir string) {
 			changed, err = u.apply(specs)
 		}
 		if err != nil {
-			u.options.Logger.Error("the configuration of upstream servers is not usable: the servers stay as they were",
+			u.options.Logger.Error("the configuration of upstream servers is invalid: the servers stay as they are",
 				"err", err)
 		} else if changed {
-			u.options.Logger.Info("another configuration of upstream servers is in force", "file", path)
+			u.options.Logger.Info("a new configuration of upstream servers is in force", "file", path)
 		}
 	}
 }
@@ -173,7 +173,8 @@ func checkTransport(transport string, s *Spec) error {
 		}
 		return nil
 	case "sse":
-		return errors.New("transport sse is the one of 2024-11-05, which MCP has given up: use the server's streamable HTTP address and transport http")
+		return errors.New("transport sse is that of MCP 2024-11-05 and is not supported: " +
+			"use the server's streamable HTTP address and transport http")
 	}
 	return fmt.Errorf("transport %s", strictyaml.Unknown("transport", transport, []string{"stdio", "http"}))
 }

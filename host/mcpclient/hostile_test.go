@@ -48,7 +48,7 @@ func TestOddTools(t *testing.T) {
 	if wordy, _ := r.catalog.View().Tool("odd_wordy"); len(wordy.Spec.Description.In("en")) > 17_000 {
 		t.Error("a long description was not cut")
 	}
-	for _, what := range []string{`tool "good": it has no name, or that of another`, `tool "list": the schema is no object`, `tool "wrong": inputSchema`, `tool "broken": inputSchema`, `tool "fetch": inputSchema`, `output schema of tool "output"`} {
+	for _, what := range []string{`tool "good": it has no name, or that of another`, `tool "list": the schema is not an object`, `tool "wrong": inputSchema`, `tool "broken": inputSchema`, `tool "fetch": inputSchema`, `output schema of tool "output"`} {
 		if !slices.ContainsFunc(r.status("odd").Omitted, func(o string) bool { return strings.HasPrefix(o, what) }) {
 			t.Errorf("%s is not in %q", what, r.status("odd").Omitted)
 		}

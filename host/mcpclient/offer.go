@@ -169,7 +169,7 @@ func schema(value any) (json.RawMessage, error) {
 	object, ok := value.(map[string]any)
 	if !ok {
 		if value != nil {
-			return nil, errors.New("the schema is no object")
+			return nil, errors.New("the schema is not an object")
 		}
 		object = map[string]any{}
 	}

@@ -76,7 +76,7 @@ func newRemote(ctx context.Context, spec *Spec, env environment, options *Option
 	for name, v := range spec.Headers {
 		value, err := env.value(ctx, v)
 		if err == nil && !httpguts.ValidHeaderFieldValue(value) {
-			err = errors.New("it holds characters that no header may have")
+			err = errors.New("it contains characters that headers must not contain")
 		}
 		if err != nil {
 			return nil, "", fmt.Errorf("headers.%s: %w", name, err)

@@ -260,7 +260,7 @@ func (s *server) refresh(x *session) error {
 	if !slices.Equal(o.omitted, before.omitted) {
 		s.logOmitted(o.omitted)
 	}
-	s.logger.Info("an upstream server's tools are on offer", "tools", len(o.manifest.Tools), "prompts",
+	s.logger.Info("the tools of an upstream server are available", "tools", len(o.manifest.Tools), "prompts",
 		len(o.manifest.Prompts),
 		"resources", len(o.manifest.Resources)+len(o.manifest.ResourceTemplates))
 	return nil
@@ -287,10 +287,10 @@ const maxOmittedLogged = 20
 func (s *server) logOmitted(omitted []string) {
 	for i, what := range omitted {
 		if i == maxOmittedLogged {
-			s.logger.Warn("more is left out of what an upstream server offers", "more", len(omitted)-i)
+			s.logger.Warn("further entries of an upstream server are omitted", "more", len(omitted)-i)
 			return
 		}
-		s.logger.Warn("left out of what an upstream server offers", "what", what)
+		s.logger.Warn("an entry of an upstream server is omitted", "what", what)
 	}
 }
 

@@ -143,7 +143,7 @@ func (s *Spec) Check() error {
 	}
 	for _, pattern := range slices.Concat(s.Tools.Allow, s.Tools.Deny) {
 		if _, err := path.Match(pattern, ""); err != nil {
-			return fmt.Errorf("tools: %q is no pattern: %w", pattern, err)
+			return fmt.Errorf("tools: %q is not a pattern: %w", pattern, err)
 		}
 	}
 	if s.URL == "" {
@@ -158,7 +158,7 @@ func (s *Spec) checkProgram() error {
 	}
 	for name, v := range s.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
-			return fmt.Errorf("env: %q is no name of a variable", name)
+			return fmt.Errorf("env: %q is not the name of a variable", name)
 		}
 		if err := v.check(); err != nil {
 			return fmt.Errorf("env.%s: %w", name, err)

@@ -151,7 +151,7 @@ func TestStopByStrangers(t *testing.T) {
 	press(aki)
 	w.wait("a refusal", func() bool {
 		return strings.Contains(w.log.String(),
-			"somebody pressed stop who may not use the bot")
+			"a person who may not use the bot pressed stop")
 	})
 	press(ken)
 	w.answered("Stopped by <@" + ken + ">")

@@ -76,7 +76,7 @@ func (w *workspace) verify(r *http.Request, body []byte) error {
 	sum := hmac.New(sha256.New, []byte(secret))
 	_, _ = fmt.Fprintf(sum, "v0:%s:%s", stamp, body) // a hash never fails
 	if signature := "v0=" + hex.EncodeToString(sum.Sum(nil)); !hmac.Equal([]byte(signature), []byte(r.Header.Get("X-Slack-Signature"))) {
-		return errors.New("the signature is another one")
+		return errors.New("the signature does not match")
 	}
 	return nil
 }
@@ -109,11 +109,11 @@ func (w *workspace) serveEvent(out http.ResponseWriter, r *http.Request, body []
 	event, err := slackevents.ParseEvent(body, slackevents.OptionNoVerifyToken()) // the signature was verified
 	if err != nil {
 		w.bot.options.Observer.SlackEvent(kindOther, resultInvalid)
-		w.logger.Warn("Slack sent what this version does not understand", "err", err)
+		w.logger.Warn("Slack sent something that this version does not understand", "err", err)
 		return // acknowledged, because Slack would only repeat it
 	}
 	if err := w.event(r.Context(), event); err != nil {
-		w.logger.Error("an event could not be written down, and Slack will repeat it", "err", err)
+		w.logger.Error("an event could not be stored; Slack will repeat it", "err", err)
 		http.Error(out, "try again", http.StatusServiceUnavailable)
 	}
 }
@@ -147,6 +147,6 @@ func (w *workspace) serveCommand(out http.ResponseWriter, r *http.Request, form 
 // invalid responds to a request that Slack never sends.
 func (w *workspace) invalid(out http.ResponseWriter, err error) {
 	w.bot.options.Observer.SlackEvent(kindOther, resultInvalid)
-	w.logger.Warn("Slack sent what this version does not understand", "err", err)
+	w.logger.Warn("Slack sent something that this version does not understand", "err", err)
 	http.Error(out, "not understood", http.StatusBadRequest)
 }

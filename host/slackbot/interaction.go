@@ -62,13 +62,13 @@ func (w *workspace) act(callback *slack.InteractionCallback, action *slack.Block
 	}
 	by := w.visitor(ctx, callback.User.ID, w.told(callback.User.TeamID))
 	if !w.welcomes(by.home) {
-		w.logger.Info("somebody of another workspace pressed a button", "user", by.id, "home", by.home)
+		w.logger.Info("a person of another workspace pressed a button", "user", by.id, "home", by.home)
 		w.whisper(ctx, at, by.id, w.refusal(by))
 		return
 	}
 	var err error
 	if by.groups, err = w.groups(ctx, by.id); err != nil {
-		w.logger.Error("somebody's groups are not known", "user", callback.User.ID, "err", err)
+		w.logger.Error("the groups of a person are unknown", "user", callback.User.ID, "err", err)
 		return
 	}
 	switch action.ActionID {
@@ -102,7 +102,7 @@ func (w *workspace) rate(ctx context.Context, by person, at spot, value string) 
 	if err := w.bot.options.Rate(ctx, w.caller(by, in), in, answer, good); errors.Is(err, chat.ErrUnknown) {
 		text = wordsFor(by.locale).noAnswer
 	} else if err != nil {
-		w.logger.Error("feedback could not be kept", "err", err)
+		w.logger.Error("feedback could not be stored", "err", err)
 		text = wordsFor(by.locale).failed
 	}
 	w.whisper(ctx, at, by.id, text)
@@ -136,7 +136,7 @@ func (w *workspace) reply(ctx context.Context, c *slack.SlashCommand) string {
 	words := wordsFor(by.locale)
 	switch {
 	case err != nil:
-		w.logger.Error("somebody's groups are not known", "user", c.UserID, "err", err)
+		w.logger.Error("the groups of a person are unknown", "user", c.UserID, "err", err)
 		return words.failed
 	case !w.allows(by, c.ChannelID):
 		return w.refusal(by)
@@ -178,7 +178,7 @@ func (w *workspace) status(ctx context.Context, c *slack.SlashCommand, words *wo
 	running, err := w.bot.journal.running(ctx, c.TeamID, c.ChannelID)
 	switch {
 	case err != nil:
-		w.logger.Error("what runs is not known", "err", err)
+		w.logger.Error("the running turns are unknown", "err", err)
 		return words.failed
 	case len(running) == 0:
 		return words.idle
@@ -190,7 +190,7 @@ func (w *workspace) status(ctx context.Context, c *slack.SlashCommand, words *wo
 func (w *workspace) stopAll(ctx context.Context, c *slack.SlashCommand, words *words) string {
 	running, err := w.bot.journal.running(ctx, c.TeamID, c.ChannelID)
 	if err != nil {
-		w.logger.Error("what runs is not known", "err", err)
+		w.logger.Error("the running turns are unknown", "err", err)
 		return words.failed
 	}
 	n := 0
@@ -212,7 +212,7 @@ func (w *workspace) usage(ctx context.Context, by person, words *words) string {
 	}
 	text, err := w.bot.options.Usage(ctx, w.caller(by, ""))
 	if err != nil {
-		w.logger.Error("the usage is not known", "err", err)
+		w.logger.Error("the usage is unknown", "err", err)
 		return words.failed
 	}
 	return escape(text)

@@ -112,7 +112,7 @@ func (b *Bot) stop(key, user string) {
 }
 
 // errTakenOver ends a turn silently: another process has taken it over, or may have.
-var errTakenOver = errors.New("the store has lost this process's lock, and another process ends what was under way")
+var errTakenOver = errors.New("the store has lost this process's lock, and another process takes its turns over")
 
 // abandon cancels the running turns and forgets the queued messages, which other processes take over.
 func (q *queues) abandon() {
@@ -135,7 +135,8 @@ func (b *Bot) stayAlive(ctx context.Context, held context.Context) error {
 			return nil
 		case <-held.Done():
 		}
-		b.options.Logger.Error("the store has lost the lock of this process: what was under way in Slack is left to others")
+		b.options.Logger.Error("the store has lost the lock of this process: " +
+			"other processes take its turns in Slack over")
 		b.journal.end()
 		b.queues.abandon()
 		for err := errDead; err != nil; {
@@ -210,11 +211,11 @@ func (b *Bot) stopOthers(ctx context.Context) error {
 func (b *Bot) recoverLost(ctx context.Context, w *workspace) {
 	found, err := b.journal.takeOver(ctx, w.Name)
 	if err != nil {
-		w.logger.Error("what another process left open is not known", "err", err)
+		w.logger.Error("the open turns of dead processes are unknown", "err", err)
 		return
 	}
 	for _, err := range found.unread {
-		w.logger.Error("what another process left open cannot be taken over", "err", err)
+		w.logger.Error("a row of a dead process cannot be taken over", "err", err)
 	}
 	for _, m := range found.waiting {
 		b.enqueue(m)

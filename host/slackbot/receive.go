@@ -129,7 +129,7 @@ func (w *workspace) stopSession(e *slackevents.AgentSessionStoppedEvent) {
 	if !w.allows(by, e.Channel) { // without their groups
 		var err error
 		if by, err = w.person(ctx, e.User, ""); err != nil || !w.allows(by, e.Channel) {
-			w.logger.Info("somebody pressed stop who may not use the bot", "user", e.User, "channel", e.Channel, "home",
+			w.logger.Info("a person who may not use the bot pressed stop", "user", e.User, "channel", e.Channel, "home",
 				by.home, "err", err)
 			w.whisper(ctx, spot{channel: e.Channel, thread: e.ThreadTimestamp}, e.User, w.refusal(by))
 			return
@@ -143,12 +143,12 @@ func (w *workspace) stop(ctx context.Context, by person, key string) {
 	team, channel, thread, _ := splitConversation(key)
 	running, err := w.bot.journal.running(ctx, team, channel)
 	if err != nil {
-		w.logger.Error("what runs is not known", "err", err)
+		w.logger.Error("the running turns are unknown", "err", err)
 		return
 	}
 	for _, m := range running {
 		if m.conversation() == key && w.tenantOf(w.visitor(ctx, m.User, m.Home)) != w.tenantOf(by) {
-			w.logger.Info("somebody pressed stop for an answer of another tenant", "user", by.id, "channel", channel)
+			w.logger.Info("a person pressed stop for an answer of another tenant", "user", by.id, "channel", channel)
 			w.whisper(ctx, spot{channel: channel, thread: thread}, by.id, wordsFor(by.locale).forbidden)
 			return
 		}

@@ -56,7 +56,7 @@ func (w *workspace) envelope(ctx context.Context, client *socketmode.Client, e s
 	switch data := e.Data.(type) {
 	case slackevents.EventsAPIEvent:
 		if err := w.event(ctx, data); err != nil {
-			w.logger.Error("an event could not be written down, and Slack will repeat it", "err", err)
+			w.logger.Error("an event could not be stored; Slack will repeat it", "err", err)
 			return
 		}
 	case slack.InteractionCallback:
@@ -65,7 +65,7 @@ func (w *workspace) envelope(ctx context.Context, client *socketmode.Client, e s
 		answer = w.command(ctx, &data)
 	case *socketmode.ErrorBadMessage:
 		w.bot.options.Observer.SlackEvent(kindOther, resultInvalid)
-		w.logger.Warn("Slack sent what this version does not understand", "err", data.Cause)
+		w.logger.Warn("Slack sent something that this version does not understand", "err", data.Cause)
 		id = envelopeOf(data.Message)
 	}
 	if id == "" {

@@ -369,7 +369,7 @@ func (s *surface) refuse(ctx context.Context) error {
 		err = s.w.postTo(ctx, s.m.Channel, s.m.User, text)
 	}
 	if err != nil {
-		s.w.logger.Warn("somebody could not be told that they may not use the bot", "err", err)
+		s.w.logger.Warn("a person could not be told that they may not use the bot", "err", err)
 	}
 	return nil
 }

@@ -133,7 +133,7 @@ func (t *storedTurn) read() (broken, error) {
 		return b, fmt.Errorf("the message %q of the journal: %w", t.id, err)
 	}
 	if m := b.message; m.id() != t.id || m.Workspace != t.workspace || m.conversation() != t.conversation {
-		return b, fmt.Errorf("the message %q of the journal was changed, or is another row's", t.id)
+		return b, fmt.Errorf("the message %q of the journal was changed, or belongs to another row", t.id)
 	}
 	return b, nil
 }

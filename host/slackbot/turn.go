@@ -59,9 +59,9 @@ func (b *Bot) answer(m *message, free func()) {
 	var answer *chat.Answer
 	switch {
 	case err != nil:
-		w.logger.Error("somebody's groups are not known", "user", m.User, "err", err)
+		w.logger.Error("the groups of a person are unknown", "user", m.User, "err", err)
 	case !w.allows(who, m.Channel):
-		w.logger.Info("somebody may not use the bot", "user", m.User, "channel", m.Channel, "home", who.home)
+		w.logger.Info("a person may not use the bot", "user", m.User, "channel", m.Channel, "home", who.home)
 		err = errForbidden
 	default:
 		s.begin(ctx)
@@ -98,7 +98,7 @@ func (w *workspace) leave(ctx context.Context, s *surface) {
 		return
 	}
 	if err := w.stopBroken(ctx, s.broken(), w.words(ctx, s.m)); err != nil {
-		w.logger.Warn("an answer that broke off could not be ended", "err", err)
+		w.logger.Warn("a broken answer could not be ended", "err", err)
 	}
 }
 
@@ -117,7 +117,7 @@ func (b *Bot) begin(ctx context.Context, w *workspace, m *message) bool {
 		if err == nil {
 			return mine
 		}
-		w.logger.Error("a turn could not be written down, and waits until it can", "err", err)
+		w.logger.Error("a turn could not be stored and waits until it can", "err", err)
 		select {
 		case <-time.After(startPause):
 		case <-ctx.Done():
@@ -155,14 +155,14 @@ func (w *workspace) turn(ctx context.Context, m *message, who person, s *surface
 	for _, f := range m.Files {
 		file, err := w.download(ctx, f)
 		if err != nil {
-			w.logger.Warn("a file was left out", "err", err)
+			w.logger.Warn("a file was omitted", "err", err)
 			s.Notice("", fmt.Sprintf(s.words.fileTooLarge, f.Name, maxFile>>20))
 			continue
 		}
 		t.Files = append(t.Files, file)
 	}
 	if err := w.bot.journal.saw(ctx, m.conversation(), m.TS); err != nil {
-		w.logger.Error("what was read of a thread could not be noted", "err", err)
+		w.logger.Error("the position in a thread could not be stored", "err", err)
 	}
 	return t
 }
@@ -198,7 +198,7 @@ func (w *workspace) endLost(ctx context.Context, t broken) bool {
 	case errors.Is(err, errTakenOver):
 		return true
 	case err != nil:
-		w.logger.Error("an answer that broke off could not be ended: it is tried again", "err", err)
+		w.logger.Error("a broken answer could not be ended: hako tries again", "err", err)
 		return false
 	}
 	w.closeForms(ctx, m)
@@ -214,18 +214,18 @@ func (w *workspace) endLost(ctx context.Context, t broken) bool {
 		err = nil
 	}
 	if slices.Contains(goneErrors, slackError(err)) {
-		w.logger.Warn("an answer that broke off is left as it is: the bot cannot write there any more", "channel",
+		w.logger.Warn("a broken answer is left as it is: the bot can no longer write there", "channel",
 			m.Channel, "err", err)
 		err = nil
 	}
 	if err != nil {
-		w.logger.Error("an answer that broke off could not be ended: it is tried again", "err", err)
+		w.logger.Error("a broken answer could not be ended: hako tries again", "err", err)
 		return false
 	}
 	w.setStatus(ctx, m, slack.AgentSessionStatusActive)
 	err = w.bot.journal.ended(ctx, m)
 	if err != nil && !errors.Is(err, errTakenOver) {
-		w.logger.Error("a turn could not be taken out of the journal: it is tried again", "err", err)
+		w.logger.Error("a turn could not be removed from the journal: hako tries again", "err", err)
 		return false
 	}
 	return true
@@ -270,7 +270,7 @@ func (w *workspace) setStatus(ctx context.Context, m *message, status string) {
 		Status: status, ChannelID: m.Channel, ThreadTS: m.Thread, InitiatorUserID: m.User,
 	})
 	if err != nil {
-		w.logger.Debug("the session's status was not taken", "err", err)
+		w.logger.Debug("Slack did not accept the session's status", "err", err)
 	}
 }
 
@@ -298,7 +298,7 @@ func (w *workspace) earlier(ctx context.Context, m *message) string {
 	}
 	seen, err := w.bot.journal.seen(ctx, m.conversation())
 	if err != nil {
-		w.logger.Error("what was read of a thread is not known", "err", err)
+		w.logger.Error("the position in a thread is unknown", "err", err)
 	}
 	var lines []string // newest first
 	size := 0
@@ -400,7 +400,8 @@ func (w *workspace) download(ctx context.Context, f attachment) (chat.File, erro
 		return chat.File{}, fmt.Errorf("file %q: larger than %d bytes, or not in Slack", f.Name, maxFile)
 	}
 	if !w.atSlack(f.URL) {
-		return chat.File{}, fmt.Errorf("file %q: its address is not Slack's, which alone gets the bot's token", f.Name)
+		return chat.File{}, fmt.Errorf("file %q: its address is not Slack's, and the bot's token is sent only to Slack",
+			f.Name)
 	}
 	out := &limited{left: maxFile}
 	if err := w.account.Load().api.GetFileContext(ctx, f.URL, out); err != nil {

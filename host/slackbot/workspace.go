@@ -104,7 +104,8 @@ func (w *workspace) again(ctx context.Context, wait time.Duration, err error) ti
 		w.botToken.Forget()
 		w.appToken.Forget()
 		wait = mostWait
-		w.logger.Error("Slack does not take the token: put a new one in its place, or install the app again; hako tries again", "in", wait, "err", err)
+		w.logger.Error("Slack refuses the token: replace it, or install the app again; hako tries again",
+			"in", wait, "err", err)
 	} else {
 		w.logger.Warn("not connected to Slack: hako tries again", "in", wait, "err", err)
 	}
@@ -383,9 +384,9 @@ func (w *workspace) lookUp(ctx context.Context, id string) remembered {
 			known.team = unknownHome
 		}
 	case slices.Contains(strangerErrors, code): // it would say the same again, for each of their messages
-		w.logger.Info("a person's language and name are not known", "user", id, "err", err)
+		w.logger.Info("the language and name of a person are unknown", "user", id, "err", err)
 	default:
-		w.logger.Warn("a person's language and name are not known", "user", id, "err", err)
+		w.logger.Warn("the language and name of a person are unknown", "user", id, "err", err)
 		if ok {
 			return stale
 		}

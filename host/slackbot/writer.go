@@ -84,7 +84,7 @@ func (o *answerWriter) write(ctx context.Context, parts []part) error {
 		}
 		now, rest := o.fit(parts)
 		if err := o.put(ctx, now); err != nil {
-			o.surface.w.logger.Warn("a part of an answer could not be sent: it is tried again", "err", err)
+			o.surface.w.logger.Warn("a part of an answer could not be sent: hako tries again", "err", err)
 			o.surface.back(parts)
 			return err
 		}
@@ -217,7 +217,7 @@ func (o *answerWriter) put(ctx context.Context, parts []part) error {
 	if o.ts != "" && !o.plain {
 		_, _, err = o.api().AppendStreamContext(ctx, o.surface.m.Channel, o.ts, slack.MsgOptionChunks(chunks(parts)...))
 		if slackError(err) != "" {
-			o.surface.w.logger.Info("a streamed message has ended: the answer goes on in another", "err", err)
+			o.surface.w.logger.Info("a streamed message has ended: the answer continues in another", "err", err)
 			o.surface.w.bot.options.Observer.SlackRollover()
 			o.leave()
 			parts, err = o.carry(parts), nil
@@ -292,7 +292,7 @@ func (o *answerWriter) note(ctx context.Context) {
 		return
 	}
 	if err := o.surface.w.bot.journal.answering(context.WithoutCancel(ctx), o.surface.m, o.ts, string(encoded)); err != nil {
-		o.surface.w.logger.Error("an answer could not be written down", "err", err)
+		o.surface.w.logger.Error("the state of an answer could not be stored", "err", err)
 		return
 	}
 	o.noted, o.notedTS = o.ts+string(encoded), o.ts
@@ -445,7 +445,7 @@ func (o *answerWriter) ending(ctx context.Context) error {
 		if err == nil || errors.Is(err, errTakenOver) || errors.Is(err, errClosed) {
 			return err
 		}
-		o.surface.w.logger.Error("the end of an answer could not be written down: it is tried again", "err", err)
+		o.surface.w.logger.Error("the end of an answer could not be stored: hako tries again", "err", err)
 		select {
 		case <-time.After(endPause):
 		case <-ctx.Done():

@@ -31,7 +31,7 @@ func TestConsoleIsSafeWhereItIs(t *testing.T) {
 		"elsewhere, logins, TLS": {"http: {address: '0.0.0.0:8420', tls: {cert: a, key: b}}\nconsole:" +
 			consoleToken, true, ""},
 		"a path in the URL": {"console: {url: 'https://hako.example.com/console/'}", true,
-			"is no address of a site"},
+			"is not the address of a site"},
 		"a proxy that is a name":      {"http: {trustedProxies: [proxy]}", true, "write an address"},
 		"a provider without a client": {"console: {oidc: {issuer: 'https://sso.example.com', roles: {admin: {users: [a]}}}}", true, "the client ID is missing"},
 		"an address of its own":       {auth + "console: {address: '127.0.0.1:8421'}", true, ""},
