@@ -100,6 +100,12 @@ func (c *code) spans(line string) []string {
 	return parts
 }
 
+// interrupt says that something else than text follows. Slack may read the text after it as a continuation or anew.
+func (c *code) interrupt() {
+	c.lost = c.lost || c.fenced
+	c.unsure = c.unsure || c.within
+}
+
 // undecided splits text before the end of its last line if what follows may make it code, or another line of a block.
 func (c *code) undecided(text string) (decided, rest string) {
 	at := strings.LastIndex(text, "\n") + 1

@@ -107,6 +107,24 @@ func TestHostileCode(t *testing.T) {
 			}
 		})
 	}
+	for name, before := range map[string]string{
+		"a block": "```\n", "a block with a line": "```\na\n", "a span of one side": "a ` b", "a line": "a",
+	} {
+		t.Run("a card within "+name, func(t *testing.T) {
+			t.Parallel()
+			o := &answerWriter{}
+			var b strings.Builder
+			for i, p := range []part{{text: before}, {card: &card{id: "1"}}, {text: "`" + link + "`\n" + link + "\n```"}} {
+				o.final = i == 2
+				for _, sent := range o.settle([]part{p}) {
+					b.WriteString(sent.text)
+				}
+			}
+			if got := b.String(); strings.Count(got, "(evil.example)](https://evil.example)") != 2 {
+				t.Errorf("%q", got)
+			}
+		})
+	}
 	t.Run("cut", func(t *testing.T) {
 		t.Parallel()
 		text := strings.Repeat("word ", 2000) + "`" + link + " more words` after"

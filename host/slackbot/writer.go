@@ -144,6 +144,8 @@ func (o *answerWriter) settle(parts []part) []part {
 				continue
 			}
 			p.calm = true // it may be put back and come again
+		} else if !p.isText() {
+			o.code.interrupt()
 		}
 		settled = append(settled, p)
 	}
