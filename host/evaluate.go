@@ -66,7 +66,7 @@ func (h *Host) evaluate(ctx context.Context, c *candidate) {
 	}
 	p := c.plugin
 	before := p.status
-	p.asked = false
+	p.asked, p.conflict = false, nil
 	status := h.decideState(ctx, p, c.content, c.err)
 	h.mu.Lock()
 	p.stamp, p.stale = c.stamp, false
@@ -305,6 +305,7 @@ func (h *Host) admit(ctx context.Context, p *plugin, status Status, content *plu
 	switch {
 	case errors.As(err, &conflict):
 		status.State, status.Reason = Conflict, err.Error()
+		p.conflict = conflict
 		return status
 	case errors.Is(err, errAsked):
 		p.asked = true

@@ -42,6 +42,7 @@ func (h *Host) scan(ctx context.Context) error {
 		return err
 	}
 	h.forget(sources)
+	h.reconsiderResolved()
 	// In chunks, so that not all files are in memory at the same time.
 	for piece := range slices.Chunk(h.candidates(sources, changed), 4*runtime.GOMAXPROCS(0)) {
 		h.readAll(piece)
@@ -113,6 +114,18 @@ func (h *Host) forget(sources []source) {
 func (h *Host) reconsider() {
 	for _, p := range h.plugins {
 		if p.status.State == Conflict {
+			p.stale = true
+		}
+	}
+}
+
+// reconsiderResolved marks plugins for evaluation whose names have become free, for example because an upstream server
+// has gone. Callers hold h.scanning.
+func (h *Host) reconsiderResolved() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.plugins {
+		if p.conflict != nil && h.catalog.Resolved(p.conflict) {
 			p.stale = true
 		}
 	}

@@ -37,6 +37,9 @@ type plugin struct {
 	// asked says that the last evaluation was waiting for the guest's listing. Guarded by h.scanning.
 	asked  bool
 	status Status
+	// conflict is why the plugin was not offered at the last evaluation, if another source was in the way. Guarded by
+	// h.scanning.
+	conflict *catalog.ConflictError
 	// service handles calls. It is nil if the plugin is not in service.
 	service *service
 }

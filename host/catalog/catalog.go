@@ -27,7 +27,9 @@ type ConflictError struct {
 func (e *ConflictError) Error() string {
 	remedy := fmt.Sprintf("remove one of them, or give one a prefix (plugin.%s.prefix in hako.yaml)", e.Source)
 	if e.Kind == "source" {
-		return fmt.Sprintf("%s is the name of a plugin and of an upstream server: rename one of them", e.Name)
+		return fmt.Sprintf("%[1]s is the name of a plugin and of an upstream server that is up: rename one of them (mcpServers "+
+			"in the file of the upstream servers, name in the plugin's manifest), or disable the server. If hako starts "+
+			"with the plugin, the server joins as %[1]s.upstream in policies and records", e.Name)
 	}
 	if e.Kind != "tool" && e.Kind != "prompt" {
 		remedy = "remove one of them"
@@ -104,6 +106,18 @@ func (c *Catalog) Put(source Source, m *manifest.Manifest) error {
 	}
 	c.notify()
 	return nil
+}
+
+// Resolved reports whether what a Put failed for is no longer offered by another source.
+func (c *Catalog) Resolved(e *ConflictError) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e.Kind == "source" {
+		_, taken := c.offers[e.Name]
+		return !taken
+	}
+	_, taken := c.holders[entry{e.Kind, e.Name}]
+	return !taken
 }
 
 // removeOffer removes the offer of a source. mu is held.
