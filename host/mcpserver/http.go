@@ -319,7 +319,11 @@ func (s *Server) post(w *transport.Response, r *http.Request, over *exchange) {
 			return
 		}
 	}
-	defer s.observed(sessionless, body.Method(), begin)
+	mode := ModeSession
+	if sessionless {
+		mode = ModeStateless
+	}
+	defer s.observed(mode, body.Method(), begin)
 	if sessionless {
 		s.serveSessionless(w, r, over, body)
 		return
@@ -340,7 +344,7 @@ func (s *Server) serveSessionless(w http.ResponseWriter, r *http.Request, over *
 	if !transport.CheckPost(w, r.Header) || s.replicas.forward(w, r, over, body) {
 		return
 	}
-	if call := body.Call; call != nil && s.isDirect(r.Header, call) && headersAgree(call, r.Header) {
+	if call := body.Call; call != nil && s.isDirect(r.Header, nil, call) {
 		s.answerCall(w, r, over, nil, call)
 		return
 	}
@@ -419,7 +423,7 @@ func (s *Server) serveOnce(w http.ResponseWriter, r *http.Request, over *exchang
 		over.conn.Attach(over.stream)
 	}
 	request.Extra = over.extra(r.Header)
-	over.conn.Expect(request.ID, over.stream)
+	over.conn.Expect(over.stream, request)
 	over.conn.Deliver(request)
 	select {
 	case <-over.stream.Done():
@@ -448,10 +452,10 @@ func (s *Server) serveInSession(w *transport.Response, r *http.Request, over *ex
 	}
 	session.enter()
 	defer session.leave()
-	if refuseMethod(w, body) || !transport.CheckPost(w, r.Header) {
+	if body.Call == nil && refuseMethod(w, body) || !transport.CheckPost(w, r.Header) {
 		return
 	}
-	if call := body.Call; call != nil && s.isDirect(r.Header, call) && headersAgreeInSession(call, session, r.Header) {
+	if call := body.Call; call != nil && s.isDirect(r.Header, session, call) {
 		s.answerCall(w, r, over, session, call)
 		return
 	}
@@ -543,11 +547,9 @@ func (s *Server) serveBySDK(w *transport.Response, r *http.Request, over *exchan
 	if len(requests) > 0 {
 		over.stream = transport.NewEvents(w, len(requests))
 		defer over.stream.Detach()
-		for _, request := range requests {
-			if !over.conn.Expect(request.ID, over.stream) {
-				s.refuseDuplicate(w, request.ID)
-				return
-			}
+		if duplicate := over.conn.Expect(over.stream, requests...); duplicate != nil {
+			s.refuseDuplicate(w, duplicate.ID)
+			return
 		}
 		over.gone = r.Context()
 		if version != "" && s.replicas.keep(over.stream, over.conn.SessionID(), requests,

@@ -53,15 +53,6 @@ type unobserved struct{}
 func (unobserved) RequestAnswered(string, string, time.Duration) {}
 func (unobserved) RequestRefused(string)                         {}
 
-// observed reports a request over HTTP that has been answered.
-func (s *Server) observed(sessionless bool, method string, begin time.Time) {
-	mode := ModeSession
-	if sessionless {
-		mode = ModeStateless
-	}
-	s.ended(mode, method, begin)
-}
-
 // observedStdio tells of a request over stdio; those over HTTP are told of where they come in.
 func (s *Server) observedStdio(method string, req mcp.Request, begin time.Time) {
 	if exchangeOf(req.GetExtra()) != nil {
@@ -71,10 +62,11 @@ func (s *Server) observedStdio(method string, req mcp.Request, begin time.Time) 
 	if session, ok := req.GetSession().(*mcp.ServerSession); ok && session.InitializeParams() != nil {
 		mode = ModeSession
 	}
-	s.ended(mode, method, begin)
+	s.observed(mode, method, begin)
 }
 
-func (s *Server) ended(mode, method string, begin time.Time) {
+// observed reports a request that has been answered.
+func (s *Server) observed(mode, method string, begin time.Time) {
 	if !transport.Known(method) {
 		method = MethodOther
 	}

@@ -72,15 +72,20 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Expect has the answer to a request sent to s. It reports false if a request with this ID is in flight.
-func (c *Conn) Expect(id jsonrpc.ID, s *Stream) bool {
+// Expect has the answers to these requests sent to s. If a request with one of their IDs is in flight, it returns that
+// request, and expects none.
+func (c *Conn) Expect(s *Stream, requests ...*jsonrpc.Request) (duplicate *jsonrpc.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.streams[id] != nil {
-		return false
+	for _, request := range requests {
+		if c.streams[request.ID] != nil {
+			return request
+		}
 	}
-	c.streams[id] = s
-	return true
+	for _, request := range requests {
+		c.streams[request.ID] = s
+	}
+	return nil
 }
 
 // Deliver gives the server a message of the client. It reports false if the connection is closed.

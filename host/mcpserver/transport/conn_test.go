@@ -79,3 +79,26 @@ func TestUndeliverable(t *testing.T) {
 		}
 	}
 }
+
+// TestDuplicatesLeaveNothing: a batch with the ID of a request in flight is refused whole.
+func TestDuplicatesLeaveNothing(t *testing.T) {
+	t.Parallel()
+	c := NewConn("session", "")
+	request := func(id string) *jsonrpc.Request {
+		made, err := jsonrpc.MakeID(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &jsonrpc.Request{ID: made, Method: "ping"}
+	}
+	stream := NewEvents(httptest.NewRecorder(), 1)
+	if c.Expect(stream, request("a")) != nil {
+		t.Fatal("a is in flight already")
+	}
+	if duplicate := c.Expect(stream, request("b"), request("a")); duplicate == nil || duplicate.ID != request("a").ID {
+		t.Errorf("duplicate: %+v", duplicate)
+	}
+	if c.Expect(stream, request("b")) != nil {
+		t.Error("b is in flight although its batch was refused")
+	}
+}

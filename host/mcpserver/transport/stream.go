@@ -63,7 +63,12 @@ func (s *Stream) Keep(log EventLog, prime bool) {
 	defer s.mu.Unlock()
 	s.log, s.numbered = log, true
 	if prime {
-		_ = s.writeEvent(fmt.Appendf(nil, "event: prime\nid: %s_%d\ndata: \n\n", log.ID(), s.number), false)
+		_ = s.write(
+			http.StatusOK,
+			eventStream,
+			fmt.Appendf(nil, "event: prime\nid: %s_%d\ndata: \n\n", log.ID(), s.number),
+			false,
+		)
 		s.number++
 	}
 }
@@ -78,9 +83,9 @@ func (s *Stream) Begin(messages ...[]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// Proxies hold back the header until there is data.
-	_ = s.writeEvent([]byte(": ok\n\n"), false)
+	_ = s.write(http.StatusOK, eventStream, []byte(": ok\n\n"), false)
 	for _, data := range messages {
-		_ = s.writeEvent(Event(data), false) // a client that has left misses nothing
+		_ = s.write(http.StatusOK, eventStream, Event(data), false) // a client that has left misses nothing
 	}
 }
 
@@ -125,9 +130,6 @@ func (s *Stream) Answer(status int, message func(dst []byte) []byte) error {
 	if s.events && (s.started || status == http.StatusOK) {
 		return s.sendEvent(last, message)
 	}
-	if s.w == nil {
-		return errRejected
-	}
 	return s.write(status, "application/json", message(nil), true)
 }
 
@@ -140,7 +142,8 @@ func (s *Stream) CloseForResumption(retry time.Duration) {
 		return
 	}
 	if retry > 0 {
-		_ = s.writeEvent(fmt.Appendf(nil, "event: close\nretry: %d\ndata: \n\n", retry.Milliseconds()), false)
+		event := fmt.Appendf(nil, "event: close\nretry: %d\ndata: \n\n", retry.Milliseconds())
+		_ = s.write(http.StatusOK, eventStream, event, false)
 	}
 	s.w = nil
 	s.release()
@@ -177,46 +180,40 @@ func (s *Stream) sendEvent(last bool, message func(dst []byte) []byte) error {
 	if s.log != nil {
 		s.log.Append(number, event[head:], last)
 	}
-	err := s.writeEvent(append(event, "\n\n"...), last)
+	err := s.write(http.StatusOK, eventStream, append(event, "\n\n"...), last)
 	if s.log != nil {
 		return nil // whoever has left can fetch it
 	}
 	return err
 }
 
-// writeEvent writes an event, which is the whole response if it is its first and last. The caller holds mu.
-func (s *Stream) writeEvent(event []byte, last bool) error {
+// write writes a part of the response, or with last all of it if it is the first. A client that cannot be reached is no
+// failure of the session. The caller holds mu.
+func (s *Stream) write(status int, contentType string, data []byte, last bool) error {
 	if s.w == nil {
 		return errRejected
 	}
-	return s.write(http.StatusOK, "text/event-stream", event, last)
-}
-
-// write writes a part of the response. A client that cannot be reached is no failure of the session. The caller holds
-// mu.
-func (s *Stream) write(status int, contentType string, data []byte, last bool) error {
-	whole, isResponse := s.w.(*Response)
 	var err error
-	switch first := !s.started; {
-	case first:
-		s.started = true
+	whole, isResponse := s.w.(*Response)
+	if !s.started {
 		h := s.w.Header()
 		h.Set("Cache-Control", "no-cache, no-transform")
 		h.Set("Content-Type", contentType)
 		if s.events {
 			h.Set("Connection", "keep-alive")
 		}
-		if last && isResponse {
-			err = whole.Finish(status, data)
-			break
+	}
+	if !s.started && last && isResponse {
+		err = whole.Finish(status, data)
+	} else {
+		if !s.started {
+			s.w.WriteHeader(status)
 		}
-		s.w.WriteHeader(status)
-		fallthrough
-	default:
 		if _, err = s.w.Write(data); err == nil {
 			err = http.NewResponseController(s.w).Flush()
 		}
 	}
+	s.started = true
 	if err != nil {
 		s.w = nil
 		return errRejected
@@ -228,6 +225,8 @@ func (s *Stream) write(status int, contentType string, data []byte, last bool) e
 func Event(data []byte) []byte {
 	return bytes.Join([][]byte{[]byte("event: message\ndata: "), bytes.TrimSpace(data), []byte("\n\n")}, nil)
 }
+
+const eventStream = "text/event-stream"
 
 type streamKey struct{}
 

@@ -78,30 +78,22 @@ func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, over *exchan
 	_ = over.stream.Answer(status, answer.appendTo) // a client that has left misses nothing
 }
 
-// isDirect reports whether a call can be answered without the SDK: the tool is the catalog's, and the headers that
-// repeat its arguments are right.
-func (s *Server) isDirect(h http.Header, call *transport.Call) bool {
-	headers, ok := s.catalogSync.listed(call.Name)
-	return ok && (!transport.IsSessionless(h) || transport.CheckParams(h, headers, call.Arguments) == nil)
-}
-
-// headersAgree reports whether headers and body say the same (MCP 2026-07-28, transports, standard headers; basic,
-// _meta).
-func headersAgree(c *transport.Call, h http.Header) bool {
-	return h.Get("Mcp-Protocol-Version") == transport.Sessionless && string(c.Version) == `"`+transport.Sessionless+`"` &&
-		h.Get("Mcp-Method") == abi.CallTool && h.Get("Mcp-Name") == c.Name &&
-		c.Capabilities != nil &&
-		decodes[mcp.ClientCapabilities](c.Capabilities) &&
-		(c.ClientInfo == nil || decodes[mcp.Implementation](c.ClientInfo)) &&
-		(c.InputResponses == nil || decodes[mcp.InputResponseMap](c.InputResponses))
-}
-
-// headersAgreeInSession reports whether the call is of a protocol version with sessions.
-func headersAgreeInSession(c *transport.Call, session *session, h http.Header) bool {
+// isDirect reports whether a call can be answered without the SDK: the tool is the catalog's, and headers and body say
+// the same (MCP 2026-07-28, transports, standard headers; basic, _meta). session is nil in protocol versions without
+// sessions.
+func (s *Server) isDirect(h http.Header, session *session, c *transport.Call) bool {
+	headers, listed := s.catalogSync.listed(c.Name)
 	version := h.Get("Mcp-Protocol-Version")
-	return c.Version == nil && transport.WithSessions[session.version] && c.RequestState == "" &&
-		c.InputResponses == nil &&
-		(version == "" || transport.WithSessions[version])
+	if session != nil {
+		return listed && c.Version == nil && c.RequestState == "" && c.InputResponses == nil &&
+			transport.WithSessions[session.version] && (version == "" || transport.WithSessions[version])
+	}
+	return listed && version == transport.Sessionless && string(c.Version) == `"`+transport.Sessionless+`"` &&
+		h.Get("Mcp-Method") == abi.CallTool && h.Get("Mcp-Name") == c.Name &&
+		c.Capabilities != nil && decodes[mcp.ClientCapabilities](c.Capabilities) &&
+		(c.ClientInfo == nil || decodes[mcp.Implementation](c.ClientInfo)) &&
+		(c.InputResponses == nil || decodes[mcp.InputResponseMap](c.InputResponses)) &&
+		(len(headers) == 0 || transport.CheckParams(h, headers, c.Arguments) == nil)
 }
 
 func decodes[T any](data json.RawMessage) bool {
@@ -120,7 +112,7 @@ func capabilitiesOf(c *transport.Call) *mcp.ClientCapabilities {
 // roundOf returns what a call says of an earlier one.
 func roundOf(c *transport.Call) round {
 	before := round{state: c.RequestState}
-	_ = json.Unmarshal(c.InputResponses, &before.answers) // headersAgree has decoded it
+	_ = json.Unmarshal(c.InputResponses, &before.answers) // isDirect has decoded them
 	return before
 }
 

@@ -30,9 +30,16 @@ type reply struct {
 // appendTo appends the answer as one line of JSON.
 func (r *reply) appendTo(dst []byte) []byte {
 	if r.err == nil {
-		whole, err := r.appendResponse(slices.Grow(dst, r.room()))
+		whole := append(slices.Grow(dst, r.room()), `{"jsonrpc":"2.0","id":`...)
+		switch id := r.id.Raw().(type) {
+		case int64:
+			whole = strconv.AppendInt(whole, id, 10)
+		case string:
+			whole = appendText(whole, id)
+		}
+		whole, err := r.appendResult(append(whole, `,"result":`...))
 		if err == nil {
-			return whole
+			return append(whole, '}')
 		}
 		r.err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: internalText}
 	}
@@ -52,19 +59,6 @@ func (r *reply) room() int {
 		n += 64 + len(block.Text) + len(block.Text)/16 + len(block.Data)*4/3
 	}
 	return n
-}
-
-func (r *reply) appendResponse(dst []byte) ([]byte, error) {
-	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
-	switch id := r.id.Raw().(type) {
-	case int64:
-		dst = strconv.AppendInt(dst, id, 10)
-	case string:
-		dst = appendText(dst, id)
-	}
-	dst = append(dst, `,"result":`...)
-	dst, err := r.appendResult(dst)
-	return append(dst, '}'), err
 }
 
 // appendResult appends the result alone.
