@@ -110,10 +110,8 @@ func TestDefaultConfig(t *testing.T) {
 // TestShippedDisabled: shipped plugins are switched off one by one, and a wrong name is an error.
 func TestShippedDisabled(t *testing.T) {
 	t.Parallel()
+	needsPlugins(t)
 	all := must(server.ShippedPlugins(shippedFiles, nil))
-	if len(all) == 0 {
-		t.Skip("this program was built without the shipped plugins: make plugins")
-	}
 	some := must(server.ShippedPlugins(shippedFiles, []string{"shell", "sheets"}))
 	if len(some) != len(all)-2 ||
 		slices.ContainsFunc(some, func(s host.Shipped) bool {

@@ -4,13 +4,12 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/hako-run/hako/internal/dirtest"
 	"github.com/hako-run/hako/internal/doctor"
 	"github.com/hako-run/hako/internal/postgrestest"
 )
@@ -52,10 +51,10 @@ func TestLooksChangeNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := dir()
-			before := snapshot(t, dir)
+			before := dirtest.List(t, dir)
 			for _, command := range [][]string{{"doctor"}, {"config", "check"}, {"config", "show"}} {
 				outcome := invoke(t, dir, command...)
-				if after := snapshot(t, dir); after != before {
+				if after := dirtest.List(t, dir); after != before {
 					t.Errorf("%v changed\n%sto\n%s%s", command, before, after, outcome)
 				}
 			}
@@ -103,26 +102,6 @@ func tables(t *testing.T, url string) (list string) {
 		t.Fatal(err)
 	}
 	return list
-}
-
-// snapshot lists what is below dir, with size and time of its last change.
-func snapshot(t *testing.T, dir string) string {
-	t.Helper()
-	var list strings.Builder
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := entry.Info()
-		if err == nil {
-			fmt.Fprintln(&list, path, info.Size(), info.ModTime().Format(time.RFC3339Nano))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list.String()
 }
 
 func TestDoctorFinds(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/hako-run/hako/host/broker/exec/confine"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/gobuild"
+	"github.com/hako-run/hako/internal/testprogram"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -19,7 +20,7 @@ const twoPrograms = "\n  exec: {programs: [ls, cat], reason: {en: Lists files., 
 func needsKernel(t *testing.T) {
 	t.Helper()
 	if s := confine.Check(); !s.Confines() {
-		t.Skip("this machine cannot confine commands: " + s.Missing())
+		testprogram.Missing(t, "this machine cannot confine commands: "+s.Missing())
 	}
 }
 

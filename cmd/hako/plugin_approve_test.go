@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/internal/testprogram"
 )
 
 const filesAndHTTP = `
@@ -111,7 +112,7 @@ func TestApproveLink(t *testing.T) {
 	t.Parallel()
 	dir, work := workplace(t, "", asking(filesAndHTTP)...), realPath(t, t.TempDir())
 	if err := os.Symlink(work, filepath.Join(dir, "link")); err != nil {
-		t.Skip("this machine does not allow symbolic links")
+		testprogram.Missing(t, "this machine does not allow symbolic links")
 	}
 	invoke(t, dir, "plugin", "approve", "probe", "-y", "--mount", "workspace=link").want(t, exitOK,
 		"may read, change and delete what is in "+work)
@@ -223,13 +224,17 @@ func TestRevoke(t *testing.T) {
 	invoke(t, dir, "plugin", "list").want(t, exitOK, "active")
 }
 
+// TestApproveUnwritable: the consents are in /proc, where not even root can create a file.
 func TestApproveUnwritable(t *testing.T) {
 	t.Parallel()
-	if runtime.GOOS == "windows" || os.Getuid() == 0 {
-		t.Skip("everything is writable here")
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no /proc")
 	}
-	dir := workplace(t, "consents: locked/consents.yaml\n")
-	if err := os.Mkdir(filepath.Join(dir, "locked"), 0o500); err != nil {
+	dir := workplace(t, "consents: locked/consents/consents.yaml\n")
+	if err := os.Mkdir(filepath.Join(dir, "locked"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/proc", filepath.Join(dir, "locked", "consents")); err != nil {
 		t.Fatal(err)
 	}
 	invoke(t, dir, "plugin", "approve", "probe", "--yes").want(t, exitUsage, "locked")

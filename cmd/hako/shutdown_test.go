@@ -24,6 +24,7 @@ import (
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/guestcode"
 	"github.com/hako-run/hako/internal/server"
+	"github.com/hako-run/hako/internal/testprogram"
 	"github.com/hako-run/hako/internal/testwait"
 )
 
@@ -64,7 +65,7 @@ limits: {time: 1h, cpu: 100000000, memory: 64MiB, concurrency: 16}
 `
 	put(t, filepath.Join(dir, "work", "sparse"), nil)
 	if err := os.Truncate(filepath.Join(dir, "work", "sparse"), 1<<40); err != nil {
-		t.Skip("no sparse files here: ", err)
+		testprogram.Missing(t, "no sparse files here: "+err.Error())
 	}
 	put(t, filepath.Join(dir, "plugins", "hostile.wasm"), wasm)
 	put(t, filepath.Join(dir, "plugins", "hostile.yaml"), []byte(description))

@@ -25,7 +25,7 @@ func RunUnprivileged(t testing.TB) bool {
 	}
 	// The directory of the test binary may be closed to the user; /proc/self/exe is not.
 	rerun := exec.Command("/proc/self/exe", "-test.run="+strings.Join(path, "/"), "-test.count=1", "-test.v")
-	rerun.Dir, rerun.Env = "/", append(os.Environ(), "TMPDIR=/tmp")
+	rerun.Env = append(os.Environ(), "TMPDIR=/tmp")
 	rerun.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	output, err := rerun.CombinedOutput()
 	if err != nil || !strings.Contains(string(output), "--- PASS: "+t.Name()+" ") {
