@@ -149,3 +149,39 @@ func TestHostileDatabase(t *testing.T) {
 		}
 	})
 }
+
+// TestHostileReplicas: rows of replicas that there are not do not fill the list, and are deleted.
+func TestHostileReplicas(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		rows string
+		most int // of the list
+	}{
+		"seen in the far future": {`SELECT 'x' || n, 'h', 'v', 0, 9223372036854775807 FROM generate_series(1, 10) n`, 0},
+		"100,000 that live": {`SELECT 'x' || n, 'h', 'v', 0, (extract(epoch FROM now()) * 1000)::bigint
+			FROM generate_series(1, 100000) n`, maxReplicas},
+		"a host of 8 MB":    {`SELECT 'x', repeat('h', 8000000), 'v', 0, (extract(epoch FROM now()) * 1000)::bigint`, 0},
+		"a version of 8 MB": {`SELECT 'x', 'h', repeat('v', 8000000), 0, (extract(epoch FROM now()) * 1000)::bigint`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			where := postgrestest.Start(t)
+			s := open(t, where)
+			connectBeside(t, where)(`INSERT INTO replica ` + test.rows)
+			list, err := s.Replicas(t.Context())
+			if err != nil || len(list) > test.most {
+				t.Fatalf("%d replicas, %v", len(list), err)
+			}
+			if err := s.ForgetReplicas(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			left := 0
+			err = s.View(t.Context(), func(tx *sql.Tx) error {
+				return tx.QueryRowContext(t.Context(), `SELECT count(*) FROM replica WHERE seen > 9000000000000000000`).Scan(&left)
+			})
+			if err != nil || left > 0 {
+				t.Errorf("%d rows with times to come, %v", left, err)
+			}
+		})
+	}
+}

@@ -56,13 +56,15 @@ func (s *Store) heartbeat(ctx context.Context, host, version string) error {
 	})
 }
 
-// ForgetReplicas deletes replicas that died more than a day ago. One of the replicas calls it from time to time. Errors
+// ForgetReplicas deletes replicas that died more than a day ago, and rows with times to come, which no replica writes. One of the replicas calls it from time to time. Errors
 // are those of Update.
 func (s *Store) ForgetReplicas(ctx context.Context) error {
 	return s.Update(ctx, func(tx *sql.Tx) error {
 		now, err := s.Now(ctx, tx)
 		if err == nil {
-			_, err = tx.ExecContext(ctx, "DELETE FROM replica WHERE seen < $1", now.Add(-24*time.Hour).UnixMilli())
+			day := 24 * time.Hour
+			_, err = tx.ExecContext(ctx, "DELETE FROM replica WHERE seen < $1 OR seen > $2",
+				now.Add(-day).UnixMilli(), now.Add(day).UnixMilli())
 		}
 		return err
 	})
@@ -92,15 +94,20 @@ func (s *Store) Replicas(ctx context.Context) (list []Replica, err error) {
 		if err != nil {
 			return err
 		}
-		list, err = readReplicas(ctx, tx, now.Add(-replicaGone))
+		list, err = readReplicas(ctx, tx, now)
 		return err
 	})
 	return list, err
 }
 
-func readReplicas(ctx context.Context, tx *sql.Tx, since time.Time) ([]Replica, error) {
-	return Select(ctx, tx, scanReplica, "SELECT id, host, version, started, seen FROM replica WHERE seen >= $1 "+
-		"ORDER BY started, id", since.UnixMilli())
+// maxReplicas bounds the list of replicas, maxReplicaText the texts of one, in characters.
+const maxReplicas, maxReplicaText = 1000, 1000
+
+func readReplicas(ctx context.Context, tx *sql.Tx, now time.Time) ([]Replica, error) {
+	return Select(ctx, tx, scanReplica, `SELECT id, host, version, started, seen FROM replica
+		WHERE seen BETWEEN $1 AND $2 AND length(id) + length(host) + length(version) <= $3
+		ORDER BY started, id LIMIT $4`,
+		now.Add(-replicaGone).UnixMilli(), now.Add(time.Hour).UnixMilli(), maxReplicaText, maxReplicas)
 }
 
 func scanReplica(rows *sql.Rows) (r Replica, err error) {
