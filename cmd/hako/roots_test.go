@@ -146,10 +146,14 @@ func TestAllowPaths(t *testing.T) {
 	}
 	invoke(t, dir, "call", "file_read", `{"path":"`+filepath.ToSlash(dir)+`/docs/a.md"}`, "--allow-path", dir).want(t,
 		exitOK, "needle in docs/a.md")
-	for _, own := range []string{"hako.yaml", ".env", "hako.store/x", "hako.policy.yaml"} {
-		arguments := string(must(json.Marshal(map[string]any{"path": filepath.Join(dir, own), "content": "x",
-			"overwrite": true})))
-		invoke(t, dir, "call", "file_write", arguments, "--allow-path", dir).want(t, exitFailed, "does not exist")
+	for own, want := range map[string]string{"hako.yaml": "out of reach", ".env": "out of reach",
+		"hako.policy.yaml": "choose another name, or ask the operator", "hako.store/x": "does not exist"} {
+		arguments := map[string]any{"path": filepath.Join(dir, own), "content": "x", "overwrite": true}
+		text := string(must(json.Marshal(arguments)))
+		invoke(t, dir, "call", "file_write", text, "--allow-path", dir).want(t, exitFailed, want)
+		arguments["createDirectories"] = true
+		text = string(must(json.Marshal(arguments)))
+		invoke(t, dir, "call", "file_write", text, "--allow-path", dir).want(t, exitFailed, "out of reach")
 	}
 
 	invoke(t, dir, "plugin", "approve", "files", "--mount", "workspace="+filepath.Join(dir, "ws")+":ro", "--yes").

@@ -43,7 +43,7 @@ func move(ctx context.Context, in moveArgs) (*pdk.Result, error) {
 	}
 	if err := moveTo(source.full, target.full, to, info.IsDir(), in.Overwrite); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, writeArgs{}.explain(to, err)
+			return nil, explainNew(target, err)
 		}
 		return nil, explain(from, err)
 	}

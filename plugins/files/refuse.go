@@ -67,6 +67,13 @@ var explanations = []struct {
 			"見えないファイルを含むディレクトリは移動できません"},
 }
 
+// refuseHidden refuses a name that the operator's rules hide, whether something has it or not.
+func refuseHidden(rel string) error {
+	return refuse("%s: the operator's rules put this name out of reach, so it can be neither read nor written, whether it exists or not: "+
+		"choose another name, or ask the operator to change what is hidden",
+		"%s: この名前は管理者の設定により対象外のため、存在するかどうかにかかわらず読み書きできません。別の名前にするか、管理者に設定の変更を依頼してください", rel)
+}
+
 // explain turns an error of package os into a refusal that names the path as the caller knows it.
 func explain(path string, err error) error {
 	var already *locale.Error

@@ -47,12 +47,16 @@ func write(ctx context.Context, in writeArgs) (*pdk.Result, error) {
 		return nil, err
 	}
 	if in.Directories {
-		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+		err := os.MkdirAll(filepath.Dir(full), 0o755)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, refuseHidden(path.Dir(rel))
+		}
+		if err != nil {
 			return nil, explain(path.Dir(rel), err)
 		}
 	}
 	if err := replace(full, content, in.Overwrite); err != nil {
-		return nil, in.explain(rel, err)
+		return nil, explainNew(at, err)
 	}
 	out := writeResult{Success: true, Path: rel, Bytes: len(content), Created: !exists}
 	text := say(ctx, "Wrote %[2]d bytes to %[1]s.", "%s に %d バイトを書き込みました。", out.Path, out.Bytes)
@@ -159,11 +163,16 @@ func moveNew(from, to string) error {
 	return err
 }
 
-// explain names the missing directory, which is the usual reason.
-func (in writeArgs) explain(rel string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) && !in.Directories {
+// explainNew explains why a file cannot be made: often its directory is missing. If that is there, the name itself is
+// hidden.
+func explainNew(at location, err error) error {
+	rel := at.path
+	if !errors.Is(err, fs.ErrNotExist) {
+		return explain(rel, err)
+	}
+	if _, err := os.Stat(filepath.Dir(at.full)); err != nil {
 		return refuse(`the directory %s does not exist: pass "createDirectories": true to create it, or check the path with file_list`,
 			`ディレクトリ %s がありません。作成するには "createDirectories": true を指定するか、file_list でパスを確認してください`, path.Dir(rel))
 	}
-	return explain(rel, err)
+	return refuseHidden(rel)
 }
