@@ -55,12 +55,12 @@ func TestMCPConfig(t *testing.T) {
 			`{"context_servers":{"hako":{"command":PROGRAM,"args":["serve","--stdio","--directory",DIR]}}}`},
 		"zed over HTTP": {bare, []string{"zed", "--http"}, `{"context_servers":{"hako":{"url":"` + local + `"}}}`},
 		"opencode": {bare, []string{"opencode"},
-			`{"mcp":{"hako":{"type":"local","enabled":true,"command":[PROGRAM,"serve","--stdio","--directory",DIR]}}}`},
+			`{"mcp":{"servers":{"hako":{"type":"local","command":[PROGRAM,"serve","--stdio","--directory",DIR]}}}}`},
 		"opencode over HTTP": {guarded, []string{"opencode", "--http"},
-			`{"mcp":{"hako":{"type":"remote","enabled":true,"url":"` + local +
-				`","oauth":false,"headers":{"Authorization":"Bearer {env:HAKO_TOKEN}"}}}}`},
+			`{"mcp":{"servers":{"hako":{"type":"remote","url":"` + local +
+				`","oauth":false,"headers":{"Authorization":"Bearer {env:HAKO_TOKEN}"}}}}}`},
 		"opencode with OAuth": {guarded, []string{"opencode", "--oauth", "--url", "https://hako.example.com/mcp"},
-			`{"mcp":{"hako":{"type":"remote","enabled":true,"url":"https://hako.example.com/mcp"}}}`},
+			`{"mcp":{"servers":{"hako":{"type":"remote","url":"https://hako.example.com/mcp"}}}}`},
 		"cursor elsewhere": {guarded, []string{"cursor", "--url", "https://hako.example.com/mcp"},
 			`{"mcpServers":{"hako":{"url":"https://hako.example.com/mcp","headers":{"Authorization":"Bearer ${env:HAKO_TOKEN}"}}}}`},
 	}

@@ -114,8 +114,9 @@ var Clients = map[string]Client{
 		Link: gooseLink,
 	},
 	"opencode": {
-		File:  "opencode.json in your project, or ~/.config/opencode/opencode.json for all projects",
-		Token: "{env:HAKO_TOKEN}", Login: "run: opencode mcp auth %s", Document: under("mcp", opencodeEntry),
+		File: "opencode.json in your project, or ~/.config/opencode/opencode.json for all projects (OpenCode 1 has no " +
+			"\"servers\" there: put the server directly below \"mcp\")",
+		Token: "{env:HAKO_TOKEN}", Login: "run: opencode mcp auth %s", Document: opencodeDocument,
 	},
 	"vscode": {
 		File:  ".vscode/mcp.json in your project, or the user profile (MCP: Open User Configuration)",
@@ -144,15 +145,16 @@ func vscodeDocument(name string, s Server) (any, error) {
 	return document, nil
 }
 
-func opencodeEntry(s Server) object {
-	if s.URL == "" {
-		return object{"type": "local", "enabled": true, "command": append([]string{s.Program}, s.Args...)}
+// opencodeDocument is for OpenCode 2, which has one level more than OpenCode 1 and no "enabled".
+func opencodeDocument(name string, s Server) (any, error) {
+	entry := object{"type": "local", "command": append([]string{s.Program}, s.Args...)}
+	if s.URL != "" {
+		entry = object{"type": "remote", "url": s.URL}
 	}
-	entry := object{"type": "remote", "enabled": true, "url": s.URL}
 	if headers := s.headers(); headers != nil {
 		entry["headers"], entry["oauth"] = headers, false
 	}
-	return entry
+	return object{"mcp": object{"servers": object{name: entry}}}, nil
 }
 
 func codexDocument(name string, s Server) (any, error) {
