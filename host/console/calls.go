@@ -51,7 +51,7 @@ func (c *Console) follow(q *request, s *stream, out *eventWriter) {
 				out.end(endExpired)
 				return
 			}
-			out.comment()
+			out.write(":\n\n")
 			out.flush()
 		case <-flush.C:
 			if s.drain(out) {
@@ -109,8 +109,6 @@ func (e *eventWriter) write(format string, args ...any) {
 }
 
 func (e *eventWriter) id(id uint64) { e.write("id: %d\n", id) }
-
-func (e *eventWriter) comment() { e.write(":\n\n") }
 
 // event writes an event. JSON has no line breaks, so a text cannot forge an event.
 func (e *eventWriter) event(name string, data any) {

@@ -46,8 +46,6 @@ type stream struct {
 	ended chan string
 }
 
-func newHub() *hub { return &hub{streams: map[*stream]bool{}} }
-
 // open adds a reader until leave is called. It fails if there are too many.
 func (h *hub) open(s *session) (_ *stream, leave func(), err error) {
 	h.mu.Lock()

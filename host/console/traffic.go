@@ -35,7 +35,7 @@ var _ pipeline.Observer = (*Traffic)(nil)
 func NewTraffic() *Traffic { return newTraffic(time.Now) }
 
 func newTraffic(now func() time.Time) *Traffic {
-	return &Traffic{now: now, hub: newHub(), all: new(series), tools: map[string]*series{}}
+	return &Traffic{now: now, hub: &hub{streams: map[*stream]bool{}}, all: new(series), tools: map[string]*series{}}
 }
 
 // callEvent is a call as people see it. Names are the catalog's. User, tenant and rule are determined by the host, not

@@ -133,22 +133,23 @@ func (o *offer) tool(name string, t *mcp.Tool) (*manifest.Tool, error) {
 		tool.Title = text(oneLine(cmp.Or(t.Title, t.Annotations.Title)), maxTitle)
 	}
 	if t.OutputSchema != nil {
-		whole := tool
-		if whole.OutputSchema, err = schema(t.OutputSchema); err == nil {
-			if err = validate(&manifest.Manifest{Tools: []manifest.Tool{whole}}, func(m *manifest.Manifest) { whole = m.Tools[0] }); err == nil {
-				return &whole, nil
-			}
+		whole := []manifest.Tool{tool}
+		if whole[0].OutputSchema, err = schema(t.OutputSchema); err == nil {
+			err = validate(&manifest.Manifest{Tools: whole})
+		}
+		if err == nil {
+			return &whole[0], nil
 		}
 		if strings.Contains(err.Error(), "outputSchema") {
 			o.omit("output schema of tool %s: %v", quoted(t.Name), err)
 		}
 	}
-	return &tool, validate(&manifest.Manifest{Tools: []manifest.Tool{tool}},
-		func(m *manifest.Manifest) { tool = m.Tools[0] })
+	bare := []manifest.Tool{tool}
+	return &bare[0], validate(&manifest.Manifest{Tools: bare})
 }
 
-// validate checks a manifest with one entry and calls use if it is valid.
-func validate(m *manifest.Manifest, use func(*manifest.Manifest)) error {
+// validate checks a manifest with one entry, whose schemas it compiles.
+func validate(m *manifest.Manifest) error {
 	m.Name, m.Version = "upstream", "0.0.0"
 	err := m.Validate()
 	var problems *manifest.Error
@@ -156,9 +157,6 @@ func validate(m *manifest.Manifest, use func(*manifest.Manifest)) error {
 		p := problems.Problems[0]
 		_, path, _ := strings.Cut(p.Path, "].")
 		return fmt.Errorf("%s %s", path, p.Message)
-	}
-	if err == nil {
-		use(m)
 	}
 	return err
 }
@@ -248,7 +246,7 @@ func (o *offer) addPrompts(prompts []*mcp.Prompt, room int) {
 				manifest.PromptArgument{Name: a.Name, Description: text(a.Description, maxDescription),
 					Required: a.Required})
 		}
-		if err := validate(&manifest.Manifest{Prompts: []manifest.Prompt{prompt}}, func(*manifest.Manifest) {}); err != nil {
+		if err := validate(&manifest.Manifest{Prompts: []manifest.Prompt{prompt}}); err != nil {
 			o.omit("prompt %s: %v", quoted(p.Name), err)
 			continue
 		}
@@ -266,7 +264,7 @@ func (o *offer) addResource(spec *Spec, r *mcp.Resource) {
 		Title:       text(oneLine(r.Title), maxTitle),
 		Description: text(r.Description, maxDescription), MIMEType: r.MIMEType,
 	}
-	if err := validate(&manifest.Manifest{Resources: []manifest.Resource{resource}}, func(*manifest.Manifest) {}); err != nil {
+	if err := validate(&manifest.Manifest{Resources: []manifest.Resource{resource}}); err != nil {
 		o.omit("resource %s: %v", quoted(r.URI), err)
 		return
 	}
@@ -282,7 +280,8 @@ func (o *offer) addTemplate(spec *Spec, r *mcp.ResourceTemplate) {
 			maxTitle),
 		Title: text(oneLine(r.Title), maxTitle), Description: text(r.Description, maxDescription), MIMEType: r.MIMEType,
 	}
-	if err := validate(&manifest.Manifest{ResourceTemplates: []manifest.ResourceTemplate{template}}, func(*manifest.Manifest) {}); err != nil {
+	err := validate(&manifest.Manifest{ResourceTemplates: []manifest.ResourceTemplate{template}})
+	if err != nil {
 		o.omit("resource template %s: %v", quoted(r.URITemplate), err)
 		return
 	}

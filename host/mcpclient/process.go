@@ -51,7 +51,7 @@ func startProcess(ctx context.Context, spec *Spec, env environment, dir string, 
 		return nil, err
 	}
 	defer stdin.Close()
-	theirs, stdout, err := swapped(os.Pipe())
+	stdout, theirs, err := os.Pipe()
 	if err != nil {
 		return nil, closing(err, ours)
 	}
@@ -66,8 +66,6 @@ func startProcess(ctx context.Context, spec *Spec, env environment, dir string, 
 	go p.wait()
 	return p, nil
 }
-
-func swapped(r, w *os.File, err error) (*os.File, *os.File, error) { return w, r, err }
 
 // newCommand expands the variables of spec. The error contains neither arguments nor environment.
 func newCommand(ctx context.Context, spec *Spec, env environment, dir string) (*exec.Cmd, error) {
