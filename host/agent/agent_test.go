@@ -50,7 +50,7 @@ type world struct {
 	change func(*Options, *tempo)
 
 	mu sync.Mutex
-	// run is what a tool does, guarded by mu, made the calls that reached one.
+	// run is the behavior of the tools, made the calls that reached one. mu guards both.
 	run  func(ctx context.Context, r *abi.Request) (*abi.Response, error)
 	made []string
 }
@@ -149,7 +149,7 @@ func start(t *testing.T, r *Runner) (stop func() error) {
 	return stop
 }
 
-// result is what an agent got.
+// result is a result that an agent received.
 type result struct {
 	text    string
 	isError bool
@@ -225,7 +225,7 @@ func (w *world) does(run func(ctx context.Context, r *abi.Request) (*abi.Respons
 	w.run = run
 }
 
-// count is how often each call has a result.
+// count counts the results of each call.
 func (w *world) count(session string) map[string]int {
 	events, _ := w.fake.Events(session)
 	counts := map[string]int{}

@@ -34,7 +34,7 @@ func (w *world) blocks() <-chan string {
 	return running
 }
 
-// state is how far a call is by the journal; empty if it is not in it.
+// state returns the state of a call in the journal, or "".
 func (w *world) state(t *testing.T, session, id string) (state State) {
 	t.Helper()
 	list, err := Calls(context.WithoutCancel(t.Context()), w.store, true, 1000)

@@ -41,7 +41,7 @@ type event struct {
 	refused string
 	// Call is the ID of the call that a result is for.
 	Call string `json:"custom_tool_use_id"`
-	// Stop is why the session is idle.
+	// Stop is the reason for which the session is idle.
 	Stop struct {
 		Type   string   `json:"type"`
 		Events []string `json:"event_ids"`

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// errSilent is why a stream is opened anew, which is no failure.
+// errSilent is the reason for reopening a silent stream, which is no failure.
 var errSilent = errors.New("the stream was silent")
 
 // overlap is the time span that is listed again: events are ordered by processing time, and some are queued.

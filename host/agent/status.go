@@ -15,7 +15,7 @@ type Status struct {
 	Call  string `json:"call"`
 	Tool  string `json:"tool"`
 	State State  `json:"state"`
-	// Taken is when it was seen first, Changed when it came to State.
+	// Taken is when the call was first seen, Changed when State last changed.
 	Taken   time.Time `json:"taken"`
 	Changed time.Time `json:"changed"`
 	// Alive says that the process lives that has the call. One without waits for the next Run that follows the session.

@@ -53,14 +53,14 @@ func choosing(t *testing.T, change func(*world, *console.Options)) (w *world, b 
 	return w, b, dir, *p.Choose
 }
 
-// choices are what the page sends.
+// choices is the request of the page.
 type choices struct {
 	Digest  string        `json:"digest"`
 	Version string        `json:"version,omitempty"`
 	Choices grant.Choices `json:"choices"`
 }
 
-// fields are what is wrong with which field.
+// fields are the errors by field.
 func (a *answer) fields() map[string]string {
 	var body struct {
 		Error struct{ Fields map[string]string }

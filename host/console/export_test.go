@@ -32,7 +32,7 @@ func (t *Traffic) Sizes() (series, failures int) {
 	return len(t.tools), len(t.failures)
 }
 
-// Late is how many counts wait for the store, of steps that are over.
+// Late returns the number of counts of past steps that are not stored yet.
 func (t *Traffic) Late() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +55,7 @@ func DecodeDurations(data []byte) (counts [buckets]uint32, err error) {
 }
 func EncodeDurations(counts [buckets]uint32) []byte { return encodeDurations(&counts) }
 
-// Addresses is how many addresses the attempts know.
+// Addresses returns the number of addresses with attempts.
 func (c *Console) Addresses() int { return c.attempts.Addresses() }
 
 // Look looks for changes once, as Run does.
@@ -103,5 +103,5 @@ func Advised() []string {
 // Failed reports whether an outcome is a failure.
 var Failed = failed
 
-// Streams is how many there are.
+// Streams returns the number of open streams.
 func (c *Console) Streams() int64 { return c.options.Traffic.hub.count.Load() }

@@ -19,7 +19,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// payload is what somebody would say to become part of the page.
+// payload is a text that tries to become part of the page.
 const payload = `</script><script>alert(1)</script><img src=x onerror=alert(1)>"'&` + "\u2028\u202e"
 
 // TestTextStaysText: whatever guests, clients and vendors say arrives as text within JSON, and nothing of it could be

@@ -205,7 +205,7 @@ type upstreams []mcpclient.Status
 
 func (u upstreams) Status() []mcpclient.Status { return u }
 
-// problems is what an operator should look at, in every language.
+// problems is a Reporter with fixed problems.
 type problems []console.Problem
 
 func (p problems) Problems(string) []console.Problem { return p }
@@ -266,7 +266,7 @@ func (w *world) as(role console.Role) *browser {
 	return b
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct {
 	status int
 	header http.Header

@@ -102,7 +102,7 @@ func (a Annotations) Claims() []string {
 	return claims
 }
 
-// askedClaims are what the tools' hints claim, by tool.
+// askedClaims returns the claims of the tools' hints, by tool.
 func (m *Manifest) askedClaims() map[string][]string {
 	var claims map[string][]string
 	for _, t := range m.Tools {

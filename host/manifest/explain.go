@@ -12,7 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// maxFailures is how many failures are looked at to explain a value; more than that help nobody.
+// maxFailures bounds the failures that explain a value.
 const maxFailures = 1000
 
 // explain turns what the validator reports about value into an *Error.

@@ -16,7 +16,7 @@ import (
 // MaxModuleBytes is the default limit of ReadFile: 64 MiB.
 const MaxModuleBytes = 64 << 20
 
-// Module is what a plugin file says about itself before any of its code runs.
+// Module describes a plugin file, without running its code.
 type Module struct {
 	// Digest is the SHA-256 of the file, "sha256:" and 64 hexadecimal digits.
 	Digest  string

@@ -21,7 +21,7 @@ var (
 	iconSize = regexp.MustCompile(`^(any|[1-9][0-9]{0,4}x[1-9][0-9]{0,4})$`)
 )
 
-// maxItems is how many tools, prompts and so on a manifest may list of each.
+// maxItems bounds the entries of each kind in a manifest.
 const maxItems = 256
 
 // validation collects the problems of a manifest.

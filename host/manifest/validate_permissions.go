@@ -64,7 +64,7 @@ func (v *validation) configKey(path string, p HTTPPermission, config map[string]
 	}
 }
 
-// configDefault checks that what the plugin is told to call by default is what it asks to call.
+// configDefault checks that the default address in the configuration is within the permission.
 func (v *validation) configDefault(path, permitted string, value any) {
 	text, ok := value.(string)
 	if !ok {
@@ -133,7 +133,7 @@ func (v *validation) sqlPermission(p *SQLPermission) {
 	v.required(path+".reason", p.Reason, maxReason)
 }
 
-// programName is what a program may be called in a permission: no directory, no pattern.
+// programName matches the name of a program in a permission, which has no directory and is no pattern.
 var programName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$`)
 
 func (v *validation) execPermission(p *ExecPermission) {

@@ -20,7 +20,7 @@ const (
 // sectionOrder is the order that sections other than custom ones come in, each at most once.
 var sectionOrder = []byte{1, 2, 3, 4, 5, 13, 6, 7, 8, 9, 12, 10, 11}
 
-// maxEntries is how many entries of a section are read, which bounds the memory that a hostile module takes.
+// maxEntries bounds the entries of a section, and so the memory that a hostile module takes.
 const maxEntries = 500_000
 
 var (

@@ -102,7 +102,7 @@ func children(s *jsonschema.Schema) map[string][]*jsonschema.Schema {
 	return byLabel
 }
 
-// cost is what a value takes to check.
+// cost is the computing time that checking a value takes.
 type cost struct {
 	// steps are taken for each value.
 	steps float64
@@ -110,7 +110,7 @@ type cost struct {
 	scan float64
 }
 
-// scanned is how many bytes, times the size of their pattern, count as one step.
+// scanned is the product of bytes and pattern size that counts as one step.
 const scanned = 400
 
 // weigh returns what one evaluation of s takes, beside its subschemas.

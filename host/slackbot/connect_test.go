@@ -203,7 +203,7 @@ func newPartnersQuestion(t *testing.T, result chan error) *world {
 	return w
 }
 
-// count is how often somebody was told something.
+// count returns how often a text was shown to a person.
 func (w *world) count(user, text string) int {
 	n := 0
 	for _, m := range w.answers() {

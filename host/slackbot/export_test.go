@@ -7,7 +7,7 @@ func init() { commandTime = time.Minute } // on a busy machine
 // StreamFor makes streamed messages end after d. It is to be called before Run.
 func (b *Bot) StreamFor(d time.Duration) { b.streamTime = d }
 
-// LoseLock is what happens when the store loses the lock that says that this process lives.
+// LoseLock simulates that the store loses the lock of this process.
 func (b *Bot) LoseLock() { b.journal.end() }
 
 // LookEvery makes bots look every d for what others have left, until the test ends. No test runs at the same time.

@@ -16,7 +16,7 @@ import (
 	"github.com/hako-run/hako/internal/fakes/slack"
 )
 
-// rows is how many a table has.
+// rows returns the number of rows of a table.
 func (w *world) rows(table string) (n int) {
 	w.t.Helper()
 	err := w.store.View(context.Background(),

@@ -12,7 +12,7 @@ import (
 	"github.com/hako-run/hako/internal/fakes/slack"
 )
 
-// filled is what came of a question.
+// filled is the outcome of a question.
 type filled struct {
 	answer elicitation.Answer
 	err    error

@@ -97,7 +97,7 @@ type world struct {
 	stop      func()
 	// streams is how long streamed messages stay open, if not zero.
 	streams time.Duration
-	// bots is how many are running.
+	// bots is the number of running bots.
 	bots int
 }
 

@@ -98,7 +98,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// markup is what Slack takes for more than text.
+// markup matches Slack's control sequences.
 var markup = regexp.MustCompile(`<[^>]*>?`)
 
 func FuzzMrkdwn(f *testing.F) {

@@ -62,13 +62,13 @@ func (o *answerWriter) render(ctx context.Context, buttons slack.Block) error {
 	return err
 }
 
-// marks are what cards look like in an ordinary message.
+// marks show the states of cards in an ordinary message.
 var marks = map[slack.TaskCardStatus]string{
 	slack.TaskCardStatusPending: ":raised_hand:", slack.TaskCardStatusInProgress: ":hourglass_flowing_sand:",
 	slack.TaskCardStatusComplete: ":white_check_mark:", slack.TaskCardStatusError: ":x:",
 }
 
-// plainText is what was written as Slack's own markup. Notes of the bot's keep their mentions.
+// plainText returns the parts in Slack's markup. Notes of the bot keep their mentions.
 func plainText(shown []part) string {
 	var b strings.Builder
 	for _, p := range shown {
