@@ -152,7 +152,7 @@ func compareCodes(a, b *string) int {
 		return 1
 	case b == nil:
 		return -1
-	case digits(*a) && digits(*b):
+	case decimal(*a) && decimal(*b):
 		return cmp.Or(cmp.Compare(len(*a), len(*b)), strings.Compare(*a, *b))
 	}
 	return strings.Compare(*a, *b)

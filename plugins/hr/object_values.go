@@ -45,10 +45,14 @@ func (o object) id(names ...string) string {
 	return text
 }
 
-// digits reports whether s is a decimal number without sign, as ids are.
+// digits reports whether s is an id in the one form that it has: ASCII digits without sign and leading zeros. A vendor
+// may take other forms for the same employee, past a policy that compares ids.
 func digits(s string) bool {
-	return s != "" && len(s) <= 18 && strings.Trim(s, "0123456789") == ""
+	return decimal(s) && len(s) <= 18 && (s[0] != '0' || s == "0")
 }
+
+// decimal reports whether s consists of ASCII digits.
+func decimal(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // number reads a number that must be there.
 func (o object) number(names ...string) float64 {

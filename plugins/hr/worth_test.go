@@ -392,6 +392,40 @@ func TestMonthsAtOnce(t *testing.T) {
 	}
 }
 
+// TestOddIDs: an employee has one id. Other spellings, which the vendor might take for the same person past a policy that
+// compares ids, reach no vendor.
+func TestOddIDs(t *testing.T) {
+	t.Parallel()
+	fake, config := fakeFreee(t, nil)
+	odd := []string{"0102", "00102", "+102", "-102", "102.0", "1e2", "０１０２", "１０２", " 102", "102 ", "102\n", "0x66",
+		"102/../101", "102%2f", "999999999999999999999", "102?x", "१०२"}
+	for _, id := range odd {
+		query := monthQuery{EmployeeID: id, Month: "2026-05"}
+		if _, err := call[attendanceAnswer](t, listAttendance, query, config, english); err == nil ||
+			!strings.Contains(err.Error(), "list_employees finds them") {
+			t.Errorf("list_attendance of %q: %v", id, err)
+		}
+		if _, err := call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: query}, config,
+			english); err == nil || !strings.Contains(err.Error(), "list_employees finds them") {
+			t.Errorf("calculate_overtime of %q: %v", id, err)
+		}
+	}
+	answer, err := call[overtimePage](t, calculateOvertime,
+		overtimeQuery{monthQuery: monthQuery{EmployeeIDs: odd, Month: "2026-05"}}, config, english)
+	if err != nil || len(answer.Failed) != len(odd) || len(answer.Employees) != 0 {
+		t.Errorf("%d of %d failed: %v", len(answer.Failed), len(odd), err)
+	}
+	for _, company := range []string{"012345", "１２３４５", "-12345"} {
+		query := monthQuery{CompanyID: company, EmployeeID: "102", Month: "2026-05"}
+		if _, err := call[attendanceAnswer](t, listAttendance, query, config, english); err == nil {
+			t.Errorf("the company %q was taken", company)
+		}
+	}
+	if n := len(fake.Requests()); n != 0 {
+		t.Errorf("%d requests were made", n)
+	}
+}
+
 // TestDepartment holds that the members of a department are one call, with those who are there beside another one
 // marked.
 func TestDepartment(t *testing.T) {
