@@ -43,8 +43,8 @@ type round struct {
 	answers mcp.InputResponseMap
 }
 
-// withdrawTime is the time that the SDK has to tell a client that a form is no longer needed: it does so on the call's own
-// stream, but beside the call, whose answer ends the stream.
+// withdrawTime is the time that the SDK has to tell a client that a form is no longer needed: it does so on the call's
+// own stream, but beside the call, whose answer ends the stream.
 const withdrawTime = 20 * time.Millisecond
 
 // asker asks the person at a client. It returns when ctx ends.

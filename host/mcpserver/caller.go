@@ -54,8 +54,8 @@ func (over *exchange) newCall(header http.Header, session string, request abi.Re
 // shortID tells sessions apart in logs without giving them away: who knows a session's whole ID can use it.
 func shortID(id string) string { return id[:min(len(id), 8)] }
 
-// clientOf returns what the client calls itself: in the request's metadata (2026-07-28), or when it opened the session. It
-// may be nil.
+// clientOf returns what the client calls itself: in the request's metadata (2026-07-28), or when it opened the session.
+// It may be nil.
 func clientOf(session *mcp.ServerSession, meta mcp.Meta) *mcp.Implementation {
 	if value, ok := meta[mcp.MetaKeyClientInfo]; ok {
 		encoded, err := json.Marshal(value)

@@ -132,26 +132,6 @@ func nameOf(version, name string) string {
 	return ""
 }
 
-// contentOf is the content of an answer as JSON, whatever its form.
-func contentOf(t *testing.T, w *httptest.ResponseRecorder) string {
-	t.Helper()
-	body := w.Body.String()
-	if event, ok := strings.CutPrefix(body, "event: message\ndata: "); ok {
-		if event, ok = strings.CutSuffix(event, "\n\n"); !ok || strings.ContainsAny(event, "\r\n") {
-			t.Errorf("event %q", body)
-		}
-		return event
-	}
-	if json.Valid([]byte(body)) {
-		return body
-	}
-	quoted, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(quoted)
-}
-
 // callBodies are calls of the tool echo in one protocol version, right and wrong.
 func callBodies(version string) map[string]string {
 	meta := metaOf(`{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +

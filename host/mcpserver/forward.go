@@ -156,7 +156,8 @@ func (a *awaited) drop(replica string) {
 		_, err = a.store.SendTo(ctx, replica, sessionstore.Mail{Kind: sessionstore.Left,
 			Session: sessionstore.Key(a.id), Body: a.stream})
 	}
-	if err = errors.Join(err, a.store.Drop(ctx, sessionstore.Key(a.id), a.stream)); err != nil { // it is deleted when it is old
+	if err = errors.Join(err, a.store.Drop(ctx, sessionstore.Key(a.id), a.stream)); err != nil {
+		// It is deleted when it is old.
 		a.server.options.Logger.Debug("the answer of another replica cannot be deleted", "err", err)
 	}
 }

@@ -19,15 +19,15 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// nosy is a server that asks for a name and then works until it is let go.
-type nosy struct {
+// slowAsker is a server that asks for a name and then works until it is let go.
+type slowAsker struct {
 	// begun and asked count; ended has how calls have ended.
 	begun, asked   atomic.Int32
 	working, letGo chan struct{}
 	ended          chan error
 }
 
-func (n *nosy) Call(ctx context.Context, invocation *catalog.Invocation) (response *abi.Response, err error) {
+func (n *slowAsker) Call(ctx context.Context, invocation *catalog.Invocation) (response *abi.Response, err error) {
 	n.begun.Add(1)
 	defer func() { n.ended <- err }()
 	answer, err := invocation.Elicit(ctx, &elicitation.Request{Message: "Who are you?",
@@ -53,10 +53,10 @@ func (n *nosy) Call(ctx context.Context, invocation *catalog.Invocation) (respon
 	}}, nil
 }
 
-// newNosy offers the server at the three replicas of a fleet.
-func newNosy(t *testing.T, change func(*Options)) (*fleet, *nosy) {
+// newSlowAsker offers the server at the three replicas of a fleet.
+func newSlowAsker(t *testing.T, change func(*Options)) (*fleet, *slowAsker) {
 	t.Helper()
-	n := &nosy{working: make(chan struct{}, 100), letGo: make(chan struct{}), ended: make(chan error, 100)}
+	n := &slowAsker{working: make(chan struct{}, 100), letGo: make(chan struct{}), ended: make(chan error, 100)}
 	return fleetOf(t, n, change), n
 }
 
@@ -84,8 +84,8 @@ func wait[T any](t *testing.T, from <-chan T) (v T) {
 	return v
 }
 
-// TestTalkAnywhere: without sessions, the answers to what a server asks may come to any replica.
-func TestTalkAnywhere(t *testing.T) {
+// TestPendingCallAnywhere: without sessions, the answers to what a server asks may come to any replica.
+func TestPendingCallAnywhere(t *testing.T) {
 	t.Parallel()
 	backend := new(curious)
 	f := fleetOf(t, backend, nil)
@@ -123,44 +123,44 @@ func (f *fleet) count(t *testing.T, from string) (n int) {
 	return n
 }
 
-// TestTalkElsewhere: at another replica too, a call goes on for the one who made it, with the same arguments, and for
+// TestPendingCallElsewhere: at another replica too, a call goes on for the one who made it, with the same arguments, and for
 // nobody else.
-func TestTalkElsewhere(t *testing.T) {
+func TestPendingCallElsewhere(t *testing.T) {
 	t.Parallel()
 	akis, akiHash := auth.NewToken()
 	bens, benHash := auth.NewToken()
 	opened := newAuth(t, auth.Options{Tokens: []auth.Token{{Name: "aki", Hash: akiHash}, {Name: "ben", Hash: benHash}}})
-	f, backend := newNosy(t, func(o *Options) { o.Auth = opened })
+	f, backend := newSlowAsker(t, func(o *Options) { o.Auth = opened })
 	close(backend.letGo)
 	a, b, c := f.replicas[0].Handler(), f.replicas[1].Handler(), f.replicas[2].Handler()
 	by := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
-	first := talkTo(t, a, "greet", "", "", by(akis)...)
+	first := callAgain(t, a, "greet", "", "", by(akis)...)
 	replica := f.replicas[0].store.Replica()
 	if !strings.HasPrefix(first.state, pendingPrefix+replica+"-") || first.key != "question1" {
 		t.Fatalf("%s", first.result)
 	}
-	for what, reply := range map[string]talkReply{
-		"another user":       talkTo(t, b, "greet", first.state, aki, by(bens)...),
-		"another tool":       talkTo(t, b, "visit", first.state, aki, by(akis)...),
-		"other arguments":    talkWith(t, b, "greet", `{"n":2}`, first.state, aki, by(akis)...),
-		"a state made up":    talkTo(t, b, "greet", pendingPrefix+replica+"-AAAA", aki, by(akis)...),
-		"no replica":         talkTo(t, b, "greet", pendingPrefix+strings.Repeat("A", 9000)+"-AAAA", aki, by(akis)...),
-		"a part of the name": talkTo(t, b, "greet", first.state[:len(first.state)-1], aki, by(akis)...),
+	for what, reply := range map[string]roundReply{
+		"another user":       callAgain(t, b, "greet", first.state, aki, by(bens)...),
+		"another tool":       callAgain(t, b, "visit", first.state, aki, by(akis)...),
+		"other arguments":    callAgainWith(t, b, "greet", `{"n":2}`, first.state, aki, by(akis)...),
+		"a state made up":    callAgain(t, b, "greet", pendingPrefix+replica+"-AAAA", aki, by(akis)...),
+		"no replica":         callAgain(t, b, "greet", pendingPrefix+strings.Repeat("A", 9000)+"-AAAA", aki, by(akis)...),
+		"a part of the name": callAgain(t, b, "greet", first.state[:len(first.state)-1], aki, by(akis)...),
 	} {
 		if !strings.Contains(reply.result, "names no call of yours that waits") {
 			t.Errorf("%s: %s", what, reply.result)
 		}
 	}
-	if again := talkTo(t, b, "greet", first.state, "", by(akis)...); again.key != "question1" ||
+	if again := callAgain(t, b, "greet", first.state, "", by(akis)...); again.key != "question1" ||
 		again.state != first.state {
 		t.Errorf("without an answer: %s", again.result)
 	}
-	last := talkTo(t, c, "greet", first.state, aki, by(akis)...)
+	last := callAgain(t, c, "greet", first.state, aki, by(akis)...)
 	if !strings.Contains(last.result, `"text":"hello Aki"`) || !strings.Contains(last.result, `"data":"AP8K"`) ||
 		!strings.Contains(last.result, `"id":1`) {
 		t.Errorf("%s", last.result)
 	}
-	if after := talkTo(t, b, "greet", first.state, aki, by(akis)...); !strings.Contains(after.result, "names no call of yours") {
+	if after := callAgain(t, b, "greet", first.state, aki, by(akis)...); !strings.Contains(after.result, "names no call of yours") {
 		t.Errorf("after its end: %s", after.result)
 	}
 	if begun, asked := backend.begun.Load(), backend.asked.Load(); begun != 1 || asked != 1 {
@@ -172,14 +172,14 @@ func TestTalkElsewhere(t *testing.T) {
 // TestProgressElsewhere: what a call reports reaches the client wherever it waits.
 func TestProgressElsewhere(t *testing.T) {
 	t.Parallel()
-	f, backend := newNosy(t, nil)
+	f, backend := newSlowAsker(t, nil)
 	close(backend.letGo)
 	withToken := func(body string) string {
 		return strings.Replace(body, `"_meta":{`, `"_meta":{"progressToken":9,`,
 			1)
 	}
-	first := talkIn(t.Context(), f.replicas[0].Handler(), withToken(talkBody("greet", `{"n":1}`, "", "")))
-	body := withToken(talkBody("greet", `{"n":1}`, first.state, aki))
+	first := callAgainIn(t.Context(), f.replicas[0].Handler(), withToken(roundBody("greet", `{"n":1}`, "", "")))
+	body := withToken(roundBody("greet", `{"n":1}`, first.state, aki))
 	w := do(f.replicas[1].Handler(), post(withoutSessions, body))
 	if got := w.Body.String(); w.Header().Get("Content-Type") != "text/event-stream" ||
 		!strings.Contains(got, `"progressToken":9`) ||
@@ -188,20 +188,20 @@ func TestProgressElsewhere(t *testing.T) {
 	}
 }
 
-// TestTalkDiesWithItsReplica: nobody waits for an answer that cannot come, and nobody takes it for one that came.
-func TestTalkDiesWithItsReplica(t *testing.T) {
+// TestPendingCallDiesWithItsReplica: nobody waits for an answer that cannot come, and nobody takes it for one that came.
+func TestPendingCallDiesWithItsReplica(t *testing.T) {
 	t.Parallel()
-	f, backend := newNosy(t, nil)
+	f, backend := newSlowAsker(t, nil)
 	a, b := f.replicas[0], f.replicas[1]
-	first, other := talkTo(t, a.Handler(), "greet", "", ""), talkTo(t, a.Handler(), "greet", "", "")
-	answered := make(chan talkReply, 1)
-	go func() { answered <- talkTo(t, b.Handler(), "greet", first.state, aki) }()
+	first, other := callAgain(t, a.Handler(), "greet", "", ""), callAgain(t, a.Handler(), "greet", "", "")
+	answered := make(chan roundReply, 1)
+	go func() { answered <- callAgain(t, b.Handler(), "greet", first.state, aki) }()
 	wait(t, backend.working)
 	_ = a.store.Close() // what it has to say at its end does not reach the store
 	if got := wait(t, answered); !strings.Contains(got.result, lostText) || !strings.Contains(got.result, `"id":1`) {
 		t.Errorf("%s", got.result)
 	}
-	if late := talkTo(t, b.Handler(), "greet", other.state, aki); !strings.Contains(late.result, "names no call of yours") {
+	if late := callAgain(t, b.Handler(), "greet", other.state, aki); !strings.Contains(late.result, "names no call of yours") {
 		t.Errorf("%s", late.result)
 	}
 }
@@ -210,19 +210,19 @@ func TestTalkDiesWithItsReplica(t *testing.T) {
 // where it is.
 func TestAnswerAgain(t *testing.T) {
 	t.Parallel()
-	f, backend := newNosy(t, nil)
+	f, backend := newSlowAsker(t, nil)
 	a, b, c := f.replicas[0], f.replicas[1], f.replicas[2]
-	first := talkTo(t, a.Handler(), "greet", "", "")
-	lost, again := make(chan talkReply, 1), make(chan talkReply, 1)
+	first := callAgain(t, a.Handler(), "greet", "", "")
+	lost, again := make(chan roundReply, 1), make(chan roundReply, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { lost <- talkIn(ctx, b.Handler(), talkBody("greet", `{"n":1}`, first.state, aki)) }()
+	go func() { lost <- callAgainIn(ctx, b.Handler(), roundBody("greet", `{"n":1}`, first.state, aki)) }()
 	wait(t, backend.working)
 	_ = b.store.Close() // it cannot tell that its client has gone
 	cancel()
 	wait(t, lost)
 	waiting := a.pending.of(sessionstore.Key(first.state))
 	before := waiting.attends()
-	go func() { again <- talkTo(t, c.Handler(), "greet", first.state, aki) }()
+	go func() { again <- callAgain(t, c.Handler(), "greet", first.state, aki) }()
 	eventually(t, func() bool { return waiting.attends() != before })
 	close(backend.letGo)
 	if got := wait(t, again); !strings.Contains(got.result, "hello Aki") {
@@ -236,13 +236,13 @@ func TestAnswerAgain(t *testing.T) {
 // TestAnswersAtOnce: of two answers one counts, and one request gets the result.
 func TestAnswersAtOnce(t *testing.T) {
 	t.Parallel()
-	f, backend := newNosy(t, nil)
+	f, backend := newSlowAsker(t, nil)
 	close(backend.letGo)
 	for range 5 {
-		first := talkTo(t, f.replicas[0].Handler(), "greet", "", "")
-		answered := make(chan talkReply, len(f.replicas))
+		first := callAgain(t, f.replicas[0].Handler(), "greet", "", "")
+		answered := make(chan roundReply, len(f.replicas))
 		for _, r := range f.replicas {
-			go func() { answered <- talkTo(t, r.Handler(), "greet", first.state, aki) }()
+			go func() { answered <- callAgain(t, r.Handler(), "greet", first.state, aki) }()
 		}
 		results := 0
 		for range f.replicas {
@@ -266,11 +266,13 @@ func TestAnswersAtOnce(t *testing.T) {
 // TestClientLeavesElsewhere: a client that closes its connection cancels the call, wherever that is.
 func TestClientLeavesElsewhere(t *testing.T) {
 	t.Parallel()
-	f, backend := newNosy(t, nil)
-	first := talkTo(t, f.replicas[0].Handler(), "greet", "", "")
+	f, backend := newSlowAsker(t, nil)
+	first := callAgain(t, f.replicas[0].Handler(), "greet", "", "")
 	ctx, cancel := context.WithCancel(t.Context())
-	left := make(chan talkReply, 1)
-	go func() { left <- talkIn(ctx, f.replicas[1].Handler(), talkBody("greet", `{"n":1}`, first.state, aki)) }()
+	left := make(chan roundReply, 1)
+	go func() {
+		left <- callAgainIn(ctx, f.replicas[1].Handler(), roundBody("greet", `{"n":1}`, first.state, aki))
+	}()
 	wait(t, backend.working)
 	cancel()
 	if err := wait(t, backend.ended); !errors.Is(err, context.Canceled) {
@@ -283,10 +285,10 @@ func TestClientLeavesElsewhere(t *testing.T) {
 // TestConnectionsAreLostMeanwhile: an answer outlives the connections to the database.
 func TestConnectionsAreLostMeanwhile(t *testing.T) {
 	t.Parallel()
-	f, backend := newNosy(t, nil)
-	first := talkTo(t, f.replicas[0].Handler(), "greet", "", "")
-	answered := make(chan talkReply, 1)
-	go func() { answered <- talkTo(t, f.replicas[1].Handler(), "greet", first.state, aki) }()
+	f, backend := newSlowAsker(t, nil)
+	first := callAgain(t, f.replicas[0].Handler(), "greet", "", "")
+	answered := make(chan roundReply, 1)
+	go func() { answered <- callAgain(t, f.replicas[1].Handler(), "greet", first.state, aki) }()
 	wait(t, backend.working)
 	for range 3 {
 		_ = f.replicas[2].store.View(t.Context(), func(tx *sql.Tx) error {
@@ -301,14 +303,14 @@ func TestConnectionsAreLostMeanwhile(t *testing.T) {
 	}
 }
 
-// TestShutdownWaitsForHandedOn: a replica that ends waits for requests of others as for its own.
-func TestShutdownWaitsForHandedOn(t *testing.T) {
+// TestShutdownWaitsForForwarded: a replica that ends waits for requests of others as for its own.
+func TestShutdownWaitsForForwarded(t *testing.T) {
 	t.Parallel()
-	f, backend := newNosy(t, nil)
+	f, backend := newSlowAsker(t, nil)
 	a := f.replicas[0]
-	first := talkTo(t, a.Handler(), "greet", "", "")
-	answered, ended := make(chan talkReply, 1), make(chan error, 1)
-	go func() { answered <- talkTo(t, f.replicas[1].Handler(), "greet", first.state, aki) }()
+	first := callAgain(t, a.Handler(), "greet", "", "")
+	answered, ended := make(chan roundReply, 1), make(chan error, 1)
+	go func() { answered <- callAgain(t, f.replicas[1].Handler(), "greet", first.state, aki) }()
 	wait(t, backend.working)
 	if n := a.Load().Requests; n != 1 {
 		t.Errorf("it counts %d requests", n)
@@ -370,10 +372,10 @@ func (f *fleet) spy(t *testing.T) {
 // TestStrayMail: mail that is nobody's, or was not sealed by who knows the call, does no harm.
 func TestStrayMail(t *testing.T) {
 	t.Parallel()
-	f, backend := newNosy(t, nil)
+	f, backend := newSlowAsker(t, nil)
 	close(backend.letGo)
 	a, b := f.replicas[0], f.replicas[1]
-	first := talkTo(t, a.Handler(), "greet", "", "")
+	first := callAgain(t, a.Handler(), "greet", "", "")
 	seal := func(id string, data []byte) func(string) string {
 		return func(place string) string { return sessionstore.Seal(id, place, data) }
 	}
@@ -393,7 +395,7 @@ func TestStrayMail(t *testing.T) {
 			return err == nil && stream.Ended
 		})
 	}
-	if last := talkTo(t, b.Handler(), "greet", first.state, aki); !strings.Contains(last.result, "hello Aki") {
+	if last := callAgain(t, b.Handler(), "greet", first.state, aki); !strings.Contains(last.result, "hello Aki") {
 		t.Errorf("%s", last.result)
 	}
 }

@@ -53,10 +53,10 @@ func TestHostileReplicas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f, backend := newNosy(t, nil)
+			f, backend := newSlowAsker(t, nil)
 			close(backend.letGo)
 			a, b := f.replicas[0], f.replicas[1]
-			first := talkTo(t, a.Handler(), "greet", "", "")
+			first := callAgain(t, a.Handler(), "greet", "", "")
 			f.tamper(t, `CREATE TABLE copied (body TEXT);
 				CREATE FUNCTION copy_it() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO copied VALUES (NEW.body); RETURN NEW; END';
 				CREATE TRIGGER a_copy BEFORE INSERT ON mcp_mail FOR EACH ROW EXECUTE FUNCTION copy_it();
@@ -64,7 +64,7 @@ func TestHostileReplicas(t *testing.T) {
 				CREATE TRIGGER b_change BEFORE INSERT ON `+change.table+` FOR EACH ROW WHEN (pg_trigger_depth() < 1) EXECUTE FUNCTION change_it()`)
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
-			got := talkIn(ctx, b.Handler(), talkBody("greet", `{"n":1}`, first.state, aki))
+			got := callAgainIn(ctx, b.Handler(), roundBody("greet", `{"n":1}`, first.state, aki))
 			if strings.Contains(got.result, "Identity") || strings.Contains(got.result, "Status\":200") {
 				t.Errorf("the client gets %s", got.result)
 			}
@@ -72,8 +72,8 @@ func TestHostileReplicas(t *testing.T) {
 				t.Errorf("the call was made %d times", asked)
 			}
 			// Other calls go on, at one replica.
-			next := talkTo(t, a.Handler(), "greet", "", "")
-			if last := talkTo(t, a.Handler(), "greet", next.state, aki); !strings.Contains(last.result, "hello Aki") {
+			next := callAgain(t, a.Handler(), "greet", "", "")
+			if last := callAgain(t, a.Handler(), "greet", next.state, aki); !strings.Contains(last.result, "hello Aki") {
 				t.Errorf("another call: %s", last.result)
 			}
 		})

@@ -40,8 +40,8 @@ type Options struct {
 	// TrustedProxies are the addresses of proxies, or networks in CIDR notation, whose X-Forwarded-For header says
 	// where a request comes from, for limits and records.
 	TrustedProxies []string
-	// Sessions keeps sessions (up to MCP 2025-11-25), and connects this server with its other replicas: a client may send
-	// each request to another one. Nil means a sessionstore.Memory, for a server that is alone.
+	// Sessions keeps sessions (up to MCP 2025-11-25), and connects this server with its other replicas: a client may
+	// send each request to another one. Nil means a sessionstore.Memory, for a server that is alone.
 	Sessions sessionstore.Store
 	// Auth says who may use the HTTP endpoint. Nil lets everyone in; auth.CheckExposure holds that against the address.
 	Auth *auth.Auth

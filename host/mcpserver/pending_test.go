@@ -124,9 +124,9 @@ func TestAnswerThatDoesNotFit(t *testing.T) {
 		`{"action":"accept","content":{"name":"Aki"}}`:                  "accept Aki",
 		`{"action":"decline","content":{"name":"not to be passed on"}}`: "decline <nil>",
 	} {
-		reply := talkTo(t, h, "greet", "", "")
+		reply := callAgain(t, h, "greet", "", "")
 		for reply.state != "" {
-			reply = talkTo(t, h, "greet", reply.state, `,"inputResponses":{"`+reply.key+`":`+answer+`}`)
+			reply = callAgain(t, h, "greet", reply.state, `,"inputResponses":{"`+reply.key+`":`+answer+`}`)
 		}
 		if !strings.Contains(reply.result, want) || strings.Contains(reply.result, "longer than ten") {
 			t.Errorf("%s: %s", answer, reply.result)
@@ -147,27 +147,27 @@ func TestMisfitInSession(t *testing.T) {
 	})
 }
 
-// talkReply is the answer to one request of a call.
-type talkReply struct{ result, state, key string }
+// roundReply is the answer to one request of a call.
+type roundReply struct{ result, state, key string }
 
 var (
-	talkState = regexp.MustCompile(`"requestState":"(call_[-a-zA-Z0-9]+)"`)
-	talkKey   = regexp.MustCompile(`"(question[0-9]+)":`)
+	statePattern = regexp.MustCompile(`"requestState":"(call_[-a-zA-Z0-9]+)"`)
+	questionPattern   = regexp.MustCompile(`"(question[0-9]+)":`)
 )
 
-// talkTo sends one request of a call without sessions.
-func talkTo(t *testing.T, h http.Handler, tool, state, more string, headers ...string) talkReply {
+// callAgain sends one request of a call without sessions.
+func callAgain(t *testing.T, h http.Handler, tool, state, more string, headers ...string) roundReply {
 	t.Helper()
-	return talkWith(t, h, tool, `{"n":1}`, state, more, headers...)
+	return callAgainWith(t, h, tool, `{"n":1}`, state, more, headers...)
 }
 
-func talkWith(t *testing.T, h http.Handler, tool, arguments, state, more string, headers ...string) talkReply {
+func callAgainWith(t *testing.T, h http.Handler, tool, arguments, state, more string, headers ...string) roundReply {
 	t.Helper()
-	return talkIn(t.Context(), h, talkBody(tool, arguments, state, more), headers...)
+	return callAgainIn(t.Context(), h, roundBody(tool, arguments, state, more), headers...)
 }
 
-// talkBody is the message of a client that can ask anything.
-func talkBody(tool, arguments, state, more string) string {
+// roundBody is the message of a client that can ask anything.
+func roundBody(tool, arguments, state, more string) string {
 	if state != "" {
 		more += `,"requestState":"` + state + `"`
 	}
@@ -176,21 +176,21 @@ func talkBody(tool, arguments, state, more string) string {
 		1)
 }
 
-func talkIn(ctx context.Context, h http.Handler, body string, headers ...string) (r talkReply) {
+func callAgainIn(ctx context.Context, h http.Handler, body string, headers ...string) (r roundReply) {
 	w := do(h, post(withoutSessions, body, headers...).WithContext(ctx))
 	r.result = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(w.Body.String())
-	if m := talkState.FindStringSubmatch(r.result); m != nil {
+	if m := statePattern.FindStringSubmatch(r.result); m != nil {
 		r.state = m[1]
 	}
-	if m := talkKey.FindStringSubmatch(r.result); m != nil {
+	if m := questionPattern.FindStringSubmatch(r.result); m != nil {
 		r.key = m[1]
 	}
 	return r
 }
 
-// TestTalk: without sessions, a call that waits goes on for the one who made it, with the same arguments, and for
+// TestPendingCall: without sessions, a call that waits goes on for the one who made it, with the same arguments, and for
 // nobody else.
-func TestTalk(t *testing.T) {
+func TestPendingCall(t *testing.T) {
 	t.Parallel()
 	aki, akiHash := auth.NewToken()
 	ben, benHash := auth.NewToken()
@@ -199,39 +199,39 @@ func TestTalk(t *testing.T) {
 	h := s.Handler()
 	by := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
 	const name = `{"action":"accept","content":{"name":"Aki"}}`
-	first := talkTo(t, h, "greet", "", "", by(aki)...)
+	first := callAgain(t, h, "greet", "", "", by(aki)...)
 	if !strings.Contains(first.result, `"resultType":"input_required"`) || first.state == "" ||
 		first.key != "question1" {
 		t.Fatalf("%s", first.result)
 	}
 	answer := `,"inputResponses":{"question1":` + name + `}`
-	for what, reply := range map[string]talkReply{
-		"another user":      talkTo(t, h, "greet", first.state, answer, by(ben)...),
-		"another tool":      talkTo(t, h, "visit", first.state, answer, by(aki)...),
-		"other arguments":   talkWith(t, h, "greet", `{"n":2}`, first.state, answer, by(aki)...),
-		"a state made up":   talkTo(t, h, "greet", "call_AAAAAAAAAAAAAAAAAAAAAAAAAA", answer, by(aki)...),
-		"nobody in general": talkTo(t, h, "greet", first.state[:len(first.state)-1], answer, by(aki)...),
+	for what, reply := range map[string]roundReply{
+		"another user":      callAgain(t, h, "greet", first.state, answer, by(ben)...),
+		"another tool":      callAgain(t, h, "visit", first.state, answer, by(aki)...),
+		"other arguments":   callAgainWith(t, h, "greet", `{"n":2}`, first.state, answer, by(aki)...),
+		"a state made up":   callAgain(t, h, "greet", "call_AAAAAAAAAAAAAAAAAAAAAAAAAA", answer, by(aki)...),
+		"nobody in general": callAgain(t, h, "greet", first.state[:len(first.state)-1], answer, by(aki)...),
 	} {
 		if !strings.Contains(reply.result, "names no call of yours that waits") {
 			t.Errorf("%s: %s", what, reply.result)
 		}
 	}
-	if again := talkTo(t, h, "greet", first.state, "", by(aki)...); again.key != "question1" ||
+	if again := callAgain(t, h, "greet", first.state, "", by(aki)...); again.key != "question1" ||
 		again.state != first.state {
 		t.Errorf("without an answer: %s", again.result)
 	}
-	second := talkWith(t, h, "greet", `{ "n": 1.0 }`, first.state, answer, by(aki)...)
+	second := callAgainWith(t, h, "greet", `{ "n": 1.0 }`, first.state, answer, by(aki)...)
 	if second.key != "question2" {
 		t.Fatalf("%s", second.result)
 	}
-	if stale := talkTo(t, h, "greet", first.state, answer, by(aki)...); stale.key != "question2" {
+	if stale := callAgain(t, h, "greet", first.state, answer, by(aki)...); stale.key != "question2" {
 		t.Errorf("the first answer for the second question: %s", stale.result)
 	}
-	last := talkTo(t, h, "greet", first.state, `,"inputResponses":{"question2":`+name+`}`, by(aki)...)
+	last := callAgain(t, h, "greet", first.state, `,"inputResponses":{"question2":`+name+`}`, by(aki)...)
 	if !strings.Contains(last.result, "accept Aki <nil>; accept Aki <nil>; ") {
 		t.Errorf("%s", last.result)
 	}
-	if after := talkTo(t, h, "greet", first.state, answer, by(aki)...); !strings.Contains(after.result, "names no call of yours") {
+	if after := callAgain(t, h, "greet", first.state, answer, by(aki)...); !strings.Contains(after.result, "names no call of yours") {
 		t.Errorf("after its end: %s", after.result)
 	}
 	if n := backend.begun.Load(); n != 1 {
@@ -239,8 +239,8 @@ func TestTalk(t *testing.T) {
 	}
 }
 
-// TestTalkOfAnotherIssuersUser: users of one name are two where their issuers are.
-func TestTalkOfAnotherIssuersUser(t *testing.T) {
+// TestPendingCallOfAnotherIssuersUser: users of one name are two where their issuers are.
+func TestPendingCallOfAnotherIssuersUser(t *testing.T) {
 	t.Parallel()
 	by := func(issuer string) string {
 		return callerKey(pipeline.Caller{Frontend: pipeline.FrontendHTTP, User: "aki"},
@@ -252,22 +252,22 @@ func TestTalkOfAnotherIssuersUser(t *testing.T) {
 	}
 }
 
-// TestTalkGoesOnWithoutCapability: a request that names a call never makes another one, whatever the client says of
+// TestPendingCallGoesOnWithoutCapability: a request that names a call never makes another one, whatever the client says of
 // itself.
-func TestTalkGoesOnWithoutCapability(t *testing.T) {
+func TestPendingCallGoesOnWithoutCapability(t *testing.T) {
 	t.Parallel()
 	s, backend := asking(t, nil)
-	first := talkTo(t, s.Handler(), "greet", "", "")
+	first := callAgain(t, s.Handler(), "greet", "", "")
 	const decline = `,"inputResponses":{"question1":{"action":"decline"}}`
-	body := strings.Replace(talkBody("greet", `{"n":1}`, first.state, decline), `{"elicitation":{"form":{},"url":{}}}`,
+	body := strings.Replace(roundBody("greet", `{"n":1}`, first.state, decline), `{"elicitation":{"form":{},"url":{}}}`,
 		`{}`, 1)
-	if got := talkIn(t.Context(), s.Handler(), body); !strings.Contains(got.result, "decline <nil> <nil>; decline") ||
+	if got := callAgainIn(t.Context(), s.Handler(), body); !strings.Contains(got.result, "decline <nil> <nil>; decline") ||
 		backend.begun.Load() != 1 {
 		t.Errorf("%d calls, %s", backend.begun.Load(), got.result)
 	}
-	body = strings.Replace(talkBody("greet", `{"n":1}`, "call_AAAA", decline), `{"elicitation":{"form":{},"url":{}}}`,
+	body = strings.Replace(roundBody("greet", `{"n":1}`, "call_AAAA", decline), `{"elicitation":{"form":{},"url":{}}}`,
 		`{}`, 1)
-	if got := talkIn(t.Context(), s.Handler(), body); !strings.Contains(got.result, "names no call of yours") ||
+	if got := callAgainIn(t.Context(), s.Handler(), body); !strings.Contains(got.result, "names no call of yours") ||
 		backend.begun.Load() != 1 {
 		t.Errorf("%d calls, %s", backend.begun.Load(), got.result)
 	}
@@ -277,9 +277,9 @@ func TestTalkGoesOnWithoutCapability(t *testing.T) {
 func TestResultsAreNotKept(t *testing.T) {
 	t.Parallel()
 	s, _ := asking(t, nil)
-	reply := talkTo(t, s.Handler(), "greet", "", "")
+	reply := callAgain(t, s.Handler(), "greet", "", "")
 	for reply.state != "" {
-		reply = talkTo(t, s.Handler(), "greet", reply.state, `,"inputResponses":{"`+reply.key+
+		reply = callAgain(t, s.Handler(), "greet", reply.state, `,"inputResponses":{"`+reply.key+
 			`":{"action":"accept","content":{"name":"Aki"}}}`)
 	}
 	s.pending.work.Wait()
@@ -294,11 +294,11 @@ func TestManyTalks(t *testing.T) {
 	s, backend := asking(t, nil)
 	h := s.Handler()
 	for range maxPendingPerCaller {
-		if reply := talkTo(t, h, "greet", "", ""); reply.state == "" {
+		if reply := callAgain(t, h, "greet", "", ""); reply.state == "" {
 			t.Fatalf("%s", reply.result)
 		}
 	}
-	if reply := talkTo(t, h, "greet", "", ""); !strings.Contains(reply.result, "decline <nil> there is nobody to ask") {
+	if reply := callAgain(t, h, "greet", "", ""); !strings.Contains(reply.result, "decline <nil> there is nobody to ask") {
 		t.Errorf("%s", reply.result)
 	}
 	if err := s.Close(); !errors.Is(err, context.Canceled) && err != nil {
@@ -315,7 +315,7 @@ func TestForeignState(t *testing.T) {
 	t.Parallel()
 	s, backend := asking(t, nil)
 	for _, state := range []string{"x", "acall_1", strings.Repeat("a", 60_000)} {
-		if got := talkTo(t, s.Handler(), "greet", state, ""); !strings.Contains(got.result, "begin again with a request without it") {
+		if got := callAgain(t, s.Handler(), "greet", state, ""); !strings.Contains(got.result, "begin again with a request without it") {
 			t.Errorf("%.20s: %.200s", state, got.result)
 		}
 	}

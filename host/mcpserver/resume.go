@@ -204,7 +204,8 @@ func (f *follower) start() {
 func (f *follower) write(messages [][]byte) error {
 	f.start()
 	for i, data := range messages {
-		if _, err := fmt.Fprintf(f.w, "event: message\nid: %s_%d\ndata: %s\n\n", f.stream, f.after+1+i, data); err != nil {
+		_, err := fmt.Fprintf(f.w, "event: message\nid: %s_%d\ndata: %s\n\n", f.stream, f.after+1+i, data)
+		if err != nil {
 			return err
 		}
 	}

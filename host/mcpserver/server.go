@@ -144,8 +144,8 @@ func (s *Server) setCacheable(_ context.Context, req mcp.Request, c *mcp.Cacheab
 	}
 }
 
-// ToolsChanged notifies clients that the list of tools may have changed for them, for reasons that are not in the catalog,
-// such as another policy.
+// ToolsChanged notifies clients that the list of tools may have changed for them, for reasons that are not in the
+// catalog, such as another policy.
 func (s *Server) ToolsChanged() { s.catalogSync.touch() }
 
 // Shutdown ends the server in good order: it takes no more requests, waits for those in flight, and then ends the

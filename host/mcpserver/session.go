@@ -79,9 +79,9 @@ func (t *sessions) add(id string, opened *mcp.InitializeParams, over *exchange) 
 		return s
 	}
 	s := &session{
-		table: t, id: id, key: sessionstore.Key(id), owner: over.owner(), identity: over.identity, address: over.address,
-		clientKey: clientKey(over),
-		client:    opened.ClientInfo, version: opened.ProtocolVersion, capabilities: opened.Capabilities,
+		table: t, id: id, key: sessionstore.Key(id), clientKey: clientKey(over),
+		owner: over.owner(), identity: over.identity, address: over.address,
+		client: opened.ClientInfo, version: opened.ProtocolVersion, capabilities: opened.Capabilities,
 		lastUsed: time.Now(), calls: map[jsonrpc.ID]context.CancelFunc{},
 	}
 	s.ending = time.AfterFunc(t.limits.SessionIdle, s.expire)

@@ -168,13 +168,15 @@ func (s *Stream) release() {
 func (s *Stream) sendEvent(last bool, message func(dst []byte) []byte) error {
 	number := s.number
 	s.number++
-	event := []byte("event: message\n")
-	if s.log != nil {
-		event = fmt.Appendf(event, "id: %s_%d\n", s.log.ID(), number)
-	} else if s.numbered {
-		event = fmt.Appendf(event, "id: _%d\n", number)
+	var event []byte
+	switch {
+	case s.log != nil:
+		event = fmt.Appendf(nil, "event: message\nid: %s_%d\ndata: ", s.log.ID(), number)
+	case s.numbered:
+		event = fmt.Appendf(nil, "event: message\nid: _%d\ndata: ", number)
+	default:
+		event = []byte("event: message\ndata: ")
 	}
-	event = append(event, "data: "...)
 	head := len(event)
 	event = message(event)
 	if s.log != nil {
