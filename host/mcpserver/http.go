@@ -100,25 +100,16 @@ func exchangeOf(extra *mcp.RequestExtra) *exchange {
 func (s *Server) serveMCP(w *transport.Response, r *http.Request) {
 	if s.draining.Err() != nil {
 		w.Header().Set("Connection", "close")
-		s.refuse(
-			w,
-			RefusedDraining,
-			&limits.BusyError{Reason: "the server is shutting down", Retry: time.Second, Everyone: true},
-		)
+		s.refuse(w, RefusedDraining,
+			&limits.BusyError{Reason: "the server is shutting down", Retry: time.Second, Everyone: true})
 		return
 	}
 	now := s.now()
 	address := now.proxies.Address(r)
 	identity, err := now.Auth.Authenticate(w, r)
 	if errors.Is(err, auth.ErrUnavailable) {
-		refuse(
-			w,
-			&limits.BusyError{
-				Reason:   "tokens cannot be verified at the moment",
-				Retry:    10 * time.Second,
-				Everyone: true,
-			},
-		)
+		refuse(w, &limits.BusyError{Reason: "tokens cannot be verified at the moment", Retry: 10 * time.Second,
+			Everyone: true})
 	}
 	if err != nil {
 		s.options.Observer.RequestRefused(RefusedAuth)
@@ -409,11 +400,8 @@ func (s *Server) serveOnce(w http.ResponseWriter, r *http.Request, over *exchang
 		over.stream = transport.NewEvents(w, 1)
 	}
 	over.conn, over.gone = transport.NewConn("", ""), r.Context()
-	sdk, err := s.sdk.Connect(
-		context.Background(),
-		over.conn,
-		&mcp.ServerSessionOptions{State: new(mcp.ServerSessionState)},
-	)
+	sdk, err := s.sdk.Connect(context.Background(), over.conn,
+		&mcp.ServerSessionOptions{State: new(mcp.ServerSessionState)})
 	if err != nil {
 		http.Error(w, "failed connection", http.StatusInternalServerError)
 		return

@@ -151,8 +151,8 @@ func TestMisfitInSession(t *testing.T) {
 type roundReply struct{ result, state, key string }
 
 var (
-	statePattern = regexp.MustCompile(`"requestState":"(call_[-a-zA-Z0-9]+)"`)
-	questionPattern   = regexp.MustCompile(`"(question[0-9]+)":`)
+	statePattern    = regexp.MustCompile(`"requestState":"(call_[-a-zA-Z0-9]+)"`)
+	questionPattern = regexp.MustCompile(`"(question[0-9]+)":`)
 )
 
 // callAgain sends one request of a call without sessions.
