@@ -158,7 +158,7 @@ func (r *Rule) decision() Decision {
 	return Decision{Action: r.Action, Rule: r.Name, Reason: r.Reason, Approvers: r.Approvers, Remember: r.Remember}
 }
 
-// employees are the employee IDs of users in the HR tools, by user and by e-mail address in lower case.
+// employees are the employee IDs of users in the HR tools, by user and by e-mail address (foldAddress).
 type employees struct{ byUser, byEmail map[string]string }
 
 // add adds an entry. It reports false if the address has another entry.
@@ -167,7 +167,7 @@ func (e employees) add(user, id string) bool {
 	if !strings.Contains(user, "@") {
 		return true
 	}
-	address := strings.ToLower(user)
+	address := foldAddress(user)
 	_, twice := e.byEmail[address]
 	e.byEmail[address] = id
 	return !twice
@@ -178,7 +178,18 @@ func (e employees) of(c *Call) string {
 	if id := e.byUser[c.User]; id != "" && c.User != "" {
 		return id
 	}
-	return e.byEmail[strings.ToLower(c.Email)]
+	return e.byEmail[foldAddress(c.Email)]
+}
+
+// foldAddress makes addresses comparable that differ in the case of ASCII letters. Unicode's rules would make others
+// equal, such as the Kelvin sign and k.
+func foldAddress(address string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}, address)
 }
 
 // facts are the variables of conditions. Arguments are decoded at their first use.
