@@ -97,8 +97,8 @@ func (b *conversationStore) spent(ctx context.Context, p place, person, day stri
 		{`SELECT ` + useColumns + ` FROM chat_conversation WHERE tenant = $1 AND id = $2`, []any{p.tenant, p.id}},
 		{`SELECT ` + useColumns + ` FROM chat_use WHERE day = $1 AND tenant = $2 AND person = $3`,
 			[]any{day, p.tenant, person}},
-		{`SELECT COALESCE(SUM(` + sane("tokens") + `), 0), COALESCE(SUM(` + sane("cost") + `), 0.0) FROM chat_use WHERE day = $1`,
-			[]any{day}},
+		{`SELECT COALESCE(SUM(` + sane("tokens") + `), 0), COALESCE(SUM(` + sane("cost") + `), 0.0)
+			FROM chat_use WHERE day = $1`, []any{day}},
 	}
 	err = b.store.View(ctx, func(tx *sql.Tx) error {
 		for i, query := range queries {

@@ -97,7 +97,8 @@ func (c *committer) commit(changes []*change) {
 // isRefusal reports whether err was returned by a change and is not a failure of the store.
 func isRefusal(err error) bool {
 	var running *runningError
-	return errors.Is(err, ErrNotYours) || errors.Is(err, ErrUnknown) || errors.Is(err, errDamaged) || errors.As(err, &running)
+	return errors.Is(err, ErrNotYours) || errors.Is(err, ErrUnknown) || errors.Is(err, errDamaged) ||
+		errors.As(err, &running)
 }
 
 // inSavepoint applies one change, or nothing of it if it is refused.

@@ -238,5 +238,6 @@ func running(ctx context.Context, tx *sql.Tx, name string) ([]interruption, erro
 // processes lists the names of processes with running turns, including those that died during one.
 func (b *conversationStore) processes(ctx context.Context) ([]string, error) {
 	return store.List(ctx, b.store, store.Column[string],
-		`SELECT DISTINCT running FROM chat_conversation WHERE running <> '' AND length(running) <= 20 LIMIT $1`, maxProcesses)
+		`SELECT DISTINCT running FROM chat_conversation WHERE running <> '' AND length(running) <= 20 LIMIT $1`,
+		maxProcesses)
 }

@@ -114,7 +114,8 @@ func (c *Console) read(ctx context.Context, span span, where, tool string, begin
 		each := begin()
 		rows, err := tx.QueryContext(ctx,
 			`SELECT tool, plugin, number, calls, failures, durations FROM console_traffic
-			WHERE span = $1 AND number >= $2 AND length(tool) + length(plugin) <= 1000 AND length(durations) <= 1000 AND `+where,
+			WHERE span = $1 AND number >= $2 AND length(tool) + length(plugin) <= 1000 AND length(durations) <= 1000
+			AND `+where,
 			span.name, span.first(c.options.Traffic.now()), tool)
 		if err != nil {
 			return err

@@ -44,7 +44,8 @@ func TestCode(t *testing.T) {
 			}
 		}
 	}
-	if got := pieces("`[a](https://a.example)` [b](https://b.example)"); got != "`[a](https://a.example)` [b (b.example)](https://b.example)" {
+	const want = "`[a](https://a.example)` [b (b.example)](https://b.example)"
+	if got := pieces("`[a](https://a.example)` [b](https://b.example)"); got != want {
 		t.Errorf("beside code: %q", got)
 	}
 }
