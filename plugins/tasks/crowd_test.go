@@ -72,6 +72,73 @@ func crowd(t *testing.T, callers []caller) {
 	checkRecords(t, callers[0], len(callers))
 }
 
+// TestHandoffRaces: of everything that ends a hand-off at the same moment one thing does, and the assignee, the state and
+// the history tell of that one. Tasks that would wait for each other never do, however they come about.
+func TestHandoffRaces(t *testing.T) {
+	t.Parallel()
+	office(t)
+	for round := range 30 {
+		id := fmt.Sprintf("task_%d", round)
+		result[taskDetail](t, "create_task", args{"project_id": "proj_login", "task_id": id, "title": "t",
+			"assignee_id": "agt_ann", "status": inProgress})
+		h := result[createdHandoff](t, "create_handoff", args{"task_id": id, "from_agent_id": "agt_ann",
+			"to_agent_id": "agt_bob", "summary": "s"})
+		ends := []struct {
+			tool, state, assignee string
+			in                    args
+		}{
+			{"accept_handoff", accepted, "agt_bob", args{"handoff_id": h.ID, "agent_id": "agt_bob"}},
+			{"withdraw_handoff", withdrawn, "agt_ann", args{"handoff_id": h.ID, "agent_id": "agt_ann"}},
+			{"decline_handoff", declined, "agt_ann", args{"handoff_id": h.ID, "agent_id": "agt_bob", "reason": "no"}},
+		}
+		var group sync.WaitGroup
+		succeeded := make([]bool, len(ends))
+		for i, end := range ends {
+			group.Go(func() { succeeded[i] = !call(t, "en", end.tool, end.in).IsError })
+		}
+		group.Wait()
+		got := result[taskContext](t, "get_task_context", args{"task_id": id, "include_history": true})
+		task := result[taskDetail](t, "get_task", args{"task_id": id})
+		var states []string
+		for _, e := range got.History {
+			if e.Handoff != nil {
+				states = append(states, e.Handoff.State)
+			}
+		}
+		winner := slices.Index(succeeded, true)
+		if n := len(slices.DeleteFunc(slices.Clone(succeeded), func(ok bool) bool { return !ok })); n != 1 ||
+			len(states) != 1 || states[0] != ends[winner].state || task.AssigneeID != ends[winner].assignee ||
+			task.PendingHandoffID != "" {
+			t.Fatalf("%v succeeded, the states are %v, the task is %+v", succeeded, states, task.task)
+		}
+	}
+	var group sync.WaitGroup
+	for i := range 30 {
+		group.Go(func() {
+			call(t, "en", "update_task", args{"task_id": fmt.Sprintf("task_%d", i),
+				"blocked_by": []string{fmt.Sprintf("task_%d", (i+1)%30), fmt.Sprintf("task_%d", (i+7)%30)}})
+		})
+	}
+	group.Wait()
+	for i := range 30 { // each refused change closed a cycle, so the graph has an order
+		id := fmt.Sprintf("task_%d", i)
+		seen := map[string]bool{}
+		var visit func(string)
+		visit = func(next string) {
+			for _, blocker := range result[taskDetail](t, "get_task", args{"task_id": next}).BlockedBy.ids() {
+				if blocker == id {
+					t.Fatalf("%s waits for itself", id)
+				}
+				if !seen[blocker] {
+					seen[blocker] = true
+					visit(blocker)
+				}
+			}
+		}
+		visit(id)
+	}
+}
+
 func ask[T any](t *testing.T, call caller, tool string, in args) (out T) {
 	t.Helper()
 	data, err := call(tool, in)
