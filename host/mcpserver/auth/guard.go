@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/hako-run/hako/internal/address"
 )
 
 // Guard checks the Host and Origin headers of requests against those that are allowed, which keeps web pages from using
@@ -33,13 +34,13 @@ func NewGuard(origins, hosts []string) (*Guard, error) {
 		g.origins[strings.ToLower(text)] = true
 	}
 	for _, host := range hosts {
-		if host == "" || strings.ContainsAny(host, "/ ") || hostname(host) != normalHost(host) {
+		if _, _, err := net.SplitHostPort(host); host == "" || strings.ContainsAny(host, "/ ") || err == nil {
 			return nil, fmt.Errorf(
 				"mcp server: %q is no host name: write it without scheme, port and path, like hako.example.com",
 				host,
 			)
 		}
-		g.hosts[normalHost(host)] = true
+		g.hosts[address.Hostname(host)] = true
 	}
 	return g, nil
 }
@@ -53,7 +54,7 @@ const (
 // Allows checks a request. It answers one that is not allowed, and returns why, and a CORS preflight, for which there
 // is no reason.
 func (g *Guard) Allows(w http.ResponseWriter, r *http.Request) (reason string, ok bool) {
-	if host := hostname(r.Host); !isLoopback(host) && !g.hosts[host] {
+	if host := address.Hostname(r.Host); !address.IsLocalName(host) && !g.hosts[host] {
 		http.Error(
 			w,
 			"This server does not answer to the name in the Host header. "+
@@ -113,7 +114,7 @@ func isCrossSite(r *http.Request) bool {
 		switch strings.ToLower(strings.TrimSpace(site)) {
 		case "none", "same-origin":
 		case "same-site": // another port, or another name below the same domain
-			if !isLoopback(hostname(r.Host)) {
+			if !address.IsLocalName(address.Hostname(r.Host)) {
 				return true
 			}
 		default:
@@ -125,28 +126,5 @@ func isCrossSite(r *http.Request) bool {
 
 func isLoopbackOrigin(text string) bool {
 	origin, err := url.Parse(text)
-	return err == nil && (origin.Scheme == "http" || origin.Scheme == "https") && isLoopback(hostname(origin.Host))
-}
-
-// isLoopback reports whether a name can only mean this machine: localhost (RFC 6761, section 6.3) or a loopback
-// address.
-func isLoopback(host string) bool {
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	address, err := netip.ParseAddr(host)
-	return err == nil && address.Unmap().IsLoopback()
-}
-
-// hostname returns the name in a host with an optional port, as normalHost has it.
-func hostname(hostport string) string {
-	if host, _, err := net.SplitHostPort(hostport); err == nil {
-		return normalHost(host)
-	}
-	return normalHost(hostport)
-}
-
-func normalHost(host string) string {
-	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	return strings.ToLower(strings.TrimSuffix(host, "."))
+	return err == nil && (origin.Scheme == "http" || origin.Scheme == "https") && address.IsLocalName(address.Hostname(origin.Host))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hako-run/hako/host/internal/identity"
 	"github.com/hako-run/hako/host/internal/issuer"
+	"github.com/hako-run/hako/internal/address"
 )
 
 // OAuth makes the endpoint an OAuth 2.1 resource server: it takes access tokens that are JWTs (RFC 9068 and alike),
@@ -65,7 +66,7 @@ func newOAuthVerifier(options *OAuth, auth *Auth) (*oauthVerifier, error) {
 		v.types = append(v.types, issuer.TypeJWT)
 	}
 	resource, err := url.Parse(options.Resource)
-	if err != nil || !isSecure(resource) || resource.RawQuery != "" || resource.Fragment != "" {
+	if err != nil || !address.IsConfidential(resource) || resource.RawQuery != "" || resource.Fragment != "" {
 		return nil, fmt.Errorf(
 			"mcp server: OAuth resource %q is not an https URL without query: give the endpoint's public one",
 			options.Resource,
@@ -93,11 +94,6 @@ func newOAuthVerifier(options *OAuth, auth *Auth) (*oauthVerifier, error) {
 		v.issuers = append(v.issuers, trusted)
 	}
 	return v, nil
-}
-
-// isSecure reports whether u is https, or http to this machine.
-func isSecure(u *url.URL) bool {
-	return u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && isLoopback(hostname(u.Host)))
 }
 
 func (v *oauthVerifier) issuerURLs() []string {
@@ -196,7 +192,7 @@ type trusted struct {
 
 func newTrusted(configured Issuer, client *http.Client, audience string, auth *Auth) (*trusted, error) {
 	for _, text := range []string{configured.URL, configured.Keys} {
-		if parsed, err := url.Parse(text); text != "" && (err != nil || !isSecure(parsed)) {
+		if parsed, err := url.Parse(text); text != "" && (err != nil || !address.IsConfidential(parsed)) {
 			return nil, fmt.Errorf("mcp server: OAuth issuer %q: %q is not an https URL", configured.URL, text)
 		}
 	}
