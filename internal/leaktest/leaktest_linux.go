@@ -230,8 +230,9 @@ func (s *state) exceeds(before *state) string {
 	return strings.Join(more, "\n")
 }
 
-// graceful is how many looks goroutines and processes that have been told to end have for it.
-const graceful = 400
+// graceful is how many looks goroutines and processes that have been told to end have for it: a minute's, which also a
+// busy machine keeps, and which only a leak uses up.
+const graceful = 12_000
 
 // compare fails the test if something has been left behind. What ends in the background has time to.
 func (r *run) compare(what string) {
