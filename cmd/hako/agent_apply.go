@@ -13,6 +13,7 @@ import (
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/terminal"
 )
 
@@ -47,7 +48,7 @@ Exit codes: 0 done, or nothing to do; 1 not agreed to, or another failure; 2 usa
 				}
 				return a.withUpstreams(cmd.Context(), v.config, v.host.Catalog(), everyUpstream,
 					func(servers []mcpclient.Status) error {
-						return a.applyTools(cmd.Context(), v, down(servers), args, flags)
+						return a.applyTools(cmd.Context(), v, inspect.Down(servers), args, flags)
 					})
 			})
 		},
@@ -59,16 +60,6 @@ Exit codes: 0 done, or nothing to do; 1 not agreed to, or another failure; 2 usa
 	cmd.Flags().String("locale", "en", "the language of descriptions: en, ja")
 	config.Flag(cmd.Flags(), "locale", "locale")
 	return cmd
-}
-
-// down names the upstream servers whose tools are not known.
-func down(servers []mcpclient.Status) (names []string) {
-	for _, s := range servers {
-		if s.State == mcpclient.Down {
-			names = append(names, s.Name)
-		}
-	}
-	return names
 }
 
 // applyTools gives agents the tools. Those of servers that are down are not known.

@@ -61,7 +61,8 @@ func (a *app) devAgent(ctx context.Context, c *config.Config, fake *managedagent
 	group.Go(func() error { return a.runAgent(ctx, options) })
 	group.Go(func() error {
 		defer stop()
-		return a.printSession(ctx, fake, session)
+		demo.FollowSession(ctx, fake, session, func(line string) { printf(a.stdout, "%s\n", line) })
+		return nil
 	})
 	return group.Wait()
 }
@@ -96,25 +97,4 @@ func (a *app) devApply(ctx context.Context, c *config.Config) (err error) {
 	printf(a.stdout, "applied: %d tools, as version %d of %s: %s\n", len(names), version, managedagents.DefaultAgent,
 		strings.Join(names, ", "))
 	return nil
-}
-
-// printSession prints what happens in a session until its agent waits for the user.
-func (a *app) printSession(ctx context.Context, fake *managedagents.Server, session string) error {
-	for shown := 0; ; {
-		events, changed := fake.Events(session)
-		for _, e := range events[shown:] {
-			if line := demo.SessionLine(e); line != "" {
-				printf(a.stdout, "%s\n", line)
-			}
-			if reason, _ := e["stop_reason"].(map[string]any); reason["type"] == "end_turn" {
-				return nil
-			}
-		}
-		shown = len(events)
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil
-		}
-	}
 }

@@ -113,8 +113,7 @@ func (a *app) answer(ctx context.Context, c *config.Config, approvals *approval.
 	if err != nil {
 		return fmt.Errorf("%s: %w", q.ID, err)
 	}
-	err = printf(a.stdout, "%s %s\n", word, q.ID)
-	return err
+	return printf(a.stdout, "%s %s\n", word, q.ID)
 }
 
 func (a *app) completeApprovals(cmd *cobra.Command, args []string, _ string) (names []cobra.Completion,

@@ -52,29 +52,13 @@ func (f *auditFilter) query(now time.Time) (*audit.Query, error) {
 		Token: f.token, Action: f.action,
 	}
 	var err error
-	if q.Since, err = parseMoment(f.since, now); err != nil {
+	if q.Since, err = audit.ParseTime(f.since, now); err != nil {
 		return nil, fmt.Errorf("--since %w", err)
 	}
-	if q.Until, err = parseMoment(f.until, now); err != nil {
+	if q.Until, err = audit.ParseTime(f.until, now); err != nil {
 		return nil, fmt.Errorf("--until %w", err)
 	}
 	return q, nil
-}
-
-// parseMoment reads a time, a day in the local zone, or how long before now it was.
-func parseMoment(text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
-		return now.Add(-ago), nil
-	}
-	for _, layout := range []string{time.RFC3339, time.DateOnly, time.DateTime, "2006-01-02 15:04"} {
-		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, fmt.Errorf("%q is no time such as 2026-01-31, 2026-01-31T15:04:05+09:00 or 24h (ago)", text)
 }
 
 // selected calls do with the log and the query of a command.

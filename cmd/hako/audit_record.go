@@ -4,54 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/hako-run/hako/host/audit"
-	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/server"
 )
-
-// ownLog is the audit log as a command opens it, with the store that it lies in, if it does.
-type ownLog struct {
-	*audit.Log
-	store *store.Store // nil: it lies in a directory
-}
-
-// Close closes both.
-func (l *ownLog) Close() error {
-	err := l.Log.Close()
-	if l.store != nil {
-		err = errors.Join(err, l.store.Close())
-	}
-	return err
-}
-
-// openAudit opens the audit log of the configuration; nil with neither log nor error means that it has none. The caller
-// closes it.
-func (a *app) openAudit(ctx context.Context, c *config.Config) (_ *ownLog, err error) {
-	if c.Audit.Disabled {
-		return nil, nil
-	}
-	logger, l := a.logger(c, server.LogLevels["warn"]), new(ownLog)
-	if store.IsURL(c.Store) {
-		if l.store, err = c.OpenStore(ctx, logger); err != nil {
-			return nil, err
-		}
-	}
-	if l.Log, err = server.OpenAuditLog(ctx, c, l.store, logger); err != nil && l.store != nil {
-		err = errors.Join(err, l.store.Close())
-	}
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
-}
 
 // audited performs an operation of this process's user, and records it before and after in the audit log of the
 // configuration. An operation that cannot be recorded is not performed, unless the configuration says otherwise.
 func (a *app) audited(ctx context.Context, c *config.Config, o *audit.Operation, do func() error) (err error) {
 	sign(o)
-	log, err := a.openAudit(ctx, c)
+	log, err := server.OpenOwnAudit(ctx, c, a.logger(c, slog.LevelWarn))
 	if err != nil && !c.Audit.Optional {
 		return fmt.Errorf("%w: %w", audit.ErrUnrecorded, err)
 	}
@@ -78,7 +42,7 @@ func (a *app) audited(ctx context.Context, c *config.Config, o *audit.Operation,
 
 // declined records that the user was asked about an operation and said no.
 func (a *app) declined(ctx context.Context, c *config.Config, o *audit.Operation) error {
-	log, err := a.openAudit(ctx, c)
+	log, err := server.OpenOwnAudit(ctx, c, a.logger(c, slog.LevelWarn))
 	if err != nil || log == nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func TestAuditVerify(t *testing.T) {
 	put(t, segment, bytes.Replace(text, []byte(`"aki"`), []byte(`"eve"`), 1))
 	invoke(t, dir, "audit", "verify").want(t, exitFailed, "THE LOG IS NOT AS IT WAS WRITTEN",
 		"audit-00000001.jsonl:1: record 1: it is not as it was written")
-	var report verification
+	var report audit.Verification
 	o = invoke(t, dir, "audit", "verify", "--json")
 	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil || o.code != exitFailed || report.OK ||
 		len(report.Problems) != 1 || report.Problems[0].Seq != 1 || !report.EndChecked {
@@ -125,7 +125,9 @@ func TestAuditVerify(t *testing.T) {
 func TestAuditExport(t *testing.T) {
 	t.Parallel()
 	dir := auditLog(t)
-	if o := invoke(t, dir, "audit", "export"); o.stdout != string(must(os.ReadFile(filepath.Join(dir, "hako.store", "audit", "audit-00000001.jsonl")))) {
+	if o := invoke(t, dir, "audit", "export"); o.stdout != string(
+		must(os.ReadFile(filepath.Join(dir, "hako.store", "audit", "audit-00000001.jsonl"))),
+	) {
 		t.Errorf("not as it stands in the log: %s", o)
 	}
 	invoke(t, dir, "audit", "export", "--format", "ocsf", "--tool", "file_read").want(t, exitOK, `"class_uid":6003`,

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,7 +35,7 @@ Exit codes: 0 nothing was found, 1 the log was changed, 2 it cannot be read.`,
 					return err
 				}
 				if asJSON {
-					err = a.printJSON(newVerification(place.String(), report))
+					err = a.printJSON(audit.NewVerification(place.String(), report))
 				} else {
 					err = a.printReport(place.String(), report, expectation.Seq)
 				}
@@ -56,53 +53,20 @@ Exit codes: 0 nothing was found, 1 the log was changed, 2 it cannot be read.`,
 	return cmd
 }
 
-// expectation is what the flags hold the log against.
+// expectation reads the flags --key and --expect.
 func (a *app) expectation(key, expect string) (*audit.Expectation, error) {
-	e := new(audit.Expectation)
+	text := []byte(nil)
 	if key != "" {
-		text, err := os.ReadFile(a.path(key))
-		if err != nil {
+		var err error
+		if text, err = os.ReadFile(a.path(key)); err != nil {
 			return nil, fmt.Errorf("--key: %w", err)
 		}
-		if e.PublicKey, err = audit.ParsePublicKey(string(text)); err != nil {
-			return nil, fmt.Errorf("--key %s: %w", key, err)
-		}
 	}
-	if expect == "" {
-		return e, nil
+	e, err := audit.ParseExpectation(string(text), expect)
+	if err != nil {
+		return nil, fmt.Errorf("--key %s --expect %s: %w", key, expect, err)
 	}
-	number, hash, _ := strings.Cut(expect, ":")
-	var err error
-	sum, bad := hex.DecodeString(hash)
-	if e.Seq, err = strconv.ParseUint(number, 10, 64); err != nil || e.Seq == 0 || bad != nil || len(sum) != 32 {
-		return nil, errors.New("--expect is NUMBER:HASH, as hako audit verify prints it")
-	}
-	e.Hash = strings.ToLower(hash)
 	return e, nil
-}
-
-// verification is a report as JSON.
-type verification struct {
-	Directory   string          `json:"directory"`
-	OK          bool            `json:"ok"`
-	Segments    int             `json:"segments"`
-	Records     int             `json:"records"`
-	First       uint64          `json:"first"`
-	Last        uint64          `json:"last"`
-	Head        string          `json:"head"`
-	Checkpoints int             `json:"checkpoints"`
-	Signed      uint64          `json:"signed"`
-	PublicKey   string          `json:"publicKey"`
-	EndChecked  bool            `json:"endChecked"`
-	Problems    []audit.Problem `json:"problems"`
-}
-
-func newVerification(dir string, r *audit.Report) *verification {
-	return &verification{
-		dir, r.OK(), r.Segments, r.Records, r.First, r.Last, r.Head, r.Checkpoints, r.Signed,
-		audit.FormatPublicKey(r.PublicKey),
-		r.EndChecked, append([]audit.Problem{}, r.Problems...),
-	}
 }
 
 // printReport prints what was found. expected is the head that --expect named, 0 if none.
@@ -124,7 +88,12 @@ func (a *app) printReport(dir string, r *audit.Report, expected uint64) error {
 		return nil
 	}
 	if r.EndChecked || expected == r.Last {
-		return printf(a.stdout, "\nThe log is as it was written. Keep its head elsewhere, for the next time:\n  --expect %d:%s\n", r.Last, r.Head)
+		return printf(
+			a.stdout,
+			"\nThe log is as it was written. Keep its head elsewhere, for the next time:\n  --expect %d:%s\n",
+			r.Last,
+			r.Head,
+		)
 	}
 	return printf(a.stdout, `
 No sign of a change up to record %d. Whether later records are missing is not known: that takes the private key, which is not in this copy.

@@ -2,14 +2,11 @@ package main
 
 import (
 	"fmt"
-	"path"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/backup"
-	sqlbroker "github.com/hako-run/hako/host/broker/sql"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/strictyaml"
@@ -34,11 +31,18 @@ Where the store is a PostgreSQL database, that is what holds the state: use pg_d
 				return err
 			}
 			var files []backup.File
-			err = a.audited(cmd.Context(), c,
-				&audit.Operation{Action: "backup.create", Detail: map[string]string{"dir": a.path(args[0])}}, func() error {
+			err = a.audited(
+				cmd.Context(),
+				c,
+				&audit.Operation{
+					Action: "backup.create",
+					Detail: map[string]string{"dir": a.path(args[0])},
+				},
+				func() error {
 					files, err = backup.Create(cmd.Context(), c.Store, a.path(args[0]))
 					return err
-				})
+				},
+			)
 			if err != nil {
 				return err
 			}
@@ -82,8 +86,11 @@ func inDirectory(c *config.Config) error {
 	if !store.IsURL(c.Store) {
 		return nil
 	}
-	return fmt.Errorf("hako's state is in the database %s: copy that with pg_dump --format=custom, put it back with pg_restore, and keep "+
-		"audit.key and secrets.key elsewhere (docs/store.md)", store.Redacted(c.Store))
+	return fmt.Errorf(
+		"hako's state is in the database %s: copy that with pg_dump --format=custom, put it back with pg_restore, and keep "+
+			"audit.key and secrets.key elsewhere (docs/store.md)",
+		store.Redacted(c.Store),
+	)
 }
 
 func (a *app) printDatabases(done string, files []backup.File, dir string) error {
@@ -96,27 +103,12 @@ func (a *app) printDatabases(done string, files []backup.File, dir string) error
 			continue
 		}
 		databases++
-		if err := printf(a.stdout, "%-40s %10s\n", whose(file.Path), strictyaml.FormatSize(file.Bytes)); err != nil {
+		if err := printf(a.stdout, "%-40s %10s\n", file.Title(), strictyaml.FormatSize(file.Bytes)); err != nil {
 			return err
 		}
 	}
 	if databases < len(files) {
 		printf(a.stdout, "%-40s %10s\n", "audit log", strictyaml.FormatSize(log))
 	}
-	err := printf(a.stdout, "%s %d databases, %s: %s\n", done, databases, strictyaml.FormatSize(total), dir)
-	return err
-}
-
-// whose says in words which database a file is.
-func whose(file string) string {
-	dir, name := path.Split(file)
-	plugin, ok := strings.CutPrefix(path.Clean(dir), sqlbroker.Folder+"/")
-	tenant, known := sqlbroker.Tenant(name)
-	switch {
-	case !ok || !known:
-		return file
-	case tenant == "":
-		return "plugin " + plugin
-	}
-	return "plugin " + plugin + ", tenant " + tenant
+	return printf(a.stdout, "%s %d databases, %s: %s\n", done, databases, strictyaml.FormatSize(total), dir)
 }

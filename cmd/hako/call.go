@@ -16,6 +16,7 @@ import (
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/server"
 	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/internal/terminal"
@@ -81,33 +82,13 @@ func (a *app) callArguments(args []string) (json.RawMessage, error) {
 			return nil, fmt.Errorf("read the arguments: %w", err)
 		}
 		if len(text) > maxArguments {
-			return nil, fmt.Errorf("the arguments are larger than %s", size(maxArguments))
+			return nil, fmt.Errorf("the arguments are larger than %s", terminal.Size(maxArguments))
 		}
 	}
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(text, &object); err != nil || object == nil {
-		return nil, fmt.Errorf(`the arguments are not a JSON object such as '{"name":"value"}': %w`,
-			jsonProblem(text, err))
-	}
-	if err := strictjson.Check(text); err != nil {
-		return nil, fmt.Errorf("the arguments are ambiguous: %w", err)
+	if err := strictjson.CheckObject(text); err != nil {
+		return nil, fmt.Errorf("the arguments %w", err)
 	}
 	return bytes.TrimSpace(text), nil
-}
-
-// jsonProblem says where err is in text.
-func jsonProblem(text []byte, err error) error {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		return fmt.Errorf("at byte %d of %d: %w", syntax.Offset, len(text), err)
-	case errors.As(err, &kind):
-		return fmt.Errorf("they are a JSON %s", kind.Value)
-	case err == nil:
-		return errors.New("they are null")
-	}
-	return err
 }
 
 func parseClock(text string) (func() time.Time, error) {
@@ -170,14 +151,32 @@ func callError(h *host.Host, err error) error {
 	switch {
 	case errors.As(err, &denied) && denied.Rule != "":
 		return &exitError{exitNotAllowed, fmt.Errorf("%w\nSee: hako policy explain %s --frontend %s --as %s", err,
-			shellWord(denied.Name), pipeline.FrontendTerminal, shellWord(audit.ProcessUser()))}
+			terminal.ShellWord(denied.Name), pipeline.FrontendTerminal, terminal.ShellWord(audit.ProcessUser()))}
 	case errors.As(err, &denied):
 		return &exitError{exitNotAllowed, err}
 	case errors.As(err, &missing) && missing.Hint == "":
-		missing.Hint = hint(h, missing.Name)
+		missing.Hint = inspect.Hint(h, missing.Name)
 		return missing
 	case errors.Is(err, context.Canceled):
 		return context.Canceled
+	}
+	return err
+}
+
+// printResult writes the result to standard output, or to standard error what is the tool's failure and not its answer.
+func (a *app) printResult(r *abi.Response, asJSON bool) error {
+	out := a.data()
+	if r.IsError && !asJSON {
+		out = a.stderr
+	}
+	err := error(nil)
+	if asJSON {
+		err = a.printJSON(terminal.NewToolResult(r))
+	} else {
+		err = terminal.WriteContent(out, r.Content)
+	}
+	if err == nil && r.IsError {
+		return &exitError{code: exitFailed}
 	}
 	return err
 }

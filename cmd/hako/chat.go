@@ -117,19 +117,15 @@ func (a *app) chat(ctx context.Context, c *config.Config, flags chatFlags) error
 	})
 }
 
-// withGoverned makes what people talk to for one command, a host under policy, approvals and audit, with the upstream
-// servers, and calls do.
+// withGoverned calls do with a host under policy, approvals and audit that also has the tools of the upstream servers.
 func (a *app) withGoverned(ctx context.Context, c *config.Config, logger *slog.Logger,
-	do func(*server.Governance, *host.Host) error) (err error) {
-	g, err := server.OpenGovernance(ctx, c, logger)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, g.Close()) }()
-	h, err := a.hostFor(ctx, c, g.Apply)
-	if err != nil {
-		return err
-	}
-	defer func() { err = closing(h, err) }()
-	return a.withUpstreams(ctx, c, h.Catalog(), everyUpstream, func([]mcpclient.Status) error { return do(g, h) })
+	do func(*server.Governance, *host.Host) error) error {
+	return server.WithGovernance(ctx, c, logger, func(g *server.Governance) error {
+		h, err := a.hostFor(ctx, c, g.Apply)
+		if err != nil {
+			return err
+		}
+		return closing(h, a.withUpstreams(ctx, c, h.Catalog(), everyUpstream,
+			func([]mcpclient.Status) error { return do(g, h) }))
+	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/inspect"
 )
 
 func (a *app) chatFeedbackCommand() *cobra.Command {
@@ -39,31 +40,8 @@ answered is there too. Feedback is deleted with its conversation.`,
 	return cmd
 }
 
-// feedbackEntry is one as JSON.
-type feedbackEntry struct {
-	Time         time.Time `json:"time"`
-	Rating       string    `json:"rating"`
-	Tenant       string    `json:"tenant,omitempty"`
-	User         string    `json:"user"`
-	Frontend     string    `json:"frontend"`
-	Conversation string    `json:"conversation"`
-	Answer       int64     `json:"answer"`
-	Question     string    `json:"question,omitempty"`
-	Text         string    `json:"text,omitempty"`
-}
-
 func (a *app) printFeedback(list []chat.Feedback, asJSON, texts bool) error {
-	entries := []feedbackEntry{}
-	for _, f := range list {
-		e := feedbackEntry{f.Written.UTC(), "bad", f.Tenant, f.Person, f.Frontend, f.Conversation, f.Answer, "", ""}
-		if f.Good {
-			e.Rating = "good"
-		}
-		if texts {
-			e.Question, e.Text = f.Question, f.Text
-		}
-		entries = append(entries, e)
-	}
+	entries := inspect.Feedback(list, texts)
 	switch {
 	case asJSON:
 		return a.printJSON(entries)

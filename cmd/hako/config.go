@@ -53,7 +53,7 @@ func (a *app) checkConfig(v *view) error {
 		return err
 	}
 	for _, p := range v.plugins {
-		if note := remedy(p); note != "" {
+		if note := inspect.Remedy(p); note != "" {
 			printf(a.stderr, "%s\n", note)
 		}
 	}

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
-	"runtime"
 	"strings"
 	"time"
 
@@ -17,6 +14,7 @@ import (
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/server"
+	"github.com/hako-run/hako/internal/terminal"
 )
 
 // consentTime is how long "hako connect" waits for the operator.
@@ -102,20 +100,16 @@ func (a *app) connect(ctx context.Context, b *credential.Broker, name string, fl
 	if err != nil {
 		return err
 	}
-	err = printf(a.stdout, "%s is connected%s\n", name, facts(status))
-	return err
+	return printf(a.stdout, "%s is connected%s\n", name, facts(status))
 }
 
-// facts says what there is to know of a connection.
+// facts describes a connection.
 func facts(s *credential.Status) string {
-	var b strings.Builder
+	var tenant string
 	if s.Tenant != "" {
-		fmt.Fprintf(&b, " for tenant %s", s.Tenant)
+		tenant = " for tenant " + s.Tenant
 	}
-	for _, fact := range publicFacts(s) {
-		fmt.Fprintf(&b, ", %s", fact)
-	}
-	return b.String()
+	return strings.Join(append([]string{tenant}, s.Facts()...), ", ")
 }
 
 func (a *app) showDeviceCode(code credential.DeviceCode) {
@@ -130,24 +124,13 @@ func (a *app) openPage(url string) {
 	printf(a.stderr, "Give your consent on this page:\n\n  %s\n\n", url)
 	browse := a.browse
 	if browse == nil {
-		browse = systemBrowser
+		browse = terminal.OpenBrowser
 	}
 	if err := browse(url); err != nil {
 		printf(a.stderr, "No browser opens here (%v): open the page yourself on this machine, or use --no-browser.\n",
 			err)
 	}
 	fmt.Fprintln(a.stderr, "Waiting ...")
-}
-
-// systemBrowser opens a page in the user's browser.
-func systemBrowser(url string) error {
-	switch runtime.GOOS {
-	case "windows":
-		return exec.Command("rundll32", "url.dll,FileProtocolHandler", url).Start()
-	case "darwin":
-		return exec.Command("open", url).Start()
-	}
-	return exec.Command("xdg-open", url).Start()
 }
 
 // connectByPasting takes the code from standard input.
@@ -162,31 +145,10 @@ func (a *app) connectByPasting(ctx context.Context, b *credential.Broker, tenant
 		"Give your consent on this page, in any browser:\n\n  %s\n\nThen paste the code that it shows, or the address of the page that you are sent to: ",
 		consent.URL,
 	)
-	pasted, err := a.line(ctx)
+	t := a.terminal()
+	pasted, err := t.ReadLine(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return consent.Exchange(ctx, pasted)
-}
-
-// line reads one line of standard input, until ctx ends.
-func (a *app) line(ctx context.Context) (string, error) {
-	type result struct {
-		text string
-		err  error
-	}
-	read := make(chan result, 1)
-	go func() { // ends with the process: nothing interrupts a read
-		text, err := bufio.NewReader(a.stdin).ReadString('\n')
-		read <- result{text, err}
-	}()
-	select {
-	case r := <-read:
-		if r.text != "" {
-			return r.text, nil
-		}
-		return "", fmt.Errorf("nothing was pasted: %w", r.err)
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
 }

@@ -1,9 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -34,7 +35,8 @@ Exit codes: 0 all can be used, 1 one cannot.`,
 				} else {
 					err = a.printCredentials(list)
 				}
-				if err == nil && slices.ContainsFunc(list, func(s credential.Status) bool { return s.State != credential.Ready }) {
+				if err == nil &&
+					slices.ContainsFunc(list, func(s credential.Status) bool { return s.State != credential.Ready }) {
 					err = &exitError{code: exitFailed}
 				}
 				return err
@@ -54,33 +56,9 @@ func (a *app) printCredentials(list []credential.Status) error {
 	fmt.Fprintln(table, "CREDENTIAL\tTENANT\tPROVIDER\tSTATE\tEXPIRES\tABOUT")
 	for _, s := range list {
 		printf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Credential, dash(s.Tenant), dash(s.Provider), s.State,
-			dash(moment(s.Expires)), dash(about(&s)))
+			dash(moment(s.Expires)), dash(cmp.Or(s.Remedy, strings.Join(s.Facts(), ", "))))
 	}
 	return table.Flush()
-}
-
-// about is the remedy if there is one, else the public facts.
-func about(s *credential.Status) string {
-	if s.Remedy != "" {
-		return s.Remedy
-	}
-	text := ""
-	for i, fact := range publicFacts(s) {
-		if i > 0 {
-			text += ", "
-		}
-		text += fact
-	}
-	return text
-}
-
-// publicFacts are the facts that may be known, in a stable order.
-func publicFacts(s *credential.Status) []string {
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(s.Public)) {
-		list = append(list, name+" "+s.Public[name])
-	}
-	return list
 }
 
 func moment(t time.Time) string {
@@ -106,7 +84,11 @@ func (a *app) connectRemoveCommand() *cobra.Command {
 if it is not to be used any more.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			operation := &audit.Operation{Action: "credential.remove", Subject: audit.Subject{Tenant: tenant}, Target: audit.Target{Name: args[0]}}
+			operation := &audit.Operation{
+				Action:  "credential.remove",
+				Subject: audit.Subject{Tenant: tenant},
+				Target:  audit.Target{Name: args[0]},
+			}
 			return a.changeCredentials(cmd, operation, func(b *credential.Broker) error {
 				found, err := b.Remove(cmd.Context(), tenant, args[0])
 				if err == nil && !found {
@@ -115,8 +97,7 @@ if it is not to be used any more.`,
 				if err != nil {
 					return err
 				}
-				err = printf(a.stdout, "%s is forgotten here; take its access back at the provider too\n", args[0])
-				return err
+				return printf(a.stdout, "%s is forgotten here; take its access back at the provider too\n", args[0])
 			})
 		},
 	}

@@ -37,8 +37,7 @@ this prints where it is.`,
 				)
 			}
 			if c.Console.HasLogins() {
-				err := printf(a.stdout, "%s%s\n", server.ConsoleURL(c), console.Path)
-				return err
+				return printf(a.stdout, "%s%s\n", server.ConsoleURL(c), console.Path)
 			}
 			return a.printLink(cmd.Context(), c)
 		},

@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/hako-run/hako/internal/address"
+	"github.com/hako-run/hako/internal/demo"
 	"github.com/hako-run/hako/internal/fakes"
 	"github.com/hako-run/hako/internal/server"
 )
@@ -76,25 +74,13 @@ func (a *app) serveFakes(ctx context.Context, listener net.Listener, dir string)
 	f := fakes.New()
 	url := "http://" + listener.Addr().String()
 	text, err := f.WriteConfig(dir, url)
+	if err == nil {
+		err = a.printFakes(url, filepath.Join(dir, "hako.yaml"), text)
+	}
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	if err := a.printFakes(url, filepath.Join(dir, "hako.yaml"), text); err != nil {
-		return errors.Join(err, listener.Close())
-	}
-	server := &http.Server{Handler: f, ReadHeaderTimeout: 10 * time.Second}
-	group, ended := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-		return nil
-	})
-	group.Go(func() error {
-		<-ended.Done()
-		return server.Close()
-	})
-	return group.Wait()
+	return demo.Serve(ctx, listener, f)
 }
 
 // printFakes prints the configuration to standard output and what to do with it to standard error.

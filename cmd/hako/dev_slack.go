@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"time"
 
@@ -105,15 +104,9 @@ func (a *app) servePage(ctx context.Context, f *fakes.Fakes, slackURL, address s
 		return server.ListenError("--address", address, err)
 	}
 	o := page.Options{Slack: f.Slack, Bot: fakes.SlackBot, BotName: "hako", Token: rand.Text(), FileURL: slackURL}
-	server := &http.Server{Handler: page.New(o), ReadHeaderTimeout: 10 * time.Second}
 	printf(a.stderr, "Slack, or what stands in for it, is at\n\n  %s\n\nChoose there who you are. Ctrl-C ends it.\n",
 		o.URL("http://"+listener.Addr().String()))
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer stop()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return demo.Serve(ctx, listener, page.New(o))
 }
 
 // playScene acts a scene and prints what people see.

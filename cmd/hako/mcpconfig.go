@@ -14,6 +14,7 @@ import (
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/mcpconfig"
 	"github.com/hako-run/hako/internal/strictyaml"
+	"github.com/hako-run/hako/internal/terminal"
 )
 
 func (a *app) mcpConfigCommand() *cobra.Command {
@@ -76,7 +77,7 @@ func (a *app) printMCPConfig(cmd *cobra.Command, client mcpconfig.Client, c *con
 		printf(a.stderr, "Run this:\n")
 		words := client.Command(f.name, s)
 		for i, word := range words {
-			words[i] = shellWord(word)
+			words[i] = terminal.ShellWord(word)
 		}
 		printf(a.stdout, "%s\n", strings.Join(words, " "))
 	case f.link:

@@ -12,6 +12,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/hako-run/hako/internal/terminal"
 )
 
 func TestMCPConfig(t *testing.T) {
@@ -120,7 +122,7 @@ func TestMCPConfigAsText(t *testing.T) {
 			t.Errorf("%s %v: %v, %v\nwant %v", test.client, test.args, got, err, test.want)
 		}
 	}
-	start := shellWord(program) + " serve --stdio --directory " + shellWord(bare) + "\n"
+	start := terminal.ShellWord(program) + " serve --stdio --directory " + terminal.ShellWord(bare) + "\n"
 	for _, test := range []struct{ dir, line, want string }{
 		{bare, "claude-code --command", "claude mcp add --transport stdio hako -- " + start},
 		{guarded, "claude-code --command --url " + remote,

@@ -13,6 +13,7 @@ import (
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/pluginfile"
 )
 
@@ -80,9 +81,8 @@ func (a *app) add(ctx context.Context, c *config.Config, from string, flags addF
 	if err := a.audited(ctx, c, operation, func() error { return pluginfile.Place(path, wasm) }); err != nil {
 		return err
 	}
-	err = printf(a.stdout, "%s %s is in %s\n%s\nNext: hako plugin approve %s%s\n", m.Name, m.Version, path,
-		module.Digest, m.Name, folders(c))
-	return err
+	return printf(a.stdout, "%s %s is in %s\n%s\nNext: hako plugin approve %s%s\n", m.Name, m.Version, path,
+		module.Digest, m.Name, inspect.FolderFlags(c))
 }
 
 // pluginFrom reads a file, or downloads it if from is a URL.

@@ -93,7 +93,11 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags approv
 	if err := server.CheckExec(p.Name, grants.Exec); err != nil {
 		return err
 	}
-	movable(&proposal.Consent, choices, v.config.Consents, flags)
+	for _, text := range flags.mounts {
+		if name, dir, _, _ := parseMount(text); !filepath.IsAbs(dir) { // choose has parsed it
+			proposal.Consent.MakeRelative(name, v.config.Consents)
+		}
+	}
 	a.present(v, p, proposal, grants)
 	operation := &audit.Operation{Action: "plugin.approve", Target: audit.Target{Plugin: p.Name, Digest: p.Digest},
 		Detail: approvalDetail(p.Version, grants)}
@@ -180,25 +184,6 @@ func (a *app) folder(dir string) (string, error) {
 	return path, nil // Settle says what is wrong with it
 }
 
-// movable writes the folders of the flags as they were given: relative to the consents file where they lie below it and
-// were given as relative paths, so that the two can be moved together.
-func movable(c *grant.Consent, choices grant.Choices, consents string, flags approveFlags) {
-	base, err := filepath.EvalSymlinks(filepath.Dir(consents))
-	if err != nil {
-		base = filepath.Dir(consents)
-	}
-	for _, text := range flags.mounts {
-		name, dir, _, _ := parseMount(text) // which choose has parsed
-		mount := c.Mounts[name]
-		mount.Path = choices.Mounts[name].Dir
-		if relative, err := filepath.Rel(base, mount.Path); err == nil && !filepath.IsAbs(dir) &&
-			filepath.IsLocal(relative) {
-			mount.Path = filepath.ToSlash(relative)
-		}
-		c.Mounts[name] = mount
-	}
-}
-
 // present shows what there is to say yes to.
 func (a *app) present(v *view, p *host.Status, proposal *grant.Proposal, grants grant.Grants) {
 	locale := v.config.Locale
@@ -239,7 +224,7 @@ func (a *app) approved(ctx context.Context, v *view, p *host.Status) error {
 		return err
 	}
 	v.plugins = v.host.Plugins()
-	now, err := v.find(p.Name, p.Path)
+	now, err := inspect.Find(v.plugins, p.Name, p.Path)
 	if err != nil {
 		printf(a.stdout, "Put %s into a plugin folder to use it.\n", p.Path)
 		return nil
@@ -247,7 +232,7 @@ func (a *app) approved(ctx context.Context, v *view, p *host.Status) error {
 	if now.State != host.Active {
 		return fmt.Errorf("plugin %s is still not in service: it is %s: %s", now.Name, now.State, now.Reason)
 	}
-	if wanted := credentialsWanted(v.host, now.Name); len(wanted) > 0 {
+	if wanted := inspect.MissingCredentials(v.host, now.Name); len(wanted) > 0 {
 		printf(
 			a.stdout,
 			"Next: set credentials.%s in %s, without which its tools are of no use (docs/credentials.md)\n",
@@ -255,17 +240,7 @@ func (a *app) approved(ctx context.Context, v *view, p *host.Status) error {
 			config.FileName,
 		)
 	} else if len(now.Tools) > 0 {
-		printf(a.stdout, "Next: hako call %s '{...}'%s\n", now.Tools[0], folders(v.config))
-	}
-	return nil
-}
-
-// credentialsWanted are those that the plugin asks for, if callers without a tenant have none of them.
-func credentialsWanted(h *host.Host, plugin string) []string {
-	for _, t := range h.Catalog().View().Tools {
-		if t.Source.Name == plugin && !h.Usable("", t.Source) {
-			return t.Source.Credentials
-		}
+		printf(a.stdout, "Next: hako call %s '{...}'%s\n", now.Tools[0], inspect.FolderFlags(v.config))
 	}
 	return nil
 }

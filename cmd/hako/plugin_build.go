@@ -8,6 +8,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/gobuild"
 	"github.com/hako-run/hako/internal/pluginfile"
+	"github.com/hako-run/hako/internal/terminal"
 )
 
 func (a *app) pluginBuildCommand() *cobra.Command {
@@ -41,7 +42,7 @@ DIR's. recordings.json in DIR, if there is one, is embedded too, for MOCK_MODE. 
 			if err := pluginfile.Place(out, wasm); err != nil {
 				return err
 			}
-			return printf(a.stdout, "%s (%s)\n", out, size(len(wasm)))
+			return printf(a.stdout, "%s (%s)\n", out, terminal.Size(len(wasm)))
 		},
 	}
 	cmd.Flags().StringVar(&manifestFile, "manifest", "",

@@ -49,7 +49,7 @@ Everything is read from the file; nothing of the plugin runs.`,
 // locate finds a plugin of the configuration by name or file, or else reads the file, which is then in no folder.
 func (a *app) locate(v *view, argument string) (*host.Status, error) {
 	file := a.path(argument)
-	status, err := v.find(argument, file)
+	status, err := inspect.Find(v.plugins, argument, file)
 	if err == nil {
 		return status, nil
 	}

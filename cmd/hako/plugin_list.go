@@ -45,7 +45,7 @@ func (a *app) printList(plugins []host.Status) error {
 		return err
 	}
 	for _, p := range plugins {
-		if note := remedy(p); note != "" {
+		if note := inspect.Remedy(p); note != "" {
 			printf(a.stderr, "%s\n", note)
 		}
 	}

@@ -35,7 +35,7 @@ Japanese, a test, and the PDK in vendor/.`,
 }
 
 func (a *app) printNext(name string) error {
-	err := printf(a.stdout, `Made %[1]s/. Next:
+	return printf(a.stdout, `Made %[1]s/. Next:
 
   cd %[1]s
   go test ./...
@@ -43,5 +43,4 @@ func (a *app) printNext(name string) error {
   hako plugin approve %[1]s --plugins dist
   hako call %[2]s '{"name":"Aki"}' --plugins dist
 `, name, pluginfile.ToolName(name))
-	return err
 }

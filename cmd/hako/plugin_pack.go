@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/internal/pluginfile"
+	"github.com/hako-run/hako/internal/terminal"
 )
 
 func (a *app) pluginPackCommand() *cobra.Command {
@@ -22,7 +23,7 @@ manifest that is inside already is replaced.`,
 			if err != nil {
 				return err
 			}
-			return printf(a.stdout, "%s (%s)\n", a.path(output), size(len(wasm)))
+			return printf(a.stdout, "%s (%s)\n", a.path(output), terminal.Size(len(wasm)))
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write (default WASM itself)")

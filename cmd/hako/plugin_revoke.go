@@ -22,7 +22,7 @@ consents file, marked, so that new versions wait too.`,
 			if err != nil {
 				return err
 			}
-			return a.withShared(cmd.Context(), c, func(s *store.Store) error {
+			return a.withShared(cmd.Context(), c, c.OpenStore, func(s *store.Store) error {
 				file, err := server.LoadConsents(cmd.Context(), c, s)
 				if err != nil {
 					return err
@@ -33,8 +33,7 @@ consents file, marked, so that new versions wait too.`,
 				if err != nil {
 					return err
 				}
-				err = printf(a.stdout, "Revoked; recorded in %s\n", file)
-				return err
+				return printf(a.stdout, "Revoked; recorded in %s\n", file)
 			})
 		},
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -76,20 +77,12 @@ func (f *callerFlags) resolve(c *config.Config) error {
 	if f.token != "" {
 		i := slices.IndexFunc(c.HTTP.Auth.Tokens, func(t auth.Token) bool { return t.Name == f.token })
 		if i < 0 {
-			return errors.New(strictyaml.Unknown("token", f.token, tokenNames(c)))
+			return errors.New(strictyaml.Unknown("token", f.token, inspect.TokenNames(c)))
 		}
 		token := c.HTTP.Auth.Tokens[i]
 		f.user, f.tenant = cmp.Or(f.user, token.User, token.Name), cmp.Or(f.tenant, token.Tenant)
 	}
 	return c.CheckTenant(f.tenant)
-}
-
-func tokenNames(c *config.Config) []string {
-	names := []string{}
-	for _, token := range c.HTTP.Auth.Tokens {
-		names = append(names, token.Name)
-	}
-	return names
 }
 
 // call is the caller's call of a tool, with arguments that are not known.
@@ -99,17 +92,4 @@ func (f *callerFlags) call(t *catalog.Tool) *policy.Call {
 		Frontend: f.frontend, Tenant: f.tenant, User: f.user, Token: f.token, Groups: f.groups,
 		Email: f.email,
 	}
-}
-
-// tool finds a tool on offer.
-func (v *view) tool(name string) (*catalog.Tool, error) {
-	tools := v.host.Catalog().View()
-	if tool, ok := tools.Tool(name); ok {
-		return tool, nil
-	}
-	var known []string
-	for _, tool := range tools.Tools {
-		known = append(known, tool.Name)
-	}
-	return nil, errors.New(strictyaml.Unknown("tool", name, known))
 }

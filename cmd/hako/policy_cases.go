@@ -13,6 +13,7 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/policy/policytest"
+	"github.com/hako-run/hako/internal/inspect"
 )
 
 func (a *app) policyTestCommand() *cobra.Command {
@@ -67,7 +68,7 @@ func (v *view) caseCall(c *policytest.Call) (*policy.Call, error) {
 		spec := &manifest.Tool{Name: c.Tool, Annotations: c.Hints}
 		call = caller.call(&catalog.Tool{Source: &catalog.Source{Name: c.Plugin}, Name: c.Tool, Spec: spec})
 	} else {
-		tool, err := v.tool(c.Tool)
+		tool, err := inspect.Tool(v.host, c.Tool)
 		if err != nil {
 			return nil, fmt.Errorf("%w\nA case about a tool that this machine does not have says its plugin", err)
 		}

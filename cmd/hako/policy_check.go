@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -50,14 +51,13 @@ func (a *app) checkPolicy(v *view, path string, strict bool) error {
 		a.printProblems(path, "error", err)
 		return &exitError{code: exitFailed}
 	}
-	warnings := policy.Lint(data, v.site())
+	warnings := policy.Lint(data, inspect.PolicySite(v.config, v.host, frontends))
 	a.printProblems(path, "warning", warnings)
 	if warnings != nil && strict {
 		return &exitError{code: exitFailed}
 	}
-	err = printf(a.stdout, "%s is valid (rules: %d, groups: %d, rules for commands: %d, quotas: %d)\n",
+	return printf(a.stdout, "%s is valid (rules: %d, groups: %d, rules for commands: %d, quotas: %d)\n",
 		path, len(p.Rules()), len(p.Groups()), len(p.Commands), len(p.Quotas))
-	return err
 }
 
 // printProblems prints each problem on a line with its place, as editors understand it.
@@ -69,36 +69,10 @@ func (a *app) printProblems(path, kind string, err error) {
 		}
 		return
 	}
-	for _, p := range list.Problems {
-		place := path
-		if p.Line > 0 {
-			place = fmt.Sprintf("%s:%d:%d", path, p.Line, max(p.Column, 1))
-		}
-		p.Line, p.Column = 0, 0
-		printf(a.stdout, "%s: %s: %s\n", place, kind, p.String())
+	for _, problem := range list.Lines(path, kind) {
+		printf(a.stdout, "%s\n", problem)
 	}
 	if list.Omitted > 0 {
 		printf(a.stdout, "%s: and %d more\n", path, list.Omitted)
 	}
-}
-
-// site is what a policy can be about here: also tools of plugins that are not in service yet.
-func (v *view) site() *policy.Site {
-	site := &policy.Site{Frontends: frontends, Tokens: tokenNames(v.config)}
-	if v.config.HTTP.OAuth.TenantClaim == "" {
-		site.Tenants = v.config.TenantNames()
-	}
-	for _, tool := range v.host.Catalog().View().Tools {
-		site.Tools = append(site.Tools, policy.ToolName{Name: tool.Name, Plugin: tool.Source.Name})
-	}
-	for _, plugin := range v.plugins {
-		if plugin.Serving != "" || plugin.Manifest == nil {
-			continue
-		}
-		for _, tool := range plugin.Manifest.Tools {
-			site.Tools = append(site.Tools, policy.ToolName{Name: v.config.Plugin[plugin.Name].Prefix + tool.Name,
-				Plugin: plugin.Name})
-		}
-	}
-	return site
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/internal/inspect"
 )
 
 func (a *app) policyExplainCommand() *cobra.Command {
@@ -33,7 +34,7 @@ says what depends on them.`,
 				if err := caller.resolve(v.config); err != nil {
 					return err
 				}
-				tool, err := v.tool(args[0])
+				tool, err := inspect.Tool(v.host, args[0])
 				if err != nil {
 					return err
 				}

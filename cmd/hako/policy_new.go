@@ -2,12 +2,10 @@ package main
 
 import (
 	_ "embed"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/internal/wholefile"
 )
 
 //go:embed starter.policy.yaml
@@ -29,7 +27,7 @@ systems is asked about, and the rest is there as comments. A file that exists is
 			if len(args) > 0 {
 				path = a.path(args[0])
 			}
-			if err := writeNew(path, starterPolicy); err != nil {
+			if err := wholefile.WriteNew(path, starterPolicy); err != nil {
 				return err
 			}
 			printf(a.stdout, "wrote %s\n", path)
@@ -37,18 +35,4 @@ systems is asked about, and the rest is there as comments. A file that exists is
 			return nil
 		},
 	}
-}
-
-// writeNew writes a file that must not exist.
-func writeNew(path string, data []byte) (err error) {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists already: name another file, or remove it", path)
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	_, err = file.Write(data)
-	return err
 }

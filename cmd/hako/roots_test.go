@@ -170,7 +170,7 @@ func TestOwnFilesInTheWorkspace(t *testing.T) {
 	needsPlugins(t)
 	dir := must(filepath.EvalSymlinks(t.TempDir()))
 	tree(t, dir, "notes.md", ".env", "hako.policy.yaml")
-	put(t, filepath.Join(dir, ".env"), []byte("HAKO_LOCALE=en\n"))
+	put(t, filepath.Join(dir, ".env"), []byte("# needle\n"))
 	put(t, filepath.Join(dir, "hako.policy.yaml"), []byte("version: 1\n"))
 	put(t, filepath.Join(dir, "hako.yaml"), []byte("shipped: {enabled: true, mounts: {workspace: .}}\n"))
 	check := func(t *testing.T) {

@@ -413,12 +413,3 @@ func TestUnknownPluginSettings(t *testing.T) {
 		t.Errorf("no warning:\n%s", text)
 	}
 }
-
-func TestShellWord(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{"/srv/plugins": "/srv/plugins", "my plugins": "'my plugins'", "it's": `'it'\''s'`} {
-		if got := shellWord(text); got != want {
-			t.Errorf("%s: got %s, want %s", text, got, want)
-		}
-	}
-}

@@ -45,8 +45,7 @@ reachable from outside.`,
 			if err != nil {
 				return err
 			}
-			err = printf(a.data(), "%s\n", block(text))
-			return err
+			return printf(a.data(), "%s\n", block(text))
 		},
 	}
 	cmd.Flags().StringVar(&o.Name, "name", "hako", "what the bot is called")

@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/terminal"
 )
 
 var toolsHeading = manifest.Text{"en": "Available tools:", "ja": "利用可能なツール:"}
 
 // printToolText lists the tools for the prompt of a model, each on one line, whatever is in its description.
-func (a *app) printToolText(v *view, list []tool) error {
+func (a *app) printToolText(v *view, list []inspect.ToolInfo) error {
 	var text strings.Builder
 	fmt.Fprintln(&text, toolsHeading.In(v.config.Locale))
 	for _, t := range list {
@@ -29,7 +30,7 @@ type toolSchema struct {
 }
 
 // printToolSchemas lists the tools with the schemas of their parameters.
-func (a *app) printToolSchemas(_ *view, list []tool) error {
+func (a *app) printToolSchemas(_ *view, list []inspect.ToolInfo) error {
 	schemas := make([]toolSchema, 0, len(list))
 	for _, t := range list {
 		schemas = append(schemas, toolSchema{t.Name, strings.TrimSpace(t.Description), t.InputSchema})

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/hako-run/hako/internal/inspect"
 )
 
 func TestTools(t *testing.T) {
@@ -18,7 +20,7 @@ func TestTools(t *testing.T) {
 	if !strings.Contains(o.stdout, "Gives the text back.") || strings.Contains(o.stdout, "It changes nothing") {
 		t.Errorf("want the first sentence only, got %s", o)
 	}
-	var list []tool
+	var list []inspect.ToolInfo
 	if err := json.Unmarshal([]byte(invoke(t, dir, "tools", "--json").stdout), &list); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/server"
 )
 
@@ -69,39 +70,8 @@ func (a *app) withUpstreams(ctx context.Context, c *config.Config, to *catalog.C
 	})
 }
 
-// stateUnoffered is shown for a server that is connected, but all that it has is left out.
-const stateUnoffered = "unoffered"
-
-// upstreamStatus is a server's status as JSON.
-type upstreamStatus struct {
-	Name      string   `json:"name"`
-	State     string   `json:"state"`
-	Transport string   `json:"transport"`
-	Prefix    string   `json:"prefix"`
-	Protocol  string   `json:"protocol,omitempty"`
-	Server    string   `json:"server,omitempty"`
-	Version   string   `json:"version,omitempty"`
-	Tools     int      `json:"tools"`
-	Prompts   int      `json:"prompts"`
-	Resources int      `json:"resources"`
-	Omitted   []string `json:"omitted,omitempty"`
-	Error     string   `json:"error,omitempty"`
-}
-
 func (a *app) printUpstreams(list []mcpclient.Status, asJSON bool) error {
-	shown := []upstreamStatus{}
-	failed := false
-	for _, s := range list {
-		state := string(s.State)
-		if s.State == mcpclient.Up && s.Tools+s.Prompts+s.Resources == 0 && len(s.Omitted) > 0 {
-			state = stateUnoffered
-		}
-		failed = failed || s.State == mcpclient.Down || state == stateUnoffered
-		shown = append(shown, upstreamStatus{
-			s.Name, state, s.Transport, s.Prefix, s.Protocol, s.Server, s.Version, s.Tools, s.Prompts, s.Resources,
-			s.Omitted, s.Error,
-		})
-	}
+	shown, failed := inspect.Upstreams(list)
 	var err error
 	if asJSON {
 		err = a.printJSON(shown)
@@ -114,7 +84,7 @@ func (a *app) printUpstreams(list []mcpclient.Status, asJSON bool) error {
 	return err
 }
 
-func (a *app) printUpstreamTable(list []upstreamStatus) error {
+func (a *app) printUpstreamTable(list []inspect.Upstream) error {
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(a.stderr,
 			"no upstream servers are configured: name a file with upstreams in hako.yaml (docs/upstreams.md)")

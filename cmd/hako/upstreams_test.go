@@ -8,11 +8,18 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hako-run/hako/internal/inspect"
 )
 
 // upstreamOf is an entry of mcp_servers.json for the hako of another directory.
 func upstreamOf(dir string) string {
-	return fmt.Sprintf(`{"command": %q, "args": ["-C", %q, "serve", "--stdio"], "env": {%q: "1", "HAKO_CACHE": "${HAKO_CACHE}"}}`, os.Args[0], dir, asProgram)
+	return fmt.Sprintf(
+		`{"command": %q, "args": ["-C", %q, "serve", "--stdio"], "env": {%q: "1", "HAKO_CACHE": "${HAKO_CACHE}"}}`,
+		os.Args[0],
+		dir,
+		asProgram,
+	)
 }
 
 // downstream is a workplace without plugins whose upstream server "box" is the hako of another one, with the probe.
@@ -33,7 +40,7 @@ func TestUpstreams(t *testing.T) {
 	invoke(t, dir, "call", "box_probe_fail", `{"text":"x"}`).want(t, exitFailed)
 	invoke(t, dir, "call", "box_prob_echo", "{}").want(t, exitUsage, "did you mean box_probe_echo?")
 	o := invoke(t, dir, "upstreams", "--json")
-	var list []upstreamStatus
+	var list []inspect.Upstream
 	if err := json.Unmarshal([]byte(o.stdout), &list); err != nil || len(list) != 1 {
 		t.Fatalf("%v: %s", err, o)
 	}
@@ -62,7 +69,7 @@ func TestUpstreamsThatOfferNothing(t *testing.T) {
 	inner, dir := approved(t, ""), approved(t, "upstreams: servers.json\nplugin: {probe: {prefix: box_}}\n")
 	put(t, filepath.Join(dir, "servers.json"), []byte(`{"mcpServers": {"box": `+upstreamOf(inner)+`}}`))
 	o := invoke(t, dir, "upstreams", "--json")
-	var list []upstreamStatus
+	var list []inspect.Upstream
 	if err := json.Unmarshal([]byte(o.stdout), &list); err != nil || len(list) != 1 || list[0].Tools != 0 ||
 		list[0].State != "unoffered" || len(list[0].Omitted) == 0 {
 		t.Errorf("%v: %s", err, o)
@@ -73,8 +80,13 @@ func TestUpstreamsThatOfferNothing(t *testing.T) {
 func TestUpstreamDown(t *testing.T) {
 	t.Parallel()
 	dir := approved(t, "upstreams: servers.json\n")
-	put(t, filepath.Join(dir, "servers.json"),
-		[]byte(`{"mcpServers": {"gone": {"command": "no-such-program"}, "off": {"url": "https://mcp.example.com/", "disabled": true}}}`))
+	put(
+		t,
+		filepath.Join(dir, "servers.json"),
+		[]byte(
+			`{"mcpServers": {"gone": {"command": "no-such-program"}, "off": {"url": "https://mcp.example.com/", "disabled": true}}}`,
+		),
+	)
 	invoke(t, dir, "upstreams").want(t, exitFailed, "gone  down", "off   disabled",
 		"no-such-program is not in the PATH")
 	invoke(t, dir, "tools").want(t, exitOK, "probe_echo", "down: upstream server gone")
@@ -115,7 +127,10 @@ func TestAC16ServeUpstreams(t *testing.T) {
 	t.Parallel()
 	dir := downstream(t, "config/mcp_servers.json", "upstreams: config/mcp_servers.json\n")
 	s := serve(t, dir)
-	if _, answer := s.rpc(t, "", "tools/call", "box_probe_echo", `"name":"box_probe_echo","arguments":{"text":"over MCP"},`); !strings.Contains(answer, `"text":"over MCP"`) {
+	if _, answer := s.rpc(t, "", "tools/call", "box_probe_echo", `"name":"box_probe_echo","arguments":{"text":"over MCP"},`); !strings.Contains(
+		answer,
+		`"text":"over MCP"`,
+	) {
 		t.Errorf("tools/call: %s", answer)
 	}
 	_, body := get(t, s.base()+"/metrics", nil)

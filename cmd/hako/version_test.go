@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"runtime"
 	"testing"
+
+	"github.com/hako-run/hako/internal/buildinfo"
 )
 
 func TestVersion(t *testing.T) {
@@ -11,7 +13,7 @@ func TestVersion(t *testing.T) {
 	for _, way := range []string{"version", "--version", "-v"} {
 		invoke(t, t.TempDir(), way).want(t, exitOK, "hako "+thisBuild().Version, "guest ABI 1", runtime.GOOS)
 	}
-	var b build
+	var b buildinfo.Info
 	if err := json.Unmarshal([]byte(invoke(t, t.TempDir(), "version", "--json").stdout), &b); err != nil {
 		t.Fatal(err)
 	}

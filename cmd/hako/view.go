@@ -1,17 +1,12 @@
 package main
 
 import (
-	"fmt"
-	"path/filepath"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/strictyaml"
 )
 
 // view is what a command sees: the configuration and the plugins under it.
@@ -37,11 +32,11 @@ func (a *app) viewPlugins(cmd *cobra.Command, readOnly bool, do func(*view) erro
 	if err != nil {
 		return err
 	}
-	withStore := a.withShared
+	open := c.OpenStore
 	if readOnly {
-		withStore = a.inspectShared
+		open = c.InspectStore
 	}
-	return withStore(cmd.Context(), c, func(s *store.Store) (err error) {
+	return a.withShared(cmd.Context(), c, open, func(s *store.Store) (err error) {
 		h, err := a.hostFor(cmd.Context(), c, func(o *host.Options) { o.ConsentStore, o.ReadOnly = s, readOnly })
 		if err != nil {
 			return err
@@ -58,34 +53,4 @@ func (a *app) withTools(cmd *cobra.Command, do func(*view) error) error {
 		return a.withUpstreams(cmd.Context(), v.config, v.host.Catalog(), everyUpstream,
 			func([]mcpclient.Status) error { return do(v) })
 	})
-}
-
-// find returns the plugin with this name, or in this file. Of several with one name it is the one that counts. A file
-// whose name could not be read goes by that of the file.
-func (v *view) find(name, file string) (*host.Status, error) {
-	var found *host.Status
-	var known []string
-	for i := range v.plugins {
-		p := &v.plugins[i]
-		if sameFile(p.Path, file) || p.Name == "" && strings.TrimSuffix(filepath.Base(p.Path), ".wasm") == name {
-			return p, nil
-		}
-		if p.Name != "" {
-			known = append(known, p.Name)
-		}
-		if p.Name == name && (found == nil || found.State == host.Conflict) {
-			found = p
-		}
-	}
-	if found == nil {
-		return nil, fmt.Errorf("%s\nPlugins are looked for in the folders of the configuration, or of --plugins",
-			strictyaml.Unknown("plugin", name, known))
-	}
-	return found, nil
-}
-
-func sameFile(a, b string) bool {
-	a, errA := filepath.Abs(a)
-	b, errB := filepath.Abs(b)
-	return errA == nil && errB == nil && a == b
 }

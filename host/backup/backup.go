@@ -20,6 +20,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
@@ -45,6 +46,20 @@ type File struct {
 	// Bytes is the size, and SHA256 the hash of the content in hexadecimal.
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
+}
+
+// Title says for people which database the file is.
+func (f File) Title() string {
+	dir, name := path.Split(f.Path)
+	plugin, ok := strings.CutPrefix(path.Clean(dir), sqlbroker.Folder+"/")
+	tenant, known := sqlbroker.Tenant(name)
+	switch {
+	case !ok || !known:
+		return f.Path
+	case tenant == "":
+		return "plugin " + plugin
+	}
+	return "plugin " + plugin + ", tenant " + tenant
 }
 
 // Audit reports whether the file belongs to the audit log.

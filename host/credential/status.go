@@ -3,6 +3,7 @@ package credential
 import (
 	"cmp"
 	"context"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,6 +37,14 @@ type Status struct {
 	Renewed time.Time `json:"renewed,omitzero"`
 	// Remedy explains what to do if State is not Ready.
 	Remedy string `json:"remedy,omitempty"`
+}
+
+// Facts returns what is publicly known of the connection, as "name value" in the order of names.
+func (s *Status) Facts() (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(s.Public)) {
+		list = append(list, name+" "+s.Public[name])
+	}
+	return list
 }
 
 func (s *Status) fail(remedy string) { s.State, s.Remedy = Unusable, remedy }

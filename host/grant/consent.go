@@ -3,6 +3,7 @@ package grant
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -149,4 +150,18 @@ func checkCredential(mapped, asked string) manifest.Text {
 			"%q は認証情報の名前ではありません。英小文字で始まる 1～40 文字の英小文字、数字、「-」を指定してください", mapped)
 	}
 	return nil
+}
+
+// MakeRelative makes the folder of a mount relative to the directory of the consent file if it is below that, so that
+// both can be moved together.
+func (c *Consent) MakeRelative(mount, file string) {
+	base, err := filepath.EvalSymlinks(filepath.Dir(file))
+	if err != nil {
+		base = filepath.Dir(file)
+	}
+	m := c.Mounts[mount]
+	if relative, err := filepath.Rel(base, m.Path); err == nil && filepath.IsLocal(relative) {
+		m.Path = filepath.ToSlash(relative)
+		c.Mounts[mount] = m
+	}
 }

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -40,4 +41,25 @@ func SessionLine(e managedagents.Event) string {
 		return "result:  " + first
 	}
 	return ""
+}
+
+// FollowSession passes the lines of a session's events to show, until the agent waits for the user or ctx ends.
+func FollowSession(ctx context.Context, fake *managedagents.Server, session string, show func(line string)) {
+	for shown := 0; ; {
+		events, changed := fake.Events(session)
+		for _, e := range events[shown:] {
+			if line := SessionLine(e); line != "" {
+				show(line)
+			}
+			if reason, _ := e["stop_reason"].(map[string]any); reason["type"] == "end_turn" {
+				return
+			}
+		}
+		shown = len(events)
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
 }

@@ -11,9 +11,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/agent"
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/httpserver"
 )
@@ -27,6 +30,32 @@ func checkAgent(c *config.Config) error {
 		return fmt.Errorf("configuration: agent: %w", err)
 	}
 	return nil
+}
+
+// AgentTools returns the tools of h that the policy lets managed agents call, or ask to. It is an error if there are more
+// than an agent can have.
+func AgentTools(c *config.Config, h *host.Host) (list []*catalog.Tool, err error) {
+	if err := c.CheckTenant(c.Agent.Tenant); err != nil {
+		return nil, err
+	}
+	live, err := policy.OpenLive(c.Policy)
+	if err != nil {
+		return nil, err
+	}
+	for _, tool := range h.Catalog().View().Tools {
+		visible := live.Policy().Visible(&policy.Call{
+			Tool: tool.Name, Plugin: tool.Source.Name, Annotations: tool.Hints(), Frontend: pipeline.FrontendAgent,
+			Tenant: c.Agent.Tenant, User: c.Agent.User,
+		})
+		if visible && h.Offered(c.Agent.Tenant, tool) {
+			list = append(list, tool)
+		}
+	}
+	if n := len(list); n > agent.MaxTools {
+		return nil, fmt.Errorf("the policy lets agents call %d tools, and an agent takes %d: let it deny some "+
+			"(frontends: [agent])", n, agent.MaxTools)
+	}
+	return list, nil
 }
 
 // agentFrontend is the part with the runner of the configuration in force, and with earlier runners that finish calls.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -51,4 +52,40 @@ func auditKey(ctx context.Context, c *config.Config) (string, error) {
 		return "", fmt.Errorf("audit.key: %w", err)
 	}
 	return key, nil
+}
+
+// OwnAuditLog is an audit log with the store that holds it. OpenOwnAudit opens one.
+type OwnAuditLog struct {
+	*audit.Log
+	store *store.Store // nil: it lies in a directory
+}
+
+// Close closes the log and the store.
+func (l *OwnAuditLog) Close() error {
+	err := l.Log.Close()
+	if l.store != nil {
+		err = errors.Join(err, l.store.Close())
+	}
+	return err
+}
+
+// OpenOwnAudit opens the audit log of the configuration, and the store if it holds the log. Both results are nil if the
+// configuration has no log. The caller closes it.
+func OpenOwnAudit(ctx context.Context, c *config.Config, logger *slog.Logger) (_ *OwnAuditLog, err error) {
+	if c.Audit.Disabled {
+		return nil, nil
+	}
+	l := new(OwnAuditLog)
+	if store.IsURL(c.Store) {
+		if l.store, err = c.OpenStore(ctx, logger); err != nil {
+			return nil, err
+		}
+	}
+	if l.Log, err = OpenAuditLog(ctx, c, l.store, logger); err != nil && l.store != nil {
+		err = errors.Join(err, l.store.Close())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
 }

@@ -107,6 +107,15 @@ func OpenGovernance(ctx context.Context, c *config.Config, logger *slog.Logger) 
 	return g, nil
 }
 
+// WithGovernance opens a Governance, calls do with it, and closes it.
+func WithGovernance(ctx context.Context, c *config.Config, logger *slog.Logger, do func(*Governance) error) error {
+	g, err := OpenGovernance(ctx, c, logger)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(g), g.Close())
+}
+
 // mayAnswer lets operators answer every question. Among the users of the caller's tenant, the policy decides.
 func (g *Governance) mayAnswer(q *approval.Question, p approval.Person) bool {
 	if p.Operator {

@@ -45,6 +45,19 @@ type Error struct {
 	Omitted int
 }
 
+// Lines returns each problem in a line with its place, as editors understand it. kind is a word such as "error".
+func (e *Error) Lines(path, kind string) (lines []string) {
+	for _, p := range e.Problems {
+		place := path
+		if p.Line > 0 {
+			place = fmt.Sprintf("%s:%d:%d", path, p.Line, max(p.Column, 1))
+		}
+		p.Line, p.Column = 0, 0
+		lines = append(lines, fmt.Sprintf("%s: %s: %s", place, kind, p.String()))
+	}
+	return lines
+}
+
 // Error returns one problem per line.
 func (e *Error) Error() string {
 	lines := make([]string, 0, len(e.Problems)+1)

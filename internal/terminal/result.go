@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"encoding/json"
@@ -9,14 +9,14 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// toolResult is a tool's result as MCP has it (CallToolResult).
-type toolResult struct {
+// ToolResult is a tool's result in the form of MCP (CallToolResult).
+type ToolResult struct {
 	Content           []contentBlock  `json:"content"`
 	StructuredContent json.RawMessage `json:"structuredContent,omitempty"`
 	IsError           bool            `json:"isError,omitempty"`
 }
 
-// contentBlock is an abi.Content with its bytes in place; the fields here hide those of the same name there.
+// contentBlock is an abi.Content with its bytes. Its fields hide those of the same name in abi.Content.
 type contentBlock struct {
 	*abi.Content
 	Data     []byte            `json:"data,omitempty"`
@@ -29,8 +29,9 @@ type embeddedResource struct {
 	Blob []byte `json:"blob,omitempty"`
 }
 
-func newToolResult(r *abi.Response) *toolResult {
-	result := &toolResult{Content: []contentBlock{}, StructuredContent: r.StructuredContent, IsError: r.IsError}
+// NewToolResult converts a response.
+func NewToolResult(r *abi.Response) *ToolResult {
+	result := &ToolResult{Content: []contentBlock{}, StructuredContent: r.StructuredContent, IsError: r.IsError}
 	for i := range r.Content {
 		block := contentBlock{Content: &r.Content[i], Data: r.Content[i].Data}
 		if resource := r.Content[i].Resource; resource != nil {
@@ -41,26 +42,8 @@ func newToolResult(r *abi.Response) *toolResult {
 	return result
 }
 
-// printResult writes the result to standard output, or to standard error what is the tool's failure and not its answer.
-func (a *app) printResult(r *abi.Response, asJSON bool) error {
-	out := a.data()
-	if r.IsError && !asJSON {
-		out = a.stderr
-	}
-	err := error(nil)
-	if asJSON {
-		err = a.printJSON(newToolResult(r))
-	} else {
-		err = writeBlocks(out, r.Content)
-	}
-	if err == nil && r.IsError {
-		return &exitError{code: exitFailed}
-	}
-	return err
-}
-
-// writeBlocks writes texts as they are, as far as data takes them so, and describes what a terminal cannot show.
-func writeBlocks(data io.Writer, blocks []abi.Content) error {
+// WriteContent writes texts as they are and describes other content.
+func WriteContent(data io.Writer, blocks []abi.Content) error {
 	for _, block := range blocks {
 		text := describe(block)
 		if !strings.HasSuffix(text, "\n") {
@@ -84,13 +67,13 @@ func describe(block abi.Content) string {
 			return block.Resource.Text
 		}
 		return fmt.Sprintf("[resource %s, %s, %s: --json prints its bytes]",
-			block.Resource.URI, block.Resource.MIMEType, size(len(block.Resource.Data)))
+			block.Resource.URI, block.Resource.MIMEType, Size(len(block.Resource.Data)))
 	}
-	return fmt.Sprintf("[%s, %s, %s: --json prints its bytes]", block.Type, block.MIMEType, size(len(block.Data)))
+	return fmt.Sprintf("[%s, %s, %s: --json prints its bytes]", block.Type, block.MIMEType, Size(len(block.Data)))
 }
 
-// size is n bytes in words.
-func size(n int) string {
+// Size returns a number of bytes for people.
+func Size(n int) string {
 	switch {
 	case n >= 1<<20:
 		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))

@@ -1,0 +1,81 @@
+package inspect
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+// Find returns the plugin with a name, or in a file. Of several with one name it returns the one without a conflict. A
+// plugin whose name could not be read has that of its file.
+func Find(plugins []host.Status, name, file string) (*host.Status, error) {
+	var found *host.Status
+	var known []string
+	for i := range plugins {
+		p := &plugins[i]
+		if sameFile(p.Path, file) || p.Name == "" && strings.TrimSuffix(filepath.Base(p.Path), ".wasm") == name {
+			return p, nil
+		}
+		if p.Name != "" {
+			known = append(known, p.Name)
+		}
+		if p.Name == name && (found == nil || found.State == host.Conflict) {
+			found = p
+		}
+	}
+	if found == nil {
+		return nil, fmt.Errorf("%s\nPlugins are looked for in the folders of the configuration, or of --plugins",
+			strictyaml.Unknown("plugin", name, known))
+	}
+	return found, nil
+}
+
+func sameFile(a, b string) bool {
+	a, errA := filepath.Abs(a)
+	b, errB := filepath.Abs(b)
+	return errA == nil && errB == nil && a == b
+}
+
+// Remedy says why a plugin is not in service and what to do; empty if it is in service.
+func Remedy(plugin host.Status) string {
+	switch plugin.State {
+	case host.Active:
+		return ""
+	case host.Pending, host.Revoked:
+		return fmt.Sprintf("%s: %s", plugin.State, plugin.Reason)
+	}
+	return fmt.Sprintf("%s: %s: %s", plugin.State, plugin.Path, plugin.Reason)
+}
+
+// Hint says what to do about an unknown tool.
+func Hint(h *host.Host, name string) string {
+	var known []string
+	for _, t := range h.Catalog().View().Tools {
+		known = append(known, t.Name)
+	}
+	if near := strictyaml.Nearest(name, known); near != "" {
+		return fmt.Sprintf("did you mean %s?", near)
+	}
+	for _, plugin := range h.Plugins() {
+		if plugin.Name == name && plugin.Manifest != nil {
+			return "that is a plugin: it offers " + strings.Join(Offers(plugin.Manifest), ", ")
+		}
+		if plugin.State == host.Broken || plugin.State == host.Conflict {
+			return fmt.Sprintf("hako tools lists those there are; %s is not usable (%s)", plugin.Path, plugin.Reason)
+		}
+	}
+	return "hako tools lists those there are"
+}
+
+// MissingCredentials returns the credentials that a plugin asks for, if callers without a tenant have none of them.
+func MissingCredentials(h *host.Host, plugin string) []string {
+	for _, t := range h.Catalog().View().Tools {
+		if t.Source.Name == plugin && !h.Usable("", t.Source) {
+			return t.Source.Credentials
+		}
+	}
+	return nil
+}
