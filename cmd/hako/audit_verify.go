@@ -64,7 +64,7 @@ func (a *app) expectation(key, expect string) (*audit.Expectation, error) {
 	}
 	e, err := audit.ParseExpectation(string(text), expect)
 	if err != nil {
-		return nil, fmt.Errorf("--key %s --expect %s: %w", key, expect, err)
+		return nil, fmt.Errorf("--key or --expect: %w", err)
 	}
 	return e, nil
 }

@@ -62,8 +62,8 @@ func TestLooksChangeNothing(t *testing.T) {
 	}
 }
 
-// TestLooksChangeNoDatabase: commands that look create no tables in a database that no hako has used, and add no rows to
-// one in use.
+// TestLooksChangeNoDatabase: commands that look create no tables in a database that no hako has used, and add no rows
+// to one in use.
 func TestLooksChangeNoDatabase(t *testing.T) {
 	t.Parallel()
 	for _, used := range []bool{false, true} {

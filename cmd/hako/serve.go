@@ -18,7 +18,8 @@ import (
 	"github.com/hako-run/hako/internal/terminal"
 )
 
-// extension is nil except in a build with the tag conformance, whose MCP server has the fixtures of the conformance suite.
+// extension is nil except in a build with the tag conformance, whose MCP server has the fixtures of the conformance
+// suite.
 var extension *mcpserver.Extension
 
 func (a *app) serveCommand() *cobra.Command {

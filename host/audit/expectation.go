@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// ParseExpectation parses what to compare a log with: a public key in the format of audit.pub, and a head as NUMBER:HASH.
-// Each may be empty.
+// ParseExpectation parses what to compare a log with: a public key in the format of audit.pub, and a head as
+// NUMBER:HASH. Each may be empty.
 func ParseExpectation(key, head string) (*Expectation, error) {
 	e := new(Expectation)
 	var err error
@@ -56,8 +56,8 @@ func NewVerification(dir string, r *Report) *Verification {
 	}
 }
 
-// ParseTime parses a time, a day in the local zone, or a duration before now, as people write them in queries. Empty text
-// is the zero time.
+// ParseTime parses a time, a day in the local zone, or a duration before now, as people write them in queries. Empty
+// text is the zero time.
 func ParseTime(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

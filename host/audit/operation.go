@@ -41,7 +41,8 @@ type Recorder struct {
 	Log Appender
 	// Optional performs operations that cannot be recorded.
 	Optional bool
-	// Unrecorded is called with the error of each record that could not be written. Nil ignores it, unless Do returns it.
+	// Unrecorded is called with the error of each record that could not be written. Nil ignores it, unless Do returns
+	// it.
 	Unrecorded func(o *Operation, outcome string, err error)
 }
 

@@ -1,7 +1,8 @@
-// Package demo runs hako on stand-ins for all services, without accounts: a configuration for internal/fakes with models
-// that follow a script.
+// Package demo runs hako on stand-ins for all services, without accounts: a configuration for internal/fakes with
+// models that follow a script.
 //
-// Start serves the stand-ins and returns a Demo with a configuration for them. ParseScript parses what the models answer.
+// Start serves the stand-ins and returns a Demo with a configuration for them. ParseScript parses what the models
+// answer.
 package demo
 
 import (
@@ -66,9 +67,9 @@ type Demo struct {
 	served chan struct{}
 }
 
-// Start serves the stand-ins, whose models follow the script, and loads a configuration for them to which more is added;
-// URL in more stands for the URL of the stand-ins. source is where relative paths and flags come from. The caller closes
-// the Demo.
+// Start serves the stand-ins, whose models follow the script, and loads a configuration for them to which more is
+// added; URL in more stands for the URL of the stand-ins. source is where relative paths and flags come from. The
+// caller closes the Demo.
 func Start(script *modelscript.Script, more string, source config.Source) (_ *Demo, err error) {
 	d := &Demo{Fakes: fakes.New(), served: make(chan struct{})}
 	d.Fakes.Anthropic.Script, d.Fakes.OpenAI.Script = script, script

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// slowStore is a latency that slows down every call. maxSkew is how far the clocks of the machine and of the database
-	// may differ: the machine's clock decides whether certificates are valid.
+	// slowStore is a latency that slows down every call. maxSkew is how far the clocks of the machine and of the
+	// database may differ: the machine's clock decides whether certificates are valid.
 	slowStore = 20 * time.Millisecond
 	maxSkew   = 2 * time.Second
 	// oldestPostgres is the oldest version that is still maintained.

@@ -10,7 +10,8 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// UnusedSettings names settings for plugins and mounts that are not there. They may be for a plugin that is added later.
+// UnusedSettings names settings for plugins and mounts that are not there. They may be for a plugin that is added
+// later.
 func UnusedSettings(c *config.Config, list []host.Status) (notes []string) {
 	var plugins, mounts []string
 	for _, p := range list {

@@ -1,5 +1,5 @@
-// Package pluginfile reads, reviews and writes plugin files and the folders that they are built from. It is for commands
-// that work with files; the host loads plugins itself.
+// Package pluginfile reads, reviews and writes plugin files and the folders that they are built from. It is for
+// commands that work with files; the host loads plugins itself.
 //
 // Read parses a file with its manifest, Review looks for mistakes, Fetch downloads a file, Pack embeds a manifest, and
 // NewFolder starts a new plugin.

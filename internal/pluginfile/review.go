@@ -22,8 +22,8 @@ import (
 // HandlersTime is how long a plugin may take to list its handlers. Tests raise it.
 var HandlersTime = 10 * time.Second
 
-// Review returns what a careful reader would object to in a plugin file of at most maxSize bytes. It asks the plugin for its
-// handlers, in a sandbox with nothing granted. cache is the directory of the host's cache.
+// Review returns what a careful reader would object to in a plugin file of at most maxSize bytes. It asks the plugin
+// for its handlers, in a sandbox with nothing granted. cache is the directory of the host's cache.
 func Review(ctx context.Context, file, cache string, maxSize int64) ([]manifest.Finding, error) {
 	m, module, wasm, err := Read(file, maxSize)
 	if err != nil {

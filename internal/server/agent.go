@@ -32,8 +32,8 @@ func checkAgent(c *config.Config) error {
 	return nil
 }
 
-// AgentTools returns the tools of h that the policy lets managed agents call, or ask to. It is an error if there are more
-// than an agent can have.
+// AgentTools returns the tools of h that the policy lets managed agents call, or ask to. It is an error if there are
+// more than an agent can have.
 func AgentTools(c *config.Config, h *host.Host) (list []*catalog.Tool, err error) {
 	if err := c.CheckTenant(c.Agent.Tenant); err != nil {
 		return nil, err

@@ -26,8 +26,8 @@ func OpenAuditLog(ctx context.Context, c *config.Config, s *store.Store, logger 
 	return audit.Open(o)
 }
 
-// AuditPlace returns where the audit log of the configuration is read from. If the store is a database, the log is in s,
-// and without the key, which readers may lack, the end of the log cannot be verified.
+// AuditPlace returns where the audit log of the configuration is read from. If the store is a database, the log is in
+// s, and without the key, which readers may lack, the end of the log cannot be verified.
 func AuditPlace(ctx context.Context, c *config.Config, s *store.Store, logger *slog.Logger) audit.Place {
 	if !store.IsURL(c.Store) {
 		return audit.Dir(auditDir(c))

@@ -37,8 +37,8 @@ func localURL(c *config.Config) string {
 	return strings.TrimSuffix(at.URL(), mcpserver.Path)
 }
 
-// ConsoleEnabled reports whether there is a console. Where console.enabled is not set, there is one if only this machine
-// can reach it or if logins are configured.
+// ConsoleEnabled reports whether there is a console. Where console.enabled is not set, there is one if only this
+// machine can reach it or if logins are configured.
 func ConsoleEnabled(c *config.Config) bool {
 	if c.Origin("console.enabled") != config.OriginDefault {
 		return c.Console.Enabled

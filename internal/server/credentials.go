@@ -13,8 +13,8 @@ import (
 // credentialConnections is enough to look up connections and to renew them.
 const credentialConnections = 3
 
-// NewCredentials makes the broker of the configured credentials. The caller, or the host that it is given to, closes it.
-// observe may be nil. The broker opens the store itself when it needs it, because it is closed last.
+// NewCredentials makes the broker of the configured credentials. The caller, or the host that it is given to, closes
+// it. observe may be nil. The broker opens the store itself when it needs it, because it is closed last.
 func NewCredentials(
 	c *config.Config, logger *slog.Logger, observe func(credential.Renewal),
 ) (*credential.Broker, error) {

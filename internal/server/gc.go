@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// gcPercentMost trades memory for speed while little is alive: most allocations of the server are short-lived buffers.
+	// gcPercentMost trades memory for speed while little is alive: most allocations of the server are short-lived
+	// buffers.
 	gcPercentMost = 400
 	// gcPercentLeast is the default of Go. Less costs too much time.
 	gcPercentLeast = 100

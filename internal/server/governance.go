@@ -197,8 +197,8 @@ func (g *Governance) follow() {
 	}
 }
 
-// settled reports whether the policy file is unchanged since the last check. Half of a file that somebody is writing may
-// be a valid policy without its last rules.
+// settled reports whether the policy file is unchanged since the last check. Half of a file that somebody is writing
+// may be a valid policy without its last rules.
 func (g *Governance) settled() bool {
 	stamp := ""
 	if info, err := os.Stat(g.config.Policy); err == nil {

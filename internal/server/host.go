@@ -60,8 +60,8 @@ func HostOptions(c *config.Config, shipped fs.FS) (*host.Options, error) {
 	return options, err
 }
 
-// ShippedPlugins returns the plugins shipped/*.wasm without those that are disabled. A disabled plugin that is not among
-// them is an error, unless there are none at all.
+// ShippedPlugins returns the plugins shipped/*.wasm without those that are disabled. A disabled plugin that is not
+// among them is an error, unless there are none at all.
 func ShippedPlugins(shipped fs.FS, disabled []string) ([]host.Shipped, error) {
 	files, err := fs.Glob(shipped, "shipped/*.wasm")
 	if err != nil {
@@ -87,8 +87,8 @@ func ShippedPlugins(shipped fs.FS, disabled []string) ([]host.Shipped, error) {
 	return plugins, nil
 }
 
-// NewHost makes the host that a configuration describes and loads its plugins; change may change the options before. The
-// caller closes it.
+// NewHost makes the host that a configuration describes and loads its plugins; change may change the options before.
+// The caller closes it.
 func NewHost(
 	ctx context.Context, c *config.Config, shipped fs.FS, logger *slog.Logger, change func(*host.Options),
 ) (*host.Host, error) {

@@ -153,8 +153,8 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// TestSessionJobFollowsTheConfiguration: sessions are kept for as long as the configuration in force says, not the one at
-// the start.
+// TestSessionJobFollowsTheConfiguration: sessions are kept for as long as the configuration in force says, not the one
+// at the start.
 func TestSessionJobFollowsTheConfiguration(t *testing.T) {
 	t.Parallel()
 	s, err := store.Open(t.Context(), t.TempDir())

@@ -11,7 +11,8 @@ import (
 	"github.com/hako-run/hako/internal/config"
 )
 
-// icon is a box, as clients show it. Base64 makes it a data URI without spaces and quotes, which strict clients require.
+// icon is a box, as clients show it. Base64 makes it a data URI without spaces and quotes, which strict clients
+// require.
 var icon = "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(
 	`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#c8102e" stroke-width="2" `+
 		`stroke-linejoin="round"><path d="M3 7.5 12 3l9 4.5v9L12 21l-9-4.5zM3 7.5l9 4.5 9-4.5M12 12v9"/></svg>`))

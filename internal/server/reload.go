@@ -137,8 +137,8 @@ func (r *reloader) close() {
 	r.closed = true
 }
 
-// reload reads the configuration again and applies it. by is recorded in the audit log; its Frontend is "signal", "file"
-// or "console".
+// reload reads the configuration again and applies it. by is recorded in the audit log; its Frontend is "signal",
+// "file" or "console".
 //
 // The configuration is checked as a whole before anything changes. The error names each setting that is wrong, or
 // matches errStopping during a shutdown. A reload that has begun is finished even if ctx ends.

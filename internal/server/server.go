@@ -177,7 +177,8 @@ func NewAgent(o Options) (*Server, error) {
 	return s, nil
 }
 
-// newCommonParts makes the parts that every server has. otherKeys are configuration keys that only another command uses.
+// newCommonParts makes the parts that every server has. otherKeys are configuration keys that only another command
+// uses.
 func (s *Server) newCommonParts(otherKeys []string) (*credentials, error) {
 	s.observability = newObservability(s)
 	broker, err := NewCredentials(s.Config, s.Logger, s.observability.metrics.CredentialRenewed)
@@ -255,7 +256,8 @@ func (s *Server) Close() error {
 }
 
 const (
-	// leastGrace is the least default of shutdown.grace: upstream servers and models need time even where no plugin does.
+	// leastGrace is the least default of shutdown.grace: upstream servers and models need time even where no plugin
+	// does.
 	leastGrace = 10 * time.Second
 	// CloseTime is how long the rest of a shutdown may take after Grace.
 	CloseTime = 10 * time.Second

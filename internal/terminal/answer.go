@@ -9,8 +9,8 @@ import (
 	"github.com/hako-run/hako/host/audit"
 )
 
-// AnswerQuestions lets the person at the terminal, who is an operator, answer the questions of this process until stop is
-// called.
+// AnswerQuestions lets the person at the terminal, who is an operator, answer the questions of this process until stop
+// is called.
 func (t *IO) AnswerQuestions(ctx context.Context, approvals *approval.Queue, locale string) (stop func()) {
 	ask := t.Prompter(locale).Ask
 	if ask == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/hako-run/hako/internal/visible"
 )
 
-// Screen is standard output or standard error as people read it. Hidden characters are escaped (visible.Escape), so text
-// of clients, plugins, models and others neither hides anything nor controls the terminal.
+// Screen is standard output or standard error as people read it. Hidden characters are escaped (visible.Escape), so
+// text of clients, plugins, models and others neither hides anything nor controls the terminal.
 type Screen struct {
 	*visible.Writer
 	// Terminal says that a person is probably at the other end.

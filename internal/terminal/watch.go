@@ -14,8 +14,8 @@ import (
 	"github.com/hako-run/hako/host/approval"
 )
 
-// Watcher shows the questions of a queue to an operator, and passes on answers. Each question has a number by which it is
-// answered, so that an answer is for the question that was meant even if others come and go while it is typed.
+// Watcher shows the questions of a queue to an operator, and passes on answers. Each question has a number by which it
+// is answered, so that an answer is for the question that was meant even if others come and go while it is typed.
 type Watcher struct {
 	IO
 	Approvals *approval.Queue

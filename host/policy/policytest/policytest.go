@@ -48,7 +48,8 @@ type Caller struct {
 	Groups                               []string
 }
 
-// Command is a command line with the decision that it should get. Rule names the rule that should decide; empty: any may.
+// Command is a command line with the decision that it should get. Rule names the rule that should decide; empty: any
+// may.
 type Command struct {
 	Name, Text string
 	Want       policy.Action
@@ -171,8 +172,8 @@ const (
 	ruleNoLine = "not a command line"
 )
 
-// Run evaluates the cases and returns those that fail, in their order. callOf returns the call that a case describes; if
-// that fails, the error names the file and the line of the case.
+// Run evaluates the cases and returns those that fail, in their order. callOf returns the call that a case describes;
+// if that fails, the error names the file and the line of the case.
 func (c *Cases) Run(p *policy.Policy, callOf func(*Call) (*policy.Call, error)) (failures []Failure, err error) {
 	for i := range c.Calls {
 		want := &c.Calls[i]
