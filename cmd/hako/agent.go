@@ -77,7 +77,6 @@ func (a *app) runAgent(ctx context.Context, o server.Options) (err error) {
 	if err := s.Open(ctx); err != nil {
 		return err
 	}
-	terminal := a.terminal()
-	defer terminal.AnswerQuestions(ctx, s.Approvals(), o.Config.Locale)()
+	defer a.terminal().AnswerQuestions(ctx, s.Approvals(), o.Config.Locale)()
 	return serving(s.Run(ctx))
 }

@@ -92,7 +92,7 @@ func TestAuditVerify(t *testing.T) {
 	head := strings.TrimSpace(o.stdout[strings.Index(o.stdout, "--expect ")+len("--expect "):])
 	invoke(t, dir, "audit", "verify", "--expect", head).want(t, exitOK)
 	invoke(t, dir, "audit", "verify", "--expect", "3"+head[1:]).want(t, exitFailed,
-		"it is not the record that was expected")
+		"it differs from the expected record")
 	invoke(t, dir, "audit", "verify", "--expect", "4:abc").want(t, exitUsage, "NUMBER:HASH")
 	put(t, filepath.Join(dir, "other.pub"), []byte("ed25519:AAAALo/mVPlAeLES6KmLp5AfhTrmlb7X4OORC60ElmQ=\n"))
 	invoke(t, dir, "audit", "verify", "--key", "other.pub").want(t, exitFailed, "the log's key is not the one expected")

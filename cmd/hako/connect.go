@@ -145,8 +145,7 @@ func (a *app) connectByPasting(ctx context.Context, b *credential.Broker, tenant
 		"Give your consent on this page, in any browser:\n\n  %s\n\nThen paste the code that it shows, or the address of the page that you are sent to: ",
 		consent.URL,
 	)
-	t := a.terminal()
-	pasted, err := t.ReadLine(ctx)
+	pasted, err := a.terminal().ReadLine(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -94,9 +94,12 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags approv
 		return err
 	}
 	for _, text := range flags.mounts {
-		if name, dir, _, _ := parseMount(text); !filepath.IsAbs(dir) { // choose has parsed it
-			proposal.Consent.MakeRelative(name, v.config.Consents)
+		name, dir, _, _ := parseMount(text) // choose has parsed it
+		relativeTo := ""
+		if !filepath.IsAbs(dir) {
+			relativeTo = v.config.Consents
 		}
+		proposal.Consent.SetFolder(name, choices.Mounts[name].Dir, relativeTo)
 	}
 	a.present(v, p, proposal, grants)
 	operation := &audit.Operation{Action: "plugin.approve", Target: audit.Target{Plugin: p.Name, Digest: p.Digest},

@@ -14,10 +14,7 @@ func (a *app) terminal() terminal.IO {
 }
 
 // agrees asks the user a question that is answered with y or n.
-func (a *app) agrees(question string) bool {
-	t := a.terminal()
-	return t.Agrees(question)
-}
+func (a *app) agrees(question string) bool { return a.terminal().Agrees(question) }
 
 // interactive reports whether a person sits at the terminal.
 func (a *app) interactive() bool {

@@ -152,16 +152,19 @@ func checkCredential(mapped, asked string) manifest.Text {
 	return nil
 }
 
-// MakeRelative makes the folder of a mount relative to the directory of the consent file if it is below that, so that
-// both can be moved together.
-func (c *Consent) MakeRelative(mount, file string) {
-	base, err := filepath.EvalSymlinks(filepath.Dir(file))
-	if err != nil {
-		base = filepath.Dir(file)
-	}
+// SetFolder sets the folder of a mount. If file, the path of the consent file, is not empty and the folder is below its
+// directory, the folder is stored relative to it, so that both can be moved together.
+func (c *Consent) SetFolder(mount, dir, file string) {
 	m := c.Mounts[mount]
-	if relative, err := filepath.Rel(base, m.Path); err == nil && filepath.IsLocal(relative) {
-		m.Path = filepath.ToSlash(relative)
-		c.Mounts[mount] = m
+	m.Path = dir
+	if file != "" {
+		base, err := filepath.EvalSymlinks(filepath.Dir(file))
+		if err != nil {
+			base = filepath.Dir(file)
+		}
+		if relative, err := filepath.Rel(base, dir); err == nil && filepath.IsLocal(relative) {
+			m.Path = filepath.ToSlash(relative)
+		}
 	}
+	c.Mounts[mount] = m
 }

@@ -11,7 +11,7 @@ import (
 
 // AnswerQuestions lets the person at the terminal, who is an operator, answer the questions of this process until stop
 // is called.
-func (t *IO) AnswerQuestions(ctx context.Context, approvals *approval.Queue, locale string) (stop func()) {
+func (t IO) AnswerQuestions(ctx context.Context, approvals *approval.Queue, locale string) (stop func()) {
 	ask := t.Prompter(locale).Ask
 	if ask == nil {
 		return func() {}

@@ -20,7 +20,7 @@ func OpenBrowser(url string) error {
 }
 
 // ReadLine reads one line, until ctx ends.
-func (t *IO) ReadLine(ctx context.Context) (string, error) {
+func (t IO) ReadLine(ctx context.Context) (string, error) {
 	type result struct {
 		text string
 		err  error

@@ -21,7 +21,7 @@ type IO struct {
 }
 
 // Prompter asks the person at the terminal, one question at a time. It is zero if there is none.
-func (t *IO) Prompter(locale string) (p approval.Prompter) {
+func (t IO) Prompter(locale string) (p approval.Prompter) {
 	if !t.Interactive {
 		return p
 	}
@@ -80,7 +80,7 @@ func saysNo(word string) bool {
 }
 
 // Agrees asks a question that the person answers with y or yes. Everything else is a no.
-func (t *IO) Agrees(question string) bool {
+func (t IO) Agrees(question string) bool {
 	Printf(t.Out, "%s [y/N] ", Block(question))
 	answer, err := bufio.NewReader(io.LimitReader(t.In, 100)).ReadString('\n')
 	if err != nil {
