@@ -45,7 +45,7 @@ func (f *auditFilter) add(cmd *cobra.Command) {
 	flags.StringVar(&f.action, "action", "", "what an operator did, such as plugin.approve")
 }
 
-// query is what the flags ask for.
+// query returns the query of the flags.
 func (f *auditFilter) query(now time.Time) (*audit.Query, error) {
 	q := &audit.Query{
 		Type: audit.Type(f.kind), Outcome: f.outcome, Plugin: f.plugin, Name: f.tool, Tenant: f.tenant, User: f.user,

@@ -120,7 +120,7 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags approv
 	return a.approved(ctx, v, p)
 }
 
-// approvalDetail is what the audit log keeps of a yes.
+// approvalDetail returns the details of an approval for the audit log.
 func approvalDetail(version string, grants grant.Grants) map[string]string {
 	return map[string]string{"version": version, "gets": strings.Join(grants.Explain("en"), "\n")}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/hako-run/hako/internal/config"
 )
 
-// view is what a command sees: the configuration and the plugins under it.
+// view gives a command the configuration and the plugins under it.
 type view struct {
 	config  *config.Config
 	store   *store.Store // nil: replicas share none

@@ -202,7 +202,7 @@ func (a Action) Permission() string {
 	return map[Action]string{Allow: PermissionAllow, Ask: PermissionConfirm, Deny: PermissionDeny}[a]
 }
 
-// ToolPermission is what happens to a caller's calls of a tool.
+// ToolPermission says whether a caller may call a tool.
 type ToolPermission struct {
 	Tool   string `json:"tool"`
 	Plugin string `json:"plugin"`

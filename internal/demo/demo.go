@@ -25,7 +25,7 @@ import (
 	modelscript "github.com/hako-run/hako/internal/fakes/script"
 )
 
-// Script is what the models answer if no other script is given.
+// Script holds the answers of the models if no other script is given.
 //
 //go:embed script.yaml
 var Script string

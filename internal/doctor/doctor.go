@@ -148,7 +148,8 @@ func isFile(path string) bool {
 // database.
 const lowDisk = 256 << 20
 
-// directory looks at one that hako writes to, or at where it would make it. key is what names it in the configuration.
+// directory examines a directory that hako writes to, or the place where it would create it. key is its configuration
+// key.
 func directory(name, key, path string) Finding {
 	if path == "" {
 		return Finding{LevelOK, name, "kept in memory", ""}

@@ -6,7 +6,7 @@ import (
 	"github.com/hako-run/hako/host/chat"
 )
 
-// FeedbackEntry is what a person thought of an answer, as JSON.
+// FeedbackEntry is a person's rating of an answer, as JSON.
 type FeedbackEntry struct {
 	Time         time.Time `json:"time"`
 	Rating       string    `json:"rating"`

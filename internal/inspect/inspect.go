@@ -18,7 +18,7 @@ import (
 	"github.com/hako-run/hako/internal/config"
 )
 
-// Grants is what a plugin in service may do, as JSON.
+// Grants are the grants of a plugin in service, as JSON.
 type Grants struct {
 	Plugin string       `json:"plugin"`
 	HTTP   []HTTPGrant  `json:"http"`
@@ -119,7 +119,7 @@ func List(plugins []host.Status) []Status {
 	return list
 }
 
-// Report is what is known of a plugin without running it.
+// Report describes a plugin without running it.
 type Report struct {
 	Status
 	Description string            `json:"description"`

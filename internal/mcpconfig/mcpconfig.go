@@ -21,7 +21,7 @@ type Client struct {
 	File string
 	// Token is how the client's configuration refers to a token that is kept elsewhere. Empty: the client has no HTTP.
 	Token string
-	// Login is what a person does to log in by OAuth; %s is the server's name. Empty: the client has no OAuth.
+	// Login tells a person how to log in by OAuth; %s is the server's name. Empty: the client has no OAuth.
 	Login string
 	// Document returns what to paste: a Text, or a value that is encoded as JSON.
 	Document func(name string, s Server) (any, error)

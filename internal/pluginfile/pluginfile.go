@@ -69,7 +69,7 @@ func Pack(wasmFile, manifestFile, out string) (wasm []byte, err error) {
 	return wasm, Place(out, wasm)
 }
 
-// Source is what a plugin's folder holds besides code.
+// Source is the contents of a plugin's folder besides code.
 type Source struct {
 	// Name is the plugin's name.
 	Name string

@@ -67,7 +67,7 @@ func (s *Chat) Run(ctx context.Context) error {
 	s.input = NewLines(s.In)
 	s.greet()
 	for {
-		if err := s.next(ctx, signals); errors.Is(err, errQuit) {
+		if err := s.nextLine(ctx, signals); errors.Is(err, errQuit) {
 			if !s.Fleeting {
 				s.say("%s\n", s.words().goOn+s.Conversation)
 			}
@@ -78,11 +78,11 @@ func (s *Chat) Run(ctx context.Context) error {
 	}
 }
 
-// say writes what is not part of an answer.
+// say prints text that is not part of an answer.
 func (s *Chat) say(format string, args ...any) { Printf(s.Err, format, args...) }
 
-// next takes one line, and does what it says.
-func (s *Chat) next(ctx context.Context, signals <-chan os.Signal) error {
+// nextLine reads a line and executes it.
+func (s *Chat) nextLine(ctx context.Context, signals <-chan os.Signal) error {
 	s.say("\n> ")
 	select {
 	case line, ok := <-s.input.Typed:
@@ -91,13 +91,13 @@ func (s *Chat) next(ctx context.Context, signals <-chan os.Signal) error {
 			return errQuit
 		}
 		s.interrupted = false
-		return s.take(ctx, strings.TrimSpace(line), signals)
+		return s.handleLine(ctx, strings.TrimSpace(line), signals)
 	case caught := <-signals:
 		return s.interrupt(caught)
 	}
 }
 
-// interrupt is Ctrl-C while nothing runs, or an order to stop.
+// interrupt handles Ctrl-C while no turn runs, or an order to stop.
 func (s *Chat) interrupt(caught os.Signal) error {
 	s.say("\n")
 	if caught != os.Interrupt || s.interrupted {
@@ -108,7 +108,7 @@ func (s *Chat) interrupt(caught os.Signal) error {
 	return nil
 }
 
-func (s *Chat) take(ctx context.Context, line string, signals <-chan os.Signal) error {
+func (s *Chat) handleLine(ctx context.Context, line string, signals <-chan os.Signal) error {
 	switch {
 	case line == "":
 		return nil
@@ -136,7 +136,7 @@ func (s *Chat) turn(ctx context.Context, text string, signals <-chan os.Signal) 
 		select {
 		case err := <-done:
 			surface.close()
-			return s.over(err)
+			return s.reportEnd(err)
 		case caught := <-signals:
 			cancel()
 			if caught != os.Interrupt || s.interrupted {
@@ -148,8 +148,8 @@ func (s *Chat) turn(ctx context.Context, text string, signals <-chan os.Signal) 
 	}
 }
 
-// over says how a turn ended, if that was not with an answer.
-func (s *Chat) over(err error) error {
+// reportEnd prints the error or interruption of a turn.
+func (s *Chat) reportEnd(err error) error {
 	switch {
 	case err == nil:
 	case errors.Is(err, context.Canceled):

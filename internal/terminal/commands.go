@@ -66,7 +66,7 @@ func (s *Chat) greet() {
 	s.say(s.words().greeting, s.Model.Name(), len(s.Tools(s.Caller)))
 }
 
-// chatCommands are what a line can begin with. Each gets the rest of the line.
+// chatCommands are the commands by the first word of a line. Each gets the rest of the line.
 var chatCommands = map[string]func(*Chat, context.Context, string) error{
 	"/help":    (*Chat).help,
 	"/tools":   (*Chat).tools,
@@ -78,7 +78,7 @@ var chatCommands = map[string]func(*Chat, context.Context, string) error{
 	"/quit":    func(*Chat, context.Context, string) error { return errQuit },
 }
 
-// command does what a line says that begins with a slash. What goes wrong is told, and ends nothing.
+// command executes a line that begins with a slash. Errors are printed and do not end the chat.
 func (s *Chat) command(ctx context.Context, line string) error {
 	name, rest, _ := strings.Cut(line, " ")
 	do, ok := chatCommands[name]

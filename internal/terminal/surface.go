@@ -19,10 +19,10 @@ type chatSurface struct {
 	chat   *Chat
 	colour bool
 
-	// mu guards what follows: questions are asked beside the turn's other news.
+	// mu guards the fields below: questions are asked while the turn reports progress.
 	mu     sync.Mutex
 	titles map[string]string
-	// open says that the last line of the answer has no end yet, apart that something else came after it.
+	// open says that the last line of the answer has no line feed yet, apart that other output followed it.
 	open, apart bool
 	// asking is held by the question on the screen.
 	asking sync.Mutex
@@ -61,7 +61,7 @@ func (t *chatSurface) Text(delta string) {
 	t.open, t.apart = !strings.HasSuffix(text, "\n"), false
 }
 
-// line shows a line that is not the answer's.
+// line prints a line that is not part of the answer.
 func (t *chatSurface) line(colour, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,7 +97,7 @@ func (t *chatSurface) ToolStarted(id, _, title string) {
 	t.line(dim, "⏳ "+title)
 }
 
-// ToolEnded shows what became of it.
+// ToolEnded shows the outcome of a tool.
 func (t *chatSurface) ToolEnded(id string, outcome pipeline.Outcome, short string) {
 	t.mu.Lock()
 	title := t.titles[id]
