@@ -27,14 +27,13 @@ func (h *replicas) restore(ctx context.Context, session *session) error {
 		return err
 	}
 	conn := transport.NewConn(session.id, h.store.Replica())
-	sdk, err := h.server.sdk.Connect(
-		context.Background(),
-		conn,
-		&mcp.ServerSessionOptions{State: &mcp.ServerSessionState{
-			InitializeParams: opened, InitializedParams: new(mcp.InitializedParams),
-			NegotiatedProtocolVersion: opened.ProtocolVersion, LogLevel: mcp.LoggingLevel(found.Level),
-		}},
-	)
+	state := &mcp.ServerSessionState{
+		InitializeParams: opened, InitializedParams: new(mcp.InitializedParams),
+		NegotiatedProtocolVersion: opened.ProtocolVersion,
+		//lint:ignore SA1019 deprecated in 2026-07-28, and still there for clients of its time
+		LogLevel: mcp.LoggingLevel(found.Level),
+	}
+	sdk, err := h.server.sdk.Connect(context.Background(), conn, &mcp.ServerSessionOptions{State: state})
 	if err != nil {
 		return err
 	}
