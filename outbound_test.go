@@ -24,8 +24,8 @@ var connecting = map[string][]string{
 	"net/http.Post":                 nil,
 	"net/http.PostForm":             nil,
 	"net/http.Transport": {
-		"host/broker/outbound/proxy.go", "host/broker/http/broker.go",
-		"host/broker/exec/gateway/http.go", // whose connections the session opens
+		"host/broker/outbound/proxy.go", "host/broker/httpbroker/broker.go",
+		"host/broker/execbroker/gateway/http.go", // whose connections the session opens
 	},
 	"net/http.Client": {
 		"internal/pluginfile/fetch.go", "internal/server/listen.go", "host/agent/client.go", "host/credential/token.go",
@@ -67,8 +67,8 @@ var connecting = map[string][]string{
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc.New":       nil,
 	"google.golang.org/grpc.NewClient":                                          nil,
 	"google.golang.org/grpc.Dial":                                               nil,
-	"github.com/hako-run/hako/host/broker/outbound.Dialer": {"host/broker/http/broker.go",
-		"host/broker/exec/gateway/gateway.go"},
+	"github.com/hako-run/hako/host/broker/outbound.Dialer": {"host/broker/httpbroker/broker.go",
+		"host/broker/execbroker/gateway/gateway.go"},
 }
 
 // TestConnectionsObeyTheProxy finds every use of what connects, so that a new one cannot bypass outbound.proxy or obey

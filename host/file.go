@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	httpbroker "github.com/hako-run/hako/host/broker/http"
+	"github.com/hako-run/hako/host/broker/httpbroker"
 	"github.com/hako-run/hako/host/manifest"
 )
 

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	httpbroker "github.com/hako-run/hako/host/broker/http"
+	"github.com/hako-run/hako/host/broker/httpbroker"
 	"github.com/hako-run/hako/internal/wholefile"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hako-run/hako/host/broker/exec/confine"
+	"github.com/hako-run/hako/host/broker/execbroker/confine"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/gobuild"
 	"github.com/hako-run/hako/internal/testprogram"

@@ -23,7 +23,7 @@ import (
 	"strings"
 	"time"
 
-	sqlbroker "github.com/hako-run/hako/host/broker/sql"
+	"github.com/hako-run/hako/host/broker/sqlbroker"
 	"github.com/hako-run/hako/internal/database"
 )
 

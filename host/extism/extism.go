@@ -16,7 +16,7 @@ import (
 	"slices"
 
 	"github.com/hako-run/hako/host/broker"
-	httpbroker "github.com/hako-run/hako/host/broker/http"
+	"github.com/hako-run/hako/host/broker/httpbroker"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 )

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	httpbroker "github.com/hako-run/hako/host/broker/http"
+	"github.com/hako-run/hako/host/broker/httpbroker"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/extism"
 	"github.com/hako-run/hako/host/internal/guesttest"

@@ -8,9 +8,9 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/hako-run/hako/host/broker"
-	execbroker "github.com/hako-run/hako/host/broker/exec"
-	httpbroker "github.com/hako-run/hako/host/broker/http"
-	sqlbroker "github.com/hako-run/hako/host/broker/sql"
+	"github.com/hako-run/hako/host/broker/execbroker"
+	"github.com/hako-run/hako/host/broker/httpbroker"
+	"github.com/hako-run/hako/host/broker/sqlbroker"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"

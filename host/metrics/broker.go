@@ -7,10 +7,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hako-run/hako/host"
-	execbroker "github.com/hako-run/hako/host/broker/exec"
-	"github.com/hako-run/hako/host/broker/exec/gateway"
-	httpbroker "github.com/hako-run/hako/host/broker/http"
-	sqlbroker "github.com/hako-run/hako/host/broker/sql"
+	"github.com/hako-run/hako/host/broker/execbroker"
+	"github.com/hako-run/hako/host/broker/execbroker/gateway"
+	"github.com/hako-run/hako/host/broker/httpbroker"
+	"github.com/hako-run/hako/host/broker/sqlbroker"
 )
 
 // brokerCounters counts the use of permissions by plugins.

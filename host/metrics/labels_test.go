@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	httpbroker "github.com/hako-run/hako/host/broker/http"
+	"github.com/hako-run/hako/host/broker/httpbroker"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
 )

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	httpbroker "github.com/hako-run/hako/host/broker/http"
+	"github.com/hako-run/hako/host/broker/httpbroker"
 	"github.com/hako-run/hako/host/credential"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	httpbroker "github.com/hako-run/hako/host/broker/http"
+	"github.com/hako-run/hako/host/broker/httpbroker"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 

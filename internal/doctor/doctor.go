@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/broker/exec/confine"
+	"github.com/hako-run/hako/host/broker/execbroker/confine"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
-	execbroker "github.com/hako-run/hako/host/broker/exec"
-	httpbroker "github.com/hako-run/hako/host/broker/http"
-	sqlbroker "github.com/hako-run/hako/host/broker/sql"
+	"github.com/hako-run/hako/host/broker/execbroker"
+	"github.com/hako-run/hako/host/broker/httpbroker"
+	"github.com/hako-run/hako/host/broker/sqlbroker"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"

@@ -21,7 +21,7 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/hako-run/hako/host/broker/exec/judge"
+	"github.com/hako-run/hako/host/broker/execbroker/judge"
 )
 
 // Spec describes a command and its restrictions. Paths are absolute host paths.

@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/hako-run/hako/host/broker/exec/judge"
+	"github.com/hako-run/hako/host/broker/execbroker/judge"
 )
 
 // Main runs the child or the supervisor, without returning, if this process was started as one. A program that uses Run

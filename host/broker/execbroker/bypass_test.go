@@ -15,8 +15,8 @@ import (
 	"testing"
 	"text/tabwriter"
 
-	execbroker "github.com/hako-run/hako/host/broker/exec"
-	"github.com/hako-run/hako/host/broker/exec/judge"
+	"github.com/hako-run/hako/host/broker/execbroker"
+	"github.com/hako-run/hako/host/broker/execbroker/judge"
 	"github.com/hako-run/hako/host/grant"
 )
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
-	execbroker "github.com/hako-run/hako/host/broker/exec"
-	"github.com/hako-run/hako/host/broker/exec/confine"
+	"github.com/hako-run/hako/host/broker/execbroker"
+	"github.com/hako-run/hako/host/broker/execbroker/confine"
 	"github.com/hako-run/hako/host/broker/file"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/grant"

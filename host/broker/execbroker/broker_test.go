@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
-	execbroker "github.com/hako-run/hako/host/broker/exec"
-	"github.com/hako-run/hako/host/broker/exec/judge"
+	"github.com/hako-run/hako/host/broker/execbroker"
+	"github.com/hako-run/hako/host/broker/execbroker/judge"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/internal/testprogram"
 )

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	sqlbroker "github.com/hako-run/hako/host/broker/sql"
+	"github.com/hako-run/hako/host/broker/sqlbroker"
 )
 
 func TestFileName(t *testing.T) {

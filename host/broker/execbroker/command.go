@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/broker/exec/confine"
-	"github.com/hako-run/hako/host/broker/exec/gateway"
+	"github.com/hako-run/hako/host/broker/execbroker/confine"
+	"github.com/hako-run/hako/host/broker/execbroker/gateway"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

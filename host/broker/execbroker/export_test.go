@@ -1,7 +1,7 @@
 package execbroker
 
 import (
-	"github.com/hako-run/hako/host/broker/exec/judge"
+	"github.com/hako-run/hako/host/broker/execbroker/judge"
 	"github.com/hako-run/hako/host/grant"
 )
 

@@ -14,9 +14,9 @@ import (
 	"os"
 	"strings"
 
-	"github.com/hako-run/hako/host/broker/exec/confine"
-	"github.com/hako-run/hako/host/broker/exec/gateway"
-	"github.com/hako-run/hako/host/broker/exec/judge"
+	"github.com/hako-run/hako/host/broker/execbroker/confine"
+	"github.com/hako-run/hako/host/broker/execbroker/gateway"
+	"github.com/hako-run/hako/host/broker/execbroker/judge"
 	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/host/grant"
 )

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hako-run/hako/host/broker/exec/confine"
-	"github.com/hako-run/hako/host/broker/exec/judge"
+	"github.com/hako-run/hako/host/broker/execbroker/confine"
+	"github.com/hako-run/hako/host/broker/execbroker/judge"
 	"github.com/hako-run/hako/host/manifest"
 )
 

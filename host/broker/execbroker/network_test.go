@@ -22,10 +22,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	execbroker "github.com/hako-run/hako/host/broker/exec"
-	"github.com/hako-run/hako/host/broker/exec/confine"
-	"github.com/hako-run/hako/host/broker/exec/gateway"
-	"github.com/hako-run/hako/host/broker/exec/judge"
+	"github.com/hako-run/hako/host/broker/execbroker"
+	"github.com/hako-run/hako/host/broker/execbroker/confine"
+	"github.com/hako-run/hako/host/broker/execbroker/gateway"
+	"github.com/hako-run/hako/host/broker/execbroker/judge"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/internal/testprogram"
 	"github.com/hako-run/hako/internal/testwait"

@@ -20,8 +20,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hako-run/hako/host/broker/exec/confine"
-	"github.com/hako-run/hako/host/broker/exec/judge"
+	"github.com/hako-run/hako/host/broker/execbroker/confine"
+	"github.com/hako-run/hako/host/broker/execbroker/judge"
 	"github.com/hako-run/hako/internal/testprogram"
 )
 
