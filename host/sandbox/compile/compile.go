@@ -95,6 +95,7 @@ const (
 	exitCode    = 4 // the code is too large
 	exitMemory  = 5
 	exitSystem  = 6 // not the module's fault: the disk is full, for example
+	exitCPU     = 7
 )
 
 // maxReport bounds the output that is read of the child, in bytes.
@@ -188,7 +189,7 @@ func childError(state *os.ProcessState, limits Limits, largest int64, report str
 		return memory
 	case code == exitSystem:
 		return fmt.Errorf("the compiler failed: %s", report)
-	case used >= limits.CPU*9/10: // the kernel counts by its own clock
+	case code == exitCPU, used >= limits.CPU:
 		return &LimitError{fmt.Sprintf("it took more than %v of processor time", limits.CPU)}
 	case killedBy(state, syscall.SIGKILL):
 		return &LimitError{"the kernel killed it, as a rule for want of memory"}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -36,11 +37,21 @@ func killedBy(state *os.ProcessState, signal syscall.Signal) bool {
 
 // confineSelf limits this process and gives up its rights.
 func confineSelf(o *childConfig) error {
-	for resource, value := range map[int]uint64{
-		unix.RLIMIT_DATA: uint64(o.Memory), unix.RLIMIT_CPU: o.CPU,
-		unix.RLIMIT_FSIZE: uint64(o.MaxFile), unix.RLIMIT_CORE: 0,
+	// The kernel counts processor time by another clock than it reports, so the signal decides and not the report. The
+	// second limit kills a process that does not get to see the signal.
+	over := make(chan os.Signal, 1)
+	signal.Notify(over, unix.SIGXCPU)
+	go func() {
+		<-over
+		os.Exit(exitCPU)
+	}()
+	for resource, limit := range map[int]unix.Rlimit{
+		unix.RLIMIT_DATA:  {Cur: uint64(o.Memory), Max: uint64(o.Memory)},
+		unix.RLIMIT_CPU:   {Cur: o.CPU, Max: o.CPU + 2},
+		unix.RLIMIT_FSIZE: {Cur: uint64(o.MaxFile), Max: uint64(o.MaxFile)},
+		unix.RLIMIT_CORE:  {},
 	} {
-		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: value, Max: value}); err != nil {
+		if err := unix.Setrlimit(resource, &limit); err != nil {
 			return fmt.Errorf("%w: setrlimit: %w", errConfine, err)
 		}
 	}
