@@ -166,9 +166,8 @@ func (r *Runner) execute(c *call, w wanted) *answer {
 	if c.event.refused != "" {
 		return failed("The arguments of %s %s", w.Name, c.event.refused)
 	}
-	ctx, clock, stop := callclock.Start(c.ctx, r.spec.Timeout)
+	ctx, permitted, stop := callclock.StartPaused(c.ctx, r.spec.Timeout)
 	defer stop()
-	permitted := clock.Pause() // until the tool may start
 	release := func() {}
 	defer func() { release() }()
 	result, err := r.options.Call(ctx, &pipeline.Call{
@@ -187,7 +186,7 @@ func (r *Runner) execute(c *call, w wanted) *answer {
 		return newAnswer(&w, result.Response, r.spec.MaxResult)
 	case c.ctx.Err() != nil:
 		return nil
-	case clock.Expired():
+	case ctx.Err() != nil:
 		return failed("%s did not answer within %s. Whether it had an effect is not known. Try something smaller.",
 			w.Name, r.spec.Timeout)
 	}

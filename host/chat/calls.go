@@ -154,9 +154,8 @@ func (r *run) callPipeline(ctx context.Context, shown ToolCall, call llm.Call,
 	result *llm.Result) (outcome pipeline.Outcome, line string) {
 	bounded, cancel := context.WithTimeout(ctx, r.callTimeout(call.Name))
 	defer cancel()
-	limited, clock, stop := callclock.Start(bounded, r.engine.options.Limits.ToolTimeout)
+	limited, permitted, stop := callclock.StartPaused(bounded, r.engine.options.Limits.ToolTimeout)
 	defer stop()
-	permitted := clock.Pause() // until the policy permits the call
 	answer, err := r.engine.options.Call(limited, &pipeline.Call{
 		Caller:   r.caller,
 		Request:  abi.Request{Method: abi.CallTool, Name: call.Name, Arguments: call.Arguments},

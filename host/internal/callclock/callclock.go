@@ -34,9 +34,24 @@ type clockKey struct{}
 // Start returns a context that ends with context.DeadlineExceeded once it has run for limit, pauses not counted. stop
 // releases it.
 func Start(parent context.Context, limit time.Duration) (_ context.Context, c *Clock, stop func()) {
-	c = &Clock{parent: parent, done: make(chan struct{}), left: limit, since: time.Now()}
+	return start(parent, &Clock{left: limit})
+}
+
+// StartPaused is Start with a clock that stands still until resume is called.
+func StartPaused(parent context.Context, limit time.Duration) (_ context.Context, resume, stop func()) {
+	ctx, c, stop := start(parent, &Clock{left: limit, asking: 1})
+	return ctx, c.resumption(), stop
+}
+
+func start(parent context.Context, c *Clock) (_ context.Context, _ *Clock, stop func()) {
+	c.parent, c.done, c.since = parent, make(chan struct{}), time.Now()
 	c.outer, _ = parent.Value(clockKey{}).(*Clock)
-	c.timer = time.AfterFunc(limit, c.expire)
+	c.mu.Lock()
+	c.timer = time.AfterFunc(c.left, c.expire)
+	if c.asking > 0 {
+		c.timer.Stop()
+	}
+	c.mu.Unlock()
 	ctx, cancel := context.WithCancelCause((*clockContext)(c))
 	unlink := context.AfterFunc(parent, func() { cancel(context.Cause(parent)) })
 	return ctx, c, func() {
@@ -71,6 +86,11 @@ func (c *Clock) Pause() (resume func()) {
 		c.timer.Stop()
 		c.left -= time.Since(c.since)
 	}
+	return c.resumption()
+}
+
+// resumption returns a function that ends one pause.
+func (c *Clock) resumption() func() {
 	return sync.OnceFunc(func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -84,3 +84,18 @@ func TestParent(t *testing.T) {
 }
 
 type testKey struct{}
+
+// TestStartPaused: no time passes before the clock is resumed, however short the limit.
+func TestStartPaused(t *testing.T) {
+	t.Parallel()
+	for range 100 {
+		ctx, resume, stop := StartPaused(t.Context(), time.Nanosecond)
+		time.Sleep(time.Microsecond)
+		if ctx.Err() != nil {
+			t.Fatal("the time was up before the clock ran")
+		}
+		resume()
+		<-ctx.Done()
+		stop()
+	}
+}
