@@ -389,7 +389,8 @@ func TestShipped(t *testing.T) {
 		o.Shipped = []host.Shipped{
 			{File: "hello.wasm", Wasm: guesttest.Bytes(plugin(t, "hello"))},
 			{File: "mounted.wasm",
-				Wasm: guesttest.Bytes(plugin(t, "mounted", "#permissions", asksForMount, "greet", "greet2", "wait", "wait2",
+				Wasm: guesttest.Bytes(plugin(t, "mounted", "#permissions", asksForMount, "greet", "greet2", "wait",
+					"wait2",
 					"look", "look2"))},
 		}
 		o.ShippedMounts = map[string]string{"workspace": filepath.Join(dir, "made")}

@@ -33,8 +33,9 @@ import (
 // TestConstructorsThatFail: what a constructor has opened before it fails is closed.
 func TestConstructorsThatFail(t *testing.T) {
 	t.Parallel()
-	hello := plugin(t, "hello", "license: Apache-2.0", "license: Apache-2.0\npermissions:\n  files: [{mount: workspace, "+
-		"access: read-write, reason: r}]")
+	hello := plugin(t, "hello", "license: Apache-2.0",
+		"license: Apache-2.0\npermissions:\n  files: [{mount: workspace, "+
+			"access: read-write, reason: r}]")
 	leaktest.Run(t, map[string]leaktest.Construct{
 		"store": func(ctx context.Context, dir string) (func() error, error) {
 			return leaktest.Closer(store.Open(ctx, dir))
@@ -82,7 +83,10 @@ func TestConstructorsThatFail(t *testing.T) {
 				return nil, err
 			}
 			h, err := host.New(&host.Options{Folders: []string{folder}, CacheDir: filepath.Join(dir, "cache"),
-				DataDir: dir, Shipped: []host.Shipped{{File: "hello.wasm", Wasm: func() ([]byte, error) { return hello, nil }}},
+				DataDir: dir, Shipped: []host.Shipped{{File: "hello.wasm", Wasm: func() ([]byte, error) {
+					return hello,
+						nil
+				}}},
 				ShippedMounts: map[string]string{"workspace": filepath.Join(dir, "workspace")}})
 			if err != nil {
 				return nil, err

@@ -14,7 +14,8 @@ func BenchmarkLoad50(b *testing.B) {
 		n := fmt.Sprint(i)
 		shipped = append(shipped,
 			host.Shipped{File: n + ".wasm",
-				Wasm: guesttest.Bytes(plugin(b, "p"+n, "name: greet", "name: greet"+n, "name: wait", "name: wait"+n, "name: look",
+				Wasm: guesttest.Bytes(plugin(b, "p"+n, "name: greet", "name: greet"+n, "name: wait", "name: wait"+n,
+					"name: look",
 					"name: look"+n))})
 	}
 	dir := b.TempDir()

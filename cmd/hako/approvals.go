@@ -103,7 +103,8 @@ func (a *app) answer(ctx context.Context, c *config.Config, approvals *approval.
 	yes bool) error {
 	word := map[bool]string{true: "approved", false: "refused"}[yes]
 	operation := &audit.Operation{
-		Action: "approval.answer", Subject: audit.Subject{Tenant: q.Caller.Tenant}, Target: audit.Target{Plugin: q.Plugin, Name: q.Tool},
+		Action: "approval.answer", Subject: audit.Subject{Tenant: q.Caller.Tenant},
+		Target: audit.Target{Plugin: q.Plugin, Name: q.Tool},
 		Detail: map[string]string{"question": q.ID, "answer": word, "rule": q.Rule, "asker": q.Caller.User},
 	}
 	err := a.audited(ctx, c, operation, func() error {

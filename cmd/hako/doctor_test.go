@@ -95,8 +95,9 @@ func tables(t *testing.T, url string) (list string) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	err = db.QueryRowContext(t.Context(), "SELECT coalesce(string_agg(relname || ' ' || n_tup_ins || ' ' || n_tup_upd, ', ' "+
-		"ORDER BY relname), '') FROM pg_stat_user_tables").
+	err = db.QueryRowContext(t.Context(),
+		"SELECT coalesce(string_agg(relname || ' ' || n_tup_ins || ' ' || n_tup_upd, ', ' "+
+			"ORDER BY relname), '') FROM pg_stat_user_tables").
 		Scan(&list)
 	if err != nil {
 		t.Fatal(err)

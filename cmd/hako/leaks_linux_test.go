@@ -17,7 +17,8 @@ func TestStartsThatFail(t *testing.T) {
 	t.Parallel()
 	leaktest.Run(t, map[string]leaktest.Construct{"serve": func(ctx context.Context, dir string) (func() error, error) {
 		err := errors.Join(os.Mkdir(filepath.Join(dir, "plugins"), 0o700),
-			os.WriteFile(filepath.Join(dir, "upstreams.json"), []byte(`{"mcpServers": {"a": {"command": "cat"}}}`), 0o600),
+			os.WriteFile(filepath.Join(dir, "upstreams.json"), []byte(`{"mcpServers": {"a": {"command": "cat"}}}`),
+				0o600),
 			os.WriteFile(filepath.Join(dir, "hako.yaml"), []byte(`plugins: [plugins]
 metrics: {address: "127.0.0.1:0"}
 console: {address: "127.0.0.1:0"}

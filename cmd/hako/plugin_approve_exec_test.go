@@ -91,7 +91,8 @@ func TestShellRoots(t *testing.T) {
 	}
 	run := func(code int, arguments map[string]any, want ...string) {
 		t.Helper()
-		invoke(t, dir, "call", "shell_exec", string(must(json.Marshal(arguments))), "--allow-path", docs, "--allow-path",
+		invoke(t, dir, "call", "shell_exec", string(must(json.Marshal(arguments))), "--allow-path", docs,
+			"--allow-path",
 			dir).want(t, code, want...)
 	}
 	approve := func(mount string) {
@@ -101,7 +102,8 @@ func TestShellRoots(t *testing.T) {
 	}
 	approve("work")
 	for _, cwd := range []string{"/docs", docs, "/docs/x/.."} {
-		run(exitOK, map[string]any{"command": "cat a.md x/b.md", "cwd": cwd}, "needle in docs/a.md", "needle in docs/x/b.md")
+		run(exitOK, map[string]any{"command": "cat a.md x/b.md", "cwd": cwd}, "needle in docs/a.md",
+			"needle in docs/x/b.md")
 	}
 	run(exitOK, map[string]any{"command": "cat note.txt " + docs + "/a.md"}, "a note", "needle in docs/a.md")
 	run(exitOK, map[string]any{"command": "cp a.md made.md && cat made.md", "cwd": "/docs"}, "needle in docs/a.md")

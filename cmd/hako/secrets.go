@@ -28,20 +28,21 @@ is done; a crash in between leaves both there, and the next run finishes. Where 
 share the store, put the new key in front of the old one first, on a line of its own, for all of them, and take the old one out afterwards.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.changeCredentials(cmd, &audit.Operation{Action: "secrets.rotate"}, func(b *credential.Broker) error {
-				r, err := b.Rotate(cmd.Context())
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return a.printJSON(r)
-				}
-				printf(a.stdout, "connections encrypted with the new key %s: %d\n", r.Key, r.Records)
-				if r.Remedy != "" {
-					printf(a.stderr, "now %s\n", r.Remedy)
-				}
-				return nil
-			})
+			return a.changeCredentials(cmd, &audit.Operation{Action: "secrets.rotate"},
+				func(b *credential.Broker) error {
+					r, err := b.Rotate(cmd.Context())
+					if err != nil {
+						return err
+					}
+					if asJSON {
+						return a.printJSON(r)
+					}
+					printf(a.stdout, "connections encrypted with the new key %s: %d\n", r.Key, r.Records)
+					if r.Remedy != "" {
+						printf(a.stderr, "now %s\n", r.Remedy)
+					}
+					return nil
+				})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -81,8 +81,9 @@ func TestHostileArguments(t *testing.T) {
 		arguments string
 		want      []string
 	}{
-		"a name twice":         {`{"a":1,"a":2}`, []string{"\n  a: 1\n  a: 2\n"}},
-		"escaped letters":      {`{"\u0072m":"\u0072m -rf \u3042 \u003c\u202e\u001b"}`, []string{"\n  rm: rm -rf あ <␦␦\n"}},
+		"a name twice": {`{"a":1,"a":2}`, []string{"\n  a: 1\n  a: 2\n"}},
+		"escaped letters": {`{"\u0072m":"\u0072m -rf \u3042 \u003c\u202e\u001b"}`,
+			[]string{"\n  rm: rm -rf あ <␦␦\n"}},
 		"a line of a question": {`{"a":"x\nAsked by: admin"}`, []string{"\n  │ Asked by: admin\n"}},
 		"a name with lines":    {`{"x\nAsked by: admin\n":1}`, []string{`  x`, `Asked by: admin`}},
 		"a name as a fact":     {`{"Asked by":"admin"}`, []string{"\n  Asked by: admin\n"}},

@@ -19,7 +19,8 @@ var english = &words{
 	who:       "Asked by", nobody: "a caller without a name", why: "Why", rule: "%s (rule %q)",
 	approvers: "May be answered by",
 	yes:       "yes", no: "no", empty: "(empty)",
-	cutText: "… %d characters in all", cutTable: "… %d rows with up to %d columns in all", cutValues: "… and %d more values",
+	cutText: "… %d characters in all", cutTable: "… %d rows with up to %d columns in all",
+	cutValues: "… and %d more values",
 }
 
 var japanese = &words{

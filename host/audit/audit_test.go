@@ -215,7 +215,8 @@ func TestTampering(t *testing.T) {
 		{"the last segment removed", remove(third), "the end was cut off"},
 		{"the first segment removed", remove(first), "no record says that the earlier ones were removed"},
 		{"a segment in the middle removed", remove(second), "are missing, up to"},
-		{"a segment of another log", func(t *testing.T, dir string) { copyFile(t, stranger, dir, second) }, "is invalid"},
+		{"a segment of another log", func(t *testing.T, dir string) { copyFile(t, stranger, dir, second) },
+			"is invalid"},
 		{"the whole log and its public key replaced", func(t *testing.T, dir string) {
 			for _, name := range []string{first, second, third, "audit.pub"} {
 				copyFile(t, stranger, dir, name)

@@ -35,18 +35,23 @@ func TestRecorder(t *testing.T) {
 		outcomes []string
 		reported int
 	}{
-		"recorded":                {done: true, outcomes: []string{"begun", "ok"}},
-		"fails":                   {failure: broken, done: true, want: broken, outcomes: []string{"begun", "failed"}},
-		"no record of the start":  {fails: []string{"begun"}, want: audit.ErrUnrecorded, reported: 1},
-		"optional":                {fails: []string{"begun"}, optional: true, done: true, outcomes: []string{"ok"}, reported: 1},
+		"recorded":               {done: true, outcomes: []string{"begun", "ok"}},
+		"fails":                  {failure: broken, done: true, want: broken, outcomes: []string{"begun", "failed"}},
+		"no record of the start": {fails: []string{"begun"}, want: audit.ErrUnrecorded, reported: 1},
+		"optional": {fails: []string{"begun"}, optional: true, done: true, outcomes: []string{"ok"},
+			reported: 1},
 		"no record of the end":    {fails: []string{"ok"}, done: true, outcomes: []string{"begun"}, reported: 1},
 		"optional, nothing works": {fails: []string{"begun", "ok"}, optional: true, done: true, reported: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			log, done, reported := &failingAppender{fails: test.fails}, false, 0
-			r := &audit.Recorder{Log: log, Optional: test.optional, Unrecorded: func(*audit.Operation, string, error) { reported++ }}
-			err := r.Do(t.Context(), &audit.Operation{Action: "plugin.approve"}, func() error { done = true; return test.failure })
+			r := &audit.Recorder{Log: log, Optional: test.optional, Unrecorded: func(*audit.Operation, string,
+				error) {
+				reported++
+			}}
+			err := r.Do(t.Context(), &audit.Operation{Action: "plugin.approve"},
+				func() error { done = true; return test.failure })
 			if !errors.Is(err, test.want) || done != test.done || reported != test.reported ||
 				!slices.Equal(log.outcomes, test.outcomes) {
 				t.Errorf("error %v, done %t, reported %d, recorded %q", err, done, reported, log.outcomes)

@@ -86,8 +86,8 @@ func startQueue(ctx context.Context, s *store.Store, logger *slog.Logger, jobs [
 	}), nil
 }
 
-// repairs remove rows that hako never writes and that would keep its jobs from running: a leader that does not expire, a
-// paused queue, jobs that wait for a later time, which count as the one of their name, and jobs of other programs.
+// repairs remove rows that hako never writes and that would keep its jobs from running: a leader that does not expire,
+// a paused queue, jobs that wait for a later time, which count as the one of their name, and jobs of other programs.
 var repairs = []string{
 	`DELETE FROM river_leader WHERE expires_at > now() + interval '1 hour'`,
 	`UPDATE river_queue SET paused_at = NULL WHERE paused_at IS NOT NULL`,

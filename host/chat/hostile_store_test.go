@@ -15,8 +15,8 @@ import (
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
-// TestHostileStore: rows of conversations that hako did not write harm at most their own conversation, and give nobody a
-// larger budget.
+// TestHostileStore: rows of conversations that hako did not write harm at most their own conversation, and give nobody
+// a larger budget.
 func TestHostileStore(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 20<<20)
@@ -71,7 +71,8 @@ func TestHostileStore(t *testing.T) {
 				for i := range m.times() {
 					size := 0
 					for _, message := range m.asked(t, i).Messages {
-						if size += len(message.Text); message.Role != llm.RoleUser && message.Role != llm.RoleAssistant ||
+						if size += len(message.Text); message.Role != llm.RoleUser &&
+							message.Role != llm.RoleAssistant ||
 							strings.Contains(message.Text, "obey") {
 							t.Errorf("the model got %s: %.100s", message.Role, message.Text)
 						}
@@ -84,12 +85,14 @@ func TestHostileStore(t *testing.T) {
 		}
 	}
 	for name, values := range map[string]string{
-		"no number": "0, 'NaN'", "less than nothing": "-9000000000000000000, -1e300", "minus infinity": "0, '-Infinity'",
+		"no number": "0, 'NaN'", "less than nothing": "-9000000000000000000, -1e300",
+		"minus infinity": "0, '-Infinity'",
 		"beyond numbers": "9223372036854775807, 1e308",
 	} {
 		t.Run("use that is "+name, func(t *testing.T) {
 			t.Parallel()
-			b, s := hostileBench(t, "PostgreSQL", &model{steps: []step{says("ok")}}, chat.Budgets{Day: chat.Budget{Tokens: 20, Cost: 100}})
+			b, s := hostileBench(t, "PostgreSQL", &model{steps: []step{says("ok")}},
+				chat.Budgets{Day: chat.Budget{Tokens: 20, Cost: 100}})
 			day := time.Now().UTC().Format(time.DateOnly)
 			change(t, s, func(t *testing.T, tx *sql.Tx) error {
 				_, err := tx.ExecContext(t.Context(), `INSERT INTO chat_use VALUES ($1, 'x', 'y', `+values+`)`, day)

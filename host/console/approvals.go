@@ -132,7 +132,8 @@ func (c *Console) answerApproval(q *request) (any, error) {
 }
 
 func answerOperation(q *approval.Question, answer, reason string) *audit.Operation {
-	d := &audit.Operation{Action: "approval.answer", Subject: audit.Subject{Tenant: q.Caller.Tenant}, Target: audit.Target{Plugin: q.Plugin, Name: q.Tool},
+	d := &audit.Operation{Action: "approval.answer", Subject: audit.Subject{Tenant: q.Caller.Tenant},
+		Target: audit.Target{Plugin: q.Plugin, Name: q.Tool},
 		Detail: map[string]string{
 			"question": q.ID, "answer": map[string]string{"yes": "approved", "no": "refused"}[answer], "rule": q.Rule,
 			"asker": q.Caller.User,

@@ -30,19 +30,25 @@ func TestHostileStore(t *testing.T) {
 		statement string
 		args      []any
 	}{
-		"groups that are not JSON":    {session, []any{"a", "aki", "token", "", "", "{", "", never, never, never}},
-		"groups of another form":      {session, []any{"a", "aki", "token", "", "", `{"a":1}`, "", never, never, never}},
-		"groups that are numbers":     {session, []any{"a", "aki", "token", "", "", `[1,2]`, "", never, never, never}},
-		"no groups at all":            {session, []any{"a", "aki", "token", "", "", "", "", never, never, never}},
-		"8 MB of groups":              {session, []any{"a", "aki", "token", "", "", `["` + long + `"]`, "", never, never, never}},
-		"a person of 8 MB":            {session, []any{"a", long, "token", "", "", "[]", "", never, never, never}},
-		"hidden characters":           {session, []any{"\u202e", "\u202eaki\n", "token", "", "", "[]", "\x1b[2J", never, never, never}},
-		"before the beginning":        {session, []any{"a", "aki", "token", "", "", "[]", "", math.MinInt64, never, never}},
-		"an unknown way to log in":    {session, []any{"a", "aki", "magic", "x", "y", "[]", "", 0, never, never}},
-		"a role that is none":         {session, []any{"a", "owner", "token", "owner-token", "", "[]", "", 0, never, never}},
-		"durations cut off":           {traffic, []any{"greet", 0, "other", "plugin", 1, 0, []byte{1, 2}}},
-		"no durations":                {traffic, []any{"greet", 0, "other", "plugin", 1, 0, []byte{}}},
-		"durations without end":       {traffic, []any{"greet", 0, "other", "plugin", 1, 0, bytes.Repeat([]byte{0xff}, 40)}},
+		"groups that are not JSON": {session, []any{"a", "aki", "token", "", "", "{", "", never, never, never}},
+		"groups of another form": {session, []any{"a", "aki", "token", "", "", `{"a":1}`, "", never, never,
+			never}},
+		"groups that are numbers": {session, []any{"a", "aki", "token", "", "", `[1,2]`, "", never, never, never}},
+		"no groups at all":        {session, []any{"a", "aki", "token", "", "", "", "", never, never, never}},
+		"8 MB of groups": {session, []any{"a", "aki", "token", "", "", `["` + long + `"]`, "", never,
+			never, never}},
+		"a person of 8 MB": {session, []any{"a", long, "token", "", "", "[]", "", never, never, never}},
+		"hidden characters": {session, []any{"\u202e", "\u202eaki\n", "token", "", "", "[]", "\x1b[2J", never,
+			never, never}},
+		"before the beginning": {session, []any{"a", "aki", "token", "", "", "[]", "", math.MinInt64, never,
+			never}},
+		"an unknown way to log in": {session, []any{"a", "aki", "magic", "x", "y", "[]", "", 0, never, never}},
+		"a role that is none": {session, []any{"a", "owner", "token", "owner-token", "", "[]", "", 0, never,
+			never}},
+		"durations cut off": {traffic, []any{"greet", 0, "other", "plugin", 1, 0, []byte{1, 2}}},
+		"no durations":      {traffic, []any{"greet", 0, "other", "plugin", 1, 0, []byte{}}},
+		"durations without end": {traffic, []any{"greet", 0, "other", "plugin", 1, 0,
+			bytes.Repeat([]byte{0xff}, 40)}},
 		"8 MB of durations":           {traffic, []any{"greet", 0, "other", "plugin", 1, 0, []byte(long)}},
 		"fewer calls than none":       {traffic, []any{"greet", 0, "other", "plugin", -1000, -1000, make([]byte, 20)}},
 		"a step in the far future":    {traffic, []any{"greet", 1 << 40, "other", "plugin", 5, 0, make([]byte, 20)}},
@@ -54,7 +60,8 @@ func TestHostileStore(t *testing.T) {
 		t.Helper()
 		b := w.as(console.Admin)
 		for _, path := range []string{"overview", "sessions"} {
-			if got := b.get(path); got.status != http.StatusOK || len(got.body) > 1<<20 || strings.ContainsAny(got.body, "\u202e\x1b") {
+			if got := b.get(path); got.status != http.StatusOK || len(got.body) > 1<<20 ||
+				strings.ContainsAny(got.body, "\u202e\x1b") {
 				t.Errorf("%s: %d, %d bytes: %.300s", path, got.status, len(got.body), got.body)
 			}
 		}
@@ -65,7 +72,8 @@ func TestHostileStore(t *testing.T) {
 		if calls, _ := s.calls(); calls < 1 {
 			t.Errorf("the week has %d calls", calls)
 		}
-		if got := b.get("series/top?span=week&by=calls"); !strings.Contains(got.body, `"tool":"greet"`) || len(got.body) > 1<<20 {
+		if got := b.get("series/top?span=week&by=calls"); !strings.Contains(got.body, `"tool":"greet"`) ||
+			len(got.body) > 1<<20 {
 			t.Errorf("top: %d: %.300s", got.status, got.body)
 		}
 	}
@@ -118,7 +126,8 @@ func TestHostileStore(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if got := w.as(console.Admin).get("series/top?span=week&by=calls"); got.status != http.StatusOK || len(got.body) > 1<<20 {
+		if got := w.as(console.Admin).get("series/top?span=week&by=calls"); got.status != http.StatusOK ||
+			len(got.body) > 1<<20 {
 			t.Errorf("%d, %d bytes", got.status, len(got.body))
 		}
 	})

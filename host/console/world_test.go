@@ -149,7 +149,10 @@ func newWorldIn(t testing.TB, place string, change func(*world, *console.Options
 	o := &console.Options{
 		Host: w.host, Store: w.store, Approvals: w.approvals, Traffic: w.traffic, Now: w.clock.Now,
 		Site: console.Site{Local: "http://127.0.0.1:8420"}, Journal: &journal{Log: w.log, Place: audit.Dir(w.logDir)},
-		Settings: settings{}, Consents: consents{load: func() (console.Consents, error) { return grant.Load(w.consents) }},
+		Settings: settings{}, Consents: consents{load: func() (console.Consents,
+			error) {
+			return grant.Load(w.consents)
+		}},
 		Build: console.Build{Version: "1.2.3"},
 	}
 	for _, role := range console.Roles {

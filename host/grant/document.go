@@ -75,8 +75,9 @@ type storedDocument struct {
 const Topic = "consents"
 
 // LoadStored is Load for consents in a store that replicas share. The store holds them in the format of a consent file.
-// If the store has never had consents, it copies the text of the file at path, which is not read again; a read-only store leaves the copy for later. Relative
-// folders of mounts are relative to the directory of path. Errors of the store are returned too.
+// If the store has never had consents, it copies the text of the file at path, which is not read again; a read-only
+// store leaves the copy for later. Relative folders of mounts are relative to the directory of path. Errors of the
+// store are returned too.
 func LoadStored(ctx context.Context, s *store.Store, path string) (*File, error) {
 	const table = `CREATE TABLE consents (id BIGINT PRIMARY KEY, text TEXT NOT NULL)`
 	err := s.Migrate(ctx, "consents", table)

@@ -145,16 +145,17 @@ func (s *Server) answer(ctx context.Context, r *request, call *pipeline.Call,
 	case !canAsk(r.able) && !r.before.goesOn():
 		response, err = run(ctx, call)
 	default:
-		response, state, requests, err = s.converse(ctx, call, r, func(ctx context.Context, t *pendingCall) (*abi.Response,
-			error) {
-			asking := *call
-			asking.Prompter = prompterFor(r.able, t.elicit, language)
-			asking.Prompter.Later, asking.Prompter.Reply = asking.Prompter.Ask != nil, r.before.reply()
-			if call.Progress != nil {
-				asking.Progress = t.progress
-			}
-			return run(ctx, &asking)
-		})
+		response, state, requests, err = s.converse(ctx, call, r,
+			func(ctx context.Context, t *pendingCall) (*abi.Response,
+				error) {
+				asking := *call
+				asking.Prompter = prompterFor(r.able, t.elicit, language)
+				asking.Prompter.Later, asking.Prompter.Reply = asking.Prompter.Ask != nil, r.before.reply()
+				if call.Progress != nil {
+					asking.Progress = t.progress
+				}
+				return run(ctx, &asking)
+			})
 	}
 	if pending, asked, ok := s.input(call, err); ok {
 		return nil, pending, asked, nil

@@ -162,7 +162,8 @@ func TestStreamsEndWithTheirTokens(t *testing.T) {
 						{Name: "ci", Hash: hash, Expires: time.Now().Add(time.Minute)},
 					}})}).Handler()
 				headers := []string{"Authorization", "Bearer " + token}
-				r := post(version, message(version, 1, transport.MethodListen, `{"notifications":{"toolsListChanged":true}}`),
+				r := post(version, message(version, 1, transport.MethodListen,
+					`{"notifications":{"toolsListChanged":true}}`),
 					headers...)
 				if version < withoutSessions {
 					r = post(version, "", append(headers, "Mcp-Session-Id", openSession(t, h, headers...))...)

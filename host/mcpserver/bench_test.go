@@ -114,7 +114,8 @@ func BenchmarkFrontend(b *testing.B) {
 				if version < withoutSessions {
 					session = openSession(b, h)
 				}
-				body := strings.Replace(message(version, 1, "tools/call", `{"name":"echo","arguments":{"text":"hello"}}`),
+				body := strings.Replace(message(version, 1, "tools/call",
+					`{"name":"echo","arguments":{"text":"hello"}}`),
 					`"method":`, method, 1)
 				template := post(version, body, "Mcp-Session-Id", session)
 				b.ReportAllocs()

@@ -78,7 +78,8 @@ var answers = map[string]func(*pipeline.Call) (*pipeline.Result, error){
 	"canceled": func(*pipeline.Call) (*pipeline.Result, error) { return nil, context.Canceled },
 }
 
-// serveAnswers returns a server with a tool for each of the answers and one more whose argument is repeated in a header.
+// serveAnswers returns a server with a tool for each of the answers and one more whose argument is repeated in a
+// header.
 func serveAnswers(t testing.TB, options *Options) *Server {
 	t.Helper()
 	m := &manifest.Manifest{Name: "test"}
@@ -384,7 +385,8 @@ func TestCallsKeepSessions(t *testing.T) {
 				}
 				return ok(text("done"))
 			})
-			s := newServer(t, offer(t, nil, "quick", "slow"), calls, &Options{Limits: limits.Limits{SessionIdle: time.Minute}})
+			s := newServer(t, offer(t, nil, "quick", "slow"), calls,
+				&Options{Limits: limits.Limits{SessionIdle: time.Minute}})
 			h := s.Handler()
 			id := openSession(t, h)
 			call := func(name string, want int) {
@@ -417,9 +419,10 @@ func TestEndedSessionsTakeNoCalls(t *testing.T) {
 	sendTwoWays(t, func(t *testing.T, send func(*http.Request) *http.Request) {
 		aki, akiHash := auth.NewToken()
 		bo, boHash := auth.NewToken()
-		s := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Auth: newAuth(t, auth.Options{Tokens: []auth.Token{
-			{Name: "a", Hash: akiHash, User: "aki"}, {Name: "b", Hash: boHash, User: "bo"},
-		}})})
+		s := newServer(t, offer(t, serveEverything, "x"), nil,
+			&Options{Auth: newAuth(t, auth.Options{Tokens: []auth.Token{
+				{Name: "a", Hash: akiHash, User: "aki"}, {Name: "b", Hash: boHash, User: "bo"},
+			}})})
 		h := s.Handler()
 		id := openSession(t, h, "Authorization", "Bearer "+aki)
 		call := func(token string) int {

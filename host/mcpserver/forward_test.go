@@ -123,8 +123,8 @@ func (f *fleet) count(t *testing.T, from string) (n int) {
 	return n
 }
 
-// TestPendingCallElsewhere: at another replica too, a call goes on for the one who made it, with the same arguments, and for
-// nobody else.
+// TestPendingCallElsewhere: at another replica too, a call goes on for the one who made it, with the same arguments,
+// and for nobody else.
 func TestPendingCallElsewhere(t *testing.T) {
 	t.Parallel()
 	akis, akiHash := auth.NewToken()
@@ -140,11 +140,12 @@ func TestPendingCallElsewhere(t *testing.T) {
 		t.Fatalf("%s", first.result)
 	}
 	for what, reply := range map[string]roundReply{
-		"another user":       callAgain(t, b, "greet", first.state, aki, by(bens)...),
-		"another tool":       callAgain(t, b, "visit", first.state, aki, by(akis)...),
-		"other arguments":    callAgainWith(t, b, "greet", `{"n":2}`, first.state, aki, by(akis)...),
-		"a state made up":    callAgain(t, b, "greet", pendingPrefix+replica+"-AAAA", aki, by(akis)...),
-		"no replica":         callAgain(t, b, "greet", pendingPrefix+strings.Repeat("A", 9000)+"-AAAA", aki, by(akis)...),
+		"another user":    callAgain(t, b, "greet", first.state, aki, by(bens)...),
+		"another tool":    callAgain(t, b, "visit", first.state, aki, by(akis)...),
+		"other arguments": callAgainWith(t, b, "greet", `{"n":2}`, first.state, aki, by(akis)...),
+		"a state made up": callAgain(t, b, "greet", pendingPrefix+replica+"-AAAA", aki, by(akis)...),
+		"no replica": callAgain(t, b, "greet", pendingPrefix+strings.Repeat("A", 9000)+"-AAAA", aki,
+			by(akis)...),
 		"a part of the name": callAgain(t, b, "greet", first.state[:len(first.state)-1], aki, by(akis)...),
 	} {
 		if !strings.Contains(reply.result, "names no call of yours that waits") {
@@ -188,7 +189,8 @@ func TestProgressElsewhere(t *testing.T) {
 	}
 }
 
-// TestPendingCallDiesWithItsReplica: nobody waits for an answer that cannot come, and nobody takes it for one that came.
+// TestPendingCallDiesWithItsReplica: nobody waits for an answer that cannot come, and nobody takes it for one that
+// came.
 func TestPendingCallDiesWithItsReplica(t *testing.T) {
 	t.Parallel()
 	f, backend := newSlowAsker(t, nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/transport"
 )
 
-// FuzzMessage sends arbitrary bodies over HTTP in both versions. Whatever they are, there is an answer, and it is JSON, an
-// event stream or a refusal; a panic anywhere ends the fuzzing.
+// FuzzMessage sends arbitrary bodies over HTTP in both versions. Whatever they are, there is an answer, and it is JSON,
+// an event stream or a refusal; a panic anywhere ends the fuzzing.
 func FuzzMessage(f *testing.F) {
 	for _, version := range versions {
 		for _, seed := range []string{

@@ -56,8 +56,9 @@ func TestPanicInTheHandlerIsAnswered(t *testing.T) {
 	t.Parallel()
 	token, hash := auth.NewToken()
 	s := newServer(t, offer(t, nil, "x"), nil, &Options{
-		Auth: newAuth(t, auth.Options{Tokens: []auth.Token{{Name: "a", Hash: hash, Expires: time.Now().Add(time.Hour)}}}),
-		Now:  func() time.Time { panic("password is hunter2") },
+		Auth: newAuth(t, auth.Options{Tokens: []auth.Token{{Name: "a", Hash: hash,
+			Expires: time.Now().Add(time.Hour)}}}),
+		Now: func() time.Time { panic("password is hunter2") },
 	})
 	w := do(s.Handler(), post(withoutSessions, message(withoutSessions, 1, "tools/list", `{}`),
 		"Authorization", "Bearer "+token))
@@ -369,7 +370,8 @@ func TestMethodsAreTheSDKs(t *testing.T) {
 	s := newServer(t, offer(t, serveEverything, "x"), nil, nil)
 	id := openSession(t, s.Handler())
 	for _, method := range []string{"tools/call", "resources/read", "prompts/get", "completion/complete",
-		"initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "subscriptions/listen", "ping",
+		"initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "subscriptions/listen",
+		"ping",
 		"tools/list", "resources/list", "resources/templates/list", "prompts/list", "server/discover",
 		"notifications/cancelled", "notifications/initialized", "notifications/progress",
 		"notifications/roots/list_changed"} {

@@ -148,7 +148,8 @@ func TestHostileBatches(t *testing.T) {
 				t.Errorf("%d %s", code, body)
 			}
 		})
-	within("cancellations pass when no call does", withBatching, limited(func(l *limits.Limits) { l.CallsPerClient = 1 }),
+	within("cancellations pass when no call does", withBatching,
+		limited(func(l *limits.Limits) { l.CallsPerClient = 1 }),
 		func(t *testing.T, r *rig) {
 			r.gate = make(chan struct{})
 			codes := make(chan int, 1)
@@ -180,7 +181,8 @@ func TestHostileBatches(t *testing.T) {
 
 	ping := `{"jsonrpc":"2.0","id":%v,"method":"ping"}`
 	for name, test := range map[string]struct{ body, want string }{
-		"too many messages":        {calls(1, transport.MaxBatch+1), "it has more than 100 messages: send fewer at once"},
+		"too many messages": {calls(1, transport.MaxBatch+1),
+			"it has more than 100 messages: send fewer at once"},
 		"very many values":         {"[" + strings.Repeat("1,", 500_000) + "1]", "part 1 is no JSON-RPC 2.0 message"},
 		"nothing":                  {"[]", "it is empty"},
 		"nothing but space":        {" \n[ ]\t", "it is empty"},

@@ -479,8 +479,9 @@ func TestHostileSubscriptions(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			var ended sync.WaitGroup
 			ended.Go(func() {
-				body := message(withoutSessions, 1, transport.MethodListen, `{"notifications":{"resourceSubscriptions":["`+uri+
-					`","`+uri+`"]}}`)
+				body := message(withoutSessions, 1, transport.MethodListen,
+					`{"notifications":{"resourceSubscriptions":["`+uri+
+						`","`+uri+`"]}}`)
 				do(s.Handler(), post(withoutSessions, body).WithContext(ctx))
 			})
 			synctest.Wait()

@@ -31,8 +31,8 @@ func (o *tally) add(what string) {
 func (o *tally) RequestAnswered(mode, method string, _ time.Duration) { o.add(mode + " " + method) }
 func (o *tally) RequestRefused(reason string)                         { o.add(reason) }
 
-// TestObserver sends requests of both versions, and some that are refused: each is counted once, with words of the fixed
-// sets.
+// TestObserver sends requests of both versions, and some that are refused: each is counted once, with words of the
+// fixed sets.
 func TestObserver(t *testing.T) {
 	t.Parallel()
 	seen := new(tally)

@@ -188,8 +188,8 @@ func callAgainIn(ctx context.Context, h http.Handler, body string, headers ...st
 	return r
 }
 
-// TestPendingCall: without sessions, a call that waits goes on for the one who made it, with the same arguments, and for
-// nobody else.
+// TestPendingCall: without sessions, a call that waits goes on for the one who made it, with the same arguments, and
+// for nobody else.
 func TestPendingCall(t *testing.T) {
 	t.Parallel()
 	aki, akiHash := auth.NewToken()
@@ -252,8 +252,8 @@ func TestPendingCallOfAnotherIssuersUser(t *testing.T) {
 	}
 }
 
-// TestPendingCallGoesOnWithoutCapability: a request that names a call never makes another one, whatever the client says of
-// itself.
+// TestPendingCallGoesOnWithoutCapability: a request that names a call never makes another one, whatever the client says
+// of itself.
 func TestPendingCallGoesOnWithoutCapability(t *testing.T) {
 	t.Parallel()
 	s, backend := asking(t, nil)

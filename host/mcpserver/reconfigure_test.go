@@ -93,7 +93,8 @@ func TestReconfigureEndsStreams(t *testing.T) {
 			s := newServer(t, offer(t, slow, "x"), nil,
 				&Options{Auth: newAuth(t, auth.Options{Tokens: []auth.Token{{Name: "ci", Hash: hash}}})})
 			headers := []string{"Authorization", "Bearer " + token}
-			open := post(version, message(version, 1, transport.MethodListen, `{"notifications":{"toolsListChanged":true}}`),
+			open := post(version, message(version, 1, transport.MethodListen,
+				`{"notifications":{"toolsListChanged":true}}`),
 				headers...)
 			if version == withSessions {
 				headers = append(headers, "Mcp-Session-Id", openSession(t, s.Handler(), headers...))

@@ -131,7 +131,8 @@ func TestMalformedLines(t *testing.T) {
 	for name, script := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			converse(t, newServer(t, offer(t, serveEverything, "x"), nil, &Options{Limits: limits.Limits{Message: 200_000}}),
+			converse(t, newServer(t, offer(t, serveEverything, "x"), nil,
+				&Options{Limits: limits.Limits{Message: 200_000}}),
 				script)
 		})
 	}
@@ -177,7 +178,8 @@ func TestEndOfInputWithNothingToDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		s := newServer(t, offer(t, serveEverything, "x"), nil, nil)
-		subscription := message(withoutSessions, 3, transport.MethodListen, `{"notifications":{"toolsListChanged":true}}`)
+		subscription := message(withoutSessions, 3, transport.MethodListen,
+			`{"notifications":{"toolsListChanged":true}}`)
 		for _, in := range []string{"", subscription} {
 			if err := s.ServeStdio(t.Context(), strings.NewReader(in), io.Discard); err != nil ||
 				time.Since(began) != 0 {

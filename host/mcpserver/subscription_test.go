@@ -187,9 +187,10 @@ func TestSubscriptionsOfTenants(t *testing.T) {
 			t.Parallel()
 			acme, acmeHash := auth.NewToken()
 			zeta, zetaHash := auth.NewToken()
-			s := newServer(t, offerChanging(t, changing{}), nil, &Options{Auth: newAuth(t, auth.Options{Tokens: []auth.Token{
-				{Name: "a", Hash: acmeHash, Tenant: "acme"}, {Name: "z", Hash: zetaHash, Tenant: "zeta"},
-			}})})
+			s := newServer(t, offerChanging(t, changing{}), nil,
+				&Options{Auth: newAuth(t, auth.Options{Tokens: []auth.Token{
+					{Name: "a", Hash: acmeHash, Tenant: "acme"}, {Name: "z", Hash: zetaHash, Tenant: "zeta"},
+				}})})
 			url := listen(t, s) + Path
 			ofAcme, ofZeta := stream(t, url, acme), stream(t, url, zeta)
 			ofAcme.toldOf("probe://item/acme")
@@ -231,8 +232,9 @@ func listenStream(t *testing.T, url, token string) *subscriber {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := post(withoutSessions, message(withoutSessions, 1, transport.MethodListen, `{"notifications":{"resourceSubscriptions":`+
-		string(asked)+`}}`))
+	r := post(withoutSessions, message(withoutSessions, 1, transport.MethodListen,
+		`{"notifications":{"resourceSubscriptions":`+
+			string(asked)+`}}`))
 	ctx, cancel := context.WithCancel(context.Background())
 	sent, err := http.NewRequestWithContext(ctx, http.MethodPost, url, r.Body)
 	if err != nil {

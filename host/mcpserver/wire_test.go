@@ -78,7 +78,8 @@ func TestWireFormat(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		a, b := got[name], want[name]
 		if a.Status != b.Status || !slices.Equal(a.Header, b.Header) || !sameJSON(t, string(a.Body), string(b.Body)) {
-			t.Errorf("%s: got\n\t%d %q %s, want\n\t%d %q %s", name, a.Status, a.Header, a.Body, b.Status, b.Header, b.Body)
+			t.Errorf("%s: got\n\t%d %q %s, want\n\t%d %q %s", name, a.Status, a.Header, a.Body, b.Status, b.Header,
+				b.Body)
 		}
 		delete(got, name)
 	}
@@ -139,21 +140,24 @@ func wireRequests(session string) map[string]*http.Request {
 				tool = "header"
 			}
 			requests[version+" header "+name] = post(version, message(version, 1, "tools/call",
-				`{"name":"`+tool+`","arguments":{"city":"Kyoto"}}`), append([]string{"Mcp-Session-Id", session}, headers...)...)
+				`{"name":"`+tool+`","arguments":{"city":"Kyoto"}}`), append([]string{"Mcp-Session-Id", session},
+				headers...)...)
 		}
 		for name, body := range map[string]string{
-			"tools":              message(version, 1, "tools/list", `{}`),
-			"tools with a text":  message(version, 1, "tools/list", `{"cursor":7}`),
-			"bad cursor":         message(version, 1, "tools/list", `{"cursor":"x"}`),
-			"prompts":            message(version, 1, "prompts/list", `{}`),
-			"resources":          message(version, 1, "resources/list", `{}`),
-			"templates":          message(version, 1, "resources/templates/list", `{}`),
-			"discover":           message(version, 1, "server/discover", `{}`),
-			"ping":               message(version, 1, "ping", `{}`),
-			"initialize":         message(version, 1, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}`),
-			"no resource":        message(version, 1, "resources/read", `{"uri":"x://y"}`),
-			"no prompt":          message(version, 1, "prompts/get", `{"name":"y"}`),
-			"complete":           message(version, 1, "completion/complete", `{"ref":{"type":"ref/prompt","name":"y"},"argument":{"name":"a","value":"b"}}`),
+			"tools":             message(version, 1, "tools/list", `{}`),
+			"tools with a text": message(version, 1, "tools/list", `{"cursor":7}`),
+			"bad cursor":        message(version, 1, "tools/list", `{"cursor":"x"}`),
+			"prompts":           message(version, 1, "prompts/list", `{}`),
+			"resources":         message(version, 1, "resources/list", `{}`),
+			"templates":         message(version, 1, "resources/templates/list", `{}`),
+			"discover":          message(version, 1, "server/discover", `{}`),
+			"ping":              message(version, 1, "ping", `{}`),
+			"initialize": message(version, 1, "initialize",
+				`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}`),
+			"no resource": message(version, 1, "resources/read", `{"uri":"x://y"}`),
+			"no prompt":   message(version, 1, "prompts/get", `{"name":"y"}`),
+			"complete": message(version, 1, "completion/complete",
+				`{"ref":{"type":"ref/prompt","name":"y"},"argument":{"name":"a","value":"b"}}`),
 			"level":              message(version, 1, "logging/setLevel", `{"level":"info"}`),
 			"subscribe":          message(version, 1, "resources/subscribe", `{"uri":"x://y"}`),
 			"unsubscribe":        message(version, 1, "resources/unsubscribe", `{"uri":"x://y"}`),
@@ -172,15 +176,18 @@ func wireRequests(session string) map[string]*http.Request {
 			"an error response":  `{"jsonrpc":"2.0","id":"x","error":{"code":1,"message":"no"}}`,
 		} {
 			requests[version+" method "+name] = post(version, body, "Mcp-Session-Id", session)
-			requests[version+" no header "+name] = post(version, body, "Mcp-Session-Id", session, "Mcp-Protocol-Version", "")
+			requests[version+" no header "+name] = post(version, body, "Mcp-Session-Id", session,
+				"Mcp-Protocol-Version", "")
 			if version < withoutSessions {
 				requests[version+" no session "+name] = post(version, body)
 			}
 		}
 		for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut} {
 			for name, headers := range map[string][]string{
-				"nothing": {}, "unknown session": {"Mcp-Session-Id", "x"}, "no accept": {"Accept", "text/html", "Mcp-Session-Id", session},
-				"bad event": {"Last-Event-Id", "x", "Mcp-Session-Id", session}, "an event": {"Last-Event-Id", "x_1", "Mcp-Session-Id", session},
+				"nothing": {}, "unknown session": {"Mcp-Session-Id", "x"},
+				"no accept": {"Accept", "text/html", "Mcp-Session-Id", session},
+				"bad event": {"Last-Event-Id", "x", "Mcp-Session-Id", session},
+				"an event":  {"Last-Event-Id", "x_1", "Mcp-Session-Id", session},
 			} {
 				if method == http.MethodDelete && session != "" && slices.Contains(headers, session) {
 					continue // it would end the session of the other requests

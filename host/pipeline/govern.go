@@ -42,7 +42,8 @@ type subject struct {
 }
 
 func toolSubject(tool *catalog.Tool) *subject {
-	return &subject{tool.Source, tool.Name, tool.Spec.Title, tool.Spec.Description, tool.Hints(), tool.Spec.Limits, tool.Spec.InputSchema}
+	return &subject{tool.Source, tool.Name, tool.Spec.Title, tool.Spec.Description, tool.Hints(), tool.Spec.Limits,
+		tool.Spec.InputSchema}
 }
 
 // readOnly are the annotations of resources, prompts and completions: they change nothing and do not reach other

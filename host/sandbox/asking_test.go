@@ -33,7 +33,8 @@ func TestTimeOfQuestions(t *testing.T) {
 	t.Cleanup(func() { _ = plugin.Close() })
 	asked := false
 	_, err := plugin.Call(t.Context(), &catalog.Invocation{
-		Request: &abi.Request{Method: abi.CallTool, Name: "fetch", Arguments: []byte(`{"text":"https://example.com/"}`)},
+		Request: &abi.Request{Method: abi.CallTool, Name: "fetch",
+			Arguments: []byte(`{"text":"https://example.com/"}`)},
 		Ask: func(ctx context.Context, _ broker.Question) error {
 			asked = true
 			defer callclock.Pause(ctx)()

@@ -181,7 +181,8 @@ func TestHostileModuleIsRemembered(t *testing.T) {
 			}
 			release()
 			refusal, err := sandbox.FindRefusal(dir, spec.Wasm)
-			if err != nil || refusal == nil || refusal.Unusable || !strings.Contains(refusal.Reason, "it took more than") ||
+			if err != nil || refusal == nil || refusal.Unusable ||
+				!strings.Contains(refusal.Reason, "it took more than") ||
 				!strings.Contains(refusal.Problem(), "calls are interpreted") ||
 				!strings.Contains(refusal.Remedy(), "remove "+refusal.Note) {
 				t.Fatalf("%+v, %v", refusal, err)

@@ -152,7 +152,8 @@ func TestQuestionsReachApprovers(t *testing.T) {
 				t.Error(err)
 			}
 			folded := w.answered("Approved by <@" + aki + ">")
-			if folded.Thread == thread && (strings.Contains(folded.Blocks, "rich_text") || strings.Contains(folded.Blocks, "hako_exact")) {
+			if folded.Thread == thread && (strings.Contains(folded.Blocks, "rich_text") ||
+				strings.Contains(folded.Blocks, "hako_exact")) {
 				t.Errorf("the answered question is not folded: %s", folded.Blocks)
 			}
 		})

@@ -41,7 +41,8 @@ type client struct {
 
 func (b *Bot) client(refused func()) *client {
 	return &client{
-		http: &http.Client{Transport: outbound.NewTransport(b.options.Proxy), Timeout: requestTime}, observer: b.options.Observer, refused: refused,
+		http:     &http.Client{Transport: outbound.NewTransport(b.options.Proxy), Timeout: requestTime},
+		observer: b.options.Observer, refused: refused,
 		until: map[string]time.Time{},
 	}
 }

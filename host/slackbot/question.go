@@ -24,7 +24,8 @@ const (
 // approvers are mentioned because the question waits for them.
 func questionBlocks(q *approval.Question, locale string, approvers []string) []slack.Block {
 	words, d := wordsFor(locale), q.Describe(locale)
-	blocks := []slack.Block{slack.NewSectionBlock(plain(clip(strings.TrimSpace(d.Ask+"\n"+d.About), maxQuestion)), nil, nil)}
+	blocks := []slack.Block{slack.NewSectionBlock(plain(clip(strings.TrimSpace(d.Ask+"\n"+d.About), maxQuestion)), nil,
+		nil)}
 	if values := valuesBlock(d, words); values != nil {
 		blocks = append(blocks, values)
 	}
@@ -33,7 +34,8 @@ func questionBlocks(q *approval.Question, locale string, approvers []string) []s
 		facts = append(facts, ":warning: "+escape(strings.Join(d.Effects, " ")))
 	}
 	for _, fact := range d.Facts {
-		facts = append(facts, escape(fact.Name+": ")+withMentions(escape(clip(fact.Text, maxValue)), append([]string{q.Caller.User}, q.Approvers.Users...)))
+		facts = append(facts, escape(fact.Name+": ")+withMentions(escape(clip(fact.Text, maxValue)),
+			append([]string{q.Caller.User}, q.Approvers.Users...)))
 	}
 	state := fmt.Sprintf(words.until, moment(q.Expires))
 	if len(approvers) > 0 && !slices.Contains(approvers, q.Caller.User) {

@@ -157,11 +157,14 @@ func TestHostileReplicas(t *testing.T) {
 		rows string
 		most int // of the list
 	}{
-		"seen in the far future": {`SELECT 'x' || n, 'h', 'v', 0, 9223372036854775807 FROM generate_series(1, 10) n`, 0},
+		"seen in the far future": {`SELECT 'x' || n, 'h', 'v', 0, 9223372036854775807 FROM generate_series(1, 10) n`,
+			0},
 		"100,000 that live": {`SELECT 'x' || n, 'h', 'v', 0, (extract(epoch FROM now()) * 1000)::bigint
 			FROM generate_series(1, 100000) n`, maxReplicas},
-		"a host of 8 MB":    {`SELECT 'x', repeat('h', 8000000), 'v', 0, (extract(epoch FROM now()) * 1000)::bigint`, 0},
-		"a version of 8 MB": {`SELECT 'x', 'h', repeat('v', 8000000), 0, (extract(epoch FROM now()) * 1000)::bigint`, 0},
+		"a host of 8 MB": {`SELECT 'x', repeat('h', 8000000), 'v', 0, (extract(epoch FROM now()) * 1000)::bigint`,
+			0},
+		"a version of 8 MB": {`SELECT 'x', 'h', repeat('v', 8000000), 0, (extract(epoch FROM now()) * 1000)::bigint`,
+			0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -177,7 +180,8 @@ func TestHostileReplicas(t *testing.T) {
 			}
 			left := 0
 			err = s.View(t.Context(), func(tx *sql.Tx) error {
-				return tx.QueryRowContext(t.Context(), `SELECT count(*) FROM replica WHERE seen > 9000000000000000000`).Scan(&left)
+				return tx.QueryRowContext(t.Context(),
+					`SELECT count(*) FROM replica WHERE seen > 9000000000000000000`).Scan(&left)
 			})
 			if err != nil || left > 0 {
 				t.Errorf("%d rows with times to come, %v", left, err)

@@ -24,8 +24,8 @@ var own = []string{
 	`CREATE TABLE replica (id TEXT PRIMARY KEY, host TEXT NOT NULL, version TEXT NOT NULL, started BIGINT NOT NULL, seen BIGINT NOT NULL)`,
 }
 
-// prepare creates the store's own tables if they are missing, unless the store is opened with ReadOnly. It only reads an existing store, so a store can be opened
-// while another process writes.
+// prepare creates the store's own tables if they are missing, unless the store is opened with ReadOnly. It only reads
+// an existing store, so a store can be opened while another process writes.
 func (s *Store) prepare(ctx context.Context) error {
 	if s.readOnly {
 		var table sql.NullString

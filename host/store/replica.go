@@ -56,8 +56,8 @@ func (s *Store) heartbeat(ctx context.Context, host, version string) error {
 	})
 }
 
-// ForgetReplicas deletes replicas that died more than a day ago, and rows with times to come, which no replica writes. One of the replicas calls it from time to time. Errors
-// are those of Update.
+// ForgetReplicas deletes replicas that died more than a day ago, and rows with times to come, which no replica writes.
+// One of the replicas calls it from time to time. Errors are those of Update.
 func (s *Store) ForgetReplicas(ctx context.Context) error {
 	return s.Update(ctx, func(tx *sql.Tx) error {
 		now, err := s.Now(ctx, tx)

@@ -50,8 +50,9 @@ func TestSpellings(t *testing.T) {
 		"[::ffff:10.0.0.1]": private, "[::ffff:0.0.0.0]": private, "[64:ff9b::7f00:1]": private,
 		// Some resolvers and browsers read these as 127.0.0.1; Go looks them up as names.
 		"127.1": 0, "2130706433": 0, "0x7f000001": 0, "0177.0.0.1": 0,
-		"localhost.example.com": 0, "127.0.0.1.example.com": 0, "notlocalhost": 0, "localhost..": 0, ".localhost.com": 0,
-		"ｌｏｃａｌｈｏｓｔ": 0, "8.8.8.8": 0, "[2001:4860:4860::8888]": 0, "[::ffff:8.8.8.8]": 0, "example.com": 0, "*": 0,
+		"localhost.example.com": 0, "127.0.0.1.example.com": 0, "notlocalhost": 0, "localhost..": 0,
+		".localhost.com": 0,
+		"ｌｏｃａｌｈｏｓｔ":      0, "8.8.8.8": 0, "[2001:4860:4860::8888]": 0, "[::ffff:8.8.8.8]": 0, "example.com": 0, "*": 0,
 		"[::127.0.0.1]": 0,
 	} {
 		for _, port := range []string{"", ":8420"} {

@@ -3,9 +3,9 @@
 //
 // New returns a *http.Server. A client has 10 s for the headers of a request and 30 s for all of it, also where the
 // handler does not read the body. A response may take a minute unless the handler lifts that limit
-// (http.ResponseController), and a connection without a request is closed after two minutes. Connections are limited in number: beyond the limit, the one that has waited longest without a
-// complete request is closed for each new one. So clients that open connections and never use them cannot keep others
-// out.
+// (http.ResponseController), and a connection without a request is closed after two minutes. Connections are limited in
+// number: beyond the limit, the one that has waited longest without a complete request is closed for each new one. So
+// clients that open connections and never use them cannot keep others out.
 package httpserver
 
 import (

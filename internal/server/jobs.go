@@ -60,8 +60,11 @@ func (b *backgroundJobs) stop() error {
 func retentionJobs(g *Governance, current func() *config.Config) (jobs []background.Job) {
 	forget := map[string]func(context.Context) error{
 		"old-approvals": g.Approvals.Forget, "old-quotas": g.ledger.Forget, "old-replicas": g.Store.ForgetReplicas,
-		"old-conversations": func(ctx context.Context) error { return chat.Forget(ctx, g.Store, current().Chat.Retain) },
-		"old-slack-events":  func(ctx context.Context) error { return slackbot.Forget(ctx, g.Store) },
+		"old-conversations": func(ctx context.Context) error {
+			return chat.Forget(ctx, g.Store,
+				current().Chat.Retain)
+		},
+		"old-slack-events": func(ctx context.Context) error { return slackbot.Forget(ctx, g.Store) },
 	}
 	if g.audit != nil {
 		forget["old-audit-records"] = g.audit.Expire

@@ -167,7 +167,8 @@ func (r *reloader) apply(ctx context.Context) (*console.Reloaded, error) {
 			"the configuration file %s is gone: put it back, or start hako again for the built-in default", file)
 	}
 	result := &console.Reloaded{
-		Changed: []string{}, NeedRestart: []string{}, Others: []string{}, Warnings: append([]string{}, next.Warnings...),
+		Changed: []string{}, NeedRestart: []string{}, Others: []string{},
+		Warnings: append([]string{}, next.Warnings...),
 	}
 	started := r.server.Config
 	for _, key := range started.Changes(next) {

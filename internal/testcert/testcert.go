@@ -38,8 +38,8 @@ func Pair(t testing.TB, serial int64, from, until time.Duration) (cert, key []by
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
 }
 
-// Write writes tls.crt and tls.key into dir, which it makes, and returns a pool with the certificate. The certificate is
-// valid for an hour. The files of each serial number have another modification time.
+// Write writes tls.crt and tls.key into dir, which it makes, and returns a pool with the certificate. The certificate
+// is valid for an hour. The files of each serial number have another modification time.
 func Write(t testing.TB, dir string, serial int64) *x509.CertPool {
 	t.Helper()
 	cert, key := Pair(t, serial, -time.Hour, time.Hour)

@@ -248,8 +248,8 @@ func TestWholeCompany(t *testing.T) {
 	}
 }
 
-// countAtOnce stands before a vendor and counts the requests to paths with a text that are there at the same time. It answers
-// none of them before hold are.
+// countAtOnce stands before a vendor and counts the requests to paths with a text that are there at the same time. It
+// answers none of them before hold are.
 func countAtOnce(t *testing.T, config *settings, text string, hold int) (most func() int) {
 	t.Helper()
 	target, err := url.Parse(config.FreeeURL)
@@ -392,8 +392,8 @@ func TestMonthsAtOnce(t *testing.T) {
 	}
 }
 
-// TestOddIDs: an employee has one id. Other spellings, which the vendor might take for the same person past a policy that
-// compares ids, reach no vendor.
+// TestOddIDs: an employee has one id. Other spellings, which the vendor might take for the same person past a policy
+// that compares ids, reach no vendor.
 func TestOddIDs(t *testing.T) {
 	t.Parallel()
 	fake, config := fakeFreee(t, nil)

@@ -72,8 +72,8 @@ func crowd(t *testing.T, callers []caller) {
 	checkRecords(t, callers[0], len(callers))
 }
 
-// TestHandoffRaces: of everything that ends a hand-off at the same moment one thing does, and the assignee, the state and
-// the history tell of that one. Tasks that would wait for each other never do, however they come about.
+// TestHandoffRaces: of everything that ends a hand-off at the same moment one thing does, and the assignee, the state
+// and the history tell of that one. Tasks that would wait for each other never do, however they come about.
 func TestHandoffRaces(t *testing.T) {
 	t.Parallel()
 	office(t)

@@ -152,8 +152,8 @@ func (s *server) post(ctx context.Context, body string, headers map[string]strin
 	return response.Header, string(text), err
 }
 
-// visit lets clients of a protocol version with sessions come, call and go, ten in a second; every other one leaves without a
-// word.
+// visit lets clients of a protocol version with sessions come, call and go, ten in a second; every other one leaves
+// without a word.
 func (s *server) visit(ctx context.Context, c *counts) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()

@@ -33,8 +33,9 @@ type authority struct {
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(48 * time.Hour),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, IsCA: true,
+		BasicConstraintsValid: true,
+		NotBefore:             time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(48 * time.Hour),
 		KeyUsage: x509.KeyUsageCertSign,
 	}
 	return sign(t, template, nil)
@@ -76,8 +77,8 @@ func leaf() *x509.Certificate {
 // longName is a host name of about n bytes.
 func longName(n int) string { return strings.Repeat("a.", n/2) + "example" }
 
-// TestHostileVendorTLS: a vendor's server whose certificate or handshake is not good gets no request, and the guest gets
-// a short error that says why.
+// TestHostileVendorTLS: a vendor's server whose certificate or handshake is not good gets no request, and the guest
+// gets a short error that says why.
 func TestHostileVendorTLS(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
@@ -114,8 +115,12 @@ func TestHostileVendorTLS(t *testing.T) {
 		}), nil, "certificate"},
 		"another name": {with(func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"bank.example"} }),
 			nil, "certificate"},
-		"no name but the subject's": {with(func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, nil }), nil, "certificate"},
-		"the address as a name": {with(func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"127.0.0.1"} }),
+		"no name but the subject's": {with(func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, nil }), nil,
+			"certificate"},
+		"the address as a name": {with(func(c *x509.Certificate) {
+			c.IPAddresses, c.DNSNames = nil,
+				[]string{"127.0.0.1"}
+		}),
 			nil, "certificate"},
 		"a wildcard for all": {with(func(c *x509.Certificate) {
 			c.IPAddresses, c.DNSNames = nil, []string{"*", "*.0.0.1", "*.test.", "v*.test"}
@@ -202,16 +207,18 @@ func TestHostileVendorHandshake(t *testing.T) {
 		open   bool // the server keeps the connection open
 		code   string
 	}{
-		"nothing":                     {"", true, abi.CodeTimeout},
-		"half a record":               {"\x16\x03\x03\x00\x7a\x02", true, abi.CodeTimeout},
-		"a hello of 16 MB":            {"\x16\x03\x03\x40\x00\x02\xff\xff\xff" + strings.Repeat("a", 16<<10-4), true, abi.CodeNetwork},
-		"empty records without end":   {strings.Repeat("\x16\x03\x03\x00\x00", 10_000), true, abi.CodeNetwork},
-		"warnings without end":        {strings.Repeat("\x15\x03\x03\x00\x02\x01\x5a", 10_000), true, abi.CodeNetwork},
-		"a record of 64 KB":           {"\x16\x03\x03\xff\xff" + strings.Repeat("a", 1<<16), true, abi.CodeNetwork},
-		"the end of the connection":   {"", false, abi.CodeNetwork},
-		"an alert":                    {"\x15\x03\x03\x00\x02\x02\x28", false, abi.CodeNetwork},
-		"HTTP":                        {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", false, abi.CodeNetwork},
-		"a redirect in plain HTTP":    {"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1/\r\n\r\n", false, abi.CodeNetwork},
+		"nothing":       {"", true, abi.CodeTimeout},
+		"half a record": {"\x16\x03\x03\x00\x7a\x02", true, abi.CodeTimeout},
+		"a hello of 16 MB": {"\x16\x03\x03\x40\x00\x02\xff\xff\xff" + strings.Repeat("a", 16<<10-4), true,
+			abi.CodeNetwork},
+		"empty records without end": {strings.Repeat("\x16\x03\x03\x00\x00", 10_000), true, abi.CodeNetwork},
+		"warnings without end":      {strings.Repeat("\x15\x03\x03\x00\x02\x01\x5a", 10_000), true, abi.CodeNetwork},
+		"a record of 64 KB":         {"\x16\x03\x03\xff\xff" + strings.Repeat("a", 1<<16), true, abi.CodeNetwork},
+		"the end of the connection": {"", false, abi.CodeNetwork},
+		"an alert":                  {"\x15\x03\x03\x00\x02\x02\x28", false, abi.CodeNetwork},
+		"HTTP":                      {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", false, abi.CodeNetwork},
+		"a redirect in plain HTTP": {"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1/\r\n\r\n", false,
+			abi.CodeNetwork},
 		"SSL 2.0":                     {"\x80\x2e\x04\x00\x02\x00\x15\x00\x00\x00\x10", false, abi.CodeNetwork},
 		"application data":            {"\x17\x03\x03\x00\x05hello", true, abi.CodeNetwork},
 		"a request for another hello": {"\x16\x03\x03\x00\x04\x00\x00\x00\x00", true, abi.CodeNetwork},
@@ -306,11 +313,13 @@ func TestHostileVendorDowngrade(t *testing.T) {
 				roots := secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 				rules := []grant.HTTPRule{everything(secure.URL)}
 				if granted {
-					rules = append(rules, grant.HTTPRule{Name: "plain", URL: plain.URL, Methods: []string{"GET", "POST"}})
+					rules = append(rules, grant.HTTPRule{Name: "plain", URL: plain.URL,
+						Methods: []string{"GET", "POST"}})
 				}
 				b := newBroker(t, &Options{RootCAs: roots}, rules...)
 				head := &abi.HTTPRequest{Method: "POST", URL: secure.URL + "/",
-					Headers: map[string][]string{"Authorization": {"Bearer " + secret}, "X-Api-Key": {secret}, "Cookie": {secret}}}
+					Headers: map[string][]string{"Authorization": {"Bearer " + secret}, "X-Api-Key": {secret},
+						"Cookie": {secret}}}
 				_, err := do(t, b, head, "")
 				switch saw := plainSaw.Load(); {
 				case !granted:
@@ -328,7 +337,8 @@ func TestHostileVendorDowngrade(t *testing.T) {
 	}
 	t.Run("renegotiation", func(t *testing.T) {
 		config := newTransport(nil, nil, nil, new(Limits)).TLSClientConfig
-		if config.Renegotiation != tls.RenegotiateNever || config.InsecureSkipVerify || config.MinVersion != tls.VersionTLS12 {
+		if config.Renegotiation != tls.RenegotiateNever || config.InsecureSkipVerify ||
+			config.MinVersion != tls.VersionTLS12 {
 			t.Errorf("%+v", config)
 		}
 	})

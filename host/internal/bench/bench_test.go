@@ -191,7 +191,8 @@ func observed(t *testing.T, numbers *metrics.Metrics, dir string, plugins ...[]b
 		Limits: manifest.Limits{Rate: 100_000_000, Queue: 10_000, Concurrency: 64}, Processors: processors.Guests(),
 	}
 	for i, wasm := range plugins {
-		options.Shipped = append(options.Shipped, host.Shipped{File: fmt.Sprintf("%d.wasm", i), Wasm: guesttest.Bytes(wasm)})
+		options.Shipped = append(options.Shipped, host.Shipped{File: fmt.Sprintf("%d.wasm", i),
+			Wasm: guesttest.Bytes(wasm)})
 	}
 	if numbers != nil {
 		options.Observer = numbers

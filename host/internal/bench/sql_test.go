@@ -43,7 +43,8 @@ func (r *results) sql(t *testing.T) {
 		t.Fatal(err)
 	}
 	h, err := host.New(&host.Options{
-		CacheDir: guesttest.CacheDir(t), DataDir: t.TempDir(), Shipped: []host.Shipped{{File: "sql.wasm", Wasm: guesttest.Bytes(wasm)}},
+		CacheDir: guesttest.CacheDir(t), DataDir: t.TempDir(),
+		Shipped: []host.Shipped{{File: "sql.wasm", Wasm: guesttest.Bytes(wasm)}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
 // Package callclock bounds the time of a call, without the time in which a person is asked.
 //
-// Start returns a context with a clock, and Pause stops all clocks of a context and its parents while somebody waits for
-// a person's answer.
+// Start returns a context with a clock, and Pause stops all clocks of a context and its parents while somebody waits
+// for a person's answer.
 package callclock
 
 import (

@@ -28,7 +28,8 @@ func TestClock(t *testing.T) {
 		second()
 		<-ctx.Done()
 		if took := time.Since(began); took != 2*time.Hour+10*time.Second || !clock.Expired() ||
-			!errors.Is(ctx.Err(), context.DeadlineExceeded) || !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			!errors.Is(ctx.Err(), context.DeadlineExceeded) || !errors.Is(context.Cause(ctx),
+			context.DeadlineExceeded) {
 			t.Errorf("over after %v: %v, because of %v", took, ctx.Err(), context.Cause(ctx))
 		}
 	})

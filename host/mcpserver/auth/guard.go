@@ -126,5 +126,6 @@ func isCrossSite(r *http.Request) bool {
 
 func isLoopbackOrigin(text string) bool {
 	origin, err := url.Parse(text)
-	return err == nil && (origin.Scheme == "http" || origin.Scheme == "https") && address.IsLocalName(address.Hostname(origin.Host))
+	return err == nil && (origin.Scheme == "http" || origin.Scheme == "https") &&
+		address.IsLocalName(address.Hostname(origin.Host))
 }

@@ -23,8 +23,8 @@ func self() (string, error) {
 	return os.Executable()
 }
 
-// start starts the child, which the kernel kills when this thread or process ends. Closing group kills the child and all
-// that it started.
+// start starts the child, which the kernel kills when this thread or process ends. Closing group kills the child and
+// all that it started.
 func start(child *exec.Cmd) (group io.Closer, err error) {
 	child.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return process.StartGroup(child)
