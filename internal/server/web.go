@@ -8,9 +8,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/internal/config"
@@ -37,6 +36,8 @@ type web struct {
 	http      config.HTTP
 	servers   []*http.Server
 	listeners []net.Listener
+	// serving counts the listeners in use.
+	serving sync.WaitGroup
 }
 
 func (w *web) start(context.Context) (err error) {
@@ -112,23 +113,25 @@ func (w *web) listen(key, address string, handler http.Handler, secure *tls.Conf
 	return listener, nil
 }
 
+// run returns when the first listener fails, so that the server drains the others, or when all have been drained.
 func (w *web) run(context.Context) error {
-	var group errgroup.Group
+	ended := make(chan error, len(w.servers))
 	for i, server := range w.servers {
-		group.Go(func() error {
-			var err error
-			if server.TLSConfig != nil {
-				err = server.ServeTLS(w.listeners[i], "", "")
-			} else {
-				err = server.Serve(w.listeners[i])
-			}
-			if errors.Is(err, http.ErrServerClosed) {
-				return nil
-			}
-			return fmt.Errorf("%w: %w", ErrServing, err)
-		})
+		w.serving.Go(func() { ended <- serve(server, w.listeners[i]) })
 	}
-	return group.Wait()
+	for range w.servers {
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("%w: %w", ErrServing, err)
+		}
+	}
+	return nil
+}
+
+func serve(server *http.Server, listener net.Listener) error {
+	if server.TLSConfig != nil {
+		return server.ServeTLS(listener, "", "")
+	}
+	return server.Serve(listener)
 }
 
 // drain waits until the connections are idle. Those that are still open after sendTimeout are closed.
@@ -149,5 +152,6 @@ func (w *web) stop() error {
 	for _, listener := range w.listeners {
 		_ = listener.Close() // it is closed already if run has served it
 	}
+	w.serving.Wait()
 	return nil
 }

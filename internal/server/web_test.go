@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/hako-run/hako/internal/config"
 )
 
 // TestDraining: /readyz reports the shutdown before connections are closed.
@@ -24,6 +26,36 @@ func TestDraining(t *testing.T) {
 			t.Errorf("status %d, want %d", answer.Code, want)
 		}
 		w.server.draining.Store(true)
+	}
+}
+
+// TestListenerFails: if one of several addresses fails, the server ends and drains the others.
+func TestListenerFails(t *testing.T) {
+	t.Parallel()
+	c, err := config.Load(config.Source{Dir: t.TempDir(), Default: []byte("locale: en\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := testServer(c)
+	s.plugins, s.reloader = new(plugins), newReloader(s, nil)
+	w := &web{server: s}
+	s.parts = []part{w}
+	for range 2 {
+		if _, err := w.listen("http.address", "127.0.0.1:0", w.health(), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.listeners[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(t.Context()); !errors.Is(err, ErrServing) || !errors.Is(err, net.ErrClosed) {
+		t.Errorf("error %v", err)
+	}
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
+	if _, err := net.Dial("tcp", w.listeners[1].Addr().String()); err == nil {
+		t.Error("the other address is still open")
 	}
 }
 
