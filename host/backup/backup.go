@@ -85,8 +85,8 @@ func Create(ctx context.Context, data, to string) (_ []File, err error) {
 	if len(found) == 0 {
 		return nil, fmt.Errorf("backup: %s: %w", data, ErrNothing)
 	}
-	removeUnfinished(filepath.Dir(to), backupPrefix)
-	partial, err := os.MkdirTemp(filepath.Dir(to), backupPrefix+"*")
+	removeUnfinished(filepath.Dir(to), backupPattern)
+	partial, err := os.MkdirTemp(filepath.Dir(to), backupPattern)
 	if err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
 	}

@@ -55,7 +55,7 @@ func Restore(ctx context.Context, from, data string) (_ []File, err error) {
 	if err := CheckRestored(data); err != nil {
 		return nil, err
 	}
-	partial, err := os.MkdirTemp(data, restorePrefix+"*")
+	partial, err := os.MkdirTemp(data, restorePattern)
 	if err != nil {
 		return nil, err
 	}

@@ -7,14 +7,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/hako-run/hako/internal/wholefile"
 )
 
-// Prefixes of the temporary directories of Create and Restore.
+// Patterns of the names of the temporary directories of Create and Restore.
 const (
-	backupPrefix  = ".hako-backup-"
-	restorePrefix = ".restore-"
+	backupPattern  = ".hako-backup-unfinished-*"
+	restorePattern = ".restore-*"
 )
 
 // movingName is a file in the temporary directory of a Restore that has begun to move files to their places.
@@ -29,7 +30,7 @@ var ErrUnfinished = errors.New("the restore was interrupted, so the databases ar
 // CheckRestored returns an error that matches ErrUnfinished if data has only a part of a backup, because a Restore was
 // killed. It removes what a Restore has left that was killed before it changed anything, once it is a day old.
 func CheckRestored(data string) error {
-	for _, dir := range temporaries(data, restorePrefix) {
+	for _, dir := range temporaries(data, restorePattern) {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			return err
@@ -41,7 +42,7 @@ func CheckRestored(data string) error {
 			return fmt.Errorf("%s: %w: move the directory away and restore the backup again", data, ErrUnfinished)
 		}
 	}
-	removeUnfinished(data, restorePrefix)
+	removeUnfinished(data, restorePattern)
 	return nil
 }
 
@@ -57,19 +58,19 @@ func onlyDirectories(path string) bool {
 
 // removeUnfinished removes temporary directories in dir in which nothing has changed for unfinishedAge. It ignores
 // errors: a leftover does no harm.
-func removeUnfinished(dir, prefix string) {
-	for _, path := range temporaries(dir, prefix) {
+func removeUnfinished(dir, pattern string) {
+	for _, path := range temporaries(dir, pattern) {
 		if time.Since(lastChange(path)) >= unfinishedAge {
 			_ = os.RemoveAll(path)
 		}
 	}
 }
 
-// temporaries returns the directories in dir whose names begin with prefix.
-func temporaries(dir, prefix string) (paths []string) {
+// temporaries returns the directories in dir whose names os.MkdirTemp made from pattern.
+func temporaries(dir, pattern string) (paths []string) {
 	entries, _ := os.ReadDir(dir) // without a directory there are none
 	for _, entry := range entries {
-		if entry.IsDir() && strings.HasPrefix(entry.Name(), prefix) {
+		if entry.IsDir() && wholefile.IsTemporary(entry.Name(), pattern) {
 			paths = append(paths, filepath.Join(dir, entry.Name()))
 		}
 	}

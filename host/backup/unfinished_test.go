@@ -44,17 +44,20 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// TestLeftovers: what killed backups and restores have left is removed by a later one, once it is old.
+// TestLeftovers: what killed backups and restores have left is removed by a later one, once it is old, and
+// nothing else.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	parent := filepath.Join(t.TempDir(), "a [b]*")
-	old, young := leave(t, parent, ".hako-backup-1", false), leave(t, parent, ".hako-backup-2", true)
+	old := leave(t, parent, ".hako-backup-unfinished-1", false)
+	young := leave(t, parent, ".hako-backup-unfinished-2", true)
+	others := leave(t, parent, ".hako-backup-20261101", false)
 	to := filepath.Join(parent, "backup")
 	if _, err := backup.Create(t.Context(), dataDir(t), to); err != nil {
 		t.Fatal(err)
 	}
-	if exists(old) || !exists(young) {
-		t.Errorf("old: %v, young: %v", exists(old), exists(young))
+	if exists(old) || !exists(young) || !exists(others) {
+		t.Errorf("old: %v, young: %v, somebody's own: %v", exists(old), exists(young), exists(others))
 	}
 	data := filepath.Join(parent, "data")
 	old, young = leave(t, data, ".restore-1", false), leave(t, data, ".restore-2", true)

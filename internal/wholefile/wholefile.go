@@ -10,12 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 )
 
 // Prefix begins the names of temporary files.
 const Prefix = ".hako-new-"
+
+const pattern = Prefix + "*"
 
 // leftoverAge is the age from which on a temporary file is that of an interrupted write.
 const leftoverAge = 10 * time.Minute
@@ -48,7 +49,7 @@ func WriteDurable(path string, data []byte, mode fs.FileMode) error {
 }
 
 func replace(path string, write func(temp *os.File) error) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), Prefix+"*")
+	temp, err := os.CreateTemp(filepath.Dir(path), pattern)
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func RemoveLeftovers(dirs ...string) error {
 			errs = append(errs, err)
 		}
 		for _, entry := range entries {
-			if !entry.Type().IsRegular() || !strings.HasPrefix(entry.Name(), Prefix) {
+			if !entry.Type().IsRegular() || !IsTemporary(entry.Name(), pattern) {
 				continue
 			}
 			if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) >= leftoverAge {

@@ -70,6 +70,8 @@ func TestRemoveLeftovers(t *testing.T) {
 		{name: wholefile.Prefix + "3", directory: true, time: old, stays: true},
 		{name: "notes", time: old, stays: true},
 		{name: ".new-4", time: old, stays: true},
+		{name: wholefile.Prefix + "5 notes", time: old, stays: true},
+		{name: wholefile.Prefix, time: old, stays: true},
 	} {
 		path := filepath.Join(dir, file.name)
 		make := func() error { return os.WriteFile(path, nil, 0o600) }

@@ -119,11 +119,14 @@ func replaceable(rel, full string, overwrite bool) (exists bool, err error) {
 	return true, nil
 }
 
-// Temporary files are called so: hako removes old ones that interrupted writes have left when it starts.
+// Temporary files are named so, with digits between. At its start hako removes old ones, which interrupted writes have
+// left.
 const tempPrefix, tempSuffix = "hako-write-", ".tmp"
 
 func isTemporary(name string) bool {
-	return strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix)
+	random, begins := strings.CutPrefix(name, tempPrefix)
+	random, ends := strings.CutSuffix(random, tempSuffix)
+	return begins && ends && random != "" && strings.Trim(random, "0123456789") == ""
 }
 
 // replace puts a file with the content at a path, all at once. Without overwrite it fails with fs.ErrExist if a file is

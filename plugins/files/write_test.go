@@ -100,10 +100,10 @@ func TestWriteRefusesProgramsByName(t *testing.T) {
 	}
 }
 
-// TestMoveNewDoesNotReplace is the file that comes up after the first look.
 // TestTemporaryFilesAreNotListed: what an interrupted write has left is in no list, and found by no search.
 func TestTemporaryFilesAreNotListed(t *testing.T) {
-	workspace(t, map[string]string{"hako-write-123.tmp": "half", "notes.tmp": "whole", "d/hako-write-4.tmp": "half"})
+	workspace(t, map[string]string{"hako-write-123.tmp": "half", "notes.tmp": "whole", "d/hako-write-4.tmp": "half",
+		"hako-write-notes.tmp": "whole"})
 	for _, tool := range []string{"file_list", "file_search"} {
 		arguments := args{"path": "."}
 		if tool == "file_list" {
@@ -112,12 +112,14 @@ func TestTemporaryFilesAreNotListed(t *testing.T) {
 			arguments["name"] = "*.tmp"
 		}
 		got := callIn(t, "en", tool, arguments).Content[0].Text
-		if strings.Contains(got, "hako-write-") || !strings.Contains(got, "notes.tmp") {
+		if strings.Contains(got, "hako-write-1") || strings.Contains(got, "hako-write-4") ||
+			!strings.Contains(got, "notes.tmp") || !strings.Contains(got, "hako-write-notes.tmp") {
 			t.Errorf("%s: %s", tool, got)
 		}
 	}
 }
 
+// TestMoveNewDoesNotReplace: a file that comes up after the first look is not replaced.
 func TestMoveNewDoesNotReplace(t *testing.T) {
 	dir := workspace(t, map[string]string{"f": "theirs"})
 	err := replace(filepath.Join(dir, "f"), []byte("ours"), false)

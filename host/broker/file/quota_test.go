@@ -28,20 +28,21 @@ func full(t *testing.T, what string, g *guest, errno sys.Errno) {
 func kilobytes(n int) string { return strings.Repeat("x", n<<10) }
 
 // TestLeftovers: temporary files of interrupted writes are removed by the first measurement and do not count. Those of
-// running writes stay.
+// running writes stay, and so do files of users with similar names.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	host(t, dir, map[string]string{"d/hako-write-1.tmp": kilobytes(4), "hako-write-2.tmp": kilobytes(4),
-		"old.tmp": "x"})
-	for _, name := range []string{"d/hako-write-1.tmp", "old.tmp"} {
+		"old.tmp": "x", "hako-write-notes.tmp": "x"})
+	for _, name := range []string{"d/hako-write-1.tmp", "old.tmp", "hako-write-notes.tmp"} {
 		if err := os.Chtimes(filepath.Join(dir, name), time.Time{}, time.Now().Add(-time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	g := open(t, at(dir), quota(10<<10))
 	want(t, "what the old one held", write(g, "a", kilobytes(5)), 0) // which waits for the measurement
-	for name, there := range map[string]bool{"d/hako-write-1.tmp": false, "hako-write-2.tmp": true, "old.tmp": true} {
+	for name, there := range map[string]bool{"d/hako-write-1.tmp": false, "hako-write-2.tmp": true,
+		"old.tmp": true, "hako-write-notes.tmp": true} {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != there {
 			t.Errorf("%s: %v", name, err)
 		}

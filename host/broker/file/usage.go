@@ -6,11 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	wsys "github.com/tetratelabs/wazero/sys"
+
+	"github.com/hako-run/hako/internal/wholefile"
 )
 
 // usage counts the bytes and names below one directory.
@@ -178,17 +179,17 @@ func (u *usage) walk(first bool) (total measure, err error) {
 	return total, err
 }
 
-// Names of the temporary files of the shipped plugin "files". One older than leftoverAge is from an interrupted write.
+// tempPattern names the temporary files of the shipped plugin "files". One older than leftoverAge is from an interrupted
+// write.
 const (
-	tempPrefix  = "hako-write-"
-	tempSuffix  = ".tmp"
+	tempPattern = "hako-write-*.tmp"
 	leftoverAge = 10 * time.Minute
 )
 
 // removeLeftover removes the temporary file of an interrupted write and reports whether it did.
 func (u *usage) removeLeftover(path []string) bool {
 	name := path[len(path)-1]
-	if !strings.HasPrefix(name, tempPrefix) || !strings.HasSuffix(name, tempSuffix) {
+	if !wholefile.IsTemporary(name, tempPattern) {
 		return false
 	}
 	where := filepath.Join(path...)
