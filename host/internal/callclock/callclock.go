@@ -17,15 +17,15 @@ type Clock struct {
 	done   chan struct{}
 
 	// mu guards the fields below.
-	mu       sync.Mutex
-	timer    *time.Timer
-	left     time.Duration // when the clock was started or resumed
-	since    time.Time     // when that was
-	asking   int           // how often it is paused
-	expired  bool
-	released bool
-	onExpiry map[int]func()
-	next     int
+	mu      sync.Mutex
+	timer   *time.Timer
+	left    time.Duration // when the clock was started or resumed
+	since   time.Time     // when that was
+	asking  int           // how often it is paused
+	expired bool
+	err     error // of the context, once it has ended
+	onEnd   map[int]func()
+	next    int
 }
 
 // clockKey is the key of a context's innermost clock.
@@ -52,15 +52,10 @@ func start(parent context.Context, c *Clock) (_ context.Context, _ *Clock, stop 
 		c.timer.Stop()
 	}
 	c.mu.Unlock()
-	ctx, cancel := context.WithCancelCause((*clockContext)(c))
-	unlink := context.AfterFunc(parent, func() { cancel(context.Cause(parent)) })
-	return ctx, c, func() {
+	unlink := context.AfterFunc(parent, func() { c.end(parent.Err()) })
+	return (*clockContext)(c), c, func() {
 		unlink()
-		cancel(nil)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.released = true
-		c.timer.Stop()
+		c.end(context.Canceled)
 	}
 }
 
@@ -94,7 +89,7 @@ func (c *Clock) resumption() func() {
 	return sync.OnceFunc(func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.asking--; c.asking == 0 && !c.expired && !c.released {
+		if c.asking--; c.asking == 0 && c.err == nil {
 			c.since = time.Now()
 			c.timer.Reset(max(0, c.left))
 		}
@@ -110,22 +105,34 @@ func (c *Clock) Expired() bool {
 
 func (c *Clock) expire() {
 	c.mu.Lock()
-	if c.expired || c.asking > 0 || time.Since(c.since) < c.left {
+	if c.err != nil || c.asking > 0 || time.Since(c.since) < c.left {
 		c.mu.Unlock()
 		return // the timer had fired before a pause
 	}
 	c.expired = true
+	c.mu.Unlock()
+	c.end(context.DeadlineExceeded)
+}
+
+// end ends the context, unless it has ended.
+func (c *Clock) end(err error) {
+	c.mu.Lock()
+	if c.err != nil {
+		c.mu.Unlock()
+		return
+	}
+	c.err = err
+	c.timer.Stop()
 	close(c.done)
-	calls := c.onExpiry
-	c.onExpiry = nil
+	calls := c.onEnd
+	c.onEnd = nil
 	c.mu.Unlock()
 	for _, call := range calls {
 		call()
 	}
 }
 
-// clockContext is the context of a clock. Its Done is the clock's alone; the end of the parent cancels the context that
-// Start returns.
+// clockContext is the context of a clock. It ends with the clock's time or with its parent.
 type clockContext Clock
 
 func (c *clockContext) Deadline() (time.Time, bool) {
@@ -145,10 +152,10 @@ func (c *clockContext) Deadline() (time.Time, bool) {
 func (c *clockContext) Done() <-chan struct{} { return c.done }
 
 func (c *clockContext) Err() error {
-	if (*Clock)(c).Expired() {
-		return context.DeadlineExceeded
-	}
-	return nil
+	clock := (*Clock)(c)
+	clock.mu.Lock()
+	defer clock.mu.Unlock()
+	return clock.err
 }
 
 func (c *clockContext) Value(key any) any {
@@ -163,21 +170,21 @@ func (c *clockContext) AfterFunc(f func()) (stop func() bool) {
 	clock := (*Clock)(c)
 	clock.mu.Lock()
 	defer clock.mu.Unlock()
-	if clock.expired {
+	if clock.err != nil {
 		go f()
 		return func() bool { return false }
 	}
-	if clock.onExpiry == nil {
-		clock.onExpiry = map[int]func(){}
+	if clock.onEnd == nil {
+		clock.onEnd = map[int]func(){}
 	}
 	id := clock.next
 	clock.next++
-	clock.onExpiry[id] = f
+	clock.onEnd[id] = f
 	return func() bool {
 		clock.mu.Lock()
 		defer clock.mu.Unlock()
-		_, ok := clock.onExpiry[id]
-		delete(clock.onExpiry, id)
+		_, ok := clock.onEnd[id]
+		delete(clock.onEnd, id)
 		return ok
 	}
 }

@@ -58,7 +58,7 @@ func TestNested(t *testing.T) {
 		resume() // does nothing
 		<-derived.Done()
 		if took := time.Since(began); took != time.Hour+10*time.Second || clock.Expired() ||
-			!errors.Is(derived.Err(), context.Canceled) && !errors.Is(derived.Err(), context.DeadlineExceeded) {
+			!errors.Is(inner.Err(), context.DeadlineExceeded) || !errors.Is(derived.Err(), context.DeadlineExceeded) {
 			t.Errorf("over after %v: %v", took, derived.Err())
 		}
 		Pause(t.Context())() // without a clock
@@ -89,14 +89,33 @@ type testKey struct{}
 // TestStartPaused: no time passes before the clock is resumed, however short the limit.
 func TestStartPaused(t *testing.T) {
 	t.Parallel()
-	for range 100 {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
 		ctx, resume, stop := StartPaused(t.Context(), time.Nanosecond)
-		time.Sleep(time.Microsecond)
+		defer stop()
+		time.Sleep(time.Hour)
 		if ctx.Err() != nil {
 			t.Fatal("the time was up before the clock ran")
 		}
 		resume()
 		<-ctx.Done()
+		if took := time.Since(began); took != time.Hour+time.Nanosecond {
+			t.Errorf("over after %v", took)
+		}
+	})
+}
+
+// TestStopPaused: a pause that outlives the call does not start the clock again.
+func TestStopPaused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, clock, stop := Start(t.Context(), time.Second)
+		resume := clock.Pause()
 		stop()
-	}
+		resume()
+		time.Sleep(time.Hour)
+		if clock.Expired() || !errors.Is(ctx.Err(), context.Canceled) {
+			t.Errorf("expired: %v, ended with %v", clock.Expired(), ctx.Err())
+		}
+	})
 }
