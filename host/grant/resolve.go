@@ -15,8 +15,8 @@ import (
 // permission with a configKey is granted for the address set there. A mount that asks for roots gets them.
 // Files of roots.Hidden are hidden in every mount.
 //
-// The error joins all problems: a mount without a folder, no named programs, a configured address that is no base URL,
-// that contradicts the consent, or that a credential must not be sent to.
+// The error joins all problems: a mount without a folder or with a hidden one, no named programs, a configured address
+// that is no base URL, that contradicts the consent, or that a credential must not be sent to.
 func Resolve(m *manifest.Manifest, c *Consent, config map[string]any, roots Roots) (Grants, error) {
 	var g Grants
 	var errs []error
@@ -33,6 +33,11 @@ func Resolve(m *manifest.Manifest, c *Consent, config map[string]any, roots Root
 			errs = append(errs, notMapped(m.Name, p.Mount))
 		}
 		g.Mounts = append(g.Mounts, c.mount(p, mount))
+		if dir := c.folder(mount.Path); ok && roots.hides(dir) {
+			errs = append(errs, mountError(m.Name, p.Mount, bilingual(
+				"hako keeps its own files in %s: choose another folder",
+				"%s には hako 自身のファイルがあります。別のフォルダーを指定してください", dir)))
+		}
 	}
 	more, err := roots.mounts(m.Permissions.Files, g.Mounts)
 	if err != nil {

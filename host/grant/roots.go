@@ -38,8 +38,7 @@ func (r Roots) Check() error {
 			return fmt.Errorf("%s cannot be allowed: it is a whole file system: name a directory in it", dir)
 		case strings.ContainsFunc(name, visible.Hidden):
 			return fmt.Errorf("%q cannot be allowed: its name has characters that are not visible: rename it", dir)
-		case slices.ContainsFunc(r.Hidden,
-			func(h string) bool { _, ok := within(realPath(dir), realPath(h)); return ok }):
+		case r.hides(dir):
 			return fmt.Errorf("%s cannot be allowed: hako keeps its own files there: name another directory", dir)
 		}
 	}
@@ -84,11 +83,21 @@ func rootName(dir string, mounts []Mount) string {
 	}
 }
 
-// denied returns the deny globs for what is hidden in dir, and for the temporary files of hidden files.
+// hides reports whether a directory is hidden or below a hidden one.
+func (r Roots) hides(dir string) bool {
+	return slices.ContainsFunc(r.Hidden, func(h string) bool { _, ok := within(realPath(dir), realPath(h)); return ok })
+}
+
+// denied returns the deny globs for what is hidden in dir, and for the temporary files of hidden files. Symbolic links
+// on the way to a hidden file are hidden like the file: who replaces one replaces what the host reads.
 func (r Roots) denied(dir string) (globs []string) {
 	for _, hidden := range r.Hidden {
-		if inside, ok := within(realPath(hidden), realPath(dir)); ok {
-			globs = append(globs, globSpecials.Replace(filepath.ToSlash(inside)))
+		for _, path := range append(followLinks(hidden), realPath(hidden)) {
+			inside, ok := within(path, realPath(dir))
+			glob := globSpecials.Replace(filepath.ToSlash(inside))
+			if ok && !slices.Contains(globs, glob) {
+				globs = append(globs, glob)
+			}
 		}
 	}
 	if len(globs) > 0 {
@@ -116,6 +125,31 @@ func realPath(path string) string {
 			return path
 		}
 	}
+}
+
+// maxLinks is the most symbolic links that are followed for one path, as in Linux.
+const maxLinks = 40
+
+// followLinks returns path, and what becomes of it as one symbolic link in it after the other is replaced by its target.
+func followLinks(path string) []string {
+	path = filepath.Clean(path)
+	paths := []string{path}
+	for i := len(filepath.VolumeName(path)) + 1; i <= len(path) && len(paths) <= maxLinks; i++ {
+		if i < len(path) && !os.IsPathSeparator(path[i]) {
+			continue
+		}
+		target, err := os.Readlink(path[:i])
+		if err != nil {
+			continue // it is no link, or does not exist
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path[:i]), target)
+		}
+		path = filepath.Join(target, path[i:])
+		paths = append(paths, path)
+		i = len(filepath.VolumeName(path))
+	}
+	return paths
 }
 
 // RootPaths returns the guest's paths of the mounts by their paths on the host, with and without symbolic links, as the

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,6 +67,56 @@ func TestRoots(t *testing.T) {
 	g, err = grant.Resolve(m, consent, nil, roots)
 	if data, _ := g.RootPaths(m); err != nil || len(g.Mounts) != 1 || data != nil {
 		t.Errorf("a plugin that asks for no roots gets %+v, %s, %v", g.Mounts, data, err)
+	}
+}
+
+// TestHiddenLinks: all names on the way to a hidden file are hidden: who replaces a link replaces the file.
+func TestHiddenLinks(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "real"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{
+		"conf": "hop", "hop": filepath.Join(dir, "real"), "real/own": "own-1",
+		"loop": "loop", "up": "../" + filepath.Base(dir),
+	} {
+		if err := os.Symlink(target, filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+			testprogram.Missing(t, err.Error())
+		}
+	}
+	m := &manifest.Manifest{Name: "files"}
+	m.Permissions.Files = []manifest.FilePermission{{Mount: "workspace"}}
+	consent := &grant.Consent{Mounts: map[string]grant.Mount{"workspace": {Path: dir}}}
+	for hidden, want := range map[string][]string{
+		"conf/own": {"conf/own", "hop/own", "real/own", "real/own-1"},
+		"up/x":     {"up/x", "x"},
+		"loop/x":   {"loop/x"},
+	} {
+		roots := grant.Roots{Hidden: []string{filepath.Join(dir, filepath.FromSlash(hidden))}}
+		g, err := grant.Resolve(m, consent, nil, roots)
+		if want = append(want, "**/.hako-new-*"); err != nil || !slices.Equal(g.Mounts[0].Deny, want) {
+			t.Errorf("%s: deny %+v, %v, want %q", hidden, g.Mounts, err, want)
+		}
+	}
+}
+
+// TestHiddenFolder: a mount is no hidden directory, and none in one.
+func TestHiddenFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	m := &manifest.Manifest{Name: "files"}
+	m.Permissions.Files = []manifest.FilePermission{{Mount: "workspace"}}
+	for _, path := range []string{filepath.Join(dir, "store"), filepath.Join(dir, "store", "audit")} {
+		consent := &grant.Consent{Mounts: map[string]grant.Mount{"workspace": {Path: path}}}
+		_, err := grant.Resolve(m, consent, nil, grant.Roots{Hidden: []string{filepath.Join(dir, "store")}})
+		if list := grant.ChoiceErrors(err); len(list) != 1 || list[0].Field != "mounts.workspace.dir" ||
+			!strings.Contains(list[0].Error(), "hako keeps its own files in "+path) {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }
 

@@ -261,11 +261,11 @@ func TestDeny(t *testing.T) {
 	dir := t.TempDir()
 	host(t, dir, map[string]string{
 		".git/config": "token", "sub/.git/config": "token", "sub/ok": "ok", "key.pem": "key", "sub/key.pem": "key",
-		"private/deep/x": "x", "straße": "x", "cafe\u0301": "x", "plain/a": "a",
+		"private/deep/x": "x", "straße": "x", "cafe\u0301": "x", "plain/a": "a", "draft/deep/own": "forged",
 	})
 	symlink(t, ".git", filepath.Join(dir, "alias"))
 	symlink(t, "private/deep/x", filepath.Join(dir, "shortcut"))
-	g := open(t, at(dir), deny("**/.git/**", "*.PEM", "/private/", "STRASSE", "caf\u00e9"))
+	g := open(t, at(dir), deny("**/.git/**", "*.PEM", "/private/", "STRASSE", "caf\u00e9", "absent/deep/own"))
 	for _, path := range []string{
 		".git", ".git/config", "sub/.git/config", ".GIT/config", "sub/.Git", ".git/new", ".g\u200cit/config",
 		"key.pem", "KEY.PEM", "private",
@@ -295,13 +295,14 @@ func TestDeny(t *testing.T) {
 			want(t, "rename to", g.Rename("plain/a", path), sys.ENOENT)
 		})
 	}
-	if names, _ := list(g, "."); !slices.Equal(names, []string{"alias", "plain", "shortcut", "sub"}) {
+	if names, _ := list(g, "."); !slices.Equal(names, []string{"alias", "draft", "plain", "shortcut", "sub"}) {
 		t.Errorf("root holds %v", names)
 	}
 	if names, _ := list(g, "sub"); !slices.Equal(names, []string{"key.pem", "ok"}) {
 		t.Errorf("sub holds %v", names)
 	}
 	want(t, "rename of a directory that hides something", g.Rename("sub", "elsewhere"), sys.EACCES)
+	want(t, "rename that puts a file under a hidden name", g.Rename("draft", "absent"), sys.EACCES)
 	want(t, "rename of one that does not", g.Rename("plain", "elsewhere"), 0)
 }
 

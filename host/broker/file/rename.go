@@ -31,7 +31,7 @@ func (g *guestFS) rename(source, target *dirEntry) error {
 	case source.isLink():
 		return errThrough // A relative target would change.
 	case source.isDir():
-		if err := g.checkNothingHidden(source); err != nil {
+		if err := g.checkNothingHidden(source, target); err != nil {
 			return err
 		}
 	}
@@ -56,25 +56,26 @@ func restrictMode(source, target *dirEntry) error {
 	return source.dir.Chmod(source.name, mode)
 }
 
-// checkNothingHidden returns an error if a deny glob hides a file below a directory: under the new name it would be
-// visible.
-func (g *guestFS) checkNothingHidden(p *dirEntry) error {
+// checkNothingHidden returns an error if a deny glob hides a file below the directory source, which would be visible
+// under its new name, or would hide it there: nothing is put under a hidden name.
+func (g *guestFS) checkNothingHidden(source, target *dirEntry) error {
 	if len(g.m.deny) == 0 {
 		return nil
 	}
-	dir, err := p.dir.OpenRoot(p.name)
+	dir, err := source.dir.OpenRoot(source.name)
 	if err != nil {
 		return asChanged(err)
 	}
 	defer dir.Close()
-	above := p.path + "/"
 	return walkTree(dir, func(names []string, _ fs.FileMode, _ int64) error {
-		name := above + strings.Join(names, "/")
-		if err := g.h.spend(broker.FileSteps + g.m.deny.cost(name)); err != nil {
-			return err
-		}
-		if g.m.deny.match(name) {
-			return sys.EACCES
+		below := "/" + strings.Join(names, "/")
+		for _, name := range []string{source.path + below, target.path + below} {
+			if err := g.h.spend(broker.FileSteps + g.m.deny.cost(name)); err != nil {
+				return err
+			}
+			if g.m.deny.match(name) {
+				return sys.EACCES
+			}
 		}
 		return nil
 	})
