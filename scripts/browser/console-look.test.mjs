@@ -9,7 +9,7 @@ import { startStandIn } from './stand-in.mjs'
 // Each view with what shows that it is there.
 const views = {
   overview: '.stat', calls: 'h1', approvals: '.question', plugins: 'tbody tr', 'plugins/files': '.facts', 'plugins/shell': '.facts', tools: 'tbody tr', 'tools/get_weather': 'form',
-  audit: 'tbody tr', errors: 'tbody tr', connections: 'tbody tr', configuration: 'tbody tr',
+  audit: 'tbody tr', errors: 'tbody tr', sessions: 'tbody tr', connections: 'tbody tr', configuration: 'tbody tr',
 }
 
 let chromium, host, stranger

@@ -1,11 +1,9 @@
-// The frame around the views: navigation, who is logged in, what waits for an answer, and whether the server is there.
-import { h, icon, put } from './dom.js'
-import { t, term } from './language.js'
+// The frame around the views: the menu, what waits for an answer, and whether the server is there.
+import { h, put } from './dom.js'
+import { t } from './language.js'
+import { navigation, views } from './nav.js'
 import { problem } from './parts.js'
-import { events, every, get, identify, listen, live, pages, post } from './server.js'
-import { switches } from './settings.js'
-
-const views = ['overview', 'calls', 'approvals', 'plugins', 'tools', 'audit', 'errors', 'connections', 'configuration']
+import { events, every, get, listen, live, pages } from './server.js'
 
 /** openShell puts the console up for session and returns what takes it down. change puts it up anew, for another session if one is given. */
 export function openShell(session, change) {
@@ -29,48 +27,6 @@ export function openShell(session, change) {
   listen(signal)
   router()
   return () => ended.abort()
-}
-
-/** logoutButton ends the session, or all of this person. Where hako is away it does nothing, and the page says so anyway. */
-function logoutButton(label, everywhere, change) {
-  const logout = async () => change(await post('logout', { everywhere }).then(identify))
-  return h('button', { type: 'button', class: everywhere ? 'small plain' : 'small', onclick: () => logout().catch(() => {}) }, label)
-}
-
-/** navigation is the bar with the views and the person. */
-function navigation(session, change) {
-  const { user } = session
-  const badge = h('span', { class: 'count', hidden: true })
-  const links = new Map(views.map(name => [name, h('a', { href: `#/${name}` }, icon(name), t(`nav.${name}`), name === 'approvals' && badge)]))
-  const menu = h('button', { type: 'button', class: 'plain menu', 'aria-expanded': 'false', 'aria-controls': 'nav', 'aria-label': t('nav.menu') }, icon('menu'))
-  const element = h('header', { class: 'bar' },
-    h('div', { class: 'brand' }, h('img', { src: 'icon.svg', alt: '', width: 22, height: 22 }), h('strong', {}, 'hako'), menu),
-    h('nav', { id: 'nav', 'aria-label': t('nav.label') }, h('ul', {}, [...links.values()].map(link => h('li', {}, link)))),
-    h('div', { class: 'person' },
-      h('p', {}, h('span', { class: 'name', title: user.name }, user.name), h('span', { class: 'badge plain' }, term('role', user.role))),
-      switches(() => change()),
-      logoutButton(t('logout'), false, change), logoutButton(t('logout.everywhere'), true, change)))
-  const open = wanted => {
-    element.classList.toggle('open', wanted)
-    menu.setAttribute('aria-expanded', String(wanted))
-  }
-  menu.addEventListener('click', () => open(!element.classList.contains('open')))
-  element.addEventListener('keydown', event => {
-    if (event.key !== 'Escape' || !element.classList.contains('open')) return
-    open(false)
-    menu.focus()
-  })
-  return {
-    element,
-    at(name) {
-      open(false)
-      links.forEach((link, key) => key === name ? link.setAttribute('aria-current', 'page') : link.removeAttribute('aria-current'))
-    },
-    count(n) {
-      badge.hidden = n === 0
-      put(badge, h('span', { 'aria-hidden': 'true' }, n), h('span', { class: 'unseen' }, t('nav.waiting', { n })))
-    },
-  }
 }
 
 /** watchApprovals keeps the number of questions that wait: in the navigation, in the title, and said aloud when there are more. */

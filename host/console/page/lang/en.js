@@ -22,7 +22,12 @@ export default {
   'nav.audit': 'Audit log',
   'nav.errors': 'Errors',
   'nav.connections': 'Connections',
+  'nav.sessions': 'Sessions',
   'nav.configuration': 'Configuration',
+  'nav.group.activity': 'Activity',
+  'nav.group.offer': 'Catalog',
+  'nav.group.access': 'Access',
+  'nav.group.host': 'Host',
 
   'switch.language': 'Language',
   'switch.theme': 'Theme',
@@ -371,13 +376,13 @@ export default {
 
   'connections.upstreams': 'Upstream servers',
   'connections.credentials': 'Credentials',
-  'connections.sessions': 'Signed in',
+  'sessions.people': 'Signed in',
   'connections.noUpstreams': 'No upstream MCP servers are configured.',
   'connections.noCredentials': 'No credentials are configured.',
   'connections.token': 'static token',
   'connections.retry': 'Tried again at {at}.',
   'connections.omitted': { one: '{n} thing is not offered:', other: '{n} things are not offered:' },
-  'connections.you': 'you',
+  'sessions.you': 'you',
 
   'configuration.filter': 'Filter keys and values',
   'configuration.only': 'Only what is set',

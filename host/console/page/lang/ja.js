@@ -22,7 +22,12 @@ export default {
   'nav.audit': '監査ログ',
   'nav.errors': 'エラー',
   'nav.connections': '接続先',
+  'nav.sessions': 'セッション',
   'nav.configuration': '設定',
+  'nav.group.activity': '利用状況',
+  'nav.group.offer': 'カタログ',
+  'nav.group.access': 'アクセス',
+  'nav.group.host': 'ホスト',
 
   'switch.language': '言語',
   'switch.theme': '表示テーマ',
@@ -371,13 +376,13 @@ export default {
 
   'connections.upstreams': '上流サーバー',
   'connections.credentials': '認証情報',
-  'connections.sessions': 'ログイン中',
+  'sessions.people': 'ログイン中',
   'connections.noUpstreams': '上流の MCP サーバーは設定されていません。',
   'connections.noCredentials': '認証情報は設定されていません。',
   'connections.token': '固定トークン',
   'connections.retry': '{at} に再試行します。',
   'connections.omitted': '提供していないものが {n} 件あります:',
-  'connections.you': 'あなた',
+  'sessions.you': 'あなた',
 
   'configuration.filter': 'キーと値を絞り込み',
   'configuration.only': '設定されたものだけ',

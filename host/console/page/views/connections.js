@@ -1,7 +1,7 @@
-// What hako is connected to: upstream servers, credentials, its replicas, and who is logged in.
+// What hako is connected to: upstream servers, credentials and its replicas.
 import { h, put } from '../dom.js'
-import { ago, digest, t, term, time } from '../language.js'
-import { badge, card, code, head, may, when } from '../parts.js'
+import { ago, digest, t, time } from '../language.js'
+import { badge, card, code, head, when } from '../parts.js'
 import { table } from '../table.js'
 
 export default function connections(page) {
@@ -36,27 +36,13 @@ export default function connections(page) {
       { label: t('column.seen'), class: 'wide nowrap', cell: row => ago(row.seen) },
     ],
   })
-  const admin = may(page.session, 'admin')
-  const sessions = table({
-    caption: t('connections.sessions'), rowKey: row => `${row.user}/${row.created}/${row.address}`, empty: '–',
-    columns: [
-      { label: t('column.who'), cell: row => [row.user, ' ', row.self && h('span', { class: 'badge plain' }, t('connections.you'))] },
-      { label: t('column.role'), cell: row => term('role', row.role) },
-      { label: t('column.via'), class: 'wide', cell: row => term('via', row.via) },
-      { label: t('column.address'), class: 'wide', cell: row => code(row.address ?? '') },
-      { label: t('column.seen'), class: 'nowrap', cell: row => ago(row.seen) },
-    ],
-  })
   put(page.root, head(t('nav.connections')),
-    card(t('connections.upstreams'), upstreams.element), card(t('connections.credentials'), credentials.element),
-    card(t('overview.replicas'), replicas.element), admin && card(t('connections.sessions'), sessions.element))
+    card(t('connections.upstreams'), upstreams.element), card(t('connections.credentials'), credentials.element), card(t('overview.replicas'), replicas.element))
   page.poll(10_000, async () => {
-    const [servers, secrets, machines, people] = await Promise.all(
-      [page.get('upstreams'), page.get('credentials'), page.get('replicas'), admin ? page.get('sessions') : { items: [] }])
+    const [servers, secrets, machines] = await Promise.all([page.get('upstreams'), page.get('credentials'), page.get('replicas')])
     upstreams.update(servers.items)
     credentials.update(secrets.items)
     replicas.update(machines.items)
-    sessions.update(people.items)
   })
 }
 
