@@ -42,8 +42,8 @@ func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, over *exchan
 	}
 	defer over.stream.Detach()
 	ctx := r.Context()
-	if session != nil && (asks || call.ProgressToken != nil) &&
-		s.replicas.keep(over.stream, session.id, []*jsonrpc.Request{{ID: call.ID}}, hasPrimes(r.Header)) {
+	resumable := session != nil && (asks || call.ProgressToken != nil)
+	if resumable {
 		ctx = context.WithoutCancel(ctx) // whoever has left can fetch the answer
 	}
 	ctx, cancel := s.bound(ctx, nil)
@@ -51,6 +51,11 @@ func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, over *exchan
 	if session != nil && !session.begin(call.ID, cancel) {
 		s.refuseDuplicate(w, call.ID)
 		return
+	}
+	if resumable &&
+		!s.replicas.keep(over.stream, session.id, []*jsonrpc.Request{{ID: call.ID}}, hasPrimes(r.Header)) {
+		stop := context.AfterFunc(r.Context(), cancel)
+		defer stop()
 	}
 	if call.ProgressToken != nil {
 		whole.Progress = progressOf(call.ProgressToken, over.stream)

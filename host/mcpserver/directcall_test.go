@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -278,8 +279,6 @@ func callHeaders() map[string][]string {
 	}
 }
 
-// TestDirectSessionsOfOtherVersions: a session whose client asked for a version that has no sessions is the SDK's
-// alone.
 // sendTwoWays runs a test with calls that the frontend answers itself and with calls that the SDK answers.
 func sendTwoWays(t *testing.T, run func(t *testing.T, send func(*http.Request) *http.Request)) {
 	t.Helper()
@@ -449,6 +448,45 @@ func TestEndedSessionsTakeNoCalls(t *testing.T) {
 				t.Errorf("%s: %d, want %d", step.what, step.got, step.want)
 			}
 		}
+	})
+}
+
+// TestEndedSessionAnswers: a request in flight is answered after the end of its session.
+func TestEndedSessionAnswers(t *testing.T) {
+	t.Parallel()
+	sendTwoWays(t, func(t *testing.T, send func(*http.Request) *http.Request) {
+		synctest.Test(t, func(t *testing.T) {
+			started, proceed := make(chan struct{}), make(chan struct{})
+			calls := caller(func(ctx context.Context, _ *pipeline.Call) (*pipeline.Result, error) {
+				close(started)
+				<-proceed
+				return ok(text("still running: %t", ctx.Err() == nil))
+			})
+			s := newServer(t, offer(t, nil, "x"), calls, nil)
+			h := s.Handler()
+			id := openSession(t, h)
+			answer := make(chan *httptest.ResponseRecorder)
+			go func() {
+				answer <- do(h, send(post(withSessions, message(withSessions, 1, "tools/call", `{"name":"x"}`),
+					"Mcp-Session-Id", id)))
+			}()
+			<-started
+			end := post(withSessions, "", "Mcp-Session-Id", id)
+			end.Method = http.MethodDelete
+			if w := do(h, end); w.Code != http.StatusNoContent {
+				t.Errorf("DELETE: %d %s", w.Code, w.Body)
+			}
+			synctest.Wait()
+			close(proceed)
+			if w := <-answer; w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "still running: true") {
+				t.Errorf("the call: %d %s", w.Code, w.Body)
+			}
+			synctest.Wait()
+			if n := len(slices.Collect(s.sdk.Sessions())); n != 0 {
+				t.Errorf("%d connections of the SDK are left", n)
+			}
+			s.Close()
+		})
 	})
 }
 

@@ -99,6 +99,12 @@ func TestHostileJSON(t *testing.T) {
 			"is no JSON-RPC 2.0 message"},
 		"an ID that is none": {`{"jsonrpc":"2.0","id":{},"method":"ping"}`, jsonrpc.CodeInvalidRequest,
 			"is no JSON-RPC 2.0 message"},
+		"an ID that is a fraction": {`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, jsonrpc.CodeInvalidRequest,
+			"an integer of at most 53 bits"},
+		"an ID that a float64 does not hold": {`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`,
+			jsonrpc.CodeInvalidRequest, "an integer of at most 53 bits"},
+		"an answer whose ID is a fraction": {`{"jsonrpc":"2.0","id":1.5,"result":{}}`, jsonrpc.CodeInvalidRequest,
+			"an integer of at most 53 bits"},
 		"a method that is none": {`{"jsonrpc":"2.0","id":1,"method":7}`, jsonrpc.CodeInvalidRequest,
 			"is no JSON-RPC 2.0 message"},
 		"a number": {`7`, jsonrpc.CodeInvalidRequest, "is no JSON-RPC 2.0 message"},
@@ -123,6 +129,31 @@ func TestHostileJSON(t *testing.T) {
 					t.Errorf("%d %s", w.Code, w.Body)
 				}
 			})
+		}
+	}
+}
+
+// TestRepeatedHeaders: a header with two values could mean one request to hako and another one to a proxy before it.
+func TestRepeatedHeaders(t *testing.T) {
+	t.Parallel()
+	h := newServer(t, offer(t, serveEverything, "x"), nil, nil).Handler()
+	id := openSession(t, h)
+	for version, names := range map[string][]string{
+		withSessions:    {"Content-Type", "Last-Event-Id", "Mcp-Protocol-Version", "Mcp-Session-Id"},
+		withoutSessions: {"Content-Type", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version"},
+	} {
+		for _, name := range names {
+			r := post(version, message(version, 1, "tools/call", `{"name":"x","arguments":{}}`))
+			if version == withSessions {
+				r.Header.Set("Mcp-Session-Id", id)
+			}
+			first := r.Header.Get(name)
+			r.Header[name] = []string{first, first}
+			w := do(h, r)
+			if want := "The " + name + " header comes more than once"; w.Code != http.StatusBadRequest ||
+				!strings.HasPrefix(w.Body.String(), want) {
+				t.Errorf("%s, %s: %d %s", version, name, w.Code, w.Body)
+			}
 		}
 	}
 }

@@ -98,6 +98,11 @@ func exchangeOf(extra *mcp.RequestExtra) *exchange {
 }
 
 func (s *Server) serveMCP(w *transport.Response, r *http.Request) {
+	if name := transport.Repeated(r.Header); name != "" {
+		s.options.Observer.RequestRefused(RefusedInvalid)
+		http.Error(w, fmt.Sprintf("The %s header comes more than once: send it once.", name), http.StatusBadRequest)
+		return
+	}
 	if s.draining.Err() != nil {
 		w.Header().Set("Connection", "close")
 		s.refuse(w, RefusedDraining,

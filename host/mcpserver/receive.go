@@ -35,6 +35,10 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		if over := exchangeOf(req.GetExtra()); over != nil && over.stream != nil {
 			ctx = transport.WithStream(ctx, over.stream)
 		}
+		if opening, ok := req.(*mcp.ServerRequest[*mcp.InitializeParams]); ok {
+			// The SDK answers with the negotiated version, and takes that of the parameters for the session's.
+			opening.Params.ProtocolVersion = transport.Negotiate(opening.Params.ProtocolVersion)
+		}
 		ctx, span := s.begin(ctx, method, req)
 		defer span.End()
 		result, err = s.dispatch(ctx, method, req, next)

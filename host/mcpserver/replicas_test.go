@@ -653,9 +653,60 @@ func TestResume(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	}
-	for _, bad := range []string{"nonsense", first + "_x", "unknown_1"} {
+	for _, bad := range []string{"nonsense", first + "_x", "unknown_1", "\xff_1"} {
 		if response := c.open(t, http.MethodGet, id, "", "Last-Event-ID", bad); response.StatusCode != http.StatusBadRequest {
 			t.Errorf("%s: %d", bad, response.StatusCode)
+		}
+	}
+}
+
+// TestResumeAfterDuplicate: a second request with the ID of one in flight is refused and leaves the first one's stream as
+// it is.
+func TestResumeAfterDuplicate(t *testing.T) {
+	t.Parallel()
+	entered, letGo := make(chan struct{}), make(chan struct{})
+	f := newFleet(t, offer(t, serveEverything, "look"), blocked(entered, letGo), nil)
+	a, b := f.replicas[0], f.replicas[1]
+	id := a.initialize(t, "{}")
+	slow := message(withSessions, 7, "tools/call", `{"name":"look","_meta":{"progressToken":1}}`)
+	stream := readEvents(t, a.open(t, http.MethodPost, id, slow))
+	stream.next()
+	<-entered
+	if response, data := a.send(t, id, slow); response.StatusCode != http.StatusBadRequest ||
+		!strings.Contains(data, "duplicate in-flight request ID 7") {
+		t.Errorf("the second: %d %s", response.StatusCode, data)
+	}
+	if n := f.count(t, "mcp_stream"); n != 1 {
+		t.Errorf("%d streams are kept, want 1", n)
+	}
+	again := readEvents(t, b.open(t, http.MethodGet, id, "", "Last-Event-ID", stream.last))
+	close(letGo)
+	if got := again.next(); !strings.Contains(got, `"text":"done"`) || !strings.Contains(got, `"id":7`) {
+		t.Errorf("the first, resumed: %q", got)
+	}
+}
+
+// TestNegotiatedVersion: a session has the version that was negotiated, at every replica, whatever its client asked for.
+func TestNegotiatedVersion(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, offer(t, serveEverything, "x"), says, nil)
+	a, b := f.replicas[0], f.replicas[1]
+	for asked, negotiated := range map[string]string{
+		"2099-01-01": withSessions, withoutSessions: withSessions, "1999-01-01": withSessions, "2025-03-26": "2025-03-26",
+	} {
+		response, data := a.send(t, "", initialize(asked))
+		if !strings.Contains(data, `"protocolVersion":"`+negotiated+`"`) {
+			t.Errorf("%s: initialize: %d %s", asked, response.StatusCode, data)
+		}
+		id := response.Header.Get("Mcp-Session-Id")
+		for _, r := range []*replica{a, b} {
+			response, data := r.send(t, id, message(negotiated, 1, "tools/list", `{}`), "Mcp-Protocol-Version", negotiated)
+			if response.StatusCode != http.StatusOK || !strings.Contains(data, `"tools":[`) {
+				t.Errorf("%s: tools/list: %d %s", asked, response.StatusCode, data)
+			}
+			if version := r.sessions.of(id).version; version != negotiated {
+				t.Errorf("%s: the session has version %s", asked, version)
+			}
 		}
 	}
 }

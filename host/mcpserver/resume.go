@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -86,7 +87,7 @@ func (s *Server) missed(session *session) (all [][]byte) {
 func parseEventID(id string) (stream string, number int, ok bool) {
 	stream, digits, ok := strings.Cut(id, "_")
 	number, err := strconv.Atoi(digits)
-	return stream, number, ok && err == nil && number >= 0
+	return stream, number, ok && err == nil && number >= 0 && utf8.ValidString(stream)
 }
 
 // errMissing says that events are missing between those that are kept.

@@ -47,15 +47,17 @@ type session struct {
 	restoring sync.Mutex
 	// client is what the client calls itself; it may be nil.
 	client *mcp.Implementation
-	// version is the one that its client asked for.
+	// version is the protocol version that was negotiated.
 	version string
 	// capabilities are its client's; they may be nil.
 	capabilities *mcp.ClientCapabilities
 
 	// requests are in flight, streams open.
 	requests, streams int
-	lastUsed          time.Time
-	ending            *time.Timer
+	// closing says that the session has ended, and that its connection is closed after the requests in flight.
+	closing  bool
+	lastUsed time.Time
+	ending   *time.Timer
 	// calls are those in flight that the SDK has not seen.
 	calls map[jsonrpc.ID]context.CancelFunc
 }
@@ -151,23 +153,26 @@ func (t *sessions) keys(since time.Time) (used, held, known []string) {
 	return used, held, known
 }
 
-// drop forgets a session that has ended elsewhere. It may be nil.
+// drop forgets a session that has ended, which may be nil. Requests in flight are still answered.
 func (t *sessions) drop(s *session) {
 	if s == nil {
 		return
 	}
 	t.mu.Lock()
 	known := t.byID[s.id] == s
+	idle := s.requests == 0
 	if known {
 		t.forget(s)
+		s.closing = !idle
 	}
 	t.mu.Unlock()
-	if known {
-		go t.close(s) // it waits for the requests in flight
+	if known && idle {
+		go t.close(s)
 	}
 }
 
-// close closes the connection, if there is one, of a session that has been forgotten. It waits for requests in flight.
+// close closes the connection, if there is one, of a session that has been forgotten. The SDK discards the answers of
+// requests that are in flight by then.
 func (t *sessions) close(s *session) {
 	if _, sdk := t.connectionOf(s); sdk != nil {
 		_ = sdk.Close() // there is nobody left to notify
@@ -206,6 +211,9 @@ func (s *session) leave() {
 	defer s.table.mu.Unlock()
 	s.requests--
 	s.lastUsed = time.Now()
+	if s.closing && s.requests == 0 {
+		go s.table.close(s)
+	}
 }
 
 // listen marks that the session has an open stream, until the returned function is called.

@@ -232,7 +232,7 @@ func parse(l line) (jsonrpc.Message, *jsonrpc.Response) {
 	case bytes.HasPrefix(bytes.TrimSpace(l.data), []byte("[")):
 		return refuse(jsonrpc.ID{}, jsonrpc.CodeInvalidRequest, "batches are not supported: send one message per line")
 	}
-	message, err := jsonrpc.DecodeMessage(l.data)
+	message, err := transport.DecodeMessage(l.data)
 	if err != nil {
 		return refuse(transport.IDOf(l.data), jsonrpc.CodeInvalidRequest, "the line "+transport.NoMessage)
 	}

@@ -3,7 +3,9 @@ package transport
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -19,8 +21,29 @@ const (
 	NoBatches = "The body is a JSON-RPC batch, which MCP has up to version 2025-03-26 only: " +
 		"send each message in a request of its own."
 	NoMessage = "is no JSON-RPC 2.0 message: that is an object with 'jsonrpc': '2.0' " +
-		"and either a method, or an id and a result or an error, nested 1,000 deep at most"
+		"and either a method, or an id and a result or an error, nested 1,000 deep at most; " +
+		"an id is text or an integer of at most 53 bits"
 )
+
+// DecodeMessage decodes a JSON-RPC message. It refuses numbers as IDs that the SDK would change: fractions, and
+// integers that a float64 does not hold.
+func DecodeMessage(raw []byte) (jsonrpc.Message, error) {
+	message, err := jsonrpc.DecodeMessage(raw)
+	if err != nil {
+		return nil, err
+	}
+	var id jsonrpc.ID
+	switch message := message.(type) {
+	case *jsonrpc.Request:
+		id = message.ID
+	case *jsonrpc.Response:
+		id = message.ID
+	}
+	if _, isNumber := id.Raw().(int64); isNumber && IDOf(raw) != id {
+		return nil, errors.New("the id is no integer of at most 53 bits")
+	}
+	return message, nil
+}
 
 // Body is the decoded body of a POST request.
 type Body struct {
@@ -62,7 +85,7 @@ func Decode(raw []byte) (*Body, *Refusal) {
 		}
 		return body, nil
 	}
-	message, err := jsonrpc.DecodeMessage(raw)
+	message, err := DecodeMessage(raw)
 	if err != nil {
 		return nil, &Refusal{IDOf(raw), jsonrpc.CodeInvalidRequest, "The body " + NoMessage + "."}
 	}
@@ -87,7 +110,7 @@ func (b *Body) decodeBatch() (reason string) {
 		if err != nil {
 			return err.Error()
 		}
-		message, err := jsonrpc.DecodeMessage(data)
+		message, err := DecodeMessage(data)
 		number := len(b.Messages) + 1
 		if err != nil {
 			return fmt.Sprintf("part %d %s", number, NoMessage)
@@ -209,12 +232,18 @@ func (b *Body) Decoded() ([]jsonrpc.Message, error) {
 	return []jsonrpc.Message{message}, err
 }
 
-// IDOf returns the ID of what may be no message.
+// maxInteger is the largest integer that every JSON decoder keeps.
+const maxInteger = 1<<53 - 1
+
+// IDOf returns the ID of what may be no message. It is empty if a number is no integer, or too large.
 func IDOf(raw []byte) jsonrpc.ID {
 	var envelope struct {
 		ID any `json:"id"`
 	}
 	if strictjson.Unmarshal(raw, &envelope) != nil {
+		return jsonrpc.ID{}
+	}
+	if number, ok := envelope.ID.(float64); ok && (number != math.Trunc(number) || math.Abs(number) > maxInteger) {
 		return jsonrpc.ID{}
 	}
 	id, err := jsonrpc.MakeID(envelope.ID)

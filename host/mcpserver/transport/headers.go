@@ -34,6 +34,34 @@ var WithSessions = func() map[string]bool {
 	return versions
 }()
 
+// Negotiate returns the protocol version of a session whose client asks for this one: the same if it has sessions, else
+// the latest that has.
+func Negotiate(version string) string {
+	if WithSessions[version] {
+		return version
+	}
+	latest := ""
+	for version, has := range WithSessions {
+		if has {
+			latest = max(latest, version)
+		}
+	}
+	return latest
+}
+
+// single are the headers that must not be repeated: another reader of the request could take another one of the values.
+var single = []string{"Content-Type", "Last-Event-Id", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Mcp-Session-Id"}
+
+// Repeated returns the name of a header that is repeated and must not be, or empty.
+func Repeated(h http.Header) string {
+	for _, name := range single {
+		if len(h[name]) > 1 {
+			return name
+		}
+	}
+	return ""
+}
+
 // IsJSON reports whether a Content-Type is JSON's.
 func IsJSON(contentType string) bool {
 	const want = "application/json"
@@ -231,6 +259,8 @@ func CheckParams(h http.Header, headers []ParamHeader, arguments json.RawMessage
 		path, inHeader := strings.Join(header.Path, "."), h.Get(header.Name)
 		argument := lookup(arguments, header.Path)
 		switch {
+		case len(h.Values(header.Name)) > 1:
+			return fmt.Errorf("header mismatch: the %s header comes more than once: send it once", header.Name)
 		case argument == nil && inHeader != "":
 			return fmt.Errorf(
 				"header mismatch: unexpected %s header for absent or null parameter %q",
@@ -286,7 +316,6 @@ func equals(header string, argument json.RawMessage) (same, primitive bool) {
 	case bool:
 		return header == strconv.FormatBool(value), true
 	case float64:
-		const maxInteger = 1<<53 - 1
 		if value != math.Trunc(value) || math.Abs(value) > maxInteger {
 			return false, false
 		}
