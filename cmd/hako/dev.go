@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -13,6 +12,7 @@ import (
 	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/demo"
 	"github.com/hako-run/hako/internal/fakes"
+	"github.com/hako-run/hako/internal/scratch"
 	"github.com/hako-run/hako/internal/server"
 )
 
@@ -51,16 +51,16 @@ needed. Without --write-config it is in a directory that is removed at the end. 
 // devFakes serves the stand-ins; without a dir their configuration is in a temporary one.
 func (a *app) devFakes(ctx context.Context, address, dir string) (err error) {
 	if !onLoopback(address) {
-		return fmt.Errorf(
-			"--address %s is not on this machine alone: the stand-ins let anybody in, so give a loopback address",
-			address,
-		)
+		return fmt.Errorf("--address %s is not on this machine alone: the stand-ins let anybody in, "+
+			"so give a loopback address", address)
 	}
 	if dir == "" {
-		if dir, err = os.MkdirTemp("", "hako-fakes-"); err != nil {
+		var temp *scratch.Dir
+		if temp, err = scratch.New("", "hako-fakes"); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		defer func() { err = errors.Join(err, temp.Remove()) }()
+		dir = temp.Path
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/hako-run/hako/host/sandbox/compile"
+	"github.com/hako-run/hako/internal/scratch"
 	"github.com/hako-run/hako/internal/wholefile"
 )
 
@@ -23,8 +24,8 @@ type codeCache struct {
 	code wazero.CompilationCache
 	// dir contains wazero's directory of code; notes is the directory of notes on modules and of images.
 	dir, notes string
-	// private is true if both directories are removed when the engine is closed.
-	private  bool
+	// private is set if both directories are one that is removed when the engine is closed.
+	private  *scratch.Dir
 	compiler compile.Compiler
 	// compileSlot holds one element while a module is compiled.
 	compileSlot chan struct{}
@@ -50,11 +51,11 @@ const (
 func newCodeCache(dir string) (*codeCache, error) {
 	c := &codeCache{dir: dir, notes: filepath.Join(dir, notesFolder), compileSlot: make(chan struct{}, 1)}
 	if dir == "" {
-		temp, err := os.MkdirTemp("", "hako-code-")
+		temp, err := scratch.New("", "hako-code")
 		if err != nil {
 			return nil, fmt.Errorf("make a directory for compiled code: %w", err)
 		}
-		c.dir, c.notes, c.private = temp, temp, true
+		c.dir, c.notes, c.private = temp.Path, temp.Path, temp
 	} else if err := os.MkdirAll(c.notes, 0o700); err != nil {
 		return nil, fmt.Errorf("make the compilation cache: %w: "+
 			"give this user write permission, or name another directory with cache or HAKO_CACHE", err)
@@ -62,8 +63,8 @@ func newCodeCache(dir string) (*codeCache, error) {
 	var err error
 	if c.code, err = wazero.NewCompilationCacheWithDir(c.dir); err != nil {
 		err = fmt.Errorf("open the compilation cache %s: %w", c.dir, err)
-		if c.private {
-			err = errors.Join(err, os.RemoveAll(c.dir))
+		if c.private != nil {
+			err = errors.Join(err, c.private.Remove())
 		}
 		return nil, err
 	}
@@ -72,8 +73,8 @@ func newCodeCache(dir string) (*codeCache, error) {
 
 func (c *codeCache) close() error {
 	err := c.code.Close(context.Background())
-	if c.private {
-		err = errors.Join(err, os.RemoveAll(c.dir))
+	if c.private != nil {
+		err = errors.Join(err, c.private.Remove())
 	}
 	return err
 }

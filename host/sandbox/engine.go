@@ -99,7 +99,7 @@ func New(options *Options) (*Engine, error) {
 	if e.cache, err = newCodeCache(options.CacheDir); err != nil {
 		return nil, err
 	}
-	if !e.cache.private {
+	if e.cache.private == nil {
 		e.images = e.cache.notes
 	}
 	return e, nil

@@ -23,6 +23,7 @@ import (
 	"github.com/hako-run/hako/internal/fakes"
 	"github.com/hako-run/hako/internal/fakes/jma"
 	modelscript "github.com/hako-run/hako/internal/fakes/script"
+	"github.com/hako-run/hako/internal/scratch"
 )
 
 // Script holds the answers of the models if no other script is given.
@@ -62,7 +63,7 @@ type Demo struct {
 	// URL is where the stand-ins are.
 	URL string
 
-	dir    string
+	dir    *scratch.Dir
 	server *http.Server
 	served chan struct{}
 }
@@ -73,12 +74,12 @@ type Demo struct {
 func Start(script *modelscript.Script, more string, source config.Source) (_ *Demo, err error) {
 	d := &Demo{Fakes: fakes.New(), served: make(chan struct{})}
 	d.Fakes.Anthropic.Script, d.Fakes.OpenAI.Script = script, script
-	if d.dir, err = os.MkdirTemp("", "hako-dev-"); err != nil {
+	if d.dir, err = scratch.New("", "hako-dev"); err != nil {
 		return nil, err
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(d.dir))
+		return nil, errors.Join(err, d.dir.Remove())
 	}
 	d.URL = "http://" + listener.Addr().String()
 	d.server = &http.Server{Handler: d.Fakes, ReadHeaderTimeout: 10 * time.Second}
@@ -94,18 +95,18 @@ func Start(script *modelscript.Script, more string, source config.Source) (_ *De
 
 // load writes the configuration and the files that it names, and reads it.
 func (d *Demo) load(more string, source config.Source) (*config.Config, error) {
-	text, err := d.Fakes.WriteConfig(d.dir, d.URL)
+	text, err := d.Fakes.WriteConfig(d.dir.Path, d.URL)
 	if err != nil {
 		return nil, err
 	}
 	for name, content := range map[string]string{
 		"hako.yaml": text + more, "hako.policy.yaml": Policy, "slack-app.token": fakes.SlackAppToken,
 	} {
-		if err := os.WriteFile(filepath.Join(d.dir, name), []byte(content), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(d.dir.Path, name), []byte(content), 0o600); err != nil {
 			return nil, err
 		}
 	}
-	source.File = filepath.Join(d.dir, "hako.yaml")
+	source.File = filepath.Join(d.dir.Path, "hako.yaml")
 	c, err := config.Load(source)
 	if err != nil {
 		return nil, err
@@ -118,7 +119,7 @@ func (d *Demo) load(more string, source config.Source) (*config.Config, error) {
 func (d *Demo) Close() error {
 	err := d.server.Close()
 	<-d.served
-	return errors.Join(err, os.RemoveAll(d.dir))
+	return errors.Join(err, d.dir.Remove())
 }
 
 // ParseScript parses a script for the models. Some words in capitals in it stand for what the stand-ins know.

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/hako-run/hako/internal/scratch"
 )
 
 // ErrNoCompiler says that there is no go command to build with.
@@ -19,17 +21,17 @@ var ErrNoCompiler = errors.New("the Go compiler is not installed or not in PATH:
 // the same bytes.
 //
 // It fails with ErrNoCompiler, with the compiler's own messages, or with ctx's error when ctx ends first.
-func Plugin(ctx context.Context, dir string) ([]byte, error) {
+func Plugin(ctx context.Context, dir string) (_ []byte, err error) {
 	goCommand, err := exec.LookPath("go")
 	if err != nil {
 		return nil, ErrNoCompiler
 	}
-	temp, err := os.MkdirTemp("", "hako-build-")
+	temp, err := scratch.New("", "hako-build")
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(temp)
-	out := filepath.Join(temp, "plugin.wasm")
+	defer func() { err = errors.Join(err, temp.Remove()) }()
+	out := filepath.Join(temp.Path, "plugin.wasm")
 	build := exec.CommandContext(ctx, goCommand, "build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false",
 		"-ldflags=-s -w", "-o", out, ".")
 	build.Dir = dir

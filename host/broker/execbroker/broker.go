@@ -86,9 +86,6 @@ func New(g *grant.Exec, mounts []grant.Mount, options Options) (*Broker, error) 
 	if b.rules == nil {
 		b.rules = func() []judge.Rule { return nil }
 	}
-	if b.temp == "" {
-		b.temp = os.TempDir()
-	}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}

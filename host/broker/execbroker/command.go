@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/broker/execbroker/confine"
 	"github.com/hako-run/hako/host/broker/execbroker/gateway"
+	"github.com/hako-run/hako/internal/scratch"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -39,12 +39,12 @@ type command struct {
 func (b *Broker) launch(ctx context.Context, call *broker.Call, request *abi.ExecRequest) (*command, *abi.Error) {
 	seen := b.watch(ctx, call, request)
 	ctx = seen.ctx
-	dir, err := os.MkdirTemp(b.temp, "hako-command-")
+	dir, err := scratch.New(b.temp, "hako-command")
 	if err != nil {
 		b.log.Error("a command's temporary directory cannot be created", "plugin", b.plugin, "err", err)
 		return nil, seen.refused(failf(abi.CodeInternal, "the command's temporary directory cannot be created"))
 	}
-	spec, failure := b.buildSpec(ctx, call, request, dir)
+	spec, failure := b.buildSpec(ctx, call, request, dir.Path)
 	if failure == nil {
 		failure = b.acquireSlot(ctx)
 	}
@@ -153,19 +153,10 @@ func (c *command) exitFor(exit *confine.Exit, err, cause error) *abi.ExecExit {
 	return result
 }
 
-// removeDir deletes a command's temporary directory, including parts that the command made unreadable.
-func (b *Broker) removeDir(dir string) {
-	err := os.RemoveAll(dir)
-	if err != nil {
-		_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, _ error) error {
-			if entry != nil && entry.IsDir() {
-				_ = os.Chmod(path, 0o700)
-			}
-			return nil
-		})
-		err = os.RemoveAll(dir)
-	}
-	if err != nil {
-		b.log.Warn("a command's temporary directory cannot be removed", "plugin", b.plugin, "path", dir, "err", err)
+// removeDir deletes a command's temporary directory.
+func (b *Broker) removeDir(dir *scratch.Dir) {
+	if err := dir.Remove(); err != nil {
+		b.log.Warn("a command's temporary directory cannot be removed",
+			"plugin", b.plugin, "path", dir.Path, "err", err)
 	}
 }
