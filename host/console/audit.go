@@ -21,8 +21,10 @@ const (
 	maxSearchText = 200
 )
 
-var auditParameters = []string{"tool", "plugin", "user", "tenant", "outcome", "type", "action", "from", "to", "text",
-	"cursor", "limit"}
+var auditParameters = append(slices.Clip(auditFilters), "cursor", "limit")
+
+// auditFilters are the parameters that select records.
+var auditFilters = []string{"tool", "plugin", "user", "tenant", "outcome", "type", "action", "from", "to", "text"}
 
 // recordJSON is a record of the audit log.
 type recordJSON struct {

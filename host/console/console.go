@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -107,6 +108,8 @@ type Journal interface {
 	Append(ctx context.Context, e *audit.Event) error
 	// Ready returns an error while nothing can be recorded.
 	Ready() error
+	// Read yields the matching entries, oldest first. It ends after an error.
+	Read(ctx context.Context, q *audit.Query) iter.Seq2[*audit.Entry, error]
 	// Last returns the newest n matching entries, oldest first.
 	Last(ctx context.Context, q *audit.Query, n int) ([]*audit.Entry, error)
 	// Verify looks for signs that the log was changed.
@@ -133,6 +136,7 @@ type Console struct {
 	sessions *sessions
 	check    verification
 	searches chan struct{}
+	exports  chan struct{}
 	reloads  lastReload
 	history  history
 
@@ -144,7 +148,7 @@ type Console struct {
 // New returns a Console and creates its tables in the store. It fails with the store's error, or for invalid options.
 func New(ctx context.Context, options *Options) (*Console, error) {
 	c := &Console{options: *options, logger: options.Logger, now: options.Now, attempts: attempts.New(),
-		searches: make(chan struct{}, maxSearches)}
+		searches: make(chan struct{}, maxSearches), exports: make(chan struct{}, maxExports)}
 	if options.Host == nil || options.Store == nil || options.Approvals == nil || options.Traffic == nil ||
 		options.Settings == nil {
 		return nil, errors.New("console: Host, Store, Approvals, Traffic and Settings are needed")

@@ -17,7 +17,7 @@ var needs = map[string]console.Role{
 	"POST logout":  console.Viewer,
 	"GET overview": console.Viewer, "GET plugins": console.Viewer, "GET plugins/{name}": console.Viewer,
 	"GET tools": console.Viewer, "GET tools/{name}": console.Viewer, "GET approvals": console.Viewer,
-	"GET audit": console.Viewer, "GET audit/verification": console.Viewer, "POST audit/verify": console.Viewer,
+	"GET audit": console.Viewer, "GET audit/export": console.Viewer, "GET audit/verification": console.Viewer, "POST audit/verify": console.Viewer,
 	"GET calls": console.Viewer, "GET series": console.Viewer, "GET series/top": console.Viewer,
 	"GET errors":        console.Viewer,
 	"GET configuration": console.Viewer, "GET upstreams": console.Viewer, "GET credentials": console.Viewer,

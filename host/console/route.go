@@ -57,6 +57,7 @@ var routes = []route{
 	{name: "POST approvals/{id}", role: Approver, answer: (*Console).answerApproval},
 
 	{name: "GET audit", role: Viewer, answer: (*Console).audit, query: auditParameters},
+	{name: "GET audit/export", role: Viewer, serve: (*Console).exportAudit, query: append(slices.Clip(auditFilters), "format")},
 	{name: "GET audit/verification", role: Viewer, answer: (*Console).verification},
 	{name: "POST audit/verify", role: Viewer, serve: (*Console).verify},
 

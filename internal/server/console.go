@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/hako-run/hako/host"
@@ -204,6 +205,11 @@ func (s *Server) ConsoleLink(ctx context.Context, withLogin bool) (url string, n
 type journal struct {
 	*audit.Log
 	place audit.Place
+}
+
+// Read implements console.Journal.
+func (j journal) Read(ctx context.Context, q *audit.Query) iter.Seq2[*audit.Entry, error] {
+	return j.place.Read(ctx, q)
 }
 
 // Last implements console.Journal.

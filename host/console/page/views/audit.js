@@ -3,10 +3,11 @@ import { showDialog } from '../dialog.js'
 import { h, put, uniqueID } from '../dom.js'
 import { bytes, moment, number, t, term, who } from '../language.js'
 import { badge, card, code, facts, head, listing, problem, took, when } from '../parts.js'
-import { post } from '../server.js'
+import { address, post } from '../server.js'
 import { table } from '../table.js'
 
 const types = ['tools/call', 'resources/read', 'prompts/get', 'completion/complete', 'operator']
+const formats = ['jsonl', 'csv']
 const outcomes = ['ok', 'tool_error', 'invalid_arguments', 'invalid_result', 'not_found', 'not_allowed', 'asked', 'timeout', 'cpu', 'memory', 'size', 'busy',
   'trap', 'canceled', 'internal', 'failed', 'refused']
 
@@ -28,8 +29,10 @@ export default function audit(page) {
   const trouble = h('div', { role: 'alert' })
   let rows = []
   let next
+  const exports = formats.map(format => h('a', { class: 'button', download: true, title: t('audit.exportAbout') }, t(`audit.export.${format}`)))
   const load = async fresh => {
     const parameters = search.parameters()
+    exports.forEach((link, i) => { link.href = address('audit/export', { ...parameters, format: formats[i] }) })
     more.disabled = true
     try {
       const found = await page.get('audit', { ...parameters, cursor: fresh ? undefined : next })
@@ -50,7 +53,7 @@ export default function audit(page) {
     history.replaceState(null, '', `#/audit?${new URLSearchParams(search.filled())}`)
     load(true)
   })
-  put(page.root, head(t('nav.audit')), verification(page), search.element, trouble, list.element, more)
+  put(page.root, head(t('nav.audit'), h('span', { class: 'actions' }, exports)), verification(page), search.element, trouble, list.element, more)
   load(true)
 }
 
