@@ -1,17 +1,14 @@
 package console
 
 import (
-	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
 
-	"github.com/coreos/go-oidc/v3/oidc"
-	"golang.org/x/oauth2"
-
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/internal/issuer"
 	"github.com/hako-run/hako/internal/address"
 )
 
@@ -24,9 +21,7 @@ const (
 // flow is a login at the provider that has begun. It is in a cookie of the browser, so that only this browser can
 // finish it, at any process.
 type flow struct {
-	State    string `json:"s"`
-	Nonce    string `json:"n"`
-	Verifier string `json:"v"`
+	issuer.Login
 	// Begun is in seconds since 1970.
 	Begun int64 `json:"t"`
 }
@@ -60,19 +55,14 @@ func (c *Console) oidcLogin(w http.ResponseWriter, q *request) error {
 		http.Redirect(w, q.Request, q.site.base.String()+Path+"api/oidc/login", http.StatusFound)
 		return nil
 	}
-	found, err := p.discover()
+	f := &flow{Login: issuer.NewLogin(), Begun: c.now().Unix()}
+	target, err := p.client.Begin(q.Context(), f.Login)
 	if err == nil {
-		var config *oauth2.Config
-		if config, err = p.config(q.Context(), found); err == nil {
-			f := &flow{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(),
-				Begun: c.now().Unix()}
-			// The provider redirects from another site, where a strict cookie is not sent.
-			q.site.setCookie(w, q.Request, flowCookie, f.encode(), int(flowTime.Seconds()), http.SameSiteLaxMode)
-			w.Header().Set("Cache-Control", "no-store")
-			http.Redirect(w, q.Request, config.AuthCodeURL(f.State, oidc.Nonce(f.Nonce),
-				oauth2.S256ChallengeOption(f.Verifier)), http.StatusFound)
-			return nil
-		}
+		// The provider redirects from another site, where a strict cookie is not sent.
+		q.site.setCookie(w, q.Request, flowCookie, f.encode(), int(flowTime.Seconds()), http.SameSiteLaxMode)
+		w.Header().Set("Cache-Control", "no-store")
+		http.Redirect(w, q.Request, target, http.StatusFound)
+		return nil
 	}
 	c.logger.Error("the console's OpenID Connect provider cannot be used", "err", err)
 	c.back(w, q, "unavailable")
@@ -102,7 +92,7 @@ func (c *Console) oidcCallback(w http.ResponseWriter, q *request) error {
 		c.back(w, q, "denied")
 		return nil
 	}
-	person, err := p.identify(q.Context(), q.param("code"), f, c.now())
+	person, err := p.identify(q.Context(), q.param("code"), f)
 	if err != nil {
 		c.logger.Warn("a login at the console's OpenID Connect provider failed", "err", err)
 		c.failedLogin(q, person, err)
@@ -123,7 +113,7 @@ func (c *Console) failedLogin(q *request, person *Person, failure error) {
 	if person != nil {
 		q = q.as(&session{Person: *person})
 	}
-	for _, known := range []error{errProvider, errIdentity, errNoRole} {
+	for _, known := range []error{issuer.ErrProvider, issuer.ErrIdentity, errNoRole} {
 		if errors.Is(failure, known) {
 			failure = known
 		}
@@ -136,7 +126,7 @@ func reasonOf(err error) string {
 	switch {
 	case errors.Is(err, errNoRole):
 		return "role"
-	case errors.Is(err, errProvider):
+	case errors.Is(err, issuer.ErrProvider):
 		return "unavailable"
 	}
 	return "failed"

@@ -10,11 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
-
-	"github.com/coreos/go-oidc/v3/oidc"
-	"golang.org/x/oauth2"
 
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/internal/identity"
@@ -51,8 +47,6 @@ type OIDC struct {
 const (
 	defaultUserClaim   = "email"
 	defaultGroupsClaim = "groups"
-	// clockSkew is the tolerated difference of the provider's clock.
-	clockSkew = time.Minute
 	// maxGroups bounds the groups of a person.
 	maxGroups = 200
 	// callbackPath is the path of the redirect URI.
@@ -99,17 +93,10 @@ func (o *OIDC) Check() error {
 	return nil
 }
 
-// provider is a checked OIDC. It discovers its endpoints at the first login.
+// provider is a checked OIDC.
 type provider struct {
-	options  OIDC
-	redirect string
-	keys     *issuer.Keys
-
-	// mu guards the fields below: the discovered provider, or when and why the discovery failed.
-	mu     sync.Mutex
-	found  *issuer.Discovery
-	missed time.Time
-	why    error
+	options OIDC
+	client  *issuer.LoginClient
 }
 
 func newProvider(o OIDC, s *site, now func() time.Time, logger *slog.Logger) (*provider, error) {
@@ -125,120 +112,36 @@ func newProvider(o OIDC, s *site, now func() time.Time, logger *slog.Logger) (*p
 	if o.Client == nil {
 		o.Client = issuer.NewClient(o.Proxy)
 	}
-	// The client's secret and the trusted keys must not be redirected to other addresses than those that the provider
-	// publishes.
-	o.Client = issuer.WithoutRedirects(o.Client)
-	p := &provider{options: o, redirect: s.base.String() + callbackPath}
-	p.keys = issuer.NewKeys(issuer.Options{URL: o.Issuer, Client: o.Client, Now: now,
-		Logger: func() *slog.Logger { return logger },
-		Location: func(context.Context) (string, error) {
-			found, err := p.discover()
-			if err != nil {
-				return "", err
-			}
-			return found.Keys, nil
-		}})
-	return p, o.Check()
+	login := issuer.LoginOptions{Issuer: o.Issuer, ID: o.ClientID, Scopes: o.Scopes,
+		Redirect: s.base.String() + callbackPath, HTTP: o.Client, Now: now, Logger: logger}
+	if !o.ClientSecret.IsZero() {
+		login.Secret = o.ClientSecret.Read
+	}
+	return &provider{o, issuer.NewLoginClient(login)}, o.Check()
 }
 
-// missedFor is how long a failed discovery is not repeated, because anybody can ask to log in.
-const missedFor = 5 * time.Second
-
-// discover returns the provider's endpoints and keys. It caches them after the first success.
-func (p *provider) discover() (*issuer.Discovery, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.found != nil || time.Since(p.missed) < missedFor {
-		return p.found, p.why
-	}
-	found, err := issuer.Discover(context.Background(), p.options.Client, p.options.Issuer)
-	p.found, p.why = found, nil
-	if err != nil {
-		p.found, p.missed, p.why = nil, time.Now(), fmt.Errorf("%w: %w", errProvider, err)
-	}
-	return p.found, p.why
-}
-
-var (
-	// errProvider says that the provider cannot be reached.
-	errProvider = errors.New("the OpenID Connect provider cannot be reached")
-	// errIdentity says that the provider's response proves no identity.
-	errIdentity = errors.New("the identity is not proven")
-	// errNoRole says that the person has no role.
-	errNoRole = errors.New("no group of this person has a role in console.oidc.roles")
-)
-
-func (p *provider) config(ctx context.Context, found *issuer.Discovery) (*oauth2.Config, error) {
-	c := &oauth2.Config{
-		ClientID: p.options.ClientID, Endpoint: found.Endpoint(), RedirectURL: p.redirect,
-		Scopes: append([]string{oidc.ScopeOpenID}, p.options.Scopes...),
-	}
-	if p.options.ClientSecret.IsZero() {
-		return c, nil
-	}
-	var err error
-	if c.ClientSecret, err = p.options.ClientSecret.Read(ctx); err != nil {
-		return nil, fmt.Errorf("console.oidc.clientSecret: %w", err)
-	}
-	return c, nil
-}
+// errNoRole says that the person has no role.
+var errNoRole = errors.New("no group of this person has a role in console.oidc.roles")
 
 // identify exchanges the code and returns the person. Its errors are for the log, because they may quote the provider.
-func (p *provider) identify(ctx context.Context, code string, f *flow, now time.Time) (*Person, error) {
-	found, err := p.discover()
+func (p *provider) identify(ctx context.Context, code string, f *flow) (*Person, error) {
+	claims, err := p.client.Finish(ctx, code, f.Login)
 	if err != nil {
 		return nil, err
 	}
-	config, err := p.config(ctx, found)
-	if err != nil {
-		return nil, err
-	}
-	token, err := config.Exchange(oidc.ClientContext(ctx, p.options.Client), code, oauth2.VerifierOption(f.Verifier))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errIdentity, err)
-	}
-	raw, _ := token.Extra("id_token").(string)
-	if err := issuer.Check(raw, issuer.TypeJWT); err != nil {
-		return nil, fmt.Errorf("%w: %w", errIdentity, err)
-	}
-	verifier := oidc.NewVerifier(p.options.Issuer, p.keys, &oidc.Config{
-		ClientID: p.options.ClientID, SupportedSigningAlgs: issuer.Algorithms,
-		Now: func() time.Time { return now.Add(-clockSkew) },
-	})
-	id, err := verifier.Verify(ctx, raw)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errIdentity, err)
-	}
-	if id.IssuedAt.After(now.Add(clockSkew)) {
-		return nil, fmt.Errorf("%w: the token was issued in the future", errIdentity)
-	}
-	if !hmac.Equal([]byte(id.Nonce), []byte(f.Nonce)) {
-		return nil, fmt.Errorf("%w: the nonce does not match", errIdentity)
-	}
-	return p.person(id)
+	return p.person(claims)
 }
 
 // person reads the claims.
-func (p *provider) person(id *oidc.IDToken) (*Person, error) {
-	claims := map[string]any{}
-	if err := id.Claims(&claims); err != nil {
-		return nil, fmt.Errorf("%w: %w", errIdentity, err)
-	}
-	if party, ok := claims["azp"]; (ok || len(id.Audience) > 1) && party != p.options.ClientID {
-		return nil, fmt.Errorf("%w: the token was made for another client (OpenID Connect Core 1.0, section 3.1.3.7)",
-			errIdentity)
-	}
-	if err := issuer.CheckIDToken(claims); err != nil {
-		return nil, fmt.Errorf("%w: %w", errIdentity, err)
-	}
+func (p *provider) person(claims map[string]any) (*Person, error) {
 	name, _ := claims[p.options.UserClaim].(string)
 	problem := identity.Check(name)
 	switch {
 	case problem != nil:
-		return nil, fmt.Errorf("%w: the claim %s: %w", errIdentity, p.options.UserClaim, problem)
+		return nil, fmt.Errorf("%w: the claim %s: %w", issuer.ErrIdentity, p.options.UserClaim, problem)
 	case p.options.UserClaim == defaultUserClaim && claims["email_verified"] != true &&
 		claims["email_verified"] != "true":
-		return nil, fmt.Errorf("%w: the provider does not say that it has verified the address (email_verified): name another claim in console.oidc.userClaim", errIdentity)
+		return nil, fmt.Errorf("%w: the provider does not say that it has verified the address (email_verified): name another claim in console.oidc.userClaim", issuer.ErrIdentity)
 	}
 	person := &Person{Name: name, Groups: groupsOf(claims[p.options.GroupsClaim]), via: viaOIDC,
 		source: p.options.Issuer}
