@@ -12,7 +12,7 @@ import (
 	"github.com/hako-run/hako/internal/visible"
 )
 
-// Limits of a Description: what is longer is cut, and says so. JSON always has everything.
+// Limits of a Description: what is longer is cut, and says so. Question.JSON always has everything.
 const (
 	maxValues  = 40
 	maxText    = 2000 // bytes of one value
@@ -37,8 +37,6 @@ type Description struct {
 	Effects []string `json:"effects,omitempty"`
 	// Facts are who asks, why a person is asked, and who may answer if that is not the caller.
 	Facts []Fact `json:"facts"`
-	// JSON are the arguments as they are, indented; empty if there are none.
-	JSON string `json:"json,omitempty"`
 }
 
 // Fact is a named text.
@@ -72,7 +70,7 @@ func (q *Question) Describe(language string) *Description {
 		Detail: visible.Text(q.Detail),
 	}
 	if n := parseArguments(q.Arguments); n.kind != '{' && n.text != "" || len(n.members) > 0 {
-		d.Values, d.JSON = n.values("", 0, w), indented(q.Arguments)
+		d.Values = n.values("", 0, w)
 		if rest := len(d.Values) - maxValues; rest > 0 {
 			d.Values = append(d.Values[:maxValues], Value{Cut: fmt.Sprintf(w.cutValues, rest)})
 		}
@@ -293,11 +291,30 @@ func clip(text string, limit int) string {
 	return string([]rune(text)[:limit]) + "…"
 }
 
-// indented formats arguments on several lines and without escape sequences, which could hide words.
-func indented(arguments json.RawMessage) string {
-	formatted := jsontext.Value(bytes.Clone(arguments))
+// maxIndentation bounds the indentation in JSON, in bytes for each byte of the arguments. Values within thousands of
+// others would have more than a thousand.
+const maxIndentation = 8
+
+// JSON returns the arguments as they are, on several lines and without escape sequences, which could hide words.
+// Arguments that need more than maxIndentation are on one line.
+func (q *Question) JSON() string {
+	formatted := jsontext.Value(bytes.Clone(q.Arguments))
 	// Arguments that cannot be formatted are shown unchanged.
-	_ = formatted.Format(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.Multiline(true),
-		jsontext.WithIndent("  "))
+	_ = formatted.Format(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
+		jsontext.WithIndent(indent), jsontext.Multiline(indentation(q.Arguments) <= maxIndentation*len(q.Arguments)))
 	return visible.Text(string(formatted))
+}
+
+const indent = "  "
+
+// indentation returns at least as many bytes as the indentation of all lines has.
+func indentation(arguments json.RawMessage) (n int) {
+	decoder := jsontext.NewDecoder(bytes.NewReader(arguments), jsontext.AllowDuplicateNames(true),
+		jsontext.AllowInvalidUTF8(true))
+	for {
+		if _, err := decoder.ReadToken(); err != nil {
+			return n
+		}
+		n += len(indent) * decoder.StackDepth()
+	}
 }

@@ -68,8 +68,8 @@ func TestDescribeIsBounded(t *testing.T) {
 		if text := q.Text("en"); len(text) > 10_000 || !strings.Contains(text, test.want) {
 			t.Errorf("%s: %d bytes: %.300s", name, len(text), text)
 		}
-		if d := q.Describe("en"); len(d.JSON) < len(test.arguments) {
-			t.Errorf("%s: the JSON has %d of %d bytes", name, len(d.JSON), len(test.arguments))
+		if n := len(q.JSON()); n < len(test.arguments) || n > 10*len(test.arguments) {
+			t.Errorf("%s: %d bytes have %d as JSON", name, len(test.arguments), n)
 		}
 	}
 }
@@ -107,7 +107,10 @@ func TestHostileArguments(t *testing.T) {
 			}
 		})
 	}
-	if d := question("{}").Describe("en"); len(d.Values) > 0 || d.JSON != "" {
+	if got, want := question(`{"\u0061":[1e2,{}]}`).JSON(), "{\n  \"a\": [\n    1e2,\n    {}\n  ]\n}"; got != want {
+		t.Errorf("got %s", got)
+	}
+	if d := question("{}").Describe("en"); len(d.Values) > 0 {
 		t.Errorf("no arguments: %+v", d)
 	}
 }

@@ -55,6 +55,18 @@ func (c *Console) approvals(q *request) (any, error) {
 	return listed(items), nil
 }
 
+// approvalArguments returns the exact arguments of a question. The list, which browsers load again and again, leaves them
+// out.
+func (c *Console) approvalArguments(q *request) (any, error) {
+	question, err := c.options.Approvals.Question(q.Context(), q.PathValue("id"))
+	if errors.Is(err, approval.ErrUnknown) {
+		return nil, notFound("question", q.PathValue("id"))
+	} else if err != nil {
+		return nil, err
+	}
+	return map[string]string{"json": question.JSON()}, nil
+}
+
 func newQuestion(q *approval.Question, language string) *questionJSON {
 	item := &questionJSON{
 		ID: q.ID, Tool: q.Tool, Plugin: q.Plugin, Description: q.Describe(language),

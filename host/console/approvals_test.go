@@ -69,6 +69,12 @@ func TestAnswer(t *testing.T) {
 		!reflect.DeepEqual(list[0].Description.Values, []approval.Value{{Name: "a", Text: "<b>␦"}}) {
 		t.Fatalf("to an approver: %+v", list)
 	}
+	if got := viewer.get("approvals/" + q.ID + "/arguments"); got.body != `{"json":"{\n  \"a\": \"\u003cb\u003e␦\"\n}"}`+"\n" {
+		t.Errorf("the exact arguments: %d %s", got.status, got.body)
+	}
+	if got := viewer.get("approvals/apr_unknown/arguments"); got.status != http.StatusNotFound {
+		t.Errorf("the arguments of an unknown one: %d", got.status)
+	}
 	for body, code := range map[string]string{
 		`{"answer":"maybe"}`: "invalid", `{"answer":"yes","reason":"` + strings.Repeat("x", 501) + `"}`: "invalid",
 		`{"answer":true}`: "invalid", `{}`: "invalid",

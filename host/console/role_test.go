@@ -21,14 +21,15 @@ var needs = map[string]console.Role{
 	"GET calls": console.Viewer, "GET series": console.Viewer, "GET series/top": console.Viewer,
 	"GET errors":        console.Viewer,
 	"GET configuration": console.Viewer, "GET upstreams": console.Viewer, "GET credentials": console.Viewer,
-	"GET replicas":                console.Viewer,
-	"POST approvals/{id}":         console.Approver,
-	"POST plugins/{name}/review":  console.Admin,
-	"POST plugins/{name}/approve": console.Admin,
-	"POST plugins/{name}/revoke":  console.Admin,
-	"POST tools/{name}/call":      console.Admin,
-	"POST configuration/reload":   console.Admin,
-	"GET sessions":                console.Admin,
+	"GET replicas":                 console.Viewer,
+	"GET approvals/{id}/arguments": console.Viewer,
+	"POST approvals/{id}":          console.Approver,
+	"POST plugins/{name}/review":   console.Admin,
+	"POST plugins/{name}/approve":  console.Admin,
+	"POST plugins/{name}/revoke":   console.Admin,
+	"POST tools/{name}/call":       console.Admin,
+	"POST configuration/reload":    console.Admin,
+	"GET sessions":                 console.Admin,
 }
 
 func TestRoles(t *testing.T) {

@@ -54,6 +54,7 @@ var routes = []route{
 	{name: "GET tools/{name}", role: Viewer, answer: (*Console).tool},
 	{name: "POST tools/{name}/call", role: Admin, answer: (*Console).call, body: callBody},
 	{name: "GET approvals", role: Viewer, answer: (*Console).approvals},
+	{name: "GET approvals/{id}/arguments", role: Viewer, answer: (*Console).approvalArguments},
 	{name: "POST approvals/{id}", role: Approver, answer: (*Console).answerApproval},
 
 	{name: "GET audit", role: Viewer, answer: (*Console).audit, query: auditParameters},

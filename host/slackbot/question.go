@@ -48,7 +48,7 @@ func questionBlocks(q *approval.Question, locale string, approvers []string) []s
 		button(actionApprove, q.ID, words.approve).WithStyle(slack.StylePrimary),
 		button(actionDeny, q.ID, words.deny).WithStyle(slack.StyleDanger),
 	}
-	if d.JSON != "" {
+	if len(d.Values) > 0 {
 		buttons = append(buttons, button(actionExact, q.ID, words.exact))
 	}
 	return append(blocks, slack.NewActionBlock("", buttons...))
@@ -144,7 +144,7 @@ func (w *workspace) showExact(ctx context.Context, by person, at spot, id, trigg
 		return
 	}
 	var blocks []slack.Block
-	for text := q.Describe(by.locale).JSON; text != "" && len(blocks) < maxModalBlocks; {
+	for text := q.JSON(); text != "" && len(blocks) < maxModalBlocks; {
 		part := strings.ToValidUTF8(text[:min(len(text), maxInput)], "")
 		text = text[len(part):]
 		blocks = append(blocks, slack.NewRichTextBlock("", preformatted(part)))

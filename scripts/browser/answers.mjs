@@ -137,17 +137,16 @@ export function answers(who = session()) {
       content: [{ type: 'text', text: '東京: 晴れ時々曇り, 17 °C / 9 °C' }, { type: 'image', mimeType: 'image/png', data: pixel },
         { type: 'resource', uri: 'file:///tokyo.txt', mimeType: 'text/plain', text: '晴れ' }],
     }),
+    'approvals/apr_1/arguments': { json: '{\n  "command": "git push --force",\n  "force": true\n}' },
     approvals: { items: [
       question('apr_1', 'shell_exec', {
         ask: 'Allow Run a command (shell_exec)?', about: 'Runs a program without a shell.', detail: 'git push --force',
         values: [{ name: 'command', text: 'git push --force' }, { name: 'force', text: 'yes' }], effects: ['It may change or delete things.', 'It reaches other systems.'],
-        json: '{\n  "command": "git push --force",\n  "force": true\n}',
       }, 4 * minute),
       { ...question('apr_2', 'append_rows', {
         ask: 'Allow Append rows (append_rows)?', about: '表の末尾に行を追加します。',
         values: [{ name: 'range', text: '勤怠!A1' }, { name: 'rows', columns: ['氏名', '時間'], rows: [['山田 太郎', '8:00'], ['佐藤 花子', '7:30']], cut: '… 120 rows with up to 2 columns in all' },
           { name: 'note', text: Array.from({ length: 30 }, (_, i) => `${i + 1} 行目の説明です。`).join('\n') }],
-        json: '{ "range": "勤怠!A1" }',
       }, 0.4 * minute), may: false, why: 'Only hr-admins may answer this.' },
     ] },
     audit: { items: Array.from({ length: 14 }, (_, i) => record(12_345 - i, [

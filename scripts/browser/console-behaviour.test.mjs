@@ -127,6 +127,8 @@ describe('approvals', () => {
     await page.getByRole('link', { name: /Approvals/ }).first().click()
     const first = page.locator('.question').first()
     assert.match(await first.locator('.clock').textContent(), /^\d:\d\d left$/)
+    await first.getByText('Exact arguments').click()
+    await first.getByText('"force": true').waitFor()
     await first.getByLabel(/Reason/).fill('release day')
     await first.getByRole('button', { name: 'Allow this call' }).click()
     await page.locator('.question:not(.answered)').nth(1).waitFor({ state: 'detached' })

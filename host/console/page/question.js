@@ -54,7 +54,7 @@ export function questionCard(page, question, answered) {
       ...description.facts.map(({ name, text }) => [name, text]),
       [t('approvals.remember'), question.remember && t('approvals.remembered', { time: question.remember })],
     ]),
-    description.json && h('details', {}, h('summary', {}, t('approvals.json')), listing(description.json, t('approvals.json'))),
+    (description.values ?? []).length > 0 && exact(page, question),
     question.may || !may(page.session, 'approver') ? buttons : h('p', { class: 'notice' }, question.why), trouble)
   const steady = guardPresses(buttons)
 
@@ -84,6 +84,25 @@ export function questionCard(page, question, answered) {
       clock.classList.toggle('urgent', new Date(question.expires) - Date.now() < 30_000)
     },
   }
+}
+
+/** exact loads the exact arguments when it is opened. */
+function exact(page, question) {
+  const body = h('div')
+  let loaded = false
+  const toggled = async () => {
+    if (!element.open || loaded) return
+    loaded = true
+    try {
+      const { json } = await page.get(`approvals/${segment(question.id)}/arguments`)
+      put(body, listing(json, t('approvals.json')))
+    } catch (error) {
+      loaded = false
+      if (error.name !== 'AbortError') put(body, problem(error))
+    }
+  }
+  const element = h('details', { ontoggle: toggled }, h('summary', {}, t('approvals.json')), body)
+  return element
 }
 
 /** folded is from how many lines a text is folded. */
