@@ -112,7 +112,7 @@ func (w *workspace) postQuestion(ctx context.Context, q *approval.Question, plac
 	approvers := w.approvers(ctx, q)
 	var list []posted
 	for _, p := range places {
-		options := []slack.MsgOption{slack.MsgOptionText(escape(clip(q.Text(p.locale), maxQuestion)), false),
+		options := []slack.MsgOption{slack.MsgOptionText(clipEscaped(q.Text(p.locale), maxQuestion), false),
 			slack.MsgOptionBlocks(questionBlocks(q, p.locale, approvers)...)}
 		if p.thread != "" {
 			options = append(options, slack.MsgOptionTS(p.thread))
@@ -131,6 +131,9 @@ func (w *workspace) postQuestion(ctx context.Context, q *approval.Question, plac
 func moment(at time.Time) string {
 	return fmt.Sprintf("<!date^%d^{date_short_pretty} {time}|%s>", at.Unix(), at.UTC().Format("2006-01-02 15:04 UTC"))
 }
+
+// maxUserID is the longest ID of a user that userID matches, in bytes.
+const maxUserID = 31
 
 var userID = regexp.MustCompile(`^[UW][A-Z0-9]{2,30}$`)
 
@@ -262,7 +265,7 @@ func ending(words *words, outcome, by string, at time.Time) string {
 	}
 	if !isUser(by) {
 		say = strings.Replace(say, "<@%s>", "%s", 1)
-		by = escape(by)
+		by = clipEscaped(by, maxFact)
 	}
 	return fmt.Sprintf(say, by, now)
 }
@@ -316,7 +319,7 @@ func (b *Bot) decide(ctx context.Context, w *workspace, by person, at spot, id s
 			id)
 		text := words.mayNot
 		if q, err := b.options.Approvals.Question(ctx, id); err == nil && !q.Approvers.IsZero() {
-			text += " " + fmt.Sprintf(words.may, withMentions(escape(q.Approvers.In(by.locale)), q.Approvers.Users))
+			text += " " + fmt.Sprintf(words.may, clipEscaped(q.Approvers.In(by.locale), maxQuestion, q.Approvers.Users...))
 		} else if err == nil && isUser(q.Caller.User) {
 			text += " " + fmt.Sprintf(words.may, "<@"+q.Caller.User+">")
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -19,21 +20,25 @@ import (
 
 // asking is an engine whose one tool call wants a yes, of the caller or of approvers: aki or groups.
 func (w *world) asking(result chan<- error, approvers ...string) engine {
+	may := policy.People{Groups: approvers}
+	if slices.Contains(approvers, aki) {
+		may = policy.People{Users: approvers}
+	}
+	return w.askingAbout(result, approval.Question{Arguments: json.RawMessage(`{"text":"<!channel> hello"}`),
+		Rule: "ask before writing", Destructive: true, Approvers: may})
+}
+
+// askingAbout is asking with parts of the question.
+func (w *world) askingAbout(result chan<- error, q approval.Question) engine {
 	return func(ctx context.Context, turn *chat.Turn) (*chat.Answer, error) {
 		turn.Surface.ToolStarted("1", "send_slack_dm", "Send a message")
 		way := turn.Surface.Prompter(chat.ToolCall{ID: "1", Name: "send_slack_dm"})
 		c := turn.Caller
 		way.By = approval.Person{Tenant: c.Tenant, User: c.User, Groups: c.Groups}
-		may := policy.People{Groups: approvers}
-		if slices.Contains(approvers, aki) {
-			may = policy.People{Users: approvers}
-		}
-		_, err := w.approvals.Ask(ctx, &approval.Question{
-			Caller: approval.Caller{Frontend: c.Frontend, Tenant: c.Tenant, User: c.User, Session: c.Session},
-			Tool:   "send_slack_dm", Plugin: "slack",
-			Arguments: json.RawMessage(`{"text":"<!channel> hello"}`), Rule: "ask before writing", Destructive: true,
-			Approvers: may,
-		}, way)
+		asked := q
+		asked.Caller = approval.Caller{Frontend: c.Frontend, Tenant: c.Tenant, User: c.User, Session: c.Session}
+		asked.Tool, asked.Plugin = "send_slack_dm", "slack"
+		_, err := w.approvals.Ask(ctx, &asked, way)
 		outcome := pipeline.OK
 		if err != nil {
 			outcome = pipeline.NotAllowed
@@ -292,4 +297,65 @@ func TestQuestionsHoldNobodyUp(t *testing.T) {
 	w.question()
 	w.tell(mention("hello"))
 	w.answered("You said: hello")
+}
+
+// TestQuestionsOfAnyArguments: Slack takes the question and the exact arguments, and texts mention nobody.
+func TestQuestionsOfAnyArguments(t *testing.T) {
+	t.Parallel()
+	many := make(map[string]string)
+	for i := range 100 {
+		many[fmt.Sprint(strings.Repeat("😀", 80), i)] = strings.Repeat("あ", 100)
+	}
+	encoded, err := json.Marshal(many)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := `[` + strings.TrimSuffix(strings.Repeat(`{"a":"<!channel>","b":"`+strings.Repeat("い", 200)+`"},`, 30), ",") + `]`
+	for name, arguments := range map[string]string{
+		"several lines":        `{"note":"two\nlines"}`,
+		"a table":              `{"rows":` + table + `}`,
+		"names of emoji":       string(encoded),
+		"many tables":          `{` + strings.Repeat(`"r":`+table+`,`, 40) + `"last":1}`,
+		"a name that is empty": `{"":"","b":[""],"c":{"":{}}}`,
+		"a lone text":          `"<!channel>"`,
+		"1 MB":                 `{"a":"` + strings.Repeat("<", 1<<20) + `"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.start(w.askingAbout(make(chan error, 1), approval.Question{Arguments: json.RawMessage(arguments), Detail: strings.Repeat("&\n", 500),
+				Reason: strings.Repeat("<!channel>&", 100), Rule: strings.Repeat("&", 200), OpenWorld: true, Destructive: true,
+				Approvers: policy.People{Users: []string{"U10", "U100", "<!here>", strings.Repeat("&", 1000), aki}}}), nil)
+			w.connected()
+			w.tell(mention("tell them"))
+			m, id := w.question()
+			if len(m.Blocks) > 20_000 || strings.Contains(m.Text, "<!") {
+				t.Errorf("%d bytes, %.300s", len(m.Blocks), m.Text)
+			}
+			var blocks []struct {
+				Type     string
+				Elements []struct{ Text json.RawMessage }
+			}
+			if err := json.Unmarshal([]byte(m.Blocks), &blocks); err != nil {
+				t.Fatal(err)
+			}
+			facts := ""
+			for _, block := range blocks {
+				if block.Type == "context" {
+					facts = string(block.Elements[0].Text)
+				}
+			}
+			if err := json.Unmarshal([]byte(facts), &facts); err != nil || !strings.Contains(facts, "<@U10>, <@U100>, ") ||
+				!strings.Contains(facts, "<!date^") || strings.Contains(facts, "<!channel>") || strings.Contains(facts, "<!here>") {
+				t.Errorf("%v: %s", err, facts)
+			}
+			w.click(aki, m, "hako_exact", id)
+			w.wait("the exact arguments", func() bool { return len(w.slack.Views()) == 1 })
+			if cut := strings.Contains(w.slack.Views()[0].Raw, "hako approvals list"); cut != (len(arguments) > 40_000) {
+				t.Errorf("says that it is cut: %v", cut)
+			}
+			w.click(aki, m, "hako_deny", id)
+			w.answered("Denied by")
+		})
+	}
 }

@@ -99,7 +99,7 @@ func (s *surface) postForm(ctx context.Context, id string, q *elicitation.Questi
 	posting, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime) // the journal must know of each message
 	defer cancel()
 	_, ts, err = s.w.post(posting, s.m.Channel, slack.MsgOptionTS(s.m.Thread),
-		slack.MsgOptionText(escape(clip(q.Text(s.who.locale), maxQuestion)), false), slack.MsgOptionBlocks(blocks...))
+		slack.MsgOptionText(clipEscaped(q.Text(s.who.locale), maxQuestion), false), slack.MsgOptionBlocks(blocks...))
 	if err != nil {
 		s.w.logger.Error("a server's question could not be brought to the person", "channel", s.m.Channel, "err", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"html"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -15,6 +16,27 @@ var unescaper = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 
 func escape(text string) string   { return escaper.Replace(text) }
 func unescape(text string) string { return unescaper.Replace(text) }
+
+// unit matches a word that may be the ID of a user, or one character.
+var unit = regexp.MustCompile(`(?s)\b[UW][A-Z0-9]{2,30}\b|.`)
+
+// clipEscaped escapes a text, replaces the IDs of the mentioned users with mentions, which Slack shows as names, and cuts
+// the result to limit bytes, never within an escape or a mention.
+func clipEscaped(text string, limit int, mentioned ...string) string {
+	var b strings.Builder
+	for _, part := range unit.FindAllString(text[:min(len(text), limit+maxUserID)], -1) {
+		if slices.Contains(mentioned, part) && isUser(part) {
+			part = "<@" + part + ">"
+		} else {
+			part = escape(part)
+		}
+		if b.Len()+len(part) > limit {
+			return b.String() + "…"
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}
 
 // calls matches text that would mention people, groups and channels, or make a link that shows another address.
 var calls = regexp.MustCompile(`<([!@#]|[a-zA-Z][a-zA-Z0-9+.-]*:[^<>\n]*\|)`)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/slack-go/slack"
 
@@ -15,9 +16,10 @@ import (
 const (
 	maxValueLines = 10
 	maxValue      = 600 // in bytes
+	maxFact       = 400 // in bytes
 	maxMentions   = 5
-	// maxModalBlocks bounds the exact arguments, of maxInput bytes each.
-	maxModalBlocks = 50
+	// maxExact bounds the exact arguments, in bytes: a modal takes 250 kB of JSON, which may encode a byte as six.
+	maxExact = 40_000
 )
 
 // questionBlocks show a waiting question: the call and its arguments, the caller, the reason, the state and buttons.
@@ -34,8 +36,8 @@ func questionBlocks(q *approval.Question, locale string, approvers []string) []s
 		facts = append(facts, ":warning: "+escape(strings.Join(d.Effects, " ")))
 	}
 	for _, fact := range d.Facts {
-		facts = append(facts, escape(fact.Name+": ")+withMentions(escape(clip(fact.Text, maxValue)),
-			append([]string{q.Caller.User}, q.Approvers.Users...)))
+		facts = append(facts, escape(fact.Name+": ")+clipEscaped(fact.Text, maxFact,
+			append([]string{q.Caller.User}, q.Approvers.Users...)...))
 	}
 	state := fmt.Sprintf(words.until, moment(q.Expires))
 	if len(approvers) > 0 && !slices.Contains(approvers, q.Caller.User) {
@@ -43,7 +45,7 @@ func questionBlocks(q *approval.Question, locale string, approvers []string) []s
 	}
 	facts = append(facts, state)
 	blocks = append(blocks, slack.NewContextBlock("",
-		slack.NewTextBlockObject(slack.MarkdownType, clip(strings.Join(facts, "\n"), maxQuestion), false, false)))
+		slack.NewTextBlockObject(slack.MarkdownType, strings.Join(facts, "\n"), false, false)))
 	buttons := []slack.BlockElement{
 		button(actionApprove, q.ID, words.approve).WithStyle(slack.StylePrimary),
 		button(actionDeny, q.ID, words.deny).WithStyle(slack.StyleDanger),
@@ -61,16 +63,24 @@ func endedBlocks(q *approval.Question, locale, ending string) []slack.Block {
 		name = q.Tool
 	}
 	return []slack.Block{slack.NewContextBlock("", slack.NewTextBlockObject(slack.MarkdownType,
-		"*"+escape(name)+"* (`"+escape(q.Tool)+"`)  "+ending, false, false))}
+		"*"+clipEscaped(name, maxFact)+"* (`"+clipEscaped(q.Tool, maxFact)+"`)  "+ending, false, false))}
 }
 
 // valuesBlock shows the arguments. In a rich_text block, text is neither markup nor a mention.
 func valuesBlock(d *approval.Description, words *words) slack.Block {
 	var elements []slack.RichTextElement
 	bold := &slack.RichTextSectionTextStyle{Bold: true}
-	section := func(name, text string) {
-		elements = append(elements, slack.NewRichTextSection(
-			slack.NewRichTextSectionTextElement(name, bold), slack.NewRichTextSectionTextElement(text, nil)))
+	section := func(name, text string) { // Slack refuses empty texts
+		var parts []slack.RichTextSectionElement
+		if name != "" {
+			parts = append(parts, slack.NewRichTextSectionTextElement(name, bold))
+		}
+		if text != "" {
+			parts = append(parts, slack.NewRichTextSectionTextElement(text, nil))
+		}
+		if len(parts) > 0 {
+			elements = append(elements, slack.NewRichTextSection(parts...))
+		}
 	}
 	block := func(name, text string) {
 		section(name, "")
@@ -81,16 +91,16 @@ func valuesBlock(d *approval.Description, words *words) slack.Block {
 	}
 	left := maxQuestion
 	for _, value := range d.Values {
-		if left -= len(value.Name) + len(value.Text); left < 0 {
+		text := folded(strings.Join(value.Lines(), "\n"))
+		if left -= len(value.Name) + len(text); left < 0 {
 			section("…", "")
 			break
 		}
-		text := strings.Join(value.Lines(), "\n")
-		if value.Name != "" && len(value.Rows) == 0 && !strings.Contains(text, "\n") && len(text) < maxValue {
+		if value.Name != "" && len(value.Rows) == 0 && !strings.Contains(text, "\n") {
 			section(value.Name+": ", text)
 			continue
 		}
-		block(value.Name, folded(text))
+		block(value.Name, text)
 	}
 	if len(elements) == 0 {
 		return nil
@@ -114,16 +124,6 @@ func folded(text string) string {
 	return clip(text, maxValue)
 }
 
-// withMentions replaces the IDs of users in a text with mentions, which Slack shows as names.
-func withMentions(text string, users []string) string {
-	for _, user := range slices.Compact(slices.Sorted(slices.Values(users))) {
-		if isUser(user) {
-			text = strings.ReplaceAll(text, user, "<@"+user+">")
-		}
-	}
-	return text
-}
-
 func mentions(users []string) string {
 	list := make([]string, 0, maxMentions)
 	for _, user := range users[:min(len(users), maxMentions)] {
@@ -144,7 +144,13 @@ func (w *workspace) showExact(ctx context.Context, by person, at spot, id, trigg
 		return
 	}
 	var blocks []slack.Block
-	for text := q.JSON(); text != "" && len(blocks) < maxModalBlocks; {
+	text := q.JSON()
+	if shown := strings.ToValidUTF8(text[:min(len(text), maxExact)], ""); shown != text {
+		cut := fmt.Sprintf(words.exactCut, utf8.RuneCountInString(shown), utf8.RuneCountInString(text))
+		blocks = append(blocks, slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, cut, false, false), nil, nil))
+		text = shown
+	}
+	for text != "" {
 		part := strings.ToValidUTF8(text[:min(len(text), maxInput)], "")
 		text = text[len(part):]
 		blocks = append(blocks, slack.NewRichTextBlock("", preformatted(part)))

@@ -8,7 +8,7 @@ type words struct {
 	files string
 	stop, approve, deny, good, bad, thanks,
 	noAnswer string
-	waits, approved, denied, expired, withdrawn, until, waitsFor, operation, exact, mayNot, may,
+	waits, approved, denied, expired, withdrawn, until, waitsFor, operation, exact, exactCut, mayNot, may,
 	noQuestion string
 	waitsAnswer, answer, decline, openPage, opened, answered, declined, pressAgain, send, close, yes,
 	no string
@@ -44,6 +44,7 @@ var (
 		waitsFor:   "Waits for %s until %s.",
 		operation:  "It would run",
 		exact:      "Exact arguments",
+		exactCut:   ":warning: These are the first %d of %d characters. `hako approvals list --json` and the console show everything.",
 		mayNot:     "You may not answer this question.",
 		may:        "It may be answered by: %s",
 		noQuestion: "This question does not wait any more.",
@@ -89,6 +90,7 @@ var (
 		waitsFor:   "%s の回答を %s まで待ちます。",
 		operation:  "実行内容",
 		exact:      "引数そのもの",
+		exactCut:   ":warning: 先頭の %d 文字です（全 %d 文字）。全体は `hako approvals list --json` かコンソールで確認できます。",
 		mayNot:     "この質問に回答する権限がありません。",
 		may:        "回答できる人: %s",
 		noQuestion: "この質問はすでに終了しています。",

@@ -34,6 +34,8 @@ func (s *Server) update(c *call) (answer, error) {
 		return nil, refuse("streaming_state_conflict")
 	case strings.TrimSpace(c.text("text")) == "" && c.arguments["blocks"] == nil:
 		return nil, refuse("no_text")
+	case !validMessage(c):
+		return nil, refuse("invalid_blocks")
 	}
 	m.Text, m.Sent = c.text("text"), maps.Clone(c.arguments)
 	if c.arguments["blocks"] != nil {

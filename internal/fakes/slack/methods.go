@@ -112,6 +112,8 @@ func (s *Server) post(c *call) (answer, error) {
 		return nil, refuse("not_in_channel")
 	case strings.TrimSpace(text) == "" && c.arguments["blocks"] == nil && c.arguments["attachments"] == nil:
 		return nil, refuse("no_text")
+	case !validMessage(c):
+		return nil, refuse("invalid_blocks")
 	}
 	result := answer{"channel": ch.id}
 	if n := utf8.RuneCountInString(text); n > longestText {

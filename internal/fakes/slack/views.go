@@ -166,8 +166,13 @@ func (s *Server) openView(c *call) (answer, error) {
 	}
 	s.serial++
 	v := View{ID: fmt.Sprintf("V%010d", s.serial), User: user, Raw: raw, Open: true}
-	if json.Unmarshal([]byte(raw), &v.Sent) != nil || v.Sent.Type != "modal" || len(v.Sent.Blocks) > 100 ||
-		v.Sent.Title.Text == "" {
+	if json.Unmarshal([]byte(raw), &v.Sent) != nil || v.Sent.Type != "modal" || v.Sent.Title.Text == "" {
+		return nil, refuse("invalid_arguments")
+	}
+	if len(raw) > largestView {
+		return nil, refuse("view_too_large")
+	}
+	if !validBlocks(v.Sent.Blocks, mostViewBlocks) {
 		return nil, refuse("invalid_arguments")
 	}
 	for _, t := range []Text{v.Sent.Title, v.Sent.Submit, v.Sent.Close} {
