@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
@@ -56,18 +55,13 @@ func (a *app) runCases(v *view, p *policy.Policy, cases *policytest.Cases) error
 
 // caseCall is the call of a case. A tool that is not on offer here has the plugin and the hints of the case.
 func (v *view) caseCall(c *policytest.Call) (*policy.Call, error) {
-	caller := callerFlags{
-		user: c.As.User, email: c.As.Email, frontend: cmp.Or(c.As.Frontend, pipeline.FrontendHTTP), tenant: c.As.Tenant,
-		token: c.As.Token, groups: c.As.Groups,
-	}
-	if err := caller.resolve(v.config); err != nil {
+	caller := c.As
+	caller.Frontend = cmp.Or(caller.Frontend, pipeline.FrontendHTTP)
+	if err := inspect.ResolveCaller(v.config, &caller); err != nil {
 		return nil, err
 	}
-	var call *policy.Call
-	if c.Plugin != "" {
-		spec := &manifest.Tool{Name: c.Tool, Annotations: c.Hints}
-		call = caller.call(&catalog.Tool{Source: &catalog.Source{Name: c.Plugin}, Name: c.Tool, Spec: spec})
-	} else {
+	call := caller.Call(c.Tool, c.Plugin, c.Hints)
+	if c.Plugin == "" {
 		tool, err := inspect.Tool(v.host, c.Tool)
 		if err != nil {
 			return nil, fmt.Errorf("%w\nA case about a tool that this machine does not have says its plugin", err)
@@ -75,7 +69,7 @@ func (v *view) caseCall(c *policytest.Call) (*policy.Call, error) {
 		if c.Hints != (manifest.Annotations{}) {
 			return nil, errors.New("hints are for tools that this machine does not have: name the plugin too")
 		}
-		call = caller.call(tool)
+		call = caller.Call(tool.Name, tool.Source.Name, tool.Hints())
 	}
 	call.Arguments = c.Arguments
 	if call.Arguments == nil {

@@ -51,7 +51,7 @@ func (a *app) checkPolicy(v *view, path string, strict bool) error {
 		a.printProblems(path, "error", err)
 		return &exitError{code: exitFailed}
 	}
-	warnings := policy.Lint(data, inspect.PolicySite(v.config, v.host, frontends))
+	warnings := policy.Lint(data, inspect.PolicySite(v.config, v.host))
 	a.printProblems(path, "warning", warnings)
 	if warnings != nil && strict {
 		return &exitError{code: exitFailed}

@@ -31,14 +31,14 @@ says what depends on them.`,
 				}
 			}
 			return a.withPolicy(cmd, func(v *view, p *policy.Policy) error {
-				if err := caller.resolve(v.config); err != nil {
+				if err := inspect.ResolveCaller(v.config, &caller.Caller); err != nil {
 					return err
 				}
 				tool, err := inspect.Tool(v.host, args[0])
 				if err != nil {
 					return err
 				}
-				call := caller.call(tool)
+				call := caller.Call(tool.Name, tool.Source.Name, tool.Hints())
 				call.Arguments = input
 				e := policy.NewExplanation(p, call, v.config.Locale)
 				if asJSON {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/internal/inspect"
 )
 
 func (a *app) policyTableCommand() *cobra.Command {
@@ -21,12 +22,13 @@ arguments; and the rules that decide.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withPolicy(cmd, func(v *view, p *policy.Policy) error {
-				if err := caller.resolve(v.config); err != nil {
+				if err := inspect.ResolveCaller(v.config, &caller.Caller); err != nil {
 					return err
 				}
 				table := []policy.ToolPermission{}
 				for _, tool := range v.host.Catalog().View().Tools {
-					table = append(table, p.PermissionOf(caller.call(tool), v.config.Locale))
+					call := caller.Call(tool.Name, tool.Source.Name, tool.Hints())
+					table = append(table, p.PermissionOf(call, v.config.Locale))
 				}
 				if asJSON {
 					return a.printJSON(table)

@@ -25,6 +25,7 @@ rules:
     tools: ["probe/*"]
     when: size(arguments.text) > 5
     reason: {en: texts are short here, ja: 短い文だけにしてください}
+  - {name: writers, action: deny, tools: [probe_show], missingScopes: [write]}
   - {name: own numbers, action: allow, frontends: [slack], tools: [probe_echo], when: has(caller.employee) && arguments.text == caller.employee}
   - name: ask interns
     action: ask
@@ -91,6 +92,7 @@ commands:
 			"--email", "aki@example.COM", "--arguments", `{"text":"103"}`}},
 		"explain-user": {exitOK, []string{"explain", "probe_echo", "--frontend", "slack", "--as", "U045GHIJKL",
 			"--email", "aki@example.com", "--arguments", `{"text":"103"}`}},
+		"explain-scope": {exitOK, []string{"explain", "probe_show", "--scope", "read", "--arguments", `{"text":"a"}`}},
 		"explain-json": {exitOK, []string{"explain", "probe_echo", "--as", "ken", "--tenant", "acme", "--arguments",
 			`{"text":"a"}`, "--json"}},
 		"table":       {exitOK, []string{"table"}},
@@ -201,14 +203,15 @@ func TestStarterPolicy(t *testing.T) {
 	}
 	uncommented := strings.NewReplacer("groups: {}\n#  ", "groups:\n  ", "tool_permissions: {}\n#  ",
 		"tool_permissions:\n  ", "commands: []\n#  ", "commands:\n  ",
-		"\n#  ", "\n  ", "\n  # - name: drafts are free\n  #   action", "\n  - name: drafts are free\n    action",
+		"\n#  ", "\n  ", "\n  # - name:", "\n  - name:", "\n  #   action", "\n    action",
+		"\n  #   frontends", "\n    frontends", "\n  #   missingScopes", "\n    missingScopes",
 		"\n  #   tools", "\n    tools", "\n  #   when", "\n    when",
 		"    # approvers", "    approvers", "    # remember", "    remember").Replace(strings.SplitAfterN(string(text),
 		"version: 1\n", 2)[1])
 	if p, err = policy.Parse([]byte("version: 1\n" + uncommented)); err != nil {
 		t.Fatalf("%v\n%s", err, uncommented)
 	}
-	if len(p.Rules()) != 7 || len(p.Commands) != 2 || len(p.Quotas) != 2 || len(p.Groups()) != 1 {
+	if len(p.Rules()) != 8 || len(p.Commands) != 2 || len(p.Quotas) != 2 || len(p.Groups()) != 1 {
 		t.Errorf("%d rules, %d for commands, %d quotas, groups %v", len(p.Rules()), len(p.Commands), len(p.Quotas),
 			p.Groups())
 	}

@@ -69,14 +69,16 @@ type Event struct {
 
 // Subject is the caller.
 type Subject struct {
-	Frontend      string `json:"frontend,omitempty"`
-	Tenant        string `json:"tenant,omitempty"`
-	User          string `json:"user,omitempty"`
-	Token         string `json:"token,omitempty"` // the name of the credential
-	Session       string `json:"session,omitempty"`
-	Address       string `json:"address,omitempty"`
-	ClientName    string `json:"client_name,omitempty"`
-	ClientVersion string `json:"client_version,omitempty"`
+	Frontend      string   `json:"frontend,omitempty"`
+	Tenant        string   `json:"tenant,omitempty"`
+	User          string   `json:"user,omitempty"`
+	Token         string   `json:"token,omitempty"`  // the name of the credential
+	Groups        []string `json:"groups,omitempty"` // those that the frontend knows
+	Scopes        []string `json:"scopes,omitempty"` // of the token
+	Session       string   `json:"session,omitempty"`
+	Address       string   `json:"address,omitempty"`
+	ClientName    string   `json:"client_name,omitempty"`
+	ClientVersion string   `json:"client_version,omitempty"`
 }
 
 // Target is the entry of the catalog that was called.
@@ -90,6 +92,8 @@ type Target struct {
 type Decision struct {
 	Action string `json:"action"`
 	Rule   string `json:"rule,omitempty"`
+	// Policy identifies the policy that decided (policy.Policy.ID).
+	Policy string `json:"policy,omitempty"`
 }
 
 // OutputSummary describes a result.

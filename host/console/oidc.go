@@ -47,8 +47,6 @@ type OIDC struct {
 const (
 	defaultUserClaim   = "email"
 	defaultGroupsClaim = "groups"
-	// maxGroups bounds the groups of a person.
-	maxGroups = 200
 	// callbackPath is the path of the redirect URI.
 	callbackPath = Path + "api/oidc/callback"
 )
@@ -143,27 +141,12 @@ func (p *provider) person(claims map[string]any) (*Person, error) {
 		claims["email_verified"] != "true":
 		return nil, fmt.Errorf("%w: the provider does not say that it has verified the address (email_verified): name another claim in console.oidc.userClaim", issuer.ErrIdentity)
 	}
-	person := &Person{Name: name, Groups: groupsOf(claims[p.options.GroupsClaim]), via: viaOIDC,
+	person := &Person{Name: name, Groups: identity.Groups(claims[p.options.GroupsClaim]), via: viaOIDC,
 		source: p.options.Issuer}
 	if person.Role = p.options.role(person.Name, person.Groups); person.Role == nobody {
 		return person, errNoRole
 	}
 	return person, nil
-}
-
-// groupsOf returns a claim's groups, a list or one string. Values that are no names are dropped.
-func groupsOf(claim any) []string {
-	list, ok := claim.([]any)
-	if !ok {
-		list = []any{claim}
-	}
-	var groups []string
-	for _, item := range list {
-		if name, ok := item.(string); ok && identity.Check(name) == nil && len(groups) < maxGroups {
-			groups = append(groups, name)
-		}
-	}
-	return groups
 }
 
 // belongs reports whether a response of the provider belongs to the flow (RFC 6749, section 10.12, and RFC 9207).

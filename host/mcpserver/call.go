@@ -45,7 +45,11 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*toolR
 	result := new(toolResult)
 	var err error
 	result.reply.response, result.reply.state, result.reply.requests, err = s.answer(ctx,
-		requestOf(req, round{req.Params.RequestState, req.Params.InputResponses}), call, s.useTool)
+		requestOf(req, round{req.Params.RequestState, req.Params.InputResponses}), call,
+		func(ctx context.Context, call *pipeline.Call) (*abi.Response, error) {
+			response, _, err := s.useTool(ctx, call)
+			return response, err
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -57,22 +61,24 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*toolR
 	return result, nil
 }
 
-// useTool passes a tools/call on. Its errors are for the client.
-func (s *Server) useTool(ctx context.Context, call *pipeline.Call) (response *abi.Response, err error) {
+// useTool passes a tools/call on. Its errors are for the client. missing are the scopes that the caller's token would
+// have needed, if it was refused for want of them.
+func (s *Server) useTool(ctx context.Context, call *pipeline.Call) (response *abi.Response, missing []string, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			s.logPanic(abi.CallTool, cause)
-			response, err = failedTool(internalText), nil
+			response, missing, err = failedTool(internalText), nil, nil
 		}
 	}()
 	answer, err := s.calls.Call(ctx, call)
 	if denied, ok := errors.AsType[*pipeline.NotAllowedError](err); ok && denied.Rule != "" {
-		return failedTool(denied.Error()), nil // nothing is wrong with the request, and the model should know
+		// Nothing is wrong with the request, and the model should know.
+		return failedTool(denied.Error()), denied.MissingScopes, nil
 	}
 	if err != nil {
-		return nil, s.protocolError(call, err)
+		return nil, nil, s.protocolError(call, err)
 	}
-	return answer.Response, nil
+	return answer.Response, nil, nil
 }
 
 func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {

@@ -45,8 +45,9 @@ func (over *exchange) newCall(header http.Header, session string, request abi.Re
 	}}
 	setTrace(&call.Caller, header.Get(trace.ParentKey), header.Get(trace.StateKey))
 	if over.identity != nil {
-		call.Caller.User, call.Caller.Tenant, call.Caller.Token = over.identity.User, over.identity.Tenant,
-			over.identity.Token
+		by, caller := over.identity, &call.Caller
+		caller.User, caller.Tenant, caller.Token = by.User, by.Tenant, by.Token
+		caller.Groups, caller.Scopes = by.Groups, by.Scopes
 	}
 	return call
 }

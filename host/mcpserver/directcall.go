@@ -61,6 +61,11 @@ func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, over *exchan
 		whole.Progress = progressOf(call.ProgressToken, over.stream)
 	}
 
+	var missing []string
+	use := func(ctx context.Context, call *pipeline.Call) (response *abi.Response, err error) {
+		response, missing, err = s.useTool(ctx, call)
+		return response, err
+	}
 	answer := reply{id: call.ID}
 	if asks || call.RequestState != "" || call.InputResponses != nil {
 		request := &request{able: able, sessionless: session == nil, over: over, before: roundOf(call)}
@@ -68,9 +73,9 @@ func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, over *exchan
 			request.ask = s.askInSession(session)
 		}
 		ctx = transport.WithStream(ctx, over.stream)
-		answer.response, answer.state, answer.requests, answer.err = s.answer(ctx, request, whole, s.useTool)
+		answer.response, answer.state, answer.requests, answer.err = s.answer(ctx, request, whole, use)
 	} else {
-		answer.response, answer.err = s.useTool(ctx, whole)
+		answer.response, answer.err = use(ctx, whole)
 	}
 	status := http.StatusOK
 	if session != nil {
@@ -79,6 +84,10 @@ func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, over *exchan
 	} else {
 		answer.server = s.info
 		status = transport.Status(answer.err)
+	}
+	if over.identity.CanStepUp() && len(missing) > 0 {
+		over.under.Auth.RequestScopes(w.Header(), over.identity, missing)
+		status = http.StatusForbidden
 	}
 	_ = over.stream.Answer(status, answer.appendTo) // a client that has left misses nothing
 }

@@ -16,6 +16,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -230,6 +231,39 @@ func TestOAuthScopes(t *testing.T) {
 			`scope="tools:call tools:list", resource_metadata="https://hako.example.com/.well-known/oauth-protected-resource/mcp"`
 		if got := w.Header().Get("WWW-Authenticate"); w.Code == http.StatusForbidden && got != want {
 			t.Errorf("%s: WWW-Authenticate: %s", name, got)
+		}
+	}
+}
+
+// TestStepUp: a call whose token lacks a scope of the policy is answered as MCP's authorization has it, in JSON and where
+// events were asked for.
+func TestStepUp(t *testing.T) {
+	t.Parallel()
+	calls := caller(func(_ context.Context, call *pipeline.Call) (*pipeline.Result, error) {
+		if slices.Contains(call.Caller.Scopes, "files:write") && slices.Contains(call.Caller.Groups, "engineers") {
+			return ok(text("done"))
+		}
+		return nil, &pipeline.NotAllowedError{Name: "x", Rule: "writing", Reason: "no", MissingScopes: []string{"files:write"}}
+	})
+	h := newAuthority().server(t, calls, func(o *auth.Options) { o.OAuth.GroupsClaim = "roles" })
+	groups := []any{"engineers", 7, "hid\u200bden", ""}
+	if w := do(h, withToken(sign(map[string]any{"scope": "files:write", "roles": groups}))); w.Code != http.StatusOK ||
+		!strings.Contains(w.Body.String(), "done") {
+		t.Errorf("with the scope: %d %s", w.Code, w.Body)
+	}
+	lacking := sign(map[string]any{"scp": []string{"files:read", "not\" a=scope"}})
+	plain := message(withoutSessions, 1, "tools/call", `{"name":"x"}`)
+	for name, body := range map[string]string{
+		"json": plain, "events": strings.Replace(plain, `"_meta":{`, `"_meta":{"progressToken":1,`, 1),
+	} {
+		r := post(withoutSessions, body, "Authorization", "Bearer "+lacking)
+		w := do(h, r)
+		want := `Bearer error="insufficient_scope", ` +
+			`error_description="The token lacks a scope that this operation needs.", scope="files:read files:write", ` +
+			`resource_metadata="https://hako.example.com/.well-known/oauth-protected-resource/mcp"`
+		if got := w.Header().Get("WWW-Authenticate"); w.Code != http.StatusForbidden || got != want ||
+			!strings.Contains(w.Body.String(), "x is not allowed: no") {
+			t.Errorf("%s: %d %s\n%s", name, w.Code, got, w.Body)
 		}
 	}
 }

@@ -52,6 +52,7 @@ func (p *Pipeline) recordCall(ctx context.Context, call *Call, record *Record, r
 		Time: record.Started, Type: audit.Type(record.Method), Outcome: string(record.Outcome),
 		Subject: audit.Subject{
 			Frontend: record.Caller.Frontend, Tenant: record.Caller.Tenant, User: record.Caller.User,
+			Token: record.Caller.Token, Groups: record.Caller.Groups, Scopes: record.Caller.Scopes,
 			Session: record.Caller.Session,
 			Address: record.Caller.Address, ClientName: record.Caller.Client,
 			ClientVersion: record.Caller.ClientVersion,
@@ -66,7 +67,7 @@ func (p *Pipeline) recordCall(ctx context.Context, call *Call, record *Record, r
 		event.Target.Name = clip(p.maskSecrets(requestedName(&call.Request)))
 	}
 	if record.Action != "" {
-		event.Decision = &audit.Decision{Action: string(record.Action), Rule: record.Rule}
+		event.Decision = &audit.Decision{Action: string(record.Action), Rule: record.Rule, Policy: record.Policy}
 	}
 	if n := len(record.Answers); n > 0 {
 		event.Approval = &audit.Approval{ID: record.Question, By: record.Approver, Answer: record.Answers[n-1].Outcome}

@@ -41,6 +41,8 @@ type Caller struct {
 	// frontend knows.
 	Token  string
 	Groups []string
+	// Scopes are what the caller's token may be used for.
+	Scopes []string
 	// Email is the user's e-mail address, if the frontend has it from a source that verified it. Only the policy uses
 	// it, to find the employee. It is not in records, logs, questions or arguments.
 	Email string `json:"-"`
@@ -126,8 +128,10 @@ type Record struct {
 	Steps int64
 	// Action and Rule are the policy's decision, empty if none was made. Question is the ID of the approval question,
 	// Approver who answered it.
-	Action             policy.Action
-	Rule               string
+	Action policy.Action
+	Rule   string
+	// Policy identifies the policy that decided.
+	Policy             string
 	Question, Approver string
 	// Answers are the outcomes of the call's approval questions.
 	Answers []Answer
@@ -193,6 +197,8 @@ type NotAllowedError struct {
 	Name, Reason string
 	// Rule is the policy's rule against the call. It is empty if the plugin is not available to anybody.
 	Rule string
+	// MissingScopes are the scopes that the caller's token lacks, if that is why.
+	MissingScopes []string
 	// approvalOutcome is the outcome of the approval question; empty if none was asked.
 	approvalOutcome string
 }

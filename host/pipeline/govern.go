@@ -77,7 +77,7 @@ func policyCall(caller Caller, s *subject, arguments json.RawMessage) *policy.Ca
 	return &policy.Call{
 		Tool: s.name, Plugin: s.source.Name, Annotations: s.annotations, Arguments: arguments,
 		Frontend: caller.Frontend, Tenant: caller.Tenant, User: caller.User, Token: caller.Token, Groups: caller.Groups,
-		Email: caller.Email,
+		Scopes: caller.Scopes, Email: caller.Email,
 	}
 }
 
@@ -87,8 +87,7 @@ func (p *Pipeline) permit(ctx context.Context, call *Call, s *subject, arguments
 	if p.options.Policy == nil {
 		return nil
 	}
-	decision := p.decidePolicy(ctx, policyCall(call.Caller, s, arguments))
-	record.Action, record.Rule = decision.Action, decision.Rule
+	decision := p.decidePolicy(ctx, policyCall(call.Caller, s, arguments), record)
 	switch decision.Action {
 	case policy.Allow:
 		return nil
@@ -99,28 +98,34 @@ func (p *Pipeline) permit(ctx context.Context, call *Call, s *subject, arguments
 		defer p.startWaitingReports(call)()
 		return p.ask(ctx, call, q, call.Prompter, record)
 	}
-	return &NotAllowedError{Name: s.name, Rule: decision.Rule,
-		Reason: denialReason(decision.Rule, decision.Reason.In(p.locale(call)))}
+	return &NotAllowedError{Name: s.name, Rule: decision.Rule, MissingScopes: decision.MissingScopes,
+		Reason: denialReason(&decision, p.locale(call))}
 }
 
-func (p *Pipeline) decidePolicy(ctx context.Context, c *policy.Call) policy.Decision {
+func (p *Pipeline) decidePolicy(ctx context.Context, c *policy.Call, record *Record) policy.Decision {
 	_, span := trace.Start(ctx, "policy", trace.Internal)
 	defer span.End()
-	decision := p.options.Policy().Decide(c)
+	now := p.options.Policy()
+	decision := now.Decide(c)
+	record.Action, record.Rule, record.Policy = decision.Action, decision.Rule, now.ID()
 	span.Text(trace.Action, string(decision.Action))
 	span.Text(trace.Rule, decision.Rule)
 	return decision
 }
 
-// denialReason explains why a rule denies a call.
-func denialReason(rule, reason string) string {
-	if rule == policy.RuleDefault {
+// denialReason explains why a decision denies a call.
+func denialReason(d *policy.Decision, locale string) string {
+	if d.Rule == policy.RuleDefault {
 		return "no rule of the policy allows it"
 	}
-	if reason == "" {
-		return fmt.Sprintf("the policy's rule %q denies it", rule)
+	text := fmt.Sprintf("the policy's rule %q denies it", d.Rule)
+	if len(d.MissingScopes) > 0 {
+		text += " to tokens without the scope " + strings.Join(d.MissingScopes, " ")
 	}
-	return fmt.Sprintf("the policy's rule %q denies it: %s", rule, reason)
+	if reason := d.Reason.In(locale); reason != "" {
+		text += ": " + reason
+	}
+	return text
 }
 
 // question returns the approval question for a call, without the rule.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +126,29 @@ func TestPolicy(t *testing.T) {
 		if got := g.Visible(pipeline.Caller{}, tool); got != want {
 			t.Errorf("%s visible: %t", name, got)
 		}
+	}
+}
+
+// TestRecordedCaller: a record has what the policy knew of the caller, and which policy it was.
+func TestRecordedCaller(t *testing.T) {
+	t.Parallel()
+	g := newGoverned(t, nil)
+	_, err := g.Call(t.Context(), &pipeline.Call{
+		Caller: pipeline.Caller{Frontend: "mcp-http", User: "aki", Token: "ci", Groups: []string{"dev"},
+			Scopes: []string{"read"}, Email: "aki@example.com"},
+		Request: abi.Request{Method: abi.CallTool, Name: "p_free", Arguments: json.RawMessage(`{"n":1}`)},
+	})
+	event := g.ledger.last()
+	if by := event.Subject; err != nil || by.Token != "ci" || !slices.Equal(by.Groups, []string{"dev"}) ||
+		!slices.Equal(by.Scopes, []string{"read"}) {
+		t.Errorf("%v: recorded %+v", err, by)
+	}
+	p, err := policy.Parse([]byte(rules))
+	if err != nil || p.ID() == "" || event.Decision.Policy != p.ID() {
+		t.Errorf("%v: decision %+v of the policy %s", err, event.Decision, p.ID())
+	}
+	if record, _ := json.Marshal(event); strings.Contains(string(record), "aki@example.com") {
+		t.Errorf("the record has the address: %s", record)
 	}
 }
 

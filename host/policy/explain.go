@@ -26,7 +26,7 @@ func (p *Policy) Explain(c *Call) (Decision, []Step) {
 		step := Step{Rule: rule.Name, Action: rule.Action, Line: rule.Line, Why: rule.mismatch(c, facts)}
 		if step.Why == "" {
 			step.Decided, step.Why = true, rule.evaluationError(facts)
-			return rule.decision(), append(steps, step)
+			return rule.decision(c), append(steps, step)
 		}
 		if rule.matchesTool(c.Tool, c.Plugin+"/"+c.Tool) {
 			steps = append(steps, step)
@@ -59,6 +59,9 @@ func (r *Rule) mismatch(c *Call, f *facts) string {
 			return fmt.Sprintf("%q does not match: the call has %s, the rule wants %s",
 				part.name, part.have, strings.Join(part.want, " or "))
 		}
+	}
+	if len(r.MissingScopes) > 0 && len(without(r.MissingScopes, c.Scopes)) == 0 {
+		return fmt.Sprintf(`"missingScopes" does not match: the token has %s`, strings.Join(r.MissingScopes, " and "))
 	}
 	met, err := r.evaluate(f)
 	switch {

@@ -19,7 +19,9 @@ type Explanation struct {
 	// Groups are the groups of the call and those that the policy puts the user in.
 	Groups []string `json:"groups,omitempty"`
 	// Employee is the user's id in the HR tools, by the employees of the policy.
-	Employee  string          `json:"employee,omitempty"`
+	Employee string `json:"employee,omitempty"`
+	// Scopes are those of the caller's token.
+	Scopes    []string        `json:"scopes,omitempty"`
 	Token     string          `json:"token,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Listed says that the caller sees the tool in lists.
@@ -39,6 +41,8 @@ type ExplainedDecision struct {
 	When      string `json:"when,omitempty"`
 	Reason    string `json:"reason,omitempty"`
 	Approvers People `json:"approvers,omitzero"`
+	// MissingScopes are the scopes that the rule names and the caller's token lacks.
+	MissingScopes []string `json:"missingScopes,omitempty"`
 	// Remember is a duration, such as "10m0s".
 	Remember string `json:"remember,omitempty"`
 	// Doubt says why the rule's condition could not be evaluated.
@@ -57,7 +61,7 @@ type UnmatchedRule struct {
 func NewExplanation(p *Policy, c *Call, locale string) *Explanation {
 	e := &Explanation{
 		Tool: c.Tool, Plugin: c.Plugin, Frontend: c.Frontend, Tenant: c.Tenant, User: c.User, Groups: p.GroupsOf(c),
-		Employee: p.EmployeeOf(c), Token: c.Token, Arguments: c.Arguments, Listed: p.Visible(c),
+		Employee: p.EmployeeOf(c), Scopes: c.Scopes, Token: c.Token, Arguments: c.Arguments, Listed: p.Visible(c),
 	}
 	if prospects := p.Prospects(c); c.Arguments == nil && len(prospects) > 1 {
 		for _, prospect := range prospects {
@@ -82,6 +86,7 @@ func NewExplanation(p *Policy, c *Call, locale string) *Explanation {
 func (p Prospect) Explain(locale string) ExplainedDecision {
 	d := ExplainedDecision{
 		Action: p.Action, Rule: p.Rule, Line: p.Line, When: p.When, Reason: p.Reason.In(locale), Approvers: p.Approvers,
+		MissingScopes: p.MissingScopes,
 	}
 	if p.Remember > 0 {
 		d.Remember = p.Remember.String()
@@ -154,6 +159,9 @@ func (d *ExplainedDecision) text(file string) string {
 		text += "the default"
 	default:
 		text += fmt.Sprintf("hako's own rule %q", d.Rule)
+	}
+	if len(d.MissingScopes) > 0 {
+		text += ", because the token lacks the scope " + strings.Join(d.MissingScopes, " ")
 	}
 	if d.When != "" {
 		text += " where " + d.When

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 	"slices"
 
@@ -20,7 +22,9 @@ func Parse(data []byte) (*Policy, error) {
 	if err := strictyaml.Read(data, maxFile, f.read, f.check); err != nil {
 		return nil, err
 	}
+	sum := sha256.Sum256(data)
 	p := &Policy{
+		id:       hex.EncodeToString(sum[:8]),
 		defaults: f.defaults, rules: f.rules, index: newIndex(f.rules), groups: map[string][]string{},
 		employees: f.employees,
 		cache:     map[relevantKey][]*Rule{},
@@ -177,18 +181,19 @@ func readSecretAction(dst *secretscan.Action) func(strictyaml.Value) {
 func readRule(v strictyaml.Value, path string) *Rule {
 	r := &Rule{Line: v.Line(), path: path}
 	v.Object(strictyaml.Fields{
-		"name":      strictyaml.String(&r.Name),
-		"action":    readAction(&r.Action),
-		"tools":     strictyaml.Strings(&r.Tools),
-		"frontends": strictyaml.Strings(&r.Frontends),
-		"tenants":   strictyaml.Strings(&r.Tenants),
-		"users":     strictyaml.Strings(&r.Users),
-		"groups":    strictyaml.Strings(&r.Groups),
-		"tokens":    strictyaml.Strings(&r.Tokens),
-		"when":      strictyaml.String(&r.When),
-		"reason":    manifest.ReadText(&r.Reason),
-		"approvers": func(v strictyaml.Value) { ReadPeople(v, &r.Approvers) },
-		"remember":  strictyaml.Duration(&r.Remember),
+		"name":          strictyaml.String(&r.Name),
+		"action":        readAction(&r.Action),
+		"tools":         strictyaml.Strings(&r.Tools),
+		"frontends":     strictyaml.Strings(&r.Frontends),
+		"tenants":       strictyaml.Strings(&r.Tenants),
+		"users":         strictyaml.Strings(&r.Users),
+		"groups":        strictyaml.Strings(&r.Groups),
+		"tokens":        strictyaml.Strings(&r.Tokens),
+		"missingScopes": strictyaml.Strings(&r.MissingScopes),
+		"when":          strictyaml.String(&r.When),
+		"reason":        manifest.ReadText(&r.Reason),
+		"approvers":     func(v strictyaml.Value) { ReadPeople(v, &r.Approvers) },
+		"remember":      strictyaml.Duration(&r.Remember),
 	})
 	return r
 }

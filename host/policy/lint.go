@@ -57,7 +57,7 @@ func (l *linter) rules() {
 		l.names(rule.path+".frontends", "frontend", rule.Frontends, l.site.Frontends)
 		l.names(rule.path+".tenants", "tenant", rule.Tenants, l.site.Tenants)
 		l.names(rule.path+".tokens", "token", rule.Tokens, l.site.Tokens)
-		l.names(rule.path+".groups", "group", rule.Groups, groups)
+		l.groups(rule.path+".groups", rule.Groups, groups)
 		l.approvers(rule, groups)
 	}
 }
@@ -71,8 +71,7 @@ func (l *linter) names(path, kind string, names, known []string) {
 	}
 }
 
-// approvers warns of a user that has the name of a group, and of a probably misspelt group. Other unknown groups may
-// come from a frontend.
+// approvers warns of a user that has the name of a group, and of a probably misspelt group.
 func (l *linter) approvers(rule *Rule, groups []string) {
 	for i, name := range rule.Approvers.Users {
 		if slices.Contains(groups, name) {
@@ -80,10 +79,14 @@ func (l *linter) approvers(rule *Rule, groups []string) {
 				"%q is the name of a group: write it under groups if its members are meant", name)
 		}
 	}
-	for i, name := range rule.Approvers.Groups {
-		if near := strictyaml.Nearest(name, groups); near != "" && near != name {
-			l.warnings.Add(strictyaml.Index(rule.path+".approvers.groups", i),
-				"the policy has no group %q: did you mean %q?", name, near)
+	l.groups(rule.path+".approvers.groups", rule.Approvers.Groups, groups)
+}
+
+// groups warns of probably misspelt groups. Other unknown groups may come from a frontend.
+func (l *linter) groups(path string, names, known []string) {
+	for i, name := range names {
+		if near := strictyaml.Nearest(name, known); near != "" && near != name {
+			l.warnings.Add(strictyaml.Index(path, i), "the policy has no group %q: did you mean %q?", name, near)
 		}
 	}
 }
@@ -177,7 +180,8 @@ func (r *Rule) covers(other *Rule) bool {
 	return (r.When == "" || same) && coversPatterns(r.Tools, other.Tools) &&
 		coversNames(r.Frontends, other.Frontends) &&
 		coversNames(r.Tenants, other.Tenants) && coversNames(r.Users, other.Users) &&
-		coversNames(r.Groups, other.Groups) && coversNames(r.Tokens, other.Tokens)
+		coversNames(r.Groups, other.Groups) && coversNames(r.Tokens, other.Tokens) &&
+		coversNames(r.MissingScopes, other.MissingScopes)
 }
 
 // coversNames reports whether a call with one of the names some also has one of all. An empty list means any name.

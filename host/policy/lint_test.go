@@ -53,9 +53,15 @@ func TestLint(t *testing.T) {
 		{"an unknown tenant", "  - {name: a, action: deny, tenants: [zzz]}",
 			`4:39: rules[0].tenants[0]: unknown tenant "zzz": known are acme`},
 		{"a misspelt group", "  - {name: a, action: ask, groups: [admin], approvers: {groups: [admin], users: [yuki, " +
-			"admins]}}", `4:37: rules[0].groups[0]: unknown group "admin": did you mean "admins"?
+			"admins]}}", `4:37: rules[0].groups[0]: the policy has no group "admin": did you mean "admins"?
 4:66: rules[0].approvers.groups[0]: the policy has no group "admin": did you mean "admins"?
 4:88: rules[0].approvers.users[1]: "admins" is the name of a group: write it under groups if its members are meant`},
+		{"a group of a token", "  - {name: a, action: deny, groups: [engineering]}", ""},
+		{"fewer scopes", "  - {name: a, action: deny, missingScopes: [x, y]}\n  - {name: b, action: deny, " +
+			"missingScopes: [y]}",
+			`5:5: rules[1]: can never decide, because "a" in line 4 decides about all of its calls: move it up, or remove it`},
+		{"other scopes", "  - {name: a, action: deny, missingScopes: [x]}\n  - {name: b, action: deny, " +
+			"missingScopes: [x, y]}\n  - {name: c, action: deny}", ""},
 		{"commands", "  []\ncommands: [{name: a, action: deny, programs: [\"g*\"]}, {name: b, action: allow, " +
 			"programs: [git], args: [status]}]",
 			`5:55: commands[1]: can never decide, because "a" above it decides about all of its commands`},

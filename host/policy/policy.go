@@ -42,6 +42,8 @@ type Call struct {
 	Email string
 	// Groups are the groups that the frontend knows, in addition to those of the policy.
 	Groups []string
+	// Scopes are those of the caller's token.
+	Scopes []string
 	// Arguments is a JSON object. Nil means that the arguments are not known yet.
 	Arguments json.RawMessage
 }
@@ -57,6 +59,8 @@ type Decision struct {
 	Approvers People
 	// Remember is how long a yes holds for the same caller and arguments. Zero means for one call.
 	Remember time.Duration
+	// MissingScopes are the scopes that the deciding rule names and the caller's token lacks.
+	MissingScopes []string
 }
 
 // Rules that are not in the file.
@@ -72,6 +76,7 @@ const FrontendSlack = "slack"
 
 // Policy is a set of rules. It is immutable and safe for concurrent use.
 type Policy struct {
+	id        string
 	defaults  Action
 	rules     []*Rule
 	index     *index
@@ -97,7 +102,7 @@ const (
 )
 
 // relevantKey has everything that the names in rules match.
-type relevantKey struct{ tool, plugin, frontend, tenant, user, token, groups string }
+type relevantKey struct{ tool, plugin, frontend, tenant, user, token, groups, scopes string }
 
 // Open reads the policy in the file at path. The error names each wrong place.
 func Open(path string) (*Policy, error) {
@@ -112,12 +117,15 @@ func Open(path string) (*Policy, error) {
 	return p, nil
 }
 
+// ID identifies the text of the policy: the beginning of its SHA-256, in hexadecimal. It is empty without a file.
+func (p *Policy) ID() string { return p.id }
+
 // Decide decides about a call.
 func (p *Policy) Decide(c *Call) Decision {
 	facts := p.newFacts(c)
 	for _, rule := range p.candidates(c, facts.groups) {
 		if rule.decides(facts) {
-			return rule.decision()
+			return rule.decision(c)
 		}
 	}
 	return p.fallback(c)
@@ -135,7 +143,8 @@ func (p *Policy) fallback(c *Call) Decision {
 }
 
 // Visible reports whether any arguments exist with which the caller may call the tool or ask to. Other tools are not
-// listed.
+// listed. Scopes that the caller's token lacks do not hide a tool, because a client can request more (MCP,
+// authorization, step-up).
 func (p *Policy) Visible(c *Call) bool {
 	return p.anyDecision(c, func(a Action) bool { return a != Deny })
 }
@@ -145,7 +154,7 @@ func (p *Policy) MayAsk(c *Call) bool {
 	return p.anyDecision(c, func(a Action) bool { return a == Ask })
 }
 
-// anyDecision reports whether wanted is true for any decision about calls of the tool.
+// anyDecision reports whether wanted is true for any decision about calls of the tool, if the token has all scopes.
 func (p *Policy) anyDecision(c *Call, wanted func(Action) bool) bool {
 	unknown := *c
 	unknown.Arguments = nil
@@ -155,6 +164,9 @@ func (p *Policy) anyDecision(c *Call, wanted func(Action) bool) bool {
 		return false // no need to evaluate conditions
 	}
 	for _, rule := range rules {
+		if rule.Action == Deny && len(rule.MissingScopes) > 0 {
+			continue
+		}
 		may, always := rule.possible(facts)
 		switch {
 		case may && wanted(rule.Action):
@@ -185,10 +197,10 @@ func (p *Policy) Prospects(c *Call) []Prospect {
 	for _, rule := range p.candidates(c, facts.groups) {
 		may, always := rule.possible(facts)
 		if always {
-			return append(list, Prospect{Decision: rule.decision(), Line: rule.Line})
+			return append(list, Prospect{Decision: rule.decision(c), Line: rule.Line})
 		}
 		if may {
-			list = append(list, Prospect{rule.decision(), rule.When, rule.Line})
+			list = append(list, Prospect{rule.decision(c), rule.When, rule.Line})
 		}
 	}
 	return append(list, Prospect{Decision: p.fallback(c)})
@@ -207,7 +219,8 @@ func (r *Rule) possible(f *facts) (may, always bool) {
 
 // candidates returns the rules whose names match, in order. They are cached: the same callers call the same tools.
 func (p *Policy) candidates(c *Call, groups []string) []*Rule {
-	key := relevantKey{c.Tool, c.Plugin, c.Frontend, c.Tenant, c.User, c.Token, listed(c.Groups)}
+	key := relevantKey{c.Tool, c.Plugin, c.Frontend, c.Tenant, c.User, c.Token, listed(c.Groups),
+		listed(c.Scopes)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	rules, ok := p.cache[key]

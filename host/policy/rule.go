@@ -3,6 +3,7 @@ package policy
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -26,6 +27,8 @@ type Rule struct {
 	// Groups and Tokens are names.
 	Tools                                     []string
 	Frontends, Tenants, Users, Groups, Tokens []string
+	// MissingScopes match calls whose token lacks at least one of them, and calls without a token.
+	MissingScopes []string
 	// When is a CEL expression. Empty means always.
 	When      string
 	Reason    manifest.Text
@@ -56,7 +59,7 @@ var environment = must(cel.NewEnv(
 	cel.Variable("readOnly", cel.BoolType), cel.Variable("destructive", cel.BoolType),
 	cel.Variable("idempotent", cel.BoolType), cel.Variable("openWorld", cel.BoolType),
 	cel.Variable("arguments", cel.MapType(cel.StringType, cel.DynType)),
-	cel.Variable("caller", cel.MapType(cel.StringType, cel.StringType)),
+	cel.Variable("caller", cel.MapType(cel.StringType, cel.DynType)),
 ))
 
 func must[T any](v T, err error) T {
@@ -86,10 +89,22 @@ func (r *Rule) compile() error {
 		cel.EvalOptions(cel.OptOptimize)); err != nil {
 		return err
 	}
+	var unknown error
 	ast.PostOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		r.onArguments = r.onArguments || e.Kind() == ast.IdentKind && e.AsIdent() == "arguments"
+		r.onArguments = r.onArguments || isVariable(e, "arguments")
+		if e.Kind() == ast.SelectKind && isVariable(e.AsSelect().Operand(), "caller") &&
+			!slices.Contains(callerFields, e.AsSelect().FieldName()) {
+			unknown = errors.New(strictyaml.Unknown("field of caller", e.AsSelect().FieldName(), callerFields))
+		}
 	}))
-	return nil
+	return unknown
+}
+
+// callerFields are the fields of the variable caller.
+var callerFields = []string{"employee", "groups", "scopes"}
+
+func isVariable(e ast.Expr, name string) bool {
+	return e.Kind() == ast.IdentKind && e.AsIdent() == name
 }
 
 var undeclared = regexp.MustCompile(`undeclared reference to '(\w+)'`)
@@ -111,7 +126,8 @@ func (r *Rule) matchesNames(c *Call, full string, groups []string) bool {
 	return r.matchesTool(c.Tool, full) && containsOrAny(r.Frontends, c.Frontend) &&
 		containsOrAny(r.Tenants, c.Tenant) &&
 		containsOrAny(r.Users, c.User) && containsOrAny(r.Tokens, c.Token) &&
-		(len(r.Groups) == 0 || intersects(r.Groups, groups))
+		(len(r.Groups) == 0 || intersects(r.Groups, groups)) &&
+		(len(r.MissingScopes) == 0 || len(without(r.MissingScopes, c.Scopes)) > 0)
 }
 
 // matchesTool reports whether one of the patterns matches the tool.
@@ -127,6 +143,16 @@ func (r *Rule) matchesTool(tool, full string) bool {
 func containsOrAny(names []string, name string) bool { return len(names) == 0 || contains(names, name) }
 
 func contains(list []string, s string) bool { return s != "" && slices.Contains(list, s) }
+
+// without returns the entries of list that are not in other.
+func without(list, other []string) (rest []string) {
+	for _, s := range list {
+		if !slices.Contains(other, s) {
+			rest = append(rest, s)
+		}
+	}
+	return rest
+}
 
 func intersects(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
@@ -154,8 +180,9 @@ func (r *Rule) evaluate(f *facts) (bool, error) {
 	return met, nil
 }
 
-func (r *Rule) decision() Decision {
-	return Decision{Action: r.Action, Rule: r.Name, Reason: r.Reason, Approvers: r.Approvers, Remember: r.Remember}
+func (r *Rule) decision(c *Call) Decision {
+	return Decision{Action: r.Action, Rule: r.Name, Reason: r.Reason, Approvers: r.Approvers, Remember: r.Remember,
+		MissingScopes: without(r.MissingScopes, c.Scopes)}
 }
 
 // employees are the employee IDs of users in the HR tools, by user and by e-mail address (foldAddress).
@@ -196,16 +223,14 @@ func foldAddress(address string) string {
 type facts struct {
 	call   *Call
 	groups []string
-	// caller is what the policy says about the user: "employee", the ID in the HR tools.
-	caller  map[string]string
+	// caller has "groups", "scopes" and, if the policy has one, "employee", the ID in the HR tools.
+	caller  map[string]any
 	decoded map[string]any
 }
 
 func (p *Policy) newFacts(c *Call) *facts {
-	f := &facts{call: c, groups: p.GroupsOf(c), caller: map[string]string{}}
-	if f.groups == nil {
-		f.groups = []string{}
-	}
+	f := &facts{call: c, groups: append([]string{}, p.GroupsOf(c)...)}
+	f.caller = map[string]any{"groups": f.groups, "scopes": append([]string{}, c.Scopes...)}
 	if id := p.employees.of(c); id != "" {
 		f.caller["employee"] = id
 	}

@@ -34,6 +34,7 @@ func (h *HTTP) table() []setting {
 		{key: "http.auth.oauth.audience", value: &h.OAuth.Audience},
 		{key: "http.auth.oauth.userClaim", value: &h.OAuth.UserClaim, fallback: "sub"},
 		{key: "http.auth.oauth.tenantClaim", value: &h.OAuth.TenantClaim},
+		{key: "http.auth.oauth.groupsClaim", value: &h.OAuth.GroupsClaim},
 		{key: "http.auth.oauth.strict", value: &h.OAuth.Strict},
 	}
 }

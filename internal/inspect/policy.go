@@ -1,10 +1,15 @@
 package inspect
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/strictyaml"
@@ -12,7 +17,7 @@ import (
 
 // PolicySite returns the names that a policy can use under a configuration, including tools of plugins that are not in
 // service.
-func PolicySite(c *config.Config, h *host.Host, frontends []string) *policy.Site {
+func PolicySite(c *config.Config, h *host.Host) *policy.Site {
 	site := &policy.Site{Frontends: frontends, Tokens: TokenNames(c)}
 	if c.HTTP.OAuth.TenantClaim == "" {
 		site.Tenants = c.TenantNames()
@@ -30,6 +35,31 @@ func PolicySite(c *config.Config, h *host.Host, frontends []string) *policy.Site
 		}
 	}
 	return site
+}
+
+// frontends are where calls can come in.
+var frontends = []string{pipeline.FrontendHTTP, pipeline.FrontendStdio, pipeline.FrontendTerminal, policy.FrontendSlack,
+	pipeline.FrontendAgent, pipeline.FrontendConsole}
+
+// ResolveCaller checks the names of a caller under a configuration, and adds what the configuration says of its token.
+func ResolveCaller(c *config.Config, caller *policy.Caller) error {
+	if !slices.Contains(frontends, caller.Frontend) {
+		return errors.New(strictyaml.Unknown("frontend", caller.Frontend, frontends))
+	}
+	if caller.Email != "" && caller.Frontend != policy.FrontendSlack {
+		return fmt.Errorf("callers at %s have no e-mail address besides their name: Slack alone tells it, so choose "+
+			"the frontend slack, or give the address as the user", caller.Frontend)
+	}
+	if caller.Token != "" {
+		i := slices.IndexFunc(c.HTTP.Auth.Tokens, func(t auth.Token) bool { return t.Name == caller.Token })
+		if i < 0 {
+			return errors.New(strictyaml.Unknown("token", caller.Token, TokenNames(c)))
+		}
+		token := c.HTTP.Auth.Tokens[i]
+		caller.User, caller.Tenant = cmp.Or(caller.User, token.User, token.Name), cmp.Or(caller.Tenant, token.Tenant)
+		caller.Scopes = append(slices.Clone(caller.Scopes), token.Scopes...)
+	}
+	return c.CheckTenant(caller.Tenant)
 }
 
 // TokenNames returns the names of the tokens for MCP.

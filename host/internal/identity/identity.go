@@ -1,4 +1,5 @@
-// Package identity checks names of people and tenants (Check) and builds unambiguous keys from several names (Key).
+// Package identity checks names of people and tenants (Check), reads the groups in a claim of a token (Groups) and builds
+// unambiguous keys from several names (Key).
 package identity
 
 import (
@@ -29,6 +30,25 @@ func Check(name string) error {
 		return fmt.Errorf("the name %q begins or ends with a blank", name)
 	}
 	return nil
+}
+
+// maxGroups bounds the groups of a person.
+const maxGroups = 200
+
+// Groups returns the groups in a claim, a list or one string. Values that are not valid names are dropped, and those
+// beyond the first 200.
+func Groups(claim any) []string {
+	list, ok := claim.([]any)
+	if !ok {
+		list = []any{claim}
+	}
+	var groups []string
+	for _, item := range list {
+		if name, ok := item.(string); ok && Check(name) == nil && len(groups) < maxGroups {
+			groups = append(groups, name)
+		}
+	}
+	return groups
 }
 
 // Key joins parts injectively: different lists give different keys, because the length precedes each part.

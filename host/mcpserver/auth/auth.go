@@ -28,6 +28,8 @@ type Identity struct {
 	User, Tenant string
 	// Token is the name of a static token, and empty for others.
 	Token string
+	// Groups are the user's groups, according to the issuer.
+	Groups []string
 	// Scopes are what the token may be used for.
 	Scopes []string
 	// Expires is when the token stops being valid; zero means never.
@@ -40,6 +42,10 @@ type Identity struct {
 func (i *Identity) Key() string {
 	return identity.Key(i.Issuer, i.Tenant, i.User)
 }
+
+// CanStepUp reports whether the client can get a token with more scopes: from an authorization server (MCP,
+// authorization, step-up). i may be nil.
+func (i *Identity) CanStepUp() bool { return i != nil && i.Issuer != "" }
 
 // Options says which tokens open the HTTP endpoint. At least one of Tokens and OAuth is needed.
 type Options struct {
@@ -190,8 +196,20 @@ func containsAll(have, want []string) bool {
 	return true
 }
 
+// RequestScopes sets the header of a 403 (Forbidden) that asks the client for a token with the missing scopes. It names
+// those of the present token too, so that the client does not lose them.
+func (a *Auth) RequestScopes(h http.Header, by *Identity, missing []string) {
+	a.setChallenge(h, "insufficient_scope", "The token lacks a scope that this operation needs.",
+		slices.DeleteFunc(slices.Concat(by.Scopes, missing), func(s string) bool { return !isScope(s) }))
+}
+
 // challenge answers with RFC 6750's WWW-Authenticate, and RFC 9728's pointer to the metadata.
 func (a *Auth) challenge(w http.ResponseWriter, status int, code, text string) {
+	a.setChallenge(w.Header(), code, text, a.scopes)
+	http.Error(w, text, status)
+}
+
+func (a *Auth) setChallenge(h http.Header, code, text string, scopes []string) {
 	var parameters []string
 	add := func(name, value string) {
 		if value != "" {
@@ -202,12 +220,11 @@ func (a *Auth) challenge(w http.ResponseWriter, status int, code, text string) {
 	if code != "" {
 		add("error_description", text)
 	}
-	add("scope", strings.Join(a.scopes, " "))
+	add("scope", strings.Join(scopes, " "))
 	if a.oauth != nil {
 		add("resource_metadata", a.oauth.metadataURL)
 	}
-	w.Header().Set("WWW-Authenticate", strings.TrimSpace("Bearer "+strings.Join(parameters, ", ")))
-	http.Error(w, text, status)
+	h.Set("WWW-Authenticate", strings.TrimSpace("Bearer "+strings.Join(parameters, ", ")))
 }
 
 // MetadataPath is where RFC 9728, section 3, puts a protected resource's metadata; the resource's own path is appended.

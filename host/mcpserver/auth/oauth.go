@@ -29,6 +29,8 @@ type OAuth struct {
 	Issuers []Issuer
 	// UserClaim and TenantClaim name the claims that hold who is meant. Empty means "sub", and no tenant.
 	UserClaim, TenantClaim string
+	// GroupsClaim names the claim with the user's groups, a list of strings. Empty means that tokens bring no groups.
+	GroupsClaim string
 	// Strict takes tokens of the type at+jwt alone (RFC 9068, section 2.1). Otherwise tokens without a type, and of the
 	// type JWT, count too, unless they have a claim that only other kinds of tokens have.
 	Strict bool
@@ -161,6 +163,9 @@ func (v *oauthVerifier) identify(ctx context.Context, trusted *trusted, token st
 		if identity.Check(by.Tenant) != nil {
 			return nil, errInvalidToken
 		}
+	}
+	if v.options.GroupsClaim != "" {
+		by.Groups = identity.Groups(claims[v.options.GroupsClaim])
 	}
 	return by, nil
 }

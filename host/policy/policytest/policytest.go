@@ -32,20 +32,15 @@ type Cases struct {
 type Call struct {
 	Name, Tool string
 	// Plugin and Hints describe a tool that is not on offer here.
-	Plugin    string
-	Hints     manifest.Annotations
-	As        Caller
+	Plugin string
+	Hints  manifest.Annotations
+	// As is who calls. Its Frontend is empty if the case names none.
+	As        policy.Caller
 	Arguments json.RawMessage
 	// Want is the action. Rule names the rule that should decide; empty: any may.
 	Want policy.Action
 	Rule string
 	Line int
-}
-
-// Caller describes who calls. Frontend is empty if the case names none.
-type Caller struct {
-	User, Email, Frontend, Tenant, Token string
-	Groups                               []string
 }
 
 // Command is a command line with the decision that it should get. Rule names the rule that should decide; empty: any
@@ -99,6 +94,7 @@ func readCall(v strictyaml.Value, c *Call) {
 				"tenant":   strictyaml.String(&c.As.Tenant),
 				"token":    strictyaml.String(&c.As.Token),
 				"groups":   strictyaml.Strings(&c.As.Groups),
+				"scopes":   strictyaml.Strings(&c.As.Scopes),
 			})
 		},
 		"arguments": func(v strictyaml.Value) { c.Arguments = v.JSON() },
