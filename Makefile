@@ -102,4 +102,4 @@ fuzz: ## every fuzz target for a short while
 	./scripts/fuzz.sh
 
 clean:
-	rm -rf bin dist cmd/hako/shipped/*.wasm
+	rm -rf bin dist cmd/hako/shipped/*.wasm* cmd/hako/shipped/*.json

@@ -13,7 +13,9 @@ import (
 // source is the origin of a plugin: a file in a folder, or the program itself.
 type source struct {
 	path string
-	wasm func() ([]byte, error) // of a shipped plugin, else nil
+	// wasm and module are those of a Shipped, else nil.
+	wasm   func() ([]byte, error)
+	module *manifest.Module
 }
 
 func (s source) shipped() bool { return s.wasm != nil }
@@ -23,7 +25,7 @@ func manifestPath(path string) string { return strings.TrimSuffix(path, filepath
 
 // pluginFile is the content of a plugin's file, read without running it.
 type pluginFile struct {
-	// wasm is the file with its manifest embedded. It is nil if the rest is known from the index.
+	// wasm is the file with its manifest embedded. It is nil if the rest is known from the index or a Shipped.
 	wasm       []byte
 	module     *manifest.Module
 	manifest   *manifest.Manifest

@@ -61,7 +61,7 @@ func (h *Host) scan(ctx context.Context) error {
 func (h *Host) sources() ([]source, error) {
 	var sources []source
 	for _, shipped := range h.options().Shipped {
-		sources = append(sources, source{path: shipped.File, wasm: shipped.Wasm})
+		sources = append(sources, source{path: shipped.File, wasm: shipped.Wasm, module: shipped.Module})
 	}
 	for _, folder := range h.options().Folders {
 		entries, err := os.ReadDir(folder)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -423,6 +424,42 @@ func TestShipped(t *testing.T) {
 	}
 	w.load()
 	w.expect("hello.wasm", host.Active, "")
+}
+
+// TestShippedIsReadLate: of a shipped plugin whose module is known only the code is read, and only for a call; no copy
+// of it is kept. A program whose parts do not belong together does not run the plugin.
+func TestShippedIsReadLate(t *testing.T) {
+	t.Parallel()
+	wasm := plugin(t, "hello")
+	module, err := manifest.Read(wasm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reads atomic.Int32
+	shipped := []host.Shipped{{File: "hello.wasm", Module: module, Wasm: func() ([]byte, error) {
+		reads.Add(1)
+		return wasm, nil
+	}}}
+	dir := t.TempDir()
+	w := newWorld(t, func(o *host.Options) { o.Shipped, o.DataDir = shipped, dir })
+	w.load()
+	w.expect("hello.wasm", host.Active, "")
+	if n := reads.Load(); n != 0 {
+		t.Errorf("read %d times before a call", n)
+	}
+	w.greets("greet", "Hello, Aki")
+	if n := reads.Load(); n != 1 {
+		t.Errorf("read %d times for a call", n)
+	}
+	if copies, _ := filepath.Glob(filepath.Join(dir, "plugins", "*.wasm")); len(copies) > 0 {
+		t.Errorf("there are copies: %s", copies)
+	}
+	wasm = plugin(t, "hello", "default: Hello", "default: Other")
+	w = newWorld(t, func(o *host.Options) { o.Shipped = shipped })
+	w.load()
+	if text, _ := w.call("greet", `{"name":"Aki"}`); !strings.Contains(text, "the host failed inside") {
+		t.Errorf("other code than that of the module answers %q", text)
+	}
 }
 
 // TestWatch drops a plugin in, approves, replaces and removes it while calls go on, and sees every step in the catalog.

@@ -113,6 +113,9 @@ func (x *index) save(present func(path string) bool) error {
 func (h *Host) readCandidate(c *candidate) (*pluginFile, error) {
 	source := c.plugin.source
 	if source.shipped() {
+		if source.module != nil && !h.options().Mock { // a mock replays the recordings
+			return checkModule(source.module, nil)
+		}
 		return source.read(h.options().MaxPluginSize)
 	}
 	if module, ok := h.index.lookup(source.path, c.stamp); ok && c.stamp.Wasm.Size <= h.maxPluginSize() {
@@ -135,9 +138,13 @@ func (h *Host) maxPluginSize() int64 {
 	return h.options().MaxPluginSize
 }
 
-// keepCopy ensures that there is a copy of the plugin. It reads the file if the content came from the index.
+// keepCopy ensures that there is a copy of the plugin. It reads the file if the content came from the index. A shipped
+// plugin is its own copy, unless it has a consent, under which it stays in service when the program is updated.
 func (h *Host) keepCopy(p *plugin, content *pluginFile) error {
 	digest := content.module.Digest
+	if _, consented := h.consents.of(content.manifest.Name); p.source.shipped() && !consented {
+		return nil
+	}
 	if content.wasm == nil {
 		if h.copies.touch(digest) {
 			return nil
@@ -167,6 +174,9 @@ func (h *Host) copyOf(from source, digest string) ([]byte, error) {
 	}
 	if read.module.Digest != digest {
 		return nil, fmt.Errorf("%w, and %s has changed since: call again when the plugin is updated", err, from.path)
+	}
+	if from.shipped() {
+		return read.wasm, nil
 	}
 	if err := h.copies.save(digest, read.wasm); err != nil {
 		h.logger.Warn("a copy of a plugin cannot be kept", "path", from.path, "err", err)

@@ -111,14 +111,13 @@ func TestDefaultConfig(t *testing.T) {
 func TestShippedDisabled(t *testing.T) {
 	t.Parallel()
 	needsPlugins(t)
-	all := must(server.ShippedPlugins(shippedFiles, nil))
-	some := must(server.ShippedPlugins(shippedFiles, []string{"shell", "sheets"}))
-	if len(some) != len(all)-2 ||
-		slices.ContainsFunc(some, func(s host.Shipped) bool {
-			return s.File == "shell.wasm" ||
-				s.File == "sheets.wasm"
+	options := must(server.HostOptions(&config.Config{ShippedOn: true, ShippedDisabled: []string{"shell", "sheets"}},
+		shippedPlugins()))
+	if len(options.Shipped) != len(shippedPlugins())-2 ||
+		slices.ContainsFunc(options.Shipped, func(s host.Shipped) bool {
+			return s.File == "shell.wasm" || s.File == "sheets.wasm"
 		}) {
-		t.Errorf("%d of %d are left", len(some), len(all))
+		t.Errorf("%d of %d are left", len(options.Shipped), len(shippedPlugins()))
 	}
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "hako.yaml"), []byte("shipped: {enabled: true, disabled: [shel]}\n"))

@@ -26,7 +26,7 @@ func (a *app) doctor(cmd *cobra.Command, asJSON bool) error {
 		findings = append(findings, doctor.Unusable(err))
 	} else {
 		a.warnUnshipped(c)
-		findings = append(findings, doctor.Configuration(cmd.Context(), c, shippedFiles)...)
+		findings = append(findings, doctor.Configuration(cmd.Context(), c, shippedPlugins())...)
 	}
 	if asJSON {
 		if err := a.printJSON(findings); err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/hako-run/hako/internal/gobuild"
 	"github.com/hako-run/hako/internal/pluginfile"
 	supervisor "github.com/hako-run/hako/internal/process"
-	"github.com/hako-run/hako/internal/server"
 	"github.com/hako-run/hako/internal/testprogram"
 	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
@@ -60,7 +59,7 @@ func TestMain(m *testing.M) {
 // needsPlugins is for tests that use the shipped plugins, which are built before.
 func needsPlugins(t testing.TB) {
 	t.Helper()
-	if len(must(server.ShippedPlugins(shippedFiles, nil))) == 0 {
+	if len(shippedPlugins()) == 0 {
 		testprogram.Missing(t, "the shipped plugins are not built: make plugins")
 	}
 }

@@ -31,7 +31,7 @@ Everything is read from the file; nothing of the plugin runs.`,
 				if err != nil {
 					return err
 				}
-				report, err := inspect.New(status, v.config, shippedFiles)
+				report, err := inspect.New(status, v.config, shippedPlugins())
 				if err != nil {
 					return err
 				}

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"log/slog"
 	"path/filepath"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -13,15 +14,17 @@ import (
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/server"
+	"github.com/hako-run/hako/internal/shipped"
 )
 
 //go:embed default.yaml
 var defaultConfig []byte
 
-// shippedFiles holds the shipped plugins, if "make plugins" has put them there.
-//
 //go:embed all:shipped
 var shippedFiles embed.FS
+
+// shippedPlugins returns the shipped plugins, which are there if "make plugins" has put them into the folder.
+var shippedPlugins = sync.OnceValue(func() []shipped.Plugin { return shipped.MustRead(shippedFiles, "shipped") })
 
 // config reads the configuration for cmd, and reports what in it has no effect.
 func (a *app) config(cmd *cobra.Command) (*config.Config, error) {
@@ -69,7 +72,7 @@ func chosenLevel(c *config.Config, otherwise slog.Level) slog.Level {
 func (a *app) serverOptions(c *config.Config, source config.Source, digest string) server.Options {
 	b, level := thisBuild(), new(slog.LevelVar)
 	return server.Options{
-		Config: c, Source: source, Digest: digest, Shipped: shippedFiles,
+		Config: c, Source: source, Digest: digest, Shipped: shippedPlugins(),
 		Build: console.Build{Version: b.Version, Go: b.Go, Commit: b.Commit},
 		Level: level, Logger: a.logger(c, level),
 	}
@@ -82,15 +85,14 @@ func (a *app) hostFor(ctx context.Context, c *config.Config, change func(*host.O
 	level := new(slog.LevelVar)
 	level.Set(server.Silent)
 	a.warnUnshipped(c)
-	h, err := server.NewHost(ctx, c, shippedFiles, a.logger(c, level), change)
+	h, err := server.NewHost(ctx, c, shippedPlugins(), a.logger(c, level), change)
 	level.Set(chosenLevel(c, slog.LevelWarn))
 	return h, err
 }
 
 // warnUnshipped says that a program has no shipped plugins although the configuration wants them.
 func (a *app) warnUnshipped(c *config.Config) {
-	if plugins, err := server.ShippedPlugins(shippedFiles, nil); c.ShippedOn && err == nil && len(plugins) == 0 &&
-		len(c.ShippedDisabled) == 0 {
+	if c.ShippedOn && len(shippedPlugins()) == 0 && len(c.ShippedDisabled) == 0 {
 		printf(a.stderr, "hako: this program was built without the shipped plugins: build it with make build, "+
 			"or name a folder with --plugins\n")
 	}

@@ -7,7 +7,6 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/server"
+	"github.com/hako-run/hako/internal/shipped"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -77,9 +77,9 @@ func machine(s confine.Support, uid int, processLimit string) []Finding {
 	return findings
 }
 
-// Configuration examines a configuration and everything that it names. shipped holds the plugins that come with the
-// program, as shipped/*.wasm.
-func Configuration(ctx context.Context, c *config.Config, shipped fs.FS) []Finding {
+// Configuration examines a configuration and everything that it names. shipped are the plugins that come with the
+// program.
+func Configuration(ctx context.Context, c *config.Config, shipped []shipped.Plugin) []Finding {
 	file := c.File
 	if file == "" {
 		file = "the built-in demonstration, because there is no " + config.FileName
@@ -189,7 +189,7 @@ func checkWritable(folder string) error {
 }
 
 // plugins says which plugins are in service, and why others are not. s holds the consents if replicas share them.
-func plugins(ctx context.Context, c *config.Config, shipped fs.FS, s *store.Store) []Finding {
+func plugins(ctx context.Context, c *config.Config, shipped []shipped.Plugin, s *store.Store) []Finding {
 	h, err := server.NewHost(ctx, c, shipped, slog.New(slog.DiscardHandler), func(o *host.Options) {
 		o.ConsentStore, o.ReadOnly = s, true
 	})

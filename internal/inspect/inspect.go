@@ -5,17 +5,15 @@
 package inspect
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/shipped"
 )
 
 // Grants are the grants of a plugin in service, as JSON.
@@ -144,9 +142,9 @@ type ConfigKey struct {
 	Description string `json:"description,omitempty"`
 }
 
-// New reports on a plugin under a configuration. shipped holds the plugins that come with the program. It fails if the
+// New reports on a plugin under a configuration. shipped are the plugins that come with the program. It fails if the
 // plugin's manifest or code cannot be read.
-func New(p *host.Status, c *config.Config, shipped fs.FS) (*Report, error) {
+func New(p *host.Status, c *config.Config, shipped []shipped.Plugin) (*Report, error) {
 	if p.Manifest == nil {
 		return nil, fmt.Errorf("%s is %s: %s", p.Path, p.State, p.Reason)
 	}
@@ -174,18 +172,22 @@ func New(p *host.Status, c *config.Config, shipped fs.FS) (*Report, error) {
 	return report, nil
 }
 
-// imports lists the modules that the plugin's code imports. Those of a shipped plugin are read from the program.
-func imports(p *host.Status, c *config.Config, shipped fs.FS) ([]string, error) {
-	wasm, err := manifest.ReadFile(p.Path, c.MaxPluginSize)
-	if errors.Is(err, os.ErrNotExist) {
-		wasm, err = fs.ReadFile(shipped, "shipped/"+p.Path)
+// imports lists the modules that the plugin's code imports.
+func imports(p *host.Status, c *config.Config, shipped []shipped.Plugin) ([]string, error) {
+	var module *manifest.Module
+	for _, plugin := range shipped {
+		if plugin.File == p.Path {
+			module = plugin.Module
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	module, err := manifest.Read(wasm)
-	if err != nil {
-		return nil, err
+	if module == nil {
+		wasm, err := manifest.ReadFile(p.Path, c.MaxPluginSize)
+		if err != nil {
+			return nil, err
+		}
+		if module, err = manifest.Read(wasm); err != nil {
+			return nil, err
+		}
 	}
 	names := map[string]bool{}
 	for _, i := range module.Imports {

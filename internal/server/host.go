@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
+	"maps"
 	"math"
 	"os"
-	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -22,12 +21,13 @@ import (
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/processors"
+	"github.com/hako-run/hako/internal/shipped"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// HostOptions returns the options of the host that a configuration describes. shipped holds the plugins that come with
-// the program, as shipped/*.wasm; it may be nil.
-func HostOptions(c *config.Config, shipped fs.FS) (*host.Options, error) {
+// HostOptions returns the options of the host that a configuration describes. shipped are the plugins that come with
+// the program. A disabled plugin that is not among them is an error, unless there are none at all.
+func HostOptions(c *config.Config, shipped []shipped.Plugin) (*host.Options, error) {
 	options := &host.Options{
 		Folders:       c.Plugins,
 		ShippedMounts: c.ShippedMounts,
@@ -52,45 +52,30 @@ func HostOptions(c *config.Config, shipped fs.FS) (*host.Options, error) {
 	if err := options.Roots.Check(); err != nil {
 		return nil, fmt.Errorf("configuration: allowPaths: %w", err)
 	}
-	if !c.ShippedOn || shipped == nil {
+	if !c.ShippedOn || len(shipped) == 0 {
 		return options, nil
 	}
-	var err error
-	options.Shipped, err = ShippedPlugins(shipped, c.ShippedDisabled)
-	return options, err
-}
-
-// ShippedPlugins returns the plugins shipped/*.wasm without those that are disabled. A disabled plugin that is not
-// among them is an error, unless there are none at all.
-func ShippedPlugins(shipped fs.FS, disabled []string) ([]host.Shipped, error) {
-	files, err := fs.Glob(shipped, "shipped/*.wasm")
-	if err != nil {
-		return nil, err
-	}
-	var plugins []host.Shipped
-	var known []string
-	for _, file := range files {
-		name := strings.TrimSuffix(path.Base(file), ".wasm")
-		known = append(known, name)
-		if slices.Contains(disabled, name) {
-			continue
+	known := map[string]bool{}
+	for _, plugin := range shipped {
+		name := plugin.Name()
+		known[name] = true
+		if !slices.Contains(c.ShippedDisabled, name) {
+			options.Shipped = append(options.Shipped, host.Shipped(plugin))
 		}
-		read := func() ([]byte, error) { return fs.ReadFile(shipped, file) }
-		plugins = append(plugins, host.Shipped{File: path.Base(file), Wasm: read})
 	}
-	for _, name := range disabled {
-		if len(known) > 0 && !slices.Contains(known, name) {
+	for _, name := range c.ShippedDisabled {
+		if !known[name] {
 			return nil, fmt.Errorf("configuration: shipped.disabled: hako ships no plugin %q: name some of %s", name,
-				strings.Join(known, ", "))
+				strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 	}
-	return plugins, nil
+	return options, nil
 }
 
 // NewHost makes the host that a configuration describes and loads its plugins; change may change the options before.
 // The caller closes it.
 func NewHost(
-	ctx context.Context, c *config.Config, shipped fs.FS, logger *slog.Logger, change func(*host.Options),
+	ctx context.Context, c *config.Config, shipped []shipped.Plugin, logger *slog.Logger, change func(*host.Options),
 ) (*host.Host, error) {
 	options, err := HostOptions(c, shipped)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"slices"
@@ -28,6 +27,7 @@ import (
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/shipped"
 )
 
 // Options configures a Server. Config, Level and Logger are needed.
@@ -37,8 +37,8 @@ type Options struct {
 	// Source is where Config was read and is read again. Digest is Source.Digest of before Config was read.
 	Source config.Source
 	Digest string
-	// Shipped holds the plugins that come with the program, as shipped/*.wasm. Nil: there are none.
-	Shipped fs.FS
+	// Shipped are the plugins that come with the program.
+	Shipped []shipped.Plugin
 	// Build describes the program.
 	Build console.Build
 

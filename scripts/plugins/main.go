@@ -21,6 +21,7 @@ import (
 
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/gobuild"
+	"github.com/hako-run/hako/internal/shipped"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -67,14 +68,21 @@ func build(ctx context.Context, root, name string, out *log.Logger) error {
 	if wasm, err = manifest.Embed(wasm, sections); err != nil {
 		return err
 	}
-	for _, dir := range []string{"dist/plugins", "cmd/hako/shipped"} {
-		path := filepath.Join(root, filepath.FromSlash(dir), name+".wasm")
-		changed, err := update(path, wasm)
+	files, err := shipped.Files(name, wasm)
+	if err != nil {
+		return err
+	}
+	written := map[string][]byte{filepath.Join(root, "dist", "plugins", name+".wasm"): wasm}
+	for file, data := range files {
+		written[filepath.Join(root, "cmd", "hako", "shipped", file)] = data
+	}
+	for path, data := range written {
+		changed, err := update(path, data)
 		if err != nil {
 			return err
 		}
 		if changed {
-			out.Printf("%s (%.1f MiB)", path, float64(len(wasm))/(1<<20))
+			out.Printf("%s (%.1f MiB)", path, float64(len(data))/(1<<20))
 		}
 	}
 	return nil
