@@ -25,6 +25,7 @@ import (
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/internal/attempts"
 	"github.com/hako-run/hako/host/mcpclient"
+	"github.com/hako-run/hako/host/slackbot"
 	"github.com/hako-run/hako/host/store"
 )
 
@@ -51,9 +52,11 @@ type Options struct {
 
 	// Journal is the audit log. Nil means that there is none.
 	Journal Journal
-	// Upstreams, Credentials and Problems are shown if they are not nil.
+	// Upstreams, Credentials, Clients, Slack and Problems are shown if they are not nil.
 	Upstreams   Upstreams
 	Credentials Credentials
+	Clients     Clients
+	Slack       func() []slackbot.Status
 	Problems    Reporter
 
 	Build Build

@@ -30,6 +30,9 @@ var needs = map[string]console.Role{
 	"POST tools/{name}/call":       console.Admin,
 	"POST configuration/reload":    console.Admin,
 	"GET sessions":                 console.Admin,
+
+	"GET clients": console.Viewer, "POST clients/{id}/end": console.Admin,
+	"GET slack": console.Viewer,
 }
 
 func TestRoles(t *testing.T) {

@@ -70,8 +70,11 @@ var routes = []route{
 	{name: "GET configuration", role: Viewer, answer: (*Console).configuration},
 	{name: "POST configuration/reload", role: Admin, answer: (*Console).reload},
 	{name: "GET upstreams", role: Viewer, answer: (*Console).upstreams},
+	{name: "GET slack", role: Viewer, answer: (*Console).slack},
 	{name: "GET credentials", role: Viewer, answer: (*Console).credentials},
 	{name: "GET replicas", role: Viewer, answer: (*Console).replicas},
+	{name: "GET clients", role: Viewer, answer: (*Console).clients},
+	{name: "POST clients/{id}/end", role: Admin, answer: (*Console).endClient},
 	{name: "GET sessions", role: Admin, answer: (*Console).listSessions},
 }
 

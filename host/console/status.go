@@ -5,6 +5,7 @@ import (
 
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/mcpclient"
+	"github.com/hako-run/hako/host/slackbot"
 )
 
 // upstreamJSON is an upstream MCP server.
@@ -42,6 +43,25 @@ func (c *Console) upstreamStatus() []mcpclient.Status {
 		return nil
 	}
 	return c.options.Upstreams.Status()
+}
+
+// workspaceJSON is a Slack workspace.
+type workspaceJSON struct {
+	Name       string         `json:"name"`
+	SocketMode bool           `json:"socketMode"`
+	State      slackbot.State `json:"state"`
+	Since      time.Time      `json:"since,omitzero"`
+	Error      string         `json:"error,omitempty"`
+}
+
+func (c *Console) slack(*request) (any, error) {
+	items := []workspaceJSON{}
+	if c.options.Slack != nil {
+		for _, w := range c.options.Slack() {
+			items = append(items, workspaceJSON{w.Name, w.SocketMode, w.State, w.Since.UTC(), w.Error})
+		}
+	}
+	return listed(items), nil
 }
 
 // credentialJSON is a credential, without its secret.

@@ -82,10 +82,14 @@ func (h *replicas) add(ctx context.Context, sdk *mcp.ServerSession, over *exchan
 	if err != nil {
 		return err
 	}
+	opener, err := json.Marshal(openerOf(over))
+	if err != nil {
+		return err
+	}
 	limits := h.server.now().Limits
 	ended, err := h.store.Add(ctx, &sessionstore.Session{
 		Key: sessionstore.Key(sdk.ID()), Owner: sessionstore.Key(over.owner()),
-		Client: sessionstore.Key(clientKey(over)), Opening: opening,
+		Client: sessionstore.Key(clientKey(over)), Opening: opening, Opener: opener,
 	}, &sessionstore.Limits{Sessions: limits.Sessions, PerClient: limits.SessionsPerClient,
 		Use: h.server.sessions.use})
 	for _, key := range ended {

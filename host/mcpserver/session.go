@@ -52,8 +52,9 @@ type session struct {
 	// capabilities are its client's; they may be nil.
 	capabilities *mcp.ClientCapabilities
 
-	// requests are in flight, streams open.
+	// requests are in flight, streams open. called counts the calls of tools.
 	requests, streams int
+	called            uint64
 	// closing says that the session has ended, and that its connection is closed after the requests in flight.
 	closing  bool
 	lastUsed time.Time
@@ -279,6 +280,7 @@ func (s *session) begin(id jsonrpc.ID, cancel context.CancelFunc) bool {
 		return false
 	}
 	s.calls[id] = cancel
+	s.called++
 	return true
 }
 

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -34,7 +35,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	c := &stdioConn{
 		out: out, stop: ctx.Done(), grace: s.options.Grace,
 		lines: make(chan line), closed: make(chan struct{}),
-		answered: make(chan struct{}, 1), waiting: map[jsonrpc.ID]bool{},
+		answered: make(chan struct{}, 1), waiting: map[jsonrpc.ID]bool{}, opened: time.Now(),
 	}
 	defer s.stdio.add(c)()
 	go c.scan(in, int(s.now().Limits.Message))
@@ -42,6 +43,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	if err != nil {
 		return fmt.Errorf("serve MCP on stdio: %w", err)
 	}
+	c.session.Store(session)
 	if err := session.Wait(); err != nil && !hasLeft(err) && ctx.Err() == nil {
 		return fmt.Errorf("serve MCP on stdio: %w", err)
 	}
@@ -56,6 +58,10 @@ func hasLeft(err error) bool {
 // stdioConn is the SDK's transport and connection over lines. The SDK's own ends the session at the first line that is
 // no message.
 type stdioConn struct {
+	opened time.Time
+	// session is set once the SDK is connected.
+	session atomic.Pointer[mcp.ServerSession]
+
 	stop   <-chan struct{}
 	grace  time.Duration
 	lines  chan line
@@ -93,6 +99,13 @@ func (s *stdioConns) add(c *stdioConn) (remove func()) {
 		delete(s.ended, c)
 		close(ended)
 	}
+}
+
+// all returns the connections being served.
+func (s *stdioConns) all() []*stdioConn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.ended))
 }
 
 // wait waits until none is served, or ctx is done. They end by themselves when the server drains, with their answers

@@ -35,8 +35,12 @@ func (w *workspace) socket(ctx context.Context, api *slack.Client) error {
 	for {
 		select {
 		case e := <-client.Events:
-			if e.Type == socketmode.EventTypeConnected {
+			switch e.Type {
+			case socketmode.EventTypeConnecting:
+				w.became(Connecting, nil)
+			case socketmode.EventTypeConnected:
 				w.logger.Info("connected to Slack in Socket Mode")
+				w.became(Up, nil)
 				w.opened()
 			}
 			group.Go(func() error { w.envelope(ctx, client, e); return nil })

@@ -33,8 +33,9 @@ type workspace struct {
 	// refused has an element when Slack has refused the token.
 	refused chan struct{}
 	// account is set once Slack has accepted the token.
-	account atomic.Pointer[account]
-	people  people
+	account    atomic.Pointer[account]
+	connection atomic.Pointer[Status]
+	people     people
 	// open is closed by opened when events can arrive.
 	open   <-chan struct{}
 	opened func()
@@ -100,6 +101,7 @@ func (w *workspace) run(ctx context.Context) error {
 
 // again waits for the next attempt to sign in and returns the wait for the one after it.
 func (w *workspace) again(ctx context.Context, wait time.Duration, err error) time.Duration {
+	w.became(Down, err)
 	if isAuth(err) {
 		w.botToken.Forget()
 		w.appToken.Forget()
@@ -129,6 +131,7 @@ func (w *workspace) connect(ctx context.Context) error {
 	defer cancel()
 	w.bot.recoverLost(ctx, w)
 	if w.AppToken.IsZero() {
+		w.became(Up, nil)
 		w.opened()
 		<-ctx.Done()
 		return ctx.Err()

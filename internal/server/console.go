@@ -101,6 +101,8 @@ type consoleFrontend struct {
 	traffic     *console.Traffic
 	upstreams   *upstreams
 	credentials *credentials
+	mcp         *mcpFrontend
+	slack       *slackFrontend
 
 	console *console.Console
 	// local is the URL of the server's own address. links says that people log in with one-time links.
@@ -115,7 +117,8 @@ func (f *consoleFrontend) start(ctx context.Context) (err error) {
 	o := &console.Options{
 		Host: s.plugins.host.Load(), Store: s.governance.Store, Approvals: s.governance.Approvals, Traffic: f.traffic,
 		Site: consoleSite(s.Config), Sessions: s.Config.Console.Sessions, Logins: logins,
-		Settings: f, Consents: f, Upstreams: f.upstreams, Credentials: f.credentials, Problems: s,
+		Settings: f, Consents: f, Upstreams: f.upstreams, Credentials: f.credentials, Problems: s, Clients: f.mcp.mcp,
+		Slack: f.slack.statuses,
 		Build: s.Build, Logger: s.Logger,
 	}
 	if log := s.governance.audit; log != nil {

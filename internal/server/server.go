@@ -143,7 +143,8 @@ func New(o Options) (*Server, error) {
 		slack := &slackFrontend{server: s}
 		s.web = &web{server: s, mcp: mcp, slack: slack, certificate: certificate}
 		if traffic != nil {
-			s.console = &consoleFrontend{server: s, traffic: traffic, upstreams: upstreams, credentials: credentials}
+			s.console = &consoleFrontend{server: s, traffic: traffic, upstreams: upstreams, credentials: credentials,
+				mcp: mcp, slack: slack}
 			s.parts = append(s.parts, s.console)
 		}
 		// slack is the last part that is reloaded, because the bot that its prepare makes cannot be discarded.

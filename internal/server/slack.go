@@ -166,6 +166,14 @@ func (f *slackFrontend) prepare(ctx context.Context, next *config.Config) (func(
 	return silently(func() { f.replace(bot) }), nil
 }
 
+// statuses returns the connections of the bot's workspaces.
+func (f *slackFrontend) statuses() []slackbot.Status {
+	if bot := f.now.Load(); bot != nil {
+		return bot.bot.Status()
+	}
+	return nil
+}
+
 // handler serves requests of Slack. Without a bot, others serves them.
 func (f *slackFrontend) handler(others http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

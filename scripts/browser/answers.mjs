@@ -171,6 +171,15 @@ export function answers(who = session()) {
       { name: 'google', tenant: '', provider: 'google-service-account', state: 'reconnect', remedy: 'The consent has ended: hako connect google' },
     ] },
     replicas: { items: ['web-1', 'web-2', 'web-3'].map((host, i) => ({ id: `${i}123456789abcdef`, host, version: '1.4.0', started: ago(190 * minute), seen: ago(2000), self: i === 0 })) },
+    slack: { items: [
+      { name: 'acme', socketMode: true, state: 'up', since: ago(190 * minute) },
+      { name: 'acme-labs', socketMode: false, state: 'down', since: ago(3 * minute), error: 'auth.test: invalid_auth' },
+    ] },
+    clients: { replica: 'web-1 0123456789ab', items: [
+      { id: '', client: 'Inspector', version: '0.17', protocol: '2025-11-25', user: '', tenant: '', token: '', address: '', frontend: 'mcp-stdio', since: ago(12 * minute), here: true, calls: 3, requests: 0, streams: 0 },
+      { id: 'a1'.repeat(32), client: 'claude-ai', version: '1.2', protocol: '2025-11-25', user: 'aki@example.com', tenant: 'acme', token: 'aki-laptop', address: '10.0.0.7', frontend: 'mcp-http', since: ago(95 * minute), used: ago(4000), here: true, calls: 1284, requests: 2, streams: 1 },
+      { id: 'b2'.repeat(32), client: 'Visual Studio Code', version: '1.107.0', protocol: '2025-06-18', user: 'ken@example.com', tenant: 'acme', token: '', address: '10.0.4.21', frontend: 'mcp-http', since: ago(1500 * minute), used: ago(9 * minute), here: false, calls: 0, requests: 0, streams: 0 },
+    ] },
     sessions: { items: [{ user: 'aki@example.com', role: 'admin', via: 'token', address: '10.0.0.7', created: ago(20 * minute), seen: ago(1000), self: true }] },
   }
 }

@@ -124,6 +124,26 @@ describe('a host with tokens', () => {
     await admin.keyboard.press('Escape')
   })
 
+  test('the log is downloaded as filtered', async () => {
+    for (const [name, expected] of [['JSON Lines', /"name":"get_weather"/], ['CSV', /^\ufeffseq,time,/]]) {
+      const [download] = await Promise.all([admin.waitForEvent('download'), admin.getByRole('link', { name }).click()])
+      const text = await readFile(await download.path(), 'utf8')
+      assert.match(text, expected)
+      assert.ok(!text.includes('console.login'), text)
+    }
+  })
+
+  test('connected clients are listed, and a session is ended', async () => {
+    await view(admin, 'sessions')
+    const rows = admin.locator('.sessions tbody tr').filter({ hasText: 'browser' })
+    await rows.first().waitFor()
+    const before = await rows.count()
+    await shoot(admin, 'host-sessions')
+    await rows.first().getByRole('button', { name: 'End' }).click()
+    await admin.getByRole('dialog').getByRole('button', { name: 'End', exact: true }).click()
+    await admin.waitForFunction(n => [...document.querySelectorAll('.sessions tbody tr')].filter(row => row.textContent.includes('browser')).length === n, before - 1)
+  })
+
   test('every other view shows what there is', async () => {
     for (const name of ['plugins', 'connections', 'configuration']) {
       await view(admin, name)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 )
 
 // ErrNotKept says that the store does not keep events, so that streams cannot be resumed.
@@ -16,6 +17,7 @@ type Memory struct {
 	// mu guards what follows.
 	mu       sync.Mutex
 	sessions map[string]*Session
+	opened   map[string]time.Time
 	// clients counts the sessions of each client.
 	clients map[string]int
 }
@@ -24,7 +26,7 @@ var _ Store = (*Memory)(nil)
 
 // NewMemory returns a Memory without sessions.
 func NewMemory() *Memory {
-	return &Memory{sessions: map[string]*Session{}, clients: map[string]int{}}
+	return &Memory{sessions: map[string]*Session{}, opened: map[string]time.Time{}, clients: map[string]int{}}
 }
 
 // Replica implements Store.
@@ -34,7 +36,7 @@ func (m *Memory) Replica() string { return "" }
 func (m *Memory) Add(_ context.Context, session *Session, limits *Limits) (ended []string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sessions[session.Key] = session
+	m.sessions[session.Key], m.opened[session.Key] = session, time.Now()
 	m.clients[session.Client]++
 	for {
 		var worst *Session
@@ -79,6 +81,7 @@ func (m *Memory) remove(key string) bool {
 		return false
 	}
 	delete(m.sessions, key)
+	delete(m.opened, key)
 	if m.clients[s.Client]--; m.clients[s.Client] == 0 {
 		delete(m.clients, s.Client)
 	}
@@ -96,6 +99,18 @@ func (m *Memory) Find(_ context.Context, key string) (*Session, error) {
 	found := *s
 	found.Subscriptions = slices.Clone(s.Subscriptions)
 	return &found, nil
+}
+
+// List implements Store. It does not know when sessions are used.
+func (m *Memory) List(_ context.Context, n int) ([]Listed, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []Listed
+	for key, s := range m.sessions {
+		list = append(list, Listed{Session: *s, Opened: m.opened[key]})
+	}
+	slices.SortFunc(list, func(a, b Listed) int { return b.Opened.Compare(a.Opened) })
+	return list[:min(n, len(list))], nil
 }
 
 // Remove implements Store.

@@ -45,6 +45,8 @@ var steps = []string{
 	`ALTER TABLE mcp_session ADD COLUMN client TEXT NOT NULL DEFAULT '';
 	ALTER TABLE mcp_session ADD COLUMN held BIGINT NOT NULL DEFAULT 0;
 	CREATE INDEX mcp_session_client ON mcp_session (client, used)`,
+	`ALTER TABLE mcp_session ADD COLUMN opener TEXT NOT NULL DEFAULT '';
+	ALTER TABLE mcp_session ADD COLUMN opened BIGINT NOT NULL DEFAULT 0`,
 }
 
 // New returns the sessions in s, whose process must have joined the replicas. Its error is s's.
@@ -70,6 +72,15 @@ type Session struct {
 	Level   string
 	// Subscriptions are the URIs of resources.
 	Subscriptions []string
+	// Opener describes who opened it, for lists of sessions. Find leaves it out.
+	Opener json.RawMessage
+}
+
+// Listed is a session in a list. Sessions that an earlier version has opened have no time of opening.
+type Listed struct {
+	Session
+	// Opened and Used are when it was opened and last used. Used may lag behind.
+	Opened, Used time.Time
 }
 
 // Key returns the name under which the store knows a session's ID, or a user.
@@ -110,12 +121,14 @@ func (s *SQL) Add(ctx context.Context, session *Session, limits *Limits) (ended 
 	err = s.update(ctx, func(tx *sql.Tx, now int64) error {
 		_, err := tx.ExecContext(
 			ctx,
-			"INSERT INTO mcp_session (id, owner, client, opening, level, used) VALUES ($1, $2, $3, $4, $5, $6)",
+			`INSERT INTO mcp_session (id, owner, client, opening, level, opener, opened, used)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $7)`,
 			session.Key,
 			session.Owner,
 			session.Client,
 			string(session.Opening),
 			session.Level,
+			string(session.Opener),
 			now,
 		)
 		if err == nil {
@@ -222,6 +235,27 @@ func (s *SQL) Find(ctx context.Context, key string) (*Session, error) {
 		err = ErrNone
 	}
 	return session, err
+}
+
+// maxOpening bounds the texts of a listed session, in characters. Clients describe themselves in far less.
+const maxOpening = 64 << 10
+
+// List returns up to n sessions, those that were used last first.
+func (s *SQL) List(ctx context.Context, n int) ([]Listed, error) {
+	return store.List(ctx, s.store, scanListed, `SELECT id, owner, CASE WHEN length(opening) > $1 THEN '' ELSE opening END,
+		CASE WHEN length(opener) > $1 THEN '' ELSE opener END, opened, used FROM mcp_session ORDER BY used DESC, id LIMIT $2`,
+		maxOpening, n)
+}
+
+func scanListed(rows *sql.Rows) (l Listed, err error) {
+	var opening, opener string
+	var opened, used int64
+	err = rows.Scan(&l.Key, &l.Owner, &opening, &opener, &opened, &used)
+	l.Opening, l.Opener, l.Used = json.RawMessage(opening), json.RawMessage(opener), time.UnixMilli(used)
+	if opened > 0 {
+		l.Opened = time.UnixMilli(opened)
+	}
+	return l, err
 }
 
 // Count returns how many sessions there are.

@@ -16,6 +16,8 @@ type Store interface {
 	Add(ctx context.Context, session *Session, limits *Limits) (ended []string, err error)
 	// Find returns a session, or ErrNone.
 	Find(ctx context.Context, key string) (*Session, error)
+	// List returns up to n sessions, those that were used last first as far as it knows.
+	List(ctx context.Context, n int) ([]Listed, error)
 	// Remove ends a session. It reports whether there was one.
 	Remove(ctx context.Context, key string) (there bool, err error)
 	// Release says that the session has been idle for long at this replica. Where that is alone, the session ends.

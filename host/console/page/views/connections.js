@@ -1,4 +1,4 @@
-// What hako is connected to: upstream servers, credentials and its replicas.
+// What hako is connected to: upstream servers, Slack, credentials and its replicas.
 import { h, put } from '../dom.js'
 import { ago, digest, t, time } from '../language.js'
 import { badge, card, code, head, when } from '../parts.js'
@@ -16,6 +16,17 @@ export default function connections(page) {
       { label: t('column.reason'), class: 'grow', cell: upstreamNotes },
     ],
   })
+  const slack = table({
+    caption: 'Slack', rowKey: row => row.name, empty: '–',
+    columns: [
+      { label: t('column.workspace'), cell: row => h('strong', {}, row.name) },
+      { label: t('column.state'), cell: row => badge('state', row.state) },
+      { label: t('column.transport'), class: 'wide', cell: row => row.socketMode ? 'Socket Mode' : 'HTTP' },
+      { label: t('column.since'), class: 'wide nowrap', cell: row => row.since ? when(row.since) : '–' },
+      { label: t('column.reason'), class: 'grow', cell: row => row.error ?? '' },
+    ],
+  })
+  const workspaces = card('Slack', slack.element)
   const credentials = table({
     caption: t('connections.credentials'), rowKey: row => `${row.name}/${row.tenant ?? ''}`, empty: t('connections.noCredentials'),
     columns: [
@@ -37,10 +48,12 @@ export default function connections(page) {
     ],
   })
   put(page.root, head(t('nav.connections')),
-    card(t('connections.upstreams'), upstreams.element), card(t('connections.credentials'), credentials.element), card(t('overview.replicas'), replicas.element))
+    card(t('connections.upstreams'), upstreams.element), workspaces, card(t('connections.credentials'), credentials.element), card(t('overview.replicas'), replicas.element))
   page.poll(10_000, async () => {
-    const [servers, secrets, machines] = await Promise.all([page.get('upstreams'), page.get('credentials'), page.get('replicas')])
+    const [servers, chats, secrets, machines] = await Promise.all([page.get('upstreams'), page.get('slack'), page.get('credentials'), page.get('replicas')])
     upstreams.update(servers.items)
+    workspaces.hidden = chats.items.length === 0
+    slack.update(chats.items)
     credentials.update(secrets.items)
     replicas.update(machines.items)
   })
