@@ -55,8 +55,8 @@ type requests struct {
 	seen []httpbroker.Observation
 }
 
-func (*requests) CallStarted(string)        {}
-func (*requests) CallEnded(pipeline.Record) {}
+func (*requests) CallStarted(*pipeline.Running) {}
+func (*requests) CallEnded(pipeline.Record)     {}
 func (r *requests) RequestEnded(plugin string, o httpbroker.Observation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

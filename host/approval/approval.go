@@ -152,6 +152,8 @@ type Prompter struct {
 	Compare func(ctx context.Context, q *Question)
 	// By is the caller.
 	By Person
+	// Waiting, if not nil, is called with the question's ID when it begins to wait for an answer.
+	Waiting func(id string)
 }
 
 // Reply answers a question that was returned as a *PendingError.
@@ -227,6 +229,9 @@ func (d *Queue) waitForAnswer(ctx context.Context, q *Question, way Prompter, se
 	answered := d.registerWaiter(q.ID)
 	defer d.removeWaiter(q.ID)
 	d.notify(q)
+	if way.Waiting != nil {
+		way.Waiting(q.ID)
+	}
 	asking, stop := context.WithTimeout(ctx, q.Expires.Sub(q.Asked))
 	here := make(chan error, 1)
 	if way.Ask != nil && self {

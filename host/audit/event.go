@@ -54,6 +54,7 @@ type Event struct {
 	// Findings are the kinds of secrets found, without the secrets.
 	Findings  []Finding `json:"findings,omitempty"`
 	Error     string    `json:"error,omitempty"`
+	Call      string    `json:"call,omitempty"` // the ID of the call
 	RequestID string    `json:"request_id,omitempty"`
 	TraceID   string    `json:"trace_id,omitempty"`
 

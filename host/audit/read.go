@@ -22,6 +22,7 @@ type Query struct {
 	Plugin, Name  string
 	Tenant, User  string
 	Token, Action string
+	Call          string
 	// OwnNotes includes the records of the log itself, such as checkpoints.
 	OwnNotes bool
 	// After and Before, if not zero, restrict to records with a greater or smaller number.
@@ -32,6 +33,7 @@ func (q *Query) matches(e *Entry) bool {
 	for _, pair := range [][2]string{
 		{string(q.Type), string(e.Type)}, {q.Outcome, e.Outcome}, {q.Plugin, e.Target.Plugin}, {q.Name, e.Target.Name},
 		{q.Tenant, e.Subject.Tenant}, {q.User, e.Subject.User}, {q.Token, e.Subject.Token}, {q.Action, e.Action},
+		{q.Call, e.Call},
 	} {
 		if pair[0] != "" && pair[0] != pair[1] {
 			return false

@@ -72,7 +72,7 @@ var english = &words{
 		pipeline.NotAllowed: "not allowed", pipeline.Asked: "not allowed", pipeline.Timeout: "took too long",
 		pipeline.CPU:    "took too long",
 		pipeline.Memory: "failed", pipeline.Size: "too large", pipeline.Busy: "busy", pipeline.Trap: "failed",
-		pipeline.Canceled: "stopped",
+		pipeline.Canceled: "stopped", pipeline.Stopped: "stopped",
 		pipeline.Internal: "failed",
 	},
 	budgets: [3]string{
@@ -118,7 +118,7 @@ var japanese = &words{
 		pipeline.NotFound:   "ツールが存在しません",
 		pipeline.NotAllowed: "許可されていません", pipeline.Asked: "許可されていません", pipeline.Timeout: "時間切れ", pipeline.CPU: "時間切れ",
 		pipeline.Memory: "失敗", pipeline.Size: "大きすぎます", pipeline.Busy: "混雑中", pipeline.Trap: "失敗",
-		pipeline.Canceled: "停止",
+		pipeline.Canceled: "停止", pipeline.Stopped: "停止",
 		pipeline.Internal: "失敗",
 	},
 	budgets: [3]string{

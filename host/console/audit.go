@@ -43,6 +43,9 @@ type recordJSON struct {
 	Findings    []audit.Finding            `json:"findings,omitempty"`
 	Error       string                     `json:"error,omitempty"`
 	TraceID     string                     `json:"traceId,omitempty"`
+	Call        string                     `json:"call,omitempty"`
+	RequestID   string                     `json:"requestId,omitempty"`
+	Summary     *audit.OutputSummary       `json:"summary,omitempty"`
 	InputBytes  int                        `json:"inputBytes,omitempty"`
 	OutputBytes int                        `json:"outputBytes,omitempty"`
 	Detail      map[string]string          `json:"detail,omitempty"`
@@ -59,14 +62,18 @@ type whoJSON struct {
 	Client   string `json:"client,omitempty"`
 }
 
+// clientOf returns a client's own name and version.
+func clientOf(name, version string) string { return strings.TrimSpace(name + " " + version) }
+
 func newRecord(e *audit.Entry) *recordJSON {
 	s := e.Subject
 	r := &recordJSON{
 		Seq: e.Seq, Time: e.Time.UTC(), Type: e.Type, Plugin: e.Target.Plugin, Name: e.Target.Name, Outcome: e.Outcome,
 		DurationMS: e.DurationMS,
 		Who: whoJSON{s.User, s.Tenant, s.Token, s.Frontend, s.Session, s.Address,
-			strings.TrimSpace(s.ClientName + " " + s.ClientVersion)},
+			clientOf(s.ClientName, s.ClientVersion)},
 		Action: e.Action, Approval: e.Approval, Findings: e.Findings, Error: e.Error, TraceID: e.TraceID,
+		Call: e.Call, RequestID: e.RequestID, Summary: e.OutputSummary,
 		InputBytes: e.InputBytes, OutputBytes: e.OutputBytes, Detail: e.Detail,
 	}
 	if e.Decision != nil {

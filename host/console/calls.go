@@ -74,10 +74,12 @@ func (c *Console) still(q *request) bool {
 
 // drain writes the pending events and reports whether there were any.
 func (s *stream) drain(out *eventWriter) (any bool) {
+	if s.started.Swap(false) {
+		out.event("started", struct{}{})
+		any = true
+	}
 	for range len(s.calls) {
-		e := <-s.calls
-		out.id(e.ID)
-		out.event("call", e)
+		out.event("call", <-s.calls)
 		any = true
 	}
 	if n := s.dropped.Swap(0); n > 0 {
@@ -107,8 +109,6 @@ func (e *eventWriter) write(format string, args ...any) {
 		_, e.err = fmt.Fprintf(e.w, format, args...)
 	}
 }
-
-func (e *eventWriter) id(id uint64) { e.write("id: %d\n", id) }
 
 // event writes an event. JSON has no line breaks, so a text cannot forge an event.
 func (e *eventWriter) event(name string, data any) {

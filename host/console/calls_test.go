@@ -98,8 +98,9 @@ func TestCalls(t *testing.T) {
 	b := w.as(console.Viewer)
 	e := b.watch(w.serve())
 	w.as(console.Admin).post("tools/echo/call", `{}`)
+	e.expect("started")
 	data := e.expect("call")
-	for _, want := range []string{`"tool":"echo"`, `"plugin":"tools"`, `"frontend":"console"`, `"user":"admin"`, `"outcome":"ok"`, `"failed":false`, `"id":1`} {
+	for _, want := range []string{`"tool":"echo"`, `"plugin":"tools"`, `"frontend":"console"`, `"user":"admin"`, `"outcome":"ok"`, `"failed":false`, `"id":"call_`} {
 		if !strings.Contains(data, want) {
 			t.Errorf("%s, want %s", data, want)
 		}

@@ -23,6 +23,7 @@ func NewTrafficAt(now func() time.Time) *Traffic { return newTraffic(now) }
 // Limits of what is kept.
 const (
 	MaxSeries, MaxFailures, MaxStreamsPerPerson, StreamQueue = maxSeries, maxFailures, maxStreamsPerPerson, streamQueue
+	MaxRunning, MaxFinished                                  = maxRunning, maxFinished
 )
 
 // Sizes reports how many series and failures there are.

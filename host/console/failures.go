@@ -1,7 +1,9 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,13 +17,13 @@ type advice struct{ text, remedy manifest.Text }
 // advices has advice for every outcome that is a failure.
 var advices = map[pipeline.Outcome]advice{
 	pipeline.ToolError: {
-		manifest.Text{"en": "The tool says that it failed.", "ja": "ツールが失敗を報告しました。"},
-		manifest.Text{"en": "Its answer to the caller says why; try it here to see it.",
-			"ja": "理由は呼び出し元への応答にあります。この画面から実行して確認できます。"},
+		manifest.Text{"en": "The tool answered that it could not do this.", "ja": "ツールが、実行できなかったと応答しました。"},
+		manifest.Text{"en": "The caller has the tool's reason. The console shows it if audit.fields lists output_summary for the tool.",
+			"ja": "理由は呼び出し元への応答にあります。audit.fields でこのツールに output_summary を指定すると、コンソールにも表示されます。"},
 	},
 	pipeline.InvalidArguments: {
 		manifest.Text{"en": "The arguments do not match the tool's input schema.", "ja": "引数がツールの入力スキーマに一致しません。"},
-		manifest.Text{"en": "The caller is told which, and can mend them. Models that keep failing need a clearer description in the schema.",
+		manifest.Text{"en": "The caller was told which arguments are wrong. If a model keeps failing, describe them better in the schema.",
 			"ja": "呼び出し元には該当箇所が通知されています。モデルが繰り返し失敗する場合は、スキーマの説明をより明確にしてください。"},
 	},
 	pipeline.InvalidResult: {
@@ -31,33 +33,33 @@ var advices = map[pipeline.Outcome]advice{
 	},
 	pipeline.NotFound: {
 		manifest.Text{"en": "There is no such tool, resource or prompt.", "ja": "そのツール、リソース、プロンプトは存在しません。"},
-		manifest.Text{"en": "See whether its plugin is in service, and whether the client has an old list.",
+		manifest.Text{"en": "Check that its plugin is in service and that the client's list of tools is not an old one.",
 			"ja": "プラグインが稼働しているか、クライアントの一覧が古くないかを確認してください。"},
 	},
 	pipeline.NotAllowed: {
-		manifest.Text{"en": "The policy, a person or a missing consent stood against it.",
+		manifest.Text{"en": "The policy, a person or a missing approval of the plugin did not allow it.",
 			"ja": "ポリシー、担当者の拒否、または未承認のため許可されませんでした。"},
-		manifest.Text{"en": "hako policy explain {tool} --as {user} --frontend {frontend} says why. Approve the plugin if it waits.",
+		manifest.Text{"en": "hako policy explain {tool} --as {user} --frontend {frontend} says why. If the plugin waits for approval, approve it.",
 			"ja": "hako policy explain {tool} --as {user} --frontend {frontend} で理由を確認できます。プラグインが承認待ちであれば承認してください。"},
 	},
 	pipeline.Timeout: {
-		manifest.Text{"en": "It took longer than its time limit.", "ja": "時間の上限を超えました。"},
-		manifest.Text{"en": "See what it waits for, or raise plugin.{plugin}.limits.time in hako.yaml.",
-			"ja": "何を待っているかを確認するか、hako.yaml の plugin.{plugin}.limits.time を引き上げてください。"},
+		manifest.Text{"en": "The call took longer than its time limit.", "ja": "呼び出しが時間の上限を超えました。"},
+		manifest.Text{"en": "See on the call's page what it waited for, or raise plugin.{plugin}.limits.time in hako.yaml.",
+			"ja": "呼び出しのページで何を待っていたかを確認するか、hako.yaml の plugin.{plugin}.limits.time を引き上げてください。"},
 	},
 	pipeline.CPU: {
-		manifest.Text{"en": "It computed more than its limit.", "ja": "計算量の上限を超えました。"},
-		manifest.Text{"en": "Have the caller ask for less, or raise plugin.{plugin}.limits.cpu in hako.yaml.",
+		manifest.Text{"en": "The plugin computed more than its limit.", "ja": "プラグインの計算量が上限を超えました。"},
+		manifest.Text{"en": "Ask for less in one call, or raise plugin.{plugin}.limits.cpu in hako.yaml.",
 			"ja": "要求を小さくするか、hako.yaml の plugin.{plugin}.limits.cpu を引き上げてください。"},
 	},
 	pipeline.Memory: {
-		manifest.Text{"en": "It needed more memory than its limit.", "ja": "メモリの上限を超えました。"},
-		manifest.Text{"en": "Have the caller ask for less, or raise plugin.{plugin}.limits.memory in hako.yaml.",
+		manifest.Text{"en": "The plugin needed more memory than its limit.", "ja": "プラグインのメモリ使用量が上限を超えました。"},
+		manifest.Text{"en": "Ask for less in one call, or raise plugin.{plugin}.limits.memory in hako.yaml.",
 			"ja": "要求を小さくするか、hako.yaml の plugin.{plugin}.limits.memory を引き上げてください。"},
 	},
 	pipeline.Size: {
 		manifest.Text{"en": "The arguments or the result were larger than the limit.", "ja": "引数または結果のサイズが上限を超えました。"},
-		manifest.Text{"en": "Have the caller ask for less, or raise limits.input or limits.output of plugin.{plugin} in hako.yaml.",
+		manifest.Text{"en": "Ask for less in one call, or raise limits.input or limits.output of plugin.{plugin} in hako.yaml.",
 			"ja": "要求を小さくするか、hako.yaml の plugin.{plugin} の limits.input または limits.output を引き上げてください。"},
 	},
 	pipeline.Busy: {
@@ -67,44 +69,121 @@ var advices = map[pipeline.Outcome]advice{
 			"ja": "しばらく待つか、plugin.{plugin} の concurrency、queue、rate、ポリシーの quota、または memoryBudget を引き上げてください。"},
 	},
 	pipeline.Trap: {
-		manifest.Text{"en": "The plugin broke within the call. Other calls are not affected.",
+		manifest.Text{"en": "The plugin crashed during the call. Other calls are not affected.",
 			"ja": "呼び出し中にプラグインが異常終了しました。他の呼び出しには影響しません。"},
-		manifest.Text{"en": "hako's log has the reason; report it to the author of {plugin}.",
-			"ja": "理由は hako のログにあります。{plugin} の作者に報告してください。"},
+		manifest.Text{"en": "The call's page has the error and the plugin's log lines. Report them to the author of {plugin}.",
+			"ja": "呼び出しのページにあるエラーとプラグインのログを {plugin} の作者に報告してください。"},
 	},
 	pipeline.Internal: {
-		manifest.Text{"en": "hako itself failed.", "ja": "hako 自体のエラーです。"},
-		manifest.Text{"en": "Its log has the details. Look first whether the audit log and the store can be written.",
+		manifest.Text{"en": "hako failed inside.", "ja": "hako 自体のエラーです。"},
+		manifest.Text{"en": "hako's log has the details. Check first that the audit log and the store can be written.",
 			"ja": "詳細は hako のログにあります。まず監査ログとストアに書き込めるかを確認してください。"},
 	},
 }
 
-// failureJSON is a failed call with advice.
+// failureKey is a tool and a cause of its failures. Detail is the policy's rule or the exhausted quota.
+type failureKey struct {
+	tool    string
+	outcome string
+	detail  string
+}
+
+// failure are the failures of a tool with one cause since the start of the process.
+type failure struct {
+	count       int
+	first, last time.Time
+	// example is the last one.
+	example *finishedCall
+}
+
+// maxFailures bounds the failures, by tool and cause. Another one replaces the one that happened least recently.
+const maxFailures = 100
+
+// addFailure counts a call that failed. The caller holds mu.
+func (t *Traffic) addFailure(call *finishedCall) {
+	e := call.event
+	key := failureKey{e.Tool, e.Outcome, e.quota}
+	if e.Outcome == string(pipeline.NotAllowed) {
+		key.detail = e.Rule
+	}
+	f := t.failures[key]
+	if f == nil {
+		if len(t.failures) >= maxFailures {
+			t.forgetFailure()
+		}
+		f = &failure{first: e.Time}
+		t.failures[key] = f
+	}
+	f.count, f.last, f.example = f.count+1, e.Time, call
+}
+
+// forgetFailure removes the failure that happened least recently.
+func (t *Traffic) forgetFailure() {
+	var oldest failureKey
+	for key, f := range t.failures {
+		if o := t.failures[oldest]; o == nil || f.last.Before(o.last) {
+			oldest = key
+		}
+	}
+	delete(t.failures, oldest)
+}
+
+// sides says for each outcome of a failure where to look first: at the tool's own answer, at a plugin that broke its
+// contract, at a limit, at the caller, at the policy or at the host.
+var sides = map[pipeline.Outcome]string{
+	pipeline.ToolError: "tool", pipeline.Trap: "plugin", pipeline.InvalidResult: "plugin",
+	pipeline.Timeout: "limit", pipeline.CPU: "limit", pipeline.Memory: "limit", pipeline.Size: "limit",
+	pipeline.Busy: "limit", pipeline.InvalidArguments: "caller", pipeline.NotFound: "caller",
+	pipeline.NotAllowed: "policy", pipeline.Internal: "host",
+}
+
+// failureJSON are the failures of a tool with one cause.
 type failureJSON struct {
-	ID         uint64    `json:"id"`
-	Time       time.Time `json:"time"`
-	Tool       string    `json:"tool"`
-	Plugin     string    `json:"plugin"`
-	Frontend   string    `json:"frontend"`
-	User       string    `json:"user"`
-	Outcome    string    `json:"outcome"`
-	Text       string    `json:"text"`
-	Remedy     string    `json:"remedy"`
-	DurationMS float64   `json:"durationMs"`
-	Rule       string    `json:"rule,omitempty"`
-	TraceID    string    `json:"traceId,omitempty"`
+	Tool    string    `json:"tool"`
+	Plugin  string    `json:"plugin"`
+	Outcome string    `json:"outcome"`
+	Side    string    `json:"side"`
+	Detail  string    `json:"detail,omitempty"`
+	Text    string    `json:"text"`
+	Remedy  string    `json:"remedy"`
+	Count   int       `json:"count"`
+	First   time.Time `json:"first"`
+	Last    time.Time `json:"last"`
+	// Example is the last one. Error is its text, as far as it is shown.
+	Example *callEvent `json:"example"`
+	Error   string     `json:"error,omitempty"`
+}
+
+// failuresJSON has failures, the last one first.
+type failuresJSON struct {
+	Items []failureJSON `json:"items"`
+	// Since is the start of the process. Replica is its name, if there are others.
+	Since   time.Time `json:"since"`
+	Replica string    `json:"replica,omitempty"`
 }
 
 func (c *Console) failures(q *request) (any, error) {
-	items := []failureJSON{}
-	for _, e := range c.options.Traffic.failed() {
-		a := advices[pipeline.Outcome(e.Outcome)]
-		items = append(items, failureJSON{
-			e.ID, e.Time, e.Tool, e.Plugin, e.Frontend, e.User, e.Outcome, e.fill(a.text.In(q.language)),
-			e.fill(a.remedy.In(q.language)), e.DurationMS, e.Rule, e.TraceID,
+	replica, err := c.alone(q.Context())
+	if err != nil {
+		return nil, err
+	}
+	answer := &failuresJSON{Items: []failureJSON{}, Since: c.started.UTC(), Replica: replica}
+	t := c.options.Traffic
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key, f := range t.failures {
+		e := f.example.event
+		a := advices[pipeline.Outcome(key.outcome)]
+		answer.Items = append(answer.Items, failureJSON{
+			Tool: key.tool, Plugin: e.Plugin, Outcome: key.outcome, Side: sides[pipeline.Outcome(key.outcome)],
+			Detail: key.detail, Text: e.fill(a.text.In(q.language)), Remedy: e.fill(a.remedy.In(q.language)),
+			Count: f.count, First: f.first, Last: f.last, Example: e, Error: f.example.record.Error,
 		})
 	}
-	return listed(items), nil
+	slices.SortFunc(answer.Items, func(a, b failureJSON) int {
+		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Outcome, b.Outcome))
+	})
+	return answer, nil
 }
 
 // fill replaces the placeholders of an advice with values of the call.

@@ -63,6 +63,10 @@ var routes = []route{
 	{name: "POST audit/verify", role: Viewer, serve: (*Console).verify},
 
 	{name: "GET calls", role: Viewer, serve: (*Console).calls},
+	{name: "GET calls/running", role: Viewer, answer: (*Console).runningCalls},
+	{name: "GET calls/finished", role: Viewer, answer: (*Console).finishedCalls},
+	{name: "GET calls/{id}", role: Viewer, answer: (*Console).oneCall},
+	{name: "POST calls/{id}/stop", role: Admin, answer: (*Console).stopCall},
 	{name: "GET series", role: Viewer, answer: (*Console).series, query: []string{"tool", "span"}},
 	{name: "GET series/top", role: Viewer, answer: (*Console).top, query: []string{"span", "by", "limit"}},
 	{name: "GET errors", role: Viewer, answer: (*Console).failures},

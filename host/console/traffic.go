@@ -1,6 +1,7 @@
 package console
 
 import (
+	"encoding/json"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -9,24 +10,21 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 )
 
-// maxFailures bounds the remembered failures.
-const maxFailures = 200
-
-// Traffic has the calls of this process: counts of the last hour and those to store, failures, and the open streams. It
-// is an observer of a host. It is safe for concurrent use.
+// Traffic has the calls of this process: counts of the last hour and those to store, the calls that run, the last ones
+// that ended, failures by cause, and the open streams. It is an observer of a host. It is safe for concurrent use.
 type Traffic struct {
 	now      func() time.Time
 	hub      *hub
-	last     atomic.Uint64
 	inFlight atomic.Int64
 
 	// mu guards the fields below.
 	mu       sync.Mutex
 	all      *series
 	tools    map[string]*series
-	late     []tally      // of past steps, not stored yet
-	failures []*callEvent // a ring of the last maxFailures
-	next     int
+	late     []tally // of past steps, not stored yet
+	running  map[string]*pipeline.Running
+	finished finished
+	failures map[failureKey]*failure
 }
 
 var _ pipeline.Observer = (*Traffic)(nil)
@@ -35,13 +33,14 @@ var _ pipeline.Observer = (*Traffic)(nil)
 func NewTraffic() *Traffic { return newTraffic(time.Now) }
 
 func newTraffic(now func() time.Time) *Traffic {
-	return &Traffic{now: now, hub: &hub{streams: map[*stream]bool{}}, all: new(series), tools: map[string]*series{}}
+	return &Traffic{now: now, hub: &hub{streams: map[*stream]bool{}}, all: new(series), tools: map[string]*series{},
+		running: map[string]*pipeline.Running{}, failures: map[failureKey]*failure{}}
 }
 
 // callEvent is a call as people see it. Names are the catalog's. User, tenant and rule are determined by the host, not
 // by the client.
 type callEvent struct {
-	ID          uint64    `json:"id"`
+	ID          string    `json:"id"`
 	Time        time.Time `json:"time"`
 	Method      string    `json:"method"`
 	Tool        string    `json:"tool"`
@@ -57,40 +56,46 @@ type callEvent struct {
 	Decision    string    `json:"decision,omitempty"`
 	Rule        string    `json:"rule,omitempty"`
 	TraceID     string    `json:"traceId,omitempty"`
+	// Arguments and Text, the beginning of the result, are there if the operator wants them recorded (audit.fields).
+	Arguments map[string]json.RawMessage `json:"arguments,omitempty"`
+	Text      string                     `json:"text,omitempty"`
 
 	quota string
 }
 
-// CallStarted counts the start of a call.
-func (t *Traffic) CallStarted(string) { t.inFlight.Add(1) }
-
-// CallEnded counts the end of a call and notifies the streams.
-func (t *Traffic) CallEnded(r pipeline.Record) {
-	t.inFlight.Add(-1)
-	id := t.last.Add(1)
-	t.count(&r)
-	if fails := failed(r.Outcome); fails || t.hub.count.Load() > 0 {
-		event := newCallEvent(id, &r)
-		if fails {
-			t.remember(event)
-		}
-		t.hub.call(event)
-	}
+// CallStarted adds a call to those that run.
+func (t *Traffic) CallStarted(r *pipeline.Running) {
+	t.inFlight.Add(1)
+	t.start(r)
+	t.hub.each(func(s *stream) { s.started.Store(true) })
 }
 
-func newCallEvent(id uint64, r *pipeline.Record) *callEvent {
-	return &callEvent{
-		ID: id, Time: r.Started.UTC(), Method: r.Method, Tool: r.Name, Plugin: r.Source, Frontend: r.Caller.Frontend,
+// CallEnded counts the end of a call, keeps the call for a while and notifies the streams.
+func (t *Traffic) CallEnded(r pipeline.Record) {
+	t.inFlight.Add(-1)
+	t.count(&r)
+	t.hub.call(t.end(&r))
+}
+
+func newCallEvent(r *pipeline.Record) *callEvent {
+	event := &callEvent{
+		ID: r.ID, Time: r.Started.UTC(), Method: r.Method, Tool: r.Name, Plugin: r.Source, Frontend: r.Caller.Frontend,
 		User: r.Caller.User, Tenant: r.Caller.Tenant,
 		Outcome: string(r.Outcome), Failed: failed(r.Outcome), DurationMS: milliseconds(r.Duration),
 		InputBytes: r.Input, OutputBytes: r.Output,
-		Decision: string(r.Action), Rule: r.Rule, TraceID: r.TraceID, quota: r.Quota,
+		Decision: string(r.Action), Rule: r.Rule, TraceID: r.TraceID, Arguments: keptArguments(r.Arguments),
+		quota: r.Quota,
 	}
+	if r.Summary != nil {
+		event.Text = r.Summary.Text
+	}
+	return event
 }
 
-// failed reports whether a call failed for its caller. A call that waits for people or was canceled has not failed.
+// failed reports whether a call failed for its caller. A call that waits for people, or that its caller or an operator
+// ended, has not failed.
 func failed(o pipeline.Outcome) bool {
-	return o != pipeline.OK && o != pipeline.Asked && o != pipeline.Canceled
+	return o != pipeline.OK && o != pipeline.Asked && o != pipeline.Canceled && o != pipeline.Stopped
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
@@ -106,18 +111,6 @@ func (t *Traffic) count(r *pipeline.Record) {
 		s.add(now, bucket, fails)
 		t.tally(r.Name, s, now, bucket, fails)
 	}
-}
-
-// remember adds a failure, which replaces the oldest one beyond maxFailures.
-func (t *Traffic) remember(event *callEvent) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.failures) < maxFailures {
-		t.failures = append(t.failures, event)
-		return
-	}
-	t.failures[t.next] = event
-	t.next = (t.next + 1) % maxFailures
 }
 
 // maxSeries bounds the names with their own series, which take at most 38 MB. A further name replaces the one that was
@@ -150,15 +143,4 @@ func (t *Traffic) forget() {
 		t.late = t.tools[oldest].tallies[i].appendFresh(t.late)
 	}
 	delete(t.tools, oldest)
-}
-
-// failed returns the failures, newest first.
-func (t *Traffic) failed() []*callEvent {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	list := make([]*callEvent, 0, len(t.failures))
-	for i := range t.failures {
-		list = append(list, t.failures[(t.next+len(t.failures)-1-i)%len(t.failures)])
-	}
-	return list
 }

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -100,19 +101,54 @@ func TestFailures(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	b := w.as(console.Viewer)
-	for i := range 300 {
-		w.traffic.CallEnded(ended(fmt.Sprint("tool", i), pipeline.Timeout, time.Second))
-		w.traffic.CallEnded(ended("fine", pipeline.OK, time.Second))
+	began := w.clock.Now().UTC()
+	fail := func(tool string, outcome pipeline.Outcome, change func(*pipeline.Record)) {
+		w.clock.add(time.Second)
+		r := ended(tool, outcome, time.Second)
+		r.ID, r.Started = fmt.Sprintf("call_%s_%s", tool, w.clock.Now().Format("150405")), w.clock.Now()
+		if change != nil {
+			change(&r)
+		}
+		w.traffic.CallEnded(r)
 	}
+	for range 300 {
+		fail("greet", pipeline.ToolError, nil)
+		fail("fine", pipeline.OK, nil)
+	}
+	fail("greet", pipeline.Trap, func(r *pipeline.Record) { r.Error = "plugin p stopped: unreachable" })
+	for _, rule := range []string{"one", "two", "one"} {
+		fail("greet", pipeline.NotAllowed, func(r *pipeline.Record) { r.Rule = rule })
+	}
+	fail("greet", pipeline.Timeout, nil)
+	fail("greet", pipeline.Stopped, nil)
 	var list struct {
-		Items []struct{ Tool, Text, Remedy, Outcome string }
+		Items []struct {
+			Tool, Text, Remedy, Outcome, Side, Detail, Error string
+			Count                                            int
+			First, Last                                      time.Time
+			Example                                          struct{ ID string }
+		}
 	}
 	b.get("errors?lang=ja").into(t, &list)
-	if len(list.Items) != 200 || list.Items[0].Tool != "tool299" || list.Items[199].Tool != "tool100" {
-		t.Fatalf("%d failures, from %s to %s", len(list.Items), list.Items[0].Tool, list.Items[len(list.Items)-1].Tool)
+	var got []string
+	for _, f := range list.Items {
+		got = append(got, strings.TrimSpace(fmt.Sprintln(f.Side, f.Outcome, f.Detail, f.Count, f.Error)))
 	}
-	if f := list.Items[0]; f.Text != "時間の上限を超えました。" || !strings.Contains(f.Remedy, "plugin.plugin.limits.time") {
+	want := []string{"limit timeout  1", "policy not_allowed one 2", "policy not_allowed two 1",
+		"plugin trap  1 plugin p stopped: unreachable", "tool tool_error  300"}
+	if !slices.Equal(got, want) {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	if f := list.Items[0]; f.Text != "呼び出しが時間の上限を超えました。" || !strings.Contains(f.Remedy, "plugin.plugin.limits.time") {
 		t.Errorf("%+v", f)
+	}
+	last := list.Items[4]
+	if !last.First.Equal(began.Add(time.Second)) || !last.Last.Equal(began.Add(599*time.Second)) {
+		t.Errorf("from %s to %s", last.First, last.Last)
+	}
+	if a := b.get("calls/" + last.Example.ID); a.status != http.StatusOK ||
+		!strings.Contains(a.body, `"outcome":"tool_error"`) {
+		t.Errorf("the example: %d %s", a.status, a.body)
 	}
 	for _, outcome := range pipeline.Outcomes {
 		if console.Failed(outcome) != slices.Contains(console.Advised(), string(outcome)) {
@@ -127,7 +163,7 @@ func BenchmarkTraffic(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			traffic.CallStarted("tools/call")
+			traffic.CallStarted(&pipeline.Running{Method: "tools/call"})
 			traffic.CallEnded(record)
 		}
 	})

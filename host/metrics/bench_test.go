@@ -12,7 +12,7 @@ import (
 // from several goroutines at once.
 func BenchmarkCall(b *testing.B) {
 	count := func(m *Metrics, trace string) {
-		m.CallStarted(abi.CallTool)
+		m.CallStarted(&pipeline.Running{Method: abi.CallTool})
 		m.InstanceRestored("echo", 3*time.Microsecond)
 		m.CallQueued("echo", 100*time.Nanosecond)
 		m.CallEnded(pipeline.Record{

@@ -57,7 +57,7 @@ func newCallCounters(r *registry) *callCounters {
 var _ pipeline.Observer = (*Metrics)(nil)
 
 // CallStarted counts the start of a call.
-func (m *Metrics) CallStarted(method string) { m.calls.method(method).running.Inc() }
+func (m *Metrics) CallStarted(r *pipeline.Running) { m.calls.method(r.Method).running.Inc() }
 
 // CallEnded counts the end of a call.
 func (m *Metrics) CallEnded(r pipeline.Record) {

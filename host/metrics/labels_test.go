@@ -23,7 +23,7 @@ func scraped(m *Metrics) string {
 }
 
 func (m *Metrics) call(plugin, name string) {
-	m.CallStarted(abi.CallTool)
+	m.CallStarted(&pipeline.Running{Method: abi.CallTool})
 	m.CallEnded(pipeline.Record{Method: abi.CallTool, Name: name, Source: plugin, Outcome: pipeline.OK,
 		Duration: time.Second, Caller: pipeline.Caller{
 			Frontend: pipeline.FrontendHTTP, Tenant: "tenant of " + name, User: "user of " + name, Session: name,
@@ -114,7 +114,7 @@ func TestExemplars(t *testing.T) {
 	t.Parallel()
 	m := New("")
 	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
-	m.CallStarted(abi.CallTool)
+	m.CallStarted(&pipeline.Running{Method: abi.CallTool})
 	m.CallEnded(pipeline.Record{Method: abi.CallTool, Outcome: pipeline.OK, Duration: time.Second, TraceID: trace})
 	m.RequestEnded("weather", httpbroker.Observation{Rule: "jma", Duration: time.Second, TraceID: trace})
 	request := httptest.NewRequest("GET", "/metrics", nil)
@@ -208,7 +208,7 @@ func TestCallAllocations(t *testing.T) {
 	r := pipeline.Record{Method: abi.CallTool, Name: "echo", Source: "echo", Outcome: pipeline.OK,
 		Duration: time.Millisecond, TraceID: "4bf92f3577b34da6"}
 	allocated := testing.AllocsPerRun(100, func() {
-		m.CallStarted(r.Method)
+		m.CallStarted(&pipeline.Running{Method: r.Method})
 		m.CallQueued("echo", 0)
 		m.InstanceRestored("echo", time.Microsecond)
 		m.RequestAnswered("stateless", abi.CallTool, time.Millisecond)

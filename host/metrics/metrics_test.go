@@ -74,7 +74,7 @@ func filled(t *testing.T) *metrics.Metrics {
 		t.Fatal(err)
 	}
 	m.Show(h)
-	m.CallStarted(abi.CallTool)
+	m.CallStarted(&pipeline.Running{Method: abi.CallTool})
 	m.CallEnded(pipeline.Record{
 		Caller: pipeline.Caller{Frontend: pipeline.FrontendHTTP}, Method: abi.CallTool, Name: "file_read",
 		Source:  "files",
@@ -264,7 +264,7 @@ func TestLabelsAreBounded(t *testing.T) {
 	m := metrics.New("")
 	for i := range 100 {
 		method := fmt.Sprint("method/", i)
-		m.CallStarted(method)
+		m.CallStarted(&pipeline.Running{Method: method})
 		m.CallEnded(pipeline.Record{Method: method, Outcome: pipeline.InvalidArguments})
 	}
 	if n := strings.Count(scrape(t, m), "hako_calls_total{"); n != 1 {

@@ -73,8 +73,8 @@ func asToolError(ctx context.Context, err error) (*abi.Response, error) {
 	if errors.As(err, &pending) {
 		return nil, err
 	}
-	if errors.As(err, &missing) && missing.Hint == "" || errors.As(err, &denied) || errors.As(err, &invalid) ||
-		ctx.Err() != nil {
+	if !errors.Is(err, ErrStopped) && (errors.As(err, &missing) && missing.Hint == "" || errors.As(err, &denied) || errors.As(err, &invalid) ||
+		ctx.Err() != nil) {
 		return nil, err
 	}
 	return &abi.Response{IsError: true, Content: []abi.Content{{Type: abi.Text, Text: err.Error()}}}, nil
@@ -110,6 +110,8 @@ func outcomeOf(response *abi.Response, err error) Outcome {
 		return ToolError
 	case err == nil:
 		return OK
+	case errors.Is(err, ErrStopped):
+		return Stopped
 	case errors.As(err, &limit):
 		return limitOutcomes[limit.Limit]
 	case errors.As(err, &used):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -60,8 +61,8 @@ func (p *Pipeline) recordCall(ctx context.Context, call *Call, record *Record, r
 		Target:     audit.Target{Plugin: record.Source, Name: record.Name, Digest: record.Digest},
 		DurationMS: float64(record.Duration.Microseconds()) / 1000,
 		InputBytes: record.Input, OutputBytes: record.Output, Findings: findings(record),
-		RequestID: record.Caller.RequestID, TraceID: record.TraceID,
-		Arguments: p.recordedArguments(record, call.Request.Arguments), OutputSummary: p.summary(record, response),
+		Call: record.ID, RequestID: record.Caller.RequestID, TraceID: record.TraceID,
+		Arguments: p.recordedArguments(record, call.Request.Arguments), OutputSummary: record.Summary,
 	}
 	if record.Name == "" {
 		event.Target.Name = clip(p.maskSecrets(requestedName(&call.Request)))
@@ -114,29 +115,55 @@ func (p *Pipeline) recordedArguments(record *Record, arguments json.RawMessage) 
 	if len(arguments) == 0 {
 		return nil
 	}
-	digest := p.options.Audit.Digest(arguments)
-	fields := p.settings.Load().AuditFields[record.Name]
-	if len(fields) == 0 {
-		return digestJSON(digest)
+	digest := digestJSON(p.options.Audit.Digest(arguments))
+	if record.Arguments == nil {
+		return digest
 	}
-	var given, shown map[string]json.RawMessage
+	fields := maps.Clone(record.Arguments)
+	fields["digest"] = digest
+	encoded, err := json.Marshal(fields)
+	if err != nil {
+		return digest
+	}
+	return encoded
+}
+
+// shownArguments returns the fields in AuditFields, with secrets masked. It is nil if the operator wants none of the
+// tool's.
+func (p *Pipeline) shownArguments(name string, arguments json.RawMessage) map[string]json.RawMessage {
+	fields := p.settings.Load().AuditFields[name]
+	if len(fields) == 0 {
+		return nil
+	}
 	if s := p.scanner(); s != nil {
 		arguments = s.MaskedJSON(arguments)
 	}
+	var given map[string]json.RawMessage
 	if json.Unmarshal(arguments, &given) != nil {
-		return digestJSON(digest)
+		return nil
 	}
-	shown = map[string]json.RawMessage{"digest": digestJSON(digest)}
+	shown := map[string]json.RawMessage{}
 	for name, value := range given {
 		if slices.Contains(fields, name) && len(value) <= maxRecorded {
 			shown[name] = value
 		}
 	}
-	encoded, err := json.Marshal(shown)
-	if err != nil {
-		return digestJSON(digest)
+	return shown
+}
+
+// describe sets the parts of the record that describe arguments, result and failure, if anybody sees them.
+func (p *Pipeline) describe(call *Call, record *Record, response *abi.Response, err error) {
+	if p.options.Audit == nil && p.options.Observer == nil {
+		return
 	}
-	return encoded
+	if record.Arguments == nil { // refused before it ran
+		record.Arguments = p.shownArguments(record.Name, call.Request.Arguments)
+	}
+	record.Summary = p.summary(record, response)
+	var wire *abi.Error
+	if err != nil && !errors.As(err, &wire) {
+		record.Error = clip(err.Error())
+	}
 }
 
 // maxRecorded bounds a recorded field of the arguments, and a recorded unknown name, in bytes.

@@ -8,11 +8,13 @@ package pipeline
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/internal/identity"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/secretscan"
@@ -99,13 +101,14 @@ const (
 	Busy             Outcome = "busy"              // the queue, the rate or the host's memory budget
 	Trap             Outcome = "trap"              // the guest broke its contract
 	Canceled         Outcome = "canceled"          // the caller canceled it
+	Stopped          Outcome = "stopped"           // an operator stopped it
 	Internal         Outcome = "internal"          // the host failed
 )
 
 // Outcomes lists all outcomes.
 var Outcomes = []Outcome{
 	OK, ToolError, InvalidArguments, InvalidResult, NotFound, NotAllowed, Asked, Timeout, CPU, Memory, Size, Busy, Trap,
-	Canceled, Internal,
+	Canceled, Stopped, Internal,
 }
 
 // Result is the result of a Call.
@@ -116,6 +119,8 @@ type Result struct {
 
 // Record describes a call that has ended.
 type Record struct {
+	// ID is unique. The audit log has it too.
+	ID     string
 	Caller Caller
 	// Method is MCP's ("tools/call"). Name and Source are from the catalog, empty if it does not have the name.
 	Method, Name, Source string
@@ -144,6 +149,14 @@ type Record struct {
 	Findings []secretscan.Finding
 	// TraceID is the host's trace of the call, or else the one that the caller named. It may be empty.
 	TraceID string
+	// Arguments are those that the operator wants recorded, with secrets masked. Summary describes the result.
+	Arguments map[string]json.RawMessage
+	Summary   *audit.OutputSummary
+	// Error says for operators why the call failed. It is empty for a failure that the tool reported, whose text is the
+	// tool's result.
+	Error string
+
+	running *Running // nil without an observer
 }
 
 // Active is the duration without the time in which people were asked.
@@ -168,7 +181,7 @@ type Answer struct {
 
 // Observer is notified of every call, also of refused ones. Its methods are called concurrently and must be quick.
 type Observer interface {
-	CallStarted(method string)
+	CallStarted(*Running)
 	CallEnded(Record)
 }
 

@@ -180,6 +180,8 @@ func (p *Pipeline) ask(ctx context.Context, call *Call, q *approval.Question, wa
 	err := error(approval.ErrUnreachable)
 	if p.options.Approvals != nil {
 		defer callclock.Pause(ctx)()
+		way.Waiting = func(id string) { record.running.change(func(s *RunningState) { s.Question = id }) }
+		defer record.running.change(func(s *RunningState) { s.Question = "" })
 		record.Approver, err = p.options.Approvals.Ask(ctx, q, way)
 	}
 	var refused *approval.RefusedError

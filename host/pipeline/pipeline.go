@@ -87,12 +87,14 @@ func New(c *catalog.Catalog, options *Options) *Pipeline {
 func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
 	ctx, span, traceID := p.startSpan(ctx, call)
 	record := Record{
-		Caller: p.recordedCaller(&call.Caller), Method: call.Request.Method, Started: time.Now(), Input: len(
+		ID: newCallID(), Caller: p.recordedCaller(&call.Caller), Method: call.Request.Method, Started: time.Now(), Input: len(
 			call.Request.Arguments), TraceID: traceID,
 	}
 	defer func() { endSpan(span, &record) }()
 	if observer := p.options.Observer; observer != nil {
-		observer.CallStarted(record.Method)
+		ctx, record.running = begin(ctx, &record)
+		defer record.running.cancel(nil)
+		observer.CallStarted(record.running)
 		defer func() {
 			record.Duration = time.Since(record.Started)
 			observer.CallEnded(record)
@@ -102,6 +104,7 @@ func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
 	err := p.checkAudit(&record)
 	if err == nil {
 		response, err = p.callRecovered(ctx, call, &record)
+		response, err = stopped(ctx, response, err)
 	}
 	record.Outcome = outcomeOf(response, err)
 	if record.Outcome == Internal && !errors.Is(err, errInternal) && !errors.Is(err, errUnrecordable) {
@@ -112,10 +115,12 @@ func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
 	if err == nil {
 		record.Output = responseSize(response)
 	}
+	p.describe(call, &record, response, err)
 	record.Duration = time.Since(record.Started)
 	if unrecorded := p.recordCall(ctx, call, &record, response, err); unrecorded != nil &&
 		!errors.Is(err, errUnrecordable) {
 		record.Outcome, response, err = Internal, nil, unrecorded
+		record.Error = unrecorded.Error()
 	}
 	if err != nil && record.Method == abi.CallTool {
 		response, err = asToolError(ctx, err)
@@ -282,6 +287,10 @@ func (p *Pipeline) resolveReference(call *Call) (*catalog.Source, string, abi.Re
 // run calls the backend if policy, people and quotas permit it.
 func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi.Request,
 	record *Record) (*abi.Response, error) {
+	record.Arguments = p.shownArguments(record.Name, request.Arguments)
+	record.running.change(func(state *RunningState) {
+		state.Name, state.Source, state.Arguments = record.Name, record.Source, record.Arguments
+	})
 	if err := p.permit(ctx, call, s, request.Arguments, record); err != nil {
 		return nil, err
 	}
@@ -300,7 +309,7 @@ func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi
 	elicitor := &elicitor{ctx: ctx, pipeline: p, call: call, subject: s, record: record}
 	invocation := &catalog.Invocation{
 		Request: request, Limits: s.limits, Progress: p.scanProgress(
-			call.Progress), Tenant: tenant, User: call.Caller.User, Session: call.Caller.sessionID(),
+			record.running.withProgress(call.Progress)), Tenant: tenant, User: call.Caller.User, Session: call.Caller.sessionID(),
 		Updated: func(uri string) { p.notifyUpdated(s.source.Name, tenant, uri) },
 		Ask:     p.asker(call, s, request.Arguments, record),
 		Elicit:  elicitor.elicit, CanElicit: call.Prompter.Fill != nil,

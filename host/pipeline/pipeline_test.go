@@ -57,14 +57,15 @@ func (b *backend) Call(_ context.Context, invocation *catalog.Invocation) (*abi.
 	return b.answer()
 }
 
-// observer stores the last record.
+// observer stores the last call and its record.
 type observer struct {
 	started int
+	running *pipeline.Running
 	last    pipeline.Record
 }
 
-func (o *observer) CallStarted(string)          { o.started++ }
-func (o *observer) CallEnded(r pipeline.Record) { o.last = r }
+func (o *observer) CallStarted(r *pipeline.Running) { o.started, o.running = o.started+1, r }
+func (o *observer) CallEnded(r pipeline.Record)     { o.last = r }
 
 type fixture struct {
 	*pipeline.Pipeline

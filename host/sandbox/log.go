@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -51,7 +52,9 @@ func (s *logSink) emit(level abi.LogLevel, text string) {
 		text = text[:maxLine] + " (cut)"
 	}
 	slogLevel := max(slog.LevelDebug, min(slog.LevelError, slog.Level(level)))
-	s.logger.Log(s.ctx, slogLevel, strings.ToValidUTF8(text, "\uFFFD"), "tool", s.call.Tool)
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	s.logger.Log(s.ctx, slogLevel, text, "tool", s.call.Tool)
+	trace.Log(s.ctx, slogLevel, text)
 }
 
 // output is a guest's standard output or error. Each line becomes a log record of the running call.

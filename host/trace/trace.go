@@ -3,8 +3,9 @@
 //
 // New returns a Tracer, with which frontends start traces; Start begins a child Span of the one in the context.
 // Attributes are names from the catalog and the configuration, constants and numbers: never arguments, results,
-// queries, headers or secrets. Without a span in the context, Start costs one context lookup and records nothing, so
-// only frontends need a Tracer.
+// queries, headers or secrets. Only frontends need a Tracer: without a span in the context, Start exports nothing.
+//
+// Record keeps the spans of one call in memory as well, for those who look at that call.
 package trace
 
 import (
@@ -63,14 +64,20 @@ func (t *Tracer) Start(ctx context.Context, name string, kind Kind, remote Remot
 	return ctx, recording(span)
 }
 
-// Start starts a child of the span in ctx. Without one it returns ctx and nil.
+// Start starts a child of the span in ctx, and adds it to the Recording in ctx. Without either it returns ctx and nil.
 func Start(ctx context.Context, name string, kind Kind) (context.Context, *Span) {
-	above := trace.SpanFromContext(ctx)
-	if !above.IsRecording() {
+	var span trace.Span
+	if above := trace.SpanFromContext(ctx); above.IsRecording() {
+		ctx, span = above.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithSpanKind(kinds[kind]))
+	}
+	var step *recordedStep
+	if at, ok := ctx.Value(positionKey{}).(position); ok {
+		ctx, step = at.start(ctx, name)
+	}
+	if span == nil && step == nil {
 		return ctx, nil
 	}
-	ctx, span := above.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithSpanKind(kinds[kind]))
-	return ctx, recording(span)
+	return ctx, &Span{span, step}
 }
 
 // recording returns the span, or nil if it is not sampled.
@@ -78,7 +85,7 @@ func recording(span trace.Span) *Span {
 	if !span.IsRecording() {
 		return nil
 	}
-	return &Span{span}
+	return &Span{span: span}
 }
 
 // ID returns the trace ID of ctx, 32 hexadecimal digits, or "".
@@ -100,40 +107,63 @@ func From(ctx context.Context) Remote {
 }
 
 // Span is one operation. Methods of a nil *Span do nothing. It is safe for concurrent use.
-type Span struct{ span trace.Span }
+type Span struct {
+	span trace.Span    // nil if it is not exported
+	step *recordedStep // nil if it is not in a Recording
+}
 
 // Name renames the span.
 func (s *Span) Name(name string) {
-	if s != nil {
+	if s == nil {
+		return
+	}
+	if s.span != nil {
 		s.span.SetName(name)
 	}
+	s.step.change(func(step *Step) { step.Name = clip(name, maxValue) })
 }
 
 // Text sets an attribute, unless value is empty.
 func (s *Span) Text(key Key, value string) {
-	if s != nil && value != "" {
+	if s == nil || value == "" {
+		return
+	}
+	if s.span != nil {
 		s.span.SetAttributes(attribute.String(string(key), value))
 	}
+	s.step.set(key, value)
 }
 
 // Int sets an attribute.
 func (s *Span) Int(key Key, value int64) {
-	if s != nil {
+	if s == nil {
+		return
+	}
+	if s.span != nil {
 		s.span.SetAttributes(attribute.Int64(string(key), value))
 	}
+	s.step.set(key, value)
 }
 
 // Fail marks the span as failed, with the kind of failure from a fixed set. An empty kind does nothing.
 func (s *Span) Fail(kind string) {
-	if s != nil && kind != "" {
+	if s == nil || kind == "" {
+		return
+	}
+	if s.span != nil {
 		s.span.SetStatus(codes.Error, kind)
 		s.span.SetAttributes(attribute.String(string(ErrorType), kind))
 	}
+	s.step.change(func(step *Step) { step.Failure = clip(kind, maxValue) })
 }
 
 // End ends the span. It must be called only once.
 func (s *Span) End() {
-	if s != nil {
+	if s == nil {
+		return
+	}
+	if s.span != nil {
 		s.span.End()
 	}
+	s.step.end()
 }

@@ -236,9 +236,9 @@ type observers struct {
 }
 
 // CallStarted implements pipeline.Observer.
-func (o observers) CallStarted(method string) {
-	o.Metrics.CallStarted(method)
-	o.traffic.CallStarted(method)
+func (o observers) CallStarted(r *pipeline.Running) {
+	o.Metrics.CallStarted(r)
+	o.traffic.CallStarted(r)
 }
 
 // CallEnded implements pipeline.Observer.

@@ -3,7 +3,7 @@
 import { language } from './language.js'
 
 const base = new URL('api/', document.baseURI)
-const names = ['call', 'dropped', 'approvals', 'plugins']
+const names = ['call', 'started', 'dropped', 'approvals', 'plugins']
 const longestWait = 5_000
 const kept = 500
 
@@ -116,7 +116,7 @@ function online(now) {
   events.dispatchEvent(new Event(now ? 'online' : 'offline'))
 }
 
-/** live hands on the events of the server's stream: "call", "dropped", "approvals", "plugins", with what they tell in detail. */
+/** live hands on the events of the server's stream: "call", "started", "dropped", "approvals", "plugins", with what they tell in detail. */
 export const live = new EventTarget()
 
 /** recent are the newest calls since the page was opened, the newest first. */

@@ -1,11 +1,11 @@
 // Tables whose rows come and go while somebody reads them: a row that stays keeps its place in the keyboard's way.
 import { h, put } from './dom.js'
 
-/** renew puts content into a button only if it is another: what is replaced between the press and the release of a click takes the click along. */
-function renew(button, content) {
-  const fresh = button.cloneNode(false)
+/** renew puts content into an element only if it is another: what is replaced between the press and the release of a click takes the click along. */
+function renew(element, content) {
+  const fresh = element.cloneNode(false)
   put(fresh, content)
-  if (!button.isEqualNode(fresh)) put(button, [...fresh.childNodes])
+  if (!element.isEqualNode(fresh)) put(element, [...fresh.childNodes])
 }
 
 /**
@@ -40,8 +40,7 @@ export function table({ caption, columns, rowKey, open, empty }) {
     if (text === line.shown) return
     line.shown = text
     columns.forEach((column, i) => {
-      if (i === 0 && line.button) renew(line.button, column.cell(row))
-      else put(line.cells[i], column.cell(row))
+      renew(i === 0 && line.button ? line.button : line.cells[i], column.cell(row))
     })
   }
   const rove = () => {

@@ -17,6 +17,7 @@ export default function approvals(page) {
   const empty = h('p', { class: 'empty', hidden: true }, t('approvals.empty'))
   put(page.root, head(t('nav.approvals')), h('p', { class: 'hint' }, t('approvals.about')), list, empty)
   const cards = new Map()
+  let [wanted] = page.path // the question that a link leads to
   const again = page.poll(10_000, async () => {
     const { items } = await page.get('approvals')
     page.waiting(items.length)
@@ -30,6 +31,10 @@ export default function approvals(page) {
       list.append(cards.get(question.id).element)
     }
     empty.hidden = items.length > 0
+    if (wanted && cards.has(wanted)) {
+      cards.get(wanted).element.scrollIntoView({ block: 'center' })
+      wanted = undefined
+    }
     foldLater()
     tick()
   })

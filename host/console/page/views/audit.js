@@ -9,7 +9,7 @@ import { table } from '../table.js'
 const types = ['tools/call', 'resources/read', 'prompts/get', 'completion/complete', 'operator']
 const formats = ['jsonl', 'csv']
 const outcomes = ['ok', 'tool_error', 'invalid_arguments', 'invalid_result', 'not_found', 'not_allowed', 'asked', 'timeout', 'cpu', 'memory', 'size', 'busy',
-  'trap', 'canceled', 'internal', 'failed', 'refused']
+  'trap', 'canceled', 'stopped', 'internal', 'failed', 'refused']
 
 export default function audit(page) {
   const search = searchForm(page.query)
@@ -147,6 +147,7 @@ function showRecord(row) {
         [t('column.decision'), row.decision && badge('decision', row.decision)], [t('column.rule'), row.rule],
         [t('column.approval'), row.approval && [badge('answer', row.approval.answer), ' ', row.approval.by ?? '']],
         [t('column.input'), row.inputBytes && bytes(row.inputBytes)], [t('column.output'), row.outputBytes && bytes(row.outputBytes)],
+        [t('call.id'), row.call && h('a', { href: `#/calls/${encodeURIComponent(row.call)}` }, row.call)],
         [t('column.trace'), row.traceId && code(row.traceId)], [t('column.error'), row.error],
       ]),
       row.findings?.length > 0 && card(t('audit.findings'), h('ul', { class: 'lines' }, row.findings.map(f => h('li', {}, `${f.rule} (${f.place}): ${f.action}`)))),

@@ -1,44 +1,60 @@
-// Calls as they end.
-import { showDialog } from '../dialog.js'
+// Calls that run, and below them those that have ended.
 import { h, icon, put } from '../dom.js'
-import { bytes, t, term, who } from '../language.js'
-import { badge, code, facts, head, took, when } from '../parts.js'
+import { number, t, term, who } from '../language.js'
+import { badge, code, head, may, took, when } from '../parts.js'
 import { live, recent } from '../server.js'
+import { stopButton } from '../stop.js'
 import { table } from '../table.js'
 
 const most = 200
 
-export default function calls(page) {
-  let held = null // the calls at the moment of pausing
+export default async function calls(page) {
+  if (page.path.length > 0) {
+    const { default: call } = await import('./call.js')
+    if (!page.signal.aborted) call(page, page.path[0])
+    return
+  }
+  let running = { items: [] }
+  let earlier = [] // ended before the page was opened
+  let held = null // the rows at the moment of pausing
   let missed = 0
   let dropped = 0
   const state = h('p', { class: 'hint', role: 'status' })
+  const replica = h('p', { class: 'hint' })
   const text = h('input', { type: 'search', placeholder: t('calls.filter'), 'aria-label': t('calls.filter') })
   const outcome = h('select', { 'aria-label': t('column.outcome') },
-    ['all', 'failed', 'denied'].map(value => h('option', { value }, t(`calls.${value}`))))
+    ['all', 'running', 'failed', 'denied'].map(value => h('option', { value }, t(`calls.${value}`))))
   const pause = h('button', { type: 'button', 'aria-pressed': 'false' })
   const list = table({
-    caption: t('nav.calls'), rowKey: row => row.id, open: showCall, empty: t('calls.empty'),
+    caption: t('nav.calls'), rowKey: row => row.id, empty: t('calls.empty'),
+    open: row => { location.hash = `#/calls/${encodeURIComponent(row.id)}` },
     columns: [
       { label: t('column.time'), class: 'nowrap', cell: row => when(row.time) },
-      { label: t('column.what'), cell: row => [code(row.tool || t('calls.unknown')), row.method !== 'tools/call' && h('small', {}, row.method)] },
+      { label: t('column.what'), class: 'grow', cell: what },
       { label: t('column.who'), class: 'wide', cell: row => who(row) },
       { label: t('column.frontend'), class: 'wide', cell: row => term('frontend', row.frontend) },
-      { label: t('column.outcome'), cell: row => badge('outcome', row.outcome) },
-      { label: t('column.took'), class: 'number', cell: row => took(row.durationMs) },
-    ],
+      { label: t('column.outcome'), cell: row => row.elapsedMs === undefined ? badge('outcome', row.outcome) : progress(row) },
+      { label: t('column.took'), class: 'number', cell: row => took(row.elapsedMs ?? row.durationMs) },
+      may(page.session, 'admin') && { label: '', class: 'number', cell: row => row.elapsedMs !== undefined && stopButton(row) },
+    ].filter(Boolean),
   })
-  put(page.root, head(t('nav.calls'), state), h('div', { class: 'tools' }, pause, text, outcome), list.element)
+  put(page.root, head(t('nav.calls'), state), h('p', { class: 'hint' }, t('calls.about')), replica,
+    h('div', { class: 'tools' }, pause, text, outcome), list.element)
 
+  const rows = () => {
+    const ended = new Map([...earlier, ...recent].map(call => [call.id, call]))
+    return [...running.items.filter(call => !ended.has(call.id)), ...recent, ...earlier.filter(call => !recent.some(other => other.id === call.id))]
+  }
   const show = () => {
-    list.update((held ?? recent).filter(call => matches(call, text.value, outcome.value)).slice(0, most))
+    list.update((held ?? rows()).filter(call => matches(call, text.value, outcome.value)).slice(0, most))
     put(pause, held ? [icon('play'), t('calls.resume')] : [icon('pause'), t('calls.pause')])
     pause.setAttribute('aria-pressed', String(held !== null))
-    const notes = [held && t('calls.missed', { n: missed }), dropped > 0 && t('calls.dropped', { n: dropped })]
+    const notes = [running.more > 0 && t('calls.more', { n: number(running.more) }), held && t('calls.missed', { n: missed }), dropped > 0 && t('calls.dropped', { n: dropped })]
     put(state, notes.filter(Boolean).join(' '))
+    put(replica, running.replica && t('calls.replica', { replica: running.replica }))
   }
   pause.addEventListener('click', () => {
-    held = held ? null : [...recent]
+    held = held ? null : rows()
     missed = 0
     show()
   })
@@ -61,29 +77,41 @@ export default function calls(page) {
     dropped += event.detail.count
     soon()
   }, { signal: page.signal })
+  page.get('calls/finished').then(({ items }) => {
+    earlier = items
+    show()
+  }, () => {}) // the poll shows what is wrong
+  const again = page.poll(1000, async () => {
+    running = await page.get('calls/running')
+    show()
+  })
+  live.addEventListener('started', again, { signal: page.signal })
   show()
 }
 
-function matches(call, text, outcome) {
-  if (outcome === 'failed' && !call.failed) return false
-  if (outcome === 'denied' && call.outcome !== 'not_allowed') return false
-  const hay = [call.tool, call.plugin, call.user, call.tenant, call.frontend, call.outcome, call.rule, call.method].join(' ').toLowerCase()
-  return hay.includes(text.trim().toLowerCase())
+/** what names the tool, and the arguments and the result as far as they are shown. */
+function what(row) {
+  const given = Object.entries(row.arguments ?? {}).map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join(', ')
+  return [
+    code(row.tool || (row.elapsedMs === undefined ? t('calls.unknown') : row.method)), row.tool && row.method !== 'tools/call' && h('small', {}, row.method),
+    given && h('small', { class: 'line' }, given), row.text && h('small', { class: 'line' }, `→ ${row.text}`),
+  ]
 }
 
-function showCall(call) {
-  showDialog({
-    title: call.tool || call.method, side: true,
-    body: [
-      facts([
-        [t('column.time'), when(call.time)], [t('column.outcome'), badge('outcome', call.outcome)], [t('column.took'), took(call.durationMs)],
-        [t('column.method'), call.method], [t('column.plugin'), call.plugin && h('a', { href: `#/plugins/${encodeURIComponent(call.plugin)}` }, call.plugin)],
-        [t('column.who'), who(call)], [t('column.frontend'), term('frontend', call.frontend)],
-        [t('column.decision'), call.decision && badge('decision', call.decision)], [t('column.rule'), call.rule],
-        [t('column.input'), bytes(call.inputBytes ?? 0)], [t('column.output'), bytes(call.outputBytes ?? 0)], [t('column.trace'), call.traceId && code(call.traceId)],
-      ]),
-      call.tool && h('p', {}, h('a', { href: `#/tools/${encodeURIComponent(call.tool)}` }, t('calls.tool')), ' ',
-        h('a', { href: `#/audit?tool=${encodeURIComponent(call.tool)}` }, t('calls.audit'))),
-    ],
-  })
+/** progress says what a running call does: what it waits for, or how far it is. */
+function progress(row) {
+  if (row.question) return h('a', { class: 'badge warn', href: `#/approvals/${encodeURIComponent(row.question)}` }, t('calls.waits'))
+  return [
+    badge('outcome', 'running'),
+    row.progress?.share !== undefined && h('progress', { value: row.progress.share, 'aria-label': t('calls.progress') }),
+    h('small', {}, row.progress?.message || term('step', row.step)),
+  ]
+}
+
+function matches(call, text, outcome) {
+  if (outcome === 'running' && call.elapsedMs === undefined) return false
+  if (outcome === 'failed' && !call.failed) return false
+  if (outcome === 'denied' && call.outcome !== 'not_allowed') return false
+  const hay = [call.id, call.tool, call.plugin, call.user, call.tenant, call.frontend, call.outcome, call.rule, call.method].join(' ').toLowerCase()
+  return hay.includes(text.trim().toLowerCase())
 }

@@ -1,44 +1,69 @@
-// Calls that failed, and what to do about it.
+// Failures by tool and cause, and what to do about them.
 import { showDialog } from '../dialog.js'
 import { h, put } from '../dom.js'
-import { t, term, who } from '../language.js'
-import { badge, code, facts, head, took, when } from '../parts.js'
+import { moment, number, t, term, who } from '../language.js'
+import { badge, code, facts, head, when } from '../parts.js'
 import { table } from '../table.js'
 
+const sides = ['tool', 'plugin', 'limit', 'caller', 'policy', 'host']
+
 export default function errors(page) {
+  let answer = { items: [] }
+  const about = h('p', { class: 'hint' })
+  const side = h('select', { 'aria-label': t('errors.side') },
+    h('option', { value: '' }, t('errors.all')), sides.map(value => h('option', { value }, term('side', value))))
   const list = table({
-    caption: t('nav.errors'), rowKey: row => row.id, open: showFailure, empty: t('errors.empty'),
+    caption: t('nav.errors'), rowKey: row => JSON.stringify([row.tool, row.outcome, row.detail]), open: showFailure, empty: t('errors.empty'),
     columns: [
-      { label: t('column.time'), class: 'nowrap', cell: row => when(row.time) },
-      { label: t('column.tool'), class: 'wide', cell: row => code(row.tool || '–') },
-      { label: t('column.outcome'), class: 'wide', cell: row => badge('outcome', row.outcome) },
+      { label: t('column.tool'), cell: row => code(row.tool || '–') },
       { label: t('errors.what'), class: 'grow', cell: what },
-      { label: t('column.who'), class: 'wide', cell: row => who(row) },
+      { label: t('errors.count'), class: 'number', cell: row => number(row.count) },
+      { label: t('errors.last'), class: 'nowrap', cell: row => when(row.last) },
+      { label: t('errors.first'), class: 'nowrap wide', cell: row => when(row.first) },
+      { label: t('errors.example'), class: 'wide', cell: row => example(row) },
     ],
   })
-  put(page.root, head(t('nav.errors')), h('p', { class: 'hint' }, t('errors.about')), list.element)
-  page.poll(5000, async () => list.update((await page.get('errors')).items))
+  const show = () => {
+    list.update(answer.items.filter(row => !side.value || row.side === side.value))
+    put(about, answer.since && t('errors.about', { since: moment(answer.since) }), answer.replica && ` ${t('calls.replica', { replica: answer.replica })}`)
+  }
+  side.addEventListener('change', show)
+  put(page.root, head(t('nav.errors')), about, h('div', { class: 'tools' }, side), list.element)
+  page.poll(5000, async () => {
+    answer = await page.get('errors')
+    show()
+  })
 }
 
 function what(row) {
   return [
-    h('span', { class: 'narrow' }, code(row.tool || '–'), ' ', badge('outcome', row.outcome)),
-    h('span', {}, row.text), row.remedy && h('small', {}, row.remedy),
+    h('span', { class: `badge ${tone(row.side)}` }, term('side', row.side)), ' ', h('span', {}, row.text), row.detail && h('small', {}, row.detail),
+    row.error && h('small', { class: 'line' }, row.error), h('small', {}, row.remedy),
   ]
+}
+
+/** tone is bad for what somebody has to repair, and neutral for what tools and policies are there for. */
+function tone(side) {
+  return { plugin: 'bad', host: 'bad', limit: 'warn' }[side] ?? 'plain'
+}
+
+function example({ example }) {
+  return example.id && h('a', { href: `#/calls/${encodeURIComponent(example.id)}` }, t('errors.open'))
 }
 
 function showFailure(row) {
   showDialog({
     title: row.tool || term('outcome', row.outcome), side: true,
     body: [
-      h('p', {}, row.text),
-      row.remedy && h('p', { class: 'notice' }, row.remedy),
+      h('p', {}, h('span', { class: `badge ${tone(row.side)}` }, term('side', row.side)), ' ', badge('outcome', row.outcome)),
+      h('p', {}, row.text), row.error && h('p', {}, code(row.error)),
+      h('p', { class: 'notice' }, row.remedy),
       facts([
-        [t('column.time'), when(row.time)], [t('column.outcome'), badge('outcome', row.outcome)], [t('column.took'), took(row.durationMs)],
-        [t('column.plugin'), row.plugin], [t('column.who'), who(row)], [t('column.frontend'), row.frontend && term('frontend', row.frontend)],
-        [t('column.rule'), row.rule], [t('column.trace'), row.traceId && code(row.traceId)],
+        [t('errors.count'), number(row.count)], [t('errors.first'), when(row.first)], [t('errors.last'), when(row.last)],
+        [t('column.plugin'), row.plugin], [t('errors.detail'), row.detail], [t('column.who'), who(row.example)], [t('column.frontend'), row.example.frontend && term('frontend', row.example.frontend)],
       ]),
-      row.tool && h('p', {}, h('a', { href: `#/tools/${encodeURIComponent(row.tool)}` }, t('calls.tool')), ' ',
+      h('p', {}, example(row)),
+      row.tool && h('p', {}, h('a', { href: `#/tools/${encodeURIComponent(row.tool)}` }, t('calls.tool')), ' · ',
         h('a', { href: `#/audit?tool=${encodeURIComponent(row.tool)}&outcome=${row.outcome}` }, t('calls.audit'))),
     ],
   })
