@@ -71,7 +71,7 @@ var advices = map[pipeline.Outcome]advice{
 	pipeline.Trap: {
 		manifest.Text{"en": "The plugin crashed during the call. Other calls are not affected.",
 			"ja": "呼び出し中にプラグインが異常終了しました。他の呼び出しには影響しません。"},
-		manifest.Text{"en": "The call's page has the error and the plugin's log lines. Report them to the author of {plugin}.",
+		manifest.Text{"en": "Report it to the author of {plugin}, with the error and the plugin's log lines from the call's page.",
 			"ja": "呼び出しのページにあるエラーとプラグインのログを {plugin} の作者に報告してください。"},
 	},
 	pipeline.Internal: {

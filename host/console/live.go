@@ -84,8 +84,8 @@ func recordOf(r *pipeline.Record) *recordJSON {
 	record := &recordJSON{
 		Time: r.Started.UTC(), Type: audit.Type(r.Method), Plugin: r.Source, Name: r.Name, Outcome: string(r.Outcome),
 		DurationMS: milliseconds(r.Duration), Decision: string(r.Action), Rule: r.Rule, Error: r.Error, Call: r.ID,
-		Who: whoJSON{User: c.User, Tenant: c.Tenant, Frontend: c.Frontend, Session: c.Session, Address: c.Address,
-			Client: clientOf(c.Client, c.ClientVersion)},
+		Who: whoJSON{User: c.User, Tenant: c.Tenant, Token: c.Token, Frontend: c.Frontend,
+			Session: c.Session, Address: c.Address, Client: clientOf(c.Client, c.ClientVersion)},
 		RequestID: c.RequestID, TraceID: r.TraceID, InputBytes: r.Input, OutputBytes: r.Output,
 		Fields: keptArguments(r.Arguments), Summary: r.Summary,
 	}

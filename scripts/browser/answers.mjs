@@ -82,11 +82,47 @@ function record(seq, more) {
   }
 }
 
-const failures = [
-  { id: 41, time: ago(2 * minute), tool: 'shell_exec', plugin: 'shell', frontend: 'slack', user: 'ken', outcome: 'not_allowed', text: 'The policy’s rule "no deletes from chat" denies it.', remedy: 'Call it at a terminal, or change the rule in hako.policy.yaml.', durationMs: 0.4, rule: 'no deletes from chat' },
-  { id: 40, time: ago(6 * minute), tool: 'get_weather', plugin: 'weather', frontend: 'mcp-http', user: 'aki@example.com', outcome: 'timeout', text: 'It took longer than its time limit of 30s.', remedy: 'Raise plugin.weather.limits.time in hako.yaml, or look at what it waits for.', durationMs: 30_000, traceId: '4bf92f3577b34da6a3ce929d0e0e4736' },
-  { id: 38, time: ago(19 * minute), tool: 'file_write', plugin: 'files', frontend: 'mcp-stdio', user: '', outcome: 'invalid_arguments', text: 'The arguments do not match the input schema: path is missing.', remedy: 'Correct the arguments and call it again.', durationMs: 0.2 },
+const running = [
+  { id: 'call_RUN1', time: ago(74_000), method: 'tools/call', tool: 'list_employees', plugin: 'hr', frontend: 'mcp-http', user: 'aki@example.com', tenant: 'acme', client: 'Claude 1.2', elapsedMs: 74_200, step: 'http GET', progress: { share: 0.4, message: 'page 4 of 10' }, arguments: { month: '2026-10' } },
+  { id: 'call_RUN2', time: ago(9_000), method: 'tools/call', tool: 'delete_file', plugin: 'files', frontend: 'slack', user: 'ken@example.com', tenant: '', elapsedMs: 9_100, question: 'apr_1', step: 'approval' },
 ]
+
+const steps = [
+  { name: 'policy', depth: 0, startMs: 0.1, durationMs: 0.2, attributes: { 'hako.policy.action': 'ask', 'hako.rule': 'ask about employees' } },
+  { name: 'approval', depth: 0, startMs: 0.4, durationMs: 4200, attributes: { 'hako.approval.id': 'apr_0', 'hako.rule': 'ask about employees', 'hako.outcome': 'approved' } },
+  { name: 'sandbox', depth: 0, startMs: 4201, durationMs: 3100, attributes: { 'hako.plugin': 'hr' } },
+  { name: 'queue', depth: 1, startMs: 4201.2, durationMs: 310 },
+  { name: 'instance', depth: 1, startMs: 4512, durationMs: 11.2 },
+  { name: 'sql query', depth: 1, startMs: 4530, durationMs: 2.4 },
+  { name: 'http GET', depth: 1, startMs: 4540, durationMs: 900, attributes: { 'server.address': 'api.freee.co.jp', 'http.response.status_code': 200, 'hako.output.bytes': 18_400, 'http.request.resend_count': 1 } },
+  { name: 'http GET', depth: 1, startMs: 5450, durationMs: 1850, failure: '503', attributes: { 'server.address': 'api.freee.co.jp', 'http.response.status_code': 503, 'http.request.resend_count': 3 } },
+]
+
+const oneCall = {
+  id: 'call_DONE', kept: true, steps, log: [{ timeMs: 5460, level: 'info', text: 'reading the months of 300 people' }, { timeMs: 7290, level: 'error', text: 'panic: runtime error: index out of range [3] with length 3' }],
+  text: 'The plugin crashed during the call. Other calls are not affected.', remedy: 'Report it to the author of hr, with the error and the plugin’s log lines from the call’s page.',
+  record: {
+    seq: 0, time: ago(2 * minute), type: 'tools/call', who: { user: 'aki@example.com', tenant: 'acme', frontend: 'mcp-http', session: '1a2b3c4d', address: '10.0.0.7', client: 'Claude 1.2' }, plugin: 'hr', name: 'list_employees',
+    outcome: 'trap', durationMs: 7301, decision: 'ask', rule: 'ask about employees', approval: { id: 'apr_0', by: 'mori', answer: 'yes' }, error: 'plugin hr stopped: wasm error: unreachable', traceId: '4bf92f3577b34da6a3ce929d0e0e4736', requestId: '7',
+    fields: { month: '2026-10' }, inputBytes: 20,
+  },
+}
+
+const failing = (tool, plugin, outcome, side, count, age, more) => ({
+  tool, plugin, outcome, side, count, first: ago(170 * minute), last: ago(age * minute), text: '', remedy: '',
+  example: { id: 'call_DONE', time: ago(age * minute), tool, plugin, user: 'aki@example.com', frontend: 'mcp-http' }, ...more,
+})
+
+const failures = {
+  since: ago(190 * minute),
+  items: [
+    failing('list_employees', 'hr', 'trap', 'plugin', 2, 2, { text: 'The plugin crashed during the call. Other calls are not affected.', remedy: 'Report it to the author of hr, with the error and the plugin’s log lines from the call’s page.', error: 'plugin hr stopped: wasm error: unreachable' }),
+    failing('get_weather', 'weather', 'tool_error', 'tool', 41, 3, { text: 'The tool answered that it could not do this.', remedy: 'The caller has the tool’s reason. The console shows it if audit.fields lists output_summary for the tool.' }),
+    failing('shell_exec', 'shell', 'not_allowed', 'policy', 11, 5, { detail: 'no deletes from chat', text: 'The policy, a person or a missing approval of the plugin did not allow it.', remedy: 'hako policy explain shell_exec --as ken --frontend slack says why. If the plugin waits for approval, approve it.' }),
+    failing('get_weather', 'weather', 'timeout', 'limit', 12, 6, { text: 'The call took longer than its time limit.', remedy: 'See on the call’s page what it waited for, or raise plugin.weather.limits.time in hako.yaml.', error: 'plugin weather passed its time limit of 30s' }),
+    failing('file_write', 'files', 'invalid_arguments', 'caller', 3, 19, { text: 'The arguments do not match the tool’s input schema.', remedy: 'The caller was told which arguments are wrong.' }),
+  ],
+}
 
 /** answers are those of a busy host. */
 export function answers(who = session()) {
@@ -156,7 +192,9 @@ export function answers(who = session()) {
     ][i % 4])), next: 'older' },
     'audit/verification': { state: 'done', started: ago(20 * minute), finished: ago(20 * minute), ok: true, records: 12_345, segments: 2, first: 1, last: 12_345, head: `12345:${'ab'.repeat(32)}`, signed: 12_300, problems: [] },
     'audit/verify': { state: 'running' },
-    errors: { items: failures },
+    errors: failures,
+    'calls/running': { items: running, replica: 'web-1 0123456789ab' }, 'calls/finished': { items: [] }, 'calls/call_DONE': oneCall,
+    'calls/call_RUN1': { id: 'call_RUN1', running: running[0], kept: true, steps: steps.slice(0, 1), log: [] },
     configuration: {
       file: '/etc/hako/hako.yaml', reload: { can: true, pending: ['http.address'] },
       items: [['approvals.timeout', '5m0s', 'default'], ['audit.retain', '2160h', 'hako.yaml:14'], ['http.address', '0.0.0.0:8420', 'HAKO_HTTP_ADDRESS'], ['limits.time', '30s', 'hako.yaml:22'], ['log.level', 'info', 'default'], ['outbound.proxy', '', 'default']].map(([key, value, origin]) => ({ key, value, origin })),

@@ -319,8 +319,9 @@ describe('trying a tool', () => {
 })
 
 describe('live calls', () => {
-  opened('they appear, can be held, filtered and looked at', { hash: '#/calls' }, async (page, host) => {
-    await page.getByText('Calls appear here as they end.').waitFor()
+  const none = { 'calls/running': { items: [] } }
+  opened('they appear, can be held, filtered and looked at', { hash: '#/calls', more: { ...none, 'calls/1': answers()['calls/call_DONE'] } }, async (page, host) => {
+    await page.getByText('Calls appear here when they start.').waitFor()
     const rows = page.locator('tbody tr')
     await host.connected()
     host.send('call', call(1))
@@ -338,15 +339,74 @@ describe('live calls', () => {
     await page.getByRole('searchbox').fill('weather')
     assert.equal(await rows.count(), 1)
     await rows.first().click()
-    await page.getByRole('dialog').getByText('2 KiB').waitFor()
-    await page.keyboard.press('Escape')
-    assert.equal(await page.getByRole('dialog').count(), 0)
-    await rows.first().click()
-    await page.getByRole('dialog').getByRole('link', { name: 'Figures of the tool' }).click()
-    await page.getByRole('heading', { name: 'get_weather' }).waitFor()
-    assert.equal(await page.getByRole('dialog').count(), 0)
+    await page.getByText('api.freee.co.jp').first().waitFor()
+    assert.match(page.url(), /#\/calls\/1$/)
   })
-  opened('a flood of calls keeps the page light', { hash: '#/calls' }, async (page, host) => {
+  const left = [answers()['calls/running'].items[0]]
+  const stopping = { 'calls/running': () => ({ items: left }), 'POST calls/call_RUN1/stop': () => {
+    left.length = 0
+    return {}
+  } }
+  opened('a call that runs appears with its progress, and Stop ends it', { hash: '#/calls', more: stopping }, async (page, host) => {
+    const [first] = left.splice(0)
+    await page.getByText('Calls appear here when they start.').waitFor()
+    await host.connected()
+    left.push(first)
+    host.send('started', {})
+    const row = page.locator('tbody tr').filter({ hasText: 'list_employees' })
+    await row.getByText('page 4 of 10').waitFor()
+    assert.match(await row.textContent(), /month: "2026-10"/)
+    const button = row.getByRole('button', { name: 'Stop list_employees?' })
+    // The row is drawn again each second while somebody presses the button.
+    await button.hover()
+    await page.mouse.down()
+    left[0] = { ...first, elapsedMs: 90_000, progress: { share: 0.9, message: 'page 9 of 10' } }
+    await row.getByText('page 9 of 10').waitFor()
+    await page.mouse.up()
+    const dialog = page.getByRole('dialog', { name: 'Stop list_employees?' })
+    await dialog.getByText('aki@example.com (acme)').waitFor()
+    await dialog.getByRole('button', { name: 'Stop' }).click()
+    await row.waitFor({ state: 'detached' })
+    assert.deepEqual(host.posted, [{ name: 'calls/call_RUN1/stop', body: {}, csrf: 'c5rf' }])
+    host.send('call', { ...call('call_RUN1'), tool: 'list_employees', outcome: 'stopped', arguments: { month: '2026-10' } })
+    await row.getByText('stopped').waitFor()
+  })
+  opened('a call that waits leads to its question', { hash: '#/calls' }, async page => {
+    await page.getByText('Calls of this replica alone: web-1').waitFor()
+    await page.getByRole('link', { name: 'waits for a person' }).click()
+    await page.locator('.question').first().waitFor()
+    assert.match(page.url(), /#\/approvals\/apr_1$/)
+  })
+  opened('a viewer cannot stop a call', { hash: '#/calls', who: session('viewer') }, async (page, host) => {
+    await page.getByText('page 4 of 10').waitFor()
+    assert.equal(await page.getByRole('button', { name: /Stop/ }).count(), 0)
+    await page.goto(`${host.url}#/calls/call_RUN1`)
+    await page.getByText('This needs the role admin.').waitFor()
+  })
+  opened('a pasted address shows the steps of a call, and what is not kept', {
+    hash: '#/calls/call_DONE', more: { 'calls/call_OLD': { ...answers()['calls/call_DONE'], id: 'call_OLD', kept: false, steps: [], log: [] } },
+  }, async (page, host) => {
+    await page.getByText('panic: runtime error').waitFor()
+    await page.getByText('plugin hr stopped').waitFor()
+    const bars = await page.locator('.steps rect').evaluateAll(list => list.map(rect => [Number(rect.getAttribute('x')), Number(rect.getAttribute('width'))]))
+    assert.equal(bars.length, 8)
+    assert.ok(Math.abs(bars[1][1] - 575) < 2 && Math.abs(bars[7][0] - 746) < 2, JSON.stringify(bars))
+    await page.goto(`${host.url}#/calls/call_OLD`)
+    await page.getByText('are not kept any more').waitFor()
+    await page.goto(`${host.url}#/calls/call_NONE`)
+    await page.getByText('no calls/call_NONE').waitFor()
+  })
+  opened('errors are told apart: what crashed, and what the tool answered', { hash: '#/errors' }, async page => {
+    const rows = page.locator('tbody tr')
+    await rows.nth(4).waitFor()
+    assert.match(await rows.nth(0).textContent(), /plugin crashed or misbehaved.*wasm error: unreachable/)
+    assert.match(await rows.nth(1).textContent(), /the tool said no.*41/)
+    await page.getByLabel('Where to look').selectOption('plugin')
+    assert.equal(await rows.count(), 1)
+    await rows.first().getByRole('link', { name: 'Last such call' }).click()
+    await page.locator('.steps').waitFor()
+  })
+  opened('a flood of calls keeps the page light', { hash: '#/calls', more: none }, async (page, host) => {
     await host.connected()
     for (let id = 1; id <= 3000; id++) host.send('call', call(id))
     await page.locator('tbody tr').nth(199).waitFor()

@@ -8,8 +8,13 @@ import { startStandIn } from './stand-in.mjs'
 
 // Each view with what shows that it is there.
 const views = {
+<<<<<<< HEAD
   overview: '.stat', calls: 'h1', approvals: '.question', plugins: 'tbody tr', 'plugins/files': '.facts', 'plugins/shell': '.facts', tools: 'tbody tr', 'tools/get_weather': 'form',
   audit: 'tbody tr', errors: 'tbody tr', sessions: 'tbody tr', connections: 'tbody tr', configuration: 'tbody tr',
+=======
+  overview: '.stat', calls: 'h1', 'calls/call_DONE': '.steps', approvals: '.question', plugins: 'tbody tr', 'plugins/files': '.facts', 'plugins/shell': '.facts', tools: 'tbody tr', 'tools/get_weather': 'form',
+  audit: 'tbody tr', errors: 'tbody tr', connections: 'tbody tr', configuration: 'tbody tr',
+>>>>>>> 419545f (calls: documents, remedies and layout)
 }
 
 let chromium, host, stranger
@@ -59,7 +64,7 @@ async function showCalls(page) {
   for (let id = 1; id <= 12; id++) {
     host.send('call', call(id, id % 4 === 3 ? { tool: 'shell_exec', plugin: 'shell', user: 'ken@example.com', frontend: 'slack', outcome: 'not_allowed', failed: true, decision: 'deny', rule: 'no deletes from chat', durationMs: 0.4 } : { durationMs: id * 7.7 }))
   }
-  await page.locator('.calls tbody tr').nth(11).waitFor()
+  await page.locator('.calls tbody tr').nth(13).waitFor()
 }
 
 async function dialogs(page, named, examine) {

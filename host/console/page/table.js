@@ -1,11 +1,12 @@
 // Tables whose rows come and go while somebody reads them: a row that stays keeps its place in the keyboard's way.
 import { h, put } from './dom.js'
 
-/** renew puts content into an element only if it is another: what is replaced between the press and the release of a click takes the click along. */
+/** renew puts content into an element and replaces only the nodes that differ: one that is replaced between the press and the release of a click takes the click along. */
 function renew(element, content) {
-  const fresh = element.cloneNode(false)
-  put(fresh, content)
-  if (!element.isEqualNode(fresh)) put(element, [...fresh.childNodes])
+  const before = [...element.childNodes]
+  const after = [...put(element.cloneNode(false), content).childNodes]
+  if (before.length !== after.length) put(element, after)
+  else before.forEach((node, i) => node.isEqualNode(after[i]) || node.replaceWith(after[i]))
 }
 
 /**

@@ -48,10 +48,16 @@ function waits({ question }) {
   return h('a', { class: 'badge warn', href: `#/approvals/${encodeURIComponent(question)}` }, t('calls.waits'))
 }
 
+function columns(pairs) {
+  const list = facts(pairs)
+  list.classList.add('columns')
+  return list
+}
+
 const plugin = name => name && h('a', { href: `#/plugins/${encodeURIComponent(name)}` }, name)
 
 function aboutRunning(id, call) {
-  return card(t('call.about'), facts([
+  return card(t('call.about'), columns([
     [t('column.time'), when(call.time)], [t('column.took'), took(call.elapsedMs)],
     [t('calls.progress'), call.progress && [call.progress.share !== undefined && h('progress', { value: call.progress.share, 'aria-label': t('calls.progress') }), ' ', call.progress.message]],
     [t('column.plugin'), plugin(call.plugin)], [t('column.who'), who(call)], [t('column.frontend'), term('frontend', call.frontend)], [t('column.client'), call.client],
@@ -61,7 +67,7 @@ function aboutRunning(id, call) {
 
 function about(id, record) {
   const { who: caller } = record
-  return card(t('call.about'), facts([
+  return card(t('call.about'), columns([
     [t('column.time'), when(record.time)], [t('column.took'), took(record.durationMs)], [t('column.method'), term('type', record.type)], [t('column.plugin'), plugin(record.plugin)],
     [t('column.who'), who(caller)], [t('column.frontend'), caller.frontend && term('frontend', caller.frontend)], [t('column.client'), caller.client],
     [t('column.address'), caller.address], [t('column.session'), caller.session && code(caller.session)],
@@ -78,11 +84,11 @@ function steps(call, total) {
   if (call.steps.length === 0) return card(t('call.steps'), h('p', { class: 'hint' }, t('call.noSteps')))
   const share = value => total > 0 ? Math.max(0, Math.min(1000, value / total * 1000)) : 0
   return card(t('call.steps'), h('div', { class: 'scroll' }, h('table', { class: 'steps' },
-    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, t('call.step')), h('th', { scope: 'col', class: 'axis' }, h('span', {}, '0'), h('span', {}, took(total))),
+    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, t('call.step')), h('th', { scope: 'col', class: 'timeline' }, h('div', {}, h('span', {}, '0'), h('span', {}, took(total)))),
       h('th', { scope: 'col', class: 'number wide' }, t('call.after')), h('th', { scope: 'col', class: 'number' }, t('column.took')))),
     h('tbody', {}, call.steps.map(step => h('tr', {},
-      h('th', { scope: 'row', class: `depth-${Math.min(step.depth, 4)}` }, term('step', step.name), step.failure && h('span', { class: 'badge bad' }, term('outcome', step.failure)), detail(step)),
-      h('td', { class: 'axis' }, svg('svg', { class: step.failure ? 'bar tone-failures' : step.running ? 'bar tone-p50' : 'bar tone-calls', viewBox: '0 0 1000 10', preserveAspectRatio: 'none', 'aria-hidden': 'true' },
+      h('th', { scope: 'row', class: `depth-${Math.min(step.depth, 4)}` }, term('step', step.name), ' ', step.failure && h('span', { class: 'badge bad' }, term('outcome', step.failure)), detail(step)),
+      h('td', { class: 'timeline' }, svg('svg', { class: step.failure ? 'extent tone-failures' : step.running ? 'extent tone-p50' : 'extent tone-calls', viewBox: '0 0 1000 10', preserveAspectRatio: 'none', 'aria-hidden': 'true' },
         svg('rect', { x: Math.min(995, share(step.startMs)), y: 0, width: Math.max(5, share(step.durationMs)), height: 10 }))),
       h('td', { class: 'number wide' }, took(step.startMs)), h('td', { class: 'number' }, took(step.durationMs))))))),
   call.droppedSteps > 0 && h('p', { class: 'hint' }, t('call.droppedSteps', { n: call.droppedSteps })))

@@ -29,14 +29,13 @@ export default async function calls(page) {
     caption: t('nav.calls'), rowKey: row => row.id, empty: t('calls.empty'),
     open: row => { location.hash = `#/calls/${encodeURIComponent(row.id)}` },
     columns: [
-      { label: t('column.time'), class: 'nowrap', cell: row => when(row.time) },
       { label: t('column.what'), class: 'grow', cell: what },
+      { label: t('column.time'), class: 'nowrap wide', cell: row => when(row.time) },
       { label: t('column.who'), class: 'wide', cell: row => who(row) },
-      { label: t('column.frontend'), class: 'wide', cell: row => term('frontend', row.frontend) },
+      { label: t('column.frontend'), class: 'nowrap wide', cell: row => term('frontend', row.frontend) },
       { label: t('column.outcome'), cell: row => row.elapsedMs === undefined ? badge('outcome', row.outcome) : progress(row) },
-      { label: t('column.took'), class: 'number', cell: row => took(row.elapsedMs ?? row.durationMs) },
-      may(page.session, 'admin') && { label: '', class: 'number', cell: row => row.elapsedMs !== undefined && stopButton(row) },
-    ].filter(Boolean),
+      { label: t('column.took'), class: 'number', cell: row => [took(row.elapsedMs ?? row.durationMs), row.elapsedMs !== undefined && may(page.session, 'admin') && stopButton(row)] },
+    ],
   })
   put(page.root, head(t('nav.calls'), state), h('p', { class: 'hint' }, t('calls.about')), replica,
     h('div', { class: 'tools' }, pause, text, outcome), list.element)

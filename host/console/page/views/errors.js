@@ -18,7 +18,7 @@ export default function errors(page) {
       { label: t('column.tool'), cell: row => code(row.tool || '–') },
       { label: t('errors.what'), class: 'grow', cell: what },
       { label: t('errors.count'), class: 'number', cell: row => number(row.count) },
-      { label: t('errors.last'), class: 'nowrap', cell: row => when(row.last) },
+      { label: t('errors.last'), class: 'nowrap wide', cell: row => when(row.last) },
       { label: t('errors.first'), class: 'nowrap wide', cell: row => when(row.first) },
       { label: t('errors.example'), class: 'wide', cell: row => example(row) },
     ],
@@ -37,7 +37,7 @@ export default function errors(page) {
 
 function what(row) {
   return [
-    h('span', { class: `badge ${tone(row.side)}` }, term('side', row.side)), ' ', h('span', {}, row.text), row.detail && h('small', {}, row.detail),
+    h('span', { class: `badge ${tone(row.side)}` }, term('side', row.side)), ' ', h('span', {}, row.text), row.detail && h('small', {}, `${t('errors.detail')}: ${row.detail}`),
     row.error && h('small', { class: 'line' }, row.error), h('small', {}, row.remedy),
   ]
 }
