@@ -18,7 +18,7 @@ func (a *app) policyCommand() *cobra.Command {
 	cmd.PersistentFlags().String("policy", "hako.policy.yaml", "the file with the policy")
 	config.Flag(cmd.PersistentFlags(), "policy", "policy")
 	cmd.AddCommand(a.policyNewCommand(), a.policyCheckCommand(), a.policyExplainCommand(), a.policyTableCommand(),
-		a.policyTestCommand())
+		a.policyTestCommand(), a.policyTryCommand())
 	return cmd
 }
 

@@ -1,15 +1,8 @@
 package main
 
 import (
-	"cmp"
-	"encoding/json"
-	"errors"
-	"fmt"
-
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/policy/policytest"
 	"github.com/hako-run/hako/internal/inspect"
@@ -36,7 +29,9 @@ Exit codes: 0 all hold, 1 some do not, 2 usage, or the policy or the cases are n
 
 // runCases prints the cases that fail, and how many there are.
 func (a *app) runCases(v *view, p *policy.Policy, cases *policytest.Cases) error {
-	failures, err := cases.Run(p, v.caseCall)
+	failures, err := cases.Run(p, func(c *policytest.Call) (*policy.Call, error) {
+		return inspect.CaseCall(v.config, v.host, c)
+	})
 	if err != nil {
 		return err
 	}
@@ -51,29 +46,4 @@ func (a *app) runCases(v *view, p *policy.Policy, cases *policytest.Cases) error
 		return &exitError{code: exitFailed}
 	}
 	return printf(a.stdout, "all %d cases hold\n", cases.Len())
-}
-
-// caseCall is the call of a case. A tool that is not on offer here has the plugin and the hints of the case.
-func (v *view) caseCall(c *policytest.Call) (*policy.Call, error) {
-	caller := c.As
-	caller.Frontend = cmp.Or(caller.Frontend, pipeline.FrontendHTTP)
-	if err := inspect.ResolveCaller(v.config, &caller); err != nil {
-		return nil, err
-	}
-	call := caller.Call(c.Tool, c.Plugin, c.Hints)
-	if c.Plugin == "" {
-		tool, err := inspect.Tool(v.host, c.Tool)
-		if err != nil {
-			return nil, fmt.Errorf("%w\nA case about a tool that this machine does not have says its plugin", err)
-		}
-		if c.Hints != (manifest.Annotations{}) {
-			return nil, errors.New("hints are for tools that this machine does not have: name the plugin too")
-		}
-		call = caller.Call(tool.Name, tool.Source.Name, tool.Hints())
-	}
-	call.Arguments = c.Arguments
-	if call.Arguments == nil {
-		call.Arguments = json.RawMessage("{}")
-	}
-	return call, nil
 }

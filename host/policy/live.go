@@ -35,7 +35,7 @@ func OpenLive(path string) (*Live, error) {
 }
 
 func allowAll() *Policy {
-	return &Policy{defaults: Allow, Secrets: secretscan.Default(), cache: map[relevantKey][]*Rule{}}
+	return &Policy{id: "none", defaults: Allow, Secrets: secretscan.Default(), cache: map[relevantKey][]*Rule{}}
 }
 
 // Policy returns the current policy.

@@ -117,7 +117,7 @@ func Open(path string) (*Policy, error) {
 	return p, nil
 }
 
-// ID identifies the text of the policy: the beginning of its SHA-256, in hexadecimal. It is empty without a file.
+// ID identifies the text of the policy: the beginning of its SHA-256, in hexadecimal. Without a file it is "none".
 func (p *Policy) ID() string { return p.id }
 
 // Decide decides about a call.
@@ -134,13 +134,15 @@ func (p *Policy) Decide(c *Call) Decision {
 // fallback is the decision if no rule matches.
 func (p *Policy) fallback(c *Call) Decision {
 	if c.Frontend == FrontendSlack && destructive(c.Annotations) {
-		return Decision{Action: Deny, Rule: RuleChat, Reason: manifest.Text{
-			"en": "tools that destroy things are not for chats unless a rule says otherwise",
-			"ja": "破壊的な操作を行うツールは、ルールで許可しない限りチャットからは使えません",
-		}}
+		return chatDenial
 	}
 	return Decision{Action: p.defaults, Rule: RuleDefault}
 }
+
+var chatDenial = Decision{Action: Deny, Rule: RuleChat, Reason: manifest.Text{
+	"en": "tools that destroy things are not for chats unless a rule says otherwise",
+	"ja": "破壊的な操作を行うツールは、ルールで許可しない限りチャットからは使えません",
+}}
 
 // Visible reports whether any arguments exist with which the caller may call the tool or ask to. Other tools are not
 // listed. Scopes that the caller's token lacks do not hide a tool, because a client can request more (MCP,
@@ -210,7 +212,7 @@ func (p *Policy) Prospects(c *Call) []Prospect {
 // whether it always does.
 func (r *Rule) possible(f *facts) (may, always bool) {
 	met, err := r.evaluate(f)
-	if err != nil && r.onArguments {
+	if err != nil && slices.Contains(r.variables, "arguments") {
 		return true, false
 	}
 	decides := met || err != nil && r.Action != Allow

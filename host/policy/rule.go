@@ -35,10 +35,13 @@ type Rule struct {
 	Approvers People
 	Remember  time.Duration
 
-	path        string // in the file
-	patterns    []pattern
-	program     cel.Program
-	onArguments bool // When uses the arguments
+	path     string // in the file
+	patterns []pattern
+	program  cel.Program
+	// variables are those that When uses, fields the fields of the arguments. wholeArguments says that it uses the
+	// arguments in other ways too.
+	variables, fields []string
+	wholeArguments    bool
 }
 
 // costLimit bounds the evaluation of a condition, in CEL's cost units: some milliseconds.
@@ -89,14 +92,30 @@ func (r *Rule) compile() error {
 		cel.EvalOptions(cel.OptOptimize)); err != nil {
 		return err
 	}
-	var unknown error
-	ast.PostOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		r.onArguments = r.onArguments || isVariable(e, "arguments")
-		if e.Kind() == ast.SelectKind && isVariable(e.AsSelect().Operand(), "caller") &&
-			!slices.Contains(callerFields, e.AsSelect().FieldName()) {
+	return r.inspect(checked.NativeRep().Expr())
+}
+
+// inspect notes what the condition uses. It fails for a field of caller that does not exist.
+func (r *Rule) inspect(condition ast.Expr) (unknown error) {
+	whole := 0 // uses of arguments other than one of its fields
+	ast.PostOrderVisit(condition, ast.NewExprVisitor(func(e ast.Expr) {
+		switch {
+		case e.Kind() == ast.IdentKind:
+			if !slices.Contains(r.variables, e.AsIdent()) {
+				r.variables = append(r.variables, e.AsIdent())
+			}
+			if isVariable(e, "arguments") {
+				whole++
+			}
+		case e.Kind() == ast.SelectKind && isVariable(e.AsSelect().Operand(), "arguments"):
+			r.fields = append(r.fields, e.AsSelect().FieldName())
+			whole--
+		case e.Kind() == ast.SelectKind && isVariable(e.AsSelect().Operand(), "caller") &&
+			!slices.Contains(callerFields, e.AsSelect().FieldName()):
 			unknown = errors.New(strictyaml.Unknown("field of caller", e.AsSelect().FieldName(), callerFields))
 		}
 	}))
+	r.wholeArguments = whole > 0
 	return unknown
 }
 
@@ -226,6 +245,8 @@ type facts struct {
 	// caller has "groups", "scopes" and, if the policy has one, "employee", the ID in the HR tools.
 	caller  map[string]any
 	decoded map[string]any
+	// hidden are variables that are not known.
+	hidden map[string]bool
 }
 
 func (p *Policy) newFacts(c *Call) *facts {
@@ -242,6 +263,9 @@ func (f *facts) Parent() cel.Activation { return nil }
 
 // ResolveName implements cel.Activation.
 func (f *facts) ResolveName(name string) (any, bool) {
+	if f.hidden[name] {
+		return nil, false
+	}
 	c := f.call
 	switch name {
 	case "tool":

@@ -2,15 +2,18 @@ package inspect
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/host/policy/policytest"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
@@ -82,4 +85,41 @@ func Tool(h *host.Host, name string) (*catalog.Tool, error) {
 		known = append(known, tool.Name)
 	}
 	return nil, errors.New(strictyaml.Unknown("tool", name, known))
+}
+
+// Hints returns the annotations of the tools on offer.
+func Hints(h *host.Host) func(tool string) (manifest.Annotations, bool) {
+	tools := h.Catalog().View()
+	return func(name string) (manifest.Annotations, bool) {
+		tool, ok := tools.Tool(name)
+		if !ok {
+			return manifest.Annotations{}, false
+		}
+		return tool.Hints(), true
+	}
+}
+
+// CaseCall returns the call of a case. A tool that is not on offer here has the plugin and the hints of the case.
+func CaseCall(c *config.Config, h *host.Host, about *policytest.Call) (*policy.Call, error) {
+	caller := about.As
+	caller.Frontend = cmp.Or(caller.Frontend, pipeline.FrontendHTTP)
+	if err := ResolveCaller(c, &caller); err != nil {
+		return nil, err
+	}
+	call := caller.Call(about.Tool, about.Plugin, about.Hints)
+	if about.Plugin == "" {
+		tool, err := Tool(h, about.Tool)
+		if err != nil {
+			return nil, fmt.Errorf("%w\nA case about a tool that this machine does not have says its plugin", err)
+		}
+		if about.Hints != (manifest.Annotations{}) {
+			return nil, errors.New("hints are for tools that this machine does not have: name the plugin too")
+		}
+		call = caller.Call(tool.Name, tool.Source.Name, tool.Hints())
+	}
+	call.Arguments = about.Arguments
+	if call.Arguments == nil {
+		call.Arguments = json.RawMessage("{}")
+	}
+	return call, nil
 }

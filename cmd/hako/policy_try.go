@@ -1,0 +1,64 @@
+package main
+
+import (
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/host/policy/policytry"
+	"github.com/hako-run/hako/internal/inspect"
+)
+
+func (a *app) policyTryCommand() *cobra.Command {
+	var since string
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "try FILE",
+		Short: "Say which recorded calls another policy would decide otherwise",
+		Long: `Say which calls of the audit log the policy in FILE would decide otherwise than they were decided. Nothing is called, and the policy in
+force stays. What the log does not have, such as arguments, cannot be decided again and is counted.
+
+Exit codes: 0 every call would be decided as it was, 1 some would not or cannot be decided again, 2 usage, or FILE is not valid.`,
+		Example: `  hako policy try next.yaml --since 7d`,
+		Args:    arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			from, err := audit.ParseTime(since, time.Now())
+			if err != nil {
+				return usageError(cmd, err)
+			}
+			path := a.path(args[0])
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			next, err := policy.Parse(data)
+			if err != nil {
+				a.printProblems(path, "error", err)
+				return &exitError{code: exitUsage}
+			}
+			return a.withPolicy(cmd, func(v *view, now *policy.Policy) error {
+				return a.withAudit(cmd, "", func(log audit.Place) error {
+					result, err := policytry.Run(cmd.Context(), log, from, next, now, inspect.Hints(v.host))
+					if err != nil {
+						return err
+					}
+					if asJSON {
+						err = a.printJSON(result)
+					} else {
+						err = result.Print(a.stdout, path)
+					}
+					if err == nil && !result.Safe() {
+						err = &exitError{code: exitFailed}
+					}
+					return err
+				})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&since, "since", "24h", "calls from this time on: 2026-01-31, or how long ago, such as 24h")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
