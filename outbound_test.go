@@ -29,7 +29,7 @@ var connecting = map[string][]string{
 	},
 	"net/http.Client": {
 		"internal/pluginfile/fetch.go", "internal/server/listen.go", "host/agent/client.go", "host/credential/token.go",
-		"host/internal/issuer/client.go",
+		"host/internal/issuer/client.go", "host/mcpserver/authserver/authserver.go",
 		"host/llm/transport.go", "host/mcpclient/remote.go", "host/slackbot/client.go",
 	},
 	"net.Dial":    nil,

@@ -29,7 +29,7 @@ func TestTokenNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	auth, err := c.HTTP.Authenticator()
+	auth, err := c.HTTP.Authenticator(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,6 @@ type OIDC struct {
 }
 
 const (
-	defaultUserClaim   = "email"
 	defaultGroupsClaim = "groups"
 	// callbackPath is the path of the redirect URI.
 	callbackPath = Path + "api/oidc/callback"
@@ -99,7 +98,7 @@ type provider struct {
 
 func newProvider(o OIDC, s *site, now func() time.Time, logger *slog.Logger) (*provider, error) {
 	if o.UserClaim == "" {
-		o.UserClaim = defaultUserClaim
+		o.UserClaim = issuer.EmailClaim
 	}
 	if o.GroupsClaim == "" {
 		o.GroupsClaim = defaultGroupsClaim
@@ -132,14 +131,9 @@ func (p *provider) identify(ctx context.Context, code string, f *flow) (*Person,
 
 // person reads the claims.
 func (p *provider) person(claims map[string]any) (*Person, error) {
-	name, _ := claims[p.options.UserClaim].(string)
-	problem := identity.Check(name)
-	switch {
-	case problem != nil:
-		return nil, fmt.Errorf("%w: the claim %s: %w", issuer.ErrIdentity, p.options.UserClaim, problem)
-	case p.options.UserClaim == defaultUserClaim && claims["email_verified"] != true &&
-		claims["email_verified"] != "true":
-		return nil, fmt.Errorf("%w: the provider does not say that it has verified the address (email_verified): name another claim in console.oidc.userClaim", issuer.ErrIdentity)
+	name, err := issuer.User(claims, p.options.UserClaim)
+	if err != nil {
+		return nil, err
 	}
 	person := &Person{Name: name, Groups: identity.Groups(claims[p.options.GroupsClaim]), via: viaOIDC,
 		source: p.options.Issuer}

@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/host/mcpserver/authserver"
 	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 	"github.com/hako-run/hako/host/mcpserver/transport"
@@ -27,7 +28,8 @@ import (
 // Path is where the handler answers MCP.
 const Path = "/mcp"
 
-// Handler returns the handler of the HTTP endpoint, for Path and, with OAuth, for the metadata below /.well-known/.
+// Handler returns the handler of the HTTP endpoint, for Path and, with OAuth, for the metadata below /.well-known/ and
+// the authorization server below authserver.Path.
 //
 // Requests must name an allowed host, and an allowed origin if they name one; a refusal says what is wrong and nothing
 // more. All protocol versions share the endpoint: a request is of the version in its Mcp-Protocol-Version header. It is
@@ -40,6 +42,15 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET "+auth.MetadataPath+Path, metadata)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if now := s.now(); now.Authorization != nil && authserver.Handles(r.URL.Path) {
+			// Browsers come here from pages of other sites, and clients in browsers have any origin.
+			if now.guard.AllowsHost(w, r) {
+				now.Authorization.ServeHTTP(w, r)
+			} else {
+				s.options.Observer.RequestRefused(auth.RefusedHost)
+			}
+			return
+		}
 		response := transport.NewResponse(w, s.options.KeepAlive)
 		defer response.Close()
 		defer s.recoverHTTP(response)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -45,6 +46,8 @@ type Options struct {
 	Sessions sessionstore.Store
 	// Auth says who may use the HTTP endpoint. Nil lets everyone in; auth.CheckExposure holds that against the address.
 	Auth *auth.Auth
+	// Authorization is hako's own authorization server, for the paths that authserver.Handles names. Nil means none.
+	Authorization http.Handler
 	// Now is the clock that tokens expire by. Nil means time.Now.
 	Now func() time.Time
 	// KeepAlive is the interval of comments on event streams that are otherwise silent. Zero means 15 s.

@@ -41,7 +41,7 @@ func newLive(filled Options) (*live, error) {
 }
 
 // Reconfigure checks other options and returns what puts them in force. Those count that say what clients are told and
-// granted: Instructions, Overview, Language, ListTTL, Limits, Origins, Hosts, TrustedProxies and Auth; all others stay
+// granted: Instructions, Overview, Language, ListTTL, Limits, Origins, Hosts, TrustedProxies, Auth and Authorization; all others stay
 // as they were given to New. The error is that of New.
 //
 // Requests in flight go on. Sessions stay, and of each the next request has to be one that Auth lets in; event streams

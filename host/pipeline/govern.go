@@ -37,14 +37,13 @@ type subject struct {
 	description manifest.Text
 	annotations manifest.Annotations
 	limits      manifest.Limits
-	// input is a tool's input schema, replaces says what it overwrites.
-	input    json.RawMessage
-	replaces *manifest.Replaces
+	// input is a tool's input schema.
+	input json.RawMessage
 }
 
 func toolSubject(tool *catalog.Tool) *subject {
 	return &subject{tool.Source, tool.Name, tool.Spec.Title, tool.Spec.Description, tool.Hints(), tool.Spec.Limits,
-		tool.Spec.InputSchema, tool.Spec.Replaces}
+		tool.Spec.InputSchema}
 }
 
 // readOnly are the annotations of resources, prompts and completions: they change nothing and do not reach other
@@ -94,15 +93,10 @@ func (p *Pipeline) permit(ctx context.Context, call *Call, s *subject, arguments
 		return nil
 	case policy.Ask:
 		q := p.question(call, s, arguments)
-		q.Rule, q.Reason = decision.Rule, decision.Reason
+		q.Rule, q.Reason = decision.Rule, decision.Reason.In(p.locale(call))
 		q.Approvers, q.Remember = decision.Approvers, decision.Remember
-		way := call.Prompter
-		way.Compare = p.comparer(call, s, arguments)
 		defer p.startWaitingReports(call)()
-		if err := p.ask(ctx, call, q, way, record); err != nil {
-			return err
-		}
-		return p.checkUnchanged(ctx, q, way)
+		return p.ask(ctx, call, q, call.Prompter, record)
 	}
 	return &NotAllowedError{Name: s.name, Rule: decision.Rule, MissingScopes: decision.MissingScopes,
 		Reason: denialReason(&decision, p.locale(call))}
@@ -141,8 +135,7 @@ func (p *Pipeline) question(call *Call, s *subject, arguments json.RawMessage) *
 	return &approval.Question{
 		Caller: approval.Caller{Frontend: call.Caller.Frontend, Tenant: call.Caller.Tenant, User: call.Caller.User,
 			Session: call.Caller.Session},
-		Client: strings.TrimSpace(call.Caller.Client + " " + call.Caller.ClientVersion),
-		Tool:   s.name, Plugin: s.source.Name, Title: s.title, About: firstSentences(s.description), Arguments: arguments,
+		Tool: s.name, Plugin: s.source.Name, Title: s.title, About: firstSentences(s.description), Arguments: arguments,
 		Destructive: !reads && (a.DestructiveHint == nil || *a.DestructiveHint),
 		OpenWorld:   a.OpenWorldHint == nil || *a.OpenWorldHint,
 	}
@@ -220,10 +213,7 @@ func (p *Pipeline) asker(
 ) func(context.Context, broker.Question) error {
 	return func(ctx context.Context, about broker.Question) error {
 		q := p.question(call, s, arguments)
-		q.Detail, q.Rule = about.Text, about.Rule
-		if about.Reason != "" {
-			q.Reason = manifest.Text{"en": about.Reason}
-		}
+		q.Detail, q.Rule, q.Reason = about.Text, about.Rule, about.Reason
 		way := call.Prompter
 		way.Later, way.Reply = false, nil
 		err := p.ask(ctx, call, q, way, record)

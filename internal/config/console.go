@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/hako-run/hako/host/console"
+	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
@@ -72,14 +73,15 @@ func (r reader) consoleTokens(v strictyaml.Value) {
 	})
 }
 
-// consoleSecret reads where the client's secret comes from.
-func (r reader) consoleSecret(v strictyaml.Value) {
-	secret := &r.config.Console.OIDC.ClientSecret
-	r.source(secret)(v)
-	if err := secret.Check(); err != nil {
-		v.Problem("%v", err)
+// clientSecret returns a reader of where the secret of a client comes from.
+func (r reader) clientSecret(key string, secret *credential.Source) func(strictyaml.Value) {
+	return func(v strictyaml.Value) {
+		r.source(secret)(v)
+		if err := secret.Check(); err != nil {
+			v.Problem("%v", err)
+		}
+		r.note(key, secret.String(), v)
 	}
-	r.note("console.oidc.clientSecret", secret.String(), v)
 }
 
 // consoleRoles reads who has which role.

@@ -57,22 +57,28 @@ type reader struct {
 // root reads the whole file: the settings, and what is not a single value.
 func (r reader) root(v strictyaml.Value) {
 	readers := map[string]func(strictyaml.Value){
-		"shipped.mounts":            r.mounts,
-		"http.auth.tokens":          r.tokens,
-		"http.auth.oauth.issuers":   r.issuers,
-		"audit.fields":              r.auditFields,
-		"audit.key":                 r.auditKey,
-		"plugin":                    r.plugins,
-		"tenants":                   r.tenants,
-		"credentials":               r.credentials("credentials.", &r.config.Credentials),
-		"secrets.key":               r.secretsKey,
-		"postgres.password":         r.postgresPassword,
-		"llm.models":                r.models,
-		"slack.workspaces":          r.slackWorkspaces,
-		"console.tokens":            r.consoleTokens,
-		"console.oidc.clientSecret": r.consoleSecret,
-		"console.oidc.roles":        r.consoleRoles,
-		"agent.key":                 r.agentKey,
+		"shipped.mounts":          r.mounts,
+		"http.auth.tokens":        r.tokens,
+		"http.auth.oauth.issuers": r.issuers,
+		"http.auth.oauth.introspection.clientSecret": r.clientSecret("http.auth.oauth.introspection.clientSecret",
+			&r.config.HTTP.Introspection.ClientSecret),
+		"http.auth.proxy.clientSecret": r.clientSecret("http.auth.proxy.clientSecret",
+			&r.config.HTTP.Login.Provider.ClientSecret),
+		"http.auth.proxy.require": r.requiredClaims,
+		"audit.fields":            r.auditFields,
+		"audit.key":               r.auditKey,
+		"plugin":                  r.plugins,
+		"tenants":                 r.tenants,
+		"credentials":             r.credentials("credentials.", &r.config.Credentials),
+		"secrets.key":             r.secretsKey,
+		"postgres.password":       r.postgresPassword,
+		"llm.models":              r.models,
+		"slack.workspaces":        r.slackWorkspaces,
+		"console.tokens":          r.consoleTokens,
+		"console.oidc.clientSecret": r.clientSecret("console.oidc.clientSecret",
+			&r.config.Console.OIDC.ClientSecret),
+		"console.oidc.roles": r.consoleRoles,
+		"agent.key":          r.agentKey,
 	}
 	for _, s := range r.config.settings {
 		readers[s.key] = func(v strictyaml.Value) {
@@ -154,6 +160,18 @@ func (r reader) issuers(v strictyaml.Value) {
 		r.config.HTTP.OAuth.Issuers = append(r.config.HTTP.OAuth.Issuers, i)
 		r.note("http.auth.oauth.issuers", i.URL, v)
 	})
+}
+
+// requiredClaims reads the claims that accounts must have, each with one of the listed values.
+func (r reader) requiredClaims(v strictyaml.Value) {
+	require := map[string][]string{}
+	v.Map(func(claim string, v strictyaml.Value) {
+		var values []string
+		strictyaml.Strings(&values)(v)
+		require[claim] = values
+		r.note("http.auth.proxy.require."+claim, strings.Join(values, ", "), v)
+	})
+	r.config.HTTP.Login.Provider.Require = require
 }
 
 // expiry reads a date, whose end is meant, or a time.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/host/mcpserver/authserver"
 	mcplimits "github.com/hako-run/hako/host/mcpserver/limits"
 )
 
@@ -19,6 +20,10 @@ type HTTP struct {
 	// Auth is who may come in: anybody where it names no tokens and no issuers.
 	Auth  auth.Options
 	OAuth auth.OAuth
+	// Introspection counts where it has a URL.
+	Introspection auth.Introspection
+	// Login is hako's own authorization server. It counts where its provider has an issuer.
+	Login authserver.Options
 }
 
 func (h *HTTP) table() []setting {
@@ -36,15 +41,42 @@ func (h *HTTP) table() []setting {
 		{key: "http.auth.oauth.tenantClaim", value: &h.OAuth.TenantClaim},
 		{key: "http.auth.oauth.groupsClaim", value: &h.OAuth.GroupsClaim},
 		{key: "http.auth.oauth.strict", value: &h.OAuth.Strict},
+		{key: "http.auth.oauth.introspection.url", value: &h.Introspection.URL},
+		{key: "http.auth.oauth.introspection.clientId", value: &h.Introspection.ClientID},
+		{key: "http.auth.oauth.introspection.issuer", value: &h.Introspection.Issuer},
+		{key: "http.auth.proxy.issuer", value: &h.Login.Provider.Issuer},
+		{key: "http.auth.proxy.clientId", value: &h.Login.Provider.ClientID},
+		{key: "http.auth.proxy.scopes", value: &h.Login.Provider.Scopes},
+		{key: "http.auth.proxy.optionalScopes", value: &h.Login.OptionalScopes},
+		{key: "http.auth.proxy.userClaim", value: &h.Login.Provider.UserClaim, fallback: "email"},
+		{key: "http.auth.proxy.groupsClaim", value: &h.Login.Provider.GroupsClaim, fallback: "groups"},
+		{key: "http.auth.proxy.tenantClaim", value: &h.Login.Provider.TenantClaim},
+		{key: "http.auth.proxy.lifetime", value: &h.Login.Lifetime, fallback: "168h"},
 	}
 }
 
-// Authenticator returns what checks tokens, or nil where nobody needs one. It fails if a token or an issuer is
-// malformed.
-func (h *HTTP) Authenticator() (*auth.Auth, error) {
+// AuthorizationServer returns the options of hako's own authorization server, or nil where there is none.
+func (h *HTTP) AuthorizationServer() *authserver.Options {
+	if h.Login.Provider.Issuer == "" {
+		return nil
+	}
+	options := h.Login
+	options.Resource, options.Scopes, options.TrustedProxies = h.OAuth.Resource, h.Auth.Scopes, h.TrustedProxies
+	options.Proxy = h.OAuth.Proxy
+	return &options
+}
+
+// Authenticator returns what checks tokens, or nil where nobody needs one. own is hako's own authorization server; it
+// may be nil. It fails if a token or an issuer is malformed.
+func (h *HTTP) Authenticator(own auth.AuthorizationServer) (*auth.Auth, error) {
 	options := h.Auth
 	if h.OAuth.Resource != "" || len(h.OAuth.Issuers) > 0 {
-		options.OAuth = &h.OAuth
+		oauth := h.OAuth
+		oauth.Server = own
+		if h.Introspection.URL != "" {
+			oauth.Introspection = &h.Introspection
+		}
+		options.OAuth = &oauth
 	}
 	if len(options.Tokens) == 0 && options.OAuth == nil && len(options.Scopes) == 0 {
 		return nil, nil

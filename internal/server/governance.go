@@ -22,6 +22,7 @@ import (
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/mcpserver/authserver"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/quota"
@@ -338,6 +339,26 @@ func (g *governance) pluginChanged(s host.Status) {
 		Target: audit.Target{Plugin: s.Name, Digest: cmp.Or(s.Serving, s.Digest)},
 		Detail: map[string]string{"version": s.Version},
 	})
+}
+
+// recordLogin records a login of an MCP client at the authorization server, a refused one, or its end.
+func (g *governance) recordLogin(e authserver.Event) {
+	event := &audit.Event{
+		Action: "mcp.login", Outcome: "ok",
+		Subject: audit.Subject{Frontend: pipeline.FrontendHTTP, Tenant: e.Tenant, User: e.User, Address: e.Address,
+			ClientName: e.Client},
+	}
+	if e.Action == authserver.Revoked {
+		event.Action = "mcp.logout"
+	}
+	if e.Action == authserver.Refused {
+		event.Outcome = "failed"
+	}
+	if e.Err != nil {
+		event.Error = e.Err.Error()
+		g.logger.Warn("a login of an MCP client was refused or ended", "address", e.Address, "user", e.User, "err", e.Err)
+	}
+	g.record(event)
 }
 
 // loginFailed records that the MCP endpoint refused a token.

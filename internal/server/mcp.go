@@ -8,6 +8,7 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/host/mcpserver/authserver"
 	"github.com/hako-run/hako/internal/config"
 )
 
@@ -30,7 +31,7 @@ func mcpOptions(c *config.Config, a *auth.Auth, version string) *mcpserver.Optio
 // CheckMCP makes the MCP server of a configuration on a host and closes it again. The error says which setting it does
 // not accept.
 func CheckMCP(c *config.Config, h *host.Host) error {
-	a, err := authenticator(c)
+	a, err := authenticator(c, nil)
 	if err != nil {
 		return err
 	}
@@ -42,9 +43,21 @@ func CheckMCP(c *config.Config, h *host.Host) error {
 }
 
 // authenticator decides who may use MCP over HTTP; nil means everybody. It fails if the configured tokens and issuers
-// are not usable, or are missing at an address that other machines can reach.
-func authenticator(c *config.Config) (*auth.Auth, error) {
-	a, err := c.HTTP.Authenticator()
+// are not usable, or are missing at an address that other machines can reach. own is hako's own authorization server; a
+// nil one is only checked.
+func authenticator(c *config.Config, own *authserver.Server) (*auth.Auth, error) {
+	options := c.HTTP.AuthorizationServer()
+	var verifier auth.AuthorizationServer
+	switch {
+	case own != nil:
+		verifier = own
+	case options != nil:
+		if err := options.Check(); err != nil {
+			return nil, fmt.Errorf("configuration: http.auth.proxy: %w", err)
+		}
+		verifier = (*authserver.Server)(nil)
+	}
+	a, err := c.HTTP.Authenticator(verifier)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: http.auth: %w", err)
 	}
@@ -60,16 +73,41 @@ type mcpFrontend struct {
 	jobs   *backgroundJobs
 
 	mcp     *mcpserver.Server
+	login   *authserver.Server // nil: there is none
 	unwatch func()
 }
 
-func (f *mcpFrontend) start(context.Context) error {
+// newLogin returns hako's own authorization server, or nil if a configuration has none.
+func (f *mcpFrontend) newLogin(ctx context.Context, c *config.Config) (*authserver.Server, error) {
+	options := c.HTTP.AuthorizationServer()
+	if options == nil {
+		return nil, nil
+	}
+	g := f.server.governance
+	options.Store, options.Record, options.Logger = g.Store, g.recordLogin, f.server.Logger
+	login, err := authserver.New(ctx, *options)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: http.auth.proxy: %w", err)
+	}
+	return login, nil
+}
+
+func (f *mcpFrontend) start(ctx context.Context) (err error) {
 	s := f.server
-	a, err := authenticator(s.Config)
+	if f.login, err = f.newLogin(ctx, s.Config); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.login.Close()
+		}
+	}()
+	a, err := authenticator(s.Config, f.login)
 	if err != nil {
 		return err
 	}
 	options := mcpOptions(s.Config, a, s.Build.Version)
+	options.Authorization = f.login.Handler()
 	options.Extension, options.Logger = s.Extension, s.Logger
 	if f.jobs.sessions != nil {
 		options.Sessions = f.jobs.sessions
@@ -95,6 +133,7 @@ func (f *mcpFrontend) drain(ctx context.Context) error {
 func (f *mcpFrontend) stop() error {
 	f.unwatch()
 	_ = f.mcp.Close() // drain has reported what matters
+	f.login.Close()
 	return nil
 }
 
@@ -105,16 +144,28 @@ func (*mcpFrontend) keys() []string {
 	}
 }
 
-func (f *mcpFrontend) prepare(_ context.Context, next *config.Config) (func() []string, error) {
-	a, err := authenticator(next)
+func (f *mcpFrontend) prepare(ctx context.Context, next *config.Config) (func() []string, error) {
+	login, err := f.newLogin(ctx, next)
 	if err != nil {
 		return nil, err
 	}
-	apply, err := f.mcp.Reconfigure(mcpOptions(next, a, f.server.Build.Version))
+	a, err := authenticator(next, login)
 	if err != nil {
+		login.Close()
+		return nil, err
+	}
+	options := mcpOptions(next, a, f.server.Build.Version)
+	options.Authorization = login.Handler()
+	apply, err := f.mcp.Reconfigure(options)
+	if err != nil {
+		login.Close()
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	return silently(apply), nil
+	return silently(func() {
+		apply()
+		f.login.Close()
+		f.login = login
+	}), nil
 }
 
 // stdio is the part that serves the one client that started this process. The server ends when the client disconnects.
@@ -143,7 +194,7 @@ func Check(c *config.Config) error {
 
 // CheckHTTP says whether logins or the certificate are not usable, or do not suffice for the address.
 func CheckHTTP(c *config.Config) error {
-	if _, err := authenticator(c); err != nil {
+	if _, err := authenticator(c, nil); err != nil {
 		return err
 	}
 	if _, err := newCertificate(c.HTTP.TLSCert, c.HTTP.TLSKey); err != nil {

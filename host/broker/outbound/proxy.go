@@ -45,6 +45,16 @@ func NewTransport(proxy *url.URL) *http.Transport {
 	return t
 }
 
+// NewPublicTransport returns a transport for URLs that strangers name. It connects to public addresses only, through
+// proxy if it is not nil.
+func NewPublicTransport(proxy *url.URL) *http.Transport {
+	t := NewTransport(nil)
+	t.Proxy = nil
+	t.DialContext = (&Dialer{Host: Host{breadth: anyHost}, Proxy: proxy}).Dial
+	t.MaxResponseHeaderBytes = 64 << 10
+	return t
+}
+
 // Through returns a function for http.Transport.Proxy. It chooses the proxy that configured returns, which may be nil,
 // and none for addresses of this machine. It ignores the proxies in the environment.
 func Through(configured func() *url.URL) func(*http.Request) (*url.URL, error) {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+
+	"github.com/hako-run/hako/host/internal/identity"
 )
 
 const (
@@ -174,4 +176,21 @@ func (c *LoginClient) Finish(ctx context.Context, code string, login Login) (map
 		return nil, fmt.Errorf("%w: %w", ErrIdentity, err)
 	}
 	return claims, nil
+}
+
+// EmailClaim is the claim with a person's address. Some providers let people enter any address, so that User demands
+// that it is verified.
+const EmailClaim = "email"
+
+// User returns the name of a person, which is in the given claim of verified claims. The error matches ErrIdentity.
+func User(claims map[string]any, claim string) (string, error) {
+	name, _ := claims[claim].(string)
+	if err := identity.Check(name); err != nil {
+		return "", fmt.Errorf("%w: the claim %s: %w", ErrIdentity, claim, err)
+	}
+	if claim == EmailClaim && claims["email_verified"] != true && claims["email_verified"] != "true" {
+		return "", fmt.Errorf("%w: the provider does not say that it has verified the address (email_verified): "+
+			"name another claim as userClaim", ErrIdentity)
+	}
+	return name, nil
 }

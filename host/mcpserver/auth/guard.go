@@ -51,16 +51,24 @@ const (
 	RefusedOrigin = "origin" // a web page of another origin sent it
 )
 
+// AllowsHost checks the Host header of a request. It answers one that is not allowed.
+func (g *Guard) AllowsHost(w http.ResponseWriter, r *http.Request) bool {
+	if host := address.Hostname(r.Host); address.IsLocalName(host) || g.hosts[host] {
+		return true
+	}
+	http.Error(
+		w,
+		"This server does not answer to the name in the Host header. "+
+			"Address it as localhost, or add the name to its allowed hosts (http.hosts).",
+		http.StatusForbidden,
+	)
+	return false
+}
+
 // Allows checks a request. It answers one that is not allowed, and returns why, and a CORS preflight, for which there
 // is no reason.
 func (g *Guard) Allows(w http.ResponseWriter, r *http.Request) (reason string, ok bool) {
-	if host := address.Hostname(r.Host); !address.IsLocalName(host) && !g.hosts[host] {
-		http.Error(
-			w,
-			"This server does not answer to the name in the Host header. "+
-				"Address it as localhost, or add the name to its allowed hosts (http.hosts).",
-			http.StatusForbidden,
-		)
+	if !g.AllowsHost(w, r) {
 		return RefusedHost, false
 	}
 	values := r.Header.Values("Origin")

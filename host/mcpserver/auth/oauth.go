@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,8 +26,11 @@ type OAuth struct {
 	Resource string
 	// Audience is what tokens must have among their audiences. Empty means Resource.
 	Audience string
-	// Issuers are the authorization servers. At least one is needed.
+	// Issuers are the authorization servers, and Server is hako's own. At least one is needed.
 	Issuers []Issuer
+	Server  AuthorizationServer
+	// Introspection is for tokens that are no JWTs. It may be nil.
+	Introspection *Introspection
 	// UserClaim and TenantClaim name the claims that hold who is meant. Empty means "sub", and no tenant.
 	UserClaim, TenantClaim string
 	// GroupsClaim names the claim with the user's groups, a list of strings. Empty means that tokens bring no groups.
@@ -48,13 +52,25 @@ type Issuer struct {
 	Keys string
 }
 
+// AuthorizationServer issues tokens for the endpoint and verifies them.
+type AuthorizationServer interface {
+	// Issuer is the issuer identifier.
+	Issuer() string
+	// Owns reports whether a token has the form of the server's own.
+	Owns(token string) bool
+	// Verify returns whose token it is, or nil if it is not valid. An error says that it cannot be verified now.
+	Verify(ctx context.Context, token string) (*Identity, error)
+}
+
 type oauthVerifier struct {
 	options     OAuth
 	resource    string
 	metadataURL string
 	issuers     []*trusted
-	now         func() time.Time
-	types       []string
+	// introspection may be nil.
+	introspection *introspector
+	now           func() time.Time
+	types         []string
 }
 
 func newOAuthVerifier(options *OAuth, auth *Auth) (*oauthVerifier, error) {
@@ -81,12 +97,17 @@ func newOAuthVerifier(options *OAuth, auth *Auth) (*oauthVerifier, error) {
 	if v.options.UserClaim == "" {
 		v.options.UserClaim = "sub"
 	}
-	if len(options.Issuers) == 0 {
+	if len(options.Issuers) == 0 && options.Server == nil && options.Introspection == nil {
 		return nil, fmt.Errorf("mcp server: OAuth needs at least one issuer")
 	}
 	client := options.Client
 	if client == nil {
 		client = issuer.NewClient(options.Proxy)
+	}
+	if options.Introspection != nil {
+		if v.introspection, err = newIntrospector(options.Introspection, client, auth); err != nil {
+			return nil, err
+		}
 	}
 	for _, configured := range options.Issuers {
 		trusted, err := newTrusted(configured, client, v.options.Audience, auth)
@@ -100,13 +121,32 @@ func newOAuthVerifier(options *OAuth, auth *Auth) (*oauthVerifier, error) {
 
 func (v *oauthVerifier) issuerURLs() []string {
 	var urls []string
+	if v.options.Server != nil {
+		urls = append(urls, v.options.Server.Issuer())
+	}
 	for _, trusted := range v.issuers {
 		urls = append(urls, trusted.url)
+	}
+	if i := v.introspection; i != nil && i.options.Issuer != i.options.URL && !slices.Contains(urls, i.options.Issuer) {
+		urls = append(urls, i.options.Issuer)
 	}
 	return urls
 }
 
 func (v *oauthVerifier) verify(ctx context.Context, token string) (*Identity, error) {
+	if server := v.options.Server; server != nil && server.Owns(token) {
+		by, err := server.Verify(ctx, token)
+		switch {
+		case err != nil:
+			return nil, ErrUnavailable
+		case by == nil:
+			return nil, errInvalidToken
+		}
+		return by, nil
+	}
+	if v.introspection != nil && (strings.Count(token, ".") != 2 || len(v.issuers) == 0) {
+		return v.introspect(ctx, token)
+	}
 	if issuer.Check(token, v.types...) != nil {
 		return nil, errInvalidToken
 	}
@@ -153,7 +193,12 @@ func (v *oauthVerifier) identify(ctx context.Context, trusted *trusted, token st
 	if issuer.CheckAccessToken(claims) != nil || verified.IssuedAt.After(v.now().Add(clockSkew)) {
 		return nil, errInvalidToken
 	}
-	by := &Identity{Expires: verified.Expiry, Scopes: scopes(claims), Issuer: trusted.url}
+	return v.person(claims, trusted.url, verified.Expiry)
+}
+
+// person returns whom verified claims name.
+func (v *oauthVerifier) person(claims map[string]any, issuer string, expires time.Time) (*Identity, error) {
+	by := &Identity{Expires: expires, Scopes: scopes(claims), Issuer: issuer}
 	by.User, _ = claims[v.options.UserClaim].(string)
 	if identity.Check(by.User) != nil {
 		return nil, errInvalidToken
