@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -57,32 +54,21 @@ func (a *app) add(ctx context.Context, c *config.Config, from string, flags addF
 	if err != nil {
 		return err
 	}
-	m, module, err := pluginfile.Parse(wasm)
+	p, err := pluginfile.NewAddition(wasm, flags.digest, c.Plugins[0])
 	if err != nil {
 		return fmt.Errorf("%s: %w", from, err)
 	}
-	if flags.digest != "" && !strings.EqualFold(flags.digest, module.Digest) {
-		return fmt.Errorf(
-			"%s has the digest %s, and not %s: it is not the file that was meant, and nothing was put into the folder",
-			from,
-			module.Digest,
-			flags.digest,
-		)
+	if p.Exists() && !flags.replace {
+		return fmt.Errorf("%s is there already: --replace puts this one in its place", p.Path)
 	}
-	if err := module.CheckImports(m.Permissions); err != nil {
-		return fmt.Errorf("%s: %w", from, err)
-	}
-	path := filepath.Join(c.Plugins[0], m.Name+".wasm")
-	if _, err := os.Lstat(path); err == nil && !flags.replace {
-		return fmt.Errorf("%s is there already: --replace puts this one in its place", path)
-	}
-	operation := &audit.Operation{Action: "plugin.add", Target: audit.Target{Plugin: m.Name, Digest: module.Digest},
+	m := p.Manifest
+	operation := &audit.Operation{Action: "plugin.add", Target: audit.Target{Plugin: m.Name, Digest: p.Digest},
 		Detail: map[string]string{"version": m.Version, "from": pluginfile.WithoutQuery(from)}}
-	if err := a.audited(ctx, c, operation, func() error { return pluginfile.Place(path, wasm) }); err != nil {
+	if err := a.audited(ctx, c, operation, p.Place); err != nil {
 		return err
 	}
-	return printf(a.stdout, "%s %s is in %s\n%s\nNext: hako plugin approve %s%s\n", m.Name, m.Version, path,
-		module.Digest, m.Name, inspect.FolderFlags(c))
+	return printf(a.stdout, "%s %s is in %s\n%s\nNext: hako plugin approve %s%s\n", m.Name, m.Version, p.Path,
+		p.Digest, m.Name, inspect.FolderFlags(c))
 }
 
 // pluginFrom reads a file, or downloads it if from is a URL.

@@ -50,6 +50,9 @@ type Options struct {
 	// Consents has the operator's consents. Nil means that plugins cannot be approved here.
 	Consents ConsentStore
 
+	// Folder is where plugins are added. Nil means that they cannot be added here.
+	Folder PluginFolder
+
 	// Journal is the audit log. Nil means that there is none.
 	Journal Journal
 	// Upstreams, Credentials, Clients, Slack and Problems are shown if they are not nil.
@@ -140,6 +143,7 @@ type Console struct {
 	check    verification
 	searches chan struct{}
 	exports  chan struct{}
+	adding   chan struct{}
 	reloads  lastReload
 	history  history
 
@@ -151,7 +155,8 @@ type Console struct {
 // New returns a Console and creates its tables in the store. It fails with the store's error, or for invalid options.
 func New(ctx context.Context, options *Options) (*Console, error) {
 	c := &Console{options: *options, logger: options.Logger, now: options.Now, attempts: attempts.New(),
-		searches: make(chan struct{}, maxSearches), exports: make(chan struct{}, maxExports)}
+		searches: make(chan struct{}, maxSearches), exports: make(chan struct{}, maxExports),
+		adding: make(chan struct{}, 1)}
 	if options.Host == nil || options.Store == nil || options.Approvals == nil || options.Traffic == nil ||
 		options.Settings == nil {
 		return nil, errors.New("console: Host, Store, Approvals, Traffic and Settings are needed")

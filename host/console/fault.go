@@ -71,7 +71,6 @@ var (
 	faultCSRF = &fault{code: codeCSRF, text: manifest.Text{
 		"en": "This request does not carry the token of your session.", "ja": "このリクエストにはセッションのトークンがありません。",
 	}, remedy: manifest.Text{"en": "Reload the page.", "ja": "ページを再読み込みしてください。"}}
-	faultType  = &fault{code: codeInvalid, text: said("the Content-Type must be application/json")}
 	faultLogin = &fault{code: codeUnauthenticated, text: manifest.Text{
 		"en": "You are not logged in.", "ja": "ログインしていません。",
 	}, remedy: manifest.Text{"en": "Log in.", "ja": "ログインしてください。"}}

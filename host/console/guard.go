@@ -62,11 +62,11 @@ func (c *Console) recovered(w http.ResponseWriter, r *http.Request) {
 // isChange reports whether the request may change something.
 func isChange(r *http.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }
 
-// checkForm refuses requests that an HTML form could send. Only a script of this page can set the content type.
-func checkForm(r *http.Request) error {
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || kind != "application/json" {
-		return faultType
+// checkType refuses requests of another type than kind. No kind is one that an HTML form could send: only a script of
+// this page can set it.
+func checkType(r *http.Request, kind string) error {
+	if got, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || got != kind {
+		return &fault{code: codeInvalid, text: said("the Content-Type must be %s", kind)}
 	}
 	return nil
 }

@@ -34,7 +34,10 @@ var needs = map[string]console.Role{
 	"GET sessions":                 console.Admin,
 
 	"GET clients": console.Viewer, "POST clients/{id}/end": console.Admin,
-	"GET slack": console.Viewer,
+	"GET slack":         console.Viewer,
+	"GET plugin-folder": console.Admin, "POST plugin-folder/read/file": console.Admin,
+	"POST plugin-folder/read/url": console.Admin, "POST plugin-folder/add/file": console.Admin,
+	"POST plugin-folder/add/url": console.Admin,
 }
 
 func TestRoles(t *testing.T) {
@@ -61,7 +64,11 @@ func TestRoles(t *testing.T) {
 			}
 			method, path, _ := strings.Cut(name, " ")
 			got := b.do(method, strings.NewReplacer("{name}", "echo", "{id}", "apr_1").Replace(path),
-				map[string]string{}, nil)
+				map[string]string{}, func(r *http.Request) {
+					if strings.HasSuffix(name, "/file") {
+						r.Header.Set("Content-Type", "application/wasm")
+					}
+				})
 			checkRole(t, name, role, got)
 		}
 	}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -26,6 +27,8 @@ type route struct {
 	// answer returns the response to encode as JSON. If it is nil, serve writes the response.
 	answer func(*Console, *request) (any, error)
 	serve  func(*Console, http.ResponseWriter, *request) error
+	// kind is the type of the request body. Empty means JSON.
+	kind string
 	// body bounds the request body, in bytes. Zero means 16 KiB.
 	body int64
 }
@@ -50,6 +53,12 @@ var routes = []route{
 	{name: "POST plugins/{name}/review", role: Admin, answer: (*Console).review, body: maxChoices},
 	{name: "POST plugins/{name}/approve", role: Admin, answer: (*Console).approve, body: maxChoices},
 	{name: "POST plugins/{name}/revoke", role: Admin, answer: (*Console).revoke},
+	{name: "GET plugin-folder", role: Admin, answer: (*Console).pluginFolder},
+	{name: "POST plugin-folder/read/file", role: Admin, answer: (*Console).readFile, kind: wasmType, body: unboundedBody},
+	{name: "POST plugin-folder/read/url", role: Admin, answer: (*Console).readURL},
+	{name: "POST plugin-folder/add/file", role: Admin, answer: (*Console).addFile, kind: wasmType, body: unboundedBody,
+		query: []string{"digest", "replace"}},
+	{name: "POST plugin-folder/add/url", role: Admin, answer: (*Console).addURL},
 	{name: "GET tools", role: Viewer, answer: (*Console).tools, query: []string{"plugin", "q", "cursor", "limit"}},
 	{name: "GET tools/{name}", role: Viewer, answer: (*Console).tool},
 	{name: "POST tools/{name}/call", role: Admin, answer: (*Console).call, body: callBody},
@@ -174,7 +183,7 @@ func (c *Console) identify(q *request) error {
 // permit checks whether the request is allowed.
 func (c *Console) permit(q *request, route route) error {
 	if isChange(q.Request) {
-		if err := checkForm(q.Request); err != nil {
+		if err := checkType(q.Request, cmp.Or(route.kind, "application/json")); err != nil {
 			return err
 		}
 	}

@@ -21,10 +21,38 @@ const fetchTime = 5 * time.Minute
 // Fetch downloads a file of at most maxSize bytes from an https URL, or an http URL of this machine. proxy may be nil.
 // Errors do not show the query of the URL, which may hold a secret.
 func Fetch(ctx context.Context, u, proxy *url.URL, maxSize int64) ([]byte, error) {
-	if err := checkSource(u); err != nil {
+	return download(ctx, outbound.NewTransport(proxy), u, checkSource, maxSize)
+}
+
+// FetchPublic is Fetch for people who may not reach the operator's network through hako: it accepts only https URLs and
+// connects only to public addresses, also after redirects.
+func FetchPublic(ctx context.Context, u, proxy *url.URL, maxSize int64) ([]byte, error) {
+	wasm, err := download(ctx, publicTransport(&outbound.Dialer{Proxy: proxy}), u, checkPublicSource, maxSize)
+	var refused *outbound.RefusedError
+	if errors.As(err, &refused) {
+		err = fmt.Errorf("%s: %s is at %s address, and only public addresses are reached from here: download it yourself and "+
+			"give the file, or use hako plugin add at a terminal", WithoutQuery(u.String()), refused.Host, refused.Kind)
+	}
+	return wasm, err
+}
+
+// publicTransport opens connections with dialer, which checks addresses and knows the proxy.
+func publicTransport(dialer *outbound.Dialer) *http.Transport {
+	t := outbound.NewTransport(nil)
+	t.Proxy, t.DialContext = nil, dialer.Dial
+	return t
+}
+
+// download returns what u answers. check refuses the URL or that of a redirect.
+func download(ctx context.Context, transport *http.Transport, u *url.URL, check func(*url.URL) error,
+	maxSize int64) ([]byte, error) {
+	defer transport.CloseIdleConnections()
+	if err := check(u); err != nil {
 		return nil, err
 	}
-	wasm, err := download(ctx, proxy, u, maxSize)
+	ctx, cancel := context.WithTimeout(ctx, fetchTime)
+	defer cancel()
+	wasm, err := request(ctx, transport, u, check, maxSize)
 	var outer *url.Error
 	if errors.As(err, &outer) {
 		err = outer.Err // without the address, whose query may be a secret
@@ -35,16 +63,18 @@ func Fetch(ctx context.Context, u, proxy *url.URL, maxSize int64) ([]byte, error
 	return wasm, nil
 }
 
-func download(ctx context.Context, proxy, from *url.URL, most int64) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, fetchTime)
-	defer cancel()
-	transport := outbound.NewTransport(proxy)
-	defer transport.CloseIdleConnections()
+func request(ctx context.Context, transport *http.Transport, from *url.URL, check func(*url.URL) error,
+	most int64) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from.String(), nil)
 	if err != nil {
 		return nil, err
 	}
-	client := &http.Client{Transport: transport, CheckRedirect: checkRedirect}
+	client := &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if len(via) > 5 {
+			return errors.New("it leads on to other addresses without end")
+		}
+		return check(r.URL)
+	}}
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, err
@@ -65,16 +95,17 @@ func download(ctx context.Context, proxy, from *url.URL, most int64) ([]byte, er
 	return wasm, err
 }
 
-func checkRedirect(r *http.Request, via []*http.Request) error {
-	if len(via) > 5 {
-		return errors.New("it leads on to other addresses without end")
-	}
-	return checkSource(r.URL)
-}
-
 // checkSource refuses connections on which others can change what is downloaded.
 func checkSource(u *url.URL) error {
 	if address.IsConfidential(u) {
+		return nil
+	}
+	return fmt.Errorf("%s://%s is not https: what comes from there could be anybody's", u.Scheme, u.Host)
+}
+
+// checkPublicSource is checkSource without the exception for this machine.
+func checkPublicSource(u *url.URL) error {
+	if u.Scheme == "https" {
 		return nil
 	}
 	return fmt.Errorf("%s://%s is not https: what comes from there could be anybody's", u.Scheme, u.Host)

@@ -118,7 +118,7 @@ func (f *consoleFrontend) start(ctx context.Context) (err error) {
 		Host: s.plugins.host.Load(), Store: s.governance.Store, Approvals: s.governance.Approvals, Traffic: f.traffic,
 		Site: consoleSite(s.Config), Sessions: s.Config.Console.Sessions, Logins: logins,
 		Settings: f, Consents: f, Upstreams: f.upstreams, Credentials: f.credentials, Problems: s, Clients: f.mcp.mcp,
-		Slack: f.slack.statuses,
+		Slack: f.slack.statuses, Folder: pluginFolder{s.reloader.config},
 		Build: s.Build, Logger: s.Logger,
 	}
 	if log := s.governance.audit; log != nil {

@@ -209,6 +209,11 @@ export function answers(who = session()) {
       { name: 'google', tenant: '', provider: 'google-service-account', state: 'reconnect', remedy: 'The consent has ended: hako connect google' },
     ] },
     replicas: { items: ['web-1', 'web-2', 'web-3'].map((host, i) => ({ id: `${i}123456789abcdef`, host, version: '1.4.0', started: ago(190 * minute), seen: ago(2000), self: i === 0 })) },
+    'plugin-folder': { dir: '/srv/hako/plugins', maxSize: 64 << 20, machines: 3 },
+    'POST plugin-folder/read/file': {
+      name: 'files', version: '0.3.0', description: 'Files in folders that you choose.', license: 'Apache-2.0', digest: digest('7'), size: 3_412_008, asks: asksOfFiles,
+      tools: [{ name: 'file_read', title: 'Read a file', description: '' }, { name: 'file_write', title: 'Write a file', description: '' }], exists: true, before: '0.2.0',
+    },
     slack: { items: [
       { name: 'acme', socketMode: true, state: 'up', since: ago(190 * minute) },
       { name: 'acme-labs', socketMode: false, state: 'down', since: ago(3 * minute), error: 'auth.test: invalid_auth' },

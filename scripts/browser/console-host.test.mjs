@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { after, before, describe, test } from 'node:test'
 
-import { accessible, clean, shoot, startChromium } from './chromium.mjs'
+import { accessible, clean, root, shoot, startChromium } from './chromium.mjs'
 import { call, startHost, tokens } from './host.mjs'
 
 let chromium
@@ -186,6 +186,28 @@ describe('a host with tokens', () => {
     await one.locator('#token').waitFor()
     await other.getByText('Your session has ended').waitFor()
     await Promise.all([clean(one), clean(other)])
+  })
+
+  test('a plugin is added from a file, and waits for approval', async () => {
+    await view(admin, 'plugins')
+    await admin.getByRole('button', { name: 'Add a plugin' }).click()
+    const [chooser] = await Promise.all([admin.waitForEvent('filechooser'), admin.getByRole('button', { name: 'Choose a file' }).click()])
+    await chooser.setFiles({ name: 'weather.wasm', mimeType: 'application/wasm', buffer: Buffer.from('PK no module') })
+    await admin.getByRole('dialog').locator('.problem').waitFor()
+    await admin.evaluate(async () => { // as a file manager drops it
+      const data = new DataTransfer()
+      const file = await (await fetch('/console/')).blob()
+      data.items.add(new File([file], 'page.wasm'))
+      document.querySelector('.drop').dispatchEvent(new DragEvent('drop', { dataTransfer: data, cancelable: true }))
+    })
+    await admin.getByRole('dialog').locator('.problem', { hasText: 'not a core Wasm module' }).waitFor()
+    const [second] = await Promise.all([admin.waitForEvent('filechooser'), admin.getByRole('button', { name: 'Choose a file' }).click()])
+    await second.setFiles(path.join(root, 'dist/plugins/files.wasm'))
+    await admin.getByRole('dialog').getByText('may read, change and delete').first().waitFor()
+    await shoot(admin, 'host-add')
+    await admin.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click()
+    await admin.locator('.head h1', { hasText: 'files' }).waitFor()
+    await admin.locator('.head .badge', { hasText: 'pending' }).waitFor()
   })
 
   test('a plugin is revoked', async () => {

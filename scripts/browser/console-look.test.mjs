@@ -68,6 +68,19 @@ async function showCalls(page) {
 }
 
 async function dialogs(page, named, examine) {
+  await page.evaluate(() => { location.hash = '#/plugins' })
+  await page.locator('.plugins .head .primary').click()
+  await page.locator('.drop').waitFor()
+  await looked(page, named('add'), examine)
+  await page.locator('.drop input').setInputFiles({ name: '../../files.wasm', mimeType: 'application/wasm', buffer: Buffer.from('{}') })
+  await page.locator('dialog .facts').waitFor()
+  await looked(page, named('add-confirm'), examine)
+  await page.keyboard.press('Escape')
+  await page.evaluate(() => { location.hash = '#/sessions' })
+  await page.locator('.sessions tbody button').first().click()
+  await page.locator('dialog .facts').waitFor()
+  await looked(page, named('end-session'), examine)
+  await page.keyboard.press('Escape')
   await page.evaluate(() => { location.hash = '#/plugins/files' })
   await page.locator('.plugins .head .primary').click()
   await looked(page, named('approve'), examine)

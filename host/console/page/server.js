@@ -53,6 +53,11 @@ export function post(path, body = {}, signal) {
   return request('POST', address(path), body, signal)
 }
 
+/** upload sends a file, as it is. */
+export function upload(path, file, parameters) {
+  return request('POST', address(path, parameters), new Blob([file], { type: 'application/wasm' }))
+}
+
 /** pages asks for all pages of a list, as far as limit entries. */
 export async function pages(path, parameters = {}, signal, limit = 1000) {
   const items = []
@@ -80,10 +85,11 @@ export function address(path, parameters = {}) {
 }
 
 async function request(method, url, body, signal) {
-  const headers = method === 'GET' ? {} : { 'Content-Type': 'application/json', 'X-Hako-CSRF': csrf }
+  const file = body instanceof Blob
+  const headers = method === 'GET' ? {} : { 'Content-Type': file ? body.type : 'application/json', 'X-Hako-CSRF': csrf }
   let response
   try {
-    response = await fetch(url, { method, headers, body: body && JSON.stringify(body), signal })
+    response = await fetch(url, { method, headers, body: file ? body : body && JSON.stringify(body), signal })
   } catch (error) {
     if (error.name === 'AbortError') throw error
     online(false)

@@ -1,4 +1,5 @@
 // Plugins: what they may do in plain words, and the operator's yes and no.
+import { addPlugin } from '../add-plugin.js'
 import { chooser } from '../choose.js'
 import { decide, showDialog } from '../dialog.js'
 import { h, put } from '../dom.js'
@@ -28,7 +29,8 @@ function all(page) {
       { label: t('column.reason'), class: 'wide grow', cell: row => row.reason ?? '' },
     ],
   })
-  put(page.root, head(t('nav.plugins')), list.element)
+  const add = h('button', { type: 'button', class: 'primary', onclick: addPlugin }, t('add.open'))
+  put(page.root, head(t('nav.plugins'), guarded(page.session, 'admin', add)), list.element)
   const again = page.poll(15_000, async () => list.update(await page.pages('plugins')))
   live.addEventListener('plugins', again, { signal: page.signal })
 }

@@ -1,0 +1,96 @@
+// Adding a plugin: a file or an https address, what it asks for, and only then the folder.
+import { decide, showDialog } from './dialog.js'
+import { h, put } from './dom.js'
+import { labelled } from './field.js'
+import { bytes, t } from './language.js'
+import { code, facts, problem } from './parts.js'
+import { get, post, segment, upload } from './server.js'
+
+/** addPlugin lets one choose a file or an address. Where the folder takes no files, it says so. */
+export async function addPlugin() {
+  const trouble = h('div', { role: 'alert' })
+  const place = h('p', { class: 'hint' })
+  const form = h('form', { novalidate: true })
+  const dialog = showDialog({ title: t('add.title'), body: [place, form, trouble] })
+  const read = async (work, source) => {
+    put(trouble)
+    form.inert = true
+    try {
+      const plugin = await work()
+      dialog.close()
+      confirm(plugin, source)
+    } catch (error) {
+      put(trouble, problem(error))
+    }
+    form.inert = false
+  }
+  const folder = await get('plugin-folder').catch(error => ({ problem: error.message }))
+  if (folder.problem) return put(trouble, h('p', { class: 'notice' }, folder.problem), h('p', {}, t('add.readOnly')))
+  put(place, t('add.about', { folder: folder.dir }), folder.machines && ` ${t('add.machines', { n: folder.machines })}`)
+  put(form, fileField(folder, trouble, file => read(() => upload('plugin-folder/read/file', file), { file })), addressField(form, read))
+  form.querySelector('button').focus()
+}
+
+/** fileField takes a file that is chosen or dropped. Its name does not matter: the plugin's is in its manifest. */
+function fileField({ maxSize }, trouble, take) {
+  const input = h('input', { type: 'file', accept: '.wasm,application/wasm', hidden: true })
+  const accept = file => {
+    if (!file) return
+    if (file.size > maxSize) return put(trouble, h('p', { class: 'problem' }, t('add.tooLarge', { size: bytes(file.size), most: bytes(maxSize) })))
+    take(file)
+  }
+  input.addEventListener('change', () => {
+    accept(input.files[0])
+    input.value = ''
+  })
+  const zone = h('div', { class: 'drop' }, h('p', {}, t('add.drop', { most: bytes(maxSize) })),
+    h('button', { type: 'button', onclick: () => input.click() }, t('add.choose')), input)
+  const over = on => event => {
+    event.preventDefault()
+    zone.classList.toggle('over', on)
+  }
+  zone.addEventListener('dragover', over(true))
+  zone.addEventListener('dragleave', over(false))
+  zone.addEventListener('drop', event => {
+    over(false)(event)
+    accept(event.dataTransfer.files[0])
+  })
+  return zone
+}
+
+function addressField(form, read) {
+  const line = (type, placeholder) => h('input', { type, autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false', placeholder })
+  const url = line('url', 'https://example.com/weather.wasm')
+  const digest = line('text', 'sha256:…')
+  form.addEventListener('submit', event => {
+    event.preventDefault()
+    const from = { url: url.value.trim(), digest: digest.value.trim() }
+    read(() => post('plugin-folder/read/url', from), { url: from.url })
+  })
+  return h('fieldset', {}, h('legend', {}, t('add.address')),
+    labelled({ schema: { description: t('add.urlAbout') }, name: 'URL' }, url).element,
+    labelled({ schema: { description: t('add.digestAbout') }, name: t('plugins.digest') }, digest).element,
+    h('button', { type: 'submit' }, t('add.fetch')))
+}
+
+/** confirm shows what the plugin asks for. Adding it sends its digest, so that nothing else is added. */
+function confirm(plugin, { file, url }) {
+  const { name, version, digest, exists } = plugin
+  const lines = texts => h('ul', { class: 'lines' }, texts.map(text => h('li', {}, text)))
+  decide({
+    title: t('add.confirm', { name, version }), label: exists ? t('add.replace') : t('add.add'), back: addPlugin,
+    body: [
+      exists && h('p', { class: 'notice' }, t('add.exists', { version: plugin.before || '?' })),
+      h('p', {}, plugin.description),
+      h('h3', {}, t('plugins.asks')), plugin.asks.length > 0 ? lines(plugin.asks) : h('p', { class: 'hint' }, t('add.asksNothing')),
+      h('h3', {}, t('plugins.tools')), lines(plugin.tools.map(tool => [code(tool.name), ' ', tool.title])),
+      facts([[t('plugins.digest'), code(digest)], [t('plugins.license'), plugin.license], [t('add.size'), bytes(plugin.size)]]),
+      h('p', { class: 'hint' }, t('add.pending')),
+    ],
+    async act() {
+      if (file) await upload('plugin-folder/add/file', file, { digest, replace: exists })
+      else await post('plugin-folder/add/url', { url, digest, replace: exists })
+      location.hash = `#/plugins/${segment(name)}`
+    },
+  })
+}
