@@ -90,7 +90,30 @@ describe('a host with tokens', () => {
     await clean(approver)
   })
 
-  test('calls appear as they end, are charted, and what fails has a remedy', async () => {
+  test('a call that runs appears with no reload, and Stop ends it; its page shows the steps', async () => {
+    await view(admin, 'calls')
+    await admin.locator('.calls tbody tr').first().waitFor()
+    const running = call(host.mcp, 'get_weather', { location: '名古屋' })
+    const row = admin.locator('.calls tbody tr').filter({ hasText: 'waits for a person' })
+    await row.waitFor()
+    await shoot(admin, 'host-calls')
+    await row.getByRole('button', { name: 'Stop get_weather?' }).click()
+    await admin.getByRole('dialog').getByRole('button', { name: 'Stop' }).click()
+    const result = await running
+    assert.ok(result.isError)
+    assert.match(result.content[0].text, /an operator of this server stopped the call/)
+    const stopped = admin.locator('.calls tbody tr').filter({ hasText: 'stopped' })
+    await stopped.click()
+    await admin.locator('.steps tr').filter({ hasText: 'Approval' }).waitFor()
+    await admin.getByText('browser 1').waitFor()
+    await shoot(admin, 'host-call-stopped')
+    await view(admin, 'calls')
+    await admin.locator('.calls tbody tr').filter({ hasText: 'ok' }).first().click()
+    await admin.locator('.steps tr').filter({ hasText: 'Instance' }).waitFor()
+    await shoot(admin, 'host-call')
+  })
+
+  test('calls are charted, and what fails has a remedy', async () => {
     await view(admin, 'calls')
     await admin.locator('.calls tbody tr').nth(1).waitFor()
     assert.match(await admin.locator('.calls tbody').textContent(), /get_weather/)

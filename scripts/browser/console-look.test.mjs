@@ -8,13 +8,8 @@ import { startStandIn } from './stand-in.mjs'
 
 // Each view with what shows that it is there.
 const views = {
-<<<<<<< HEAD
-  overview: '.stat', calls: 'h1', approvals: '.question', plugins: 'tbody tr', 'plugins/files': '.facts', 'plugins/shell': '.facts', tools: 'tbody tr', 'tools/get_weather': 'form',
-  audit: 'tbody tr', errors: 'tbody tr', sessions: 'tbody tr', connections: 'tbody tr', configuration: 'tbody tr',
-=======
   overview: '.stat', calls: 'h1', 'calls/call_DONE': '.steps', approvals: '.question', plugins: 'tbody tr', 'plugins/files': '.facts', 'plugins/shell': '.facts', tools: 'tbody tr', 'tools/get_weather': 'form',
-  audit: 'tbody tr', errors: 'tbody tr', connections: 'tbody tr', configuration: 'tbody tr',
->>>>>>> 419545f (calls: documents, remedies and layout)
+  audit: 'tbody tr', errors: 'tbody tr', sessions: 'tbody tr', connections: 'tbody tr', configuration: 'tbody tr',
 }
 
 let chromium, host, stranger

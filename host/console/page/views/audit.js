@@ -135,6 +135,7 @@ function whose(row) {
 
 function showRecord(row) {
   const { who: caller = {} } = row
+  const id = row.call ?? row.detail?.call
   showDialog({
     title: t('audit.record', { seq: row.seq }), side: true,
     body: [
@@ -147,7 +148,7 @@ function showRecord(row) {
         [t('column.decision'), row.decision && badge('decision', row.decision)], [t('column.rule'), row.rule],
         [t('column.approval'), row.approval && [badge('answer', row.approval.answer), ' ', row.approval.by ?? '']],
         [t('column.input'), row.inputBytes && bytes(row.inputBytes)], [t('column.output'), row.outputBytes && bytes(row.outputBytes)],
-        [t('call.id'), row.call && h('a', { href: `#/calls/${encodeURIComponent(row.call)}` }, row.call)],
+        [t('call.id'), id && h('a', { href: `#/calls/${encodeURIComponent(id)}` }, code(id))],
         [t('column.trace'), row.traceId && code(row.traceId)], [t('column.error'), row.error],
       ]),
       row.findings?.length > 0 && card(t('audit.findings'), h('ul', { class: 'lines' }, row.findings.map(f => h('li', {}, `${f.rule} (${f.place}): ${f.action}`)))),

@@ -75,7 +75,7 @@ function about(id, record) {
     [t('column.approval'), record.approval && [badge('answer', record.approval.answer), ' ', record.approval.by ?? '']],
     [t('call.id'), code(id)], [t('call.request'), record.requestId && code(record.requestId)], [t('column.trace'), record.traceId && code(record.traceId)],
   ]), record.name && h('p', { class: 'hint' }, h('a', { href: `#/tools/${encodeURIComponent(record.name)}` }, t('calls.tool')), ' · ',
-    h('a', { href: `#/audit?tool=${encodeURIComponent(record.name)}` }, t('calls.audit'))))
+    h('a', { href: `#/audit?text=${encodeURIComponent(id)}` }, t('calls.audit'))))
 }
 
 /** steps draws each step as a bar on the time of the whole call. */

@@ -20,7 +20,7 @@ export default async function calls(page) {
   let missed = 0
   let dropped = 0
   const state = h('p', { class: 'hint', role: 'status' })
-  const replica = h('p', { class: 'hint' })
+  const about = h('p', { class: 'hint' })
   const text = h('input', { type: 'search', placeholder: t('calls.filter'), 'aria-label': t('calls.filter') })
   const outcome = h('select', { 'aria-label': t('column.outcome') },
     ['all', 'running', 'failed', 'denied'].map(value => h('option', { value }, t(`calls.${value}`))))
@@ -37,7 +37,7 @@ export default async function calls(page) {
       { label: t('column.took'), class: 'number', cell: row => [took(row.elapsedMs ?? row.durationMs), row.elapsedMs !== undefined && may(page.session, 'admin') && stopButton(row)] },
     ],
   })
-  put(page.root, head(t('nav.calls'), state), h('p', { class: 'hint' }, t('calls.about')), replica,
+  put(page.root, head(t('nav.calls'), state), about,
     h('div', { class: 'tools' }, pause, text, outcome), list.element)
 
   const rows = () => {
@@ -50,7 +50,7 @@ export default async function calls(page) {
     pause.setAttribute('aria-pressed', String(held !== null))
     const notes = [running.more > 0 && t('calls.more', { n: number(running.more) }), held && t('calls.missed', { n: missed }), dropped > 0 && t('calls.dropped', { n: dropped })]
     put(state, notes.filter(Boolean).join(' '))
-    put(replica, running.replica && t('calls.replica', { replica: running.replica }))
+    put(about, t('calls.about'), running.replica && ` ${t('calls.replica', { replica: running.replica })}`)
   }
   pause.addEventListener('click', () => {
     held = held ? null : rows()
@@ -93,7 +93,7 @@ function what(row) {
   const given = Object.entries(row.arguments ?? {}).map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join(', ')
   return [
     code(row.tool || (row.elapsedMs === undefined ? t('calls.unknown') : row.method)), row.tool && row.method !== 'tools/call' && h('small', {}, row.method),
-    given && h('small', { class: 'line' }, given), row.text && h('small', { class: 'line' }, `→ ${row.text}`),
+    given && h('small', { class: 'clamped' }, given), row.text && h('small', { class: 'clamped' }, `→ ${row.text}`),
   ]
 }
 

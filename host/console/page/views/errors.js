@@ -38,7 +38,7 @@ export default function errors(page) {
 function what(row) {
   return [
     h('span', { class: `badge ${tone(row.side)}` }, term('side', row.side)), ' ', h('span', {}, row.text), row.detail && h('small', {}, `${t('errors.detail')}: ${row.detail}`),
-    row.error && h('small', { class: 'line' }, row.error), h('small', {}, row.remedy),
+    row.error && h('small', { class: 'clamped' }, row.error), h('small', {}, row.remedy),
   ]
 }
 
