@@ -21,7 +21,7 @@ import (
 // chatFlags are those of "hako chat".
 type chatFlags struct {
 	model, conversation, tenant string
-	verbose                     bool
+	verbose, resume             bool
 	// fleeting says that nothing is kept.
 	fleeting bool
 	// files go along with the first message.
@@ -29,7 +29,9 @@ type chatFlags struct {
 }
 
 func (f *chatFlags) add(a *app, cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.conversation, "conversation", "", "go on with this conversation (/history lists them)")
+	cmd.Flags().StringVar(&f.conversation, "conversation", "", "go on with this conversation (/sessions lists them)")
+	cmd.Flags().BoolVar(&f.resume, "resume", false, "go on with the conversation that you used last")
+	cmd.MarkFlagsMutuallyExclusive("conversation", "resume")
 	cmd.Flags().StringArrayVar(&f.files, "file", nil,
 		"send a file along with the first message; may be given several times")
 	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "show the arguments of tool calls")
@@ -107,7 +109,7 @@ func (a *app) chat(ctx context.Context, c *config.Config, flags chatFlags) error
 				Frontend: pipeline.FrontendTerminal, Tenant: flags.tenant, User: audit.ProcessUser(), Operator: true,
 			},
 			Locale: c.Locale, Currency: c.LLM.Currency, Conversation: flags.conversation, Files: files,
-			Verbose: flags.verbose, Fleeting: flags.fleeting,
+			Resume: flags.resume, Verbose: flags.verbose, Fleeting: flags.fleeting, State: c.StateDir(),
 		}
 		err = s.Run(ctx)
 		if _, ok := errors.AsType[*terminal.NoAnswer](err); ok {

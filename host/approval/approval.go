@@ -148,6 +148,8 @@ type Prompter struct {
 	Later bool
 	// Reply is that answer.
 	Reply *Reply
+	// Compare, if not nil, is called once it is certain that a person has to agree. It sets Replaces of the question.
+	Compare func(ctx context.Context, q *Question)
 	// By is the caller.
 	By Person
 	// Waiting, if not nil, is called with the question's ID when it begins to wait for an answer.
@@ -162,11 +164,14 @@ type Reply struct {
 
 // Ask asks people about a call. It returns nil, and who agreed, if the answer is yes; a remembered yes counts.
 //
-// It fails with a *RefusedError, ErrExpired, ErrUnreachable, ErrMayNot, ErrOther, ErrUnknown, a *PendingError if the
-// answer comes with a second call, the error of ctx, in which case the question is withdrawn, or the store's error.
+// It fails with a *RefusedError, ErrExpired, ErrUnreachable, ErrMayNot, ErrOther, ErrChanged, ErrUnknown, a *PendingError
+// if the answer comes with a second call, the error of ctx, in which case the question is withdrawn, or the store's error.
 func (d *Queue) Ask(ctx context.Context, q *Question, way Prompter) (by string, err error) {
 	if by, ok, err := d.remembered(ctx, q); err != nil || ok {
 		return by, err
+	}
+	if way.Compare != nil {
+		way.Compare(ctx, q)
 	}
 	if way.Reply != nil {
 		return d.answerReply(ctx, q, way)
@@ -346,6 +351,9 @@ func (d *Queue) answerReply(ctx context.Context, q *Question, way Prompter) (str
 	}
 	if asked.binding() != q.binding() {
 		return "", ErrOther
+	}
+	if q.Differs(asked) {
+		return "", ErrChanged
 	}
 	q.ID, q.Asked = asked.ID, asked.Asked
 	err = d.Answer(ctx, way.Reply.ID, Answer{Yes: way.Reply.Yes, By: way.By})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/storetest"
 )
@@ -38,7 +39,7 @@ func question(arguments string) *approval.Question {
 	return &approval.Question{
 		Caller: approval.Caller{Frontend: "mcp-http", Tenant: "acme", User: "aki", Session: "s1"}, Tool: "shell_exec",
 		Plugin:    "shell",
-		Arguments: json.RawMessage(arguments), Rule: "ask before writing", Reason: "it writes", Destructive: true,
+		Arguments: json.RawMessage(arguments), Rule: "ask before writing", Reason: manifest.Text{"en": "it writes", "ja": "書き込みます"}, Destructive: true,
 	}
 }
 

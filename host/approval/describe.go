@@ -2,6 +2,7 @@ package approval
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -45,7 +46,7 @@ type Fact struct {
 	Text string `json:"text"`
 }
 
-// Value is one argument: a text, or a table if Rows has any.
+// Value is one argument: a text, a table if Rows has any, or a comparison if Diff has any.
 type Value struct {
 	// Name is the argument's name, with those of the objects around it before it: a.b.
 	Name string `json:"name"`
@@ -54,7 +55,10 @@ type Value struct {
 	// Columns are the names of the table's columns; empty if they have none.
 	Columns []string   `json:"columns,omitempty"`
 	Rows    [][]string `json:"rows,omitempty"`
-	// Cut says how much was left out.
+	// Diff compares the argument with the value that it replaces: lines after "- ", "+ " or two spaces. Other lines say
+	// where the following ones are.
+	Diff []string `json:"diff,omitempty"`
+	// Cut says how much was left out, and what a comparison amounts to.
 	Cut string `json:"cut,omitempty"`
 }
 
@@ -75,24 +79,40 @@ func (q *Question) Describe(language string) *Description {
 			d.Values = append(d.Values[:maxValues], Value{Cut: fmt.Sprintf(w.cutValues, rest)})
 		}
 	}
+	for i := range d.Values {
+		if q.Replaces != nil && d.Values[i].Name == q.Replaces.Argument {
+			q.Replaces.describe(&d.Values[i], language, w)
+		}
+	}
 	if q.Destructive {
 		d.Effects = append(d.Effects, w.destructive)
 	}
 	if q.OpenWorld {
 		d.Effects = append(d.Effects, w.openWorld)
 	}
-	who := q.Caller.User
-	if who == "" {
-		who = w.nobody
-	}
-	d.Facts = append(d.Facts, Fact{w.who, visible.Line(who + " (" + q.Caller.Frontend + ")")})
-	if q.Reason != "" {
-		d.Facts = append(d.Facts, Fact{w.why, fmt.Sprintf(w.rule, visible.Line(q.Reason), visible.Line(q.Rule))})
+	d.Facts = append(d.Facts, Fact{w.who, visible.Line(q.asker(w))})
+	if reason := q.Reason.In(language); reason != "" {
+		d.Facts = append(d.Facts, Fact{w.why, fmt.Sprintf(w.rule, visible.Line(reason), visible.Line(q.Rule))})
 	}
 	if !q.Approvers.IsZero() {
 		d.Facts = append(d.Facts, Fact{w.approvers, visible.Line(q.Approvers.In(language))})
 	}
 	return d
+}
+
+// maxClient bounds the name of a client, in characters.
+const maxClient = 60
+
+// asker names the user, the client and the frontend.
+func (q *Question) asker(w *words) string {
+	where, known := w.frontends[q.Caller.Frontend]
+	if !known {
+		where = q.Caller.Frontend
+	}
+	if q.Client != "" {
+		where = clip(q.Client, maxClient) + w.comma + where
+	}
+	return fmt.Sprintf(w.asker, cmp.Or(q.Caller.User, w.nobody), where)
 }
 
 // node is a JSON value with its members in their order.

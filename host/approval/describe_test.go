@@ -15,6 +15,7 @@ func TestText(t *testing.T) {
 		"cells":[["a",1],["b",null]],"options":{"deep":{"n":1e2}},"names":["x","y"],"empty":[]}`)
 	q.Title, q.Detail, q.OpenWorld = manifest.Text{"en": "Run a command", "ja": "コマンド実行"}, "rm x\u202e\x1b[2J", true
 	q.About = manifest.Text{"en": "Runs a program.", "ja": "プログラムを実行します。"}
+	q.Client = "claude 1.2"
 	q.Approvers = policy.People{Users: []string{"U\x1b1"}, Groups: []string{"leads"}}
 	const english = `Allow Run a command (shell_exec)?
 Runs a program.
@@ -35,14 +36,14 @@ It would run: rm x␦␦[2J
   empty: (empty)
 It may change or delete things.
 It reaches other systems.
-Asked by: aki (mcp-http)
+Asked by: aki (claude 1.2, MCP over HTTP)
 Why: it writes (rule "ask before writing")
 May be answered by: U\u001b1, the group leads`
 	if got := q.Text("en-US"); got != english {
 		t.Errorf("got\n%s", got)
 	}
 	japanese := q.Text("ja")
-	for _, want := range []string{"コマンド実行 (shell_exec) の実行を許可しますか？\nプログラムを実行します。\n実行内容: rm", "force: はい", "依頼者: aki", "回答できる人: "} {
+	for _, want := range []string{"コマンド実行 (shell_exec) の実行を許可しますか？\nプログラムを実行します。\n実行内容: rm", "force: はい", "依頼者: aki（claude 1.2、MCP・HTTP 接続）\n", "確認の理由: 書き込みます（", "回答できる人: "} {
 		if !strings.Contains(japanese, want) {
 			t.Errorf("%q is missing in\n%s", want, japanese)
 		}

@@ -15,6 +15,9 @@ var (
 	ErrUnknown = errors.New("there is no such question, or it has been answered, has expired or was withdrawn")
 	// ErrMayNot means that this person may not answer the question.
 	ErrMayNot = errors.New("you may not answer this question")
+	// ErrChanged means that the call would replace something else than the question showed.
+	ErrChanged = errors.New("what it would replace has changed since the question was asked: nothing was replaced; call it " +
+		"again to be asked about what is there now")
 	// ErrOther means that the answer belongs to a question about another call.
 	ErrOther = errors.New("this approval is for another call")
 )
@@ -69,7 +72,8 @@ func OutcomeOf(q *Question, err error) string {
 		return Unreachable
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return Withdrawn
-	case errors.Is(err, ErrMayNot), errors.Is(err, ErrOther), errors.Is(err, ErrUnknown):
+	case errors.Is(err, ErrMayNot), errors.Is(err, ErrOther), errors.Is(err, ErrUnknown),
+		errors.Is(err, ErrChanged):
 		return Invalid
 	}
 	return Failed

@@ -35,9 +35,13 @@ type Question struct {
 	Detail string `json:"detail,omitempty"`
 	// Hidden is a digest of Arguments and Detail before Hide.
 	Hidden string `json:"hidden,omitempty"`
+	// Replaces compares an argument with the value that the call would replace. Nil means that the tool does not say.
+	Replaces *Replacement `json:"replaces,omitempty"`
+	// Client is the name and the version of the caller's client, as it says itself.
+	Client string `json:"client,omitempty"`
 	// Rule and Reason are the policy's.
-	Rule   string `json:"rule"`
-	Reason string `json:"reason,omitempty"`
+	Rule   string        `json:"rule"`
+	Reason manifest.Text `json:"reasons,omitempty"`
 	// Destructive and OpenWorld are the tool's hints.
 	Destructive bool `json:"destructive,omitempty"`
 	OpenWorld   bool `json:"openWorld,omitempty"`

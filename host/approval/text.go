@@ -9,7 +9,11 @@ import (
 type words struct {
 	ask, detail, destructive, openWorld string
 	who, nobody, why, rule, approvers   string
+	asker, comma                        string
+	frontends                           map[string]string
 	yes, no, empty                      string
+	compared, notCompared, unchanged    string
+	fromLine, notShown                  string
 	cutText, cutTable, cutValues        string
 }
 
@@ -18,7 +22,16 @@ var english = &words{
 	openWorld: "It reaches other systems.",
 	who:       "Asked by", nobody: "a caller without a name", why: "Why", rule: "%s (rule %q)",
 	approvers: "May be answered by",
-	yes:       "yes", no: "no", empty: "(empty)",
+	asker:     "%s (%s)", comma: ", ",
+	frontends: map[string]string{
+		"mcp-stdio": "MCP on this machine", "mcp-http": "MCP over HTTP", "slack": "Slack", "terminal": "terminal",
+		"agent": "managed agent", "console": "console",
+	},
+	yes: "yes", no: "no", empty: "(empty)",
+	compared:    "Compared with what is there now: %d lines added, %d removed.",
+	notCompared: "Not compared with what is there now: %s.",
+	unchanged:   "This is what is there now.",
+	fromLine:    "… line %d", notShown: " %d changed lines are not shown.",
 	cutText: "… %d characters in all", cutTable: "… %d rows with up to %d columns in all",
 	cutValues: "… and %d more values",
 }
@@ -28,7 +41,16 @@ var japanese = &words{
 	openWorld: "外部のシステムに接続します。",
 	who:       "依頼者", nobody: "名前のない呼び出し元", why: "確認の理由", rule: "%s（ルール %q）",
 	approvers: "回答できる人",
-	yes:       "はい", no: "いいえ", empty: "（空）",
+	asker:     "%s（%s）", comma: "、",
+	frontends: map[string]string{
+		"mcp-stdio": "MCP・同じマシン", "mcp-http": "MCP・HTTP 接続", "slack": "Slack", "terminal": "ターミナル",
+		"agent": "マネージドエージェント", "console": "コンソール",
+	},
+	yes: "はい", no: "いいえ", empty: "（空）",
+	compared:    "現在の内容との比較: 追加 %d 行、削除 %d 行。",
+	notCompared: "現在の内容とは比較していません: %s。",
+	unchanged:   "現在の内容と同じです。",
+	fromLine:    "… %d 行目", notShown: "ほかに %d 行の変更があります。",
 	cutText: "…（全 %d 文字）", cutTable: "…（全 %d 行、最大 %d 列）", cutValues: "…（ほか %d 項目）",
 }
 
@@ -84,6 +106,7 @@ func (v Value) Lines() []string {
 	if v.Text != "" {
 		lines = strings.Split(v.Text, "\n")
 	}
+	lines = append(lines, v.Diff...)
 	for _, row := range v.Rows {
 		var cells []string
 		for i, cell := range row {
@@ -97,7 +120,7 @@ func (v Value) Lines() []string {
 		lines = append(lines, strings.Join(cells, " · "))
 	}
 	if v.Cut != "" {
-		lines = append(lines, v.Cut)
+		lines = append(lines, strings.Split(v.Cut, "\n")...)
 	}
 	return lines
 }

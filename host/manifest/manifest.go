@@ -59,6 +59,8 @@ type Tool struct {
 	// When names configuration keys of type "string", and the values with which the tool is on offer: all must hold.
 	// Empty means always.
 	When map[string][]string
+	// Replaces says what the tool overwrites. Nil means that it does not say.
+	Replaces *Replaces
 
 	input, output *Schema
 }

@@ -101,6 +101,10 @@ func readTool(v strictyaml.Value, t *Tool) {
 				t.When[key] = values
 			})
 		},
+		"replaces": func(v strictyaml.Value) {
+			t.Replaces = &Replaces{}
+			t.Replaces.read(v)
+		},
 	})
 }
 

@@ -129,6 +129,9 @@ func (v *validation) tools(tools []Tool, config map[string]ConfigKey) {
 		v.icons(path+".icons", t.Icons)
 		v.toolLimits(path+".limits", t.Limits)
 		v.when(path+".when", t.When, config)
+		if t.Replaces != nil {
+			v.replaces(path+".replaces", t, tools)
+		}
 	}
 }
 

@@ -37,13 +37,14 @@ type subject struct {
 	description manifest.Text
 	annotations manifest.Annotations
 	limits      manifest.Limits
-	// input is a tool's input schema.
-	input json.RawMessage
+	// input is a tool's input schema, replaces says what it overwrites.
+	input    json.RawMessage
+	replaces *manifest.Replaces
 }
 
 func toolSubject(tool *catalog.Tool) *subject {
 	return &subject{tool.Source, tool.Name, tool.Spec.Title, tool.Spec.Description, tool.Hints(), tool.Spec.Limits,
-		tool.Spec.InputSchema}
+		tool.Spec.InputSchema, tool.Spec.Replaces}
 }
 
 // readOnly are the annotations of resources, prompts and completions: they change nothing and do not reach other
@@ -93,10 +94,15 @@ func (p *Pipeline) permit(ctx context.Context, call *Call, s *subject, arguments
 		return nil
 	case policy.Ask:
 		q := p.question(call, s, arguments)
-		q.Rule, q.Reason = decision.Rule, decision.Reason.In(p.locale(call))
+		q.Rule, q.Reason = decision.Rule, decision.Reason
 		q.Approvers, q.Remember = decision.Approvers, decision.Remember
+		way := call.Prompter
+		way.Compare = p.comparer(call, s, arguments)
 		defer p.startWaitingReports(call)()
-		return p.ask(ctx, call, q, call.Prompter, record)
+		if err := p.ask(ctx, call, q, way, record); err != nil {
+			return err
+		}
+		return p.checkUnchanged(ctx, q, way)
 	}
 	return &NotAllowedError{Name: s.name, Rule: decision.Rule, MissingScopes: decision.MissingScopes,
 		Reason: denialReason(&decision, p.locale(call))}
@@ -135,7 +141,8 @@ func (p *Pipeline) question(call *Call, s *subject, arguments json.RawMessage) *
 	return &approval.Question{
 		Caller: approval.Caller{Frontend: call.Caller.Frontend, Tenant: call.Caller.Tenant, User: call.Caller.User,
 			Session: call.Caller.Session},
-		Tool: s.name, Plugin: s.source.Name, Title: s.title, About: firstSentences(s.description), Arguments: arguments,
+		Client: strings.TrimSpace(call.Caller.Client + " " + call.Caller.ClientVersion),
+		Tool:   s.name, Plugin: s.source.Name, Title: s.title, About: firstSentences(s.description), Arguments: arguments,
 		Destructive: !reads && (a.DestructiveHint == nil || *a.DestructiveHint),
 		OpenWorld:   a.OpenWorldHint == nil || *a.OpenWorldHint,
 	}
@@ -213,7 +220,10 @@ func (p *Pipeline) asker(
 ) func(context.Context, broker.Question) error {
 	return func(ctx context.Context, about broker.Question) error {
 		q := p.question(call, s, arguments)
-		q.Detail, q.Rule, q.Reason = about.Text, about.Rule, about.Reason
+		q.Detail, q.Rule = about.Text, about.Rule
+		if about.Reason != "" {
+			q.Reason = manifest.Text{"en": about.Reason}
+		}
 		way := call.Prompter
 		way.Later, way.Reply = false, nil
 		err := p.ask(ctx, call, q, way, record)

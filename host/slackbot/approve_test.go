@@ -12,6 +12,7 @@ import (
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/chat"
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/slackbot"
@@ -324,7 +325,7 @@ func TestQuestionsOfAnyArguments(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.start(w.askingAbout(make(chan error, 1), approval.Question{Arguments: json.RawMessage(arguments), Detail: strings.Repeat("&\n", 500),
-				Reason: strings.Repeat("<!channel>&", 100), Rule: strings.Repeat("&", 200), OpenWorld: true, Destructive: true,
+				Reason: manifest.Text{"en": strings.Repeat("<!channel>&", 100)}, Rule: strings.Repeat("&", 200), OpenWorld: true, Destructive: true,
 				Approvers: policy.People{Users: []string{"U10", "U100", "<!here>", strings.Repeat("&", 1000), aki}}}), nil)
 			w.connected()
 			w.tell(mention("tell them"))

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/chat"
@@ -29,14 +32,22 @@ type Chat struct {
 	Tools            func(pipeline.Caller) []*catalog.Tool
 	Caller           pipeline.Caller
 	Locale, Currency string
-	// Conversation is the key of the conversation to continue. Empty: a new one begins.
+	// Conversation is the key of the conversation to continue. Empty: a new one begins, or with Resume the one that was
+	// used last goes on.
 	Conversation string
+	Resume       bool
+	// State is the directory in which the history of what the person typed is kept, unless the chat is Fleeting.
+	State string
+	// Now is the clock. Nil means time.Now.
+	Now func() time.Time
 	// Files go with the first message.
 	Files []chat.File
 	// Verbose shows the arguments of tool calls. Fleeting says that nothing is stored.
 	Verbose, Fleeting bool
 
 	input *Lines
+	// editor is set at a terminal on which lines can be edited.
+	editor *editor
 	// interrupted says that Ctrl-C came last: a second one ends the session.
 	interrupted bool
 }
@@ -51,6 +62,12 @@ var errQuit = errors.New("the end")
 
 // Run talks until the input ends. In a pipe it answers one message, and the error may be a NoAnswer.
 func (s *Chat) Run(ctx context.Context) error {
+	if s.Conversation == "" && s.Resume {
+		var err error
+		if s.Conversation, err = s.lastConversation(ctx); err != nil {
+			return err
+		}
+	}
 	if s.Conversation == "" {
 		s.Conversation = newConversation()
 	}
@@ -58,19 +75,54 @@ func (s *Chat) Run(ctx context.Context) error {
 		return s.pipe(ctx)
 	}
 	signals := s.Signals
+	caught := make(chan os.Signal, 2)
 	if signals == nil {
-		caught := make(chan os.Signal, 2)
 		signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
 		defer signal.Stop(caught)
 		signals = caught
 	}
-	s.input = NewLines(s.In)
+	var err error
+	if s.edits() {
+		err = s.edit(ctx, caught)
+	} else {
+		s.input = NewLines(s.In)
+		err = s.talk(ctx, signals)
+	}
+	if err == nil && !s.Fleeting {
+		s.say("%s\n", s.words().goOn+s.Conversation)
+	}
+	return err
+}
+
+// edit talks at a terminal on which lines can be edited.
+func (s *Chat) edit(ctx context.Context, signals chan os.Signal) error {
+	path := ""
+	if !s.Fleeting {
+		path = filepath.Join(s.State, "chat-history", url.PathEscape(s.Caller.User)+".jsonl")
+	}
+	h, err := openHistory(path)
+	if err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	s.editor = newEditor(s, h, signals)
+	if err := s.editor.start(s.IO); err != nil {
+		return err
+	}
+	defer s.editor.stop()
+	s.input = &Lines{s.editor.typed}
+	return s.talk(ctx, signals)
+}
+
+// talk greets, and executes lines until the end.
+func (s *Chat) talk(ctx context.Context, signals <-chan os.Signal) error {
 	s.greet()
+	if c, err := s.Engine.Conversation(ctx, s.Caller, s.Conversation); err == nil {
+		s.goOn(c)
+	} else if !errors.Is(err, chat.ErrUnknown) {
+		return err
+	}
 	for {
 		if err := s.nextLine(ctx, signals); errors.Is(err, errQuit) {
-			if !s.Fleeting {
-				s.say("%s\n", s.words().goOn+s.Conversation)
-			}
 			return nil
 		} else if err != nil {
 			return err
@@ -83,23 +135,34 @@ func (s *Chat) say(format string, args ...any) { Printf(s.Err, format, args...) 
 
 // nextLine reads a line and executes it.
 func (s *Chat) nextLine(ctx context.Context, signals <-chan os.Signal) error {
-	s.say("\n> ")
+	s.say("%s", Block(s.unlessEdited("\n> ")))
 	select {
 	case line, ok := <-s.input.Typed:
 		if !ok {
-			s.say("\n")
+			s.say("%s", Block(s.unlessEdited("\n")))
 			return errQuit
 		}
 		s.interrupted = false
+		if s.editor != nil {
+			s.editor.began(line)
+		}
 		return s.handleLine(ctx, strings.TrimSpace(line), signals)
 	case caught := <-signals:
 		return s.interrupt(caught)
 	}
 }
 
+// unlessEdited returns text for terminals on which lines cannot be edited.
+func (s *Chat) unlessEdited(text string) string {
+	if s.editor != nil {
+		return ""
+	}
+	return text
+}
+
 // interrupt handles Ctrl-C while no turn runs, or an order to stop.
 func (s *Chat) interrupt(caught os.Signal) error {
-	s.say("\n")
+	s.say("%s", Block(s.unlessEdited("\n")))
 	if caught != os.Interrupt || s.interrupted {
 		return errQuit
 	}
@@ -122,7 +185,7 @@ func (s *Chat) handleLine(ctx context.Context, line string, signals <-chan os.Si
 func (s *Chat) turn(ctx context.Context, text string, signals <-chan os.Signal) error {
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
-	surface := newChatSurface(s)
+	surface := s.surface()
 	done := make(chan error, 1)
 	message := &chat.Turn{
 		Conversation: s.Conversation, Caller: s.Caller, Text: text, Files: s.takeFiles(), Locale: s.Locale,
@@ -146,6 +209,21 @@ func (s *Chat) turn(ctx context.Context, text string, signals <-chan os.Signal) 
 			s.interrupted = true
 		}
 	}
+}
+
+// turnSurface is the Surface of one turn at a terminal. close ends its output.
+type turnSurface interface {
+	chat.Surface
+	close()
+}
+
+func (s *Chat) surface() turnSurface {
+	if s.editor == nil {
+		return newChatSurface(s)
+	}
+	surface := editorSurface{s.editor, s}
+	surface.begin()
+	return surface
 }
 
 // reportEnd prints the error or interruption of a turn.

@@ -4,29 +4,29 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/llm"
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
 // chatWords are the texts of the terminal in one language.
 type chatWords struct {
-	greeting, help, again, stopped, goOn                            string
+	greeting, keys, again, stopped, goOn                            string
 	noTools, model, models, begun, deleted, nothing, unknown, usage string
+	resumed, thinking, writing, next, left                          string
+	allow, answer, always, alwaysOperation                          string
 }
 
 var chatEnglish = chatWords{
 	greeting: "hako with %s, %d tools. /help lists what else there is; Ctrl-C stops an answer, twice it ends.\n",
-	help: `/tools           the tools that the model has
-/model [NAME]    the models, or ask another one first
-/new             begin a new conversation
-/history [ID]    your conversations, or what was said in one
-/delete [ID]     delete a conversation; without an ID this one
-/usage           what was used in this conversation and today
-/quit            end
+	keys: `
+Enter sends, Alt-Enter or Ctrl-J begins a new line, ↑ and ↓ recall earlier messages, Tab completes commands.
+Ctrl-C stops an answer, twice it ends; Ctrl-D ends.
 `,
 	again:   "Press Ctrl-C again to end.",
 	stopped: "Stopped.",
@@ -34,25 +34,29 @@ var chatEnglish = chatWords{
 	noTools: "There are no tools: it is a plain chat.\n", model: "%s is asked first.\n",
 	models: "Asked in this order: %s\n", begun: "A new conversation: %s\n",
 	deleted: "Deleted: %s\n", nothing: "There is nothing yet.\n", unknown: "There is no conversation %s of yours.\n",
-	usage: "this conversation: %d tokens%s\ntoday: %d tokens%s\n",
+	usage:   "this conversation: %d tokens%s\ntoday: %d tokens%s\n",
+	resumed: "Going on with %s: %s\n", thinking: "Thinking", writing: "Answering", next: "next: ", left: "(%s left)",
+	allow: "y allows it, n refuses it, a allows it and shows the rule that always would.", answer: "Your answer:",
+	always:          "Allowed this time. To allow it always, put this above the rule %q in the policy file:",
+	alwaysOperation: "Allowed this time. Rules for operations within a call are described in docs/policy.md.",
 }
 
 var chatJapanese = chatWords{
 	greeting: "hako（モデル %s、ツール %d 個）。/help でコマンド一覧。Ctrl-C で回答を停止、2回で終了します。\n",
-	help: `/tools           モデルが使えるツール
-/model [名前]    モデルの一覧、または最初に使うモデルの変更
-/new             新しい会話を始める
-/history [ID]    自分の会話の一覧、または会話の内容
-/delete [ID]     会話を削除する（ID を省くと現在の会話）
-/usage           この会話と本日の使用量
-/quit            終了する
+	keys: `
+Enter で送信、Alt-Enter または Ctrl-J で改行、↑ ↓ で入力履歴、Tab でコマンドを補完します。
+Ctrl-C で回答を停止（2回で終了）、Ctrl-D で終了します。
 `,
 	again:   "もう一度 Ctrl-C を押すと終了します。",
 	stopped: "停止しました。",
 	goOn:    "続きから始めるには: hako chat --conversation ",
 	noTools: "ツールはありません（通常のチャットです）。\n", model: "最初に %s を使います。\n", models: "使う順番: %s\n", begun: "新しい会話: %s\n",
 	deleted: "削除しました: %s\n", nothing: "まだ何もありません。\n", unknown: "あなたの会話 %s はありません。\n",
-	usage: "この会話: %d トークン%s\n本日: %d トークン%s\n",
+	usage:   "この会話: %d トークン%s\n本日: %d トークン%s\n",
+	resumed: "%s を再開します: %s\n", thinking: "考え中", writing: "回答中", next: "次: ", left: "（残り %s）",
+	allow: "y で許可、n で拒否、a で許可して常に許可するルールを表示します。", answer: "回答:",
+	always:          "今回は許可しました。常に許可するには、ポリシーファイルのルール %q の上に次のルールを追加してください:",
+	alwaysOperation: "今回は許可しました。呼び出しの中の操作に対するルールは docs/policy.md を参照してください。",
 }
 
 func (s *Chat) words() *chatWords {
@@ -66,31 +70,54 @@ func (s *Chat) greet() {
 	s.say(s.words().greeting, s.Model.Name(), len(s.Tools(s.Caller)))
 }
 
-// chatCommands are the commands by the first word of a line. Each gets the rest of the line.
-var chatCommands = map[string]func(*Chat, context.Context, string) error{
-	"/help":    (*Chat).help,
-	"/tools":   (*Chat).tools,
-	"/model":   (*Chat).chooseModel,
-	"/new":     (*Chat).begin,
-	"/history": (*Chat).history,
-	"/delete":  (*Chat).delete,
-	"/usage":   (*Chat).usage,
-	"/quit":    func(*Chat, context.Context, string) error { return errQuit },
+// chatCommand is a line that begins with a slash.
+type chatCommand struct {
+	name, argument string
+	about          manifest.Text
+	// do gets the rest of the line.
+	do func(*Chat, context.Context, string) error
+	// arguments returns what the rest of the line may be; nil if it is not completed.
+	arguments func(*Chat) []completion
+}
+
+// completion is a line that may be meant.
+type completion struct{ line, about string }
+
+// chatCommands returns the commands, in the order of the help.
+func chatCommands() []chatCommand {
+	text := func(en, ja string) manifest.Text { return manifest.Text{"en": en, "ja": ja} }
+	return []chatCommand{
+		{"/tools", "", text("the tools that the model has", "モデルが使えるツール"), (*Chat).tools, nil},
+		{"/model", "[NAME]", text("the models, or ask another one first", "モデルの一覧、または最初に使うモデルの変更"),
+			(*Chat).chooseModel, (*Chat).modelNames},
+		{"/new", "", text("begin a new conversation", "新しい会話を始める"), (*Chat).begin, nil},
+		{"/sessions", "", text("your conversations", "自分の会話の一覧"), (*Chat).sessions, nil},
+		{"/resume", "[ID]", text("go on with a conversation; without an ID the last one",
+			"会話を再開する（ID を省くと直前の会話）"), (*Chat).resume, (*Chat).conversationIDs},
+		{"/history", "[ID]", text("what was said in a conversation; without an ID this one",
+			"会話の内容（ID を省くと現在の会話）"), (*Chat).show, (*Chat).conversationIDs},
+		{"/delete", "[ID]", text("delete a conversation; without an ID this one",
+			"会話を削除する（ID を省くと現在の会話）"), (*Chat).delete, (*Chat).conversationIDs},
+		{"/usage", "", text("what was used in this conversation and today", "この会話と本日の使用量"), (*Chat).usage, nil},
+		{"/help", "", text("this list", "この一覧"), (*Chat).help, nil},
+		{"/quit", "", text("end", "終了する"), func(*Chat, context.Context, string) error { return errQuit }, nil},
+	}
 }
 
 // command executes a line that begins with a slash. Errors are printed and do not end the chat.
 func (s *Chat) command(ctx context.Context, line string) error {
 	name, rest, _ := strings.Cut(line, " ")
-	do, ok := chatCommands[name]
-	if !ok {
+	commands := chatCommands()
+	i := slices.IndexFunc(commands, func(c chatCommand) bool { return c.name == name })
+	if i < 0 {
 		var known []string
-		for name := range chatCommands {
-			known = append(known, name)
+		for _, c := range commands {
+			known = append(known, c.name)
 		}
 		s.say("%s\n", strictyaml.Unknown("command", name, known))
 		return nil
 	}
-	err := do(s, ctx, strings.TrimSpace(rest))
+	err := commands[i].do(s, ctx, strings.TrimSpace(rest))
 	if err != nil && !errors.Is(err, errQuit) {
 		s.say("%v\n", err)
 		return nil
@@ -98,9 +125,52 @@ func (s *Chat) command(ctx context.Context, line string) error {
 	return err
 }
 
+// complete returns the lines that may be meant with the beginning of one.
+func (s *Chat) complete(line string) (list []completion) {
+	name, rest, hasArgument := strings.Cut(line, " ")
+	for _, c := range chatCommands() {
+		switch {
+		case !hasArgument && strings.HasPrefix(c.name, name):
+			list = append(list, completion{c.name, c.about.In(s.Locale)})
+		case hasArgument && c.name == name && c.arguments != nil:
+			for _, argument := range c.arguments(s) {
+				if strings.HasPrefix(argument.line, rest) {
+					list = append(list, completion{name + " " + argument.line, argument.about})
+				}
+			}
+		}
+	}
+	return list
+}
+
+func (s *Chat) modelNames() (list []completion) {
+	for _, name := range s.Model.now().Models() {
+		list = append(list, completion{name, ""})
+	}
+	return list
+}
+
+func (s *Chat) conversationIDs() (list []completion) {
+	conversations, err := s.Engine.Conversations(context.Background(), s.Caller)
+	if err != nil {
+		return nil // the command itself reports it
+	}
+	for _, c := range conversations {
+		list = append(list, completion{c.ID, c.Title})
+	}
+	return list
+}
+
 func (s *Chat) help(context.Context, string) error {
-	s.say("%s", Block(s.words().help))
-	return nil
+	table := tabwriter.NewWriter(s.Err, 0, 0, 2, ' ', 0)
+	for _, c := range chatCommands() {
+		Printf(table, "%s\t%s\n", strings.TrimSpace(c.name+" "+c.argument), c.about.In(s.Locale))
+	}
+	err := table.Flush()
+	if s.editor != nil {
+		s.say("%s", Block(s.words().keys))
+	}
+	return err
 }
 
 func (s *Chat) tools(context.Context, string) error {
@@ -133,10 +203,7 @@ func (s *Chat) begin(context.Context, string) error {
 	return nil
 }
 
-func (s *Chat) history(ctx context.Context, id string) error {
-	if id != "" {
-		return s.show(ctx, id)
-	}
+func (s *Chat) sessions(ctx context.Context, _ string) error {
 	list, err := s.Engine.Conversations(ctx, s.Caller)
 	if err != nil {
 		return err
@@ -151,24 +218,86 @@ func (s *Chat) history(ctx context.Context, id string) error {
 	return table.Flush()
 }
 
-// show prints what was said in a conversation.
-func (s *Chat) show(ctx context.Context, id string) error {
+// lastConversation returns the ID of the conversation used last that is not the current one; empty if there is none.
+func (s *Chat) lastConversation(ctx context.Context) (string, error) {
+	list, err := s.Engine.Conversations(ctx, s.Caller)
+	for _, c := range list {
+		if c.ID != s.Conversation {
+			return c.ID, nil
+		}
+	}
+	return "", err
+}
+
+// resume goes on with a conversation, the one used last if id is empty.
+func (s *Chat) resume(ctx context.Context, id string) error {
+	if id == "" {
+		var err error
+		if id, err = s.lastConversation(ctx); err != nil {
+			return err
+		}
+		if id == "" {
+			s.say("%s", Block(s.words().nothing))
+			return nil
+		}
+	}
+	c, err := s.conversation(ctx, id)
+	if c != nil {
+		s.Conversation = id
+		s.goOn(c)
+	}
+	return err
+}
+
+// goOn shows what was said last in a conversation that is resumed.
+func (s *Chat) goOn(c *chat.Conversation) {
+	s.say(s.words().resumed, c.ID, c.Title)
+	s.replay(c.Messages[max(0, len(c.Messages)-2):])
+}
+
+// conversation returns a conversation, or nil if the caller has none with this ID, and then says so.
+func (s *Chat) conversation(ctx context.Context, id string) (*chat.Conversation, error) {
 	c, err := s.Engine.Conversation(ctx, s.Caller, id)
 	if errors.Is(err, chat.ErrUnknown) {
 		s.say(s.words().unknown, id)
-		return nil
+		return nil, nil
 	}
-	if err != nil {
+	return c, err
+}
+
+// show prints what was said in a conversation.
+func (s *Chat) show(ctx context.Context, id string) error {
+	if id == "" {
+		c, err := s.Engine.Conversation(ctx, s.Caller, s.Conversation)
+		if errors.Is(err, chat.ErrUnknown) {
+			s.say("%s", Block(s.words().nothing))
+			return nil
+		}
+		if err == nil {
+			s.replay(c.Messages)
+		}
 		return err
 	}
-	for _, m := range c.Messages {
+	c, err := s.conversation(ctx, id)
+	if c != nil {
+		s.replay(c.Messages)
+	}
+	return err
+}
+
+// replay prints messages.
+func (s *Chat) replay(messages []chat.Message) {
+	for _, m := range messages {
+		if s.editor != nil {
+			s.editor.replay(m)
+			continue
+		}
 		mark := "> "
 		if m.Role == llm.RoleAssistant {
 			mark = ""
 		}
 		s.say("%s%s\n\n", mark, Block(m.Text))
 	}
-	return nil
 }
 
 func (s *Chat) delete(ctx context.Context, id string) error {

@@ -38,6 +38,9 @@ func IsTerminal(stream any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
+// control writes control sequences, and rows whose texts were escaped, to a terminal.
+func control(terminal io.Writer, sequences string) { _, _ = io.WriteString(terminal, sequences) }
+
 // Block is an argument of Printf that may have several lines.
 type Block string
 

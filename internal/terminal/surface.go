@@ -28,13 +28,18 @@ type chatSurface struct {
 	asking sync.Mutex
 }
 
-// Colours of a terminal.
+// Colours and styles of a terminal.
 const (
-	dim    = "\x1b[2m"
-	green  = "\x1b[32m"
-	red    = "\x1b[31m"
-	yellow = "\x1b[33m"
-	plain  = "\x1b[0m"
+	bold      = "\x1b[1m"
+	dim       = "\x1b[2m"
+	italic    = "\x1b[3m"
+	underline = "\x1b[4m"
+	struck    = "\x1b[9m"
+	red       = "\x1b[31m"
+	green     = "\x1b[32m"
+	yellow    = "\x1b[33m"
+	cyan      = "\x1b[36m"
+	plain     = "\x1b[0m"
 )
 
 // coloured reports whether the stream is for a person who wants colours (no-color.org).

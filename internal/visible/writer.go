@@ -9,9 +9,8 @@ import (
 
 // Writer escapes a stream like Escape, whatever the boundaries of writes. It is safe for concurrent use.
 type Writer struct {
-	out io.Writer
-
 	mu      sync.Mutex
+	out     io.Writer
 	walker  walker
 	partial []byte // the start of an incomplete character
 }
@@ -58,6 +57,21 @@ func incomplete(text string) string {
 		}
 	}
 	return ""
+}
+
+// Redirect makes to the target of later writes, and returns the former target.
+func (w *Writer) Redirect(to io.Writer) (former io.Writer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	former, w.out = w.out, to
+	return former
+}
+
+// Target returns the target of writes.
+func (w *Writer) Target() io.Writer {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out
 }
 
 // Styled writes a single-line text between trusted control sequences.

@@ -228,7 +228,7 @@ export function answers(who = session()) {
 }
 
 function question(id, name, description, left) {
-  const facts = [{ name: 'Asked by', text: 'ken@example.com (mcp-http)' }, { name: 'Why', text: 'it writes (rule "ask before writing")' }, { name: 'May be answered by', text: 'the group hr-admins' }]
+  const facts = [{ name: 'Asked by', text: 'ken@example.com (claude-code 2.1.0, MCP over HTTP)' }, { name: 'Why', text: 'it writes (rule "ask before writing")' }, { name: 'May be answered by', text: 'the group hr-admins' }]
   return { id, tool: name, plugin: name.split('_')[0], description: { facts, ...description }, caller: { user: 'ken@example.com', tenant: '', frontend: 'mcp-http' }, rule: 'ask before writing', remember: '10m', asked: ago(minute), expires: ago(-left), may: true, why: '' }
 }
 

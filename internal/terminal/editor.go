@@ -1,0 +1,574 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"charm.land/bubbles/v2/key"
+	"charm.land/bubbles/v2/textarea"
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/muesli/cancelreader"
+	"golang.org/x/term"
+
+	"github.com/hako-run/hako/host/chat"
+	"github.com/hako-run/hako/host/llm"
+	"github.com/hako-run/hako/internal/visible"
+)
+
+// editor is the lower end of a terminal during a chat: what runs, the message that is being typed, and completions.
+// Everything else is printed above it, also what others write to the screens of the process, such as logs.
+type editor struct {
+	colour bool
+	words  *chatWords
+	now    func() time.Time
+	// complete returns what may follow a line that begins with a slash.
+	complete func(line string) []completion
+	signals  chan<- os.Signal
+	// typed delivers messages in their order. Ctrl-D closes it, and ended.
+	typed chan string
+	ended chan struct{}
+
+	file *os.File
+	// changes are made in the loop, until it ends and closes stopped.
+	changes chan func()
+	stopped chan struct{}
+	// stop ends the loop and restores the terminal.
+	stop func()
+
+	// asking is held by the question on the screen.
+	asking sync.Mutex
+
+	// partial is a line that was written without its end. writing guards it.
+	writing sync.Mutex
+	partial string
+
+	// The fields below belong to the loop.
+	region  region
+	input   textarea.Model
+	history *history
+	// queued are the messages that were typed and not answered yet.
+	queued []string
+	// closed says that the input has ended, left that the region was removed.
+	closed, left bool
+	// lastKey is when a key was pressed last.
+	lastKey time.Time
+	// question is the one on the screen; nil if there is none.
+	question    *question
+	suggestions []completion
+	// above is what is printed with the next change, printed the kind of what was printed last.
+	above   []string
+	printed kind
+	turn    turnView
+}
+
+// kind is a kind of output. An empty row separates one from another.
+type kind int
+
+const (
+	kindNone kind = iota
+	kindPlain
+	kindMessage
+	kindAnswer
+	kindTool
+	kindQuestion
+)
+
+// question is a question that waits for a line.
+type question struct {
+	prompt string
+	// expires is when it ends. Zero means never.
+	expires time.Time
+	reply   chan string
+	// answering says that the person types the answer, draft is what was typed before.
+	answering bool
+	draft     string
+}
+
+// maxInput is the number of rows of a message that are visible at once.
+const maxInput = 10
+
+// maxQueued is the number of messages that can wait.
+const maxQueued = 16
+
+// edits reports whether lines can be edited: input and output are terminals that know control sequences.
+func (t IO) edits() bool {
+	in, isFile := t.In.(*os.File)
+	return canEdit && t.Interactive && isFile && term.IsTerminal(int(in.Fd())) && terminalFile(t.Out) != nil &&
+		terminalFile(t.Err) != nil && os.Getenv("TERM") != "dumb"
+}
+
+// terminalFile is the terminal behind a stream; nil if there is none.
+func terminalFile(stream io.Writer) *os.File {
+	screen, ok := stream.(*Screen)
+	if !ok {
+		return nil
+	}
+	file, ok := screen.Target().(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return nil
+	}
+	return file
+}
+
+// newEditor prepares the editor of a terminal.
+func newEditor(s *Chat, h *history, signals chan<- os.Signal) *editor {
+	e := &editor{
+		colour: coloured(s.Err), words: s.words(), now: s.Now, complete: s.complete, signals: signals,
+		typed: make(chan string, maxQueued), ended: make(chan struct{}), history: h,
+		changes: make(chan func()), stopped: make(chan struct{}),
+	}
+	if e.now == nil {
+		e.now = time.Now
+	}
+	e.input = textarea.New()
+	e.input.ShowLineNumbers, e.input.CharLimit, e.input.MaxWidth = false, 0, 0
+	e.input.DynamicHeight, e.input.MinHeight, e.input.MaxHeight = true, 1, maxInput
+	e.input.MaxContentHeight = maxMessage
+	e.input.EndOfBufferCharacter = ' '
+	none := textarea.StyleState{Selection: lipgloss.NewStyle().Reverse(true)}
+	e.input.SetStyles(textarea.Styles{Focused: none, Blurred: none})
+	e.input.SetVirtualCursor(false)
+	e.input.SetPromptFunc(2, func(p textarea.PromptInfo) string {
+		if p.LineNumber == 0 {
+			return "> "
+		}
+		return "  "
+	})
+	keys := &e.input.KeyMap
+	keys.InsertNewline = key.NewBinding(key.WithKeys("alt+enter", "shift+enter", "ctrl+j"))
+	keys.Paste.SetEnabled(false) // terminals paste; the clipboard of the machine may be another one
+	keys.CopySelection.SetEnabled(false)
+	e.input.Focus()
+	return e
+}
+
+// start takes over the terminal until stop is called.
+func (e *editor) start(t IO) error {
+	in := t.In.(*os.File)
+	e.file = terminalFile(t.Err)
+	e.region.out = e.file
+	state, err := term.MakeRaw(int(in.Fd()))
+	if err != nil {
+		return fmt.Errorf("terminal: %w", err)
+	}
+	reader, err := cancelreader.NewReader(in)
+	if err != nil {
+		return errors.Join(fmt.Errorf("terminal: %w", err), term.Restore(int(in.Fd()), state))
+	}
+	events := make(chan uv.Event)
+	reading, cancel := context.WithCancel(context.Background())
+	go func() {
+		defer close(events)
+		_ = uv.NewTerminalReader(reader, os.Getenv("TERM")).StreamEvents(reading, events) // ends with the input
+	}()
+	go e.loop(events)
+	stdout, stderr := t.Out.(*Screen), t.Err.(*Screen)
+	formerOut, formerErr := stdout.Redirect(e), stderr.Redirect(e)
+	stopResizes := onResize(func() { e.do(func() {}) })
+	control(e.file, "\x1b[?2004h") // bracketed paste
+	e.stop = func() {
+		stopResizes()
+		stdout.Redirect(formerOut)
+		stderr.Redirect(formerErr)
+		e.flushLine()
+		e.do(e.leave)
+		cancel()
+		reader.Cancel()
+		for range events { // until the reader has ended
+		}
+		<-e.stopped
+		control(e.file, "\x1b[?2004l")
+		_ = term.Restore(int(in.Fd()), state)
+	}
+	return nil
+}
+
+// loop handles input and changes until leave.
+func (e *editor) loop(events <-chan uv.Event) {
+	defer close(e.stopped)
+	ticker := time.NewTicker(frame)
+	defer ticker.Stop()
+	for !e.left {
+		select {
+		case change := <-e.changes:
+			change()
+		case event, ok := <-events:
+			if !ok {
+				events = nil
+				e.end()
+			}
+			e.handle(event)
+		case <-ticker.C:
+			if !e.turn.running {
+				continue
+			}
+			e.turn.changed = false
+		}
+		if !e.left && !e.turn.changed {
+			e.draw()
+		}
+	}
+}
+
+// handle handles an event of the terminal.
+func (e *editor) handle(event uv.Event) {
+	switch event := event.(type) {
+	case uv.KeyPressEvent:
+		e.press(tea.KeyPressMsg(event))
+	case uv.PasteEvent:
+		e.touch()
+		text := visible.Clean(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(event.Content))
+		e.input, _ = e.input.Update(tea.PasteMsg{Content: text})
+	}
+}
+
+// end closes typed.
+func (e *editor) end() {
+	if !e.closed {
+		e.closed = true
+		close(e.typed)
+		close(e.ended)
+	}
+}
+
+// do makes a change in the loop. After the end it does nothing.
+func (e *editor) do(change func()) {
+	select {
+	case e.changes <- change:
+	case <-e.stopped:
+	}
+}
+
+// Write prints lines above the editor. They have passed a Screen.
+func (e *editor) Write(data []byte) (int, error) {
+	e.writing.Lock()
+	lines := strings.Split(e.partial+string(data), "\n")
+	e.partial = lines[len(lines)-1]
+	e.writing.Unlock()
+	if lines = lines[:len(lines)-1]; len(lines) > 0 {
+		e.do(func() { e.printPlain(lines) })
+	}
+	return len(data), nil
+}
+
+// flushLine prints a line that has no end yet.
+func (e *editor) flushLine() {
+	e.writing.Lock()
+	rest := e.partial
+	e.partial = ""
+	e.writing.Unlock()
+	if rest != "" {
+		e.do(func() { e.printPlain([]string{rest}) })
+	}
+}
+
+// typingPause is how long no key was pressed before what is typed is meant for the question on the screen and not for
+// the message that was being typed.
+const typingPause = 500 * time.Millisecond
+
+// touch notes that something was typed, and decides whether it is the beginning of an answer.
+func (e *editor) touch() {
+	now := e.now()
+	if q := e.question; q != nil && !q.answering && (e.input.Value() == "" || now.Sub(e.lastKey) >= typingPause) {
+		q.answering, q.draft = true, e.input.Value()
+		e.input.Reset()
+	}
+	e.lastKey = now
+}
+
+// press handles a key.
+func (e *editor) press(msg tea.KeyPressMsg) {
+	e.touch()
+	e.suggestions = nil
+	text := e.input.Value()
+	switch name := msg.String(); {
+	case name == "ctrl+c":
+		e.interrupt(text)
+	case name == "ctrl+d" && text == "":
+		e.end()
+	case name == "ctrl+l":
+		control(e.file, "\x1b[H\x1b[2J")
+		e.region.widths, e.region.cursor, e.region.column = nil, 0, 0
+	case name == "enter":
+		e.enter(text)
+	case name == "tab":
+		e.completeInput(text)
+	case name == "up" && e.atEdge(-1), name == "ctrl+p" && e.atEdge(-1):
+		e.recall(-1, text)
+	case name == "down" && e.atEdge(1), name == "ctrl+n" && e.atEdge(1):
+		e.recall(1, text)
+	default:
+		if msg.Text != "" {
+			if msg.Text = visible.Clean(msg.Text); msg.Text == "" {
+				return
+			}
+		}
+		e.input, _ = e.input.Update(msg) // without a cursor that blinks there are no commands
+		if text := e.input.Value(); strings.HasPrefix(text, "/") && !strings.ContainsAny(text, " \n") {
+			e.suggestions = e.complete(text)
+		}
+	}
+}
+
+// interrupt handles Ctrl-C: it empties a message, or it is a signal.
+func (e *editor) interrupt(text string) {
+	if text != "" && e.question == nil && !e.turn.running {
+		e.input.Reset()
+		return
+	}
+	select {
+	case e.signals <- os.Interrupt:
+	default: // there is one already
+	}
+}
+
+// enter ends the answer to a question, or a message.
+func (e *editor) enter(text string) {
+	if q := e.question; q != nil && q.answering {
+		e.print(kindQuestion, row{e.styled(dim, "› "+visible.Line(text))}.String())
+		e.input.Reset()
+		q.reply <- text
+		return
+	}
+	if strings.TrimSpace(text) == "" || e.closed || len(e.queued) == maxQueued {
+		return
+	}
+	e.input.Reset()
+	if err := e.history.add(text); err != nil {
+		e.print(kindPlain, visible.Line(err.Error()))
+		e.history.path = ""
+	}
+	e.queued = append(e.queued, text)
+	e.typed <- text // has room for maxQueued
+}
+
+// began prints a message that is answered now.
+func (e *editor) began(text string) {
+	e.do(func() {
+		e.queued = e.queued[1:]
+		e.printMessage(text)
+	})
+}
+
+func (e *editor) printMessage(text string) {
+	prompt := e.styled(bold+green, "> ")
+	for _, r := range hang(prompt, span{text: "  "}, []span{e.styled(bold, visible.Escape(spaced(text)))}, e.width()) {
+		e.print(kindMessage, r.String())
+	}
+}
+
+// replay prints a message of a conversation.
+func (e *editor) replay(m chat.Message) {
+	e.do(func() {
+		if m.Role != llm.RoleAssistant {
+			e.printMessage(m.Text)
+			return
+		}
+		for _, r := range rowsOf(layOut(m.Text, 0, e.width(), e.colour)) {
+			e.print(kindAnswer, r.String())
+		}
+	})
+}
+
+// atEdge reports whether the cursor cannot move up (-1) or down (1) within the message.
+func (e *editor) atEdge(by int) bool {
+	if e.question != nil && e.question.answering {
+		return false
+	}
+	info := e.input.LineInfo()
+	if by < 0 {
+		return e.input.Line() == 0 && info.RowOffset == 0
+	}
+	return e.input.Line() == e.input.LineCount()-1 && info.RowOffset >= info.Height-1
+}
+
+func (e *editor) recall(by int, shown string) {
+	if text, ok := e.history.move(by, shown); ok {
+		e.input.SetValue(text)
+	}
+}
+
+// completeInput completes a command as far as it is unambiguous.
+func (e *editor) completeInput(text string) {
+	if !strings.HasPrefix(text, "/") || strings.Contains(text, "\n") {
+		return
+	}
+	e.suggestions = e.complete(text)
+	if len(e.suggestions) == 0 {
+		return
+	}
+	common := e.suggestions[0].line
+	for _, s := range e.suggestions[1:] {
+		for !strings.HasPrefix(s.line, common) {
+			common = common[:len(common)-1]
+		}
+	}
+	common = strings.ToValidUTF8(common, "")
+	if len(e.suggestions) == 1 {
+		e.suggestions = nil
+		common += " "
+	}
+	if len(common) > len(text) {
+		e.input.SetValue(common)
+	}
+}
+
+// width is how many columns rows may have. The last one stays empty: terminals differ in what happens after it.
+func (e *editor) width() int {
+	width, _ := e.size()
+	return width - 1
+}
+
+func (e *editor) size() (width, height int) {
+	width, height, err := term.GetSize(int(e.file.Fd()))
+	if err != nil || width < 2 || height < 2 {
+		return 80, 24
+	}
+	return width, height
+}
+
+func (e *editor) styled(style, text string) span {
+	if !e.colour {
+		style = ""
+	}
+	return span{style, text}
+}
+
+// print prints rows above the region.
+func (e *editor) print(what kind, rows ...string) {
+	if what != e.printed && e.printed != kindNone && len(rows) > 0 && rows[0] != "" {
+		e.above = append(e.above, "")
+	}
+	e.above = append(e.above, rows...)
+	e.printed = what
+}
+
+// printPlain prints lines. Those without control sequences are broken between words.
+func (e *editor) printPlain(lines []string) {
+	for _, line := range lines {
+		if strings.Contains(line, "\x1b") {
+			e.print(kindPlain, line)
+			continue
+		}
+		for _, r := range wrap([]span{{text: spaced(line)}}, e.width()) {
+			e.print(kindPlain, r.String())
+		}
+	}
+}
+
+// draw shows the current state.
+func (e *editor) draw() {
+	_, height := e.size()
+	width := e.width()
+	input, x, y := e.inputRows(width)
+	foot := e.footRows(width)
+	middle := e.turn.rows(e, width)
+	room := max(0, height-len(input)-len(foot)-len(middle)-2)
+	live := e.turn.settle(e, width, room)
+	var rows []string
+	if len(live) > 0 {
+		if e.printed != kindAnswer || e.turn.block > 0 && e.turn.shown == 0 {
+			rows = append(rows, "")
+		}
+		rows = append(rows, live...)
+	}
+	if len(middle) > 0 {
+		if len(live) > 0 || e.printed != kindTool {
+			rows = append(rows, "")
+		}
+		rows = append(rows, middle...)
+	}
+	rows = append(rows, "")
+	y += len(rows)
+	rows = append(append(rows, input...), foot...)
+	if extra := len(rows) - height; extra > 0 && extra <= y {
+		rows, y = rows[extra:], y-extra
+	}
+	e.region.draw(e.above, rows, x, y, width+1)
+	e.above = nil
+}
+
+// inputRows are the message, or the answer to a question, with the place of the cursor.
+func (e *editor) inputRows(width int) (rows []string, x, y int) {
+	e.input.SetWidth(width)
+	for line := range strings.SplitSeq(e.input.View(), "\n") {
+		rows = append(rows, strings.TrimRight(line, " "))
+	}
+	prompt := row{e.styled(bold+green, ">"), {text: " "}}
+	if e.question != nil {
+		prompt[0] = e.styled(bold+yellow, "?")
+	}
+	rows[0] = prompt.String() + strings.TrimPrefix(strings.TrimPrefix(rows[0], ">"), " ")
+	if at := e.input.Cursor(); at != nil {
+		x, y = at.X, at.Y
+	}
+	if q := e.question; q != nil {
+		text := q.prompt
+		if !q.expires.IsZero() {
+			text += " " + fmt.Sprintf(e.words.left, duration(q.expires.Sub(e.now())))
+		}
+		var head []string
+		for _, r := range wrap([]span{e.styled(yellow, visible.Line(text))}, width) {
+			head = append(head, r.String())
+		}
+		rows, y = append(head, rows...), y+len(head)
+	}
+	return rows, x, min(y, len(rows)-1)
+}
+
+// maxSuggestions is the number of completions shown.
+const maxSuggestions = 8
+
+// footRows are the completions.
+func (e *editor) footRows(width int) (rows []string) {
+	widest := 0
+	for _, s := range e.suggestions {
+		widest = max(widest, len(s.line))
+	}
+	for i, s := range e.suggestions {
+		text := fmt.Sprintf("  %-*s  %s", widest, visible.Line(s.line), visible.Line(s.about))
+		if i == maxSuggestions {
+			text = fmt.Sprintf("  … %d", len(e.suggestions)-i)
+		}
+		rows = append(rows, row{e.styled(dim, clip(text, width))}.String())
+		if i == maxSuggestions {
+			break
+		}
+	}
+	return rows
+}
+
+// leave removes the region.
+func (e *editor) leave() {
+	e.turn.flush(e, e.width())
+	e.region.draw(e.above, []string{""}, 0, 0, e.width()+1)
+	e.above, e.left = nil, true
+}
+
+// readLine asks for a line below what was printed.
+func (e *editor) readLine(ctx context.Context, prompt string, expires time.Time) (string, error) {
+	e.flushLine()
+	q := &question{prompt: prompt, expires: expires, reply: make(chan string, 1)}
+	e.do(func() { e.question = q })
+	defer e.do(func() {
+		if e.question = nil; q.answering {
+			e.input.SetValue(q.draft)
+		}
+	})
+	select {
+	case line := <-q.reply:
+		return line, nil
+	case <-e.ended:
+		return "", io.EOF
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
