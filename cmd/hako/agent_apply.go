@@ -41,10 +41,7 @@ Exit codes: 0 done, or nothing to do; 1 not agreed to, or another failure; 2 usa
 					args = v.config.Agent.Agents
 				}
 				if len(args) == 0 {
-					return usageError(
-						cmd,
-						errors.New("no agent is named: give its ID, or name it in agent.agents of hako.yaml"),
-					)
+					return usageError(cmd, errors.New("no agent is named: give its ID, or name it in agent.agents of hako.yaml"))
 				}
 				return a.withUpstreams(cmd.Context(), v.config, v.host.Catalog(), everyUpstream,
 					func(servers []mcpclient.Status) error {

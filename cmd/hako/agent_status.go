@@ -1,13 +1,11 @@
 package main
 
 import (
-	"fmt"
-	"text/tabwriter"
-
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/agent"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/report"
 )
 
 // mostAgentCalls is how many calls "hako agent status" lists.
@@ -37,28 +35,14 @@ A call whose process has died is "left": the next "hako agent run" that follows 
 				if asJSON {
 					return a.printJSON(list)
 				}
-				return a.printAgentCalls(list)
+				if len(list) == 0 {
+					return printf(a.stderr, "No calls.\n")
+				}
+				return report.AgentCalls(a.stdout, list)
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&all, "all", false, "also calls that have ended")
 	return cmd
-}
-
-func (a *app) printAgentCalls(list []agent.Status) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(a.stderr, "No calls.")
-		return err
-	}
-	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "SESSION\tCALL\tTOOL\tSTATE\tTAKEN")
-	for _, c := range list {
-		state := string(c.State)
-		if !c.Alive && c.State != agent.StateSent && c.State != agent.StateDropped {
-			state += ", left"
-		}
-		printf(table, "%s\t%s\t%s\t%s\t%s\n", c.Session, c.Call, c.Tool, state, moment(c.Taken))
-	}
-	return table.Flush()
 }

@@ -1,15 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/internal/report"
 )
 
 func (a *app) auditTailCommand() *cobra.Command {
@@ -108,32 +107,13 @@ it ("log/checkpoint").`,
 	return cmd
 }
 
-// auditRow lines the columns of records up as far as they fit, without having seen them all.
-const auditRow = "%-19s  %6s  %-24s  %-30s  %-12s  %9s  %s\n"
-
-// shower shows entries one by one, under a heading.
+// shower shows entries one by one.
 func (a *app) shower(f *auditFilter) func(*audit.Entry) error {
-	if f.asJSON {
+	switch {
+	case f.asJSON:
 		return func(e *audit.Entry) error { return e.Write(a.data(), audit.JSONL, "") }
+	case f.utc:
+		return report.AuditRows(a.stdout, time.UTC)
 	}
-	zone, headed := time.Local, false
-	if f.utc {
-		zone = time.UTC
-	}
-	return func(e *audit.Entry) error {
-		if !headed {
-			headed = true
-			printf(a.stdout, auditRow, "TIME ("+zoneName(e.Time.In(zone))+")", "RECORD", "WHO", "WHAT", "OUTCOME",
-				"TOOK", "MORE")
-		}
-		var row strings.Builder
-		printf(&row, auditRow, e.Time.In(zone).Format(time.DateTime), fmt.Sprint(e.Seq), e.Who(), e.What(),
-			cmp.Or(e.Outcome, "-"), e.Took(), e.More())
-		return printf(a.stdout, "%s\n", strings.TrimRight(row.String(), " \n"))
-	}
-}
-
-func zoneName(t time.Time) string {
-	name, _ := t.Zone()
-	return name
+	return report.AuditRows(a.stdout, time.Local)
 }

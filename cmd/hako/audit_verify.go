@@ -88,12 +88,8 @@ func (a *app) printReport(dir string, r *audit.Report, expected uint64) error {
 		return nil
 	}
 	if r.EndChecked || expected == r.Last {
-		return printf(
-			a.stdout,
-			"\nThe log is as it was written. Keep its head elsewhere, for the next time:\n  --expect %d:%s\n",
-			r.Last,
-			r.Head,
-		)
+		return printf(a.stdout, "\nThe log is as it was written. Keep its head elsewhere, for the next time:\n  --expect %d:%s\n",
+			r.Last, r.Head)
 	}
 	return printf(a.stdout, `
 No sign of a change up to record %d. Whether later records are missing is not known: that takes the private key, which is not in this copy.

@@ -31,14 +31,8 @@ Where the store is a PostgreSQL database, that is what holds the state: use pg_d
 				return err
 			}
 			var files []backup.File
-			err = a.audited(
-				cmd.Context(),
-				c,
-				&audit.Operation{
-					Action: "backup.create",
-					Detail: map[string]string{"dir": a.path(args[0])},
-				},
-				func() error {
+			err = a.audited(cmd.Context(), c,
+				&audit.Operation{Action: "backup.create", Detail: map[string]string{"dir": a.path(args[0])}}, func() error {
 					files, err = backup.Create(cmd.Context(), c.Store, a.path(args[0]))
 					return err
 				},

@@ -140,11 +140,8 @@ func (a *app) connectByPasting(ctx context.Context, b *credential.Broker, tenant
 	if err != nil {
 		return nil, err
 	}
-	printf(
-		a.stderr,
-		"Give your consent on this page, in any browser:\n\n  %s\n\nThen paste the code that it shows, or the address of the page that you are sent to: ",
-		consent.URL,
-	)
+	printf(a.stderr, "Give your consent on this page, in any browser:\n\n  %s\n\n"+
+		"Then paste the code that it shows, or the address of the page that you are sent to: ", consent.URL)
 	pasted, err := a.terminal().ReadLine(ctx)
 	if err != nil {
 		return nil, err

@@ -1,17 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/internal/report"
 )
 
 func (a *app) connectStatusCommand() *cobra.Command {
@@ -30,10 +27,13 @@ Exit codes: 0 all can be used, 1 one cannot.`,
 				if err != nil {
 					return err
 				}
-				if asJSON {
+				switch {
+				case asJSON:
 					err = a.printJSON(append([]credential.Status{}, list...))
-				} else {
-					err = a.printCredentials(list)
+				case len(list) == 0:
+					err = printf(a.stderr, "no credentials are configured (docs/credentials.md)\n")
+				default:
+					err = report.Credentials(a.stdout, list)
 				}
 				if err == nil &&
 					slices.ContainsFunc(list, func(s credential.Status) bool { return s.State != credential.Ready }) {
@@ -47,34 +47,6 @@ Exit codes: 0 all can be used, 1 one cannot.`,
 	return cmd
 }
 
-func (a *app) printCredentials(list []credential.Status) error {
-	if len(list) == 0 {
-		fmt.Fprintln(a.stderr, "no credentials are configured (docs/credentials.md)")
-		return nil
-	}
-	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "CREDENTIAL\tTENANT\tPROVIDER\tSTATE\tEXPIRES\tABOUT")
-	for _, s := range list {
-		printf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Credential, dash(s.Tenant), dash(s.Provider), s.State,
-			dash(moment(s.Expires)), dash(cmp.Or(s.Remedy, strings.Join(s.Facts(), ", "))))
-	}
-	return table.Flush()
-}
-
-func moment(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.Local().Format("2006-01-02 15:04")
-}
-
-func dash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
-
 func (a *app) connectRemoveCommand() *cobra.Command {
 	tenant := ""
 	cmd := &cobra.Command{
@@ -84,11 +56,8 @@ func (a *app) connectRemoveCommand() *cobra.Command {
 if it is not to be used any more.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			operation := &audit.Operation{
-				Action:  "credential.remove",
-				Subject: audit.Subject{Tenant: tenant},
-				Target:  audit.Target{Name: args[0]},
-			}
+			operation := &audit.Operation{Action: "credential.remove", Subject: audit.Subject{Tenant: tenant},
+				Target: audit.Target{Name: args[0]}}
 			return a.changeCredentials(cmd, operation, func(b *credential.Broker) error {
 				found, err := b.Remove(cmd.Context(), tenant, args[0])
 				if err == nil && !found {

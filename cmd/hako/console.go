@@ -20,8 +20,8 @@ func (a *app) consoleCommand() *cobra.Command {
 		Use:   "console",
 		Short: "Print a link that opens the console of hako serve",
 		Long: `Print a link that logs you in to the console of hako serve, once and within 10 minutes. It needs nothing but the store, so it works while
-hako serves, for whoever may write there. Where logins are configured (console.tokens, console.oidc), the console is opened with them, and
-this prints where it is.`,
+hako serves, for whoever may write there, whatever logins are configured. The link works in a browser on the machine of hako; standard error
+says where others log in.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.config(cmd)
@@ -32,12 +32,7 @@ this prints where it is.`,
 				return err
 			}
 			if !server.ConsoleEnabled(c) {
-				return errors.New(
-					"the console is off: set console.enabled, and logins where other machines can reach it (docs/console.md)",
-				)
-			}
-			if c.Console.HasLogins() {
-				return printf(a.stdout, "%s%s\n", server.ConsoleURL(c), console.Path)
+				return errors.New("the console is off: set console.enabled (docs/console.md)")
 			}
 			return a.printLink(cmd.Context(), c)
 		},
@@ -53,15 +48,13 @@ func (a *app) printLink(ctx context.Context, c *config.Config) error {
 		if err != nil {
 			return err
 		}
-		if err = printf(a.stdout, "%s\n", console.LinkURL(server.ConsoleURL(c), secret)); err == nil &&
-			!listens(server.ConsoleAddress(c)) {
-			printf(
-				a.stderr,
-				"Nothing listens at %s now: the link works once hako serve does.\n",
-				server.ConsoleAddress(c),
-			)
+		if c.Console.HasLogins() {
+			printf(a.stderr, "Others log in at %s%s\n", server.ConsoleURL(c), console.Path)
 		}
-		return err
+		if !listens(server.ConsoleAddress(c)) {
+			printf(a.stderr, "Nothing listens at %s now: the link works once hako serve does.\n", server.ConsoleAddress(c))
+		}
+		return printf(a.stdout, "%s\n", server.LinkURL(c, secret))
 	})
 }
 

@@ -182,3 +182,28 @@ func TestHostileLoginLink(t *testing.T) {
 		})
 	}
 }
+
+// TestAdminAlwaysGetsIn: whatever logins are configured, 'hako console' prints a link that lets an admin in at this machine.
+func TestAdminAlwaysGetsIn(t *testing.T) {
+	t.Parallel()
+	dir := approved(t, `console:
+  url: https://hako.example.com
+  tokens:
+    - {name: lost, hash: "sha256:`+strings.Repeat("0", 64)+`", role: viewer}
+  oidc:
+    issuer: https://sso.example.com
+    clientId: hako
+    clientSecret: {env: NO_SUCH_SECRET}
+    roles: {viewer: {users: [aki@example.com]}}
+`)
+	s := serve(t, dir)
+	printed := invoke(t, dir, "console", "--http", strings.TrimPrefix(s.base(), "http://"))
+	printed.want(t, exitOK, s.base()+"/console/#link=", "Others log in at https://hako.example.com/console/")
+	c := newConsoleClient(t, s.base())
+	if status := c.login(strings.TrimSpace(printed.stdout)); status != http.StatusOK {
+		t.Fatalf("log in: %d", status)
+	}
+	if status, body := c.do("GET", "session", ""); !strings.Contains(body, `"role":"admin","via":"link"`) {
+		t.Errorf("the session: %d %s", status, body)
+	}
+}

@@ -23,12 +23,8 @@ func (f *execFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.programs, "program", nil,
 		`a program that the plugin may run, instead of those that it asks for or had; "*" for all that are installed`)
 	flags.StringArrayVar(&f.env, "env", nil, "NAME, a variable of hako's environment that commands get; \"\" for none")
-	flags.StringArrayVar(
-		&f.connect,
-		"connect",
-		nil,
-		"HOST:PORT that commands may connect to, *.DOMAIN:PORT or *:PORT; with :private after it also at private addresses; \"\" for no network",
-	)
+	flags.StringArrayVar(&f.connect, "connect", nil, "HOST:PORT that commands may connect to, *.DOMAIN:PORT or *:PORT; "+
+		"with :private after it also at private addresses; \"\" for no network")
 	flags.StringArrayVar(&f.ports, "port", nil, "")
 	_ = flags.MarkHidden("port") // the flag is there
 	flags.BoolVar(&f.unconfined, "unconfined", false,
@@ -38,10 +34,8 @@ func (f *execFlags) add(flags *pflag.FlagSet) {
 // choose puts the flags into the choices. What none of them names stays as it was.
 func (f *execFlags) choose(c *grant.Choices) error {
 	if len(f.ports) > 0 {
-		return fmt.Errorf(
-			"--port %[1]s: ports of any host are not granted any more: name the hosts: --connect HOST:%[1]s",
-			cmp.Or(f.ports[0], "PORT"),
-		)
+		return fmt.Errorf("--port %[1]s: ports of any host are not granted any more: name the hosts: --connect HOST:%[1]s",
+			cmp.Or(f.ports[0], "PORT"))
 	}
 	if len(f.programs)+len(f.env)+len(f.connect) == 0 && !f.flags.Changed("unconfined") {
 		return nil

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"fmt"
-	"strings"
-	"text/tabwriter"
-
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/inspect"
+	"github.com/hako-run/hako/internal/report"
 )
 
 func (a *app) policyTableCommand() *cobra.Command {
@@ -33,28 +30,11 @@ arguments; and the rules that decide.`,
 				if asJSON {
 					return a.printJSON(table)
 				}
-				return a.printPermissions(table)
+				return report.Permissions(a.stdout, table)
 			})
 		},
 	}
 	caller.add(a, cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
-}
-
-func (a *app) printPermissions(table []policy.ToolPermission) error {
-	out := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "TOOL\tPLUGIN\tPERMISSION\tRULE")
-	for _, line := range table {
-		var rules []string
-		for _, d := range line.Prospects {
-			rule := d.Rule
-			if len(line.Prospects) > 1 {
-				rule = fmt.Sprintf("%s: %s", d.Action.Permission(), d.Rule)
-			}
-			rules = append(rules, rule)
-		}
-		printf(out, "%s\t%s\t%s\t%s\n", line.Tool, line.Plugin, line.Permission, strings.Join(rules, "; "))
-	}
-	return out.Flush()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/processors"
+	"github.com/hako-run/hako/internal/report"
 	"github.com/hako-run/hako/internal/server"
 	"github.com/hako-run/hako/internal/terminal"
 )
@@ -88,7 +89,7 @@ func (a *app) serve(ctx context.Context, o server.Options) (err error) {
 		if needsLink {
 			url += " (hako console prints a link that logs you in)"
 		}
-		a.greet(c, s.URL(), url, s.Plugins())
+		report.Greeting(a.stderr, thisBuild().Version, c, s.URL(), url, s.Plugins())
 	} else if o.HTTP {
 		o.Logger.Info("serving", "url", s.URL(), "version", o.Build.Version)
 	}

@@ -323,7 +323,7 @@ func TestServeFails(t *testing.T) {
 		"no address":     {args: []string{"--http", "8420"}, want: []string{"host:port, such as 127.0.0.1:8420"}},
 		"no such folder": {args: []string{"--plugins", "nowhere"}, want: []string{"nowhere does not exist: make it"}},
 		"exposed": {args: []string{"--http", "0.0.0.0:0"}, want: []string{"can be reached from other machines",
-			"hako token new"}},
+			"hako token create"}},
 		"half of TLS": {configuration: "http: {tls: {cert: tls.crt}}",
 			want: []string{"http.tls: it needs both cert and key"}},
 		"no certificate": {configuration: "http: {tls: {cert: a.crt, key: a.key}}",

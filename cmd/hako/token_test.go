@@ -1,12 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/mcpserver"
@@ -29,7 +31,7 @@ func TestTokenNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	auth, err := c.HTTP.Authenticator(nil)
+	auth, err := c.HTTP.Authenticator(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,4 +74,68 @@ func TestTokenNewFails(t *testing.T) {
 	invoke(t, t.TempDir(), "token", "new", "ci", "--role", "root").want(t, exitUsage, `--role "root" does not exist`)
 	invoke(t, t.TempDir(), "token", "new", "ci", "--expires", "soon").want(t, exitUsage, `--expires "soon" is no date`)
 	invoke(t, t.TempDir(), "token", "nwe").want(t, exitUsage, `did you mean "new"?`)
+}
+
+// TestIssuedToken: a token that is created while hako serves is accepted until it is revoked, and it is recorded.
+func TestIssuedToken(t *testing.T) {
+	t.Parallel()
+	dir := approved(t, "http: {auth: {required: true}}\n")
+	s := serve(t, dir)
+	status := func(token string) int {
+		t.Helper()
+		request := httptest.NewRequest(http.MethodGet, s.base()+mcpserver.Path, nil)
+		request.RequestURI = ""
+		request.Header.Set("Authorization", "Bearer "+token)
+		response, err := httpClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		return response.StatusCode
+	}
+	created := invoke(t, dir, "token", "create", "ci", "--user", "robot", "--expires", "2099-12-31")
+	created.want(t, exitOK, "shown only now")
+	token := strings.TrimSpace(created.stdout)
+	if got := status(token); got != http.StatusBadRequest { // it names no session
+		t.Errorf("with the token: %d", got)
+	}
+	if got := status("hako_guess"); got != http.StatusUnauthorized {
+		t.Errorf("with another: %d", got)
+	}
+	invoke(t, dir, "token", "create", "ci").want(t, exitUsage, "a token with this name exists")
+	invoke(t, dir, "token", "create", "ci\x1b[2J").want(t, exitUsage, "characters that are not visible")
+	var console struct {
+		Text  string
+		Token struct{ Role string }
+	}
+	asJSON := invoke(t, dir, "token", "create", "mori", "--role", "admin", "--json")
+	if err := json.Unmarshal([]byte(asJSON.stdout), &console); err != nil || console.Token.Role != "admin" {
+		t.Errorf("%v: %s", err, asJSON)
+	}
+	if got := status(console.Text); got != http.StatusUnauthorized {
+		t.Errorf("with a token for the console: %d", got)
+	}
+	invoke(t, dir, "token", "list").want(t, exitOK, token[:11], "robot", "console, admin", "2100-01-01")
+	if list := invoke(t, dir, "token", "list", "--json"); !strings.Contains(list.stdout, `"state": "valid"`) ||
+		strings.Contains(list.stdout, token) {
+		t.Errorf("as JSON: %s", list)
+	}
+	invoke(t, dir, "token", "revoke", "ci").want(t, exitOK, "Revoked ci")
+	revoked := time.Now()
+	for status(token) != http.StatusUnauthorized {
+		if time.Since(revoked) > time.Minute { // bearer.Delay is less, but the machine may have something else to do
+			t.Fatal("the revoked token is still accepted")
+		}
+	}
+	invoke(t, dir, "token", "revoke", "ci").want(t, exitUsage, "there is no such token")
+	invoke(t, dir, "audit", "query", "--type", "operator").want(t, exitOK, "token.create", "token.revoke")
+}
+
+// TestRevokeOfConfiguredToken: the error says where the token is.
+func TestRevokeOfConfiguredToken(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "hako.yaml"), []byte("http: {auth: {tokens: [{name: ci, hash: 'sha256:"+strings.Repeat("0", 64)+"'}]}}\n"))
+	invoke(t, dir, "token", "revoke", "ci").want(t, exitUsage, "is in the configuration", "hako.yaml")
+	invoke(t, dir, "token", "list").want(t, exitOK, "http.auth.tokens", "valid")
 }

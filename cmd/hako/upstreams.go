@@ -31,11 +31,7 @@ Exit codes: 0 all are up or disabled, 1 one is down or all that it offers is lef
 			if err != nil {
 				return err
 			}
-			h, err := a.hostFor(
-				cmd.Context(),
-				c,
-				func(*host.Options) {},
-			) // what plugins offer is not the servers' to offer
+			h, err := a.hostFor(cmd.Context(), c, func(*host.Options) {}) // what plugins offer is not the servers' to offer
 			if err != nil {
 				return err
 			}

@@ -21,6 +21,7 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/internal/attempts"
@@ -77,6 +78,8 @@ type Settings interface {
 	Plugin(name string) host.Settings
 	// AuditOptional reports whether operations that cannot be recorded are performed.
 	AuditOptional() bool
+	// Tokens lists the tokens of the configuration, those of MCP clients without a role.
+	Tokens() []bearer.Token
 	// Reload reloads the configuration for the person by.
 	Reload(ctx context.Context, by audit.Subject) (*Reloaded, error)
 }
@@ -215,11 +218,13 @@ func (c *Console) Run(ctx context.Context) error {
 	var saving sync.WaitGroup
 	saving.Go(func() { c.keepSaving(ctx) })
 	w := &watcher{console: c}
-	ended := c.options.Store.Changes(ctx, endedTopic)
+	ended, tokens := c.options.Store.Changes(ctx, endedTopic), c.options.Store.Changes(ctx, bearer.Topic)
 	for {
 		select {
 		case <-ended:
 			c.endStreams(ctx)
+		case <-tokens:
+			c.endRevoked(ctx)
 		case <-ctx.Done():
 			c.stop()
 			c.options.Traffic.hub.endAll(endShutdown)

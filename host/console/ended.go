@@ -38,6 +38,21 @@ func (c *Console) endUnwanted(now *logins) {
 	})
 }
 
+// endRevoked ends the streams of sessions that were begun with a token of the store that is no longer valid.
+func (c *Console) endRevoked(ctx context.Context) {
+	now := c.logins.Load()
+	if now.issued == nil {
+		return
+	}
+	if err := now.issued.Refresh(ctx); err != nil {
+		if ctx.Err() == nil {
+			c.logger.Warn("find revoked tokens of the console", "err", err) // heartbeats check too
+		}
+		return
+	}
+	c.endUnwanted(now)
+}
+
 // among returns the sessions with these IDs that are in the store.
 func (t *sessions) among(ctx context.Context, ids map[string]bool) ([]string, error) {
 	var places []string

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/store"
 )
@@ -130,7 +131,7 @@ func faultOf(err error) *fault {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return &fault{code: codeUnavailable, text: said("the request was canceled")}
 	case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrReadOnly), errors.Is(err, store.ErrCorrupt),
-		errors.Is(err, store.ErrUnreachable):
+		errors.Is(err, store.ErrUnreachable), errors.Is(err, bearer.ErrUnavailable):
 		return faultStore
 	}
 	return nil

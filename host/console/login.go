@@ -1,7 +1,9 @@
 package console
 
 import (
+	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/hako-run/hako/host/audit"
@@ -30,7 +32,6 @@ type userJSON struct {
 type loginsJSON struct {
 	Token bool      `json:"token"`
 	OIDC  *oidcJSON `json:"oidc,omitempty"`
-	Link  bool      `json:"link"`
 }
 
 type oidcJSON struct {
@@ -41,7 +42,7 @@ func (c *Console) session(q *request) (any, error) { return c.sessionOf(q), nil 
 
 func (c *Console) sessionOf(q *request) *sessionJSON {
 	l := c.logins.Load()
-	answer := &sessionJSON{Logins: loginsJSON{Token: len(l.tokens) > 0, Link: l.links}}
+	answer := &sessionJSON{Logins: loginsJSON{Token: len(l.tokens) > 0 || l.issued.ForConsole()}}
 	if l.oidc != nil {
 		answer.Logins.OIDC = &oidcJSON{l.oidc.options.name()}
 	}
@@ -68,7 +69,7 @@ func (c *Console) login(w http.ResponseWriter, q *request) error {
 	s := &session{address: q.address}
 	var err error
 	if body.Token != "" {
-		err = c.byToken(s, body.Token)
+		err = c.byToken(q, s, body.Token)
 	} else {
 		err = c.byLink(q, s, body.Link)
 	}
@@ -84,26 +85,43 @@ func (c *Console) login(w http.ResponseWriter, q *request) error {
 	return nil
 }
 
-func (c *Console) byToken(s *session, text string) error {
+func (c *Console) byToken(q *request, s *session, text string) error {
 	s.via = viaToken
-	t := find(c.logins.Load().tokens, text, c.now())
-	if t == nil {
+	t, err := c.logins.Load().byText(q.Context(), text, c.now())
+	if err != nil {
+		return err
+	}
+	if t == nil || !slices.Contains(Roles, Role(t.Role)) {
 		return errLogin
 	}
-	s.Person = Person{Name: t.user(), Role: t.Role, via: viaToken, source: t.Name}
+	s.Person = Person{Name: t.Owner(), Role: Role(t.Role), via: viaToken, source: t.Name}
 	s.proof = t.Hash
 	return nil
 }
 
-// byLink logs in with a link, only from this machine.
+// byLink logs in with a link, only from this machine. It is there whatever other logins are configured, so that
+// whoever operates the machine always gets in.
 func (c *Console) byLink(q *request, s *session, secret string) error {
 	s.via = viaLink
-	if !c.logins.Load().links || !address.IsLoopback(q.address) {
+	if !q.fromThisMachine() {
 		return errLogin
 	}
 	user, err := c.sessions.useLink(q.Context(), secret, c.now())
 	s.Person = Person{Name: user, Role: Admin, via: viaLink}
 	return err
+}
+
+// fromThisMachine reports whether the client's address is loopback or the one that the server was reached at.
+func (q *request) fromThisMachine() bool {
+	if address.IsLoopback(q.address) {
+		return true
+	}
+	at, ok := q.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return false
+	}
+	host, _, err := net.SplitHostPort(at.String())
+	return err == nil && host == q.address
 }
 
 // begin logs a person in and records it. The session is always new, so that nobody can know its secret.

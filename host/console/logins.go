@@ -1,35 +1,49 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"time"
+
+	"github.com/hako-run/hako/host/bearer"
 )
 
 // Logins configures who may log in, and how.
 type Logins struct {
-	Tokens []Token
+	// Tokens are those of the configuration, which have a role. Issued has those in the store, and may be nil.
+	Tokens []bearer.Token
+	Issued *bearer.Issued
 	// OIDC is an OpenID Connect provider. Nil means none.
 	OIDC *OIDC
-	// Links allows one-time links (NewLink), which require a loopback address of the console.
-	Links bool
 }
 
 // logins are checked Logins.
 type logins struct {
-	tokens []Token
+	tokens []bearer.Token
+	issued *bearer.Issued
 	oidc   *provider
-	links  bool
+}
+
+// CheckToken returns an error for a token of the configuration that is not usable for the console.
+func CheckToken(t *bearer.Token) error {
+	if err := t.Check(); err != nil {
+		return err
+	}
+	if !slices.Contains(Roles, Role(t.Role)) {
+		return fmt.Errorf("token %q: the role %q does not exist: there are viewer, approver and admin", t.Name, t.Role)
+	}
+	return nil
 }
 
 func newLogins(l Logins, s *site, now func() time.Time, logger *slog.Logger) (*logins, error) {
-	checked := &logins{tokens: slices.Clone(l.Tokens), links: l.Links}
+	checked := &logins{tokens: slices.Clone(l.Tokens), issued: l.Issued}
 	names := map[string]bool{}
 	for i := range checked.tokens {
 		t := &checked.tokens[i]
-		if err := t.Check(); err != nil {
+		if err := CheckToken(t); err != nil {
 			return nil, err
 		}
 		if names[t.Name] {
@@ -72,6 +86,25 @@ func (p *Person) token() string {
 	return ""
 }
 
+// byText returns the valid token with this text, or nil. The error is the store's.
+func (l *logins) byText(ctx context.Context, text string, now time.Time) (*bearer.Token, error) {
+	if t := bearer.Find(l.tokens, text); t != nil && !t.Expired(now) {
+		return t, nil
+	}
+	t, _, err := l.issued.Find(ctx, text)
+	return t, err
+}
+
+// byHash returns the valid token with this hash, or nil.
+func (l *logins) byHash(hash string, now time.Time) *bearer.Token {
+	for i := range l.tokens {
+		if t := &l.tokens[i]; t.Hash == hash && !t.Expired(now) {
+			return t
+		}
+	}
+	return l.issued.ByHash(hash, now)
+}
+
 // errNoLogin says that a login is no longer valid.
 var errNoLogin = errors.New("the login is no longer valid")
 
@@ -80,19 +113,15 @@ func (l *logins) admit(p *Person, proof string, now time.Time) error {
 	p.Role = nobody
 	switch p.via {
 	case viaToken:
-		for i := range l.tokens {
-			if t := &l.tokens[i]; t.Name == p.source && t.Hash == proof && !t.expired(now) {
-				p.Name, p.Role = t.user(), t.Role
-			}
+		if t := l.byHash(proof, now); t != nil && t.Name == p.source && slices.Contains(Roles, Role(t.Role)) {
+			p.Name, p.Role = t.Owner(), Role(t.Role)
 		}
 	case viaOIDC:
 		if l.oidc != nil && l.oidc.options.Issuer == p.source {
 			p.Role = l.oidc.options.role(p.Name, p.Groups)
 		}
 	case viaLink:
-		if l.links {
-			p.Role = Admin
-		}
+		p.Role = Admin
 	}
 	if p.Role == nobody {
 		return errNoLogin

@@ -38,6 +38,7 @@ var needs = map[string]console.Role{
 	"GET plugin-folder": console.Admin, "POST plugin-folder/read/file": console.Admin,
 	"POST plugin-folder/read/url": console.Admin, "POST plugin-folder/add/file": console.Admin,
 	"POST plugin-folder/add/url": console.Admin,
+	"GET tokens":                 console.Admin, "POST tokens": console.Admin, "POST tokens/{id}/revoke": console.Admin,
 }
 
 func TestRoles(t *testing.T) {

@@ -89,6 +89,9 @@ var routes = []route{
 	{name: "GET clients", role: Viewer, answer: (*Console).clients},
 	{name: "POST clients/{id}/end", role: Admin, answer: (*Console).endClient},
 	{name: "GET sessions", role: Admin, answer: (*Console).listSessions},
+	{name: "GET tokens", role: Admin, answer: (*Console).tokens},
+	{name: "POST tokens", role: Admin, answer: (*Console).createToken},
+	{name: "POST tokens/{id}/revoke", role: Admin, answer: (*Console).revokeToken},
 }
 
 // pattern returns the route's pattern for http.ServeMux.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
@@ -73,17 +74,25 @@ func TestCookie(t *testing.T) {
 	for name, test := range map[string]struct {
 		site   console.Site
 		tls    bool
+		origin string
 		prefix string
 	}{
-		"this machine": {console.Site{Local: "http://127.0.0.1:8420"}, false, cookieName + "="},
-		"behind a proxy": {console.Site{URL: "https://hako.example.com", Local: "http://127.0.0.1:8420"}, false,
+		"this machine": {console.Site{Local: "http://127.0.0.1:8420"}, false, "", cookieName + "="},
+		"behind a proxy": {console.Site{URL: "https://hako.example.com", Local: "http://127.0.0.1:8420"}, false, "",
 			"__Host-hako-console="},
-		"with TLS": {console.Site{Local: "https://127.0.0.1:8420"}, true, "__Host-hako-console="},
+		"past the proxy": {console.Site{URL: "https://hako.example.com", Local: "http://127.0.0.1:8420"}, false,
+			"http://127.0.0.1:8420", cookieName + "="},
+		"behind a proxy that changes the host": {console.Site{URL: "https://hako.example.com", Local: "http://127.0.0.1:8420"},
+			false, "https://hako.example.com", "__Host-hako-console="},
+		"with TLS": {console.Site{Local: "https://127.0.0.1:8420"}, true, "", "__Host-hako-console="},
 	} {
 		w := newWorld(t, func(_ *world, o *console.Options) { o.Site = test.site })
 		got := w.browser().do("POST", "login", map[string]string{"token": secretOf(console.Viewer)},
 			func(r *http.Request) {
 				r.Header.Del("Origin")
+				if test.origin != "" {
+					r.Header.Set("Origin", test.origin)
+				}
 				if test.tls {
 					r.TLS = new(tls.ConnectionState)
 				}
@@ -195,7 +204,7 @@ func TestSessionsEnd(t *testing.T) {
 		}, http.StatusUnauthorized},
 		"role taken": {func(w *world, _ *browser) {
 			other := tokenOf(console.Admin)
-			other.Role = console.Viewer
+			other.Role = "viewer"
 			w.set(other)
 		}, http.StatusForbidden},
 		"too many": {func(w *world, _ *browser) {
@@ -254,7 +263,7 @@ func TestAuditOptional(t *testing.T) {
 }
 
 // set changes who may log in.
-func (w *world) set(tokens ...console.Token) {
+func (w *world) set(tokens ...bearer.Token) {
 	w.t.Helper()
 	w.reconfigure(console.Logins{Tokens: tokens})
 }
@@ -281,7 +290,7 @@ func TestReconfigureSite(t *testing.T) {
 		under("hako.internal") != http.StatusForbidden {
 		t.Errorf("a malformed address: %v", err)
 	}
-	put, err := w.Reconfigure(site, console.Logins{Tokens: []console.Token{tokenOf(console.Admin)}})
+	put, err := w.Reconfigure(site, console.Logins{Tokens: []bearer.Token{tokenOf(console.Admin)}})
 	if err != nil || under("hako.internal") != http.StatusForbidden {
 		t.Fatalf("in force before it is put there, or %v", err)
 	}
@@ -302,7 +311,7 @@ func TestStreamsEndWithTheRole(t *testing.T) {
 	viewer, approver, admin := w.as(console.Viewer).watch(server), w.as(console.Approver).watch(server),
 		w.as(console.Admin).watch(server)
 	other := tokenOf(console.Approver)
-	other.Role = console.Viewer
+	other.Role = "viewer"
 	w.set(tokenOf(console.Admin), other)
 	for _, e := range []*events{viewer, approver} {
 		if data := e.expect("end"); data != `{"reason":"revoked"}` {
@@ -356,8 +365,7 @@ func TestReplicas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			at := place(t)
-			links := func(_ *world, o *console.Options) { o.Logins.Links = true }
-			first, second := newWorldIn(t, at, links), newWorldIn(t, at, links)
+			first, second := newWorldIn(t, at, nil), newWorldIn(t, at, nil)
 			secret, err := console.NewLink(t.Context(), first.store, "aki", first.clock.Now())
 			if err != nil {
 				t.Fatal(err)
@@ -394,7 +402,7 @@ func TestReplicas(t *testing.T) {
 
 func TestLinks(t *testing.T) {
 	t.Parallel()
-	links := func(_ *world, o *console.Options) { o.Logins = console.Logins{Links: true} }
+	proxied := func(_ *world, o *console.Options) { o.Site.URL = "https://hako.example.com" }
 	for name, test := range map[string]struct {
 		change  func(*world, *console.Options)
 		address string
@@ -402,12 +410,12 @@ func TestLinks(t *testing.T) {
 		spoil   string
 		status  int
 	}{
-		"from this machine":        {links, "127.0.0.1:1234", 0, "", http.StatusOK},
-		"over IPv6":                {links, "[::1]:1234", 9 * time.Minute, "", http.StatusOK},
-		"from another machine":     {links, "192.0.2.1:1234", 0, "", http.StatusUnauthorized},
-		"too late":                 {links, "127.0.0.1:1234", 10 * time.Minute, "", http.StatusUnauthorized},
-		"wrong":                    {links, "127.0.0.1:1234", 0, "x", http.StatusUnauthorized},
-		"where there are no links": {nil, "127.0.0.1:1234", 0, "", http.StatusUnauthorized},
+		"from this machine":             {nil, "127.0.0.1:1234", 0, "", http.StatusOK},
+		"over IPv6":                     {nil, "[::1]:1234", 9 * time.Minute, "", http.StatusOK},
+		"from this machine, past https": {proxied, "127.0.0.1:1234", 0, "", http.StatusOK},
+		"from another machine":          {nil, "192.0.2.1:1234", 0, "", http.StatusUnauthorized},
+		"too late":                      {nil, "127.0.0.1:1234", 10 * time.Minute, "", http.StatusUnauthorized},
+		"wrong":                         {nil, "127.0.0.1:1234", 0, "x", http.StatusUnauthorized},
 	} {
 		w := newWorld(t, test.change)
 		secret, err := console.NewLink(t.Context(), w.store, "aki", w.clock.Now())
@@ -544,20 +552,20 @@ func TestUnrecordedLogin(t *testing.T) {
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
-	twice := []console.Token{tokenOf(console.Viewer), tokenOf(console.Viewer)}
+	twice := []bearer.Token{tokenOf(console.Viewer), tokenOf(console.Viewer)}
 	for name, test := range map[string]struct {
 		logins console.Logins
 		want   string
 	}{
-		"no name": {console.Logins{Tokens: []console.Token{{Hash: hashOf("x"), Role: console.Admin}}},
+		"no name": {console.Logins{Tokens: []bearer.Token{{Hash: hashOf("x"), Role: "admin"}}},
 			"a token has no name"},
-		"a hidden name": {console.Logins{Tokens: []console.Token{{Name: "ci\u200b", Hash: hashOf("x"),
-			Role: console.Admin}}}, "not visible"},
-		"a hidden user": {console.Logins{Tokens: []console.Token{{Name: "ci", User: " aki", Hash: hashOf("x"),
-			Role: console.Admin}}}, "begins or ends with a blank"},
-		"a secret": {console.Logins{Tokens: []console.Token{{Name: "ci", Hash: "hako_secret",
-			Role: console.Admin}}}, `token "ci": its hash is not "sha256:"`},
-		"no role": {console.Logins{Tokens: []console.Token{{Name: "ci", Hash: hashOf("x"), Role: "root"}}},
+		"a hidden name": {console.Logins{Tokens: []bearer.Token{{Name: "ci\u200b", Hash: hashOf("x"),
+			Role: "admin"}}}, "not visible"},
+		"a hidden user": {console.Logins{Tokens: []bearer.Token{{Name: "ci", User: " aki", Hash: hashOf("x"),
+			Role: "admin"}}}, "begins or ends with a blank"},
+		"a secret": {console.Logins{Tokens: []bearer.Token{{Name: "ci", Hash: "hako_secret",
+			Role: "admin"}}}, `token "ci": its hash is not "sha256:"`},
+		"no role": {console.Logins{Tokens: []bearer.Token{{Name: "ci", Hash: hashOf("x"), Role: "root"}}},
 			`the role "root" does not exist`},
 		"twice": {console.Logins{Tokens: twice}, `two tokens have the name "viewer-token"`},
 		"plain http": {console.Logins{OIDC: &console.OIDC{Issuer: "http://sso.example.com"}},

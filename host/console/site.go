@@ -74,32 +74,47 @@ func (s *site) knows(r *http.Request) bool {
 	return address.IsLocalName(name) || s.hosts[name]
 }
 
-// cookie returns the full name and the path of a cookie. With https, the prefix prevents other hosts of the domain from
-// setting it (RFC 6265bis, section 4.1.3.2). Without https, the port separates the servers of one machine, which share
-// their cookies.
-func (s *site) cookie(r *http.Request, name string) (full, path string) {
-	if s.secure || r.TLS != nil {
-		return "__Host-hako-" + name, "/"
-	}
+// cookies are the full names of a cookie that a request may have. The first is for sites with https: its prefix keeps
+// other hosts of the domain from setting it (RFC 6265bis, section 4.1.3.2). The second is for those without, and for
+// who reaches a site with https at its own machine, past the proxy, with the link of 'hako console'. The port separates
+// the servers of one machine, which share their cookies.
+func (s *site) cookies(r *http.Request, name string) []string {
 	_, port, _ := net.SplitHostPort(r.Host)
-	return "hako-" + name + "-" + port, Path
+	secure, plain := hostPrefix+"hako-"+name, "hako-"+name+"-"+port
+	switch {
+	case r.TLS != nil:
+		return []string{secure}
+	case !s.secure:
+		return []string{plain}
+	case r.Header.Get("Origin") == "http://"+r.Host && address.IsLocalName(address.Hostname(r.Host)):
+		return []string{plain, secure}
+	case address.IsLocalName(address.Hostname(r.Host)):
+		return []string{secure, plain}
+	}
+	return []string{secure}
 }
+
+// hostPrefix is the prefix of cookies that only the host itself can set.
+const hostPrefix = "__Host-"
 
 // setCookie sets a cookie, or removes it with age -1.
 func (s *site) setCookie(w http.ResponseWriter, r *http.Request, name, value string, age int, same http.SameSite) {
-	full, path := s.cookie(r, name)
+	full, path := s.cookies(r, name)[0], Path
+	secure := strings.HasPrefix(full, hostPrefix)
+	if secure {
+		path = "/"
+	}
 	http.SetCookie(w, &http.Cookie{
-		Name: full, Value: value, Path: path, MaxAge: age, HttpOnly: true, SameSite: same,
-		Secure: strings.HasPrefix(full, "__Host-"),
+		Name: full, Value: value, Path: path, MaxAge: age, HttpOnly: true, SameSite: same, Secure: secure,
 	})
 }
 
 // cookieValue returns the value of a cookie, or "".
 func (s *site) cookieValue(r *http.Request, name string) string {
-	full, _ := s.cookie(r, name)
-	cookie, err := r.Cookie(full)
-	if err != nil {
-		return ""
+	for _, full := range s.cookies(r, name) {
+		if cookie, err := r.Cookie(full); err == nil {
+			return cookie.Value
+		}
 	}
-	return cookie.Value
+	return ""
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/manifest"
@@ -33,7 +34,7 @@ func TestTextStaysText(t *testing.T) {
 		}}
 		o.Problems = problems{{Kind: "policy", Text: payload}}
 		o.Logins.Tokens = append(o.Logins.Tokens,
-			console.Token{Name: "x", User: payload[:len(payload)-6], Hash: hashOf("x"), Role: console.Admin})
+			bearer.Token{Name: "x", User: payload[:len(payload)-6], Hash: hashOf("x"), Role: "admin"})
 	})
 	w.offer("hostile", hostile, manifest.Tool{
 		Name: "hostile", Title: manifest.Text{"en": "Title"},

@@ -19,6 +19,7 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/grant"
@@ -75,8 +76,8 @@ func hashOf(secret string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-func tokenOf(role console.Role) console.Token {
-	return console.Token{Name: string(role) + "-token", User: string(role), Hash: hashOf(secretOf(role)), Role: role}
+func tokenOf(role console.Role) bearer.Token {
+	return bearer.Token{Name: string(role) + "-token", User: string(role), Hash: hashOf(secretOf(role)), Role: string(role)}
 }
 
 // journal is the audit log, which may fail.
@@ -155,6 +156,8 @@ func newWorldIn(t testing.TB, place string, change func(*world, *console.Options
 		}},
 		Build: console.Build{Version: "1.2.3"},
 	}
+	o.Logins.Issued, err = bearer.Open(t.Context(), w.store)
+	must()
 	for _, role := range console.Roles {
 		o.Logins.Tokens = append(o.Logins.Tokens, tokenOf(role))
 	}
@@ -181,6 +184,10 @@ func (s settings) Configuration() console.Configuration {
 }
 
 func (settings) Plugin(string) host.Settings { return host.Settings{} }
+
+func (settings) Tokens() []bearer.Token {
+	return []bearer.Token{tokenOf(console.Viewer), {Name: "ci", Hash: hashOf("ci")}}
+}
 
 func (s settings) AuditOptional() bool { return s.auditOptional != nil && s.auditOptional() }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
@@ -215,11 +216,11 @@ func TestQuestionsDuringCalls(t *testing.T) {
 func TestAnswersOfOthers(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	aki, akiHash := auth.NewToken()
-	ben, benHash := auth.NewToken()
-	namesake, namesakeHash := auth.NewToken()
+	aki, akiHash := bearer.New()
+	ben, benHash := bearer.New()
+	namesake, namesakeHash := bearer.New()
 	g := newGoverned(t, askingPolicy, &approval.Options{Now: func() time.Time { return now }},
-		&Options{Auth: newAuth(t, auth.Options{Tokens: []auth.Token{
+		&Options{Auth: newAuth(t, auth.Options{Tokens: []bearer.Token{
 			{Name: "aki", Hash: akiHash}, {Name: "ben", Hash: benHash}, {Name: "other", User: "aki", Tenant: "acme",
 				Hash: namesakeHash},
 		}})})

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/transport"
 )
@@ -25,12 +26,12 @@ func newAuth(t *testing.T, options auth.Options) *auth.Auth {
 // attempt.
 func TestFailedLogins(t *testing.T) {
 	t.Parallel()
-	old, oldHash := auth.NewToken()
-	narrow, narrowHash := auth.NewToken()
+	old, oldHash := bearer.New()
+	narrow, narrowHash := bearer.New()
 	var told []FailedLogin
 	h := newServer(t, offer(t, serveEverything, "x"), nil, &Options{
 		LoginFailed: func(f FailedLogin) { told = append(told, f) },
-		Auth: newAuth(t, auth.Options{Scopes: []string{"tools"}, Tokens: []auth.Token{
+		Auth: newAuth(t, auth.Options{Scopes: []string{"tools"}, Tokens: []bearer.Token{
 			{Name: "old", User: "aki", Tenant: "acme", Hash: oldHash, Scopes: []string{"tools"},
 				Expires: time.Now().Add(-time.Second)},
 			{Name: "narrow", Hash: narrowHash},
@@ -59,13 +60,13 @@ func TestFailedLogins(t *testing.T) {
 
 func TestStaticTokens(t *testing.T) {
 	t.Parallel()
-	good, goodHash := auth.NewToken()
-	old, oldHash := auth.NewToken()
-	narrow, narrowHash := auth.NewToken()
-	unknown, _ := auth.NewToken()
+	good, goodHash := bearer.New()
+	old, oldHash := bearer.New()
+	narrow, narrowHash := bearer.New()
+	unknown, _ := bearer.New()
 	h := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Auth: newAuth(t, auth.Options{
 		Scopes: []string{"tools", "more"},
-		Tokens: []auth.Token{
+		Tokens: []bearer.Token{
 			{Name: "good", Hash: goodHash, Scopes: []string{"more", "tools", "other"},
 				Expires: time.Now().Add(time.Hour)},
 			{Name: "old", Hash: oldHash, Scopes: []string{"tools", "more"}, Expires: time.Now().Add(-time.Second)},
@@ -118,9 +119,9 @@ func TestStaticTokens(t *testing.T) {
 
 func TestTokenInTheURLIsRefused(t *testing.T) {
 	t.Parallel()
-	token, hash := auth.NewToken()
+	token, hash := bearer.New()
 	h := newServer(t, offer(t, nil, "x"), nil,
-		&Options{Auth: newAuth(t, auth.Options{Tokens: []auth.Token{{Name: "ci", Hash: hash}}})}).Handler()
+		&Options{Auth: newAuth(t, auth.Options{Tokens: []bearer.Token{{Name: "ci", Hash: hash}}})}).Handler()
 	r := post(withoutSessions, message(withoutSessions, 1, "tools/list", `{}`), "Authorization", "Bearer "+token)
 	r.URL.RawQuery = "access_token=" + token
 	if w := do(h, r); w.Code != http.StatusBadRequest ||
@@ -131,10 +132,10 @@ func TestTokenInTheURLIsRefused(t *testing.T) {
 
 func TestSessionBelongsToItsUser(t *testing.T) {
 	t.Parallel()
-	aki, akiHash := auth.NewToken()
-	spare, spareHash := auth.NewToken()
-	bo, boHash := auth.NewToken()
-	h := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Auth: newAuth(t, auth.Options{Tokens: []auth.Token{
+	aki, akiHash := bearer.New()
+	spare, spareHash := bearer.New()
+	bo, boHash := bearer.New()
+	h := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Auth: newAuth(t, auth.Options{Tokens: []bearer.Token{
 		{Name: "laptop", Hash: akiHash, User: "aki", Tenant: "acme"},
 		{Name: "phone", Hash: spareHash, User: "aki", Tenant: "acme"},
 		{Name: "other", Hash: boHash, User: "aki", Tenant: "other"},
@@ -156,9 +157,9 @@ func TestStreamsEndWithTheirTokens(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				token, hash := auth.NewToken()
+				token, hash := bearer.New()
 				h := newServer(t, offer(t, serveEverything, "x"), nil,
-					&Options{Auth: newAuth(t, auth.Options{Tokens: []auth.Token{
+					&Options{Auth: newAuth(t, auth.Options{Tokens: []bearer.Token{
 						{Name: "ci", Hash: hash, Expires: time.Now().Add(time.Minute)},
 					}})}).Handler()
 				headers := []string{"Authorization", "Bearer " + token}
@@ -183,10 +184,10 @@ func TestStreamsEndWithTheirTokens(t *testing.T) {
 func TestTokensExpireByTheClockOfTheServer(t *testing.T) {
 	t.Parallel()
 	now := time.Now().Add(-2 * time.Hour) // the machine is ahead
-	token, hash := auth.NewToken()
+	token, hash := bearer.New()
 	options := func() *Options {
 		return &Options{Hosts: []string{"hako.example.com"}, Auth: newAuth(t, auth.Options{
-			Tokens: []auth.Token{{Name: "ci", Hash: hash, Expires: now.Add(time.Hour)}},
+			Tokens: []bearer.Token{{Name: "ci", Hash: hash, Expires: now.Add(time.Hour)}},
 			OAuth: &auth.OAuth{Resource: resourceURL, Issuers: []auth.Issuer{{URL: issuerURL}},
 				Client: &http.Client{Transport: newAuthority()}},
 		})}

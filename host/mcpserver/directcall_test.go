@@ -16,6 +16,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
@@ -416,10 +417,10 @@ func TestCallsKeepSessions(t *testing.T) {
 func TestEndedSessionsTakeNoCalls(t *testing.T) {
 	t.Parallel()
 	sendTwoWays(t, func(t *testing.T, send func(*http.Request) *http.Request) {
-		aki, akiHash := auth.NewToken()
-		bo, boHash := auth.NewToken()
+		aki, akiHash := bearer.New()
+		bo, boHash := bearer.New()
 		s := newServer(t, offer(t, serveEverything, "x"), nil,
-			&Options{Auth: newAuth(t, auth.Options{Tokens: []auth.Token{
+			&Options{Auth: newAuth(t, auth.Options{Tokens: []bearer.Token{
 				{Name: "a", Hash: akiHash, User: "aki"}, {Name: "b", Hash: boHash, User: "bo"},
 			}})})
 		h := s.Handler()

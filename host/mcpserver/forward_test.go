@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/elicitation"
 	"github.com/hako-run/hako/host/manifest"
@@ -127,9 +128,9 @@ func (f *fleet) count(t *testing.T, from string) (n int) {
 // and for nobody else.
 func TestPendingCallElsewhere(t *testing.T) {
 	t.Parallel()
-	akis, akiHash := auth.NewToken()
-	bens, benHash := auth.NewToken()
-	opened := newAuth(t, auth.Options{Tokens: []auth.Token{{Name: "aki", Hash: akiHash}, {Name: "ben", Hash: benHash}}})
+	akis, akiHash := bearer.New()
+	bens, benHash := bearer.New()
+	opened := newAuth(t, auth.Options{Tokens: []bearer.Token{{Name: "aki", Hash: akiHash}, {Name: "ben", Hash: benHash}}})
 	f, backend := newSlowAsker(t, func(o *Options) { o.Auth = opened })
 	close(backend.letGo)
 	a, b, c := f.replicas[0].Handler(), f.replicas[1].Handler(), f.replicas[2].Handler()

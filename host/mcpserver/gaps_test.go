@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/transport"
@@ -54,9 +55,9 @@ func TestPanicCostsOneCall(t *testing.T) {
 
 func TestPanicInTheHandlerIsAnswered(t *testing.T) {
 	t.Parallel()
-	token, hash := auth.NewToken()
+	token, hash := bearer.New()
 	s := newServer(t, offer(t, nil, "x"), nil, &Options{
-		Auth: newAuth(t, auth.Options{Tokens: []auth.Token{{Name: "a", Hash: hash,
+		Auth: newAuth(t, auth.Options{Tokens: []bearer.Token{{Name: "a", Hash: hash,
 			Expires: time.Now().Add(time.Hour)}}}),
 		Now: func() time.Time { panic("password is hunter2") },
 	})
@@ -390,8 +391,8 @@ func TestMethodsAreTheSDKs(t *testing.T) {
 
 func TestCacheScope(t *testing.T) {
 	t.Parallel()
-	token, hash := auth.NewToken()
-	opened, err := auth.New(auth.Options{Tokens: []auth.Token{{Name: "ci", Hash: hash}}})
+	token, hash := bearer.New()
+	opened, err := auth.New(auth.Options{Tokens: []bearer.Token{{Name: "ci", Hash: hash}}})
 	if err != nil {
 		t.Fatal(err)
 	}

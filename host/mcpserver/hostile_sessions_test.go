@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/mcpserver/transport"
@@ -308,8 +309,8 @@ func TestHostileSessions(t *testing.T) {
 		var tokens []string
 		var options auth.Options
 		for _, name := range []string{"aki", "mallory"} {
-			token, hash := auth.NewToken()
-			tokens, options.Tokens = append(tokens, token), append(options.Tokens, auth.Token{Name: name, Hash: hash})
+			token, hash := bearer.New()
+			tokens, options.Tokens = append(tokens, token), append(options.Tokens, bearer.Token{Name: name, Hash: hash})
 		}
 		opened, err := auth.New(options)
 		if err != nil {

@@ -26,6 +26,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/internal/issuer"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/pipeline"
@@ -560,12 +561,12 @@ func TestHostileIdentities(t *testing.T) {
 			})
 			t.Run(fmt.Sprintf("static %s %.20q", claim, name), func(t *testing.T) {
 				t.Parallel()
-				_, hash := auth.NewToken()
-				token := auth.Token{Name: "ci", Hash: hash, User: name}
+				_, hash := bearer.New()
+				token := bearer.Token{Name: "ci", Hash: hash, User: name}
 				if claim == "org" {
-					token = auth.Token{Name: "ci", Hash: hash, Tenant: name}
+					token = bearer.Token{Name: "ci", Hash: hash, Tenant: name}
 				}
-				if _, err := auth.New(auth.Options{Tokens: []auth.Token{token}}); err == nil {
+				if _, err := auth.New(auth.Options{Tokens: []bearer.Token{token}}); err == nil {
 					t.Error("it counts")
 				}
 			})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/elicitation"
 	"github.com/hako-run/hako/host/manifest"
@@ -192,10 +193,10 @@ func callAgainIn(ctx context.Context, h http.Handler, body string, headers ...st
 // for nobody else.
 func TestPendingCall(t *testing.T) {
 	t.Parallel()
-	aki, akiHash := auth.NewToken()
-	ben, benHash := auth.NewToken()
+	aki, akiHash := bearer.New()
+	ben, benHash := bearer.New()
 	s, backend := asking(t, &Options{Auth: newAuth(t,
-		auth.Options{Tokens: []auth.Token{{Name: "aki", Hash: akiHash}, {Name: "ben", Hash: benHash}}})})
+		auth.Options{Tokens: []bearer.Token{{Name: "aki", Hash: akiHash}, {Name: "ben", Hash: benHash}}})})
 	h := s.Handler()
 	by := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
 	const name = `{"action":"accept","content":{"name":"Aki"}}`

@@ -67,10 +67,13 @@ func (s *Server) Reconfigure(options *Options) (put func(), err error) {
 	}, nil
 }
 
-// whileValid ends a stream when the token that opened it expires, or other rules say who may come in.
+// whileValid ends a stream when the token that opened it expires or is revoked, or other rules say who may come in.
 func (l *live) whileValid(r *http.Request, identity *auth.Identity) (*http.Request, context.CancelFunc) {
 	r, cancel := l.untilExpiry(r, identity)
 	ctx, end := context.WithCancel(r.Context())
-	stop := context.AfterFunc(l.authorized, end)
-	return r.WithContext(ctx), func() { stop(); end(); cancel() }
+	stop, unwatch := context.AfterFunc(l.authorized, end), func() bool { return true }
+	if identity != nil && identity.Revoked != nil {
+		unwatch = context.AfterFunc(identity.Revoked, end)
+	}
+	return r.WithContext(ctx), func() { stop(); unwatch(); end(); cancel() }
 }

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/limits"
@@ -31,10 +32,10 @@ func reconfigure(t *testing.T, s *Server, options *Options) {
 // changes nothing.
 func TestReconfigureWho(t *testing.T) {
 	t.Parallel()
-	first, firstHash := auth.NewToken()
-	second, secondHash := auth.NewToken()
+	first, firstHash := bearer.New()
+	second, secondHash := bearer.New()
 	with := func(hash string) *auth.Auth {
-		return newAuth(t, auth.Options{Tokens: []auth.Token{{Name: "ci", Hash: hash}}})
+		return newAuth(t, auth.Options{Tokens: []bearer.Token{{Name: "ci", Hash: hash}}})
 	}
 	s := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Auth: with(firstHash)})
 	h := s.Handler()
@@ -83,7 +84,7 @@ func TestReconfigureEndsStreams(t *testing.T) {
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			token, hash := auth.NewToken()
+			token, hash := bearer.New()
 			begun, finish := make(chan struct{}), make(chan struct{})
 			slow := func(context.Context, *abi.Request, func(abi.Progress)) (*abi.Response, error) {
 				close(begun)
@@ -91,7 +92,7 @@ func TestReconfigureEndsStreams(t *testing.T) {
 				return text("done"), nil
 			}
 			s := newServer(t, offer(t, slow, "x"), nil,
-				&Options{Auth: newAuth(t, auth.Options{Tokens: []auth.Token{{Name: "ci", Hash: hash}}})})
+				&Options{Auth: newAuth(t, auth.Options{Tokens: []bearer.Token{{Name: "ci", Hash: hash}}})})
 			headers := []string{"Authorization", "Bearer " + token}
 			open := post(version, message(version, 1, transport.MethodListen,
 				`{"notifications":{"toolsListChanged":true}}`),

@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
@@ -313,9 +314,9 @@ func TestLevelAndSubscriptionsGoAlong(t *testing.T) {
 
 func TestStrangersFindNoSession(t *testing.T) {
 	t.Parallel()
-	aki, akiHash := auth.NewToken()
-	bo, boHash := auth.NewToken()
-	opened := newAuth(t, auth.Options{Tokens: []auth.Token{{Name: "a", Hash: akiHash, User: "aki"},
+	aki, akiHash := bearer.New()
+	bo, boHash := bearer.New()
+	opened := newAuth(t, auth.Options{Tokens: []bearer.Token{{Name: "a", Hash: akiHash, User: "aki"},
 		{Name: "b", Hash: boHash, User: "bo"}}})
 	f := newFleet(t, offer(t, serveEverything, "look"), says, func(o *Options) { o.Auth = opened })
 	id := f.replicas[0].initialize(t, "{}", "Authorization", "Bearer "+aki)

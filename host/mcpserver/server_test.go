@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
@@ -419,8 +420,8 @@ func TestCallerIsFilledIn(t *testing.T) {
 		seen <- call.Caller
 		return ok(text("done"))
 	})
-	token, hash := auth.NewToken()
-	opened, err := auth.New(auth.Options{Tokens: []auth.Token{{Name: "ci", Hash: hash, User: "aki", Tenant: "acme"}}})
+	token, hash := bearer.New()
+	opened, err := auth.New(auth.Options{Tokens: []bearer.Token{{Name: "ci", Hash: hash, User: "aki", Tenant: "acme"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

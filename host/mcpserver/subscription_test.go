@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/broker/httpbroker"
 	"github.com/hako-run/hako/host/catalog"
@@ -185,10 +186,10 @@ func TestSubscriptionsOfTenants(t *testing.T) {
 	for version, stream := range streams {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			acme, acmeHash := auth.NewToken()
-			zeta, zetaHash := auth.NewToken()
+			acme, acmeHash := bearer.New()
+			zeta, zetaHash := bearer.New()
 			s := newServer(t, offerChanging(t, changing{}), nil,
-				&Options{Auth: newAuth(t, auth.Options{Tokens: []auth.Token{
+				&Options{Auth: newAuth(t, auth.Options{Tokens: []bearer.Token{
 					{Name: "a", Hash: acmeHash, Tenant: "acme"}, {Name: "z", Hash: zetaHash, Tenant: "zeta"},
 				}})})
 			url := listen(t, s) + Path

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/pipeline"
@@ -87,13 +88,13 @@ func (h hiding) Visible(caller pipeline.Caller, tool *catalog.Tool) bool {
 // TestToolsOfUsers: who asks is who the token is for, in both versions.
 func TestToolsOfUsers(t *testing.T) {
 	t.Parallel()
-	aki, akiHash := auth.NewToken()
-	ben, benHash := auth.NewToken()
+	aki, akiHash := bearer.New()
+	ben, benHash := bearer.New()
 	c := offer(t, serveEverything, "of_aki", "of_ben", "of_acme")
 	calls := hiding{pipeline.New(c, nil), func(caller pipeline.Caller, tool string) bool {
 		return tool == "of_"+caller.User || tool == "of_"+caller.Tenant
 	}}
-	h := newServer(t, c, calls, &Options{Auth: newAuth(t, auth.Options{Tokens: []auth.Token{
+	h := newServer(t, c, calls, &Options{Auth: newAuth(t, auth.Options{Tokens: []bearer.Token{
 		{Name: "aki", Hash: akiHash, Tenant: "acme"}, {Name: "ben", Hash: benHash},
 	}})}).Handler()
 	for token, want := range map[string]string{aki: "of_acme of_aki", ben: "of_ben"} {

@@ -151,7 +151,7 @@ plugin:
 }
 
 func TestAuthentication(t *testing.T) {
-	if auth, err := load(t, Source{Dir: t.TempDir(), Default: []byte("locale: en")}).HTTP.Authenticator(nil); auth != nil || err != nil {
+	if auth, err := load(t, Source{Dir: t.TempDir(), Default: []byte("locale: en")}).HTTP.Authenticator(nil, nil); auth != nil || err != nil {
 		t.Errorf("nothing configured: got %v, %v", auth, err)
 	}
 	hash := "sha256:" + strings.Repeat("ab", 32)
@@ -166,7 +166,7 @@ http:
       resource: https://hako.example.com/mcp
       issuers: [{url: "https://login.example.com/", keys: "https://login.example.com/keys"}]
 `)})
-	if auth, err := c.HTTP.Authenticator(nil); auth == nil || err != nil {
+	if auth, err := c.HTTP.Authenticator(nil, nil); auth == nil || err != nil {
 		t.Errorf("got %v, %v", auth, err)
 	}
 	first, second := c.HTTP.Auth.Tokens[0], c.HTTP.Auth.Tokens[1]
@@ -187,7 +187,7 @@ http:
 		"scopes alone": "http: {auth: {scopes: [tools]}}",
 		"no issuer":    "http: {auth: {oauth: {resource: 'https://a.example/mcp'}}}",
 	} {
-		if _, err := load(t, Source{Dir: write(t, text)}).HTTP.Authenticator(nil); err == nil {
+		if _, err := load(t, Source{Dir: write(t, text)}).HTTP.Authenticator(nil, nil); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

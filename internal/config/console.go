@@ -3,6 +3,7 @@ package config
 import (
 	"slices"
 
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/policy"
@@ -19,7 +20,7 @@ type Console struct {
 	// URL is where people find it, where that is not Address.
 	URL      string
 	Sessions console.Sessions
-	Tokens   []console.Token
+	Tokens   []bearer.Token
 	// OIDC counts where it has an issuer.
 	OIDC console.OIDC
 }
@@ -40,36 +41,34 @@ func (c *Console) table() []setting {
 	}
 }
 
-// Logins says who may log in. One-time links are not among them.
-func (c *Console) Logins() console.Logins {
-	l := console.Logins{Tokens: c.Tokens}
+// Logins says who may log in. issued has the tokens in the store, and may be nil.
+func (c *Console) Logins(issued *bearer.Issued) console.Logins {
+	l := console.Logins{Tokens: c.Tokens, Issued: issued}
 	if c.OIDC.Issuer != "" {
 		l.OIDC = &c.OIDC
 	}
 	return l
 }
 
-// HasLogins reports whether people can log in otherwise than by one-time links.
+// HasLogins reports whether logins are configured.
 func (c *Console) HasLogins() bool { return len(c.Tokens) > 0 || c.OIDC.Issuer != "" }
 
 // consoleTokens reads what is below "console.tokens". They are hashes, which may be shown; their names are.
 func (r reader) consoleTokens(v strictyaml.Value) {
 	v.List(func(_ int, v strictyaml.Value) {
-		var t console.Token
-		var role string
+		var t bearer.Token
 		v.Object(strictyaml.Fields{
 			"name":    strictyaml.String(&t.Name),
 			"hash":    strictyaml.String(&t.Hash),
-			"role":    strictyaml.String(&role),
+			"role":    strictyaml.String(&t.Role),
 			"user":    strictyaml.String(&t.User),
 			"expires": expiry(&t.Expires),
 		})
-		t.Role = console.Role(role)
-		if err := t.Check(); err != nil {
+		if err := console.CheckToken(&t); err != nil {
 			v.Problem("%v", err)
 		}
 		r.config.Console.Tokens = append(r.config.Console.Tokens, t)
-		r.note("console.tokens."+t.Name, role, v)
+		r.note("console.tokens."+t.Name, t.Role, v)
 	})
 }
 

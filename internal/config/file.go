@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver/auth"
@@ -139,7 +140,7 @@ func (r reader) auditFields(v strictyaml.Value) {
 
 func (r reader) tokens(v strictyaml.Value) {
 	v.List(func(_ int, v strictyaml.Value) {
-		var t auth.Token
+		var t bearer.Token
 		v.Object(strictyaml.Fields{
 			"name":    strictyaml.String(&t.Name),
 			"hash":    strictyaml.String(&t.Hash),
@@ -181,15 +182,23 @@ func expiry(dst *time.Time) func(strictyaml.Value) {
 		if !ok {
 			return
 		}
-		if day, err := time.Parse(time.DateOnly, text); err == nil {
-			*dst = day.AddDate(0, 0, 1)
-			return
-		}
 		var err error
-		if *dst, err = time.Parse(time.RFC3339, text); err != nil {
-			v.Problem(`must be a date or a time, such as "2027-01-31" or "2027-01-31T12:00:00Z"`)
+		if *dst, err = ParseExpiry(text); err != nil {
+			v.Problem("%v", err)
 		}
 	}
+}
+
+// ParseExpiry parses a date, whose end is meant, or a time.
+func ParseExpiry(text string) (time.Time, error) {
+	if day, err := time.Parse(time.DateOnly, text); err == nil {
+		return day.AddDate(0, 0, 1), nil
+	}
+	moment, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		err = errors.New(`must be a date or a time, such as "2027-01-31" or "2027-01-31T12:00:00Z"`)
+	}
+	return moment, err
 }
 
 func (r reader) plugins(v strictyaml.Value) {

@@ -4,6 +4,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/authserver"
@@ -34,6 +35,7 @@ func (h *HTTP) table() []setting {
 		{key: "http.origins", value: &h.Origins},
 		{key: "http.hosts", value: &h.Hosts},
 		{key: "http.trustedProxies", value: &h.TrustedProxies},
+		{key: "http.auth.required", value: &h.Auth.Required},
 		{key: "http.auth.scopes", value: &h.Auth.Scopes},
 		{key: "http.auth.oauth.resource", value: &h.OAuth.Resource},
 		{key: "http.auth.oauth.audience", value: &h.OAuth.Audience},
@@ -66,10 +68,11 @@ func (h *HTTP) AuthorizationServer() *authserver.Options {
 	return &options
 }
 
-// Authenticator returns what checks tokens, or nil where nobody needs one. own is hako's own authorization server; it
-// may be nil. It fails if a token or an issuer is malformed.
-func (h *HTTP) Authenticator(own auth.AuthorizationServer) (*auth.Auth, error) {
+// Authenticator returns what checks tokens, or nil where nobody needs one. issued has the tokens in the store, own is
+// hako's own authorization server; both may be nil. It fails if a token or an issuer is malformed.
+func (h *HTTP) Authenticator(issued *bearer.Issued, own auth.AuthorizationServer) (*auth.Auth, error) {
 	options := h.Auth
+	options.Issued = issued
 	if h.OAuth.Resource != "" || len(h.OAuth.Issuers) > 0 {
 		oauth := h.OAuth
 		oauth.Server = own
@@ -78,7 +81,7 @@ func (h *HTTP) Authenticator(own auth.AuthorizationServer) (*auth.Auth, error) {
 		}
 		options.OAuth = &oauth
 	}
-	if len(options.Tokens) == 0 && options.OAuth == nil && len(options.Scopes) == 0 {
+	if !options.Required && len(options.Tokens) == 0 && options.OAuth == nil && len(options.Scopes) == 0 {
 		return nil, nil
 	}
 	return auth.New(options)

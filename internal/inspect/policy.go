@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/policy/policytest"
@@ -54,7 +54,7 @@ func ResolveCaller(c *config.Config, caller *policy.Caller) error {
 			"the frontend slack, or give the address as the user", caller.Frontend)
 	}
 	if caller.Token != "" {
-		i := slices.IndexFunc(c.HTTP.Auth.Tokens, func(t auth.Token) bool { return t.Name == caller.Token })
+		i := slices.IndexFunc(c.HTTP.Auth.Tokens, func(t bearer.Token) bool { return t.Name == caller.Token })
 		if i < 0 {
 			return errors.New(strictyaml.Unknown("token", caller.Token, TokenNames(c)))
 		}

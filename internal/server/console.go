@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/broker/execbroker"
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/grant"
@@ -55,7 +57,7 @@ func CheckConsole(c *config.Config) error {
 	if err := consoleSite(c).Check(); err != nil {
 		return fmt.Errorf("configuration: console: %w", err)
 	}
-	if oidc := c.Console.Logins().OIDC; oidc != nil {
+	if oidc := c.Console.Logins(nil).OIDC; oidc != nil {
 		if err := oidc.Check(); err != nil {
 			return fmt.Errorf("configuration: console.oidc: %w", err)
 		}
@@ -63,10 +65,6 @@ func CheckConsole(c *config.Config) error {
 	switch {
 	case onLoopback(ConsoleAddress(c)):
 		return nil
-	case !c.Console.HasLogins():
-		return fmt.Errorf("configuration: console: address %s can be reached from other machines, and nobody has a "+
-			"login: name tokens (console.tokens) or a provider (console.oidc), listen on 127.0.0.1, or set "+
-			"console.enabled: false", ConsoleAddress(c))
 	case c.HTTP.TLSCert == "" && !strings.HasPrefix(c.Console.URL, "https://"):
 		return fmt.Errorf("configuration: console: at the address %s logins would cross the network in the clear: set "+
 			"http.tls.cert and http.tls.key, or console.url to the https address of the proxy that stands before it",
@@ -78,13 +76,6 @@ func CheckConsole(c *config.Config) error {
 // consoleSite is where people find the console of a configuration.
 func consoleSite(c *config.Config) console.Site {
 	return console.Site{URL: c.Console.URL, Local: localURL(c), Hosts: c.HTTP.Hosts, Proxies: c.HTTP.TrustedProxies}
-}
-
-// consoleLogins says who may log in. If nothing is configured, users of this machine who can write to the store may.
-func consoleLogins(c *config.Config) console.Logins {
-	l := c.Console.Logins()
-	l.Links = !c.Console.HasLogins() && onLoopback(ConsoleAddress(c))
-	return l
 }
 
 // CheckExec says why commands that are granted to a plugin cannot run on this machine; nil if they can, or if g is nil.
@@ -105,18 +96,17 @@ type consoleFrontend struct {
 	slack       *slackFrontend
 
 	console *console.Console
-	// local is the URL of the server's own address. links says that people log in with one-time links.
+	// local is the URL of the server's own address.
 	local string
-	links bool
 }
 
 func (f *consoleFrontend) start(ctx context.Context) (err error) {
 	s := f.server
-	logins := consoleLogins(s.Config)
-	f.local, f.links = localURL(s.Config), logins.Links
+	f.local = localURL(s.Config)
 	o := &console.Options{
 		Host: s.plugins.host.Load(), Store: s.governance.Store, Approvals: s.governance.Approvals, Traffic: f.traffic,
-		Site: consoleSite(s.Config), Sessions: s.Config.Console.Sessions, Logins: logins,
+		Site: consoleSite(s.Config), Sessions: s.Config.Console.Sessions,
+		Logins:   s.Config.Console.Logins(s.governance.tokens),
 		Settings: f, Consents: f, Upstreams: f.upstreams, Credentials: f.credentials, Problems: s, Clients: f.mcp.mcp,
 		Slack: f.slack.statuses, Folder: pluginFolder{s.reloader.config},
 		Build: s.Build, Logger: s.Logger,
@@ -146,7 +136,7 @@ func (f *consoleFrontend) prepare(_ context.Context, next *config.Config) (func(
 	}
 	site := consoleSite(next)
 	site.Local = f.local
-	apply, err := f.console.Reconfigure(site, consoleLogins(next))
+	apply, err := f.console.Reconfigure(site, next.Console.Logins(f.server.governance.tokens))
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
@@ -171,6 +161,16 @@ func (f *consoleFrontend) Plugin(name string) host.Settings {
 	return s
 }
 
+// Tokens implements console.Settings.
+func (f *consoleFrontend) Tokens() []bearer.Token {
+	return ConfiguredTokens(f.server.reloader.config())
+}
+
+// ConfiguredTokens lists the tokens of a configuration, those of MCP clients first.
+func ConfiguredTokens(c *config.Config) []bearer.Token {
+	return slices.Concat(c.HTTP.Auth.Tokens, c.Console.Tokens)
+}
+
 // AuditOptional implements console.Settings.
 func (f *consoleFrontend) AuditOptional() bool { return f.server.reloader.config().Audit.Optional }
 
@@ -189,7 +189,11 @@ func (f *consoleFrontend) CheckGrants(plugin string, g grant.Grants) error {
 	return CheckExec(plugin, g.Exec)
 }
 
-// ConsoleLink returns the URL of the console on an open server; empty if there is none. Where people log in with links,
+// LinkURL returns a link that logs in whoever opens it on this machine. Proxies do not forward it, so it has the
+// server's own address.
+func LinkURL(c *config.Config, secret string) string { return console.LinkURL(localURL(c), secret) }
+
+// ConsoleLink returns the URL of the console on an open server; empty if there is none. Where no logins are configured,
 // withLogin adds one that logs in whoever opens it. It must not be used for a log that others can read.
 func (s *Server) ConsoleLink(ctx context.Context, withLogin bool) (url string, needsLink bool, err error) {
 	if s.console == nil {
@@ -197,11 +201,11 @@ func (s *Server) ConsoleLink(ctx context.Context, withLogin bool) (url string, n
 	}
 	at := *s.Config
 	at.HTTP = s.web.http // with the port that was assigned
-	if !s.console.links || !withLogin {
-		return ConsoleURL(&at) + console.Path, s.console.links, nil
+	if needsLink = !at.Console.HasLogins(); !needsLink || !withLogin {
+		return ConsoleURL(&at) + console.Path, needsLink, nil
 	}
 	secret, err := console.NewLink(ctx, s.governance.Store, audit.ProcessUser(), s.governance.Store.Time())
-	return console.LinkURL(ConsoleURL(&at), secret), false, err
+	return LinkURL(&at, secret), false, err
 }
 
 // journal is the audit log for the console.

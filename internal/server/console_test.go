@@ -23,7 +23,7 @@ func TestConsoleIsSafeWhereItIs(t *testing.T) {
 		"this machine":      {"locale: en", true, ""},
 		"this machine, off": {"console: {enabled: false}", false, ""},
 		"elsewhere":         {auth, false, ""},
-		"elsewhere, on":     {auth + "console: {enabled: true}", true, "nobody has a login"},
+		"elsewhere, on":     {auth + "console: {enabled: true}", true, "in the clear"},
 		"elsewhere, logins": {auth + "console:" + consoleToken, true, "in the clear"},
 		"elsewhere, logins, plain": {auth + "console:\n  url: http://hako.example.com" + consoleToken, true,
 			"in the clear"},
@@ -35,7 +35,7 @@ func TestConsoleIsSafeWhereItIs(t *testing.T) {
 		"a proxy that is a name":      {"http: {trustedProxies: [proxy]}", true, "write an address"},
 		"a provider without a client": {"console: {oidc: {issuer: 'https://sso.example.com', roles: {admin: {users: [a]}}}}", true, "the client ID is missing"},
 		"an address of its own":       {auth + "console: {address: '127.0.0.1:8421'}", true, ""},
-		"an address of its own, open": {"console: {address: ':8421', enabled: true}", true, "nobody has a login"},
+		"an address of its own, open": {"console: {address: ':8421', enabled: true}", true, "in the clear"},
 	} {
 		file := filepath.Join(t.TempDir(), "hako.yaml")
 		if err := os.WriteFile(file, []byte(test.file), 0o600); err != nil {

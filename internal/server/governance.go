@@ -17,6 +17,7 @@ import (
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/backup"
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/broker/execbroker/judge"
 	"github.com/hako-run/hako/host/broker/sqlbroker"
 	"github.com/hako-run/hako/host/console"
@@ -248,6 +249,8 @@ func (g *Governance) record(e *audit.Event) {
 type governance struct {
 	server *Server
 	*Governance
+	// tokens are those in the store.
+	tokens  *bearer.Issued
 	unwatch func()
 	// serving is set once the start has been recorded.
 	serving atomic.Bool
@@ -257,11 +260,20 @@ func (g *governance) start(ctx context.Context) (err error) {
 	if g.Governance, err = OpenGovernance(ctx, g.server.Config, g.server.Logger); err != nil {
 		return err
 	}
+	if g.tokens, err = bearer.Open(ctx, g.Store); err != nil {
+		return errors.Join(err, g.Close())
+	}
 	g.server.observability.showGovernance(g.Governance)
 	g.unwatch = g.Approvals.Watch(nil, func(q *approval.Question) {
 		g.logger.Info("a call waits for somebody's yes: hako approvals",
 			"question", q.ID, "tool", q.Tool, "user", q.Caller.User, "rule", q.Rule)
 	})
+	return nil
+}
+
+// run keeps up with the tokens in the store.
+func (g *governance) run(ctx context.Context) error {
+	g.tokens.Run(ctx, g.logger)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/authserver"
@@ -31,7 +32,7 @@ func mcpOptions(c *config.Config, a *auth.Auth, version string) *mcpserver.Optio
 // CheckMCP makes the MCP server of a configuration on a host and closes it again. The error says which setting it does
 // not accept.
 func CheckMCP(c *config.Config, h *host.Host) error {
-	a, err := authenticator(c, nil)
+	a, err := authenticator(c, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -43,9 +44,9 @@ func CheckMCP(c *config.Config, h *host.Host) error {
 }
 
 // authenticator decides who may use MCP over HTTP; nil means everybody. It fails if the configured tokens and issuers
-// are not usable, or are missing at an address that other machines can reach. own is hako's own authorization server; a
-// nil one is only checked.
-func authenticator(c *config.Config, own *authserver.Server) (*auth.Auth, error) {
+// are not usable, or are missing at an address that other machines can reach. issued has the tokens in the store, and may
+// be nil. own is hako's own authorization server; a nil one is only checked.
+func authenticator(c *config.Config, issued *bearer.Issued, own *authserver.Server) (*auth.Auth, error) {
 	options := c.HTTP.AuthorizationServer()
 	var verifier auth.AuthorizationServer
 	switch {
@@ -57,7 +58,7 @@ func authenticator(c *config.Config, own *authserver.Server) (*auth.Auth, error)
 		}
 		verifier = (*authserver.Server)(nil)
 	}
-	a, err := c.HTTP.Authenticator(verifier)
+	a, err := c.HTTP.Authenticator(issued, verifier)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: http.auth: %w", err)
 	}
@@ -102,7 +103,7 @@ func (f *mcpFrontend) start(ctx context.Context) (err error) {
 			f.login.Close()
 		}
 	}()
-	a, err := authenticator(s.Config, f.login)
+	a, err := authenticator(s.Config, s.governance.tokens, f.login)
 	if err != nil {
 		return err
 	}
@@ -149,7 +150,7 @@ func (f *mcpFrontend) prepare(ctx context.Context, next *config.Config) (func() 
 	if err != nil {
 		return nil, err
 	}
-	a, err := authenticator(next, login)
+	a, err := authenticator(next, f.server.governance.tokens, login)
 	if err != nil {
 		login.Close()
 		return nil, err
@@ -194,7 +195,7 @@ func Check(c *config.Config) error {
 
 // CheckHTTP says whether logins or the certificate are not usable, or do not suffice for the address.
 func CheckHTTP(c *config.Config) error {
-	if _, err := authenticator(c, nil); err != nil {
+	if _, err := authenticator(c, nil, nil); err != nil {
 		return err
 	}
 	if _, err := newCertificate(c.HTTP.TLSCert, c.HTTP.TLSKey); err != nil {

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/host/bearer"
 )
 
 var (
@@ -72,7 +72,7 @@ func TestScaling(t *testing.T) {
 
 func newTenants(n int) (list []tenant) {
 	for range n {
-		token, hash := auth.NewToken()
+		token, hash := bearer.New()
 		list = append(list, tenant{token, hash})
 	}
 	return list

@@ -8,7 +8,7 @@ import { switches } from './settings.js'
 /** loginPage asks who it is. why says what happened before; entered takes the session. */
 export function loginPage(session, why, entered) {
   document.title = `${t('login.title')} – hako`
-  const { token, oidc, link } = session.logins
+  const { token, oidc } = session.logins
   return h('main', { class: 'login' },
     h('div', { class: 'login-card' },
       h('h1', {}, h('img', { src: 'icon.svg', alt: '', width: 28, height: 28 }), t('login.title')),
@@ -16,8 +16,7 @@ export function loginPage(session, why, entered) {
       oidc && h('a', { class: 'button primary', href: 'api/oidc/login' }, t('login.oidc', { name: oidc.name })),
       oidc && token && h('p', { class: 'or' }, t('login.or')),
       token && tokenForm(entered, !oidc),
-      link && h('p', { class: 'hint' }, t('login.link'), ' ', h('code', {}, 'hako console')),
-      !token && !oidc && !link && h('p', {}, t('login.none'))),
+      h('p', { class: 'hint' }, t('login.link'), ' ', h('code', {}, 'hako console'))),
     h('footer', {}, switches(() => entered())))
 }
 

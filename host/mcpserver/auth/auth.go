@@ -1,7 +1,7 @@
 // Package auth decides who may use the HTTP endpoint of the MCP server.
 //
 // A Guard checks the Host and Origin headers of a request, which keeps web pages from using the endpoint through a
-// visitor's browser. An Auth checks its bearer token, static (Token, NewToken) or of an OAuth 2.1 authorization server
+// visitor's browser. An Auth checks its bearer token (package bearer), or the access token of an OAuth 2.1 authorization server
 // (OAuth), and returns the Identity that it proves. CheckExposure refuses addresses that others can reach without
 // either.
 package auth
@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/internal/identity"
 )
 
@@ -26,15 +27,17 @@ import (
 type Identity struct {
 	// User names the user within Tenant, which may be empty.
 	User, Tenant string
-	// Token is the name of a static token, and empty for others.
+	// Token is the name of a token of package bearer, and empty for others.
 	Token string
+	// Revoked ends when the token is revoked. Nil means that nothing says so.
+	Revoked context.Context
 	// Groups are the user's groups, according to the issuer.
 	Groups []string
 	// Scopes are what the token may be used for.
 	Scopes []string
 	// Expires is when the token stops being valid; zero means never.
 	Expires time.Time
-	// Issuer keeps apart users of the same name from different issuers. It is empty for static tokens.
+	// Issuer keeps apart users of the same name from different issuers. It is empty for tokens of package bearer.
 	Issuer string
 }
 
@@ -47,10 +50,14 @@ func (i *Identity) Key() string {
 // authorization, step-up). i may be nil.
 func (i *Identity) CanStepUp() bool { return i != nil && i.Issuer != "" }
 
-// Options says which tokens open the HTTP endpoint. At least one of Tokens and OAuth is needed.
+// Options says which tokens open the HTTP endpoint. At least one of Tokens, OAuth and Required is needed.
 type Options struct {
-	// Tokens are the static ones.
-	Tokens []Token
+	// Tokens are those of the configuration.
+	Tokens []bearer.Token
+	// Issued has those in the store. It may be nil.
+	Issued *bearer.Issued
+	// Required says that a token is needed even if there is no other than those in the store.
+	Required bool
 	// OAuth accepts access tokens of authorization servers. It may be nil.
 	OAuth *OAuth
 	// Scopes are needed by every token. They may be empty.
@@ -59,7 +66,8 @@ type Options struct {
 
 // Auth decides who may use the HTTP endpoint. It is safe for concurrent use.
 type Auth struct {
-	tokens []staticToken
+	tokens []bearer.Token
+	issued *bearer.Issued
 	oauth  *oauthVerifier
 	scopes []string
 	// clock is that of the server, which comes later; nil means time.Now.
@@ -87,23 +95,26 @@ func (a *Auth) Now() time.Time {
 // New returns an Auth. It fails if the options name no token at all, or if one of them is malformed; it does not talk
 // to authorization servers yet.
 func New(options Options) (*Auth, error) {
-	if len(options.Tokens) == 0 && options.OAuth == nil {
+	if len(options.Tokens) == 0 && options.OAuth == nil && !options.Required {
 		return nil, errors.New(
-			"mcp server: authentication needs a token or an OAuth issuer: make a token with 'hako token new'",
+			"mcp server: authentication needs a token or an OAuth issuer: make a token with 'hako token new', or set " +
+				"http.auth.required and make one with 'hako token create'",
 		)
 	}
-	a := &Auth{scopes: slices.Clone(options.Scopes)}
+	a := &Auth{tokens: slices.Clone(options.Tokens), issued: options.Issued, scopes: slices.Clone(options.Scopes)}
 	for _, scope := range a.scopes {
-		if !isScope(scope) {
+		if !bearer.IsScope(scope) {
 			return nil, fmt.Errorf("mcp server: %q is no OAuth scope: they have no spaces, quotes or backslashes",
 				scope)
 		}
 	}
-	var err error
-	if a.tokens, err = parseTokens(options.Tokens); err != nil {
-		return nil, err
+	for i := range a.tokens {
+		if err := a.tokens[i].Check(); err != nil {
+			return nil, fmt.Errorf("mcp server: %w", err)
+		}
 	}
 	if options.OAuth != nil {
+		var err error
 		if a.oauth, err = newOAuthVerifier(options.OAuth, a); err != nil {
 			return nil, err
 		}
@@ -111,19 +122,11 @@ func New(options Options) (*Auth, error) {
 	return a, nil
 }
 
-// isScope reports whether s is a scope-token of RFC 6749, section 3.3.
-func isScope(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return r <= ' ' || r > '~' || r == '"' ||
-			r == '\\'
-	})
-}
-
 var (
 	// ErrNoToken says that the request has no token, which is how clients find out that they need one.
 	ErrNoToken = errors.New("no token")
-	// ErrUnavailable says that the keys of the issuer could not be had.
-	ErrUnavailable = errors.New("the authorization server's keys are not available")
+	// ErrUnavailable says that the keys of the issuer, or the tokens in the store, could not be had.
+	ErrUnavailable = errors.New("what tokens are verified with is not available")
 
 	errTokenInURL   = errors.New("the token is in the URL")
 	errInvalidToken = errors.New("the token is not valid here")
@@ -143,7 +146,7 @@ func (a *Auth) Authenticate(w http.ResponseWriter, r *http.Request) (*Identity, 
 			"Send the token in the Authorization header, never in the URL.")
 		return nil, errTokenInURL
 	}
-	token, ok := bearer(r.Header)
+	token, ok := bearerToken(r.Header)
 	if !ok {
 		// RFC 6750, section 3.1: no error code for a request without authentication.
 		a.challenge(w, http.StatusUnauthorized, "", "This server needs a bearer token in the Authorization header.")
@@ -163,7 +166,7 @@ func (a *Auth) Authenticate(w http.ResponseWriter, r *http.Request) (*Identity, 
 	return identity, nil
 }
 
-func bearer(h http.Header) (string, bool) {
+func bearerToken(h http.Header) (string, bool) {
 	values := h.Values("Authorization")
 	if len(values) != 1 {
 		return "", false
@@ -175,16 +178,29 @@ func bearer(h http.Header) (string, bool) {
 
 // verify returns whose token it is. With errExpired it returns whose it was.
 func (a *Auth) verify(ctx context.Context, token string) (*Identity, error) {
-	if identity, ok := a.static(token); ok {
-		if !identity.Expires.IsZero() && !a.Now().Before(identity.Expires) {
-			return identity, errExpired
+	if t := bearer.Find(a.tokens, token); t != nil {
+		if t.Expired(a.Now()) {
+			return identityOf(t), errExpired
 		}
+		return identityOf(t), nil
+	}
+	t, revoked, err := a.issued.Find(ctx, token)
+	if err != nil {
+		return nil, ErrUnavailable
+	}
+	if t != nil && t.Role == "" { // others are for the console
+		identity := identityOf(t)
+		identity.Revoked = revoked
 		return identity, nil
 	}
 	if a.oauth == nil {
 		return nil, errInvalidToken
 	}
 	return a.oauth.verify(ctx, token)
+}
+
+func identityOf(t *bearer.Token) *Identity {
+	return &Identity{User: t.Owner(), Tenant: t.Tenant, Token: t.Name, Scopes: t.Scopes, Expires: t.Expires}
 }
 
 func containsAll(have, want []string) bool {
@@ -200,7 +216,7 @@ func containsAll(have, want []string) bool {
 // those of the present token too, so that the client does not lose them.
 func (a *Auth) RequestScopes(h http.Header, by *Identity, missing []string) {
 	a.setChallenge(h, "insufficient_scope", "The token lacks a scope that this operation needs.",
-		slices.DeleteFunc(slices.Concat(by.Scopes, missing), func(s string) bool { return !isScope(s) }))
+		slices.DeleteFunc(slices.Concat(by.Scopes, missing), func(s string) bool { return !bearer.IsScope(s) }))
 }
 
 // challenge answers with RFC 6750's WWW-Authenticate, and RFC 9728's pointer to the metadata.

@@ -1,26 +1,15 @@
 package auth
 
 import (
-	"regexp"
 	"strings"
 	"testing"
-)
 
-func TestNewToken(t *testing.T) {
-	t.Parallel()
-	token, hash := NewToken()
-	other, _ := NewToken()
-	if !regexp.MustCompile(`^hako_[A-Za-z0-9_-]{43}$`).MatchString(token) || token == other {
-		t.Errorf("tokens %s and %s", token, other)
-	}
-	if !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(hash) {
-		t.Errorf("hash %s", hash)
-	}
-}
+	"github.com/hako-run/hako/host/bearer"
+)
 
 func TestOptionsAreChecked(t *testing.T) {
 	t.Parallel()
-	_, hash := NewToken()
+	_, hash := bearer.New()
 	oauth := OAuth{Resource: "https://hako.example.com/mcp", Issuers: []Issuer{{URL: "https://issuer.example.com"}}}
 	with := func(change func(*OAuth)) Options {
 		changed := oauth
@@ -30,12 +19,12 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 	for name, options := range map[string]Options{
 		"nothing":             {},
-		"no name":             {Tokens: []Token{{Hash: hash}}},
-		"no hash":             {Tokens: []Token{{Name: "ci"}}},
-		"hash without kind":   {Tokens: []Token{{Name: "ci", Hash: strings.TrimPrefix(hash, "sha256:")}}},
-		"short hash":          {Tokens: []Token{{Name: "ci", Hash: hash[:len(hash)-2]}}},
-		"a token for a hash":  {Tokens: []Token{{Name: "ci", Hash: "hako_abc"}}},
-		"scope with space":    {Tokens: []Token{{Name: "ci", Hash: hash}}, Scopes: []string{"a b"}},
+		"no name":             {Tokens: []bearer.Token{{Hash: hash}}},
+		"no hash":             {Tokens: []bearer.Token{{Name: "ci"}}},
+		"hash without kind":   {Tokens: []bearer.Token{{Name: "ci", Hash: strings.TrimPrefix(hash, "sha256:")}}},
+		"short hash":          {Tokens: []bearer.Token{{Name: "ci", Hash: hash[:len(hash)-2]}}},
+		"a token for a hash":  {Tokens: []bearer.Token{{Name: "ci", Hash: "hako_abc"}}},
+		"scope with space":    {Tokens: []bearer.Token{{Name: "ci", Hash: hash}}, Scopes: []string{"a b"}},
 		"no issuer":           with(func(o *OAuth) { o.Issuers = nil }),
 		"no resource":         with(func(o *OAuth) { o.Resource = "" }),
 		"plain resource":      with(func(o *OAuth) { o.Resource = "http://hako.example.com/mcp" }),
@@ -57,8 +46,8 @@ func TestOptionsAreChecked(t *testing.T) {
 
 func TestCheckExposure(t *testing.T) {
 	t.Parallel()
-	_, hash := NewToken()
-	opened := mustNew(t, Options{Tokens: []Token{{Name: "ci", Hash: hash}}})
+	_, hash := bearer.New()
+	opened := mustNew(t, Options{Tokens: []bearer.Token{{Name: "ci", Hash: hash}}})
 	for addr, safe := range map[string]bool{
 		"127.0.0.1:8420": true, "localhost:0": true, "[::1]:8420": true, "127.9.9.9:1": true,
 		":8420": false, "0.0.0.0:8420": false, "[::]:8420": false, "192.168.1.5:8420": false,
@@ -66,7 +55,7 @@ func TestCheckExposure(t *testing.T) {
 	} {
 		if err := CheckExposure(addr, nil); (err == nil) != safe {
 			t.Errorf("%s without authentication: %v", addr, err)
-		} else if err != nil && !strings.Contains(err.Error(), "hako token new") {
+		} else if err != nil && !strings.Contains(err.Error(), "hako token create") {
 			t.Errorf("%s: the error does not say what to do: %v", addr, err)
 		}
 		if err := CheckExposure(addr, opened); err != nil {

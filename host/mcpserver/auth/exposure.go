@@ -17,5 +17,5 @@ func CheckExposure(addr string, auth *Auth) error {
 		return nil
 	}
 	return fmt.Errorf("address %s can be reached from other machines, and anybody there could use every tool: "+
-		"listen on 127.0.0.1, or make a token with 'hako token new' and put it into the configuration", addr)
+		"listen on 127.0.0.1, or set http.auth.required and make a token with 'hako token create'", addr)
 }
