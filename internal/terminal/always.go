@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/internal/visible"
 )
 
 // allowRule returns the policy rule that would have allowed a call like the one of a question, in YAML. Strings are
@@ -43,6 +44,6 @@ func (t *editor) printAlways(q *approval.Question) {
 	}
 	t.printLine(yellow, "• ", fmt.Sprintf(t.words.always, q.Rule), "")
 	for line := range strings.Lines(allowRule(q)) {
-		t.print(kindTool, row{t.styled(cyan, strings.TrimRight(line, "\n"))}.String())
+		t.print(kindTool, row{t.styled(cyan, visible.Line(strings.TrimRight(line, "\n")))}.String())
 	}
 }

@@ -181,8 +181,9 @@ func (e *editor) start(t IO) error {
 		e.flushLine()
 		e.do(e.leave)
 		cancel()
-		reader.Cancel()
-		for range events { // until the reader has ended
+		if reader.Cancel() {
+			for range events { // until the reader has ended
+			}
 		}
 		<-e.stopped
 		control(e.file, "\x1b[?2004l")
