@@ -401,6 +401,29 @@ type telling struct {
 
 func (s *telling) Notice(chat.Notice, string) { close(s.noticed) }
 
+// TestRetriesAreNoticed: a person sees that a model is asked again, or another one.
+func TestRetriesAreNoticed(t *testing.T) {
+	t.Parallel()
+	for locale, want := range map[string]string{
+		"en": "No answer at the moment. Trying again in 2 s (model one).\nNo answer from this model. Asking two instead.",
+		"ja": "現在モデルから応答がありません。2 秒後にもう一度試します（モデル one）。\nモデルから応答がないため、代わりに two に問い合わせます。",
+	} {
+		m := &model{steps: []step{
+			func(ctx context.Context, r *llm.Request, stream func(llm.Delta)) (*llm.Response, error) {
+				r.Retrying(llm.Retry{Kind: llm.Overloaded, Model: "one", Pause: 1500 * time.Millisecond})
+				r.Retrying(llm.Retry{Kind: llm.Overloaded, Model: "two"})
+				return says("hello")(ctx, r, stream)
+			},
+		}}
+		b := setup(t, m, nil, nil, func(o *chat.Options) { o.Locale = locale })
+		_, shown, err := b.say(t, "c", "hi")
+		want = "notice " + strings.ReplaceAll(want, "\n", "\nnotice ")
+		if got := strings.Join(shown.events, "\n"); err != nil || got != want {
+			t.Errorf("%s: got %q, want %q, %v", locale, got, want, err)
+		}
+	}
+}
+
 // TestRetryAfterIsTold is what a person is told of a time to wait.
 func TestRetryAfterIsTold(t *testing.T) {
 	t.Parallel()

@@ -57,6 +57,7 @@ func (r *run) prepare() {
 	r.mark = rand.Text()[:8]
 	r.request = llm.Request{
 		System: r.system(), Tools: offered(r.tools, r.turn.Locale), Cache: true,
+		Retrying: func(retry llm.Retry) { r.display.notice(NoticeRetrying, r.words.retry(retry)) },
 		Messages: append(messages, llm.Message{Role: llm.RoleUser, Text: r.opening(), Images: r.pictures()}),
 	}
 }

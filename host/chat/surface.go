@@ -37,6 +37,7 @@ type Notice string
 const (
 	NoticeInterrupted Notice = "interrupted" // the previous answer was interrupted
 	NoticeWaiting     Notice = "waiting"     // the turn waits for an earlier one of the conversation
+	NoticeRetrying    Notice = "retrying"    // a model failed and is asked again, or another one is
 	NoticeShortened   Notice = "shortened"   // older messages were summarised
 	NoticeLimit       Notice = "limit"       // the model was stopped from calling more tools
 	NoticeBudget      Notice = "budget"      // a budget is used up

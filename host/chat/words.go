@@ -17,6 +17,8 @@ type words struct {
 	wasCut      string
 	waiting     string
 	shortened   string
+	again       string // %s: how long, %s: which model
+	instead     string // %s: which model
 	rounds      string // for the model
 	repeated    string // for the model
 	limit       string
@@ -44,6 +46,8 @@ var english = &words{
 	wasCut:      "The answer before this one was interrupted.",
 	waiting:     "Waiting for the answer before this one.",
 	shortened:   "The older part of this conversation was summarised.",
+	again:       "No answer at the moment. Trying again in %s (model %s).",
+	instead:     "No answer from this model. Asking %s instead.",
 	rounds:      "The limit of tool calls is reached. Answer now with what you have, and say what is missing.",
 	repeated:    "You repeat the same tool call. No more tools can be called. Answer now with what you have, and say what is missing.",
 	limit:       "The limit of tool calls is reached: the answer uses what is known so far.",
@@ -91,6 +95,8 @@ var japanese = &words{
 	wasCut:      "前回の回答は中断されました。",
 	waiting:     "前の質問への回答を待っています。",
 	shortened:   "この会話の古い部分を要約しました。",
+	again:       "現在モデルから応答がありません。%s後にもう一度試します（モデル %s）。",
+	instead:     "モデルから応答がないため、代わりに %s に問い合わせます。",
 	rounds:      "ツール呼び出しの上限に達しました。現在の情報で回答し、足りない情報があればそう伝えてください。",
 	repeated:    "同じツール呼び出しが繰り返されています。これ以上ツールは使えません。現在の情報で回答し、足りない情報があればそう伝えてください。",
 	limit:       "ツール呼び出しの上限に達したため、これまでの情報で回答します。",
@@ -148,6 +154,14 @@ func (w *words) model(err *llm.Error) string {
 		text += " " + fmt.Sprintf(w.later, w.span(err.RetryAfter))
 	}
 	return text
+}
+
+// retry returns the text for a request that is sent again.
+func (w *words) retry(r llm.Retry) string {
+	if r.Pause == 0 {
+		return fmt.Sprintf(w.instead, r.Model)
+	}
+	return fmt.Sprintf(w.again, w.span(r.Pause), r.Model)
 }
 
 // span formats a waiting time, rounded up.

@@ -51,7 +51,12 @@ func TestFailover(t *testing.T) {
 		eachProvider(t, func(t *testing.T, provider string) {
 			w, _ := pair(t, provider, []script.Step{{Fail: &script.Failure{Kind: test.kind}}},
 				[]script.Step{{Say: "second"}})
-			response, _, err := w.complete(asks("hello"))
+			request, next := asks("hello"), []string(nil)
+			request.Retrying = func(r Retry) { next = append(next, r.Model) }
+			response, _, err := w.complete(request)
+			if test.next != slices.Equal(next, []string{"second"}) {
+				t.Errorf("%s: retries with %q", test.kind, next)
+			}
 			if test.next != (err == nil) || test.next && (response.Provider != "second" || response.Text != "second") {
 				t.Errorf("%s: %+v %v", test.kind, response, err)
 			}

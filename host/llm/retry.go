@@ -30,6 +30,7 @@ func (a *attempt) waitForRetry(ctx context.Context, e *Error) bool {
 	}
 	a.retries++
 	a.logger.Info("retrying the model", "kind", e.Kind, "status", e.Status, "pause", pause)
+	a.request.retrying(Retry{e.Kind, a.spec.Name, pause})
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {

@@ -3,6 +3,7 @@ package llm
 import (
 	"context"
 	"encoding/json"
+	"time"
 )
 
 // Role is the author of a message.
@@ -84,6 +85,22 @@ type Request struct {
 	Temperature *float64
 	// Cache says that the next request will have this one as its prefix, so that the provider should cache the prompt.
 	Cache bool
+	// Retrying, if not nil, is called before the request is sent again, to the same model or to another one.
+	Retrying func(Retry)
+}
+
+// Retry says how a request goes on that failed.
+type Retry struct {
+	Kind Kind
+	// Model is the Spec.Name of the model that is asked next, after Pause.
+	Model string
+	Pause time.Duration
+}
+
+func (r *Request) retrying(retry Retry) {
+	if r.Retrying != nil {
+		r.Retrying(retry)
+	}
 }
 
 // Delta is a part of a streamed response. Exactly one field is set.

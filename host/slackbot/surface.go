@@ -276,9 +276,9 @@ func (s *surface) change(meant func(*card) bool, how func(*card)) {
 }
 
 // Notice shows a text in italics, in its own paragraph. It omits the notice of a broken answer, which was already ended
-// in the thread.
+// in the thread, and retries, which would stay in the answer.
 func (s *surface) Notice(kind chat.Notice, text string) {
-	if kind == chat.NoticeInterrupted {
+	if kind == chat.NoticeInterrupted || kind == chat.NoticeRetrying {
 		return
 	}
 	s.mu.Lock()

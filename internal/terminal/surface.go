@@ -163,8 +163,11 @@ func (p pipeSurface) ToolStarted(string, string, string) {}
 // ToolEnded shows nothing.
 func (p pipeSurface) ToolEnded(string, pipeline.Outcome, string) {}
 
-// Notice shows a notice on standard error.
-func (p pipeSurface) Notice(_ chat.Notice, text string) {
+// Notice shows a notice on standard error, except for retries.
+func (p pipeSurface) Notice(kind chat.Notice, text string) {
+	if kind == chat.NoticeRetrying {
+		return
+	}
 	Printf(p.chat.Err, "hako: %s\n", text)
 }
 
