@@ -73,8 +73,8 @@ func aQuestion(now time.Time) *approval.Question {
 		Tool: "write_rows", Plugin: "sheets", Title: manifest.Text{"en": "Write rows", "ja": "行の書き込み"},
 		About:     manifest.Text{"en": "Writes rows.", "ja": "スプレッドシートに行を書き込み、書き込んだ場所を返します。"},
 		Arguments: json.RawMessage(`{"range": "勤怠 2026", "rows": [["氏名", "残業"], ["架空 太郎", 0]]}`),
-		Rule:      "ask before writing", Reason: manifest.Text{"ja": "外部のサービスに書き込みます"}, OpenWorld: true,
-		Caller: approval.Caller{Frontend: "terminal", User: "aki"}, Expires: now.Add(5 * time.Minute),
+		Rule:      "ask before writing", OpenWorld: true,
+		Caller: approval.Caller{Frontend: "test", User: "aki"}, Expires: now.Add(5 * time.Minute),
 	}
 }
 
@@ -88,6 +88,7 @@ func TestEditorScreens(t *testing.T) {
 			var captures strings.Builder
 			capture := func(name string) {
 				text, x, y := d.text()
+				text = strings.ReplaceAll(text, "（test）", " (test)") // who asks is not the editor's text
 				fmt.Fprintf(&captures, "=== %s, cursor %d,%d\n%s", name, x, y, text)
 			}
 			d.types(t, "5月の残業をまとめて、表にしてください。\r")
@@ -351,7 +352,7 @@ func TestHostileEditor(t *testing.T) {
 		d.surface.ToolEnded("1", pipeline.OK, trick)
 		q := aQuestion(noon)
 		q.Tool, q.Rule, q.Caller.User = trick, trick, trick
-		q.Title, q.About, q.Reason = manifest.Text{"en": trick}, manifest.Text{"en": trick}, manifest.Text{"en": trick}
+		q.Title, q.About = manifest.Text{"en": trick}, manifest.Text{"en": trick}
 		d.surface.do(func() {
 			d.surface.printQuestion(q.Text("en"))
 			d.surface.printAlways(q)

@@ -132,7 +132,8 @@ func (t *editor) printQuestion(text string) {
 		}
 		mark := span{text: indent}
 		if rest, ok := strings.CutPrefix(line, "│ "); ok {
-			mark, spans = t.styled(dim, indent+"│ "), []span{{text: rest}}
+			style := map[string]string{"- ": red, "+ ": green}[rest[:min(2, len(rest))]] // lines of a comparison
+			mark, spans = t.styled(dim, indent+"│ "), []span{t.styled(style, rest)}
 		}
 		for _, r := range hang(mark, mark, spans, width) {
 			t.print(kindQuestion, r.String())
