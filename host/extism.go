@@ -80,5 +80,5 @@ func (s *copies) listing(key string, ask func(key string) ([]byte, error)) ([]by
 	if data, err = ask(key); err != nil || s.readOnly {
 		return data, err
 	}
-	return data, wholefile.Write(path, data)
+	return data, errors.Join(os.MkdirAll(s.dir, 0o700), wholefile.Write(path, data))
 }

@@ -279,7 +279,7 @@ func (h *Host) unprepared() []*service {
 	defer h.mu.Unlock()
 	var list []*service
 	for _, p := range h.plugins {
-		if s := p.service; s != nil && !s.sandbox.Prepared() {
+		if s := p.service; s != nil && !s.sandbox.Prepared() && !s.sandbox.Cached() {
 			list = append(list, s)
 		}
 	}
@@ -289,8 +289,8 @@ func (h *Host) unprepared() []*service {
 	return list
 }
 
-// maxPreload bounds the plugins loaded from the cache of compiled code at the start. With more, most are not called
-// soon.
+// maxPreload bounds the plugins that are rewritten at the first start of another build of hako, though their code is in
+// the cache. With more, most are not called soon.
 const maxPreload = 64
 
 // fail stops a service whose code does not compile.

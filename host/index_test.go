@@ -201,7 +201,7 @@ func TestCopyIsGone(t *testing.T) {
 	t.Parallel()
 	var cache string
 	w := newWorld(t, func(o *host.Options) { cache = o.CacheDir })
-	w.put("hello.wasm", plugin(t, "hello"))
+	w.put("hello.wasm", plugin(t, "hello", unknown()...))
 	w.approve("hello.wasm", nil)
 	w.load()
 	copies, err := filepath.Glob(filepath.Join(cache, "plugins", "*.wasm"))

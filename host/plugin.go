@@ -112,7 +112,7 @@ func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants gr
 	if err := h.keepCopy(from, p); err != nil {
 		return nil, err
 	}
-	spec.Wasm = func() ([]byte, error) { return h.copyOf(from.source, s.digest) }
+	spec.Digest, spec.Wasm = s.digest, func() ([]byte, error) { return h.copyOf(from.source, s.digest) }
 	switch {
 	case p.module.IsExtism():
 		if s.manifest, err = h.configureExtism(p, client, &spec); err != nil {

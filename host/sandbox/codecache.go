@@ -44,7 +44,7 @@ type codeSize int64
 // Suffixes of notes. A note's name has the module's digest, the version of the runtime and the processor architecture.
 // The note of a compiled module holds the path of its code below codeCache.dir, that of a refused module the reason.
 const (
-	readySuffix   = ".compiled"
+	readySuffix   = ".code"
 	refusedSuffix = ".refused"
 )
 
@@ -108,10 +108,10 @@ func (c *codeCache) lookup(digest [sha256.Size]byte) (codeSize, *compile.LimitEr
 // before it has prepared the calls of each function type (1.12).
 func (c *codeCache) load(ctx context.Context, runtime wazero.Runtime, module *rewritten) (wazero.CompiledModule,
 	error) {
-	lock, _ := c.loads.LoadOrStore(module.digest, new(sync.Mutex))
+	lock, _ := c.loads.LoadOrStore(module.Digest, new(sync.Mutex))
 	lock.(*sync.Mutex).Lock()
 	defer lock.(*sync.Mutex).Unlock()
-	return compile.Load(ctx, runtime, module.Wasm)
+	return compile.Load(ctx, runtime, module.stub)
 }
 
 // invalidate forgets that a module is compiled, because its code cannot be loaded.
@@ -129,11 +129,11 @@ func (c *codeCache) compile(ctx context.Context, module *rewritten) error {
 		return ctx.Err()
 	}
 	defer func() { <-c.compileSlot }()
-	path, err := c.compiler.Compile(ctx, c.dir, module.Wasm, module.Functions)
+	path, err := c.compiler.Compile(ctx, c.dir, module.Wasm, module.stub, module.Functions)
 	var refusal *compile.LimitError
 	if errors.As(err, &refusal) {
-		c.known.Store(module.digest, refusal)
-		note := c.notePath(module.digest, refusedSuffix)
+		c.known.Store(module.Digest, refusal)
+		note := c.notePath(module.Digest, refusedSuffix)
 		return errors.Join(refusal, wholefile.Write(note, []byte(refusal.Reason+"\n")))
 	}
 	if err != nil {
@@ -147,8 +147,8 @@ func (c *codeCache) compile(ctx context.Context, module *rewritten) error {
 	if err != nil {
 		return err
 	}
-	c.known.Store(module.digest, codeSize(info.Size()))
-	return wholefile.Write(c.notePath(module.digest, readySuffix), []byte(filepath.ToSlash(name)))
+	c.known.Store(module.Digest, codeSize(info.Size()))
+	return wholefile.Write(c.notePath(module.Digest, readySuffix), []byte(filepath.ToSlash(name)))
 }
 
 // notePath returns the path of a note on a module.

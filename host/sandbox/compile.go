@@ -15,11 +15,12 @@ import (
 	"github.com/hako-run/hako/host/sandbox/compile"
 )
 
-// rewritten is a plugin's module after rewriting.
+// rewritten is a plugin's module after rewriting. Wasm is nil if it comes from an outline.
 type rewritten struct {
 	rewrite.Result
-	digest [sha256.Size]byte
-	size   int // of the plugin file, in bytes
+	Digest [sha256.Size]byte // of Wasm
+	Size   int               // of the plugin file, in bytes
+	stub   []byte
 }
 
 func (p *Plugin) rewrite() (*rewritten, error) {
@@ -34,7 +35,11 @@ func (p *Plugin) rewrite() (*rewritten, error) {
 	if result.Unrestorable != "" {
 		p.logger.Debug("each call gets a fresh instance", "reason", result.Unrestorable)
 	}
-	return &rewritten{*result, sha256.Sum256(result.Wasm), len(original)}, nil
+	stub, err := rewrite.Stub(result.Wasm)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", p.spec.Name, err)
+	}
+	return &rewritten{*result, sha256.Sum256(result.Wasm), len(original), stub}, nil
 }
 
 // maxInterpreted bounds the operations of a module for the interpreter, which needs operationSize bytes for each in
@@ -48,6 +53,9 @@ func (module *rewritten) interpretable() bool { return module.Operations <= maxI
 // waits for the compiler, and so does a module that is too large for the interpreter: p.code then stays nil and
 // p.compiling is set. A module that the compiler has refused stays interpreted. p.mu is held.
 func (p *Plugin) loadForCall(ctx context.Context) error {
+	if p.loadOutlined(ctx) {
+		return nil
+	}
 	module, err := p.rewrite()
 	if err != nil {
 		return err
@@ -65,7 +73,7 @@ func (p *Plugin) loadForCall(ctx context.Context) error {
 		return fmt.Errorf("plugin %s: %w, and it is too large for the interpreter, with %d operations of at most %d: "+
 			"hako plugin check says what to do", p.spec.Name, refusal, module.Operations, maxInterpreted)
 	}
-	weight := codeFactor * int64(module.size)
+	weight := codeFactor * int64(module.Size)
 	if refusal != nil {
 		weight = max(weight, operationSize*int64(module.Operations))
 	}
@@ -91,38 +99,72 @@ const operationSize = 70
 // compilationError returns why the module must not be compiled, or nil: the compiler refused it once, or the last
 // compilation failed. p.mu is held.
 func (p *Plugin) compilationError(module *rewritten) error {
-	if _, refusal := p.engine.cache.lookup(module.digest); refusal != nil {
+	if _, refusal := p.engine.cache.lookup(module.Digest); refusal != nil {
 		p.logger.Warn("the plugin stays in the interpreter, which is slower by a factor of ten to thirty; "+
 			"remove the note to have it compiled again",
-			"reason", refusal.Reason, "note", p.engine.cache.notePath(module.digest, refusedSuffix))
+			"reason", refusal.Reason, "note", p.engine.cache.notePath(module.Digest, refusedSuffix))
 		return refusal
 	}
 	return p.compileErr
 }
 
+// loadOutlined loads compiled code from the cache without reading the plugin, and reports whether that was possible.
+// p.mu is held.
+func (p *Plugin) loadOutlined(ctx context.Context) bool {
+	module := p.engine.cache.outline(p.spec.Digest)
+	if module == nil {
+		return false
+	}
+	found, err := p.installCached(ctx, module)
+	if !found || err != nil {
+		p.engine.cache.removeOutline(p.spec.Digest) // whoever reads the plugin finds out what is wrong
+		return false
+	}
+	return true
+}
+
 // loadCompiled loads compiled code from the cache and reports whether there was any. p.mu is held.
 func (p *Plugin) loadCompiled(ctx context.Context, module *rewritten) (bool, error) {
+	found, err := p.installCached(ctx, module)
+	if errors.Is(err, compile.ErrNotCached) {
+		p.logger.Warn("the compiled code in the cache cannot be used and is made anew", "err", err)
+		p.engine.cache.invalidate(module.Digest)
+		return false, nil
+	}
+	if found && err == nil {
+		p.saveOutline(module)
+	}
+	return found && err == nil, err
+}
+
+// saveOutline spares later processes the reading of the plugin.
+func (p *Plugin) saveOutline(module *rewritten) {
+	if err := p.engine.cache.saveOutline(p.spec.Digest, module); err != nil {
+		p.logger.Warn("the next start will be slower", "err", err)
+	}
+}
+
+// installCached installs code that is in the cache, and reports whether it is noted there. p.mu is held.
+func (p *Plugin) installCached(ctx context.Context, module *rewritten) (found bool, err error) {
 	begin := time.Now()
-	if size, _ := p.engine.cache.lookup(module.digest); size == 0 {
+	if size, _ := p.engine.cache.lookup(module.Digest); size == 0 {
 		return false, nil
 	}
 	weight := p.compiledWeight(module)
 	if err := p.reserveCode(ctx, weight); err != nil {
-		return false, err
+		return true, err
 	}
-	err := p.installCompiled(ctx, module, FromCache, begin, weight)
-	if errors.Is(err, compile.ErrNotCached) {
-		p.logger.Warn("the compiled code in the cache cannot be used and is made anew", "err", err)
-		p.engine.cache.invalidate(module.digest)
-		return false, nil
-	}
-	return err == nil, err
+	return true, p.installCompiled(ctx, module, FromCache, begin, weight)
 }
 
-// compiledWeight estimates the memory of the module's code in the cache.
+// functionSize is wazero's memory for one function beside its code, in bytes.
+const functionSize = 128
+
+// compiledWeight estimates the memory of the module's code in the cache: the code, the stub and what wazero decodes of
+// it.
 func (p *Plugin) compiledWeight(module *rewritten) int64 {
-	size, _ := p.engine.cache.lookup(module.digest)
-	return max(codeFactor*int64(module.size), int64(size))
+	size, _ := p.engine.cache.lookup(module.Digest)
+	return int64(size) + 2*int64(len(module.stub)) + functionSize*int64(module.Functions)
 }
 
 // installCompiled installs the code in the cache. Its weight is reserved; p.mu is held.
@@ -150,7 +192,7 @@ func (p *Plugin) compileInBackground(module *rewritten) {
 		begin := time.Now()
 		err := p.engine.cache.compile(p.lifetime, module)
 		weight := int64(0)
-		if size, _ := p.engine.cache.lookup(module.digest); size > 0 {
+		if size, _ := p.engine.cache.lookup(module.Digest); size > 0 {
 			p.logUnloadError(err)
 			weight = p.compiledWeight(module)
 			err = p.reserveCompiled(weight)
@@ -160,6 +202,7 @@ func (p *Plugin) compileInBackground(module *rewritten) {
 		p.compiling, p.compileErr = nil, nil
 		if weight > 0 && err == nil {
 			err = p.installCompiled(context.Background(), module, FromCompiler, begin, weight)
+			p.saveOutline(module)
 		}
 		if err == nil {
 			return
@@ -198,6 +241,9 @@ func (p *Plugin) beginPrepare(ctx context.Context) (<-chan struct{}, error) {
 	defer p.mu.Unlock()
 	if p.code != nil && p.prepared || p.compiling != nil {
 		return p.compiling, nil
+	}
+	if p.loadOutlined(ctx) {
+		return nil, nil
 	}
 	module, err := p.rewrite()
 	if err != nil {
@@ -244,7 +290,7 @@ func (p *Plugin) buildCode(
 		return nil, err
 	}
 	code := &code{
-		runtime: runtime, module: compiled, digest: module.digest, globals: module.Globals,
+		runtime: runtime, module: compiled, digest: module.Digest, globals: module.Globals,
 		interpreted: how == ByInterpreter, weight: weight,
 		pool: pool{idleTime: p.instanceIdleTime(), maxIdle: max(minSessions, p.spec.Limits.Concurrency)},
 	}

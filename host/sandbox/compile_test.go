@@ -219,6 +219,69 @@ func TestCompiledCodeIsCached(t *testing.T) {
 	}
 }
 
+// TestOutline checks that a later process loads compiled code without reading the plugin, and reads it if what the
+// earlier one has left is damaged or incomplete.
+func TestOutline(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	run := func() (reads int) {
+		t.Helper()
+		engine, err := sandbox.New(&sandbox.Options{CacheDir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plugin := engine.Load(sandbox.Spec{Name: "small", Digest: "sha256:0123", Wasm: func() ([]byte, error) {
+			reads++
+			return smallGuest()
+		}, Limits: manifest.Limits{Time: patience}})
+		if err := plugin.Prepare(t.Context()); err != nil || !plugin.Prepared() {
+			t.Errorf("prepared: %v, %v", plugin.Prepared(), err)
+		}
+		if err := errors.Join(plugin.Close(), engine.Close()); err != nil {
+			t.Error(err)
+		}
+		return reads
+	}
+	if reads := run(); reads != 1 {
+		t.Errorf("read %d times at first", reads)
+	}
+	outlines, err := filepath.Glob(filepath.Join(dir, "images", "0123-*.outline"))
+	if err != nil || len(outlines) != 1 {
+		t.Fatalf("%s, %v", outlines, err)
+	}
+	code, err := filepath.Glob(filepath.Join(dir, "wazero-*", "*"))
+	if err != nil || len(code) != 1 {
+		t.Fatalf("%s, %v", code, err)
+	}
+	outline, err := os.ReadFile(outlines[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, damage := range map[string]func() error{
+		"nothing":         func() error { return nil },
+		"empty":           func() error { return os.Truncate(outlines[0], 0) },
+		"half":            func() error { return os.Truncate(outlines[0], int64(len(outline)/2)) },
+		"another's stub":  func() error { return os.WriteFile(outlines[0], append(outline, 0, 1, 0), 0o600) },
+		"without code":    func() error { return os.Remove(code[0]) },
+		"half of a code":  func() error { return os.Truncate(code[0], 100) },
+		"without outline": func() error { return os.Remove(outlines[0]) },
+	} {
+		if err := damage(); err != nil {
+			t.Fatal(err)
+		}
+		want := 1
+		if name == "nothing" {
+			want = 0
+		}
+		if reads := run(); reads != want {
+			t.Errorf("%s: read %d times, want %d", name, reads, want)
+		}
+		if reads := run(); reads != 0 {
+			t.Errorf("after %s: read %d times", name, reads)
+		}
+	}
+}
+
 // TestInvalidCode checks that the first Prepare or Call reports a module that does not compile.
 func TestInvalidCode(t *testing.T) {
 	t.Parallel()

@@ -116,8 +116,10 @@ func (e *Engine) Close() error { return e.cache.close() }
 type Spec struct {
 	// Name is the plugin's, for logs and errors.
 	Name string
-	// Wasm returns the plugin file. It is called at each load of the code.
+	// Wasm returns the plugin file. It is called when the code is loaded and the cache has none.
 	Wasm func() ([]byte, error)
+	// Digest is the plugin file's, "sha256:" and 64 hexadecimal digits. If it is empty, Wasm is called at each load.
+	Digest string
 	// Modules are the import modules of the granted permissions. CoreModule is always added.
 	Modules []broker.Module
 	// Contract passes requests to a guest with another ABI. Nil means ABI 1.

@@ -219,7 +219,7 @@ func (e *Engine) Prune() error {
 	for _, entry := range entries {
 		info, infoErr := entry.Info()
 		name := entry.Name()
-		ours := slices.Contains([]string{imageSuffix, readySuffix, refusedSuffix}, filepath.Ext(name))
+		ours := slices.Contains([]string{imageSuffix, readySuffix, refusedSuffix, outlineSuffix}, filepath.Ext(name))
 		if infoErr == nil && ours && time.Since(info.ModTime()) > unusedFileAge {
 			err = errors.Join(err, os.Remove(filepath.Join(e.images, entry.Name())))
 		}

@@ -69,6 +69,9 @@ func (p *Plugin) Prepared() bool {
 	return p.prepared
 }
 
+// Cached reports whether an earlier process has compiled the plugin, so that a call loads its code in milliseconds.
+func (p *Plugin) Cached() bool { return p.engine.cache.hasOutline(p.spec.Digest) }
+
 // beginCall registers a call, unless the plugin is closed.
 func (p *Plugin) beginCall() error {
 	p.closing.RLock()

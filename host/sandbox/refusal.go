@@ -53,9 +53,9 @@ func FindRefusal(dir string, read func() ([]byte, error)) (*Refusal, error) {
 	if err != nil {
 		return nil, err
 	}
-	module := &rewritten{Result: *result, digest: sha256.Sum256(result.Wasm)}
+	module := &rewritten{Result: *result, Digest: sha256.Sum256(result.Wasm)}
 	cache := &codeCache{notes: notes}
-	note := cache.notePath(module.digest, refusedSuffix)
+	note := cache.notePath(module.Digest, refusedSuffix)
 	refusal, err := readRefusal(note)
 	if refusal == nil || err != nil {
 		return nil, err

@@ -108,16 +108,21 @@ func Module(module []byte, quantum int64) (*Result, error) {
 	if err := w.rewrite(); err != nil {
 		return nil, err
 	}
-	out := slices.Clone(magic)
+	w.result.Wasm = appendSections(slices.Clone(magic), w.sections)
+	return &w.result, nil
+}
+
+func appendSections(out []byte, sections map[byte][]byte) []byte {
 	for _, id := range sectionOrder {
-		if body, ok := w.sections[id]; ok {
-			out = append(out, id)
-			out = appendUint(out, uint64(len(body)))
-			out = append(out, body...)
+		if body, ok := sections[id]; ok {
+			out = appendSection(out, id, body)
 		}
 	}
-	w.result.Wasm = out
-	return &w.result, nil
+	return out
+}
+
+func appendSection(out []byte, id byte, body []byte) []byte {
+	return append(appendUint(append(out, id), uint64(len(body))), body...)
 }
 
 func splitSections(module []byte) (map[byte][]byte, error) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"syscall"
 
@@ -31,7 +32,7 @@ func child(encoded string, in io.Reader, out io.Writer) int {
 		err = confineSelf(&o)
 	}
 	if err == nil {
-		err = generate(in)
+		err = generate(in, o.Stub)
 	}
 	if err == nil {
 		return 0
@@ -50,12 +51,35 @@ func child(encoded string, in io.Reader, out io.Writer) int {
 
 var errConfine = errors.New("the compiler cannot be confined")
 
-func generate(in io.Reader) error {
-	module, err := io.ReadAll(in)
+// generate compiles a module, and its stub, which precedes it in the input, and gives the code of the module the name of
+// the stub's.
+func generate(in io.Reader, stubSize int) error {
+	input, err := io.ReadAll(in)
 	if err != nil {
 		return err
 	}
-	cache, err := wazero.NewCompilationCacheWithDir(".")
+	const modules = "module"
+	if err := compileInto(modules, input[stubSize:]); err != nil {
+		return err
+	}
+	code, err := singleFile(modules)
+	if err != nil {
+		return err
+	}
+	if err := compileInto("stub", input[:stubSize]); err != nil {
+		return err
+	}
+	name, err := singleFile("stub")
+	if err != nil {
+		return err
+	}
+	folder := filepath.Base(filepath.Dir(name))
+	return errors.Join(os.Rename(code, name), os.Rename(filepath.Dir(name), folder), os.RemoveAll(modules),
+		os.RemoveAll("stub"))
+}
+
+func compileInto(dir string, module []byte) error {
+	cache, err := wazero.NewCompilationCacheWithDir(dir)
 	if err != nil {
 		return errors.Join(errConfine, err)
 	}

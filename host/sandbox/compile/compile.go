@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,12 +63,13 @@ func Config(cache wazero.CompilationCache) wazero.RuntimeConfig {
 // each function.
 const workers = 2
 
-// Load returns the compiled code of a module from the cache of the runtime. It passes a canceled context, with which
-// wazero loads cached code but compiles nothing.
-func Load(ctx context.Context, runtime wazero.Runtime, module []byte) (wazero.CompiledModule, error) {
+// Load returns the compiled code of the module with this stub from the cache of the runtime. Wazero neither decodes nor
+// validates nor keeps the bodies of the functions that way, which are most of a module. Load passes a canceled context,
+// with which wazero loads cached code but compiles nothing.
+func Load(ctx context.Context, runtime wazero.Runtime, stub []byte) (wazero.CompiledModule, error) {
 	ctx, cancel := context.WithCancel(experimental.WithCompilationWorkers(ctx, workers))
 	cancel()
-	code, err := runtime.CompileModule(ctx, module)
+	code, err := runtime.CompileModule(ctx, stub)
 	switch {
 	case err == nil:
 		return code, nil
@@ -101,10 +103,12 @@ const (
 // maxReport bounds the output that is read of the child, in bytes.
 const maxReport = 8 << 10
 
-// Compile compiles a module that defines functions functions, and puts its code into the wazero cache at dir. It
-// returns the path of the code. The error matches a *LimitError if the module must not be compiled again, and the error
-// of ctx if ctx ended.
-func (c *Compiler) Compile(ctx context.Context, dir string, module []byte, functions int) (path string, err error) {
+// Compile compiles a module that defines functions functions, and puts its code into the wazero cache at dir as that of
+// stub, which is rewrite.Stub of the module. It returns the path of the code. The error matches a *LimitError if the
+// module must not be compiled again, and the error of ctx if ctx ended.
+func (c *Compiler) Compile(
+	ctx context.Context, dir string, module, stub []byte, functions int,
+) (path string, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return "", err
 	}
@@ -118,10 +122,10 @@ func (c *Compiler) Compile(ctx context.Context, dir string, module []byte, funct
 		limits = DefaultLimits
 	}
 	largest := limits.BaseCode + limits.Code*int64(len(module))
-	if err := c.run(ctx, temp, module, limits, largest); err != nil {
+	if err := c.run(ctx, temp, module, stub, limits, largest); err != nil {
 		return "", err
 	}
-	return install(ctx, temp, dir, module, functions, largest)
+	return install(ctx, temp, dir, stub, functions, largest)
 }
 
 // tempPrefix starts the names of the children's directories.
@@ -132,16 +136,20 @@ type childConfig struct {
 	Memory  int64
 	CPU     uint64 // seconds
 	MaxFile int64  // bytes of a file
+	// Stub is the size of the stub, in bytes. The module follows it in the input.
+	Stub int
 }
 
-func (c *Compiler) run(ctx context.Context, dir string, module []byte, limits Limits, largest int64) error {
-	encoded, err := json.Marshal(childConfig{limits.Memory, uint64(limits.CPU.Seconds()), largest})
+func (c *Compiler) run(
+	ctx context.Context, dir string, module, stub []byte, limits Limits, largest int64,
+) error {
+	encoded, err := json.Marshal(childConfig{limits.Memory, uint64(limits.CPU.Seconds()), largest, len(stub)})
 	if err != nil {
 		return err
 	}
 	program := c.Program
 	if program == "" {
-		if program, err = self(); err != nil {
+		if program, err = Self(); err != nil {
 			return fmt.Errorf("find this program: %w", err)
 		}
 	}
@@ -151,7 +159,8 @@ func (c *Compiler) run(ctx context.Context, dir string, module []byte, limits Li
 	child := exec.CommandContext(timed, program)
 	child.Args = []string{childName, string(encoded)}
 	child.Dir, child.Env = dir, []string{fmt.Sprintf("GOMAXPROCS=%d", workers), "GOTRACEBACK=none"}
-	child.Stdin, child.Stdout, child.Stderr = bytes.NewReader(module), report, report
+	child.Stdin = io.MultiReader(bytes.NewReader(stub), bytes.NewReader(module))
+	child.Stdout, child.Stderr = report, report
 	child.WaitDelay = time.Second
 	runtime.LockOSThread() // Pdeathsig kills the child when the thread that started it ends
 	defer runtime.UnlockOSThread()

@@ -15,6 +15,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/host/internal/rewrite"
 	"github.com/hako-run/hako/host/sandbox/compile"
 )
 
@@ -48,18 +49,27 @@ func TestCompile(t *testing.T) {
 	}
 }
 
+func stub(t *testing.T, wasm []byte) []byte {
+	t.Helper()
+	stub, err := rewrite.Stub(wasm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stub
+}
+
 func testCompile(t *testing.T, wasm []byte) {
 	t.Parallel()
 	dir := t.TempDir()
 	if _, err := compile.Load(t.Context(), runtimeAt(t, dir), wasm); !errors.Is(err, compile.ErrNotCached) {
 		t.Fatalf("before it is compiled: %v", err)
 	}
-	path, err := new(compile.Compiler).Compile(t.Context(), dir, wasm, 1)
+	path, err := new(compile.Compiler).Compile(t.Context(), dir, wasm, stub(t, wasm), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := runtimeAt(t, dir)
-	module, err := compile.Load(t.Context(), r, wasm)
+	module, err := compile.Load(t.Context(), r, stub(t, wasm))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +126,7 @@ func TestHostileModuleCompiler(t *testing.T) {
 			}
 			c := compile.Compiler{Limits: test.limits}
 			dir := t.TempDir()
-			_, err := c.Compile(t.Context(), dir, test.wasm(), test.functions)
+			_, err := c.Compile(t.Context(), dir, test.wasm(), stub(t, test.wasm()), test.functions)
 			var limit *compile.LimitError
 			if !errors.As(err, &limit) || !strings.Contains(limit.Reason, test.want) {
 				t.Errorf("%v", err)
@@ -125,7 +135,7 @@ func TestHostileModuleCompiler(t *testing.T) {
 		})
 	}
 	dir := t.TempDir()
-	path, err := new(compile.Compiler).Compile(t.Context(), dir, answer, 1)
+	path, err := new(compile.Compiler).Compile(t.Context(), dir, answer, stub(t, answer), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +204,7 @@ func TestHostileModuleCompiler(t *testing.T) {
 			if test.after == "" || strings.Contains(test.want, "code") {
 				c.Limits.Time = long
 			}
-			if _, err := c.Compile(t.Context(), cache, answer, 1); err == nil ||
+			if _, err := c.Compile(t.Context(), cache, answer, stub(t, answer), 1); err == nil ||
 				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v", err)
 			}
@@ -220,13 +230,13 @@ func TestConcurrentHosts(t *testing.T) {
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
-			if _, err := new(compile.Compiler).Compile(t.Context(), dir, answer, 1); err != nil {
+			if _, err := new(compile.Compiler).Compile(t.Context(), dir, answer, stub(t, answer), 1); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	group.Wait()
-	if _, err := compile.Load(t.Context(), runtimeAt(t, dir), answer); err != nil {
+	if _, err := compile.Load(t.Context(), runtimeAt(t, dir), stub(t, answer)); err != nil {
 		t.Error(err)
 	}
 }
@@ -236,16 +246,16 @@ func TestUnwritableCache(t *testing.T) {
 	t.Parallel()
 	var limit *compile.LimitError
 	absent := filepath.Join(t.TempDir(), "absent")
-	if _, err := new(compile.Compiler).Compile(t.Context(), absent, answer, 1); err == nil || errors.As(err, &limit) {
+	if _, err := new(compile.Compiler).Compile(t.Context(), absent, answer, stub(t, answer), 1); err == nil || errors.As(err, &limit) {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := new(compile.Compiler).Compile(ctx, t.TempDir(), answer, 1); !errors.Is(err, context.Canceled) {
+	if _, err := new(compile.Compiler).Compile(ctx, t.TempDir(), answer, stub(t, answer), 1); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	invalid := bytes.Replace(answer, []byte("\x41\x2a"), []byte("\x1a\x2a"), 1)
-	if _, err := new(compile.Compiler).Compile(t.Context(), t.TempDir(), invalid, 1); err == nil ||
+	if _, err := new(compile.Compiler).Compile(t.Context(), t.TempDir(), invalid, stub(t, invalid), 1); err == nil ||
 		errors.As(err, &limit) || !strings.Contains(err.Error(), "invalid function") {
 		t.Error(err)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/hako-run/hako/internal/process"
 )
 
-// self returns the path of this program, also if its file has been replaced.
-func self() (string, error) {
+// Self returns the path of this program, also if its file has been replaced.
+func Self() (string, error) {
 	const path = "/proc/self/exe"
 	if _, err := os.Readlink(path); err == nil {
 		return path, nil

@@ -14,7 +14,8 @@ import (
 	"github.com/hako-run/hako/internal/process"
 )
 
-func self() (string, error) { return os.Executable() }
+// Self returns the path of this program.
+func Self() (string, error) { return os.Executable() }
 
 // start starts the child. On Windows it ends with this process; elsewhere it goes on until it is done.
 func start(child *exec.Cmd) (io.Closer, error) { return process.StartGroup(child) }

@@ -18,7 +18,7 @@ var errOutput = errors.New("the compiler left something else than code")
 // install validates the child's output in temp and moves it into the cache at dir. The machine code itself cannot be
 // validated: the compiler is trusted to keep the guest in the sandbox. But the child's output can neither crash this
 // process, nor make it use much memory, nor become the code of another module.
-func install(ctx context.Context, temp, dir string, module []byte, functions int, largest int64) (string, error) {
+func install(ctx context.Context, temp, dir string, stub []byte, functions int, largest int64) (string, error) {
 	file, err := singleFile(temp)
 	if err != nil {
 		return "", err
@@ -32,7 +32,7 @@ func install(ctx context.Context, temp, dir string, module []byte, functions int
 		return "", err
 	}
 	runtime := wazero.NewRuntimeWithConfig(ctx, Config(cache))
-	_, err = Load(ctx, runtime, module)
+	_, err = Load(ctx, runtime, stub)
 	if err = errors.Join(err, runtime.Close(ctx), cache.Close(ctx)); err != nil {
 		return "", fmt.Errorf("%w: %w", errOutput, err)
 	}

@@ -1,0 +1,92 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hako-run/hako/host/sandbox/compile"
+	"github.com/hako-run/hako/internal/wholefile"
+)
+
+// outlineSuffix ends the names of outlines. An outline has what is needed of a module whose code is compiled: JSON, a
+// line break, and the stub. With it a process neither reads nor rewrites the plugin.
+const outlineSuffix = ".outline"
+
+// outlinePath returns the path of the outline of a plugin file, or "" if there cannot be any. Another build of this
+// program may rewrite modules differently and therefore has outlines of its own.
+func (c *codeCache) outlinePath(plugin string) string {
+	build := buildID()
+	if plugin == "" || build == "" || c.private != nil {
+		return ""
+	}
+	return filepath.Join(c.notes, strings.TrimPrefix(plugin, "sha256:")+"-"+build+outlineSuffix)
+}
+
+// saveOutline stores the outline of the plugin with this digest. Without it the next process rewrites the plugin.
+func (c *codeCache) saveOutline(plugin string, module *rewritten) error {
+	path := c.outlinePath(plugin)
+	if path == "" {
+		return nil
+	}
+	withoutCode := *module
+	withoutCode.Wasm = nil
+	header, err := json.Marshal(withoutCode)
+	if err != nil {
+		return err
+	}
+	return wholefile.Write(path, append(append(header, '\n'), module.stub...))
+}
+
+// outline returns the outline of the plugin with this digest, or nil if there is none.
+func (c *codeCache) outline(plugin string) *rewritten {
+	path := c.outlinePath(plugin)
+	data, err := os.ReadFile(path)
+	if path == "" || err != nil {
+		return nil
+	}
+	header, stub, _ := bytes.Cut(data, []byte("\n"))
+	module := &rewritten{stub: stub}
+	if json.Unmarshal(header, module) != nil {
+		return nil // saved again after the plugin has been read
+	}
+	now := time.Now()
+	_ = os.Chtimes(path, now, now) // for Prune
+	return module
+}
+
+func (c *codeCache) hasOutline(plugin string) bool {
+	_, err := os.Stat(c.outlinePath(plugin))
+	return err == nil
+}
+
+func (c *codeCache) removeOutline(plugin string) { _ = os.Remove(c.outlinePath(plugin)) }
+
+// buildID identifies this build of the program: the Go build ID, which depends on all of its code. The linker puts it
+// near the beginning of the file, on all systems. It is empty if there is none.
+var buildID = sync.OnceValue(func() string {
+	program, err := compile.Self()
+	if err != nil {
+		return ""
+	}
+	file, err := os.Open(program)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	const searched = 64 << 10
+	start, err := io.ReadAll(io.LimitReader(file, searched))
+	if err != nil {
+		return ""
+	}
+	return strings.ReplaceAll(string(buildIDForm.Find(start)), "/", "_")
+})
+
+// buildIDForm matches the hashes of the build's actions and of its content (cmd/internal/buildid).
+var buildIDForm = regexp.MustCompile(`[\w-]{20}(/[\w-]{20}){3}`)
