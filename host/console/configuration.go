@@ -19,6 +19,8 @@ type Setting struct {
 	Value string `json:"value"`
 	// Origin is the source of the value.
 	Origin string `json:"origin"`
+	// Default is the default, empty where there is none to show.
+	Default string `json:"default,omitempty"`
 }
 
 // Reloaded is the result of a reload.

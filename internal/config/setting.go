@@ -197,6 +197,15 @@ func (s setting) text() string {
 	return ""
 }
 
+// defaultText is the default like text, empty for paths and where there is none.
+func (s setting) defaultText() string {
+	s.value = reflect.New(reflect.TypeOf(s.value).Elem()).Interface()
+	if s.fallback == "" || s.path || s.parse(s.fallback) != nil {
+		return ""
+	}
+	return s.text()
+}
+
 func nonzero(zero bool, text string) string {
 	if zero {
 		return ""

@@ -14,13 +14,15 @@ type Entry struct {
 	Value string `json:"value"`
 	// Origin is "flag --NAME", "env NAME", FILE:LINE or OriginDefault.
 	Origin string `json:"origin"`
+	// Default is the default, empty for settings without one and for paths.
+	Default string `json:"default,omitempty"`
 }
 
 // Entries lists all values: the settings in their usual order, then what single plugins, mounts and tokens have.
 func (c *Config) Entries() []Entry {
 	var entries []Entry
 	for _, s := range c.settings {
-		entries = append(entries, Entry{s.key, s.text(), c.origins[s.key]})
+		entries = append(entries, Entry{s.key, s.text(), c.origins[s.key], s.defaultText()})
 	}
 	return append(entries, c.nested...)
 }

@@ -197,7 +197,7 @@ export function answers(who = session()) {
     'calls/call_RUN1': { id: 'call_RUN1', running: running[0], kept: true, steps: steps.slice(0, 1), log: [] },
     configuration: {
       file: '/etc/hako/hako.yaml', reload: { can: true, pending: ['http.address'] },
-      items: [['approvals.timeout', '5m0s', 'default'], ['audit.retain', '2160h', 'hako.yaml:14'], ['http.address', '0.0.0.0:8420', 'HAKO_HTTP_ADDRESS'], ['limits.time', '30s', 'hako.yaml:22'], ['log.level', 'info', 'default'], ['outbound.proxy', '', 'default']].map(([key, value, origin]) => ({ key, value, origin })),
+      items: [['approvals.timeout', '5m0s', 'default'], ['audit.retain', '2160h', 'hako.yaml:14'], ['http.address', '0.0.0.0:8420', 'env HAKO_HTTP_ADDRESS', '127.0.0.1:8420'], ['limits.time', '20s', 'hako.yaml:22', '30s'], ['log.level', 'info', 'default'], ['outbound.proxy', '', 'default']].map(([key, value, origin, usual]) => ({ key, value, origin, default: usual })),
     },
     'configuration/reload': { changed: ['limits.time', 'policy'], needRestart: ['http.address'], unchanged: false },
     upstreams: { items: [

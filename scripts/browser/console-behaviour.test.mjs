@@ -443,8 +443,17 @@ describe('the configuration', () => {
     await page.getByRole('button', { name: 'Reload' }).click()
     await page.getByText('In force now:').waitFor()
     await page.getByText('In force after a restart of hako:').waitFor()
-    await page.getByLabel('Only what is set').check()
-    assert.equal(await page.locator('tbody tr').count(), 3)
+    const [set, unset] = [page.locator('.view > .scroll tbody tr'), page.locator('details.rest tbody tr')]
+    assert.equal(await set.count(), 3)
+    assert.equal(await unset.first().isVisible(), false)
+    assert.match(await set.filter({ hasText: 'http.address' }).textContent(), /environment HAKO_HTTP_ADDRESS/)
+    assert.match(await set.filter({ hasText: 'limits.time' }).textContent(), /20s.*default: 30s.*hako\.yaml:22/)
+    await page.getByLabel('Filter keys').fill('log.')
+    await unset.filter({ hasText: 'log.level' }).waitFor()
+    assert.equal(await unset.count(), 1)
+    await page.getByLabel('Filter keys').fill('YAML:22')
+    await set.filter({ hasText: 'limits.time' }).waitFor()
+    assert.equal(await set.count(), 1)
   })
 })
 
@@ -505,6 +514,47 @@ describe('a server that goes away', () => {
     again.send('call', call(1))
     await page.locator('tbody tr').first().waitFor()
     await clean(page)
+  })
+})
+
+describe('a server that hangs', () => {
+  opened('the page tells it from one that is away and from one slow answer, and goes on', { hash: '#/connections' }, async (page, host) => {
+    await page.locator('.connections tbody tr').first().waitFor()
+    await page.clock.install()
+    const { session: answered, upstreams } = host.answers
+    const never = () => new Promise(() => {})
+    const hangs = page.getByText('hako can be reached, but does not answer.')
+    const again = () => page.evaluate(() => { location.hash = location.hash === '#/connections' ? '#/tools' : '#/connections' })
+
+    host.answers.upstreams = never
+    await again()
+    await Promise.all([page.waitForRequest(/api\/upstreams/), again()])
+    await Promise.all([page.waitForResponse(/api\/session$/), page.clock.runFor(8_000)])
+    assert.equal(await hangs.count(), 0)
+
+    host.answers.session = host.answers.tools = never
+    await Promise.all([page.waitForRequest(/api\/tools/), again()])
+    await Promise.all([page.waitForRequest(/api\/session$/), page.clock.runFor(8_000)])
+    await page.clock.runFor(5_000)
+    await hangs.waitFor()
+    await shoot(page, 'console-hanging')
+    await Promise.all([page.waitForRequest(/api\/tools/), page.getByRole('button', { name: 'Try again' }).click()])
+
+    Object.assign(host.answers, { session: answered, upstreams, tools: answers().tools })
+    await page.clock.runFor(20_000)
+    await hangs.waitFor({ state: 'detached' })
+    await page.locator('.tools tbody tr').first().waitFor()
+  })
+})
+
+describe('times', () => {
+  const records = ['2019-03-05T01:02:03Z', new Date().toISOString()].map((time, i) => ({ seq: i + 1, time, type: 'tools/call', who: {}, name: 'a', outcome: 'ok' }))
+  opened('those of another day have their date, and all their zone', { hash: '#/audit', timezoneId: 'Asia/Tokyo', more: { audit: { items: records } } }, async page => {
+    const times = page.locator('.audit time')
+    await times.nth(1).waitFor()
+    assert.equal(await times.first().textContent(), '03/05/2019, 10:02:03')
+    assert.equal(await times.first().getAttribute('title'), '2019-03-05T10:02:03.000+09:00 (Asia/Tokyo)')
+    assert.match(await times.nth(1).textContent(), /^\d\d:\d\d:\d\d$/)
   })
 })
 

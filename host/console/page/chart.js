@@ -98,12 +98,16 @@ function timeAxis(times, step, x, width) {
   if (times.length < 2) return []
   const labels = width < 380 ? 3 : 5
   return Array.from({ length: labels }, (_, i) => Math.round(i * (times.length - 1) / (labels - 1))).map((at, i) =>
-    svg('text', { class: 'axis', x: x(at), y: height - 5, 'text-anchor': i === 0 ? 'start' : i === labels - 1 ? 'end' : 'middle' }, step < 3600 ? clock(times[at]) : date(times[at])))
+    svg('text', { class: 'axis', x: x(at), y: height - 5, 'text-anchor': i === 0 ? 'start' : i === labels - 1 ? 'end' : 'middle' }, step < 3600 ? dated(times[at]) : date(times[at])))
 }
 
-/** drawn is a line, broken where there is no value; with a base the area between the two. */
+/** drawn is a line, broken where there is no value; with a base the area between the two; points where there are few values. */
 function drawn({ tone, values, base }, x, y) {
   const points = values.map((value, i) => value === null ? null : [x(i), y(value)])
+  if (isSparse(values, base)) {
+    return svg('g', { class: tone }, points.map((point, i) => point && values[i] > (base?.[i] ?? 0) &&
+      [base && svg('path', { class: 'line', d: `M${point}L${x(i)} ${y(base[i])}` }), dot(point)]))
+  }
   if (base === null) return svg('g', { class: tone }, svg('path', { class: 'line', d: path(points) }), dots(points))
   const floor = base.map((value, i) => [x(i), y(value)]).toReversed()
   return svg('g', { class: tone },
@@ -118,7 +122,17 @@ function path(points) {
 
 /** dots are the points by themselves, through which no line goes. */
 function dots(points) {
-  return points.filter((point, i) => point && !points[i - 1] && !points[i + 1]).map(([x, y]) => svg('circle', { class: 'dot', cx: x.toFixed(1), cy: y.toFixed(1), r: 2 }))
+  return points.filter((point, i) => point && !points[i - 1] && !points[i + 1]).map(dot)
+}
+
+function dot([x, y]) {
+  return svg('circle', { class: 'dot', cx: x.toFixed(1), cy: y.toFixed(1), r: 2.5 })
+}
+
+/** isSparse reports whether there are so few values that a line between them would show what never was. */
+function isSparse(values, base) {
+  const some = values.filter((value, i) => value !== null && value > (base?.[i] ?? 0)).length
+  return some > 0 && some * 8 <= values.length
 }
 
 function stack(series) {
@@ -150,9 +164,14 @@ function date(at) {
   return `${pad(moment.getMonth() + 1)}/${pad(moment.getDate())}`
 }
 
-/** when is the time of a point: to the second where steps are small, else with the date. */
+/** dated is the time of day, with the date if that is not today's. */
+function dated(at) {
+  return new Date(at).toDateString() === new Date().toDateString() ? clock(at) : `${date(at)} ${clock(at)}`
+}
+
+/** when is the time of a point, to the second where steps are small. */
 function when(at, step) {
-  return step < 60 ? `${clock(at)}:${pad(new Date(at).getSeconds())}` : `${date(at)} ${clock(at)}`
+  return step < 60 ? `${dated(at)}:${pad(new Date(at).getSeconds())}` : `${date(at)} ${clock(at)}`
 }
 
 function shown(value, format) {

@@ -73,19 +73,31 @@ export function bytes(value) {
   return `${number(value / 1024 ** power, power ? 1 : 0)} ${units[power]}`
 }
 
-/** time is a moment of the day, to the second, with the date if it was not today. */
+/** time is a moment of the day, to the second, with the date if that is not today's, and the year if that is not this one. */
 export function time(text) {
   const moment = new Date(text)
+  const now = new Date()
   if (Number.isNaN(moment.getTime())) return '–'
   const clock = { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' }
-  const today = moment.toDateString() === new Date().toDateString()
-  return cached(Intl.DateTimeFormat, today ? clock : { month: '2-digit', day: '2-digit', ...clock }).format(moment)
+  const day = moment.toDateString() === now.toDateString() ? {} : { month: '2-digit', day: '2-digit' }
+  const year = moment.getFullYear() === now.getFullYear() ? {} : { year: 'numeric' }
+  return cached(Intl.DateTimeFormat, { ...year, ...day, ...clock }).format(moment)
 }
 
 /** moment is a date and time in full. */
 export function moment(text) {
   const when = new Date(text)
   return Number.isNaN(when.getTime()) ? '–' : cached(Intl.DateTimeFormat, { dateStyle: 'medium', timeStyle: 'long' }).format(when)
+}
+
+/** stamp is a moment by ISO 8601 in the reader's time zone, with the zone's name. */
+export function stamp(text) {
+  const when = new Date(text)
+  if (Number.isNaN(when.getTime())) return '–'
+  const offset = -when.getTimezoneOffset()
+  const local = new Date(when.getTime() + offset * 60_000).toISOString().slice(0, -1)
+  const two = n => String(Math.trunc(n)).padStart(2, '0')
+  return `${local}${offset < 0 ? '-' : '+'}${two(Math.abs(offset) / 60)}:${two(Math.abs(offset) % 60)} (${Intl.DateTimeFormat().resolvedOptions().timeZone})`
 }
 
 /** ago is how long something has been, roughly. */

@@ -54,6 +54,7 @@ addEventListener('hashchange', () => { // a link that is pasted into an open tab
   if (arrived.link || arrived.failure) begin(arrived)
 })
 events.addEventListener('signedout', () => identify().then(session => show(session, 'login.ended'), () => {}))
+events.addEventListener('hanging', () => document.querySelector('main') || put(document.body, h('main', {}, problem(new Error('no answer')))))
 applyTheme()
 speak(setting('language'))
 begin(arrival())

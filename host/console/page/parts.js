@@ -1,6 +1,6 @@
 // Pieces that several views show: badges, facts, code, refusals, page heads.
 import { h } from './dom.js'
-import { milliseconds, moment, t, term, time } from './language.js'
+import { ago, milliseconds, stamp, t, term, time } from './language.js'
 
 /** tones sorts the server's words by what they mean for who looks. What is not here is neutral. */
 const tones = {
@@ -32,8 +32,13 @@ export function facts(pairs) {
 }
 
 /** when is a moment, short, with the whole of it for those who ask. */
-export function when(text) {
-  return h('time', { datetime: text, title: moment(text) }, time(text))
+export function when(text, shown = time(text)) {
+  return h('time', { datetime: text, title: stamp(text) }, shown)
+}
+
+/** since is how long ago a moment was, with the whole of it for those who ask. */
+export function since(text) {
+  return when(text, ago(text))
 }
 
 /** took is a duration, or a dash. */

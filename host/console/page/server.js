@@ -6,6 +6,9 @@ const base = new URL('api/', document.baseURI)
 const names = ['call', 'started', 'dropped', 'approvals', 'plugins']
 const longestWait = 5_000
 const kept = 500
+// A request that takes this long makes the page look whether the server still answers, in milliseconds.
+const patience = 8_000
+const probePatience = 5_000
 
 /**
  * APIError is a refusal by the server. role names the role that the request would have needed, fields says what is wrong with which field of a form, body is
@@ -22,11 +25,16 @@ class APIError extends Error {
 /** OfflineError says that the server was not reached. */
 export class OfflineError extends Error {}
 
-/** events tells what concerns the whole page: "offline", "online", and "signedout" when the session has ended. */
+/**
+ * events tells what concerns the whole page: "offline" when the server cannot be reached, "hanging" when it can and does not answer, "online" when it
+ * answers again, "retry" when the reader asks for another try, and "signedout" when the session has ended.
+ */
 export const events = new EventTarget()
 
 let csrf = ''
-let reached = true
+let state = 'online'
+// The requests that wait for an answer and can be sent again.
+const waiting = new Set()
 
 /** identify asks who is logged in. It has no parameters: the page asks for it before its scripts are there. */
 export async function identify() {
@@ -87,20 +95,27 @@ export function address(path, parameters = {}) {
 async function request(method, url, body, signal) {
   const file = body instanceof Blob
   const headers = method === 'GET' ? {} : { 'Content-Type': file ? body.type : 'application/json', 'X-Hako-CSRF': csrf }
-  let response
+  const own = new AbortController()
+  const timer = method === 'GET' && setTimeout(probe, patience)
+  if (timer) waiting.add(own)
+  let response, data
   try {
-    response = await fetch(url, { method, headers, body: file ? body : body && JSON.stringify(body), signal })
+    response = await fetch(url, { method, headers, body: file ? body : body && JSON.stringify(body), signal: signal ? AbortSignal.any([signal, own.signal]) : own.signal })
+    data = await decoded(response)
   } catch (error) {
+    if (own.signal.aborted) throw new OfflineError('no answer')
     if (error.name === 'AbortError') throw error
-    online(false)
+    become('offline')
     throw new OfflineError(error.message)
+  } finally {
+    clearTimeout(timer)
+    waiting.delete(own)
   }
-  const data = await decoded(response)
   if (response.status >= 502 && !data.error) {
-    online(false)
+    become('offline')
     throw new OfflineError(`HTTP ${response.status}`)
   }
-  online(true)
+  become('online')
   if (response.ok) return data
   if (response.status === 401 && csrf) events.dispatchEvent(new Event('signedout'))
   throw new APIError(response.status, data)
@@ -115,11 +130,45 @@ async function decoded(response) {
   }
 }
 
-/** online notes whether the server can be reached. */
-function online(now) {
-  if (now === reached) return
-  reached = now
-  events.dispatchEvent(new Event(now ? 'online' : 'offline'))
+/** become notes whether the server answers. Requests from before it hung may never be answered, so they are sent again. */
+function become(now) {
+  if (now === state) return
+  if (now === 'online') giveUp()
+  state = now
+  events.dispatchEvent(new Event(now))
+}
+
+let probing = false
+
+/** probe asks for what is answered quickly, and again while that is not: one slow answer is no server that hangs. */
+async function probe() {
+  if (probing) return
+  probing = true
+  for (let answered = false; !answered;) {
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(), probePatience)
+    try {
+      await fetch(new URL('session', base), { cache: 'no-store', signal: late.signal })
+      answered = true
+    } catch {
+      become(late.signal.aborted ? 'hanging' : 'offline')
+      await new Promise(resolve => setTimeout(resolve, 2000))
+    }
+    clearTimeout(timer)
+  }
+  probing = false
+  become('online')
+}
+
+/** giveUp ends the requests that still wait. Who sent them sends them again. */
+function giveUp() {
+  for (const request of waiting) request.abort()
+}
+
+/** retry asks again for all that the page shows. */
+export function retry() {
+  giveUp()
+  events.dispatchEvent(new Event('retry'))
 }
 
 /** live hands on the events of the server's stream: "call", "started", "dropped", "approvals", "plugins", with what they tell in detail. */
@@ -185,6 +234,7 @@ export function every(interval, work, signal, failed) {
   }
   document.addEventListener('visibilitychange', () => document.hidden || turn(), { signal })
   events.addEventListener('online', turn, { signal })
+  events.addEventListener('retry', turn, { signal })
   signal.addEventListener('abort', () => clearTimeout(timer))
   turn()
   return turn

@@ -3,7 +3,7 @@ import { h, put } from './dom.js'
 import { t } from './language.js'
 import { navigation, views } from './nav.js'
 import { problem } from './parts.js'
-import { events, every, get, listen, live, pages } from './server.js'
+import { events, every, get, listen, live, pages, retry } from './server.js'
 
 /** openShell puts the console up for session and returns what takes it down. change puts it up anew, for another session if one is given. */
 export function openShell(session, change) {
@@ -20,7 +20,9 @@ export function openShell(session, change) {
     } }, t('skip')),
     frame.element, h('div', { class: 'content' }, offline, main), spoken)
 
-  events.addEventListener('offline', () => put(offline, h('p', {}, t('offline'))), { signal })
+  for (const state of ['offline', 'hanging']) {
+    events.addEventListener(state, () => put(offline, h('p', {}, t(state), ' ', h('button', { type: 'button', onclick: retry }, t('retry')))), { signal })
+  }
   events.addEventListener('online', () => put(offline), { signal })
   const waiting = watchApprovals(frame, spoken, signal)
   const router = route(session, main, frame, waiting, signal)

@@ -1,13 +1,12 @@
-// The configuration in force, where each value comes from, and reading it anew.
+// The configuration in force: what is set and where, what has its default, and reading it anew.
 import { h, put } from '../dom.js'
-import { moment, t } from '../language.js'
+import { moment, number, t } from '../language.js'
 import { code, guarded, head, problem } from '../parts.js'
 import { post } from '../server.js'
 import { table } from '../table.js'
 
 export default function configuration(page) {
   const text = h('input', { type: 'search', placeholder: t('configuration.filter'), 'aria-label': t('configuration.filter') })
-  const only = h('input', { type: 'checkbox', id: 'only-set' })
   const file = h('p', { class: 'hint' })
   const state = h('div', { role: 'status' })
   const reload = h('button', { type: 'button', class: 'primary', onclick: async () => {
@@ -20,22 +19,33 @@ export default function configuration(page) {
     }
     reload.disabled = false
   } }, t('configuration.reload'))
-  const list = table({
-    caption: t('nav.configuration'), rowKey: row => row.key, empty: t('configuration.empty'),
+  const set = table({
+    caption: t('configuration.set'), rowKey: row => row.key, empty: t('configuration.empty'),
     columns: [
       { label: t('column.key'), cell: row => code(row.key) },
-      { label: t('column.value'), cell: row => row.value === '' ? '–' : code(row.value) },
-      { label: t('column.origin'), class: 'wide', cell: row => row.origin === 'default' ? h('span', { class: 'hint' }, t('configuration.default')) : row.origin },
+      { label: t('column.value'), class: 'grow', cell: row => [value(row), usually(row), h('small', { class: 'narrow' }, origin(row.origin))] },
+      { label: t('column.origin'), class: 'wide', cell: row => origin(row.origin) },
     ],
   })
+  const unset = table({
+    caption: t('configuration.unset'), rowKey: row => row.key, empty: t('configuration.empty'),
+    columns: [{ label: t('column.key'), cell: row => code(row.key) }, { label: t('column.value'), class: 'grow', cell: value }],
+  })
+  const count = h('summary')
+  const rest = h('details', { class: 'rest' }, count, unset.element)
   const beside = h('div')
-  put(page.root, head(t('nav.configuration'), beside), file, state,
-    h('div', { class: 'tools' }, text, h('div', { class: 'check' }, only, h('label', { for: 'only-set' }, t('configuration.only')))), list.element)
+  put(page.root, head(t('nav.configuration'), file, beside), state, h('div', { class: 'tools' }, text), set.element, rest)
   let items = []
-  const show = () => list.update(items.filter(item => (!only.checked || item.origin !== 'default') &&
-    `${item.key} ${item.value}`.toLowerCase().includes(text.value.trim().toLowerCase())))
+  const show = () => {
+    const wanted = text.value.trim().toLowerCase()
+    const found = items.filter(item => `${item.key} ${item.value} ${item.origin}`.toLowerCase().includes(wanted))
+    const [changed, defaults] = [found.filter(item => item.origin !== 'default'), found.filter(item => item.origin === 'default')]
+    set.update(changed)
+    unset.update(defaults)
+    put(count, t('configuration.defaults', { n: number(defaults.length) }))
+    if (wanted) rest.open = defaults.length > 0
+  }
   text.addEventListener('input', show)
-  only.addEventListener('change', show)
   const load = page.poll(60_000, async () => {
     const answer = await page.get('configuration')
     items = answer.items
@@ -44,6 +54,22 @@ export default function configuration(page) {
     if (!state.hasChildNodes()) put(state, lastReload(answer.reload))
     show()
   })
+}
+
+function value({ value }) {
+  return value === '' ? '–' : code(value)
+}
+
+/** usually is the default of a setting that has one. */
+function usually({ value, default: usual }) {
+  if (!usual) return null
+  return h('small', {}, usual === value ? t('configuration.asDefault') : [t('configuration.default'), ' ', code(usual)])
+}
+
+/** origin is where a value is set: a line of the file, a variable or a flag. */
+function origin(text) {
+  const [, kind, name] = /^(env|flag) (.+)$/.exec(text) ?? []
+  return kind ? [t(`origin.${kind}`), ' ', code(name)] : code(text)
 }
 
 function reloaded({ changed, needRestart, others = [], warnings = [], unchanged }) {

@@ -1,7 +1,7 @@
 // What hako is connected to: upstream servers, Slack, credentials and its replicas.
 import { h, put } from '../dom.js'
-import { ago, digest, t, time } from '../language.js'
-import { badge, card, code, head, when } from '../parts.js'
+import { digest, t, time } from '../language.js'
+import { badge, card, code, head, since, when } from '../parts.js'
 import { table } from '../table.js'
 
 export default function connections(page) {
@@ -44,7 +44,7 @@ export default function connections(page) {
       { label: t('column.host'), cell: row => row.host },
       { label: t('column.version'), cell: row => row.version },
       { label: t('column.started'), class: 'wide nowrap', cell: row => when(row.started) },
-      { label: t('column.seen'), class: 'wide nowrap', cell: row => ago(row.seen) },
+      { label: t('column.seen'), class: 'wide nowrap', cell: row => since(row.seen) },
     ],
   })
   put(page.root, head(t('nav.connections')),

@@ -1,8 +1,8 @@
 // Who uses hako now: connected MCP clients, and the people who are signed in here.
 import { decide } from '../dialog.js'
 import { h, put } from '../dom.js'
-import { ago, number, t, term, who } from '../language.js'
-import { card, code, facts, head, may, when } from '../parts.js'
+import { number, t, term, who } from '../language.js'
+import { card, code, facts, head, may, since, when } from '../parts.js'
 import { post, segment } from '../server.js'
 import { table } from '../table.js'
 
@@ -65,7 +65,7 @@ function peopleTable() {
       { label: t('column.role'), cell: row => term('role', row.role) },
       { label: t('column.via'), class: 'wide', cell: row => term('via', row.via) },
       { label: t('column.address'), class: 'wide', cell: row => code(row.address ?? '') },
-      { label: t('column.seen'), class: 'nowrap', cell: row => ago(row.seen) },
+      { label: t('column.seen'), class: 'nowrap', cell: row => since(row.seen) },
     ],
   })
 }
