@@ -20,8 +20,9 @@ const (
 	maxLine    = 120  // characters of a value on one line
 	maxRows    = 20
 	maxColumns = 8
-	maxName    = 80 // characters of an argument's name
-	maxNesting = 3  // objects within objects that are shown as values of their own
+	maxName    = 80       // characters of an argument's name
+	maxNesting = 3        // objects within objects that are shown as values of their own
+	maxShown   = 32 << 10 // bytes of all values
 )
 
 // Description shows a question to people. Each frontend lays out its parts in its own way. Hidden characters are
@@ -75,13 +76,17 @@ func (q *Question) Describe(language string) *Description {
 	}
 	if n := parseArguments(q.Arguments); n.kind != '{' && n.text != "" || len(n.members) > 0 {
 		d.Values = n.values("", 0, w)
-		if rest := len(d.Values) - maxValues; rest > 0 {
-			d.Values = append(d.Values[:maxValues], Value{Cut: fmt.Sprintf(w.cutValues, rest)})
+		size, shown := 0, 0
+		for shown < min(len(d.Values), maxValues) && size <= maxShown {
+			v := &d.Values[shown]
+			if q.Replaces != nil && v.Name == q.Replaces.Argument {
+				q.Replaces.describe(v, language, w)
+			}
+			size += v.size()
+			shown++
 		}
-	}
-	for i := range d.Values {
-		if q.Replaces != nil && d.Values[i].Name == q.Replaces.Argument {
-			q.Replaces.describe(&d.Values[i], language, w)
+		if rest := len(d.Values) - shown; rest > 0 {
+			d.Values = append(d.Values[:shown], Value{Cut: fmt.Sprintf(w.cutValues, rest)})
 		}
 	}
 	if q.Destructive {
@@ -98,6 +103,17 @@ func (q *Question) Describe(language string) *Description {
 		d.Facts = append(d.Facts, Fact{w.approvers, visible.Line(q.Approvers.In(language))})
 	}
 	return d
+}
+
+// size is about how many bytes the value has.
+func (v *Value) size() int {
+	n := len(v.Name) + len(v.Text)
+	for _, row := range append(v.Rows, v.Columns, v.Diff) {
+		for _, cell := range row {
+			n += len(cell)
+		}
+	}
+	return n
 }
 
 // maxClient bounds the name of a client, in characters.

@@ -35,21 +35,21 @@ func TestComparison(t *testing.T) {
 		present, content any
 		want, cut        string
 	}{
-		"one line": {"a\nb\nc\n", "a\nB\nc\n", "  a|- b|+ B|  c", "1 lines added, 1 removed"},
+		"one line": {"a\nb\nc\n", "a\nB\nc\n", "  a|- b|+ B|  c", "Lines added: 1, removed: 1."},
 		"far apart": {numbered, strings.NewReplacer("a", "A", "o", "O").Replace(numbered),
-			"- a|+ A|  b|  c|… line 13|  m|  n|- o|+ O|  p", "2 lines added, 2 removed"},
-		"moved lines":        {"a\nb\nc\nd", "d\na\nb\nc", "+ d|  a|  b|  c|- d", "1 lines added, 1 removed"},
+			"- a|+ A|  b|  c|… line 13|  m|  n|- o|+ O|  p", "Lines added: 2, removed: 2."},
+		"moved lines":        {"a\nb\nc\nd", "d\na\nb\nc", "+ d|  a|  b|  c|- d", "Lines added: 1, removed: 1."},
 		"nothing changes":    {"a\nb", "a\nb\n", "", "what is there now"},
-		"a new file":         {"", "a", "+ a", "1 lines added, 0 removed"},
-		"emptied":            {"a", "", "- a", "0 lines added, 1 removed"},
-		"rows":               {[][]any{{"Aki", 900}, {"Bo", nil}}, [][]any{{"Aki", 901}, {"Bo"}}, "- Aki · 900|+ Aki · 901|  Bo", "1 lines"},
-		"rows that forge":    {[][]any{}, [][]any{{"a\n- b"}}, `+ a\n- b`, "1 lines added"},
-		"control characters": {"a\x1b[2Jb\u202e", "a\r", "- a␦[2Jb␦|+ a␦", "1 lines added"},
-		"a forged line":      {"", "x\n… line 7\n- y\nAsked by: admin", "+ x|+ … line 7|+ - y|+ Asked by: admin", "4 lines"},
+		"a new file":         {"", "a", "+ a", "Lines added: 1, removed: 0."},
+		"emptied":            {"a", "", "- a", "Lines added: 0, removed: 1."},
+		"rows":               {[][]any{{"Aki", 900}, {"Bo", nil}}, [][]any{{"Aki", 901}, {"Bo"}}, "- Aki · 900|+ Aki · 901|  Bo", "Lines added: 1"},
+		"rows that forge":    {[][]any{}, [][]any{{"a\n- b"}}, `+ a\n- b`, "Lines added: 1"},
+		"control characters": {"a\x1b[2Jb\u202e", "a\r", "- a␦[2Jb␦|+ a␦", "Lines added: 1"},
+		"a forged line":      {"", "x\n… line 7\n- y\nAsked by: admin", "+ x|+ … line 7|+ - y|+ Asked by: admin", "Lines added: 4"},
 		"the end of a line of 512 KiB": {long + "あa", long + "あb",
-			"- …" + strings.Repeat("x", 19) + "あa|+ …" + strings.Repeat("x", 19) + "あb", "1 lines added"},
-		"half of a character": {long + "あ", long + "い", "- …" + strings.Repeat("x", 20) + "あ|+ …" + strings.Repeat("x", 20) + "い", "1 lines"},
-		"a line of 1 MB":      {"a", strings.Repeat("x", 1_000_000), "- a|+ " + strings.Repeat("x", 160) + "…", "1 lines added"},
+			"- …" + strings.Repeat("x", 19) + "あa|+ …" + strings.Repeat("x", 19) + "あb", "Lines added: 1"},
+		"half of a character": {long + "あ", long + "い", "- …" + strings.Repeat("x", 20) + "あ|+ …" + strings.Repeat("x", 20) + "い", "Lines added: 1"},
+		"a line of 1 MB":      {"a", strings.Repeat("x", 1_000_000), "- a|+ " + strings.Repeat("x", 160) + "…", "Lines added: 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -75,8 +75,8 @@ func TestComparisonIsBounded(t *testing.T) {
 		return b.String()
 	}
 	for name, test := range map[string]struct{ present, content, want string }{
-		"other lines":  {shuffled("b"), shuffled("c"), "changed lines are not shown"},
-		"shared lines": {shuffled(""), shuffled("") + "x" + shuffled(""), "lines added"},
+		"other lines":  {shuffled("b"), shuffled("c"), "Changed lines not shown"},
+		"shared lines": {shuffled(""), shuffled("") + "x" + shuffled(""), "Lines added"},
 		"10 MB":        {"a", strings.Repeat("x\n", 5<<20), "Not compared with what is there now: it has"},
 		"10 MB there":  {strings.Repeat("x\n", 5<<20), "a", "at most 1024 are compared"},
 	} {
@@ -97,7 +97,7 @@ func TestComparisonInTheQuestion(t *testing.T) {
 		return strings.ReplaceAll(text, "secret", "[masked]")
 	})
 	const want = "\n  path: a.md\n  content:\n  │   one\n  │ - [masked]\n  │ + <!channel> two\n" +
-		"  │ Compared with what is there now: 1 lines added, 1 removed.\n"
+		"  │ Compared with what is there now. Lines added: 1, removed: 1.\n"
 	if text := q.Text("en"); !strings.Contains(text, want) {
 		t.Errorf("got\n%s", text)
 	}

@@ -28,10 +28,10 @@ var english = &words{
 		"agent": "managed agent", "console": "console",
 	},
 	yes: "yes", no: "no", empty: "(empty)",
-	compared:    "Compared with what is there now: %d lines added, %d removed.",
+	compared:    "Compared with what is there now. Lines added: %d, removed: %d.",
 	notCompared: "Not compared with what is there now: %s.",
 	unchanged:   "This is what is there now.",
-	fromLine:    "… line %d", notShown: " %d changed lines are not shown.",
+	fromLine:    "… line %d", notShown: " Changed lines not shown: %d.",
 	cutText: "… %d characters in all", cutTable: "… %d rows with up to %d columns in all",
 	cutValues: "… and %d more values",
 }

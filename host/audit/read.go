@@ -23,6 +23,9 @@ type Query struct {
 	Tenant, User  string
 	Token, Action string
 	Call          string
+	// Asked restricts to calls about which people were asked, and Approver to those that this person answered.
+	Asked    bool
+	Approver string
 	// OwnNotes includes the records of the log itself, such as checkpoints.
 	OwnNotes bool
 	// After and Before, if not zero, restrict to records with a greater or smaller number.
@@ -38,6 +41,9 @@ func (q *Query) matches(e *Entry) bool {
 		if pair[0] != "" && pair[0] != pair[1] {
 			return false
 		}
+	}
+	if (q.Asked || q.Approver != "") && (e.Approval == nil || q.Approver != "" && e.Approval.By != q.Approver) {
+		return false
 	}
 	if !q.OwnNotes && e.Type.own() {
 		return false

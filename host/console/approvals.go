@@ -1,6 +1,7 @@
 package console
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -33,8 +34,18 @@ type callerJSON struct {
 	Frontend string `json:"frontend"`
 }
 
-// maxQuestions bounds the list.
-const maxQuestions = 200
+// maxQuestions and maxQuestionBytes bound the list, which browsers load again and again. The first question is always
+// in it, whatever its size.
+const (
+	maxQuestions     = 200
+	maxQuestionBytes = 512 << 10
+)
+
+// questionsJSON has the questions that have waited longest, and how many more wait.
+type questionsJSON struct {
+	listJSON[json.RawMessage]
+	More int `json:"more,omitempty"`
+}
 
 func (c *Console) approvals(q *request) (any, error) {
 	list, err := c.options.Approvals.Waiting(q.Context(), nil)
@@ -42,7 +53,8 @@ func (c *Console) approvals(q *request) (any, error) {
 		return nil, err
 	}
 	slices.SortStableFunc(list, func(a, b *approval.Question) int { return a.Asked.Compare(b.Asked) })
-	items := []*questionJSON{}
+	answer := &questionsJSON{listJSON: listJSON[json.RawMessage]{Items: []json.RawMessage{}}}
+	size := 0
 	for _, question := range list[:min(len(list), maxQuestions)] {
 		item := newQuestion(question, q.language)
 		if why := c.mayNot(q.session, question); why != nil {
@@ -50,9 +62,17 @@ func (c *Console) approvals(q *request) (any, error) {
 		} else {
 			item.May = true
 		}
-		items = append(items, item)
+		encoded, err := json.Marshal(item)
+		if err != nil {
+			return nil, err
+		}
+		if size += len(encoded); size > maxQuestionBytes && len(answer.Items) > 0 {
+			break
+		}
+		answer.Items = append(answer.Items, encoded)
 	}
-	return listed(items), nil
+	answer.More = len(list) - len(answer.Items)
+	return answer, nil
 }
 
 // approvalArguments returns the exact arguments of a question. The list, which browsers load again and again, leaves them

@@ -2,6 +2,8 @@ package console_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"reflect"
 	"strings"
@@ -188,4 +190,32 @@ func large(context.Context, *catalog.Invocation) (*abi.Response, error) {
 	text := strings.Repeat("x", 700<<10)
 	return &abi.Response{Content: []abi.Content{{Type: abi.Text, Text: text}, {Type: abi.Image, MIMEType: "image/png",
 		Data: []byte(text)}}}, nil
+}
+
+// TestManyQuestions: the list is bounded, and says how many questions it leaves out.
+func TestManyQuestions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	var members []string
+	for i := range 30 {
+		members = append(members, fmt.Sprintf(`"a%d":%q`, i, strings.Repeat("あ\n", 500)))
+	}
+	const asked = 40
+	for range asked {
+		q := &approval.Question{Caller: approval.Caller{User: "aki"}, Tool: "danger", Plugin: "tools",
+			Arguments: []byte("{" + strings.Join(members, ",") + "}")}
+		_, err := w.approvals.Ask(t.Context(), q, approval.Prompter{Later: true, By: approval.Person{User: "aki"}})
+		if pending := (*approval.PendingError)(nil); !errors.As(err, &pending) {
+			t.Fatal(err)
+		}
+	}
+	got := w.as(console.Approver).get("approvals")
+	var list struct {
+		Items []questionJSON
+		More  int
+	}
+	got.into(t, &list)
+	if len(got.body) > 600<<10 || len(list.Items) == 0 || list.More == 0 || len(list.Items)+list.More != asked {
+		t.Errorf("%d bytes, %d questions and %d more", len(got.body), len(list.Items), list.More)
+	}
 }

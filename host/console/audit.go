@@ -24,7 +24,8 @@ const (
 var auditParameters = append(slices.Clip(auditFilters), "cursor", "limit")
 
 // auditFilters are the parameters that select records.
-var auditFilters = []string{"tool", "plugin", "user", "tenant", "outcome", "type", "action", "from", "to", "text"}
+var auditFilters = []string{"tool", "plugin", "user", "tenant", "outcome", "type", "action", "from", "to", "text",
+	"asked", "approver"}
 
 // recordJSON is a record of the audit log.
 type recordJSON struct {
@@ -137,6 +138,7 @@ func newSearch(q *request) (*search, error) {
 		Type: audit.Type(q.param("type")), Outcome: q.param("outcome"), Plugin: q.param("plugin"),
 		Name:   q.param("tool"),
 		Tenant: q.param("tenant"), User: q.param("user"), Action: q.param("action"),
+		Asked: q.param("asked") == "yes", Approver: q.param("approver"),
 	}}
 	s.query.OwnNotes = s.query.Type != ""
 	var err error

@@ -131,7 +131,7 @@ export function answers(who = session()) {
     overview: {
       plugins: { active: 5, pending: 1, revoked: 0, broken: 1, conflict: 0 }, tools: 23,
       calls: { perSecond: 3.42, failuresPerSecond: 0.11, lastMinute: 205, failedLastMinute: 7, inFlight: 2, p50Ms: 3.1, p95Ms: 40.2, p99Ms: 88 },
-      approvals: { waiting: 2 }, upstreams: { up: 1, down: 1, connecting: 0, disabled: 0 }, replicas: 3, audit: { on: true, verified: ago(20 * minute), ok: true },
+      approvals: { waiting: 3 }, upstreams: { up: 1, down: 1, connecting: 0, disabled: 0 }, replicas: 3, audit: { on: true, verified: ago(20 * minute), ok: true },
       problems: [
         { kind: 'plugin', name: 'files', state: 'pending', remedy: 'Look at what it asks for, and approve it.' },
         { kind: 'upstream', name: 'jira', state: 'down', text: 'connection refused' },
@@ -184,6 +184,13 @@ export function answers(who = session()) {
         values: [{ name: 'range', text: '勤怠!A1' }, { name: 'rows', columns: ['氏名', '時間'], rows: [['山田 太郎', '8:00'], ['佐藤 花子', '7:30']], cut: '… 120 rows with up to 2 columns in all' },
           { name: 'note', text: Array.from({ length: 30 }, (_, i) => `${i + 1} 行目の説明です。`).join('\n') }],
       }, 0.4 * minute), may: false, why: 'Only hr-admins may answer this.' },
+      question('apr_3', 'file_write', {
+        ask: 'Allow Write file (file_write)?', about: 'Creates a text file or, with overwrite, replaces one.',
+        values: [{ name: 'path', text: 'notes/today.md' },
+          { name: 'content', diff: ['  # Today', '  ', '- 09:00 Stand-up', '+ 09:30 朝会', '  10:00 Review', '… line 41', '- <b>old</b>', '+ ␦new'], cut: 'Compared with what is there now. Lines added: 2, removed: 2.' },
+          { name: 'overwrite', text: 'yes' }],
+        effects: ['It may change or delete things.'],
+      }, 3 * minute),
     ] },
     audit: { items: Array.from({ length: 14 }, (_, i) => record(12_345 - i, [
       {}, { name: 'file_write', plugin: 'files', decision: 'ask', rule: 'ask before writing', approval: { id: 'apr_0', by: 'yui', answer: 'approved' }, who: { user: 'ken@example.com', frontend: 'slack' } },

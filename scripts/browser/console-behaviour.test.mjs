@@ -114,16 +114,16 @@ describe('a login link in an open tab', () => {
 describe('approvals', () => {
   const given = []
   const open = answers().approvals.items
-  const more = { approvals: () => ({ items: open.slice(given.length) }), 'POST approvals/apr_1': (_, body) => {
+  const more = { approvals: () => ({ items: open.slice(given.length), more: given.length * 7 }), 'POST approvals/apr_1': (_, body) => {
     given.push(body)
     return { answer: body.answer }
   } }
   opened('a question is counted, announced, answered with a reason', { more }, async (page, host) => {
     await page.locator('.count:not([hidden])').waitFor()
-    assert.match(await page.title(), /^\(2\) Overview/)
-    host.send('approvals', { waiting: 3 })
-    await page.locator('[aria-live]').filter({ hasText: '3 questions wait' }).waitFor()
-    assert.match(await page.title(), /^\(3\)/)
+    assert.match(await page.title(), /^\(3\) Overview/)
+    host.send('approvals', { waiting: 4 })
+    await page.locator('[aria-live]').filter({ hasText: '4 questions wait' }).waitFor()
+    assert.match(await page.title(), /^\(4\)/)
     await page.getByRole('link', { name: /Approvals/ }).first().click()
     const first = page.locator('.question').first()
     assert.match(await first.locator('.clock').textContent(), /^\d:\d\d left$/)
@@ -131,9 +131,12 @@ describe('approvals', () => {
     await first.getByText('"force": true').waitFor()
     await first.getByLabel(/Reason/).fill('release day')
     await first.getByRole('button', { name: 'Allow this call' }).click()
-    await page.locator('.question:not(.answered)').nth(1).waitFor({ state: 'detached' })
+    await page.locator('.question:not(.answered)').nth(2).waitFor({ state: 'detached' })
     assert.deepEqual(given, [{ answer: 'yes', reason: 'release day' }])
     await page.getByText('Only hr-admins may answer this.').waitFor()
+    assert.deepEqual(await page.locator('.diff ins').allTextContents(), ['+ 09:30 朝会', '+ ␦new'])
+    assert.deepEqual(await page.locator('.diff del').allTextContents(), ['- 09:00 Stand-up', '- <b>old</b>'])
+    await page.getByText('7 more questions wait').waitFor()
   })
   const waiting = () => ['apr_7', 'apr_8', 'apr_9'].map(id => ({ ...open[0], id }))
   let left = waiting()

@@ -108,6 +108,14 @@ function exact(page, question) {
 /** folded is from how many lines a text is folded. */
 const folded = 12
 
+/** kinds are the elements of a comparison's lines by their first character. */
+const kinds = { '-': 'del', '+': 'ins' }
+
+/** comparison shows what an argument changes. The marks of the lines stay: colours alone do not tell them apart. */
+function comparison({ name, diff }) {
+  return h('pre', { class: 'diff', tabindex: 0, 'aria-label': name }, diff.map(line => h(kinds[line[0]] ?? 'span', {}, line)))
+}
+
 /** shown is one argument: a line, a text that folds if it is long, or a table. */
 function shown(value) {
   const rest = value.cut && h('small', {}, value.cut)
@@ -116,6 +124,7 @@ function shown(value) {
       value.columns && h('thead', {}, h('tr', {}, value.columns.map(name => h('th', { scope: 'col' }, name)))),
       h('tbody', {}, value.rows.map(row => h('tr', {}, row.map(cell => h('td', {}, cell))))))), rest)
   }
+  if (value.diff) return h('div', {}, comparison(value), rest)
   const text = value.text ?? ''
   const lines = text.split('\n')
   if (lines.length === 1 && text.length <= 120) return h('span', {}, text, rest)

@@ -268,6 +268,7 @@ export default {
   'approvals.reason': 'Reason (for the audit log)',
   'approvals.allow': 'Allow this call',
   'approvals.refuse': 'Refuse',
+  'approvals.more': { one: 'One more question waits. It appears when these are answered.', other: '{n} more questions wait. They appear when these are answered.' },
   'approvals.remember': 'A yes holds',
   'approvals.remembered': 'for the same call, for {time}',
 

@@ -268,6 +268,7 @@ export default {
   'approvals.reason': '理由（監査ログに残ります）',
   'approvals.allow': 'この呼び出しを許可',
   'approvals.refuse': '拒否',
+  'approvals.more': 'ほかに {n} 件が回答を待っています。上の確認に回答すると表示されます。',
   'approvals.remember': '許可の有効範囲',
   'approvals.remembered': '同じ呼び出しに {time} の間',
 

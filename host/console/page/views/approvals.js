@@ -5,8 +5,8 @@ import { head } from '../parts.js'
 import { questionCard } from '../question.js'
 import { live } from '../server.js'
 
-/** rest is how long the pointer must be away before answered cards fold, in ms. On touch screens it is away after each touch. */
-const rest = 2000
+/** away is how long the pointer must be away before answered cards fold, in ms. On touch screens it is away after each touch. */
+const away = 2000
 
 /**
  * The view never moves a waiting card under the pointer: an answered card keeps its place and height until the pointer has left the list, new ones
@@ -15,12 +15,13 @@ const rest = 2000
 export default function approvals(page) {
   const list = h('div', { class: 'questions' })
   const empty = h('p', { class: 'empty', hidden: true }, t('approvals.empty'))
-  put(page.root, head(t('nav.approvals')), h('p', { class: 'hint' }, t('approvals.about')), list, empty)
+  const rest = h('p', { class: 'hint', hidden: true })
+  put(page.root, head(t('nav.approvals')), h('p', { class: 'hint' }, t('approvals.about')), list, rest, empty)
   const cards = new Map()
   let [wanted] = page.path // the question that a link leads to
   const again = page.poll(10_000, async () => {
-    const { items } = await page.get('approvals')
-    page.waiting(items.length)
+    const { items, more = 0 } = await page.get('approvals')
+    page.waiting(items.length + more)
     const ids = new Set(items.map(question => question.id))
     for (const [id, card] of cards) {
       if (!ids.has(id)) card.end()
@@ -35,6 +36,8 @@ export default function approvals(page) {
       cards.get(wanted).element.scrollIntoView({ block: 'center' })
       wanted = undefined
     }
+    rest.hidden = more === 0
+    rest.textContent = t('approvals.more', { n: more })
     foldLater()
     tick()
   })
@@ -52,7 +55,7 @@ export default function approvals(page) {
     if (pointerInside) return
     folding = setTimeout(() => {
       for (const card of cards.values()) card.fold()
-    }, rest)
+    }, away)
   }
   const pointer = inside => () => {
     pointerInside = inside
