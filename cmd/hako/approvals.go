@@ -34,7 +34,8 @@ Whoever can write to hako's store is an operator and may answer any of them.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.AddCommand(a.approvalAnswerCommand("approve", "Agree to a call", true),
-		a.approvalAnswerCommand("refuse", "Refuse a call", false), a.approvalsWatchCommand())
+		a.approvalAnswerCommand("refuse", "Refuse a call", false), a.approvalsWatchCommand(),
+		a.approvalsHistoryCommand())
 	return cmd
 }
 

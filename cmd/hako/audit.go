@@ -27,6 +27,9 @@ type auditFilter struct {
 	tool, plugin, user, tenant   string
 	outcome, kind, action, token string
 	asJSON, utc                  bool
+	// asked restricts to calls that asked people, and approver to those that this person answered.
+	asked    bool
+	approver string
 }
 
 func (f *auditFilter) add(cmd *cobra.Command) {
@@ -49,7 +52,7 @@ func (f *auditFilter) add(cmd *cobra.Command) {
 func (f *auditFilter) query(now time.Time) (*audit.Query, error) {
 	q := &audit.Query{
 		Type: audit.Type(f.kind), Outcome: f.outcome, Plugin: f.plugin, Name: f.tool, Tenant: f.tenant, User: f.user,
-		Token: f.token, Action: f.action,
+		Token: f.token, Action: f.action, Asked: f.asked, Approver: f.approver,
 	}
 	var err error
 	if q.Since, err = audit.ParseTime(f.since, now); err != nil {

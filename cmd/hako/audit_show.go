@@ -86,24 +86,43 @@ it ("log/checkpoint").`,
 		Example: `  hako audit query --since 24h --outcome not_allowed
   hako audit query --type operator --since 2026-01-01 --utc`,
 		Args: arguments(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.selected(cmd, &filter, func(place audit.Place, q *audit.Query) error {
-				q.OwnNotes = filter.kind != ""
-				show := a.shower(&filter)
-				for entry, err := range place.Read(cmd.Context(), q) {
-					if err == nil {
-						err = show(entry)
-					}
-					if err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.showRecords(cmd, &filter) },
 	}
 	filter.add(cmd)
 	filter.addShow(cmd)
+	return cmd
+}
+
+// showRecords shows the records that match, oldest first.
+func (a *app) showRecords(cmd *cobra.Command, filter *auditFilter) error {
+	return a.selected(cmd, filter, func(place audit.Place, q *audit.Query) error {
+		q.OwnNotes = filter.kind != ""
+		show := a.shower(filter)
+		for entry, err := range place.Read(cmd.Context(), q) {
+			if err == nil {
+				err = show(entry)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (a *app) approvalsHistoryCommand() *cobra.Command {
+	filter := auditFilter{asked: true}
+	cmd := &cobra.Command{
+		Use:     "history",
+		Short:   "Show the calls that asked people: who answered, and what came of them",
+		Long:    "Show the calls of the audit log that asked people, oldest first: who answered, and what came of them. All flags have to match.",
+		Example: "  hako approvals history --since 24h --approver mori@example.com",
+		Args:    arguments(0, 0),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.showRecords(cmd, &filter) },
+	}
+	filter.add(cmd)
+	filter.addShow(cmd)
+	cmd.Flags().StringVar(&filter.approver, "approver", "", "the person who answered")
 	return cmd
 }
 

@@ -30,7 +30,7 @@ func auditLog(t *testing.T) string {
 			Arguments:  json.RawMessage(`{"digest":"hmac-sha256:00","path":"a.txt"}`)},
 		{Type: audit.TypeCall, Outcome: "not_allowed", Subject: audit.Subject{Frontend: "terminal", User: "bo\x1b[2J"},
 			Target: audit.Target{Plugin: "shell", Name: "shell_exec"}, Decision: &audit.Decision{Action: "deny",
-				Rule: "no shell"}},
+				Rule: "no shell"}, Approval: &audit.Approval{ID: "apr_1", By: "mori", Answer: "no"}},
 		{Type: audit.TypeOperator, Action: "plugin.approve", Outcome: "ok", Subject: audit.Subject{User: "root"},
 			Target: audit.Target{Plugin: "files"}},
 	} {
@@ -51,7 +51,7 @@ func TestAuditQuery(t *testing.T) {
 	const (
 		heading = "TIME (UTC)           RECORD  WHO                       WHAT                            OUTCOME            TOOK  MORE\n"
 		first   = "2026-11-20 01:02:03       1  aki of acme (mcp-http)    files/file_read                 ok                1.5ms  path=\"a.txt\"\n"
-		second  = "2026-11-20 02:02:03       2  bo\\u001b[2J (terminal)    shell/shell_exec                not_allowed              deny by rule \"no shell\"\n"
+		second  = "2026-11-20 02:02:03       2  bo\\u001b[2J (terminal)    shell/shell_exec                not_allowed              deny by rule \"no shell\"; asked: no mori\n"
 		third   = "2026-11-20 03:02:03       3  root                      plugin.approve files            ok\n"
 	)
 	for _, test := range []struct {
@@ -78,6 +78,12 @@ func TestAuditQuery(t *testing.T) {
 			t.Errorf("%s: %s\nwant\n%s", test.name, o, test.want)
 		}
 	}
+	for approver, want := range map[string]string{"mori": heading + second, "root": ""} {
+		if o := invoke(t, dir, "approvals", "history", "--utc", "--approver", approver); o.stdout != want {
+			t.Errorf("answered by %s: %s", approver, o)
+		}
+	}
+	invoke(t, dir, "approvals", "history", "--utc").want(t, exitOK, second)
 	invoke(t, dir, "audit", "query", "--since", "yesterday").want(t, exitUsage, "--since", "no time such as")
 	invoke(t, t.TempDir(), "audit", "tail").want(t, exitUsage, "there is no audit log in")
 }

@@ -192,11 +192,11 @@ export function answers(who = session()) {
         effects: ['It may change or delete things.'],
       }, 3 * minute),
     ] },
-    audit: { items: Array.from({ length: 14 }, (_, i) => record(12_345 - i, [
+    audit: url => ({ items: Array.from({ length: 14 }, (_, i) => record(12_345 - i, [
       {}, { name: 'file_write', plugin: 'files', decision: 'ask', rule: 'ask before writing', approval: { id: 'apr_0', by: 'yui', answer: 'approved' }, who: { user: 'ken@example.com', frontend: 'slack' } },
       { type: 'operator', action: 'plugin.approve', name: '', plugin: 'hr', decision: undefined, durationMs: undefined, who: { user: 'aki', frontend: 'terminal' }, detail: { version: '0.1.0' } },
       { name: 'shell_exec', plugin: 'shell', outcome: 'not_allowed', decision: 'deny', rule: 'no deletes from chat', who: { user: 'ken@example.com', frontend: 'slack' } },
-    ][i % 4])), next: 'older' },
+    ][i % 4])).filter(row => !url.searchParams.has('asked') || row.approval), next: 'older' }),
     'audit/verification': { state: 'done', started: ago(20 * minute), finished: ago(20 * minute), ok: true, records: 12_345, segments: 2, first: 1, last: 12_345, head: `12345:${'ab'.repeat(32)}`, signed: 12_300, problems: [] },
     'audit/verify': { state: 'running' },
     errors: failures,

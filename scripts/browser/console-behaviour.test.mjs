@@ -114,7 +114,8 @@ describe('a login link in an open tab', () => {
 describe('approvals', () => {
   const given = []
   const open = answers().approvals.items
-  const more = { approvals: () => ({ items: open.slice(given.length), more: given.length * 7 }), 'POST approvals/apr_1': (_, body) => {
+  const more = { approvals: () => ({ items: open.slice(given.length), more: given.length * 7 }),
+    audit: url => url.searchParams.get('approver') === 'yui' ? { items: [] } : answers().audit(url), 'POST approvals/apr_1': (_, body) => {
     given.push(body)
     return { answer: body.answer }
   } }
@@ -137,6 +138,11 @@ describe('approvals', () => {
     assert.deepEqual(await page.locator('.diff ins').allTextContents(), ['+ 09:30 朝会', '+ ␦new'])
     assert.deepEqual(await page.locator('.diff del').allTextContents(), ['- 09:00 Stand-up', '- <b>old</b>'])
     await page.getByText('7 more questions wait').waitFor()
+    const history = page.getByRole('region', { name: 'History' })
+    await history.getByRole('row').filter({ hasText: 'yui' }).first().waitFor()
+    await history.getByLabel('Answered by').fill('yui')
+    await history.getByRole('button', { name: 'Search' }).click()
+    await history.getByText('No call has asked').waitFor()
   })
   const waiting = () => ['apr_7', 'apr_8', 'apr_9'].map(id => ({ ...open[0], id }))
   let left = waiting()
@@ -421,7 +427,7 @@ describe('the audit log', () => {
   const asked = []
   const more = { audit: url => {
     asked.push(Object.fromEntries(url.searchParams))
-    return answers().audit
+    return answers().audit(url)
   }, 'audit/verification': { state: 'done', finished: new Date().toISOString(), ok: false, records: 9, signed: 8, problems: ['audit-00000001.jsonl:3: the record was changed'] } }
   opened('a search has its own address, goes back, and shows that the log was changed', { hash: '#/audit?tool=file_write', more }, async page => {
     await page.getByText('The log has been changed.').waitFor()

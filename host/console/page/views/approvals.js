@@ -1,4 +1,5 @@
 // Calls that wait for somebody's answer.
+import { answered } from '../answered.js'
 import { h, put } from '../dom.js'
 import { t } from '../language.js'
 import { head } from '../parts.js'
@@ -16,16 +17,22 @@ export default function approvals(page) {
   const list = h('div', { class: 'questions' })
   const empty = h('p', { class: 'empty', hidden: true }, t('approvals.empty'))
   const rest = h('p', { class: 'hint', hidden: true })
-  put(page.root, head(t('nav.approvals')), h('p', { class: 'hint' }, t('approvals.about')), list, rest, empty)
+  const past = answered(page)
+  put(page.root, head(t('nav.approvals')), h('p', { class: 'hint' }, t('approvals.about')), list, rest, empty, past.element)
+  past.reload()
   const cards = new Map()
   let [wanted] = page.path // the question that a link leads to
+  const over = new Set()
   const again = page.poll(10_000, async () => {
     const { items, more = 0 } = await page.get('approvals')
     page.waiting(items.length + more)
     const ids = new Set(items.map(question => question.id))
-    for (const [id, card] of cards) {
-      if (!ids.has(id)) card.end()
+    const ended = [...cards].filter(([id]) => !ids.has(id) && !over.has(id))
+    for (const [id, card] of ended) {
+      over.add(id)
+      card.end()
     }
+    if (ended.length > 0) past.reload()
     for (const question of items) {
       if (cards.has(question.id)) continue
       cards.set(question.id, questionCard(page, question, () => again()))

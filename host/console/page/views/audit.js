@@ -133,7 +133,8 @@ function whose(row) {
   return row.type === 'operator' && !row.who?.user ? '–' : who(row.who)
 }
 
-function showRecord(row) {
+/** showRecord shows a record in a dialog. */
+export function showRecord(row) {
   const { who: caller = {} } = row
   const id = row.call ?? row.detail?.call
   showDialog({
