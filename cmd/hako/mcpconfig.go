@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -136,14 +137,15 @@ func httpServer(client mcpconfig.Client, c *config.Config, f mcpConfigFlags) (mc
 	case client.Token == "":
 		return mcpconfig.Server{},
 			errors.New("this client takes only stdio servers in its configuration: leave out --http, --url and --oauth")
-	case f.oauth && f.url == "" && c.HTTP.Auth.OAuth == nil:
+	case f.oauth && f.url == "" && c.HTTP.OAuth.Resource == "":
 		return mcpconfig.Server{},
-			errors.New("this configuration has no http.auth.oauth: add an issuer, or name another server with --url")
+			errors.New("this configuration has no http.auth.oauth: set up the company login (docs/login.md), or name another server with --url")
 	}
 	s := mcpconfig.Server{URL: f.url}
-	if s.URL == "" {
-		s.URL = c.HTTP.URL()
+	if f.oauth {
+		s.URL = cmp.Or(s.URL, c.HTTP.OAuth.Resource) // for which the tokens are
 	}
+	s.URL = cmp.Or(s.URL, c.HTTP.URL())
 	if len(c.HTTP.Auth.Tokens) > 0 && !f.oauth {
 		s.Token = client.Token
 	}

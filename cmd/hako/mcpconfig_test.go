@@ -167,6 +167,16 @@ func canonical(t *testing.T, text string) string {
 	return string(must(json.Marshal(value)))
 }
 
+func TestMCPConfigOAuth(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	text := `http: {auth: {oauth: {resource: "https://hako.example.com/mcp"}, proxy: {issuer: "https://id.example.com", clientId: hako}}}`
+	if err := os.WriteFile(filepath.Join(dir, "hako.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	invoke(t, dir, "mcp-config", "codex", "--oauth").want(t, exitOK, "https://hako.example.com/mcp")
+}
+
 func TestMCPConfigFails(t *testing.T) {
 	t.Parallel()
 	invoke(t, t.TempDir(), "mcp-config", "claude").want(t, exitUsage,

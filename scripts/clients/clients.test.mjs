@@ -2,13 +2,15 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { copyFile, mkdtemp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { Provider } from 'oidc-provider'
 
 const root = path.resolve(import.meta.dirname, '../..')
 const hako = process.env.HAKO ?? path.join(root, 'bin/hako')
@@ -17,11 +19,13 @@ const env = { ...process.env, MOCK_MODE: 'true', MCP_INSPECTOR_SECRET_STORE: 'me
 const run = promisify(execFile)
 const eras = { legacy: 'legacy', modern: { pin: '2026-07-28' } }
 
-// serve starts bin/hako on a free port in a directory with these files and returns its URL and how to stop it.
+// serve starts bin/hako on a free port in a directory with these files, or those that a function makes for the port. It
+// returns its URL and how to stop it.
 async function serve(args = [], files = {}) {
   const cwd = await mkdtemp(path.join(tmpdir(), 'hako-clients-'))
-  for (const [name, text] of Object.entries(files)) await writeFile(path.join(cwd, name), text)
   const port = 20000 + Math.floor(Math.random() * 20000)
+  if (typeof files === 'function') files = await files(port)
+  for (const [name, text] of Object.entries(files)) await writeFile(path.join(cwd, name), text)
   const child = spawn(hako, ['serve', '--http', `127.0.0.1:${port}`, ...args], { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] })
   let log = ''
   child.stderr.on('data', chunk => { log += chunk })
@@ -218,6 +222,136 @@ describe('a plugin in the folder', () => {
         await server.stop()
         await rm(folder, { recursive: true })
       }
+    })
+  }
+})
+
+// People log in with the company's account: a maintained OpenID Connect provider, which knows hako alone, and clients that
+// find everything out by themselves.
+describe('the company login', () => {
+  let server, listener
+  before(async () => {
+    server = await serve([], async port => {
+      const base = `http://127.0.0.1:${port}`
+      listener = createServer()
+      await new Promise(resolve => listener.listen(0, '127.0.0.1', resolve))
+      const issuer = `http://127.0.0.1:${listener.address().port}`
+      const provider = new Provider(issuer, {
+        clients: [{ client_id: 'hako', client_secret: 'a-secret-of-hako', redirect_uris: [`${base}/oauth/callback`] }],
+        claims: { email: ['email', 'email_verified'], profile: ['name'], openid: ['sub', 'groups'] },
+        conformIdTokenClaims: false,
+        findAccount: (_, id) => ({
+          accountId: id,
+          claims: () => ({ sub: id, email: `${id}@example.com`, email_verified: true, groups: ['staff'] }),
+        }),
+      })
+      listener.on('request', provider.callback())
+      return {
+        'client.secret': 'a-secret-of-hako\n',
+        'hako.yaml': `shipped: {enabled: true}
+http:
+  auth:
+    oauth: {resource: "${base}/mcp"}
+    proxy: {issuer: "${issuer}", clientId: hako, clientSecret: {file: client.secret}}
+`,
+      }
+    })
+  })
+  after(async () => {
+    listener.closeAllConnections()
+    listener.close()
+    await server.stop()
+  })
+
+  // login does what a person does in a browser, from the client's link until it leads back to the client.
+  async function login(start, back) {
+    const jars = {}
+    let url = new URL(start)
+    const pages = []
+    const open = async (init = {}) => {
+      for (;;) {
+        if (url.href.startsWith(back)) return undefined
+        const jar = jars[url.origin] ??= new Map()
+        const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
+        const response = await fetch(url, { redirect: 'manual', ...init, headers: { ...init.headers, cookie } })
+        for (const line of response.headers.getSetCookie()) {
+          const [, name, value] = /^([^=]+)=([^;]*)/.exec(line)
+          if (value) jar.set(name, value)
+          else jar.delete(name)
+        }
+        if (response.status < 300 || response.status >= 400) return response
+        url = new URL(response.headers.get('location'), url)
+        init = {}
+      }
+    }
+    for (let response = await open(); response; ) {
+      const page = await response.text()
+      assert.equal(response.status, 200, `${url}: ${page}`)
+      pages.push(page)
+      const form = new URLSearchParams()
+      for (const [, attributes] of page.matchAll(/<input ([^>]*)>/g)) {
+        const name = /name="([^"]*)"/.exec(attributes)?.[1]
+        if (name) form.set(name, /value="([^"]*)"/.exec(attributes)?.[1] ?? 'aki')
+      }
+      if (page.includes('name="answer"')) form.set('answer', 'yes')
+      url = new URL(/<form[^>]* action="([^"]*)"/.exec(page)[1], url)
+      response = await open({ method: 'POST', body: form })
+    }
+    return { url, pages }
+  }
+
+  // account keeps what an OAuth client of the SDK has to keep.
+  const account = () => {
+    const kept = {}
+    return {
+      kept,
+      redirectUrl: 'http://127.0.0.1:3999/callback',
+      clientMetadata: { client_name: 'The TypeScript SDK', redirect_uris: ['http://127.0.0.1:3000/callback'], token_endpoint_auth_method: 'none' },
+      state: () => 'a-state-of-the-client',
+      clientInformation: () => kept.client,
+      saveClientInformation: client => { kept.client = client },
+      tokens: () => kept.tokens,
+      saveTokens: tokens => { kept.tokens = tokens },
+      redirectToAuthorization: url => { kept.link = url },
+      saveCodeVerifier: verifier => { kept.verifier = verifier },
+      codeVerifier: () => kept.verifier,
+    }
+  }
+
+  for (const era of Object.keys(eras)) {
+    test(era, async () => {
+      const authProvider = account()
+      const { kept } = authProvider
+      const transport = () => new StreamableHTTPClientTransport(new URL(server.url), { authProvider })
+      const first = transport()
+      await assert.rejects(connect(first, era), error => error instanceof UnauthorizedError || error.cause instanceof UnauthorizedError)
+      const { url, pages } = await login(kept.link, authProvider.redirectUrl)
+      assert.match(pages[0], /The TypeScript SDK/)
+      assert.equal(url.searchParams.get('state'), 'a-state-of-the-client')
+      await first.finishAuth(url.searchParams)
+
+      const client = await connect(transport(), era)
+      const weather = await client.callTool({ name: 'get_weather', arguments: { location: '東京', date: 'tomorrow' } })
+      assert.ok(!weather.isError, JSON.stringify(weather))
+      await client.close()
+
+      const before = kept.tokens
+      kept.tokens = { ...before, access_token: 'hako_at_expired' } // the client refreshes by itself
+      const again = await connect(transport(), era)
+      assert.ok((await again.listTools()).tools.length > 0)
+      assert.notEqual(kept.tokens.refresh_token, before.refresh_token)
+      await again.close()
+
+      // Somebody uses the old refresh token: the login ends.
+      const metadata = await (await fetch(new URL('/.well-known/oauth-authorization-server', server.url))).json()
+      const replayed = await fetch(metadata.token_endpoint, {
+        method: 'POST',
+        body: new URLSearchParams({ grant_type: 'refresh_token', refresh_token: before.refresh_token, client_id: kept.client.client_id }),
+      })
+      assert.equal(replayed.status, 400)
+      const refused = await fetch(server.url, { method: 'POST', headers: { authorization: `Bearer ${kept.tokens.access_token}` }, body: '{}' })
+      assert.equal(refused.status, 401)
+      assert.match(refused.headers.get('www-authenticate'), /resource_metadata=/)
     })
   }
 })

@@ -126,6 +126,7 @@ func (g *grants) issue(ctx context.Context, a *authorization, p *person, resourc
 		return "", fmt.Errorf("oauth: %w", err)
 	}
 	code, id, expires := newToken(kindCode), rand.Text(), now.Add(codeLifetime).UnixMilli()
+	defer g.forget()
 	return code, g.store.Update(ctx, func(tx *sql.Tx) error {
 		if err := g.clean(ctx, tx, p, now); err != nil {
 			return err
@@ -250,6 +251,9 @@ func (g *grants) redeem(ctx context.Context, secret, kind string, now time.Time,
 	if err != nil {
 		return nil, nil, err
 	}
+	if outcome != nil {
+		g.forget()
+	}
 	return t, from, outcome
 }
 
@@ -292,6 +296,7 @@ func (g *grants) revoke(ctx context.Context, secret, client string) (ended *gran
 		}
 		return nil
 	})
+	g.forget()
 	return ended, err
 }
 
@@ -332,13 +337,21 @@ func (g *grants) verify(ctx context.Context, secret string, now time.Time, accep
 
 // known returns what is known about a token, after it has forgotten everything if grants have ended.
 func (g *grants) known(id string) (verified, uint64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	select {
 	case <-g.ended:
-		clear(g.verified)
-		g.flushes++
+		g.forget()
 	default:
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	return g.verified[id], g.flushes
+}
+
+// forget makes the next verification of each token look it up. This replica does so at once when it may have ended a
+// grant; the others when they are told.
+func (g *grants) forget() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	clear(g.verified)
+	g.flushes++
 }
