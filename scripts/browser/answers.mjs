@@ -230,6 +230,13 @@ export function answers(who = session()) {
       { id: 'a1'.repeat(32), client: 'claude-ai', version: '1.2', protocol: '2025-11-25', user: 'aki@example.com', tenant: 'acme', token: 'aki-laptop', address: '10.0.0.7', frontend: 'mcp-http', since: ago(95 * minute), used: ago(4000), here: true, calls: 1284, requests: 2, streams: 1 },
       { id: 'b2'.repeat(32), client: 'Visual Studio Code', version: '1.107.0', protocol: '2025-06-18', user: 'ken@example.com', tenant: 'acme', token: '', address: '10.0.4.21', frontend: 'mcp-http', since: ago(1500 * minute), used: ago(9 * minute), here: false, calls: 0, requests: 0, streams: 0 },
     ] },
+    tokens: { items: [
+      { id: 'hako_kB81xQ', name: 'ci-deploy', user: 'robot', tenant: 'acme', scopes: ['tools'], state: 'valid', expires: ago(-80 * 24 * 60 * minute), created: ago(10 * 24 * 60 * minute), creator: 'aki@example.com', used: ago(25 * minute) },
+      { id: 'hako_x0Pq7_', name: 'mori-laptop', user: 'mori@example.com', role: 'approver', state: 'valid', created: ago(3 * 60 * minute), creator: 'aki@example.com' },
+      { id: 'hako_0oaZ4-', name: 'old-agent', user: 'old-agent', state: 'revoked', created: ago(40 * 24 * 60 * minute), creator: 'ken@example.com', used: ago(2 * 24 * 60 * minute), revoked: ago(24 * 60 * minute), revoker: 'aki@example.com' },
+      { name: 'break-glass', user: 'ops', role: 'admin', state: 'valid', setting: 'console.tokens' },
+    ] },
+    'POST tokens': { text: `hako_${'R'.repeat(43)}`, token: { id: 'hako_RRRRRR', name: 'ci-test', user: 'ci-test', state: 'valid', expires: ago(-90 * 24 * 60 * minute), created: ago(0), creator: 'aki@example.com' } },
     sessions: { items: [{ user: 'aki@example.com', role: 'admin', via: 'token', address: '10.0.0.7', created: ago(20 * minute), seen: ago(1000), self: true }] },
   }
 }

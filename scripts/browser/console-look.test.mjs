@@ -9,7 +9,7 @@ import { startStandIn } from './stand-in.mjs'
 // Each view with what shows that it is there.
 const views = {
   overview: '.stat', calls: 'h1', 'calls/call_DONE': '.steps', approvals: '.question', plugins: 'tbody tr', 'plugins/files': '.facts', 'plugins/shell': '.facts', tools: 'tbody tr', 'tools/get_weather': 'form',
-  audit: 'tbody tr', errors: 'tbody tr', sessions: 'tbody tr', connections: 'tbody tr', configuration: 'tbody tr',
+  audit: 'tbody tr', errors: 'tbody tr', sessions: 'tbody tr', tokens: 'tbody tr', connections: 'tbody tr', configuration: 'tbody tr',
 }
 
 let chromium, host, stranger
@@ -75,6 +75,19 @@ async function dialogs(page, named, examine) {
   await page.locator('.sessions tbody button').first().click()
   await page.locator('dialog .facts').waitFor()
   await looked(page, named('end-session'), examine)
+  await page.keyboard.press('Escape')
+  await page.evaluate(() => { location.hash = '#/tokens' })
+  await page.locator('.tokens .head .primary').click()
+  await page.locator('dialog form').waitFor()
+  await looked(page, named('new-token'), examine)
+  await page.locator('dialog form input').first().fill('ci-test')
+  await page.locator('dialog form .primary').click()
+  await page.locator('dialog .secret').waitFor()
+  await looked(page, named('shown-token'), examine)
+  await page.keyboard.press('Escape')
+  await page.locator('.tokens tbody button').first().click()
+  await page.locator('dialog .danger').waitFor()
+  await looked(page, named('revoke-token'), examine)
   await page.keyboard.press('Escape')
   await page.evaluate(() => { location.hash = '#/plugins/files' })
   await page.locator('.plugins .head .primary').click()

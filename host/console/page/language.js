@@ -128,3 +128,9 @@ export function who(caller) {
   const name = caller?.user || caller?.token || t('nobody')
   return caller?.tenant ? `${name} (${caller.tenant})` : name
 }
+
+/** day is a date, with its year. */
+export function day(text) {
+  const when = new Date(text)
+  return Number.isNaN(when.getTime()) ? '–' : cached(Intl.DateTimeFormat, { dateStyle: 'medium' }).format(when)
+}

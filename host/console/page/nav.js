@@ -21,6 +21,7 @@ const groups = [
   ]],
   ['access', [
     'sessions',
+    'tokens',
   ]],
   ['host', [
     'connections',

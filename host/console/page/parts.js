@@ -4,7 +4,7 @@ import { ago, milliseconds, stamp, t, term, time } from './language.js'
 
 /** tones sorts the server's words by what they mean for who looks. What is not here is neutral. */
 const tones = {
-  ok: 'good', active: 'good', up: 'good', ready: 'good', approved: 'good', allow: 'good', begun: 'plain',
+  ok: 'good', valid: 'good', active: 'good', up: 'good', ready: 'good', approved: 'good', allow: 'good', begun: 'plain',
   pending: 'warn', asked: 'warn', 'not connected': 'warn', connecting: 'warn', ask: 'warn', busy: 'warn', canceled: 'plain', stopped: 'plain', running: 'live', invalid_arguments: 'warn',
   broken: 'bad', conflict: 'bad', down: 'bad', failed: 'bad', reconnect: 'bad', unusable: 'bad', deny: 'bad', not_allowed: 'bad', tool_error: 'bad', trap: 'bad',
   timeout: 'bad', cpu: 'bad', memory: 'bad', size: 'bad', internal: 'bad', invalid_result: 'bad', not_found: 'warn', refused: 'bad',

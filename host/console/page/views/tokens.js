@@ -1,0 +1,119 @@
+// Bearer tokens: those in the store, which an admin creates and revokes here, and those of the configuration.
+import { decide, showDialog } from '../dialog.js'
+import { h, put } from '../dom.js'
+import { labelled } from '../field.js'
+import { ago, day, t, term } from '../language.js'
+import { badge, code, facts, head, may, problem, when } from '../parts.js'
+import { post, segment } from '../server.js'
+import { table } from '../table.js'
+
+const roles = ['viewer', 'approver', 'admin']
+const lives = ['30', '90', '365', '']
+
+export default function tokens(page) {
+  if (!may(page.session, 'admin')) return put(page.root, head(t('nav.tokens')), problem({ role: 'admin' }))
+  const list = table({
+    caption: t('nav.tokens'), rowKey: row => row.id || `${row.setting}/${row.name}`, empty: t('tokens.empty'),
+    columns: [
+      { label: t('column.token'), cell: row => [h('strong', {}, row.name), h('small', {}, row.id ? code(`${row.id}…`) : row.setting), h('small', { class: 'narrow' }, use(row))] },
+      { label: t('column.state'), cell: row => [state(row), h('small', { class: 'narrow' }, row.revoked || row.expires ? day(row.revoked ?? row.expires) : t('tokens.never'))] },
+      { label: t('tokens.for'), class: 'wide', cell: row => [use(row), row.user !== row.name && h('small', {}, row.user)] },
+      { label: t('tokens.created'), class: 'wide nowrap', cell: row => row.created ? [when(row.created), h('small', {}, row.creator)] : '–' },
+      { label: t('column.used'), class: 'wide nowrap', cell: row => row.used ? ago(row.used) : '–' },
+      { label: t('tokens.end'), class: 'wide nowrap', cell: ending },
+      { label: h('span', { class: 'unseen' }, t('tokens.revoke')), class: 'nowrap', cell: row => row.state === 'valid' && row.id &&
+        h('button', { type: 'button', class: 'small', onclick: () => revoke(row, again) }, t('tokens.revoke')) },
+    ],
+  })
+  const fresh = h('button', { type: 'button', class: 'primary', onclick: () => create(again) }, t('tokens.new'))
+  put(page.root, head(t('nav.tokens'), fresh), h('p', { class: 'hint' }, t('tokens.about')), list.element)
+  const again = page.poll(10_000, async () => list.update((await page.get('tokens')).items))
+}
+
+function use(row) {
+  return row.role ? t('tokens.console', { role: term('role', row.role) }) : t('tokens.client')
+}
+
+function state(row) {
+  return row.revoked ? h('span', { class: 'badge plain' }, t('tokens.revoked')) : badge('state', row.state)
+}
+
+function ending(row) {
+  if (row.revoked) return [day(row.revoked), h('small', {}, row.revoker)]
+  return row.expires ? day(row.expires) : t('tokens.never')
+}
+
+function details(row) {
+  return facts([
+    [t('column.token'), row.name], [t('column.who'), row.user], [t('tokens.for'), use(row)], [t('tokens.tenant'), row.tenant], [t('tokens.scopes'), row.scopes?.join(' ')],
+    [t('column.used'), row.used && ago(row.used)], [t('tokens.end'), row.expires ? day(row.expires) : t('tokens.never')],
+  ])
+}
+
+function revoke(row, again) {
+  decide({
+    title: t('tokens.revokeTitle'), label: t('tokens.revoke'), danger: true, body: [h('p', {}, t('tokens.revokeAbout')), details(row)],
+    async act() {
+      await post(`tokens/${segment(row.id)}/revoke`)
+      again()
+    },
+  })
+}
+
+function choice(options) {
+  return h('select', {}, options.map(([value, text]) => h('option', { value }, text)))
+}
+
+/** create asks what a token is for, and shows it when it is there. */
+function create(again) {
+  const text = () => h('input', { type: 'text', maxlength: 256, autocomplete: 'off', spellcheck: 'false' })
+  const [name, user, tenant, scopes] = [text(), text(), text(), text()]
+  const role = choice([['', t('tokens.client')], ...roles.map(role => [role, t('tokens.console', { role: term('role', role) })])])
+  const life = choice(lives.map(days => [days, days ? t('tokens.days', { n: Number(days) }) : t('tokens.never')]))
+  life.value = '90'
+  const field = (control, key, hint, required) => labelled({ name: t(key), required, schema: { description: hint && t(hint) } }, control)
+  const named = field(name, 'tokens.name', 'tokens.nameAbout', true)
+  const ofClients = h('div', { class: 'stack' }, field(tenant, 'tokens.tenant').element, field(scopes, 'tokens.scopes', 'tokens.scopesAbout').element)
+  role.addEventListener('change', () => { ofClients.hidden = role.value !== '' })
+  const trouble = h('div', { role: 'alert' })
+  const yes = h('button', { type: 'submit', class: 'primary' }, t('tokens.create'))
+  const submit = async event => {
+    event.preventDefault()
+    if (name.value.trim() === '') return named.mark(t('tokens.nameMissing'))
+    yes.disabled = true
+    const client = role.value === ''
+    try {
+      const made = await post('tokens', {
+        name: name.value.trim(), user: user.value.trim(), role: role.value,
+        tenant: client ? tenant.value.trim() : '', scopes: client ? scopes.value.split(/\s+/).filter(Boolean) : [],
+        ...life.value && { expires: new Date(Date.now() + Number(life.value) * 86_400_000).toISOString() },
+      })
+      dialog.close()
+      show(made)
+      again()
+    } catch (error) {
+      put(trouble, problem(error))
+      yes.disabled = false
+    }
+  }
+  const no = h('button', { type: 'button', onclick: () => dialog.close() }, t('cancel'))
+  const dialog = showDialog({ title: t('tokens.new'), body: h('form', { onsubmit: submit },
+    named.element, field(role, 'tokens.for').element, field(user, 'tokens.user', 'tokens.userAbout').element, ofClients,
+    field(life, 'tokens.life').element, trouble, h('div', { class: 'row end' }, no, yes)) })
+  name.focus()
+}
+
+/** show shows the text of a new token, once. */
+function show({ text, token }) {
+  const value = h('input', { type: 'text', readonly: true, value: text, 'aria-label': t('column.token'), class: 'secret', onfocus: () => value.select() })
+  const said = h('span', { role: 'status' })
+  const copy = h('button', { type: 'button', class: 'primary', onclick: async () => {
+    value.select()
+    put(said, await navigator.clipboard.writeText(text).then(() => t('tokens.copied'), () => t('tokens.notCopied')))
+  } }, t('tokens.copy'))
+  const dialog = showDialog({ title: t('tokens.shown'), body: [
+    h('p', { class: 'notice' }, t('tokens.once')), h('div', { class: 'row' }, value, copy), said,
+    h('p', { class: 'hint' }, t(token.role ? 'tokens.useConsole' : 'tokens.useClient')), details(token),
+  ], actions: [h('button', { type: 'button', onclick: () => dialog.close() }, t('tokens.done'))] })
+  copy.focus()
+}
