@@ -490,9 +490,10 @@ func (e *editor) draw() {
 	rows = append(rows, "")
 	y += len(rows)
 	rows = append(append(rows, input...), foot...)
-	if extra := len(rows) - height; extra > 0 && extra <= y {
-		rows, y = rows[extra:], y-extra
+	if cut := min(len(rows)-height, y); cut > 0 {
+		rows, y = rows[cut:], y-cut
 	}
+	rows = rows[:min(len(rows), height)]
 	e.region.draw(e.above, rows, x, y, width+1)
 	e.above = nil
 }

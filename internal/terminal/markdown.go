@@ -144,17 +144,20 @@ func (m *markdown) code(n ast.Node, language string, width int) (rows []row) {
 		rows = wrap([]span{edge, m.styled(dim, visible.Line(spaced(language)))}, width)
 	}
 	for line := range strings.Lines(string(n.Lines().Value(m.source))) {
-		used := row{edge}
-		for _, c := range cells([]span{m.styled(cyan, spaced(strings.TrimRight(line, "\r\n")))}) {
-			if used.width()+c.width > width && len(used) > 1 {
-				rows, used = append(rows, used), row{edge}
-			}
-			if len(used) == 1 {
-				used = append(used, span{style: c.style})
-			}
-			used[1].text += c.text
+		var piece []cell
+		used := 0
+		flush := func() {
+			rows = append(rows, append(row{edge}, join(piece)...))
+			piece, used = nil, 0
 		}
-		rows = append(rows, used)
+		for _, c := range cells([]span{m.styled(cyan, spaced(strings.TrimRight(line, "\r\n")))}) {
+			if used += c.width; used > width-edge.width() && len(piece) > 0 {
+				flush()
+				used = c.width
+			}
+			piece = append(piece, c)
+		}
+		flush()
 	}
 	return rows
 }

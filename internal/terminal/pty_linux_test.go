@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hako-run/hako/internal/testprogram"
 	"github.com/hako-run/hako/internal/testwait"
 )
 
@@ -38,7 +39,7 @@ func newEmulator(t *testing.T, width, height int) *emulator {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
-		t.Skip(err)
+		testprogram.Missing(t, "no pseudo-terminal: "+err.Error())
 	}
 	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
 		t.Fatal(err)

@@ -25,9 +25,11 @@ func (r row) String() string {
 	return b.String()
 }
 
+func (s span) width() int { return ansi.StringWidth(s.text) }
+
 func (r row) width() (n int) {
 	for _, s := range r {
-		n += ansi.StringWidth(s.text)
+		n += s.width()
 	}
 	return n
 }
@@ -108,19 +110,21 @@ func join(line []cell) (r row) {
 	for len(line) > 0 && line[len(line)-1].text == " " {
 		line = line[:len(line)-1]
 	}
-	for _, c := range line {
-		if n := len(r); n > 0 && r[n-1].style == c.style {
-			r[n-1].text += c.text
-		} else {
-			r = append(r, span{c.style, c.text})
+	for len(line) > 0 {
+		var text strings.Builder
+		style := line[0].style
+		for len(line) > 0 && line[0].style == style {
+			text.WriteString(line[0].text)
+			line = line[1:]
 		}
+		r = append(r, span{style, text.String()})
 	}
 	return r
 }
 
 // hang wraps spans below a first prefix; the following rows begin with rest, which is as wide.
 func hang(first, rest span, spans []span, width int) (rows []row) {
-	for i, r := range wrap(spans, width-ansi.StringWidth(first.text)) {
+	for i, r := range wrap(spans, width-first.width()) {
 		prefix := rest
 		if i == 0 {
 			prefix = first
