@@ -19,7 +19,7 @@ func TestWrap(t *testing.T) {
 		{"漢字とabc", 8, "漢字と\nabc"},
 		{"abcdefgh", 3, "abc\ndef\ngh"},
 		{"a\nb", 9, "a\nb"},
-		{"word 、、、、、、、、", 4, "word\n、\n、、\n、、\n、、\n、"},
+		{"word 、、、、、、、、", 4, "word\n、、\n、、\n、、\n、、"},
 		{"か\u3099き\u3099", 2, "か\u3099\nき\u3099"},
 		{"", 5, ""},
 	} {
