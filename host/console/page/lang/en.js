@@ -466,6 +466,7 @@ export default {
   'connections.credentials': 'Credentials',
   'sessions.people': 'Signed in',
   'connections.noUpstreams': 'No upstream MCP servers are configured.',
+  'connections.noSlack': 'No Slack workspace is configured.',
   'connections.noCredentials': 'No credentials are configured.',
   'connections.token': 'static token',
   'connections.retry': 'Tried again at {at}.',

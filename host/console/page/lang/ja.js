@@ -466,6 +466,7 @@ export default {
   'connections.credentials': '認証情報',
   'sessions.people': 'ログイン中',
   'connections.noUpstreams': '上流の MCP サーバーは設定されていません。',
+  'connections.noSlack': 'Slack のワークスペースは設定されていません。',
   'connections.noCredentials': '認証情報は設定されていません。',
   'connections.token': '固定トークン',
   'connections.retry': '{at} に再試行します。',

@@ -6,7 +6,7 @@ import { table } from '../table.js'
 
 export default function connections(page) {
   const upstreams = table({
-    caption: t('connections.upstreams'), rowKey: row => row.name, empty: t('connections.noUpstreams'),
+    caption: t('connections.upstreams'), rowKey: row => row.name, empty: '–',
     columns: [
       { label: t('column.server'), cell: row => [h('strong', {}, row.name), h('small', {}, [row.server, row.version].filter(Boolean).join(' '))] },
       { label: t('column.state'), cell: row => badge('state', row.state) },
@@ -26,9 +26,8 @@ export default function connections(page) {
       { label: t('column.reason'), class: 'grow', cell: row => row.error ?? '' },
     ],
   })
-  const workspaces = card('Slack', slack.element)
   const credentials = table({
-    caption: t('connections.credentials'), rowKey: row => `${row.name}/${row.tenant ?? ''}`, empty: t('connections.noCredentials'),
+    caption: t('connections.credentials'), rowKey: row => `${row.name}/${row.tenant ?? ''}`, empty: '–',
     columns: [
       { label: t('column.credential'), cell: row => [h('strong', {}, row.name), h('small', {}, row.tenant ?? '')] },
       { label: t('column.state'), cell: row => badge('state', row.state) },
@@ -38,7 +37,7 @@ export default function connections(page) {
     ],
   })
   const replicas = table({
-    caption: t('overview.replicas'), rowKey: row => row.id, empty: t('replicas.empty'),
+    caption: t('overview.replicas'), rowKey: row => row.id, empty: '–',
     columns: [
       { label: t('column.replica'), cell: row => [code(digest(row.id)), ' ', row.self && h('span', { class: 'badge plain' }, t('replicas.self'))] },
       { label: t('column.host'), cell: row => row.host },
@@ -47,15 +46,21 @@ export default function connections(page) {
       { label: t('column.seen'), class: 'wide nowrap', cell: row => since(row.seen) },
     ],
   })
-  put(page.root, head(t('nav.connections')),
-    card(t('connections.upstreams'), upstreams.element), workspaces, card(t('connections.credentials'), credentials.element), card(t('overview.replicas'), replicas.element))
+  const parts = [
+    ['upstreams', card(t('connections.upstreams'), upstreams.element), upstreams, t('connections.noUpstreams')],
+    ['slack', card('Slack', slack.element), slack, t('connections.noSlack')],
+    ['credentials', card(t('connections.credentials'), credentials.element), credentials, t('connections.noCredentials')],
+    ['replicas', card(t('overview.replicas'), replicas.element), replicas, t('replicas.empty')],
+  ]
+  const absent = h('ul', { class: 'lines hint' })
+  put(page.root, head(t('nav.connections')), parts.map(([, part]) => part), absent)
   page.poll(10_000, async () => {
-    const [servers, chats, secrets, machines] = await Promise.all([page.get('upstreams'), page.get('slack'), page.get('credentials'), page.get('replicas')])
-    upstreams.update(servers.items)
-    workspaces.hidden = chats.items.length === 0
-    slack.update(chats.items)
-    credentials.update(secrets.items)
-    replicas.update(machines.items)
+    const answers = await Promise.all(parts.map(([path]) => page.get(path)))
+    parts.forEach(([, part, list], i) => {
+      part.hidden = answers[i].items.length === 0
+      list.update(answers[i].items)
+    })
+    put(absent, parts.filter((_, i) => answers[i].items.length === 0).map(([, , , text]) => h('li', {}, text)))
   })
 }
 

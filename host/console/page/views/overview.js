@@ -16,24 +16,27 @@ export default function overview(page) {
   const latency = chart({ title: t('chart.latency'), format: milliseconds })
   const top = topTools()
   const replicas = replicaTable()
+  const charts = h('div', { class: 'pair' }, panel(calls.element), panel(latency.element))
+  const machines = card(t('overview.replicas'), replicas.element)
   const span = spanned(page, async span => {
     const [series, busiest] = await Promise.all([page.get('series', { span }), page.get('series/top', { span, by: 'calls', limit: 8 })])
     stats.draw(series.points)
     calls.draw(callsSeries(series))
     latency.draw(latencySeries(series))
     top.update(busiest.items)
+    charts.hidden = busiest.items.length === 0
     return series
   })
-  put(page.root, head(t('nav.overview'), build, span), stats.element, problems.element,
-    h('div', { class: 'pair' }, panel(calls.element), panel(latency.element)),
-    h('div', { class: 'pair' }, card(t('overview.top'), top.element), card(t('overview.replicas'), replicas.element)))
+  put(page.root, head(t('nav.overview'), build, span), stats.element, problems.element, charts,
+    h('div', { class: 'pair' }, card(t('overview.top'), top.element), machines))
   page.poll(5000, async () => {
-    const [now, machines] = await Promise.all([page.get('overview'), page.get('replicas')])
+    const [now, processes] = await Promise.all([page.get('overview'), page.get('replicas')])
     put(build, t('overview.build', { version: now.build.version, since: ago(now.started) }))
     page.waiting(now.approvals.waiting)
     stats.update(now)
     problems.update(now.problems)
-    replicas.update(machines.items)
+    machines.hidden = processes.items.length === 0
+    replicas.update(processes.items)
   })
 }
 
@@ -123,7 +126,7 @@ function topTools() {
 
 function replicaTable() {
   return table({
-    caption: t('overview.replicas'), rowKey: row => row.id, empty: t('replicas.empty'),
+    caption: t('overview.replicas'), rowKey: row => row.id, empty: '–',
     columns: [
       { label: t('column.replica'), cell: row => [code(digest(row.id)), ' ', row.self && h('span', { class: 'badge plain' }, t('replicas.self'))] },
       { label: t('column.host'), cell: row => row.host },

@@ -26,8 +26,8 @@ function clientTable(end) {
     caption: t('sessions.clients'), rowKey: row => `${row.id}/${row.since}`, empty: t('sessions.noClients'),
     columns: [
       { label: t('column.client'), cell: row => [h('strong', {}, row.client || t('sessions.unnamed')), ' ', row.version,
-        h('small', {}, term('frontend', row.frontend), ' ', row.protocol)] },
-      { label: t('column.who'), cell: row => [row.user || row.token ? who(row) : '–', h('small', {}, row.address)] },
+        h('small', {}, term('frontend', row.frontend), ' ', row.protocol), (row.user || row.token) && h('small', { class: 'narrow' }, who(row))] },
+      { label: t('column.who'), class: 'wide', cell: row => [row.user || row.token ? who(row) : '–', h('small', {}, row.address)] },
       { label: t('column.since'), class: 'wide nowrap', cell: row => row.since ? when(row.since) : '–' },
       { label: t('column.used'), class: 'nowrap', cell: row => row.used ? when(row.used) : '–' },
       { label: t('column.calls'), class: 'number wide', cell: row => figure(row, row.calls) },
