@@ -45,6 +45,13 @@ var goals = []goal{
 	{"audit_records_per_second", "records that outlive the end of hako when `Append` returns, and are on the disk a second later; 8 writers", 5000, true},
 	{"extism_flood_kept_mib", "resident memory that is left of a flood of calls to Extism plugins that exceed memory, output and log, a minute later", 32, false},
 	{"large_peak_rss_mib", "the most resident memory while eight answers of 0.9 MB are under way, with 14 plugins loaded", 300, false},
+	{"rest_rss_mib", "resident memory of a server with the shipped plugins that was started with cached code and is not called", 100, false},
+	{"rest_private_mib", "the same, without the pages of the program's file", 40, false},
+	{"after_load_rss_mib", "resident memory after 64 clients have called", 200, false},
+	{"after_load_kept_rss_mib", "the same, a minute later", 120, false},
+	{"cli_call_ms", "`hako call` of a shipped plugin with cached code", 100, false},
+	{"cli_call_rss_mib", "its highest resident memory", 100, false},
+	{"binary_mb", "the size of the program", 85, false},
 	{"audit_verify_1m_seconds", "verifying an audit log of a million records", 10, false},
 }
 

@@ -82,6 +82,7 @@ func TestBench(t *testing.T) {
 	t.Run("neighbour", func(t *testing.T) { r.neighbour(t) })
 	t.Run("sessions", func(t *testing.T) { r.sessions(t) })
 	t.Run("memory", func(t *testing.T) { r.memory(t) })
+	t.Run("rest", func(t *testing.T) { r.rest(t) })
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		t.Fatal(err)

@@ -26,77 +26,92 @@ var (
 	settle  = flag.Duration("hako.settle", time.Minute, "how long after a load the memory is measured again")
 )
 
-// served is "hako serve" in a process of its own, with Extism plugins ext0 to ext3 whose tools have these names as
-// prefixes, and with the shipped plugins.
-type served struct {
-	command *exec.Cmd
-	url     string
-}
+// site is a directory with a configuration of hako: with the shipped plugins, and Extism plugins ext0, ext1, ... whose
+// tools have these names as prefixes.
+type site struct{ dir string }
 
 const extismPlugins = 4
 
-func startServed(t *testing.T) *served {
+func newSite(t *testing.T, extism int) *site {
 	t.Helper()
-	dir := t.TempDir()
+	s := &site{t.TempDir()}
 	configuration := strings.Builder{}
 	fmt.Fprint(&configuration, `
 plugins: [plugins]
 shipped: {enabled: true, mounts: {workspace: ./workspace}}
-mock: true
 http: {address: "127.0.0.1:0"}
 mcp: {limits: {rate: 1000000, calls: 10000, callsPerClient: 10000}}
 limits: {rate: 10000000, queue: 10000}
 log: {level: warn}
-plugin:
 `)
 	write := func(name string, data []byte) {
-		path := filepath.Join(dir, name)
+		path := filepath.Join(s.dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
+	write("plugins/README", nil)
 	wasm := guesttest.Build(t, "host/internal/guesttest/guests/extism")
-	for i := range extismPlugins {
+	if extism > 0 {
+		fmt.Fprintln(&configuration, "mock: true") // so that all shipped plugins are in service
+	}
+	for i := range extism {
 		name := fmt.Sprintf("ext%d", i)
 		write("plugins/"+name+".wasm", wasm)
 		write("plugins/"+name+".yaml", fmt.Appendf(nil, "name: %s\nversion: 1.0.0\ndescription: A guest.\n"+
 			"permissions: {http: [{name: any, url: \"https://example.com/\", reason: the guest imports it}]}\n", name))
-		fmt.Fprintf(&configuration, "  %s: {prefix: %s_}\n", name, name)
+		fmt.Fprintf(&configuration, "plugin.%s.prefix: %s_\n", name, name)
 	}
 	write("hako.yaml", []byte(configuration.String()))
 	write("workspace/large.txt", []byte(strings.Repeat("a line of text, as files have them, of 64 bytes with its end.\n", 900_000/64)))
-	hako := func(args ...string) *exec.Cmd {
-		command := exec.Command(*program, args...)
-		command.Dir, command.Env = dir, append(os.Environ(), "XDG_CACHE_HOME="+dir)
-		return command
-	}
-	for i := range extismPlugins {
-		if output, err := hako("plugin", "approve", fmt.Sprintf("ext%d", i), "--yes").CombinedOutput(); err != nil {
+	for i := range extism {
+		if output, err := s.command("plugin", "approve", fmt.Sprintf("ext%d", i), "--yes").CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, output)
 		}
 	}
-	s := &served{command: hako("serve", "--log-level", "info")}
-	output, err := s.command.StderrPipe()
+	return s
+}
+
+// command returns a command line of hako in the directory.
+func (s *site) command(args ...string) *exec.Cmd {
+	command := exec.Command(*program, args...)
+	command.Dir, command.Env = s.dir, append(os.Environ(), "XDG_CACHE_HOME="+s.dir)
+	return command
+}
+
+// served is "hako serve" in a process of its own.
+type served struct {
+	command *exec.Cmd
+	url     string
+	// stop ends it. It may be called twice.
+	stop func()
+}
+
+func (s *site) serve(t *testing.T) *served {
+	t.Helper()
+	p := &served{command: s.command("serve", "--log-level", "info")}
+	output, err := p.command.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.command.Start(); err != nil {
+	if err := p.command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = s.command.Process.Signal(os.Interrupt)
-		_ = s.command.Wait()
+	p.stop = sync.OnceFunc(func() {
+		_ = p.command.Process.Signal(os.Interrupt)
+		_ = p.command.Wait()
 	})
+	t.Cleanup(p.stop)
 	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+/mcp`)
 	lines := bufio.NewScanner(output)
-	for s.url == "" && lines.Scan() {
-		s.url = address.FindString(lines.Text())
+	for p.url == "" && lines.Scan() {
+		p.url = address.FindString(lines.Text())
 	}
-	if s.url == "" {
+	if p.url == "" {
 		t.Fatal("hako does not say where it serves")
 	}
 	go func() { _, _ = io.Copy(io.Discard, output) }()
-	return s
+	return p
 }
 
 // status returns a number of /proc/PID/status or smaps_rollup, in MiB.
@@ -122,6 +137,9 @@ func (s *served) status(t *testing.T, file string, names ...string) (mib float64
 
 func (s *served) resident(t *testing.T) float64 { return s.status(t, "status", "VmRSS") }
 
+// private is the memory that only this process has and that is in no file.
+func (s *served) private(t *testing.T) float64 { return s.status(t, "smaps_rollup", "Private_Dirty") }
+
 func (s *served) peak(t *testing.T) float64 { return s.status(t, "status", "VmHWM") }
 
 // resetPeak makes peak start from the current memory.
@@ -142,7 +160,7 @@ func (r *results) memory(t *testing.T) {
 	if *program == "" || runtime.GOOS != "linux" {
 		t.Skip("it needs -hako.program and Linux")
 	}
-	s := startServed(t)
+	s := newSite(t, extismPlugins).serve(t)
 	clients := make([]*client, 2*extismPlugins)
 	for i := range clients {
 		clients[i] = connect(t, s.url, protocolVersions[1])
@@ -161,7 +179,7 @@ func (r *results) memory(t *testing.T) {
 	time.Sleep(*settle)
 	loaded := s.resident(t)
 	r.add(t, "loaded_rss_mib", loaded, "MiB")
-	r.add(t, "loaded_private_mib", s.status(t, "smaps_rollup", "Private_Clean", "Private_Dirty"), "MiB")
+	r.add(t, "loaded_private_mib", s.private(t), "MiB")
 
 	s.resetPeak(t)
 	attacks := []attack{{"memory", `{}`}, {"blocks", `{}`}, {"big", `{"n":8000000}`}, {"churn", `{"n":200}`},
