@@ -56,6 +56,8 @@ type Options struct {
 
 	// Journal is the audit log. Nil means that there is none.
 	Journal Journal
+	// Policy is the policy. Nil means that it is not shown.
+	Policy Policy
 	// Upstreams, Credentials, Clients, Slack and Problems are shown if they are not nil.
 	Upstreams   Upstreams
 	Credentials Credentials

@@ -80,6 +80,13 @@ var routes = []route{
 	{name: "GET series/top", role: Viewer, answer: (*Console).top, query: []string{"span", "by", "limit"}},
 	{name: "GET errors", role: Viewer, answer: (*Console).failures},
 
+	{name: "GET policy", role: Viewer, answer: (*Console).policy},
+	{name: "GET policy/table", role: Viewer, answer: (*Console).policyTable,
+		query: []string{"frontend", "caller", "tool", "cursor", "limit"}},
+	{name: "POST policy/explain", role: Viewer, answer: (*Console).explainPolicy, body: callBody},
+	{name: "GET policy/text", role: Admin, answer: (*Console).policyText},
+	{name: "POST policy/try", role: Admin, answer: (*Console).tryPolicy, body: maxPolicyText},
+
 	{name: "GET configuration", role: Viewer, answer: (*Console).configuration},
 	{name: "POST configuration/reload", role: Admin, answer: (*Console).reload},
 	{name: "GET upstreams", role: Viewer, answer: (*Console).upstreams},

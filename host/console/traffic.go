@@ -2,6 +2,7 @@ package console
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -21,7 +22,8 @@ type Traffic struct {
 	mu       sync.Mutex
 	all      *series
 	tools    map[string]*series
-	late     []tally // of past steps, not stored yet
+	rules    map[string]int // decisions by rule
+	late     []tally        // of past steps, not stored yet
 	running  map[string]*pipeline.Running
 	finished finished
 	failures map[failureKey]*failure
@@ -33,7 +35,7 @@ var _ pipeline.Observer = (*Traffic)(nil)
 func NewTraffic() *Traffic { return newTraffic(time.Now) }
 
 func newTraffic(now func() time.Time) *Traffic {
-	return &Traffic{now: now, hub: &hub{streams: map[*stream]bool{}}, all: new(series), tools: map[string]*series{},
+	return &Traffic{now: now, hub: &hub{streams: map[*stream]bool{}}, all: new(series), tools: map[string]*series{}, rules: map[string]int{},
 		running: map[string]*pipeline.Running{}, failures: map[failureKey]*failure{}}
 }
 
@@ -106,11 +108,24 @@ func (t *Traffic) count(r *pipeline.Record) {
 	defer t.mu.Unlock()
 	t.all.add(now, bucket, fails)
 	t.tally("", t.all, now, bucket, fails)
+	if _, known := t.rules[r.Rule]; r.Rule != "" && (known || len(t.rules) < maxRules) {
+		t.rules[r.Rule]++
+	}
 	if r.Name != "" {
 		s := t.seriesOf(r)
 		s.add(now, bucket, fails)
 		t.tally(r.Name, s, now, bucket, fails)
 	}
+}
+
+// maxRules bounds the rules whose decisions are counted. Rules come and go with the policy.
+const maxRules = 20_000
+
+// decisions returns how often each rule has decided in this process.
+func (t *Traffic) decisions() map[string]int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.rules)
 }
 
 // maxSeries bounds the names with their own series, which take at most 38 MB. A further name replaces the one that was

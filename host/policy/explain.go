@@ -11,10 +11,11 @@ type Step struct {
 	Action Action
 	// Line is the line of the rule in its file, counted from 1. Zero means that it is not in the file.
 	Line int
-	// Decided says that this rule decided. Otherwise Why says why it did not. A deciding rule whose condition could not
-	// be evaluated has a Why too.
-	Decided bool
-	Why     string
+	// Decided says that this rule decided. Otherwise Mismatch says why it did not.
+	Decided  bool
+	Mismatch *Mismatch
+	// Doubt says why the condition of a deciding rule could not be evaluated.
+	Doubt string
 }
 
 // Explain decides about a call as Decide does, and returns the evaluated rules. Other rules are included if they match
@@ -23,9 +24,9 @@ func (p *Policy) Explain(c *Call) (Decision, []Step) {
 	facts := p.newFacts(c)
 	var steps []Step
 	for _, rule := range p.rules {
-		step := Step{Rule: rule.Name, Action: rule.Action, Line: rule.Line, Why: rule.mismatch(c, facts)}
-		if step.Why == "" {
-			step.Decided, step.Why = true, rule.evaluationError(facts)
+		step := Step{Rule: rule.Name, Action: rule.Action, Line: rule.Line, Mismatch: rule.mismatch(c, facts)}
+		if step.Mismatch == nil {
+			step.Decided, step.Doubt = true, rule.evaluationError(facts)
 			return rule.decision(c), append(steps, step)
 		}
 		if rule.matchesTool(c.Tool, c.Plugin+"/"+c.Tool) {
@@ -36,8 +37,35 @@ func (p *Policy) Explain(c *Call) (Decision, []Step) {
 	return d, append(steps, Step{Rule: d.Rule, Action: d.Action, Decided: true})
 }
 
-// mismatch says why the rule does not decide; empty if it does.
-func (r *Rule) mismatch(c *Call, f *facts) string {
+// Mismatch says which field of a rule does not match a call.
+type Mismatch struct {
+	// Field is the key of the field in the file.
+	Field string `json:"field"`
+	// Have is what the call has; empty if it has nothing. Want is what the rule wants.
+	Have string   `json:"have,omitempty"`
+	Want []string `json:"want"`
+	// Problem says why a condition could not be evaluated.
+	Problem string `json:"problem,omitempty"`
+}
+
+// String returns the reason in English.
+func (m *Mismatch) String() string {
+	want := strings.Join(m.Want, " or ")
+	switch {
+	case m.Problem != "":
+		return fmt.Sprintf(`"when" cannot be evaluated (%s), and a rule that allows needs it: %s`, m.Problem, want)
+	case m.Field == "when":
+		return fmt.Sprintf(`"when" is false: %s`, want)
+	case m.Field == "missingScopes":
+		return fmt.Sprintf(`"missingScopes" does not match: the token has %s`, m.Have)
+	case m.Have == "":
+		return fmt.Sprintf("%q does not match: the call has none, the rule wants %s", m.Field, want)
+	}
+	return fmt.Sprintf("%q does not match: the call has %s, the rule wants %s", m.Field, m.Have, want)
+}
+
+// mismatch says why the rule does not decide; nil if it does.
+func (r *Rule) mismatch(c *Call, f *facts) *Mismatch {
 	for _, part := range []struct {
 		name  string
 		want  []string
@@ -50,27 +78,21 @@ func (r *Rule) mismatch(c *Call, f *facts) string {
 		{"users", r.Users, c.User, containsOrAny(r.Users, c.User)},
 		{"tokens", r.Tokens, c.Token, containsOrAny(r.Tokens, c.Token)},
 		{"groups", r.Groups, strings.Join(f.groups, ", "), len(r.Groups) == 0 || intersects(r.Groups, f.groups)},
+		{"missingScopes", r.MissingScopes, strings.Join(r.MissingScopes, " and "),
+			len(r.MissingScopes) == 0 || len(without(r.MissingScopes, c.Scopes)) > 0},
 	} {
-		if !part.match && part.have == "" {
-			return fmt.Sprintf("%q does not match: the call has none, the rule wants %s",
-				part.name, strings.Join(part.want, " or "))
-		}
 		if !part.match {
-			return fmt.Sprintf("%q does not match: the call has %s, the rule wants %s",
-				part.name, part.have, strings.Join(part.want, " or "))
+			return &Mismatch{Field: part.name, Have: part.have, Want: part.want}
 		}
-	}
-	if len(r.MissingScopes) > 0 && len(without(r.MissingScopes, c.Scopes)) == 0 {
-		return fmt.Sprintf(`"missingScopes" does not match: the token has %s`, strings.Join(r.MissingScopes, " and "))
 	}
 	met, err := r.evaluate(f)
 	switch {
 	case err != nil && r.Action == Allow:
-		return fmt.Sprintf(`"when" cannot be evaluated (%v), and a rule that allows needs it: %s`, err, r.When)
+		return &Mismatch{Field: "when", Want: []string{r.When}, Problem: err.Error()}
 	case err == nil && !met:
-		return fmt.Sprintf(`"when" is false: %s`, r.When)
+		return &Mismatch{Field: "when", Want: []string{r.When}}
 	}
-	return ""
+	return nil
 }
 
 // evaluationError says why the condition of a deciding rule cannot be evaluated; empty if it can.

@@ -54,6 +54,7 @@ type UnmatchedRule struct {
 	Rule string `json:"rule"`
 	Line int    `json:"line,omitempty"`
 	Why  string `json:"why"`
+	*Mismatch
 }
 
 // NewExplanation explains what p decides about c. A call with nil Arguments has unknown ones. locale is the language of
@@ -72,12 +73,12 @@ func NewExplanation(p *Policy, c *Call, locale string) *Explanation {
 	result, steps := p.Explain(c)
 	for _, step := range steps {
 		if !step.Decided {
-			e.Passed = append(e.Passed, UnmatchedRule{step.Rule, step.Line, step.Why})
+			e.Passed = append(e.Passed, UnmatchedRule{step.Rule, step.Line, step.Mismatch.String(), step.Mismatch})
 		}
 	}
 	last := steps[len(steps)-1]
 	d := Prospect{Decision: result, Line: last.Line}.Explain(locale)
-	d.Doubt = last.Why
+	d.Doubt = last.Doubt
 	e.Decision = &d
 	return e
 }

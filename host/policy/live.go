@@ -41,6 +41,9 @@ func allowAll() *Policy {
 // Policy returns the current policy.
 func (l *Live) Policy() *Policy { return l.policy.Load() }
 
+// Path returns the path of the file.
+func (l *Live) Path() string { return l.path }
+
 // Err returns the error of the file, if its content is not the current policy.
 func (l *Live) Err() error {
 	l.mu.Lock()

@@ -120,6 +120,9 @@ func Open(path string) (*Policy, error) {
 // ID identifies the text of the policy: the beginning of its SHA-256, in hexadecimal. Without a file it is "none".
 func (p *Policy) ID() string { return p.id }
 
+// Default is the decision if no rule matches.
+func (p *Policy) Default() Action { return p.defaults }
+
 // Decide decides about a call.
 func (p *Policy) Decide(c *Call) Decision {
 	facts := p.newFacts(c)

@@ -171,10 +171,11 @@ func TestExplain(t *testing.T) {
 	c := call("write_rows_to_google_sheet", "sheets", `{"rows":[[1],[2],[3]]}`, writes)
 	_, steps := p.Explain(&c)
 	want := []policy.Step{
-		{Rule: "small sheets", Action: policy.Allow, Line: 13, Why: `"when" is false: size(arguments.rows) <= 2`},
+		{Rule: "small sheets", Action: policy.Allow, Line: 13,
+			Mismatch: &policy.Mismatch{Field: "when", Want: []string{"size(arguments.rows) <= 2"}}},
 		{Rule: "ask before writing", Action: policy.Ask, Line: 17, Decided: true},
 	}
-	if !slices.Equal(steps, want) {
+	if !reflect.DeepEqual(steps, want) {
 		t.Errorf("%+v", steps)
 	}
 }

@@ -108,7 +108,7 @@ func (f *consoleFrontend) start(ctx context.Context) (err error) {
 		Site: consoleSite(s.Config), Sessions: s.Config.Console.Sessions,
 		Logins:   s.Config.Console.Logins(s.governance.tokens),
 		Settings: f, Consents: f, Upstreams: f.upstreams, Credentials: f.credentials, Problems: s, Clients: f.mcp.mcp,
-		Slack: f.slack.statuses, Folder: pluginFolder{s.reloader.config},
+		Slack: f.slack.statuses, Folder: pluginFolder{s.reloader.config}, Policy: shownPolicy{s},
 		Build: s.Build, Logger: s.Logger,
 	}
 	if log := s.governance.audit; log != nil {

@@ -1,4 +1,6 @@
 // A day in the life of a host, as answers of the console's API.
+import { policies } from './policies.mjs'
+
 const minute = 60_000
 const ago = milliseconds => new Date(Date.now() - milliseconds).toISOString()
 const digest = letter => `sha256:${letter.repeat(64)}`
@@ -202,6 +204,7 @@ export function answers(who = session()) {
     errors: failures,
     'calls/running': { items: running, replica: 'web-1 0123456789ab' }, 'calls/finished': { items: [] }, 'calls/call_DONE': oneCall,
     'calls/call_RUN1': { id: 'call_RUN1', running: running[0], kept: true, steps: steps.slice(0, 1), log: [] },
+    ...policies,
     configuration: {
       file: '/etc/hako/hako.yaml', reload: { can: true, pending: ['http.address'] },
       items: [['approvals.timeout', '5m0s', 'default'], ['audit.retain', '2160h', 'hako.yaml:14'], ['http.address', '0.0.0.0:8420', 'env HAKO_HTTP_ADDRESS', '127.0.0.1:8420'], ['limits.time', '20s', 'hako.yaml:22', '30s'], ['log.level', 'info', 'default'], ['outbound.proxy', '', 'default']].map(([key, value, origin, usual]) => ({ key, value, origin, default: usual })),

@@ -10,6 +10,7 @@ import { startStandIn } from './stand-in.mjs'
 const views = {
   overview: '.stat', calls: 'h1', 'calls/call_DONE': '.steps', approvals: '.question', plugins: 'tbody tr', 'plugins/files': '.facts', 'plugins/shell': '.facts', tools: 'tbody tr', 'tools/get_weather': 'form',
   audit: 'tbody tr', errors: 'tbody tr', sessions: 'tbody tr', tokens: 'tbody tr', connections: 'tbody tr', configuration: 'tbody tr',
+  policy: 'tbody tr', 'policy/table': 'tbody tr', 'policy/explain': 'form', 'policy/try': 'form',
 }
 
 let chromium, host, stranger

@@ -20,6 +20,7 @@ const groups = [
     'tools',
   ]],
   ['access', [
+    'policy',
     'sessions',
     'tokens',
   ]],
