@@ -68,7 +68,7 @@ var connecting = map[string][]string{
 	"google.golang.org/grpc.NewClient":                                          nil,
 	"google.golang.org/grpc.Dial":                                               nil,
 	"github.com/hako-run/hako/host/broker/outbound.Dialer": {"host/broker/httpbroker/broker.go",
-		"host/broker/execbroker/gateway/gateway.go"},
+		"host/broker/execbroker/gateway/gateway.go", "internal/pluginfile/fetch.go"},
 }
 
 // TestConnectionsObeyTheProxy finds every use of what connects, so that a new one cannot bypass outbound.proxy or obey

@@ -7,14 +7,23 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/audit"
-	"github.com/hako-run/hako/host/mcpserver"
 )
 
-// Clients has the MCP clients that are connected. *mcpserver.Server implements it.
+// Clients has the MCP clients that are connected.
 type Clients interface {
-	Clients(ctx context.Context) ([]mcpserver.Client, error)
+	Clients(ctx context.Context) ([]Client, error)
 	// EndClient ends a session at all replicas and reports whether there was one.
 	EndClient(ctx context.Context, key string) (bool, error)
+}
+
+// Client is a connected MCP client, with the fields of mcpserver.Client.
+type Client struct {
+	Key, Name, Version, Protocol string
+	User, Tenant, Token, Address string
+	Opened, Used                 time.Time
+	Here                         bool
+	Calls                        uint64
+	Requests, Streams            int
 }
 
 // clientJSON is a connected MCP client. ID is empty on stdio; Here, Calls, Requests and Streams are those of this
@@ -59,7 +68,7 @@ func (c *Console) clients(q *request) (any, error) {
 	return answer, err
 }
 
-func newClient(m *mcpserver.Client) clientJSON {
+func newClient(m *Client) clientJSON {
 	frontend := "mcp-http"
 	if m.Key == "" {
 		frontend = "mcp-stdio"
@@ -88,7 +97,7 @@ func (c *Console) endClient(q *request) (any, error) {
 		return nil, err
 	}
 	o := &audit.Operation{Action: "session.end", Detail: map[string]string{"session": id}}
-	if i := slices.IndexFunc(list, func(m mcpserver.Client) bool { return m.Key == id }); i >= 0 {
+	if i := slices.IndexFunc(list, func(m Client) bool { return m.Key == id }); i >= 0 {
 		o.Subject.Tenant = list[i].Tenant
 		o.Detail["client"], o.Detail["user"] = list[i].Name, list[i].User
 	}

@@ -8,14 +8,13 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/console"
-	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/slackbot"
 )
 
 // clients are connected MCP clients.
-type clients struct{ list []mcpserver.Client }
+type clients struct{ list []console.Client }
 
-func (c *clients) Clients(context.Context) ([]mcpserver.Client, error) { return c.list, nil }
+func (c *clients) Clients(context.Context) ([]console.Client, error) { return c.list, nil }
 
 func (c *clients) EndClient(_ context.Context, key string) (bool, error) {
 	for i, one := range c.list {
@@ -30,7 +29,7 @@ func (c *clients) EndClient(_ context.Context, key string) (bool, error) {
 func TestClients(t *testing.T) {
 	t.Parallel()
 	key := strings.Repeat("a1", 32)
-	connected := &clients{[]mcpserver.Client{
+	connected := &clients{[]console.Client{
 		{Name: "Inspector", Version: "0.9", Protocol: "2025-11-25", Opened: time.Unix(1, 0)},
 		{Key: key, Name: payload, Protocol: "2025-06-18", User: "aki", Tenant: "acme", Here: true, Calls: 7, Requests: 1},
 	}}

@@ -107,8 +107,9 @@ func (f *consoleFrontend) start(ctx context.Context) (err error) {
 		Host: s.plugins.host.Load(), Store: s.governance.Store, Approvals: s.governance.Approvals, Traffic: f.traffic,
 		Site: consoleSite(s.Config), Sessions: s.Config.Console.Sessions,
 		Logins:   s.Config.Console.Logins(s.governance.tokens),
-		Settings: f, Consents: f, Upstreams: f.upstreams, Credentials: f.credentials, Problems: s, Clients: f.mcp.mcp,
-		Slack: f.slack.statuses, Folder: pluginFolder{s.reloader.config}, Policy: shownPolicy{s},
+		Settings: f, Consents: f, Upstreams: f.upstreams, Credentials: f.credentials, Problems: s,
+		Clients: mcpClients{f.mcp.mcp},
+		Slack:   f.slack.statuses, Folder: pluginFolder{s.reloader.config}, Policy: shownPolicy{s},
 		Build: s.Build, Logger: s.Logger,
 	}
 	if log := s.governance.audit; log != nil {
@@ -118,6 +119,18 @@ func (f *consoleFrontend) start(ctx context.Context) (err error) {
 		return fmt.Errorf("configuration: %w", err)
 	}
 	return nil
+}
+
+// mcpClients gives the console the MCP clients of a server.
+type mcpClients struct{ *mcpserver.Server }
+
+func (m mcpClients) Clients(ctx context.Context) ([]console.Client, error) {
+	list, err := m.Server.Clients(ctx)
+	var clients []console.Client
+	for _, client := range list {
+		clients = append(clients, console.Client(client))
+	}
+	return clients, err
 }
 
 // run updates what people watch.
