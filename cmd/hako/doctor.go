@@ -11,7 +11,8 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what this machine can enforce, and what is wrong with the configuration",
-		Long: `Say what this machine can enforce, and what is wrong with the configuration, each with a remedy. The exit code is 1 if something
+		Long: `Say what this machine can enforce, and what is wrong with the configuration, each with a remedy; a hako that serves on this machine is
+asked too: for its version, plugins and upstream servers that are not in service, the store, and its certificate. The exit code is 1 if something
 does not work; warnings are for a person to weigh. No file is changed.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd, asJSON) },
@@ -27,6 +28,7 @@ func (a *app) doctor(cmd *cobra.Command, asJSON bool) error {
 	} else {
 		a.warnUnshipped(c)
 		findings = append(findings, doctor.Configuration(cmd.Context(), c, shippedPlugins())...)
+		findings = append(findings, doctor.Running(cmd.Context(), c, thisBuild().Version)...)
 	}
 	if asJSON {
 		if err := a.printJSON(findings); err != nil {

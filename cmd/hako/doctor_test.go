@@ -121,7 +121,7 @@ func TestDoctorFinds(t *testing.T) {
 			"error    store: "},
 		"logins": {func(dir string) {
 			put(t, filepath.Join(dir, "hako.yaml"), []byte("console: {enabled: true, address: '0.0.0.0:1'}"))
-		}, "error    configuration: console: address 0.0.0.0:1 can be reached from other machines"},
+		}, "error    configuration: console: at the address 0.0.0.0:1 logins would cross the network in the clear"},
 		"certificate": {func(dir string) {
 			put(t, filepath.Join(dir, "hako.yaml"), []byte("http: {tls: {cert: missing, key: missing}}"))
 		}, "error    configuration: http.tls: "},
@@ -145,4 +145,15 @@ func TestDoctorFinds(t *testing.T) {
 			invoke(t, dir, "doctor").want(t, exitFailed, test.want, "->")
 		})
 	}
+}
+
+// TestDoctorAsksTheServer: a hako that serves is asked for what its configuration does not tell.
+func TestDoctorAsksTheServer(t *testing.T) {
+	t.Parallel()
+	dir := approved(t, "locale: en\n")
+	invoke(t, dir, "doctor").want(t, exitOK, "hako serve does not run at")
+	s := serve(t, dir)
+	add(t, filepath.Join(dir, "hako.yaml"), "http: {address: '"+strings.TrimPrefix(s.base(), "http://")+"'}\n")
+	invoke(t, dir, "doctor").want(t, exitOK, "server: hako "+thisBuild().Version+" runs", "the store answers in")
+	invoke(t, dir, "doctor", "--json").want(t, exitOK, `"check": "server"`)
 }

@@ -141,7 +141,7 @@ func New(o Options) (*Server, error) {
 	}
 	if o.HTTP {
 		slack := &slackFrontend{server: s}
-		s.web = &web{server: s, mcp: mcp, slack: slack, certificate: certificate}
+		s.web = &web{server: s, mcp: mcp, slack: slack, upstreams: upstreams, certificate: certificate}
 		if traffic != nil {
 			s.console = &consoleFrontend{server: s, traffic: traffic, upstreams: upstreams, credentials: credentials,
 				mcp: mcp, slack: slack}

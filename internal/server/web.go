@@ -22,7 +22,8 @@ var ErrServing = errors.New("serve HTTP")
 // sendTimeout is how long sending the last answers may take during a shutdown.
 const sendTimeout = 3 * time.Second
 
-// web is the part that listens for HTTP. MCP is at mcpserver.Path, health at /healthz and /readyz.
+// web is the part that listens for HTTP. MCP is at mcpserver.Path, health at /healthz, /readyz and
+// DiagnosisPath.
 //
 // Metrics are at an address of their own if one is configured, and otherwise beside MCP if that is on loopback: they
 // tell which tools there are and how much they are used.
@@ -30,6 +31,7 @@ type web struct {
 	server      *Server
 	mcp         *mcpFrontend
 	slack       *slackFrontend
+	upstreams   *upstreams
 	certificate *tlsCertificate
 
 	// http is the configuration of the main address, with the port that was assigned.
@@ -88,6 +90,7 @@ func (w *web) health() *http.ServeMux {
 	mux.HandleFunc("GET /healthz", func(out http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(out, "hako is alive\n")
 	})
+	mux.HandleFunc("GET "+DiagnosisPath, w.diagnosis)
 	mux.HandleFunc("GET /readyz", func(out http.ResponseWriter, _ *http.Request) {
 		if w.server.draining.Load() {
 			http.Error(out, "hako is shutting down", http.StatusServiceUnavailable)

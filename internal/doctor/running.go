@@ -1,0 +1,113 @@
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hako-run/hako/host/broker/outbound"
+	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/server"
+)
+
+const (
+	// runningTimeout bounds the request to the running server, maxDiagnosis its answer, in bytes.
+	runningTimeout = 5 * time.Second
+	maxDiagnosis   = 1 << 20
+	// renewBefore is how long before its end a certificate should have been renewed.
+	renewBefore = 14 * 24 * time.Hour
+)
+
+// Running asks the server that runs on this machine under a configuration. version is that of this program.
+func Running(ctx context.Context, c *config.Config, version string) []Finding {
+	const check = "server"
+	ctx, cancel := context.WithTimeout(ctx, runningTimeout)
+	defer cancel()
+	transport := outbound.NewTransport(nil)
+	defer transport.CloseIdleConnections()
+	transport.Proxy = nil
+	// The server is on this machine, and its certificate is for another name; its validity is examined below.
+	transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
+	url := strings.TrimSuffix(c.HTTP.URL(), mcpserver.Path) + server.DiagnosisPath
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return []Finding{{LevelWarning, check, err.Error(), "correct http.address"}}
+	}
+	request.Host = "localhost"
+	response, err := transport.RoundTrip(request)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return []Finding{{LevelOK, check, "hako serve does not run at " + c.HTTP.Address, ""}}
+	}
+	if err != nil {
+		return []Finding{{LevelError, check, fmt.Sprintf("%s does not answer: %v", c.HTTP.Address, err),
+			"look at the log of hako serve, or restart it"}}
+	}
+	defer response.Body.Close()
+	var d server.Diagnosis
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxDiagnosis))
+	if err != nil || response.StatusCode != http.StatusOK || json.Unmarshal(data, &d) != nil {
+		return []Finding{{LevelWarning, check, fmt.Sprintf("what runs at %s is no hako of this version", c.HTTP.Address),
+			"restart hako serve after an update; if another program has the address, choose another one: http.address"}}
+	}
+	findings := diagnosed(&d, version)
+	if response.TLS != nil && len(response.TLS.PeerCertificates) > 0 {
+		findings = append(findings, certificate(response.TLS.PeerCertificates[0].NotAfter, time.Now()))
+	}
+	return findings
+}
+
+// diagnosed says what a running server reports.
+func diagnosed(d *server.Diagnosis, version string) []Finding {
+	findings := []Finding{{LevelOK, "server", fmt.Sprintf("hako %s runs", d.Version), ""}}
+	if d.Version != version {
+		findings[0] = Finding{LevelWarning, "server", fmt.Sprintf("hako %s runs, and this program is %s", d.Version, version),
+			"restart hako serve"}
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Plugins)) {
+		findings = append(findings, Finding{LevelWarning, "server",
+			fmt.Sprintf("plugin %s is not in service: %s", name, d.Plugins[name]), "hako plugin list says why"})
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Upstreams)) {
+		findings = append(findings, Finding{LevelError, "server",
+			fmt.Sprintf("upstream server %s is %s", name, d.Upstreams[name]), "hako upstreams says why"})
+	}
+	for _, text := range d.Status {
+		findings = append(findings, Finding{LevelWarning, "server", text, "the log of hako serve says why"})
+	}
+	latency := time.Duration(d.StoreMS * float64(time.Millisecond))
+	switch {
+	case d.StoreMS < 0:
+		findings = append(findings, Finding{LevelError, "server", "the store does not answer",
+			"see whether the database runs and the disk has room"})
+	case latency > slowStore:
+		findings = append(findings, Finding{LevelWarning, "server", fmt.Sprintf("the store answers in %s, and a call asks several times",
+			latency.Round(time.Millisecond)), "run hako nearer to the database, or give the disk less to do"})
+	default:
+		findings = append(findings, Finding{LevelOK, "server", fmt.Sprintf("the store answers in %s",
+			latency.Round(10*time.Microsecond)), ""})
+	}
+	return findings
+}
+
+// certificate examines the end of the server's certificate.
+func certificate(end, now time.Time) Finding {
+	day := end.UTC().Format(time.DateOnly)
+	switch left := end.Sub(now); {
+	case left <= 0:
+		return Finding{LevelError, "certificate", "the server's certificate has expired on " + day, "renew it: http.tls"}
+	case left < renewBefore:
+		return Finding{LevelWarning, "certificate", fmt.Sprintf("the server's certificate expires on %s, in %d days", day,
+			int(left.Hours()/24)), "renew it: http.tls; hako reads the new files by itself"}
+	}
+	return Finding{LevelOK, "certificate", "the server's certificate is valid until " + day, ""}
+}

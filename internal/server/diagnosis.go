@@ -1,0 +1,77 @@
+package server
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/mcpclient"
+	"github.com/hako-run/hako/internal/address"
+)
+
+// DiagnosisPath is where a running server answers 'hako doctor' on this machine.
+const DiagnosisPath = "/diagnosis"
+
+// Diagnosis is what a running server says about itself. It has names and states, and neither causes nor settings.
+type Diagnosis struct {
+	Version string `json:"version"`
+	// Plugins and Upstreams are those that are not in service, with their states.
+	Plugins   map[string]string `json:"plugins"`
+	Upstreams map[string]string `json:"upstreams"`
+	// Status lists other conditions that an operator should look at.
+	Status []string `json:"status"`
+	// StoreMS is the time of a transaction of the store in milliseconds. It is negative if the store failed.
+	StoreMS float64 `json:"storeMs"`
+}
+
+// storeTime bounds the transaction that measures the store.
+const storeTime = 2 * time.Second
+
+// diagnosis serves a Diagnosis to clients on this machine.
+func (w *web) diagnosis(out http.ResponseWriter, r *http.Request) {
+	if !fromThisMachine(r) {
+		http.NotFound(out, r)
+		return
+	}
+	s := w.server
+	d := Diagnosis{Version: s.Build.Version, Plugins: map[string]string{}, Upstreams: map[string]string{},
+		Status: append([]string{}, s.status()...)}
+	for _, p := range s.Plugins() {
+		if p.State != host.Active {
+			d.Plugins[p.Title()] = string(p.State)
+		}
+	}
+	for _, u := range w.upstreams.Status() {
+		if u.State == mcpclient.Down {
+			d.Upstreams[u.Name] = string(u.State)
+		}
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), storeTime)
+	defer cancel()
+	begin := time.Now()
+	err := s.governance.Store.View(ctx, func(tx *sql.Tx) error {
+		var one int
+		return tx.QueryRowContext(ctx, "SELECT 1").Scan(&one)
+	})
+	d.StoreMS = float64(time.Since(begin).Microseconds()) / 1000
+	if err != nil {
+		d.StoreMS = -1
+	}
+	out.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(out).Encode(d) // a client that has gone misses nothing
+}
+
+// fromThisMachine reports whether a program on this machine has sent the request: under a loopback name, which web pages
+// of others cannot (DNS rebinding), and not through a proxy.
+func fromThisMachine(r *http.Request) bool {
+	remote, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil || !onLoopback(r.Host) || r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" {
+		return false
+	}
+	own, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return address.IsLoopback(remote) || ok && address.Hostname(own.String()) == remote
+}
