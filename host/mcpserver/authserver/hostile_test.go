@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -373,11 +374,24 @@ func TestHostileDocuments(t *testing.T) {
 
 // TestHostileDocumentAddresses: hako asks no private address for a document, whatever the client ID.
 func TestHostileDocumentAddresses(t *testing.T) {
-	asked := make(chan string, 100)
-	site := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Host }))
-	t.Cleanup(site.Close)
+	site, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var connections atomic.Int64
+	go func() {
+		for {
+			conn, err := site.Accept()
+			if err != nil {
+				return
+			}
+			connections.Add(1)
+			_ = conn.Close()
+		}
+	}()
+	t.Cleanup(func() { _ = site.Close() })
 	w := newWorld(t, func(o *Options) { o.Documents = nil })
-	port := site.URL[strings.LastIndex(site.URL, ":"):]
+	port := site.Addr().String()[strings.LastIndex(site.Addr().String(), ":"):]
 	for _, host := range []string{
 		"127.0.0.1" + port, "localhost" + port, "[::1]" + port, "[::ffff:127.0.0.1]" + port, "169.254.169.254", "10.0.0.1", "[fe80::1]",
 		"0.0.0.0" + port, "0177.0.0.1" + port, "2130706433" + port, "user@127.0.0.1" + port,
@@ -388,10 +402,8 @@ func TestHostileDocumentAddresses(t *testing.T) {
 			t.Errorf("%s: %s", host, response.Status)
 		}
 	}
-	select {
-	case host := <-asked:
-		t.Errorf("%s was asked for a document", host)
-	default:
+	if n := connections.Load(); n > 0 {
+		t.Errorf("%d connections to this machine for documents", n)
 	}
 	for _, id := range []string{
 		"http://client.example.com/client.json", "https://client.example.com", "https://client.example.com/",

@@ -170,38 +170,47 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		s.tooMany(w, r, documentFailure)
 		return
 	}
-	for _, known := range []error{errUnknownClient, errUnregistered, errResponseType, errChallenge, errResource,
-		errParameter, errExpired} {
-		if errors.Is(err, known) {
-			s.showFailure(w, r, http.StatusBadRequest, "again", known.Error())
+	if errors.Is(err, errDocument) {
+		s.options.Logger.Warn("a client ID metadata document cannot be used", "err", err)
+	}
+	for known, japanese := range reasons {
+		if errors.Is(err, known) { // what a document's server says besides is not for who asks
+			s.showFailure(w, r, http.StatusBadRequest, "again", manifest.Text{"en": known.Error(), "ja": japanese})
 			return
 		}
 	}
-	if errors.Is(err, errDocument) {
-		s.options.Logger.Warn("a client ID metadata document cannot be used", "err", err)
-		// What the document's server says, or whether there is one, is not for who asks.
-		s.showFailure(w, r, http.StatusBadRequest, "again", errDocument.Error())
-		return
-	}
 	s.fail(w, r, err)
+}
+
+// reasons are the errors of requests, in Japanese.
+var reasons = map[error]string{
+	errUnknownClient: "クライアントが登録されていません (client_id)",
+	errUnregistered:  "クライアントはこのリダイレクト URI を登録していません (redirect_uri)",
+	errResponseType:  "レスポンスタイプは code でなければなりません (response_type)",
+	errChallenge:     "S256 の PKCE チャレンジが必要です (code_challenge)",
+	errResource:      "hako 以外のリソースへのリクエストです (resource)",
+	errParameter:     "パラメーターが重複しているか、長すぎます",
+	errExpired:       "このブラウザーで始めたログインではないか、時間がかかりすぎました",
+	errDocument:      "クライアント ID のメタデータ文書を使えません",
 }
 
 // fail shows that hako has a problem, and logs it.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.options.Logger.Error("a login of an MCP client failed", "err", err)
-	s.showFailure(w, r, http.StatusServiceUnavailable, "broken", "")
+	s.showFailure(w, r, http.StatusServiceUnavailable, "broken", nil)
 }
 
 func (s *Server) tooMany(w http.ResponseWriter, r *http.Request, wait time.Duration) {
 	retryAfter(w, wait)
-	s.showFailure(w, r, http.StatusTooManyRequests, "wait", "")
+	s.showFailure(w, r, http.StatusTooManyRequests, "wait", nil)
 }
 
-func (s *Server) showFailure(w http.ResponseWriter, r *http.Request, status int, lead, reason string) {
+func (s *Server) showFailure(w http.ResponseWriter, r *http.Request, status int, lead string,
+	reason manifest.Text) {
 	in := readerLanguage(r)
 	p := &page{Language: in, Title: texts["failed"].In(in), Lead: texts[lead].In(in)}
-	if reason != "" {
-		p.Facts = []fact{{texts["reason"].In(in), strings.ToUpper(reason[:1]) + reason[1:] + "."}}
+	if text := reason.In(in); text != "" {
+		p.Facts = []fact{{texts["reason"].In(in), strings.ToUpper(text[:1]) + text[1:]}}
 	}
 	show(w, status, p)
 }
