@@ -373,8 +373,9 @@ func (g *governance) recordLogin(e authserver.Event) {
 	g.record(event)
 }
 
-// loginFailed records that the MCP endpoint refused a token.
+// loginFailed logs and records that the MCP endpoint refused a token.
 func (g *governance) loginFailed(f mcpserver.FailedLogin) {
+	g.logger.Warn("the MCP endpoint refused a token", "address", f.Address, "user", f.User, "token", f.Token, "err", f.Err)
 	g.record(&audit.Event{
 		Action: "mcp.login", Outcome: "failed", Error: f.Err.Error(),
 		Subject: audit.Subject{

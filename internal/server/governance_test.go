@@ -1,11 +1,36 @@
 package server
 
 import (
+	"bytes"
+	"errors"
+	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/mcpserver/authserver"
 	"github.com/hako-run/hako/internal/config"
 )
+
+// TestFailedLoginsAreLogged: a refused token and a refused login are in the log, also where there is no audit log.
+func TestFailedLoginsAreLogged(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	g := &governance{Governance: &Governance{logger: slog.New(slog.NewTextHandler(&log, nil))}}
+	g.loginFailed(mcpserver.FailedLogin{Address: "192.0.2.1", Err: errors.New("the token has expired")})
+	g.recordLogin(authserver.Event{Action: authserver.Refused, Address: "192.0.2.2", Err: errors.New("the account lacks a claim")})
+	for _, want := range []string{"192.0.2.1", "the token has expired", "192.0.2.2", "the account lacks a claim"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %q:\n%s", want, &log)
+		}
+	}
+	log.Reset()
+	g.recordLogin(authserver.Event{Action: authserver.Login, User: "aki"})
+	if log.Len() > 0 {
+		t.Errorf("a login is logged as a problem: %s", &log)
+	}
+}
 
 // TestPolicySettles: a file that is being written is left alone.
 func TestPolicySettles(t *testing.T) {
