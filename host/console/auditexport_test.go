@@ -176,7 +176,7 @@ func TestAuditExportBreaks(t *testing.T) {
 	w := newWorld(t, func(_ *world, o *console.Options) { o.Journal = endless{o.Journal.(*journal), 10, read} })
 	b := w.as(console.Viewer)
 	defer func() {
-		if cause := recover(); cause != http.ErrAbortHandler { //nolint:errorlint // it is compared by net/http like this
+		if cause, _ := recover().(error); !errors.Is(cause, http.ErrAbortHandler) {
 			t.Errorf("the response ends as if it were whole: %v", cause)
 		}
 		if records := w.records(); !strings.Contains(records, "audit.export failed viewer") {

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package bench
+
+import "testing"
+
+func (r *results) rest(*testing.T) {} // there is no /proc
