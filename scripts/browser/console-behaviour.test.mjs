@@ -493,6 +493,22 @@ describe('the time that is shown', () => {
   })
 })
 
+describe('few calls', () => {
+  const seldom = Array.from({ length: 360 }, (_, i) => i % 150 === 40 ? [2, i === 40 ? 1 : 0, 3, 20, 80] : [0, 0, null, null, null])
+  const series = points => () => ({ step: 10, from: new Date(Date.now() - 3600e3).toISOString(), points })
+  opened('are points, and none take no charts', { more: { series: series(seldom) } }, async (page, host) => {
+    await page.locator('.plot .dot').first().waitFor()
+    assert.equal(await page.locator('.plot').first().locator('.area').count(), 0)
+    assert.equal(await page.locator('.plot').first().locator('.tone-failures .dot').count(), 1)
+    Object.assign(host.answers, { series: series([]), 'series/top': { items: [] }, replicas: { items: [] } })
+    await page.reload()
+    await page.getByText('No calls in this time.').waitFor()
+    assert.equal(await page.locator('.plot').first().isVisible(), false)
+    assert.equal(await page.getByText('Replicas').count(), 1)
+    assert.equal(await page.getByText('Replicas').isVisible(), false)
+  })
+})
+
 describe('language and theme', () => {
   opened('both can be changed, and stay', {}, async (page, host) => {
     await page.getByLabel('Language').selectOption('ja')

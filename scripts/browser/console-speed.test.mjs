@@ -1,5 +1,5 @@
 // How heavy the first page is, and how soon it can be used on a slow phone: a processor at a quarter of its speed, 1.6 Mbit/s and 150 ms there and
-// back. That is what Lighthouse calls slow 4G. Weights are held to; times depend on the machine, so they are printed.
+// back. That is what Lighthouse calls slow 4G. Weights and round trips are held to; times depend on the machine, so they are printed.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 
@@ -41,7 +41,9 @@ async function visit({ page, forget }, usable, figures) {
     const entries = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
     const sum = name => entries.reduce((total, entry) => total + entry[name], 0)
     const painted = performance.getEntriesByName('first-contentful-paint')[0].startTime
-    return { painted, ready, complete, sent: sum('encodedBodySize'), whole: sum('decodedBodySize'), files: entries.length }
+    const named = [...document.querySelectorAll('link[rel=modulepreload]')].map(link => link.href)
+    const late = entries.filter(({ name }) => name.endsWith('.js') && !named.includes(name)).map(({ name }) => name)
+    return { late, painted, ready, complete, sent: sum('encodedBodySize'), whole: sum('decodedBodySize'), files: entries.length }
   }, [await ready.jsonValue(), await complete.jsonValue()])
 }
 
@@ -54,10 +56,13 @@ for (const [name, [usable, figures]] of Object.entries(pages)) {
     const visits = []
     for (let i = 0; i < 5; i++) visits.push(await visit(slow, usable, figures))
     visits.sort((a, b) => a.ready - b.ready)
-    const [best, , { painted, ready, complete, sent, whole, files }] = visits
+    const [best, , { late, painted, ready, complete, sent, whole, files }] = visits
     t.diagnostic(`${name}: painted after ${Math.round(painted)} ms, usable after ${Math.round(ready)} ms (best ${Math.round(best.ready)}), complete after ` +
       `${Math.round(complete)} ms; ${files} files, ${sent} bytes sent, ${whole} unpacked`)
     assert.ok(whole < limit, `${whole} bytes`)
+    // The page, then all that it names: two round trips, without the processor's time. A script that it does not name takes another.
+    assert.deepEqual(late, [])
+    assert.ok(2 * network.latency + 1000 * sent / network.downloadThroughput < 1000, `${sent} bytes sent`)
     await clean(slow.page)
   })
 }
