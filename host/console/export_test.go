@@ -84,6 +84,9 @@ func ParseFlow(text string) bool              { return parseFlow(text) != nil }
 func Files() map[string]int {
 	sizes := map[string]int{}
 	for name, f := range pages() {
+		if name == japaneseIndex {
+			continue
+		}
 		sizes[name] = len(f.plain)
 		if f.small != nil {
 			sizes[name] = len(f.small)

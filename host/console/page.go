@@ -45,8 +45,25 @@ var pages = sync.OnceValue(func() map[string]*pageFile {
 		panic(err) // the files are embedded
 	}
 	files[""] = files["index.html"]
+	files[japaneseIndex] = newPageFile("index.html", bytes.Replace(files[""].plain, []byte(`"lang/en.js"`), []byte(`"lang/ja.js"`), 1))
 	return files
 })
+
+// japaneseIndex is the key of the index that preloads the Japanese texts. No path has it.
+const japaneseIndex = "/ja"
+
+// prefersJapanese reports whether the browser prefers Japanese to English, as the page does unless somebody has chosen.
+func prefersJapanese(r *http.Request) bool {
+	for tag := range strings.SplitSeq(r.Header.Get("Accept-Language"), ",") {
+		switch tag = strings.ToLower(strings.TrimSpace(tag)); {
+		case strings.HasPrefix(tag, "ja"):
+			return true
+		case strings.HasPrefix(tag, "en"):
+			return false
+		}
+	}
+	return false
+}
 
 func newPageFile(name string, data []byte) *pageFile {
 	sum := sha256.Sum256(data)
@@ -65,8 +82,15 @@ func newPageFile(name string, data []byte) *pageFile {
 // newPage serves the page's files, which contain no secrets.
 func newPage() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		file, ok := pages()[strings.TrimPrefix(r.URL.Path, Path)]
-		if !ok {
+		name := strings.TrimPrefix(r.URL.Path, Path)
+		file, ok := pages()[name]
+		if file == pages()[""] {
+			w.Header().Add("Vary", "Accept-Language")
+			if prefersJapanese(r) {
+				file = pages()[japaneseIndex]
+			}
+		}
+		if !ok || name == japaneseIndex {
 			http.Error(w, "There is no such file.", http.StatusNotFound)
 			return
 		}

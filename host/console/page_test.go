@@ -3,6 +3,7 @@ package console_test
 import (
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,8 +44,14 @@ func TestPage(t *testing.T) {
 	}
 	small := b.do("GET", console.Path, nil, func(r *http.Request) { r.Header.Set("Accept-Encoding", "br, gzip;q=0.5") })
 	if small.header.Get("Content-Encoding") != "gzip" || !strings.HasPrefix(small.body, "\x1f\x8b") ||
-		small.header.Get("Vary") != "Accept-Encoding" {
+		!slices.Contains(small.header.Values("Vary"), "Accept-Encoding") {
 		t.Errorf("compressed: %v", small.header)
+	}
+	for languages, want := range map[string]string{"": "en", "ja,en;q=0.9": "ja", "fr, ja-JP;q=0.8": "ja", "en-US,ja;q=0.5": "en", "de": "en"} {
+		got := b.do("GET", console.Path, nil, func(r *http.Request) { r.Header.Set("Accept-Language", languages) })
+		if !strings.Contains(got.body, `href="lang/`+want+`.js"`) || strings.Count(got.body, `href="lang/`) != 1 {
+			t.Errorf("for %q: %s", languages, got.body)
+		}
 	}
 	for _, encodings := range []string{"", "gzip;q=0", "gzip; q=0.0", "br"} {
 		plain := b.do("GET", console.Path, nil, func(r *http.Request) { r.Header.Set("Accept-Encoding", encodings) })
@@ -53,7 +60,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("with %q: %v", encodings, plain.header)
 		}
 	}
-	for _, name := range []string{"nothing", "views", "views/", "../console.go", "%2e%2e/console.go", "page/index.html", "index.html/"} {
+	for _, name := range []string{"nothing", "views", "views/", "/ja", "../console.go", "%2e%2e/console.go", "page/index.html", "index.html/"} {
 		if got := b.get(console.Path + name); got.status == http.StatusOK || strings.Contains(got.body, "package") {
 			t.Errorf("%s: %d", name, got.status)
 		}

@@ -1,8 +1,7 @@
 // The page in two languages: texts, numbers and times. There is one dictionary each, with the same keys; which one, the reader chooses, else the browser.
-import en from './lang/en.js'
-import ja from './lang/ja.js'
 
-const dictionaries = { en, ja }
+// The dictionaries that were needed so far, by language.
+const dictionaries = {}
 
 /** languages are those there are, by their own names. */
 export const languages = { en: 'English', ja: '日本語' }
@@ -10,14 +9,16 @@ export const languages = { en: 'English', ja: '日本語' }
 /** language is the one in use. */
 export let language = 'en'
 
-/** speak changes the language: to one of languages, or to what the browser prefers. */
-export function speak(wanted = preferred()) {
-  language = Object.hasOwn(dictionaries, wanted) ? wanted : 'en'
+/** speak changes the language: to one of languages, or to what the browser prefers. It gets the dictionary first. */
+export async function speak(wanted = preferred()) {
+  const next = Object.hasOwn(languages, wanted) ? wanted : 'en'
+  dictionaries[next] ??= (await import(`./lang/${next}.js`)).default
+  language = next
   document.documentElement.lang = language
 }
 
 function preferred() {
-  const known = navigator.languages.map(tag => tag.slice(0, 2).toLowerCase()).find(tag => Object.hasOwn(dictionaries, tag))
+  const known = navigator.languages.map(tag => tag.slice(0, 2).toLowerCase()).find(tag => Object.hasOwn(languages, tag))
   return known ?? 'en'
 }
 

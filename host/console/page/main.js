@@ -56,5 +56,5 @@ addEventListener('hashchange', () => { // a link that is pasted into an open tab
 events.addEventListener('signedout', () => identify().then(session => show(session, 'login.ended'), () => {}))
 events.addEventListener('hanging', () => document.querySelector('main') || put(document.body, h('main', {}, problem(new Error('no answer')))))
 applyTheme()
-speak(setting('language'))
+await speak(setting('language'))
 begin(arrival())

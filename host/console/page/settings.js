@@ -36,8 +36,7 @@ export function switches(changed) {
   return h('div', { class: 'switches' },
     select(t('switch.language'), language, languages, value => {
       choose('language', value)
-      speak(value)
-      changed()
+      speak(value).then(changed, () => {}) // without the server, it is the language after the next reload
     }),
     select(t('switch.theme'), setting('theme') ?? '', { '': t('theme.system'), light: t('theme.light'), dark: t('theme.dark') },
       value => choose('theme', value)))
