@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -218,4 +220,45 @@ func TestManyQuestions(t *testing.T) {
 	if len(got.body) > 600<<10 || len(list.Items) == 0 || list.More == 0 || len(list.Items)+list.More != asked {
 		t.Errorf("%d bytes, %d questions and %d more", len(got.body), len(list.Items), list.More)
 	}
+}
+
+// TestAllowRules: approvers see rules that would allow a call, admins save them beside the policy, and neither answers.
+func TestAllowRules(t *testing.T) {
+	t.Parallel()
+	proposals := filepath.Join(t.TempDir(), "hako.policy.proposed.yaml")
+	w := newWorld(t, func(_ *world, o *console.Options) { o.Proposals = proposals })
+	w.offer("tools", echo, manifest.Tool{Name: "danger"})
+	q, outcome := w.asked("danger", "aki", pipeline.FrontendHTTP, `{"a":"<b>"}`)
+	var shown struct {
+		Rules        []approval.AllowRule
+		Before, File string
+	}
+	w.as(console.Approver).get("approvals/"+q.ID+"/rules").into(t, &shown)
+	if len(shown.Rules) != 3 || shown.Before != q.Rule || shown.File != proposals {
+		t.Fatalf("shown: %+v", shown)
+	}
+	admin := w.as(console.Admin)
+	for _, test := range []struct {
+		body   string
+		status int
+	}{
+		{`{"scope":"caller"}`, http.StatusOK}, {`{"scope":"caller"}`, http.StatusConflict},
+		{`{"scope":"anything"}`, http.StatusBadRequest}, {`{"scope":"arguments"}`, http.StatusOK},
+	} {
+		if got := admin.post("approvals/"+q.ID+"/rules", test.body); got.status != test.status {
+			t.Errorf("%s: %d %s", test.body, got.status, got.body)
+		}
+	}
+	saved, err := os.ReadFile(proposals)
+	if err != nil || !strings.Contains(string(saved), shown.Rules[0].YAML) || !strings.Contains(string(saved), shown.Rules[1].YAML) ||
+		strings.Contains(string(saved), shown.Rules[2].YAML) {
+		t.Errorf("%v: %s", err, saved)
+	}
+	if list := admin.questions(); len(list) != 1 {
+		t.Errorf("%d questions wait", len(list))
+	}
+	if got := admin.post("approvals/"+q.ID, `{"answer":"no"}`); got.status != http.StatusOK {
+		t.Errorf("answer: %d %s", got.status, got.body)
+	}
+	<-outcome
 }

@@ -54,6 +54,9 @@ type Options struct {
 	// Folder is where plugins are added. Nil means that they cannot be added here.
 	Folder PluginFolder
 
+	// Proposals is the file for proposed rules of the policy. Empty means that none can be saved.
+	Proposals string
+
 	// Journal is the audit log. Nil means that there is none.
 	Journal Journal
 	// Policy is the policy. Nil means that it is not shown.
@@ -149,8 +152,10 @@ type Console struct {
 	searches chan struct{}
 	exports  chan struct{}
 	adding   chan struct{}
-	reloads  lastReload
-	history  history
+	// proposing is held while the file of proposals is read and written.
+	proposing sync.Mutex
+	reloads   lastReload
+	history   history
 
 	// background ends with Run. Work that requests start and do not wait for runs under it.
 	background context.Context

@@ -26,6 +26,8 @@ var needs = map[string]console.Role{
 	"GET replicas":                 console.Viewer,
 	"GET approvals/{id}/arguments": console.Viewer,
 	"POST approvals/{id}":          console.Approver,
+	"GET approvals/{id}/rules":     console.Approver,
+	"POST approvals/{id}/rules":    console.Admin,
 	"POST plugins/{name}/review":   console.Admin,
 	"POST plugins/{name}/approve":  console.Admin,
 	"POST plugins/{name}/revoke":   console.Admin,

@@ -64,6 +64,8 @@ var routes = []route{
 	{name: "POST tools/{name}/call", role: Admin, answer: (*Console).call, body: callBody},
 	{name: "GET approvals", role: Viewer, answer: (*Console).approvals},
 	{name: "GET approvals/{id}/arguments", role: Viewer, answer: (*Console).approvalArguments},
+	{name: "GET approvals/{id}/rules", role: Approver, answer: (*Console).allowRules},
+	{name: "POST approvals/{id}/rules", role: Admin, answer: (*Console).proposeRule},
 	{name: "POST approvals/{id}", role: Approver, answer: (*Console).answerApproval},
 
 	{name: "GET audit", role: Viewer, answer: (*Console).audit, query: auditParameters},

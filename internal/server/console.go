@@ -14,6 +14,7 @@ import (
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/config"
 )
 
@@ -110,7 +111,8 @@ func (f *consoleFrontend) start(ctx context.Context) (err error) {
 		Settings: f, Consents: f, Upstreams: f.upstreams, Credentials: f.credentials, Problems: s,
 		Clients: mcpClients{f.mcp.mcp},
 		Slack:   f.slack.statuses, Folder: pluginFolder{s.reloader.config}, Policy: shownPolicy{s},
-		Build: s.Build, Logger: s.Logger,
+		Proposals: policy.ProposalsPath(s.Config.Policy),
+		Build:     s.Build, Logger: s.Logger,
 	}
 	if log := s.governance.audit; log != nil {
 		o.Journal = journal{log, AuditPlace(ctx, s.Config, s.governance.Store, s.Logger)}

@@ -1,4 +1,5 @@
 // The card of a call that waits for somebody's answer.
+import { always } from './allow.js'
 import { h, put, uniqueID } from './dom.js'
 import { countdown, t } from './language.js'
 import { badge, code, facts, guarded, listing, may, problem, when } from './parts.js'
@@ -55,6 +56,7 @@ export function questionCard(page, question, answered) {
       [t('approvals.remember'), question.remember && t('approvals.remembered', { time: question.remember })],
     ]),
     (description.values ?? []).length > 0 && exact(page, question),
+    may(page.session, 'approver') && always(page, question),
     question.may || !may(page.session, 'approver') ? buttons : h('p', { class: 'notice' }, question.why), trouble)
   const steady = guardPresses(buttons)
 
