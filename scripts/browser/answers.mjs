@@ -176,12 +176,12 @@ export function answers(who = session()) {
         { type: 'resource', uri: 'file:///tokyo.txt', mimeType: 'text/plain', text: '晴れ' }],
     }),
     'approvals/apr_1/arguments': { json: '{\n  "command": "git push --force",\n  "force": true\n}' },
-    'approvals/apr_1/rules': { before: 'ask before writing', file: '/etc/hako/hako.policy.proposed.yaml', rules: [
-      { scope: 'arguments', yaml: '  - name: "always allow shell_exec for ken@example.com at mcp-http with these arguments (1a2b3c4d)"\n    action: allow\n    tools: ["shell_exec"]\n    frontends: ["mcp-http"]\n    users: ["ken@example.com"]\n    when: "arguments == {\\"command\\":\\"git push --force\\",\\"force\\":true}"\n' },
-      { scope: 'caller', yaml: '  - name: "always allow shell_exec for ken@example.com at mcp-http"\n    action: allow\n    tools: ["shell_exec"]\n    frontends: ["mcp-http"]\n    users: ["ken@example.com"]\n' },
-      { scope: 'tool', yaml: '  - name: "always allow shell_exec"\n    action: allow\n    tools: ["shell_exec"]\n' },
+    'approvals/apr_3/rules': { before: 'ask before writing', file: '/etc/hako/hako.policy.proposed.yaml', rules: [
+      { scope: 'arguments', yaml: '  - name: "always allow file_write for ken@example.com at mcp-http with these arguments (1a2b3c4d)"\n    action: allow\n    tools: ["file_write"]\n    frontends: ["mcp-http"]\n    users: ["ken@example.com"]\n    when: "arguments == {\\"content\\":\\"# Today\\",\\"path\\":\\"notes/today.md\\"}"\n' },
+      { scope: 'caller', yaml: '  - name: "always allow file_write for ken@example.com at mcp-http"\n    action: allow\n    tools: ["file_write"]\n    frontends: ["mcp-http"]\n    users: ["ken@example.com"]\n' },
+      { scope: 'tool', yaml: '  - name: "always allow file_write"\n    action: allow\n    tools: ["file_write"]\n' },
     ] },
-    'POST approvals/apr_1/rules': { file: '/etc/hako/hako.policy.proposed.yaml' },
+    'POST approvals/apr_3/rules': { file: '/etc/hako/hako.policy.proposed.yaml' },
     approvals: { items: [
       question('apr_1', 'shell_exec', {
         ask: 'Allow Run a command (shell_exec)?', about: 'Runs a program without a shell.', detail: 'git push --force',
