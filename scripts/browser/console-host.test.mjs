@@ -201,6 +201,18 @@ describe('a host with tokens', () => {
     await shoot(admin, 'host-tokens')
   })
 
+  test('another policy is tried on the calls so far', async () => {
+    await admin.evaluate(() => { location.hash = '#/policy/explain?tool=get_weather&user=aki' })
+    await admin.locator('.policy .verdict').waitFor()
+    await admin.getByRole('link', { name: 'Try a change' }).click()
+    await admin.waitForFunction(() => document.querySelector('.editor')?.value.startsWith('version: 1'))
+    await admin.locator('.editor').fill('version: 1\ndefault: deny\n')
+    await admin.getByRole('button', { name: 'Check and try' }).click()
+    await admin.locator('.result tbody tr').filter({ hasText: 'get_weather' }).filter({ hasText: 'deny' }).first().waitFor()
+    await shoot(admin, 'host-policy-trial')
+    await view(admin, 'policy')
+  })
+
   test('every other view shows what there is', async () => {
     for (const [name, shown] of [['plugins', 'tbody tr'], ['connections', '.lines li'], ['configuration', 'tbody tr']]) {
       await view(admin, name)

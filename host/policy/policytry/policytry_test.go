@@ -49,6 +49,7 @@ rules:
   - {name: drafts, action: allow, tools: [file_write], when: arguments.path.startsWith("drafts/")}
   - {name: writing, action: ask, tools: [file_write]}
   - {name: logs, action: deny, tools: [read_log], groups: [interns]}
+  - {name: many, action: deny, tools: [fetch], when: arguments.n > size(groups)}
 `
 
 // called is a record of a call that the policy in force decided.
@@ -95,6 +96,10 @@ func TestRun(t *testing.T) {
 			called(now, "file_write", policy.Allow, "drafts"), "same"},
 		"a condition that was not met": {strings.Replace(inForce, "name: writing, action: ask", "name: writing, action: deny", 1),
 			called(now, "file_write", policy.Ask, "writing"), "deny by writing"},
+		"a condition on groups that stay": {inForce + "  - {name: z, action: deny, tools: [zzz]}",
+			called(now, "fetch", policy.Allow, "default"), "same"},
+		"a condition on groups that change": {strings.Replace(inForce, "[ken]", "[]", 1),
+			called(now, "fetch", policy.Allow, "default"), policytry.Arguments},
 		"a new condition": {strings.Replace(inForce, "drafts/", "tmp/", 1),
 			called(now, "file_write", policy.Ask, "writing"), policytry.Arguments},
 		"a new condition that a recorded argument decides": {strings.Replace(inForce, "drafts/", "tmp/", 1),

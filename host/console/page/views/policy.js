@@ -283,9 +283,9 @@ function effects(result) {
     columns: [
       { label: t('column.calls'), class: 'number', cell: row => number(row.calls) },
       { label: t('column.tool'), cell: row => [code(row.tool), h('small', {}, row.plugin)] },
-      { label: t('column.who'), cell: row => [who(row.caller), h('small', {}, term('frontend', row.caller.frontend))] },
       { label: t('policy.was'), cell: row => [badge('effect', row.from.action), h('small', {}, ruleText(row.from.rule))] },
       { label: t('policy.wouldBe'), cell: row => [badge('effect', row.to.action), h('small', {}, ruleText(row.to.rule), row.to.line > 0 && ` ${t('policy.line', { line: row.to.line })}`)] },
+      { label: t('column.who'), cell: row => [who(row.caller), h('small', {}, term('frontend', row.caller.frontend))] },
       { label: t('policy.last'), class: 'wide', cell: row => [when(row.time), h('small', {}, h('a', { href: `#/audit?tool=${segment(row.tool)}` }, t('policy.record', { seq: row.seq })))] },
     ],
   })
