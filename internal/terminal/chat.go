@@ -185,7 +185,7 @@ func (s *Chat) handleLine(ctx context.Context, line string, signals <-chan os.Si
 func (s *Chat) turn(ctx context.Context, text string, signals <-chan os.Signal) error {
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
-	surface := s.surface()
+	surface := s.beginSurface()
 	done := make(chan error, 1)
 	message := &chat.Turn{
 		Conversation: s.Conversation, Caller: s.Caller, Text: text, Files: s.takeFiles(), Locale: s.Locale,
@@ -217,7 +217,8 @@ type turnSurface interface {
 	close()
 }
 
-func (s *Chat) surface() turnSurface {
+// beginSurface returns the surface of a turn that begins.
+func (s *Chat) beginSurface() turnSurface {
 	if s.editor == nil {
 		return newChatSurface(s)
 	}

@@ -143,6 +143,13 @@ func (s *Chat) complete(line string) (list []completion) {
 	return list
 }
 
+// printTable prints the text of a table in one write, so that no other line gets into it.
+func (s *Chat) printTable(table *tabwriter.Writer, text *strings.Builder) error {
+	err := table.Flush()
+	s.say("%s", Block(text.String()))
+	return err
+}
+
 func (s *Chat) modelNames() (list []completion) {
 	for _, name := range s.Model.now().Models() {
 		list = append(list, completion{name, ""})
@@ -162,11 +169,12 @@ func (s *Chat) conversationIDs() (list []completion) {
 }
 
 func (s *Chat) help(context.Context, string) error {
-	table := tabwriter.NewWriter(s.Err, 0, 0, 2, ' ', 0)
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, c := range chatCommands() {
 		Printf(table, "%s\t%s\n", strings.TrimSpace(c.name+" "+c.argument), c.about.In(s.Locale))
 	}
-	err := table.Flush()
+	err := s.printTable(table, &text)
 	if s.editor != nil {
 		s.say("%s", Block(s.words().keys))
 	}
@@ -178,11 +186,12 @@ func (s *Chat) tools(context.Context, string) error {
 	if len(list) == 0 {
 		s.say("%s", Block(s.words().noTools))
 	}
-	table := tabwriter.NewWriter(s.Err, 0, 0, 2, ' ', 0)
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, tool := range list {
 		Printf(table, "%s\t%s\n", tool.Name, Summary(tool.Spec.Description.In(s.Locale)))
 	}
-	return table.Flush()
+	return s.printTable(table, &text)
 }
 
 func (s *Chat) chooseModel(_ context.Context, name string) error {
@@ -211,11 +220,12 @@ func (s *Chat) sessions(ctx context.Context, _ string) error {
 	if len(list) == 0 {
 		s.say("%s", Block(s.words().nothing))
 	}
-	table := tabwriter.NewWriter(s.Err, 0, 0, 2, ' ', 0)
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, c := range list {
 		Printf(table, "%s\t%s\t%s\n", c.ID, c.Used.Local().Format("2006-01-02 15:04"), c.Title)
 	}
-	return table.Flush()
+	return s.printTable(table, &text)
 }
 
 // lastConversation returns the ID of the conversation used last that is not the current one; empty if there is none.

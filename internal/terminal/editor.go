@@ -46,9 +46,10 @@ type editor struct {
 	// asking is held by the question on the screen.
 	asking sync.Mutex
 
-	// partial is a line that was written without its end. writing guards it.
+	// written are lines that are printed next. writing guards them, and wake tells the loop of them.
 	writing sync.Mutex
-	partial string
+	written []string
+	wake    chan struct{}
 
 	// The fields below belong to the loop.
 	region  region
@@ -123,7 +124,7 @@ func newEditor(s *Chat, h *history, signals chan<- os.Signal) *editor {
 	e := &editor{
 		colour: coloured(s.Err), words: s.words(), now: s.Now, complete: s.complete, signals: signals,
 		typed: make(chan string, maxQueued), ended: make(chan struct{}), history: h,
-		changes: make(chan func()), stopped: make(chan struct{}),
+		changes: make(chan func()), stopped: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
 	if e.now == nil {
 		e.now = time.Now
@@ -171,14 +172,16 @@ func (e *editor) start(t IO) error {
 	}()
 	go e.loop(events)
 	stdout, stderr := t.Out.(*Screen), t.Err.(*Screen)
-	formerOut, formerErr := stdout.Redirect(e), stderr.Redirect(e)
+	toOut, toErr := &lineWriter{editor: e}, &lineWriter{editor: e}
+	formerOut, formerErr := stdout.Redirect(toOut), stderr.Redirect(toErr)
 	stopResizes := onResize(func() { e.do(func() {}) })
 	control(e.file, "\x1b[?2004h") // bracketed paste
 	e.stop = func() {
 		stopResizes()
 		stdout.Redirect(formerOut)
 		stderr.Redirect(formerErr)
-		e.flushLine()
+		toOut.flush()
+		toErr.flush()
 		e.do(e.leave)
 		cancel()
 		if reader.Cancel() {
@@ -201,6 +204,8 @@ func (e *editor) loop(events <-chan uv.Event) {
 		select {
 		case change := <-e.changes:
 			change()
+		case <-e.wake:
+			e.printPlain(e.takeWritten())
 		case event, ok := <-events:
 			if !ok {
 				events = nil
@@ -240,35 +245,61 @@ func (e *editor) end() {
 	}
 }
 
-// do makes a change in the loop. After the end it does nothing.
+// do makes a change in the loop, after printing what was written before. After the end it does nothing.
 func (e *editor) do(change func()) {
+	lines := e.takeWritten()
 	select {
-	case e.changes <- change:
+	case e.changes <- func() {
+		e.printPlain(lines)
+		change()
+	}:
 	case <-e.stopped:
 	}
 }
 
-// Write prints lines above the editor. They have passed a Screen.
-func (e *editor) Write(data []byte) (int, error) {
-	e.writing.Lock()
-	lines := strings.Split(e.partial+string(data), "\n")
-	e.partial = lines[len(lines)-1]
-	e.writing.Unlock()
-	if lines = lines[:len(lines)-1]; len(lines) > 0 {
-		e.do(func() { e.printPlain(lines) })
-	}
+// lineWriter prints the lines that are written to it above an editor, in the order of the changes. It never waits for
+// the loop, which may be what writes.
+type lineWriter struct {
+	*editor
+	// partial is a line without its end. The editor's writing guards it.
+	partial string
+}
+
+// Write implements io.Writer for data that has passed a Screen.
+func (w *lineWriter) Write(data []byte) (int, error) {
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	lines := strings.Split(w.partial+string(data), "\n")
+	w.partial = lines[len(lines)-1]
+	w.add(lines[:len(lines)-1])
 	return len(data), nil
 }
 
-// flushLine prints a line that has no end yet.
-func (e *editor) flushLine() {
-	e.writing.Lock()
-	rest := e.partial
-	e.partial = ""
-	e.writing.Unlock()
-	if rest != "" {
-		e.do(func() { e.printPlain([]string{rest}) })
+// flush prints a line that has no end yet.
+func (w *lineWriter) flush() {
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	if w.partial != "" {
+		w.add([]string{w.partial})
+		w.partial = ""
 	}
+}
+
+// add queues lines. w.writing is held.
+func (w *lineWriter) add(lines []string) {
+	w.written = append(w.written, lines...)
+	select {
+	case w.wake <- struct{}{}:
+	default: // it will wake already
+	}
+}
+
+// takeWritten returns the lines that were written and not printed.
+func (e *editor) takeWritten() (lines []string) {
+	e.writing.Lock()
+	defer e.writing.Unlock()
+	lines, e.written = e.written, nil
+	return lines
 }
 
 // typingPause is how long no key was pressed before what is typed is meant for the question on the screen and not for
@@ -557,7 +588,6 @@ func (e *editor) leave() {
 
 // readLine asks for a line below what was printed.
 func (e *editor) readLine(ctx context.Context, prompt string, expires time.Time) (string, error) {
-	e.flushLine()
 	q := &question{prompt: prompt, expires: expires, reply: make(chan string, 1)}
 	e.do(func() { e.question = q })
 	defer e.do(func() {

@@ -370,3 +370,17 @@ func TestHostileEditor(t *testing.T) {
 		}
 	}
 }
+
+// TestEditorLogsInLoop: what the loop itself calls may log.
+func TestEditorLogsInLoop(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, 60, 20, "en")
+	d.surface.do(func() {
+		Printf(d.surface.chat.Err, "%s\n", "a record of the loop")
+	})
+	d.ends(t, "a record of the loop\n\n>\n")
+	Printf(d.surface.chat.Err, "%s", "no end")
+	Printf(d.surface.chat.Out, "%s\n", "another stream")
+	Printf(d.surface.chat.Err, "%s\n", " yet")
+	d.ends(t, "another stream\nno end yet\n\n>\n")
+}

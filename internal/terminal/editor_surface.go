@@ -149,7 +149,9 @@ func (t editorSurface) fill(ctx context.Context, q *elicitation.Question) (elici
 		return elicitation.Answer{}, err
 	}
 	t.do(func() { t.turn.flush(t.editor, t.width()) })
-	return fillForm(ctx, NewScreen(t.editor), q, t.chat.Locale, func(ctx context.Context) (string, error) {
+	lines := &lineWriter{editor: t.editor}
+	return fillForm(ctx, NewScreen(lines), q, t.chat.Locale, func(ctx context.Context) (string, error) {
+		lines.flush() // what is asked for
 		return t.readLine(ctx, t.words.answer, time.Time{})
 	})
 }
