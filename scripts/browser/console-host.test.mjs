@@ -183,6 +183,7 @@ describe('a host with tokens', () => {
     await admin.getByRole('button', { name: 'Copy' }).click()
     await admin.getByRole('status').filter({ hasText: /Copied|allow/ }).waitFor()
     await admin.getByRole('button', { name: 'Done' }).click()
+    await form.waitFor({ state: 'detached' })
     assert.ok(!(await admin.content()).includes(token))
     const mori = await chromium.open(host.url)
     await mori.locator('#token').fill(token)
