@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hako-run/hako/internal/httpserver"
 	"github.com/hako-run/hako/internal/strictjson"
 )
 
@@ -186,6 +187,7 @@ func (c *Console) identify(q *request) error {
 		return c.sessions.end(q.Context(), s, false)
 	}
 	q.session, q.secret = s, secret
+	httpserver.SetUser(q.Context(), s.Name)
 	if err := c.sessions.touch(q.Context(), s, c.now()); err != nil && q.Context().Err() == nil {
 		c.logger.Warn("record the use of a session of the console", "err", err) // the store may be full
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 	"github.com/hako-run/hako/host/mcpserver/transport"
+	"github.com/hako-run/hako/internal/httpserver"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -131,6 +132,9 @@ func (s *Server) serveMCP(w *transport.Response, r *http.Request) {
 		s.options.Observer.RequestRefused(RefusedAuth)
 		s.failedLogin(address, identity, err)
 		return
+	}
+	if identity != nil {
+		httpserver.SetUser(r.Context(), identity.User)
 	}
 	over := &exchange{identity: identity, under: now, address: address}
 	switch r.Method {

@@ -82,6 +82,8 @@ type Config struct {
 	Traces          Traces
 	LogLevel        string
 	LogFormat       string
+	// LogAccess logs each HTTP request.
+	LogAccess bool
 
 	// Limits are set for all plugins. Ceilings are the most that manifests get.
 	Limits, Ceilings manifest.Limits

@@ -62,6 +62,7 @@ func (c *Config) table() []setting {
 		{key: "metrics.address", value: &c.MetricsAddress},
 		{key: "metrics.disabled", value: &c.MetricsDisabled},
 		{key: "log.level", value: &c.LogLevel, fallback: "info", oneOf: []string{"debug", "info", "warn", "error"}},
+		{key: "log.access", value: &c.LogAccess},
 		{key: "log.format", value: &c.LogFormat, fallback: "text", oneOf: []string{"text", "json"}},
 	}, c.Postgres.table(), c.Upstreams.table(), c.LLM.table(), c.Chat.table(), c.HTTP.table(), c.MCP.table(),
 		c.Console.table(), c.Traces.table(), agentTable(&c.Agent), limits("limits.", &c.Limits),

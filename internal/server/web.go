@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hako-run/hako/host/console"
@@ -35,8 +36,10 @@ type web struct {
 	certificate *tlsCertificate
 
 	// http is the configuration of the main address, with the port that was assigned.
-	http      config.HTTP
-	servers   []*http.Server
+	http    config.HTTP
+	servers []*http.Server
+	// access says that requests are logged.
+	access    atomic.Bool
 	listeners []net.Listener
 	// serving counts the listeners in use.
 	serving sync.WaitGroup
@@ -49,6 +52,7 @@ func (w *web) start(context.Context) (err error) {
 		}
 	}()
 	c := w.server.Config
+	w.access.Store(c.LogAccess)
 	main, metrics := w.health(), w.server.observability.handler()
 	main.Handle("/", w.mcp.mcp.Handler())
 	main.Handle("/slack/", w.slack.handler(w.mcp.mcp.Handler()))
@@ -104,12 +108,19 @@ func (w *web) health() *http.ServeMux {
 	return mux
 }
 
+func (*web) keys() []string { return []string{"log.access"} }
+
+func (w *web) prepare(_ context.Context, next *config.Config) (func() []string, error) {
+	return silently(func() { w.access.Store(next.LogAccess) }), nil
+}
+
 // listen opens the address that a configuration key names. Connections wait until run.
 func (w *web) listen(key, address string, handler http.Handler, secure *tls.Config) (net.Listener, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, ListenError(key, address, err))
 	}
+	handler = httpserver.Numbered(httpserver.Logged(handler, w.server.Logger, &w.access))
 	server := httpserver.New(address, handler, w.server.Logger)
 	server.TLSConfig = secure
 	w.listeners, w.servers = append(w.listeners, listener), append(w.servers, server)
