@@ -14,7 +14,7 @@ export function answered(page) {
     columns: [
       { label: t('column.time'), class: 'nowrap', cell: row => when(row.time) },
       { label: t('column.tool'), cell: row => [code(row.name), h('small', {}, row.plugin)] },
-      { label: t('approvals.asker'), cell: row => [who(row.who), h('small', {}, row.who?.client || term('frontend', row.who?.frontend))] },
+      { label: t('approvals.asker'), class: 'wide', cell: row => [who(row.who), h('small', {}, row.who?.client || term('frontend', row.who?.frontend))] },
       { label: t('column.approval'), cell: row => row.approval && [badge('answer', row.approval.answer), row.approval.by && h('small', {}, row.approval.by)] },
       { label: t('column.outcome'), cell: row => badge('outcome', row.outcome) },
     ],
