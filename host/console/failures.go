@@ -12,69 +12,74 @@ import (
 )
 
 // advice explains an outcome and its remedy. {plugin} and similar placeholders stand for values of the call.
-type advice struct{ text, remedy manifest.Text }
+type advice struct {
+	// side says where to look first: at the answer of the "tool", at a "plugin" that broke its contract, at a "limit", at
+	// the "caller", at the "policy" or at the "host".
+	side         string
+	text, remedy manifest.Text
+}
 
 // advices has advice for every outcome that is a failure.
 var advices = map[pipeline.Outcome]advice{
-	pipeline.ToolError: {
+	pipeline.ToolError: {"tool",
 		manifest.Text{"en": "The tool answered that it could not do this.", "ja": "ツールが、実行できなかったと応答しました。"},
 		manifest.Text{"en": "The caller has the tool's reason. The console shows it if audit.fields lists output_summary for the tool.",
 			"ja": "理由は呼び出し元への応答にあります。audit.fields でこのツールに output_summary を指定すると、コンソールにも表示されます。"},
 	},
-	pipeline.InvalidArguments: {
+	pipeline.InvalidArguments: {"caller",
 		manifest.Text{"en": "The arguments do not match the tool's input schema.", "ja": "引数がツールの入力スキーマに一致しません。"},
 		manifest.Text{"en": "The caller was told which arguments are wrong. If a model keeps failing, describe them better in the schema.",
 			"ja": "呼び出し元には該当箇所が通知されています。モデルが繰り返し失敗する場合は、スキーマの説明をより明確にしてください。"},
 	},
-	pipeline.InvalidResult: {
+	pipeline.InvalidResult: {"plugin",
 		manifest.Text{"en": "The tool's result does not match its own output schema.",
 			"ja": "ツールの結果が自身の出力スキーマに一致しません。"},
 		manifest.Text{"en": "Report this to the author of {plugin}.", "ja": "{plugin} の作者に報告してください。"},
 	},
-	pipeline.NotFound: {
+	pipeline.NotFound: {"caller",
 		manifest.Text{"en": "There is no such tool, resource or prompt.", "ja": "そのツール、リソース、プロンプトは存在しません。"},
 		manifest.Text{"en": "Check that its plugin is in service and that the client's list of tools is not an old one.",
 			"ja": "プラグインが稼働しているか、クライアントの一覧が古くないかを確認してください。"},
 	},
-	pipeline.NotAllowed: {
+	pipeline.NotAllowed: {"policy",
 		manifest.Text{"en": "The policy, a person or a missing approval of the plugin did not allow it.",
 			"ja": "ポリシー、担当者の拒否、または未承認のため許可されませんでした。"},
 		manifest.Text{"en": "hako policy explain {tool} --as {user} --frontend {frontend} says why. If the plugin waits for approval, approve it.",
 			"ja": "hako policy explain {tool} --as {user} --frontend {frontend} で理由を確認できます。プラグインが承認待ちであれば承認してください。"},
 	},
-	pipeline.Timeout: {
+	pipeline.Timeout: {"limit",
 		manifest.Text{"en": "The call took longer than its time limit.", "ja": "呼び出しが時間の上限を超えました。"},
 		manifest.Text{"en": "See on the call's page what it waited for, or raise plugin.{plugin}.limits.time in hako.yaml.",
 			"ja": "呼び出しのページで何を待っていたかを確認するか、hako.yaml の plugin.{plugin}.limits.time を引き上げてください。"},
 	},
-	pipeline.CPU: {
+	pipeline.CPU: {"limit",
 		manifest.Text{"en": "The plugin computed more than its limit.", "ja": "プラグインの計算量が上限を超えました。"},
 		manifest.Text{"en": "Ask for less in one call, or raise plugin.{plugin}.limits.cpu in hako.yaml.",
 			"ja": "要求を小さくするか、hako.yaml の plugin.{plugin}.limits.cpu を引き上げてください。"},
 	},
-	pipeline.Memory: {
+	pipeline.Memory: {"limit",
 		manifest.Text{"en": "The plugin needed more memory than its limit.", "ja": "プラグインのメモリ使用量が上限を超えました。"},
 		manifest.Text{"en": "Ask for less in one call, or raise plugin.{plugin}.limits.memory in hako.yaml.",
 			"ja": "要求を小さくするか、hako.yaml の plugin.{plugin}.limits.memory を引き上げてください。"},
 	},
-	pipeline.Size: {
+	pipeline.Size: {"limit",
 		manifest.Text{"en": "The arguments or the result were larger than the limit.", "ja": "引数または結果のサイズが上限を超えました。"},
 		manifest.Text{"en": "Ask for less in one call, or raise limits.input or limits.output of plugin.{plugin} in hako.yaml.",
 			"ja": "要求を小さくするか、hako.yaml の plugin.{plugin} の limits.input または limits.output を引き上げてください。"},
 	},
-	pipeline.Busy: {
+	pipeline.Busy: {"limit",
 		manifest.Text{"en": "The queue was full, a rate or quota was used up{quota}, or no memory was free.",
 			"ja": "待ち行列が一杯か、頻度または割り当ての上限に達したか{quota}、空きメモリがありませんでした。"},
 		manifest.Text{"en": "Wait, or raise concurrency, queue or rate of plugin.{plugin}, the quota in the policy, or memoryBudget.",
 			"ja": "しばらく待つか、plugin.{plugin} の concurrency、queue、rate、ポリシーの quota、または memoryBudget を引き上げてください。"},
 	},
-	pipeline.Trap: {
+	pipeline.Trap: {"plugin",
 		manifest.Text{"en": "The plugin crashed during the call. Other calls are not affected.",
 			"ja": "呼び出し中にプラグインが異常終了しました。他の呼び出しには影響しません。"},
 		manifest.Text{"en": "Report it to the author of {plugin}, with the error and the plugin's log lines from the call's page.",
 			"ja": "呼び出しのページにあるエラーとプラグインのログを {plugin} の作者に報告してください。"},
 	},
-	pipeline.Internal: {
+	pipeline.Internal: {"host",
 		manifest.Text{"en": "hako failed inside.", "ja": "hako 自体のエラーです。"},
 		manifest.Text{"en": "hako's log has the details. Check first that the audit log and the store can be written.",
 			"ja": "詳細は hako のログにあります。まず監査ログとストアに書き込めるかを確認してください。"},
@@ -84,7 +89,7 @@ var advices = map[pipeline.Outcome]advice{
 // failureKey is a tool and a cause of its failures. Detail is the policy's rule or the exhausted quota.
 type failureKey struct {
 	tool    string
-	outcome string
+	outcome pipeline.Outcome
 	detail  string
 }
 
@@ -93,7 +98,7 @@ type failure struct {
 	count       int
 	first, last time.Time
 	// example is the last one.
-	example *finishedCall
+	example finishedCall
 }
 
 // maxFailures bounds the failures, by tool and cause. Another one replaces the one that happened least recently.
@@ -101,20 +106,19 @@ const maxFailures = 100
 
 // addFailure counts a call that failed. The caller holds mu.
 func (t *Traffic) addFailure(call *finishedCall) {
-	e := call.event
-	key := failureKey{e.Tool, e.Outcome, e.quota}
-	if e.Outcome == string(pipeline.NotAllowed) {
-		key.detail = e.Rule
+	key := failureKey{call.Name, call.Outcome, call.Quota}
+	if call.Outcome == pipeline.NotAllowed {
+		key.detail = call.Rule
 	}
 	f := t.failures[key]
 	if f == nil {
 		if len(t.failures) >= maxFailures {
 			t.forgetFailure()
 		}
-		f = &failure{first: e.Time}
+		f = &failure{first: call.Started.UTC()}
 		t.failures[key] = f
 	}
-	f.count, f.last, f.example = f.count+1, e.Time, call
+	f.count, f.last, f.example = f.count+1, call.Started.UTC(), *call
 }
 
 // forgetFailure removes the failure that happened least recently.
@@ -126,15 +130,6 @@ func (t *Traffic) forgetFailure() {
 		}
 	}
 	delete(t.failures, oldest)
-}
-
-// sides says for each outcome of a failure where to look first: at the tool's own answer, at a plugin that broke its
-// contract, at a limit, at the caller, at the policy or at the host.
-var sides = map[pipeline.Outcome]string{
-	pipeline.ToolError: "tool", pipeline.Trap: "plugin", pipeline.InvalidResult: "plugin",
-	pipeline.Timeout: "limit", pipeline.CPU: "limit", pipeline.Memory: "limit", pipeline.Size: "limit",
-	pipeline.Busy: "limit", pipeline.InvalidArguments: "caller", pipeline.NotFound: "caller",
-	pipeline.NotAllowed: "policy", pipeline.Internal: "host",
 }
 
 // failureJSON are the failures of a tool with one cause.
@@ -172,12 +167,11 @@ func (c *Console) failures(q *request) (any, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for key, f := range t.failures {
-		e := f.example.event
-		a := advices[pipeline.Outcome(key.outcome)]
+		e, a := newCallEvent(&f.example.Record), advices[key.outcome]
 		answer.Items = append(answer.Items, failureJSON{
-			Tool: key.tool, Plugin: e.Plugin, Outcome: key.outcome, Side: sides[pipeline.Outcome(key.outcome)],
+			Tool: key.tool, Plugin: e.Plugin, Outcome: string(key.outcome), Side: a.side,
 			Detail: key.detail, Text: e.fill(a.text.In(q.language)), Remedy: e.fill(a.remedy.In(q.language)),
-			Count: f.count, First: f.first, Last: f.last, Example: e, Error: f.example.record.Error,
+			Count: f.count, First: f.first, Last: f.last, Example: e, Error: f.example.Error,
 		})
 	}
 	slices.SortFunc(answer.Items, func(a, b failureJSON) int {

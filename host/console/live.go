@@ -21,32 +21,30 @@ const (
 	maxKeptArguments = 8 << 10
 )
 
-// finishedCall is a call that has ended. Nobody changes it.
+// finishedCall is a call that has ended.
 type finishedCall struct {
-	event     *callEvent
-	record    *recordJSON
-	duration  time.Duration
+	pipeline.Record
 	recording *trace.Recording // nil if the call was not listed while it ran
 }
 
 // finished is a ring of the last calls that ended.
 type finished struct {
-	calls []*finishedCall
+	calls []finishedCall
 	next  int
 }
 
 func (f *finished) add(call *finishedCall) {
 	if len(f.calls) < maxFinished {
-		f.calls = append(f.calls, call)
+		f.calls = append(f.calls, *call)
 		return
 	}
-	f.calls[f.next] = call
+	f.calls[f.next] = *call
 	f.next = (f.next + 1) % maxFinished
 }
 
 // list returns the calls, newest first.
-func (f *finished) list() []*finishedCall {
-	list := make([]*finishedCall, 0, len(f.calls))
+func (f *finished) list() []finishedCall {
+	list := make([]finishedCall, 0, len(f.calls))
 	for i := range f.calls {
 		list = append(list, f.calls[(f.next+len(f.calls)-1-i)%len(f.calls)])
 	}
@@ -62,20 +60,18 @@ func (t *Traffic) start(r *pipeline.Running) {
 	}
 }
 
-// end moves a call from those that run to those that ended.
-func (t *Traffic) end(r *pipeline.Record) *callEvent {
-	call := &finishedCall{event: newCallEvent(r), record: recordOf(r), duration: r.Duration}
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// end moves a call from those that run to those that ended. The caller holds mu.
+func (t *Traffic) end(r *pipeline.Record) {
+	call := finishedCall{Record: *r}
+	call.Arguments = keptArguments(r.Arguments)
 	if running := t.running[r.ID]; running != nil {
 		call.recording = running.Recording
 		delete(t.running, r.ID)
 	}
-	t.finished.add(call)
-	if call.event.Failed {
-		t.addFailure(call)
+	t.finished.add(&call)
+	if failed(r.Outcome) {
+		t.addFailure(&call)
 	}
-	return call.event
 }
 
 // recordOf returns the record of a call in the form of those from the audit log.
@@ -87,7 +83,7 @@ func recordOf(r *pipeline.Record) *recordJSON {
 		Who: whoJSON{User: c.User, Tenant: c.Tenant, Token: c.Token, Frontend: c.Frontend,
 			Session: c.Session, Address: c.Address, Client: clientOf(c.Client, c.ClientVersion)},
 		RequestID: c.RequestID, TraceID: r.TraceID, InputBytes: r.Input, OutputBytes: r.Output,
-		Fields: keptArguments(r.Arguments), Summary: r.Summary,
+		Fields: r.Arguments, Summary: r.Summary,
 	}
 	if n := len(r.Answers); n > 0 {
 		record.Approval = &audit.Approval{ID: r.Question, By: r.Approver, Answer: r.Answers[n-1].Outcome}
@@ -190,8 +186,8 @@ func (c *Console) finishedCalls(*request) (any, error) {
 	list := t.finished.list()
 	t.mu.Unlock()
 	items := []*callEvent{}
-	for _, call := range list {
-		items = append(items, call.event)
+	for i := range list {
+		items = append(items, newCallEvent(&list[i].Record))
 	}
 	return listed(items), nil
 }

@@ -55,9 +55,9 @@ func (c *Console) oneCall(q *request) (any, error) {
 		return answer, nil
 	}
 	if ended != nil {
-		answer := &oneCallJSON{ID: id, Record: ended.record}
-		answer.explain(ended.event, q.language)
-		answer.show(ended.recording, ended.duration)
+		answer := &oneCallJSON{ID: id, Record: recordOf(&ended.Record)}
+		answer.explain(newCallEvent(&ended.Record), q.language)
+		answer.show(ended.recording, ended.Duration)
 		return answer, nil
 	}
 	entry, err := c.auditedCall(q, id)
@@ -75,13 +75,14 @@ func (t *Traffic) find(id string) (*pipeline.Running, *finishedCall) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, call := range t.finished.calls {
-		if call.event.ID == id {
-			return nil, call
+		if call.ID == id {
+			return nil, &call
 		}
 	}
 	for _, f := range t.failures {
-		if f.example.event.ID == id {
-			return nil, f.example
+		if f.example.ID == id {
+			call := f.example
+			return nil, &call
 		}
 	}
 	return t.running[id], nil

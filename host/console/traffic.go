@@ -76,7 +76,9 @@ func (t *Traffic) CallStarted(r *pipeline.Running) {
 func (t *Traffic) CallEnded(r pipeline.Record) {
 	t.inFlight.Add(-1)
 	t.count(&r)
-	t.hub.call(t.end(&r))
+	if t.hub.count.Load() > 0 {
+		t.hub.call(newCallEvent(&r))
+	}
 }
 
 func newCallEvent(r *pipeline.Record) *callEvent {
@@ -102,6 +104,7 @@ func failed(o pipeline.Outcome) bool {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
+// count counts a call that has ended, and keeps it for a while.
 func (t *Traffic) count(r *pipeline.Record) {
 	now, bucket, fails := t.now(), bucketOf(r.Active()), failed(r.Outcome)
 	t.mu.Lock()
@@ -116,6 +119,7 @@ func (t *Traffic) count(r *pipeline.Record) {
 		s.add(now, bucket, fails)
 		t.tally(r.Name, s, now, bucket, fails)
 	}
+	t.end(r)
 }
 
 // maxRules bounds the rules whose decisions are counted. Rules come and go with the policy.

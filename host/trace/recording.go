@@ -80,7 +80,7 @@ type position struct {
 
 // Record returns a context whose spans and log lines are added to the Recording of a call that starts now.
 func Record(ctx context.Context) (context.Context, *Recording) {
-	r := &Recording{started: time.Now()}
+	r := &Recording{started: time.Now(), steps: make([]Step, 0, 8)} // most calls have no more
 	return context.WithValue(ctx, positionKey{}, position{r, -1}), r
 }
 
