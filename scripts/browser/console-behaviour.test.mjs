@@ -615,6 +615,8 @@ describe('the keyboard alone', () => {
   })
   opened('opens and closes the menu of a phone', { size: 'phone' }, async page => {
     const menu = page.getByRole('button', { name: 'Menu' })
+    await menu.waitFor()
+    assert.equal(await page.locator('nav').isVisible(), false)
     await menu.focus()
     await page.keyboard.press('Enter')
     await page.locator('nav a', { hasText: 'Tools' }).waitFor()
