@@ -226,7 +226,7 @@ function mismatch({ field, have, want = [], problem: trouble }) {
 function attempt(page, root) {
   if (!may(page.session, 'admin')) return put(root, h('p', { class: 'notice' }, t('needs.role', { role: term('role', 'admin') })))
   const text = h('textarea', { class: 'editor', rows: 18, spellcheck: false, autocomplete: 'off', autocapitalize: 'off' })
-  const hours = select([[1, t('policy.hour')], [24, t('policy.day')], [168, t('policy.week')]].map(([n, label]) => [String(n), label]), '24')
+  const hours = select([[1, t('span.hour')], [24, t('span.day')], [168, t('span.week')]].map(([n, label]) => [String(n), label]), '24')
   const answer = h('div', { class: 'result', 'aria-live': 'polite' })
   const button = h('button', { type: 'submit', class: 'primary' }, t('policy.run'))
   const begin = async () => {
