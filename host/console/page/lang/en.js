@@ -634,7 +634,7 @@ export default {
   'policy.count.undecidable': 'cannot be decided again',
   'policy.count.same': 'decided the same',
   'policy.cut': 'Too many calls for one trial: those after {at} are left out.',
-  'policy.undecidable': 'Some calls cannot be decided again, because the log does not have all of them:',
+  'policy.undecidable': 'Some calls cannot be decided again. The log does not have what the rules need:',
   'unknown.arguments': 'a rule needs arguments, but the log has a digest (see audit.fields)',
   'unknown.employee': 'a rule needs the employee’s address, which is not recorded',
   'unknown.tool': 'a rule needs hints of a tool that is not on offer now',
