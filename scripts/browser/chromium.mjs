@@ -11,7 +11,7 @@ export const root = path.resolve(import.meta.dirname, '../..')
 
 const shots = path.join(root, 'dist/browser')
 // Only what hangs takes as long; node:test's own limit (browser.sh) is longer.
-const patience = 600_000
+const patience = 120_000
 const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
   '--disable-component-update', '--disable-sync']
 
