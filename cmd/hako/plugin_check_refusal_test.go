@@ -30,14 +30,14 @@ func TestRefusedModule(t *testing.T) {
 	put(t, filepath.Join(dir, "plugins", "probe.wasm"), wasm)
 	invoke(t, dir, "plugin", "approve", "probe", "--yes").want(t, exitOK)
 	invoke(t, dir, "plugin", "check", "plugins/probe.wasm").want(t, exitFailed, "cannot be asked for its handlers")
-	compiled, err := filepath.Glob(filepath.Join(dir, "cache", "compiled", "images", "*.compiled"))
+	compiled, err := filepath.Glob(filepath.Join(dir, "cache", "compiled", "images", "*.code"))
 	if err != nil || len(compiled) != 1 {
 		t.Fatalf("%v, %v", compiled, err)
 	}
 	if o := invoke(t, dir, "doctor"); strings.Contains(o.stdout, "compiled") {
 		t.Errorf("before: %s", o)
 	}
-	note := strings.TrimSuffix(compiled[0], ".compiled") + ".refused"
+	note := strings.TrimSuffix(compiled[0], ".code") + ".refused"
 	put(t, note, []byte("it took more than 2048 MiB of memory\n"))
 	if err := os.Remove(compiled[0]); err != nil {
 		t.Fatal(err)

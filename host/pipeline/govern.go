@@ -138,10 +138,14 @@ func denialReason(d *policy.Decision, locale string) string {
 func (p *Pipeline) question(call *Call, s *subject, arguments json.RawMessage) *approval.Question {
 	a := s.annotations
 	reads := a.ReadOnlyHint != nil && *a.ReadOnlyHint
+	client := ""
+	if f := call.Caller.Frontend; f == FrontendHTTP || f == FrontendStdio { // others have no client of their own
+		client = strings.TrimSpace(call.Caller.Client + " " + call.Caller.ClientVersion)
+	}
 	return &approval.Question{
 		Caller: approval.Caller{Frontend: call.Caller.Frontend, Tenant: call.Caller.Tenant, User: call.Caller.User,
 			Session: call.Caller.Session},
-		Client: strings.TrimSpace(call.Caller.Client + " " + call.Caller.ClientVersion),
+		Client: client,
 		Tool:   s.name, Plugin: s.source.Name, Title: s.title, About: firstSentences(s.description), Arguments: arguments,
 		Destructive: !reads && (a.DestructiveHint == nil || *a.DestructiveHint),
 		OpenWorld:   a.OpenWorldHint == nil || *a.OpenWorldHint,

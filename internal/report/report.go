@@ -2,6 +2,7 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -43,7 +44,8 @@ func moment(t time.Time) string {
 func dash(text string) string { return cmp.Or(text, "-") }
 
 // Greeting tells the person who started the server where it and its console are, what it offers and what to try next.
-func Greeting(out io.Writer, version string, c *config.Config, url, console string, plugins []host.Status) {
+func Greeting(to io.Writer, version string, c *config.Config, url, console string, plugins []host.Status) {
+	out := new(bytes.Buffer)
 	terminal.Printf(out, "\nhako %s serves MCP at %s\n", version, url)
 	if console != "" {
 		terminal.Printf(out, "The console is at %s\n", console)
@@ -64,6 +66,7 @@ func Greeting(out io.Writer, version string, c *config.Config, url, console stri
 		terminal.Printf(out, "  %s\n", line)
 	}
 	fmt.Fprintln(out)
+	_, _ = out.WriteTo(to) // at once: no line of the log comes between
 }
 
 // Permissions prints what becomes of a caller's calls.
