@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/shipped"
 )
 
 const greeterManifest = `name: greeter
@@ -49,20 +50,27 @@ func TestRun(t *testing.T) {
 	if err := run(t.Context(), root, log.New(&first, "", 0)); err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{"dist/plugins", "cmd/hako/shipped"} {
-		wasm, err := os.ReadFile(filepath.Join(root, dir, "greeter.wasm"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		module, err := manifest.Read(wasm)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(module.Manifest) != greeterManifest || string(module.Recordings) != `{"version":1}` {
-			t.Errorf("%s: embedded %q and %q", dir, module.Manifest, module.Recordings)
-		}
-		if !strings.Contains(first.String(), filepath.Join(root, dir, "greeter.wasm")) {
-			t.Errorf("the output does not name the file in %s:\n%s", dir, first.String())
+	wasm, err := os.ReadFile(filepath.Join(root, "dist/plugins/greeter.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	module, err := manifest.Read(wasm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(module.Manifest) != greeterManifest || string(module.Recordings) != `{"version":1}` {
+		t.Errorf("embedded %q and %q", module.Manifest, module.Recordings)
+	}
+	plugins := shipped.MustRead(os.DirFS(root), "cmd/hako/shipped")
+	if len(plugins) != 1 || plugins[0].Module.Digest != module.Digest {
+		t.Fatalf("shipped %+v, want %s", plugins, module.Digest)
+	}
+	if code, err := plugins[0].Wasm(); err != nil || !bytes.Equal(code, wasm) {
+		t.Errorf("shipped %d bytes, %v, want %d", len(code), err, len(wasm))
+	}
+	for _, file := range []string{"dist/plugins/greeter.wasm", "cmd/hako/shipped/greeter.wasm.gz"} {
+		if !strings.Contains(first.String(), filepath.Join(root, file)) {
+			t.Errorf("the output does not name %s:\n%s", file, first.String())
 		}
 	}
 	if err := run(t.Context(), root, log.New(&second, "", 0)); err != nil || second.Len() > 0 {
