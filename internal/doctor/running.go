@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/internal/config"
@@ -74,6 +75,9 @@ func diagnosed(d *server.Diagnosis, version string) []Finding {
 			"restart hako serve"}
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Plugins)) {
+		if state := host.State(d.Plugins[name]); state == host.Pending || state == host.Revoked {
+			continue // Configuration says what they wait for
+		}
 		findings = append(findings, Finding{LevelWarning, "server",
 			fmt.Sprintf("plugin %s is not in service: %s", name, d.Plugins[name]), "hako plugin list says why"})
 	}

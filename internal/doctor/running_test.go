@@ -27,7 +27,6 @@ func TestDiagnosed(t *testing.T) {
 		Status: []string{"the policy file is not usable"}, StoreMS: 250,
 	}, "1.2.4")
 	want := `warning hako 1.2.3 runs, and this program is 1.2.4
-warning plugin a is not in service: pending
 warning plugin b is not in service: broken
 error upstream server github is down
 warning the policy file is not usable
