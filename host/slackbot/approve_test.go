@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
@@ -279,6 +280,32 @@ func TestCommand(t *testing.T) {
 			!strings.Contains(raw, "ephemeral") {
 			t.Errorf("%s: %s, %v", test.text, raw, err)
 		}
+	}
+}
+
+// TestManyTools: a list of tools that is too long for a message ends with a whole line, and says how many are left out.
+func TestManyTools(t *testing.T) {
+	t.Parallel()
+	tool := &catalog.Tool{Name: "get_weather", Spec: &manifest.Tool{Title: manifest.Text{"en": "Wind & <rain>"}}}
+	w := newWorld(t)
+	w.start(engine(echo), func(o *slackbot.Options) {
+		o.Tools = func(pipeline.Caller) []*catalog.Tool { return slices.Repeat([]*catalog.Tool{tool}, 200) }
+	})
+	w.connected()
+	raw, err := w.slack.Command(t.Context(), ken, general, "/hako", "tools")
+	var answer struct{ Text string }
+	if err != nil || json.Unmarshal([]byte(raw), &answer) != nil {
+		t.Fatalf("%s, %v", raw, err)
+	}
+	lines := strings.Split(answer.Text, "\n")
+	listed := len(lines) - 2
+	for _, line := range lines[1 : listed+1] {
+		if line != "• `get_weather` Wind &amp; &lt;rain&gt;" {
+			t.Errorf("a line is cut: %q", line)
+		}
+	}
+	if want := fmt.Sprintf("… and %d more", 200-listed); lines[listed+1] != want || len(answer.Text) > 3000 {
+		t.Errorf("%d bytes end with %q, want %q", len(answer.Text), lines[listed+1], want)
 	}
 }
 

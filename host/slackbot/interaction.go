@@ -10,6 +10,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/chat"
 )
 
@@ -157,20 +158,25 @@ func (w *workspace) reply(ctx context.Context, c *slack.SlashCommand) string {
 
 // listTools lists the tools that the person may use, as far as they fit into a message.
 func (w *workspace) listTools(by person, words *words) string {
-	lines := []string{words.tools}
+	var tools []*catalog.Tool
 	if w.bot.options.Tools != nil {
-		for _, tool := range w.bot.options.Tools(w.caller(by, "")) {
-			line := "• `" + escape(tool.Name) + "`"
-			if title := tool.Spec.Title.In(by.locale); title != "" {
-				line += " " + escape(oneLine(title))
-			}
-			lines = append(lines, line)
-		}
+		tools = w.bot.options.Tools(w.caller(by, ""))
 	}
-	if len(lines) == 1 {
+	if len(tools) == 0 {
 		return words.noTools
 	}
-	return clip(strings.Join(lines, "\n"), maxQuestion)
+	text := words.tools
+	for i, tool := range tools {
+		line := "\n• `" + escape(tool.Name) + "`"
+		if title := tool.Spec.Title.In(by.locale); title != "" {
+			line += " " + escape(oneLine(title))
+		}
+		if len(text)+len(line) > maxQuestion {
+			return text + "\n" + fmt.Sprintf(words.moreTools, len(tools)-i)
+		}
+		text += line
+	}
+	return text
 }
 
 // status counts the answers being written in the channel by all processes.

@@ -12,7 +12,7 @@ type words struct {
 	noQuestion string
 	waitsAnswer, answer, decline, openPage, opened, answered, declined, pressAgain, send, close, yes,
 	no string
-	tools, noTools, running, idle, stopping, nothingToStop, noUsage,
+	tools, moreTools, noTools, running, idle, stopping, nothingToStop, noUsage,
 	help string
 }
 
@@ -55,7 +55,7 @@ var (
 		pressAgain: "That took too long, and Slack did not open the form. Please press the button again.",
 		send:       "Send", close: "Later", yes: "Yes", no: "No",
 
-		tools: "Tools that you may use:", noTools: "There is no tool that you may use.",
+		tools: "Tools that you may use:", moreTools: "… and %d more", noTools: "There is no tool that you may use.",
 		running: "Answers that are being written here: %d.", idle: "Nothing is being written here.",
 		stopping: "Stopping %d.", nothingToStop: "There is nothing to stop here.",
 		noUsage: "Usage is not recorded here.",
@@ -100,7 +100,7 @@ var (
 		pressAgain: "時間がかかったため、Slack がフォームを開けませんでした。もう一度ボタンを押してください。",
 		send:       "送信", close: "あとで", yes: "はい", no: "いいえ",
 
-		tools: "使えるツール:", noTools: "使えるツールはありません。",
+		tools: "使えるツール:", moreTools: "… ほか %d 件", noTools: "使えるツールはありません。",
 		running: "ここで作成中の回答: %d 件。", idle: "ここで作成中の回答はありません。",
 		stopping: "%d 件を停止します。", nothingToStop: "ここで停止するものはありません。",
 		noUsage: "使用量は記録されていません。",
