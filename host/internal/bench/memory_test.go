@@ -53,14 +53,14 @@ log: {level: warn}
 	write("plugins/README", nil)
 	wasm := guesttest.Build(t, "host/internal/guesttest/guests/extism")
 	if extism > 0 {
-		fmt.Fprintln(&configuration, "mock: true") // so that all shipped plugins are in service
+		fmt.Fprintln(&configuration, "mock: true\nplugin:") // a mock has all shipped plugins in service
 	}
 	for i := range extism {
 		name := fmt.Sprintf("ext%d", i)
 		write("plugins/"+name+".wasm", wasm)
 		write("plugins/"+name+".yaml", fmt.Appendf(nil, "name: %s\nversion: 1.0.0\ndescription: A guest.\n"+
 			"permissions: {http: [{name: any, url: \"https://example.com/\", reason: the guest imports it}]}\n", name))
-		fmt.Fprintf(&configuration, "plugin.%s.prefix: %s_\n", name, name)
+		fmt.Fprintf(&configuration, "  %s: {prefix: %s_}\n", name, name)
 	}
 	write("hako.yaml", []byte(configuration.String()))
 	write("workspace/large.txt", []byte(strings.Repeat("a line of text, as files have them, of 64 bytes with its end.\n", 900_000/64)))
