@@ -17,8 +17,8 @@ func curious(t *testing.T, version, more string) string {
 		os.Args[0], t.TempDir(), asProgram, withFixtures, version, more)
 }
 
-// TestServerAsksAtATerminal: what an upstream server asks is asked at the terminal, where somebody sits there, in both
-// eras.
+// TestServerAsksAtATerminal: what an upstream server asks is asked at the terminal, if somebody sits there, in both
+// modes.
 func TestServerAsksAtATerminal(t *testing.T) {
 	t.Parallel()
 	const defaults, name = "box_test_elicitation_sep1034_defaults", "box_test_input_required_result_elicitation"

@@ -154,8 +154,8 @@ func unaskedServer(context.Context) error {
 	return in.Err()
 }
 
-// eras are an asking server over both transports, in both eras.
-func eras(t *testing.T, run func(t *testing.T, spec mcpclient.Spec)) {
+// inModes runs a test with a server that asks, over both transports and in both modes.
+func inModes(t *testing.T, run func(t *testing.T, spec mcpclient.Spec)) {
 	t.Helper()
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run("stdio "+version, func(t *testing.T) {
@@ -196,7 +196,7 @@ func (r *rig) ask(ctx context.Context, user, tool, arguments string, fill fillin
 // TestQuestion: what a server asks in the middle of a call is put to whoever made it, and the answer goes back.
 func TestQuestion(t *testing.T) {
 	t.Parallel()
-	eras(t, func(t *testing.T, spec mcpclient.Spec) {
+	inModes(t, func(t *testing.T, spec mcpclient.Spec) {
 		r := newRig(t, spec)
 		aki := map[string]any{"name": "Aki"}
 		for name, test := range map[string]struct {
@@ -253,7 +253,7 @@ func TestQuestion(t *testing.T) {
 // version, and the caller too.
 func TestNobodyToAsk(t *testing.T) {
 	t.Parallel()
-	eras(t, func(t *testing.T, spec mcpclient.Spec) {
+	inModes(t, func(t *testing.T, spec mcpclient.Spec) {
 		r := newRig(t, spec)
 		result, err := r.ask(t.Context(), "aki", "up_ask", `{"schema":"name"}`, nil)
 		want := "decline <nil>|Note: the server up asked something in the middle of this call, and got no answer: there is nobody to ask where the call comes from."
@@ -269,7 +269,7 @@ func TestNobodyToAsk(t *testing.T) {
 // TestQuestionsDeclined: the operator can keep a server from asking.
 func TestQuestionsDeclined(t *testing.T) {
 	t.Parallel()
-	eras(t, func(t *testing.T, spec mcpclient.Spec) {
+	inModes(t, func(t *testing.T, spec mcpclient.Spec) {
 		spec.Elicitation = mcpclient.ElicitationDecline
 		r := newRig(t, spec)
 		result, err := r.ask(t.Context(), "aki", "up_ask", `{"schema":"name"}`, accepting(nil))
@@ -376,7 +376,7 @@ func TestUnasked(t *testing.T) {
 // answer.
 func TestWhoseQuestion(t *testing.T) {
 	t.Parallel()
-	eras(t, func(t *testing.T, spec mcpclient.Spec) {
+	inModes(t, func(t *testing.T, spec mcpclient.Spec) {
 		r := newRig(t, spec)
 		told, asked := make(chan struct{}), make(chan struct{})
 		var group sync.WaitGroup
@@ -411,7 +411,7 @@ func TestWhoseQuestion(t *testing.T) {
 // TestQuestionEndsWithCall: a question is taken back when the call is cancelled.
 func TestQuestionEndsWithCall(t *testing.T) {
 	t.Parallel()
-	eras(t, func(t *testing.T, spec mcpclient.Spec) {
+	inModes(t, func(t *testing.T, spec mcpclient.Spec) {
 		r := newRig(t, spec)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := false

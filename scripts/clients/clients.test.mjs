@@ -1,4 +1,4 @@
-// Real clients against bin/hako: what a user of the README does, in both eras of MCP, over stdio and HTTP.
+// Real clients against bin/hako: what a user of the README does, in both modes of MCP, over stdio and HTTP.
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { copyFile, mkdtemp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -17,7 +17,7 @@ const hako = process.env.HAKO ?? path.join(root, 'bin/hako')
 const inspector = path.join(import.meta.dirname, 'node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js')
 const env = { ...process.env, MOCK_MODE: 'true', MCP_INSPECTOR_SECRET_STORE: 'memory' }
 const run = promisify(execFile)
-const eras = { legacy: 'legacy', modern: { pin: '2026-07-28' } }
+const modes = { legacy: 'legacy', modern: { pin: '2026-07-28' } }
 
 // serve starts bin/hako on a free port in a directory with these files, or those that a function makes for the port. It
 // returns its URL and how to stop it.
@@ -49,8 +49,8 @@ async function serve(args = [], files = {}) {
   }
 }
 
-async function connect(transport, era, options = {}) {
-  const client = new Client({ name: 'clients', version: '1.0.0' }, { versionNegotiation: { mode: eras[era] }, ...options })
+async function connect(transport, mode, options = {}) {
+  const client = new Client({ name: 'clients', version: '1.0.0' }, { versionNegotiation: { mode: modes[mode] }, ...options })
   await client.connect(transport)
   return client
 }
@@ -66,14 +66,14 @@ describe('the TypeScript SDK', () => {
   after(() => server.stop())
 
   for (const [transport, open] of Object.entries(over)) {
-    for (const era of Object.keys(eras)) {
-      test(`${transport}, ${era}`, async () => {
-        const client = await connect(open(server.cwd, server.url), era)
+    for (const mode of Object.keys(modes)) {
+      test(`${transport}, ${mode}`, async () => {
+        const client = await connect(open(server.cwd, server.url), mode)
         const names = (await client.listTools()).tools.map(tool => tool.name)
         assert.ok(names.includes('get_weather') && names.includes('file_read'), names.join())
         const weather = await client.callTool({ name: 'get_weather', arguments: { location: '東京', date: 'tomorrow' } })
         assert.ok(!weather.isError && weather.content[0].text.includes('東京'), JSON.stringify(weather))
-        const note = `${transport}-${era}.txt`
+        const note = `${transport}-${mode}.txt`
         const written = await client.callTool({ name: 'file_write', arguments: { path: note, content: 'こんにちは' } })
         assert.ok(!written.isError, JSON.stringify(written))
         const read = await client.callTool({ name: 'file_read', arguments: { path: note } })
@@ -99,20 +99,20 @@ describe('the Inspector', () => {
     const { stdout } = await run(process.execPath, [inspector, '--cli', ...args, '--format', 'json'], { env, cwd: server.cwd })
     return stdout
   }
-  for (const era of Object.keys(eras)) {
-    test(`HTTP, ${era}`, async () => {
-      const http = [server.url, '--transport', 'http', '--protocol-era', era]
+  for (const mode of Object.keys(modes)) {
+    test(`HTTP, ${mode}`, async () => {
+      const http = [server.url, '--transport', 'http', '--protocol-era', mode]
       assert.match(await inspect(...http, '--method', 'tools/list'), /get_weather/)
       assert.match(await inspect(...http, '--method', 'tools/call', '--tool-name', 'get_weather', '--tool-arg', 'location=大阪'), /大阪/)
     })
-    test(`stdio, ${era}`, async () => {
-      const stdio = [hako, 'serve', '--stdio', '--protocol-era', era]
+    test(`stdio, ${mode}`, async () => {
+      const stdio = [hako, 'serve', '--stdio', '--protocol-era', mode]
       assert.match(await inspect(...stdio, '--method', 'tools/list'), /file_read/)
     })
   }
 })
 
-// People are asked about calls by their own client, as its era has it, and what nobody may call is not listed.
+// People are asked about calls by their own client, in the way of its mode. What nobody may call is not listed.
 describe('approvals', () => {
   const rules = `version: 1
 rules:
@@ -126,9 +126,9 @@ rules:
   after(() => server.stop())
 
   for (const [transport, open] of Object.entries(over)) {
-    for (const era of Object.keys(eras)) {
-      test(`${transport}, ${era}`, async () => {
-        const client = await connect(open(server.cwd, server.url), era, { capabilities: { elicitation: { form: {} } } })
+    for (const mode of Object.keys(modes)) {
+      test(`${transport}, ${mode}`, async () => {
+        const client = await connect(open(server.cwd, server.url), mode, { capabilities: { elicitation: { form: {} } } })
         const asked = []
         let answer
         client.setRequestHandler('elicitation/create', async request => {
@@ -138,7 +138,7 @@ rules:
         const names = (await client.listTools()).tools.map(tool => tool.name)
         assert.ok(names.includes('file_write') && !names.includes('delete_file'), names.join())
 
-        const note = `approved-${transport}-${era}.txt`
+        const note = `approved-${transport}-${mode}.txt`
         const write = () => client.callTool({ name: 'file_write', arguments: { path: note, content: 'yes' } })
         for (answer of [{ action: 'decline' }, { action: 'cancel' }, { action: 'accept', content: { approve: false } }]) {
           const refused = await write()
@@ -172,8 +172,8 @@ rules:
 
 // The life of a plugin file, seen by a client that stays connected.
 describe('a plugin in the folder', () => {
-  for (const era of Object.keys(eras)) {
-    test(era, async () => {
+  for (const mode of Object.keys(modes)) {
+    test(mode, async () => {
       const folder = await mkdtemp(path.join(tmpdir(), 'hako-plugins-'))
       const server = await serve(['--plugins', folder])
       const plugin = path.join(folder, 'greeter.wasm')
@@ -185,7 +185,7 @@ describe('a plugin in the folder', () => {
         const built = path.join(work, 'greeter', 'dist', 'greeter.wasm')
 
         let waiting = []
-        const client = await connect(new StreamableHTTPClientTransport(new URL(server.url)), era, {
+        const client = await connect(new StreamableHTTPClientTransport(new URL(server.url)), mode, {
           listChanged: { tools: { onChanged: (_, tools) => { for (const wake of waiting.splice(0)) wake(tools) } } },
         })
         const names = async () => (await client.listTools(undefined, { cacheMode: 'refresh' })).tools.map(tool => tool.name)
@@ -318,26 +318,26 @@ http:
     }
   }
 
-  for (const era of Object.keys(eras)) {
-    test(era, async () => {
+  for (const mode of Object.keys(modes)) {
+    test(mode, async () => {
       const authProvider = account()
       const { kept } = authProvider
       const transport = () => new StreamableHTTPClientTransport(new URL(server.url), { authProvider })
       const first = transport()
-      await assert.rejects(connect(first, era), error => error instanceof UnauthorizedError || error.cause instanceof UnauthorizedError)
+      await assert.rejects(connect(first, mode), error => error instanceof UnauthorizedError || error.cause instanceof UnauthorizedError)
       const { url, pages } = await login(kept.link, authProvider.redirectUrl)
       assert.match(pages[0], /The TypeScript SDK/)
       assert.equal(url.searchParams.get('state'), 'a-state-of-the-client')
       await first.finishAuth(url.searchParams)
 
-      const client = await connect(transport(), era)
+      const client = await connect(transport(), mode)
       const weather = await client.callTool({ name: 'get_weather', arguments: { location: '東京', date: 'tomorrow' } })
       assert.ok(!weather.isError, JSON.stringify(weather))
       await client.close()
 
       const before = kept.tokens
       kept.tokens = { ...before, access_token: 'hako_at_expired' } // the client refreshes by itself
-      const again = await connect(transport(), era)
+      const again = await connect(transport(), mode)
       assert.ok((await again.listTools()).tools.length > 0)
       assert.notEqual(kept.tokens.refresh_token, before.refresh_token)
       await again.close()

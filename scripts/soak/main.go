@@ -4,7 +4,7 @@
 //	go run ./scripts/soak -duration 30m -load 0.7 -out bench/soak
 //
 // It first measures how many calls a second this machine takes, and then sends the given share of that: tool calls of
-// both eras of MCP to plugins with HTTP (from recordings), files and databases, calls that fail, and clients that come
+// both modes of MCP to plugins with HTTP (from recordings), files and databases, calls that fail, and clients that come
 // and go. It writes samples.csv, plot.svg and summary.json, and fails if anything grew from the second third of the run
 // to the last.
 package main
