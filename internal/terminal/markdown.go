@@ -15,8 +15,9 @@ import (
 	"github.com/hako-run/hako/internal/visible"
 )
 
-// markdown lays out Markdown for a terminal. Links show their addresses. Without colour, headings, code and emphasis
-// keep the marks of the source.
+// markdown lays out Markdown for a terminal. Links show their addresses. A line break of the source stays one, as in
+// other chats: models break lines between facts, not at a width. Without colour, headings, code and emphasis keep the
+// marks of the source.
 type markdown struct {
 	source []byte
 	colour bool
@@ -182,10 +183,8 @@ func (m *markdown) inline(n ast.Node, style string) (spans []span) {
 		switch c := c.(type) {
 		case *ast.Text:
 			add(style, unescape(c.Segment.Value(m.source)))
-			if c.HardLineBreak() {
+			if c.HardLineBreak() || c.SoftLineBreak() {
 				spans = append(spans, span{text: "\n"})
-			} else if c.SoftLineBreak() {
-				add(style, m.softBreak(c))
 			}
 		case *ast.String:
 			add(style, string(c.Value))
@@ -225,20 +224,6 @@ func (m *markdown) inline(n ast.Node, style string) (spans []span) {
 // unescape removes backslashes before punctuation and resolves references to characters.
 func unescape(source []byte) string {
 	return string(util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(source))))
-}
-
-// softBreak is a space, but for lines of Japanese and Chinese, which have none between words.
-func (m *markdown) softBreak(n *ast.Text) string {
-	before := cells([]span{{text: string(n.Segment.Value(m.source))}})
-	next, ok := n.NextSibling().(*ast.Text)
-	if !ok || len(before) == 0 {
-		return " "
-	}
-	after := cells([]span{{text: string(next.Segment.Value(m.source))}})
-	if len(after) > 0 && before[len(before)-1].width > 1 && after[0].width > 1 {
-		return ""
-	}
-	return " "
 }
 
 // minColumn is the narrowest column of a table that was made narrower.
