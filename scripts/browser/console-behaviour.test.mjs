@@ -149,7 +149,28 @@ describe('approvals', () => {
     await history.getByRole('row').filter({ hasText: 'yui' }).first().waitFor()
     await history.getByLabel('Answered by').fill('yui')
     await history.getByRole('button', { name: 'Search' }).click()
-    await history.getByText('No call has asked').waitFor()
+    await history.getByText('No question found').waitFor()
+  })
+  const record = seq => ({ ...answers().audit(new URL('http://hako/?asked=yes')).items[0], seq, name: `tool_${seq}`, time: new Date(60_000 * (seq === 7 ? 1 : seq)).toISOString() })
+  let newest = [8, 7, 6]
+  opened('the history is in the order of the questions, grows while it is read, and keeps older pages', {
+    hash: '#/approvals', more: { audit: url => url.searchParams.has('cursor') ? { items: [5, 4].map(record) } : { items: newest.map(record), next: 'older' } },
+  }, async (page, host) => {
+    const rows = page.getByRole('region', { name: 'History' }).locator('tbody tr')
+    const tools = async () => (await rows.locator('code').allTextContents()).join(' ')
+    await rows.nth(2).waitFor()
+    assert.equal(await tools(), 'tool_8 tool_6 tool_7') // 7 waited longest for its answer
+    await page.getByRole('button', { name: 'Older records' }).click()
+    await rows.nth(4).waitFor()
+    newest = [9, 8, 7]
+    await host.connected()
+    host.send('call', { ...call(9), decision: 'ask' })
+    await rows.nth(5).waitFor()
+    assert.equal(await tools(), 'tool_9 tool_8 tool_6 tool_5 tool_4 tool_7')
+    newest = [30, 29, 28] // too many since: the page would hide those between
+    host.send('call', { ...call(30), decision: 'ask' })
+    await rows.filter({ hasText: 'tool_9' }).waitFor({ state: 'detached' })
+    assert.equal(await tools(), 'tool_30 tool_29 tool_28')
   })
   const waiting = () => ['apr_7', 'apr_8', 'apr_9'].map(id => ({ ...open[0], id }))
   let left = waiting()

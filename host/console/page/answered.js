@@ -2,12 +2,13 @@
 import { h, put, uniqueID } from './dom.js'
 import { t, term, who } from './language.js'
 import { badge, code, problem, when } from './parts.js'
+import { live } from './server.js'
 import { table } from './table.js'
 import { showRecord } from './views/audit.js'
 
 const filters = { tool: 'column.tool', user: 'approvals.asker', approver: 'approvals.approver' }
 
-/** answered is the history below the waiting questions. reload reads its first page again. */
+/** answered is the history below the waiting questions, the newest call first. A call that has asked is added when it ends; those of other replicas, later. */
 export function answered(page) {
   const list = table({
     caption: t('approvals.history'), rowKey: row => row.seq, open: showRecord, empty: t('approvals.noHistory'),
@@ -19,32 +20,44 @@ export function answered(page) {
       { label: t('column.outcome'), cell: row => badge('outcome', row.outcome) },
     ],
   })
+  let wanted = {}
+  let rows = []
+  let next
   const form = h('form', { class: 'search', onsubmit: event => {
     event.preventDefault()
-    load(true)
+    wanted = Object.fromEntries([...new FormData(form)].filter(([, value]) => value !== ''))
+    rows = []
+    again()
   } }, Object.entries(filters).map(([name, label]) => {
     const id = uniqueID('history')
     return h('div', { class: 'field' }, h('label', { for: id }, t(label)), h('input', { id, name, type: 'search', maxlength: 200, autocomplete: 'off' }))
   }), h('button', { type: 'submit' }, t('audit.search')))
-  const more = h('button', { type: 'button', hidden: true, onclick: () => load(false) }, t('audit.more'))
+  const more = h('button', { type: 'button', hidden: true, onclick: () => load(next) }, t('audit.more'))
   const trouble = h('div', { role: 'alert' })
-  let rows = []
-  let next
-  const load = async fresh => {
-    const wanted = Object.fromEntries([...new FormData(form)].filter(([, value]) => value !== ''))
+  const load = async cursor => {
+    const searched = wanted
     more.disabled = true
     try {
-      const found = await page.get('audit', { asked: 'yes', ...wanted, cursor: fresh ? undefined : next })
-      rows = fresh ? found.items : [...rows, ...found.items]
-      next = found.next
-      list.update(rows)
-      more.hidden = !next
+      const found = await page.get('audit', { asked: 'yes', ...searched, cursor })
+      if (searched === wanted) show(found, cursor)
       put(trouble)
     } catch (error) {
       if (error.name !== 'AbortError') put(trouble, problem(error))
     }
     more.disabled = false
   }
-  const element = h('section', { class: 'history', 'aria-label': t('approvals.history') }, h('h2', {}, t('approvals.history')), form, trouble, list.element, more)
-  return { element, reload: () => load(true) }
+  // The newest page is put before the rows that are there if it overlaps with them, else it replaces them.
+  const show = (found, cursor) => {
+    const fresh = found.items.filter(item => !rows.some(row => row.seq === item.seq))
+    const joins = cursor ? cursor === next : rows.length > 0 && fresh.length < found.items.length
+    if (cursor && !joins) return
+    if (cursor || !joins) next = found.next
+    // The log is in the order in which calls ended, and a call that asks may wait for long.
+    rows = (joins ? [...rows, ...fresh] : found.items).toSorted((a, b) => Date.parse(b.time) - Date.parse(a.time))
+    list.update(rows)
+    more.hidden = !next
+  }
+  const again = page.poll(30_000, () => load())
+  live.addEventListener('call', event => event.detail.decision === 'ask' && again(), { signal: page.signal })
+  return h('section', { class: 'history', 'aria-label': t('approvals.history') }, h('h2', {}, t('approvals.history')), form, trouble, list.element, more)
 }

@@ -277,7 +277,7 @@ export default {
   'approvals.allow': 'Allow this call',
   'approvals.refuse': 'Refuse',
   'approvals.history': 'History',
-  'approvals.noHistory': 'No call has asked a person, as far as the audit log goes back.',
+  'approvals.noHistory': 'No question found in the audit log.',
   'approvals.asker': 'Asked by',
   'approvals.approver': 'Answered by',
   'allow.title': 'Always allow…',

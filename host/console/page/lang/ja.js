@@ -277,7 +277,7 @@ export default {
   'approvals.allow': 'この呼び出しを許可',
   'approvals.refuse': '拒否',
   'approvals.history': '履歴',
-  'approvals.noHistory': '監査ログの範囲に、確認を求めた呼び出しはありません。',
+  'approvals.noHistory': '監査ログに該当する確認はありません。',
   'approvals.asker': '依頼者',
   'approvals.approver': '回答者',
   'allow.title': '今後も許可する…',

@@ -17,9 +17,7 @@ export default function approvals(page) {
   const list = h('div', { class: 'questions' })
   const empty = h('p', { class: 'empty', hidden: true }, t('approvals.empty'))
   const rest = h('p', { class: 'hint', hidden: true })
-  const past = answered(page)
-  put(page.root, head(t('nav.approvals')), h('p', { class: 'hint' }, t('approvals.about')), list, rest, empty, past.element)
-  past.reload()
+  put(page.root, head(t('nav.approvals')), h('p', { class: 'hint' }, t('approvals.about')), list, rest, empty, answered(page))
   const cards = new Map()
   let [wanted] = page.path // the question that a link leads to
   const over = new Set()
@@ -32,7 +30,6 @@ export default function approvals(page) {
       over.add(id)
       card.end()
     }
-    if (ended.length > 0) past.reload()
     for (const question of items) {
       if (cards.has(question.id)) continue
       cards.set(question.id, questionCard(page, question, () => again()))
