@@ -49,6 +49,9 @@ func openPath(path string, oflags int32) guestcode.HostCall {
 		int64(0), int32(0), int32(resultAt))
 }
 
+// late is when a call with a deadline of less than a second has not ended in time, on the busiest machine.
+const late = 20 * time.Second
+
 // TestHostileHostWork makes a guest call each host function in a loop with as much data as it accepts. Every call must
 // end at its deadline or with its CPU budget.
 func TestHostileHostWork(t *testing.T) {
@@ -140,9 +143,22 @@ func TestHostileHostWork(t *testing.T) {
 			memory := map[int32][]byte{pathAt: []byte(c.path), vectorsAt: c.vectors}
 			plugin := mountedPlugin(t, dir, guestcode.Calls(64, memory, c.once, c.loop),
 				manifest.Limits{Memory: 64 << 20})
-			endsInTime(t, plugin, manifest.Limits{Time: 200 * time.Millisecond, CPU: 1 << 20}, context.DeadlineExceeded)
-			// Half a second of a core, in steps.
-			endsInTime(t, plugin, manifest.Limits{Time: 10 * time.Second, CPU: 10}, limit.CPU)
+			call := func(limits manifest.Limits) error {
+				_, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool},
+					Limits: limits})
+				return err
+			}
+			start := time.Now()
+			err := call(manifest.Limits{Time: 200 * time.Millisecond, CPU: 1 << 20})
+			if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took > late {
+				t.Errorf("after %v: %v", took, err)
+			}
+			// What the host does costs steps: 50 ms of a core, in steps, end long before the deadline.
+			var exceeded *limit.Error
+			if err := call(manifest.Limits{Time: patience, CPU: 1}); !errors.As(err, &exceeded) ||
+				exceeded.Limit != limit.CPU {
+				t.Error(err)
+			}
 		})
 	}
 }
@@ -174,31 +190,10 @@ func TestHostileHostWorkCanceled(t *testing.T) {
 		<-ctx.Done()
 		start := time.Now()
 		calls.Wait()
-		if err := plugin.Close(); err != nil || time.Since(start) > 2*time.Second {
+		if err := plugin.Close(); err != nil || time.Since(start) > late {
 			t.Errorf("closed %v after the callers had left: %v", time.Since(start), err)
 		}
 	})
-}
-
-// endsInTime checks that a call ends soon with the error or limit wanted. Three attempts allow for a busy machine.
-func endsInTime(t *testing.T, plugin *sandbox.Plugin, limits manifest.Limits, want any) {
-	t.Helper()
-	var took time.Duration
-	for range 3 {
-		start := time.Now()
-		_, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool},
-			Limits: limits})
-		took = time.Since(start)
-		var exceeded *limit.Error
-		if target, ok := want.(error); ok && !errors.Is(err, target) ||
-			!ok && (!errors.As(err, &exceeded) || exceeded.Limit != want) {
-			t.Fatalf("%v, want %v", err, want)
-		}
-		if took < 2*time.Second {
-			return
-		}
-	}
-	t.Errorf("ended after %v, with a limit of %v", took, want)
 }
 
 func sparse(t *testing.T, path string, size int64) {

@@ -36,7 +36,7 @@ func TestHostilePatterns(t *testing.T) {
 			if Match(pattern, path) {
 				t.Error("it matches")
 			}
-			if took := time.Since(start); took > 2*time.Second {
+			if took := time.Since(start); took > 20*time.Second {
 				t.Errorf("it takes %v", took)
 			}
 		})

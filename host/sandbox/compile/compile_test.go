@@ -93,7 +93,7 @@ func TestLoadDoesNotCompile(t *testing.T) {
 	if _, err := compile.Load(t.Context(), runtimeAt(t, t.TempDir()), wasm); !errors.Is(err, compile.ErrNotCached) {
 		t.Error(err)
 	}
-	if took := time.Since(begin); took > 5*time.Second {
+	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("after %v", took)
 	}
 }
