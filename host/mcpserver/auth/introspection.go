@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -145,10 +146,8 @@ func (i *introspector) ask(token string, key [sha256.Size]byte) (answer, error) 
 	got := answer{claims: claims, until: now.Add(activeTime)}
 	if active, _ := claims["active"].(bool); !active {
 		got = answer{until: now.Add(inactiveTime)}
-	} else if expires, ok := claims["exp"].(float64); ok {
-		if end := time.Unix(int64(expires), 0); end.Before(got.until) {
-			got.until = end
-		}
+	} else if end, ok := unixTime(claims["exp"]); ok && !end.IsZero() && end.Before(got.until) {
+		got.until = end
 	}
 	if len(i.answers) >= maxAnswers {
 		clear(i.answers)
@@ -211,11 +210,14 @@ func (v *oauthVerifier) introspect(ctx context.Context, token string) (*Identity
 		return nil, err
 	}
 	now, by := v.now(), v.introspection.options.Issuer
-	expires, notBefore := unixTime(claims["exp"]), unixTime(claims["nbf"])
+	expires, endOK := unixTime(claims["exp"])
+	notBefore, beginOK := unixTime(claims["nbf"])
+	issued, issuedOK := unixTime(claims["iat"])
 	named, hasIssuer := claims["iss"]
 	kind, hasKind := claims["token_type"].(string)
-	if !hasValue(claims["aud"], v.options.Audience) || !expires.IsZero() && !now.Before(expires) ||
-		notBefore.After(now.Add(clockSkew)) || unixTime(claims["iat"]).After(now.Add(clockSkew)) ||
+	if !endOK || !beginOK || !issuedOK || !expires.IsZero() && !now.Before(expires) ||
+		notBefore.After(now.Add(clockSkew)) || issued.After(now.Add(clockSkew)) ||
+		!hasValue(claims["aud"], v.options.Audience) ||
 		hasIssuer && by != v.introspection.options.URL && named != by ||
 		hasKind && !strings.EqualFold(kind, "Bearer") && !strings.EqualFold(kind, "access_token") ||
 		issuer.CheckAccessToken(claims) != nil {
@@ -224,13 +226,17 @@ func (v *oauthVerifier) introspect(ctx context.Context, token string) (*Identity
 	return v.person(claims, by, expires)
 }
 
-// unixTime reads a time of a claim, zero if there is none.
-func unixTime(claim any) time.Time {
-	seconds, ok := claim.(float64)
-	if !ok || seconds <= 0 || seconds > 1<<40 {
-		return time.Time{}
+// unixTime reads the time of a claim, which is zero without a claim. It reports false for a claim that is not a time: a
+// token must not live longer because its end cannot be read.
+func unixTime(claim any) (time.Time, bool) {
+	if claim == nil {
+		return time.Time{}, true
 	}
-	return time.Unix(int64(seconds), 0)
+	seconds, ok := claim.(float64)
+	if !ok || math.Abs(seconds) > 1<<40 {
+		return time.Time{}, false
+	}
+	return time.Unix(int64(seconds), 0), true
 }
 
 // hasValue reports whether a claim, a text or a list of them, has a value.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -114,6 +115,13 @@ func TestHostileIntrospection(t *testing.T) {
 		"no audience":       {map[string]any{"aud": nil}, false},
 		"another audience":  {map[string]any{"aud": "https://other.example.com/mcp"}, false},
 		"expired":           {map[string]any{"exp": time.Now().Add(-time.Second).Unix()}, false},
+		"expired, as text":  {map[string]any{"exp": strconv.FormatInt(time.Now().Add(-time.Hour).Unix(), 10)}, false},
+		"expired in 1970":   {map[string]any{"exp": 0}, false},
+		"expired before":    {map[string]any{"exp": -1}, false},
+		"milliseconds":      {map[string]any{"exp": 1e15}, false},
+		"no end":            {map[string]any{"exp": nil}, true},
+		"a list of ends":    {map[string]any{"exp": []int{1}}, false},
+		"text as beginning": {map[string]any{"nbf": "tomorrow"}, false},
 		"not yet valid":     {map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}, false},
 		"from the future":   {map[string]any{"iat": time.Now().Add(time.Hour).Unix()}, false},
 		"active as text":    {map[string]any{"active": "true"}, false},
