@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -255,7 +254,7 @@ func (i *Issued) ByHash(hash string, now time.Time) *Token {
 
 // idOf returns the ID of a token, or "" for a text that is none.
 func idOf(text string) string {
-	if !strings.HasPrefix(text, prefix) || len(text) != len(prefix)+(secretSize*8+5)/6 {
+	if !IsToken(text) {
 		return ""
 	}
 	return text[:idLength]

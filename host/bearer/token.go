@@ -49,6 +49,11 @@ func New() (text, hash string) {
 	return text, hashOf(text)
 }
 
+// IsToken reports whether a text has the form of a token, valid or not.
+func IsToken(text string) bool {
+	return strings.HasPrefix(text, prefix) && len(text) == len(prefix)+base64.RawURLEncoding.EncodedLen(secretSize)
+}
+
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hashPrefix + hex.EncodeToString(sum[:])

@@ -193,7 +193,7 @@ func (a *Auth) verify(ctx context.Context, token string) (*Identity, error) {
 		identity.Revoked = revoked
 		return identity, nil
 	}
-	if a.oauth == nil {
+	if a.oauth == nil || bearer.IsToken(token) { // it may be a console token, which other servers must not receive
 		return nil, errInvalidToken
 	}
 	return a.oauth.verify(ctx, token)

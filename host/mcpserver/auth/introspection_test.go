@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/internal/issuer"
 )
 
@@ -147,6 +148,17 @@ func TestHostileIntrospection(t *testing.T) {
 		if _, err := a.verify(t.Context(), token); !errors.Is(err, errInvalidToken) || e.asked != 0 {
 			t.Errorf("%.20q: %v, asked %d times", token, err, e.asked)
 		}
+	}
+}
+
+// TestIntrospectionOfOwnTokens: the endpoint never receives a token of hako's, which may be valid for the console.
+func TestIntrospectionOfOwnTokens(t *testing.T) {
+	var ahead time.Duration
+	e := &endpoint{answer: active(nil)}
+	a := introspecting(t, e, &ahead)
+	token, _ := bearer.New()
+	if by, err := a.verify(t.Context(), token); !errors.Is(err, errInvalidToken) || e.asked != 0 {
+		t.Errorf("%+v, %v, asked %d times", by, err, e.asked)
 	}
 }
 
