@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hako-run/hako/host/internal/identity"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/store"
 )
@@ -198,7 +199,8 @@ func find(ctx context.Context, tx *sql.Tx, secret, kind string) (*grant, error) 
 		return nil, err
 	}
 	user, tenant := found.User, found.Tenant
-	if json.Unmarshal([]byte(text), &found.detail) != nil {
+	if json.Unmarshal([]byte(text), &found.detail) != nil || identity.Check(user) != nil ||
+		tenant != "" && identity.Check(tenant) != nil {
 		return nil, nil
 	}
 	found.User, found.Tenant = user, tenant
@@ -251,7 +253,7 @@ func (g *grants) redeem(ctx context.Context, secret, kind string, now time.Time,
 	if err != nil {
 		return nil, nil, err
 	}
-	if outcome != nil {
+	if outcome != nil && from != nil { // not for guesses, or anybody could keep the cache empty
 		g.forget()
 	}
 	return t, from, outcome
@@ -296,7 +298,9 @@ func (g *grants) revoke(ctx context.Context, secret, client string) (ended *gran
 		}
 		return nil
 	})
-	g.forget()
+	if err != nil || ended != nil { // not for guesses
+		g.forget()
+	}
 	return ended, err
 }
 

@@ -58,7 +58,7 @@ func TestHostileRequests(t *testing.T) {
 		"implicit": {"response_type": {"token"}}, "hybrid": {"response_type": {"code id_token"}},
 		"another resource": {"resource": {"https://other.example.com/mcp"}},
 		"two resources":    {"resource": {resourceURL, "https://other.example.com/mcp"}},
-		"unknown client":   {"client_id": {"hako-client-X"}}, "no client": {"client_id": nil},
+		"unknown client":   {"client_id": {"hako-client-X"}}, "a client that is no text": {"client_id": {"hako-client-" + strings.Repeat("\x00", 26)}}, "no client": {"client_id": nil},
 		"two clients": {"client_id": {c.id, c.id}}, "two redirects": {"redirect_uri": {appURL, appURL}},
 		"huge state": {"state": {strings.Repeat("x", maxState+1)}},
 	} {
@@ -451,6 +451,36 @@ func TestHostileGuesses(t *testing.T) {
 	}
 }
 
+// TestHostileRevocations: guesses neither reach the store without limit nor empty the cache of verified tokens.
+func TestHostileRevocations(t *testing.T) {
+	w := newWorld(t)
+	c, other := w.register(appURL), w.register(appURL)
+	access, refresh := w.login(c)
+	if !isValid(t, w.Server, access) {
+		t.Fatal("the token is not valid")
+	}
+	revoke := func(token string, by *client) int {
+		return newBrowser().post(w.Server, revokePath, url.Values{"token": {token}, "client_id": {by.id}}).StatusCode
+	}
+	c.exchange(w.Server, newToken(kindCode), nil)
+	revoke(newToken(kindAccess), c)
+	revoke(refresh, other)
+	if len(w.grants.verified) != 1 {
+		t.Error("a guess empties the cache of verified tokens")
+	}
+	refused := false
+	for range 20 {
+		refused = refused || revoke(newToken(kindAccess), c) == http.StatusTooManyRequests
+	}
+	if !refused {
+		t.Error("20 guesses were all looked up")
+	}
+	w.failures = attempts.New()
+	if revoke(refresh, c) != http.StatusOK || isValid(t, w.Server, access) {
+		t.Error("the client cannot end its own login")
+	}
+}
+
 // TestHostileRows: damaged rows are no logins, and harm nobody.
 func TestHostileRows(t *testing.T) {
 	w := newWorld(t)
@@ -465,6 +495,17 @@ func TestHostileRows(t *testing.T) {
 		if response := newBrowser().get(w.Server, c.query(nil)); response.StatusCode != http.StatusBadRequest {
 			t.Errorf("%.20q is a client: %s", text, response.Status)
 		}
+	}
+	access, _ = w.login(w.register(appURL))
+	for _, change := range []string{"person = 'a\u202eki'", "person = ''", "tenant = 'a\ncme'"} {
+		w.exec("UPDATE oauth_grant SET " + change)
+		if isValid(t, w.replica(), access) {
+			t.Errorf("%q is a login", change)
+		}
+		w.exec("UPDATE oauth_grant SET person = 'aki@example.com', tenant = ''")
+	}
+	if !isValid(t, w.replica(), access) {
+		t.Error("the row as it was is no login")
 	}
 }
 

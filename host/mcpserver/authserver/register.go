@@ -23,6 +23,9 @@ const (
 	idleAge   = 90 * 24 * time.Hour
 )
 
+// clientPrefix begins the IDs of registered clients.
+const clientPrefix = "hako-client-"
+
 // clients are the registered clients.
 type clients struct{ store *store.Store }
 
@@ -35,7 +38,7 @@ func (c *clients) add(ctx context.Context, m *metadata, now time.Time) (string, 
 	if err != nil {
 		return "", err
 	}
-	id := "hako-client-" + rand.Text()
+	id := clientPrefix + rand.Text()
 	return id, c.store.Update(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM oauth_client WHERE used = 0 AND created < $1 OR used > 0 AND used < $2`,
 			now.Add(-unusedAge).UnixMilli(), now.Add(-idleAge).UnixMilli())
@@ -62,8 +65,12 @@ func (c *clients) add(ctx context.Context, m *metadata, now time.Time) (string, 
 	})
 }
 
-// find returns a client, or nil if there is none with the ID.
+// find returns a client, or nil if there is none with the ID. It does not ask the store about IDs that are not add's:
+// PostgreSQL fails on texts that are not UTF-8 or contain a NUL.
 func (c *clients) find(ctx context.Context, id string) (*metadata, error) {
+	if !strings.HasPrefix(id, clientPrefix) || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, nil
+	}
 	var data string
 	err := c.store.View(ctx, func(tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, `SELECT metadata FROM oauth_client WHERE id = $1`, id).Scan(&data)

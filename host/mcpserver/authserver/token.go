@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,20 +115,31 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	address := s.proxies.Address(r)
+	succeeded, wait := s.failures.Begin(address, s.options.Now())
+	if wait > 0 {
+		refuseTooMany(w, wait)
+		return
+	}
 	ended, err := s.grants.revoke(r.Context(), form.Get("token"), form.Get("client_id"))
 	if err != nil {
 		s.unavailable(w, err)
 		return
 	}
 	if ended != nil {
-		s.options.Record(Event{Action: Revoked, Address: s.proxies.Address(r), User: ended.User, Tenant: ended.Tenant,
+		succeeded()
+		s.options.Record(Event{Action: Revoked, Address: address, User: ended.User, Tenant: ended.Tenant,
 			Client: ended.Client})
 	}
 	w.WriteHeader(http.StatusOK)
 }
 
-// Owns reports whether a token has the form of this server's access tokens.
-func (s *Server) Owns(token string) bool { return strings.HasPrefix(token, kindAccess) }
+// Owns reports whether a token has the form of this server's access tokens, refresh tokens or codes.
+func (s *Server) Owns(token string) bool {
+	return slices.ContainsFunc([]string{kindAccess, kindRefresh, kindCode}, func(kind string) bool {
+		return strings.HasPrefix(token, kind)
+	})
+}
 
 // Verify returns whose access token it is, or nil if it is not valid. An error says that the store cannot be read.
 func (s *Server) Verify(ctx context.Context, token string) (*auth.Identity, error) {
