@@ -58,7 +58,8 @@ func TestHostileRequests(t *testing.T) {
 		"implicit": {"response_type": {"token"}}, "hybrid": {"response_type": {"code id_token"}},
 		"another resource": {"resource": {"https://other.example.com/mcp"}},
 		"two resources":    {"resource": {resourceURL, "https://other.example.com/mcp"}},
-		"unknown client":   {"client_id": {"hako-client-X"}}, "a client that is no text": {"client_id": {"hako-client-" + strings.Repeat("\x00", 26)}}, "no client": {"client_id": nil},
+		"unknown client":   {"client_id": {"hako-client-X"}},
+		"a client of NULs": {"client_id": {clientPrefix + strings.Repeat("\x00", 26)}}, "no client": {"client_id": nil},
 		"two clients": {"client_id": {c.id, c.id}}, "two redirects": {"redirect_uri": {appURL, appURL}},
 		"huge state": {"state": {strings.Repeat("x", maxState+1)}},
 	} {
