@@ -69,15 +69,21 @@ func (d *Dir) Remove() error {
 	return errors.Join(unlocked, err)
 }
 
-// removeLeftovers removes the directories of processes that have ended. It ignores errors: a leftover does no harm.
+// removeLeftovers removes the directories of processes of this user that have ended. In a shared directory others can
+// make directories with such names, and exchange what is in them for links during the removal. It ignores errors: a
+// leftover does no harm.
 func removeLeftovers(parent, pattern string) {
 	entries, _ := os.ReadDir(parent)
 	for _, entry := range entries {
 		if !entry.IsDir() || !wholefile.IsTemporary(entry.Name(), pattern) {
 			continue
 		}
+		dir, err := entry.Info()
+		if err != nil || !isOwn(dir) {
+			continue
+		}
 		path := filepath.Join(parent, entry.Name())
-		info, err := os.Stat(filepath.Join(path, lockName))
+		info, err := os.Lstat(filepath.Join(path, lockName))
 		if err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < minAge {
 			continue
 		}

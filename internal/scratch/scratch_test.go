@@ -24,7 +24,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestLeftovers: the directory of a killed process is removed once it is a minute old, that of a running one is not.
+// TestLeftovers: the directory of a killed process is removed once it is a minute old. That of a running one
+// stays, and so do those of other users and those whose lock is a link.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	parent := t.TempDir()
@@ -71,9 +72,25 @@ func TestLeftovers(t *testing.T) {
 	if err := os.Mkdir(other, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	linked, foreign := filepath.Join(parent, "kind-1"), filepath.Join(parent, "kind-2")
+	for _, path := range []string{linked, foreign} {
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{filepath.Join(parent, "file"), filepath.Join(foreign, lockName)} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("../file", filepath.Join(linked, lockName)); err != nil {
+		t.Log(err) // on Windows
+	}
+	stays := os.Chown(foreign, os.Geteuid()+1, -1) == nil // for root
 	old := time.Now().Add(-time.Hour)
-	for _, path := range []string{dead, alive} {
-		if err := os.Chtimes(filepath.Join(path, lockName), old, old); err != nil {
+	for _, path := range []string{filepath.Join(dead, lockName), filepath.Join(alive, lockName),
+		filepath.Join(parent, "file"), filepath.Join(foreign, lockName)} {
+		if err := os.Chtimes(path, old, old); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -81,7 +98,8 @@ func TestLeftovers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]bool{dead: false, young: true, alive: true, other: true, d.Path: true} {
+	for path, want := range map[string]bool{dead: false, young: true, alive: true, other: true, linked: true,
+		foreign: stays, d.Path: true} {
 		if _, err := os.Stat(path); (err == nil) != want {
 			t.Errorf("%s is there: %v, want %v", path, err == nil, want)
 		}
