@@ -53,8 +53,8 @@ func (module *rewritten) interpretable() bool { return module.Operations <= maxI
 // waits for the compiler, and so does a module that is too large for the interpreter: p.code then stays nil and
 // p.compiling is set. A module that the compiler has refused stays interpreted. p.mu is held.
 func (p *Plugin) loadForCall(ctx context.Context) error {
-	if p.loadOutlined(ctx) {
-		return nil
+	if loaded, err := p.loadOutlined(ctx); loaded || err != nil {
+		return err
 	}
 	module, err := p.rewrite()
 	if err != nil {
@@ -108,19 +108,22 @@ func (p *Plugin) compilationError(module *rewritten) error {
 	return p.compileErr
 }
 
-// loadOutlined loads compiled code from the cache without reading the plugin, and reports whether that was possible.
-// p.mu is held.
-func (p *Plugin) loadOutlined(ctx context.Context) bool {
+// loadOutlined loads compiled code from the cache without reading the plugin, and reports whether that was possible. It
+// fails if there is no memory for the code. p.mu is held.
+func (p *Plugin) loadOutlined(ctx context.Context) (bool, error) {
 	module := p.engine.cache.outline(p.spec.Digest)
 	if module == nil {
-		return false
+		return false, nil
 	}
 	found, err := p.installCached(ctx, module)
-	if !found || err != nil {
-		p.engine.cache.removeOutline(p.spec.Digest) // whoever reads the plugin finds out what is wrong
-		return false
+	switch {
+	case found && err == nil:
+		return true, nil
+	case err != nil && !found:
+		return false, err
 	}
-	return true
+	p.engine.cache.removeOutline(p.spec.Digest) // whoever reads the plugin finds out what is wrong
+	return false, nil
 }
 
 // loadCompiled loads compiled code from the cache and reports whether there was any. p.mu is held.
@@ -144,7 +147,8 @@ func (p *Plugin) saveOutline(module *rewritten) {
 	}
 }
 
-// installCached installs code that is in the cache, and reports whether it is noted there. p.mu is held.
+// installCached installs code that is in the cache, and reports whether it is noted there. If there is no memory for it,
+// it reports false and the error. p.mu is held.
 func (p *Plugin) installCached(ctx context.Context, module *rewritten) (found bool, err error) {
 	begin := time.Now()
 	if size, _ := p.engine.cache.lookup(module.Digest); size == 0 {
@@ -152,7 +156,7 @@ func (p *Plugin) installCached(ctx context.Context, module *rewritten) (found bo
 	}
 	weight := p.compiledWeight(module)
 	if err := p.reserveCode(ctx, weight); err != nil {
-		return true, err
+		return false, err
 	}
 	return true, p.installCompiled(ctx, module, FromCache, begin, weight)
 }
@@ -242,8 +246,8 @@ func (p *Plugin) beginPrepare(ctx context.Context) (<-chan struct{}, error) {
 	if p.code != nil && p.prepared || p.compiling != nil {
 		return p.compiling, nil
 	}
-	if p.loadOutlined(ctx) {
-		return nil, nil
+	if loaded, err := p.loadOutlined(ctx); loaded || err != nil {
+		return nil, err
 	}
 	module, err := p.rewrite()
 	if err != nil {

@@ -224,23 +224,32 @@ func TestCompiledCodeIsCached(t *testing.T) {
 func TestOutline(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	run := func() (reads int) {
+	start := func(budget int64) (plugin *sandbox.Plugin, reads *int, stop func()) {
 		t.Helper()
-		engine, err := sandbox.New(&sandbox.Options{CacheDir: dir})
+		engine, err := sandbox.New(&sandbox.Options{CacheDir: dir, MemoryBudget: budget})
 		if err != nil {
 			t.Fatal(err)
 		}
-		plugin := engine.Load(sandbox.Spec{Name: "small", Digest: "sha256:0123", Wasm: func() ([]byte, error) {
-			reads++
+		reads = new(int)
+		plugin = engine.Load(sandbox.Spec{Name: "small", Digest: "sha256:0123", Wasm: func() ([]byte, error) {
+			*reads++
 			return smallGuest()
 		}, Limits: manifest.Limits{Time: patience}})
+		return plugin, reads, func() {
+			t.Helper()
+			if err := errors.Join(plugin.Close(), engine.Close()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	run := func() int {
+		t.Helper()
+		plugin, reads, stop := start(0)
+		defer stop()
 		if err := plugin.Prepare(t.Context()); err != nil || !plugin.Prepared() {
 			t.Errorf("prepared: %v, %v", plugin.Prepared(), err)
 		}
-		if err := errors.Join(plugin.Close(), engine.Close()); err != nil {
-			t.Error(err)
-		}
-		return reads
+		return *reads
 	}
 	if reads := run(); reads != 1 {
 		t.Errorf("read %d times at first", reads)
@@ -279,6 +288,20 @@ func TestOutline(t *testing.T) {
 		if reads := run(); reads != 0 {
 			t.Errorf("after %s: read %d times", name, reads)
 		}
+	}
+	plugin, reads, stop := start(1)
+	var exceeded *limit.Error
+	if err := plugin.Prepare(t.Context()); !errors.As(err, &exceeded) || *reads != 0 || !plugin.Cached() {
+		t.Errorf("without memory: %v, read %d times, cached: %v", err, *reads, plugin.Cached())
+	}
+	stop()
+	if err := os.Remove(code[0]); err != nil {
+		t.Fatal(err)
+	}
+	plugin, _, stop = start(0)
+	defer stop()
+	if plugin.Cached() {
+		t.Error("it counts as cached without its code")
 	}
 }
 

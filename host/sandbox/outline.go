@@ -61,9 +61,20 @@ func (c *codeCache) outline(plugin string) *rewritten {
 	return module
 }
 
-func (c *codeCache) hasOutline(plugin string) bool {
-	_, err := os.Stat(c.outlinePath(plugin))
-	return err == nil
+// outlined reports whether the plugin with this digest has an outline, and the code that it is for. It reads the JSON
+// alone.
+func (c *codeCache) outlined(plugin string) bool {
+	file, err := os.Open(c.outlinePath(plugin))
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	var module rewritten
+	if json.NewDecoder(file).Decode(&module) != nil {
+		return false
+	}
+	size, _ := c.lookup(module.Digest)
+	return size > 0
 }
 
 func (c *codeCache) removeOutline(plugin string) { _ = os.Remove(c.outlinePath(plugin)) }

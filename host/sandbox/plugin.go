@@ -70,7 +70,7 @@ func (p *Plugin) Prepared() bool {
 }
 
 // Cached reports whether an earlier process has compiled the plugin, so that a call loads its code in milliseconds.
-func (p *Plugin) Cached() bool { return p.engine.cache.hasOutline(p.spec.Digest) }
+func (p *Plugin) Cached() bool { return p.engine.cache.outlined(p.spec.Digest) }
 
 // beginCall registers a call, unless the plugin is closed.
 func (p *Plugin) beginCall() error {
