@@ -3,6 +3,8 @@ package approval
 import (
 	"slices"
 	"unicode/utf8"
+
+	"github.com/hako-run/hako/internal/visible"
 )
 
 // edit is a line of a diff: kept (' '), removed ('-') or added ('+').
@@ -125,7 +127,7 @@ func hunks(edits []edit) (list []Hunk, rest int) {
 				list = append(list, Hunk{Line: line})
 			}
 			last := &list[len(list)-1]
-			last.Lines = append(last.Lines, string(e.kind)+" "+clip(e.text, maxDiffLine))
+			last.Lines = append(last.Lines, string(e.kind)+" "+visible.Mark(clip(e.text, maxDiffLine)))
 			open, lines = true, lines+1
 		default:
 			open = false

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -22,6 +23,9 @@ type Replacement struct {
 	Added   int `json:"added,omitempty"`
 	Removed int `json:"removed,omitempty"`
 	Rest    int `json:"rest,omitempty"`
+	// Unseen says that the values differ in something that no line shows: the line break at the end, a masked secret, or
+	// the type of a value in a list.
+	Unseen bool `json:"unseen,omitempty"`
 	// Problem says why there is no comparison.
 	Problem manifest.Text `json:"problem,omitempty"`
 	// Digest identifies the present value, or the failure to read it.
@@ -38,26 +42,25 @@ type Hunk struct {
 // maxCompared bounds the values that are compared, in bytes each.
 const maxCompared = 1 << 20
 
-// Compare sets Replaces to the difference between present, a JSON value or nil if problem says why it is not known, and
-// the argument. mask hides secrets in the text of the present value; the arguments are masked already.
-func (q *Question) Compare(argument string, present json.RawMessage, problem manifest.Text, mask func(string) string) {
+// Compare sets Replaces to the difference between two JSON values: present, nil if problem says why it is not known, and
+// value, that of the argument. mask hides secrets in their texts.
+func (q *Question) Compare(argument string, present, value json.RawMessage, problem manifest.Text,
+	mask func(string) string) {
 	digest := sha256.Sum256(present)
 	r := &Replacement{Argument: argument, Problem: problem, Digest: hex.EncodeToString(digest[:])}
 	q.Replaces = r
 	if problem != nil {
 		return
 	}
-	var arguments map[string]json.RawMessage
-	// Arguments that are not an object have no such member.
-	_ = json.Unmarshal(q.Arguments, &arguments)
-	if size := max(len(present), len(arguments[argument])); size > maxCompared {
+	if size := max(len(present), len(value)); size > maxCompared {
 		r.Problem = manifest.Text{
 			"en": fmt.Sprintf("it has %d KiB, and at most %d are compared", size>>10, maxCompared>>10),
 			"ja": fmt.Sprintf("%d KiB あり、比較できるのは %d KiB までです", size>>10, maxCompared>>10),
 		}
 		return
 	}
-	edits := diff(textLines(mask(plainText(present))), textLines(plainText(arguments[argument])), maxRounds)
+	before, after := mask(plainText(present)), mask(plainText(value))
+	edits := diff(textLines(before), textLines(after), maxRounds)
 	for _, e := range edits {
 		switch e.kind {
 		case '+':
@@ -67,6 +70,8 @@ func (q *Question) Compare(argument string, present json.RawMessage, problem man
 		}
 	}
 	r.Hunks, r.Rest = hunks(edits)
+	r.Unseen = before != "" && after != "" && strings.HasSuffix(before, "\n") != strings.HasSuffix(after, "\n") ||
+		len(r.Hunks) == 0 && !bytes.Equal(canonical(present), canonical(value))
 }
 
 // Differs reports whether the value that the call would replace is another one than in the earlier question.
@@ -74,16 +79,12 @@ func (q *Question) Differs(earlier *Question) bool {
 	return q.Replaces != nil && (earlier.Replaces == nil || q.Replaces.Digest != earlier.Replaces.Digest)
 }
 
-// textLines are the lines of a text without hidden characters. An empty text has none.
+// textLines are the lines of a text. An empty text has none.
 func textLines(text string) []string {
 	if text == "" {
 		return nil
 	}
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	for i, line := range lines {
-		lines[i] = visible.Mark(line)
-	}
-	return lines
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
 // plainText is a value as text to compare: a text as it is, a list with an item on each line, anything else as JSON.
@@ -127,7 +128,10 @@ func (r *Replacement) describe(v *Value, language string, w *words) {
 		return
 	}
 	*v = Value{Name: v.Name, Cut: fmt.Sprintf(w.compared, r.Added, r.Removed)}
-	if len(r.Hunks) == 0 {
+	switch {
+	case r.Unseen:
+		v.Cut += w.unseen
+	case len(r.Hunks) == 0:
 		v.Cut = w.unchanged
 	}
 	for i, hunk := range r.Hunks {

@@ -23,7 +23,11 @@ func comparison(t *testing.T, present, content any, mask func(string) string) ap
 		t.Fatal(err)
 	}
 	q := question(string(arguments))
-	q.Compare("content", before, nil, mask)
+	value, err := json.Marshal(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Compare("content", before, value, nil, mask)
 	return q.Describe("en").Values[0]
 }
 
@@ -39,7 +43,14 @@ func TestComparison(t *testing.T) {
 		"far apart": {numbered, strings.NewReplacer("a", "A", "o", "O").Replace(numbered),
 			"- a|+ A|  b|  c|… line 13|  m|  n|- o|+ O|  p", "Lines added: 2, removed: 2."},
 		"moved lines":        {"a\nb\nc\nd", "d\na\nb\nc", "+ d|  a|  b|  c|- d", "Lines added: 1, removed: 1."},
-		"nothing changes":    {"a\nb", "a\nb\n", "", "what is there now"},
+		"nothing changes":    {"a\nb", "a\nb", "", "This is what is there now"},
+		"line ends":          {"a\r\nb\r\n", "a\nb\n", "- a␦|- b␦|+ a|+ b", "Lines added: 2, removed: 2."},
+		"the last line end":  {"a\nb", "a\nb\n", "", "no line shows differs too, such as the line break at the end"},
+		"a line, the end":    {"a\nb\n", "A\nb", "- a|+ A|  b", "removed: 1. Something that no line shows"},
+		"other hidden ones":  {"a\u202eb", "a\u202db", "- a␦b|+ a␦b", "Lines added: 1"},
+		"a mark itself":      {"a␦b", "a\u200bb", "- a␦b|+ a␦b", "Lines added: 1"},
+		"a number or text":   {[][]any{{1}}, [][]any{{"1"}}, "", "no line shows"},
+		"cells or text":      {[][]any{{"a · b"}}, [][]any{{"a", "b"}}, "", "no line shows"},
 		"a new file":         {"", "a", "+ a", "Lines added: 1, removed: 0."},
 		"emptied":            {"a", "", "- a", "Lines added: 0, removed: 1."},
 		"rows":               {[][]any{{"Aki", 900}, {"Bo", nil}}, [][]any{{"Aki", 901}, {"Bo"}}, "- Aki · 900|+ Aki · 901|  Bo", "Lines added: 1"},
@@ -93,7 +104,7 @@ func TestComparisonIsBounded(t *testing.T) {
 func TestComparisonInTheQuestion(t *testing.T) {
 	t.Parallel()
 	q := question(`{"path":"a.md","content":"one\n<!channel> two"}`)
-	q.Compare("content", json.RawMessage(`"one\nsecret\n"`), nil, func(text string) string {
+	q.Compare("content", json.RawMessage(`"one\nsecret\n"`), json.RawMessage(`"one\n<!channel> two\n"`), nil, func(text string) string {
 		return strings.ReplaceAll(text, "secret", "[masked]")
 	})
 	const want = "\n  path: a.md\n  content:\n  │   one\n  │ - [masked]\n  │ + <!channel> two\n" +
@@ -104,7 +115,11 @@ func TestComparisonInTheQuestion(t *testing.T) {
 	if text := q.Text("ja"); !strings.Contains(text, "現在の内容との比較: 追加 1 行、削除 1 行。") {
 		t.Errorf("got\n%s", text)
 	}
-	q.Compare("content", nil, manifest.Text{"en": "not\ntext", "ja": "テキストではありません"}, unmasked)
+	q.Compare("content", json.RawMessage(`"my secret"`), json.RawMessage(`"your secret"`), nil, func(string) string { return "[masked]" })
+	if text := q.Text("en"); strings.Contains(text, "secret") || !strings.Contains(text, "Something that no line shows differs") {
+		t.Errorf("another secret:\n%s", text)
+	}
+	q.Compare("content", nil, nil, manifest.Text{"en": "not\ntext", "ja": "テキストではありません"}, unmasked)
 	if text := q.Text("en"); !strings.Contains(text, "│ <!channel> two\n  │ Not compared with what is there now: not\\ntext.\n") {
 		t.Errorf("got\n%s", text)
 	}
@@ -118,7 +133,9 @@ func FuzzCompare(f *testing.F) {
 	f.Add(`[[1],[2]]`, `{"content":[[1],[3]]}`)
 	f.Fuzz(func(t *testing.T, present, arguments string) {
 		q := question(arguments)
-		q.Compare("content", json.RawMessage(present), nil, unmasked)
+		var given map[string]json.RawMessage
+		_ = json.Unmarshal([]byte(arguments), &given)
+		q.Compare("content", json.RawMessage(present), given["content"], nil, unmasked)
 		if text := q.Text("en"); len(text) > 100_000 || strings.Count("\n"+text, "\nAsked by:") != 1 {
 			t.Errorf("%.2000s", text)
 		}

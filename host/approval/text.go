@@ -13,7 +13,7 @@ type words struct {
 	frontends                           map[string]string
 	yes, no, empty                      string
 	compared, notCompared, unchanged    string
-	fromLine, notShown                  string
+	unseen, fromLine, notShown          string
 	cutText, cutTable, cutValues        string
 }
 
@@ -31,6 +31,7 @@ var english = &words{
 	compared:    "Compared with what is there now. Lines added: %d, removed: %d.",
 	notCompared: "Not compared with what is there now: %s.",
 	unchanged:   "This is what is there now.",
+	unseen:      " Something that no line shows differs too, such as the line break at the end.",
 	fromLine:    "… line %d", notShown: " Changed lines not shown: %d.",
 	cutText: "… %d characters in all", cutTable: "… %d rows with up to %d columns in all",
 	cutValues: "… and %d more values",
@@ -50,6 +51,7 @@ var japanese = &words{
 	compared:    "現在の内容との比較: 追加 %d 行、削除 %d 行。",
 	notCompared: "現在の内容とは比較していません: %s。",
 	unchanged:   "現在の内容と同じです。",
+	unseen:      "ほかに、末尾の改行など行に現れない違いがあります。",
 	fromLine:    "… %d 行目", notShown: "ほかに %d 行の変更があります。",
 	cutText: "…（全 %d 文字）", cutTable: "…（全 %d 行、最大 %d 列）", cutValues: "…（ほか %d 項目）",
 }

@@ -30,7 +30,8 @@ func (p *Pipeline) comparer(call *Call, s *subject, arguments json.RawMessage) f
 		if scanner := p.scanner(); scanner != nil {
 			mask = scanner.Masked
 		}
-		q.Compare(s.replaces.Argument, present, problem, mask)
+		name := s.replaces.Argument
+		q.Compare(name, present, members(arguments)[name], problem, mask)
 	}
 }
 
