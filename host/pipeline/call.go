@@ -80,6 +80,9 @@ type Call struct {
 	// Permitted, if not nil, is called when policy and approvals have permitted the call, before it is counted and has
 	// any effect. It may wait until ctx ends. Its error ends the call.
 	Permitted func(ctx context.Context) error
+
+	// unattended says that nobody may be asked anything.
+	unattended bool
 }
 
 // Outcome classifies results for metrics and logs. The set is fixed.

@@ -84,6 +84,7 @@ func (p *Pipeline) present(ctx context.Context, call *Call, s *subject,
 		return nil, unreadable
 	}
 	// Nobody is asked whether people may see a value before they are asked about replacing it.
+	// The tool itself may ask nobody either: see unattended.
 	if p.options.Policy().Decide(policyCall(call.Caller, toolSubject(tools[i]), encoded)).Action != policy.Allow {
 		return nil, unpermitted
 	}
@@ -93,7 +94,7 @@ func (p *Pipeline) present(ctx context.Context, call *Call, s *subject,
 	for _, locale := range []string{"en", "ja"} {
 		caller := call.Caller
 		caller.Locale = locale
-		result, err := p.Call(ctx, &Call{Caller: caller,
+		result, err := p.Call(ctx, &Call{Caller: caller, unattended: true,
 			Request: abi.Request{Method: abi.CallTool, Name: tools[i].Name, Arguments: encoded}})
 		switch {
 		case err != nil:

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
@@ -35,13 +36,19 @@ tools:
 type notes struct {
 	note  string
 	read  *abi.Response // instead of the note
+	asks  bool          // before it reads
 	calls []catalog.Invocation
 }
 
-func (n *notes) Call(_ context.Context, invocation *catalog.Invocation) (*abi.Response, error) {
+func (n *notes) Call(ctx context.Context, invocation *catalog.Invocation) (*abi.Response, error) {
 	n.calls = append(n.calls, *invocation)
 	if invocation.Request.Name != "read" {
 		return text("written"), nil
+	}
+	if n.asks {
+		if err := invocation.Ask(ctx, broker.Question{Text: "cat a.md"}); err != nil {
+			return &abi.Response{IsError: true, Content: []abi.Content{{Type: "text", Text: "nobody agreed"}}}, nil
+		}
 	}
 	if n.read != nil {
 		return n.read, nil
@@ -75,6 +82,7 @@ func TestCompare(t *testing.T) {
 		arguments, readers string
 		read               *abi.Response
 		changes            bool // the note changes while people think
+		asks               bool // the reading tool asks
 		want               string
 		reads, writes      int
 	}{
@@ -85,6 +93,7 @@ func TestCompare(t *testing.T) {
 			read: &abi.Response{StructuredContent: json.RawMessage(`{"text":"o","next":9}`)}},
 		"binary":    {arguments: write, read: says("a.md is binary."), want: "two\nNot compared with what is there now: a.md is binary.", reads: 4, writes: 1},
 		"no member": {arguments: write, read: &abi.Response{StructuredContent: json.RawMessage(`{}`)}, want: "two\nNot compared with what is there now: it could not be read.", reads: 2, writes: 1},
+		"it asks":   {arguments: write, asks: true, want: "two\nNot compared with what is there now: nobody agreed.", reads: 4, writes: 1},
 		"not the caller's": {arguments: write, readers: "action: deny", writes: 1,
 			want: "two\nNot compared with what is there now: the policy does not let the caller read it."},
 		"with a question": {arguments: write, readers: "action: ask", writes: 1,
@@ -104,7 +113,7 @@ func TestCompare(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			backend := &notes{note: "one", read: test.read}
+			backend := &notes{note: "one", read: test.read, asks: test.asks}
 			c := new(catalog.Catalog)
 			if err := c.Put(catalog.Source{Name: "notes", Prefix: "n_", Backend: backend}, m); err != nil {
 				t.Fatal(err)

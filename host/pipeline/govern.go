@@ -182,7 +182,7 @@ func (p *Pipeline) ask(ctx context.Context, call *Call, q *approval.Question, wa
 	way.By = approval.Person{Tenant: call.Caller.Tenant, User: call.Caller.User, Groups: call.Caller.Groups,
 		Operator: call.Caller.Operator}
 	err := error(approval.ErrUnreachable)
-	if p.options.Approvals != nil {
+	if p.options.Approvals != nil && !call.unattended {
 		defer callclock.Pause(ctx)()
 		way.Waiting = func(id string) { record.running.change(func(s *RunningState) { s.Question = id }) }
 		defer record.running.change(func(s *RunningState) { s.Question = "" })
