@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -37,20 +38,25 @@ func (q *Question) AllowRules() []AllowRule {
 	}
 	name := "always allow " + q.Tool
 	caller := fields{{"frontends", q.Caller.Frontend}, {"tenants", q.Caller.Tenant}, {"users", q.Caller.User}}
-	who := name + " for " + strings.TrimSpace(q.Caller.User+" at "+q.Caller.Frontend)
+	who := name + " for " + cmp.Or(q.Caller.User, "callers without a name") + " at " + q.Caller.Frontend
+	var nameless []string
+	if q.Caller.User == "" { // a list of names cannot say so
+		nameless = []string{`user == ""`}
+	}
 	var list []AllowRule
-	add := func(scope Scope, name string, match fields, when string) {
-		rule := AllowRule{scope, match.rule(name, q.Tool, when)}
+	add := func(scope Scope, name string, match fields, conditions ...string) {
+		rule := AllowRule{scope, match.rule(name, q.Tool, strings.Join(conditions, " && "))}
 		if _, err := policy.Parse([]byte("version: 1\nrules:\n" + rule.YAML)); err == nil {
 			list = append(list, rule)
 		}
 	}
 	if arguments := canonical(q.Arguments); q.Hidden == "" && len(arguments) <= maxRuleArguments {
 		// JSON is an expression of CEL but for numbers beyond 64 bits, with which the rule is left out.
-		add(ScopeArguments, who+" with these arguments ("+q.binding()[:8]+")", caller, "arguments == "+string(arguments))
+		add(ScopeArguments, who+" with these arguments ("+q.binding()[:8]+")", caller,
+			append(nameless, "arguments == "+string(arguments))...)
 	}
-	add(ScopeCaller, who, caller, "")
-	add(ScopeTool, name, nil, "")
+	add(ScopeCaller, who, caller, nameless...)
+	add(ScopeTool, name, nil)
 	return list
 }
 
