@@ -19,8 +19,8 @@ func (a *app) consoleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "console",
 		Short: "Print a link that opens the console of hako serve",
-		Long: `Print a link that logs you in to the console of hako serve, once and within 10 minutes. It needs nothing but the store, so it works while
-hako serves, for whoever may write there, whatever logins are configured. The link works in a browser on the machine of hako; standard error
+		Long: `Print a link that logs you in to the console of hako serve. It works once, within 10 minutes, in a browser on the machine of hako. The
+command needs write access to the store and nothing else: it works while hako serves, and with any configuration of logins. Standard error
 says where others log in.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -183,7 +183,7 @@ func TestHostileLoginLink(t *testing.T) {
 	}
 }
 
-// TestAdminAlwaysGetsIn: whatever logins are configured, 'hako console' prints a link that lets an admin in at this machine.
+// TestAdminAlwaysGetsIn: the link of 'hako console' lets an admin in at this machine, whatever logins are configured.
 func TestAdminAlwaysGetsIn(t *testing.T) {
 	t.Parallel()
 	dir := approved(t, `console:

@@ -11,9 +11,9 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what this machine can enforce, and what is wrong with the configuration",
-		Long: `Say what this machine can enforce, and what is wrong with the configuration, each with a remedy; a hako that serves on this machine is
-asked too: for its version, plugins and upstream servers that are not in service, the store, and its certificate. The exit code is 1 if something
-does not work; warnings are for a person to weigh. No file is changed.`,
+		Long: `Report what this machine can enforce and what is wrong with the configuration, each with a remedy. If hako serve runs on this machine, it
+is asked for its version, its store, its certificate, and the plugins and upstream servers that are not in service. The exit code is 1 if
+something does not work; warnings do not change it. No file is changed.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd, asJSON) },
 	}

@@ -18,8 +18,8 @@ func (a *app) policyTryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "try FILE",
 		Short: "Say which recorded calls another policy would decide otherwise",
-		Long: `Say which calls of the audit log the policy in FILE would decide otherwise than they were decided. Nothing is called, and the policy in
-force stays. What the log does not have, such as arguments, cannot be decided again and is counted.
+		Long: `Decide the calls of the audit log again by the policy in FILE, and list those that would be decided otherwise. Nothing is called, and the
+policy in force stays. Calls are only counted if their decision needs something that the log does not have, such as arguments.
 
 Exit codes: 0 every call would be decided as it was, 1 some would not or cannot be decided again, 2 usage, or FILE is not valid.`,
 		Example: `  hako policy try next.yaml --since 7d`,

@@ -37,7 +37,7 @@ type tokenFlags struct {
 func (f *tokenFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.User, "user", "", "the user that calls with it are made for (default NAME)")
 	cmd.Flags().StringVar(&f.Role, "role", "", "make a token for the console, with this role: viewer, approver or admin")
-	cmd.Flags().StringVar(&f.expires, "expires", "", "the last day on which it is valid (YYYY-MM-DD), or a time (RFC 3339)")
+	cmd.Flags().StringVar(&f.expires, "expires", "", "the last day on which the token is valid (YYYY-MM-DD), or the time at which it expires (RFC 3339)")
 }
 
 // check checks the flags for a token with this name.
