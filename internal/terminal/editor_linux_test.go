@@ -68,6 +68,16 @@ func (d *desk) message(t *testing.T, want string) {
 	d.surface.began(want)
 }
 
+// asks asks a question and returns a channel for the answer.
+func (d *desk) asks(t *testing.T) chan bool {
+	answered := make(chan bool)
+	go func() {
+		yes, _ := d.surface.ask(t.Context(), aQuestion(noon))
+		answered <- yes
+	}()
+	return answered
+}
+
 func aQuestion(now time.Time) *approval.Question {
 	return &approval.Question{
 		Tool: "write_rows", Plugin: "sheets", Title: manifest.Text{"en": "Write rows", "ja": "行の書き込み"},
@@ -107,11 +117,7 @@ func TestEditorScreens(t *testing.T) {
 			capture("two tools")
 			d.surface.ToolEnded("1", pipeline.OK, "3 人")
 			d.surface.Notice("", "モデルに再接続しています。")
-			answered := make(chan bool)
-			go func() {
-				yes, _ := d.surface.ask(t.Context(), aQuestion(noon))
-				answered <- yes
-			}()
+			answered := d.asks(t)
 			d.ends(t, "（残り 4m56s）\n?\n")
 			d.types(t, "a")
 			d.ends(t, "? a\n")
@@ -223,11 +229,7 @@ func TestEditorDraft(t *testing.T) {
 	d := newDesk(t, 60, 40, "en")
 	d.types(t, "reall")
 	d.ends(t, "> reall\n")
-	answered := make(chan bool)
-	go func() {
-		yes, _ := d.surface.ask(t.Context(), aQuestion(noon))
-		answered <- yes
-	}()
+	answered := d.asks(t)
 	d.ends(t, "left)\n? reall\n")
 	d.types(t, "y")
 	d.ends(t, "? really\n")
