@@ -109,16 +109,8 @@ func keptArguments(arguments map[string]json.RawMessage) map[string]json.RawMess
 
 // runningJSON is a running call.
 type runningJSON struct {
-	ID       string    `json:"id"`
-	Time     time.Time `json:"time"`
-	Method   string    `json:"method"`
-	Tool     string    `json:"tool"`
-	Plugin   string    `json:"plugin"`
-	Frontend string    `json:"frontend"`
-	User     string    `json:"user"`
-	Tenant   string    `json:"tenant"`
-	Client   string    `json:"client,omitempty"`
-	TraceID  string    `json:"traceId,omitempty"`
+	callJSON
+	Client string `json:"client,omitempty"`
 	// ElapsedMS is the time since the start, by the host's clock.
 	ElapsedMS float64                    `json:"elapsedMs"`
 	Arguments map[string]json.RawMessage `json:"arguments,omitempty"`
@@ -138,9 +130,9 @@ type progressJSON struct {
 func newRunning(r *pipeline.Running) *runningJSON {
 	state := r.State()
 	running := &runningJSON{
-		ID: r.ID, Time: r.Started.UTC(), Method: r.Method, Tool: state.Name, Plugin: state.Source,
-		Frontend: r.Caller.Frontend, User: r.Caller.User, Tenant: r.Caller.Tenant,
-		Client: clientOf(r.Caller.Client, r.Caller.ClientVersion), TraceID: r.TraceID,
+		callJSON: callJSON{r.ID, r.Started.UTC(), r.Method, state.Name, state.Source, r.Caller.Frontend, r.Caller.User,
+			r.Caller.Tenant, r.TraceID},
+		Client:    clientOf(r.Caller.Client, r.Caller.ClientVersion),
 		ElapsedMS: milliseconds(time.Since(r.Started)), Arguments: keptArguments(state.Arguments),
 		Question: state.Question, Step: r.Recording.Current(),
 	}

@@ -65,8 +65,8 @@ func (c *Console) oneCall(q *request) (any, error) {
 		return nil, err
 	}
 	answer := &oneCallJSON{ID: id, Record: newRecord(entry), Steps: []stepJSON{}, Log: []lineJSON{}}
-	answer.explain(&callEvent{Tool: entry.Target.Name, Plugin: entry.Target.Plugin, User: entry.Subject.User,
-		Frontend: entry.Subject.Frontend, Outcome: entry.Outcome}, q.language)
+	answer.explain(&callEvent{callJSON: callJSON{Tool: entry.Target.Name, Plugin: entry.Target.Plugin,
+		User: entry.Subject.User, Frontend: entry.Subject.Frontend}, Outcome: entry.Outcome}, q.language)
 	return answer, nil
 }
 

@@ -39,25 +39,30 @@ func newTraffic(now func() time.Time) *Traffic {
 		running: map[string]*pipeline.Running{}, failures: map[failureKey]*failure{}}
 }
 
-// callEvent is a call as people see it. Names are the catalog's. User, tenant and rule are determined by the host, not
-// by the client.
+// callJSON has what is known of a call while it runs and after its end. Names are the catalog's. User and tenant are
+// determined by the host, not by the client.
+type callJSON struct {
+	ID       string    `json:"id"`
+	Time     time.Time `json:"time"`
+	Method   string    `json:"method"`
+	Tool     string    `json:"tool"`
+	Plugin   string    `json:"plugin"`
+	Frontend string    `json:"frontend"`
+	User     string    `json:"user"`
+	Tenant   string    `json:"tenant"`
+	TraceID  string    `json:"traceId,omitempty"`
+}
+
+// callEvent is a call that has ended.
 type callEvent struct {
-	ID          string    `json:"id"`
-	Time        time.Time `json:"time"`
-	Method      string    `json:"method"`
-	Tool        string    `json:"tool"`
-	Plugin      string    `json:"plugin"`
-	Frontend    string    `json:"frontend"`
-	User        string    `json:"user"`
-	Tenant      string    `json:"tenant"`
-	Outcome     string    `json:"outcome"`
-	Failed      bool      `json:"failed"`
-	DurationMS  float64   `json:"durationMs"`
-	InputBytes  int       `json:"inputBytes"`
-	OutputBytes int       `json:"outputBytes"`
-	Decision    string    `json:"decision,omitempty"`
-	Rule        string    `json:"rule,omitempty"`
-	TraceID     string    `json:"traceId,omitempty"`
+	callJSON
+	Outcome     string  `json:"outcome"`
+	Failed      bool    `json:"failed"`
+	DurationMS  float64 `json:"durationMs"`
+	InputBytes  int     `json:"inputBytes"`
+	OutputBytes int     `json:"outputBytes"`
+	Decision    string  `json:"decision,omitempty"`
+	Rule        string  `json:"rule,omitempty"`
 	// Arguments and Text, the beginning of the result, are there if the operator wants them recorded (audit.fields).
 	Arguments map[string]json.RawMessage `json:"arguments,omitempty"`
 	Text      string                     `json:"text,omitempty"`
@@ -83,11 +88,11 @@ func (t *Traffic) CallEnded(r pipeline.Record) {
 
 func newCallEvent(r *pipeline.Record) *callEvent {
 	event := &callEvent{
-		ID: r.ID, Time: r.Started.UTC(), Method: r.Method, Tool: r.Name, Plugin: r.Source, Frontend: r.Caller.Frontend,
-		User: r.Caller.User, Tenant: r.Caller.Tenant,
+		callJSON: callJSON{r.ID, r.Started.UTC(), r.Method, r.Name, r.Source, r.Caller.Frontend, r.Caller.User,
+			r.Caller.Tenant, r.TraceID},
 		Outcome: string(r.Outcome), Failed: failed(r.Outcome), DurationMS: milliseconds(r.Duration),
 		InputBytes: r.Input, OutputBytes: r.Output,
-		Decision: string(r.Action), Rule: r.Rule, TraceID: r.TraceID, Arguments: keptArguments(r.Arguments),
+		Decision: string(r.Action), Rule: r.Rule, Arguments: keptArguments(r.Arguments),
 		quota: r.Quota,
 	}
 	if r.Summary != nil {
