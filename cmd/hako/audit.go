@@ -26,6 +26,7 @@ type auditFilter struct {
 	since, until                 string
 	tool, plugin, user, tenant   string
 	outcome, kind, action, token string
+	id                           string
 	asJSON, utc                  bool
 	// asked restricts to calls that asked people, and approver to those that this person answered.
 	asked    bool
@@ -44,6 +45,7 @@ func (f *auditFilter) add(cmd *cobra.Command) {
 	flags.StringVar(&f.tenant, "tenant", "", "the tenant on whose behalf")
 	flags.StringVar(&f.token, "token", "", "the name of the token that the caller came with")
 	flags.StringVar(&f.outcome, "outcome", "", "the outcome, such as ok or not_allowed")
+	flags.StringVar(&f.id, "id", "", "the ID of a call, an HTTP request (X-Request-Id), a trace or a question")
 	flags.StringVar(&f.kind, "type", "", "the type of record, such as tools/call or operator")
 	flags.StringVar(&f.action, "action", "", "what an operator did, such as plugin.approve")
 }
@@ -52,7 +54,7 @@ func (f *auditFilter) add(cmd *cobra.Command) {
 func (f *auditFilter) query(now time.Time) (*audit.Query, error) {
 	q := &audit.Query{
 		Type: audit.Type(f.kind), Outcome: f.outcome, Plugin: f.plugin, Name: f.tool, Tenant: f.tenant, User: f.user,
-		Token: f.token, Action: f.action, Asked: f.asked, Approver: f.approver,
+		Token: f.token, Action: f.action, ID: f.id, Asked: f.asked, Approver: f.approver,
 	}
 	var err error
 	if q.Since, err = audit.ParseTime(f.since, now); err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -96,7 +97,14 @@ func TestTraces(t *testing.T) {
 			t.Errorf("a span holds %q", secret)
 		}
 	}
-	invoke(t, dir, "audit", "query", "--type", "tools/call", "--json").want(t, exitOK, `"trace_id":"`+trace+`"`)
+	for _, id := range []string{trace, "web-get_weather"} {
+		o := invoke(t, dir, "audit", "query", "--id", id, "--json")
+		o.want(t, exitOK, `"trace_id":"`+trace+`"`, `"http_request_id":"web-get_weather"`)
+		call := regexp.MustCompile(`"call":"([^"]+)"`).FindStringSubmatch(o.stdout)
+		if call == nil || !strings.Contains(received.raw.String(), call[1]) {
+			t.Errorf("no span has the ID of the call %q", call)
+		}
+	}
 }
 
 // inTrace calls a tool as a client does that has a span of its own.
@@ -116,7 +124,7 @@ func (s *served) inTrace(t *testing.T, trace, tool, arguments string) string {
 	for name, value := range map[string]string{
 		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
 		"Mcp-Protocol-Version": "2026-07-28",
-		"Mcp-Method":           "tools/call", "Mcp-Name": tool,
+		"Mcp-Method":           "tools/call", "Mcp-Name": tool, "X-Request-Id": "web-" + tool,
 	} {
 		request.Header.Set(name, value)
 	}

@@ -56,7 +56,9 @@ type Event struct {
 	Error     string    `json:"error,omitempty"`
 	Call      string    `json:"call,omitempty"` // the ID of the call
 	RequestID string    `json:"request_id,omitempty"`
-	TraceID   string    `json:"trace_id,omitempty"`
+	// HTTPRequestID is the X-Request-Id of the HTTP request.
+	HTTPRequestID string `json:"http_request_id,omitempty"`
+	TraceID       string `json:"trace_id,omitempty"`
 
 	// Action is an operator's action ("plugin.approve"), Detail its parameters.
 	Action string            `json:"action,omitempty"`

@@ -23,6 +23,8 @@ type Query struct {
 	Tenant, User  string
 	Token, Action string
 	Call          string
+	// ID is that of a call, an HTTP request, a trace or a question. Clients choose some of them.
+	ID string
 	// Asked restricts to calls about which people were asked, and Approver to those that this person answered.
 	Asked    bool
 	Approver string
@@ -42,6 +44,9 @@ func (q *Query) matches(e *Entry) bool {
 			return false
 		}
 	}
+	if q.ID != "" && !e.has(q.ID) {
+		return false
+	}
 	if (q.Asked || q.Approver != "") && (e.Approval == nil || q.Approver != "" && e.Approval.By != q.Approver) {
 		return false
 	}
@@ -52,6 +57,11 @@ func (q *Query) matches(e *Entry) bool {
 		return false
 	}
 	return e.Seq > q.After && !e.Time.Before(q.Since) && (q.Until.IsZero() || e.Time.Before(q.Until))
+}
+
+// has reports whether the event has the ID.
+func (e *Event) has(id string) bool {
+	return id == e.Call || id == e.HTTPRequestID || id == e.TraceID || e.Approval != nil && id == e.Approval.ID
 }
 
 // Read implements Place.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/trace"
+	"github.com/hako-run/hako/internal/httpserver"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -41,7 +42,7 @@ func newCall(req mcp.Request, meta mcp.Meta, request abi.Request) *pipeline.Call
 func (over *exchange) newCall(header http.Header, session string, request abi.Request) *pipeline.Call {
 	call := &pipeline.Call{Request: request, Caller: pipeline.Caller{
 		Frontend: pipeline.FrontendHTTP, Session: shortID(session), Locale: locale(header.Get("Accept-Language")),
-		Address: over.address, RequestID: over.requestID,
+		Address: over.address, RequestID: over.requestID, HTTPRequestID: clip(header.Get(httpserver.RequestID)),
 	}}
 	setTrace(&call.Caller, header.Get(trace.ParentKey), header.Get(trace.StateKey))
 	if over.identity != nil {

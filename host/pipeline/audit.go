@@ -62,7 +62,8 @@ func (p *Pipeline) recordCall(ctx context.Context, call *Call, record *Record, r
 		DurationMS: float64(record.Duration.Microseconds()) / 1000,
 		InputBytes: record.Input, OutputBytes: record.Output, Findings: findings(record),
 		Call: record.ID, RequestID: record.Caller.RequestID, TraceID: record.TraceID,
-		Arguments: p.recordedArguments(record, call.Request.Arguments), OutputSummary: record.Summary,
+		HTTPRequestID: record.Caller.HTTPRequestID,
+		Arguments:     p.recordedArguments(record, call.Request.Arguments), OutputSummary: record.Summary,
 	}
 	if record.Name == "" {
 		event.Target.Name = clip(p.maskSecrets(requestedName(&call.Request)))

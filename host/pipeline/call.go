@@ -51,8 +51,8 @@ type Caller struct {
 	// Operator says that the caller operates the host, at its own terminal.
 	Operator bool
 	// Client and ClientVersion are the client's own claims, Address is its address, RequestID and TraceID are its
-	// identifiers of the call. They are only recorded.
-	Client, ClientVersion, Address, RequestID, TraceID string
+	// identifiers of the call, HTTPRequestID is that of the HTTP request. They are only recorded.
+	Client, ClientVersion, Address, RequestID, TraceID, HTTPRequestID string
 	// Trace is the caller's span to which the call belongs. It is not trusted.
 	Trace trace.Remote
 	// Locale is the caller's language, a BCP 47 tag; empty means the host's.

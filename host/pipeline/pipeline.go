@@ -112,6 +112,12 @@ func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
 			"name", record.Name, "err", err)
 		err = errInternal
 	}
+	switch record.Outcome {
+	case Internal, Trap, InvalidResult: // somebody has to look at it
+		if err != nil {
+			err = fmt.Errorf("%w (%s)", err, record.ID)
+		}
+	}
 	if err == nil {
 		record.Output = responseSize(response)
 	}

@@ -150,6 +150,11 @@ func TestCallTool(t *testing.T) {
 			if result.Outcome != test.outcome || !strings.Contains(fmt.Sprint(result.Response.Content), test.want) {
 				t.Errorf("%s: %v", result.Outcome, result.Response.Content)
 			}
+			faulty := test.outcome == pipeline.Trap || test.outcome == pipeline.InvalidResult ||
+				test.outcome == pipeline.Internal
+			if strings.Contains(fmt.Sprint(result.Response.Content), f.observer.last.ID) != faulty {
+				t.Errorf("with the ID of the call: %v, want %v", !faulty, faulty)
+			}
 			if failed := test.outcome != pipeline.OK; result.Response.IsError != failed {
 				t.Errorf("IsError = %v", result.Response.IsError)
 			}

@@ -56,7 +56,7 @@ func begin(ctx context.Context, record *Record) (context.Context, *Running) {
 	r := &Running{ID: record.ID, Caller: record.Caller, Method: record.Method, Started: record.Started,
 		TraceID: record.TraceID}
 	ctx, r.cancel = context.WithCancelCause(ctx)
-	ctx, r.Recording = trace.Record(ctx)
+	ctx, r.Recording = trace.Record(ctx, record.ID)
 	return ctx, r
 }
 

@@ -41,6 +41,7 @@ func endSpan(span *trace.Span, r *Record) {
 	}
 	span.Text(trace.NetworkTransport, transports[r.Caller.Frontend])
 	span.Text(trace.RequestID, r.Caller.RequestID)
+	span.Text(trace.Call, r.ID)
 	span.Text(trace.Session, r.Caller.Session)
 	span.Text(trace.Frontend, r.Caller.Frontend)
 	span.Text(trace.Tenant, r.Caller.Tenant)

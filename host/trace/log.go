@@ -5,18 +5,28 @@ import (
 	"log/slog"
 )
 
-// LogKey is the attribute of log records with their trace ID.
-const LogKey = "trace"
+// LogKey and CallKey are the attributes of log records with the IDs of their trace and call.
+const (
+	LogKey  = "trace"
+	CallKey = "call"
+)
 
-// Handler adds the trace ID of the context to every record.
+// Handler adds the IDs of the context's trace and call to every record.
 func Handler(next slog.Handler) slog.Handler { return handler{next} }
 
 type handler struct{ slog.Handler }
 
 func (h handler) Handle(ctx context.Context, record slog.Record) error {
+	var ids []slog.Attr
 	if id := ID(ctx); id != "" {
+		ids = append(ids, slog.String(LogKey, id))
+	}
+	if at, ok := ctx.Value(positionKey{}).(position); ok && at.recording.id != "" {
+		ids = append(ids, slog.String(CallKey, at.recording.id))
+	}
+	if len(ids) > 0 {
 		record = record.Clone()
-		record.AddAttrs(slog.String(LogKey, id))
+		record.AddAttrs(ids...)
 	}
 	return h.Handler.Handle(ctx, record)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/hako-run/hako/host/trace"
 )
 
-// TestHandler names the trace in records of a context that has one, whatever was narrowed before.
+// TestHandler names the trace and the call in records of a context that has them, whatever was narrowed before.
 func TestHandler(t *testing.T) {
 	t.Parallel()
 	r := receive(t)
@@ -25,8 +25,11 @@ func TestHandler(t *testing.T) {
 	logger.InfoContext(ctx, "inside")
 	logger.InfoContext(t.Context(), "outside")
 	logger.Info("anywhere")
-	if n := strings.Count(out.String(), "trace="+remoteTrace); n != 1 ||
-		!strings.Contains(out.String(), "msg=inside plugin=weather trace="+remoteTrace) {
+	recorded, _ := trace.Record(ctx, "call_1")
+	logger.InfoContext(recorded, "call")
+	if n := strings.Count(out.String(), "trace="+remoteTrace); n != 2 ||
+		!strings.Contains(out.String(), "msg=inside plugin=weather trace="+remoteTrace+"\n") ||
+		!strings.Contains(out.String(), "msg=call plugin=weather trace="+remoteTrace+" call=call_1\n") {
 		t.Errorf("got %s", out.String())
 	}
 }

@@ -44,6 +44,7 @@ const (
 	Action   Key = "hako.policy.action"
 	Rule     Key = "hako.rule"
 	Question Key = "hako.approval.id"
+	Call     Key = "hako.call.id"
 	Source   Key = "hako.http.source"
 	Program  Key = "hako.program"
 	Rounds   Key = "hako.chat.rounds"

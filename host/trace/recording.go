@@ -22,6 +22,7 @@ const (
 // Recording keeps the spans and the guest's log lines of one call in memory, whether or not the spans are exported. It
 // takes at most 100 KiB, usually 2 KiB. It is safe for concurrent use.
 type Recording struct {
+	id      string
 	started time.Time
 
 	// mu guards the fields below.
@@ -78,9 +79,10 @@ type position struct {
 	step      int
 }
 
-// Record returns a context whose spans and log lines are added to the Recording of a call that starts now.
-func Record(ctx context.Context) (context.Context, *Recording) {
-	r := &Recording{started: time.Now(), steps: make([]Step, 0, 8)} // most calls have no more
+// Record returns a context whose spans and log lines are added to the Recording of a call that starts now. Handler adds
+// the ID of the call to the log records of the context.
+func Record(ctx context.Context, id string) (context.Context, *Recording) {
+	r := &Recording{id: id, started: time.Now(), steps: make([]Step, 0, 8)} // most calls have no more
 	return context.WithValue(ctx, positionKey{}, position{r, -1}), r
 }
 

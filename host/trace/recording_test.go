@@ -13,7 +13,7 @@ import (
 // TestRecording: without a tracer, the spans and log lines of a call are kept, with their order and what is in them.
 func TestRecording(t *testing.T) {
 	t.Parallel()
-	ctx, recording := trace.Record(t.Context())
+	ctx, recording := trace.Record(t.Context(), "call_1")
 	outer, sandbox := trace.Start(ctx, "sandbox", trace.Internal)
 	sandbox.Text(trace.Plugin, "weather")
 	_, request := trace.Start(outer, "http", trace.Client)
@@ -50,7 +50,7 @@ func TestRecording(t *testing.T) {
 // TestRecordingIsBounded: a guest can make as many steps and log lines as it wants.
 func TestRecordingIsBounded(t *testing.T) {
 	t.Parallel()
-	ctx, recording := trace.Record(t.Context())
+	ctx, recording := trace.Record(t.Context(), "call_1")
 	long := strings.Repeat("長", 10_000)
 	var workers sync.WaitGroup
 	for range 8 {

@@ -244,6 +244,7 @@ export default {
   'call.about': 'The call',
   'call.id': 'Call ID',
   'call.request': 'Request ID',
+  'call.httpRequest': 'HTTP request ID',
   'call.steps': 'Steps',
   'call.step': 'Step',
   'call.after': 'After',

@@ -244,6 +244,7 @@ export default {
   'call.about': '呼び出し',
   'call.id': '呼び出し ID',
   'call.request': 'リクエスト ID',
+  'call.httpRequest': 'HTTP リクエスト ID',
   'call.steps': 'ステップ',
   'call.step': 'ステップ',
   'call.after': '開始',

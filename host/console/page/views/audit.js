@@ -150,7 +150,7 @@ export function showRecord(row) {
         [t('column.approval'), row.approval && [badge('answer', row.approval.answer), ' ', row.approval.by ?? '']],
         [t('column.input'), row.inputBytes && bytes(row.inputBytes)], [t('column.output'), row.outputBytes && bytes(row.outputBytes)],
         [t('call.id'), id && h('a', { href: `#/calls/${encodeURIComponent(id)}` }, code(id))],
-        [t('column.trace'), row.traceId && code(row.traceId)], [t('column.error'), row.error],
+        [t('call.httpRequest'), row.httpRequestId && code(row.httpRequestId)], [t('column.trace'), row.traceId && code(row.traceId)], [t('column.error'), row.error],
       ]),
       row.findings?.length > 0 && card(t('audit.findings'), h('ul', { class: 'lines' }, row.findings.map(f => h('li', {}, `${f.rule} (${f.place}): ${f.action}`)))),
       row.detail && card(t('audit.detail'), facts(Object.entries(row.detail).map(([key, value]) => [code(key), String(value)]))),

@@ -73,7 +73,8 @@ function about(id, record) {
     [t('column.address'), caller.address], [t('column.session'), caller.session && code(caller.session)],
     [t('column.decision'), record.decision && [badge('decision', record.decision), ' ', record.rule]],
     [t('column.approval'), record.approval && [badge('answer', record.approval.answer), ' ', record.approval.by ?? '']],
-    [t('call.id'), code(id)], [t('call.request'), record.requestId && code(record.requestId)], [t('column.trace'), record.traceId && code(record.traceId)],
+    [t('call.id'), code(id)], [t('call.request'), record.requestId && code(record.requestId)],
+    [t('call.httpRequest'), record.httpRequestId && code(record.httpRequestId)], [t('column.trace'), record.traceId && code(record.traceId)],
   ]), record.name && h('p', { class: 'hint' }, h('a', { href: `#/tools/${encodeURIComponent(record.name)}` }, t('calls.tool')), ' · ',
     h('a', { href: `#/audit?text=${encodeURIComponent(id)}` }, t('calls.audit'))))
 }
