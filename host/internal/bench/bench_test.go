@@ -29,6 +29,7 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/metrics"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/measurement"
 	"github.com/hako-run/hako/internal/processors"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -44,18 +45,23 @@ func likeServe() {
 	processors.Spare()
 }
 
-// result is one line of the results.
-type result struct {
-	Key   string  `json:"key"`
-	Value float64 `json:"value"`
-	Unit  string  `json:"unit"`
-}
-
-type results []result
+type results []measurement.Result
 
 func (r *results) add(t *testing.T, key string, value float64, unit string) {
-	t.Logf("%-44s %10.3f %s", key, value, unit)
-	*r = append(*r, result{key, value, unit})
+	t.Helper()
+	r.addResult(t, measurement.Result{Key: key, Value: value, Unit: unit})
+}
+
+// addPoint adds the point at x of a line of a curve.
+func (r *results) addPoint(t *testing.T, curve string, x int, line string, value float64, unit string) {
+	t.Helper()
+	r.addResult(t, measurement.Point(curve, x, line, value, unit))
+}
+
+func (r *results) addResult(t *testing.T, result measurement.Result) {
+	t.Helper()
+	t.Logf("%-44s %10.3f %s", result.Key, result.Value, result.Unit)
+	*r = append(*r, result)
 }
 
 func TestBench(t *testing.T) {
@@ -84,11 +90,7 @@ func TestBench(t *testing.T) {
 	t.Run("neighbour", func(t *testing.T) { r.neighbour(t) })
 	t.Run("sessions", func(t *testing.T) { r.sessions(t) })
 	t.Run("memory", func(t *testing.T) { r.memory(t) })
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(*out, append(data, '\n'), 0o644); err != nil {
+	if err := measurement.Write(*out, r); err != nil {
 		t.Fatal(err)
 	}
 }

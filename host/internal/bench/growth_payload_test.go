@@ -1,0 +1,28 @@
+package bench
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// growPayload measures calls over MCP HTTP with text of many sizes in and out, one caller after the other.
+func (r *results) growPayload(t *testing.T) {
+	url := sandboxed(t, t.TempDir(), echoPlugin(t, "echo", "echo"))
+	client := connect(t, url, protocolVersions[0])
+	for _, kib := range []int{1, 4, 16, 64, 256, 1024, 4095} { // a message has at most 4 MiB
+		arguments := fmt.Sprintf(`{"text":%q}`, strings.Repeat("sixteen letters ", kib*64))
+		body := client.body("echo", arguments)
+		call := func() error { return client.call(t.Context(), "echo", body, "sixteen") }
+		took := fastest(t, call)
+		const calls = 20
+		cpu := cpuTime(t)
+		for range calls {
+			if err := call(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.addPoint(t, "payload", kib, "call_ms", ms(took), "ms")
+		r.addPoint(t, "payload", kib, "cpu_ms", ms(cpuTime(t)-cpu)/calls, "ms of processor time")
+	}
+}

@@ -1,0 +1,36 @@
+package bench
+
+import (
+	"testing"
+
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/mcpserver/limits"
+)
+
+// growSessions measures idle sessions without connections: the time to open one, the heap and stacks of all, and the
+// time of a request in one of them.
+func (r *results) growSessions(t *testing.T) {
+	for _, n := range []int{1, 10, 100, 1000, 10_000} {
+		h, err := host.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, err := mcpserver.New(h.Catalog(), h, &mcpserver.Options{Limits: limits.Limits{
+			Sessions: n + 1, SessionsPerClient: n + 1, Rate: 1_000_000}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		handler := server.Handler()
+		before, cpu := memory(), cpuTime(t)
+		for i := range n {
+			openSession(t, handler, i)
+		}
+		r.addPoint(t, "sessions", n, "open_us", us(cpuTime(t)-cpu)/float64(n), "us of processor time")
+		r.addPoint(t, "sessions", n, "mib", (memory()-before)/(1<<20), "MiB")
+		client := connect(t, serve(t, handler)+"/mcp", protocolVersions[0])
+		r.addPoint(t, "sessions", n, "list_us", us(median(t, func() error { client.list(t, 0); return nil })), "us")
+		_ = server.Close()
+		_ = h.Close()
+	}
+}

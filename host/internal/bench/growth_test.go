@@ -1,0 +1,40 @@
+package bench
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/internal/measurement"
+)
+
+// TestGrowth measures how time and memory grow with the number or the size of things, one curve for each kind.
+func TestGrowth(t *testing.T) {
+	if *out == "" {
+		t.Skip("make bench-growth runs this")
+	}
+	likeServe()
+	var r results
+	t.Run("plugins", func(t *testing.T) { r.growPlugins(t) })
+	t.Run("tools", func(t *testing.T) { r.growTools(t) })
+	t.Run("rules", func(t *testing.T) { r.growRules(t) })
+	t.Run("callers", func(t *testing.T) { r.growCallers(t) })
+	t.Run("sessions", func(t *testing.T) { r.growSessions(t) })
+	t.Run("payload", func(t *testing.T) { r.growPayload(t) })
+	if err := measurement.Write(*out, r); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fastest is the time of the fastest of five runs of f.
+func fastest(t *testing.T, f func() error) time.Duration {
+	t.Helper()
+	least := time.Duration(1<<63 - 1)
+	for range 5 {
+		begin := time.Now()
+		if err := f(); err != nil {
+			t.Fatal(err)
+		}
+		least = min(least, time.Since(begin))
+	}
+	return least
+}
