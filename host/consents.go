@@ -10,64 +10,59 @@ import (
 
 // consents caches the operator's consents from the file or the store.
 type consents struct {
-	file        *grant.File
-	stamp       fileStamp
+	file  *grant.File
+	stamp fileStamp
+	// evaluated is the content of file under which the plugins were evaluated last.
+	evaluated   *grant.Content
 	unreachable bool // the store could not be read
 }
 
-// refresh reloads the consents of o if they have changed. If that fails, the old consents stay in force; the error is
-// returned once for each version of the file or outage of the store.
-func (c *consents) refresh(ctx context.Context, o *Options) (changed bool, err error) {
+// refresh reloads the consents of o if they have changed, and returns the names of the plugins whose consents have. If
+// that fails, the old consents stay in force; the error is returned once for each version of the file or outage of the
+// store.
+func (c *consents) refresh(ctx context.Context, o *Options) (changed []string, err error) {
 	switch {
 	case o.Consents == "":
 		c.file = new(grant.File)
-		return false, nil
+		return nil, nil
 	case o.ConsentStore != nil:
-		return c.refreshStored(ctx, o)
+		err = c.refreshStored(ctx, o)
+	default:
+		err = c.refreshFile(ctx, o.Consents)
 	}
-	return c.refreshFile(o.Consents)
+	if err != nil {
+		return nil, err
+	}
+	now := c.file.Content()
+	changed, c.evaluated = now.Changed(c.evaluated), now
+	return changed, nil
 }
 
-func (c *consents) refreshStored(ctx context.Context, o *Options) (changed bool, err error) {
-	file, err := grant.LoadStored(ctx, o.ConsentStore, o.Consents)
-	switch {
-	case err != nil && c.file != nil && c.unreachable:
-		return false, nil
-	case err != nil:
-		c.unreachable = true
-		return false, err
+func (c *consents) refreshStored(ctx context.Context, o *Options) (err error) {
+	if c.file == nil {
+		c.file, err = grant.LoadStored(ctx, o.ConsentStore, o.Consents)
+		return err
 	}
-	c.unreachable = false
-	if c.file != nil && c.file.Same(file) {
-		return false, nil
+	err = c.file.Refresh(ctx)
+	if err != nil && c.unreachable {
+		return nil
 	}
-	c.file = file
-	return true, nil
+	c.unreachable = err != nil
+	return err
 }
 
-func (c *consents) refreshFile(path string) (changed bool, err error) {
+func (c *consents) refreshFile(ctx context.Context, path string) error {
 	stamp, err := stampOf(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
+		return err
 	}
 	if c.file != nil && stamp == c.stamp {
-		return false, nil
+		return nil
 	}
 	c.stamp = stamp
-	file, err := grant.Load(path)
-	if err != nil {
-		return false, err
+	if c.file != nil {
+		return c.file.Refresh(ctx)
 	}
-	c.file = file
-	return true, nil
-}
-
-// of returns the consent in force for any version of the plugin.
-func (c *consents) of(name string) (grant.Consent, bool) {
-	for _, consent := range c.file.Consents() {
-		if consent.Name == name && consent.RevokedAt.IsZero() {
-			return consent, true
-		}
-	}
-	return grant.Consent{}, false
+	c.file, err = grant.Load(path)
+	return err
 }

@@ -26,11 +26,14 @@ type candidate struct {
 	err     error
 }
 
-// candidates returns the plugins whose files have changed, or all of them if the consents have. Callers hold
-// h.scanning.
-func (h *Host) candidates(sources []source, consentsChanged bool) []*candidate {
+// candidates returns the plugins whose files have changed, and those whose consents have: the plugins with the names in
+// consents. Callers hold h.scanning.
+func (h *Host) candidates(sources []source, consents []string) []*candidate {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if len(consents) > 0 {
+		h.reconsider(consents)
+	}
 	var list []*candidate
 	for _, source := range sources {
 		now, err := source.stamp()
@@ -39,7 +42,7 @@ func (h *Host) candidates(sources []source, consentsChanged bool) []*candidate {
 			p = &plugin{source: source, status: Status{Path: source.path}}
 			h.plugins[source.path] = p
 		}
-		if !known || err != nil || p.stamp != now || p.stale || p.asked || consentsChanged {
+		if !known || err != nil || p.stamp != now || p.stale || p.asked {
 			list = append(list, &candidate{plugin: p, stamp: now})
 		}
 	}
@@ -80,8 +83,8 @@ func (h *Host) evaluate(ctx context.Context, c *candidate) {
 	if status.State == Active && before.State != Active {
 		h.notifyCompiler()
 	}
-	if before.Name != status.Name {
-		h.reconsider()
+	if before.Name != "" && before.Name != status.Name {
+		h.reconsider(nil)
 	}
 	h.mu.Unlock()
 	h.report(before, p.status)
@@ -160,8 +163,8 @@ func (h *Host) broken(p *plugin, status Status, err error) Status {
 func (h *Host) rival(p *plugin, name string) *plugin {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, other := range h.plugins {
-		if other != p && other.service != nil && other.service.name == name {
+	for _, other := range h.serving[name] {
+		if other != p {
 			return other
 		}
 	}
@@ -200,12 +203,10 @@ func (h *Host) decide(p *plugin, content *pluginFile) grant.Decision {
 func (h *Host) isShipped(digest string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, p := range h.plugins {
-		if p.source.shipped() && p.status.Digest == digest {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.options().Shipped, func(s Shipped) bool {
+		p := h.plugins[s.File]
+		return p != nil && p.status.Digest == digest
+	})
 }
 
 // shippedConsent grants everything that a shipped plugin asks for, with the operator's mounts.
@@ -278,7 +279,7 @@ func (h *Host) awaitConsent(ctx context.Context, p *plugin, status Status, decis
 
 // restoreConsented brings the version with consent into service from its copy.
 func (h *Host) restoreConsented(ctx context.Context, p *plugin, name string) {
-	consent, ok := h.consents.of(name)
+	consent, ok := h.consents.file.InForce(name)
 	if !ok {
 		return
 	}

@@ -106,14 +106,18 @@ func (h *Host) forget(sources []source) {
 		gone = append(gone, status)
 	}
 	if len(gone) > 0 {
-		h.reconsider()
+		h.reconsider(nil)
 	}
 }
 
-// reconsider marks conflicting plugins for evaluation. Callers hold h.mu.
-func (h *Host) reconsider() {
+// reconsider marks plugins with these names, and conflicting plugins, for evaluation. Callers hold h.mu.
+func (h *Host) reconsider(names []string) {
+	named := make(map[string]bool, len(names))
+	for _, name := range names {
+		named[name] = true
+	}
 	for _, p := range h.plugins {
-		if p.status.State == Conflict {
+		if named[p.status.Name] || p.status.State == Conflict {
 			p.stale = true
 		}
 	}

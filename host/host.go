@@ -197,14 +197,15 @@ type Host struct {
 
 	// mu guards the fields below.
 	mu      sync.Mutex
-	plugins map[string]*plugin // by path
+	plugins map[string]*plugin   // by path
+	serving map[string][]*plugin // those with a service, by its name
 	closed  bool
 }
 
 // New returns a Host without plugins; call Load next. It fails if the cache directory cannot be used.
 func New(options *Options) (*Host, error) {
-	h := &Host{catalog: new(catalog.Catalog), plugins: map[string]*plugin{}, added: make(chan struct{}, 1),
-		listings: newListings()}
+	h := &Host{catalog: new(catalog.Catalog), plugins: map[string]*plugin{},
+		serving: map[string][]*plugin{}, added: make(chan struct{}, 1), listings: newListings()}
 	o := new(Options)
 	if options != nil {
 		*o = *options

@@ -142,8 +142,10 @@ func (h *Host) maxPluginSize() int64 {
 // plugin is its own copy, unless it has a consent, under which it stays in service when the program is updated.
 func (h *Host) keepCopy(p *plugin, content *pluginFile) error {
 	digest := content.module.Digest
-	if _, consented := h.consents.of(content.manifest.Name); p.source.shipped() && !consented {
-		return nil
+	if p.source.shipped() {
+		if _, consented := h.consents.file.InForce(content.manifest.Name); !consented {
+			return nil
+		}
 	}
 	if content.wasm == nil {
 		if h.copies.touch(digest) {

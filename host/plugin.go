@@ -299,7 +299,7 @@ func (h *Host) replace(ctx context.Context, p *plugin, content *pluginFile, s *s
 	}
 	h.mu.Lock()
 	old := p.service
-	p.service = s
+	h.setService(p, s)
 	h.mu.Unlock()
 	if old != nil && old.name != s.name {
 		h.catalog.Remove(old.name)
@@ -315,7 +315,20 @@ func (h *Host) retire(p *plugin) {
 	}
 	h.catalog.Remove(p.service.name)
 	h.dispose(p.service)
-	p.service = nil
+	h.setService(p, nil)
+}
+
+// setService sets the service of p, which may be nil. Callers hold h.mu.
+func (h *Host) setService(p *plugin, s *service) {
+	if old := p.service; old != nil {
+		rest := slices.DeleteFunc(h.serving[old.name], func(other *plugin) bool { return other == p })
+		if h.serving[old.name] = rest; len(rest) == 0 {
+			delete(h.serving, old.name)
+		}
+	}
+	if p.service = s; s != nil {
+		h.serving[s.name] = append(h.serving[s.name], p)
+	}
 }
 
 // dispose closes a service in the background when its calls have ended.

@@ -9,7 +9,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"sync"
+	"reflect"
+	"sync/atomic"
 	"time"
 
 	"github.com/hako-run/hako/internal/strictyaml"
@@ -20,14 +21,41 @@ import (
 var ErrNoConsent = errors.New("no consent is recorded")
 
 // File is a consent file: sorted YAML with one Consent for each plugin. It holds the state of the last read or write;
-// Load it again to see changes by other processes. It is safe for concurrent use.
+// Refresh reads it again to see changes by other processes. It is safe for concurrent use.
 type File struct {
 	document document
 	dir      string // base of relative folders
 
-	mu       sync.Mutex         // guards the fields below
-	text     []byte             // as last read or written
-	consents map[string]Consent // the values are immutable
+	// content is what was last read or written. The zero File has none.
+	content atomic.Pointer[Content]
+}
+
+// Content is that of a File at one time. It is immutable.
+type Content struct {
+	text     []byte
+	consents map[string]Consent
+}
+
+// Changed returns the names of the plugins whose consents differ between before, which may be nil, and s.
+func (s *Content) Changed(before *Content) []string {
+	switch {
+	case s == before:
+		return nil
+	case before == nil:
+		before = new(Content)
+	}
+	var names []string
+	for name, now := range s.consents {
+		if old, ok := before.consents[name]; !ok || !reflect.DeepEqual(old, now) {
+			names = append(names, name)
+		}
+	}
+	for name := range before.consents {
+		if _, ok := s.consents[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Load reads the consent file at path. A missing file counts as empty. The error wraps a *manifest.Error if the file is
@@ -41,15 +69,36 @@ func Load(path string) (*File, error) {
 }
 
 func open(ctx context.Context, path string, d document) (*File, error) {
-	text, err := d.read(ctx)
-	if err != nil {
+	f := &File{document: d, dir: filepath.Dir(path)}
+	if err := f.Refresh(ctx); err != nil {
 		return nil, err
+	}
+	return f, nil
+}
+
+// Refresh reads the file again. It has the errors of Load, after which f is unchanged.
+func (f *File) Refresh(ctx context.Context) error {
+	text, err := f.document.read(ctx)
+	if err != nil {
+		return err
+	}
+	if now := f.Content(); now.text != nil && bytes.Equal(text, now.text) {
+		return nil
 	}
 	consents, err := parseAll(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", d, err)
+		return fmt.Errorf("%s: %w", f.document, err)
 	}
-	return &File{document: d, dir: filepath.Dir(path), text: text, consents: consents}, nil
+	f.content.Store(&Content{text, consents})
+	return nil
+}
+
+// Content returns the content as it was last read or written.
+func (f *File) Content() *Content {
+	if now := f.content.Load(); now != nil {
+		return now
+	}
+	return new(Content)
 }
 
 // parseAll is parse for a text that may be empty.
@@ -66,16 +115,6 @@ func (f *File) String() string {
 		return string(d)
 	}
 	return f.document.String()
-}
-
-// Same reports whether both hold the same text.
-func (f *File) Same(other *File) bool {
-	f.mu.Lock()
-	text := f.text
-	f.mu.Unlock()
-	other.mu.Lock()
-	defer other.mu.Unlock()
-	return bytes.Equal(text, other.text)
 }
 
 // Approve records the consent c in place of the plugin's earlier one. A zero c.ApprovedAt becomes the current time.
@@ -120,8 +159,13 @@ func (f *File) update(ctx context.Context, change func(map[string]Consent) error
 	var text []byte
 	var consents map[string]Consent
 	err := f.document.change(ctx, func(old []byte) (_ []byte, err error) {
-		if consents, err = parseAll(old); err != nil {
+		if now := f.Content(); bytes.Equal(old, now.text) {
+			consents = maps.Clone(now.consents)
+		} else if consents, err = parseAll(old); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.document, err)
+		}
+		if consents == nil {
+			consents = map[string]Consent{}
 		}
 		if err := change(consents); err != nil {
 			return nil, err
@@ -134,9 +178,7 @@ func (f *File) update(ctx context.Context, change func(map[string]Consent) error
 	if err != nil {
 		return err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.text, f.consents = text, consents
+	f.content.Store(&Content{text, consents})
 	return nil
 }
 
@@ -155,9 +197,7 @@ func replaceFile(path string, data []byte) error {
 
 // Consents returns all consents sorted by plugin, including revoked ones.
 func (f *File) Consents() []Consent {
-	f.mu.Lock()
-	consents := maps.Clone(f.consents)
-	f.mu.Unlock()
+	consents := f.Content().consents
 	var list []Consent
 	for _, name := range sortedKeys(consents) {
 		list = append(list, f.inDir(consents[name]))
@@ -174,10 +214,14 @@ func (f *File) Lookup(name, digest string) (Consent, bool) {
 	return c, true
 }
 
+// InForce returns the consent in force for any version of the plugin.
+func (f *File) InForce(name string) (Consent, bool) {
+	c, ok := f.lookup(name)
+	return c, ok && c.RevokedAt.IsZero()
+}
+
 func (f *File) lookup(name string) (Consent, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	c, ok := f.consents[name]
+	c, ok := f.Content().consents[name]
 	return f.inDir(c), ok
 }
 
