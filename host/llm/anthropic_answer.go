@@ -3,38 +3,125 @@ package llm
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"strings"
-
-	"github.com/anthropics/anthropic-sdk-go/v2"
 )
+
+// messagesEvent is an event of a response. Its fields depend on its type.
+type messagesEvent struct {
+	Type    string `json:"type"`
+	Index   int    `json:"index"`
+	Message struct {
+		Model string        `json:"model"`
+		Usage messagesUsage `json:"usage"`
+	} `json:"message"`
+	ContentBlock map[string]json.RawMessage `json:"content_block"`
+	Delta        struct {
+		Text        string `json:"text"`
+		Thinking    string `json:"thinking"`
+		Signature   string `json:"signature"`
+		PartialJSON string `json:"partial_json"`
+		StopReason  string `json:"stop_reason"`
+	} `json:"delta"`
+	Usage messagesUsage `json:"usage"`
+}
+
+// messagesUsage counts tokens. Later counts replace earlier ones.
+type messagesUsage struct {
+	Input      *int `json:"input_tokens"`
+	Output     *int `json:"output_tokens"`
+	CacheRead  *int `json:"cache_read_input_tokens"`
+	CacheWrite *int `json:"cache_creation_input_tokens"`
+}
+
+func (u *messagesUsage) update(usage *Usage) {
+	for count, reported := range map[*int]*int{&usage.Input: u.Input, &usage.Output: u.Output,
+		&usage.CacheRead: u.CacheRead, &usage.CacheWrite: u.CacheWrite} {
+		if reported != nil {
+			*count = *reported
+		}
+	}
+}
+
+// messagesBlock is a content block: its members when it began, and what was appended to them.
+type messagesBlock struct {
+	members                              map[string]json.RawMessage
+	text, thinking, signature, arguments strings.Builder
+}
+
+// member returns the initial value of a string member.
+func (b *messagesBlock) member(name string) (text string) {
+	_ = json.Unmarshal(b.members[name], &text) // missing, or of another type
+	return text
+}
+
+// verbatim returns the whole block.
+func (b *messagesBlock) verbatim() (json.RawMessage, error) {
+	members := maps.Clone(b.members)
+	for name, appended := range map[string]*strings.Builder{"text": &b.text, "thinking": &b.thinking,
+		"signature": &b.signature} {
+		if appended.Len() > 0 {
+			text, err := json.Marshal(b.member(name) + appended.String())
+			if err != nil {
+				return nil, err
+			}
+			members[name] = text
+		}
+	}
+	if input := b.arguments.String(); input != "" {
+		if members["input"] = json.RawMessage(input); !json.Valid(members["input"]) {
+			members["input"] = json.RawMessage("{}")
+		}
+	}
+	return json.Marshal(members)
+}
 
 // messagesAnswer assembles a response of the Messages API from its events.
 type messagesAnswer struct {
 	*exchange
-	message   anthropic.Message
-	arguments map[int64]*strings.Builder // of tool calls, by the index of their block
-	ended     bool
+	model, stop string
+	usage       Usage
+	blocks      []*messagesBlock
+	ended       bool
 }
 
-func (a *messagesAnswer) addEvent(event anthropic.MessageStreamEventUnion) error {
-	if err := a.message.Accumulate(event); err != nil {
+func (a *messagesAnswer) addEvent(data []byte) error {
+	var event messagesEvent
+	if err := decodeEvent(data, &event); err != nil {
 		return err
 	}
 	switch event.Type {
+	case "message_start":
+		a.model = event.Message.Model
+		event.Message.Usage.update(&a.usage)
+	case "message_delta":
+		a.stop = event.Delta.StopReason
+		event.Usage.update(&a.usage)
 	case "content_block_start":
-		if block := event.ContentBlock; block.Type == "tool_use" {
-			a.emit(a.tools.begun(block.ID, block.Name))
-		} else if block.Text != "" {
-			a.emit(Delta{Text: block.Text})
+		if event.Index != len(a.blocks) {
+			return brokenOff(fmt.Errorf("block %d begins after %d blocks", event.Index, len(a.blocks)))
+		}
+		block := &messagesBlock{members: event.ContentBlock}
+		a.blocks = append(a.blocks, block)
+		if block.member("type") == "tool_use" {
+			a.emit(a.tools.begun(block.member("id"), block.member("name")))
+		} else if text := block.member("text"); text != "" {
+			a.emit(Delta{Text: text})
 		}
 	case "content_block_delta":
+		if event.Index < 0 || event.Index >= len(a.blocks) {
+			return brokenOff(fmt.Errorf("block %d goes on, and there are %d", event.Index, len(a.blocks)))
+		}
+		block := a.blocks[event.Index]
+		block.text.WriteString(event.Delta.Text)
+		block.thinking.WriteString(event.Delta.Thinking)
+		block.signature.WriteString(event.Delta.Signature)
+		block.arguments.WriteString(event.Delta.PartialJSON)
 		if event.Delta.Text != "" {
 			a.emit(Delta{Text: event.Delta.Text})
-		}
-		if event.Delta.PartialJSON != "" {
-			a.appendArguments(event.Index, event.Delta.PartialJSON)
 		}
 	case "message_stop":
 		a.ended = true
@@ -42,55 +129,38 @@ func (a *messagesAnswer) addEvent(event anthropic.MessageStreamEventUnion) error
 	return nil
 }
 
-// appendArguments collects the arguments of a call, because the SDK drops them if they are not valid JSON.
-func (a *messagesAnswer) appendArguments(index int64, text string) {
-	if a.arguments == nil {
-		a.arguments = map[int64]*strings.Builder{}
-	}
-	if a.arguments[index] == nil {
-		a.arguments[index] = &strings.Builder{}
-	}
-	a.arguments[index].WriteString(text)
-}
-
 func (a *messagesAnswer) response() (*Response, error) {
 	if !a.ended {
 		return nil, brokenOff(errors.New("no message_stop"))
 	}
-	usage := a.message.Usage
-	r := &Response{Model: string(a.message.Model), Stop: messagesStops[a.message.StopReason], Usage: Usage{
-		Input: int(usage.InputTokens), Output: int(usage.OutputTokens),
-		CacheRead: int(usage.CacheReadInputTokens), CacheWrite: int(usage.CacheCreationInputTokens),
-	}}
+	r := &Response{Model: a.model, Stop: messagesStops[a.stop], Usage: a.usage}
 	if r.Stop == "" {
 		r.Stop = StopEnd
 	}
-	var text strings.Builder
-	for i, block := range a.message.Content {
-		switch block.Type {
+	for _, block := range a.blocks {
+		switch block.member("type") {
 		case "text":
-			text.WriteString(block.Text)
+			r.Text += block.member("text") + block.text.String()
 		case "tool_use":
-			r.Calls = append(r.Calls, a.call(int64(i), block))
+			r.Calls = append(r.Calls, a.call(block))
 		}
 	}
-	r.Text = text.String()
 	r.State = a.state()
 	return r, nil
 }
 
 // messagesStops maps stop reasons. Others mean StopEnd.
-var messagesStops = map[anthropic.StopReason]Stop{
-	anthropic.StopReasonToolUse: StopTools, anthropic.StopReasonMaxTokens: StopLength,
-	anthropic.StopReasonModelContextWindowExceeded: StopLength, anthropic.StopReasonRefusal: StopRefusal,
+var messagesStops = map[string]Stop{
+	"tool_use": StopTools, "max_tokens": StopLength, "model_context_window_exceeded": StopLength,
+	"refusal": StopRefusal,
 }
 
-func (a *messagesAnswer) call(index int64, block anthropic.ContentBlockUnion) Call {
-	arguments := string(block.Input)
-	if streamed := a.arguments[index]; streamed != nil {
-		arguments = streamed.String()
+func (a *messagesAnswer) call(block *messagesBlock) Call {
+	arguments := block.arguments.String()
+	if arguments == "" {
+		arguments = string(block.members["input"])
 	}
-	return a.tools.incoming(block.ID, block.Name, arguments)
+	return a.tools.incoming(block.member("id"), block.member("name"), arguments)
 }
 
 // state returns the verbatim response if the model was thinking: thinking blocks are signed and must be sent back in
@@ -98,12 +168,13 @@ func (a *messagesAnswer) call(index int64, block anthropic.ContentBlockUnion) Ca
 func (a *messagesAnswer) state() *State {
 	s := &State{provider: a.spec.Provider, model: a.spec.Model}
 	thought := false
-	for _, block := range a.message.Content {
-		if block.Type == "text" && strings.TrimSpace(block.Text) == "" {
+	for _, block := range a.blocks {
+		kind := block.member("type")
+		if kind == "text" && strings.TrimSpace(block.member("text")+block.text.String()) == "" {
 			continue // the API rejects blank text
 		}
-		thought = thought || block.Type != "text" && block.Type != "tool_use"
-		part, err := json.Marshal(block.ToParam())
+		thought = thought || kind != "text" && kind != "tool_use"
+		part, err := block.verbatim()
 		if err != nil {
 			return nil
 		}
@@ -115,22 +186,21 @@ func (a *messagesAnswer) state() *State {
 	return s
 }
 
-// messagesError converts an error to an *Error: an error response, or an error event within a stream, which the SDK
-// parses.
+// messagesError converts an error of the API to an *Error.
 func messagesError(err error) error {
+	var failed *Error
+	if errors.As(err, &failed) {
+		return failed
+	}
 	var status *statusError
 	if errors.As(err, &status) {
 		return messagesFailure(status.status, status.header, parseAPIError(status.body), err)
-	}
-	var streamed *anthropic.Error
-	if errors.As(err, &streamed) {
-		return messagesFailure(0, nil, parseAPIError([]byte(streamed.RawJSON())), err)
 	}
 	return newTransportError(err)
 }
 
 func messagesFailure(status int, header http.Header, f apiError, cause error) *Error {
-	kind, ok := messagesKinds[anthropic.ErrorType(f.Type)]
+	kind, ok := messagesKinds[f.Type]
 	switch {
 	case !ok && status == 0:
 		kind = Unavailable
@@ -147,13 +217,12 @@ func messagesFailure(status int, header http.Header, f apiError, cause error) *E
 }
 
 // messagesKinds maps the API's error types (platform.claude.com/docs/en/api/errors).
-var messagesKinds = map[anthropic.ErrorType]Kind{
-	anthropic.ErrorTypeInvalidRequestError: Invalid, anthropic.ErrorTypeNotFoundError: Invalid,
-	"request_too_large":                    ContextWindow,
-	anthropic.ErrorTypeAuthenticationError: Auth, anthropic.ErrorTypePermissionError: Auth,
-	anthropic.ErrorTypeBillingError:   Auth,
-	anthropic.ErrorTypeRateLimitError: RateLimited, anthropic.ErrorTypeOverloadedError: Overloaded,
-	anthropic.ErrorTypeAPIError: Unavailable, anthropic.ErrorTypeTimeoutError: Unavailable,
+var messagesKinds = map[string]Kind{
+	"invalid_request_error": Invalid, "not_found_error": Invalid,
+	"request_too_large":    ContextWindow,
+	"authentication_error": Auth, "permission_error": Auth, "billing_error": Auth,
+	"rate_limit_error": RateLimited, "overloaded_error": Overloaded,
+	"api_error": Unavailable, "timeout_error": Unavailable,
 }
 
 // messagesParameter matches the parameter name at the start of an error message.

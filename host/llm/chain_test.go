@@ -157,10 +157,10 @@ func TestKeyReplacedMeanwhile(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.chain = w.newChain(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-			w.Handler.ServeHTTP(out, r)
 			if err := os.WriteFile(path, []byte(testKey), 0o600); err != nil {
 				t.Error(err)
 			}
+			w.Handler.ServeHTTP(out, r)
 		}), s)
 		w.must(asks("hello"))
 	})

@@ -1,43 +1,39 @@
 package llm
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"slices"
-
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/ssestream"
+	"strings"
 )
 
 // openAIAddress is the base URL of OpenAI's API.
-const openAIAddress = "https://api.openai.com/v1/"
+const openAIAddress = "https://api.openai.com/v1"
 
-// openAIOptions returns the options of a service. The SDK's client would read the environment; its services do not.
-func openAIOptions(spec *Spec, client *http.Client) []option.RequestOption {
-	address := spec.BaseURL
-	if address == "" {
-		address = openAIAddress
-	}
-	return []option.RequestOption{option.WithBaseURL(address), option.WithHTTPClient(client), option.WithMaxRetries(0)}
+// newOpenAI returns a method of OpenAI's API, or of a compatible one.
+func newOpenAI(spec *Spec, client *http.Client, path string) api {
+	return api{client, strings.TrimSuffix(cmp.Or(spec.BaseURL, openAIAddress), "/") + path}
 }
 
-// authorize returns the options that add the key, if there is one.
-func authorize(key string) []option.RequestOption {
-	if key == "" {
-		return nil
+// authorize returns the header with the key, if there is one.
+func authorize(key string) http.Header {
+	header := http.Header{}
+	if key != "" {
+		header.Set("Authorization", "Bearer "+key)
 	}
-	return []option.RequestOption{option.WithAPIKey(key)}
+	return header
 }
 
 // openAIError converts an error of either OpenAI API to an *Error.
 func openAIError(err error) error {
+	var failed *Error
+	if errors.As(err, &failed) {
+		return failed
+	}
 	var status *statusError
 	if errors.As(err, &status) {
 		return openAIFailure(status.status, status.header, parseAPIError(status.body), err)
-	}
-	var streamed *ssestream.StreamError
-	if errors.As(err, &streamed) {
-		return openAIFailure(0, nil, parseAPIError(streamed.Event.Data), err)
 	}
 	return newTransportError(err)
 }

@@ -6,76 +6,120 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/shared"
 )
 
 // chatAPI is a client of the Chat Completions API (developers.openai.com/api/reference/resources/chat), which
 // OpenAI-compatible servers implement.
-type chatAPI struct {
-	completions openai.ChatCompletionService
-}
+type chatAPI struct{ completions api }
 
 func newChat(spec *Spec, client *http.Client) *chatAPI {
-	return &chatAPI{openai.NewChatCompletionService(openAIOptions(spec, client)...)}
+	return &chatAPI{newOpenAI(spec, client, "/chat/completions")}
 }
 
 func (*chatAPI) dialect() dialect { return dialect{name: 64} }
 
 func (a *chatAPI) send(ctx context.Context, x *exchange) (*Response, error) {
-	stream := a.completions.NewStreaming(ctx, chatParams(x), authorize(x.key)...)
-	defer stream.Close()
 	answer := chatAnswer{exchange: x}
-	for stream.Next() {
-		answer.addChunk(stream.Current())
-	}
-	if err := stream.Err(); err != nil {
+	if err := a.completions.stream(ctx, authorize(x.key), newChatRequest(x), answer.addChunk); err != nil {
 		return nil, openAIError(err)
 	}
 	return answer.response()
 }
 
-func chatParams(x *exchange) openai.ChatCompletionNewParams {
-	p := openai.ChatCompletionNewParams{Model: x.spec.Model, Messages: chatMessages(x)}
+// chatRequest is a request for a chat completion.
+type chatRequest struct {
+	Model     string        `json:"model"`
+	Messages  []chatMessage `json:"messages"`
+	MaxTokens int64         `json:"max_tokens,omitempty"` // all servers know this old name
+	// MaxCompletionTokens is the new name, for servers that reject the old one.
+	MaxCompletionTokens int64              `json:"max_completion_tokens,omitempty"`
+	Temperature         *float64           `json:"temperature,omitempty"`
+	Tools               []chatTool         `json:"tools,omitempty"`
+	ToolChoice          string             `json:"tool_choice,omitempty"`
+	Stream              bool               `json:"stream"`
+	StreamOptions       *chatStreamOptions `json:"stream_options,omitempty"`
+}
+
+type chatStreamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+type chatTool struct {
+	Type     string           `json:"type"`
+	Function chatToolFunction `json:"function"`
+}
+
+type chatToolFunction struct {
+	Name        string         `json:"name"`
+	Description string         `json:"description,omitempty"`
+	Parameters  map[string]any `json:"parameters"`
+}
+
+// chatMessage is a message of any role. Its content is a string or []chatPart.
+type chatMessage struct {
+	Role       string            `json:"role"`
+	Content    any               `json:"content,omitempty"`
+	ToolCallID string            `json:"tool_call_id,omitempty"`
+	ToolCalls  []chatMessageCall `json:"tool_calls,omitempty"`
+}
+
+// chatPart is an image or text.
+type chatPart struct {
+	Type     string        `json:"type"`
+	Text     string        `json:"text,omitempty"`
+	ImageURL *chatImageURL `json:"image_url,omitempty"`
+}
+
+type chatImageURL struct {
+	URL string `json:"url"`
+}
+
+type chatMessageCall struct {
+	ID       string           `json:"id"`
+	Type     string           `json:"type"`
+	Function chatCallFunction `json:"function"`
+}
+
+type chatCallFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+func newChatRequest(x *exchange) *chatRequest {
+	r := &chatRequest{Model: x.spec.Model, Messages: chatMessages(x), Stream: true}
 	if x.without["max_tokens"] {
-		p.MaxCompletionTokens = openai.Int(x.maxTokens())
+		r.MaxCompletionTokens = x.maxTokens()
 	} else {
-		p.MaxTokens = openai.Int(x.maxTokens()) // all servers know the old name
+		r.MaxTokens = x.maxTokens()
 	}
 	if !x.without["stream_options"] {
-		p.StreamOptions.IncludeUsage = openai.Bool(true)
+		r.StreamOptions = &chatStreamOptions{IncludeUsage: true}
 	}
-	if x.Temperature != nil && !x.without["temperature"] {
-		p.Temperature = openai.Float(*x.Temperature)
+	if !x.without["temperature"] {
+		r.Temperature = x.Temperature
 	}
 	for i := range x.tools.tools {
-		p.Tools = append(p.Tools, chatTool(&x.tools.tools[i]))
+		tool := &x.tools.tools[i]
+		r.Tools = append(r.Tools,
+			chatTool{"function", chatToolFunction{tool.name, tool.Description, tool.parameters.schema}})
 	}
-	if x.NoTools && len(p.Tools) > 0 {
-		p.ToolChoice.OfAuto = openai.String(string(openai.ChatCompletionToolChoiceOptionAutoNone))
+	if x.NoTools && len(r.Tools) > 0 {
+		r.ToolChoice = "none"
 	}
-	return p
+	return r
 }
 
-func chatTool(tool *sentTool) openai.ChatCompletionToolUnionParam {
-	function := shared.FunctionDefinitionParam{Name: tool.name, Parameters: tool.parameters.schema}
-	if tool.Description != "" {
-		function.Description = openai.String(tool.Description)
-	}
-	return openai.ChatCompletionFunctionTool(function)
-}
-
-func chatMessages(x *exchange) []openai.ChatCompletionMessageParamUnion {
-	var messages []openai.ChatCompletionMessageParamUnion
+func chatMessages(x *exchange) []chatMessage {
+	var messages []chatMessage
 	if x.System != "" {
-		messages = append(messages, openai.SystemMessage(x.System))
+		messages = append(messages, chatMessage{Role: "system", Content: x.System})
 	}
 	for i := range x.messages {
 		m := &x.messages[i]
 		for j := range m.Results {
 			r := &m.Results[j]
-			messages = append(messages, openai.ToolMessage(withoutImages(r.failed(), len(r.Images)), r.CallID))
+			messages = append(messages,
+				chatMessage{Role: "tool", Content: withoutImages(r.failed(), len(r.Images)), ToolCallID: r.CallID})
 		}
 		switch {
 		case m.Role == RoleAssistant:
@@ -87,34 +131,63 @@ func chatMessages(x *exchange) []openai.ChatCompletionMessageParamUnion {
 	return messages
 }
 
-func chatUser(text string, images []Image) openai.ChatCompletionMessageParamUnion {
+func chatUser(text string, images []Image) chatMessage {
 	if len(images) == 0 {
-		return openai.UserMessage(text)
+		return chatMessage{Role: "user", Content: text}
 	}
-	var parts []openai.ChatCompletionContentPartUnionParam
+	var parts []chatPart
 	for _, image := range images {
-		parts = append(parts, openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: image.url()}))
+		parts = append(parts, chatPart{Type: "image_url", ImageURL: &chatImageURL{image.url()}})
 	}
 	if text != "" {
-		parts = append(parts, openai.TextContentPart(text))
+		parts = append(parts, chatPart{Type: "text", Text: text})
 	}
-	return openai.UserMessage(parts)
+	return chatMessage{Role: "user", Content: parts}
 }
 
-func chatAssistant(x *exchange, m *Message) openai.ChatCompletionMessageParamUnion {
-	var p openai.ChatCompletionAssistantMessageParam
+func chatAssistant(x *exchange, m *Message) chatMessage {
+	message := chatMessage{Role: "assistant"}
 	if m.Text != "" {
-		p.Content.OfString = openai.String(m.Text)
+		message.Content = m.Text
 	}
 	for i := range m.Calls {
 		name, arguments := x.tools.outgoing(&m.Calls[i])
-		p.ToolCalls = append(p.ToolCalls,
-			openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-				ID: m.Calls[i].ID, Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: name,
-					Arguments: string(arguments)},
-			}})
+		message.ToolCalls = append(message.ToolCalls,
+			chatMessageCall{m.Calls[i].ID, "function", chatCallFunction{name, string(arguments)}})
 	}
-	return openai.ChatCompletionMessageParamUnion{OfAssistant: &p}
+	return message
+}
+
+// chatChunk is an event of a response.
+type chatChunk struct {
+	Model   string `json:"model"`
+	Choices []struct {
+		Delta struct {
+			Content   string         `json:"content"`
+			Refusal   string         `json:"refusal"`
+			ToolCalls []chatCallPart `json:"tool_calls"`
+		} `json:"delta"`
+		FinishReason string `json:"finish_reason"`
+	} `json:"choices"`
+	Usage *chatUsage `json:"usage"`
+}
+
+type chatCallPart struct {
+	Index    int64            `json:"index"`
+	ID       string           `json:"id"`
+	Function chatCallFunction `json:"function"`
+}
+
+type chatUsage struct {
+	PromptTokens     int64        `json:"prompt_tokens"`
+	CompletionTokens int64        `json:"completion_tokens"`
+	Details          usageDetails `json:"prompt_tokens_details"`
+}
+
+// usageDetails counts the tokens of the input that the provider's cache has.
+type usageDetails struct {
+	CachedTokens     int64 `json:"cached_tokens"`
+	CacheWriteTokens int64 `json:"cache_write_tokens"`
 }
 
 // chatAnswer assembles a response from its chunks.
@@ -126,7 +199,7 @@ type chatAnswer struct {
 	model   string
 	finish  string
 	refused bool
-	usage   openai.CompletionUsage
+	usage   chatUsage
 }
 
 // chatCall is a partially received tool call.
@@ -137,12 +210,16 @@ type chatCall struct {
 	arguments strings.Builder
 }
 
-func (a *chatAnswer) addChunk(chunk openai.ChatCompletionChunk) {
+func (a *chatAnswer) addChunk(data []byte) error {
+	var chunk chatChunk
+	if err := decodeEvent(data, &chunk); err != nil {
+		return err
+	}
 	if chunk.Model != "" {
 		a.model = chunk.Model
 	}
-	if chunk.JSON.Usage.Valid() {
-		a.usage = chunk.Usage
+	if chunk.Usage != nil {
+		a.usage = *chunk.Usage
 	}
 	for _, choice := range chunk.Choices {
 		if choice.FinishReason != "" {
@@ -154,6 +231,7 @@ func (a *chatAnswer) addChunk(chunk openai.ChatCompletionChunk) {
 			a.addCallPart(part)
 		}
 	}
+	return nil
 }
 
 func (a *chatAnswer) addText(text string) {
@@ -163,7 +241,7 @@ func (a *chatAnswer) addText(text string) {
 	}
 }
 
-func (a *chatAnswer) addCallPart(part openai.ChatCompletionChunkChoiceDeltaToolCall) {
+func (a *chatAnswer) addCallPart(part chatCallPart) {
 	call := a.callFor(part)
 	call.name += part.Function.Name
 	call.arguments.WriteString(part.Function.Arguments)
@@ -175,7 +253,7 @@ func (a *chatAnswer) addCallPart(part openai.ChatCompletionChunkChoiceDeltaToolC
 
 // callFor returns the call that a part belongs to, or begins one. Some servers send index 0 for all calls, so a new ID
 // begins a new call. Some servers send no IDs.
-func (a *chatAnswer) callFor(part openai.ChatCompletionChunkChoiceDeltaToolCall) *chatCall {
+func (a *chatAnswer) callFor(part chatCallPart) *chatCall {
 	for i := len(a.calls) - 1; i >= 0; i-- {
 		call := a.calls[i]
 		if call.index == part.Index && (part.ID == "" || part.ID == call.id) {
@@ -195,7 +273,7 @@ func (a *chatAnswer) response() (*Response, error) {
 		return nil, brokenOff(errors.New("no finish_reason"))
 	}
 	a.addText(a.think.end())
-	details := a.usage.PromptTokensDetails
+	details := a.usage.Details
 	r := &Response{Text: a.text.String(), Model: a.model, Stop: StopEnd,
 		Usage: newUsage(a.usage.PromptTokens, a.usage.CompletionTokens, details.CachedTokens, details.CacheWriteTokens)}
 	for _, call := range a.calls {

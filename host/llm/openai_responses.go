@@ -1,23 +1,19 @@
 package llm
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
-
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/responses"
 )
 
 // responsesAPI is a client of OpenAI's Responses API (developers.openai.com/api/reference/resources/responses).
 // OpenAI's reasoning models accept tools only there. Nothing is stored at OpenAI: reasoning is returned encrypted.
-type responsesAPI struct {
-	responses responses.ResponseService
-}
+type responsesAPI struct{ responses api }
 
 func newResponses(spec *Spec, client *http.Client) *responsesAPI {
-	return &responsesAPI{responses.NewResponseService(openAIOptions(spec, client)...)}
+	return &responsesAPI{newOpenAI(spec, client, "/responses")}
 }
 
 func (*responsesAPI) dialect() dialect {
@@ -25,121 +21,201 @@ func (*responsesAPI) dialect() dialect {
 }
 
 func (a *responsesAPI) send(ctx context.Context, x *exchange) (*Response, error) {
-	stream := a.responses.NewStreaming(ctx, responsesParams(x), authorize(x.key)...)
-	defer stream.Close()
 	answer := responsesAnswer{exchange: x}
-	for stream.Next() {
-		if err := answer.addEvent(stream.Current()); err != nil {
-			return nil, err
-		}
-	}
-	if err := stream.Err(); err != nil {
+	if err := a.responses.stream(ctx, authorize(x.key), newResponsesRequest(x), answer.addEvent); err != nil {
 		return nil, openAIError(err)
 	}
 	return answer.response()
 }
 
-func responsesParams(x *exchange) responses.ResponseNewParams {
-	p := responses.ResponseNewParams{
-		Model: x.spec.Model, MaxOutputTokens: openai.Int(x.maxTokens()), Store: openai.Bool(false),
-		Input: responses.ResponseNewParamsInputUnion{OfInputItemList: responsesInput(x)},
-	}
+// responsesRequest is a request for a response. Its input has a responsesMessage, responsesCall or responsesOutput for
+// each item, or an item of an earlier response.
+type responsesRequest struct {
+	Model           string          `json:"model"`
+	Instructions    string          `json:"instructions,omitempty"`
+	Input           []any           `json:"input"`
+	Include         []string        `json:"include,omitempty"`
+	MaxOutputTokens int64           `json:"max_output_tokens"`
+	Temperature     *float64        `json:"temperature,omitempty"`
+	Tools           []responsesTool `json:"tools,omitempty"`
+	ToolChoice      string          `json:"tool_choice,omitempty"`
+	Store           bool            `json:"store"`
+	Stream          bool            `json:"stream"`
+}
+
+type responsesTool struct {
+	Type        string         `json:"type"`
+	Name        string         `json:"name"`
+	Description string         `json:"description,omitempty"`
+	Parameters  map[string]any `json:"parameters"`
+	Strict      bool           `json:"strict"`
+}
+
+// responsesMessage is a message. Its content is a string or []responsesPart.
+type responsesMessage struct {
+	Role    Role `json:"role"`
+	Content any  `json:"content"`
+}
+
+// responsesPart is an image or text.
+type responsesPart struct {
+	Type     string  `json:"type"`
+	Text     *string `json:"text,omitempty"`
+	ImageURL string  `json:"image_url,omitempty"`
+	Detail   string  `json:"detail,omitempty"`
+}
+
+type responsesCall struct {
+	Type      string `json:"type"`
+	CallID    string `json:"call_id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// responsesOutput is the result of a call. Its output is a string or []responsesPart.
+type responsesOutput struct {
+	Type   string `json:"type"`
+	CallID string `json:"call_id"`
+	Output any    `json:"output"`
+}
+
+func newResponsesRequest(x *exchange) *responsesRequest {
+	r := &responsesRequest{Model: x.spec.Model, Instructions: x.System, Input: responsesInput(x),
+		MaxOutputTokens: x.maxTokens(), Stream: true}
 	if !x.without["include"] {
-		p.Include = []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent}
+		r.Include = []string{"reasoning.encrypted_content"}
 	}
-	if x.System != "" {
-		p.Instructions = openai.String(x.System)
-	}
-	if x.Temperature != nil && !x.without["temperature"] {
-		p.Temperature = openai.Float(*x.Temperature)
+	if !x.without["temperature"] {
+		r.Temperature = x.Temperature
 	}
 	for i := range x.tools.tools {
-		p.Tools = append(p.Tools, responsesTool(&x.tools.tools[i]))
+		tool := &x.tools.tools[i]
+		r.Tools = append(r.Tools, responsesTool{Type: "function", Name: tool.name, Description: tool.Description,
+			Parameters: tool.parameters.schema})
 	}
-	if x.NoTools && len(p.Tools) > 0 {
-		p.ToolChoice.OfToolChoiceMode = param.NewOpt(responses.ToolChoiceOptionsNone)
+	if x.NoTools && len(r.Tools) > 0 {
+		r.ToolChoice = "none"
 	}
-	return p
+	return r
 }
 
-func responsesTool(tool *sentTool) responses.ToolUnionParam {
-	p := responses.FunctionToolParam{Name: tool.name, Parameters: tool.parameters.schema, Strict: openai.Bool(false)}
-	if tool.Description != "" {
-		p.Description = openai.String(tool.Description)
-	}
-	return responses.ToolUnionParam{OfFunction: &p}
-}
-
-func responsesInput(x *exchange) responses.ResponseInputParam {
-	var items responses.ResponseInputParam
+func responsesInput(x *exchange) []any {
+	var items []any
 	for i := range x.messages {
 		m := &x.messages[i]
 		for j := range m.Results {
-			items = append(items, responsesOutput(&m.Results[j]))
+			items = append(items, newResponsesOutput(&m.Results[j]))
 		}
 		if verbatim := x.verbatim(m); verbatim != nil {
 			for _, item := range verbatim {
-				items = append(items, param.Override[responses.ResponseInputItemUnionParam](item))
+				items = append(items, item)
 			}
 			continue
 		}
 		if text, images := m.split(true); text != "" || len(images) > 0 {
-			items = append(items, responsesMessage(text, images, responses.EasyInputMessageRole(m.Role)))
+			items = append(items, newResponsesMessage(text, images, m.Role))
 		}
 		for j := range m.Calls {
 			name, arguments := x.tools.outgoing(&m.Calls[j])
-			items = append(items, responses.ResponseInputItemParamOfFunctionCall(string(arguments), m.Calls[j].ID,
-				name))
+			items = append(items, responsesCall{"function_call", m.Calls[j].ID, name, string(arguments)})
 		}
 	}
 	return items
 }
 
-func responsesMessage(text string, images []Image,
-	role responses.EasyInputMessageRole) responses.ResponseInputItemUnionParam {
+func newResponsesMessage(text string, images []Image, role Role) responsesMessage {
 	if len(images) == 0 {
-		return responses.ResponseInputItemParamOfMessage(text, role)
+		return responsesMessage{role, text}
 	}
-	var parts responses.ResponseInputMessageContentListParam
+	var parts []responsesPart
 	for _, image := range images {
-		part := responses.ResponseInputContentParamOfInputImage(responses.ResponseInputImageDetailAuto)
-		part.OfInputImage.ImageURL = openai.String(image.url())
-		parts = append(parts, part)
+		parts = append(parts, responsesPart{Type: "input_image", ImageURL: image.url(), Detail: "auto"})
 	}
 	if text != "" {
-		parts = append(parts, responses.ResponseInputContentParamOfInputText(text))
+		parts = append(parts, responsesPart{Type: "input_text", Text: &text})
 	}
-	return responses.ResponseInputItemParamOfMessage(parts, role)
+	return responsesMessage{role, parts}
 }
 
-// responsesOutput returns the item for a result. The API has no error flag, so the text says that a call failed.
-func responsesOutput(r *Result) responses.ResponseInputItemUnionParam {
-	output := responses.ResponseFunctionCallOutputItemListParam{
-		{OfInputText: &responses.ResponseInputTextContentParam{Text: r.marked()}}}
+// newResponsesOutput returns the item for a result. The API has no error flag, so the text says that a call failed.
+func newResponsesOutput(r *Result) responsesOutput {
+	text := r.marked()
+	parts := []responsesPart{{Type: "input_text", Text: &text}}
 	for _, image := range r.Images {
 		if image.known() {
-			output = append(output, responses.ResponseFunctionCallOutputItemUnionParam{
-				OfInputImage: &responses.ResponseInputImageContentParam{ImageURL: openai.String(image.url())},
-			})
+			parts = append(parts, responsesPart{Type: "input_image", ImageURL: image.url()})
 		}
 	}
-	item := responses.ResponseInputItemFunctionCallOutputParam{CallID: openai.String(r.CallID)}
-	if len(output) == 1 {
-		item.Output.OfString = openai.String(r.marked())
-	} else {
-		item.Output.OfResponseFunctionCallOutputItemArray = output
+	if len(parts) == 1 {
+		return responsesOutput{"function_call_output", r.CallID, text}
 	}
-	return responses.ResponseInputItemUnionParam{OfFunctionCallOutput: &item}
+	return responsesOutput{"function_call_output", r.CallID, parts}
+}
+
+// responsesEvent is an event of a response. Its fields depend on its type.
+type responsesEvent struct {
+	Type     string           `json:"type"`
+	Delta    string           `json:"delta"`
+	Item     *responsesItem   `json:"item"`
+	Response *responsesResult `json:"response"`
+	apiError
+}
+
+type responsesResult struct {
+	Model             string          `json:"model"`
+	Output            []responsesItem `json:"output"`
+	Error             apiError        `json:"error"`
+	IncompleteDetails struct {
+		Reason string `json:"reason"`
+	} `json:"incomplete_details"`
+	Usage struct {
+		InputTokens  int64        `json:"input_tokens"`
+		OutputTokens int64        `json:"output_tokens"`
+		Details      usageDetails `json:"input_tokens_details"`
+	} `json:"usage"`
+}
+
+// responsesItem is an item of the output: a message, a call, reasoning, or another one.
+type responsesItem struct {
+	Type             string `json:"type"`
+	CallID           string `json:"call_id"`
+	Name             string `json:"name"`
+	Arguments        string `json:"arguments"`
+	EncryptedContent string `json:"encrypted_content"`
+	Content          []struct {
+		Type    string `json:"type"`
+		Text    string `json:"text"`
+		Refusal string `json:"refusal"`
+	} `json:"content"`
+
+	raw json.RawMessage // the whole item
+}
+
+// UnmarshalJSON keeps the item as it came besides its fields.
+func (i *responsesItem) UnmarshalJSON(data []byte) error {
+	type fields responsesItem
+	i.raw = bytes.Clone(data)
+	return decodeEvent(data, (*fields)(i))
 }
 
 // responsesAnswer assembles a response from its events.
 type responsesAnswer struct {
 	*exchange
-	done  []responses.ResponseOutputItemUnion
-	final *responses.Response
+	done  []responsesItem
+	final *responsesResult
 }
 
-func (a *responsesAnswer) addEvent(event responses.ResponseStreamEventUnion) error {
+func (a *responsesAnswer) addEvent(data []byte) error {
+	var event responsesEvent
+	if err := decodeEvent(data, &event); err != nil {
+		return err
+	}
+	if event.Item == nil {
+		event.Item = &responsesItem{}
+	}
+	if event.Response == nil {
+		event.Response = &responsesResult{}
+	}
 	switch event.Type {
 	case "response.output_text.delta", "response.refusal.delta":
 		if event.Delta != "" {
@@ -150,13 +226,11 @@ func (a *responsesAnswer) addEvent(event responses.ResponseStreamEventUnion) err
 			a.emit(a.tools.begun(event.Item.CallID, event.Item.Name))
 		}
 	case "response.output_item.done":
-		a.done = append(a.done, event.Item)
+		a.done = append(a.done, *event.Item)
 	case "response.completed", "response.incomplete":
-		a.final = &event.Response
+		a.final = event.Response
 	case "response.failed":
-		e := event.Response.Error
-		return openAIFailure(0, nil, apiError{Code: string(e.Code), Type: e.Type, Message: e.Message, Param: e.Param},
-			errors.New(e.Message))
+		return openAIFailure(0, nil, event.Response.Error, errors.New(event.Response.Error.Message))
 	case "error":
 		return openAIFailure(0, nil, apiError{Code: event.Code, Message: event.Message, Param: event.Param},
 			errors.New(event.Message))
@@ -174,8 +248,7 @@ func (a *responsesAnswer) response() (*Response, error) {
 	}
 	usage := a.final.Usage
 	r := &Response{Model: a.final.Model, Stop: StopEnd, Usage: newUsage(
-		usage.InputTokens, usage.OutputTokens, usage.InputTokensDetails.CachedTokens,
-		usage.InputTokensDetails.CacheWriteTokens)}
+		usage.InputTokens, usage.OutputTokens, usage.Details.CachedTokens, usage.Details.CacheWriteTokens)}
 	for i := range items {
 		addItem(r, a.tools, &items[i])
 	}
@@ -192,10 +265,10 @@ func (a *responsesAnswer) response() (*Response, error) {
 	return r, nil
 }
 
-func addItem(r *Response, tools *toolset, item *responses.ResponseOutputItemUnion) {
+func addItem(r *Response, tools *toolset, item *responsesItem) {
 	switch item.Type {
 	case "function_call":
-		r.Calls = append(r.Calls, tools.incoming(item.CallID, item.Name, item.Arguments.OfString))
+		r.Calls = append(r.Calls, tools.incoming(item.CallID, item.Name, item.Arguments))
 	case "message":
 		for _, part := range item.Content {
 			r.Text += part.Text + part.Refusal
@@ -207,7 +280,7 @@ func addItem(r *Response, tools *toolset, item *responses.ResponseOutputItemUnio
 }
 
 // state returns the verbatim response if the model was reasoning.
-func (a *responsesAnswer) state(items []responses.ResponseOutputItemUnion) *State {
+func (a *responsesAnswer) state(items []responsesItem) *State {
 	s := &State{provider: a.spec.Provider, model: a.spec.Model}
 	thought := false
 	for _, item := range items {
@@ -217,7 +290,7 @@ func (a *responsesAnswer) state(items []responses.ResponseOutputItemUnion) *Stat
 			}
 			thought = true
 		}
-		s.parts = append(s.parts, []byte(item.RawJSON()))
+		s.parts = append(s.parts, item.raw)
 	}
 	if !thought {
 		return nil

@@ -64,8 +64,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// checkStream rejects responses that are not event streams. The SDKs would read some of them as empty streams, and they
-// parse only their own vendor's errors.
+// checkStream rejects responses that are not event streams. Some of them would be read as empty streams.
 func checkStream(r *http.Response) error {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
@@ -80,14 +79,19 @@ func checkStream(r *http.Response) error {
 	return nil
 }
 
-// statusError is an error response.
+// statusError is an error response, or an error within a stream. That has no status and no header.
 type statusError struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-func (e *statusError) Error() string { return fmt.Sprintf("HTTP status %d", e.status) }
+func (e *statusError) Error() string {
+	if e.status == 0 {
+		return "an error in the event stream"
+	}
+	return fmt.Sprintf("HTTP status %d", e.status)
+}
 
 // idleError returns errIdle if that is why ctx ended, else err.
 func idleError(ctx context.Context, err error) error {

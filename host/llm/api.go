@@ -1,0 +1,77 @@
+package llm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/hako-run/hako/host/internal/eventstream"
+)
+
+// api is a method of a provider's REST API that answers with an event stream.
+type api struct {
+	client *http.Client
+	url    string
+}
+
+// maxLine bounds a line of a stream, in bytes.
+const maxLine = 32 << 20
+
+// stream sends a request and calls handle with the data of each event. The error is a *statusError if the provider
+// reports one, or that of handle or of the transport.
+func (a *api) stream(ctx context.Context, header http.Header, request any, handle func(data []byte) error) error {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	r.Header = header
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set("User-Agent", "hako")
+	response, err := a.client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	for data, err := range eventstream.Events(response.Body, maxLine) {
+		switch {
+		case err != nil:
+			return err
+		case string(data) == "[DONE]":
+			return nil
+		case hasError(data):
+			return &statusError{body: bytes.Clone(data)}
+		}
+		if err := handle(data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hasError reports whether an event is an error of the provider.
+func hasError(event []byte) bool {
+	if !bytes.Contains(event, []byte(`"error"`)) {
+		return false
+	}
+	var e struct {
+		Error json.RawMessage `json:"error"`
+	}
+	return decodeEvent(event, &e) == nil && len(e.Error) > 0 && string(e.Error) != "null"
+}
+
+// decodeEvent decodes JSON. It skips members of other types than expected, because compatible servers differ.
+func decodeEvent(data []byte, into any) error {
+	err := json.Unmarshal(data, into)
+	var other *json.UnmarshalTypeError
+	if errors.As(err, &other) {
+		return nil
+	}
+	return err
+}
