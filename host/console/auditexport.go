@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -177,9 +178,15 @@ func inCell(v any, n int) string {
 	return string(data)
 }
 
+// inner is the start of a formula after a character at which some spreadsheets begin another cell, whatever the quotes.
+var inner = regexp.MustCompile(`([;\t\r\n]\s*)([-=+@|%＝＋－＠])`)
+
 // harmless marks a text that spreadsheets would run as a formula, also after spaces and in full width, with an
 // apostrophe, as OWASP advises.
 func harmless(cell string) string {
+	if strings.ContainsAny(cell, ";\t\r\n") {
+		cell = inner.ReplaceAllString(cell, "$1'$2")
+	}
 	if strings.HasPrefix(cell, "\t") || strings.HasPrefix(cell, "\r") || strings.HasPrefix(cell, "\n") {
 		return "'" + cell
 	}

