@@ -57,7 +57,20 @@ export function answered(page) {
     list.update(rows)
     more.hidden = !next
   }
-  const again = page.poll(30_000, () => load())
-  live.addEventListener('call', event => event.detail.decision === 'ask' && again(), { signal: page.signal })
+  let took = 0
+  let soon
+  const again = page.poll(300_000, async () => {
+    const began = performance.now()
+    await load()
+    took = performance.now() - began
+  })
+  // A search may read the whole log, so many calls that have asked do not keep the server busy with searches.
+  live.addEventListener('call', ({ detail }) => {
+    if (detail.decision !== 'ask' || soon) return
+    soon = setTimeout(() => {
+      soon = undefined
+      again()
+    }, 10 * took)
+  }, { signal: page.signal })
   return h('section', { class: 'history', 'aria-label': t('approvals.history') }, h('h2', {}, t('approvals.history')), form, trouble, list.element, more)
 }
