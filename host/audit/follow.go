@@ -29,7 +29,7 @@ func (d Dir) Follow(ctx context.Context, query *Query, after uint64) iter.Seq2[*
 			yield(nil, fmt.Errorf("audit: %w", err))
 			return
 		}
-		for n := number(names[0]) + before(dir, names[1:], after+1); ; n++ {
+		for n := number(names[0]) + before(ctx, dir, names[1:], after+1); ; n++ {
 			if !followSegment(ctx, filepath.Join(dir, segmentName(n)), &wanted, yield) {
 				return
 			}
@@ -38,9 +38,9 @@ func (d Dir) Follow(ctx context.Context, query *Query, after uint64) iter.Seq2[*
 }
 
 // before counts the segments in names that begin with record seq or an earlier one.
-func before(dir string, names []string, seq uint64) (n int) {
+func before(ctx context.Context, dir string, names []string, seq uint64) (n int) {
 	for _, name := range names {
-		for first, err := range readSegment(filepath.Join(dir, name)) {
+		for first, err := range readSegment(ctx, filepath.Join(dir, name)) {
 			if err != nil || first.Seq > seq {
 				return n
 			}

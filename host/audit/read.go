@@ -65,7 +65,7 @@ func (e *Event) has(id string) bool {
 }
 
 // Read implements Place.
-func (d Dir) Read(_ context.Context, query *Query) iter.Seq2[*Entry, error] {
+func (d Dir) Read(ctx context.Context, query *Query) iter.Seq2[*Entry, error] {
 	dir := string(d)
 	return func(yield func(*Entry, error) bool) {
 		names, err := segments(dir)
@@ -74,7 +74,7 @@ func (d Dir) Read(_ context.Context, query *Query) iter.Seq2[*Entry, error] {
 			return
 		}
 		for _, name := range names {
-			for entry, err := range readSegment(filepath.Join(dir, name)) {
+			for entry, err := range readSegment(ctx, filepath.Join(dir, name)) {
 				if err == nil && !query.matches(entry) {
 					continue
 				}
@@ -86,7 +86,8 @@ func (d Dir) Read(_ context.Context, query *Query) iter.Seq2[*Entry, error] {
 	}
 }
 
-func readSegment(path string) iter.Seq2[*Entry, error] {
+// readSegment reads the records of a segment. It fails when ctx ends.
+func readSegment(ctx context.Context, path string) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
 		file, err := os.Open(path)
 		if err != nil {
@@ -99,6 +100,9 @@ func readSegment(path string) iter.Seq2[*Entry, error] {
 			entry, err := r.next()
 			if errors.Is(err, io.EOF) {
 				return
+			}
+			if err == nil {
+				err = ctx.Err()
 			}
 			if !yield(entry, err) || err != nil {
 				return
@@ -135,7 +139,7 @@ func (r *lineReader) next() (*Entry, error) {
 }
 
 // Last implements Place.
-func (d Dir) Last(_ context.Context, query *Query, n int) ([]*Entry, error) {
+func (d Dir) Last(ctx context.Context, query *Query, n int) ([]*Entry, error) {
 	dir := string(d)
 	names, err := segments(dir)
 	if err != nil {
@@ -144,10 +148,10 @@ func (d Dir) Last(_ context.Context, query *Query, n int) ([]*Entry, error) {
 	var last []*Entry
 	for i := len(names) - 1; i >= 0 && len(last) < n; i-- {
 		path := filepath.Join(dir, names[i])
-		if query.Before > 0 && first(path) >= query.Before {
+		if query.Before > 0 && first(ctx, path) >= query.Before {
 			continue
 		}
-		of, err := lastOf(path, query, n-len(last))
+		of, err := lastOf(ctx, path, query, n-len(last))
 		if last = append(of, last...); err != nil {
 			return last, err
 		}
@@ -156,8 +160,8 @@ func (d Dir) Last(_ context.Context, query *Query, n int) ([]*Entry, error) {
 }
 
 // first returns the number of a segment's first record, or 0 if it cannot be read.
-func first(path string) uint64 {
-	for entry, err := range readSegment(path) {
+func first(ctx context.Context, path string) uint64 {
+	for entry, err := range readSegment(ctx, path) {
 		if err == nil {
 			return entry.Seq
 		}
@@ -167,9 +171,9 @@ func first(path string) uint64 {
 }
 
 // lastOf implements Last for one segment.
-func lastOf(path string, query *Query, n int) ([]*Entry, error) {
+func lastOf(ctx context.Context, path string, query *Query, n int) ([]*Entry, error) {
 	var last []*Entry
-	for entry, err := range readSegment(path) {
+	for entry, err := range readSegment(ctx, path) {
 		if err != nil {
 			return last, err
 		}

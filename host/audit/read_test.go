@@ -1,6 +1,8 @@
 package audit_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -50,6 +52,19 @@ func TestLastBefore(t *testing.T) {
 			if len(found) != 60 || found[0] != "tool_59" || found[59] != "tool_0" {
 				t.Errorf("%d records: %v", len(found), found)
 			}
+
+			canceled, cancel := context.WithCancel(t.Context())
+			cancel()
+			nothing := &audit.Query{Name: "no such tool"}
+			if _, err := place.Last(canceled, nothing, 1); !errors.Is(err, context.Canceled) {
+				t.Errorf("a canceled search: %v", err)
+			}
+			for _, err := range place.Read(canceled, nothing) {
+				if errors.Is(err, context.Canceled) {
+					return
+				}
+			}
+			t.Error("a canceled reader has read everything")
 		})
 	}
 }
