@@ -99,7 +99,7 @@ func (f *file) check() error {
 	if f.version != 1 {
 		e.Add("version", "must be 1, the version of this format")
 	}
-	seen := map[string]bool{}
+	seen, conditions := map[string]bool{}, map[string]compiledCondition{}
 	for _, rule := range f.rules {
 		switch {
 		case rule.Name == "":
@@ -114,7 +114,7 @@ func (f *file) check() error {
 			e.Add(rule.path, "approvers and remember are for the action ask")
 		}
 		seen[rule.Name] = true
-		if err := rule.compile(); err != nil {
+		if err := rule.compile(conditions); err != nil {
 			e.Add(rule.path+".when", "%v", err)
 		}
 	}

@@ -214,6 +214,9 @@ func (p *Policy) Prospects(c *Call) []Prospect {
 // possible reports, while the arguments are unknown, whether the rule may decide about a call whose names match, and
 // whether it always does.
 func (r *Rule) possible(f *facts) (may, always bool) {
+	if r.onArguments {
+		return true, false
+	}
 	met, err := r.evaluate(f)
 	if err != nil && slices.Contains(r.variables, "arguments") {
 		return true, false

@@ -37,11 +37,18 @@ type Rule struct {
 
 	path     string // in the file
 	patterns []pattern
-	program  cel.Program
-	// variables are those that When uses, fields the fields of the arguments. wholeArguments says that it uses the
+	compiledCondition
+}
+
+// compiledCondition is a compiled When. Rules with the same text share it. The zero value is always true.
+type compiledCondition struct {
+	program cel.Program
+	// variables are those that it uses, fields the fields of the arguments. wholeArguments says that it uses the
 	// arguments in other ways too.
 	variables, fields []string
 	wholeArguments    bool
+	// onArguments says that it uses no other variable and has no value as long as the arguments are unknown.
+	onArguments bool
 }
 
 // costLimit bounds the evaluation of a condition, in CEL's cost units: some milliseconds.
@@ -72,50 +79,66 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// compile compiles the patterns and the condition of the rule.
-func (r *Rule) compile() error {
+// compile compiles the patterns and the condition of the rule. known has the conditions compiled before, by their
+// texts: policies repeat few conditions in many rules.
+func (r *Rule) compile(known map[string]compiledCondition) (err error) {
 	for _, text := range r.Tools {
 		r.patterns = append(r.patterns, compilePattern(text))
 	}
-	if r.When == "" {
-		return nil
+	compiled, ok := known[r.When]
+	if !ok && r.When != "" {
+		if compiled, err = compileCondition(r.When); err != nil {
+			return err
+		}
+		known[r.When] = compiled
 	}
-	checked, issues := environment.Compile(r.When)
+	r.compiledCondition = compiled
+	return nil
+}
+
+func compileCondition(text string) (c compiledCondition, err error) {
+	checked, issues := environment.Compile(text)
 	if issues.Err() != nil {
-		return conditionError(issues)
+		return c, conditionError(issues)
 	}
 	if checked.OutputType() != cel.BoolType {
-		return fmt.Errorf("it must be true or false, not %s", checked.OutputType())
+		return c, fmt.Errorf("it must be true or false, not %s", checked.OutputType())
 	}
-	var err error
-	if r.program, err = environment.Program(checked, cel.CostLimit(costLimit),
+	if c.program, err = environment.Program(checked, cel.CostLimit(costLimit),
 		cel.EvalOptions(cel.OptOptimize)); err != nil {
-		return err
+		return c, err
 	}
-	return r.inspect(checked.NativeRep().Expr())
+	if err := c.inspect(checked.NativeRep().Expr()); err != nil {
+		return c, err
+	}
+	if slices.Equal(c.variables, []string{"arguments"}) {
+		_, err := c.evaluate(&facts{call: new(Call)})
+		c.onArguments = err != nil
+	}
+	return c, nil
 }
 
 // inspect notes what the condition uses. It fails for a field of caller that does not exist.
-func (r *Rule) inspect(condition ast.Expr) (unknown error) {
+func (c *compiledCondition) inspect(condition ast.Expr) (unknown error) {
 	whole := 0 // uses of arguments other than one of its fields
 	ast.PostOrderVisit(condition, ast.NewExprVisitor(func(e ast.Expr) {
 		switch {
 		case e.Kind() == ast.IdentKind:
-			if !slices.Contains(r.variables, e.AsIdent()) {
-				r.variables = append(r.variables, e.AsIdent())
+			if !slices.Contains(c.variables, e.AsIdent()) {
+				c.variables = append(c.variables, e.AsIdent())
 			}
 			if isVariable(e, "arguments") {
 				whole++
 			}
 		case e.Kind() == ast.SelectKind && isVariable(e.AsSelect().Operand(), "arguments"):
-			r.fields = append(r.fields, e.AsSelect().FieldName())
+			c.fields = append(c.fields, e.AsSelect().FieldName())
 			whole--
 		case e.Kind() == ast.SelectKind && isVariable(e.AsSelect().Operand(), "caller") &&
 			!slices.Contains(callerFields, e.AsSelect().FieldName()):
 			unknown = errors.New(strictyaml.Unknown("field of caller", e.AsSelect().FieldName(), callerFields))
 		}
 	}))
-	r.wholeArguments = whole > 0
+	c.wholeArguments = whole > 0
 	return unknown
 }
 
@@ -184,11 +207,11 @@ func (r *Rule) decides(f *facts) bool {
 	return met || err != nil && r.Action != Allow
 }
 
-func (r *Rule) evaluate(f *facts) (bool, error) {
-	if r.program == nil {
+func (c *compiledCondition) evaluate(f *facts) (bool, error) {
+	if c.program == nil {
 		return true, nil
 	}
-	value, _, err := r.program.Eval(f)
+	value, _, err := c.program.Eval(f)
 	if err != nil {
 		return false, err
 	}
