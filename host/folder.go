@@ -33,6 +33,7 @@ func (h *Host) Load(ctx context.Context) error {
 func (h *Host) scan(ctx context.Context) error {
 	h.scanning.Lock()
 	defer h.scanning.Unlock()
+	defer h.catalog.Hold()()
 	sources, err := h.sources()
 	if err != nil {
 		return err

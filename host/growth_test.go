@@ -59,3 +59,21 @@ func TestStartGrowsLinearly(t *testing.T) {
 		t.Errorf("%.0f bytes for each of 10 plugins, %.0f for each of 80", few, many)
 	}
 }
+
+// TestManyNewPluginsNotifyRarely: what follows the catalog is not brought up to date for each of many new plugins.
+func TestManyNewPluginsNotifyRarely(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	const plugins = 60
+	for i := range plugins {
+		name := fmt.Sprintf("p%d", i)
+		w.put(name+".wasm", tinyPlugin(t, name, "d"))
+		w.approve(name+".wasm", nil)
+	}
+	notified := 0
+	defer w.Catalog().Watch(func() { notified++ })()
+	w.load()
+	if got := len(w.Catalog().View().Tools); got != plugins || notified > 15 {
+		t.Errorf("%d tools, %d notifications", got, notified)
+	}
+}

@@ -296,9 +296,11 @@ func (h *Host) Close() error {
 		return nil
 	}
 	h.closed = true
+	release := h.catalog.Hold()
 	for _, p := range h.plugins {
 		h.retire(p)
 	}
+	release()
 	h.mu.Unlock()
 	h.listings.close()
 	h.retired.Wait()

@@ -49,6 +49,8 @@ type Catalog struct {
 	holders  map[entry]string
 	watchers map[int]func()
 	nextID   int
+	// holds counts the open Holds, and unnotified the changes of which the watchers have not been notified.
+	holds, unnotified int
 }
 
 // View returns the current snapshot.
@@ -142,7 +144,8 @@ func (c *Catalog) Remove(source string) {
 	}
 }
 
-// Watch calls changed after every change until stop is called. changed must be quick and must not change the catalog.
+// Watch calls changed after every change, less often during a Hold, until stop is called. changed must be quick and must
+// not change the catalog.
 func (c *Catalog) Watch(changed func()) (stop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,10 +162,35 @@ func (c *Catalog) Watch(changed func()) (stop func()) {
 	}
 }
 
-// notify discards the view. If there are watchers, which will read it, the new one is built at once. mu is held.
+// Hold begins a series of changes, which ends when release is called, once. Until then watchers are notified only each
+// time the catalog has changed by half, because what they do takes as long as the catalog is large. View returns each
+// change at once.
+func (c *Catalog) Hold() (release func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.holds++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.holds--; c.holds == 0 && c.unnotified > 0 {
+			c.notifyWatchers()
+		}
+	}
+}
+
+// notify discards the view, and notifies the watchers unless a Hold delays that. mu is held.
 func (c *Catalog) notify() {
+	c.view.Store(nil)
+	c.unnotified++
+	if c.holds == 0 || 2*c.unnotified > len(c.offers) {
+		c.notifyWatchers()
+	}
+}
+
+// notifyWatchers builds the new view, which the watchers will read, and calls them. mu is held.
+func (c *Catalog) notifyWatchers() {
+	c.unnotified = 0
 	if len(c.watchers) == 0 {
-		c.view.Store(nil)
 		return
 	}
 	c.view.Store(newView(c.offers))

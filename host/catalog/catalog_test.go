@@ -197,6 +197,37 @@ func TestWatch(t *testing.T) {
 }
 
 // many returns sources with a tool, a prompt, a resource and a template each.
+// TestHold: a series of changes is visible at once, and notifies the watchers a few times instead of once per change.
+func TestHold(t *testing.T) {
+	t.Parallel()
+	sources, manifests := many(t, 300)
+	c, notified := new(catalog.Catalog), 0
+	stop := c.Watch(func() { notified++ })
+	defer stop()
+	release := c.Hold()
+	for i, source := range sources {
+		if err := c.Put(source, manifests[i]); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(c.View().Tools); got == 0 {
+			t.Fatal("a change is not visible")
+		}
+	}
+	if notified > 20 {
+		t.Errorf("%d notifications of 300 changes", notified)
+	}
+	before := notified
+	c.Remove(sources[0].Name)
+	release()
+	if notified != before+1 {
+		t.Errorf("%d notifications at the end of the series", notified-before)
+	}
+	c.Remove(sources[1].Name)
+	if notified != before+2 {
+		t.Error("a change after the series notifies nobody")
+	}
+}
+
 func many(t testing.TB, n int) (sources []catalog.Source, manifests []*manifest.Manifest) {
 	t.Helper()
 	for i := range n {
