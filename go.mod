@@ -7,7 +7,6 @@ require (
 	charm.land/bubbles/v2 v2.2.1
 	charm.land/bubbletea/v2 v2.1.1
 	charm.land/lipgloss/v2 v2.0.5
-	github.com/BobuSumisu/aho-corasick v1.0.3
 	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/anthropics/anthropic-sdk-go/v2 v2.12.0
 	github.com/bmatcuk/doublestar/v4 v4.10.4
@@ -62,6 +61,7 @@ require (
 
 require (
 	cel.dev/expr v0.25.2 // indirect
+	github.com/BobuSumisu/aho-corasick v1.0.3 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
 	github.com/atotto/clipboard v0.1.4 // indirect
 	github.com/aws/aws-sdk-go-v2 v1.47.4 // indirect

@@ -42,7 +42,6 @@ var wrapped = map[string][]string{
 	"github.com/spf13/viper":                 {"internal/config"},
 	"github.com/fsnotify/fsnotify":           {"host"},
 	"github.com/zricethezav/gitleaks":        {"host/secretscan"},
-	"github.com/BobuSumisu/aho-corasick":     {"host/secretscan"},
 	"github.com/pelletier/go-toml":           {"host/secretscan"},
 	"go.yaml.in/yaml":                        {"internal/strictyaml", "host/grant"},
 }

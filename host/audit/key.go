@@ -73,20 +73,20 @@ func newKey(seed []byte) *key {
 	private := ed25519.NewKeyFromSeed(seed)
 	return &key{
 		private: private, public: private.Public().(ed25519.PublicKey),
-		mac: authenticate(seed, "hako audit head"), digest: authenticate(seed, "hako audit digest"),
+		mac: authenticate(seed, []byte("hako audit head")), digest: authenticate(seed, []byte("hako audit digest")),
 	}
 }
 
-func authenticate(key []byte, text string) []byte {
+func authenticate(key, data []byte) []byte {
 	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte(text))
+	mac.Write(data)
 	return mac.Sum(nil)
 }
 
 // Digest returns a keyed digest of data for a record, HMAC-SHA256 (RFC 2104). Equal data has equal digests. Nobody
 // without the log's key can guess the data by trying.
 func (l *Log) Digest(data []byte) string {
-	return "hmac-sha256:" + hex.EncodeToString(authenticate(l.key.digest, string(data)))
+	return "hmac-sha256:" + hex.EncodeToString(authenticate(l.key.digest, data))
 }
 
 // name returns the public key in the form of audit.pub.
@@ -131,7 +131,7 @@ type head struct {
 const headSize = 256
 
 func (k *key) authenticate(seq uint64, hash string) string {
-	return hex.EncodeToString(authenticate(k.mac, strconv.FormatUint(seq, 10)+"\n"+hash))
+	return hex.EncodeToString(authenticate(k.mac, []byte(strconv.FormatUint(seq, 10)+"\n"+hash)))
 }
 
 // wrote reports whether the head was written with the key.

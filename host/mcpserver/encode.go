@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/internal/jsonstring"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -35,7 +35,7 @@ func (r *reply) appendTo(dst []byte) []byte {
 		case int64:
 			whole = strconv.AppendInt(whole, id, 10)
 		case string:
-			whole = appendText(whole, id)
+			whole = jsonstring.AppendQuote(whole, id)
 		}
 		whole, err := r.appendResult(append(whole, `,"result":`...))
 		if err == nil {
@@ -93,7 +93,7 @@ func (r *reply) appendRequests(dst []byte) ([]byte, error) {
 		return nil, err
 	}
 	dst = append(dst, `"content":null,"requestState":`...)
-	dst = appendText(dst, r.state)
+	dst = jsonstring.AppendQuote(dst, r.state)
 	dst = append(dst, `,"resultType":"input_required","inputRequests":`...)
 	dst = append(dst, requests...)
 	return append(dst, '}'), nil
@@ -127,7 +127,7 @@ func appendBlocks(dst []byte, blocks []abi.Content) ([]byte, error) {
 		}
 		if block := &blocks[i]; block.Type == abi.Text && block.Annotations == nil {
 			dst = append(dst, `{"type":"text","text":`...)
-			dst = append(appendText(dst, block.Text), '}')
+			dst = append(jsonstring.AppendQuote(dst, block.Text), '}')
 			continue
 		}
 		data, err := json.Marshal(content(&blocks[i]))
@@ -137,11 +137,6 @@ func appendBlocks(dst []byte, blocks []abi.Content) ([]byte, error) {
 		dst = append(dst, data...)
 	}
 	return append(dst, ']'), nil
-}
-
-func appendText(dst []byte, text string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, text) // an error says that what was not UTF-8 has been replaced
-	return dst
 }
 
 // appendLine appends JSON that is known to be valid without the line breaks that would end a server-sent event's data.

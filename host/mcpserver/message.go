@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +18,8 @@ import (
 
 // readBody reads a message, or answers what is too large or incomplete and returns false.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.now().Limits.Message))
+	body, err := readAll(http.MaxBytesReader(w, r.Body, s.now().Limits.Message),
+		min(r.ContentLength, s.now().Limits.Message))
 	if err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			http.Error(w, fmt.Sprintf("The message is larger than %d bytes.", s.now().Limits.Message),
@@ -30,6 +32,21 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool)
 		return nil, false
 	}
 	return body, true
+}
+
+// readAll reads what r has. It believes that there are size bytes once an eighth of them has arrived: a client must not
+// make the server reserve memory with a header.
+func readAll(r io.Reader, size int64) ([]byte, error) {
+	var body bytes.Buffer
+	_, err := io.CopyN(&body, r, max(size/8, bytes.MinRead))
+	if err == nil {
+		body.Grow(max(0, int(size)-body.Len()) + bytes.MinRead)
+		_, err = body.ReadFrom(r)
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return body.Bytes(), err
 }
 
 // refuse answers a request that has met a limit, for one of RefusalReasons.

@@ -200,6 +200,7 @@ func (p *Pipeline) callTool(ctx context.Context, call *Call, record *Record) (*a
 func (p *Pipeline) readResource(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
 	view := p.catalog.View()
 	request := call.Request
+	request.Arguments = nil // it has none, and they are not validated here
 	var source *catalog.Source
 	if resource, ok := view.Resource(request.URI); ok {
 		source, record.Name = resource.Source, resource.Spec.URI
@@ -252,6 +253,7 @@ func checkPrompt(spec *manifest.Prompt, raw json.RawMessage) error {
 
 func (p *Pipeline) complete(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
 	request := call.Request
+	request.Arguments = nil
 	if request.Ref == nil || request.Argument == nil {
 		return nil, &InvalidError{"a completion needs a ref and an argument"}
 	}

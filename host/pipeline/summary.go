@@ -1,11 +1,11 @@
 package pipeline
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/internal/jsonstring"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -95,27 +95,8 @@ func countItems(text []byte) int {
 				list, empty = c == '[', true
 			}
 		case '"':
-			i = endOfString(text, i+1)
+			i = jsonstring.End(text, i+1)
 		}
 	}
 	return items
-}
-
-// endOfString returns the index of the quote that ends the JSON string that contains from.
-func endOfString(text []byte, from int) int {
-	for {
-		n := bytes.IndexByte(text[from:], '"')
-		if n < 0 {
-			return len(text)
-		}
-		end := from + n
-		backslashes := 0
-		for text[end-1-backslashes] == '\\' { // stops at the opening quote
-			backslashes++
-		}
-		if backslashes%2 == 0 {
-			return end
-		}
-		from = end + 1
-	}
 }

@@ -171,11 +171,25 @@ func (c *call) encodeRequest(request abi.Request) ([]byte, error) {
 		return nil, nil // Contract.Serve gets the request itself
 	}
 	request.DeadlineMS = c.limits.Time.Milliseconds()
-	payload, err := json.Marshal(request)
+	payload, err := encode(request)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: encode the request: %w", c.Plugin, err)
 	}
 	return payload, nil
+}
+
+// encode encodes a request as JSON. Its arguments must be valid: they are inserted as they are.
+func encode(request abi.Request) ([]byte, error) {
+	arguments := request.Arguments
+	request.Arguments = nil
+	head, err := json.Marshal(request)
+	if err != nil || len(arguments) == 0 {
+		return head, err
+	}
+	const member = `,"arguments":`
+	payload := make([]byte, 0, len(head)+len(member)+len(arguments))
+	payload = append(payload, head[:len(head)-1]...)
+	return append(append(append(payload, member...), arguments...), '}'), nil
 }
 
 func (c *call) limitError(name, value, remedy string) *limit.Error {

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync/atomic"
 
+	"github.com/hako-run/hako/internal/jsonstring"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -109,25 +110,21 @@ func readingBytes(data []byte, blobs [][]byte) int64 {
 	if len(data) < freeReservation {
 		return n
 	}
-	depth, text := 0, false
+	depth := 0
 	for i := 0; i < len(data); i++ {
-		switch b := data[i]; {
-		case text:
-			if b == '\\' {
-				i++
-			} else if b == '"' {
-				text = false
-			}
-		case b == '"':
-			text = true
-		case b == '{', b == '[':
+		switch data[i] {
+		case '"':
+			i = jsonstring.End(data, i+1)
+		case '{', '[':
 			depth++
-		case b == '}', b == ']':
+		case '}', ']':
 			depth--
-		case b == ',' && depth <= 2:
-			n += elementBytes
-		case b == ',':
-			n += valueBytes
+		case ',':
+			if depth <= 2 {
+				n += elementBytes
+			} else {
+				n += valueBytes
+			}
 		}
 	}
 	return n
@@ -138,7 +135,7 @@ func deliveryBytes(r *abi.Response) int64 {
 	var held, encoded int64
 	text := func(s string) {
 		held += int64(len(s))
-		encoded += quotedBytes(s)
+		encoded += int64(jsonstring.QuotedLen(s))
 	}
 	data := func(b []byte) {
 		held += int64(len(b))
@@ -177,21 +174,4 @@ func deliveryBytes(r *abi.Response) int64 {
 		structured *= 2 // it is repeated as a text block
 	}
 	return held + structured + encodings*(encoded+structured)
-}
-
-// quotedBytes estimates the length of a text as JSON.
-func quotedBytes(s string) int64 {
-	n := int64(len(s))
-	if len(s) < freeReservation/8 {
-		return n
-	}
-	const controlEscape = len(`\u0000`) - 1
-	for i := range len(s) {
-		if b := s[i]; b < ' ' {
-			n += int64(controlEscape)
-		} else if b == '"' || b == '\\' {
-			n++
-		}
-	}
-	return n
 }

@@ -1,10 +1,12 @@
 package sandbox_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/pdk/abi"
 )
 
 func TestDecodeStructuredText(t *testing.T) {
@@ -34,5 +36,25 @@ func TestDecodeStructuredText(t *testing.T) {
 				t.Errorf("%v, %v; want %s", response, err, c.want)
 			}
 		})
+	}
+}
+
+// TestEncode: a guest gets the arguments as they are, within the JSON of the request.
+func TestEncode(t *testing.T) {
+	t.Parallel()
+	for _, arguments := range []string{"", "{}", "{ \"a\":\"<&>\u2028\\u0041\" ,\n\"b\":1e3}"} {
+		want := abi.Request{Method: abi.CallTool, Name: "echo", Locale: "ja", DeadlineMS: 7,
+			Arguments: json.RawMessage(arguments)}
+		data, err := sandbox.Encode(want)
+		if err != nil || !strings.Contains(string(data), arguments) {
+			t.Errorf("%s: %s, %v", arguments, data, err)
+		}
+		var got abi.Request
+		if err := json.Unmarshal(data, &got); err != nil {
+			t.Fatal(err)
+		}
+		if string(got.Arguments) != arguments || got.Name != want.Name || got.DeadlineMS != want.DeadlineMS {
+			t.Errorf("%s: %+v", arguments, got)
+		}
 	}
 }

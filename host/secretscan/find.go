@@ -31,28 +31,28 @@ func find(text string, wanted func(rule string) bool) []match {
 func (set *ruleset) candidates(text string, wanted func(string) bool) map[*rule][]window {
 	var found map[*rule][]window
 	guessed := 0
-	small := lower(text)
-	set.keywords.Walk(small, func(last, n, pattern int64) bool {
-		end := int(last) + 1
-		if n <= shortKeyword && !continues(small[end:]) {
-			return true
-		}
-		for _, r := range set.byKeyword[pattern] {
-			if r.ID == generic {
-				if guessed++; guessed > maxGuesses {
-					continue
-				}
-			}
-			if r.first && end > int(n) && isToken(small[end-int(n)-1]) || !wanted(r.ID) {
+	for end, words := range set.keywords.in(text) {
+		for _, word := range words {
+			n := len(set.keywords.words[word])
+			if n <= shortKeyword && !continues(text[end:]) {
 				continue
 			}
-			if found == nil {
-				found = map[*rule][]window{}
+			for _, r := range set.byKeyword[word] {
+				if r.ID == generic {
+					if guessed++; guessed > maxGuesses {
+						continue
+					}
+				}
+				if r.first && end > n && isToken(text[end-n-1]) || !wanted(r.ID) {
+					continue
+				}
+				if found == nil {
+					found = map[*rule][]window{}
+				}
+				found[r] = widen(found[r], window{max(0, end-before), wordEnd(text, end+r.reach)})
 			}
-			found[r] = widen(found[r], window{max(0, end-before), wordEnd(small, end+r.reach)})
 		}
-		return true
-	})
+	}
 	return found
 }
 
@@ -66,12 +66,12 @@ const (
 )
 
 // continues reports whether text begins with ten token characters.
-func continues(text []byte) bool {
+func continues(text string) bool {
 	const enough = 10
 	if len(text) < enough {
 		return false
 	}
-	for _, c := range text[:enough] {
+	for _, c := range []byte(text[:enough]) {
 		if !isToken(c) && c != '-' && c != '~' && c != '.' {
 			return false
 		}
@@ -79,28 +79,19 @@ func continues(text []byte) bool {
 	return true
 }
 
-// isToken reports whether c, a lower-case character, is a word character of RE2.
-func isToken(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || c == '_' }
+// isToken reports whether c is a word character of RE2.
+func isToken(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
+}
 
 // wordEnd extends at to the end of a token or base64 text, so that a window does not cut it.
-func wordEnd(text []byte, at int) int {
+func wordEnd(text string, at int) int {
 	for limit := min(len(text), at+farthest); at < limit; at++ {
 		if c := text[at]; !isToken(c) && c != '-' && c != '.' && c != '+' && c != '/' && c != '=' {
 			return at
 		}
 	}
 	return min(at, len(text))
-}
-
-// lower converts only ASCII letters to lower case, which keeps offsets valid.
-func lower(text string) []byte {
-	out := []byte(text)
-	for i, c := range out {
-		if 'A' <= c && c <= 'Z' {
-			out[i] = c + 'a' - 'A'
-		}
-	}
-	return out
 }
 
 // widen appends w, which must not begin before the last window, and merges the two if they overlap.

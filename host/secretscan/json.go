@@ -3,10 +3,12 @@ package secretscan
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
+	"unsafe"
 
 	jsonopts "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/hako-run/hako/internal/jsonstring"
 )
 
 // maxKeyed bounds the strings that are scanned together with their member name, in bytes.
@@ -30,14 +32,13 @@ func (s *Scanner) json(place Place, document json.RawMessage, act func(string, P
 		return document, nil
 	}
 	w := &walker{scanner: s, place: place, act: act, in: document,
-		tokens: jsontext.NewDecoder(bytes.NewReader(document), lenient)}
+		tokens: jsontext.NewDecoder(bytes.NewBuffer(document), lenient)} // a buffer is read in place
 	if !w.walk() {
 		found, edits := s.scan(place, string(document), 0, act)
 		if len(edits) == 0 {
 			return document, found
 		}
-		quoted, _ := jsontext.AppendQuote(nil, strings.ToValidUTF8(mask(string(document), edits), "\uFFFD"))
-		return json.RawMessage(quoted), found
+		return jsonstring.AppendQuote(nil, mask(string(document), edits)), found
 	}
 	return w.result(), w.found
 }
@@ -55,14 +56,27 @@ type walker struct {
 	out     []byte
 	copied  int // of in
 	found   []Finding
+	// buffer holds the text of the last string, if that differs from its form in the document.
+	buffer []byte
 }
 
 // walk scans the document. It reports false if the document is not JSON.
 func (w *walker) walk() bool {
 	name := ""
 	for depth := 0; ; {
-		kind := w.tokens.PeekKind()
-		if kind != '"' {
+		switch w.tokens.PeekKind() {
+		case '"':
+			content, ok := w.content()
+			if !ok {
+				return false
+			}
+			if within, n := w.tokens.StackIndex(depth); within == '{' && n%2 == 1 {
+				w.scanString("", content)
+				name = string(jsonstring.AppendUnquote(nil, content)) // of the value that follows
+			} else {
+				w.scanString(name, content)
+			}
+		default:
 			token, err := w.tokens.ReadToken()
 			if err != nil {
 				return false
@@ -73,13 +87,6 @@ func (w *walker) walk() bool {
 			case '}', ']':
 				depth--
 			}
-		} else if text, ok := w.text(); !ok {
-			return false
-		} else if within, n := w.tokens.StackIndex(depth); within == '{' && n%2 == 1 {
-			name = text // of the value that follows
-			w.scanString("", text)
-		} else {
-			w.scanString(name, text)
 		}
 		if depth == 0 {
 			return len(bytes.TrimSpace(w.in[w.tokens.InputOffset():])) == 0
@@ -87,50 +94,44 @@ func (w *walker) walk() bool {
 	}
 }
 
-// text returns a string token.
-func (w *walker) text() (string, bool) {
-	token, err := w.tokens.ReadToken()
+// content reads a string and returns what is between its quotes.
+func (w *walker) content() ([]byte, bool) {
+	value, err := w.tokens.ReadValue()
 	if err != nil {
-		return "", false
+		return nil, false
 	}
-	return token.String(), true
+	return value[1 : len(value)-1], true
 }
 
 // scanString scans the string read last, the value of the member name.
-func (w *walker) scanString(name, text string) {
-	context := ""
-	if len(text)+len(name) <= maxKeyed {
-		context = name + `": "`
+func (w *walker) scanString(name string, content []byte) {
+	var text []byte
+	context := 0 // length of the text before the string
+	if len(content)+len(name) > maxKeyed && bytes.IndexByte(content, '\\') < 0 {
+		text = content[:len(content)+1] // in place, with its quote
+	} else {
+		text = append(append(w.buffer[:0], name...), `": "`...)
+		context = len(text)
+		text = append(jsonstring.AppendUnquote(text, content), '"')
+		w.buffer = text
+		if len(text)-context-len(`"`)+len(name) > maxKeyed {
+			text, context = text[context:], 0
+		}
 	}
-	found, edits := w.scanner.scan(w.place, context+text+`"`, len(context), w.act)
+	found, edits := w.scanner.scan(w.place, unsafe.String(unsafe.SliceData(text), len(text)), context, w.act)
 	w.found = union(w.found, found)
 	if len(edits) == 0 {
 		return
 	}
+	text = text[context : len(text)-1]
 	for i := range edits {
-		edits[i].start, edits[i].end = edits[i].start-len(context), min(len(text), edits[i].end-len(context))
+		edits[i].start, edits[i].end = edits[i].start-context, min(len(text), edits[i].end-context)
 	}
 	end := int(w.tokens.InputOffset())
-	begin := end - w.width(end)
+	begin := end - len(content) - len(`""`)
 	w.out = append(w.out, w.in[w.copied:begin]...)
-	w.out, _ = jsontext.AppendQuote(w.out, mask(text, edits)) // which is UTF-8: the decoder has seen to that
+	w.out = jsonstring.AppendQuote(w.out, mask(string(text), edits))
 	w.copied = end
-}
-
-// width returns the length of the quoted string that ends at end.
-func (w *walker) width(end int) int {
-	for begin := end - 2; ; begin-- {
-		if w.in[begin] != '"' {
-			continue
-		}
-		slashes := 0
-		for begin-1-slashes >= 0 && w.in[begin-1-slashes] == '\\' {
-			slashes++
-		}
-		if slashes%2 == 0 {
-			return end - begin
-		}
-	}
 }
 
 func (w *walker) result() json.RawMessage {

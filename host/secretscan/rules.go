@@ -1,13 +1,13 @@
 package secretscan
 
 import (
+	"maps"
 	"math"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
-	ahocorasick "github.com/BobuSumisu/aho-corasick"
 	"github.com/pelletier/go-toml/v2"
 	gitleaks "github.com/zricethezav/gitleaks/v8/config"
 )
@@ -38,15 +38,15 @@ type allowlist struct {
 	StopWords   []string
 
 	expressions func() []*regexp.Regexp
-	stop        func() *ahocorasick.Trie
+	stop        func() *keywords
 }
 
 // ruleset has all rules and an index of their keywords.
 type ruleset struct {
 	rules    []*rule
 	general  []*allowlist
-	keywords *ahocorasick.Trie
-	// byKeyword has the rules of each keyword, by its index in the trie.
+	keywords *keywords
+	// byKeyword has the rules of each keyword, by its index among the keywords.
 	byKeyword [][]*rule
 }
 
@@ -81,12 +81,11 @@ func load() *ruleset {
 			byKeyword[k] = append(byKeyword[k], r)
 		}
 	}
-	builder := ahocorasick.NewTrieBuilder()
-	for k, rules := range byKeyword {
-		builder.AddString(k)
-		set.byKeyword = append(set.byKeyword, rules)
+	words := slices.Sorted(maps.Keys(byKeyword))
+	for _, word := range words {
+		set.byKeyword = append(set.byKeyword, byKeyword[word])
 	}
-	set.keywords = builder.Build()
+	set.keywords = newKeywords(words)
 	return set
 }
 
@@ -136,13 +135,7 @@ func (a *allowlist) prepare() {
 		}
 		return list
 	})
-	a.stop = sync.OnceValue(func() *ahocorasick.Trie {
-		builder := ahocorasick.NewTrieBuilder()
-		for _, word := range a.StopWords {
-			builder.AddString(strings.ToLower(word))
-		}
-		return builder.Build()
-	})
+	a.stop = sync.OnceValue(func() *keywords { return newKeywords(lowered(a.StopWords)) })
 }
 
 // allows reports whether the list excludes secret, given its match and line. Lists that also require a path never
@@ -161,7 +154,7 @@ func (a *allowlist) allows(secret, match, line string) bool {
 	if slices.ContainsFunc(a.expressions(), func(e *regexp.Regexp) bool { return e.MatchString(target) }) {
 		return true
 	}
-	return len(a.StopWords) > 0 && a.stop().MatchFirstString(strings.ToLower(secret)) != nil
+	return len(a.StopWords) > 0 && a.stop().hasAny(secret)
 }
 
 // entropy is the Shannon entropy in bits per byte.

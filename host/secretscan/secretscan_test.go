@@ -3,10 +3,14 @@ package secretscan_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/hako-run/hako/host/secretscan"
 )
@@ -246,7 +250,72 @@ func FuzzJSON(f *testing.F) {
 		if len(found) == 0 && string(masked) != document {
 			t.Errorf("%q became %q for nothing", document, masked)
 		}
+		var value, respelled any
+		if !utf8.ValidString(document) || json.Unmarshal([]byte(document), &value) != nil {
+			return
+		}
+		maskedToo, foundToo := s.JSON(secretscan.Results, respell(document))
+		if !slices.Equal(found, foundToo) {
+			t.Errorf("%q: %v, and %v if all characters are escaped", document, found, foundToo)
+		}
+		if err := errors.Join(json.Unmarshal(masked, &value), json.Unmarshal(maskedToo, &respelled)); err != nil ||
+			!reflect.DeepEqual(value, respelled) {
+			t.Errorf("%q became %q, and %q if all characters are escaped: %v", document, masked, maskedToo, err)
+		}
 	})
+}
+
+// respell returns a JSON document with every character of its strings as an escape sequence.
+func respell(document string) []byte {
+	var out []byte
+	inside := false
+	for rest := document; rest != ""; {
+		switch {
+		case inside && rest[0] == '\\':
+			n := 2
+			if rest[1] == 'u' {
+				n = 6
+			}
+			out, rest = append(out, rest[:n]...), rest[n:]
+			continue
+		case rest[0] == '"':
+			inside = !inside
+			fallthrough
+		case !inside:
+			out, rest = append(out, rest[0]), rest[1:]
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(rest)
+		for _, unit := range utf16.AppendRune(nil, r) {
+			out = fmt.Appendf(out, `\u%04x`, unit)
+		}
+		rest = rest[n:]
+	}
+	return out
+}
+
+// TestLongStrings: a secret in a long string is found, with escape sequences in the string and without.
+func TestLongStrings(t *testing.T) {
+	t.Parallel()
+	s := scanner(t, secretscan.Rules{})
+	secret := fakes()["github-pat"]
+	for _, between := range []string{" ", `\n`, `\u0020`, "日", `\"`} {
+		before, after := strings.Repeat("some text"+between, 1000), strings.Repeat(between+"more text", 3000)
+		for _, document := range []string{
+			`{"a":1,"text":"` + before + secret + after + `","z":"` + secret + `"}`,
+			`["` + before + secret + `"]`, `{"` + before + secret + after + `":null}`,
+		} {
+			masked, found := s.JSON(secretscan.Results, json.RawMessage(document))
+			var value, want any
+			if err := errors.Join(json.Unmarshal(masked, &value), json.Unmarshal([]byte(
+				strings.ReplaceAll(document, secret, "[masked: github-pat]")), &want)); err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(value, want) || len(found) != 1 {
+				t.Errorf("after %q: %.100s…, %v", between, masked, found)
+			}
+		}
+	}
 }
 
 // BenchmarkText says what a KiB costs: prose, code, and what is full of words such as key and token.

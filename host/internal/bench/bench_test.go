@@ -89,6 +89,7 @@ func TestBench(t *testing.T) {
 	t.Run("start", func(t *testing.T) { r.start(t) })
 	t.Run("neighbour", func(t *testing.T) { r.neighbour(t) })
 	t.Run("sessions", func(t *testing.T) { r.sessions(t) })
+	t.Run("text", func(t *testing.T) { r.text(t) })
 	t.Run("memory", func(t *testing.T) { r.memory(t) })
 	if err := measurement.Write(*out, r); err != nil {
 		t.Fatal(err)

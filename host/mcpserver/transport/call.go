@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/trace"
+	"github.com/hako-run/hako/internal/jsonstring"
 )
 
 // Call is a tools/call in its usual form, read in one pass.
@@ -32,13 +33,34 @@ type Call struct {
 	InputResponses json.RawMessage
 }
 
-// maxNesting is the most brackets that a Call may open. The SDK accepts 1,000 levels.
+// maxNesting is the deepest nesting of a Call. The SDK accepts 1,000 levels.
 const maxNesting = 1000
+
+// nestsTooDeep reports whether body may nest deeper than maxNesting.
+func nestsTooDeep(body []byte) bool {
+	if bytes.Count(body, []byte("{"))+bytes.Count(body, []byte("[")) <= maxNesting {
+		return false
+	}
+	depth := 0
+	for i := 0; i < len(body); i++ {
+		switch body[i] {
+		case '"':
+			i = jsonstring.End(body, i+1)
+		case '{', '[':
+			if depth++; depth > maxNesting {
+				return true
+			}
+		case '}', ']':
+			depth--
+		}
+	}
+	return false
+}
 
 // parseCall reads a message, or reports false if it is anything but a Call. It is strict: all that it accepts, the SDK
 // accepts too, and the SDK answers all that it does not.
 func parseCall(body []byte) (*Call, bool) {
-	if bytes.Count(body, []byte("{"))+bytes.Count(body, []byte("[")) > maxNesting {
+	if nestsTooDeep(body) {
 		return nil, false
 	}
 	p := parsers.Get().(*callParser)

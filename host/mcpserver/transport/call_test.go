@@ -2,6 +2,7 @@ package transport
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -37,4 +38,20 @@ func FuzzCall(f *testing.F) {
 			t.Errorf("%+v, the SDK has %+v, %v", call, params, err)
 		}
 	})
+}
+
+// TestBracketsInText: brackets within strings, and many values beside each other, do not nest.
+func TestBracketsInText(t *testing.T) {
+	t.Parallel()
+	for arguments, want := range map[string]bool{
+		`{"text":"` + strings.Repeat(`{[\"`, 5000) + `"}`:                                 true,
+		`{"list":[` + strings.Repeat(`{},`, 5000) + `{}]}`:                                true,
+		`{"a":` + strings.Repeat(`[`, 990) + strings.Repeat(`]`, 990) + `}`:               true,
+		`{"a":` + strings.Repeat(`[`, maxNesting) + strings.Repeat(`]`, maxNesting) + `}`: false,
+	} {
+		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":` + arguments + `}}`
+		if _, ok := parseCall([]byte(body)); ok != want {
+			t.Errorf("%.50s: %t", arguments, ok)
+		}
+	}
 }
