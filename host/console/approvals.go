@@ -78,10 +78,8 @@ func (c *Console) approvals(q *request) (any, error) {
 // approvalArguments returns the exact arguments of a question. The list, which browsers load again and again, leaves them
 // out.
 func (c *Console) approvalArguments(q *request) (any, error) {
-	question, err := c.options.Approvals.Question(q.Context(), q.PathValue("id"))
-	if errors.Is(err, approval.ErrUnknown) {
-		return nil, notFound("question", q.PathValue("id"))
-	} else if err != nil {
+	question, err := c.question(q)
+	if err != nil {
 		return nil, err
 	}
 	return map[string]string{"json": question.JSON()}, nil
@@ -139,10 +137,8 @@ func (c *Console) answerApproval(q *request) (any, error) {
 	if len(body.Reason) > maxReason {
 		return nil, invalid("the reason is longer than %d bytes", maxReason)
 	}
-	question, err := c.options.Approvals.Question(q.Context(), q.PathValue("id"))
-	if errors.Is(err, approval.ErrUnknown) {
-		return nil, notFound("question", q.PathValue("id"))
-	} else if err != nil {
+	question, err := c.question(q)
+	if err != nil {
 		return nil, err
 	}
 	by := answerer(q.session, question)
