@@ -1,7 +1,7 @@
 // Rules that would allow a question's call for good: to read, to copy, and for admins to save as a proposal. None answers the question.
 import { h, put, uniqueID } from './dom.js'
 import { t } from './language.js'
-import { guarded, listing, problem } from './parts.js'
+import { copyText, guarded, listing, problem } from './parts.js'
 import { post, segment } from './server.js'
 
 /** always loads the rules when it is opened. */
@@ -35,8 +35,7 @@ function choice(page, question, { rules, before, file }) {
   }
   show()
   const copy = async () => {
-    await navigator.clipboard.writeText(chosen().yaml)
-    put(said, h('p', {}, t('allow.copied')))
+    put(said, h('p', {}, await copyText(chosen().yaml)))
   }
   const save = async () => {
     try {

@@ -94,3 +94,13 @@ export function guarded(session, role, ...buttons) {
   })
   return h('span', { class: 'guarded' }, dead, h('small', {}, why))
 }
+
+/** copyText copies a text to the clipboard, and returns what to tell about it. */
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text)
+  } catch { // also where the page is not served over HTTPS, which has no clipboard
+    return t('copy.refused')
+  }
+  return t('copy.done')
+}

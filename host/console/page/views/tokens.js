@@ -3,7 +3,7 @@ import { decide, showDialog } from '../dialog.js'
 import { h, put } from '../dom.js'
 import { labelled } from '../field.js'
 import { ago, day, t, term } from '../language.js'
-import { badge, code, facts, head, may, problem, when } from '../parts.js'
+import { badge, code, copyText, facts, head, may, problem, when } from '../parts.js'
 import { post, segment } from '../server.js'
 import { table } from '../table.js'
 
@@ -109,7 +109,7 @@ function show({ text, token }) {
   const said = h('span', { role: 'status' })
   const copy = h('button', { type: 'button', class: 'primary', onclick: async () => {
     value.select()
-    put(said, await navigator.clipboard.writeText(text).then(() => t('tokens.copied'), () => t('tokens.notCopied')))
+    put(said, await copyText(text))
   } }, t('tokens.copy'))
   const dialog = showDialog({ title: t('tokens.shown'), body: [
     h('p', { class: 'notice' }, t('tokens.once')), h('div', { class: 'row' }, value, copy), said,
