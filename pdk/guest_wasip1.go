@@ -2,6 +2,8 @@ package pdk
 
 import (
 	"context"
+	"slices"
+	"unicode/utf8"
 	"unsafe"
 
 	"github.com/hako-run/hako/pdk/abi"
@@ -60,18 +62,27 @@ func respond(response *abi.Response) {
 	importRespond(unsafe.Pointer(unsafe.SliceData(data)), uint32(len(data)))
 }
 
-// attachBlobs attaches the binary parts of a response.
+// attachBlobs attaches the binary parts of a response and its long texts, which would cost more as JSON.
 func attachBlobs(response *abi.Response) {
 	attach := attacher{}.attach
+	texts := 0
 	attachContent := func(content *Content) {
+		if content.Type == abi.Text && content.Data == nil && len(content.Text) >= longText && texts < maxTexts &&
+			utf8.ValidString(content.Text) {
+			content.Data = unsafe.Slice(unsafe.StringData(content.Text), len(content.Text))
+			content.Text = ""
+			texts++
+		}
 		content.Blob = attach(content.Data)
 		if content.Resource != nil {
 			content.Resource.Blob = attach(content.Resource.Data)
 		}
 	}
+	response.Content = slices.Clone(response.Content) // handlers may return the same Result again
 	for i := range response.Content {
 		attachContent(&response.Content[i])
 	}
+	response.Messages = slices.Clone(response.Messages)
 	for i := range response.Messages {
 		attachContent(&response.Messages[i].Content)
 	}
@@ -82,6 +93,13 @@ func attachBlobs(response *abi.Response) {
 		response.StructuredText[i].Blob = attach(response.StructuredText[i].Data)
 	}
 }
+
+// longText is the length from which attaching a text is cheaper than encoding it, in bytes. maxTexts bounds how many are
+// attached: the host accepts 256 blobs, which a response may need for its binary parts.
+const (
+	longText = 1 << 10
+	maxTexts = 64
+)
 
 // attacher maps attached bytes to their index, so that the same bytes are copied once.
 type attacher map[attachment]int

@@ -27,10 +27,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"runtime/debug"
 	"slices"
 
 	"github.com/hako-run/hako/pdk/abi"
+	"github.com/hako-run/hako/pdk/internal/wire"
 	"github.com/hako-run/hako/pdk/locale"
 )
 
@@ -66,10 +68,11 @@ var (
 // HandleTool panics if name already has a handler.
 func HandleTool[In, Out any](name string, handle func(context.Context, In) (Out, error)) {
 	warm[In, Out]()
+	decoder := wire.NewArgumentDecoder(reflect.TypeFor[In]())
 	register(tools, "tool", name, func(ctx context.Context, arguments json.RawMessage) (*Result, error) {
 		var in In
 		if len(arguments) > 0 {
-			if err := json.Unmarshal(arguments, &in); err != nil {
+			if err := decoder.Decode(arguments, &in); err != nil {
 				return nil, fmt.Errorf("arguments of %s: %w", name, err)
 			}
 		}

@@ -31,8 +31,8 @@ func (r *Result) AddText(text string) *Result {
 	return r.add(Content{Type: abi.Text, Text: text})
 }
 
-// AddTextBytes adds a text block whose text is passed to the host as raw bytes, which is cheaper than AddText for more
-// than some KiB. The text must be UTF-8 and must not change until the handler has returned.
+// AddTextBytes adds a text block without converting the text to a string. The text must be UTF-8 and must not change
+// until the handler has returned.
 func (r *Result) AddTextBytes(text []byte) *Result {
 	return r.add(Content{Type: abi.Text, Data: text})
 }

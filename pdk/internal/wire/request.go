@@ -63,7 +63,7 @@ func (s *scanner) member(request *abi.Request, key string) (ok bool) {
 	return ok
 }
 
-// scanner scans JSON without white space.
+// scanner scans JSON.
 type scanner struct {
 	data []byte
 	pos  int
@@ -76,6 +76,14 @@ func (s *scanner) skip(b byte) bool {
 	}
 	return false
 }
+
+func (s *scanner) space() {
+	for s.pos < len(s.data) && isSpace(s.data[s.pos]) {
+		s.pos++
+	}
+}
+
+func isSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\r' || b == '\n' }
 
 // text scans a string without escapes.
 func (s *scanner) text() (string, bool) {
@@ -110,25 +118,37 @@ func (s *scanner) number() (int64, bool) {
 
 // raw scans an object without validating its content.
 func (s *scanner) raw() (json.RawMessage, bool) {
-	start, depth := s.pos, 0
-	for s.pos < len(s.data) {
-		switch s.data[s.pos] {
-		case '{':
-			depth++
-		case '}':
-			depth--
-		case '"':
+	start := s.pos
+	if start == len(s.data) || s.data[start] != '{' || !s.value() {
+		return nil, false
+	}
+	return s.data[start:s.pos], true
+}
+
+// value scans a value without validating it.
+func (s *scanner) value() bool {
+	for depth := 0; s.pos < len(s.data); {
+		switch b := s.data[s.pos]; {
+		case b == '"':
 			if !s.skipString() {
-				return nil, false
+				return false
 			}
+		case b == '{', b == '[':
+			depth++
+		case b == '}', b == ']':
+			depth--
+		case depth == 0: // a number, true, false or null
+			for s.pos++; s.pos < len(s.data) && !isSpace(s.data[s.pos]) && s.data[s.pos] != ',' && s.data[s.pos] != '}'; {
+				s.pos++
+			}
+			return true
 		}
 		s.pos++
-		if depth == 0 {
-			raw := s.data[start:s.pos]
-			return raw, raw[0] == '{'
+		if depth <= 0 {
+			return depth == 0
 		}
 	}
-	return nil, false
+	return false
 }
 
 // skipString moves from the opening to the closing quote of a string.
@@ -138,25 +158,30 @@ func (s *scanner) skipString() bool {
 		if s.pos == len(s.data) {
 			return false
 		}
-		if s.data[s.pos] == '"' {
+		switch s.data[s.pos] {
+		case '"':
 			return true
+		case '\\':
+			s.pos++ // the escaped byte
+		default:
+			return false
 		}
-		s.pos++ // the escaped byte
 	}
 	return false
 }
 
-// plainBytes returns the number of bytes before the first quote or backslash. It checks eight at a time: large
-// arguments are mostly long strings, and a loop over bytes took a fourth of such a call.
+// plainBytes returns the number of bytes before the first quote, backslash or control character. It checks eight at a
+// time: large arguments are mostly long strings, and a loop over bytes took a fourth of such a call.
 func plainBytes(data []byte) int {
 	n := 0
 	for ; n+8 <= len(data); n += 8 {
 		word := binary.LittleEndian.Uint64(data[n:])
-		if found := zeroBytes(word^eight*'"') | zeroBytes(word^eight*'\\'); found != 0 {
+		control := (word - eight*' ') &^ word & (eight * 0x80)
+		if found := zeroBytes(word^eight*'"') | zeroBytes(word^eight*'\\') | control; found != 0 {
 			return n + bits.TrailingZeros64(found)/8
 		}
 	}
-	for n < len(data) && data[n] != '"' && data[n] != '\\' {
+	for n < len(data) && data[n] != '"' && data[n] != '\\' && data[n] >= ' ' {
 		n++
 	}
 	return n

@@ -12,11 +12,11 @@ func TestPlainBytes(t *testing.T) {
 	for length := range 40 {
 		for at := range length {
 			for b := range 256 {
-				for _, filling := range []byte{'a', 0, '!', ']', 0x80, 0xff} {
+				for _, filling := range []byte{'a', ' ', '!', ']', 0x80, 0xff} {
 					data := bytes.Repeat([]byte{filling}, length)
 					data[at] = byte(b)
 					want := length
-					if b == '"' || b == '\\' {
+					if b == '"' || b == '\\' || b < ' ' {
 						want = at
 					}
 					if got := plainBytes(data); got != want {

@@ -20,6 +20,8 @@ var requests = []string{
 	`{"method":"tools/call","arguments":[1]}`,
 	`{"method":"x","deadlineMs":01}`, `{"method":"x","deadlineMs":-1}`, `{"method":"x","method":"y"}`,
 	`{}`, `{"method":"x"`, `{"method":"x"}}`, `{"method":"x",}`, `[]`, ``, `{"arguments":{"a":"}`,
+	`{"method":"x","arguments":{"a":[{"b":"]"},[1.5e3,true,null]]} ,"locale":"ja"}`, `{"arguments":{"a":[}}`,
+	"{\"arguments\":{\"a\":\"\n\"}}", "{\"arguments\":{\"a\": 1,\n\"b\" : [ ] }}",
 }
 
 // checkRequest compares Request with encoding/json.

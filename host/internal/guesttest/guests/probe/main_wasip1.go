@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	oldrand "math/rand"
 	"math/rand/v2"
@@ -51,6 +52,9 @@ var born = rand.Uint64()
 
 var sink any
 
+// texts is returned again by later calls.
+var texts = new(pdk.Result)
+
 func init() {
 	pdk.HandleTool("echo", func(_ context.Context, in echo) (string, error) { return in.Text, nil })
 	pdk.HandleTool("structured", func(_ context.Context, in echo) (echo, error) { return in, nil })
@@ -71,6 +75,18 @@ func init() {
 		return new(pdk.Result).AddImage("image/png", []byte("\x89PNG\r\n\x1a\n")).AddTextBytes([]byte("caption")).
 			AddLink("file:///x", "x", "text/plain").AddResource(pdk.ResourceContents{URI: "probe://r",
 			Data: []byte{0, 1}}), nil
+	})
+	pdk.HandleTool("texts", func(_ context.Context, in number) (*pdk.Result, error) {
+		for len(texts.Content) < in.N {
+			texts.AddText(strings.Repeat(fmt.Sprint(len(texts.Content), " "), 1000))
+		}
+		if texts.Content[0].Text == "" {
+			return nil, errors.New("a call before has changed the result")
+		}
+		return texts, nil
+	})
+	pdk.HandleTool("not_utf8", func(_ context.Context, in number) (string, error) {
+		return strings.Repeat("\xff", in.N), nil
 	})
 	pdk.HandleTool("config", func(ctx context.Context, _ none) (*pdk.Result, error) {
 		var config json.RawMessage
