@@ -52,11 +52,12 @@ func parse(wasm []byte) (*pluginFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return checkModule(module, wasm)
+	return checkModule(module, wasm, (*manifest.Module).ParseManifest)
 }
 
 // checkModule checks the manifest, the ABI and the imports of a module. wasm may be nil.
-func checkModule(module *manifest.Module, wasm []byte) (*pluginFile, error) {
+func checkModule(module *manifest.Module, wasm []byte,
+	parse func(*manifest.Module) (*manifest.Manifest, error)) (*pluginFile, error) {
 	if _, err := module.ABI(); err != nil && !errors.Is(err, manifest.ErrExtism) {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func checkModule(module *manifest.Module, wasm []byte) (*pluginFile, error) {
 	}
 	p := &pluginFile{wasm: wasm, module: module}
 	var err error
-	if p.manifest, err = module.ParseManifest(); err != nil {
+	if p.manifest, err = parse(module); err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
 	if err := module.CheckImports(p.manifest.Permissions); err != nil {

@@ -476,6 +476,26 @@ func TestShippedIsReadLate(t *testing.T) {
 	}
 }
 
+// TestShippedIsNotValidatedAgain: the manifest of a shipped plugin was validated when the program was built, so a start
+// compiles none of its schemas.
+func TestShippedIsNotValidatedAgain(t *testing.T) {
+	t.Parallel()
+	module, err := manifest.Read(plugin(t, "hello", "required: [name]", "required: [gone]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := module.ParseManifest(); err == nil {
+		t.Fatal("the schema is valid")
+	}
+	w := newWorld(t, func(o *host.Options) {
+		o.Shipped = []host.Shipped{{File: "hello.wasm", Module: module, Wasm: func() ([]byte, error) {
+			return nil, errors.New("it is not called")
+		}}}
+	})
+	w.load()
+	w.expect("hello.wasm", host.Active, "")
+}
+
 // TestWatch drops a plugin in, approves, replaces and removes it while calls go on, and sees every step in the catalog.
 func TestWatch(t *testing.T) {
 	t.Parallel()

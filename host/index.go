@@ -114,12 +114,12 @@ func (h *Host) readCandidate(c *candidate) (*pluginFile, error) {
 	source := c.plugin.source
 	if source.shipped() {
 		if source.module != nil && !h.options().Mock { // a mock replays the recordings
-			return checkModule(source.module, nil)
+			return checkModule(source.module, nil, (*manifest.Module).ParseValidated)
 		}
 		return source.read(h.options().MaxPluginSize)
 	}
 	if module, ok := h.index.lookup(source.path, c.stamp); ok && c.stamp.Wasm.Size <= h.maxPluginSize() {
-		return checkModule(module, nil)
+		return checkModule(module, nil, (*manifest.Module).ParseManifest)
 	}
 	content, err := source.read(h.options().MaxPluginSize)
 	if err != nil {

@@ -62,7 +62,7 @@ type Tool struct {
 	// Replaces says what the tool overwrites. Nil means that it does not say.
 	Replaces *Replaces
 
-	input, output *Schema
+	input, output *lazySchema
 }
 
 // OfferedUnder reports whether the tool is on offer with this configuration, which Configure made.
@@ -82,11 +82,11 @@ func (t *Tool) OfferedUnder(config []byte) bool {
 	return true
 }
 
-// Input is InputSchema compiled. It is nil before Manifest.Validate, which Parse calls.
-func (t *Tool) Input() *Schema { return t.input }
+// Input is InputSchema compiled. It is nil before Manifest.Validate, which Parse calls, or Module.ParseValidated.
+func (t *Tool) Input() *Schema { return t.input.get() }
 
-// Output is OutputSchema compiled. It is nil before Manifest.Validate and for a tool without one.
-func (t *Tool) Output() *Schema { return t.output }
+// Output is OutputSchema compiled. It is nil for a tool without one, and where Input is nil.
+func (t *Tool) Output() *Schema { return t.output.get() }
 
 // Annotations are MCP's hints about a tool's behaviour. A nil hint takes MCP's default: not read-only, destructive, not
 // idempotent, open world.

@@ -155,10 +155,10 @@ func (v *validation) when(path string, when map[string][]string, config map[stri
 }
 
 // schema compiles a schema; the paths of its problems continue path.
-func (v *validation) schema(path string, data json.RawMessage) *Schema {
+func (v *validation) schema(path string, data json.RawMessage) *lazySchema {
 	s, err := CompileSchema(data)
 	if err == nil {
-		return s
+		return &lazySchema{compiled: s}
 	}
 	var problems *Error
 	if !errors.As(err, &problems) {

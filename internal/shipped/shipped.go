@@ -35,6 +35,9 @@ func Files(name string, wasm []byte) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := module.ParseManifest(); err != nil {
+		return nil, fmt.Errorf("manifest: %w", err) // the program does not validate it again
+	}
 	module.Recordings = nil // whoever replays them reads the plugin
 	known, err := json.Marshal(module)
 	if err != nil {

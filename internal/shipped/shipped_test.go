@@ -14,10 +14,18 @@ import (
 func TestPlugins(t *testing.T) {
 	t.Parallel()
 	wasm, err := manifest.Embed([]byte("\x00asm\x01\x00\x00\x00"), map[string][]byte{
-		abi.ManifestSection: []byte("name: a\n"), abi.RecordingsSection: []byte("{}"),
+		abi.ManifestSection: []byte("name: a\nversion: 1.0.0\ndescription: A.\n" +
+			"tools: [{name: a, description: A., inputSchema: {type: object}}]\n"), abi.RecordingsSection: []byte("{}"),
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	invalid, err := manifest.Embed(wasm, map[string][]byte{abi.ManifestSection: []byte("name: a\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Files("a", invalid); err == nil {
+		t.Error("a plugin with an invalid manifest is part of the program")
 	}
 	packed, err := Files("a", wasm)
 	if err != nil {
