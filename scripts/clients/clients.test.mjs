@@ -23,7 +23,7 @@ const modes = { legacy: 'legacy', modern: { pin: '2026-07-28' } }
 // returns its URL and how to stop it.
 async function serve(args = [], files = {}) {
   const cwd = await mkdtemp(path.join(tmpdir(), 'hako-clients-'))
-  const port = 20000 + Math.floor(Math.random() * 20000)
+  const port = 20000 + Math.floor(Math.random() * 12000)
   if (typeof files === 'function') files = await files(port)
   for (const [name, text] of Object.entries(files)) await writeFile(path.join(cwd, name), text)
   const child = spawn(hako, ['serve', '--http', `127.0.0.1:${port}`, ...args], { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] })
