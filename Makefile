@@ -26,7 +26,7 @@ BUILDER     ?= $(firstword $(foreach b,docker podman buildah,$(shell command -v 
 WAZEVO   = github.com/tetratelabs/wazero/internal/engine/wazevo
 UNRACED  = $(foreach p,$(WAZEVO)/ssa $(WAZEVO)/frontend $(WAZEVO)/backend/... github.com/ncruces/go-sqlite3-wasm/...,-gcflags=$(p)=-race=false)
 
-.PHONY: run build plugins examples test race hostile check clients browser conformance bench fuzz postgres image dist deploy chaos scaling soak clean
+.PHONY: run build plugins examples test race hostile check clients browser conformance bench bench-growth bench-peers fuzz postgres image dist deploy chaos scaling soak clean
 
 run: build ## build host and plugins, serve with the embedded default configuration
 	./bin/hako serve
@@ -75,6 +75,17 @@ bench: build ## benchmarks; writes bench/results.json and docs/performance.md. B
 		-hako.program $(CURDIR)/bin/hako -hako.out $(CURDIR)/bench/results.json $(BENCH)
 	$(GO) run ./scripts/performance
 
+bench-growth: ## curves of how time and memory grow, in two minutes; writes bench/growth.json, docs/performance.md and its pictures
+	mkdir -p bench
+	$(GO) test ./host/internal/bench -run TestGrowth -count=1 -timeout 30m -v -hako.out $(CURDIR)/bench/growth.json
+	$(GO) run ./scripts/performance
+
+bench-peers: build ## hako beside other hosts, where they are; writes bench/peers.json and docs/performance.md, which says how
+	mkdir -p bench
+	$(GO) test ./host/internal/bench -run TestPeers -count=1 -timeout 30m -v \
+		-hako.program $(CURDIR)/bin/hako -hako.out $(CURDIR)/bench/peers.json $(BENCH)
+	$(GO) run ./scripts/performance
+
 image: build ## a container image; BUILDER is docker, podman or buildah
 	rm -rf dist/image && mkdir -p dist/image/state && cp bin/hako dist/image/
 	$(BUILDER) build -q -t $(IMAGE) -f deploy/container/Dockerfile dist/image
@@ -93,7 +104,8 @@ chaos: build ## three replicas over PostgreSQL behind nginx, killed under load, 
 	TEST_REQUIRE=1 $(GO) test ./scripts/chaos -run TestChaos -count=1 -v -timeout 60m -chaos.hako $(CURDIR)/bin/hako $(CHAOS_FLAGS)
 
 scaling: build ## what one, two and three replicas do in a second; writes bench/scaling.md
-	TEST_REQUIRE=1 $(GO) test ./scripts/chaos -run TestScaling -count=1 -v -timeout 30m -chaos.hako $(CURDIR)/bin/hako -chaos.scaling $(CURDIR)/bench/scaling.md $(SCALING)
+	TEST_REQUIRE=1 $(GO) test ./scripts/chaos -run TestScaling -count=1 -v -timeout 30m -chaos.hako $(CURDIR)/bin/hako -chaos.scaling $(CURDIR)/bench/scaling.md \
+		-chaos.results $(CURDIR)/bench/replicas.json $(SCALING)
 
 soak: build ## half an hour under load; writes bench/soak
 	$(GO) run ./scripts/soak -duration $(or $(DURATION),30m)

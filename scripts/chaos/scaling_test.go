@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/bearer"
+	"github.com/hako-run/hako/internal/measurement"
 )
 
 var (
 	scaling  = flag.String("chaos.scaling", "", "measure one, two and three replicas and write a table to this file")
+	results  = flag.String("chaos.results", "", "write the results as JSON to this file too")
 	measured = flag.Duration("chaos.measured", 10*time.Second, "how long each is measured")
 	cpu      = flag.Float64("chaos.cpu", 0, "the share of one core that each replica gets; 0 means whatever is free")
 )
@@ -40,6 +42,7 @@ func TestScaling(t *testing.T) {
 		t.Fatal(err)
 	}
 	var table strings.Builder
+	var points []measurement.Result
 	fmt.Fprintf(&table, "| replicas | call | calls/s | p50 | p99 |\n| --- | --- | --- | --- | --- |\n")
 	for n := 1; n <= replicas; n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -54,19 +57,26 @@ func TestScaling(t *testing.T) {
 				}
 			}
 			for _, kind := range []struct {
-				name, tool string
-				tenants    int
-			}{{"reads", "list_projects", databases}, {"writes to one database", "create_task", 1},
-				{fmt.Sprintf("writes to %d databases", databases), "create_task", databases}} {
+				key, name, tool string
+				tenants         int
+			}{{"reads_per_s", "reads", "list_projects", databases},
+				{"writes_to_one_per_s", "writes to one database", "create_task", 1},
+				{"writes_per_s", fmt.Sprintf("writes to %d databases", databases), "create_task", databases}} {
 				w.measure(kind.tool, projects[:kind.tenants], *measured/4) // to get warm
 				rate, p50, p99 := w.measure(kind.tool, projects[:kind.tenants], *measured)
 				fmt.Fprintf(&table, "| %d | %s | %.0f | %.1f ms | %.1f ms |\n", n, kind.name, rate, p50, p99)
+				points = append(points, measurement.Point("replicas", n, kind.key, rate, "calls/s"))
 			}
 		})
 	}
 	t.Log("\n" + table.String())
 	if err := os.WriteFile(*scaling, []byte(table.String()), 0o644); err != nil {
 		t.Fatal(err)
+	}
+	if *results != "" {
+		if err := measurement.Write(*results, points); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

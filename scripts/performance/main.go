@@ -1,20 +1,19 @@
-// Command performance renders bench/results.json as docs/performance.md. "make bench" runs it.
+// Command performance renders the results in bench as docs/performance.md. "make bench" and its siblings run it; each
+// renders its own section.
 package main
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"runtime"
 	"strconv"
 	"strings"
-)
 
-type result struct {
-	Key   string  `json:"key"`
-	Value float64 `json:"value"`
-	Unit  string  `json:"unit"`
-}
+	"github.com/hako-run/hako/internal/measurement"
+)
 
 // goal is a number to reach. Least says that more is better.
 type goal struct {
@@ -61,9 +60,21 @@ var goals = []goal{
 }
 
 const (
-	source = "bench/results.json"
+	folder = "docs/images"
 	target = "docs/performance.md"
 )
+
+// sections are the parts of the page, each with the target of the Makefile that writes its results.
+var sections = []struct {
+	target string
+	source []string
+	render func(out io.Writer, results []measurement.Result) error
+}{
+	{"bench", []string{"bench/results.json"}, render},
+	{"bench-growth", []string{"bench/growth.json", "bench/replicas.json"},
+		func(out io.Writer, results []measurement.Result) error { return renderGrowth(out, results, folder) }},
+	{"bench-peers", []string{"bench/peers.json"}, renderPeers},
+}
 
 func main() {
 	if err := run(); err != nil {
@@ -72,21 +83,36 @@ func main() {
 	}
 }
 
+// run renders the sections that have been measured here.
 func run() error {
-	data, err := os.ReadFile(source)
-	if err != nil {
-		return fmt.Errorf("%w: run make bench", err)
+	page, err := os.ReadFile(target)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	var results []result
-	if err := json.Unmarshal(data, &results); err != nil {
-		return fmt.Errorf("%s: %w", source, err)
+	text := string(page)
+	for _, section := range sections {
+		var results []measurement.Result
+		for _, source := range section.source {
+			list, err := measurement.Read(source)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			results = append(results, list...)
+		}
+		if len(results) == 0 {
+			continue
+		}
+		text, err = replaceSection(text, section.target, func(out io.Writer) error { return section.render(out, results) })
+		if err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(target, []byte(render(results)), 0o644)
+	return os.WriteFile(target, []byte(text), 0o644)
 }
 
 const head = `# Performance
 
-%s made this page: one run, one process, on %s/%s with %d processors. Ratios compare two ways
+%s made this part: one run, one process, on %s/%s with %d processors. Ratios compare two ways
 of doing the same within that run, so they say more than times, which depend on the machine and on what else it did.
 
 ## Numbers to reach
@@ -113,29 +139,33 @@ const last = `
 | --- | --- | --- |
 `
 
-func render(results []result) string {
-	var out strings.Builder
-	fmt.Fprintf(&out, head, "`make bench`", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
-	byKey := map[string]result{}
+func render(out io.Writer, results []measurement.Result) error {
+	fmt.Fprintf(out, head, "`make bench`", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+	byKey := indexResults(results)
+	for _, g := range goals {
+		fmt.Fprintln(out, g.row(byKey))
+	}
+	fmt.Fprint(out, middle)
+	renderWays(out, byKey)
+	renderParts(out, byKey)
+	fmt.Fprint(out, last)
+	for _, r := range results {
+		if !strings.HasPrefix(r.Key, waysPrefix) && !strings.HasPrefix(r.Key, partsPrefix) {
+			fmt.Fprintf(out, "| `%s` | %s | %s |\n", r.Key, number(r.Value), r.Unit)
+		}
+	}
+	return nil
+}
+
+func indexResults(results []measurement.Result) map[string]measurement.Result {
+	byKey := map[string]measurement.Result{}
 	for _, r := range results {
 		byKey[r.Key] = r
 	}
-	for _, g := range goals {
-		fmt.Fprintln(&out, g.row(byKey))
-	}
-	out.WriteString(middle)
-	renderWays(&out, byKey)
-	renderParts(&out, byKey)
-	out.WriteString(last)
-	for _, r := range results {
-		if !strings.HasPrefix(r.Key, waysPrefix) && !strings.HasPrefix(r.Key, partsPrefix) {
-			fmt.Fprintf(&out, "| `%s` | %s | %s |\n", r.Key, number(r.Value), r.Unit)
-		}
-	}
-	return out.String()
+	return byKey
 }
 
-func (g goal) row(results map[string]result) string {
+func (g goal) row(results map[string]measurement.Result) string {
 	bar := "at most " + number(g.bar)
 	if g.least {
 		bar = "at least " + number(g.bar)

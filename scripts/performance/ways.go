@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/hako-run/hako/internal/measurement"
 )
 
 // Prefixes of the keys that have a table of their own.
@@ -39,7 +41,7 @@ beside it, in microseconds. With more callers than processors the latency is mos
 
 `
 
-func renderWays(out io.Writer, results map[string]result) {
+func renderWays(out io.Writer, results map[string]measurement.Result) {
 	fmt.Fprint(out, waysHead)
 	for _, way := range ways {
 		fmt.Fprintf(out, "- `%s`: %s\n", way.key, way.what)
@@ -61,7 +63,7 @@ func renderWays(out io.Writer, results map[string]result) {
 	}
 }
 
-func cell(results map[string]result, key string) string {
+func cell(results map[string]measurement.Result, key string) string {
 	r, ok := results[key]
 	if !ok {
 		return ""
@@ -77,7 +79,7 @@ var parts = []named{
 	{"image_load_ms", "first call in a new process: load the image"},
 }
 
-func renderParts(out io.Writer, results map[string]result) {
+func renderParts(out io.Writer, results map[string]measurement.Result) {
 	fmt.Fprint(out, "\n## Part by part\n\nWhat a plugin of 4 MB from the Go compiler costs before its second call, in milliseconds. `fuel_*` and the difference\n"+
 		"between `clean` and `reused` above are the other parts.\n\n| | ms |\n| --- | --- |\n")
 	for _, part := range parts {

@@ -14,15 +14,9 @@ func (r *results) growPayload(t *testing.T) {
 		arguments := fmt.Sprintf(`{"text":%q}`, strings.Repeat("sixteen letters ", kib*64))
 		body := client.body("echo", arguments)
 		call := func() error { return client.call(t.Context(), "echo", body, "sixteen") }
-		took := fastest(t, call)
-		const calls = 20
-		cpu := cpuTime(t)
-		for range calls {
-			if err := call(); err != nil {
-				t.Fatal(err)
-			}
+		if err := call(); err != nil {
+			t.Fatal(err)
 		}
-		r.addPoint(t, "payload", kib, "call_ms", ms(took), "ms")
-		r.addPoint(t, "payload", kib, "cpu_ms", ms(cpuTime(t)-cpu)/calls, "ms of processor time")
+		r.addPoint(t, "payload", kib, "call_ms", ms(perRun(t, 20, call)), "ms")
 	}
 }

@@ -146,17 +146,26 @@ func (s *started) stop(t *testing.T) {
 
 func (f *pluginFolder) measure(t *testing.T, r *results, plugins int) {
 	f.start(t).stop(t) // fills the index
-	before := memory()
-	begin := time.Now()
-	s := f.start(t)
-	defer s.stop(t)
-	s.client.list(t, plugins)
-	r.addPoint(t, "plugins", plugins, "start_ms", ms(time.Since(begin)), "ms")
+	var s *started
+	var before float64
+	fastest := time.Hour
+	for range 3 {
+		if s != nil {
+			s.stop(t)
+		}
+		before = memory()
+		begin := time.Now()
+		s = f.start(t)
+		s.client.list(t, plugins)
+		fastest = min(fastest, time.Since(begin))
+	}
+	defer func() { s.stop(t) }()
+	r.addPoint(t, "plugins", plugins, "start_ms", ms(fastest), "ms")
 	r.addPoint(t, "plugins", plugins, "mib", (memory()-before)/(1<<20), "MiB")
-	r.addPoint(t, "plugins", plugins, "list_ms", ms(fastest(t, func() error { s.client.list(t, plugins); return nil })),
+	r.addPoint(t, "plugins", plugins, "list_ms", ms(perRun(t, 10, func() error { s.client.list(t, plugins); return nil })),
 		"ms")
 	versions := 0
-	reload := fastest(t, func() error {
+	reload := perRun(t, 5, func() error {
 		versions++
 		f.write(t, 0, fmt.Sprintf("1.0.%d", versions))
 		return s.host.Load(t.Context())

@@ -3,7 +3,6 @@ package bench
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
@@ -14,18 +13,18 @@ import (
 func (r *results) growRules(t *testing.T) {
 	for _, n := range []int{100, 1000, 10_000, 100_000} {
 		text := []byte(policyOf(n))
-		begin := time.Now()
-		p, err := policy.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.addPoint(t, "rules", n, "read_ms", ms(time.Since(begin)), "ms")
+		var p *policy.Policy
+		took := perRun(t, 1, func() (err error) {
+			p, err = policy.Parse(text)
+			return err
+		})
+		r.addPoint(t, "rules", n, "read_ms", ms(took), "ms")
 		callers := 0
 		call := func(tool int) *policy.Call {
 			return &policy.Call{Tool: fmt.Sprint("tool", tool), Plugin: "nothing", Frontend: pipeline.FrontendHTTP,
 				Tenant: "acme", User: fmt.Sprint("stranger ", callers)}
 		}
-		took := median(t, func() error {
+		took = perRun(t, samples, func() error {
 			callers++
 			c := call(0)
 			c.Arguments = []byte(`{"text":"hello"}`)
@@ -33,7 +32,7 @@ func (r *results) growRules(t *testing.T) {
 			return nil
 		})
 		r.addPoint(t, "rules", n, "decide_us", us(took), "us")
-		r.addPoint(t, "rules", n, "visible_us", us(fastest(t, func() error {
+		r.addPoint(t, "rules", n, "visible_us", us(perRun(t, 10, func() error {
 			callers++
 			for tool := range 100 {
 				p.Visible(call(tool))
@@ -43,19 +42,16 @@ func (r *results) growRules(t *testing.T) {
 	}
 }
 
-// growCallers measures calls of many callers, of which each calls twice, and the memory that is kept of them.
+// growCallers measures calls of many callers, of which each calls twice.
 func (r *results) growCallers(t *testing.T) {
 	for _, n := range []int{100, 1000, 10_000, 100_000} {
 		p := nothingPipeline(t, governance(t, 100))
-		before, cpu := memory(), cpuTime(t)
-		for range 2 {
-			for i := range n {
-				if _, err := p.Call(t.Context(), nothingCall(fmt.Sprint("caller ", i))); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		r.addPoint(t, "callers", n, "call_us", us(cpuTime(t)-cpu)/float64(2*n), "us of processor time")
-		r.addPoint(t, "callers", n, "mib", (memory()-before)/(1<<20), "MiB")
+		calls := 0
+		took := perRun(t, 2*n, func() error {
+			calls++
+			_, err := p.Call(t.Context(), nothingCall(fmt.Sprint("caller ", calls%n)))
+			return err
+		})
+		r.addPoint(t, "callers", n, "call_us", us(took), "us")
 	}
 }

@@ -28,11 +28,11 @@ func (r *results) growTools(t *testing.T) {
 			t.Fatal(err)
 		}
 		client := connect(t, serve(t, server.Handler())+"/mcp", protocolVersions[0])
-		r.addPoint(t, "tools", n, "list_ms", ms(fastest(t, func() error { client.list(t, n); return nil })), "ms")
-		r.addPoint(t, "tools", n, "change_ms", ms(fastest(t, func() error { putTools(t, c, 0); return nil })), "ms")
+		r.addPoint(t, "tools", n, "list_ms", ms(perRun(t, 10, func() error { client.list(t, n); return nil })), "ms")
+		r.addPoint(t, "tools", n, "change_ms", ms(perRun(t, 10, func() error { putTools(t, c, 0); return nil })), "ms")
 		call := nothingCall("aki")
 		call.Request.Name = "source0_tool0"
-		took := median(t, func() error {
+		took := perRun(t, samples, func() error {
 			_, err := calls.Call(t.Context(), call)
 			return err
 		})

@@ -38,8 +38,8 @@ func connect(t *testing.T, url string, protocolVersion protocolVersion) *client 
 	}
 	if protocolVersion.session {
 		response, _, err := c.post(t.Context(), "initialize", "",
-			[]byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25",`+
-				`"capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`))
+			fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,`+
+				`"capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`, protocolVersion.version))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,6 +103,7 @@ func (c *client) call(ctx context.Context, tool string, body []byte, want string
 
 // rate is the result of load.
 type rate struct {
+	calls     int
 	perSecond float64
 	p50, p99  time.Duration
 }
@@ -145,5 +146,5 @@ func load(t *testing.T, url string, protocolVersion protocolVersion, n int, tool
 		t.Fatal("no call came back")
 	}
 	slices.Sort(all)
-	return rate{float64(len(all)) / elapsed.Seconds(), all[len(all)/2], all[len(all)*99/100]}
+	return rate{len(all), float64(len(all)) / elapsed.Seconds(), all[len(all)/2], all[len(all)*99/100]}
 }

@@ -44,12 +44,7 @@ mcp: {limits: {rate: 1000000, calls: 10000, callsPerClient: 10000}}
 limits: {rate: 10000000, queue: 10000}
 log: {level: warn}
 `)
-	write := func(name string, data []byte) {
-		path := filepath.Join(s.dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write := func(name string, data []byte) { writeFile(t, filepath.Join(s.dir, name), data) }
 	write("plugins/README", nil)
 	wasm := guesttest.Build(t, "host/internal/guesttest/guests/extism")
 	if extism > 0 {
@@ -97,10 +92,7 @@ func (s *site) serve(t *testing.T) *served {
 	if err := p.command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p.stop = sync.OnceFunc(func() {
-		_ = p.command.Process.Signal(os.Interrupt)
-		_ = p.command.Wait()
-	})
+	p.stop = stopOnce(p.command)
 	t.Cleanup(p.stop)
 	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+/mcp`)
 	lines := bufio.NewScanner(output)
@@ -112,6 +104,14 @@ func (s *site) serve(t *testing.T) *served {
 	}
 	go func() { _, _ = io.Copy(io.Discard, output) }()
 	return p
+}
+
+// stopOnce returns a function that interrupts a process and waits for its end.
+func stopOnce(command *exec.Cmd) func() {
+	return sync.OnceFunc(func() {
+		_ = command.Process.Signal(os.Interrupt)
+		_ = command.Wait()
+	})
 }
 
 // status returns a number of /proc/PID/status or smaps_rollup, in MiB.

@@ -54,8 +54,8 @@ func newTextSite(t *testing.T, plugins map[string][]byte) *site {
 plugins: [plugins]
 shipped: {enabled: false}
 http: {address: "127.0.0.1:0"}
-mcp: {limits: {rate: 1000000}}
-limits: {rate: 10000000}
+mcp: {limits: {rate: 1000000, calls: 10000, callsPerClient: 10000}}
+limits: {rate: 10000000, queue: 10000}
 plugin:
 `)
 	err := os.Mkdir(filepath.Join(s.dir, "plugins"), 0o700)
