@@ -132,6 +132,21 @@ test('a schema that grows without end makes a form of a size', async t => {
   await clean(page)
 })
 
+test('a very long line is shown in parts', async t => {
+  const json = `"${'長い文、a long word。'.repeat(30_000)}"`
+  const other = await startStandIn({ ...answers(session()), 'approvals/apr_1/arguments': { json } })
+  t.after(() => other.stop())
+  const page = await chromium.open(`${other.url}#/approvals`)
+  await page.locator('.question summary').filter({ hasText: 'Exact arguments' }).first().click()
+  const listing = page.locator('.question details[open]').filter({ hasText: 'Exact arguments' }).locator('pre')
+  const more = page.locator('.question button', { hasText: 'Show more (of ' })
+  await more.waitFor()
+  assert.equal((await listing.textContent()).length, 20_000)
+  while (await more.isVisible()) await more.click()
+  assert.equal(await listing.textContent(), json)
+  await clean(page)
+})
+
 /** spans are the hidden characters, as internal/visible tests them. */
 const spans = [[0, 8], [0xb, 0x1f], [0x7f, 0x9f], [0xad], [0x34f], [0x61c], [0x115f, 0x1160], [0x17b4, 0x17b5], [0x180b, 0x180f], [0x200b, 0x200f], [0x2028, 0x202e],
   [0x2060, 0x2064], [0x2066, 0x206f], [0x2800], [0x3164], [0xd800, 0xdfff], [0xfdd0, 0xfdef], [0xfe00, 0xfe0f], [0xfeff], [0xffa0], [0xfff9, 0xfffb], [0xfffe, 0xffff],

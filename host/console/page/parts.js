@@ -1,6 +1,6 @@
 // Pieces that several views show: badges, facts, code, refusals, page heads.
 import { h } from './dom.js'
-import { ago, milliseconds, stamp, t, term, time } from './language.js'
+import { ago, bytes, milliseconds, stamp, t, term, time } from './language.js'
 
 /** tones sorts the server's words by what they mean for who looks. What is not here is neutral. */
 const tones = {
@@ -20,9 +20,29 @@ export function code(text) {
   return h('code', {}, text)
 }
 
-/** listing is a longer one. */
+/** piece is how many characters of a listing form a block: the browser needs seconds to lay out a line of 200,000. */
+const piece = 10_000
+
+/** listing is a longer text. Its beginning is shown, and as much again with each press of a button. */
 export function listing(text, label) {
-  return h('pre', { tabindex: 0, 'aria-label': label }, text)
+  let end = 0
+  const body = h('pre', { tabindex: 0, 'aria-label': label })
+  const grow = () => {
+    for (const wanted = Math.max(2 * end, 2 * piece); end < Math.min(wanted, text.length);) {
+      let next = text.lastIndexOf('\n', end + piece - 1) + 1
+      if (next <= end || text.length <= end + piece) next = end + piece
+      if (/[\uD800-\uDBFF]/.test(text[next - 1])) next++ // not within a character
+      body.append(h('span', { class: 'piece' }, text.slice(end, next)))
+      end = next
+    }
+    more.hidden = end >= text.length
+  }
+  const more = h('button', { type: 'button', class: 'small', onclick: () => {
+    grow()
+    body.focus()
+  } }, t('result.more', { size: bytes(text.length) }))
+  grow()
+  return more.hidden ? body : h('div', {}, body, more)
 }
 
 /** facts lists what is known of a thing. Those without a value are left out. */

@@ -1,10 +1,9 @@
 // What a tool answered, shown safely: text as text, pictures of known kinds as pictures, everything else described.
-import { h, put } from './dom.js'
+import { h } from './dom.js'
 import { bytes, json, t } from './language.js'
 import { listing } from './parts.js'
 
 const pictures = ['image/png', 'image/jpeg', 'image/gif', 'image/webp']
-const longest = 20_000
 
 /** resultView shows a result of tools/call: its blocks as MCP has them, but for resources, whose contents the server has put into the block itself. */
 export function resultView(result) {
@@ -37,16 +36,7 @@ function block(content) {
   return text(json(content))
 }
 
-function text(whole) {
-  if (whole.length <= longest) return listing(whole, t('result.text'))
-  const shown = listing(whole.slice(0, longest), t('result.text'))
-  const more = h('button', { type: 'button', class: 'small', onclick: () => {
-    put(shown, whole)
-    more.remove()
-    shown.focus()
-  } }, t('result.more', { size: bytes(whole.length) }))
-  return h('div', {}, shown, more)
-}
+const text = whole => listing(whole, t('result.text'))
 
 function picture(content) {
   const data = String(content.data ?? '')

@@ -429,7 +429,7 @@ export default {
   'result.audio': 'Audio',
   'result.link': 'Link to a resource:',
   'result.resource': 'Resource:',
-  'result.more': 'Show all ({size})',
+  'result.more': 'Show more (of {size})',
   'result.cut': 'The result is too large for this page: the rest is left out.',
 
   'audit.text': 'Text',

@@ -429,7 +429,7 @@ export default {
   'result.audio': '音声',
   'result.link': 'リソースへのリンク:',
   'result.resource': 'リソース:',
-  'result.more': 'すべて表示（{size}）',
+  'result.more': '続きを表示（全 {size}）',
   'result.cut': '結果が大きいため、残りを省略しました。',
 
   'audit.text': '検索語',
