@@ -9,7 +9,7 @@ import (
 // Show adds the state of h: its plugins and their instances. It must be called only once.
 func (m *Metrics) Show(h *host.Host) {
 	m.offers = func() map[offered]bool { return onOffer(h.Catalog().View()) }
-	m.registry.MustRegister(&hostCollector{h})
+	m.registry.MustRegister(&hostCollector{h}, &memoryCollector{h})
 }
 
 var (

@@ -71,9 +71,10 @@ func TestBench(t *testing.T) {
 	likeServe()
 	var r results
 	// This one comes first: a child's highest memory begins with that of its parent.
-	t.Run("rest", func(t *testing.T) { r.rest(t) })
+	loaded := r.rest(t)
 	t.Run("http", func(t *testing.T) { r.http(t) })
 	t.Run("metrics", func(t *testing.T) { r.metrics(t) })
+	t.Run("kept", func(t *testing.T) { r.kept(t, loaded) })
 	t.Run("file", func(t *testing.T) { r.file(t) })
 	t.Run("broker", func(t *testing.T) { r.broker(t) })
 	t.Run("sql", func(t *testing.T) { r.sql(t) })
