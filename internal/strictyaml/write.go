@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -99,6 +100,28 @@ func text(s string) (*yaml.Node, error) {
 	if !utf8.ValidString(s) {
 		return nil, fmt.Errorf("%s is not valid UTF-8", quote(s))
 	}
+	if isPlain(s) {
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}, nil
+	}
 	n := &yaml.Node{}
 	return n, n.Encode(s)
+}
+
+// isPlain reports whether YAML writes a text as it is, whatever stands around it. Node.Encode finds that for every text,
+// but starts an encoder and a parser for it.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z':
+		case i == 0 || i == len(s)-1 && c == ':':
+			return false
+		case !('0' <= c && c <= '9') && !strings.ContainsRune("-_./:", rune(c)):
+			return false
+		}
+	}
+	switch strings.ToLower(s) {
+	case "", "y", "n", "yes", "no", "on", "off", "true", "false", "null": // other types, in one version of YAML or another
+		return false
+	}
+	return true
 }
