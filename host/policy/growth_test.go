@@ -2,6 +2,8 @@ package policy_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -50,5 +52,34 @@ func TestRepeatedConditions(t *testing.T) {
 	}
 	if same, different := allocations(`user == "aki"`), allocations(`user == "aki%d"`); same > different/2 {
 		t.Errorf("%.0f allocations for 300 equal conditions, %.0f for different ones", same, different)
+	}
+}
+
+// TestListIsRemembered: the rules for a caller's list of 10,000 tools are found once.
+func TestListIsRemembered(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("version: 1\ndefault: allow\nrules:\n")
+	for i := range 100 {
+		fmt.Fprintf(&text, "  - {name: r%d, action: deny, tools: [\"tool%d*\"], users: [u%[1]d]}\n", i, i)
+		fmt.Fprintf(&text, "  - {name: s%d, action: allow, tools: [\"tool%d*\"]}\n", i, i)
+	}
+	p, err := policy.Parse([]byte(text.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func(user string) func() {
+		return func() {
+			for i := range 10_000 {
+				if !p.Visible(&policy.Call{Tool: "tool1", Plugin: strconv.Itoa(i), User: user}) {
+					t.Error("a tool is hidden")
+				}
+			}
+		}
+	}
+	first := testing.AllocsPerRun(1, func() { list(strconv.FormatInt(rand.Int64(), 10))() })
+	again := testing.AllocsPerRun(2, list("aki"))
+	t.Logf("%.1f allocations for each tool at first, %.1f again", first/10_000, again/10_000)
+	if again > 0.8*first {
+		t.Errorf("%.1f allocations for each tool at first, %.1f again", first/10_000, again/10_000)
 	}
 }

@@ -95,9 +95,9 @@ type Policy struct {
 	cachedRules int
 }
 
-// maxCacheEntries and maxCachedRules bound the cache.
+// maxCacheEntries and maxCachedRules bound the cache. A caller's list of 10,000 tools fits into it.
 const (
-	maxCacheEntries = 4096
+	maxCacheEntries = 1 << 14
 	maxCachedRules  = 1 << 20
 )
 

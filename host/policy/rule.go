@@ -261,11 +261,11 @@ func foldAddress(address string) string {
 	}, address)
 }
 
-// facts are the variables of conditions. Arguments are decoded at their first use.
+// facts are the variables of conditions. The variable caller is made, and arguments are decoded, at their first use.
 type facts struct {
-	call   *Call
-	groups []string
-	// caller has "groups", "scopes" and, if the policy has one, "employee", the ID in the HR tools.
+	policy  *Policy
+	call    *Call
+	groups  []string
 	caller  map[string]any
 	decoded map[string]any
 	// hidden are variables that are not known.
@@ -273,12 +273,18 @@ type facts struct {
 }
 
 func (p *Policy) newFacts(c *Call) *facts {
-	f := &facts{call: c, groups: append([]string{}, p.GroupsOf(c)...)}
-	f.caller = map[string]any{"groups": f.groups, "scopes": append([]string{}, c.Scopes...)}
-	if id := p.employees.of(c); id != "" {
-		f.caller["employee"] = id
+	return &facts{policy: p, call: c, groups: append([]string{}, p.GroupsOf(c)...)}
+}
+
+// callerValue has "groups", "scopes" and, if the policy has one, "employee", the ID in the HR tools.
+func (f *facts) callerValue() map[string]any {
+	if f.caller == nil {
+		f.caller = map[string]any{"groups": f.groups, "scopes": append([]string{}, f.call.Scopes...)}
+		if id := f.policy.employees.of(f.call); id != "" {
+			f.caller["employee"] = id
+		}
 	}
-	return f
+	return f.caller
 }
 
 // Parent implements cel.Activation.
@@ -316,7 +322,7 @@ func (f *facts) ResolveName(name string) (any, bool) {
 	case "arguments":
 		return f.arguments()
 	case "caller":
-		return f.caller, true
+		return f.callerValue(), true
 	}
 	return nil, false
 }
