@@ -1,14 +1,14 @@
 package manifest
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
 	"strconv"
 	"strings"
+	"unsafe"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/hako-run/hako/internal/jsonread"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -33,10 +33,10 @@ type shape struct {
 
 // decodeJSON decodes data the way that encoding/json does with UseNumber, but strictly: what is not valid UTF-8,
 // repeats a key, nests deeper than maxDepth, holds more than maxValues or a number without bounds is an error, a
-// one-problem *Error.
+// one-problem *Error. Texts of the value are parts of data.
 func decodeJSON(data []byte) (any, *shape, error) {
-	d := jsonDecoder{tokens: jsontext.NewDecoder(bytes.NewBuffer(data))}
-	value, err := d.value(0)
+	d := jsonDecoder{tokens: jsonread.Reader{Data: data}}
+	value, err := d.next(0)
 	if err == nil {
 		err = d.end()
 	}
@@ -51,7 +51,7 @@ func jsonError(path, message string) error {
 }
 
 type jsonDecoder struct {
-	tokens *jsontext.Decoder
+	tokens jsonread.Reader
 	shape  shape
 	// path are the keys and indexes that lead to the current value.
 	path []step
@@ -75,33 +75,38 @@ func (d *jsonDecoder) fail(message string) error {
 	return jsonError(path, message)
 }
 
-// syntax words an error of the tokenizer, which also finds repeated keys and invalid UTF-8.
+// syntax words an error of the reader.
 func (d *jsonDecoder) syntax(err error) error {
-	var syntactic *jsontext.SyntacticError
+	var syntax *jsonread.SyntaxError
 	switch {
-	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntactic):
-		d.path[len(d.path)-1].key = syntactic.JSONPointer.LastToken()
+	case errors.Is(err, jsonread.ErrDuplicate):
 		return d.fail("the key is there twice")
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, io.ErrUnexpectedEOF):
 		return d.fail("is not valid JSON: it ends early")
-	case errors.As(err, &syntactic) && syntactic.Err != nil:
-		return d.fail("is not valid JSON: " + syntactic.Err.Error())
+	case errors.As(err, &syntax):
+		return d.fail("is not valid JSON: " + syntax.Reason)
 	}
 	return d.fail("is not valid JSON")
 }
 
 func (d *jsonDecoder) end() error {
-	if _, err := d.tokens.ReadToken(); !errors.Is(err, io.EOF) {
+	if _, err := d.tokens.Next(); !errors.Is(err, io.EOF) {
 		return jsonError("", "is not valid JSON: something follows the value")
 	}
 	return nil
 }
 
-func (d *jsonDecoder) value(depth int) (any, error) {
-	token, err := d.tokens.ReadToken()
+// next decodes the next value.
+func (d *jsonDecoder) next(depth int) (any, error) {
+	token, err := d.tokens.Next()
 	if err != nil {
 		return nil, d.syntax(err)
 	}
+	return d.value(token, depth)
+}
+
+// value decodes the value that begins with token.
+func (d *jsonDecoder) value(token jsonread.Token, depth int) (any, error) {
 	if d.shape.values++; d.shape.values > maxValues {
 		return nil, jsonError("", "the JSON holds more than 100,000 values, the most that are checked: send it in parts")
 	}
@@ -109,23 +114,24 @@ func (d *jsonDecoder) value(depth int) (any, error) {
 		return nil, jsonError("", "the JSON nests deeper than "+strconv.Itoa(maxDepth)+" levels: make it flatter")
 	}
 	d.shape.load[depth]++
-	switch token.Kind() {
-	case jsontext.KindBeginObject:
+	switch token.Kind {
+	case '{':
 		d.shape.forks++
 		return d.object(depth)
-	case jsontext.KindBeginArray:
+	case '[':
 		return d.array(depth)
-	case jsontext.KindString:
-		text := token.String()
+	case '"':
+		content := token.Text()
+		text := unsafe.String(unsafe.SliceData(content), len(content))
 		d.measure(depth, text)
 		return text, nil
-	case jsontext.KindNumber:
-		return d.number(token.String())
-	case jsontext.KindNull:
+	case '0':
+		return d.number(string(token.Raw))
+	case 'n':
 		return nil, nil
 	default:
 		d.shape.forks++
-		return token.Bool(), nil
+		return token.Kind == 't', nil
 	}
 }
 
@@ -144,42 +150,52 @@ func (d *jsonDecoder) number(text string) (any, error) {
 func (d *jsonDecoder) object(depth int) (any, error) {
 	object := map[string]any{}
 	d.path = append(d.path, step{index: -1})
-	for d.tokens.PeekKind() != jsontext.KindEndObject {
-		token, err := d.tokens.ReadToken()
+	for {
+		token, err := d.tokens.Next()
+		if token.Name {
+			d.path[len(d.path)-1].key = string(token.Text())
+		}
 		if err != nil {
 			return nil, d.syntax(err)
 		}
-		key := token.String()
-		d.path[len(d.path)-1].key = key
-		if object[key], err = d.value(depth + 1); err != nil {
+		if token.Kind == '}' {
+			d.close(depth, len(object))
+			return object, nil
+		}
+		key := d.path[len(d.path)-1].key
+		if object[key], err = d.next(depth + 1); err != nil {
 			return nil, err
 		}
 		d.measure(depth, key)   // for patternProperties
 		d.measure(depth+1, key) // for propertyNames, which applies one level down
 	}
-	return object, d.close(depth, len(object))
 }
 
 func (d *jsonDecoder) array(depth int) (any, error) {
 	array := []any{}
 	d.path = append(d.path, step{})
-	for d.tokens.PeekKind() != jsontext.KindEndArray {
+	for {
 		d.path[len(d.path)-1].index = len(array)
-		item, err := d.value(depth + 1)
+		token, err := d.tokens.Next()
+		if err != nil {
+			return nil, d.syntax(err)
+		}
+		if token.Kind == ']' {
+			d.close(depth, len(array))
+			return array, nil
+		}
+		item, err := d.value(token, depth+1)
 		if err != nil {
 			return nil, err
 		}
 		array = append(array, item)
 	}
-	return array, d.close(depth, len(array))
 }
 
-// close reads the closing bracket of a container with n members.
-func (d *jsonDecoder) close(depth, n int) error {
+// close ends a container with n members.
+func (d *jsonDecoder) close(depth, n int) {
 	d.path = d.path[:len(d.path)-1]
 	d.shape.load[depth] += float64(n) / 32
-	_, err := d.tokens.ReadToken()
-	return err
 }
 
 // bounded reports whether a number can be computed with exactly at a bounded cost.

@@ -9,6 +9,7 @@ import (
 // Internals for the tests of package sandbox_test.
 var (
 	Decode       = decode
+	DecodeText   = decodeText
 	Encode       = encode
 	Written      = written
 	ReadingBytes = readingBytes

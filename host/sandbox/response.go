@@ -1,10 +1,13 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"unicode/utf8"
 	"unsafe"
 
+	"github.com/hako-run/hako/internal/jsonread"
 	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -20,9 +23,12 @@ func decode(plugin string, data []byte, blobs [][]byte) (*abi.Response, error) {
 	if !utf8.Valid(data) {
 		return nil, broken("the response is not UTF-8")
 	}
-	response := new(abi.Response)
-	if err := strictjson.Unmarshal(data, response); err != nil {
-		return nil, broken("the response is not the JSON expected: %v", err)
+	response, ok := decodeText(data)
+	if !ok {
+		response = new(abi.Response)
+		if err := strictjson.Unmarshal(data, response); err != nil {
+			return nil, broken("the response is not the JSON expected: %v", err)
+		}
 	}
 	if err := checkReferences(response, blobs); err != nil {
 		return nil, broken("%v", err)
@@ -55,6 +61,59 @@ func decode(plugin string, data []byte, blobs [][]byte) (*abi.Response, error) {
 		return nil, broken("%v", err)
 	}
 	return response, nil
+}
+
+// decodeText decodes the usual response of a tool, text blocks and structured content, without a copy of what has no
+// escape sequences. It reports false for any other. What it accepts, strictjson decodes to the same response.
+func decodeText(data []byte) (*abi.Response, bool) {
+	response := new(abi.Response)
+	r := jsonread.Reader{Data: data}
+	text := func() ([]byte, bool) {
+		token, err := r.Next()
+		if err != nil || token.Kind != '"' {
+			return nil, false
+		}
+		return token.Text(), true
+	}
+	block := func(first jsonread.Token) bool {
+		response.Content = append(response.Content, abi.Content{})
+		block := &response.Content[len(response.Content)-1]
+		return first.Kind == '{' && r.Members(func(name []byte) bool {
+			value, ok := text()
+			switch string(name) {
+			case "type":
+				block.Type = string(value) // a copy: records keep it, and must not keep the response
+			case "text":
+				block.Text = unsafe.String(unsafe.SliceData(value), len(value))
+			default:
+				return false
+			}
+			return ok
+		})
+	}
+	member := func(name []byte) bool {
+		token, err := r.Next()
+		if err != nil {
+			return false
+		}
+		switch string(name) {
+		case "content":
+			response.Content = []abi.Content{}
+			return token.Kind == '[' && r.Elements(block)
+		case "structuredContent":
+			response.StructuredContent, err = r.Whole()
+			return err == nil
+		case "isError":
+			response.IsError = token.Kind == 't'
+			return token.Kind == 't' || token.Kind == 'f'
+		}
+		return false
+	}
+	if token, err := r.Next(); err != nil || token.Kind != '{' || !r.Members(member) {
+		return nil, false
+	}
+	_, err := r.Next()
+	return response, errors.Is(err, io.EOF)
 }
 
 // maxReferences bounds the size of a response with inserted blobs, as a multiple of their bytes: blobs may be

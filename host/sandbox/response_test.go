@@ -2,10 +2,14 @@ package sandbox_test
 
 import (
 	"encoding/json"
+	"reflect"
+	"runtime"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -57,4 +61,43 @@ func TestEncode(t *testing.T) {
 			t.Errorf("%s: %+v", arguments, got)
 		}
 	}
+}
+
+// FuzzDecodeText: a response that is decoded in place is what strictjson decodes.
+func FuzzDecodeText(f *testing.F) {
+	for _, response := range []string{
+		`{"content":[{"type":"text","text":"a\n\u00e9 日本"},{"text":"b","type":"text"}],"structuredContent":{"a":[1]},"isError":true}`,
+		`{"content":[],"isError":false}`, `{"content":[{}]}`, `{}`, `{"content":null}`, `{"structuredContent": null }`,
+		`{"content":[{"type":"text","text":"a","text":"b"}]}`, `{"isError":false,"content":[{"type":"image"}]} `,
+	} {
+		f.Add([]byte(response))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, ok := sandbox.DecodeText(data)
+		if !ok {
+			return
+		}
+		var want abi.Response
+		if err := strictjson.Unmarshal(data, &want); err != nil || !reflect.DeepEqual(got, &want) {
+			t.Errorf("%q: %+v, want %+v, %v", data, got, want, err)
+		}
+	})
+}
+
+// TestDecodeTextKeeps: what records keep of a response does not keep the whole.
+func TestDecodeTextKeeps(t *testing.T) {
+	t.Parallel()
+	kind, whole := func() (string, weak.Pointer[byte]) {
+		data := []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 1<<20) + `"}]}`)
+		response, ok := sandbox.DecodeText(data)
+		if !ok {
+			t.Fatal("not decoded")
+		}
+		return response.Content[0].Type, weak.Make(&data[0])
+	}()
+	runtime.GC()
+	if whole.Value() != nil {
+		t.Error("the type keeps the response")
+	}
+	runtime.KeepAlive(kind)
 }

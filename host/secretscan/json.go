@@ -3,11 +3,11 @@ package secretscan
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"unsafe"
 
-	jsonopts "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
+	"github.com/hako-run/hako/internal/jsonread"
 	"github.com/hako-run/hako/internal/jsonstring"
 )
 
@@ -32,7 +32,7 @@ func (s *Scanner) json(place Place, document json.RawMessage, act func(string, P
 		return document, nil
 	}
 	w := &walker{scanner: s, place: place, act: act, in: document,
-		tokens: jsontext.NewDecoder(bytes.NewBuffer(document), lenient)} // a buffer is read in place
+		tokens: jsonread.Reader{Data: document, Lenient: true}}
 	if !w.walk() {
 		found, edits := s.scan(place, string(document), 0, act)
 		if len(edits) == 0 {
@@ -43,16 +43,13 @@ func (s *Scanner) json(place Place, document json.RawMessage, act func(string, P
 	return w.result(), w.found
 }
 
-// lenient accepts what encoding/json accepts.
-var lenient = jsonopts.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-
 // walker scans the strings of a document.
 type walker struct {
 	scanner *Scanner
 	place   Place
 	act     func(string, Place) Action
 	in      []byte
-	tokens  *jsontext.Decoder
+	tokens  jsonread.Reader
 	out     []byte
 	copied  int // of in
 	found   []Finding
@@ -63,52 +60,27 @@ type walker struct {
 // walk scans the document. It reports false if the document is not JSON.
 func (w *walker) walk() bool {
 	name := ""
-	for depth := 0; ; {
-		switch w.tokens.PeekKind() {
-		case '"':
-			content, ok := w.content()
-			if !ok {
-				return false
-			}
-			if within, n := w.tokens.StackIndex(depth); within == '{' && n%2 == 1 {
-				w.scanString("", content)
-				name = string(jsonstring.AppendUnquote(nil, content)) // of the value that follows
-			} else {
-				w.scanString(name, content)
-			}
-		default:
-			token, err := w.tokens.ReadToken()
-			if err != nil {
-				return false
-			}
-			switch token.Kind() {
-			case '{', '[':
-				depth++
-			case '}', ']':
-				depth--
-			}
-		}
-		if depth == 0 {
-			return len(bytes.TrimSpace(w.in[w.tokens.InputOffset():])) == 0
+	for {
+		token, err := w.tokens.Next()
+		switch {
+		case err != nil:
+			return errors.Is(err, io.EOF)
+		case token.Name:
+			w.scanString("", token)
+			name = string(token.Text()) // of the value that follows
+		case token.Kind == '"':
+			w.scanString(name, token)
 		}
 	}
 }
 
-// content reads a string and returns what is between its quotes.
-func (w *walker) content() ([]byte, bool) {
-	value, err := w.tokens.ReadValue()
-	if err != nil {
-		return nil, false
-	}
-	return value[1 : len(value)-1], true
-}
-
-// scanString scans the string read last, the value of the member name.
-func (w *walker) scanString(name string, content []byte) {
+// scanString scans a string, the value of the member name.
+func (w *walker) scanString(name string, token jsonread.Token) {
+	content := token.Content()
 	var text []byte
 	context := 0 // length of the text before the string
 	if len(content)+len(name) > maxKeyed && bytes.IndexByte(content, '\\') < 0 {
-		text = content[:len(content)+1] // in place, with its quote
+		text = token.Raw[1:] // in place, with its quote
 	} else {
 		text = append(append(w.buffer[:0], name...), `": "`...)
 		context = len(text)
@@ -127,11 +99,10 @@ func (w *walker) scanString(name string, content []byte) {
 	for i := range edits {
 		edits[i].start, edits[i].end = edits[i].start-context, min(len(text), edits[i].end-context)
 	}
-	end := int(w.tokens.InputOffset())
-	begin := end - len(content) - len(`""`)
+	begin := w.tokens.Offset()
 	w.out = append(w.out, w.in[w.copied:begin]...)
 	w.out = jsonstring.AppendQuote(w.out, mask(string(text), edits))
-	w.copied = end
+	w.copied = begin + len(token.Raw)
 }
 
 func (w *walker) result() json.RawMessage {

@@ -113,24 +113,54 @@ var escapes = func() (table [256]string) {
 // named are the characters whose escape sequence is a backslash and one character.
 var named = map[byte]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
 
+// Escape returns the length of the escape sequence that content starts with, or 0 if that is not valid. A high surrogate
+// and the low one after it are one sequence. An unpaired surrogate is valid only if unpaired is set.
+func Escape(content []byte, unpaired bool) int {
+	if len(content) < 2 || content[1] != 'u' {
+		if len(content) < 2 || characters[content[1]] == 0 {
+			return 0
+		}
+		return 2
+	}
+	first, ok := codeUnit(content)
+	if !ok {
+		return 0
+	}
+	if !utf16.IsSurrogate(first) {
+		return 6
+	}
+	if second, ok := codeUnit(content[6:]); ok && utf16.DecodeRune(first, second) != utf8.RuneError {
+		return 12
+	}
+	if unpaired {
+		return 6
+	}
+	return 0
+}
+
+// Unquote returns the text of a valid JSON string, whose content is what is between its quotes. Without escape sequences
+// it is the content itself.
+func Unquote(content []byte) []byte {
+	if bytes.IndexByte(content, '\\') < 0 {
+		return content
+	}
+	return AppendUnquote(nil, content)
+}
+
 // AppendUnquote appends the text of a valid JSON string, whose content is what is between its quotes.
 func AppendUnquote(dst, content []byte) []byte {
 	dst = slices.Grow(dst, len(content))
 	for next := bytes.IndexByte(content, '\\'); next >= 0; next = bytes.IndexByte(content, '\\') {
 		dst = append(dst, content[:next]...)
-		c := content[next+1]
-		content = content[next+2:]
-		if c != 'u' {
-			dst = append(dst, characters[c])
+		content = content[next:]
+		if c := content[1]; c != 'u' {
+			dst, content = append(dst, characters[c]), content[2:]
 			continue
 		}
-		r := codeUnit(content)
-		content = content[4:]
+		r, _ := codeUnit(content)
+		content = content[6:]
 		if utf16.IsSurrogate(r) {
-			second := rune(utf8.RuneError)
-			if len(content) >= 6 && content[0] == '\\' && content[1] == 'u' {
-				second = codeUnit(content[2:])
-			}
+			second, _ := codeUnit(content)
 			if r = utf16.DecodeRune(r, second); r != utf8.RuneError {
 				content = content[6:]
 			}
@@ -149,17 +179,23 @@ var characters = func() (table [256]byte) {
 	return table
 }()
 
-// codeUnit returns the UTF-16 code unit of four hexadecimal digits.
-func codeUnit(digits []byte) (unit rune) {
-	for _, c := range digits[:4] {
+// codeUnit returns the UTF-16 code unit of the escape sequence that content starts with. It reports false if there is
+// none.
+func codeUnit(content []byte) (unit rune, ok bool) {
+	if len(content) < 6 || content[0] != '\\' || content[1] != 'u' {
+		return 0, false
+	}
+	for _, c := range content[2:6] {
 		switch {
-		case c <= '9':
+		case '0' <= c && c <= '9':
 			unit = unit<<4 | rune(c-'0')
-		default:
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
 			unit = unit<<4 | rune(c|0x20-'a'+10)
+		default:
+			return 0, false
 		}
 	}
-	return unit
+	return unit, true
 }
 
 // view returns the bytes of text, which must not be written to.
