@@ -27,7 +27,6 @@ var wrapped = map[string][]string{
 	"github.com/jackc/pgx":                   {"host/store", "internal/postgrestest"},
 	"github.com/riverqueue/river":            {"host/background"},
 	"github.com/ncruces/go-sqlite3":          {"internal/database", "host/store"},
-	"github.com/anthropics/anthropic-sdk-go": {"host/agent"},
 	"github.com/slack-go/slack":              {"host/slackbot"},
 	"github.com/gorilla/websocket":           {"host/slackbot", "internal/fakes/slack"},
 	"github.com/landlock-lsm/go-landlock":    {"host/broker/execbroker/confine"},

@@ -1,13 +1,10 @@
 package agent
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/anthropics/anthropic-sdk-go/v2"
 
 	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/pdk/abi"
@@ -62,27 +59,31 @@ func newAnswer(w *wanted, r *abi.Response, limit int64) *answer {
 	return a
 }
 
+// block is a content block of the API: text or an image.
+type block struct {
+	Type   string       `json:"type"`
+	Text   string       `json:"text,omitempty"`
+	Source *imageSource `json:"source,omitempty"`
+}
+
+type imageSource struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type"`
+	Data      []byte `json:"data"`
+}
+
 // blocks returns the answer's content. The API refuses empty texts and answers without blocks.
-func (a *answer) blocks() []anthropic.BetaManagedAgentsUserCustomToolResultEventParamsContentUnion {
-	var list []anthropic.BetaManagedAgentsUserCustomToolResultEventParamsContentUnion
+func (a *answer) blocks() []block {
+	var list []block
 	text := a.Text
 	if strings.TrimSpace(text) == "" && len(a.Images) == 0 {
 		text = "(nothing)"
 	}
 	if strings.TrimSpace(text) != "" {
-		list = append(list, anthropic.BetaManagedAgentsUserCustomToolResultEventParamsContentUnion{
-			OfText: &anthropic.BetaManagedAgentsTextBlockParam{Text: text},
-		})
+		list = append(list, block{Type: "text", Text: text})
 	}
 	for _, i := range a.Images {
-		list = append(
-			list, anthropic.BetaManagedAgentsUserCustomToolResultEventParamsContentUnion{
-				OfImage: &anthropic.BetaManagedAgentsImageBlockParam{
-					Source: anthropic.BetaManagedAgentsImageBlockSourceUnionParam{
-						OfBase64: &anthropic.BetaManagedAgentsBase64ImageSourceParam{
-							Data: base64.StdEncoding.EncodeToString(i.Data), MediaType: i.MIMEType,
-						}},
-				}})
+		list = append(list, block{Type: "image", Source: &imageSource{"base64", i.MIMEType, i.Data}})
 	}
 	return list
 }

@@ -1,7 +1,10 @@
 package agent
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,16 +12,21 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/anthropics/anthropic-sdk-go/v2"
-	"github.com/anthropics/anthropic-sdk-go/v2/option"
-	"github.com/anthropics/anthropic-sdk-go/v2/packages/param"
-
 	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/internal/eventstream"
+)
+
+// Where the API is, and which version of it this package knows (platform.claude.com/docs/en/managed-agents).
+const (
+	apiAddress = "https://api.anthropic.com"
+	apiVersion = "2026-10-21"
+	apiBeta    = "managed-agents-2026-04-01"
 )
 
 const (
@@ -43,28 +51,19 @@ const (
 
 // client is a client of the Managed Agents API. It is safe for concurrent use.
 type client struct {
-	agents   anthropic.BetaAgentService
-	sessions anthropic.BetaSessionService
-	key      *credential.Secret
-	observe  func(operation, result string)
+	http      *http.Client
+	address   string
+	workspace string // or empty
+	key       *credential.Secret
+	observe   func(operation, result string)
 
 	mu    sync.Mutex
 	until time.Time // guarded by mu: the API asked to wait until then
 }
 
 func newClient(spec *Spec, proxy *url.URL, observe func(operation, result string)) *client {
-	options := []option.RequestOption{
-		option.WithoutEnvironmentDefaults(), option.WithHTTPClient(newHTTPClient(proxy)), option.WithMaxRetries(0),
-		option.WithoutOpenTelemetry(),
-	}
-	if spec.BaseURL != "" {
-		options = append(options, option.WithBaseURL(spec.BaseURL))
-	}
-	if spec.Workspace != "" {
-		options = append(options, option.WithHeader("anthropic-workspace-id", spec.Workspace))
-	}
-	beta := anthropic.NewClient(options...).Beta
-	return &client{agents: beta.Agents, sessions: beta.Sessions, key: credential.NewSecret(spec.Key), observe: observe}
+	return &client{http: newHTTPClient(proxy), address: strings.TrimSuffix(cmp.Or(spec.BaseURL, apiAddress), "/"),
+		workspace: spec.Workspace, key: credential.NewSecret(spec.Key), observe: observe}
 }
 
 // newHTTPClient returns the HTTP client for the API. It follows no redirects and ignores the environment's proxies.
@@ -97,7 +96,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// eventBody ends a stream with an event that does not end: the SDK keeps its lines until then.
+// eventBody ends a stream with an event that does not end: its lines are kept until then.
 type eventBody struct {
 	io.ReadCloser
 	// size is that of the event so far. blank says that its last line has nothing in it yet.
@@ -126,7 +125,7 @@ func (b *eventBody) Read(p []byte) (int, error) {
 
 // do sends a request with the key. If the key is refused and has been replaced, it retries once. The error is an *Error
 // or ctx's.
-func (c *client) do(ctx context.Context, operation string, send func(option.RequestOption) error) error {
+func (c *client) do(ctx context.Context, operation string, send func(key string) error) error {
 	key, err := c.key.Read(ctx)
 	for again := true; ; again = false {
 		if err == nil {
@@ -135,7 +134,7 @@ func (c *client) do(ctx context.Context, operation string, send func(option.Requ
 			err = &Error{Kind: Auth, Err: err}
 		}
 		if err == nil {
-			err = send(option.WithAPIKey(key))
+			err = send(key)
 		}
 		err = asError(ctx, err)
 		c.note(operation, err)
@@ -189,38 +188,101 @@ func (c *client) note(operation string, err error) {
 	}
 }
 
+// open sends a request, with body as JSON unless it is nil. The caller closes the response, which is a success.
+func (c *client) open(ctx context.Context, key, method, path string, query url.Values, body any) (*http.Response,
+	error) {
+	var content io.Reader
+	if body != nil {
+		data, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		content = bytes.NewReader(data)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.address+path, content)
+	if err != nil {
+		return nil, err
+	}
+	request.URL.RawQuery = query.Encode()
+	for name, value := range map[string]string{"Authorization": "Bearer " + key, "Anthropic-Version": apiVersion,
+		"Anthropic-Beta": apiBeta, "Anthropic-Workspace-Id": c.workspace, "User-Agent": "hako"} {
+		if value != "" {
+			request.Header.Set(name, value)
+		}
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := c.http.Do(request)
+	if err != nil || response.StatusCode < 300 {
+		return response, err
+	}
+	defer response.Body.Close()
+	failure, _ := io.ReadAll(response.Body) // a partial body may do
+	return nil, &apiError{response.StatusCode, response.Header, failure}
+}
+
+// request sends a request, with body as JSON unless it is nil, and parses the response. Members of other types than
+// expected are skipped.
+func (c *client) request(ctx context.Context, operation, method, path string, query url.Values, body,
+	result any) error {
+	return c.do(ctx, operation, func(key string) error {
+		limited, cancel := context.WithTimeout(ctx, requestTime)
+		defer cancel()
+		response, err := c.open(limited, key, method, path, query, body)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		data, err := io.ReadAll(response.Body)
+		if err != nil {
+			return err
+		}
+		var other *json.UnmarshalTypeError
+		if err := json.Unmarshal(data, result); !errors.As(err, &other) {
+			return err
+		}
+		return nil
+	})
+}
+
+// page is a page of a listing.
+type page[T any] struct {
+	Data     []T    `json:"data"`
+	NextPage string `json:"next_page"`
+}
+
+// pages requests the pages of a listing until take returns false.
+func pages[T any](ctx context.Context, c *client, operation, path string, query url.Values,
+	take func([]T) bool) error {
+	for range maxPages {
+		var p page[T]
+		if err := c.request(ctx, operation, http.MethodGet, path, query, nil, &p); err != nil {
+			return err
+		}
+		if !take(p.Data) || p.NextPage == "" {
+			return nil
+		}
+		query.Set("page", p.NextPage)
+	}
+	return &Error{Kind: Unavailable, Err: fmt.Errorf("the list of %s has more than %d pages", operation, maxPages)}
+}
+
+func sessionPath(id string) string { return "/v1/sessions/" + url.PathEscape(id) }
+
 // list reads the events of a session, oldest first, all or those since a time. It passes each to take, or to odd an
 // error for an event that cannot be parsed.
 func (c *client) list(ctx context.Context, session string, since time.Time, take func(*event), odd func(error)) error {
-	params := anthropic.BetaSessionEventListParams{Limit: param.NewOpt[int64](eventsPage),
-		Order: anthropic.BetaSessionEventListParamsOrderAsc}
-	for _, kind := range eventTypes {
-		params.Types = append(params.Types, anthropic.BetaManagedAgentsSessionEventType(kind))
-	}
+	query := url.Values{"limit": {strconv.Itoa(eventsPage)}, "order": {"asc"}, "types[]": eventTypes}
 	if !since.IsZero() {
-		params.CreatedAtGte = param.NewOpt(since)
+		query.Set("created_at[gte]", since.Format(time.RFC3339))
 	}
-	for range maxPages {
-		next := ""
-		err := c.do(ctx, opEvents, func(key option.RequestOption) error {
-			limited, cancel := context.WithTimeout(ctx, requestTime)
-			defer cancel()
-			page, err := c.sessions.Events.List(limited, session, params, key)
-			if err != nil {
-				return err
-			}
-			for i := range page.Data {
-				show(page.Data[i].RawJSON(), take, odd)
-			}
-			next = page.NextPage
-			return nil
-		})
-		if err != nil || next == "" {
-			return err
+	return pages(ctx, c, opEvents, sessionPath(session)+"/events", query, func(events []json.RawMessage) bool {
+		for _, raw := range events {
+			show(string(raw), take, odd)
 		}
-		params.Page = param.NewOpt(next)
-	}
-	return &Error{Kind: Unavailable, Err: fmt.Errorf("the list of events has more than %d pages", maxPages)}
+		return true
+	})
 }
 
 func show(raw string, take func(*event), odd func(error)) {
@@ -236,17 +298,23 @@ func show(raw string, take func(*event), odd func(error)) {
 // stream ends, and then closed.
 func (c *client) stream(ctx context.Context, session string) (read func(take func(*event), odd func(error)) error,
 	closed func(), err error) {
-	err = c.do(ctx, opStream, func(key option.RequestOption) error {
-		stream := c.sessions.Events.StreamEvents(ctx, session, anthropic.BetaSessionEventStreamParams{}, key)
-		if err := stream.Err(); err != nil {
+	err = c.do(ctx, opStream, func(key string) error {
+		response, err := c.open(ctx, key, http.MethodGet, sessionPath(session)+"/events/stream", nil, nil)
+		if err != nil {
 			return err
 		}
-		closed = func() { _ = stream.Close() }
+		closed = func() { _ = response.Body.Close() }
 		read = func(take func(*event), odd func(error)) error {
-			for stream.Next() {
-				show(stream.Current().RawJSON(), take, odd)
+			for data, err := range eventstream.Events(response.Body, maxEvent) {
+				if err == nil {
+					err = streamedError(data)
+				}
+				if err != nil {
+					return asError(ctx, err)
+				}
+				show(string(data), take, odd)
 			}
-			return asError(ctx, stream.Err())
+			return asError(ctx, nil)
 		}
 		return nil
 	})
@@ -265,68 +333,73 @@ type seen struct {
 	belt func() *belt
 }
 
+// sessionObject is a session as the API has it.
+type sessionObject struct {
+	ID            string    `json:"id"`
+	EnvironmentID string    `json:"environment_id"`
+	Status        string    `json:"status"`
+	UpdatedAt     timestamp `json:"updated_at"`
+	Stats         struct {
+		ActiveSeconds float64 `json:"active_seconds"`
+	} `json:"stats"`
+	Usage json.RawMessage `json:"usage"`
+	Agent struct {
+		ID      string            `json:"id"`
+		Version int64             `json:"version"`
+		Tools   []json.RawMessage `json:"tools"`
+	} `json:"agent"`
+}
+
+// timestamp is a time that is zero if it is missing or malformed.
+type timestamp struct{ time.Time }
+
+func (t *timestamp) UnmarshalJSON(data []byte) error {
+	if t.Time.UnmarshalJSON(data) != nil {
+		t.Time = time.Time{}
+	}
+	return nil
+}
+
 // find lists the sessions of an agent, or of all agents if it is empty, newest first, restricted to the environments if
 // there are any. It stops when take returns false.
 func (c *client) find(ctx context.Context, agent string, environments []string, take func(seen) bool) error {
-	params := anthropic.BetaSessionListParams{Limit: param.NewOpt[int64](sessionsPage)}
+	query := url.Values{"limit": {strconv.Itoa(sessionsPage)}}
 	if agent != "" {
-		params.AgentID = param.NewOpt(agent)
+		query.Set("agent_id", agent)
 	}
-	for range maxPages {
-		next := ""
-		err := c.do(ctx, opSessions, func(key option.RequestOption) error {
-			limited, cancel := context.WithTimeout(ctx, requestTime)
-			defer cancel()
-			page, err := c.sessions.List(limited, params, key)
-			if err != nil {
-				return err
+	return pages(ctx, c, opSessions, "/v1/sessions", query, func(sessions []sessionObject) bool {
+		for i := range sessions {
+			s := &sessions[i]
+			if !identifier.MatchString(s.ID) || len(environments) > 0 &&
+				!slices.Contains(environments, s.EnvironmentID) {
+				continue
 			}
-			next = page.NextPage
-			for i := range page.Data {
-				s := &page.Data[i]
-				if !identifier.MatchString(s.ID) || len(environments) > 0 &&
-					!slices.Contains(environments, s.EnvironmentID) {
-					continue
-				}
-				if !take(seenOf(s)) {
-					next = ""
-					break
-				}
+			if !take(seenOf(s)) {
+				return false
 			}
-			return nil
-		})
-		if err != nil || next == "" {
-			return err
 		}
-		params.Page = param.NewOpt(next)
-	}
-	return &Error{Kind: Unavailable, Err: fmt.Errorf("the list of sessions has more than %d pages", maxPages)}
+		return true
+	})
 }
 
-func seenOf(s *anthropic.BetaManagedAgentsSession) seen {
-	return seen{
-		id: s.ID, stamp: stampOf(s), updated: s.UpdatedAt, belt: func() *belt { return beltOf(s) },
-		idle:  s.Status == anthropic.BetaManagedAgentsSessionStatusIdle,
-		ended: s.Status == anthropic.BetaManagedAgentsSessionStatusTerminated,
-	}
+func seenOf(s *sessionObject) seen {
+	return seen{id: s.ID, stamp: stampOf(s), updated: s.UpdatedAt.Time, belt: func() *belt { return beltOf(s) },
+		idle: s.Status == "idle", ended: s.Status == "terminated"}
 }
 
 // stampOf combines all fields that an event may change, because it is not documented which of them the API updates.
-func stampOf(s *anthropic.BetaManagedAgentsSession) string {
-	return fmt.Sprint(s.UpdatedAt.UnixNano(), s.Status, s.Stats.ActiveSeconds, s.Usage.RawJSON())
+func stampOf(s *sessionObject) string {
+	return fmt.Sprint(s.UpdatedAt.UnixNano(), s.Status, s.Stats.ActiveSeconds, string(s.Usage))
 }
 
 // send answers a call.
 func (c *client) send(ctx context.Context, session, call string, a *answer) error {
-	event := anthropic.BetaManagedAgentsUserCustomToolResultEventParams{
-		CustomToolUseID: call, Type: "user.custom_tool_result", IsError: param.NewOpt(a.IsError), Content: a.blocks(),
+	type resultEvent struct {
+		Type    string  `json:"type"`
+		Call    string  `json:"custom_tool_use_id"`
+		IsError bool    `json:"is_error"`
+		Content []block `json:"content"`
 	}
-	return c.do(ctx, opSend, func(key option.RequestOption) error {
-		limited, cancel := context.WithTimeout(ctx, requestTime)
-		defer cancel()
-		_, err := c.sessions.Events.Send(limited, session, anthropic.BetaSessionEventSendParams{
-			Events: []anthropic.BetaManagedAgentsEventParamsUnion{{OfUserCustomToolResult: &event}},
-		}, key)
-		return err
-	})
+	events := map[string][]resultEvent{"events": {{typeResult, call, a.IsError, a.blocks()}}}
+	return c.request(ctx, opSend, http.MethodPost, sessionPath(session)+"/events", nil, events, new(json.RawMessage))
 }

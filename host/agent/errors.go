@@ -1,14 +1,14 @@
 package agent
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"time"
-
-	"github.com/anthropics/anthropic-sdk-go/v2"
 )
 
 // Kind classifies an Error. It is an error itself, so that errors.Is(err, agent.Auth) holds for an *Error of that Kind.
@@ -59,10 +59,44 @@ func (e *Error) Unwrap() []error { return []error{e.Kind, e.Err} }
 // temporary reports whether a retry might succeed.
 func (e *Error) temporary() bool { return e.Kind == RateLimited || e.Kind == Unavailable }
 
+// apiError is an error response of the API, or an error within a stream. That has no status and no header.
+type apiError struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (e *apiError) Error() string { return fmt.Sprintf("HTTP status %d: %s", e.status, e.body) }
+
+// errorBody is the body of an apiError.
+type errorBody struct {
+	Type  string `json:"type"`
+	Error struct {
+		Type    string `json:"type"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// content parses the body. What it does not say is empty.
+func (e *apiError) content() (b errorBody) {
+	_ = json.Unmarshal(e.body, &b)
+	return b
+}
+
+// streamedError returns the error that an event of a stream reports, or nil.
+func streamedError(data []byte) error {
+	e := &apiError{body: data}
+	if !bytes.Contains(data, []byte(`"error"`)) || e.content().Type != "error" {
+		return nil
+	}
+	e.body = bytes.Clone(data)
+	return e
+}
+
 // asError converts err to an *Error, or to ctx's error if ctx has ended.
 func asError(ctx context.Context, err error) error {
 	var known *Error
-	var api *anthropic.Error
+	var api *apiError
 	switch {
 	case err == nil:
 		return nil
@@ -71,18 +105,14 @@ func asError(ctx context.Context, err error) error {
 	case errors.As(err, &known):
 		return err
 	case errors.As(err, &api):
-		e := &Error{Kind: kindOf(api), Status: api.StatusCode, Err: err}
-		if api.Response != nil {
-			e.RetryAfter = retryAfter(api.Response.Header)
-		}
-		return e
+		return &Error{Kind: kindOf(api), Status: api.status, RetryAfter: retryAfter(api.header), Err: err}
 	}
 	return &Error{Kind: Unavailable, Err: err}
 }
 
 // kindOf returns the kind by the status, or by the type for an error within a stream.
-func kindOf(e *anthropic.Error) Kind {
-	switch status := e.StatusCode; {
+func kindOf(e *apiError) Kind {
+	switch status := e.status; {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusPaymentRequired:
 		return Auth
 	case status == http.StatusNotFound, status == http.StatusGone:
@@ -94,12 +124,12 @@ func kindOf(e *anthropic.Error) Kind {
 	case status >= 400:
 		return Refused
 	}
-	switch e.Type() {
-	case anthropic.ErrorTypeAuthenticationError, anthropic.ErrorTypePermissionError:
+	switch e.content().Error.Type {
+	case "authentication_error", "permission_error":
 		return Auth
-	case anthropic.ErrorTypeNotFoundError:
+	case "not_found_error":
 		return Gone
-	case anthropic.ErrorTypeRateLimitError:
+	case "rate_limit_error":
 		return RateLimited
 	}
 	return Unavailable

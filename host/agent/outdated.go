@@ -3,10 +3,8 @@ package agent
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
-
-	"github.com/anthropics/anthropic-sdk-go/v2"
-	"github.com/anthropics/anthropic-sdk-go/v2/option"
 )
 
 // belt has the custom tools of a session: those of the agent's version at its start.
@@ -16,10 +14,10 @@ type belt struct {
 	tools   []Definition
 }
 
-func beltOf(s *anthropic.BetaManagedAgentsSession) *belt {
+func beltOf(s *sessionObject) *belt {
 	b := &belt{agent: s.Agent.ID, version: s.Agent.Version}
-	for i := range s.Agent.Tools {
-		if d, custom := readDefinition(s.Agent.Tools[i].RawJSON()); custom {
+	for _, tool := range s.Agent.Tools {
+		if d, custom := readDefinition(string(tool)); custom {
 			b.tools = append(b.tools, d)
 		}
 	}
@@ -144,15 +142,10 @@ func (r *Runner) belts(ctx context.Context) map[string]*belt {
 }
 
 // belt reads the tools of a session.
-func (c *client) belt(ctx context.Context, session string) (b *belt, err error) {
-	err = c.do(ctx, opSessions, func(key option.RequestOption) error {
-		limited, cancel := context.WithTimeout(ctx, requestTime)
-		defer cancel()
-		s, err := c.sessions.Get(limited, session, anthropic.BetaSessionGetParams{}, key)
-		if err == nil {
-			b = beltOf(s)
-		}
-		return err
-	})
-	return b, err
+func (c *client) belt(ctx context.Context, session string) (*belt, error) {
+	var s sessionObject
+	if err := c.request(ctx, opSessions, http.MethodGet, sessionPath(session), nil, nil, &s); err != nil {
+		return nil, err
+	}
+	return beltOf(&s), nil
 }

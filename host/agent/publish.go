@@ -10,10 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anthropics/anthropic-sdk-go/v2"
-	"github.com/anthropics/anthropic-sdk-go/v2/option"
-	"github.com/anthropics/anthropic-sdk-go/v2/packages/param"
-
 	"github.com/hako-run/hako/internal/visible"
 )
 
@@ -99,59 +95,55 @@ func (p *Publisher) Apply(ctx context.Context, agreed *Plan) (version int64, err
 	}
 }
 
+func agentPath(id string) string { return "/v1/agents/" + url.PathEscape(id) }
+
 // agent reads the latest version of an agent.
 func (c *client) agent(ctx context.Context, id string) (*shown, error) {
-	var a *anthropic.BetaManagedAgentsAgent
-	err := c.do(ctx, opAgents, func(key option.RequestOption) (err error) {
-		limited, cancel := context.WithTimeout(ctx, requestTime)
-		defer cancel()
-		a, err = c.agents.Get(limited, id, anthropic.BetaAgentGetParams{}, key)
-		return err
-	})
-	if err != nil {
+	var a struct {
+		Name       string            `json:"name"`
+		Version    int64             `json:"version"`
+		ArchivedAt timestamp         `json:"archived_at"`
+		Metadata   map[string]string `json:"metadata"`
+		Tools      []json.RawMessage `json:"tools"`
+	}
+	if err := c.request(ctx, opAgents, http.MethodGet, agentPath(id), nil, nil, &a); err != nil {
 		return nil, err
 	}
 	read := &shown{id: id, name: a.Name, version: a.Version, archived: !a.ArchivedAt.IsZero(), metadata: a.Metadata}
-	for i := range a.Tools {
-		read.tools = append(read.tools, a.Tools[i].RawJSON())
+	for _, tool := range a.Tools {
+		read.tools = append(read.tools, string(tool))
 	}
 	return read, nil
 }
 
-// update creates a new version of an agent and returns its number.
+// update creates a new version of an agent and returns its number. Tools of others are sent back as they came.
 func (c *client) update(ctx context.Context, p *Plan) (version int64, err error) {
-	// Tools of others are sent back verbatim, including fields unknown to the SDK.
-	params := param.Override[anthropic.BetaAgentUpdateParams](struct {
+	next := struct {
 		Version  int64              `json:"version"`
 		Tools    []json.RawMessage  `json:"tools"`
 		Metadata map[string]*string `json:"metadata,omitempty"`
-	}{p.Version, p.tools, p.metadata})
-	err = c.do(ctx, opAgents, func(key option.RequestOption) error {
-		limited, cancel := context.WithTimeout(ctx, requestTime)
-		defer cancel()
-		a, err := c.agents.Update(limited, p.Agent, params, key)
-		if err == nil {
-			version = a.Version
-		}
-		return err
-	})
-	var api *anthropic.Error
-	if errors.Is(err, Refused) && errors.As(err, &api) {
-		err = fmt.Errorf("%w: %s", err, reason(api.RawJSON()))
+	}{p.Version, p.tools, p.metadata}
+	var a struct {
+		Version int64 `json:"version"`
 	}
-	return version, err
+	err = c.request(ctx, opAgents, http.MethodPost, agentPath(p.Agent), nil, next, &a)
+	var api *apiError
+	if errors.Is(err, Refused) && errors.As(err, &api) {
+		err = fmt.Errorf("%w: %s", err, api.reason())
+	}
+	return a.Version, err
 }
 
 // maxReason bounds the part of the API's error message that is shown, in characters.
 const maxReason = 500
 
 // reason returns the API's message for a rejected request on one line. Definitions are not secret.
-func reason(body string) string {
-	var answer struct{ Error struct{ Message string } }
-	if json.Unmarshal([]byte(body), &answer) != nil || answer.Error.Message == "" {
+func (e *apiError) reason() string {
+	message := e.content().Error.Message
+	if message == "" {
 		return "it does not say why"
 	}
-	text := strings.Join(strings.Fields(visible.Clean(answer.Error.Message)), " ")
+	text := strings.Join(strings.Fields(visible.Clean(message)), " ")
 	if runes := []rune(text); len(runes) > maxReason {
 		text = string(runes[:maxReason]) + "…"
 	}
