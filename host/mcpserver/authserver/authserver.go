@@ -182,7 +182,7 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	if s.proxies, err = peer.NewProxies(options.TrustedProxies); err != nil {
 		return nil, err
 	}
-	if err := options.Store.Migrate(ctx, "oauth", migrations...); err != nil {
+	if err := migrate(ctx, options.Store); err != nil {
 		return nil, err
 	}
 	login := issuer.LoginOptions{Issuer: options.Provider.Issuer, ID: options.Provider.ClientID,

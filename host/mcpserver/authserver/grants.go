@@ -44,6 +44,8 @@ CREATE TABLE oauth_token (
 );
 CREATE INDEX oauth_token_grant ON oauth_token (grant_id)`}
 
+func migrate(ctx context.Context, s *store.Store) error { return s.Migrate(ctx, "oauth", migrations...) }
+
 // endedTopic is announced when grants end before their time.
 const endedTopic = "oauth.ended"
 
@@ -166,7 +168,7 @@ func (g *grants) clean(ctx context.Context, tx *sql.Tx, p *person, now time.Time
 		return err
 	}
 	for _, id := range surplus {
-		if err := g.end(ctx, tx, id); err != nil {
+		if err := end(ctx, g.store, tx, id); err != nil {
 			return err
 		}
 	}
@@ -174,13 +176,13 @@ func (g *grants) clean(ctx context.Context, tx *sql.Tx, p *person, now time.Time
 }
 
 // end removes a grant and its tokens, for all replicas.
-func (g *grants) end(ctx context.Context, tx *sql.Tx, id string) error {
+func end(ctx context.Context, s *store.Store, tx *sql.Tx, id string) error {
 	for _, query := range []string{`DELETE FROM oauth_token WHERE grant_id = $1`, `DELETE FROM oauth_grant WHERE id = $1`} {
 		if _, err := tx.ExecContext(ctx, query, id); err != nil {
 			return err
 		}
 	}
-	return g.store.Announce(ctx, tx, endedTopic)
+	return s.Announce(ctx, tx, endedTopic)
 }
 
 // find returns the grant of a token, or nil if there is none or its row is damaged.
@@ -198,14 +200,21 @@ func find(ctx context.Context, tx *sql.Tx, secret, kind string) (*grant, error) 
 	case err != nil:
 		return nil, err
 	}
-	user, tenant := found.User, found.Tenant
-	if json.Unmarshal([]byte(text), &found.detail) != nil || identity.Check(user) != nil ||
-		tenant != "" && identity.Check(tenant) != nil {
+	var ok bool
+	if found.detail, ok = parseDetail(text, found.User, found.Tenant); !ok {
 		return nil, nil
 	}
-	found.User, found.Tenant = user, tenant
 	found.spent, found.expires, found.tokenExpires = spent != 0, time.UnixMilli(expires), time.UnixMilli(tokenExpires)
 	return found, nil
+}
+
+// parseDetail returns the detail of a grant of a person. It reports false for a damaged one and for names that are not
+// valid.
+func parseDetail(text, user, tenant string) (d detail, ok bool) {
+	ok = json.Unmarshal([]byte(text), &d) == nil && identity.Check(user) == nil &&
+		(tenant == "" || identity.Check(tenant) == nil)
+	d.User, d.Tenant = user, tenant
+	return d, ok
 }
 
 // Outcomes of a redemption.
@@ -234,7 +243,7 @@ func (g *grants) redeem(ctx context.Context, secret, kind string, now time.Time,
 		}
 		if from.spent {
 			outcome = errReplayed
-			return g.end(ctx, tx, from.id)
+			return end(ctx, g.store, tx, from.id)
 		}
 		allowed := check(from) && now.Before(from.tokenExpires) && now.Before(from.expires)
 		if !allowed && kind == kindRefresh {
@@ -266,7 +275,7 @@ func (g *grants) renew(ctx context.Context, tx *sql.Tx, from *grant, kind string
 		return nil, err
 	}
 	if count >= maxTokens {
-		return nil, g.end(ctx, tx, from.id)
+		return nil, end(ctx, g.store, tx, from.id)
 	}
 	if kind == kindCode {
 		from.expires = now.Add(g.lifetime)
@@ -293,7 +302,7 @@ func (g *grants) revoke(ctx context.Context, secret, client string) (ended *gran
 			}
 			if found != nil && found.client == client {
 				ended = found
-				return g.end(ctx, tx, found.id)
+				return end(ctx, g.store, tx, found.id)
 			}
 		}
 		return nil
