@@ -333,30 +333,41 @@ func (i *Issued) makeRoom(ctx context.Context, tx *sql.Tx, name string, now time
 
 // Revoke ends a token, which is named by its name or ID. Other replicas obey within Delay. It fails with ErrNone.
 func (i *Issued) Revoke(ctx context.Context, which, revoker string) (*Record, error) {
-	now := i.store.Time().UnixMilli()
-	var id string
-	err := i.store.Update(ctx, func(tx *sql.Tx) error {
-		err := tx.QueryRowContext(ctx, `UPDATE bearer_token SET revoked = $1, revoker = $2 WHERE (id = $3 OR name = $3)
-			AND revoked = 0 AND (expires = 0 OR expires > $1) RETURNING id`, now, revoker, which).Scan(&id)
-		if err != nil {
-			return err
-		}
-		return i.store.Announce(ctx, tx, Topic)
-	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, ErrNone
-	}
-	if err != nil {
-		return nil, err
-	}
-	records, err := i.query(ctx, `id = $1`, id)
-	if err == nil {
-		err = i.Refresh(ctx)
-	}
+	records, err := i.revoke(ctx, revoker, `(id = $3 OR name = $3)`, which)
 	if err != nil || len(records) == 0 {
 		return nil, errors.Join(err, ErrNone)
 	}
 	return records[0], nil
+}
+
+// RevokeOf ends all tokens of a user like Revoke, and returns them: of one tenant, or of all if tenant is empty.
+func (i *Issued) RevokeOf(ctx context.Context, user, tenant, revoker string) ([]*Record, error) {
+	return i.revoke(ctx, revoker, `(person = $3 OR person = '' AND name = $3) AND ($4 = '' OR tenant = $4)`, user, tenant)
+}
+
+// revoke ends the valid tokens that where selects, whose parameters are $3 and following.
+func (i *Issued) revoke(ctx context.Context, revoker, where string, args ...any) (revoked []*Record, err error) {
+	args = append([]any{i.store.Time().UnixMilli(), revoker}, args...)
+	var ids []string
+	err = i.store.Update(ctx, func(tx *sql.Tx) (err error) {
+		ids, err = store.Select(ctx, tx, store.Column[string], `UPDATE bearer_token SET revoked = $1, revoker = $2
+			WHERE revoked = 0 AND (expires = 0 OR expires > $1) AND `+where+` RETURNING id`, args...)
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		return i.store.Announce(ctx, tx, Topic)
+	})
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	for _, id := range ids {
+		records, err := i.query(ctx, `id = $1`, id)
+		if err != nil {
+			return nil, err
+		}
+		revoked = append(revoked, records...)
+	}
+	return revoked, i.Refresh(ctx)
 }
 
 // saveUse writes when tokens were used.

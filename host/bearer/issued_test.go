@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +86,35 @@ func TestReplicas(t *testing.T) {
 				t.Errorf("listed: %+v %v", list, err)
 			}
 		})
+	}
+}
+
+// TestRevokeOfUser: all tokens of a user end, of one tenant or of all, and nobody else's.
+func TestRevokeOfUser(t *testing.T) {
+	t.Parallel()
+	i := one(t)
+	i.create(t, Token{Name: "laptop", User: "mori", Tenant: "tokyo"})
+	i.create(t, Token{Name: "phone", User: "mori", Tenant: "osaka"})
+	i.create(t, Token{Name: "mori", Role: "admin"})
+	kept, _ := i.create(t, Token{Name: "mori's", User: "ken", Tenant: "tokyo"})
+	for _, step := range []struct{ user, tenant, want string }{
+		{"mori", "tokyo", "laptop"}, {"mori", "", "mori phone"}, {"mori", "", ""}, {"", "", ""}, {"%", "", ""},
+	} {
+		records, err := i.RevokeOf(t.Context(), step.user, step.tenant, "aki")
+		var names []string
+		for _, r := range records {
+			names = append(names, r.Name)
+			if r.Revoker != "aki" || r.Valid(time.Now()) {
+				t.Errorf("revoked %+v", r)
+			}
+		}
+		slices.Sort(names)
+		if got := strings.Join(names, " "); err != nil || got != step.want {
+			t.Errorf("of %q in %q: %q, %v, want %q", step.user, step.tenant, got, err, step.want)
+		}
+	}
+	if found, _, err := i.Find(t.Context(), kept); found == nil || err != nil {
+		t.Errorf("the token of somebody else: %v, %v", found, err)
 	}
 }
 

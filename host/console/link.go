@@ -17,7 +17,7 @@ const linkTime = 10 * time.Minute
 // store allows links. LinkURL returns the link. Whoever can write to the store can create one and counts as an
 // operator. Errors are the store's.
 func NewLink(ctx context.Context, s *store.Store, user string, now time.Time) (secret string, err error) {
-	if err := s.Migrate(ctx, "console", migrations...); err != nil {
+	if err := migrate(ctx, s); err != nil {
 		return "", err
 	}
 	secret = rand.Text()

@@ -56,6 +56,10 @@ CREATE TABLE console_link (id TEXT PRIMARY KEY, person TEXT NOT NULL, expires BI
 	PRIMARY KEY (span, tool, number, replica)
 )`}
 
+func migrate(ctx context.Context, s *store.Store) error {
+	return s.Migrate(ctx, "console", migrations...)
+}
+
 // sessions are the sessions of all processes over the store. Times in the store are milliseconds since 1970.
 type sessions struct {
 	store *store.Store
@@ -83,7 +87,7 @@ func newSessions(ctx context.Context, s *store.Store, options Sessions) (*sessio
 	if options.Idle < 0 || options.Lifetime < 0 {
 		return nil, errors.New("console: idle and lifetime of sessions must not be negative")
 	}
-	return &sessions{s, options}, s.Migrate(ctx, "console", migrations...)
+	return &sessions{s, options}, migrate(ctx, s)
 }
 
 // short returns an abbreviated ID for records.
@@ -208,4 +212,22 @@ func (t *sessions) end(ctx context.Context, s *session, everywhere bool) error {
 		}
 		return t.store.Announce(ctx, tx, endedTopic)
 	})
+}
+
+// EndSessions ends the sessions of a user in the console over a store, at all replicas, and returns how many there were.
+func EndSessions(ctx context.Context, s *store.Store, user string) (ended int64, err error) {
+	if err := migrate(ctx, s); err != nil {
+		return 0, err
+	}
+	err = s.Update(ctx, func(tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, `DELETE FROM console_session WHERE person = $1`, user)
+		if err != nil {
+			return err
+		}
+		if ended, err = result.RowsAffected(); err != nil {
+			return err
+		}
+		return s.Announce(ctx, tx, endedTopic)
+	})
+	return ended, err
 }

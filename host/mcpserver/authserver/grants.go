@@ -44,7 +44,9 @@ CREATE TABLE oauth_token (
 );
 CREATE INDEX oauth_token_grant ON oauth_token (grant_id)`}
 
-func migrate(ctx context.Context, s *store.Store) error { return s.Migrate(ctx, "oauth", migrations...) }
+func migrate(ctx context.Context, s *store.Store) error {
+	return s.Migrate(ctx, "oauth", migrations...)
+}
 
 // endedTopic is announced when grants end before their time.
 const endedTopic = "oauth.ended"
