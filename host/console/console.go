@@ -61,12 +61,13 @@ type Options struct {
 	Journal Journal
 	// Policy is the policy. Nil means that it is not shown.
 	Policy Policy
-	// Upstreams, Credentials, Clients, Slack and Problems are shown if they are not nil.
-	Upstreams   Upstreams
-	Credentials Credentials
-	Clients     Clients
-	Slack       func() []slackbot.Status
-	Problems    Reporter
+	// Upstreams, Credentials, Clients, ClientLogins, Slack and Problems are shown if they are not nil.
+	Upstreams    Upstreams
+	Credentials  Credentials
+	Clients      Clients
+	ClientLogins ClientLogins
+	Slack        func() []slackbot.Status
+	Problems     Reporter
 
 	Build Build
 	// Now is the clock. Nil means the Store's.

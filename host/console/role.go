@@ -9,7 +9,7 @@ type Role string
 const (
 	Viewer   Role = "viewer"   // reads
 	Approver Role = "approver" // answers questions
-	Admin    Role = "admin"    // approves and revokes plugins, creates and revokes tokens, reloads the configuration, calls tools
+	Admin    Role = "admin"    // changes plugins, tokens and logins, reloads the configuration, calls tools
 )
 
 // Roles lists all roles, lowest first.

@@ -41,6 +41,7 @@ var needs = map[string]console.Role{
 	"POST plugin-folder/read/url": console.Admin, "POST plugin-folder/add/file": console.Admin,
 	"POST plugin-folder/add/url": console.Admin,
 	"GET tokens":                 console.Admin, "POST tokens": console.Admin, "POST tokens/{id}/revoke": console.Admin,
+	"GET logins": console.Admin, "POST logins/{id}/end": console.Admin,
 
 	"GET policy": console.Viewer, "GET policy/table": console.Viewer, "POST policy/explain": console.Viewer,
 	"GET policy/text": console.Admin, "POST policy/try": console.Admin,

@@ -102,6 +102,8 @@ var routes = []route{
 	{name: "GET tokens", role: Admin, answer: (*Console).tokens},
 	{name: "POST tokens", role: Admin, answer: (*Console).createToken},
 	{name: "POST tokens/{id}/revoke", role: Admin, answer: (*Console).revokeToken},
+	{name: "GET logins", role: Admin, answer: (*Console).clientLogins},
+	{name: "POST logins/{id}/end", role: Admin, answer: (*Console).endLogin},
 }
 
 // pattern returns the route's pattern for http.ServeMux.

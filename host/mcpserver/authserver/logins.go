@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 
@@ -43,8 +44,14 @@ func (l *Logins) List(ctx context.Context) ([]*ActiveLogin, error) {
 	return l.query(ctx, fmt.Sprintf(`TRUE ORDER BY created DESC, id LIMIT %d`, maxListed))
 }
 
+// loginID is the form of the IDs of grants.
+var loginID = regexp.MustCompile(`^[A-Z2-7]{26,}$`)
+
 // Find returns a login, or ErrNoLogin.
 func (l *Logins) Find(ctx context.Context, id string) (*ActiveLogin, error) {
+	if !loginID.MatchString(id) {
+		return nil, ErrNoLogin
+	}
 	list, err := l.query(ctx, `id = $2`, id)
 	if err == nil && len(list) == 0 {
 		err = ErrNoLogin

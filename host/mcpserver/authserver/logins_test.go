@@ -74,7 +74,7 @@ func TestOperatorEndsLogin(t *testing.T) {
 	if !isValid(t, w.Server, kept) || len(w.listed()) != 1 {
 		t.Error("another login has ended too")
 	}
-	for _, id := range []string{a.ID, "", "%", access} {
+	for _, id := range []string{a.ID, "", "%", "\x00", access} {
 		if _, err := operator.End(t.Context(), id); !errors.Is(err, ErrNoLogin) {
 			t.Errorf("end %q: %v", id, err)
 		}
