@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +19,7 @@ import (
 func (a *app) tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Create, list and revoke bearer tokens for clients over HTTP, and for the console",
+		Short: "Create, list and revoke bearer tokens for clients over HTTP and for the console, and end logins",
 		Args:  cobra.ArbitraryArgs,
 		RunE:  group,
 	}
@@ -74,14 +73,14 @@ once. It is printed once, on standard output; the store keeps only its hash.`,
 			if err := f.check(cmd, args[0]); err != nil {
 				return err
 			}
-			return a.withTokens(cmd, func(c *config.Config, tokens *bearer.Issued) error {
+			return a.withAccess(cmd, func(c *config.Config, access *server.Access) error {
 				if err := c.CheckTenant(f.Tenant); err != nil {
 					return err
 				}
 				var text string
 				var r *bearer.Record
 				err := a.audited(cmd.Context(), c, console.TokenOperation("token.create", &f.Token), func() (err error) {
-					text, r, err = tokens.Create(cmd.Context(), f.Token, audit.ProcessUser(), server.ConfiguredTokens(c))
+					text, r, err = access.Tokens.Create(cmd.Context(), f.Token, audit.ProcessUser(), server.ConfiguredTokens(c))
 					return err
 				})
 				if err != nil {
@@ -109,19 +108,18 @@ func (a *app) tokenListCommand() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the bearer tokens of the store and the configuration",
+		Short: "List the bearer tokens of the store and the configuration, and the logins of MCP clients",
 		Args:  arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withTokens(cmd, func(c *config.Config, tokens *bearer.Issued) error {
-				records, err := tokens.List(cmd.Context())
-				if err != nil {
+			return a.withAccess(cmd, func(_ *config.Config, access *server.Access) error {
+				list, err := access.List(cmd.Context())
+				switch {
+				case err != nil:
 					return err
+				case asJSON:
+					return a.printJSON(list)
 				}
-				items := console.TokenItems(records, server.ConfiguredTokens(c), time.Now())
-				if asJSON {
-					return a.printJSON(items)
-				}
-				return report.Tokens(a.stdout, items)
+				return report.Access(a.stdout, list)
 			})
 		},
 	}
@@ -130,50 +128,56 @@ func (a *app) tokenListCommand() *cobra.Command {
 }
 
 func (a *app) tokenRevokeCommand() *cobra.Command {
-	asJSON := false
+	user, tenant, asJSON := "", "", false
 	cmd := &cobra.Command{
-		Use:   "revoke TOKEN",
-		Short: "Revoke a bearer token of the store",
-		Long: fmt.Sprintf(`Revoke a bearer token of the store, by its name or its first characters as 'hako token list' shows them. All replicas refuse it within
-%.0f seconds, and end its sessions in the console. A token of the configuration is revoked by taking it out of there.`, bearer.Delay.Seconds()),
-		Args: arguments(1, 1),
+		Use:   "revoke [TOKEN | LOGIN | --user USER]",
+		Short: "Revoke a bearer token of the store, end a login, or both for all of a user",
+		Long: fmt.Sprintf(`Revoke a bearer token of the store, by its name or its first characters as 'hako token list' shows them, or end a login of an MCP client by
+its ID. With --user, revoke all tokens and end all logins and console sessions of somebody who leaves; with --tenant too, only those of
+the tenant, and none of the console, which has no tenants. All replicas follow within %.0f seconds. A token of the configuration is revoked
+by taking it out of there.`, bearer.Delay.Seconds()),
+		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withTokens(cmd, func(c *config.Config, tokens *bearer.Issued) error {
-				var r *bearer.Record
-				o := &audit.Operation{Action: "token.revoke", Target: audit.Target{Name: args[0]}}
-				err := a.audited(cmd.Context(), c, o, func() (err error) {
-					r, err = tokens.Revoke(cmd.Context(), args[0], audit.ProcessUser())
-					return err
-				})
-				configured := func(t bearer.Token) bool { return t.Name == args[0] }
+			if (len(args) == 1) == (user != "") || tenant != "" && user == "" {
+				return usageError(cmd, errors.New("give either a token or login, or --user, perhaps with --tenant"))
+			}
+			return a.withAccess(cmd, func(c *config.Config, access *server.Access) (err error) {
+				record := func(o *audit.Operation, do func() error) error { return a.audited(cmd.Context(), c, o, do) }
+				var revoked *server.Revoked
+				if user != "" {
+					revoked, err = access.RevokeUser(cmd.Context(), user, tenant, audit.ProcessUser(), record)
+				} else {
+					revoked, err = access.Revoke(cmd.Context(), args[0], audit.ProcessUser(), record)
+				}
 				switch {
-				case errors.Is(err, bearer.ErrNone) && slices.ContainsFunc(server.ConfiguredTokens(c), configured):
-					return fmt.Errorf("token %q is in the configuration: take it out of %s", args[0], c.Name())
 				case err != nil:
 					return err
 				case asJSON:
-					return a.printJSON(console.TokenItems([]*bearer.Record{r}, nil, time.Now())[0])
+					return a.printJSON(revoked)
 				}
-				return printf(a.stdout, "Revoked %s (%s)\n", r.Name, r.ID)
+				return report.Revoked(a.stdout, revoked)
 			})
 		},
 	}
+	cmd.Flags().StringVar(&user, "user", "", "revoke everything of this user")
+	a.tenantFlag(cmd, &tenant)
+	cmd.Flags().Lookup("tenant").Usage = "with --user: only what the user has in this tenant"
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-// withTokens calls do with the tokens of the configuration's store.
-func (a *app) withTokens(cmd *cobra.Command, do func(*config.Config, *bearer.Issued) error) error {
+// withAccess calls do with what the configuration and its store let in.
+func (a *app) withAccess(cmd *cobra.Command, do func(*config.Config, *server.Access) error) error {
 	c, err := a.config(cmd)
 	if err != nil {
 		return err
 	}
 	return a.withStore(cmd.Context(), c, func(s *store.Store) error {
-		tokens, err := bearer.Open(cmd.Context(), s)
+		access, err := server.OpenAccess(cmd.Context(), c, s)
 		if err != nil {
 			return err
 		}
-		return do(c, tokens)
+		return do(c, access)
 	})
 }
 

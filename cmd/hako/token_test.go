@@ -1,7 +1,9 @@
 package main
 
 import (
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
 )
 
@@ -128,7 +131,45 @@ func TestIssuedToken(t *testing.T) {
 		}
 	}
 	invoke(t, dir, "token", "revoke", "ci").want(t, exitUsage, "there is no such token")
-	invoke(t, dir, "audit", "query", "--type", "operator").want(t, exitOK, "token.create", "token.revoke")
+	invoke(t, dir, "token", "revoke", "--user", "mori").want(t, exitOK, "Revoked mori")
+	invoke(t, dir, "token", "revoke", "--user", "mori").want(t, exitUsage, `"mori" has no token, login or session`)
+	invoke(t, dir, "audit", "query", "--type", "operator").want(t, exitOK, "token.create", "token.revoke", "user.revoke")
+}
+
+func TestTokenRevokeFails(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{}, {"ci", "--user", "mori"}, {"ci", "--tenant", "tokyo"}, {"--tenant", "tokyo"}, {"--user", ""}} {
+		invoke(t, t.TempDir(), append([]string{"token", "revoke"}, args...)...).want(t, exitUsage, "a token or login, or --user")
+	}
+}
+
+// TestRevokeLogin: a login of an MCP client is listed without its secrets, and ends.
+func TestRevokeLogin(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	invoke(t, dir, "token", "list").want(t, exitOK) // makes the tables
+	s, err := store.Open(t.Context(), filepath.Join(dir, "hako.store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Update(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `INSERT INTO oauth_grant VALUES ('NODGF2RRXC6SF4LAZKOYX7DC2A', 'c', 'mori', '',
+			'{"name": "Claude"}', 0, 9999999999999); INSERT INTO oauth_token VALUES ('secret', 'NODGF2RRXC6SF4LAZKOYX7DC2A',
+			'hako_rt_', 0, 9999999999999)`)
+		return err
+	})
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	list := invoke(t, dir, "token", "list")
+	list.want(t, exitOK, "NODGF2RRXC6SF4LAZKOYX7DC2A", "mori", "Claude")
+	if asJSON := invoke(t, dir, "token", "list", "--json"); strings.Contains(asJSON.stdout+list.stdout, "secret") ||
+		!strings.Contains(asJSON.stdout, `"client": "Claude"`) {
+		t.Errorf("%s%s", list, asJSON)
+	}
+	invoke(t, dir, "token", "revoke", "NODGF2RRXC6SF4LAZKOYX7DC2A").want(t, exitOK, "Ended the login of mori with Claude")
+	invoke(t, dir, "token", "revoke", "NODGF2RRXC6SF4LAZKOYX7DC2A").want(t, exitUsage, "there is no such token")
+	invoke(t, dir, "audit", "query", "--type", "operator").want(t, exitOK, "login.end")
 }
 
 // TestRevokeOfConfiguredToken: the error says where the token is.

@@ -18,6 +18,7 @@ import (
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/inspect"
+	"github.com/hako-run/hako/internal/server"
 	"github.com/hako-run/hako/internal/terminal"
 )
 
@@ -104,10 +105,10 @@ func Credentials(out io.Writer, list []credential.Status) error {
 	})
 }
 
-// Tokens prints bearer tokens.
-func Tokens(out io.Writer, list []console.TokenItem) error {
-	const heading = "TOKEN\tNAME\tUSER\tFOR\tSTATE\tEND\tLAST USED\tCREATED BY"
-	return printTable(out, heading, list, func(t console.TokenItem) []any {
+// Access prints bearer tokens and logins of MCP clients.
+func Access(out io.Writer, list *server.AccessList) error {
+	const tokens = "TOKEN\tNAME\tUSER\tFOR\tSTATE\tEND\tLAST USED\tCREATED BY"
+	err := printTable(out, tokens, list.Tokens, func(t console.TokenItem) []any {
 		use := "MCP"
 		if t.Role != "" {
 			use = "console, " + string(t.Role)
@@ -115,6 +116,32 @@ func Tokens(out io.Writer, list []console.TokenItem) error {
 		return []any{cmp.Or(t.ID, t.Setting), t.Name, t.User, use, t.State, moment(t.Expires), moment(t.Used),
 			dash(t.Creator)}
 	})
+	if err != nil || len(list.Logins) == 0 {
+		return err
+	}
+	fmt.Fprintln(out)
+	const logins = "LOGIN\tUSER\tTENANT\tCLIENT\tSCOPES\tEND\tCREATED"
+	return printTable(out, logins, list.Logins, func(l *console.ClientLogin) []any {
+		return []any{l.ID, l.User, dash(l.Tenant), dash(l.Client), dash(strings.Join(l.Scopes, " ")), moment(l.Expires),
+			moment(l.Created)}
+	})
+}
+
+// Revoked prints what was revoked, and what remains.
+func Revoked(out io.Writer, r *server.Revoked) error {
+	for _, t := range r.Tokens {
+		terminal.Printf(out, "Revoked %s (%s)\n", t.Name, t.ID)
+	}
+	for _, l := range r.Logins {
+		terminal.Printf(out, "Ended the login of %s with %s (%s)\n", l.User, cmp.Or(l.Client, "an unnamed client"), l.ID)
+	}
+	if r.Sessions > 0 {
+		terminal.Printf(out, "Ended sessions in the console: %d\n", r.Sessions)
+	}
+	for _, t := range r.Remaining {
+		terminal.Printf(out, "Still valid: %s, because it is in the configuration: take it out of %s\n", t.Name, t.Setting)
+	}
+	return nil
 }
 
 // auditRow lines the columns of records up as far as they fit, without having seen them all.

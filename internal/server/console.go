@@ -14,6 +14,7 @@ import (
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/mcpserver/authserver"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/config"
 )
@@ -104,13 +105,17 @@ type consoleFrontend struct {
 func (f *consoleFrontend) start(ctx context.Context) (err error) {
 	s := f.server
 	f.local = localURL(s.Config)
+	logins, err := authserver.OpenLogins(ctx, s.governance.Store)
+	if err != nil {
+		return err
+	}
 	o := &console.Options{
 		Host: s.plugins.host.Load(), Store: s.governance.Store, Approvals: s.governance.Approvals, Traffic: f.traffic,
 		Site: consoleSite(s.Config), Sessions: s.Config.Console.Sessions,
 		Logins:   s.Config.Console.Logins(s.governance.tokens),
 		Settings: f, Consents: f, Upstreams: f.upstreams, Credentials: f.credentials, Problems: s,
-		Clients: mcpClients{f.mcp.mcp},
-		Slack:   f.slack.statuses, Folder: pluginFolder{s.reloader.config}, Policy: shownPolicy{s},
+		Clients: mcpClients{f.mcp.mcp}, ClientLogins: clientLogins{logins},
+		Slack: f.slack.statuses, Folder: pluginFolder{s.reloader.config}, Policy: shownPolicy{s},
 		Proposals: policy.ProposalsPath(s.Config.Policy),
 		Build:     s.Build, Logger: s.Logger,
 	}
