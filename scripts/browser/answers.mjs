@@ -245,6 +245,10 @@ export function answers(who = session()) {
       { id: 'hako_0oaZ4-', name: 'old-agent', user: 'old-agent', state: 'revoked', created: ago(40 * 24 * 60 * minute), creator: 'ken@example.com', used: ago(2 * 24 * 60 * minute), revoked: ago(24 * 60 * minute), revoker: 'aki@example.com' },
       { name: 'break-glass', user: 'ops', role: 'admin', state: 'valid', setting: 'console.tokens' },
     ] },
+    logins: { items: [
+      { id: 'NODGF2RRXC6SF4LAZKOYX7DC2A', user: 'ken@example.com', tenant: 'acme', client: 'Visual Studio Code', scopes: ['tools', 'files'], created: ago(1500 * minute), expires: ago(-6 * 24 * 60 * minute) },
+      { id: 'UQXKJ3T5W7ZC4OAEY2PMVLDR6B', user: 'mori@example.com', client: '', created: ago(9 * minute), expires: ago(-7 * 24 * 60 * minute) },
+    ] },
     'POST tokens': { text: `hako_${'R'.repeat(43)}`, token: { id: 'hako_RRRRRR', name: 'ci-test', user: 'ci-test', state: 'valid', expires: ago(-90 * 24 * 60 * minute), created: ago(0), creator: 'aki@example.com' } },
     sessions: { items: [{ user: 'aki@example.com', role: 'admin', via: 'token', address: '10.0.0.7', created: ago(20 * minute), seen: ago(1000), self: true }] },
   }

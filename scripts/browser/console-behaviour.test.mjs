@@ -283,6 +283,14 @@ describe('plugins', () => {
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     assert.equal(host.posted[0].name, 'plugins/files/revoke')
   })
+  opened('ending a login asks first', { hash: '#/tokens', more: { 'logins/NODGF2RRXC6SF4LAZKOYX7DC2A/end': {} } }, async (page, host) => {
+    await page.locator('tr').filter({ hasText: 'Visual Studio Code' }).getByRole('button', { name: 'End' }).click()
+    await page.getByRole('dialog').getByText('ken@example.com (acme)').waitFor()
+    assert.deepEqual(host.posted, [])
+    await page.getByRole('dialog').getByRole('button', { name: 'End', exact: true }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    assert.equal(host.posted[0].name, 'logins/NODGF2RRXC6SF4LAZKOYX7DC2A/end')
+  })
 })
 
 describe('trying a tool', () => {

@@ -493,7 +493,7 @@ export default {
   'sessions.replica': 'Calls, running requests and streams are those of this replica, {replica}.',
   'sessions.end': 'End',
   'sessions.endTitle': 'End this session?',
-  'sessions.endAbout': 'Its open streams end, at all replicas; calls in flight finish. Most clients open another session by themselves. To keep one out, revoke its token.',
+  'sessions.endAbout': 'Its open streams end, at all replicas; calls in flight finish. Most clients open another session by themselves. To keep one out, revoke its token or end its login, in the view Tokens.',
   'sessions.you': 'you',
 
   'tokens.about': 'A token opens MCP over HTTP or this console. hako keeps only its hash. Tokens of the configuration are changed there.',
@@ -526,6 +526,12 @@ export default {
   'tokens.revoked': 'revoked',
   'tokens.revokeTitle': 'Revoke this token?',
   'tokens.revokeAbout': 'Within 2 seconds no replica accepts it. Sessions and streams that were begun with it end. This cannot be undone.',
+
+  'logins': 'Logins of MCP clients',
+  'logins.about': 'With http.auth.proxy, people log in with their company account and let a program use hako until the login ends.',
+  'logins.empty': 'No login is active.',
+  'logins.endTitle': 'End this login?',
+  'logins.endAbout': 'Within 2 seconds no replica accepts its tokens. The person can log in again while the account at the provider is active. For somebody who leaves, lock that account first.',
 
   'configuration.filter': 'Filter keys, values and sources',
   'configuration.file': 'From',

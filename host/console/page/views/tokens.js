@@ -1,9 +1,10 @@
-// Bearer tokens: those in the store, which an admin creates and revokes here, and those of the configuration.
+// What lets people and programs in: bearer tokens of the store, which an admin creates and revokes here, those of the configuration, and logins of MCP
+// clients.
 import { decide, showDialog } from '../dialog.js'
 import { h, put } from '../dom.js'
 import { labelled } from '../field.js'
-import { ago, day, t, term } from '../language.js'
-import { badge, code, copyText, facts, head, may, problem, when } from '../parts.js'
+import { ago, day, t, term, who } from '../language.js'
+import { badge, card, code, copyText, facts, head, may, problem, when } from '../parts.js'
 import { post, segment } from '../server.js'
 import { table } from '../table.js'
 
@@ -26,8 +27,43 @@ export default function tokens(page) {
     ],
   })
   const fresh = h('button', { type: 'button', class: 'primary', onclick: () => create(again) }, t('tokens.new'))
-  put(page.root, head(t('nav.tokens'), fresh), h('p', { class: 'hint' }, t('tokens.about')), list.element)
-  const again = page.poll(10_000, async () => list.update((await page.get('tokens')).items))
+  const logins = loginTable(row => endLogin(row, again))
+  put(page.root, head(t('nav.tokens'), fresh), h('p', { class: 'hint' }, t('tokens.about')), list.element,
+    card(t('logins'), h('p', { class: 'hint' }, t('logins.about')), logins.element))
+  const again = page.poll(10_000, async () => {
+    const [tokens, active] = await Promise.all([page.get('tokens'), page.get('logins')])
+    list.update(tokens.items)
+    logins.update(active.items)
+  })
+}
+
+function loginTable(end) {
+  return table({
+    caption: t('logins'), rowKey: row => row.id, empty: t('logins.empty'),
+    columns: [
+      { label: t('column.client'), cell: row => [h('strong', {}, row.client || t('sessions.unnamed')), h('small', { class: 'narrow' }, who(row))] },
+      { label: t('column.who'), class: 'wide', cell: who },
+      { label: t('tokens.scopes'), class: 'wide', cell: row => row.scopes?.join(' ') ?? '–' },
+      { label: t('column.since'), class: 'wide nowrap', cell: row => when(row.created) },
+      { label: t('tokens.end'), class: 'nowrap', cell: row => day(row.expires) },
+      { label: h('span', { class: 'unseen' }, t('sessions.end')), class: 'nowrap', cell: row =>
+        h('button', { type: 'button', class: 'small', onclick: () => end(row) }, t('sessions.end')) },
+    ],
+  })
+}
+
+function endLogin(row, again) {
+  decide({
+    title: t('logins.endTitle'), label: t('sessions.end'), danger: true,
+    body: [h('p', {}, t('logins.endAbout')), facts([
+      [t('column.client'), row.client || t('sessions.unnamed')], [t('column.who'), who(row)], [t('tokens.scopes'), row.scopes?.join(' ')],
+      [t('column.since'), when(row.created)], [t('tokens.end'), day(row.expires)],
+    ])],
+    async act() {
+      await post(`logins/${segment(row.id)}/end`)
+      again()
+    },
+  })
 }
 
 function use(row) {
