@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/mcpserver/transport"
 	"github.com/hako-run/hako/internal/jsonstring"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -30,14 +30,7 @@ type reply struct {
 // appendTo appends the answer as one line of JSON.
 func (r *reply) appendTo(dst []byte) []byte {
 	if r.err == nil {
-		whole := append(slices.Grow(dst, r.room()), `{"jsonrpc":"2.0","id":`...)
-		switch id := r.id.Raw().(type) {
-		case int64:
-			whole = strconv.AppendInt(whole, id, 10)
-		case string:
-			whole = jsonstring.AppendQuote(whole, id)
-		}
-		whole, err := r.appendResult(append(whole, `,"result":`...))
+		whole, err := r.appendResult(transport.AppendResult(slices.Grow(dst, r.room()), r.id))
 		if err == nil {
 			return append(whole, '}')
 		}

@@ -27,10 +27,10 @@ type peer struct {
 
 var peers = []peer{
 	{"hako_rust", "", "", "rust_echo", func(t *testing.T, _, _ string) *served {
-		return newTextSite(t, map[string][]byte{"rust": rustPlugin(t)}).serve(t)
+		return serveCompiled(t, newTextSite(t, map[string][]byte{"rust": rustPlugin(t)}))
 	}},
 	{"hako_go", "", "", "go_echo", func(t *testing.T, _, _ string) *served {
-		return newTextSite(t, map[string][]byte{"go": echoPlugin(t, "go", "echo")}).serve(t)
+		return serveCompiled(t, newTextSite(t, map[string][]byte{"go": echoPlugin(t, "go", "echo")}))
 	}},
 	{"wassette", "HAKO_PEER_WASSETTE", "HAKO_PEER_WASSETTE_GUEST", "echo", serveWassette},
 	{"hyper_mcp", "HAKO_PEER_HYPER_MCP", "HAKO_PEER_HYPER_MCP_GUEST", "echo-echo", serveHyperMCP},
@@ -63,7 +63,7 @@ func (r *results) peer(t *testing.T, p peer) {
 	version := protocolVersion{"2025", "2025-03-26", true}
 	awaitTool(t, s, version, p.tool)
 	add := func(key string, value float64, unit string) { r.add(t, "peer_"+p.key+"_"+key, value, unit) }
-	time.Sleep(min(*settle, 10*time.Second))
+	settlePeer()
 	add("rest_rss_mib", s.resident(t), "MiB")
 	for _, work := range []struct {
 		name    string
@@ -91,6 +91,18 @@ func (r *results) peer(t *testing.T, p peer) {
 	}
 	add("large_peak_rss_mib", s.peak(t), "MiB")
 }
+
+// serveCompiled returns hako with the code of its plugins in the cache.
+func serveCompiled(t *testing.T, s *site) *served {
+	t.Helper()
+	first := s.serve(t)
+	settlePeer()
+	first.stop()
+	return s.serve(t)
+}
+
+// settlePeer waits until a server that has just started has compiled what it compiles.
+func settlePeer() { time.Sleep(min(*settle, 10*time.Second)) }
 
 func serveWassette(t *testing.T, program, guest string) *served {
 	dir, address := t.TempDir(), freeAddress(t)

@@ -125,7 +125,7 @@ func (c *Conn) Closed() <-chan struct{} { return c.closed }
 func (c *Conn) Write(ctx context.Context, message jsonrpc.Message) error {
 	switch message := message.(type) {
 	case *jsonrpc.Response:
-		data, err := jsonrpc.EncodeMessage(message)
+		encoded, err := encode(message)
 		if err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func (c *Conn) Write(ctx context.Context, message jsonrpc.Message) error {
 		if s == nil {
 			return errRejected
 		}
-		return s.Answer(c.status(message.Error), func(dst []byte) []byte { return append(dst, data...) })
+		return s.Answer(c.status(message.Error), encoded)
 	case *jsonrpc.Request:
 		s := streamOf(ctx)
 		if s == nil {
