@@ -96,7 +96,7 @@ const (
 	answerBytes   = 1 << 20
 )
 
-// floodAnswers makes eight callers hold large answers, more than the budget has memory for.
+// floodAnswers makes eight callers hold large answers until the budget has no memory for more.
 func floodAnswers(t *testing.T, engine *sandbox.Engine, arguments string) {
 	plugin := load(t, engine, "a", manifest.Limits{QueueWait: time.Millisecond, Rate: 100_000, Output: 64 << 20,
 		Memory: 256 << 20})
@@ -111,9 +111,11 @@ func floodAnswers(t *testing.T, engine *sandbox.Engine, arguments string) {
 	enough := func() bool { return done.Load() > 0 && refused.Load() > 0 }
 	for range 8 {
 		group.Go(func() {
+			var held []*abi.Response
+			defer func() { runtime.KeepAlive(held) }()
 			for n := 0; n < 3 || n < 300 && !enough(); n++ {
 				ctx, delivered := context.WithCancel(t.Context())
-				_, err := plugin.Call(ctx, &catalog.Invocation{
+				response, err := plugin.Call(ctx, &catalog.Invocation{
 					Request: &abi.Request{Method: abi.CallTool, Name: "big",
 						Arguments: json.RawMessage(fmt.Sprintf(arguments, answerBytes))}})
 				used := engine.Used()
@@ -128,7 +130,12 @@ func floodAnswers(t *testing.T, engine *sandbox.Engine, arguments string) {
 				default:
 					t.Error(err)
 				}
-				delivered()
+				if refused.Load() > 0 {
+					delivered()
+					continue
+				}
+				held = append(held, response)
+				defer delivered()
 			}
 		})
 	}

@@ -39,7 +39,7 @@ func (p *Plugin) imageKey(code *code) [sha256.Size]byte {
 	}
 	data, _ := json.Marshal([]any{ // plain data always marshals
 		abi.Version, runtimeVersion(), fmt.Sprintf("%x", code.digest),
-		p.spec.Name, mounts, modules, p.spec.Limits.Memory, p.spec.Limits.OpenFiles, uint64(compile.Features),
+		p.spec.Name, mounts, modules, fmt.Sprint(p.environment(code)), p.spec.Limits.Memory, p.spec.Limits.OpenFiles, uint64(compile.Features),
 	})
 	return sha256.Sum256(data)
 }

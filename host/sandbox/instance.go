@@ -74,7 +74,7 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 	if err := c.turn.acquire(ctx); err != nil {
 		return nil, err
 	}
-	if i.module, err = code.runtime.InstantiateModule(ctx, code.module, p.config(i, image)); err != nil {
+	if i.module, err = code.runtime.InstantiateModule(ctx, code.module, p.config(i, code, image)); err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
 	if i.entry = i.module.ExportedFunction(abi.Entry); i.entry == nil && p.spec.Contract == nil {
@@ -102,7 +102,7 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 }
 
 // config is the WASI environment of a guest. What differs between calls is read from the instance.
-func (p *Plugin) config(i *instance, image *image) wazero.ModuleConfig {
+func (p *Plugin) config(i *instance, code *code, image *image) wazero.ModuleConfig {
 	mounts := wazero.NewFSConfig()
 	for _, mount := range p.spec.Mounts {
 		mounts = mounts.(sysfs.FSConfig).WithSysFSMount(mount.FS(i.files), mount.GuestPath())
@@ -123,6 +123,9 @@ func (p *Plugin) config(i *instance, image *image) wazero.ModuleConfig {
 		WithNanotime(p.engine.nanotime, 1).
 		WithSysWalltime().
 		WithNanosleep(i.sleep)
+	for _, setting := range p.environment(code) {
+		config = config.WithEnv(setting.name, setting.value)
+	}
 	if clock := p.spec.Clock; clock != nil {
 		config = config.WithWalltime(func() (int64, int32) {
 			now := clock()

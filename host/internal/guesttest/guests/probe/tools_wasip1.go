@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"time"
 	"unsafe"
@@ -317,6 +318,7 @@ func hostile() {
 		}
 		return fmt.Sprint(len(hoard)), nil
 	})
+	pdk.HandleTool("waste_memory", wasteMemory)
 	pdk.HandleTool("panic", func(context.Context, none) (string, error) { panic("on purpose") })
 	pdk.HandleTool("exit", func(_ context.Context, in number) (string, error) {
 		os.Exit(in.N)
@@ -347,6 +349,33 @@ func hostile() {
 			rawBlob(0, 1)
 		}
 	})
+}
+
+type waste struct {
+	// Live and Garbage are MiB; Percent is the author's setting, 0 for none.
+	Live    int `json:"live"`
+	Garbage int `json:"garbage"`
+	Percent int `json:"percent"`
+}
+
+// wasteMemory allocates memory without ever waiting, and returns the number of garbage collections meanwhile.
+func wasteMemory(_ context.Context, in waste) (string, error) {
+	if in.Percent != 0 {
+		debug.SetGCPercent(in.Percent)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var live [][]*byte
+	for range in.Live << 10 {
+		live = append(live, make([]*byte, 1<<10/unsafe.Sizeof(uintptr(0))))
+	}
+	for n := 0; n < in.Garbage<<20; {
+		block := make([]byte, n%100_000+1)
+		sink, n = block, n+len(block)
+	}
+	runtime.KeepAlive(live)
+	runtime.ReadMemStats(&after)
+	return fmt.Sprint(after.NumGC - before.NumGC), nil
 }
 
 func fib(n int) int {
