@@ -15,9 +15,8 @@ const (
 	gcPercentMost = 400
 	// gcPercentLeast is the default of Go. Less costs too much time.
 	gcPercentLeast = 100
-	// gcGarbage is the most garbage in bytes: with several plugins at work some hundred MiB are alive, and four times
-	// that would be too much.
-	gcGarbage = 256 << 20
+	// gcGarbage is the most garbage in bytes: under load 40 to 100 MiB are alive, and four times that would be too much.
+	gcGarbage = 128 << 20
 	// gcCheck is how often the live heap is measured.
 	gcCheck = 5 * time.Second
 )

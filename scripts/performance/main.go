@@ -55,7 +55,7 @@ var goals = []goal{
 	{"after_load_kept_rss_mib", "the same, a minute later", 120, false},
 	{"cli_call_ms", "`hako call` of a shipped plugin with cached code", 100, false},
 	{"cli_call_rss_mib", "its highest resident memory", 100, false},
-	{"binary_mb", "the size of the program", 85, false},
+	{"binary_mb", "the size of the program", 65, false},
 	{"audit_verify_1m_seconds", "verifying an audit log of a million records", 10, false},
 }
 
@@ -128,7 +128,7 @@ microseconds, and vanishes where it does something. Against the native tool over
 the guest's run and reset and for the checks of the frontend. With fuel a Go guest can be faster than without: beside counting, the rewriter takes jumps
 directly that the Go compiler leads through a switch, which saves more than the counting costs. Most of the memory at large answers is there before:
 the machine code and data of the loaded plugins (unused ones are unloaded after ten minutes) and the program. The rest is garbage, of which the server
-lets 256 MiB gather, and the memories of eight guests.
+lets 128 MiB gather, and the memories of eight guests.
 
 `
 
