@@ -68,7 +68,7 @@ type Call struct {
 	// Replayed reports that a response came from a recording, so that the result can say so.
 	Replayed bool
 
-	pending []byte
+	pending [][]byte
 	state   map[any]io.Closer
 }
 
@@ -121,10 +121,14 @@ func (c *Call) Put(function string, offset uint64, data []byte) {
 }
 
 // Give stores data for the guest's next "take", in place of what was there, and returns its length for the host
-// function to return.
-func (c *Call) Give(data []byte) uint64 {
-	c.pending = data
-	return uint64(uint32(len(data)))
+// function to return. Data may be in parts, which must not change until the guest has taken them.
+func (c *Call) Give(parts ...[]byte) uint64 {
+	c.pending = parts
+	length := 0
+	for _, part := range parts {
+		length += len(part)
+	}
+	return uint64(uint32(length))
 }
 
 // GiveJSON is Give for a value. A value that does not marshal is a programming mistake and traps the guest.
@@ -136,11 +140,11 @@ func (c *Call) GiveJSON(v any) uint64 {
 	return c.Give(data)
 }
 
-// Take returns the bytes that Give stored last, once.
-func (c *Call) Take() []byte {
-	data := c.pending
+// Take returns the parts that Give stored last, once.
+func (c *Call) Take() [][]byte {
+	parts := c.pending
 	c.pending = nil
-	return data
+	return parts
 }
 
 // State returns the call's value for key. At the first use create makes it; it is closed when the call ends.

@@ -89,7 +89,7 @@ func (p *Plugin) acquireSlot(ctx context.Context) error {
 	return err
 }
 
-func (p *Plugin) serveCall(ctx context.Context, code *code, c *call, payload []byte) (*abi.Response, error) {
+func (p *Plugin) serveCall(ctx context.Context, code *code, c *call, payload [][]byte) (*abi.Response, error) {
 	_, span := trace.Start(ctx, "instance", trace.Internal)
 	instance, err := p.acquireInstance(ctx, code, c)
 	span.End()
@@ -157,10 +157,11 @@ func (p *Plugin) newCall(tool string, limits manifest.Limits) *call {
 	return c
 }
 
-// requestCopies is how many copies of the arguments exist during a call: the caller's, the encoded one, and its input.
+// requestCopies is how many copies of the arguments exist during a call: the caller's, and the texts in it that have been
+// scanned and validated.
 const requestCopies = 3
 
-func (c *call) encodeRequest(request abi.Request) ([]byte, error) {
+func (c *call) encodeRequest(request abi.Request) ([][]byte, error) {
 	if int64(len(request.Arguments)) > c.limits.Input {
 		return nil, c.limitError(limit.Input, limit.Bytes(c.limits.Input), "send less at once, or raise limits.input")
 	}
@@ -178,18 +179,15 @@ func (c *call) encodeRequest(request abi.Request) ([]byte, error) {
 	return payload, nil
 }
 
-// encode encodes a request as JSON. Its arguments must be valid: they are inserted as they are.
-func encode(request abi.Request) ([]byte, error) {
+// encode encodes a request as JSON, in parts: its arguments, which must be valid, are not copied.
+func encode(request abi.Request) ([][]byte, error) {
 	arguments := request.Arguments
 	request.Arguments = nil
 	head, err := json.Marshal(request)
 	if err != nil || len(arguments) == 0 {
-		return head, err
+		return [][]byte{head}, err
 	}
-	const member = `,"arguments":`
-	payload := make([]byte, 0, len(head)+len(member)+len(arguments))
-	payload = append(payload, head[:len(head)-1]...)
-	return append(append(append(payload, member...), arguments...), '}'), nil
+	return [][]byte{append(head[:len(head)-1], `,"arguments":`...), arguments, []byte("}")}, nil
 }
 
 func (c *call) limitError(name, value, remedy string) *limit.Error {

@@ -70,7 +70,11 @@ var i32 = broker.I32
 var CoreModule = broker.Module{Name: abi.CoreModule, Functions: []broker.Function{
 	{Name: "take", Params: []broker.Type{broker.I32},
 		Do: func(_ context.Context, c *broker.Call, p []uint64) uint64 {
-			c.Put("take", p[0], c.Take())
+			at := uint64(uint32(p[0]))
+			for _, part := range c.Take() {
+				c.Put("take", at, part)
+				at += uint64(len(part))
+			}
 			return 0
 		}},
 	{Name: "respond", Params: []broker.Type{broker.I32, broker.I32},

@@ -136,7 +136,7 @@ func (p *Plugin) config(i *instance, code *code, image *image) wazero.ModuleConf
 }
 
 // run serves one call.
-func (i *instance) run(ctx context.Context, c *call, payload []byte) error {
+func (i *instance) run(ctx context.Context, c *call, payload [][]byte) error {
 	i.call, c.instance = c, i
 	c.ctx = ctx
 	i.descriptorsChanged, i.memory.limitExceeded, i.memory.budgetExhausted = false, false, false
@@ -155,8 +155,7 @@ func (i *instance) run(ctx context.Context, c *call, payload []byte) error {
 		c.contractResponse, err = contract.Serve(ctx, &Guest{c}, c.request)
 		return err
 	}
-	c.Give(payload)
-	results, err := i.entry.Call(ctx, uint64(len(payload)))
+	results, err := i.entry.Call(ctx, c.Give(payload...))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"runtime"
@@ -49,7 +50,8 @@ func TestEncode(t *testing.T) {
 	for _, arguments := range []string{"", "{}", "{ \"a\":\"<&>\u2028\\u0041\" ,\n\"b\":1e3}"} {
 		want := abi.Request{Method: abi.CallTool, Name: "echo", Locale: "ja", DeadlineMS: 7,
 			Arguments: json.RawMessage(arguments)}
-		data, err := sandbox.Encode(want)
+		parts, err := sandbox.Encode(want)
+		data := bytes.Join(parts, nil)
 		if err != nil || !strings.Contains(string(data), arguments) {
 			t.Errorf("%s: %s, %v", arguments, data, err)
 		}

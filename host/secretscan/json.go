@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"sync"
 	"unsafe"
 
 	"github.com/hako-run/hako/internal/jsonread"
@@ -31,9 +32,13 @@ func (s *Scanner) json(place Place, document json.RawMessage, act func(string, P
 	if s.places[place] == Ignore || len(document) == 0 {
 		return document, nil
 	}
-	w := &walker{scanner: s, place: place, act: act, in: document,
+	buffer := buffers.Get().(*[]byte)
+	w := &walker{scanner: s, buffer: *buffer, place: place, act: act, in: document,
 		tokens: jsonread.Reader{Data: document, Lenient: true}}
-	if !w.walk() {
+	valid := w.walk()
+	*buffer = w.buffer[:0]
+	buffers.Put(buffer)
+	if !valid {
 		found, edits := s.scan(place, string(document), 0, act)
 		if len(edits) == 0 {
 			return document, found
@@ -42,6 +47,9 @@ func (s *Scanner) json(place Place, document json.RawMessage, act func(string, P
 	}
 	return w.result(), w.found
 }
+
+// buffers are those of walkers. No text in one is in use after the walk.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // walker scans the strings of a document.
 type walker struct {

@@ -1,6 +1,7 @@
 package httpbroker
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -79,7 +80,7 @@ func (g *guest) request(head any, body string) abi.HTTPResponse {
 // taken decodes the pending bytes, whose number was announced.
 func (g *guest) taken(length int32, v any) {
 	g.t.Helper()
-	data := g.call.Take()
+	data := bytes.Join(g.call.Take(), nil)
 	if len(data) != int(length) {
 		g.t.Fatalf("%d bytes announced, %d pending", length, len(data))
 	}

@@ -1,6 +1,7 @@
 package sqlbroker
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -56,7 +57,7 @@ func (g *guest) do(function string, params ...uint64) []byte {
 		g.t.Fatalf("%s takes %d parameters", function, len(f.Params))
 	}
 	length := f.Do(g.t.Context(), g.call, params)
-	data := g.call.Take()
+	data := bytes.Join(g.call.Take(), nil)
 	if length != uint64(len(data)) {
 		g.t.Fatalf("%s announces %d bytes and gives %d", function, length, len(data))
 	}
