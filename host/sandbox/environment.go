@@ -24,8 +24,8 @@ func (p *Plugin) environment(code *code) []setting {
 	heap := max(limit-limit/8-code.startMemory(nil), limit/4)
 	settings := []setting{
 		{"GOMEMLIMIT", fmt.Sprint(heap)},
-		// A concurrent collection needs goroutines that wait. In a handler that only computes, it does not end before
-		// the memory is used up.
+		// A concurrent collection runs in goroutines of its own. They do not run while a handler computes without
+		// waiting, so the collection would not end before the memory is used up.
 		{"GODEBUG", "gcstoptheworld=1"},
 	}
 	if p.spec.State == "" || p.spec.State == manifest.StateCall {
