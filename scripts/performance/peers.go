@@ -48,7 +48,7 @@ is left out unless these variables name its program and its guest:
 They do not do the same work: hyper-mcp uses one instance per session again as it is; wassette makes a new one for each call, without a limit on
 time or memory; hako starts each call clean, metered and limited, decides it by policy, scans it for secrets and records it. Both peers write a
 response in two pieces without TCP_NODELAY, so with few clients a call of theirs waits 40 ms for an acknowledgement: compare at 512 clients,
-and by processor time.
+and by processor time. Rates and latencies depend on what else the machine does.
 
 `
 
