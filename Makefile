@@ -97,7 +97,7 @@ deploy: build ## the Helm chart, the image, the unit and the bundle against the 
 	./scripts/deploy.sh $(HELM)
 
 postgres: ## the tests of what uses the store once more, over PostgreSQL
-	TEST_REQUIRE=1 TEST_STORE=postgres $(GO) test -count=1 ./host/approval ./host/chat ./host/quota ./host/slackbot
+	TEST_REQUIRE=1 TEST_STORE=postgres $(GO) test -count=1 ./host/approval ./host/chat ./host/mcpserver/authserver ./host/quota ./host/slackbot
 
 CHAOS_FLAGS ?= -chaos.for 40s
 chaos: build ## three replicas over PostgreSQL behind nginx, killed under load, their clocks moved, and a ledger; CHAOS_FLAGS='-chaos.for 10m -chaos.pooler'

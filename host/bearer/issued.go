@@ -342,7 +342,7 @@ func (i *Issued) Revoke(ctx context.Context, which, revoker string) (*Record, er
 
 // RevokeOf ends all tokens of a user like Revoke, and returns them: of one tenant, or of all if tenant is empty.
 func (i *Issued) RevokeOf(ctx context.Context, user, tenant, revoker string) ([]*Record, error) {
-	return i.revoke(ctx, revoker, `(person = $3 OR person = '' AND name = $3) AND ($4 = '' OR tenant = $4)`, user, tenant)
+	return i.revoke(ctx, revoker, `CASE person WHEN '' THEN name ELSE person END = $3 AND ($4 = '' OR tenant = $4)`, user, tenant)
 }
 
 // revoke ends the valid tokens that where selects, whose parameters are $3 and following.

@@ -97,6 +97,7 @@ func TestRevokeOfUser(t *testing.T) {
 	i.create(t, Token{Name: "phone", User: "mori", Tenant: "osaka"})
 	i.create(t, Token{Name: "mori", Role: "admin"})
 	kept, _ := i.create(t, Token{Name: "mori's", User: "ken", Tenant: "tokyo"})
+	i.create(t, Token{Name: "ci"})
 	for _, step := range []struct{ user, tenant, want string }{
 		{"mori", "tokyo", "laptop"}, {"mori", "", "mori phone"}, {"mori", "", ""}, {"", "", ""}, {"%", "", ""},
 	} {
@@ -112,6 +113,9 @@ func TestRevokeOfUser(t *testing.T) {
 		if got := strings.Join(names, " "); err != nil || got != step.want {
 			t.Errorf("of %q in %q: %q, %v, want %q", step.user, step.tenant, got, err, step.want)
 		}
+	}
+	if records, err := i.RevokeOf(t.Context(), "ci", "", "aki"); err != nil || len(records) != 1 {
+		t.Errorf("a token without a user: %v, %v", records, err)
 	}
 	if found, _, err := i.Find(t.Context(), kept); found == nil || err != nil {
 		t.Errorf("the token of somebody else: %v, %v", found, err)

@@ -21,6 +21,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hako-run/hako/host/broker/outbound"
@@ -144,7 +145,9 @@ type Server struct {
 	handler   http.Handler
 	// registrations, consents and failures limit what addresses can do.
 	registrations, consents, failures *attempts.Limiter
-	end                               context.CancelFunc
+	// end ends streams, which Close waits for.
+	end     context.CancelFunc
+	streams sync.WaitGroup
 }
 
 // Check returns an error for options that New would refuse.
@@ -197,6 +200,9 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	watch, end := context.WithCancel(context.Background())
 	s.end = end
 	s.grants = newGrants(options.Store, options.Lifetime, options.Store.Changes(watch, endedTopic))
+	s.streams.Go(func() {
+		s.grants.revocations.run(watch, options.Store.Changes(watch, endedTopic), options.Now, options.Logger)
+	})
 	s.handler = s.routes()
 	return s, nil
 }
@@ -236,6 +242,7 @@ func (o *Options) setDefaults() {
 func (s *Server) Close() {
 	if s != nil {
 		s.end()
+		s.streams.Wait()
 	}
 }
 

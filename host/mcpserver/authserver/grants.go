@@ -99,7 +99,8 @@ type grants struct {
 	store    *store.Store
 	lifetime time.Duration
 	// ended receives a value when grants may have ended.
-	ended <-chan struct{}
+	ended       <-chan struct{}
+	revocations *revocations
 
 	mu sync.Mutex // guards the fields below
 	// verified are identities of access tokens by the hash of the token.
@@ -120,7 +121,8 @@ const (
 )
 
 func newGrants(s *store.Store, lifetime time.Duration, ended <-chan struct{}) *grants {
-	return &grants{store: s, lifetime: lifetime, ended: ended, verified: map[string]verified{}}
+	return &grants{store: s, lifetime: lifetime, ended: ended, verified: map[string]verified{},
+		revocations: &revocations{store: s, pending: map[string]revocation{}}}
 }
 
 // issue stores a new grant and returns its code.
@@ -320,21 +322,27 @@ func (g *grants) verify(ctx context.Context, secret string, now time.Time, accep
 	error) {
 	id := hashed(secret)
 	known, flushes := g.known(id)
-	if known.identity != nil && now.Before(known.until) {
+	if known.identity != nil && now.Before(known.until) && known.identity.Revoked.Err() == nil {
 		return known.identity, nil
 	}
+	revoked := g.revocations.of(id)
 	var found *grant
 	err := g.store.View(ctx, func(tx *sql.Tx) (err error) {
 		found, err = find(ctx, tx, secret, kindAccess)
 		return err
 	})
-	if err != nil || found == nil || !now.Before(found.tokenExpires) || !now.Before(found.expires) {
+	if err != nil {
 		return nil, err
 	}
-	by := accept(found)
+	var by *auth.Identity
+	if found != nil && now.Before(found.tokenExpires) && now.Before(found.expires) {
+		by = accept(found)
+	}
 	if by == nil {
+		g.revocations.end(id)
 		return nil, nil
 	}
+	by.Revoked = revoked
 	until := now.Add(verifiedTime)
 	if by.Expires.Before(until) {
 		until = by.Expires

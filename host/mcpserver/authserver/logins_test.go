@@ -1,7 +1,9 @@
 package authserver
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -33,6 +35,16 @@ func (w *world) listed() (ids []string) {
 	return ids
 }
 
+// stream returns the context of an event stream that is opened with an access token.
+func (w *world) stream(s *Server, access string) context.Context {
+	w.t.Helper()
+	by, err := s.Verify(w.t.Context(), access)
+	if err != nil || by == nil {
+		w.t.Fatalf("verified %v, %v", by, err)
+	}
+	return by.Revoked
+}
+
 // refusedBy waits until both replicas refuse an access token, and checks that its refresh token is of no use.
 func (w *world) refusedBy(other *Server, c *client, access, refresh string) {
 	w.t.Helper()
@@ -62,6 +74,8 @@ func TestOperatorEndsLogin(t *testing.T) {
 		t.Errorf("listed %+v", a)
 	}
 	kept, _ := w.login(c)
+	streams := []context.Context{w.stream(w.Server, access), w.stream(other, access)}
+	open := w.stream(other, kept)
 	for _, s := range []*Server{w.Server, other} {
 		if !isValid(t, s, access) || !isValid(t, s, kept) {
 			t.Fatal("the token is not valid everywhere")
@@ -70,14 +84,36 @@ func TestOperatorEndsLogin(t *testing.T) {
 	if ended, err := operator.End(t.Context(), a.ID); err != nil || ended.User != a.User {
 		t.Fatalf("ended %+v, %v", ended, err)
 	}
+	for n, stream := range streams {
+		if !testwait.Until(t, func() bool { return stream.Err() != nil }) {
+			t.Errorf("the stream at replica %d stays open", n)
+		}
+	}
 	w.refusedBy(other, c, access, refresh)
-	if !isValid(t, w.Server, kept) || len(w.listed()) != 1 {
+	if open.Err() != nil || !isValid(t, w.Server, kept) || len(w.listed()) != 1 {
 		t.Error("another login has ended too")
 	}
 	for _, id := range []string{a.ID, "", "%", "\x00", access} {
 		if _, err := operator.End(t.Context(), id); !errors.Is(err, ErrNoLogin) {
 			t.Errorf("end %q: %v", id, err)
 		}
+	}
+}
+
+// TestManyStreams: tokens without number do not grow what a server remembers, and a stream that ends for it can be opened
+// again.
+func TestManyStreams(t *testing.T) {
+	w := newWorld(t)
+	access, _ := w.login(w.register(appURL))
+	stream := w.stream(w.Server, access)
+	for n := range maxVerified {
+		w.grants.revocations.of(fmt.Sprint(n))
+	}
+	if stream.Err() == nil || isValid(t, w.Server, newToken(kindAccess)) {
+		t.Error("the stream stays open, or a guess is valid")
+	}
+	if again := w.stream(w.Server, access); again.Err() != nil || len(w.grants.revocations.pending) != 2 {
+		t.Errorf("the next stream: %v; %d tokens are remembered", again.Err(), len(w.grants.revocations.pending))
 	}
 }
 
