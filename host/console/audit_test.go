@@ -93,7 +93,7 @@ func TestAuditFilters(t *testing.T) {
 		}
 	}
 	for _, query := range []string{
-		"from=yesterday", "to=1", "limit=0", "limit=201", "limit=x", "cursor=%21",
+		"from=yesterday", "to=1", "limit=0", "limit=201", "limit=x", "text=%00", "user=%ff", "cursor=%21",
 		"cursor=" + console.FormatCursor("x"), "cursor=" + console.FormatCursor("0"),
 		"text=" + strings.Repeat("x", 201), "user=a&user=b", "unknown=1", "text=" + strings.Repeat("%20", 9000),
 	} {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/hako-run/hako/internal/httpserver"
 	"github.com/hako-run/hako/internal/strictjson"
@@ -150,6 +151,9 @@ func (c *Console) handler(route route) http.Handler {
 }
 
 func (c *Console) serve(w http.ResponseWriter, q *request, route route) error {
+	if !isText(q.URL.Path) {
+		return notFound("address", q.URL.Path)
+	}
 	if err := checkQuery(q.Request, route.query); err != nil && !route.anyQuery {
 		return err
 	}
@@ -220,7 +224,10 @@ func (c *Console) permit(q *request, route route) error {
 	return nil
 }
 
-// checkQuery refuses unknown and repeated parameters.
+// isText reports whether PostgreSQL can compare a text with its own: it fails on NUL and on what is not UTF-8.
+func isText(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
+
+// checkQuery refuses unknown and repeated parameters, and values that are no texts.
 func checkQuery(r *http.Request, known []string) error {
 	if len(r.URL.RawQuery) > maxQuery {
 		return invalid("the query is longer than %d bytes", maxQuery)
@@ -231,6 +238,9 @@ func checkQuery(r *http.Request, known []string) error {
 		}
 		if len(values) > 1 {
 			return invalid("the parameter %q is there %d times", name, len(values))
+		}
+		if !isText(values[0]) {
+			return invalid("the parameter %q is not valid text", name)
 		}
 	}
 	return nil

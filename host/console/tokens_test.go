@@ -105,7 +105,7 @@ func TestHostileTokenNames(t *testing.T) {
 			t.Errorf("%s: %d %s", taken, got.status, got.body)
 		}
 	}
-	for _, which := range []string{"viewer-token", "%2e%2e", "hako_", "%00"} {
+	for _, which := range []string{"viewer-token", "%2e%2e", "hako_", "%00", "%ff", "a%00"} {
 		if got := admin.post("tokens/"+which+"/revoke", map[string]any{}); got.status != http.StatusNotFound {
 			t.Errorf("revoke %s: %d %s", which, got.status, got.body)
 		}
