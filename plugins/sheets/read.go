@@ -15,6 +15,7 @@ type readArguments struct {
 	Range       string `json:"range"`
 	Values      string `json:"values"`
 	MaxRows     int    `json:"max_rows"`
+	ReplacedBy  rows   `json:"replaced_by"`
 }
 
 // defaultRows is how many rows are returned unless the caller says otherwise.
@@ -34,6 +35,12 @@ func read(ctx context.Context, in readArguments) (*pdk.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if in.ReplacedBy != nil {
+		if source, err = source.fit(len(in.ReplacedBy), in.ReplacedBy.width()); err != nil {
+			return nil, err
+		}
+		in.Values = "formula"
+	}
 	sheet, err := open(ctx, in.Spreadsheet)
 	if err != nil {
 		return nil, err
@@ -49,6 +56,9 @@ func read(ctx context.Context, in readArguments) (*pdk.Result, error) {
 	}
 	if err := sheet.send(ctx, "GET", sheet.values(source), option, nil, &answer); err != nil {
 		return nil, again(err)
+	}
+	if in.ReplacedBy != nil {
+		answer.Values, in.MaxRows = in.ReplacedBy.replaced(answer.Values), len(in.ReplacedBy)
 	}
 	if in.MaxRows <= 0 {
 		in.MaxRows = defaultRows

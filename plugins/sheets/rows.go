@@ -27,6 +27,27 @@ func (r rows) width() int {
 	return widest
 }
 
+// replaced returns those of the present cells that r replaces, in its shape as far as there are any: null where r leaves
+// a cell as it is, and an empty text for an empty cell that r empties.
+func (r rows) replaced(present [][]json.RawMessage) [][]json.RawMessage {
+	list := make([][]json.RawMessage, min(len(r), len(present)))
+	for i := range list {
+		list[i] = []json.RawMessage{}
+		for j, value := range r[i] {
+			cell := json.RawMessage("null")
+			switch {
+			case string(value) == "null":
+			case j < len(present[i]):
+				cell = present[i][j]
+			case string(value) == `""`:
+				cell = value
+			}
+			list[i] = append(list[i], cell)
+		}
+	}
+	return list
+}
+
 // check refuses what a sheet would cut, round or not take. The input schema has seen to the types.
 func (r rows) check() error {
 	cells := 0

@@ -131,6 +131,29 @@ func TestOverwrite(t *testing.T) {
 	}
 }
 
+// TestReplaced reads what an overwrite would replace: people who approve it see the difference.
+func TestReplaced(t *testing.T) {
+	t.Parallel()
+	b := newBook(t)
+	must(t, b.write(t, `{"spreadsheet_id":"ID","range":"B2","mode":"overwrite","value_input":"user_entered",`+
+		`"rows":[["name","minutes","note"],["Aki",900],["total","=SUM(C3:C3)"],["below"]]}`))
+	for rows, want := range map[string]string{
+		`[["name","time"],["Aki",null],["total",0,""]]`: `[["name","minutes"],["Aki",null],["total","=SUM(C3:C3)",""]]`,
+		`[["a"],["b"],["c"],["d"],["e"]]`:               `[["name"],["Aki"],["total"],["below"]]`,
+		`[[],["b"]]`:                                    `[[],["Aki"]]`,
+	} {
+		r := must(t, b.read(t, `{"spreadsheet_id":"ID","range":"Sheet1!B2","max_rows":1,"replaced_by":`+rows+`}`))
+		var got struct{ Rows json.RawMessage }
+		if err := json.Unmarshal(r.StructuredContent, &got); err != nil || string(got.Rows) != want {
+			t.Errorf("%s replaces %s, %v; want %s", rows, got.Rows, err, want)
+		}
+	}
+	r := b.read(t, `{"spreadsheet_id":"ID","range":"B2:B9","replaced_by":[[1,2]]}`)
+	if !r.IsError || !strings.Contains(text(r), "does not fit") {
+		t.Errorf("too wide: %s", text(r))
+	}
+}
+
 // TestFormulas: by default a formula is text; only who asks for it gets one.
 func TestFormulas(t *testing.T) {
 	t.Parallel()
