@@ -1,0 +1,71 @@
+package mcpserver
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+
+	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/host/mcpserver/transport"
+)
+
+// exchange is one HTTP request and its response, as the calls that it causes see it.
+type exchange struct {
+	identity *auth.Identity
+	// under are the options that let the request in.
+	under *live
+	// address is where it comes from, requestID the ID of its message. They are for records.
+	address, requestID string
+	// gone ends when the client has left and nobody can fetch the answer any more; nil is never.
+	gone context.Context
+	// conn is the connection that its messages are delivered to, stream is where they are answered.
+	conn   *transport.Conn
+	stream *transport.Stream
+}
+
+// owner is the key of the user who sends the request, empty without authentication.
+func (over *exchange) owner() string {
+	if over.identity == nil {
+		return ""
+	}
+	return over.identity.Key()
+}
+
+// clientKey tells clients apart for the limits. Whoever has one address of IPv6 has the 2^64 of its network.
+func clientKey(over *exchange) string {
+	if over.identity != nil {
+		return "user " + over.identity.Key()
+	}
+	if address, err := netip.ParseAddr(over.address); err == nil && address.Is6() && !address.Is4In6() {
+		network, _ := address.WithZone("").Prefix(64) // it has that many bits
+		return "address " + network.String()
+	}
+	return "address " + over.address
+}
+
+// exchangeKey is where an exchange is in what the SDK passes on with a message.
+const exchangeKey = "exchange"
+
+// extra accompanies a message to the SDK: exchangeOf finds the exchange in it.
+func (over *exchange) extra(header http.Header) *mcp.RequestExtra {
+	return &mcp.RequestExtra{
+		TokenInfo: &sdkauth.TokenInfo{UserID: over.owner(), Extra: map[string]any{exchangeKey: over}}, Header: header,
+		CloseSSEStream: func(args mcp.CloseSSEStreamArgs) {
+			if over.stream != nil && !transport.IsSessionless(header) {
+				over.stream.CloseForResumption(args.RetryAfter)
+			}
+		},
+	}
+}
+
+// exchangeOf returns the exchange that a message came with, or nil on stdio.
+func exchangeOf(extra *mcp.RequestExtra) *exchange {
+	if extra == nil || extra.TokenInfo == nil {
+		return nil
+	}
+	over, _ := extra.TokenInfo.Extra[exchangeKey].(*exchange)
+	return over
+}

@@ -1,0 +1,284 @@
+package mcpserver
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/host/mcpserver/sessionstore"
+	"github.com/hako-run/hako/host/mcpserver/transport"
+)
+
+// sessionOf returns the session that a request names, or answers it and returns false if there is none, as the SDK
+// does, or if it is somebody else's, which must look the same. It is nil if the request names none.
+func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, over *exchange) (*session, bool) {
+	id := r.Header.Get("Mcp-Session-Id")
+	if id == "" {
+		return nil, true
+	}
+	session := s.sessions.of(id)
+	if session == nil {
+		var err error
+		if session, err = s.replicas.find(r.Context(), id, over); err != nil {
+			s.replicas.unreachable(w, err)
+			return nil, false
+		}
+	}
+	if session == nil || session.owner != over.owner() {
+		http.Error(w, notFound, http.StatusNotFound)
+		return nil, false
+	}
+	return session, true
+}
+
+// serveBodyless serves what has no body: the event stream of a session, and its end.
+func (s *Server) serveBodyless(w *transport.Response, r *http.Request, over *exchange) {
+	if err := s.limiter.Allow(clientKey(over), 1); err != nil {
+		s.refuse(w, RefusedRate, err)
+		return
+	}
+	if transport.IsSessionless(r.Header) {
+		w.Header().Set("Allow", "POST")
+		http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
+		return
+	}
+	r, cancel := over.under.whileValid(r, over.identity)
+	defer cancel()
+	session, ok := s.sessionOf(w, r, over)
+	if !ok {
+		return
+	}
+	if session == nil {
+		http.Error(w, fmt.Sprintf("Bad Request: %s requires an Mcp-Session-Id header", r.Method), http.StatusBadRequest)
+		return
+	}
+	if r.Method == http.MethodDelete {
+		s.replicas.end(w, r, session)
+		return
+	}
+	defer session.listen()()
+	s.listen(w, r, session)
+}
+
+// listen serves an event stream of a session: its own, or one that the client resumes.
+func (s *Server) listen(w *transport.Response, r *http.Request, session *session) {
+	if !transport.CheckGet(w, r.Header) {
+		return
+	}
+	stream, after, resumed := parseEventID(r.Header.Get("Last-Event-Id"))
+	switch {
+	case len(r.Header.Values("Last-Event-Id")) > 0 && !resumed:
+		http.Error(w, "The Last-Event-ID is none of this server's.", http.StatusBadRequest)
+		return
+	case resumed && stream != "":
+		s.replicas.follow(w, r, session, stream, after)
+		return
+	}
+	conn, _, err := s.connection(r.Context(), session)
+	if err != nil {
+		s.replicas.fail(w, err)
+		return
+	}
+	own := transport.NewStandalone(w, s.replicas.keepsEvents())
+	if !conn.Attach(own) {
+		http.Error(w, "stream ID conflicts with ongoing stream", http.StatusConflict)
+		return
+	}
+	defer conn.Detach(own)
+	defer own.Detach()
+	var missed [][]byte
+	if resumed {
+		missed = s.missed(session)
+	}
+	own.Begin(missed...)
+	select {
+	case <-r.Context().Done():
+	case <-conn.Closed():
+	}
+}
+
+// connection returns the connection of a session to the SDK's server. It restores a session that has none here.
+func (s *Server) connection(ctx context.Context, session *session) (*transport.Conn, *mcp.ServerSession, error) {
+	if err := s.replicas.restore(ctx, session); err != nil {
+		return nil, nil, err
+	}
+	conn, sdk := s.sessions.connectionOf(session)
+	if conn == nil {
+		return nil, nil, sessionstore.ErrNone // it has ended meanwhile
+	}
+	return conn, sdk, nil
+}
+
+// serveInSession serves what a client with a session sends, or one that opens a session.
+func (s *Server) serveInSession(w *transport.Response, r *http.Request, over *exchange, body *transport.Body) {
+	session, ok := s.sessionOf(w, r, over)
+	if !ok {
+		return
+	}
+	if session == nil {
+		if opens(w, r.Header, body) && transport.CheckPost(w, r.Header) {
+			s.open(w, r, over, body)
+		}
+		return
+	}
+	if body.Batch && !session.takesBatches(r.Header) {
+		s.refuseMessage(w, &transport.Refusal{Code: jsonrpc.CodeInvalidRequest, Text: transport.NoBatches})
+		return
+	}
+	session.enter()
+	defer session.leave()
+	if body.Call == nil && refuseMethod(w, body) || !transport.CheckPost(w, r.Header) {
+		return
+	}
+	if call := body.Call; call != nil && s.isDirect(r.Header, session, call) {
+		s.answerCall(w, r, over, session, call)
+		return
+	}
+	messages, err := body.Decoded()
+	if err == nil {
+		messages, err = s.replicas.route(r.Context(), session, messages)
+	}
+	if err == nil && len(messages) == 0 {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	if err == nil {
+		over.conn, _, err = s.connection(r.Context(), session)
+	}
+	if err != nil {
+		s.replicas.fail(w, err)
+		return
+	}
+	s.serveBySDK(w, r, over, session.version, messages)
+}
+
+// maxOpening is the most bytes of an initialize request: its parameters are kept with the session.
+const maxOpening = 64 << 10
+
+// opens reports whether a message that comes without a session opens one, and answers it otherwise.
+func opens(w http.ResponseWriter, h http.Header, body *transport.Body) bool {
+	switch {
+	case body.Method() == "initialize" && len(body.Raw) <= maxOpening:
+		return true
+	case body.Method() == "initialize":
+		writeError(w, http.StatusBadRequest, body.ID(), jsonrpc.CodeInvalidParams,
+			"What the client says of itself is larger than 64 KiB.")
+		return false
+	}
+	messages, err := body.Decoded()
+	if err == nil && !body.Batch {
+		if request, ok := messages[0].(*jsonrpc.Request); ok {
+			if wrong := transport.CheckVersion(h, request); wrong != nil {
+				if transport.CheckPost(w, h) {
+					writeError(w, http.StatusBadRequest, wrong.ID, wrong.Code, wrong.Text)
+				}
+				return false
+			}
+		}
+	}
+	writeError(w, http.StatusBadRequest, body.ID(), jsonrpc.CodeInvalidRequest,
+		`Send "initialize" first, and then its Mcp-Session-Id header with every request.`)
+	return false
+}
+
+// open opens a session. receive registers it when the SDK has accepted it.
+func (s *Server) open(w *transport.Response, r *http.Request, over *exchange, body *transport.Body) {
+	over.conn = transport.NewConn(rand.Text(), s.replicas.store.Replica())
+	sdk, err := s.sdk.Connect(context.Background(), over.conn, nil)
+	if err != nil {
+		http.Error(w, "failed connection", http.StatusInternalServerError)
+		return
+	}
+	s.serveBySDK(w, r, over, "", body.Messages)
+	if sdk.InitializeParams() == nil {
+		_ = sdk.Close() // it has served nothing
+	}
+}
+
+// hasPrimes reports whether a client expects an event with the ID of a stream at its beginning.
+func hasPrimes(h http.Header) bool { return h.Get("Mcp-Protocol-Version") >= "2025-11-25" }
+
+// serveBySDK has the SDK answer messages of a session. version is the session's, and empty while it is being opened.
+func (s *Server) serveBySDK(w *transport.Response, r *http.Request, over *exchange, version string,
+	messages []jsonrpc.Message) {
+	var requests []*jsonrpc.Request
+	for _, message := range messages {
+		request, ok := message.(*jsonrpc.Request)
+		if !ok {
+			continue
+		}
+		if wrong := refuseSessionless(r.Header, request); wrong != nil {
+			writeErrorOf(w, http.StatusBadRequest, request.ID, wrong)
+			return
+		}
+		request.Extra = over.extra(r.Header)
+		if request.IsCall() {
+			requests = append(requests, request)
+		}
+		if request.Method == "initialize" {
+			w.Header().Set("Mcp-Session-Id", over.conn.SessionID())
+		}
+	}
+	if len(requests) > 0 {
+		over.stream = transport.NewEvents(w, len(requests))
+		defer over.stream.Detach()
+		if duplicate := over.conn.Expect(over.stream, requests...); duplicate != nil {
+			s.refuseDuplicate(w, duplicate.ID)
+			return
+		}
+		over.gone = r.Context()
+		if version != "" && s.replicas.keep(over.stream, over.conn.SessionID(), requests,
+			hasPrimes(r.Header)) {
+			over.gone = nil // whoever has left can fetch the answer
+		}
+	}
+	for _, message := range messages {
+		if !over.conn.Deliver(message) {
+			if over.stream == nil {
+				http.Error(w, "session is closing", http.StatusNotFound)
+			}
+			return
+		}
+	}
+	if over.stream == nil {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	select {
+	case <-over.stream.Done():
+	case <-r.Context().Done():
+	case <-over.conn.Closed():
+	}
+}
+
+func (s *Server) refuseDuplicate(w http.ResponseWriter, id jsonrpc.ID) {
+	writeError(w, http.StatusBadRequest, id, jsonrpc.CodeInvalidRequest,
+		fmt.Sprintf("duplicate in-flight request ID %v", id.Raw()))
+}
+
+// cancelled cancels the call that a client withdraws, if it is one that the SDK does not know; the SDK cancels others.
+func (s *Server) cancelled(session *session, message jsonrpc.Message) {
+	request, ok := message.(*jsonrpc.Request)
+	if !ok || request.Method != transport.MethodCancelled {
+		return
+	}
+	var params mcp.CancelledParams
+	if json.Unmarshal(request.Params, &params) == nil {
+		session.cancel(params.RequestID)
+	}
+}
+
+// untilExpiry ends a stream when the token that opened it expires.
+func (l *live) untilExpiry(r *http.Request, identity *auth.Identity) (*http.Request, context.CancelFunc) {
+	if identity == nil || identity.Expires.IsZero() || l.Auth == nil {
+		return r, func() {}
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), identity.Expires.Sub(l.Auth.Now()))
+	return r.WithContext(ctx), cancel
+}

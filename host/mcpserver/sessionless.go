@@ -1,0 +1,136 @@
+package mcpserver
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/mcpserver/transport"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// serveSessionless serves a message of a protocol version without sessions.
+func (s *Server) serveSessionless(w http.ResponseWriter, r *http.Request, over *exchange, body *transport.Body) {
+	if err := transport.DecodeName(r.Header); err != nil {
+		writeError(w, http.StatusBadRequest, body.ID(), mcp.CodeHeaderMismatch, err.Error())
+		return
+	}
+	if wrong := body.Wrong; wrong != nil && wrong.Code != jsonrpc.CodeMethodNotFound {
+		writeError(w, http.StatusBadRequest, wrong.ID, wrong.Code, wrong.Text)
+		return
+	}
+	if !transport.CheckPost(w, r.Header) || s.replicas.forward(w, r, over, body) {
+		return
+	}
+	if call := body.Call; call != nil && s.isDirect(r.Header, nil, call) {
+		s.answerCall(w, r, over, nil, call)
+		return
+	}
+	request, err := s.checkSessionless(r.Header, body)
+	switch {
+	case err != nil:
+		writeError(w, err.status, err.ID, err.Code, err.Text)
+	case request == nil:
+		w.WriteHeader(http.StatusAccepted)
+	default:
+		s.serveOnce(w, r, over, request)
+	}
+}
+
+// checkSessionless compares the headers with the body. It returns the request, or nil for a message that nobody
+// answers.
+func (s *Server) checkSessionless(h http.Header, body *transport.Body) (*jsonrpc.Request, *refusedRequest) {
+	messages, err := body.Decoded()
+	if err != nil {
+		return nil, &refusedRequest{http.StatusBadRequest,
+			transport.Refusal{Code: jsonrpc.CodeInvalidRequest, Text: "The body " + transport.NoMessage + "."}}
+	}
+	request, ok := messages[0].(*jsonrpc.Request)
+	if !ok {
+		return nil, nil
+	}
+	if wrong := body.Wrong; wrong != nil {
+		return nil, &refusedRequest{http.StatusNotFound, *wrong}
+	}
+	if wrong := transport.CheckVersion(h, request); wrong != nil {
+		return nil, &refusedRequest{http.StatusBadRequest, *wrong}
+	}
+	err = transport.CheckNames(h, request)
+	if err == nil && request.Method == abi.CallTool {
+		err = transport.CheckCall(h, request, func(tool string) []transport.ParamHeader {
+			headers, _ := s.catalogSync.listed(tool)
+			return headers
+		})
+	}
+	if err != nil {
+		return nil, &refusedRequest{http.StatusBadRequest,
+			transport.Refusal{ID: request.ID, Code: mcp.CodeHeaderMismatch, Text: err.Error()}}
+	}
+	if !request.IsCall() {
+		return nil, nil
+	}
+	return request, nil
+}
+
+// refusedRequest is a Refusal with its HTTP status.
+type refusedRequest struct {
+	status int
+	transport.Refusal
+}
+
+// refuseSessionless returns an error for a request in a session that says in its _meta that it is of a version without
+// sessions.
+func refuseSessionless(h http.Header, request *jsonrpc.Request) *jsonrpc.Error {
+	if transport.CheckVersion(http.Header{}, request) == nil || request.Method == "server/discover" {
+		return nil
+	}
+	requested := cmp.Or(h.Get("Mcp-Protocol-Version"), "2025-03-26")
+	supported := slices.DeleteFunc(
+		mcp.SupportedProtocolVersions(),
+		func(v string) bool { return v >= transport.Sessionless },
+	)
+	data, err := json.Marshal(mcp.UnsupportedProtocolVersionData{Supported: supported, Requested: requested})
+	if err != nil {
+		data = nil
+	}
+	return &jsonrpc.Error{Code: mcp.CodeUnsupportedProtocolVersion,
+		Message: fmt.Sprintf("protocol version %q is not supported by this server", requested), Data: data}
+}
+
+// serveOnce has the SDK answer one request without a session.
+func (s *Server) serveOnce(w http.ResponseWriter, r *http.Request, over *exchange, request *jsonrpc.Request) {
+	listen := request.Method == transport.MethodListen
+	over.stream = transport.NewJSON(w)
+	// A JSON body has no room for notifications before the answer.
+	if listen || bytes.Contains(request.Params, []byte(`"progressToken"`)) {
+		over.stream = transport.NewEvents(w, 1)
+	}
+	over.conn, over.gone = transport.NewConn("", ""), r.Context()
+	sdk, err := s.sdk.Connect(context.Background(), over.conn,
+		&mcp.ServerSessionOptions{State: new(mcp.ServerSessionState)})
+	if err != nil {
+		http.Error(w, "failed connection", http.StatusInternalServerError)
+		return
+	}
+	defer sdk.Close()
+	if listen {
+		over.conn.Attach(over.stream)
+	}
+	request.Extra = over.extra(r.Header)
+	over.conn.Expect(over.stream, request)
+	over.conn.Deliver(request)
+	select {
+	case <-over.stream.Done():
+	case <-over.conn.Closed():
+	case <-r.Context().Done():
+		_ = over.conn.Close() // which cancels the request
+	}
+	over.stream.Detach()
+}
