@@ -24,6 +24,7 @@ type code struct {
 	singleUse atomic.Bool
 	// startAhead is true if a single-use instance may be started before its call.
 	startAhead atomic.Bool
+	data       startData
 	// interpreted is true for the interpreter; compiled code usually replaces it later.
 	interpreted bool
 	// weight is the estimated memory of the compiled code, in bytes. It is reserved in the budget.

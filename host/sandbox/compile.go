@@ -19,6 +19,7 @@ import (
 type rewritten struct {
 	rewrite.Result
 	Digest [sha256.Size]byte // of Wasm
+	Source [sha256.Size]byte // digest of the plugin file
 	Size   int               // of the plugin file, in bytes
 	stub   []byte
 }
@@ -39,7 +40,7 @@ func (p *Plugin) rewrite() (*rewritten, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", p.spec.Name, err)
 	}
-	return &rewritten{*result, sha256.Sum256(result.Wasm), len(original), stub}, nil
+	return &rewritten{*result, sha256.Sum256(result.Wasm), sha256.Sum256(original), len(original), stub}, nil
 }
 
 // maxInterpreted bounds the operations of a module for the interpreter, which needs operationSize bytes for each in
@@ -165,10 +166,10 @@ func (p *Plugin) installCached(ctx context.Context, module *rewritten) (found bo
 const functionSize = 128
 
 // compiledWeight estimates the memory of the module's code in the cache: the code, the stub and what wazero decodes of
-// it.
+// it, and the data, which is at most the plugin file.
 func (p *Plugin) compiledWeight(module *rewritten) int64 {
 	size, _ := p.engine.cache.lookup(module.Digest)
-	return int64(size) + 2*int64(len(module.stub)) + functionSize*int64(module.Functions)
+	return int64(size) + 2*int64(len(module.stub)) + functionSize*int64(module.Functions) + int64(module.Size)
 }
 
 // installCompiled installs the code in the cache. Its weight is reserved; p.mu is held.
@@ -297,6 +298,9 @@ func (p *Plugin) buildCode(
 		runtime: runtime, module: compiled, digest: module.Digest, globals: module.Globals,
 		interpreted: how == ByInterpreter, weight: weight,
 		pool: pool{idleTime: p.instanceIdleTime(), maxIdle: max(minSessions, p.spec.Limits.Concurrency)},
+	}
+	if !code.interpreted {
+		code.data.source = module.Source
 	}
 	code.singleUse.Store(module.Unrestorable != "")
 	p.engine.observer.PluginCompiled(p.spec.Name, how, time.Since(begin))

@@ -52,6 +52,12 @@ func (p *Plugin) Idle() int {
 	return len(code.pool.idle)
 }
 
+// KeptData reports whether the plugin keeps data segments for further starts.
+func (p *Plugin) KeptData() bool {
+	code, ok := p.tryLoadedCode()
+	return ok && len(code.data.segments) > 0
+}
+
 // HoldCompiler blocks compilations until release is called.
 func (e *Engine) HoldCompiler() (release func()) {
 	e.cache.compileSlot <- struct{}{}

@@ -67,6 +67,11 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 	if i.memory.region, err = reserve(i.memory.limit); err != nil {
 		return nil, err
 	}
+	if image == nil {
+		if i.memory.initial, err = code.data.load(p); err != nil {
+			return nil, err
+		}
+	}
 	allocate := experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory { return i.memory })
 	ctx = experimental.WithMemoryAllocator(context.WithValue(ctx, instanceKey{}, i), allocate)
 	i.files.Begin(ctx, c.Spend)

@@ -4,6 +4,8 @@ import (
 	"reflect"
 
 	"github.com/tetratelabs/wazero/api"
+
+	"github.com/hako-run/hako/host/internal/rewrite"
 )
 
 // linearMemory backs the memory of one instance and implements experimental.LinearMemory. The part that depends on the
@@ -14,6 +16,8 @@ type linearMemory struct {
 	size  uint64
 	// committed is how many bytes are accessible memory; the guest may see fewer.
 	committed uint64
+	// initial is copied to the memory when it is allocated.
+	initial []rewrite.Segment
 	// limitExceeded is set when the guest tried to grow beyond limit: guests report that in many ways.
 	limitExceeded bool
 	// reserved counts the bytes reserved in budget. budgetExhausted is set when it had no more.
@@ -40,7 +44,12 @@ func (m *linearMemory) Reallocate(size uint64) []byte {
 		m.committed = size
 	}
 	m.size = max(m.size, size)
-	return m.bytes(size)
+	memory := m.bytes(size)
+	for _, segment := range m.initial {
+		copy(memory[segment.Offset:], segment.Bytes)
+	}
+	m.initial = nil
+	return memory
 }
 
 func (m *linearMemory) reserveBudget(size uint64) bool {

@@ -113,6 +113,7 @@ func (p *Plugin) installImage(ctx context.Context, code *code, image *image, c *
 		return errors.Join(err, image.memory.close())
 	}
 	code.pool.image = image
+	code.data.drop()
 	return nil
 }
 

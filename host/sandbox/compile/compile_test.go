@@ -26,6 +26,11 @@ var answer = []byte("\x00asm\x01\x00\x00\x00\x01\x05\x01\x60\x00\x01\x7f\x03\x02
 var sum = []byte("\x00asm\x01\x00\x00\x00\x01\x05\x01\x60\x00\x01\x7f\x03\x02\x01\x00" +
 	"\x06\x09\x01\x7f\x00\x41\x28\x41\x02\x6a\x0b\x07\x05\x01\x01f\x00\x00\x0a\x06\x01\x04\x00\x23\x00\x0b")
 
+// passive is the same with the value in a passive data segment, which the function reads.
+var passive = []byte("\x00asm\x01\x00\x00\x00\x01\x05\x01\x60\x00\x01\x7f\x03\x02\x01\x00\x05\x03\x01\x00\x01" +
+	"\x07\x05\x01\x01f\x00\x00\x0c\x01\x01\x0a\x13\x01\x11\x00\x41\x00\x41\x00\x41\x01\xfc\x08\x00\x00" +
+	"\x41\x00\x2d\x00\x00\x0b\x0b\x04\x01\x01\x01\x2a")
+
 // runtimeAt returns a runtime with its cache at dir.
 func runtimeAt(t *testing.T, dir string) wazero.Runtime {
 	t.Helper()
@@ -44,7 +49,8 @@ func runtimeAt(t *testing.T, dir string) wazero.Runtime {
 
 func TestCompile(t *testing.T) {
 	t.Parallel()
-	for name, module := range map[string][]byte{"constant": answer, "constant expression": sum} {
+	for name, module := range map[string][]byte{"constant": answer, "constant expression": sum,
+		"passive data": passive} {
 		t.Run(name, func(t *testing.T) { testCompile(t, module) })
 	}
 }

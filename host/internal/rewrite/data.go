@@ -1,0 +1,68 @@
+package rewrite
+
+import "bytes"
+
+// Segment is an active data segment: bytes that are copied to an offset of the memory when the module is instantiated.
+type Segment struct {
+	Offset int
+	Bytes  []byte
+}
+
+// Segments returns the active data segments of a module that Stub leaves out, in the order in which they are copied.
+// They lie within the memory that the module starts with. The result is the same before and after Module, and does not
+// refer to the module.
+func Segments(module []byte) ([]Segment, error) {
+	sections, err := splitSections(module)
+	if err != nil {
+		return nil, err
+	}
+	_, segments := splitData(sections)
+	for n := range segments {
+		segments[n].Bytes = bytes.Clone(segments[n].Bytes)
+	}
+	return segments, nil
+}
+
+// Kinds of data segments; core specification, section 5.5.14.
+const (
+	dataActive  = 0
+	dataPassive = 1
+)
+
+// splitData returns the data section with empty active segments, and these segments. Passive segments stay, since code
+// may read them at any time. It returns nothing if the segments are needed during instantiation, because the module has
+// a start function, or if the runtime has to compute where they go or to refuse them.
+func splitData(sections map[byte][]byte) (section []byte, segments []Segment) {
+	if _, ok := sections[sectionStart]; ok {
+		return nil, nil
+	}
+	memory := &reader{data: sections[sectionMemory]}
+	memory.uint() // there is at most one memory
+	memory.byte()
+	size := memory.uint() << 16
+	r := &reader{data: sections[sectionData]}
+	count := r.uint()
+	section = appendUint(nil, count)
+	for range count {
+		start := r.pos
+		kind := r.uint()
+		if kind == dataPassive {
+			r.bytes(r.length())
+			section = append(section, r.data[start:r.pos]...)
+			continue
+		}
+		constant, offset, end := r.byte(), r.int(), r.byte()
+		empty := r.pos
+		data := r.bytes(r.length())
+		if r.err != nil || kind != dataActive || constant != opI32Const || end != opEnd ||
+			offset < 0 || uint64(offset)+uint64(len(data)) > size {
+			return nil, nil
+		}
+		section = appendUint(append(section, r.data[start:empty]...), 0)
+		segments = append(segments, Segment{int(offset), data})
+	}
+	if r.err != nil || memory.err != nil {
+		return nil, nil
+	}
+	return section, segments
+}

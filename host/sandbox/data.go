@@ -1,0 +1,49 @@
+package sandbox
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/hako-run/hako/host/internal/rewrite"
+)
+
+// startData holds the data segments that compiled code is loaded without (rewrite.Stub). They are read from the plugin
+// when an instance starts, and kept only until there is an image: the instances created from it do not need them.
+type startData struct {
+	mu sync.Mutex
+	// source is the digest of the plugin file, or zero if nothing remains to be read of it.
+	source   [sha256.Size]byte
+	segments []rewrite.Segment
+}
+
+var errPluginChanged = errors.New("the file has changed since its code was loaded")
+
+// load returns the segments for a start.
+func (d *startData) load(p *Plugin) ([]rewrite.Segment, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.source == [sha256.Size]byte{} {
+		return d.segments, nil
+	}
+	wasm, err := p.spec.Wasm()
+	if err == nil && sha256.Sum256(wasm) != d.source {
+		err = errPluginChanged
+	}
+	if err == nil {
+		d.segments, err = rewrite.Segments(wasm)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the data of the plugin: %w", err)
+	}
+	d.source = [sha256.Size]byte{}
+	return d.segments, nil
+}
+
+// drop frees the segments.
+func (d *startData) drop() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.segments = nil
+}
