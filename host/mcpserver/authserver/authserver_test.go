@@ -44,7 +44,7 @@ func TestLogin(t *testing.T) {
 	if next == access || !isValid(t, w.Server, next) || !isValid(t, w.Server, access) {
 		t.Error("the refreshed token is not valid, or the one before is not until its end")
 	}
-	w.ahead = accessLifetime
+	w.ahead.Store(int64(accessLifetime))
 	if isValid(t, w.Server, access) {
 		t.Error("the access token does not expire")
 	}
@@ -75,9 +75,9 @@ func TestLoginEnds(t *testing.T) {
 	w := newWorld(t, func(o *Options) { o.Lifetime = 2 * time.Hour })
 	c := w.register(appURL)
 	_, refresh := w.login(c)
-	w.ahead = 90 * time.Minute
+	w.ahead.Store(int64(90 * time.Minute))
 	access, refresh := tokensOf(t, c.refresh(w.Server, refresh, nil))
-	w.ahead = 2*time.Hour + time.Second
+	w.ahead.Store(int64(2*time.Hour + time.Second))
 	if response := c.refresh(w.Server, refresh, nil); response.StatusCode != http.StatusBadRequest {
 		t.Errorf("after the login's lifetime a refresh gets %s", response.Status)
 	}

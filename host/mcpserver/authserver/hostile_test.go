@@ -110,7 +110,7 @@ func TestHostileCodes(t *testing.T) {
 		t.Errorf("recorded %+v", last)
 	}
 	code = w.authorize(newBrowser(), c).Get("code")
-	w.ahead = codeLifetime
+	w.ahead.Store(int64(codeLifetime))
 	if response := c.exchange(w.Server, code, nil); response.StatusCode != http.StatusBadRequest {
 		t.Errorf("an expired code: %s", response.Status)
 	}
@@ -206,7 +206,7 @@ func TestHostileBrowsers(t *testing.T) {
 	refused("the callback a second time", attacker.get(w.Server, callback))
 
 	form = answer(t, attacker.get(w.Server, c.query(nil)))
-	w.ahead = loginLifetime + time.Second
+	w.ahead.Store(int64(loginLifetime + time.Second))
 	refused("an old page", attacker.post(w.Server, consentPath, form))
 }
 
@@ -304,7 +304,7 @@ func TestHostileRegistrationStore(t *testing.T) {
 	if m, err := w.clients.find(t.Context(), c.id); m == nil || err != nil {
 		t.Errorf("the used client made room for a new one: %v", err)
 	}
-	w.ahead = unusedAge + time.Minute
+	w.ahead.Store(int64(unusedAge + time.Minute))
 	w.register(appURL)
 	if n := w.count("oauth_client"); n != 2 {
 		t.Errorf("%d clients are left after a day, want the used one and the new one", n)

@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,8 +122,8 @@ type world struct {
 	t        *testing.T
 	store    *store.Store
 	provider *provider
-	// ahead is added to the clock.
-	ahead  time.Duration
+	// ahead is added to the clock, in nanoseconds.
+	ahead  atomic.Int64
 	events []Event
 	// sites answers requests for documents.
 	sites func(*http.Request) (*http.Response, error)
@@ -153,7 +154,7 @@ func (w *world) replica(change ...func(*Options)) *Server {
 			w.sent++
 			return w.sites(r)
 		})},
-		Now:    func() time.Time { return time.Now().Add(w.ahead) },
+		Now:    func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) },
 		Record: func(e Event) { w.events = append(w.events, e) },
 	}
 	o.Provider.ClientSecret.Env = "HAKO_TEST_CLIENT_SECRET"
