@@ -260,7 +260,8 @@ func settle(ctx context.Context, events <-chan fsnotify.Event) {
 	}
 }
 
-// compile compiles the plugins in service one after the other, so that first calls need not wait for it.
+// compile compiles the plugins in service one after the other, so that first calls need not wait for it. Most are not
+// called soon; the code of those stays on disk.
 func (h *Host) compile(ctx context.Context) {
 	for {
 		for _, s := range h.unprepared() {
@@ -270,6 +271,7 @@ func (h *Host) compile(ctx context.Context) {
 			if err := s.sandbox.Prepare(ctx); err != nil && ctx.Err() == nil {
 				h.fail(s, err)
 			}
+			s.sandbox.UnloadUncalled()
 		}
 		select {
 		case <-ctx.Done():

@@ -69,6 +69,7 @@ func (p *Plugin) tryAcquireCode(ctx context.Context) (*code, <-chan struct{}, er
 		return nil, p.compiling, nil
 	}
 	p.code.users++
+	p.called = true
 	return p.code, nil, nil
 }
 

@@ -135,6 +135,40 @@ func TestUnloadFreesCode(t *testing.T) {
 	}
 }
 
+// TestUnloadUncalled: code that was compiled ahead of calls is not kept in memory, but that of a plugin in use is, and
+// that which would have to be compiled again.
+func TestUnloadUncalled(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		dir      string
+		calls    int
+		unloaded bool
+	}{
+		"compiled ahead":    {t.TempDir(), 0, true},
+		"called":            {t.TempDir(), 1, false},
+		"without directory": {"", 0, false},
+	} {
+		engine, err := sandbox.New(&sandbox.Options{CacheDir: test.dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plugin := engine.Load(sandbox.Spec{Name: "a", Digest: "sha256:0123", Wasm: smallGuest})
+		if err := plugin.Prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for range test.calls {
+			_, _ = call(t, plugin, "any", object{})
+		}
+		plugin.UnloadUncalled()
+		if used := engine.Used(); (used == 0) != test.unloaded || !plugin.Prepared() {
+			t.Errorf("%s: it takes %d bytes; prepared: %v", name, used, plugin.Prepared())
+		}
+		if err := errors.Join(plugin.Close(), engine.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // withTypes adds n types to a module whose first section has fewer than 128.
 func withTypes(module []byte, n int) []byte {
 	const header = 8

@@ -37,6 +37,8 @@ type Plugin struct {
 	compiling  chan struct{}
 	compileErr error
 	starved    atomic.Bool
+	// called is true once a call has used the code.
+	called bool
 	// prepared is true once the plugin has been compiled, or has turned out not to be compilable.
 	prepared bool
 	// background counts goroutines that belong to no call. They stop when lifetime ends.
@@ -59,6 +61,16 @@ func (p *Plugin) Prepare(ctx context.Context) error {
 	}
 	defer p.calls.Done()
 	return p.prepare(ctx)
+}
+
+// UnloadUncalled frees the code of a plugin that has not been called since it was loaded, if the first call can take it
+// from the cache.
+func (p *Plugin) UnloadUncalled() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.called && p.unloadable() && p.Cached() {
+		p.logUnloadError(p.unloadLocked())
+	}
 }
 
 // Prepared reports whether this process has compiled the plugin, loaded its compiled code, or found that it cannot be
