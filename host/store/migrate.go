@@ -114,11 +114,14 @@ type appliedStep struct {
 	breaking bool // not additive
 }
 
-// appliedSteps returns the recorded migrations in order.
+// maxSteps limits the migrations that are read. No consumer has as many, but somebody may have changed the table.
+const maxSteps = 1000
+
+// appliedSteps returns the first recorded migrations in order.
 func appliedSteps(ctx context.Context, tx *sql.Tx, consumer string) ([]appliedStep, error) {
 	return Select(ctx, tx, scanStep, `SELECT m.checksum, CASE WHEN a.step IS NULL THEN 1 ELSE 0 END
 		FROM migration m LEFT JOIN migration_additive a ON a.consumer = m.consumer AND a.step = m.step
-		WHERE m.consumer = $1 ORDER BY m.step`, consumer)
+		WHERE m.consumer = $1 ORDER BY m.step LIMIT $2`, consumer, maxSteps)
 }
 
 func scanStep(rows *sql.Rows) (step appliedStep, err error) {
