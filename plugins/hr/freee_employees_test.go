@@ -50,7 +50,7 @@ func TestRequestsForEmployees(t *testing.T) {
 		if len(answer.Employees) != test.people || answer.TotalCount != test.people {
 			t.Errorf("%d employees of %d, want %d", len(answer.Employees), answer.TotalCount, test.people)
 		}
-		requests := len(fake.Requests())
+		requests := len(fake.Requests.All())
 		t.Logf("%d employees: %d requests", test.people, requests)
 		if requests != test.requests {
 			t.Errorf("%d requests for %d employees, want %d", requests, test.people, test.requests)
@@ -165,7 +165,7 @@ func TestEmploymentMonth(t *testing.T) {
 		if _, err := call[employeesAnswer](t, listEmployees, employeesQuery{}, config, english); err != nil {
 			t.Fatal(err)
 		}
-		if last := fake.Requests()[2]; last.Query.Get("month") != want {
+		if last := fake.Requests.All()[2]; last.Query.Get("month") != want {
 			t.Errorf("paid in the following month %t: asked for month %s, want %s", nextMonth, last.Query.Get("month"),
 				want)
 		}

@@ -12,7 +12,7 @@ import (
 // asked lists the pay months and days that were asked for, shortened.
 func asked(fake *freeefake.Server) string {
 	var list []string
-	for _, r := range fake.Requests() {
+	for _, r := range fake.Requests.All() {
 		_, rest, found := strings.Cut(r.Path, "/employees/102/")
 		if !found {
 			list = append(list, "who")
@@ -129,7 +129,7 @@ func TestTwoSpecialLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := asked(fake); !strings.HasPrefix(got, "2026/5 400, 2026/5 without days 200, day ") ||
-		!strings.Contains(got, "day 2026-05-21 400, ") || len(fake.Requests()) != 33 {
+		!strings.Contains(got, "day 2026-05-21 400, ") || len(fake.Requests.All()) != 33 {
 		t.Errorf("asked for %s", got)
 	}
 	if days.TotalRecords != 30 || len(days.IncompleteDays) != 1 ||
@@ -223,7 +223,7 @@ func TestBadMonthQueries(t *testing.T) {
 		_, err = call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: test.query}, config, english)
 		wantError(t, err, test.want)
 	}
-	if n := len(fake.Requests()); n > 0 {
+	if n := len(fake.Requests.All()); n > 0 {
 		t.Errorf("%d requests for bad arguments", n)
 	}
 	_, err := call[attendanceAnswer](t, listAttendance, monthQuery{EmployeeID: "999999", Month: "2026-05"}, config,

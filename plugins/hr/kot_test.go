@@ -101,7 +101,7 @@ func TestKOTWindows(t *testing.T) {
 		t.Fatalf("%d entries, want one for each of 151 days: %v", entries, err)
 	}
 	var windows []string
-	for _, r := range fake.Requests() {
+	for _, r := range fake.Requests.All() {
 		windows = append(windows, r.Query.Get("start")+".."+r.Query.Get("end"))
 	}
 	if got, want := strings.Join(windows, " "), "2026-01-01..2026-03-03 2026-03-04..2026-05-04 2026-05-05..2026-05-31"; got != want {
@@ -123,7 +123,7 @@ func TestKOTLargeCompany(t *testing.T) {
 	if err != nil || len(results[0].value.Records) != 31 || *results[0].value.Records[13].ClockOut != "25:30" {
 		t.Fatalf("%+v, %v", results, err)
 	}
-	if n := len(fake.Requests()); n < 6 {
+	if n := len(fake.Requests.All()); n < 6 {
 		t.Errorf("%d requests: the answers are not large enough for this test", n)
 	}
 	k.maxBody = 100
@@ -329,7 +329,7 @@ func TestDeadline(t *testing.T) {
 	cancel()
 	_, err := callAt(ctx, listAttendance, kotQuery, noon)
 	wantError(t, err, context.Canceled.Error())
-	if n := len(fake.Requests()); n > 0 {
+	if n := len(fake.Requests.All()); n > 0 {
 		t.Errorf("%d requests", n)
 	}
 }

@@ -80,13 +80,13 @@ func TestSchemas(t *testing.T) {
 		checkSchemas(t, &m.Tools[2], calculateOvertime, overtimeQuery{monthQuery: query}, config)
 	}
 	var asked []string
-	for _, r := range freee.Requests() {
+	for _, r := range freee.Requests.All() {
 		asked = append(asked, "freee "+strings.TrimPrefix(r.Path, "/hr/"))
 	}
-	for _, r := range kot.Requests() {
+	for _, r := range kot.Requests.All() {
 		asked = append(asked, "kot "+strings.TrimPrefix(r.Path, "/v1.0/"))
 	}
-	if len(smarthr.Requests()) > 0 {
+	if len(smarthr.Requests.All()) > 0 {
 		asked = append(asked, "smarthr crews")
 	}
 	for _, request := range asked {

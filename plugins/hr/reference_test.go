@@ -140,7 +140,7 @@ func TestReferenceRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range fake.Requests() {
+	for _, r := range fake.Requests.All() {
 		if r.Method != http.MethodGet {
 			t.Errorf("%s %s", r.Method, r.Path)
 		}

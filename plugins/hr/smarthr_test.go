@@ -18,8 +18,8 @@ func TestSmartHRPages(t *testing.T) {
 	}
 	fake, config := fakeSmartHR(t, &smarthrfake.Options{Crews: crews})
 	answer, err := call[employeesAnswer](t, listEmployees, employeesQuery{}, config, english)
-	if err != nil || answer.TotalCount != 250 || len(fake.Requests()) != 3 {
-		t.Errorf("%v employees in %d requests: %v", answer, len(fake.Requests()), err)
+	if err != nil || answer.TotalCount != 250 || len(fake.Requests.All()) != 3 {
+		t.Errorf("%v employees in %d requests: %v", answer, len(fake.Requests.All()), err)
 	}
 	// Without the header, a page that is not full is the last.
 	fake.Faults.Add(fault.Fault{Header: http.Header{"X-Total-Count": {""}}})
@@ -50,7 +50,7 @@ func TestSmartHRTools(t *testing.T) {
 	wantError(t, err, "SmartHRのAPIには calculate_overtime のためのデータがありません", "list_employees")
 	_, err = call[employeesAnswer](t, listEmployees, employeesQuery{CompanyID: "1"}, config, english)
 	wantError(t, err, "takes no company id")
-	if n := len(fake.Requests()); n > 0 {
+	if n := len(fake.Requests.All()); n > 0 {
 		t.Errorf("%d requests for what SmartHR does not have", n)
 	}
 }

@@ -243,7 +243,7 @@ func TestWholeCompany(t *testing.T) {
 		t.Errorf("above 45 hours are %q of %d, final %v", got, answer.Total, answer.IsFinal)
 	}
 	lists := 4 + 3 // pages of employees, the last of them empty, and of departments
-	if n := len(fake.Requests()); n != lists+300+1 {
+	if n := len(fake.Requests.All()); n != lists+300+1 {
 		t.Errorf("%d requests for 300 people", n)
 	}
 }
@@ -387,7 +387,7 @@ func TestMonthsAtOnce(t *testing.T) {
 	if most != requestsAtOnce || months != 2*requestsAtOnce+1+1 {
 		t.Errorf("%d months were asked for, at most %d at once; want %d at once", months, most, requestsAtOnce)
 	}
-	if n := len(fake.Requests()); n != 2+months { // a page of employees, and one of departments
+	if n := len(fake.Requests.All()); n != 2+months { // a page of employees, and one of departments
 		t.Errorf("%d requests", n)
 	}
 }
@@ -421,7 +421,7 @@ func TestOddIDs(t *testing.T) {
 			t.Errorf("the company %q was taken", company)
 		}
 	}
-	if n := len(fake.Requests()); n != 0 {
+	if n := len(fake.Requests.All()); n != 0 {
 		t.Errorf("%d requests were made", n)
 	}
 }
@@ -476,7 +476,7 @@ func TestPagesOfPeople(t *testing.T) {
 	seen := map[string]bool{}
 	query := overtimeQuery{monthQuery: monthQuery{Month: "2026-05"}}
 	for pages := 1; ; pages++ {
-		before := len(fake.Requests())
+		before := len(fake.Requests.All())
 		answer, err := call[overtimePage](t, calculateOvertime, query, config, english)
 		if err != nil {
 			t.Fatal(err)
@@ -484,7 +484,7 @@ func TestPagesOfPeople(t *testing.T) {
 		for _, e := range answer.Employees {
 			seen[e.EmployeeID] = true
 		}
-		if requests := len(fake.Requests()) - before; answer.Total != 120 || requests > 4+len(answer.Employees)+1 {
+		if requests := len(fake.Requests.All()) - before; answer.Total != 120 || requests > 4+len(answer.Employees)+1 {
 			t.Errorf("a page of %d people of %d took %d requests", len(answer.Employees), answer.Total, requests)
 		}
 		if answer.NextOffset == nil {
@@ -579,7 +579,7 @@ func TestWholeCompanyOfKOT(t *testing.T) {
 	if len(answer.Employees) != 3 || answer.Total != 3 || !answer.IsFinal {
 		t.Errorf("%d of %d above the limit, final %v", len(answer.Employees), answer.Total, answer.IsFinal)
 	}
-	if n := len(fake.Requests()); n > 6 { // employees, the month, and the days and clock times in two halves each
+	if n := len(fake.Requests.All()); n > 6 { // employees, the month, and the days and clock times in two halves each
 		t.Errorf("%d requests for 300 people", n)
 	}
 }
@@ -762,7 +762,7 @@ func TestShortOfTime(t *testing.T) {
 	if len(answer.Failed) != 19 || answer.IsFinal || !strings.Contains(answer.Failed[0].Reason, "nearly up") {
 		t.Errorf("%d were not read, final %v", len(answer.Failed), answer.IsFinal)
 	}
-	if n := len(fake.Requests()); n > 6 {
+	if n := len(fake.Requests.All()); n > 6 {
 		t.Errorf("%d requests", n)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/internal/fakes/script"
+	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 func (s *Server) messages(w http.ResponseWriter, r *http.Request, body []byte) error {
@@ -18,28 +19,24 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, body []byte) e
 		return err
 	}
 	if s.Window > 0 && len(body)/4 > s.Window {
-		return invalid("prompt is too long: %d tokens > %d maximum", len(body)/4, s.Window)
+		return Invalid("prompt is too long: %d tokens > %d maximum", len(body)/4, s.Window)
 	}
-	steps := s.Script
-	if steps == nil {
-		steps = &script.Script{}
-	}
-	step := steps.Answer(in.conversation())
+	step := s.Script.Answer(in.conversation())
 	if step.Fail != nil && !step.Fail.Streamed {
 		return failure(step.Fail)
 	}
 	a := s.answer(in, &step)
 	if !in.Stream {
-		w.Header().Set("Content-Type", "application/json")
-		return json.NewEncoder(w).Encode(a.whole())
+		standin.JSON(w, http.StatusOK, a.whole())
+		return nil
 	}
 	a.stream(script.NewStream(w, r))
 	return nil
 }
 
-func failure(f *script.Failure) *apiError {
+func failure(f *script.Failure) *Error {
 	e := failures[f.Kind]
-	e.retryAfter = f.RetryAfter
+	e.RetryAfter = f.RetryAfter
 	return &e
 }
 

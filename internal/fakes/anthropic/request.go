@@ -84,12 +84,12 @@ func read(body []byte) (*request, error) {
 	var in request
 	if err := decoder.Decode(&in); err != nil {
 		if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-			return nil, invalid("%s: Extra inputs are not permitted", strings.Trim(name, `"`))
+			return nil, Invalid("%s: Extra inputs are not permitted", strings.Trim(name, `"`))
 		}
-		return nil, invalid("the request body is not valid JSON: %v", err)
+		return nil, Invalid("the request body is not valid JSON: %v", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, invalid("the request body is not valid JSON")
+		return nil, Invalid("the request body is not valid JSON")
 	}
 	return &in, nil
 }
@@ -97,15 +97,15 @@ func read(body []byte) (*request, error) {
 func (s *Server) check(in *request) error {
 	switch {
 	case in.Model == "":
-		return invalid("model: Field required")
+		return Invalid("model: Field required")
 	case s.Models != nil && !slices.Contains(s.Models, in.Model):
-		return &apiError{status: 404, kind: "not_found_error", message: "model: " + in.Model}
+		return &Error{Status: 404, Kind: "not_found_error", Message: "model: " + in.Model}
 	case in.MaxTokens < 1:
-		return invalid("max_tokens: Input should be greater than or equal to 1")
+		return Invalid("max_tokens: Input should be greater than or equal to 1")
 	case len(in.Messages) == 0:
-		return invalid("messages: at least one message is required")
+		return Invalid("messages: at least one message is required")
 	case in.ToolChoice != nil && len(in.Tools) == 0:
-		return invalid("tool_choice: may only be specified while providing tools")
+		return Invalid("tool_choice: may only be specified while providing tools")
 	}
 	for i, tool := range in.Tools {
 		if err := tool.check(i, in.Tools[:i]); err != nil {
@@ -124,21 +124,21 @@ func (t *tool) check(i int, before []tool) error {
 	at := fmt.Sprintf("tools.%d.custom", i)
 	switch {
 	case !toolName.MatchString(t.Name):
-		return invalid("%s.name: String should match pattern '%v'", at, toolName)
+		return Invalid("%s.name: String should match pattern '%v'", at, toolName)
 	case slices.ContainsFunc(before, func(other tool) bool { return other.Name == t.Name }):
-		return invalid("tools: Tool names must be unique.")
+		return Invalid("tools: Tool names must be unique.")
 	case t.Schema["type"] != "object":
-		return invalid("%s.input_schema.type: Input should be 'object'", at)
+		return Invalid("%s.input_schema.type: Input should be 'object'", at)
 	}
 	for _, keyword := range []string{"oneOf", "allOf", "anyOf"} {
 		if t.Schema[keyword] != nil {
-			return invalid("%s.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level", at)
+			return Invalid("%s.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level", at)
 		}
 	}
 	properties, _ := t.Schema["properties"].(map[string]any)
 	for key := range properties {
 		if !propertyKey.MatchString(key) {
-			return invalid("%s.input_schema.properties: Property keys should match pattern '%v'", at, propertyKey)
+			return Invalid("%s.input_schema.properties: Property keys should match pattern '%v'", at, propertyKey)
 		}
 	}
 	return nil
@@ -146,18 +146,18 @@ func (t *tool) check(i int, before []tool) error {
 
 func (s *Server) checkMessages(in *request) error {
 	if in.Messages[0].Role != "user" {
-		return invalid("messages: first message must use the \"user\" role")
+		return Invalid("messages: first message must use the \"user\" role")
 	}
 	if last := in.Messages[len(in.Messages)-1]; last.Role != "user" {
-		return invalid("messages: the conversation must end with a user message")
+		return Invalid("messages: the conversation must end with a user message")
 	}
 	for i := range in.Messages {
 		m := &in.Messages[i]
 		if m.Role != "user" && m.Role != "assistant" {
-			return invalid("messages.%d.role: Input should be 'user' or 'assistant'", i)
+			return Invalid("messages.%d.role: Input should be 'user' or 'assistant'", i)
 		}
 		if i > 0 && in.Messages[i-1].Role == m.Role {
-			return invalid("messages.%d: roles must alternate", i) // the API joins them; whoever relies on that gets to know here
+			return Invalid("messages.%d: roles must alternate", i) // the API joins them; whoever relies on that gets to know here
 		}
 		if err := s.checkBlocks(in, i); err != nil {
 			return err
@@ -169,7 +169,7 @@ func (s *Server) checkMessages(in *request) error {
 func (s *Server) checkBlocks(in *request, i int) error {
 	m := &in.Messages[i]
 	if len(m.Content) == 0 {
-		return invalid("messages.%d: all messages must have non-empty content", i)
+		return Invalid("messages.%d: all messages must have non-empty content", i)
 	}
 	var open []string
 	if i > 0 {
@@ -180,32 +180,32 @@ func (s *Server) checkBlocks(in *request, i int) error {
 		switch b.Type {
 		case "text":
 			if strings.TrimSpace(b.Text) == "" {
-				return invalid("%s: text content blocks must contain non-whitespace text", at)
+				return Invalid("%s: text content blocks must contain non-whitespace text", at)
 			}
 		case "tool_use":
 			if !toolName.MatchString(b.Name) || b.ID == "" || !isObject(b.Input) {
-				return invalid("%s.tool_use: name, id or input is invalid", at)
+				return Invalid("%s.tool_use: name, id or input is invalid", at)
 			}
 		case "tool_result":
 			if !slices.Contains(open, b.ToolUseID) {
-				return invalid("%s: unexpected `tool_use_id` found in `tool_result` blocks: %s", at, b.ToolUseID)
+				return Invalid("%s: unexpected `tool_use_id` found in `tool_result` blocks: %s", at, b.ToolUseID)
 			}
 			open = slices.DeleteFunc(open, func(id string) bool { return id == b.ToolUseID })
 		case "image":
 			if m.Role != "user" || b.Source == nil || b.Source.Type != "base64" ||
 				!slices.Contains(imageTypes, b.Source.MediaType) || len(b.Source.Data) == 0 {
-				return invalid("%s.image: only base64 images of a supported type in messages of the user are known here", at)
+				return Invalid("%s.image: only base64 images of a supported type in messages of the user are known here", at)
 			}
 		case "thinking":
 			if err := s.checkThought(at, &b); err != nil {
 				return err
 			}
 		default:
-			return invalid("%s: Input tag '%s' is not one that the stand-in knows", at, b.Type)
+			return Invalid("%s: Input tag '%s' is not one that the stand-in knows", at, b.Type)
 		}
 	}
 	if len(open) > 0 {
-		return invalid("messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s", i-1,
+		return Invalid("messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s", i-1,
 			strings.Join(open, ", "))
 	}
 	return s.checkThoughts(in, i)
@@ -235,7 +235,7 @@ func (s *Server) checkThought(at string, b *block) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if thought, ok := s.thoughts[b.Signature]; !ok || thought != b.Thinking {
-		return invalid("%s: Invalid `signature` in `thinking` block", at)
+		return Invalid("%s: Invalid `signature` in `thinking` block", at)
 	}
 	return nil
 }
@@ -249,7 +249,7 @@ func (s *Server) checkThoughts(in *request, i int) error {
 	defer s.mu.Unlock()
 	for _, id := range in.Messages[i].uses() {
 		if s.thoughts["before "+id] != "" && in.Messages[i].Content[0].Type != "thinking" {
-			return invalid("messages.%d: the thinking blocks of the latest assistant message must not be left out", i)
+			return Invalid("messages.%d: the thinking blocks of the latest assistant message must not be left out", i)
 		}
 	}
 	return nil

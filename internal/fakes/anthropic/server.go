@@ -4,7 +4,7 @@
 package anthropic
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/hako-run/hako/internal/fakes/fault"
 	"github.com/hako-run/hako/internal/fakes/script"
+	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 // Server is an http.Handler that serves /v1/messages and /v1/models. Its zero value repeats what it is told. It is safe
@@ -37,38 +38,38 @@ type Server struct {
 	cached   map[string]bool   // guarded by mu: beginnings that are kept
 }
 
-// apiError is an error in the API's form (platform.claude.com/docs/en/api/errors).
-type apiError struct {
-	status     int
-	kind       string
-	message    string
-	retryAfter string
+// Error is a refusal in the API's form (platform.claude.com/docs/en/api/errors).
+type Error struct {
+	Status        int
+	Kind, Message string
+	RetryAfter    string // the header of the same name; empty leaves it out
 }
 
-func (e *apiError) Error() string { return e.message }
+func (e *Error) Error() string { return e.Message }
 
-func invalid(format string, args ...any) error {
-	return &apiError{status: 400, kind: "invalid_request_error", message: fmt.Sprintf(format, args...)}
+// Invalid is the refusal of a request that is wrong.
+func Invalid(format string, args ...any) error {
+	return &Error{Status: 400, Kind: "invalid_request_error", Message: fmt.Sprintf(format, args...)}
 }
 
-func (e *apiError) body() any {
-	return map[string]any{"type": "error", "error": map[string]any{"type": e.kind, "message": e.message},
+func (e *Error) body() any {
+	return map[string]any{"type": "error", "error": map[string]any{"type": e.Kind, "message": e.Message},
 		"request_id": "req_stand_in"}
 }
 
 // failures are the errors of a script.
-var failures = map[string]apiError{
-	"rate_limit": {status: 429, kind: "rate_limit_error",
-		message: "This request would exceed your account's rate limit."},
-	"overloaded": {status: 529, kind: "overloaded_error", message: "Overloaded"},
-	"server":     {status: 500, kind: "api_error", message: "Internal server error"},
-	"context": {status: 400, kind: "invalid_request_error",
-		message: "prompt is too long: 200001 tokens > 200000 maximum"},
-	"key":     {status: 401, kind: "authentication_error", message: "invalid x-api-key"},
-	"credit":  {status: 402, kind: "billing_error", message: "Your credit balance is too low to access the API."},
-	"invalid": {status: 400, kind: "invalid_request_error", message: "messages: something is wrong with them"},
-	"model":   {status: 404, kind: "not_found_error", message: "model: it does not exist"},
-	"policy":  {status: 400, kind: "invalid_request_error", message: "Output blocked by content filtering policy"},
+var failures = map[string]Error{
+	"rate_limit": {Status: 429, Kind: "rate_limit_error",
+		Message: "This request would exceed your account's rate limit."},
+	"overloaded": {Status: 529, Kind: "overloaded_error", Message: "Overloaded"},
+	"server":     {Status: 500, Kind: "api_error", Message: "Internal server error"},
+	"context": {Status: 400, Kind: "invalid_request_error",
+		Message: "prompt is too long: 200001 tokens > 200000 maximum"},
+	"key":     {Status: 401, Kind: "authentication_error", Message: "invalid x-api-key"},
+	"credit":  {Status: 402, Kind: "billing_error", Message: "Your credit balance is too low to access the API."},
+	"invalid": {Status: 400, Kind: "invalid_request_error", Message: "messages: something is wrong with them"},
+	"model":   {Status: 404, Kind: "not_found_error", Message: "model: it does not exist"},
+	"policy":  {Status: 400, Kind: "invalid_request_error", Message: "Output blocked by content filtering policy"},
 }
 
 // ServeHTTP serves the API.
@@ -79,11 +80,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	body, err := s.Requests.Read(w, r)
 	if err != nil {
-		refuse(w, &apiError{status: 413, kind: "request_too_large", message: "Request exceeds the maximum size"})
+		Refuse(w, &Error{Status: 413, Kind: "request_too_large", Message: "Request exceeds the maximum size"})
 		return
 	}
 	if err := s.route(w, r, body); err != nil {
-		refuse(w, err)
+		Refuse(w, err)
 	}
 }
 
@@ -93,51 +94,49 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, body []byte) erro
 	}
 	switch r.Method + " " + r.URL.Path {
 	case "GET /v1/models":
-		return s.models(w)
+		s.models(w)
+		return nil
 	case "POST /v1/messages":
 		return s.messages(w, r, body)
 	}
-	return &apiError{status: 404, kind: "not_found_error", message: "Not found"}
+	return &Error{Status: 404, Kind: "not_found_error", Message: "Not found"}
 }
 
+// Key returns the API key of a request, which either header may carry.
+func Key(r *http.Request) string { return cmp.Or(r.Header.Get("X-Api-Key"), standin.Bearer(r)) }
+
 func (s *Server) checkHeaders(r *http.Request) error {
-	key := r.Header.Get("X-Api-Key")
-	if bearer := r.Header.Get("Authorization"); key == "" && len(bearer) > len("Bearer ") {
-		key = bearer[len("Bearer "):]
-	}
 	switch version := r.Header.Get("Anthropic-Version"); {
-	case s.Key != "" && key != s.Key:
-		return &apiError{status: 401, kind: "authentication_error", message: "invalid x-api-key"}
+	case s.Key != "" && Key(r) != s.Key:
+		return &Error{Status: 401, Kind: "authentication_error", Message: "invalid x-api-key"}
 	case version == "":
-		return invalid("anthropic-version: header is required")
+		return Invalid("anthropic-version: header is required")
 	case version != "2026-10-21":
-		return invalid("anthropic-version: %q is not a version that the stand-in knows", version)
+		return Invalid("anthropic-version: %q is not a version that the stand-in knows", version)
 	case r.Method == "POST" && r.Header.Get("Content-Type") != "application/json":
-		return invalid("content-type: must be application/json")
+		return Invalid("content-type: must be application/json")
 	}
 	return nil
 }
 
-func (s *Server) models(w http.ResponseWriter) error {
+func (s *Server) models(w http.ResponseWriter) {
 	list := []any{}
 	for _, model := range s.Models {
 		list = append(list, map[string]any{"type": "model", "id": model, "display_name": model,
 			"created_at": "2026-01-01T00:00:00Z"})
 	}
-	w.Header().Set("Content-Type", "application/json")
-	return json.NewEncoder(w).Encode(map[string]any{"data": list, "has_more": false})
+	standin.JSON(w, http.StatusOK, map[string]any{"data": list, "has_more": false})
 }
 
-func refuse(w http.ResponseWriter, err error) {
-	var e *apiError
+// Refuse answers with an *Error in the API's form, and with an internal error for any other.
+func Refuse(w http.ResponseWriter, err error) {
+	var e *Error
 	if !errors.As(err, &e) {
-		e = &apiError{status: 500, kind: "api_error", message: err.Error()}
+		e = &Error{Status: 500, Kind: "api_error", Message: err.Error()}
 	}
-	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Request-Id", "req_stand_in")
-	if e.retryAfter != "" {
-		w.Header().Set("Retry-After", e.retryAfter)
+	if e.RetryAfter != "" {
+		w.Header().Set("Retry-After", e.RetryAfter)
 	}
-	w.WriteHeader(e.status)
-	_ = json.NewEncoder(w).Encode(e.body())
+	standin.JSON(w, e.Status, e.body())
 }

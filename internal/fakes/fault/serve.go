@@ -5,12 +5,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
-	"time"
+
+	"github.com/hako-run/hako/internal/retry"
 )
 
 // serve answers r as f says. It panics with http.ErrAbortHandler to make the server close the connection.
 func (f *Fault) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
-	if !wait(r, f.Delay) {
+	if retry.Wait(r.Context(), f.Delay) != nil {
 		return
 	}
 	answer := f.answer(r, next)
@@ -49,19 +50,4 @@ func (f *Fault) answer(r *http.Request, next http.Handler) *httptest.ResponseRec
 	}
 	_, _ = instead.Body.WriteString(f.Body)
 	return instead
-}
-
-// wait reports whether d has passed before the client was gone.
-func wait(r *http.Request, d time.Duration) bool {
-	if d <= 0 {
-		return true
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-r.Context().Done():
-		return false
-	}
 }

@@ -6,16 +6,16 @@
 package freee
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/hako-run/hako/internal/fakes/fault"
+	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 // Options configure a Server. A nil *Options means all defaults.
@@ -36,19 +36,20 @@ type Options struct {
 type Server struct {
 	// Faults are planned failures, on paths such as "/hr/api/v1/employees" and "/public_api/token".
 	Faults fault.Plan
+	// Requests are those that were served, refusals included and planned failures not.
+	Requests standin.Log[Request]
 
 	options Options
 	handler http.Handler
 
-	mu       sync.Mutex
-	requests []Request // guarded by mu, as is all below
-	auth     authorizations
-	window   time.Time // when the hour of the limit began
-	served   int       // requests in it
-	lastID   int
+	mu     sync.Mutex
+	auth   authorizations // guarded by mu, as is all below
+	window time.Time      // when the hour of the limit began
+	served int            // requests in it
+	lastID int
 }
 
-// Request is a request that was served, refusals included and planned failures not.
+// Request is a request with the status of its answer.
 type Request struct {
 	Method, Path string
 	Query        url.Values
@@ -70,9 +71,7 @@ func New(options *Options) *Server {
 	if s.options.ClientID == "" {
 		s.options.ClientID, s.options.ClientSecret = "freee-client", "freee-secret"
 	}
-	if s.options.RateLimit == 0 {
-		s.options.RateLimit = 10_000
-	}
+	s.options.RateLimit = cmp.Or(s.options.RateLimit, 10_000)
 	s.auth = newAuthorizations()
 	s.handler = s.Faults.Wrap(s.logged(s.routes()))
 	return s
@@ -101,21 +100,12 @@ func (s *Server) routes() http.Handler {
 // ServeHTTP serves the API and the OAuth server.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Requests returns what was asked so far, in order.
-func (s *Server) Requests() []Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.requests)
-}
-
 // logged notes every request with its status.
 func (s *Server) logged(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status := &statusWriter{ResponseWriter: w, status: http.StatusOK}
 		next.ServeHTTP(status, r)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.requests = append(s.requests, Request{r.Method, r.URL.Path, r.URL.Query(), status.status})
+		s.Requests.Add(Request{r.Method, r.URL.Path, r.URL.Query(), status.status})
 	})
 }
 
@@ -145,13 +135,13 @@ func (s *Server) api(serve func(*call)) http.HandlerFunc {
 			problem(w, http.StatusTooManyRequests, "too_many_requests", "APIリクエストの上限に達しました。")
 			return
 		}
-		switch s.auth.check(s, r.Header.Get("Authorization"), now) {
+		switch s.auth.check(s, standin.Bearer(r), now) {
 		case valid:
 			serve(&call{w, r, s, now})
 		case expired:
 			s.refuseExpired(w)
 		default:
-			reply(w, http.StatusUnauthorized, map[string]any{"message": "ログインをしてください。"})
+			standin.JSON(w, http.StatusUnauthorized, map[string]any{"message": "ログインをしてください。"})
 		}
 	}
 }
@@ -176,32 +166,20 @@ func (s *Server) admit(w http.ResponseWriter, now time.Time) bool {
 func (s *Server) refuseExpired(w http.ResponseWriter) {
 	const message = "アクセスする権限がありません"
 	if s.options.Expired403 {
-		reply(w, http.StatusForbidden, map[string]any{"error": "access_denied", "message": message,
+		standin.JSON(w, http.StatusForbidden, map[string]any{"error": "access_denied", "message": message,
 			"code": "expired_access_token"})
 		return
 	}
-	reply(w, http.StatusUnauthorized, map[string]any{"message": message, "code": "expired_access_token"})
+	standin.JSON(w, http.StatusUnauthorized, map[string]any{"message": message, "code": "expired_access_token"})
 }
 
 // problem answers in the form of the schema's component "error".
 func problem(w http.ResponseWriter, status int, kind, message string) {
 	w.Header().Set("Content-Type", "application/problem+json")
-	reply(w, status, map[string]any{
+	standin.JSON(w, status, map[string]any{
 		"status_code": status,
 		"errors":      []any{map[string]any{"type": kind, "messages": []string{message}}},
 	})
-}
-
-func reply(w http.ResponseWriter, status int, body any) {
-	if w.Header().Get("Content-Type") == "" {
-		w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	}
-	data, err := json.Marshal(body)
-	if err != nil {
-		panic(err) // everything that is sent is made here
-	}
-	w.WriteHeader(status)
-	_, _ = w.Write(data)
 }
 
 func (c *call) bad(message string) { problem(c, http.StatusBadRequest, "bad_request", message) }
@@ -211,4 +189,4 @@ func (c *call) forbidden() {
 func (c *call) notFound() {
 	problem(c, http.StatusNotFound, "not_found", "指定されたデータは存在しません。")
 }
-func (c *call) ok(body any) { reply(c, http.StatusOK, body) }
+func (c *call) ok(body any) { standin.JSON(c, http.StatusOK, body) }

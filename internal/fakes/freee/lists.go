@@ -43,28 +43,30 @@ func (p *parameters) admin() *Company {
 	return company
 }
 
-// visible leaves out those outside the payroll unless they are asked for.
-func (p *parameters) visible(company *Company) []*Employee {
+// people reads what all lists of people have: the page, the company, and whether those outside the payroll are among
+// them. It is the last to read parameters; if company is nil, it has answered.
+func (p *parameters) people() (visible []*Employee, w window, company *Company) {
+	w = p.window()
+	company = p.admin()
+	if company == nil {
+		return nil, w, nil
+	}
 	all := p.optionalBool("with_no_payroll_calculation")
-	var visible []*Employee
 	for _, e := range company.Employees {
 		if all || !e.OffPayroll {
 			visible = append(visible, e)
 		}
 	}
-	return visible
+	if !p.done() {
+		return nil, w, nil
+	}
+	return visible, w, company
 }
 
 // companyEmployees serves everybody, those who have left too.
 func (s *Server) companyEmployees(c *call) {
-	p := c.parameters()
-	w := p.window()
-	company := p.admin()
+	people, w, company := c.parameters().people()
 	if company == nil {
-		return
-	}
-	people := p.visible(company)
-	if !p.done() {
 		return
 	}
 	list := []any{}
@@ -97,13 +99,8 @@ func (e *Employee) inCompany(company *Company) map[string]any {
 func (s *Server) employees(c *call) {
 	p := c.parameters()
 	year, month := p.integer("year", 2000, 2100), p.integer("month", 1, 12)
-	w := p.window()
-	company := p.admin()
+	people, w, company := p.people()
 	if company == nil {
-		return
-	}
-	people := p.visible(company)
-	if !p.done() {
 		return
 	}
 	first := time.Date(year, time.Month(month), 1, 0, 0, 0, 0, jst)
@@ -128,13 +125,8 @@ func (s *Server) memberships(c *call) {
 	p := c.parameters()
 	base := p.date("base_date")
 	_, _ = p.value("employee_ids")
-	w := p.window()
-	company := p.admin()
+	people, w, company := p.people()
 	if company == nil {
-		return
-	}
-	people := p.visible(company)
-	if !p.done() {
 		return
 	}
 	list := []any{}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 // Lifetimes of tokens, as at freee since 2023-12.
@@ -48,14 +50,11 @@ const (
 	expired
 )
 
-func (a *authorizations) check(s *Server, header string, now time.Time) validity {
+func (a *authorizations) check(s *Server, token string, now time.Time) validity {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	token, ok := strings.CutPrefix(header, "Bearer ")
 	g, known := a.access[token]
 	switch {
-	case !ok:
-		return invalid
 	case a.old[token] || known && !now.Before(g.expires):
 		return expired
 	case known:
@@ -187,12 +186,12 @@ func (s *Server) selectCompany(w http.ResponseWriter, r *http.Request) {
 func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if kind != "application/x-www-form-urlencoded" || r.ParseForm() != nil {
-		reply(w, http.StatusBadRequest, oauthError("invalid_request"))
+		standin.JSON(w, http.StatusBadRequest, oauthError("invalid_request"))
 		return
 	}
 	form := r.PostForm
 	if form.Get("client_id") != s.options.ClientID || form.Get("client_secret") != s.options.ClientSecret {
-		reply(w, http.StatusUnauthorized, oauthError("invalid_client"))
+		standin.JSON(w, http.StatusUnauthorized, oauthError("invalid_client"))
 		return
 	}
 	s.mu.Lock()
@@ -207,15 +206,15 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	case "refresh_token":
 		g, ok = take(s.auth.refresh, form.Get("refresh_token"))
 	default:
-		reply(w, http.StatusBadRequest, oauthError("unsupported_grant_type"))
+		standin.JSON(w, http.StatusBadRequest, oauthError("unsupported_grant_type"))
 		return
 	}
 	if !ok || !now.Before(g.expires) {
-		reply(w, http.StatusUnauthorized, oauthError("invalid_grant"))
+		standin.JSON(w, http.StatusUnauthorized, oauthError("invalid_grant"))
 		return
 	}
 	pair := s.issue(g.company, g.access)
-	reply(w, http.StatusOK, map[string]any{
+	standin.JSON(w, http.StatusOK, map[string]any{
 		"access_token": pair.Access, "token_type": "bearer", "expires_in": int(accessLifetime.Seconds()),
 		"refresh_token": pair.Refresh,
 		"scope":         "read write", "created_at": now.Unix(), "company_id": strconv.Itoa(g.company.ID),

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 const maxInt32 = 1<<31 - 1
@@ -114,7 +116,7 @@ func (p *parameters) company() *Company {
 		}
 	}
 	if !p.failed {
-		reply(p.call, http.StatusForbidden, map[string]any{"message": "アクセスする権限がありません", "code": "company_not_found"})
+		standin.JSON(p.call, http.StatusForbidden, map[string]any{"message": "アクセスする権限がありません", "code": "company_not_found"})
 	}
 	p.failed = true
 	return nil

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/hako-run/hako/internal/fakes/fault"
+	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 // Server is an http.Handler. Make one with New; its methods are safe for concurrent use.
@@ -80,8 +81,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // open returns the name of the request's repository if the token may have to do with it; otherwise it has answered. It
 // needs mu.
 func (s *Server) open(w http.ResponseWriter, r *http.Request, write bool) (repository string, ok bool) {
-	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	mayWrite, known := s.tokens[token]
+	mayWrite, known := s.tokens[standin.Bearer(r)]
 	repository = r.PathValue("owner") + "/" + r.PathValue("name")
 	switch {
 	case !known:
@@ -133,7 +133,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) {
 	}
 	issue := Issue{len(s.repositories[repository]) + 1, in.Title, in.Body, in.Labels}
 	s.repositories[repository] = append(s.repositories[repository], issue)
-	reply(w, http.StatusCreated, issue.wire(repository))
+	standin.JSON(w, http.StatusCreated, issue.wire(repository))
 }
 
 func (s *Server) get(w http.ResponseWriter, r *http.Request) {
@@ -146,7 +146,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "Not Found")
 		return
 	}
-	reply(w, http.StatusOK, s.repositories[repository][n-1].wire(repository))
+	standin.JSON(w, http.StatusOK, s.repositories[repository][n-1].wire(repository))
 }
 
 func (i Issue) wire(repository string) any {
@@ -168,11 +168,5 @@ func refuse(w http.ResponseWriter, status int, message string, fieldAndCode ...s
 		answer["errors"] = []any{map[string]string{"resource": "Issue", "field": fieldAndCode[0],
 			"code": fieldAndCode[1]}}
 	}
-	reply(w, status, answer)
-}
-
-func reply(w http.ResponseWriter, status int, answer any) {
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(answer)
+	standin.JSON(w, status, answer)
 }

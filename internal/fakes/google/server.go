@@ -111,8 +111,8 @@ const maxBody = 10 << 20
 
 // api serves one request of the Sheets API. The path is split before it is decoded: a range is one segment.
 func (s *Server) api(r *http.Request) (any, *apiError) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
-	if err != nil || len(body) > maxBody {
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
+	if err != nil {
 		return nil, invalid("Request payload size exceeds the limit: %d bytes.", maxBody)
 	}
 	segments := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
@@ -185,6 +185,7 @@ func invalid(format string, args ...any) *apiError {
 	return &apiError{400, fmt.Sprintf(format, args...), "INVALID_ARGUMENT", nil}
 }
 
+// reply answers with indented JSON, as Google does.
 func reply(w http.ResponseWriter, status int, answer any) {
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 	w.WriteHeader(status)

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 const (
@@ -189,8 +191,7 @@ func decodePart(part string, into any) error {
 
 // authorize returns the spreadsheet if the request's token lets it do what it asks for. It needs mu.
 func (s *Server) authorize(r *http.Request, id string) (*spreadsheet, *apiError) {
-	bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	token := s.tokens[bearer]
+	token := s.tokens[standin.Bearer(r)]
 	writes := r.Method != "GET"
 	switch {
 	case token == nil || !s.now().Before(token.expires):

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 var jst = time.FixedZone("JST", 9*60*60)
@@ -91,5 +93,5 @@ func (s *Server) employees(w http.ResponseWriter, r *http.Request) {
 		}
 		list = append(list, entry)
 	}
-	reply(w, http.StatusOK, list)
+	standin.JSON(w, http.StatusOK, list)
 }

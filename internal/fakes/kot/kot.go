@@ -5,15 +5,15 @@
 package kot
 
 import (
-	"encoding/json"
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/hako-run/hako/internal/fakes/fault"
+	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 // Options configure a Server. A nil *Options means all defaults.
@@ -32,15 +32,14 @@ type Options struct {
 type Server struct {
 	// Faults are planned failures, on paths such as "/v1.0/employees".
 	Faults fault.Plan
+	// Requests are those that reached the server, refused or not; planned failures are not among them.
+	Requests standin.Log[Request]
 
 	options Options
 	handler http.Handler
-
-	mu       sync.Mutex
-	requests []Request // guarded by mu
 }
 
-// Request is a request that reached the server, refused or not; planned failures are not among them.
+// Request is what a client asked for.
 type Request struct {
 	Path  string
 	Query url.Values
@@ -55,12 +54,8 @@ func New(options *Options) *Server {
 	if s.options.Employees == nil {
 		s.options.Employees = Demo()
 	}
-	if s.options.Token == "" {
-		s.options.Token = "kot-token"
-	}
-	if s.options.ClosingDay == 0 {
-		s.options.ClosingDay = 31
-	}
+	s.options.Token = cmp.Or(s.options.Token, "kot-token")
+	s.options.ClosingDay = cmp.Or(s.options.ClosingDay, 31)
 	if s.options.Now == nil {
 		s.options.Now = time.Now
 	}
@@ -73,8 +68,7 @@ func New(options *Options) *Server {
 		"ondivision", "employeeKeys", "additionalFields"))
 	mux.HandleFunc("GET /v1.0/monthly-workings/{month}", s.guard(s.monthly, "division", "additionalFields"))
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, http.StatusNotFound, 120,
-			"Not Found.")
+		refuse(w, http.StatusNotFound, 120, "Not Found.")
 	})
 	s.handler = s.Faults.Wrap(mux)
 	return s
@@ -82,13 +76,6 @@ func New(options *Options) *Server {
 
 // ServeHTTP serves the API.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
-
-// Requests returns what was asked so far, in order.
-func (s *Server) Requests() []Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.requests)
-}
 
 // Codes of errors.
 const (
@@ -100,10 +87,8 @@ const (
 // guard checks token, hours and parameters.
 func (s *Server) guard(serve http.HandlerFunc, parameters ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
-		s.requests = append(s.requests, Request{r.URL.Path, r.URL.Query()})
-		s.mu.Unlock()
-		if r.Header.Get("Authorization") != "Bearer "+s.options.Token {
+		s.Requests.Add(Request{r.URL.Path, r.URL.Query()})
+		if standin.Bearer(r) != s.options.Token {
 			refuse(w, http.StatusForbidden, badToken, "Bad Authentication.")
 			return
 		}
@@ -128,21 +113,11 @@ func Closed(now time.Time) bool {
 }
 
 func refuse(w http.ResponseWriter, status, code int, message string) {
-	reply(w, status, map[string]any{"errors": []any{map[string]any{"message": message, "code": code}}})
+	standin.JSON(w, status, map[string]any{"errors": []any{map[string]any{"message": message, "code": code}}})
 }
 
 // TooManyRequests is the body of the refusal of too many requests, which comes with 429. It has a form of its own.
 const TooManyRequests = `{"code":"303","message":"Too Many Requests"}`
-
-func reply(w http.ResponseWriter, status int, body any) {
-	data, err := json.Marshal(body)
-	if err != nil {
-		panic(err) // everything that is sent is made here
-	}
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(data)
-}
 
 // additional reports whether the request asks for a field that does not come by itself.
 func additional(r *http.Request, field string) bool {

@@ -82,7 +82,7 @@ func TestEmployees(t *testing.T) {
 		got[2]["resignationDate"] != "2026-03-31" {
 		t.Errorf("got %v", got)
 	}
-	if requests := s.Requests(); len(requests) != 2 || requests[1].Query.Get("includeResigner") != "true" {
+	if requests := s.Requests.All(); len(requests) != 2 || requests[1].Query.Get("includeResigner") != "true" {
 		t.Errorf("requests are %v", requests)
 	}
 }

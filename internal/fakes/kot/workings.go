@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 // Limits of a request for days.
@@ -51,7 +53,7 @@ func (s *Server) byDay(w http.ResponseWriter, r *http.Request, entry func(*Emplo
 		}
 		list = append(list, map[string]any{"date": day.Format(dateLayout), "dailyWorkings": entries})
 	}
-	reply(w, http.StatusOK, list)
+	standin.JSON(w, http.StatusOK, list)
 }
 
 func (s *Server) daily(w http.ResponseWriter, r *http.Request) {
@@ -160,7 +162,7 @@ func (s *Server) monthly(w http.ResponseWriter, r *http.Request) {
 			list = append(list, entry)
 		}
 	}
-	reply(w, http.StatusOK, list)
+	standin.JSON(w, http.StatusOK, list)
 }
 
 // closing is the closing day in the month that starts with first.

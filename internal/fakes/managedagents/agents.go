@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/hako-run/hako/internal/fakes/anthropic"
 )
 
 // Limits of an agent's metadata.
@@ -80,9 +82,9 @@ func (s *Server) createAgent(w http.ResponseWriter, body []byte) error {
 	defer s.mu.Unlock()
 	switch {
 	case in.Name == "":
-		return invalid("name: Field required")
+		return anthropic.Invalid("name: Field required")
 	case in.Model == nil:
-		return invalid("model: Field required")
+		return anthropic.Invalid("model: Field required")
 	}
 	s.agent("") // the default one is there first
 	a, err := in.on(blankAgent(s.newID("agent"), s.tick()))
@@ -115,11 +117,12 @@ func (s *Server) updateAgent(w http.ResponseWriter, id string, body []byte) erro
 	case a == nil:
 		return missing("agent")
 	case in.Version != nil && *in.Version < 1:
-		return invalid("version: must be at least 1")
+		return anthropic.Invalid("version: must be at least 1")
 	case in.Version != nil && *in.Version != a.Version:
-		return &apiError{409, "invalid_request_error", "version: the agent has another version by now"}
+		return &anthropic.Error{Status: 409, Kind: "invalid_request_error",
+			Message: "version: the agent has another version by now"}
 	case a.Archived != nil:
-		return invalid("the agent is archived")
+		return anthropic.Invalid("the agent is archived")
 	}
 	next, err := in.on(a)
 	if err != nil {
@@ -167,11 +170,11 @@ func (c *change) on(a *agent) (*agent, error) {
 			next.Metadata[key] = *value
 		}
 		if len(key) > maxKey || value != nil && len(*value) > maxValue {
-			return nil, invalid("metadata: keys have at most %d characters, values %d", maxKey, maxValue)
+			return nil, anthropic.Invalid("metadata: keys have at most %d characters, values %d", maxKey, maxValue)
 		}
 	}
 	if len(next.Metadata) > maxMetadata {
-		return nil, invalid("metadata: at most %d pairs", maxMetadata)
+		return nil, anthropic.Invalid("metadata: at most %d pairs", maxMetadata)
 	}
 	return &next, nil
 }
@@ -203,7 +206,7 @@ func (s *Server) showAgent(w http.ResponseWriter, id string, query url.Values) e
 	if text := query.Get("version"); text != "" {
 		version, err := strconv.Atoi(text)
 		if err != nil || version < 1 {
-			return invalid("version: must be at least 1")
+			return anthropic.Invalid("version: must be at least 1")
 		}
 		a = s.version(id, version)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hako-run/hako/internal/fakes/anthropic"
 	"github.com/hako-run/hako/internal/fakes/script"
 )
 
@@ -39,7 +40,7 @@ func (s *Server) takeEvents(w http.ResponseWriter, id string, body []byte) error
 		return err
 	}
 	if c.status == terminated {
-		return invalid("the session has terminated")
+		return anthropic.Invalid("the session has terminated")
 	}
 	taken := []Event{}
 	for _, raw := range in.Events {
@@ -68,7 +69,7 @@ func (s *Server) take(c *conversation, raw json.RawMessage) (Event, error) {
 	case "user.custom_tool_result":
 		return e, s.result(c, e)
 	}
-	return nil, invalid("events.0.type: %q is none that the stand-in takes", e.text("type"))
+	return nil, anthropic.Invalid("events.0.type: %q is none that the stand-in takes", e.text("type"))
 }
 
 // told lets the agent answer a message.
@@ -78,7 +79,7 @@ func (s *Server) told(c *conversation, e Event) error {
 		return err
 	}
 	if len(c.open) > 0 {
-		return invalid("the session waits for results of custom tools")
+		return anthropic.Invalid("the session waits for results of custom tools")
 	}
 	s.emit(c, e)
 	c.text = text
@@ -102,9 +103,9 @@ func (s *Server) result(c *conversation, e Event) error {
 	text, err := checkContent(e["content"])
 	switch {
 	case c.used[id]:
-		return invalid("custom_tool_use_id: %s has a result already, or was interrupted", id)
+		return anthropic.Invalid("custom_tool_use_id: %s has a result already, or was interrupted", id)
 	case !slices.Contains(c.open, id):
-		return invalid("custom_tool_use_id: %s is no call that waits for a result", id)
+		return anthropic.Invalid("custom_tool_use_id: %s is no call that waits for a result", id)
 	case err != nil:
 		return err
 	}
@@ -124,7 +125,7 @@ func (s *Server) result(c *conversation, e Event) error {
 func checkContent(content any) (string, error) {
 	blocks, _ := content.([]any)
 	if len(blocks) == 0 {
-		return "", invalid("content: at least one block is required")
+		return "", anthropic.Invalid("content: at least one block is required")
 	}
 	var texts []string
 	for i, b := range blocks {
@@ -132,7 +133,7 @@ func checkContent(content any) (string, error) {
 		switch text, _ := block["text"].(string); block["type"] {
 		case "text":
 			if strings.TrimSpace(text) == "" {
-				return "", invalid("content.%d.text: text content blocks must contain non-whitespace text", i)
+				return "", anthropic.Invalid("content.%d.text: text content blocks must contain non-whitespace text", i)
 			}
 			texts = append(texts, text)
 		case "image":
@@ -140,10 +141,10 @@ func checkContent(content any) (string, error) {
 			kind, _ := source["media_type"].(string)
 			if source["type"] != "base64" ||
 				!slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind) {
-				return "", invalid("content.%d.source.media_type: %q is not supported", i, kind)
+				return "", anthropic.Invalid("content.%d.source.media_type: %q is not supported", i, kind)
 			}
 		default:
-			return "", invalid("content.%d.type: %v is none that the stand-in takes", i, block["type"])
+			return "", anthropic.Invalid("content.%d.type: %v is none that the stand-in takes", i, block["type"])
 		}
 	}
 	return strings.Join(texts, "\n"), nil
@@ -154,7 +155,7 @@ func (s *Server) listEvents(w http.ResponseWriter, r *http.Request, id string) e
 	since, err := time.Time{}, error(nil)
 	if text := query.Get("created_at[gte]"); text != "" {
 		if since, err = time.Parse(time.RFC3339Nano, text); err != nil {
-			return invalid("created_at[gte]: is no time")
+			return anthropic.Invalid("created_at[gte]: is no time")
 		}
 	}
 	s.mu.Lock()

@@ -4,15 +4,16 @@ package managedagents
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/hako-run/hako/internal/fakes/anthropic"
 	"github.com/hako-run/hako/internal/fakes/fault"
 	"github.com/hako-run/hako/internal/fakes/script"
+	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 const (
@@ -52,19 +53,9 @@ type Server struct {
 	broken   chan struct{} // closed to end the streams that are open
 }
 
-// apiError is an error as the API has it.
-type apiError struct {
-	status        int
-	kind, message string
+func missing(what string) error {
+	return &anthropic.Error{Status: 404, Kind: "not_found_error", Message: what + " not found"}
 }
-
-func (e *apiError) Error() string { return e.message }
-
-func invalid(format string, args ...any) error {
-	return &apiError{400, "invalid_request_error", fmt.Sprintf(format, args...)}
-}
-
-func missing(what string) error { return &apiError{404, "not_found_error", what + " not found"} }
 
 // ServeHTTP serves the API.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -79,31 +70,19 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = s.route(w, r, body)
 	}
-	if err == nil {
-		return
+	if err != nil {
+		anthropic.Refuse(w, err)
 	}
-	var e *apiError
-	if !errors.As(err, &e) {
-		e = &apiError{500, "api_error", err.Error()}
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(e.status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"type": "error",
-		"error": map[string]any{"type": e.kind, "message": e.message}, "request_id": "req_stand_in"})
 }
 
 func (s *Server) check(r *http.Request) error {
-	key := r.Header.Get("X-Api-Key")
-	if key == "" {
-		key = strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-	}
 	switch {
-	case s.Key != "" && key != s.Key:
-		return &apiError{401, "authentication_error", "invalid x-api-key"}
+	case s.Key != "" && anthropic.Key(r) != s.Key:
+		return &anthropic.Error{Status: 401, Kind: "authentication_error", Message: "invalid x-api-key"}
 	case r.Header.Get("Anthropic-Version") != version:
-		return invalid("anthropic-version: %s is required", version)
+		return anthropic.Invalid("anthropic-version: %s is required", version)
 	case !strings.Contains(r.Header.Get("Anthropic-Beta"), beta):
-		return invalid("anthropic-beta: %s is required", beta)
+		return anthropic.Invalid("anthropic-beta: %s is required", beta)
 	}
 	return nil
 }
@@ -161,13 +140,13 @@ func (s *Server) newID(prefix string) string {
 }
 
 func reply(w http.ResponseWriter, value any) error {
-	w.Header().Set("Content-Type", "application/json")
-	return json.NewEncoder(w).Encode(value)
+	standin.JSON(w, http.StatusOK, value)
+	return nil
 }
 
 func decode(body []byte, into any) error {
 	if err := json.Unmarshal(body, into); err != nil {
-		return invalid("the request body is not valid: %v", err)
+		return anthropic.Invalid("the request body is not valid: %v", err)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/hako-run/hako/internal/fakes/anthropic"
 	"github.com/hako-run/hako/internal/fakes/script"
 )
 
@@ -68,9 +69,9 @@ func (s *Server) createSession(w http.ResponseWriter, body []byte) error {
 	case a == nil:
 		return missing("agent")
 	case a.Archived != nil:
-		return invalid("agent: is archived")
+		return anthropic.Invalid("agent: is archived")
 	case in.Environment == "":
-		return invalid("environment_id: Field required")
+		return anthropic.Invalid("environment_id: Field required")
 	}
 	c := s.newSession(a, in.Environment)
 	c.title = in.Title
@@ -166,7 +167,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, list []any) error 
 	if text := query.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > 1000 {
-			return invalid("limit: must be from 1 to 1000")
+			return anthropic.Invalid("limit: must be from 1 to 1000")
 		}
 		size = n
 	}
@@ -176,7 +177,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, list []any) error 
 	if text := query.Get("page"); text != "" {
 		var err error
 		if from, err = strconv.Atoi(text); err != nil || from > len(list) {
-			return invalid("page: is none that was given out")
+			return anthropic.Invalid("page: is none that was given out")
 		}
 	}
 	to := min(from+size, len(list))
@@ -192,11 +193,7 @@ func (s *Server) turn(c *conversation) {
 	c.turns++
 	c.status = running
 	s.emit(c, Event{"type": "session.status_running"})
-	steps := s.Script
-	if steps == nil {
-		steps = &script.Script{}
-	}
-	step := steps.Answer(&script.Conversation{Text: c.text, Results: c.results, Tools: s.tools(c.agent)})
+	step := s.Script.Answer(&script.Conversation{Text: c.text, Results: c.results, Tools: s.tools(c.agent)})
 	c.results = nil
 	if step.Say != "" {
 		s.emit(c, Event{"type": "agent.message", "content": []any{map[string]any{"type": "text", "text": step.Say}}})

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"regexp"
 	"slices"
+
+	"github.com/hako-run/hako/internal/fakes/anthropic"
 )
 
 // maxTools is how many an agent takes.
@@ -50,7 +52,7 @@ type toolset struct {
 // checkTools refuses what the API does, and returns the tools as it shows them.
 func checkTools(tools, servers []json.RawMessage) ([]json.RawMessage, error) {
 	if len(tools) > maxTools {
-		return nil, invalid("tools: at most %d", maxTools)
+		return nil, anthropic.Invalid("tools: at most %d", maxTools)
 	}
 	shown, names := []json.RawMessage{}, map[string]bool{}
 	for i, raw := range tools {
@@ -65,7 +67,7 @@ func checkTools(tools, servers []json.RawMessage) ([]json.RawMessage, error) {
 		case toolsetType, mcpType:
 			raw, err = filledIn(i, raw, servers)
 		default:
-			err = invalid("tools.%d.type: %q is no type of a tool", i, tool.Type)
+			err = anthropic.Invalid("tools.%d.type: %q is no type of a tool", i, tool.Type)
 		}
 		if err != nil {
 			return nil, err
@@ -79,19 +81,19 @@ func checkTools(tools, servers []json.RawMessage) ([]json.RawMessage, error) {
 func (tool *customTool) check(i int, names map[string]bool) error {
 	switch {
 	case !toolName.MatchString(tool.Name):
-		return invalid("tools.%d.name: String should match pattern %s", i, toolName)
+		return anthropic.Invalid("tools.%d.name: String should match pattern %s", i, toolName)
 	case names[tool.Name]:
-		return invalid("tools.%d.name: is there twice", i)
+		return anthropic.Invalid("tools.%d.name: is there twice", i)
 	case tool.Description == "":
-		return invalid("tools.%d.description: Field required", i)
+		return anthropic.Invalid("tools.%d.description: Field required", i)
 	case tool.Schema == nil || tool.Schema.Type != "object":
-		return invalid("tools.%d.input_schema.type: must be object", i)
+		return anthropic.Invalid("tools.%d.input_schema.type: must be object", i)
 	case tool.Schema.AnyOf != nil || tool.Schema.OneOf != nil || tool.Schema.AllOf != nil:
-		return invalid("tools.%d.input_schema: oneOf, allOf and anyOf are not supported at the top level", i)
+		return anthropic.Invalid("tools.%d.input_schema: oneOf, allOf and anyOf are not supported at the top level", i)
 	}
 	for key := range tool.Schema.Properties {
 		if !keyName.MatchString(key) {
-			return invalid("tools.%d.input_schema.properties: Property keys should match pattern %s", i, keyName)
+			return anthropic.Invalid("tools.%d.input_schema.properties: Property keys should match pattern %s", i, keyName)
 		}
 	}
 	names[tool.Name] = true
@@ -110,7 +112,7 @@ func filledIn(i int, raw json.RawMessage, servers []json.RawMessage) (json.RawMe
 		return json.Unmarshal(server, &named) == nil && named.Name == set.Server
 	}
 	if set.Type == mcpType && !slices.ContainsFunc(servers, known) {
-		return nil, invalid("tools.%d.mcp_server_name: there is no server %q in mcp_servers", i, set.Server)
+		return nil, anthropic.Invalid("tools.%d.mcp_server_name: there is no server %q in mcp_servers", i, set.Server)
 	}
 	return json.Marshal(set)
 }

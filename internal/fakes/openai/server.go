@@ -4,16 +4,15 @@
 package openai
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/hako-run/hako/internal/fakes/fault"
 	"github.com/hako-run/hako/internal/fakes/script"
+	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 // Server is an http.Handler that serves /v1/responses, /v1/chat/completions and /v1/models. Its zero value repeats what
@@ -112,16 +111,16 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) route(w http.ResponseWriter, r *http.Request, body []byte) error {
-	key, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	switch {
-	case s.Key != "" && key != s.Key:
+	case s.Key != "" && standin.Bearer(r) != s.Key:
 		return failure(&script.Failure{Kind: "key"})
 	case r.Method == "POST" && r.Header.Get("Content-Type") != "application/json":
 		return invalid("", "You must send application/json.")
 	}
 	switch r.Method + " " + r.URL.Path {
 	case "GET /v1/models":
-		return s.models(w)
+		s.models(w)
+		return nil
 	case "POST /v1/chat/completions":
 		return s.chat(w, r, body)
 	case "POST /v1/responses":
@@ -132,14 +131,13 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, body []byte) erro
 	return &apiError{status: 404, kind: "invalid_request_error", message: "Unknown request URL"}
 }
 
-func (s *Server) models(w http.ResponseWriter) error {
+func (s *Server) models(w http.ResponseWriter) {
 	list := []any{}
 	for _, model := range s.Models {
 		list = append(list, map[string]any{"id": model, "object": "model", "created": 1767225600,
 			"owned_by": "stand-in"})
 	}
-	w.Header().Set("Content-Type", "application/json")
-	return json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": list})
+	standin.JSON(w, http.StatusOK, map[string]any{"object": "list", "data": list})
 }
 
 // checkModel is what both APIs check first.
@@ -160,11 +158,7 @@ func (s *Server) checkModel(model string, body []byte) error {
 
 // step is what the script answers to c.
 func (s *Server) step(c *script.Conversation) (*script.Step, error) {
-	steps := s.Script
-	if steps == nil {
-		steps = &script.Script{}
-	}
-	step := steps.Answer(c)
+	step := s.Script.Answer(c)
 	if step.Fail != nil && !step.Fail.Streamed {
 		return nil, failure(step.Fail)
 	}
@@ -184,11 +178,9 @@ func refuse(w http.ResponseWriter, err error) {
 	if !errors.As(err, &e) {
 		e = &apiError{status: 500, kind: "server_error", message: err.Error()}
 	}
-	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Request-Id", "req_stand_in")
 	if e.retryAfter != "" {
 		w.Header().Set("Retry-After", e.retryAfter)
 	}
-	w.WriteHeader(e.status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"error": e.body()})
+	standin.JSON(w, e.status, map[string]any{"error": e.body()})
 }

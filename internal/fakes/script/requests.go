@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"io"
 	"net/http"
-	"slices"
-	"sync"
+
+	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 // maxBody bounds a request, in bytes.
@@ -18,11 +18,8 @@ type Request struct {
 	Body   []byte
 }
 
-// Requests keeps what a stand-in was sent. The zero value is ready, and safe for concurrent use.
-type Requests struct {
-	mu  sync.Mutex
-	all []Request // guarded by mu
-}
+// Requests keeps what a stand-in was sent.
+type Requests struct{ standin.Log[Request] }
 
 // Read reads the body of r and keeps r. The error is that of a body that is too long or broken.
 func (q *Requests) Read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
@@ -30,15 +27,6 @@ func (q *Requests) Read(w http.ResponseWriter, r *http.Request) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.all = append(q.all, Request{r.URL.Path, r.Header.Clone(), bytes.Clone(body)})
+	q.Add(Request{r.URL.Path, r.Header.Clone(), bytes.Clone(body)})
 	return body, nil
-}
-
-// All returns what was sent, in order.
-func (q *Requests) All() []Request {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return slices.Clone(q.all)
 }

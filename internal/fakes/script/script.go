@@ -67,7 +67,7 @@ type Failure struct {
 // Kinds are those of failures.
 var Kinds = []string{"rate_limit", "overloaded", "server", "context", "key", "credit", "invalid", "model", "policy"}
 
-// Script is a list of steps. The zero value repeats what it is told. It is safe for concurrent use.
+// Script is a list of steps. The zero value and nil repeat what they are told. It is safe for concurrent use.
 type Script struct {
 	Steps []Step
 
@@ -103,19 +103,30 @@ func (s *Script) Answer(c *Conversation) Step {
 }
 
 func (s *Script) find(c *Conversation) Step {
+	if step, ok := s.spend(c); ok {
+		return step
+	}
+	if len(c.Results) > 0 {
+		return Step{Say: "${result}"}
+	}
+	return Step{When: anything, Say: "$0"}
+}
+
+// spend returns the first step that fits c, one use of it spent.
+func (s *Script) spend(c *Conversation) (Step, bool) {
+	if s == nil {
+		return Step{}, false
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.Steps {
 		step := &s.Steps[i]
 		if step.fits(c) && (step.Times == 0 || step.used < step.Times) {
 			step.used++
-			return *step
+			return *step, true
 		}
 	}
-	if len(c.Results) > 0 {
-		return Step{Say: "${result}"}
-	}
-	return Step{When: anything, Say: "$0"}
+	return Step{}, false
 }
 
 // anything is what a step without When fits.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/hako-run/hako/internal/retry"
 )
 
 // Stream writes server-sent events (html.spec.whatwg.org/multipage/server-sent-events.html).
@@ -41,14 +43,7 @@ func (s *Stream) SendText(name, text string) {
 
 // Sleep waits for d, or until the client is gone: then it ends the answer.
 func (s *Stream) Sleep(d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.r.Context().Done():
+	if retry.Wait(s.r.Context(), d) != nil {
 		panic(http.ErrAbortHandler)
 	}
 }

@@ -24,7 +24,7 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%s: %d %s, want %q", target, w.Code, w.Body, want)
 		}
 	}
-	if got := len(s.Queries()); got != 3 {
+	if got := len(s.Queries.All()); got != 3 {
 		t.Errorf("%d queries are remembered, want 3", got)
 	}
 }

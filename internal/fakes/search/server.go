@@ -3,13 +3,12 @@
 package search
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/hako-run/hako/internal/fakes/fault"
+	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 // Server is an http.Handler that finds in Pages. The zero value finds nothing; its methods are safe for concurrent use.
@@ -18,9 +17,8 @@ type Server struct {
 	Faults fault.Plan
 	// Pages is what there is to be found. It must not change while the server is in use.
 	Pages []Page
-
-	mu      sync.Mutex
-	queries []string // guarded by mu
+	// Queries are what was searched for.
+	Queries standin.Log[string]
 }
 
 // Page is a page of the web.
@@ -28,13 +26,6 @@ type Page struct {
 	Title   string `json:"title"`
 	URL     string `json:"url"`
 	Content string `json:"content"`
-}
-
-// Queries returns what was searched for, in order.
-func (s *Server) Queries() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.queries)
 }
 
 // ServeHTTP serves the search.
@@ -55,11 +46,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "403 Forbidden", http.StatusForbidden)
 		return
 	}
-	s.mu.Lock()
-	s.queries = append(s.queries, query)
-	s.mu.Unlock()
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{"query": query, "results": s.find(query)})
+	s.Queries.Add(query)
+	standin.JSON(w, http.StatusOK, map[string]any{"query": query, "results": s.find(query)})
 }
 
 // find returns the pages that hold every word of the query, in any case.

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 // app is what Slack knows of the bot's app.
@@ -61,7 +63,7 @@ func base(r *http.Request) string {
 func (s *Server) connect(r *http.Request) (answer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.app.token == "" || r.Header.Get("Authorization") != "Bearer "+s.app.token {
+	if s.app.token == "" || standin.Bearer(r) != s.app.token {
 		return nil, refuse("invalid_auth")
 	}
 	return answer{"url": strings.Replace(base(r), "http", "ws", 1) + "/socket/?ticket=one"}, nil

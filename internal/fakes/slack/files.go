@@ -6,7 +6,8 @@ import (
 	"io"
 	"net/http"
 	"path"
-	"strings"
+
+	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 // file is one that was uploaded.
@@ -79,8 +80,7 @@ func (s *Server) completeUpload(c *call) (answer, error) {
 // serveFile takes an upload, or gives a file to a bot with its token.
 func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	f, known := s.files[path.Base(r.URL.Path)],
-		s.tokens[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")] != nil
+	f, known := s.files[path.Base(r.URL.Path)], s.tokens[standin.Bearer(r)] != nil
 	s.mu.Unlock()
 	switch {
 	case f == nil:

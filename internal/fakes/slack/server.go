@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/internal/fakes/fault"
+	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 // Server is an http.Handler that serves /api/METHOD. Make one with New; its methods are safe for concurrent use.
@@ -236,8 +237,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	} else {
 		result["ok"] = true
 	}
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	_ = json.NewEncoder(w).Encode(result)
+	standin.JSON(w, http.StatusOK, result)
 }
 
 func (s *Server) api(r *http.Request) (answer, error) {
@@ -258,7 +258,7 @@ func (s *Server) api(r *http.Request) (answer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.touch()
-	bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	bearer := standin.Bearer(r)
 	if form, ok := arguments["token"].(string); ok && bearer == "" && isForm(r) {
 		bearer = form // the other way to send it (docs.slack.dev/apis/web-api)
 	}
@@ -286,8 +286,8 @@ const maxBody = 1 << 20
 
 // readArguments reads JSON, which needs its Content-Type, or a form.
 func readArguments(r *http.Request) (map[string]any, error) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
-	if err != nil || len(body) > maxBody {
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
+	if err != nil {
 		return nil, refuse("request_timeout")
 	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))

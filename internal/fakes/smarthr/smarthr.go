@@ -3,16 +3,16 @@
 package smarthr
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/hako-run/hako/internal/fakes/fault"
+	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 // Options configure a Server. A nil *Options means all defaults.
@@ -29,12 +29,11 @@ type Options struct {
 type Server struct {
 	// Faults are planned failures, on paths such as "/api/v1/crews".
 	Faults fault.Plan
+	// Requests are the queries for crews.
+	Requests standin.Log[url.Values]
 
 	options Options
 	handler http.Handler
-
-	mu       sync.Mutex
-	requests []url.Values // guarded by mu
 }
 
 // Crew is one person. What the stand-in makes up beyond these fields contains Canary.
@@ -61,12 +60,8 @@ func New(options *Options) *Server {
 	if s.options.Crews == nil {
 		s.options.Crews = Demo()
 	}
-	if s.options.Token == "" {
-		s.options.Token = "smarthr-token"
-	}
-	if s.options.RateLimit == 0 {
-		s.options.RateLimit = 5000
-	}
+	s.options.Token = cmp.Or(s.options.Token, "smarthr-token")
+	s.options.RateLimit = cmp.Or(s.options.RateLimit, 5000)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/crews", s.crews)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
@@ -79,19 +74,9 @@ func New(options *Options) *Server {
 // ServeHTTP serves the API.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Requests returns the queries for crews so far, in order.
-func (s *Server) Requests() []url.Values {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.requests)
-}
-
 // admit counts the request and sets the headers of both limits.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.requests = append(s.requests, r.URL.Query())
-	left := s.options.RateLimit - len(s.requests)
+	left := s.options.RateLimit - s.Requests.Add(r.URL.Query())
 	for _, name := range []string{"x-rate-limit-", "x-intensive-rate-limit-"} {
 		w.Header().Set(name+"limit", strconv.Itoa(s.options.RateLimit))
 		w.Header().Set(name+"remaining", strconv.Itoa(max(0, left)))
@@ -108,7 +93,7 @@ func (s *Server) crews(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !s.admit(w, r):
 		refuse(w, http.StatusTooManyRequests, 6, "too_many_requests", "リクエスト制限の上限を超えました")
-	case r.Header.Get("Authorization") != "Bearer "+s.options.Token:
+	case standin.Bearer(r) != s.options.Token:
 		refuse(w, http.StatusUnauthorized, 2, "unauthorized_token", "無効なアクセストークンです")
 	case pageErr != nil || sizeErr != nil || unknown(q):
 		refuse(w, http.StatusBadRequest, 1, "bad_request", "パラメータが不正です")
@@ -162,19 +147,9 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, page, size int) {
 	}
 	w.Header().Set("Link", strings.Join(links, ", "))
 	w.Header().Set("x-total-count", strconv.Itoa(len(crews)))
-	reply(w, http.StatusOK, list)
+	standin.JSON(w, http.StatusOK, list)
 }
 
 func refuse(w http.ResponseWriter, status, code int, kind, message string) {
-	reply(w, status, map[string]any{"code": code, "type": kind, "message": message, "errors": nil})
-}
-
-func reply(w http.ResponseWriter, status int, body any) {
-	data, err := json.Marshal(body)
-	if err != nil {
-		panic(err) // everything that is sent is made here
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(data)
+	standin.JSON(w, status, map[string]any{"code": code, "type": kind, "message": message, "errors": nil})
 }

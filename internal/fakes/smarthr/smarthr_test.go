@@ -37,7 +37,7 @@ func TestPages(t *testing.T) {
 	if w := get(t, s, "crews?emp_status=retired", "smarthr-token"); w.Header().Get("x-total-count") != "1" {
 		t.Errorf("retired: %s", w.Header().Get("x-total-count"))
 	}
-	if n := len(s.Requests()); n != 2 {
+	if n := len(s.Requests.All()); n != 2 {
 		t.Errorf("%d requests noted", n)
 	}
 }
