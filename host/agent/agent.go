@@ -20,6 +20,7 @@ import (
 	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/retry"
 )
 
 // Observer receives metrics. Its methods are called concurrently and must not block. Results are from a fixed set.
@@ -236,7 +237,7 @@ func (r *Runner) tidy(ctx context.Context) {
 		if err := r.journal.forget(ctx); err != nil && ctx.Err() == nil {
 			r.logger.Error("the journal of calls could not be tidied", "err", err)
 		}
-		if sleep(ctx, tidyTime) != nil {
+		if retry.Wait(ctx, tidyTime) != nil {
 			return
 		}
 	}
@@ -266,20 +267,5 @@ func (r *Runner) drain(end context.CancelCauseFunc) {
 		r.logger.Warn("calls had not ended when hako had to: the agents are told at the next start", "grace", grace)
 		end(errEnding)
 		<-ended
-	}
-}
-
-// sleep waits for d. If ctx ends first, it returns ctx's error.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

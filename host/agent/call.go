@@ -12,6 +12,7 @@ import (
 	"github.com/hako-run/hako/host/internal/callclock"
 	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/retry"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -262,7 +263,7 @@ func (r *Runner) deliver(c *call, a *answer, result string) (settled bool) {
 		}
 		failures++
 		c.logger.Warn("an answer could not be sent: retrying", "err", err)
-		_ = sleep(c.ctx, r.backoff(failures)) // whether the call is over, the next request sees
+		_ = retry.Wait(c.ctx, r.backoff(failures)) // whether the call is over, the next request sees
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/internal/eventstream"
+	"github.com/hako-run/hako/internal/retry"
 )
 
 // Where the API is, and which version of it this package knows (platform.claude.com/docs/en/managed-agents).
@@ -164,7 +165,7 @@ func (c *client) pause(ctx context.Context) error {
 	if wait > 0 {
 		wait += rand.N(min(wait, maxSpread))
 	}
-	return sleep(ctx, wait)
+	return retry.Wait(ctx, wait)
 }
 
 // note counts a request and records how long the API asked to wait.

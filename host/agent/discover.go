@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/hako-run/hako/internal/retry"
 )
 
 // discover looks for sessions of the agents and follows the active ones.
@@ -37,7 +38,7 @@ func (r *Runner) discover(followers *sync.WaitGroup) {
 		if failures > 0 {
 			pause = max(pause, r.backoff(failures))
 		}
-		if sleep(ctx, pause) != nil {
+		if retry.Wait(ctx, pause) != nil {
 			return
 		}
 	}
@@ -162,6 +163,5 @@ const maxBackoff = 30 * time.Second
 func (r *Runner) backoff(failures int) time.Duration { return backoff(r.tempo.retry, failures) }
 
 func backoff(first time.Duration, failures int) time.Duration {
-	pause := min(first<<min(failures-1, 10), maxBackoff)
-	return pause/2 + rand.N(pause/2+1)
+	return retry.Backoff(failures-1, first, maxBackoff)
 }

@@ -7,8 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
+
+	"github.com/hako-run/hako/internal/retry"
 )
 
 // Kind classifies an Error. It is an error itself, so that errors.Is(err, agent.Auth) holds for an *Error of that Kind.
@@ -105,7 +106,8 @@ func asError(ctx context.Context, err error) error {
 	case errors.As(err, &known):
 		return err
 	case errors.As(err, &api):
-		return &Error{Kind: kindOf(api), Status: api.status, RetryAfter: retryAfter(api.header), Err: err}
+		return &Error{Kind: kindOf(api), Status: api.status, Err: err,
+			RetryAfter: min(retry.After(api.header, time.Now()), maxRetryAfter)}
 	}
 	return &Error{Kind: Unavailable, Err: err}
 }
@@ -137,15 +139,3 @@ func kindOf(e *apiError) Kind {
 
 // maxRetryAfter bounds Retry-After.
 const maxRetryAfter = 10 * time.Minute
-
-// retryAfter parses Retry-After (RFC 9110, section 10.2.3).
-func retryAfter(header http.Header) time.Duration {
-	value := header.Get("Retry-After")
-	wait := time.Duration(0)
-	if s, err := strconv.ParseFloat(value, 64); err == nil && s > 0 {
-		wait = time.Duration(min(s, maxRetryAfter.Seconds()) * float64(time.Second))
-	} else if at, err := http.ParseTime(value); err == nil {
-		wait = time.Until(at)
-	}
-	return min(max(0, wait), maxRetryAfter)
-}

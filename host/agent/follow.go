@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"github.com/hako-run/hako/internal/retry"
 )
 
 // errSilent is the reason for reopening a silent stream, which is no failure.
@@ -54,7 +56,7 @@ func (s *session) follow(ctx context.Context) error {
 		}
 		failures++
 		s.logger.Warn("the session's events broke off: they are read again", "err", err)
-		if err := sleep(ctx, s.runner.backoff(failures)); err != nil {
+		if err := retry.Wait(ctx, s.runner.backoff(failures)); err != nil {
 			return err
 		}
 	}
@@ -134,12 +136,12 @@ func (s *session) polling(ctx context.Context) error {
 // untilPoll waits for the next poll, which Retire triggers at once.
 func (r *Runner) untilPoll(ctx context.Context) error {
 	if r.retired() {
-		return sleep(ctx, min(r.tempo.tick, r.spec.Poll))
+		return retry.Wait(ctx, min(r.tempo.tick, r.spec.Poll))
 	}
 	either, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(r.serving, cancel)()
-	_ = sleep(either, r.spec.Poll) // which of the two has ended, ctx says
+	_ = retry.Wait(either, r.spec.Poll) // which of the two has ended, ctx says
 	return ctx.Err()
 }
 

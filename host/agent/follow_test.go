@@ -410,19 +410,6 @@ func TestManySessions(t *testing.T) {
 	}
 }
 
-func TestRetryAfter(t *testing.T) {
-	t.Parallel()
-	for value, want := range map[string]time.Duration{
-		"": 0, "3": 3 * time.Second, "0.5": 500 * time.Millisecond, "-1": 0, "soon": 0, "1e300": maxRetryAfter,
-		"NaN":                           0,
-		"Mon, 02 Jan 2006 15:04:05 GMT": 0,
-	} {
-		if got := retryAfter(http.Header{"Retry-After": {value}}); got != want {
-			t.Errorf("%q is %s, want %s", value, got, want)
-		}
-	}
-}
-
 // TestRateLimitHoldsForAll shows that no request is sent while the API wants none.
 func TestRateLimitHoldsForAll(t *testing.T) {
 	t.Parallel()

@@ -305,8 +305,10 @@ func TestHostileAgentFloods(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if wait := retryAfter(f.Header); wait < 0 || wait > maxRetryAfter {
-				t.Errorf("hako waits for %v", wait)
+			var e *Error
+			if err := asError(t.Context(), &apiError{status: f.Status, header: f.Header}); !errors.As(err, &e) ||
+				e.RetryAfter < 0 || e.RetryAfter > maxRetryAfter {
+				t.Errorf("hako waits: %+v", err)
 			}
 		})
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+
+	"github.com/hako-run/hako/internal/retry"
 )
 
 // belt has the custom tools of a session: those of the agent's version at its start.
@@ -82,7 +84,7 @@ func (r *Runner) inspect(ctx context.Context) {
 	defer cancel()
 	defer context.AfterFunc(r.serving, cancel)()
 	seen := &inspection{warned: map[string]bool{}}
-	for sleep(ctx, r.tempo.inspect) == nil {
+	for retry.Wait(ctx, r.tempo.inspect) == nil {
 		r.compare(ctx, seen)
 	}
 	r.options.Observer.AgentOutdated(-seen.count)

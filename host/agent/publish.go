@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hako-run/hako/internal/retry"
 	"github.com/hako-run/hako/internal/visible"
 )
 
@@ -56,7 +57,7 @@ func (p *Publisher) Plan(ctx context.Context, agent string, tools []Definition, 
 		if failures++; failures == publishTries || !errors.As(err, &e) || !e.temporary() {
 			return nil, err
 		}
-		if err := sleep(ctx, backoff(p.retry, failures)); err != nil {
+		if err := retry.Wait(ctx, backoff(p.retry, failures)); err != nil {
 			return nil, err
 		}
 	}
@@ -80,7 +81,7 @@ func (p *Publisher) Apply(ctx context.Context, agreed *Plan) (version int64, err
 			return version, err
 		}
 		if e.Status != http.StatusConflict && e.temporary() {
-			_ = sleep(ctx, backoff(p.retry, failures)) // if ctx ends, the next request says so
+			_ = retry.Wait(ctx, backoff(p.retry, failures)) // if ctx ends, the next request says so
 		}
 		next, unread := p.Plan(ctx, now.Agent, now.wanted, now.adopt)
 		switch {

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/hako-run/hako/internal/retry"
 )
 
 // Kind classifies an Error. It is an error itself, so that errors.Is(err, llm.ContextWindow) holds for an *Error of
@@ -134,14 +136,7 @@ func retryAfter(header http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e9 {
 		return time.Duration(ms * float64(time.Millisecond))
 	}
-	value := header.Get("Retry-After")
-	if s, err := strconv.ParseFloat(value, 64); err == nil && s > 0 && s < 1e6 {
-		return time.Duration(s * float64(time.Second))
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(0, time.Until(at))
-	}
-	return 0
+	return retry.After(header, time.Now())
 }
 
 // kindOf returns the kind for an HTTP status without a known error code.

@@ -1,9 +1,11 @@
 package llm
 
 import (
+	"cmp"
 	"context"
-	"math/rand/v2"
 	"time"
+
+	"github.com/hako-run/hako/internal/retry"
 )
 
 const (
@@ -20,10 +22,7 @@ func (e *Error) temporary() bool {
 
 // waitForRetry waits before the next retry. It reports false if there must be none.
 func (a *attempt) waitForRetry(ctx context.Context, e *Error) bool {
-	pause := backoff(a.retries)
-	if e.RetryAfter > 0 {
-		pause = e.RetryAfter
-	}
+	pause := cmp.Or(e.RetryAfter, retry.Backoff(a.retries, firstPause, maxPause))
 	deadline, bounded := ctx.Deadline()
 	if !e.temporary() || a.retries >= a.spec.Retries || pause > maxPause || bounded && time.Until(deadline) < pause {
 		return false
@@ -31,18 +30,5 @@ func (a *attempt) waitForRetry(ctx context.Context, e *Error) bool {
 	a.retries++
 	a.logger.Info("retrying the model", "kind", e.Kind, "status", e.Status, "pause", pause)
 	a.request.retrying(Retry{e.Kind, a.spec.Name, pause})
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// backoff returns an exponential wait with jitter.
-func backoff(retries int) time.Duration {
-	pause := min(firstPause<<min(retries, 10), maxPause)
-	return pause/2 + rand.N(pause/2)
+	return retry.Wait(ctx, pause) == nil
 }

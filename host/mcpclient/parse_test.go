@@ -287,16 +287,6 @@ func TestExact(t *testing.T) {
 	}
 }
 
-func TestBackOff(t *testing.T) {
-	t.Parallel()
-	for failures := range 100 {
-		d := backOff(failures)
-		if d < firstDelay/2 || d > lastDelay || failures > 10 && d < lastDelay/2 {
-			t.Errorf("after %d failures: %v", failures, d)
-		}
-	}
-}
-
 // endless repeats a text for ever.
 type endless struct {
 	text string

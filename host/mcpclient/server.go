@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,6 +17,7 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/retry"
 )
 
 const (
@@ -141,30 +141,13 @@ func (s *server) run(ctx context.Context) {
 		if time.Since(began) > stable {
 			failures = 0
 		}
-		delay := backOff(failures)
+		delay := retry.Backoff(failures, firstDelay, lastDelay)
 		s.down(err, delay)
 		s.attempted()
-		if !s.pause(ctx, delay) {
+		if retry.Wait(ctx, delay) != nil {
 			return
 		}
 		s.count()
-	}
-}
-
-func backOff(failures int) time.Duration {
-	d := min(lastDelay, firstDelay<<min(failures, 10))
-	return d/2 + rand.N(d/2)
-}
-
-// pause waits for delay. It returns false if ctx ends first.
-func (s *server) pause(ctx context.Context, delay time.Duration) bool {
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 
@@ -217,7 +200,7 @@ func (s *server) attend(x *session) error {
 			s.subscribe(x)
 			continue
 		case <-x.changed:
-			if !s.pause(x.ctx, settle) || often.Wait(x.ctx) != nil {
+			if retry.Wait(x.ctx, settle) != nil || often.Wait(x.ctx) != nil {
 				continue // ends the session
 			}
 		}

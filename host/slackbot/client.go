@@ -7,11 +7,11 @@ import (
 	"net/http"
 	"path"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/hako-run/hako/host/broker/outbound"
+	"github.com/hako-run/hako/internal/retry"
 )
 
 // Bounds of requests to Slack.
@@ -101,19 +101,14 @@ func (c *client) pause(r *http.Request, method string) error {
 	if wait <= 0 {
 		return nil
 	}
-	select {
-	case <-time.After(wait):
-		return nil
-	case <-r.Context().Done():
-		return r.Context().Err()
-	}
+	return retry.Wait(r.Context(), wait)
 }
 
 // putOff records when the rate limit allows the method again.
 func (c *client) putOff(method string, response *http.Response) {
 	wait := limitWait
-	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
-		wait = min(time.Duration(seconds)*time.Second, mostLimitWait)
+	if after := retry.After(response.Header, time.Now()); after > 0 {
+		wait = min(after, mostLimitWait)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,6 +20,7 @@ import (
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/internal/address"
+	"github.com/hako-run/hako/internal/retry"
 )
 
 // workspace is a running Workspace.
@@ -111,10 +112,7 @@ func (w *workspace) again(ctx context.Context, wait time.Duration, err error) ti
 	} else {
 		w.logger.Warn("not connected to Slack: hako tries again", "in", wait, "err", err)
 	}
-	select {
-	case <-time.After(wait):
-	case <-ctx.Done():
-	}
+	_ = retry.Wait(ctx, wait) // whether ctx has ended, the next attempt sees
 	return min(2*wait, mostWait)
 }
 

@@ -21,6 +21,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/hako-run/hako/internal/retry"
 )
 
 // Options configures a PostgreSQL Store; a directory ignores them. A nil *Options means all defaults.
@@ -227,12 +229,7 @@ func (s *Store) UpdateInTurn(ctx context.Context, name string, f func(*sql.Tx) e
 
 // pause waits before a retry, for a random time of up to 2 ms at first and up to 128 ms later.
 func pause(ctx context.Context, attempt int) error {
-	select {
-	case <-time.After(rand.N(time.Millisecond << min(attempt, 7))):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return retry.Wait(ctx, rand.N(time.Millisecond<<min(attempt, 7)))
 }
 
 // View runs f in a read-only transaction that sees one state of the store. f runs again once if the connection was

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/hako-run/hako/internal/retry"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -150,13 +151,7 @@ func waitBusy() func(context.Context, int) bool {
 		if time.Since(start) > busyWait {
 			return false
 		}
-		pause := time.Millisecond + rand.N(time.Millisecond<<min(count, 4))
-		select {
-		case <-time.After(pause):
-			return true
-		case <-ctx.Done():
-			return false
-		}
+		return retry.Wait(ctx, time.Millisecond+rand.N(time.Millisecond<<min(count, 4))) == nil
 	}
 }
 

@@ -104,18 +104,6 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-func TestRetryAfter(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for value, want := range map[string]time.Duration{
-		"": 0, "7": 7 * time.Second, "-1": 0, "soon": 0, "99999999999": 0, "Fri, 02 Jan 2026 03:05:05 GMT": time.Minute,
-	} {
-		if got := retryAfter(http.Header{"Retry-After": {value}}, now); got != want {
-			t.Errorf("%q: %v, want %v", value, got, want)
-		}
-	}
-}
-
 func TestRetriesEndWithTheCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

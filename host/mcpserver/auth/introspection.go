@@ -10,7 +10,6 @@ import (
 	"math"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/internal/issuer"
 	"github.com/hako-run/hako/internal/address"
+	"github.com/hako-run/hako/internal/retry"
 	"github.com/hako-run/hako/internal/strictjson"
 )
 
@@ -195,11 +195,7 @@ func (i *introspector) post(token string) (map[string]any, time.Duration, error)
 }
 
 func pauseOf(header http.Header) time.Duration {
-	seconds, err := strconv.ParseUint(header.Get("Retry-After"), 10, 16)
-	if err != nil {
-		return failurePause
-	}
-	return min(max(time.Duration(seconds)*time.Second, failurePause), maxPause)
+	return min(max(retry.After(header, time.Now()), failurePause), maxPause)
 }
 
 // introspect verifies an opaque token. Unlike a JWT, nothing says for whom it is but the endpoint's answer, so that has to

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker/outbound"
+	"github.com/hako-run/hako/internal/retry"
 )
 
 const (
@@ -71,7 +72,7 @@ func (s *session) accept(l net.Listener, at *endpoint, connections *sync.WaitGro
 			return
 		case err != nil: // for example too many open files
 			s.log.WarnContext(s.ctx, "cannot accept a command's connection", "plugin", s.plugin, "err", err)
-			if !s.sleep(100 * time.Millisecond) {
+			if retry.Wait(s.ctx, 100*time.Millisecond) != nil {
 				return
 			}
 			continue
@@ -88,18 +89,6 @@ func (s *session) accept(l net.Listener, at *endpoint, connections *sync.WaitGro
 			s.watch().end(OutcomeBusy, 0, 0)
 			reset(conn)
 		}
-	}
-}
-
-// sleep waits for d and reports whether the command still runs.
-func (s *session) sleep(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-s.ctx.Done():
-		return false
 	}
 }
 
