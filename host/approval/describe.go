@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/visible"
 )
 
@@ -126,7 +127,7 @@ func (q *Question) asker(w *words) string {
 		where = q.Caller.Frontend
 	}
 	if q.Client != "" {
-		where = clip(q.Client, maxClient) + w.comma + where
+		where = clip.Runes(q.Client, maxClient) + w.comma + where
 	}
 	return fmt.Sprintf(w.asker, cmp.Or(q.Caller.User, w.nobody), where)
 }
@@ -216,7 +217,7 @@ func (n node) values(prefix string, depth int, w *words) (list []Value) {
 
 // nameOf shows a name, which a caller may have invented, on one line.
 func nameOf(name string) string {
-	return clip(visible.Line(name), maxName)
+	return clip.Runes(visible.Line(name), maxName)
 }
 
 func (n node) value(name string, w *words) Value {
@@ -238,7 +239,7 @@ func (n node) value(name string, w *words) Value {
 	}
 	if len(v.Text) > maxText {
 		v.Cut = fmt.Sprintf(w.cutText, utf8.RuneCountInString(v.Text))
-		v.Text = strings.ToValidUTF8(v.Text[:maxText], "")
+		v.Text = clip.Bytes(v.Text, maxText)
 	}
 	return v
 }
@@ -303,7 +304,7 @@ func (v *Value) table(items []node, w *words) {
 		row := make([]string, min(width, maxColumns))
 		put := func(i int, n node) {
 			if i < len(row) {
-				row[i] = clip(visible.Line(n.cell(w)), maxLine)
+				row[i] = clip.Runes(visible.Line(n.cell(w)), maxLine)
 			}
 		}
 		for _, m := range item.members {
@@ -318,13 +319,6 @@ func (v *Value) table(items []node, w *words) {
 	if len(items) > maxRows || width > maxColumns {
 		v.Cut = fmt.Sprintf(w.cutTable, len(items), width)
 	}
-}
-
-func clip(text string, limit int) string {
-	if utf8.RuneCountInString(text) <= limit {
-		return text
-	}
-	return string([]rune(text)[:limit]) + "…"
 }
 
 // maxIndentation bounds the indentation in JSON, in bytes for each byte of the arguments. Values within thousands of

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/visible"
 )
 
@@ -127,7 +128,7 @@ func hunks(edits []edit) (list []Hunk, rest int) {
 				list = append(list, Hunk{Line: line})
 			}
 			last := &list[len(list)-1]
-			last.Lines = append(last.Lines, string(e.kind)+" "+visible.Mark(clip(e.text, maxDiffLine)))
+			last.Lines = append(last.Lines, string(e.kind)+" "+visible.Mark(clip.Runes(e.text, maxDiffLine)))
 			open, lines = true, lines+1
 		default:
 			open = false

@@ -60,7 +60,7 @@ func TestComparison(t *testing.T) {
 		"the end of a line of 512 KiB": {long + "あa", long + "あb",
 			"- …" + strings.Repeat("x", 19) + "あa|+ …" + strings.Repeat("x", 19) + "あb", "Lines added: 1"},
 		"half of a character": {long + "あ", long + "い", "- …" + strings.Repeat("x", 20) + "あ|+ …" + strings.Repeat("x", 20) + "い", "Lines added: 1"},
-		"a line of 1 MB":      {"a", strings.Repeat("x", 1_000_000), "- a|+ " + strings.Repeat("x", 160) + "…", "Lines added: 1"},
+		"a line of 1 MB":      {"a", strings.Repeat("x", 1_000_000), "- a|+ " + strings.Repeat("x", 159) + "…", "Lines added: 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -3,6 +3,8 @@ package approval
 import (
 	"fmt"
 	"strings"
+
+	"github.com/hako-run/hako/internal/lang"
 )
 
 // words are the texts of a question in a language.
@@ -57,7 +59,7 @@ var japanese = &words{
 }
 
 func wordsIn(language string) *words {
-	if strings.HasPrefix(strings.ToLower(language), "ja") {
+	if lang.Japanese(language) {
 		return japanese
 	}
 	return english

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hako-run/hako/host/llm"
+	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/visible"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -108,7 +109,7 @@ var notInLabels = strings.NewReplacer("␦", "_", "\n", "_", "[", "_", "]", "_")
 // label returns an untrusted name on one line, without characters that could end the label.
 func label(name string) string {
 	name = notInLabels.Replace(visible.Text(name))
-	return strings.ToValidUTF8(name[:min(len(name), maxLabel)], "")
+	return clip.Bytes(name, maxLabel)
 }
 
 // maxShort bounds the line of a result that a person is shown during the turn, in characters.
@@ -128,11 +129,7 @@ func short(response *abi.Response) string {
 
 // clipped truncates a line and removes hidden characters.
 func clipped(line string) string {
-	shown := []rune(strings.ReplaceAll(visible.Clean(line), "\t", " "))
-	if len(shown) > maxShort {
-		return string(shown[:maxShort-1]) + "…"
-	}
-	return string(shown)
+	return clip.Runes(strings.ReplaceAll(visible.Clean(line), "\t", " "), maxShort)
 }
 
 // title returns the title of a conversation that begins with text.

@@ -2,11 +2,11 @@ package chat
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/lang"
 )
 
 // words has the texts of one language.
@@ -138,7 +138,7 @@ var japanese = &words{
 
 // wordsFor returns the texts for a BCP 47 tag: Japanese, else English.
 func wordsFor(locale string) *words {
-	if strings.HasPrefix(strings.ToLower(locale), "ja") {
+	if lang.Japanese(locale) {
 		return japanese
 	}
 	return english

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/hako-run/hako/internal/lang"
 )
 
 //go:embed page
@@ -56,7 +58,7 @@ const japaneseIndex = "/ja"
 func prefersJapanese(r *http.Request) bool {
 	for tag := range strings.SplitSeq(r.Header.Get("Accept-Language"), ",") {
 		switch tag = strings.ToLower(strings.TrimSpace(tag)); {
-		case strings.HasPrefix(tag, "ja"):
+		case lang.Japanese(tag):
 			return true
 		case strings.HasPrefix(tag, "en"):
 			return false

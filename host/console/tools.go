@@ -3,9 +3,9 @@ package console
 import (
 	"encoding/json"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/internal/clip"
 )
 
 // toolItem is a tool in the list.
@@ -41,22 +41,11 @@ func (c *Console) tools(q *request) (any, error) {
 		}
 		item := newToolItem(t, q.language)
 		if contains(search, item.Name, item.Title, item.Description) {
-			item.Description = clip(item.Description, maxDescription)
+			item.Description = clip.Marked(item.Description, maxDescription)
 			list = append(list, item)
 		}
 	}
 	return page(q, list, func(t *toolItem) string { return t.Name })
-}
-
-// clip cuts a text after at most n bytes and marks that.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
 }
 
 // toolDetail has all details of a tool.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
+	"github.com/hako-run/hako/internal/lang"
 	"github.com/hako-run/hako/internal/visible"
 )
 
@@ -140,10 +140,8 @@ func (p *Problem) Error() string { return fmt.Sprintf("the field %s %s", p.Field
 // Text returns the problem in a language, a BCP 47 tag: Japanese, else English.
 func (p *Problem) Text(language string) string {
 	label := cmp.Or(p.label, p.Field)
-	if isJapanese(language) {
+	if lang.Japanese(language) {
 		return label + p.japanese
 	}
 	return label + " " + p.english
 }
-
-func isJapanese(language string) bool { return strings.HasPrefix(strings.ToLower(language), "ja") }

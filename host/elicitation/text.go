@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hako-run/hako/internal/lang"
 	"github.com/hako-run/hako/internal/visible"
 )
 
@@ -28,7 +29,7 @@ var words = map[bool]struct{ asks, own, open, host, punycode string }{
 // Text returns the question for people in a language, a BCP 47 tag: Japanese, else English. It names the server that
 // asks and shows a URL in full, with its host. It does not contain the fields of a form.
 func (q *Question) Text(language string) string {
-	w := words[isJapanese(language)]
+	w := words[lang.Japanese(language)]
 	lines := []string{fmt.Sprintf(w.asks, visible.Text(q.Server), visible.Text(q.Tool))}
 	for line := range strings.SplitSeq(q.Message, "\n") {
 		lines = append(lines, "> "+line)

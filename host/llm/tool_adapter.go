@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 
 	"github.com/hako-run/hako/host/internal/identity"
+	"github.com/hako-run/hako/internal/clip"
 )
 
 // maxAdapted bounds the cache of adapted schemas, the excluded tools and the warnings logged.
@@ -78,7 +78,9 @@ func (w *toolAdapter) adaptAll(tools []Tool) *toolset {
 				len(tools)))
 			continue
 		}
-		tool.Description = cut(tool.Description, w.dialect.description)
+		if w.dialect.description > 0 {
+			tool.Description = clip.Runes(tool.Description, w.dialect.description)
+		}
 		b.add(sentTool{tool, safe[tool.Name], a.parameters})
 	}
 	return b
@@ -126,15 +128,6 @@ func (w *toolAdapter) warn(tool, reason string) {
 
 // key identifies a definition.
 func (t *Tool) key() string { return identity.Key(t.Name, string(t.Schema)) }
-
-// cut truncates text to n characters; 0 means no limit.
-func cut(text string, n int) string {
-	runes := []rune(text)
-	if n == 0 || len(runes) <= n {
-		return text
-	}
-	return strings.TrimSpace(string(runes[:n-1])) + "…"
-}
 
 // outgoing returns the name and arguments of a call with the names that are sent.
 func (b *toolset) outgoing(call *Call) (name string, arguments json.RawMessage) {

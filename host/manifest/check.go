@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/internal/address"
+	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -121,7 +122,7 @@ func (r *review) compare(path, kind string, offered, handled []string) {
 	for _, name := range handled {
 		if !slices.Contains(offered, name) {
 			r.fail(path, "the plugin has a handler for the %s %s that the manifest does not list: add an entry, or remove the handler",
-				kind, shorten(fmt.Sprintf("%q", name), 100))
+				kind, clip.Runes(fmt.Sprintf("%q", name), 100))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package manifest
 import (
 	"encoding/json"
 
+	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/internal/toolschema"
 )
@@ -99,7 +100,7 @@ func (r *review) subschema(path string, value any) {
 		switch kind, known := keywords[key]; {
 		case !known:
 			if near := strictyaml.Nearest(key, keys(keywords)); near != "" {
-				r.warn(path, "%q is no keyword of JSON Schema and is ignored: did you mean %q?", shorten(key, 60), near)
+				r.warn(path, "%q is no keyword of JSON Schema and is ignored: did you mean %q?", clip.Runes(key, 60), near)
 			}
 		case kind == schemaValue:
 			r.subschema(at, member)

@@ -7,9 +7,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/hako-run/hako/internal/clip"
+	"github.com/hako-run/hako/internal/strictyaml"
 )
 
 // maxFailures bounds the failures that explain a value.
@@ -28,7 +30,7 @@ func (s *Schema) explain(value any, err error) error {
 	})
 	var e Error
 	for _, p := range slices.Compact(problems) {
-		e.Add(shorten(p.Path, 200), "%s", shorten(p.Message, 600))
+		e.Add(clip.Runes(p.Path, 200), "%s", clip.Runes(p.Message, 600))
 	}
 	return e.Err()
 }
@@ -68,7 +70,7 @@ func (x *explainer) problems(e *jsonschema.ValidationError) []Problem {
 		return x.missing(path, e.SchemaURL, k.Missing, "is missing")
 	case *kind.DependentRequired:
 		return x.missing(path, e.SchemaURL, k.Missing, fmt.Sprintf("is missing: required together with %q",
-			shorten(k.Prop, 60)))
+			clip.Runes(k.Prop, 60)))
 	case *kind.AdditionalProperties:
 		return x.unknown(path, e.SchemaURL, k.Properties)
 	case *kind.PropertyNames:
@@ -177,7 +179,7 @@ func (x *explainer) propertyName(name string) []Problem {
 	if holders := holders(x.value, name, nil, nil); len(holders) == 1 {
 		path = x.path(holders[0])
 	}
-	return one(path, fmt.Sprintf("the property name %q is not allowed", shorten(name, 60)))
+	return one(path, fmt.Sprintf("the property name %q is not allowed", clip.Runes(name, 60)))
 }
 
 // holders appends to found the locations of the objects at and below location that have a property called name.
@@ -246,15 +248,4 @@ func member(value any, location []string) any {
 		}
 	}
 	return value
-}
-
-// shorten cuts s to at most n runes.
-func shorten(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "…"
-	}
-	return s
 }

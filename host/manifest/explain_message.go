@@ -9,6 +9,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/hako-run/hako/internal/clip"
 )
 
 // message words a failure that needs to know nothing but its kind.
@@ -25,7 +27,7 @@ func message(k jsonschema.ErrorKind) string {
 	case *kind.Format:
 		return fmt.Sprintf("is no valid %s: %v", k.Want, k.Err)
 	case *kind.Pattern:
-		return fmt.Sprintf("must match the pattern %s", shorten(k.Want, 300))
+		return fmt.Sprintf("must match the pattern %s", clip.Runes(k.Want, 300))
 	case *kind.Minimum:
 		return "must be at least " + number(k.Want)
 	case *kind.Maximum:
@@ -90,7 +92,7 @@ func list(values []any) string {
 			break
 		}
 		text, _ := json.Marshal(v) // v was decoded from JSON
-		texts = append(texts, shorten(string(text), 60))
+		texts = append(texts, clip.Runes(string(text), 60))
 	}
 	return strings.Join(texts, ", ")
 }

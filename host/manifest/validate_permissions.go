@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/internal/glob"
+	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -75,7 +76,8 @@ func (v *validation) configDefault(path, permitted string, value any) {
 		return // reported for the permission
 	}
 	if u, err := ParseBaseURL(text); err != nil || !Covers(base, u) {
-		v.Add(path, "the key's default %q is not under the permission's url, so that calls would be refused: make them agree", shorten(text, 200))
+		v.Add(path, "the key's default %q is not under the permission's url, so that calls would be refused: make them agree",
+			clip.Runes(text, 200))
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/elicitation"
 	"github.com/hako-run/hako/host/internal/callclock"
+	"github.com/hako-run/hako/internal/lang"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -188,7 +188,7 @@ func (o *ongoing) explainUnanswered(server string, response *abi.Response) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	format := "Note: the server %s asked something in the middle of this call, and got no answer: %s."
-	if strings.HasPrefix(o.invocation.Request.Locale, "ja") {
+	if lang.Japanese(o.invocation.Request.Locale) {
 		format = "注意: サーバー %s がこの呼び出しの途中で質問しましたが、回答できませんでした（%s）。"
 	}
 	for _, reason := range o.unanswered {

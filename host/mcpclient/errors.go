@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/hako-run/hako/host/limit"
+	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/visible"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -100,7 +101,7 @@ func (s *server) callError(ctx context.Context, method string, err error) error 
 			Message: fmt.Sprintf("upstream server %s gave an answer that cannot be used: an object in it has a key twice", s.spec.Name)}
 	}
 	failure := &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("upstream server %s: %s", s.spec.Name,
-		clip(oneLine(visible.Clean(wire.Message)), maxLogLine))}
+		clip.Runes(oneLine(visible.Clean(wire.Message)), maxLogLine))}
 	if wire.Code == codeResourceNotFound || wire.Code == jsonrpc.CodeInvalidParams && method != abi.CallTool {
 		failure.Code = abi.CodeNotFound
 	}

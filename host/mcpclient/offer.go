@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/visible"
 )
 
@@ -260,7 +260,7 @@ func (o *offer) addResource(spec *Spec, r *mcp.Resource) {
 		return
 	}
 	resource := manifest.Resource{
-		URI: spec.scheme() + r.URI, Name: clip(oneLine(visible.Clean(cmp.Or(r.Name, r.URI))), maxTitle),
+		URI: spec.scheme() + r.URI, Name: clip.Runes(oneLine(visible.Clean(cmp.Or(r.Name, r.URI))), maxTitle),
 		Title:       text(oneLine(r.Title), maxTitle),
 		Description: text(r.Description, maxDescription), MIMEType: r.MIMEType,
 	}
@@ -276,7 +276,7 @@ func (o *offer) addTemplate(spec *Spec, r *mcp.ResourceTemplate) {
 		return
 	}
 	template := manifest.ResourceTemplate{
-		URITemplate: spec.scheme() + r.URITemplate, Name: clip(oneLine(visible.Clean(cmp.Or(r.Name, r.URITemplate))),
+		URITemplate: spec.scheme() + r.URITemplate, Name: clip.Runes(oneLine(visible.Clean(cmp.Or(r.Name, r.URITemplate))),
 			maxTitle),
 		Title: text(oneLine(r.Title), maxTitle), Description: text(r.Description, maxDescription), MIMEType: r.MIMEType,
 	}
@@ -297,21 +297,13 @@ const (
 // text returns s as a text of unknown language, without hidden characters and at most most characters long, or nil if
 // nothing is left.
 func text(s string, most int) manifest.Text {
-	if s = clip(strings.TrimSpace(visible.Clean(s)), most); s == "" {
+	if s = clip.Runes(strings.TrimSpace(visible.Clean(s)), most); s == "" {
 		return nil
 	}
 	return manifest.Text{"en": s}
 }
 
-// clip cuts s to most characters.
-func clip(s string, most int) string {
-	if utf8.RuneCountInString(s) <= most {
-		return s
-	}
-	return strings.TrimSpace(string([]rune(s)[:most-1])) + "…"
-}
-
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // quoted returns an untrusted name for a message.
-func quoted(s string) string { return fmt.Sprintf("%q", clip(s, 80)) }
+func quoted(s string) string { return fmt.Sprintf("%q", clip.Runes(s, 80)) }

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/time/rate"
 
+	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/visible"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -344,7 +345,8 @@ func (x *session) progress(p *mcp.ProgressNotificationParams) {
 	defer x.mu.Unlock()
 	if reports, ok := x.reports[token]; ok {
 		select {
-		case reports <- abi.Progress{Progress: p.Progress, Total: p.Total, Message: clip(visible.Clean(p.Message), maxDescription)}:
+		case reports <- abi.Progress{Progress: p.Progress, Total: p.Total,
+			Message: clip.Runes(visible.Clean(p.Message), maxDescription)}:
 		default:
 		}
 	}
@@ -369,7 +371,7 @@ func (s *server) noise(line []byte) { s.said("no message", "%s", line[:min(len(l
 
 // oneLineOf returns text from a server for a log line.
 func oneLineOf(text string) string {
-	return clip(oneLine(visible.Clean(text[:min(len(text), 4*maxLogLine)])), maxLogLine)
+	return clip.Runes(oneLine(visible.Clean(text[:min(len(text), 4*maxLogLine)])), maxLogLine)
 }
 
 // lineWriter calls line for each line written to it. It drops the rest of a long line.

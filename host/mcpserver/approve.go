@@ -17,6 +17,7 @@ import (
 	"github.com/hako-run/hako/host/elicitation"
 	"github.com/hako-run/hako/host/mcpserver/transport"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/lang"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -211,7 +212,7 @@ var (
 // formFor is the question as a form.
 func formFor(q *approval.Question, language string) *mcp.ElicitParams {
 	schema := formEnglish
-	if strings.HasPrefix(strings.ToLower(language), "ja") {
+	if lang.Japanese(language) {
 		schema = formJapanese
 	}
 	return &mcp.ElicitParams{Mode: "form", Message: q.Text(language), RequestedSchema: schema}

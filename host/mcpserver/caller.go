@@ -14,6 +14,7 @@ import (
 
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/trace"
+	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/httpserver"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -42,7 +43,7 @@ func newCall(req mcp.Request, meta mcp.Meta, request abi.Request) *pipeline.Call
 func (over *exchange) newCall(header http.Header, session string, request abi.Request) *pipeline.Call {
 	call := &pipeline.Call{Request: request, Caller: pipeline.Caller{
 		Frontend: pipeline.FrontendHTTP, Session: shortID(session), Locale: locale(header.Get("Accept-Language")),
-		Address: over.address, RequestID: over.requestID, HTTPRequestID: clip(header.Get(httpserver.RequestID)),
+		Address: over.address, RequestID: over.requestID, HTTPRequestID: clipped(header.Get(httpserver.RequestID)),
 	}}
 	setTrace(&call.Caller, header.Get(trace.ParentKey), header.Get(trace.StateKey))
 	if over.identity != nil {
@@ -78,13 +79,11 @@ const maxDescription = 128
 // setClient adds what the client calls itself.
 func setClient(caller *pipeline.Caller, info *mcp.Implementation) {
 	if info != nil {
-		caller.Client, caller.ClientVersion = clip(info.Name), clip(info.Version)
+		caller.Client, caller.ClientVersion = clipped(info.Name), clipped(info.Version)
 	}
 }
 
-func clip(text string) string {
-	return strings.ToValidUTF8(text[:min(len(text), maxDescription)], "")
-}
+func clipped(text string) string { return clip.Bytes(text, maxDescription) }
 
 // Where the ID of a message over stdio, and its connection, are in what the SDK passes on with it.
 const (
@@ -127,9 +126,9 @@ func textOfID(id any) string {
 	case nil:
 		return ""
 	case string:
-		return clip(id)
+		return clipped(id)
 	default:
-		return clip(fmt.Sprint(id))
+		return clipped(fmt.Sprint(id))
 	}
 }
 

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/quota"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/internal/lang"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -57,7 +57,7 @@ func completeResult(tool *catalog.Tool, response *abi.Response, locale string) e
 }
 
 func replayNote(locale string) string {
-	if strings.HasPrefix(locale, "ja") {
+	if lang.Japanese(locale) {
 		return "注意: これは記録された応答の再生です(MOCK_MODE)。実際のデータではありません。"
 	}
 	return "Note: replayed from recordings (MOCK_MODE). This is not live data."

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -66,7 +66,7 @@ func (p *Pipeline) recordCall(ctx context.Context, call *Call, record *Record, r
 		Arguments:     p.recordedArguments(record, call.Request.Arguments), OutputSummary: record.Summary,
 	}
 	if record.Name == "" {
-		event.Target.Name = clip(p.maskSecrets(requestedName(&call.Request)))
+		event.Target.Name = clipped(p.maskSecrets(requestedName(&call.Request)))
 	}
 	if record.Action != "" {
 		event.Decision = &audit.Decision{Action: string(record.Action), Rule: record.Rule, Policy: record.Policy}
@@ -81,7 +81,7 @@ func (p *Pipeline) recordCall(ctx context.Context, call *Call, record *Record, r
 		event.Result = digestJSON(p.options.Audit.Digest(response.StructuredContent))
 	}
 	if failure != nil {
-		event.Error = clip(string(record.Outcome))
+		event.Error = clipped(string(record.Outcome))
 	}
 	// The call is recorded however it ended, also if the caller has disconnected.
 	if err := p.options.Audit.Append(context.WithoutCancel(ctx), event); err != nil {
@@ -163,7 +163,7 @@ func (p *Pipeline) describe(call *Call, record *Record, response *abi.Response, 
 	record.Summary = p.summary(record, response)
 	var wire *abi.Error
 	if err != nil && !errors.As(err, &wire) {
-		record.Error = clip(err.Error())
+		record.Error = clipped(err.Error())
 	}
 }
 
@@ -174,6 +174,6 @@ func digestJSON(digest string) json.RawMessage {
 	return json.RawMessage(`"` + digest + `"`) // hexadecimal digits
 }
 
-func clip(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxRecorded)], "") }
+func clipped(text string) string { return clip.Bytes(text, maxRecorded) }
 
 var _ Approvals = (*approval.Queue)(nil)

@@ -12,6 +12,7 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -102,7 +103,7 @@ func (p *Pipeline) present(ctx context.Context, call *Call, s *subject,
 		case !result.Response.IsError:
 			return presentIn(result.Response, s.replaces)
 		case len(result.Response.Content) > 0:
-			problem[locale] = clipProblem(result.Response.Content[0].Text)
+			problem[locale] = clip.Runes(strings.TrimRight(result.Response.Content[0].Text, ".。"), maxProblem)
 		}
 	}
 	if len(problem) == 0 {
@@ -124,14 +125,6 @@ func presentIn(response *abi.Response, r *manifest.Replaces) (present json.RawMe
 
 // maxProblem bounds what a tool says about a value that it cannot read, in characters.
 const maxProblem = 200
-
-func clipProblem(text string) string {
-	text = strings.TrimRight(text, ".。")
-	if runes := []rune(text); len(runes) > maxProblem {
-		return string(runes[:maxProblem]) + "…"
-	}
-	return text
-}
 
 var (
 	unreadable  = manifest.Text{"en": "it could not be read", "ja": "読み込めませんでした"}

@@ -66,7 +66,7 @@ func (p *Pipeline) recordedText(r *abi.Response) string {
 			text.WriteString(c.Text[:min(len(c.Text), 2*maxRecorded)])
 		}
 	}
-	return clip(p.maskSecrets(text.String()))
+	return clipped(p.maskSecrets(text.String()))
 }
 
 // countItems counts the elements of lists that are members of a JSON object. The JSON must be valid.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hako-run/hako/internal/lang"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -25,7 +26,7 @@ func (p People) Has(user string, groups []string) bool {
 // In returns the names as text in a language, a BCP 47 tag: Japanese, or else English.
 func (p People) In(language string) string {
 	group := "the group "
-	if strings.HasPrefix(strings.ToLower(language), "ja") {
+	if lang.Japanese(language) {
 		group = "グループ "
 	}
 	names := slices.Clone(p.Users)

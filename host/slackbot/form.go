@@ -10,6 +10,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/hako-run/hako/host/elicitation"
+	"github.com/hako-run/hako/internal/clip"
 )
 
 // Forms: a server's question in the middle of a call is posted in the thread, with buttons, one of which opens a modal
@@ -89,7 +90,7 @@ func (s *surface) postForm(ctx context.Context, id string, q *elicitation.Questi
 	buttons := []slack.BlockElement{button(actionForm, id, s.words.answer).WithStyle(slack.StylePrimary),
 		button(actionFormNo, id, s.words.decline)}
 	if q.Form == nil {
-		open := button(actionPage, id, clip(fmt.Sprintf(s.words.openPage, q.URL.Host), maxButton))
+		open := button(actionPage, id, clip.Marked(fmt.Sprintf(s.words.openPage, q.URL.Host), maxButton))
 		open.URL = q.URL.String()
 		buttons = []slack.BlockElement{open, button(actionFormYes, id, s.words.opened).WithStyle(slack.StylePrimary),
 			button(actionFormNo, id, s.words.decline)}
@@ -109,7 +110,7 @@ func (s *surface) postForm(ctx context.Context, id string, q *elicitation.Questi
 // formBlocks show the question, its addressee, its state and buttons.
 func formBlocks(user string, q *elicitation.Question, locale, state string, buttons ...slack.Block) []slack.Block {
 	return append([]slack.Block{
-		slack.NewSectionBlock(plain(clip(q.Text(locale), maxQuestion)), nil, nil),
+		slack.NewSectionBlock(plain(clip.Marked(q.Text(locale), maxQuestion)), nil, nil),
 		slack.NewContextBlock("", slack.NewTextBlockObject(slack.MarkdownType, "<@"+user+">  "+state, false, false)),
 	}, buttons...)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/hako-run/hako/host/elicitation"
+	"github.com/hako-run/hako/internal/clip"
 )
 
 // Bounds of a modal, in characters (docs.slack.dev/reference/block-kit).
@@ -31,7 +32,7 @@ func blockOf(i int) string { return "field" + strconv.Itoa(i) }
 // modal returns the modal for a question with a form.
 func modal(id string, q *elicitation.Question, locale string) slack.ModalViewRequest {
 	words := wordsFor(locale)
-	blocks := []slack.Block{slack.NewSectionBlock(plain(clip(q.Text(locale), maxQuestion)), nil, nil)}
+	blocks := []slack.Block{slack.NewSectionBlock(plain(clip.Marked(q.Text(locale), maxQuestion)), nil, nil)}
 	for i := range q.Form.Fields {
 		blocks = append(blocks, input(i, &q.Form.Fields[i], words))
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/internal/clip"
 )
 
 // Bounds of a question in a message, so that its buttons stay in view. The button "exact arguments" shows everything.
@@ -26,8 +27,8 @@ const (
 // approvers are mentioned because the question waits for them.
 func questionBlocks(q *approval.Question, locale string, approvers []string) []slack.Block {
 	words, d := wordsFor(locale), q.Describe(locale)
-	blocks := []slack.Block{slack.NewSectionBlock(plain(clip(strings.TrimSpace(d.Ask+"\n"+d.About), maxQuestion)), nil,
-		nil)}
+	ask := clip.Marked(strings.TrimSpace(d.Ask+"\n"+d.About), maxQuestion)
+	blocks := []slack.Block{slack.NewSectionBlock(plain(ask), nil, nil)}
 	if values := valuesBlock(d, words); values != nil {
 		blocks = append(blocks, values)
 	}
@@ -119,9 +120,9 @@ func preformatted(text string) *slack.RichTextPreformatted {
 func folded(text string) string {
 	lines := strings.SplitN(text, "\n", maxValueLines+1)
 	if len(lines) > maxValueLines {
-		return clip(strings.Join(lines[:maxValueLines], "\n"), maxValue) + "\n…"
+		return clip.Marked(strings.Join(lines[:maxValueLines], "\n"), maxValue) + "\n…"
 	}
-	return clip(text, maxValue)
+	return clip.Marked(text, maxValue)
 }
 
 func mentions(users []string) string {
@@ -145,13 +146,13 @@ func (w *workspace) showExact(ctx context.Context, by person, at spot, id, trigg
 	}
 	var blocks []slack.Block
 	text := q.JSON()
-	if shown := strings.ToValidUTF8(text[:min(len(text), maxExact)], ""); shown != text {
+	if shown := clip.Bytes(text, maxExact); shown != text {
 		cut := fmt.Sprintf(words.exactCut, utf8.RuneCountInString(shown), utf8.RuneCountInString(text))
 		blocks = append(blocks, slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, cut, false, false), nil, nil))
 		text = shown
 	}
 	for text != "" {
-		part := strings.ToValidUTF8(text[:min(len(text), maxInput)], "")
+		part := clip.Bytes(text, maxInput)
 		text = text[len(part):]
 		blocks = append(blocks, slack.NewRichTextBlock("", preformatted(part)))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/clip"
 )
 
 // When gathered parts are sent.
@@ -236,7 +237,7 @@ func (s *surface) ToolStarted(id, name, title string) {
 	if title == "" {
 		title = name
 	}
-	s.cards = append(s.cards, card{id: id, name: name, title: clip(oneLine(title), maxCard),
+	s.cards = append(s.cards, card{id: id, name: name, title: clip.Marked(oneLine(title), maxCard),
 		status: slack.TaskCardStatusInProgress})
 	s.show(len(s.cards) - 1)
 }
@@ -244,7 +245,7 @@ func (s *surface) ToolStarted(id, name, title string) {
 // ToolEnded shows the outcome of the call.
 func (s *surface) ToolEnded(id string, outcome pipeline.Outcome, short string) {
 	s.change(func(c *card) bool { return c.id == id }, func(c *card) {
-		c.status, c.output = slack.TaskCardStatusComplete, clip(oneLine(short), maxCard)
+		c.status, c.output = slack.TaskCardStatusComplete, clip.Marked(oneLine(short), maxCard)
 		if outcome != pipeline.OK {
 			c.status = slack.TaskCardStatusError
 		}

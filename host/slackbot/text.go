@@ -1,6 +1,6 @@
 package slackbot
 
-import "strings"
+import "github.com/hako-run/hako/internal/lang"
 
 // words are the bot's own texts in one language.
 type words struct {
@@ -112,7 +112,7 @@ var (
 
 // wordsFor returns the words for a BCP 47 tag: Japanese, else English.
 func wordsFor(locale string) *words {
-	if strings.HasPrefix(strings.ToLower(locale), "ja") {
+	if lang.Japanese(locale) {
 		return &japanese
 	}
 	return &english

@@ -16,6 +16,7 @@ import (
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/trace"
+	"github.com/hako-run/hako/internal/clip"
 )
 
 const (
@@ -305,7 +306,7 @@ func (w *workspace) earlier(ctx context.Context, m *message) string {
 	for _, said := range slices.Backward(w.replies(ctx, m, seen)) {
 		line := leftOut
 		if said.Timestamp != "" {
-			line = fmt.Sprintf("%s: %s", w.author(ctx, &said), indented(clip(unescape(said.Text), maxSaid)))
+			line = fmt.Sprintf("%s: %s", w.author(ctx, &said), indented(clip.Marked(unescape(said.Text), maxSaid)))
 		}
 		if size += len(line) + 1; size > threadBytes {
 			break
@@ -381,14 +382,6 @@ func (w *workspace) author(ctx context.Context, said *slack.Message) string {
 		return w.name(ctx, said.User)
 	}
 	return named(cmp.Or(said.BotID, "app"), said.Username)
-}
-
-// clip cuts text to limit bytes and marks that.
-func clip(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit], "") + "…"
 }
 
 // maxFile bounds a file that is read, in bytes.

@@ -20,6 +20,7 @@ import (
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/internal/address"
+	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/retry"
 )
 
@@ -355,7 +356,7 @@ func named(id, name string) string {
 		}
 		return ' '
 	}, name)
-	if name = clip(strings.Join(strings.Fields(name), " "), maxCard); name == "" {
+	if name = clip.Marked(strings.Join(strings.Fields(name), " "), maxCard); name == "" {
 		return id
 	}
 	return id + " (" + name + ")"

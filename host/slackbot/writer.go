@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/slack-go/slack"
+
+	"github.com/hako-run/hako/internal/clip"
 )
 
 // Bounds of one message.
@@ -338,8 +340,8 @@ func chunks(parts []part) []slack.StreamChunk {
 			list = append(list, slack.NewMarkdownTextChunk(p.text))
 			continue
 		}
-		task := slack.NewTaskUpdateChunk(p.card.id, clip(calm(p.card.title), maxCard))
-		task.Status, task.Output = p.card.status, clip(calm(p.card.output), maxCard)
+		task := slack.NewTaskUpdateChunk(p.card.id, clip.Marked(calm(p.card.title), maxCard))
+		task.Status, task.Output = p.card.status, clip.Marked(calm(p.card.output), maxCard)
 		list = append(list, task)
 	}
 	return list

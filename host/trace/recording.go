@@ -5,7 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
-	"unicode/utf8"
+
+	"github.com/hako-run/hako/internal/clip"
 )
 
 const (
@@ -138,7 +139,7 @@ func (at position) start(ctx context.Context, name string) (context.Context, *re
 }
 
 func (r *Recording) log(level slog.Level, text string) {
-	text = clip(text, maxLine)
+	text = clip.Marked(text, maxLine)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lines = append(r.lines, Line{time.Since(r.started), level, text})
@@ -174,7 +175,7 @@ func (s *recordedStep) change(do func(*Step)) {
 func (s *recordedStep) set(key Key, value any) {
 	s.change(func(step *Step) {
 		if text, ok := value.(string); ok {
-			value = clip(text, maxValue)
+			value = clip.Marked(text, maxValue)
 		}
 		if len(step.Attributes) < maxAttributes {
 			step.Attributes = append(step.Attributes, Attribute{key, value})
@@ -186,15 +187,4 @@ func (s *recordedStep) end() {
 	s.change(func(step *Step) {
 		step.Running, step.Duration = false, time.Since(s.recording.started)-step.Start
 	})
-}
-
-// clip returns the beginning of a text, cut between characters.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
 }

@@ -15,6 +15,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/hako-run/hako/internal/clip"
 )
 
 // Kind is the role of a span.
@@ -120,7 +122,7 @@ func (s *Span) Name(name string) {
 	if s.span != nil {
 		s.span.SetName(name)
 	}
-	s.step.change(func(step *Step) { step.Name = clip(name, maxValue) })
+	s.step.change(func(step *Step) { step.Name = clip.Marked(name, maxValue) })
 }
 
 // Text sets an attribute, unless value is empty.
@@ -154,7 +156,7 @@ func (s *Span) Fail(kind string) {
 		s.span.SetStatus(codes.Error, kind)
 		s.span.SetAttributes(attribute.String(string(ErrorType), kind))
 	}
-	s.step.change(func(step *Step) { step.Failure = clip(kind, maxValue) })
+	s.step.change(func(step *Step) { step.Failure = clip.Marked(kind, maxValue) })
 }
 
 // End ends the span. It must be called only once.

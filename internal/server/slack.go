@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/slackbot"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/lang"
 )
 
 // SlackBot is the bot in the configured workspaces, with the engine that answers. NewSlackBot makes one.
@@ -66,7 +66,7 @@ func slackUsage(engine *chat.Engine, currency string) func(context.Context, pipe
 	return func(ctx context.Context, caller pipeline.Caller) (string, error) {
 		today, err := engine.Today(ctx, caller)
 		format := "Used today: %d tokens%s."
-		if strings.HasPrefix(caller.Locale, "ja") {
+		if lang.Japanese(caller.Locale) {
 			format = "本日の使用量: %d トークン%s。"
 		}
 		return fmt.Sprintf(format, today.Tokens, today.Price(currency)), err

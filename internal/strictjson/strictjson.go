@@ -13,11 +13,12 @@ import (
 	"io"
 	"reflect"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
+
+	"github.com/hako-run/hako/internal/clip"
 )
 
 var (
@@ -176,10 +177,4 @@ func place(at jsontext.Pointer) string {
 	return "the value at " + quoted(string(at))
 }
 
-func quoted(text string) string {
-	const most = 100
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return strconv.Quote(text)
-}
+func quoted(text string) string { return strconv.Quote(clip.Marked(text, 100)) }

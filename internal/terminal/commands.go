@@ -11,6 +11,7 @@ import (
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/lang"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -60,7 +61,7 @@ Ctrl-C で回答を停止（2回で終了）、Ctrl-D で終了します。
 }
 
 func (s *Chat) words() *chatWords {
-	if strings.HasPrefix(s.Locale, "ja") {
+	if lang.Japanese(s.Locale) {
 		return &chatJapanese
 	}
 	return &chatEnglish

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/elicitation"
+	"github.com/hako-run/hako/internal/lang"
 )
 
 // formWords are the texts around a server's question, in one language.
@@ -44,7 +45,7 @@ type form struct {
 func fillForm(ctx context.Context, out io.Writer, q *elicitation.Question, locale string,
 	next func(context.Context) (string, error)) (elicitation.Answer, error) {
 	f := &form{out, locale, &formEnglish, next}
-	if strings.HasPrefix(locale, "ja") {
+	if lang.Japanese(locale) {
 		f.words = &formJapanese
 	}
 	answer, err := f.fill(ctx, q)

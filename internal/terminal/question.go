@@ -10,6 +10,7 @@ import (
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/elicitation"
+	"github.com/hako-run/hako/internal/lang"
 )
 
 // IO is a terminal, or the streams of a process without one.
@@ -51,7 +52,7 @@ func (t IO) Prompter(locale string) (p approval.Prompter) {
 func askLine(ctx context.Context, out io.Writer, q *approval.Question, locale string,
 	next func(context.Context) (string, error)) (bool, error) {
 	prompt := "Type yes to allow it:"
-	if strings.HasPrefix(locale, "ja") {
+	if lang.Japanese(locale) {
 		prompt = "許可する場合は yes と入力してください:"
 	}
 	Printf(out, "\n%s\n%s ", Block(q.Text(locale)), prompt)

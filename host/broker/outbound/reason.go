@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/visible"
 )
 
@@ -18,11 +19,7 @@ const maxReason = 300
 // Reason returns why a connection failed, without its addresses, on one line of visible characters. The server may have
 // chosen parts of it, such as the names in a certificate, so it is cut after maxReason bytes.
 func Reason(err error) string {
-	text := reason(err)
-	if len(text) > maxReason {
-		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
-	}
-	return visible.Line(text)
+	return visible.Line(clip.Marked(reason(err), maxReason))
 }
 
 func reason(err error) string {

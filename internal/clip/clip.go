@@ -1,0 +1,29 @@
+// Package clip shortens texts for people and logs, never within a character.
+package clip
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bytes returns at most the first limit bytes of text, without what is not valid UTF-8.
+func Bytes(text string, limit int) string {
+	return strings.ToValidUTF8(text[:min(len(text), limit)], "")
+}
+
+// Marked is Bytes with an ellipsis after what was cut; a text that is short enough stays as it is.
+func Marked(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return Bytes(text, limit) + "…"
+}
+
+// Runes returns text, or as much of its beginning as makes limit characters with the ellipsis after it.
+func Runes(text string, limit int) string {
+	if len(text) <= limit || utf8.RuneCountInString(text) <= limit {
+		return text
+	}
+	return strings.TrimRightFunc(string([]rune(text)[:limit-1]), unicode.IsSpace) + "…"
+}

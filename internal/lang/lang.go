@@ -1,0 +1,7 @@
+// Package lang chooses between the languages that hako has texts in: Japanese and English.
+package lang
+
+import "strings"
+
+// Japanese reports whether a BCP 47 tag such as "ja-JP" stands for Japanese. Everybody else reads English.
+func Japanese(tag string) bool { return strings.HasPrefix(strings.ToLower(tag), "ja") }
