@@ -13,6 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/hako-run/hako/internal/cause"
 )
 
 // party is an OAuth client at an authorization server: as configured, or for MCP as discovered and registered. It is
@@ -57,7 +59,7 @@ func (c *connection) discover(ctx context.Context, redirect string) (*party, err
 	defer cancel()
 	challenges, err := c.fetchChallenges(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("reach %s: %w", c.spec.Resource, withoutURL(err))
+		return nil, fmt.Errorf("reach %s: %w", c.spec.Resource, cause.WithoutURL(err))
 	}
 	about, err := c.fetchResourceMetadata(ctx, challenges)
 	if err != nil {

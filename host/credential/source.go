@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/hako-run/hako/internal/cause"
 )
 
 const (
@@ -134,23 +136,14 @@ func (s *secret) fetch(ctx context.Context) (string, error) {
 func (s *secret) readFile() ([]byte, error) {
 	file, err := os.Open(s.source.File)
 	if err != nil {
-		return nil, unwrapPath(err)
+		return nil, cause.WithoutPath(err)
 	}
 	defer file.Close()
 	if s.info, err = file.Stat(); err != nil {
-		return nil, unwrapPath(err)
+		return nil, cause.WithoutPath(err)
 	}
 	data, err := io.ReadAll(io.LimitReader(file, maxSecret+1))
-	return data, unwrapPath(err)
-}
-
-// unwrapPath removes the path, which the caller already names.
-func unwrapPath(err error) error {
-	var path *os.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
+	return data, cause.WithoutPath(err)
 }
 
 // run runs a command and returns its output. The error contains neither output nor arguments, which may be secret.

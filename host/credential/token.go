@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker/outbound"
+	"github.com/hako-run/hako/internal/cause"
 	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/internal/visible"
 )
@@ -127,7 +128,7 @@ func (b *Broker) post(ctx context.Context, address string, form url.Values) ([]b
 	request.Header.Set("Accept", "application/json")
 	response, err := b.client.Do(request)
 	if err != nil {
-		return nil, &tokenError{outcome: outcome, err: withoutURL(err)}
+		return nil, &tokenError{outcome: outcome, err: cause.WithoutURL(err)}
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxReply+1))
@@ -138,15 +139,6 @@ func (b *Broker) post(ctx context.Context, address string, form url.Values) ([]b
 		return nil, err
 	}
 	return body, nil
-}
-
-// withoutURL removes the URL, which the reader of the error does not need.
-func withoutURL(err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		return wrapped.Err
-	}
-	return err
 }
 
 // refusal returns the error in a complete response, or nil.

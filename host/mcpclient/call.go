@@ -14,6 +14,7 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/internal/callclock"
 	"github.com/hako-run/hako/host/limit"
+	"github.com/hako-run/hako/internal/cause"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -91,7 +92,7 @@ func (s *server) suspect(x *session, err error) {
 	case answered(err) != nil, errors.As(err, &bad):
 	case x.program != nil, errors.Is(err, mcp.ErrSessionMissing), errors.Is(err, mcp.ErrConnectionClosed):
 		s.lost(x)
-		x.end(reason(err))
+		x.end(cause.WithoutURL(err))
 	default:
 		x.change()
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/hako-run/hako/host/limit"
+	"github.com/hako-run/hako/internal/cause"
 	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/visible"
 	"github.com/hako-run/hako/pdk/abi"
@@ -49,15 +49,6 @@ func (e *limitError) Error() string {
 
 func (e *limitError) Unwrap() error { return e.limit }
 
-// reason returns an error of the transport without the address, which may contain secrets.
-func reason(err error) error {
-	var at *url.Error
-	if errors.As(err, &at) {
-		return at.Err
-	}
-	return err
-}
-
 // answered returns the server's error response, or nil if the transport failed. The SDK reports both by one type.
 func answered(err error) *jsonrpc.Error {
 	var wire *jsonrpc.Error
@@ -88,7 +79,7 @@ func (s *server) callError(ctx context.Context, method string, err error) error 
 		return &abi.Error{Code: abi.CodeInternal,
 			Message: fmt.Sprintf("upstream server %s gave an answer that cannot be used: %v", s.spec.Name, bad)}
 	case wire == nil:
-		s.logger.Warn("a call to an upstream server failed", "method", method, "err", reason(err))
+		s.logger.Warn("a call to an upstream server failed", "method", method, "err", cause.WithoutURL(err))
 		return &abi.Error{Code: abi.CodeNetwork, Message: s.failed(err)}
 	}
 	switch wire.Code {

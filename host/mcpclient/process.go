@@ -3,7 +3,6 @@ package mcpclient
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/internal/cause"
 	supervisor "github.com/hako-run/hako/internal/process"
 )
 
@@ -60,7 +60,7 @@ func startProcess(ctx context.Context, spec *Spec, env environment, dir string, 
 	command.WaitDelay = time.Second // other processes may hold its standard error
 	lifeline, err := supervisor.Start(command)
 	if err != nil {
-		return nil, closing(fmt.Errorf("start %s: %w", spec.Command, withoutPath(err)), ours, stdout)
+		return nil, closing(fmt.Errorf("start %s: %w", spec.Command, cause.WithoutPath(err)), ours, stdout)
 	}
 	p := &process{command: command, stdin: ours, stdout: stdout, lifeline: lifeline, done: make(chan struct{})}
 	go p.wait()
@@ -93,15 +93,6 @@ func newCommand(ctx context.Context, spec *Spec, env environment, dir string) (*
 func closing(err error, files ...io.Closer) error {
 	for _, file := range files {
 		_ = file.Close()
-	}
-	return err
-}
-
-// withoutPath removes the path from an error, because it may contain the value of a variable.
-func withoutPath(err error) error {
-	var path *os.PathError
-	if errors.As(err, &path) {
-		return path.Err
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/time/rate"
 
+	"github.com/hako-run/hako/internal/cause"
 	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/visible"
 	"github.com/hako-run/hako/pdk/abi"
@@ -109,7 +110,7 @@ func connectError(ctx context.Context, x *session, err error) error {
 		return cause
 	}
 	if x.program == nil {
-		return reason(err)
+		return cause.WithoutURL(err)
 	}
 	wait := 100 * time.Millisecond // the program may be about to end
 	if errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, io.EOF) {
@@ -119,7 +120,7 @@ func connectError(ctx context.Context, x *session, err error) error {
 	case <-x.program.done:
 		return ended(x.program)
 	case <-time.After(wait):
-		return reason(err)
+		return cause.WithoutURL(err)
 	}
 }
 
@@ -215,7 +216,7 @@ func (x *session) watch() {
 	}
 	select {
 	case err := <-broken:
-		if err = reason(err); err == nil {
+		if err = cause.WithoutURL(err); err == nil {
 			err = errors.New("it closed the connection")
 		}
 		x.end(err)
@@ -280,7 +281,7 @@ func (x *session) list(ctx context.Context) (*listing, error) {
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}
-		return nil, reason(err)
+		return nil, cause.WithoutURL(err)
 	}
 	return l, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/internal/cause"
 )
 
 const (
@@ -122,6 +123,6 @@ func (s *server) bounded(x *session, ask func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(x.ctx, subscribeTime)
 	defer cancel()
 	if err := ask(ctx); err != nil && x.ctx.Err() == nil {
-		s.logger.Warn("an upstream server does not take a subscription", "err", oneLineOf(reason(err).Error()))
+		s.logger.Warn("an upstream server does not take a subscription", "err", oneLineOf(cause.WithoutURL(err).Error()))
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/internal/address"
+	"github.com/hako-run/hako/internal/cause"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
@@ -53,12 +54,8 @@ func download(ctx context.Context, transport *http.Transport, u *url.URL, check 
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
 	wasm, err := request(ctx, transport, u, check, maxSize)
-	var outer *url.Error
-	if errors.As(err, &outer) {
-		err = outer.Err // without the address, whose query may be a secret
-	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", WithoutQuery(u.String()), err)
+		return nil, fmt.Errorf("%s: %w", WithoutQuery(u.String()), cause.WithoutURL(err)) // its query may be a secret
 	}
 	return wasm, nil
 }

@@ -14,6 +14,8 @@ import (
 	"os"
 	"os/exec"
 	"sync/atomic"
+
+	"github.com/hako-run/hako/internal/cause"
 )
 
 // Main runs the supervisor, without returning, if this process was started as one. A program that uses Start must call
@@ -91,10 +93,6 @@ func ignoreExit(err error) error {
 
 // failed reports to the parent why the program did not start.
 func failed(report io.Writer, err error) int {
-	var path *os.PathError
-	if errors.As(err, &path) {
-		err = path.Err // the path may contain the value of a variable
-	}
-	fmt.Fprint(report, err)
+	fmt.Fprint(report, cause.WithoutPath(err)) // the path may contain the value of a variable
 	return 127
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/hako-run/hako/host/console"
+	"github.com/hako-run/hako/internal/cause"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/pluginfile"
 )
@@ -37,11 +38,8 @@ func checkWritable(dir string) error {
 	if err == nil {
 		return errors.Join(file.Close(), os.Remove(file.Name()))
 	}
-	var path *os.PathError
-	if errors.As(err, &path) {
-		err = path.Err // without the name of the temporary file
-	}
-	return fmt.Errorf("hako cannot write to the plugin folder %s: %w", dir, err)
+	// The name of the temporary file says nothing.
+	return fmt.Errorf("hako cannot write to the plugin folder %s: %w", dir, cause.WithoutPath(err))
 }
 
 // Fetch implements console.PluginFolder.
