@@ -16,9 +16,6 @@ type setting struct{ name, value string }
 // environment returns a guest's environment variables, all of which are settings of Go's runtime. A guest whose state
 // lasts keeps its garbage too, so its collections are not delayed.
 func (p *Plugin) environment(code *code) []setting {
-	if p.spec.Contract != nil {
-		return nil
-	}
 	limit := p.spec.Limits.Memory
 	// Static data is not part of Go's limit, and an eighth is left for fragmentation.
 	heap := max(limit-limit/8-code.startMemory(nil), limit/4)

@@ -1,5 +1,3 @@
-// Command extism is a guest with the Extism ABI for tests. It has the exports of both families. Hosts treat a plugin
-// that exports describe and call as one of the first family, so tests rename describe to get the second.
 package main
 
 import (
@@ -8,12 +6,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 )
-
-func main() {}
 
 type object = map[string]any
 
@@ -92,6 +90,22 @@ var tools = map[string]func(arguments) int32{
 			free(alloc(1 << 20))
 		}
 		return text("churned")
+	},
+	// waste makes n MiB of garbage in a loop that never waits, while 12 MiB are alive, and answers how many collections it
+	// took.
+	"waste": func(a arguments) int32 {
+		live := make([][]*byte, 12<<10)
+		for i := range live {
+			live[i] = make([]*byte, 1<<10/unsafe.Sizeof(uintptr(0)))
+		}
+		hoard = make([][]byte, 1)
+		for n := 0; n < a.N<<20; n += len(hoard[0]) {
+			hoard[0] = make([]byte, n%100_000+1)
+		}
+		runtime.KeepAlive(live)
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return text(strconv.Itoa(int(stats.NumGC)))
 	},
 	// corrupt writes before a block, where Extism's own kernel keeps the block's size.
 	"corrupt": func(arguments) int32 {
