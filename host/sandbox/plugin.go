@@ -37,7 +37,7 @@ type Plugin struct {
 	compiling  chan struct{}
 	compileErr error
 	starved    atomic.Bool
-	// called is true once a call has used the code.
+	// called is true once the plugin has been called.
 	called bool
 	// prepared is true once the plugin has been compiled, or has turned out not to be compilable.
 	prepared bool
@@ -63,8 +63,7 @@ func (p *Plugin) Prepare(ctx context.Context) error {
 	return p.prepare(ctx)
 }
 
-// UnloadUncalled frees the code of a plugin that has not been called since it was loaded, if the first call can take it
-// from the cache.
+// UnloadUncalled frees the code of a plugin that has never been called, if the first call can load it from the cache.
 func (p *Plugin) UnloadUncalled() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
