@@ -127,7 +127,7 @@ type Report struct {
 	Grants      Grants            `json:"grants"`
 	Config      []ConfigKey       `json:"config"`
 	Limits      map[string]string `json:"limits"`
-	Offers      []string          `json:"Offers"`
+	Offers      []string          `json:"offers"`
 
 	// Given are the grants in plain words.
 	Given []string `json:"-"`
