@@ -15,7 +15,7 @@ func ParseExpectation(key, head string) (*Expectation, error) {
 	e := new(Expectation)
 	var err error
 	if key != "" {
-		if e.PublicKey, err = ParsePublicKey(key); err != nil {
+		if e.PublicKey, err = parsePublicKey(key); err != nil {
 			return nil, err
 		}
 	}

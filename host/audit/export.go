@@ -21,9 +21,6 @@ const (
 	CEF Format = "cef"
 )
 
-// Formats lists all formats.
-var Formats = []Format{JSONL, OCSF, CEF}
-
 // Write writes the entry as one line. version is the program's. Write fails with w's error, or for an unknown format.
 func (e *Entry) Write(w io.Writer, f Format, version string) error {
 	switch f {

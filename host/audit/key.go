@@ -108,8 +108,8 @@ func signed(seq uint64, hash string, t time.Time) []byte {
 		t.UTC().Format(time.RFC3339Nano) + "\n")
 }
 
-// ParsePublicKey parses a public key in the form of audit.pub.
-func ParsePublicKey(text string) (ed25519.PublicKey, error) {
+// parsePublicKey parses a public key in the form of audit.pub.
+func parsePublicKey(text string) (ed25519.PublicKey, error) {
 	encoded, ok := strings.CutPrefix(strings.TrimSpace(text), "ed25519:")
 	public, err := base64.StdEncoding.DecodeString(encoded)
 	if !ok || err != nil || len(public) != ed25519.PublicKeySize {

@@ -266,5 +266,5 @@ func expectedKey(asked ed25519.PublicKey, k *key, public string) (ed25519.Public
 	case k != nil:
 		return k.public, nil
 	}
-	return ParsePublicKey(public)
+	return parsePublicKey(public)
 }

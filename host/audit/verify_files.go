@@ -51,7 +51,7 @@ func (v *filesVerifier) prepare() error {
 			return fmt.Errorf("%w: a copy of the key that is kept elsewhere does as well (hako audit verify --key)",
 				err)
 		}
-		if v.expect.PublicKey, err = ParsePublicKey(string(text)); err != nil {
+		if v.expect.PublicKey, err = parsePublicKey(string(text)); err != nil {
 			return err
 		}
 	}

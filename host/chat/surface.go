@@ -40,7 +40,6 @@ const (
 	NoticeRetrying    Notice = "retrying"    // a model failed and is asked again, or another one is
 	NoticeShortened   Notice = "shortened"   // older messages were summarised
 	NoticeLimit       Notice = "limit"       // the model was stopped from calling more tools
-	NoticeBudget      Notice = "budget"      // a budget is used up
 	NoticeLength      Notice = "length"      // the answer was cut off
 	NoticeRefused     Notice = "refused"     // the model or its provider refused
 )

@@ -29,7 +29,7 @@ const defaultElicitTimeout = 5 * time.Minute
 type Elicited struct {
 	// Mode is elicitation.ModeForm or ModeURL, empty if it was neither.
 	Mode string
-	// Outcome is one of ElicitedOutcomes.
+	// Outcome is the action of the answer, or why there is none.
 	Outcome string
 	// Waited is how long the question waited for its answer.
 	Waited time.Duration
@@ -43,12 +43,6 @@ const (
 	elicitedWithdrawn   = "withdrawn" // the call ended first
 	elicitedInvalid     = "invalid"   // the answer was invalid or contained a secret
 )
-
-// ElicitedOutcomes lists all outcomes of questions.
-var ElicitedOutcomes = []string{
-	elicitation.Accept, elicitation.Decline, elicitation.Cancel,
-	elicitedRefused, elicitedUnreachable, elicitedExpired, elicitedWithdrawn, elicitedInvalid,
-}
 
 // errSecretAnswer says that an answer was rejected because of the rules for secrets.
 var errSecretAnswer = errors.New("the answer holds what looks like a secret, and was not passed on")

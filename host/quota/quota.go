@@ -30,8 +30,8 @@ const (
 	Plugin Scope = "plugin"
 )
 
-// Scopes lists all scopes.
-var Scopes = []Scope{All, Tenant, User, Token, Plugin}
+// scopes lists all scopes.
+var scopes = []Scope{All, Tenant, User, Token, Plugin}
 
 // Rule is a quota. Zero limits do not apply.
 type Rule struct {
@@ -134,8 +134,8 @@ func (r *Rule) Check() error {
 	switch {
 	case r.Name == "":
 		return fmt.Errorf("a quota needs a name, by which errors refer to it")
-	case r.Per != "" && !slices.Contains(Scopes, r.Per):
-		return fmt.Errorf("quota %s: per must be one of %v, not %q", r.Name, Scopes, r.Per)
+	case r.Per != "" && !slices.Contains(scopes, r.Per):
+		return fmt.Errorf("quota %s: per must be one of %v, not %q", r.Name, scopes, r.Per)
 	case min(r.Rate, r.Burst, r.Concurrent) < 0 || r.CPU < 0:
 		return fmt.Errorf("quota %s: limits must not be below zero", r.Name)
 	case r.Rate == 0 && r.Concurrent == 0 && r.CPU == 0:

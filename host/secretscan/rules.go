@@ -92,8 +92,8 @@ func load() *ruleset {
 // Prepare loads the rules, which otherwise delays the first scan by about 10 ms.
 func Prepare() { loaded() }
 
-// IDs lists the IDs of all rules.
-func IDs() []string {
+// ruleIDs lists the IDs of all rules.
+func ruleIDs() []string {
 	var ids []string
 	for _, r := range loaded().rules {
 		ids = append(ids, r.ID)

@@ -125,7 +125,7 @@ func (o Override) check() error {
 		return fmt.Errorf("rule %q: %w", o.Rule, errAction)
 	}
 	_, err := path.Match(o.Rule, "")
-	if err != nil || !slices.ContainsFunc(IDs(), o.covers) {
+	if err != nil || !slices.ContainsFunc(ruleIDs(), o.covers) {
 		return fmt.Errorf(
 			"rule %q: there is no such rule: it is the ID of one of gitleaks' (slack-bot-token), or a glob (slack-*)",
 			o.Rule)

@@ -5,9 +5,8 @@ type Key string
 
 // Attributes of the semantic conventions of OpenTelemetry: general, HTTP, database, GenAI and MCP.
 const (
-	ErrorType       Key = "error.type"
-	Method          Key = "mcp.method.name"
-	ProtocolVersion Key = "mcp.protocol.version"
+	ErrorType Key = "error.type"
+	Method    Key = "mcp.method.name"
 	// as records have it: the beginning alone, for the whole of it would let who reads it use the session
 	Session            Key = "mcp.session.id"
 	RequestID          Key = "jsonrpc.request.id"
@@ -36,7 +35,6 @@ const (
 	Frontend Key = "hako.frontend"
 	Tenant   Key = "hako.tenant"
 	Plugin   Key = "hako.plugin"
-	Digest   Key = "hako.plugin.digest"
 	Outcome  Key = "hako.outcome"
 	Steps    Key = "hako.steps"
 	Input    Key = "hako.input.bytes"

@@ -137,7 +137,7 @@ func TestJSON(t *testing.T) {
 	}
 	upstreams, _ := Upstreams(nil)
 	for name, value := range map[string]any{"states": List(nil), "grants": GrantsOf(nil), "feedback": Feedback(nil, true),
-		"upstream servers": upstreams, "tokens": TokenNames(&config.Config{})} {
+		"upstream servers": upstreams, "tokens": tokenNames(&config.Config{})} {
 		if data, err := json.Marshal(value); err != nil || string(data) != "[]" {
 			t.Errorf("no %s: %s, %v", name, data, err)
 		}

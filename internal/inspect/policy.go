@@ -21,7 +21,7 @@ import (
 // PolicySite returns the names that a policy can use under a configuration, including tools of plugins that are not in
 // service.
 func PolicySite(c *config.Config, h *host.Host) *policy.Site {
-	site := &policy.Site{Frontends: frontends, Tokens: TokenNames(c)}
+	site := &policy.Site{Frontends: frontends, Tokens: tokenNames(c)}
 	if c.HTTP.OAuth.TenantClaim == "" {
 		site.Tenants = c.TenantNames()
 	}
@@ -56,7 +56,7 @@ func ResolveCaller(c *config.Config, caller *policy.Caller) error {
 	if caller.Token != "" {
 		i := slices.IndexFunc(c.HTTP.Auth.Tokens, func(t bearer.Token) bool { return t.Name == caller.Token })
 		if i < 0 {
-			return errors.New(strictyaml.Unknown("token", caller.Token, TokenNames(c)))
+			return errors.New(strictyaml.Unknown("token", caller.Token, tokenNames(c)))
 		}
 		token := c.HTTP.Auth.Tokens[i]
 		caller.User, caller.Tenant = cmp.Or(caller.User, token.User, token.Name), cmp.Or(caller.Tenant, token.Tenant)
@@ -65,8 +65,8 @@ func ResolveCaller(c *config.Config, caller *policy.Caller) error {
 	return c.CheckTenant(caller.Tenant)
 }
 
-// TokenNames returns the names of the tokens for MCP.
-func TokenNames(c *config.Config) []string {
+// tokenNames returns the names of the tokens for MCP.
+func tokenNames(c *config.Config) []string {
 	names := []string{}
 	for _, token := range c.HTTP.Auth.Tokens {
 		names = append(names, token.Name)

@@ -22,7 +22,7 @@ type Addition struct {
 // NewAddition reads a plugin for folder; nothing of it runs. It fails if the file is no plugin with a manifest, imports
 // what its permissions do not cover, or does not have the digest, unless that is empty.
 func NewAddition(wasm []byte, digest, folder string) (*Addition, error) {
-	m, module, err := Parse(wasm)
+	m, module, err := parse(wasm)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func TestFetchPublicRefuses(t *testing.T) {
 		"http://127.0.0.1/p.wasm":                   "is not https",
 		"file:///etc/passwd":                        "is not https",
 	} {
-		_, err := FetchPublic(t.Context(), parse(t, address), nil, 1<<20)
+		_, err := FetchPublic(t.Context(), parseURL(t, address), nil, 1<<20)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want %q", address, err, want)
 		}
@@ -73,7 +73,7 @@ func TestFetchPublicRedirects(t *testing.T) {
 				return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
 			}})
 		anything := func(*url.URL) error { return nil }
-		return download(t.Context(), transport, parse(t, "http://"+path), anything, 1<<20)
+		return download(t.Context(), transport, parseURL(t, "http://"+path), anything, 1<<20)
 	}
 	if wasm, err := fetch("public.example/p.wasm"); string(wasm) != "wasm" {
 		t.Errorf("a public address: %q, %v", wasm, err)
@@ -88,7 +88,7 @@ func TestFetchPublicRedirects(t *testing.T) {
 	}
 }
 
-func parse(t *testing.T, text string) *url.URL {
+func parseURL(t *testing.T, text string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(text)
 	if err != nil {

@@ -23,12 +23,12 @@ func Read(file string, maxSize int64) (m *manifest.Manifest, module *manifest.Mo
 	if wasm, err = manifest.ReadFile(file, maxSize); err != nil {
 		return nil, nil, nil, err
 	}
-	m, module, err = Parse(wasm)
+	m, module, err = parse(wasm)
 	return m, module, wasm, err
 }
 
-// Parse parses a plugin with its manifest inside.
-func Parse(wasm []byte) (*manifest.Manifest, *manifest.Module, error) {
+// parse parses a plugin with its manifest inside.
+func parse(wasm []byte) (*manifest.Manifest, *manifest.Module, error) {
 	module, err := manifest.Read(wasm)
 	if err != nil {
 		return nil, nil, err

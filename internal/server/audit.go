@@ -12,9 +12,9 @@ import (
 	"github.com/hako-run/hako/internal/config"
 )
 
-// OpenAuditLog opens the audit log of the configuration. If the store is a database, the log is in s, which then must
+// openAuditLog opens the audit log of the configuration. If the store is a database, the log is in s, which then must
 // not be nil. The caller closes the log.
-func OpenAuditLog(ctx context.Context, c *config.Config, s *store.Store, logger *slog.Logger) (*audit.Log, error) {
+func openAuditLog(ctx context.Context, c *config.Config, s *store.Store, logger *slog.Logger) (*audit.Log, error) {
 	o := &audit.Options{Dir: auditDir(c), Sync: c.Audit.Sync, Retain: c.Audit.Retain, Logger: logger}
 	if store.IsURL(c.Store) {
 		var err error
@@ -81,7 +81,7 @@ func OpenOwnAudit(ctx context.Context, c *config.Config, logger *slog.Logger) (_
 			return nil, err
 		}
 	}
-	if l.Log, err = OpenAuditLog(ctx, c, l.store, logger); err != nil && l.store != nil {
+	if l.Log, err = openAuditLog(ctx, c, l.store, logger); err != nil && l.store != nil {
 		err = errors.Join(err, l.store.Close())
 	}
 	if err != nil {

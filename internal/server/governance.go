@@ -94,7 +94,7 @@ func OpenGovernance(ctx context.Context, c *config.Config, logger *slog.Logger) 
 		return nil, err
 	}
 	if !c.Audit.Disabled {
-		g.audit, err = OpenAuditLog(ctx, c, g.Store, logger)
+		g.audit, err = openAuditLog(ctx, c, g.Store, logger)
 		if err != nil && !c.Audit.Optional {
 			return nil, fmt.Errorf("%w: set audit.disabled to run without it", err)
 		}

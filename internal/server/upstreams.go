@@ -27,9 +27,9 @@ func UpstreamSpecs(c *config.Config) ([]mcpclient.Spec, error) {
 	return specs, nil
 }
 
-// NewUpstreams makes the client of upstream servers, whose tools it adds to a catalog. It connects none of them before
+// newUpstreams makes the client of upstream servers, whose tools it adds to a catalog. It connects none of them before
 // Apply is called. version is that of this program. The caller closes it.
-func NewUpstreams(
+func newUpstreams(
 	c *config.Config, to *catalog.Catalog, credentials mcpclient.Credentials, version string, logger *slog.Logger,
 ) (*mcpclient.Upstreams, error) {
 	return mcpclient.New(mcpclient.Options{
@@ -57,7 +57,7 @@ func WithUpstreams(
 		return err
 	}
 	defer func() { err = errors.Join(err, credentials.Close()) }()
-	u, err := NewUpstreams(c, to, credentials, version, logger)
+	u, err := newUpstreams(c, to, credentials, version, logger)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (u *upstreams) start(ctx context.Context) error {
 		return err
 	}
 	catalog := s.plugins.host.Load().Catalog()
-	if u.Upstreams, err = NewUpstreams(s.Config, catalog, u.credentials, s.Build.Version, s.Logger); err != nil {
+	if u.Upstreams, err = newUpstreams(s.Config, catalog, u.credentials, s.Build.Version, s.Logger); err != nil {
 		return err
 	}
 	s.observability.metrics.ShowUpstreams(u.Upstreams)

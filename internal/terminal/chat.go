@@ -85,7 +85,7 @@ func (s *Chat) Run(ctx context.Context) error {
 	if s.edits() {
 		err = s.edit(ctx, caught)
 	} else {
-		s.input = NewLines(s.In)
+		s.input = newLines(s.In)
 		err = s.talk(ctx, signals)
 	}
 	if err == nil && !s.Fleeting {

@@ -15,8 +15,8 @@ type Lines struct {
 // maxLine is the longest line, in bytes.
 const maxLine = 1 << 20
 
-// NewLines starts to read in. Its goroutine ends with the input, or with the process.
-func NewLines(in io.Reader) *Lines {
+// newLines starts to read in. Its goroutine ends with the input, or with the process.
+func newLines(in io.Reader) *Lines {
 	l := &Lines{make(chan string)}
 	go func() {
 		defer close(l.Typed)

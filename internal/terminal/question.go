@@ -31,7 +31,7 @@ func (t IO) Prompter(locale string) (p approval.Prompter) {
 	begin := func() (end func()) {
 		mu.Lock()
 		if typed == nil {
-			typed = NewLines(t.In)
+			typed = newLines(t.In)
 		} else {
 			typed.drop() // it was for an earlier question, which has ended
 		}

@@ -38,7 +38,7 @@ func (w *Watcher) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, w.Approvals.RemoveWatcher(context.WithoutCancel(ctx), w.id)) }()
 	var typed <-chan string
 	if w.Interactive {
-		typed = NewLines(w.In).Typed
+		typed = newLines(w.In).Typed
 	}
 	if err := w.look(ctx); err != nil {
 		return err

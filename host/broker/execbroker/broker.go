@@ -53,8 +53,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// DefaultLimits are the limits of a command where Options.Limits has none.
-var DefaultLimits = confine.Limits{CPU: maxCPU, Memory: 2 << 30, Processes: 256, Files: 1024, FileSize: 1 << 30}
+// defaultLimits are the limits of a command where Options.Limits has none.
+var defaultLimits = confine.Limits{CPU: maxCPU, Memory: 2 << 30, Processes: 256, Files: 1024, FileSize: 1 << 30}
 
 // Broker runs one plugin's commands. It is safe for concurrent use.
 type Broker struct {
@@ -175,15 +175,15 @@ func Idle() *Broker {
 // limits returns l with the defaults filled in.
 func limits(l confine.Limits) confine.Limits {
 	for _, field := range []struct{ have, want *uint64 }{
-		{&l.Memory, &DefaultLimits.Memory}, {&l.Processes, &DefaultLimits.Processes}, {&l.Files, &DefaultLimits.Files},
-		{&l.FileSize, &DefaultLimits.FileSize},
+		{&l.Memory, &defaultLimits.Memory}, {&l.Processes, &defaultLimits.Processes}, {&l.Files, &defaultLimits.Files},
+		{&l.FileSize, &defaultLimits.FileSize},
 	} {
 		if *field.have == 0 {
 			*field.have = *field.want
 		}
 	}
 	if l.CPU == 0 {
-		l.CPU = DefaultLimits.CPU
+		l.CPU = defaultLimits.CPU
 	}
 	return l
 }

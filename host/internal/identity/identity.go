@@ -12,8 +12,8 @@ import (
 	"github.com/hako-run/hako/internal/visible"
 )
 
-// MaxName is the longest name of a person, a group or a tenant, in bytes.
-const MaxName = 256
+// maxName is the longest name of a person, a group or a tenant, in bytes.
+const maxName = 256
 
 // Check returns an error for an untrusted name of a person, a group or a tenant that is empty or too long, starts or
 // ends with a blank, or contains invisible characters or characters that change the direction of text. Otherwise two
@@ -22,8 +22,8 @@ func Check(name string) error {
 	switch {
 	case name == "":
 		return errors.New("the name is empty")
-	case len(name) > MaxName:
-		return fmt.Errorf("the name has more than %d bytes", MaxName)
+	case len(name) > maxName:
+		return fmt.Errorf("the name has more than %d bytes", maxName)
 	case !utf8.ValidString(name), strings.ContainsFunc(name, visible.Hidden), visible.Text(name) != name:
 		return fmt.Errorf("the name %q has characters that are not visible", visible.Text(name))
 	case strings.TrimSpace(name) != name:

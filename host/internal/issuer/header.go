@@ -85,8 +85,8 @@ var markers = []string{
 	"response_type", "redirect_uri",
 }
 
-// CheckIDToken returns an error unless verified claims are those of an ID token, which may have a nonce and hashes.
-func CheckIDToken(claims map[string]any) error {
+// checkIDToken returns an error unless verified claims are those of an ID token, which may have a nonce and hashes.
+func checkIDToken(claims map[string]any) error {
 	for _, name := range []string{"cnf", "events", "token_introspection", "htm", "htu",
 		"response_type", "redirect_uri"} {
 		if _, ok := claims[name]; ok {

@@ -172,7 +172,7 @@ func (c *LoginClient) Finish(ctx context.Context, code string, login Login) (map
 		return nil, fmt.Errorf("%w: the token was made for another client (OpenID Connect Core 1.0, section 3.1.3.7)",
 			ErrIdentity)
 	}
-	if err := CheckIDToken(claims); err != nil {
+	if err := checkIDToken(claims); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrIdentity, err)
 	}
 	return claims, nil

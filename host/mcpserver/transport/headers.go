@@ -62,8 +62,8 @@ func Repeated(h http.Header) string {
 	return ""
 }
 
-// IsJSON reports whether a Content-Type is JSON's.
-func IsJSON(contentType string) bool {
+// isJSON reports whether a Content-Type is JSON's.
+func isJSON(contentType string) bool {
 	const want = "application/json"
 	if contentType == want {
 		return true
@@ -72,8 +72,8 @@ func IsJSON(contentType string) bool {
 	return err == nil && kind == want
 }
 
-// Accepts returns which forms of an answer a client accepts.
-func Accepts(accept []string) (whole, stream bool) {
+// accepts returns which forms of an answer a client accepts.
+func accepts(accept []string) (whole, stream bool) {
 	for _, value := range accept {
 		for part := range strings.SplitSeq(value, ",") {
 			kind, _, _ := strings.Cut(part, ";")
@@ -96,11 +96,11 @@ func CheckPost(w http.ResponseWriter, h http.Header) bool {
 		refuseVersion(w)
 		return false
 	}
-	if !IsJSON(h.Get("Content-Type")) {
+	if !isJSON(h.Get("Content-Type")) {
 		http.Error(w, "Content-Type must be 'application/json'", http.StatusUnsupportedMediaType)
 		return false
 	}
-	if whole, stream := Accepts(h.Values("Accept")); !whole || !stream {
+	if whole, stream := accepts(h.Values("Accept")); !whole || !stream {
 		http.Error(w, "Accept must contain both 'application/json' and 'text/event-stream'", http.StatusBadRequest)
 		return false
 	}
@@ -117,7 +117,7 @@ func CheckGet(w http.ResponseWriter, h http.Header) bool {
 		refuseVersion(w)
 		return false
 	}
-	if _, stream := Accepts(h.Values("Accept")); !stream {
+	if _, stream := accepts(h.Values("Accept")); !stream {
 		http.Error(w, "Accept must contain 'text/event-stream' for GET requests", http.StatusBadRequest)
 		return false
 	}

@@ -34,7 +34,7 @@ func readStep(v strictyaml.Value, s *Step) {
 		"fail": func(v strictyaml.Value) {
 			s.Fail = &Failure{}
 			v.Object(strictyaml.Fields{
-				"kind": readOneOf(&s.Fail.Kind, Kinds), "retryAfter": strictyaml.String(&s.Fail.RetryAfter),
+				"kind": readOneOf(&s.Fail.Kind, kinds), "retryAfter": strictyaml.String(&s.Fail.RetryAfter),
 				"streamed": strictyaml.Bool(&s.Fail.Streamed),
 			})
 		},

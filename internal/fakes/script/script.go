@@ -64,8 +64,8 @@ type Failure struct {
 	Streamed bool
 }
 
-// Kinds are those of failures.
-var Kinds = []string{"rate_limit", "overloaded", "server", "context", "key", "credit", "invalid", "model", "policy"}
+// kinds are those of failures.
+var kinds = []string{"rate_limit", "overloaded", "server", "context", "key", "credit", "invalid", "model", "policy"}
 
 // Script is a list of steps. The zero value and nil repeat what they are told. It is safe for concurrent use.
 type Script struct {

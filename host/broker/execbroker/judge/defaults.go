@@ -1,11 +1,7 @@
 package judge
 
-import "slices"
-
-// Defaults returns the rules that follow an operator's own. They deny what damages the machine, and ask about what
-// changes it for others or runs code that rules cannot see.
-func Defaults() []Rule { return slices.Clone(defaults) }
-
+// defaults follow an operator's own rules. They deny what damages the machine, and ask about what changes it for others
+// or runs code that rules cannot see.
 var defaults = []Rule{
 	{Name: "rm -rf", Action: Deny, Programs: []string{"rm"}, Flags: []string{"r|R|recursive", "f|force"},
 		Reason: "deletes whole trees without asking: delete single files, or leave out -f"},

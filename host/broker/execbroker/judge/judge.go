@@ -110,7 +110,7 @@ type Judge struct {
 // load code. A program that it does not know is allowed if its name is in named, the programs that were granted by
 // name; otherwise a person is asked. An error names the invalid rule.
 func New(rules []Rule, named []string) (*Judge, error) {
-	j := &Judge{rules: append(append([]Rule(nil), rules...), Defaults()...), named: named}
+	j := &Judge{rules: slices.Concat(rules, defaults), named: named}
 	for i := range j.rules {
 		if err := j.rules[i].compile(); err != nil {
 			return nil, fmt.Errorf("command rule %q: %w", j.rules[i].Name, err)
