@@ -21,6 +21,7 @@ import (
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/fakes/fault"
 	"github.com/hako-run/hako/internal/fakes/managedagents"
+	"github.com/hako-run/hako/internal/testlog"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -586,8 +587,8 @@ func TestStoreFails(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var log syncBuffer
-	w.change = func(o *Options, _ *tempo) { o.Logger = log.logger() }
+	var log testlog.Buffer
+	w.change = func(o *Options, _ *tempo) { o.Logger = log.Logger() }
 	session := w.fake.NewSession()
 	r := w.newRunner(t, Spec{Sessions: []string{session}})
 	exec("ALTER TABLE agent_call RENAME TO elsewhere")
@@ -606,8 +607,8 @@ func TestStoreFails(t *testing.T) {
 func TestNothingLeaks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	var log syncBuffer
-	w.change = func(o *Options, _ *tempo) { o.Logger = log.logger() }
+	var log testlog.Buffer
+	w.change = func(o *Options, _ *tempo) { o.Logger = log.Logger() }
 	w.does(func(context.Context, *abi.Request) (*abi.Response, error) { return text("hush-result"), nil })
 	w.fake.Faults.Add(fault.Fault{Method: "POST", Path: "/v1/sessions/*/events", Status: 500,
 		Body: `{"type":"error","error":{"type":"api_error","message":"hush-api"}}`, Times: 1})

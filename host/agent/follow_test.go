@@ -16,6 +16,7 @@ import (
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/internal/fakes/fault"
 	"github.com/hako-run/hako/internal/fakes/managedagents"
+	"github.com/hako-run/hako/internal/testlog"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -311,8 +312,8 @@ func TestNamedSessionIsForbidden(t *testing.T) {
 func TestNoSuchSession(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	var log syncBuffer
-	w.change = func(o *Options, _ *tempo) { o.Logger = log.logger() }
+	var log testlog.Buffer
+	w.change = func(o *Options, _ *tempo) { o.Logger = log.Logger() }
 	if err := w.newRunner(t, Spec{Sessions: []string{"sesn_misspelt"}}).Run(t.Context()); err != nil ||
 		!strings.Contains(log.String(), "there is no such session") {
 		t.Errorf("Run returned %v, and the log has %s", err, log.String())
@@ -503,8 +504,8 @@ func TestOneAgentIsGone(t *testing.T) {
 func TestCrowd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	var log syncBuffer
-	w.change = func(o *Options, _ *tempo) { o.Logger = log.logger() }
+	var log testlog.Buffer
+	w.change = func(o *Options, _ *tempo) { o.Logger = log.Logger() }
 	r := w.newRunner(t, Spec{Agents: []string{managedagents.DefaultAgent}})
 	for n := range maxSessions {
 		r.add(fmt.Sprint("sesn_other_", n), false)

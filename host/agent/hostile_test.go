@@ -17,6 +17,7 @@ import (
 	"github.com/hako-run/hako/internal/fakes/fault"
 	"github.com/hako-run/hako/internal/fakes/managedagents"
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/testlog"
 )
 
 // TestHostileAgentEvents: a session that lies, repeats, reorders or sends nonsense has each real call made once, and
@@ -199,8 +200,8 @@ func TestHostileAgentFloods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			var log syncBuffer
-			w.change = func(o *Options, _ *tempo) { o.Logger = log.logger() }
+			var log testlog.Buffer
+			w.change = func(o *Options, _ *tempo) { o.Logger = log.Logger() }
 			running := w.blocks() // so that open calls stay open
 			bad, good := w.fake.NewSession(), w.fake.NewSession()
 			events(func(e managedagents.Event) { w.fake.Emit(bad, e) })
@@ -360,8 +361,8 @@ func TestHostileAgentKey(t *testing.T) {
 			defer server.Close()
 			w := newWorld(t)
 			w.url = server.URL
-			var log syncBuffer
-			w.change = func(o *Options, _ *tempo) { o.Logger = log.logger() }
+			var log testlog.Buffer
+			w.change = func(o *Options, _ *tempo) { o.Logger = log.Logger() }
 			r := w.newRunner(t, Spec{Sessions: []string{"s"}})
 			stop := start(t, r)
 			eventually(t, "logged", func() bool { return status == 401 || status == 403 || log.String() != "" })

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/internal/fakes/managedagents"
+	"github.com/hako-run/hako/internal/testlog"
 )
 
 // gauge counts the sessions that have other tools.
@@ -35,10 +36,10 @@ func TestOtherTools(t *testing.T) {
 				t.Fatal(err)
 			}
 			session := w.fake.NewSession()
-			var log syncBuffer
+			var log testlog.Buffer
 			counts := new(gauge)
 			w.change = func(o *Options, tempo *tempo) {
-				o.Logger, o.Observer, tempo.inspect = log.logger(), counts, 5*time.Millisecond
+				o.Logger, o.Observer, tempo.inspect = log.Logger(), counts, 5*time.Millisecond
 			}
 			spec := Spec{Sessions: []string{session}}
 			if found {
@@ -87,8 +88,8 @@ func TestDifferenceThatStands(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			var log syncBuffer
-			w.change = func(o *Options, _ *tempo) { o.Logger = log.logger() }
+			var log testlog.Buffer
+			w.change = func(o *Options, _ *tempo) { o.Logger = log.Logger() }
 			r := w.newRunner(t, Spec{Sessions: []string{"sesn_1"}, Unknown: test.unknown})
 			s, seen := r.add("sesn_1", true), &inspection{warned: map[string]bool{}}
 			for _, tools := range test.looks {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/storetest"
 )
 
 // TestHostileStore: whatever somebody without the key writes into the tables, it is found, or it changes nothing.
@@ -34,7 +35,7 @@ func TestHostileStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := shared(t, postgrestest.Start(t))
+			s := storetest.Open(t, postgrestest.Start(t))
 			l := open(t, audit.Options{Store: s, Key: key})
 			appendCalls(t, l, 6)
 			change(t, s, statement)
@@ -59,7 +60,7 @@ func TestHostileStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := shared(t, postgrestest.Start(t))
+			s := storetest.Open(t, postgrestest.Start(t))
 			l := open(t, audit.Options{Store: s, Key: key})
 			appendCalls(t, l, 3)
 			before := verifyTable(t, s).Signed
@@ -87,7 +88,7 @@ func TestHostileStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := shared(t, postgrestest.Start(t))
+			s := storetest.Open(t, postgrestest.Start(t))
 			l, err := audit.Open(&audit.Options{Store: s, Key: key})
 			if err != nil {
 				t.Fatal(err)

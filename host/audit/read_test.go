@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/audit"
-	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/storetest"
 )
 
 // TestLastBefore pages through a log from its end, over segments, until nothing is left.
@@ -20,11 +20,7 @@ func TestLastBefore(t *testing.T) {
 			return audit.Options{Dir: dir, SegmentBytes: 4000}, audit.Dir(dir)
 		},
 		"PostgreSQL": func(t *testing.T) (audit.Options, audit.Place) {
-			s, err := store.Open(t.Context(), postgrestest.Start(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = s.Close() })
+			s := storetest.Open(t, postgrestest.Start(t))
 			const key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 			return audit.Options{Store: s, Key: key}, audit.In(s, key)
 		},

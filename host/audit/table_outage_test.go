@@ -8,13 +8,14 @@ import (
 
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/storetest"
 )
 
 // While the database is away calls cannot be recorded, which Ready knows without waiting long; afterwards they can.
 func TestTableOutage(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.NewServer(t)
-	s := shared(t, server.Database(t))
+	s := storetest.Open(t, server.Database(t))
 	l := open(t, audit.Options{Store: s, Key: key})
 	appendCalls(t, l, 2)
 	server.Kill()

@@ -13,21 +13,11 @@ import (
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/storetest"
 )
 
 // key is 32 bytes in base64.
 const key = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
-
-// shared opens a store at where, in PostgreSQL.
-func shared(t *testing.T, where string) *store.Store {
-	t.Helper()
-	s, err := store.Open(t.Context(), where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
 
 // change runs SQL behind the log's back.
 func change(t *testing.T, s *store.Store, statement string, args ...any) {
@@ -56,7 +46,7 @@ func TestReplicasWriteOneLog(t *testing.T) {
 	where := postgrestest.Start(t)
 	var logs []*audit.Log
 	for range 3 {
-		logs = append(logs, open(t, audit.Options{Store: shared(t, where), Key: key, Sync: true}))
+		logs = append(logs, open(t, audit.Options{Store: storetest.Open(t, where), Key: key, Sync: true}))
 	}
 	const each = 400
 	var done sync.WaitGroup
@@ -71,7 +61,7 @@ func TestReplicasWriteOneLog(t *testing.T) {
 		})
 	}
 	done.Wait()
-	s := shared(t, where)
+	s := storetest.Open(t, where)
 	report := verifyTable(t, s)
 	if !report.OK() || report.Records < 12*each || report.Checkpoints < 4 || !report.EndChecked || report.First != 1 ||
 		report.Last != uint64(report.Records) {
@@ -104,7 +94,7 @@ func TestReplicasWriteOneLog(t *testing.T) {
 
 func TestFollowTable(t *testing.T) {
 	t.Parallel()
-	s := shared(t, postgrestest.Start(t))
+	s := storetest.Open(t, postgrestest.Start(t))
 	l := open(t, audit.Options{Store: s, Key: key})
 	appendCalls(t, l, 2)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -149,7 +139,7 @@ func TestTamperingWithATable(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := shared(t, postgrestest.Start(t))
+			s := storetest.Open(t, postgrestest.Start(t))
 			l := open(t, audit.Options{Store: s, Key: key})
 			appendCalls(t, l, 6)
 			if err := l.Checkpoint(); err != nil {
@@ -174,7 +164,7 @@ func TestTamperingWithATable(t *testing.T) {
 // A state from before, put back whole, is seen by who has written since.
 func TestRestoredTable(t *testing.T) {
 	t.Parallel()
-	s := shared(t, postgrestest.Start(t))
+	s := storetest.Open(t, postgrestest.Start(t))
 	l := open(t, audit.Options{Store: s, Key: key})
 	appendCalls(t, l, 3)
 	change(t, s, "CREATE TABLE old_record AS SELECT * FROM audit_record; CREATE TABLE old_head AS SELECT * FROM audit_head")
@@ -192,7 +182,7 @@ func TestRestoredTable(t *testing.T) {
 
 func TestTableExpires(t *testing.T) {
 	t.Parallel()
-	s := shared(t, postgrestest.Start(t))
+	s := storetest.Open(t, postgrestest.Start(t))
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	l := open(t, audit.Options{Store: s, Key: key, Retain: time.Hour, Now: func() time.Time { return now }})
 	appendCalls(t, l, 3)
@@ -213,7 +203,7 @@ func TestTableExpires(t *testing.T) {
 // A record that is late, or whose time is wrong, does not take newer ones with it that stand before it.
 func TestTableExpiresInOrder(t *testing.T) {
 	t.Parallel()
-	s := shared(t, postgrestest.Start(t))
+	s := storetest.Open(t, postgrestest.Start(t))
 	l := open(t, audit.Options{Store: s, Key: key, Retain: time.Hour})
 	appendCalls(t, l, 3)
 	if err := l.Append(t.Context(), &audit.Event{Time: time.Now().Add(-1000 * time.Hour), Type: audit.TypeCall}); err != nil {
@@ -231,7 +221,7 @@ func TestTableExpiresInOrder(t *testing.T) {
 // However much is too old, others take their turns meanwhile.
 func TestTableExpiresInParts(t *testing.T) {
 	t.Parallel()
-	s := shared(t, postgrestest.Start(t))
+	s := storetest.Open(t, postgrestest.Start(t))
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	l := open(t, audit.Options{Store: s, Key: key, Retain: time.Hour, Now: func() time.Time { return now }})
 	const all = 5100
@@ -262,7 +252,7 @@ func TestTableExpiresInParts(t *testing.T) {
 // Records have the time of the database, whatever the clock of the machine says that wrote them.
 func TestTableGoesByTheClockOfTheStore(t *testing.T) {
 	t.Parallel()
-	s := shared(t, postgrestest.Start(t))
+	s := storetest.Open(t, postgrestest.Start(t))
 	began := time.Now()
 	l := open(t, audit.Options{Store: s, Key: key, Now: func() time.Time { return time.Now().Add(-time.Hour) }})
 	if err := l.Append(t.Context(), &audit.Event{Time: began, Type: audit.TypeCall}); err != nil {
@@ -276,7 +266,7 @@ func TestTableGoesByTheClockOfTheStore(t *testing.T) {
 
 func TestKeyOfATable(t *testing.T) {
 	t.Parallel()
-	s := shared(t, postgrestest.Start(t))
+	s := storetest.Open(t, postgrestest.Start(t))
 	appendCalls(t, open(t, audit.Options{Store: s, Key: key}), 1)
 	for name, test := range map[string]struct{ key, want string }{
 		"none":    {"", "set audit.key"},
@@ -297,7 +287,7 @@ func TestKeyOfATable(t *testing.T) {
 func TestTableGivenUp(t *testing.T) {
 	t.Parallel()
 	where := postgrestest.Start(t)
-	s, other := shared(t, where), shared(t, where)
+	s, other := storetest.Open(t, where), storetest.Open(t, where)
 	l := open(t, audit.Options{Store: s, Key: key})
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup

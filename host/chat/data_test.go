@@ -35,11 +35,7 @@ func governed(t *testing.T, s *store.Store, text string) *pipeline.Governance {
 
 func opened(t *testing.T) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), storetest.Where(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s := storetest.Open(t, storetest.Where(t))
 	return s
 }
 

@@ -136,11 +136,7 @@ type bench struct {
 // setup makes an Engine whose tools are b's, behind a pipeline. change may be nil.
 func setup(t *testing.T, m *model, b backend, governance *pipeline.Governance, change func(*chat.Options)) *bench {
 	t.Helper()
-	s, err := store.Open(t.Context(), storetest.Where(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s := storetest.Open(t, storetest.Where(t))
 	return setupOn(t, s, m, b, governance, change)
 }
 

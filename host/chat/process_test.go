@@ -9,6 +9,7 @@ import (
 
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/storetest"
 	"github.com/hako-run/hako/internal/testwait"
 )
 
@@ -18,11 +19,7 @@ func TestLostName(t *testing.T) {
 	where := postgrestest.Start(t)
 	var stores []*store.Store
 	for range 2 {
-		s, err := store.Open(t.Context(), where)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
+		s := storetest.Open(t, where)
 		stores = append(stores, s)
 	}
 	p, err := join(t.Context(), stores[0])

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/storetest"
 )
 
 // TestHostileStore: invalid consents in the store, or consents of another version, are an error and take no effect.
@@ -29,7 +30,7 @@ func TestHostileStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			where := postgrestest.Start(t)
-			s, path := replica(t, where), filepath.Join(t.TempDir(), "consents.yaml")
+			s, path := storetest.Open(t, where), filepath.Join(t.TempDir(), "consents.yaml")
 			file := stored(t, s, path)
 			approve(t, file, weather())
 			err := s.Update(t.Context(), func(tx *sql.Tx) error {
@@ -39,7 +40,7 @@ func TestHostileStore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			read, err := grant.LoadStored(t.Context(), replica(t, where), path)
+			read, err := grant.LoadStored(t.Context(), storetest.Open(t, where), path)
 			if err == nil && len(read.Consents()) > 0 {
 				t.Errorf("in force: %+v", read.Consents())
 			}

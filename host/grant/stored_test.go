@@ -10,18 +10,9 @@ import (
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/storetest"
 	"github.com/hako-run/hako/internal/testwait"
 )
-
-func replica(t *testing.T, where string) *store.Store {
-	t.Helper()
-	s, err := store.Open(t.Context(), where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
 
 func stored(t *testing.T, s *store.Store, path string) *grant.File {
 	t.Helper()
@@ -36,7 +27,7 @@ func stored(t *testing.T, s *store.Store, path string) *grant.File {
 func TestStoredConsents(t *testing.T) {
 	t.Parallel()
 	where := postgrestest.Start(t)
-	here, there := replica(t, where), replica(t, where)
+	here, there := storetest.Open(t, where), storetest.Open(t, where)
 	path := filepath.Join(t.TempDir(), "consents.yaml")
 	before := stored(t, there, path)
 	changes := there.Changes(t.Context(), grant.Topic)
@@ -74,7 +65,7 @@ func TestStoredConsentsBeginWithTheFile(t *testing.T) {
 	approve(t, open(t, path), weather())
 	var done sync.WaitGroup
 	for range 3 {
-		s := replica(t, where)
+		s := storetest.Open(t, where)
 		done.Go(func() {
 			f, err := grant.LoadStored(t.Context(), s, path)
 			if err != nil {
@@ -85,7 +76,7 @@ func TestStoredConsentsBeginWithTheFile(t *testing.T) {
 		})
 	}
 	done.Wait()
-	s := replica(t, where)
+	s := storetest.Open(t, where)
 	if err := stored(t, s, path).Revoke(t.Context(), "weather", "aki"); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +91,7 @@ func TestStoredConsentsOfABadFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("nonsense: 1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := grant.LoadStored(t.Context(), replica(t, postgrestest.Start(t)), path); err == nil ||
+	if _, err := grant.LoadStored(t.Context(), storetest.Open(t, postgrestest.Start(t)), path); err == nil ||
 		!strings.Contains(err.Error(), path) {
 		t.Errorf("got %v", err)
 	}

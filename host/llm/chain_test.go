@@ -60,8 +60,8 @@ func TestFailover(t *testing.T) {
 			if test.next != (err == nil) || test.next && (response.Provider != "second" || response.Text != "second") {
 				t.Errorf("%s: %+v %v", test.kind, response, err)
 			}
-			if warned := strings.Contains(w.log.text(), "failing over to the next model"); warned != test.next {
-				t.Errorf("%s: log %s", test.kind, w.log.text())
+			if warned := strings.Contains(w.log.String(), "failing over to the next model"); warned != test.next {
+				t.Errorf("%s: log %s", test.kind, w.log.String())
 			}
 		})
 	}
@@ -235,8 +235,8 @@ func TestRefusedTool(t *testing.T) {
 		w.must(asks("hello", weatherTool, odd))
 		sent := len(w.requests.All())
 		w.must(asks("hello", odd, weatherTool))
-		if n := strings.Count(w.log.text(), "tool=get_odd"); n != 1 {
-			t.Errorf("warned %d times: %s", n, w.log.text())
+		if n := strings.Count(w.log.String(), "tool=get_odd"); n != 1 {
+			t.Errorf("warned %d times: %s", n, w.log.String())
 		}
 		if len(w.requests.All()) != sent+1 {
 			t.Error("the refused tool was sent again")
@@ -259,7 +259,7 @@ func TestManyTools(t *testing.T) {
 		if len(sent) != cmp.Or(want, 140) {
 			t.Errorf("%d tools", len(sent))
 		}
-		if left := strings.Count(w.log.text(), "takes at most 128 tools"); left != 140-len(sent) {
+		if left := strings.Count(w.log.String(), "takes at most 128 tools"); left != 140-len(sent) {
 			t.Errorf("warned of %d", left)
 		}
 	})

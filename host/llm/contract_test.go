@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +22,7 @@ import (
 	"github.com/hako-run/hako/internal/fakes/fault"
 	"github.com/hako-run/hako/internal/fakes/openai"
 	"github.com/hako-run/hako/internal/fakes/script"
+	"github.com/hako-run/hako/internal/testlog"
 )
 
 const testKey = "key-made-up-for-tests"
@@ -55,7 +55,7 @@ type world struct {
 	t *testing.T
 	side
 	chain *Chain
-	log   *logged
+	log   *testlog.Buffer
 
 	mu   sync.Mutex // guards completions
 	seen []Completion
@@ -63,7 +63,7 @@ type world struct {
 
 func newWorld(t *testing.T, provider string, steps ...script.Step) *world {
 	t.Helper()
-	w := &world{t: t, side: providers[provider](&script.Script{Steps: steps}), log: &logged{}}
+	w := &world{t: t, side: providers[provider](&script.Script{Steps: steps}), log: &testlog.Buffer{}}
 	w.chain = w.newChain(w.Handler, spec(t, provider))
 	return w
 }
@@ -101,24 +101,6 @@ func (w *world) observe(c Completion) {
 	w.seen = append(w.seen, c)
 }
 
-// logged collects log records.
-type logged struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.Buffer.Write(p)
-}
-
-func (l *logged) text() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.Buffer.String()
-}
-
 // complete returns the response, the streamed parts and the error.
 func (w *world) complete(r *Request) (*Response, []Delta, error) {
 	w.t.Helper()
@@ -132,7 +114,7 @@ func (w *world) must(r *Request) (*Response, []Delta) {
 	w.t.Helper()
 	response, deltas, err := w.complete(r)
 	if err != nil {
-		w.t.Fatalf("%v (%v)\n%s", err, errors.Unwrap(errors.Unwrap(err)), w.log.text())
+		w.t.Fatalf("%v (%v)\n%s", err, errors.Unwrap(errors.Unwrap(err)), w.log.String())
 	}
 	return response, deltas
 }
@@ -564,7 +546,7 @@ func TestErrors(t *testing.T) {
 				if len(w.seen) != 1 || w.seen[0].Outcome != string(test.want) {
 					t.Errorf("completions %+v", w.seen)
 				}
-				for _, text := range []string{err.Error(), w.log.text()} {
+				for _, text := range []string{err.Error(), w.log.String()} {
 					if strings.Contains(text, testKey) || strings.Contains(text, "secret of") {
 						t.Errorf("shown or logged: %q", text)
 					}

@@ -46,7 +46,7 @@ func TestErrorForms(t *testing.T) {
 				t.Fatalf("%v, want %s", err, test.want)
 			}
 			for _, quoted := range []string{testKey, "hello", "context length", "quota"} {
-				if strings.Contains(err.Error()+w.log.text(), quoted) {
+				if strings.Contains(err.Error()+w.log.String(), quoted) {
 					t.Errorf("%v quotes the server", err)
 				}
 			}

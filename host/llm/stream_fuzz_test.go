@@ -10,12 +10,13 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/internal/fakes/script"
+	"github.com/hako-run/hako/internal/testlog"
 )
 
 // recordStream returns the stream of a fake provider.
 func recordStream(f testing.TB, provider string, step script.Step) []byte {
 	f.Helper()
-	w := &world{t: &testing.T{}, side: providers[provider](&script.Script{Steps: []script.Step{step}}), log: &logged{}}
+	w := &world{t: &testing.T{}, side: providers[provider](&script.Script{Steps: []script.Step{step}}), log: &testlog.Buffer{}}
 	var stream []byte
 	record := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		recorder := httptest.NewRecorder()

@@ -2,7 +2,6 @@ package mcpclient_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +26,7 @@ import (
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/internal/process"
+	"github.com/hako-run/hako/internal/testlog"
 	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -375,25 +375,7 @@ type rig struct {
 	catalog   *catalog.Catalog
 	pipeline  *pipeline.Pipeline
 	upstreams *mcpclient.Upstreams
-	log       *logBuffer
-}
-
-// logBuffer takes a log for tests to look at.
-type logBuffer struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.String()
+	log       *testlog.Buffer
 }
 
 func newRig(t *testing.T, specs ...mcpclient.Spec) *rig {
@@ -403,7 +385,7 @@ func newRig(t *testing.T, specs ...mcpclient.Spec) *rig {
 
 func newRigWith(t *testing.T, change func(*mcpclient.Options), specs ...mcpclient.Spec) *rig {
 	t.Helper()
-	r := &rig{t: t, catalog: new(catalog.Catalog), log: new(logBuffer)}
+	r := &rig{t: t, catalog: new(catalog.Catalog), log: new(testlog.Buffer)}
 	logger := slog.New(slog.NewTextHandler(io.MultiWriter(r.log, t.Output()), nil))
 	options := mcpclient.Options{Catalog: r.catalog, Dir: t.TempDir(), Environ: os.Environ(), Version: "v0",
 		Logger: logger,

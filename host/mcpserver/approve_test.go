@@ -12,7 +12,7 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
-	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/storetest"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -53,11 +53,7 @@ func govern(t *testing.T, c *catalog.Catalog, rulesText string, approvals *appro
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
+	s := storetest.Open(t, t.TempDir())
 	g := new(governed)
 	if g.approvals, err = approval.New(t.Context(), s, approvals); err != nil {
 		t.Fatal(err)

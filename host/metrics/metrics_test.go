@@ -34,7 +34,7 @@ import (
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/host/secretscan"
-	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/storetest"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -172,11 +172,7 @@ func governed(t *testing.T, m *metrics.Metrics) {
 	if _, err := live.Reload(); err == nil {
 		t.Fatal("version 2 is taken")
 	}
-	s, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s := storetest.Open(t, t.TempDir())
 	approvals, err := approval.New(t.Context(), s, nil)
 	if err != nil {
 		t.Fatal(err)

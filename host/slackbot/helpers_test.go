@@ -20,6 +20,7 @@ import (
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/fakes/slack"
 	"github.com/hako-run/hako/internal/storetest"
+	"github.com/hako-run/hako/internal/testlog"
 	"github.com/hako-run/hako/internal/testwait"
 )
 
@@ -92,7 +93,7 @@ type world struct {
 	store     *store.Store
 	approvals *approval.Queue
 	counts    *counts
-	log       *logBuffer
+	log       *testlog.Buffer
 	rated     chan string
 	stop      func()
 	// streams is how long streamed messages stay open, if not zero.
@@ -101,28 +102,10 @@ type world struct {
 	bots int
 }
 
-// logBuffer keeps what is logged.
-type logBuffer struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // newWorld makes a stand-in without a bot.
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, slack: slack.New(), dir: storetest.Where(t), counts: &counts{}, log: &logBuffer{},
+	w := &world{t: t, slack: slack.New(), dir: storetest.Where(t), counts: &counts{}, log: &testlog.Buffer{},
 		rated: make(chan string, 1)}
 	w.slack.AckTime = 10 * time.Minute // on a busy machine
 	w.slack.OnCall = func(method string, arguments map[string]any) {

@@ -28,11 +28,7 @@ type accessWorld struct {
 
 func newAccessWorld(t *testing.T) *accessWorld {
 	t.Helper()
-	s, err := store.Open(t.Context(), storetest.Where(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s := storetest.Open(t, storetest.Where(t))
 	c := &config.Config{File: "hako.yaml"}
 	c.Console.Tokens = []bearer.Token{{Name: "break-glass", User: "mori", Role: "admin", Hash: "sha256:" + strings.Repeat("0", 64)}}
 	access, err := OpenAccess(t.Context(), c, s)

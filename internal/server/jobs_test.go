@@ -16,9 +16,9 @@ import (
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 	"github.com/hako-run/hako/host/slackbot"
-	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/storetest"
 )
 
 // tally counts how often jobs have run, in all processes together.
@@ -157,11 +157,7 @@ func TestRetention(t *testing.T) {
 // at the start.
 func TestSessionJobFollowsTheConfiguration(t *testing.T) {
 	t.Parallel()
-	s, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s := storetest.Open(t, t.TempDir())
 	sessions, err := sessionstore.New(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)

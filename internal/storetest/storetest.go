@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
@@ -19,4 +20,15 @@ func Where(t testing.TB) string {
 		return postgrestest.Start(t)
 	}
 	return t.TempDir()
+}
+
+// Open opens the store at where until the end of the test.
+func Open(t testing.TB, where string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/hako-run/hako/internal/fakes"
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/testlog"
 	"github.com/hako-run/hako/internal/testprogram"
 	"github.com/hako-run/hako/internal/testwait"
 )
@@ -215,7 +216,7 @@ func (w *world) run(what string, args ...string) string {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	var out output
+	var out testlog.Buffer
 	command := w.command(ctx, args...)
 	command.Env = append(command.Env, "BROWSER=none", "DISPLAY=", "PATH=/nonexistent")
 	command.Stdout, command.Stderr = &out, &out
@@ -241,24 +242,6 @@ func (w *world) run(what string, args ...string) string {
 			}
 		}
 	}
-}
-
-// output is what a process prints, while it does.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }
 
 func (r *replica) start() {
@@ -382,7 +365,7 @@ func (w *world) startProxy(program string) {
 	if os.Geteuid() == 0 { // its worker would be another user, who may not enter the directory
 		command.Args = append(command.Args, "-g", "user root;")
 	}
-	var out output
+	var out testlog.Buffer
 	command.Stderr = &out
 	if err == nil {
 		err = command.Start()
