@@ -20,7 +20,7 @@ func TestCause(t *testing.T) {
 		"another error of URLs": {WithoutURL(path), path},
 		"no error":              {errors.Join(WithoutPath(nil), WithoutURL(nil)), nil},
 	} {
-		if test.got != test.want {
+		if fmt.Sprint(test.got) != fmt.Sprint(test.want) {
 			t.Errorf("%s: %v, want %v", name, test.got, test.want)
 		}
 	}
