@@ -223,7 +223,7 @@ func TestClockAndRandom(t *testing.T) {
 			t.Errorf("two calls drew the random number %s", random)
 		}
 		seen[random] = true
-		if !regexp.MustCompile(`^\[GOMEMLIMIT=\d+ GODEBUG=gcstoptheworld=1 GOGC=800\]$`).MatchString(env) {
+		if !regexp.MustCompile(`^\[GOMEMLIMIT=\d+ GODEBUG=gcstoptheworld=1 GOGC=400\]$`).MatchString(env) {
 			t.Errorf("the environment is %s", env)
 		}
 	}

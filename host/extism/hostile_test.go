@@ -68,15 +68,12 @@ func TestFreedBlocksAreReused(t *testing.T) {
 	}
 }
 
-// TestGoGuestLivesWithinLimit lets a Go guest make garbage of several times its memory limit, and as much as fits.
+// TestGoGuestLivesWithinLimit lets a Go guest make garbage of several times its memory limit.
 func TestGoGuestLivesWithinLimit(t *testing.T) {
 	t.Parallel()
 	plugin := load(t, setup{wasm: guest(t), spec: sandbox.Spec{Limits: manifest.Limits{Memory: 40 << 20, CPU: 1 << 50}}})
 	if got := text(t, plugin, "waste", object{"n": 256}); got == "0" {
 		t.Error("the guest has not collected its garbage")
-	}
-	if got := text(t, plugin, "waste", object{"n": 8}); got != "0" {
-		t.Errorf("%s collections, though there was room", got)
 	}
 }
 

@@ -19,10 +19,10 @@ func TestGoGuestCollectsLate(t *testing.T) {
 		arguments object
 		collects  bool
 	}{
-		{"20 MiB", clean, object{"garbage": 20}, false},
-		{"20 MiB with the author's setting", clean, object{"garbage": 20, "percent": 100}, true},
-		{"20 MiB after that", clean, object{"garbage": 20}, false},
-		{"20 MiB with shared state", shared, object{"garbage": 20}, true},
+		{"10 MiB", clean, object{"garbage": 10}, false},
+		{"10 MiB with the author's setting", clean, object{"garbage": 10, "percent": 100}, true},
+		{"10 MiB after that", clean, object{"garbage": 10}, false},
+		{"10 MiB with shared state", shared, object{"garbage": 10}, true},
 	} {
 		if got := text(t, test.plugin, "waste_memory", test.arguments); (got != "0") != test.collects {
 			t.Errorf("%s: %s collections", test.name, got)

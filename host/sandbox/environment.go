@@ -6,9 +6,9 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// delayedGOGC delays the first garbage collection of a Go guest until its heap has 32 MiB instead of 4. Most calls end
+// delayedGOGC delays the first garbage collection of a Go guest until its heap has 16 MiB instead of 4. Most calls end
 // before that, and the next one starts clean.
-const delayedGOGC = 800
+const delayedGOGC = 400
 
 // setting is an environment variable.
 type setting struct{ name, value string }

@@ -133,7 +133,7 @@ func TestCallsShareNothing(t *testing.T) {
 		t.Errorf("random numbers repeat: %v", random)
 	}
 	got := text(t, plugin, "environment", object{})
-	if !regexp.MustCompile(`^\[GOMEMLIMIT=\d{8} GODEBUG=gcstoptheworld=1 GOGC=800\] \[probe\]$`).MatchString(got) {
+	if !regexp.MustCompile(`^\[GOMEMLIMIT=\d{8} GODEBUG=gcstoptheworld=1 GOGC=400\] \[probe\]$`).MatchString(got) {
 		t.Errorf("environment = %s", got)
 	}
 }
