@@ -102,9 +102,12 @@ func (a *messagesAnswer) addEvent(data []byte) error {
 		event.Usage.update(&a.usage)
 	case "content_block_start":
 		if event.Index != len(a.blocks) {
-			return brokenOff(fmt.Errorf("block %d begins after %d blocks", event.Index, len(a.blocks)))
+			return fmt.Errorf("%w: block %d begins after %d blocks", errMalformed, event.Index, len(a.blocks))
 		}
 		block := &messagesBlock{members: event.ContentBlock}
+		if block.member("type") == "" {
+			return fmt.Errorf("%w: block %d has no type", errMalformed, event.Index)
+		}
 		a.blocks = append(a.blocks, block)
 		if block.member("type") == "tool_use" {
 			a.emit(a.tools.begun(block.member("id"), block.member("name")))
@@ -113,7 +116,7 @@ func (a *messagesAnswer) addEvent(data []byte) error {
 		}
 	case "content_block_delta":
 		if event.Index < 0 || event.Index >= len(a.blocks) {
-			return brokenOff(fmt.Errorf("block %d goes on, and there are %d", event.Index, len(a.blocks)))
+			return fmt.Errorf("%w: block %d goes on, and there are %d", errMalformed, event.Index, len(a.blocks))
 		}
 		block := a.blocks[event.Index]
 		block.text.WriteString(event.Delta.Text)

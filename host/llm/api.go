@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/hako-run/hako/host/internal/eventstream"
@@ -70,8 +71,8 @@ func hasError(event []byte) bool {
 func decodeEvent(data []byte, into any) error {
 	err := json.Unmarshal(data, into)
 	var other *json.UnmarshalTypeError
-	if errors.As(err, &other) {
+	if err == nil || errors.As(err, &other) {
 		return nil
 	}
-	return err
+	return fmt.Errorf("%w: %w", errMalformed, err)
 }

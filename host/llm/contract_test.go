@@ -693,7 +693,7 @@ func TestUnexpectedResponses(t *testing.T) {
 		{"a redirect", answer(308, "text/html", ""), Unavailable, "redirects"},
 		{"an empty stream", answer(200, "text/event-stream", ""), Unavailable, "broke off"},
 		{"no JSON in a stream", answer(200, "text/event-stream", "event: message_start\ndata: oops\n\n"),
-			Unavailable, "failed"},
+			Unavailable, "follow the API"},
 		{"a gateway's error", answer(502, "text/html", "<html>"), Unavailable, "502"},
 		{"a wrong path", answer(404, "text/plain", "404 page not found"), Invalid, "baseUrl"},
 		{"too much", answer(200, "text/event-stream",

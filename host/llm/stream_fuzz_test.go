@@ -67,6 +67,15 @@ func FuzzStream(f *testing.F) {
 			f.Add(recordStream(f, provider, step))
 		}
 	}
+	for _, block := range []string{``, `,"content_block":null`, `,"content_block":{}`} {
+		f.Add([]byte(`data: {"type":"content_block_start","index":0` + block + `}
+
+data: {"type":"content_block_delta","index":0,"delta":{"text":"x","partial_json":"{}"}}
+
+data: {"type":"message_stop"}
+
+`))
+	}
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		for _, provider := range all {
 			readStream(t, provider, stream)
