@@ -1,0 +1,197 @@
+// Package component reads WebAssembly components: the binary format of the Component Model, with the types of WIT.
+// Decode validates a component and returns its definitions in order. Nothing runs here: package canon below it converts
+// values between guests and the host, package wasi implements WASI 0.2 for them, and package sandbox links their core
+// modules and calls them.
+//
+// Source: https://github.com/WebAssembly/component-model, design/mvp/Binary.md and Explainer.md.
+package component
+
+// Component is a decoded component. It is immutable, and its core modules alias the bytes that it was decoded from.
+type Component struct {
+	// Imports and Exports are in the order of the binary, each name once.
+	Imports, Exports []Extern
+	// Definitions are what instantiation does, in order. Each adds one item to an index space of the component, except
+	// for types, which Decode has resolved.
+	Definitions []Definition
+}
+
+// Sort is an index space of a component.
+type Sort byte
+
+// Sorts, in the numbers of the binary format.
+const (
+	SortCore Sort = iota // see CoreSort
+	SortFunc
+	SortValue
+	SortType
+	SortComponent
+	SortInstance
+)
+
+// CoreSort is an index space of core items.
+type CoreSort byte
+
+// Core sorts, in the numbers of the binary format.
+const (
+	CoreFunc     CoreSort = 0x00
+	CoreTable    CoreSort = 0x01
+	CoreMemory   CoreSort = 0x02
+	CoreGlobal   CoreSort = 0x03
+	CoreTag      CoreSort = 0x04
+	CoreType     CoreSort = 0x10
+	CoreModule   CoreSort = 0x11
+	CoreInstance CoreSort = 0x12
+)
+
+// Extern is an import or export with its type. The field of its sort is set; none for a core module.
+type Extern struct {
+	Name      string
+	Sort      Sort
+	Func      *Func
+	Type      *Type     // a type that is not a resource
+	Resource  *Resource // a resource type
+	Instance  *InstanceType
+	Component *ComponentType
+}
+
+// InstanceType is the type of an instance.
+type InstanceType struct{ Exports []Extern }
+
+// ComponentType is the type of a component.
+type ComponentType struct{ Imports, Exports []Extern }
+
+// Ref names an item of an index space.
+type Ref struct {
+	Name  string // of the argument or export that the item becomes
+	Sort  Sort
+	Core  CoreSort // if Sort is SortCore
+	Index uint32
+}
+
+// Definition is one of the types below.
+type Definition interface{ definition() }
+
+type (
+	// Module defines a core module.
+	Module struct {
+		Code []byte
+		// ID numbers the modules of a component and of those nested in it, in the order of the binary.
+		ID int
+	}
+	// Instantiate defines a core instance of a core module. Args are core instances, by the name that the module
+	// imports.
+	Instantiate struct {
+		Module uint32
+		Args   []Ref
+	}
+	// CoreExports defines a core instance of items that exist.
+	CoreExports struct{ Exports []Ref }
+	// CoreAlias defines a core item as the export of a core instance.
+	CoreAlias struct {
+		Sort     CoreSort
+		Instance uint32
+		Name     string
+	}
+	// Nested defines a component.
+	Nested struct{ Component *Component }
+	// InstantiateNested defines an instance of a component.
+	InstantiateNested struct {
+		Component uint32
+		Args      []Ref
+	}
+	// Exports defines an instance of items that exist.
+	Exports struct{ Exports []Ref }
+	// Alias defines an item as the export of an instance.
+	Alias struct {
+		Sort     Sort
+		Core     CoreSort
+		Instance uint32
+		Name     string
+	}
+	// OuterAlias defines an item as one of an enclosing component: Count components further out.
+	OuterAlias struct {
+		Sort         Sort
+		Core         CoreSort
+		Count, Index uint32
+	}
+	// Lift defines a function as a core function.
+	Lift struct {
+		Func    uint32
+		Options Options
+		Type    *Func
+	}
+	// Lower defines a core function as a function.
+	Lower struct {
+		Func    uint32
+		Options Options
+		Type    *Func
+	}
+	// Builtin defines a core function that the host implements.
+	Builtin struct {
+		Op       Op
+		Resource *Resource // of OpResourceNew, OpResourceDrop and OpResourceRep
+		// Name is the built-in's name in the specification. Those other than the resource built-ins are decoded, and
+		// refused when they are called.
+		Name string
+		// Params and Results are its core signature, as core value types.
+		Params, Results []byte
+	}
+	// DefineResource defines a resource type of the component itself. Destructor is a core function, -1 for none.
+	DefineResource struct {
+		Resource   *Resource
+		Destructor int
+	}
+	// Import defines an item as the argument of that name.
+	Import struct{ Extern Extern }
+	// Export exports an item, and defines it again under its new name.
+	Export struct {
+		Ref    Ref
+		Extern Extern
+	}
+)
+
+func (*Module) definition()            {}
+func (*Instantiate) definition()       {}
+func (*CoreExports) definition()       {}
+func (*CoreAlias) definition()         {}
+func (*Nested) definition()            {}
+func (*InstantiateNested) definition() {}
+func (*Exports) definition()           {}
+func (*Alias) definition()             {}
+func (*OuterAlias) definition()        {}
+func (*Lift) definition()              {}
+func (*Lower) definition()             {}
+func (*Builtin) definition()           {}
+func (*DefineResource) definition()    {}
+func (*Import) definition()            {}
+func (*Export) definition()            {}
+
+// Op is a built-in of the canonical ABI.
+type Op byte
+
+// Built-ins that are implemented, in the numbers of the binary format.
+const (
+	OpResourceNew  Op = 0x02
+	OpResourceDrop Op = 0x03
+	OpResourceRep  Op = 0x04
+)
+
+// Encoding is how strings lie in a guest's memory.
+type Encoding byte
+
+// Encodings, in the numbers of the binary format.
+const (
+	UTF8 Encoding = iota
+	UTF16
+	Latin1OrUTF16
+)
+
+// Options are the options of a lifted or lowered function. Indexes are of core items; -1 means none.
+type Options struct {
+	Encoding   Encoding
+	Memory     int
+	Realloc    int
+	PostReturn int
+	Callback   int
+	Async      bool
+}
