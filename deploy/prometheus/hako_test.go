@@ -90,7 +90,7 @@ func freeAddress(t *testing.T) string {
 // buildHako compiles the program. Without the shipped plugins inside it there is nothing to look at.
 func buildHako(t *testing.T) string {
 	t.Helper()
-	shipped, err := filepath.Glob("../../cmd/hako/shipped/*.wasm.gz")
+	shipped, err := filepath.Glob("../../cmd/hako/shipped/*.wasm.zst")
 	if err != nil || len(shipped) == 0 {
 		testprogram.Missing(t, "the shipped plugins are not built: make plugins")
 	}

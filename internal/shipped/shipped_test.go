@@ -2,7 +2,9 @@ package shipped
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -10,7 +12,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// TestPlugins: what is known of a plugin without decompressing it is what its bytes say.
+// TestPlugins: what is known of a plugin without decompressing it is what its bytes say. What two plugins share is in the
+// program once.
 func TestPlugins(t *testing.T) {
 	t.Parallel()
 	wasm, err := manifest.Embed([]byte("\x00asm\x01\x00\x00\x00"), map[string][]byte{
@@ -24,19 +27,31 @@ func TestPlugins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Files("a", invalid); err == nil {
-		t.Error("a plugin with an invalid manifest is part of the program")
+	if _, err := Files(map[string][]byte{"a": wasm, "b": invalid}); err == nil || !strings.Contains(err.Error(), "plugin b") {
+		t.Errorf("a plugin with an invalid manifest is part of the program: %v", err)
 	}
-	packed, err := Files("a", wasm)
+	runtime := make([]byte, 100_000)
+	rand.NewChaCha8([32]byte{}).Read(runtime)
+	if wasm, err = manifest.Embed(wasm, map[string][]byte{"runtime": runtime}); err != nil {
+		t.Fatal(err)
+	}
+	second, err := manifest.Embed(wasm, map[string][]byte{"more": []byte("code")})
 	if err != nil {
 		t.Fatal(err)
+	}
+	packed, err := Files(map[string][]byte{"a": wasm, "a-b": second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := len(packed["a-b.wasm.zst"]); size > len(runtime)/10 {
+		t.Errorf("the second plugin has %d bytes, most of which are those of the first", size)
 	}
 	files := fstest.MapFS{"in/README.md": {}}
 	for name, data := range packed {
 		files["in/"+name] = &fstest.MapFile{Data: data}
 	}
 	plugins, err := read(files, "in")
-	if err != nil || len(plugins) != 1 || plugins[0].File != "a.wasm" {
+	if err != nil || len(plugins) != 2 || plugins[0].File != "a.wasm" || plugins[1].File != "a-b.wasm" {
 		t.Fatalf("%+v, %v", plugins, err)
 	}
 	want, err := manifest.Read(wasm)
@@ -47,13 +62,17 @@ func TestPlugins(t *testing.T) {
 	if !reflect.DeepEqual(plugins[0].Module, want) {
 		t.Errorf("module %+v, want %+v", plugins[0].Module, want)
 	}
-	if got, err := plugins[0].Wasm(); err != nil || !bytes.Equal(got, wasm) {
-		t.Errorf("%d bytes, %v", len(got), err)
+	for i, want := range [][]byte{wasm, second} {
+		if got, err := plugins[i].Wasm(); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %d bytes, %v", plugins[i].File, len(got), err)
+		}
 	}
-	code := files["in/a.wasm.gz"]
+	code := files["in/a.wasm.zst"]
 	code.Data = code.Data[:len(code.Data)-1]
-	if _, err := plugins[0].Wasm(); err == nil {
-		t.Error("damaged bytes are returned")
+	for _, plugin := range plugins {
+		if _, err := plugin.Wasm(); err == nil || !strings.Contains(err.Error(), "in/a.wasm.zst") {
+			t.Errorf("%s: damaged bytes are returned: %v", plugin.File, err)
+		}
 	}
 	files["in/a.json"].Data = []byte("{")
 	if _, err := read(files, "in"); err == nil {

@@ -55,7 +55,7 @@ var goals = []goal{
 	{"after_load_kept_rss_mib", "the same, a minute later", 120, false},
 	{"cli_call_ms", "`hako call` of a shipped plugin with cached code", 100, false},
 	{"cli_call_rss_mib", "its highest resident memory", 100, false},
-	{"binary_mb", "the size of the program", 65, false},
+	{"binary_mb", "the size of the program", 60, false},
 	{"audit_verify_1m_seconds", "verifying an audit log of a million records", 10, false},
 }
 

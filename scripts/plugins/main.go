@@ -40,52 +40,49 @@ func run(ctx context.Context, root string, out *log.Logger) error {
 	if err != nil {
 		return fmt.Errorf("%w: run this in the root of the repository", err)
 	}
+	built := make([][]byte, len(entries))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for _, entry := range entries {
+	for i, entry := range entries {
 		if !entry.IsDir() {
 			continue
 		}
 		group.Go(func() error {
-			if err := build(ctx, root, entry.Name(), out); err != nil {
+			var err error
+			if built[i], err = build(ctx, root, entry.Name()); err != nil {
 				return fmt.Errorf("plugin %s: %w", entry.Name(), err)
 			}
 			return nil
 		})
 	}
-	return group.Wait()
-}
-
-func build(ctx context.Context, root, name string, out *log.Logger) error {
-	sections, err := sections(root, name)
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	plugins, copies := make(map[string][]byte), make(map[string][]byte)
+	for i, wasm := range built {
+		if name := entries[i].Name(); wasm != nil {
+			plugins[name], copies[name+".wasm"] = wasm, wasm
+		}
+	}
+	files, err := shipped.Files(plugins)
 	if err != nil {
 		return err
+	}
+	carried := filepath.Join(root, "cmd", "hako", "shipped")
+	return errors.Join(
+		write(filepath.Join(root, "dist", "plugins"), copies, out), write(carried, files, out), removeStale(carried, files))
+}
+
+func build(ctx context.Context, root, name string) ([]byte, error) {
+	sections, err := sections(root, name)
+	if err != nil {
+		return nil, err
 	}
 	wasm, err := gobuild.Plugin(ctx, filepath.Join(root, "plugins", name))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if wasm, err = manifest.Embed(wasm, sections); err != nil {
-		return err
-	}
-	files, err := shipped.Files(name, wasm)
-	if err != nil {
-		return err
-	}
-	written := map[string][]byte{filepath.Join(root, "dist", "plugins", name+".wasm"): wasm}
-	for file, data := range files {
-		written[filepath.Join(root, "cmd", "hako", "shipped", file)] = data
-	}
-	for path, data := range written {
-		changed, err := update(path, data)
-		if err != nil {
-			return err
-		}
-		if changed {
-			out.Printf("%s (%.1f MiB)", path, float64(len(data))/(1<<20))
-		}
-	}
-	return nil
+	return manifest.Embed(wasm, sections)
 }
 
 // sections reads what is embedded into the plugin: its manifest, which must be valid, and its recordings if it has any.
@@ -109,17 +106,41 @@ func sections(root, name string) (map[string][]byte, error) {
 	return map[string][]byte{abi.ManifestSection: text, abi.RecordingsSection: recordings}, nil
 }
 
-// update writes data to path unless it is there already.
-func update(path string, data []byte) (changed bool, err error) {
-	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) {
-		return false, nil
+// write writes to dir the files that are not there already.
+func write(dir string, files map[string][]byte, out *log.Logger) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return false, err
+	for name, data := range files {
+		path := filepath.Join(dir, name)
+		if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) {
+			continue
+		}
+		temp := path + ".new"
+		if err := os.WriteFile(temp, data, 0o644); err != nil {
+			return err
+		}
+		if err := os.Rename(temp, path); err != nil {
+			return err
+		}
+		out.Printf("%s (%.1f MiB)", path, float64(len(data))/(1<<20))
 	}
-	temp := path + ".new"
-	if err := os.WriteFile(temp, data, 0o644); err != nil {
-		return false, err
+	return nil
+}
+
+// removeStale removes what earlier builds have left in dir, because hako carries all that is there.
+func removeStale(dir string, files map[string][]byte) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
 	}
-	return true, os.Rename(temp, path)
+	for _, entry := range entries {
+		if _, current := files[entry.Name()]; current || entry.Name() == "README.md" {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -26,14 +26,14 @@ tools:
 func tree(t *testing.T, manifest string) string {
 	t.Helper()
 	root := t.TempDir()
-	write(t, filepath.Join(root, "plugins/greeter/main.go"), "package main\n\nfunc main() {}\n")
-	write(t, filepath.Join(root, "plugins/greeter/recordings.json"), `{"version":1}`)
-	write(t, filepath.Join(root, "go.mod"), "module example.com/tree\n\ngo 1.26\n")
-	write(t, filepath.Join(root, "manifests/greeter.yaml"), manifest)
+	writeFile(t, filepath.Join(root, "plugins/greeter/main.go"), "package main\n\nfunc main() {}\n")
+	writeFile(t, filepath.Join(root, "plugins/greeter/recordings.json"), `{"version":1}`)
+	writeFile(t, filepath.Join(root, "go.mod"), "module example.com/tree\n\ngo 1.26\n")
+	writeFile(t, filepath.Join(root, "manifests/greeter.yaml"), manifest)
 	return root
 }
 
-func write(t *testing.T, path, text string) {
+func writeFile(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
@@ -46,6 +46,9 @@ func write(t *testing.T, path, text string) {
 func TestRun(t *testing.T) {
 	t.Parallel()
 	root := tree(t, greeterManifest)
+	carried := filepath.Join(root, "cmd/hako/shipped")
+	writeFile(t, filepath.Join(carried, "README.md"), "These are built.")
+	writeFile(t, filepath.Join(carried, "removed.json"), "{}")
 	var first, second bytes.Buffer
 	if err := run(t.Context(), root, log.New(&first, "", 0)); err != nil {
 		t.Fatal(err)
@@ -68,10 +71,14 @@ func TestRun(t *testing.T) {
 	if code, err := plugins[0].Wasm(); err != nil || !bytes.Equal(code, wasm) {
 		t.Errorf("shipped %d bytes, %v, want %d", len(code), err, len(wasm))
 	}
-	for _, file := range []string{"dist/plugins/greeter.wasm", "cmd/hako/shipped/greeter.wasm.gz"} {
+	for _, file := range []string{"dist/plugins/greeter.wasm", "cmd/hako/shipped/greeter.wasm.zst"} {
 		if !strings.Contains(first.String(), filepath.Join(root, file)) {
 			t.Errorf("the output does not name %s:\n%s", file, first.String())
 		}
+	}
+	left, err := filepath.Glob(filepath.Join(carried, "*"))
+	if want := []string{"README.md", "greeter.json", "greeter.wasm.zst"}; err != nil || len(left) != len(want) {
+		t.Errorf("%q in the program, %v, want %q", left, err, want)
 	}
 	if err := run(t.Context(), root, log.New(&second, "", 0)); err != nil || second.Len() > 0 {
 		t.Errorf("a second run wrote again (%v):\n%s", err, second.String())
