@@ -87,6 +87,7 @@ func (m *model) complete(ctx context.Context, r *Request, stream func(Delta)) (r
 	switch {
 	case err == nil:
 		response.Provider, response.Model = m.spec.Name, cmp.Or(response.Model, m.spec.Model)
+		response.Usage = response.Usage.bounded()
 		response.Cost = m.spec.Prices.Cost(response.Usage)
 		response.endCalls()
 		a.completion.Usage, a.completion.Cost = response.Usage, response.Cost

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -76,6 +77,9 @@ data: {"type":"message_stop"}
 
 `))
 	}
+	for _, stream := range oddUsage {
+		f.Add([]byte(stream))
+	}
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		for _, provider := range all {
 			readStream(t, provider, stream)
@@ -83,7 +87,34 @@ data: {"type":"message_stop"}
 	})
 }
 
-func readStream(t *testing.T, provider string, stream []byte) {
+// oddUsage are streams, by provider, whose usage no response can have.
+var oddUsage = map[string]string{
+	Anthropic: `data: {"type":"message_start","message":{"usage":{"input_tokens":-5,"output_tokens":9000000000000000000}}}
+
+data: {"type":"message_stop"}
+
+`,
+	OpenAICompatible: `data: {"choices":[{"finish_reason":"stop"}],"usage":{"prompt_tokens":-5,"completion_tokens":9000000000000000000}}
+
+`,
+	OpenAI: `data: {"type":"response.completed","response":{"usage":{"input_tokens":-5,"output_tokens":9000000000000000000}}}
+
+`,
+}
+
+// TestUsageIsBounded: metrics panic if a count is negative, and budgets overflow if it is huge.
+func TestUsageIsBounded(t *testing.T) {
+	t.Parallel()
+	for provider, stream := range oddUsage {
+		response, _, err := completeStream(t, provider, []byte(stream), func(Delta) {})
+		if err != nil || response.Usage != (Usage{Output: math.MaxInt32}) {
+			t.Errorf("%s: %+v, %v", provider, response, err)
+		}
+	}
+}
+
+// completeStream sends a request to a provider that answers with stream.
+func completeStream(t *testing.T, provider string, stream []byte, emit func(Delta)) (*Response, bool, error) {
 	t.Helper()
 	answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -92,13 +123,17 @@ func readStream(t *testing.T, provider string, stream []byte) {
 	s := Spec{Name: "m", Provider: provider, Model: "m", Retries: -1, Timeout: DefaultTimeout}.withDefaults()
 	s.BaseURL = "https://model.example/v1"
 	m := newModel(s, newVendor(&s, &http.Client{Transport: &transport{inMemory{answer}, s.Timeout}}), fuzzOptions())
-	text := ""
-	response, _, err := m.complete(t.Context(), asks("hello", weatherTool), func(d Delta) { text += d.Text })
+	return m.complete(t.Context(), asks("hello", weatherTool), emit)
+}
+
+func readStream(t *testing.T, provider string, stream []byte) {
+	t.Helper()
+	response, _, err := completeStream(t, provider, stream, func(Delta) {})
 	var e *Error
 	switch {
 	case err != nil && (!errors.As(err, &e) || texts[e.Kind] == ""):
 		t.Errorf("%s: error %v", provider, err)
-	case err == nil && (response.Stop == "" || response.Provider != "m"):
+	case err == nil && (response.Stop == "" || response.Provider != "m" || response.Usage != response.Usage.bounded()):
 		t.Errorf("%s: %+v", provider, response)
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package llm
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"time"
 )
 
@@ -139,6 +140,15 @@ func (u Usage) Total() int { return u.Input + u.Output + u.CacheRead + u.CacheWr
 // Add returns the sum.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite}
+}
+
+// bounded returns u with counts that a response can have. Providers may report any numbers, and metrics and budgets add
+// them up.
+func (u Usage) bounded() Usage {
+	for _, count := range []*int{&u.Input, &u.Output, &u.CacheRead, &u.CacheWrite} {
+		*count = min(max(0, *count), math.MaxInt32)
+	}
+	return u
 }
 
 // Response is a model's response.
