@@ -2,11 +2,11 @@ package approval
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/internal/jsonstring"
 	"github.com/hako-run/hako/internal/visible"
 )
 
@@ -38,10 +38,17 @@ func (q *Question) AllowRules() []AllowRule {
 	}
 	name := "always allow " + q.Tool
 	caller := fields{{"frontends", q.Caller.Frontend}, {"tenants", q.Caller.Tenant}, {"users", q.Caller.User}}
-	who := name + " for " + cmp.Or(q.Caller.User, "callers without a name") + " at " + q.Caller.Frontend
-	var nameless []string
-	if q.Caller.User == "" { // a list of names cannot say so
-		nameless = []string{`user == ""`}
+	who := name + " for " + cmp.Or(q.Caller.User, "callers without a name")
+	if q.Caller.Tenant != "" {
+		who += " of " + q.Caller.Tenant
+	}
+	who += " at " + q.Caller.Frontend
+	var without []string // lists of names have no entry for callers without a tenant or a name
+	if q.Caller.Tenant == "" {
+		without = append(without, `tenant == ""`)
+	}
+	if q.Caller.User == "" {
+		without = append(without, `user == ""`)
 	}
 	var list []AllowRule
 	add := func(scope Scope, name string, match fields, conditions ...string) {
@@ -53,9 +60,9 @@ func (q *Question) AllowRules() []AllowRule {
 	if arguments := canonical(q.Arguments); q.Hidden == "" && len(arguments) <= maxRuleArguments {
 		// JSON is an expression of CEL but for numbers beyond 64 bits, with which the rule is left out.
 		add(ScopeArguments, who+" with these arguments ("+q.binding()[:8]+")", caller,
-			append(nameless, "arguments == "+string(arguments))...)
+			append(without, "arguments == "+string(arguments))...)
 	}
-	add(ScopeCaller, who, caller, nameless...)
+	add(ScopeCaller, who, caller, without...)
 	add(ScopeTool, name, nil)
 	return list
 }
@@ -80,6 +87,5 @@ func (f fields) rule(name, tool, when string) string {
 
 // quoted quotes a text for YAML. Hidden characters are escaped, which YAML reads in the same way.
 func quoted(text string) string {
-	encoded, _ := json.Marshal(text) // text can always be encoded
-	return visible.Line(string(encoded))
+	return visible.Line(string(jsonstring.AppendQuote(nil, text)))
 }

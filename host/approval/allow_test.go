@@ -25,28 +25,12 @@ func TestAllowRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			q := question(test.arguments)
-			q.Caller.User = test.user
-			call := policy.Call{Tool: q.Tool, Plugin: q.Plugin, Frontend: q.Caller.Frontend, Tenant: q.Caller.Tenant,
-				User: q.Caller.User, Arguments: q.Arguments}
-			elsewhere, stranger, other := call, call, call
-			elsewhere.Frontend, stranger.User, other.Arguments = "elsewhere", "bo", json.RawMessage(`{"other":1}`)
-			var scopes []string
-			for _, rule := range q.AllowRules() {
-				scopes = append(scopes, string(rule.Scope))
-				p, err := policy.Parse([]byte("version: 1\ndefault: ask\nrules:\n" + rule.YAML))
-				if err != nil {
-					t.Fatal(err)
+			for _, tenant := range []string{"acme", ""} {
+				q := question(test.arguments)
+				q.Caller.User, q.Caller.Tenant = test.user, tenant
+				if got := allowedScopes(t, q); got != test.scopes {
+					t.Errorf("tenant %q: got %s", tenant, got)
 				}
-				allows := func(c policy.Call) bool { return p.Decide(&c).Action == policy.Allow }
-				everybody := rule.Scope == approval.ScopeTool
-				if !allows(call) || allows(elsewhere) != everybody || allows(stranger) != everybody ||
-					allows(other) != (rule.Scope != approval.ScopeArguments) || strings.ContainsRune(rule.YAML, 0x202e) {
-					t.Errorf("%s", rule.YAML)
-				}
-			}
-			if got := strings.Join(scopes, " "); got != test.scopes {
-				t.Errorf("got %s", got)
 			}
 		})
 	}
@@ -58,5 +42,46 @@ func TestAllowRules(t *testing.T) {
 	q.Detail = "rm x"
 	if list := q.AllowRules(); list != nil {
 		t.Errorf("for an operation: %v", list)
+	}
+}
+
+// allowedScopes returns the scopes of the rules for a question. It fails if a rule does not allow the call, or allows one
+// outside its scope.
+func allowedScopes(t *testing.T, q *approval.Question) string {
+	t.Helper()
+	call := policy.Call{Tool: q.Tool, Plugin: q.Plugin, Frontend: q.Caller.Frontend, Tenant: q.Caller.Tenant,
+		User: q.Caller.User, Arguments: q.Arguments}
+	elsewhere, abroad, stranger, other := call, call, call, call
+	elsewhere.Frontend, abroad.Tenant, stranger.User = "elsewhere", "another", "bo"
+	other.Arguments = json.RawMessage(`{"other":1}`)
+	var scopes []string
+	for _, rule := range q.AllowRules() {
+		scopes = append(scopes, string(rule.Scope))
+		p, err := policy.Parse([]byte("version: 1\ndefault: ask\nrules:\n" + rule.YAML))
+		if err != nil {
+			t.Fatal(err)
+		}
+		allows := func(c policy.Call) bool { return p.Decide(&c).Action == policy.Allow }
+		everybody := rule.Scope == approval.ScopeTool
+		if !allows(call) || allows(elsewhere) != everybody || allows(abroad) != everybody || allows(stranger) != everybody ||
+			allows(other) != (rule.Scope != approval.ScopeArguments) || strings.ContainsRune(rule.YAML, 0x202e) ||
+			strings.Contains(rule.YAML, `\u0026`) {
+			t.Errorf("%s", rule.YAML)
+		}
+	}
+	return strings.Join(scopes, " ")
+}
+
+// TestAllowRuleNames: rules for callers of different tenants have different names, so that one file can hold both.
+func TestAllowRuleNames(t *testing.T) {
+	t.Parallel()
+	rules := ""
+	for _, tenant := range []string{"", "acme", "umbrella"} {
+		q := question(`{}`)
+		q.Caller.Tenant = tenant
+		rules += q.AllowRules()[1].YAML
+	}
+	if _, err := policy.Parse([]byte("version: 1\nrules:\n" + rules)); err != nil {
+		t.Error(err)
 	}
 }

@@ -177,8 +177,8 @@ export function answers(who = session()) {
     }),
     'approvals/apr_1/arguments': { json: '{\n  "command": "git push --force",\n  "force": true\n}' },
     'approvals/apr_3/rules': { before: 'ask before writing', file: '/etc/hako/hako.policy.proposed.yaml', rules: [
-      { scope: 'arguments', yaml: '  - name: "always allow file_write for ken@example.com at mcp-http with these arguments (1a2b3c4d)"\n    action: allow\n    tools: ["file_write"]\n    frontends: ["mcp-http"]\n    users: ["ken@example.com"]\n    when: "arguments == {\\"content\\":\\"# Today\\",\\"path\\":\\"notes/today.md\\"}"\n' },
-      { scope: 'caller', yaml: '  - name: "always allow file_write for ken@example.com at mcp-http"\n    action: allow\n    tools: ["file_write"]\n    frontends: ["mcp-http"]\n    users: ["ken@example.com"]\n' },
+      { scope: 'arguments', yaml: '  - name: "always allow file_write for ken@example.com at mcp-http with these arguments (1a2b3c4d)"\n    action: allow\n    tools: ["file_write"]\n    frontends: ["mcp-http"]\n    users: ["ken@example.com"]\n    when: "tenant == \\"\\" && arguments == {\\"content\\":\\"# Today\\",\\"path\\":\\"notes/today.md\\"}"\n' },
+      { scope: 'caller', yaml: '  - name: "always allow file_write for ken@example.com at mcp-http"\n    action: allow\n    tools: ["file_write"]\n    frontends: ["mcp-http"]\n    users: ["ken@example.com"]\n    when: "tenant == \\"\\""\n' },
       { scope: 'tool', yaml: '  - name: "always allow file_write"\n    action: allow\n    tools: ["file_write"]\n' },
     ] },
     'POST approvals/apr_3/rules': { file: '/etc/hako/hako.policy.proposed.yaml' },
