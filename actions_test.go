@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// recordedAction is where the code names what an operator does: "plugin.approve".
+// recordedAction matches code that records an operator's action, such as Action: "plugin.approve".
 var recordedAction = regexp.MustCompile(`(?:Action: +|TokenOperation\()"([a-z]+\.[a-z._]+)"`)
 
 // TestActionsAreDocumented compares the actions of audit records with the table of docs/audit.md.
