@@ -364,20 +364,9 @@ func (r *results) start(t *testing.T) {
 		CacheDir: filepath.Join(dir, "cache")}
 	for _, kind := range []string{"cold", "warm"} {
 		start := time.Now()
-		h, err := host.New(options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := h.Load(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		server, err := mcpserver.New(h.Catalog(), h, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		url := serve(t, server.Handler()) + "/mcp"
-		c := connect(t, url, protocolVersions[0])
-		_, data, err := c.post(t.Context(), "tools/list", "", []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+		s := startHost(t, options)
+		_, data, err := s.client.post(t.Context(), "tools/list", "",
+			[]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 		if n := strings.Count(string(data), `"name":"echop`); err != nil || n != plugins {
 			t.Fatalf("%d tools, %v: %.300s", n, err, data)
 		}
@@ -387,32 +376,19 @@ func (r *results) start(t *testing.T) {
 		}
 		r.add(t, key, ms(time.Since(start)), "ms")
 		if kind == "warm" {
-			r.add(t, "idle_plugin_mib", idle(t, h, plugins), "MiB")
+			r.add(t, "idle_plugin_mib", idle(s.host, plugins), "MiB")
 		}
-		_ = server.Close()
-		if err := h.Close(); err != nil {
-			t.Fatal(err)
-		}
+		s.stop(t)
 	}
 }
 
-// idle measures the memory of one idle plugin: the growth of the heap by the host, divided by the number of plugins.
-func idle(t *testing.T, h *host.Host, plugins int) float64 {
-	t.Helper()
-	heap := func() float64 {
-		runtime.GC()
-		var stats runtime.MemStats
-		runtime.ReadMemStats(&stats)
-		return float64(stats.HeapAlloc)
-	}
-	with := heap()
-	empty, err := host.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer empty.Close()
+// idle bounds the memory of one idle plugin: the heap with the host, divided by the number of plugins.
+func idle(h *host.Host, plugins int) float64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
 	runtime.KeepAlive(h)
-	return with / float64(plugins) / (1 << 20)
+	return float64(stats.HeapAlloc) / float64(plugins) / (1 << 20)
 }
 
 // approveIn records consent to a plugin in a new file.

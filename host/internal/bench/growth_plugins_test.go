@@ -119,9 +119,9 @@ type started struct {
 	client *client
 }
 
-func (f *pluginFolder) start(t *testing.T) *started {
+func startHost(t *testing.T, options *host.Options) *started {
 	t.Helper()
-	h, err := host.New(f.options)
+	h, err := host.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func (s *started) stop(t *testing.T) {
 }
 
 func (f *pluginFolder) measure(t *testing.T, r *results, plugins int) {
-	f.start(t).stop(t) // fills the index
+	startHost(t, f.options).stop(t) // fills the index
 	var s *started
 	var before float64
 	fastest := time.Hour
@@ -155,7 +155,7 @@ func (f *pluginFolder) measure(t *testing.T, r *results, plugins int) {
 		}
 		before = memory()
 		begin := time.Now()
-		s = f.start(t)
+		s = startHost(t, f.options)
 		s.client.list(t, plugins)
 		fastest = min(fastest, time.Since(begin))
 	}
