@@ -6,7 +6,7 @@ import "context"
 // once.
 type Interface struct {
 	// Name is the interface without its version, for example "wasi:io/streams". Versions are those of the same minor
-	// version as Version ("0.2" for 0.2.9 and 0.2.12).
+	// version as Version ("0.2" for 0.2.9, 0.2.12 and 0.2.0-draft). An empty Version stands for any and for none.
 	Name, Version string
 	// Functions are its functions by their name in WIT: "get-stdout", "[method]output-stream.write".
 	Functions map[string]InterfaceFunc

@@ -76,6 +76,14 @@ func (g *Guest) Log(level abi.LogLevel, text string) {
 	}
 }
 
+// Print writes to the guest's standard output (abi.LogInfo) or standard error (abi.LogWarn): each line becomes a log
+// record. What exceeds the log limit is dropped.
+func (g *Guest) Print(level abi.LogLevel, p []byte) {
+	if g.call.log.admit(int64(len(p))) {
+		g.call.log.write(level, p)
+	}
+}
+
 // NotifyUpdated records that a resource has changed, as the core function "updated" does.
 func (g *Guest) NotifyUpdated(uri string) {
 	if g.call.admitUpdate(len(uri)) {

@@ -1,0 +1,119 @@
+// Package wasi implements WASI 0.2 for components: the interfaces of wasi:cli, io, clocks, random, filesystem, http and
+// others on hako's brokers. It gives a component nothing that a core module with the same grants does not have.
+//
+// A resource that belongs to one call ends with it. Those that a component may keep from its start, such as standard
+// streams and preopened directories, have no state and implement broker.Lasting.
+//
+// Source: https://github.com/WebAssembly/WASI, release 0.2.12. docs/components.md lists what is offered and refused.
+package wasi
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// Options configures the interfaces of one plugin. A nil *Options means all defaults.
+type Options struct {
+	// Environment are the environment variables, as name and value. Arguments are the command-line arguments.
+	Environment [][2]string
+	Arguments   []string
+	// Now is the wall clock. Nil means time.Now.
+	Now func() time.Time
+	// Monotonic is the monotonic clock, in nanoseconds. It must not be before the clock of the process that captured an
+	// instance's image. Nil means a clock that starts with New.
+	Monotonic func() uint64
+	// RandomDrawn, if set, is called when a guest draws random numbers, with the context of the host function. An
+	// instance that does so in its start must not be copied.
+	RandomDrawn func(ctx context.Context)
+	// Print gets what a guest writes to standard output (abi.LogInfo) and standard error (abi.LogWarn), Log its log
+	// records. Both enforce the log limit of the call. Nil discards the output.
+	Print func(ctx context.Context, level abi.LogLevel, text []byte)
+	Log   func(ctx context.Context, level abi.LogLevel, text string)
+}
+
+// version is the minor version of WASI.
+const version = "0.2"
+
+// host implements the interfaces. It is immutable.
+type host struct{ Options }
+
+// New returns the interfaces of WASI 0.2. They may be linked into any number of instances of the plugin.
+func New(options *Options) []broker.Interface {
+	h := &host{}
+	if options != nil {
+		h.Options = *options
+	}
+	if h.Now == nil {
+		h.Now = time.Now
+	}
+	if h.Monotonic == nil {
+		start := time.Now()
+		h.Monotonic = func() uint64 { return uint64(time.Since(start)) }
+	}
+	if h.RandomDrawn == nil {
+		h.RandomDrawn = func(context.Context) {}
+	}
+	if h.Print == nil {
+		h.Print = func(context.Context, abi.LogLevel, []byte) {}
+	}
+	if h.Log == nil {
+		h.Log = func(context.Context, abi.LogLevel, string) {}
+	}
+	var all []broker.Interface
+	for _, add := range []func() []broker.Interface{h.cli, h.io, h.clocks, h.random, h.sockets, h.logging} {
+		all = append(all, add()...)
+	}
+	return all
+}
+
+// functions are the functions of an interface by name.
+type functions = map[string]broker.InterfaceFunc
+
+func wasi(name string, f functions) broker.Interface {
+	return broker.Interface{Name: "wasi:" + name, Version: version, Functions: f}
+}
+
+// caller is the guest's call of one host function.
+type caller struct {
+	ctx context.Context
+	*broker.Call
+}
+
+// errType ends the call of a component that imports a function with other types than WASI's.
+var errType = errors.New("the component imports it with other types than WASI 0.2 has")
+
+// arg returns argument i. A value of another type ends the call.
+func arg[T any](args []any, i int) T {
+	if i < len(args) {
+		if v, ok := args[i].(T); ok {
+			return v
+		}
+	}
+	panic(errType)
+}
+
+func func0(do func(caller) any) broker.InterfaceFunc {
+	return func(ctx context.Context, call *broker.Call, _ []any) any { return do(caller{ctx, call}) }
+}
+
+func func1[A any](do func(caller, A) any) broker.InterfaceFunc {
+	return func(ctx context.Context, call *broker.Call, args []any) any {
+		return do(caller{ctx, call}, arg[A](args, 0))
+	}
+}
+
+func func2[A, B any](do func(caller, A, B) any) broker.InterfaceFunc {
+	return func(ctx context.Context, call *broker.Call, args []any) any {
+		return do(caller{ctx, call}, arg[A](args, 0), arg[B](args, 1))
+	}
+}
+
+func func3[A, B, C any](do func(caller, A, B, C) any) broker.InterfaceFunc {
+	return func(ctx context.Context, call *broker.Call, args []any) any {
+		return do(caller{ctx, call}, arg[A](args, 0), arg[B](args, 1), arg[C](args, 2))
+	}
+}
