@@ -23,6 +23,8 @@ const (
 	// TextSteps is the price of one byte that is parsed as JSON, case-folded, matched against a pattern, or searched
 	// for secrets.
 	TextSteps = 1
+	// ValueSteps is the price of one value that a component passes or gets, besides the bytes of strings.
+	ValueSteps = 5
 	// LineSteps is the price of a line in the log, and of a progress report.
 	LineSteps = 2_000
 	// RequestSteps is the price of an HTTP request, StatementSteps of an SQL statement, CommandSteps of a command.

@@ -44,6 +44,7 @@ const (
 //	string                        string, valid UTF-8
 //	list<u8>                      []byte
 //	list, tuple, record           []any
+//	map                           []any of a key and a value as []any each
 //	variant, enum, option, result Case
 //	flags                         uint32, the first label in the lowest bit
 //	own, borrow                   any: what the host made the resource of, or a *canon.Resource of a guest
