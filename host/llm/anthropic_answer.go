@@ -140,14 +140,16 @@ func (a *messagesAnswer) response() (*Response, error) {
 	if r.Stop == "" {
 		r.Stop = StopEnd
 	}
+	var text strings.Builder
 	for _, block := range a.blocks {
 		switch block.member("type") {
 		case "text":
-			r.Text += block.member("text") + block.text.String()
+			text.WriteString(block.member("text") + block.text.String())
 		case "tool_use":
 			r.Calls = append(r.Calls, a.call(block))
 		}
 	}
+	r.Text = text.String()
 	r.State = a.state()
 	return r, nil
 }

@@ -102,7 +102,7 @@ var parameterName = regexp.MustCompile(`^[a-z_]{1,40}([.\[][a-z0-9_\]]{1,40}){0,
 // newTransportError returns the Error for a request without a response from the API.
 func newTransportError(err error) *Error {
 	e := newError(Unavailable, 0, nil, err)
-	for _, known := range []error{errIdle, errTooLong, errRedirect, errNoStream, errMalformed} {
+	for _, known := range []error{errIdle, errTooLong, errRedirect, errNoStream, errMalformed, errManyCalls} {
 		if errors.Is(err, known) {
 			e.Text = "the provider failed: " + known.Error()
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 )
@@ -204,11 +205,16 @@ type chatAnswer struct {
 
 // chatCall is a partially received tool call.
 type chatCall struct {
-	index     int64
-	id, name  string
-	begun     bool
-	arguments strings.Builder
+	index           int64
+	id              string
+	begun           bool
+	name, arguments strings.Builder
 }
+
+// maxCalls bounds the tool calls of a response.
+const maxCalls = 256
+
+var errManyCalls = fmt.Errorf("its answer has more than %d tool calls", maxCalls)
 
 func (a *chatAnswer) addChunk(data []byte) error {
 	var chunk chatChunk
@@ -228,7 +234,9 @@ func (a *chatAnswer) addChunk(data []byte) error {
 		a.refused = a.refused || choice.Delta.Refusal != ""
 		a.addText(a.think.filter(choice.Delta.Content + choice.Delta.Refusal))
 		for _, part := range choice.Delta.ToolCalls {
-			a.addCallPart(part)
+			if err := a.addCallPart(part); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -241,14 +249,18 @@ func (a *chatAnswer) addText(text string) {
 	}
 }
 
-func (a *chatAnswer) addCallPart(part chatCallPart) {
+func (a *chatAnswer) addCallPart(part chatCallPart) error {
 	call := a.callFor(part)
-	call.name += part.Function.Name
-	call.arguments.WriteString(part.Function.Arguments)
-	if !call.begun && call.name != "" {
-		call.begun = true
-		a.emit(a.tools.begun(call.id, call.name))
+	if len(a.calls) > maxCalls {
+		return errManyCalls
 	}
+	call.name.WriteString(part.Function.Name)
+	call.arguments.WriteString(part.Function.Arguments)
+	if !call.begun && call.name.Len() > 0 {
+		call.begun = true
+		a.emit(a.tools.begun(call.id, call.name.String()))
+	}
+	return nil
 }
 
 // callFor returns the call that a part belongs to, or begins one. Some servers send index 0 for all calls, so a new ID
@@ -277,7 +289,7 @@ func (a *chatAnswer) response() (*Response, error) {
 	r := &Response{Text: a.text.String(), Model: a.model, Stop: StopEnd,
 		Usage: newUsage(a.usage.PromptTokens, a.usage.CompletionTokens, details.CachedTokens, details.CacheWriteTokens)}
 	for _, call := range a.calls {
-		r.Calls = append(r.Calls, a.tools.incoming(call.id, call.name, call.arguments.String()))
+		r.Calls = append(r.Calls, a.tools.incoming(call.id, call.name.String(), call.arguments.String()))
 	}
 	switch {
 	case a.finish == "length":

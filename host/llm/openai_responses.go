@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 )
 
 // responsesAPI is a client of OpenAI's Responses API (developers.openai.com/api/reference/resources/responses).
@@ -249,9 +250,11 @@ func (a *responsesAnswer) response() (*Response, error) {
 	usage := a.final.Usage
 	r := &Response{Model: a.final.Model, Stop: StopEnd, Usage: newUsage(
 		usage.InputTokens, usage.OutputTokens, usage.Details.CachedTokens, usage.Details.CacheWriteTokens)}
+	var text strings.Builder
 	for i := range items {
-		addItem(r, a.tools, &items[i])
+		a.addItem(r, &text, &items[i])
 	}
+	r.Text = text.String()
 	if len(r.Calls) > 0 {
 		r.Stop = StopTools
 	}
@@ -265,13 +268,13 @@ func (a *responsesAnswer) response() (*Response, error) {
 	return r, nil
 }
 
-func addItem(r *Response, tools *toolset, item *responsesItem) {
+func (a *responsesAnswer) addItem(r *Response, text *strings.Builder, item *responsesItem) {
 	switch item.Type {
 	case "function_call":
-		r.Calls = append(r.Calls, tools.incoming(item.CallID, item.Name, item.Arguments))
+		r.Calls = append(r.Calls, a.tools.incoming(item.CallID, item.Name, item.Arguments))
 	case "message":
 		for _, part := range item.Content {
-			r.Text += part.Text + part.Refusal
+			text.WriteString(part.Text + part.Refusal)
 			if part.Type == "refusal" {
 				r.Stop = StopRefusal
 			}

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -148,5 +149,21 @@ func TestLocalServerWithoutKey(t *testing.T) {
 	w.must(asks("hello"))
 	if got := <-sent; got != "" {
 		t.Errorf("sent %q", got)
+	}
+}
+
+func TestManyCalls(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{maxCalls, maxCalls + 1} {
+		stream := `data: {"choices":[{"finish_reason":"tool_calls","delta":{"tool_calls":[`
+		for i := range n {
+			stream += fmt.Sprintf(`{"index":%d,"function":{"name":"f"}},`, i)
+		}
+		stream = strings.TrimSuffix(stream, ",") + "]}}]}\n\n"
+		response, _, err := completeStream(t, OpenAICompatible, []byte(stream), func(Delta) {})
+		if n <= maxCalls && (err != nil || len(response.Calls) != n) ||
+			n > maxCalls && (!errors.Is(err, Unavailable) || !strings.Contains(err.Error(), "more than 256 tool calls")) {
+			t.Errorf("%d calls: %v", n, err)
+		}
 	}
 }

@@ -5,6 +5,9 @@ import "strings"
 // thinkStart and thinkEnd enclose the thinking of some local models, such as Qwen3, at the start of a response.
 const thinkStart, thinkEnd = "<think>", "</think>"
 
+// maxBlank bounds the white space before the start mark, which is held back.
+const maxBlank = 64
+
 // thinkFilter removes a model's thinking from a streamed response. Servers that know the model do that themselves. The
 // zero value is ready for the start of a response.
 type thinkFilter struct {
@@ -36,6 +39,10 @@ func (t *thinkFilter) filter(part string) string {
 // open looks for the start mark.
 func (t *thinkFilter) open() {
 	text := strings.TrimLeft(t.held, " \r\n")
+	if len(t.held)-len(text) > maxBlank {
+		t.done = true
+		return
+	}
 	if rest, ok := strings.CutPrefix(text, thinkStart); ok {
 		t.thinks, t.held = true, rest
 		return

@@ -9,6 +9,7 @@ import (
 
 func TestThoughts(t *testing.T) {
 	t.Parallel()
+	blank := strings.Repeat(" ", maxBlank)
 	for text, want := range map[string]string{
 		"":                         "",
 		"plain":                    "plain",
@@ -20,6 +21,8 @@ func TestThoughts(t *testing.T) {
 		"<thi":               "<thi",
 		"  ":                 "  ",
 		"say <think>":        "say <think>",
+		blank + "<think>hm":  "",
+		blank + " <think>hm": blank + " <think>hm",
 	} {
 		for size := 1; size <= len(text)+1; size++ {
 			var f thinkFilter
