@@ -10,8 +10,9 @@ package component
 type Component struct {
 	// Imports and Exports are in the order of the binary, each name once.
 	Imports, Exports []Extern
-	// Definitions are what instantiation does, in order. Each adds one item to an index space of the component, except
-	// for types, which Decode has resolved.
+	// Definitions are what instantiation does, in order. Each adds one item to an index space of the component. Types
+	// have no index space at run time: Decode has resolved them, and lists none of their definitions and aliases but
+	// those that matter to resources.
 	Definitions []Definition
 }
 
@@ -43,22 +44,55 @@ const (
 	CoreInstance CoreSort = 0x12
 )
 
-// Extern is an import or export with its type. The field of its sort is set; none for a core module.
+func (s Sort) String() string {
+	return [...]string{"core item", "function", "value", "type", "component", "instance"}[s]
+}
+
+func (s CoreSort) String() string {
+	switch s {
+	case CoreType:
+		return "core type"
+	case CoreModule:
+		return "core module"
+	case CoreInstance:
+		return "core instance"
+	}
+	return [...]string{"core function", "core table", "core memory", "core global", "core tag"}[s]
+}
+
+// Extern is an import or export with its type. The field of its sort is set; none for a core module. For SortType, it
+// is one of Type, Resource, Func, Instance and Component: what it is a type of.
 type Extern struct {
-	Name      string
-	Sort      Sort
-	Func      *Func
-	Type      *Type     // a type that is not a resource
-	Resource  *Resource // a resource type
-	Instance  *InstanceType
-	Component *ComponentType
+	Name string
+	// Implements is the interface that an instance with a plain name implements. It may be empty.
+	Implements string
+	Sort       Sort
+	Func       *Func
+	Type       *Type     // a type that is not a resource
+	Resource   *Resource // a resource type
+	Instance   *InstanceType
+	Component  *ComponentType
+
+	module *moduleType
 }
 
 // InstanceType is the type of an instance.
-type InstanceType struct{ Exports []Extern }
+type InstanceType struct {
+	Exports []Extern
+
+	measure
+	scope int            // its own resources have this scope: each instance has others
+	index map[string]int // of Exports by name
+}
 
 // ComponentType is the type of a component.
-type ComponentType struct{ Imports, Exports []Extern }
+type ComponentType struct {
+	Imports, Exports []Extern
+
+	measure
+	scope    int         // its own resources have this scope: each instance has others
+	imported []*Resource // those of its own resources that come from the arguments
+}
 
 // Ref names an item of an index space.
 type Ref struct {
@@ -66,6 +100,8 @@ type Ref struct {
 	Sort  Sort
 	Core  CoreSort // if Sort is SortCore
 	Index uint32
+	// Resource is set if Sort is SortType and it is a resource type. Other types need nothing at run time.
+	Resource *Resource
 }
 
 // Definition is one of the types below.
@@ -94,21 +130,24 @@ type (
 	}
 	// Nested defines a component.
 	Nested struct{ Component *Component }
-	// InstantiateNested defines an instance of a component.
+	// InstantiateNested defines an instance of a component. Type is its type as the enclosing component sees it (see
+	// Resource).
 	InstantiateNested struct {
 		Component uint32
 		Args      []Ref
+		Type      *InstanceType
 	}
 	// Exports defines an instance of items that exist.
 	Exports struct{ Exports []Ref }
-	// Alias defines an item as the export of an instance.
+	// Alias defines an item as the export of an instance. It is never a type.
 	Alias struct {
 		Sort     Sort
 		Core     CoreSort
 		Instance uint32
 		Name     string
 	}
-	// OuterAlias defines an item as one of an enclosing component: Count components further out.
+	// OuterAlias defines an item as one of an enclosing component: Count components further out. It is a core module or
+	// a component.
 	OuterAlias struct {
 		Sort         Sort
 		Core         CoreSort

@@ -64,6 +64,9 @@ type Type struct {
 	Length uint32
 	// Resource is that of own and borrow.
 	Resource *Resource
+
+	measure
+	bytes, align int64 // of a value in memory with pointers of 64 bits
 }
 
 // Field is a field, case, element, label or parameter. Type is nil for a case without payload, and for a label.
@@ -77,15 +80,23 @@ type Func struct {
 	Params []Field
 	Result *Type
 	Async  bool
+
+	measure
 }
 
-// Resource is a resource type as a component refers to it. At run time an imported one stands for the type of the
-// argument.
+// Resource is a resource type as one component refers to it: types of a component are the same if their pointers are
+// the same. Each instance of the component has a resource type of the host for each. Those of DefineResource are created
+// with the instance. All others are Imported, and are learned from an item when the instance gets it: from the argument
+// of an Import, from the new instance of an InstantiateNested, and from the original of an Export. The definition's
+// type then has a Resource where the item, or an export of the same name in it, has a resource type. What is learned
+// first stays: (type (eq $r)) mentions a Resource again.
 type Resource struct {
 	// Name is the name under which it was imported or exported.
 	Name string
 	// Imported says that the resource is not defined by the component itself.
 	Imported bool
+
+	scope int // in which it came into being
 }
 
 // Case is a value of a variant, enum, option or result: the number of its case, and the payload. Value is nil for a
