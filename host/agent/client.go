@@ -71,7 +71,7 @@ func newClient(spec *Spec, proxy *url.URL, observe func(operation, result string
 func newHTTPClient(proxy *url.URL) *http.Client {
 	return &http.Client{Transport: bounded{outbound.NewTransport(proxy)},
 		CheckRedirect: func(*http.Request, []*http.Request) error {
-			return errors.New("it redirects to another address, which the key is not sent to: set agent.baseUrl to that address")
+			return errRedirect
 		}}
 }
 

@@ -47,7 +47,13 @@ var texts = map[Kind]string{
 	Unavailable: "the API cannot be reached, or failed",
 }
 
+var errRedirect = errors.New(
+	"it redirects to another address, to which the key is not sent: set agent.baseUrl to that address")
+
 func (e *Error) Error() string {
+	if errors.Is(e.Err, errRedirect) {
+		return "managed agents: the API cannot be used: " + errRedirect.Error()
+	}
 	if e.Status == 0 {
 		return "managed agents: " + texts[e.Kind]
 	}
