@@ -330,7 +330,10 @@ func (e *editor) enter(text string) {
 	if q := e.question; q != nil && q.answering {
 		e.print(kindQuestion, row{e.styled(dim, "› "+visible.Line(text))}.String())
 		e.input.Reset()
-		q.reply <- text
+		select {
+		case q.reply <- text:
+		default: // nobody waits for so many lines
+		}
 		return
 	}
 	if strings.TrimSpace(text) == "" || e.closed || len(e.queued) == maxQueued {
@@ -416,21 +419,34 @@ func (e *editor) leave() {
 	e.above, e.left = nil, true
 }
 
-// readLine asks for a line below what was printed.
-func (e *editor) readLine(ctx context.Context, prompt string, expires time.Time) (string, error) {
-	q := &question{prompt: prompt, expires: expires, reply: make(chan string, 1)}
+// readLines asks for lines below what was printed until done returns true for one.
+func (e *editor) readLines(ctx context.Context, prompt string, expires time.Time, done func(line string) bool) error {
+	q := &question{prompt: prompt, expires: expires, reply: make(chan string, maxQueued)}
 	e.do(func() { e.question = q })
 	defer e.do(func() {
 		if e.question = nil; q.answering {
 			e.input.SetValue(q.draft)
 		}
 	})
-	select {
-	case line := <-q.reply:
-		return line, nil
-	case <-e.ended:
-		return "", io.EOF
-	case <-ctx.Done():
-		return "", ctx.Err()
+	for {
+		select {
+		case line := <-q.reply:
+			if done(line) {
+				return nil
+			}
+		case <-e.ended:
+			return io.EOF
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
+}
+
+// readLine asks for one line.
+func (e *editor) readLine(ctx context.Context, prompt string, expires time.Time) (line string, err error) {
+	err = e.readLines(ctx, prompt, expires, func(typed string) bool {
+		line = typed
+		return true
+	})
+	return line, err
 }

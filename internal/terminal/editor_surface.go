@@ -88,21 +88,20 @@ func (t editorSurface) ask(ctx context.Context, q *approval.Question) (bool, err
 		return false, err
 	}
 	t.do(func() { t.printQuestion(q.Text(t.chat.Locale)) })
-	for {
-		line, err := t.readLine(ctx, t.words.allow, q.Expires)
-		if err != nil {
-			return false, ctx.Err() // the end of the input is a no
-		}
-		switch line = strings.TrimSpace(line); {
-		case saysYes(line):
-			return true, nil
-		case saysNo(line):
-			return false, nil
-		case saysAlways(line):
+	var yes bool
+	err := t.readLines(ctx, t.words.allow, q.Expires, func(line string) bool {
+		line = strings.TrimSpace(line)
+		always := saysAlways(line)
+		if always {
 			t.do(func() { t.printAlways(q) })
-			return true, nil
 		}
+		yes = always || saysYes(line)
+		return yes || saysNo(line)
+	})
+	if err != nil {
+		return false, ctx.Err() // the end of the input is a no
 	}
+	return yes, nil
 }
 
 // printLine prints a line that is not part of the answer, after what there is of it. detail is less important.
