@@ -169,14 +169,14 @@ func TestOwnFilesInTheWorkspace(t *testing.T) {
 	t.Parallel()
 	needsPlugins(t)
 	dir := must(filepath.EvalSymlinks(t.TempDir()))
-	tree(t, dir, "notes.md", ".env", "hako.policy.yaml")
+	tree(t, dir, "notes.md", ".env", "hako.policy.yaml", "hako.policy.proposed.yaml")
 	put(t, filepath.Join(dir, ".env"), []byte("# needle\n"))
 	put(t, filepath.Join(dir, "hako.policy.yaml"), []byte("version: 1\n"))
 	put(t, filepath.Join(dir, "hako.yaml"), []byte("shipped: {enabled: true, mounts: {workspace: .}}\n"))
 	check := func(t *testing.T) {
 		t.Helper()
 		invoke(t, dir, "call", "file_read", `{"path":"notes.md"}`).want(t, exitOK, "needle in notes.md")
-		for _, own := range []string{"hako.yaml", ".env", "hako.policy.yaml"} {
+		for _, own := range []string{"hako.yaml", ".env", "hako.policy.yaml", "hako.policy.proposed.yaml"} {
 			invoke(t, dir, "call", "file_read", `{"path":"`+own+`"}`).want(t, exitFailed, "there is no such file")
 		}
 		if o := invoke(t, dir, "call", "file_list"); strings.Contains(o.stdout, "hako.") ||

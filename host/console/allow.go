@@ -64,9 +64,7 @@ func (c *Console) proposeRule(q *request) (any, error) {
 	comment := fmt.Sprintf("Proposed by %s at %s, for a call of %s. To stand before %q.", q.session.Name,
 		c.now().UTC().Format(time.RFC3339), question.Caller.User, question.Rule)
 	err = c.audited(q, operation, func() error {
-		c.proposing.Lock()
-		defer c.proposing.Unlock()
-		return policy.Propose(c.options.Proposals, rules[i].YAML, comment)
+		return policy.Propose(q.Context(), c.options.Proposals, rules[i].YAML, comment)
 	})
 	if err != nil && faultOf(err) == nil {
 		return nil, &fault{code: codeConflict, text: manifest.Text{

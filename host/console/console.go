@@ -153,10 +153,8 @@ type Console struct {
 	searches chan struct{}
 	exports  chan struct{}
 	adding   chan struct{}
-	// proposing is held while the file of proposals is read and written.
-	proposing sync.Mutex
-	reloads   lastReload
-	history   history
+	reloads  lastReload
+	history  history
 
 	// background ends with Run. Work that requests start and do not wait for runs under it.
 	background context.Context

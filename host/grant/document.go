@@ -8,11 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
-
-	"github.com/gofrs/flock"
 
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/wholefile"
 )
 
 // document stores the text of a File.
@@ -41,27 +39,12 @@ func (d fileDocument) read(context.Context) ([]byte, error) {
 	return data, nil
 }
 
-func (d fileDocument) change(ctx context.Context, f func([]byte) ([]byte, error)) (err error) {
+func (d fileDocument) change(ctx context.Context, f func([]byte) ([]byte, error)) error {
 	path := string(d)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("consent file: %w", err)
 	}
-	lock := flock.New(path + ".lock")
-	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
-		return fmt.Errorf("lock the consent file %s: %w", path, err)
-	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	data, err := d.read(ctx)
-	if err != nil {
-		return err
-	}
-	if data, err = f(data); err != nil {
-		return err
-	}
-	if err := replaceFile(path, data); err != nil {
-		return fmt.Errorf("write the consent file: %w", err)
-	}
-	return nil
+	return wholefile.Update(ctx, path, 0o644, f)
 }
 
 // storedDocument is a document in a row of a store.

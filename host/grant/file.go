@@ -5,16 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"reflect"
 	"sync/atomic"
 	"time"
 
 	"github.com/hako-run/hako/internal/strictyaml"
-	"github.com/hako-run/hako/internal/wholefile"
 )
 
 // ErrNoConsent means that a plugin has no consent.
@@ -180,19 +177,6 @@ func (f *File) update(ctx context.Context, change func(map[string]Consent) error
 	}
 	f.content.Store(&Content{text, consents})
 	return nil
-}
-
-// replaceFile atomically replaces the file at path, or the target of a symbolic link there. After a crash it has the
-// old or the new content.
-func replaceFile(path string, data []byte) error {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	}
-	mode := fs.FileMode(0o644)
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
-	return wholefile.WriteDurable(path, data, mode)
 }
 
 // Consents returns all consents sorted by plugin, including revoked ones.

@@ -19,8 +19,10 @@ import (
 	"github.com/hako-run/hako/host/agent"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/slackbot"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/wholefile"
 )
 
 // FileName is the file that is read from the working directory where none is named.
@@ -262,9 +264,12 @@ func (c *Config) OwnFiles() []string {
 		cmp.Or(
 			c.File,
 			filepath.Join(c.Dir, FileName),
-		), filepath.Join(c.Dir, dotEnvName), c.Consents, c.Consents + ".lock", c.Policy,
+		), filepath.Join(c.Dir, dotEnvName), c.Consents, c.Consents + wholefile.LockSuffix, c.Policy,
 		c.UpstreamsFile(),
 		c.StateDir(), c.Cache, c.HTTP.TLSKey,
+	}
+	if proposals := policy.ProposalsPath(c.Policy); proposals != "" {
+		files = append(files, proposals, proposals+wholefile.LockSuffix)
 	}
 	for _, secret := range c.Secrets {
 		files = append(files, absolute(secret.Source.File, c.Dir))
