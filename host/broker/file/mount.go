@@ -87,6 +87,9 @@ func New(m grant.Mount, opts *Options) (*Mount, error) {
 // GuestPath returns the path at which guests see the mount: "/" and its name.
 func (m *Mount) GuestPath() string { return "/" + m.name }
 
+// Writable reports whether guests may change files.
+func (m *Mount) Writable() bool { return m.write }
+
 // FS returns the file system for one guest instance. h counts and closes the files that the guest opens, over all
 // mounts of the instance. The result is an io.Closer that ends h. Like h it belongs to one guest, and it must not
 // outlive the mount.

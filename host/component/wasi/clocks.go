@@ -1,7 +1,6 @@
 package wasi
 
 import (
-	"errors"
 	"math"
 	"time"
 
@@ -36,16 +35,14 @@ func datetime(t time.Time) []any {
 	return []any{uint64(t.Unix()), uint64(t.Nanosecond())}
 }
 
-// errTime is the error of a datetime that the host cannot represent.
-var errTime = errors.New("the time is not between 1970 and 2262, or has more than 999,999,999 nanoseconds")
-
-// nanoseconds returns a wall-clock.datetime in nanoseconds since 1970.
-func nanoseconds(datetime []any) (int64, error) {
+// nanoseconds returns a wall-clock.datetime in nanoseconds since 1970. It reports false for a time after 2262, and for
+// more than 999,999,999 nanoseconds.
+func nanoseconds(datetime []any) (int64, bool) {
 	seconds, rest := arg[uint64](datetime, 0), arg[uint64](datetime, 1)
 	if seconds >= math.MaxInt64/uint64(time.Second) || rest >= uint64(time.Second) {
-		return 0, errTime
+		return 0, false
 	}
-	return int64(seconds*uint64(time.Second) + rest), nil
+	return int64(seconds*uint64(time.Second) + rest), true
 }
 
 // timer is a pollable that is ready at an instant of the monotonic clock.

@@ -10,9 +10,11 @@ package wasi
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/broker/file"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -33,17 +35,24 @@ type Options struct {
 	// records. Both enforce the log limit of the call. Nil discards the output.
 	Print func(ctx context.Context, level abi.LogLevel, text []byte)
 	Log   func(ctx context.Context, level abi.LogLevel, text string)
+	// Mounts are the granted directories, which must stay open as long as the interfaces are used.
+	Mounts []*file.Mount
+	// OpenFiles is the number of files and directories that one call may have open. Zero means 64.
+	OpenFiles int
 }
 
 // version is the minor version of WASI.
 const version = "0.2"
 
 // host implements the interfaces. It is immutable.
-type host struct{ Options }
+type host struct {
+	Options
+	seed maphash.Seed // of hashes that guests see
+}
 
 // New returns the interfaces of WASI 0.2. They may be linked into any number of instances of the plugin.
 func New(options *Options) []broker.Interface {
-	h := &host{}
+	h := &host{seed: maphash.MakeSeed()}
 	if options != nil {
 		h.Options = *options
 	}
@@ -64,7 +73,7 @@ func New(options *Options) []broker.Interface {
 		h.Log = func(context.Context, abi.LogLevel, string) {}
 	}
 	var all []broker.Interface
-	for _, add := range []func() []broker.Interface{h.cli, h.io, h.clocks, h.random, h.sockets, h.logging} {
+	for _, add := range []func() []broker.Interface{h.cli, h.io, h.clocks, h.random, h.filesystem, h.sockets, h.logging} {
 		all = append(all, add()...)
 	}
 	return all
@@ -115,5 +124,18 @@ func func2[A, B any](do func(caller, A, B) any) broker.InterfaceFunc {
 func func3[A, B, C any](do func(caller, A, B, C) any) broker.InterfaceFunc {
 	return func(ctx context.Context, call *broker.Call, args []any) any {
 		return do(caller{ctx, call}, arg[A](args, 0), arg[B](args, 1), arg[C](args, 2))
+	}
+}
+
+func func4[A, B, C, D any](do func(caller, A, B, C, D) any) broker.InterfaceFunc {
+	return func(ctx context.Context, call *broker.Call, args []any) any {
+		return do(caller{ctx, call}, arg[A](args, 0), arg[B](args, 1), arg[C](args, 2), arg[D](args, 3))
+	}
+}
+
+func func5[A, B, C, D, E any](do func(caller, A, B, C, D, E) any) broker.InterfaceFunc {
+	return func(ctx context.Context, call *broker.Call, args []any) any {
+		return do(caller{ctx, call}, arg[A](args, 0), arg[B](args, 1), arg[C](args, 2), arg[D](args, 3),
+			arg[E](args, 4))
 	}
 }
