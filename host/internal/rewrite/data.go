@@ -36,10 +36,7 @@ func splitData(sections map[byte][]byte) (section []byte, segments []Segment) {
 	if _, ok := sections[sectionStart]; ok {
 		return nil, nil
 	}
-	memory := &reader{data: sections[sectionMemory]}
-	memory.uint() // there is at most one memory
-	memory.byte()
-	size := memory.uint() << 16
+	size := uint64(startMemory(sections))
 	r := &reader{data: sections[sectionData]}
 	count := r.uint()
 	section = appendUint(nil, count)
@@ -61,7 +58,7 @@ func splitData(sections map[byte][]byte) (section []byte, segments []Segment) {
 		section = appendUint(append(section, r.data[start:empty]...), 0)
 		segments = append(segments, Segment{int(offset), data})
 	}
-	if r.err != nil || memory.err != nil {
+	if r.err != nil {
 		return nil, nil
 	}
 	if _, ok := sections[sectionCount]; !ok {
@@ -69,3 +66,14 @@ func splitData(sections map[byte][]byte) (section []byte, segments []Segment) {
 	}
 	return section, segments
 }
+
+// startMemory returns the size with which the module's own memory starts, in bytes.
+func startMemory(sections map[byte][]byte) int64 {
+	memory := &reader{data: sections[sectionMemory]}
+	memory.uint() // there is at most one memory
+	memory.byte()
+	return int64(min(memory.uint(), maxPages)) << 16
+}
+
+// maxPages is the largest number of pages of a memory.
+const maxPages = 1 << 16

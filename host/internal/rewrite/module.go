@@ -16,9 +16,11 @@
 package rewrite
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Names that the rewritten module adds to its imports and exports.
@@ -30,7 +32,13 @@ const (
 	FuelExport = "hako_fuel"
 	// globalExport starts the export names of the other mutable globals. Their index follows.
 	globalExport = "hako_global_"
+	// EmptyModule replaces the empty module name in imports, which the runtime refuses.
+	EmptyModule = "hako:empty"
 )
+
+// Reserved reports whether name is one that a rewritten module may add to its exports. A module of a component must not
+// get at such an export of another one, with which it could give it fuel.
+func Reserved(name string) bool { return name == FuelExport || strings.HasPrefix(name, globalExport) }
 
 // Result is a rewritten module.
 type Result struct {
@@ -38,6 +46,8 @@ type Result struct {
 	// Functions is the number of functions that are not imported, Operations the approximate number of operations for
 	// an interpreter.
 	Functions, Operations int
+	// Memory is the size with which the module's own memory starts, in bytes; -1 if it has none.
+	Memory int64
 	// Globals are the export names of the mutable globals, except the fuel.
 	Globals []string
 	// Unrestorable names something in the code that changes state outside of memory and Globals, so that an instance
@@ -107,6 +117,10 @@ func Module(module []byte, quantum int64) (*Result, error) {
 	w := &rewriter{sections: sections, quantum: quantum}
 	if err := w.rewrite(); err != nil {
 		return nil, err
+	}
+	w.result.Memory = -1
+	if memories := (&reader{data: sections[sectionMemory]}); memories.uint() > 0 {
+		w.result.Memory = startMemory(sections)
 	}
 	w.result.Wasm = appendSections(slices.Clone(magic), w.sections)
 	return &w.result, nil
@@ -215,10 +229,13 @@ func (w *rewriter) addImport(typeIndex uint64) error {
 	if !imports.done() {
 		count = imports.uint()
 	}
-	body := imports.rest()
+	section := appendUint(nil, count+1)
 	for range count {
-		imports.name()
-		imports.name()
+		section = appendName(section, cmp.Or(imports.name(), EmptyModule))
+		start := imports.pos
+		if name := imports.name(); Reserved(name) {
+			return fmt.Errorf("it imports %q, a name that is reserved: rename it", name)
+		}
 		switch kind := imports.byte(); kind {
 		case kindFunction:
 			imports.uint()
@@ -229,10 +246,7 @@ func (w *rewriter) addImport(typeIndex uint64) error {
 		case kindMemory:
 			imports.limits()
 		case kindGlobal:
-			imports.byte()
-			if imports.byte() == 1 {
-				w.markUnrestorable("an imported mutable global")
-			}
+			imports.bytes(2) // a mutable one is restored with the module of the component that defines it
 			w.fuel++
 		default:
 			return &UnsupportedError{fmt.Sprintf("import of kind %d", kind)}
@@ -240,9 +254,8 @@ func (w *rewriter) addImport(typeIndex uint64) error {
 		if imports.err != nil {
 			return imports.err
 		}
+		section = append(section, imports.data[start:imports.pos]...)
 	}
-	section := appendUint(nil, count+1)
-	section = append(section, body...)
 	section = appendName(section, ImportModule)
 	section = appendName(section, ImportName)
 	section = append(section, kindFunction)
