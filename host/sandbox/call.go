@@ -207,9 +207,9 @@ func (c *call) callError(caller, timed context.Context, err error) error {
 		return exceeded
 	case timed.Err() != nil:
 		return c.limitError(limit.Time, c.limits.Time.String(), "ask for less at once, or raise limits.time")
-	case c.instance != nil && c.instance.memory.budgetExhausted:
+	case c.instance != nil && c.instance.memories.budgetExhausted:
 		return c.plugin.engine.budget.exceededError(c.Plugin)
-	case c.instance != nil && c.instance.memory.limitExceeded:
+	case c.instance != nil && c.instance.memories.limitExceeded:
 		return c.limitError(limit.Memory, limit.Bytes(c.limits.Memory), "ask for less at once, or raise limits.memory")
 	case errors.As(err, &guest):
 		return guest

@@ -15,11 +15,10 @@ import (
 // code is a plugin compiled or interpreted in its own runtime, with the imports linked and the pool of its instances.
 type code struct {
 	runtime wazero.Runtime
-	module  wazero.CompiledModule
-	// digest is the SHA-256 of the rewritten module.
+	// modules are the core modules: one, or those of a component by their IDs.
+	modules []module
+	// digest is the SHA-256 of the rewritten plugin.
 	digest [sha256.Size]byte
-	// globals are the export names of the mutable globals.
-	globals []string
 	// singleUse is true if an instance cannot be restored and therefore serves one call.
 	singleUse atomic.Bool
 	// startAhead is true if a single-use instance may be started before its call.
@@ -33,6 +32,15 @@ type code struct {
 	// users counts running calls; retired is true once other code has replaced this. Plugin.mu guards both.
 	users   int
 	retired bool
+}
+
+// module is a core module, compiled or interpreted.
+type module struct {
+	wazero.CompiledModule
+	// globals are the export names of the mutable globals.
+	globals []string
+	// memory is the size with which the module's own memory starts, in bytes; -1 if it has none.
+	memory int64
 }
 
 // codeFactor is the estimated memory of compiled code and the runtime's data, per byte of the plugin file.
@@ -107,14 +115,13 @@ func (p *Plugin) tryLoadedCode() (*code, bool) {
 	return p.code, p.code != nil
 }
 
-// startMemory is the size of the linear memory that an instance starts with, in bytes.
-func (code *code) startMemory(image *image) int64 {
+// startMemory is the size of the linear memories that an instance starts with, in bytes.
+func (code *code) startMemory(image *image) (need int64) {
 	if image != nil {
-		return int64(len(image.memory.data))
+		return image.size()
 	}
-	need := int64(0)
-	for _, memory := range code.module.ExportedMemories() {
-		need += int64(memory.Min()) << 16
+	for _, module := range code.modules {
+		need += max(module.memory, 0)
 	}
 	return need
 }
@@ -184,8 +191,33 @@ func (p *Plugin) closeCode(code *code) error {
 	image, err := code.pool.close()
 	ctx := context.Background()
 	// The runtime's engine is that of the cache, which keeps the module's code until the module is closed.
-	err = errors.Join(err, code.runtime.Close(ctx), code.module.Close(ctx))
+	err = errors.Join(err, code.closeModules(ctx))
 	p.engine.budget.release(code.weight + image)
+	return err
+}
+
+// globals is the number of mutable globals of an instance, memories that of its memories.
+func (code *code) globals() (count int) {
+	for _, module := range code.modules {
+		count += len(module.globals)
+	}
+	return count
+}
+
+func (code *code) memories() (count int) {
+	for _, module := range code.modules {
+		if module.memory >= 0 {
+			count++
+		}
+	}
+	return count
+}
+
+func (code *code) closeModules(ctx context.Context) error {
+	err := code.runtime.Close(ctx)
+	for _, module := range code.modules {
+		err = errors.Join(err, module.Close(ctx))
+	}
 	return err
 }
 

@@ -106,23 +106,66 @@ func (c *codeCache) lookup(digest [sha256.Size]byte) (codeSize, *compile.LimitEr
 
 // load returns the compiled code of a module, one runtime after the other: wazero shares the code with other runtimes
 // before it has prepared the calls of each function type (1.12).
-func (c *codeCache) load(ctx context.Context, runtime wazero.Runtime, module *rewritten) (wazero.CompiledModule,
-	error) {
+func (c *codeCache) load(ctx context.Context, runtime wazero.Runtime, module *rewrittenModule) (
+	wazero.CompiledModule, error,
+) {
 	lock, _ := c.loads.LoadOrStore(module.Digest, new(sync.Mutex))
 	lock.(*sync.Mutex).Lock()
 	defer lock.(*sync.Mutex).Unlock()
 	return compile.Load(ctx, runtime, module.stub)
 }
 
-// invalidate forgets that a module is compiled, because its code cannot be loaded.
-func (c *codeCache) invalidate(digest [sha256.Size]byte) {
-	c.known.Delete(digest)
-	_ = os.Remove(c.notePath(digest, readySuffix))
+// compiledSize returns the size of the compiled code of all modules of a plugin. It is zero if one is not compiled.
+func (c *codeCache) compiledSize(guest *rewritten) (total codeSize) {
+	for i := range guest.Modules {
+		size, _ := c.lookup(guest.Modules[i].Digest)
+		if size == 0 {
+			return 0
+		}
+		total += size
+	}
+	return total
 }
 
-// compile compiles a module in a child process, one module at a time, and writes a note of the result. If the note
-// cannot be written, that error is joined to the result; it only means that the next process compiles again.
-func (c *codeCache) compile(ctx context.Context, module *rewritten) error {
+// refused returns the first module of a plugin that must not be compiled, and why, or nil.
+func (c *codeCache) refused(guest *rewritten) (*rewrittenModule, *compile.LimitError) {
+	for i := range guest.Modules {
+		module := &guest.Modules[i]
+		if _, refusal := c.lookup(module.Digest); refusal != nil {
+			return module, refusal
+		}
+	}
+	return nil, nil
+}
+
+// invalidate forgets that a plugin's modules are compiled, because the code of one cannot be loaded.
+func (c *codeCache) invalidate(guest *rewritten) {
+	for i := range guest.Modules {
+		digest := guest.Modules[i].Digest
+		c.known.Delete(digest)
+		_ = os.Remove(c.notePath(digest, readySuffix))
+	}
+}
+
+// compile compiles the modules of a plugin that are not in the cache.
+func (c *codeCache) compile(ctx context.Context, guest *rewritten) error {
+	var err error
+	for i := range guest.Modules {
+		module := &guest.Modules[i]
+		if size, _ := c.lookup(module.Digest); size > 0 {
+			continue
+		}
+		err = errors.Join(err, c.compileModule(ctx, module))
+		if size, _ := c.lookup(module.Digest); size == 0 {
+			break
+		}
+	}
+	return err
+}
+
+// compileModule compiles a module in a child process, one module at a time, and writes a note of the result. If the
+// note cannot be written, that error is joined to the result; it only means that the next process compiles again.
+func (c *codeCache) compileModule(ctx context.Context, module *rewrittenModule) error {
 	select {
 	case c.compileSlot <- struct{}{}:
 	case <-ctx.Done():

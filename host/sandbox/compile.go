@@ -15,13 +15,44 @@ import (
 	"github.com/hako-run/hako/host/sandbox/compile"
 )
 
-// rewritten is a plugin's module after rewriting. Wasm is nil if it comes from an outline.
+// rewritten is a plugin after rewriting.
 type rewritten struct {
+	// Modules are its core modules: one, or those of a component by their IDs.
+	Modules []rewrittenModule
+	Digest  [sha256.Size]byte // of the rewritten plugin
+	Source  [sha256.Size]byte // digest of the plugin file
+	Size    int               // of the plugin file, in bytes
+	// stub is the plugin with the stubs of its modules.
+	stub []byte
+}
+
+// rewrittenModule is a core module after rewriting. Wasm is nil if it comes from an outline.
+type rewrittenModule struct {
 	rewrite.Result
 	Digest [sha256.Size]byte // of Wasm
-	Source [sha256.Size]byte // digest of the plugin file
-	Size   int               // of the plugin file, in bytes
 	stub   []byte
+}
+
+// rewritePlugin rewrites a plugin file.
+func rewritePlugin(original []byte) (*rewritten, error) {
+	module, err := rewriteModule(original)
+	if err != nil {
+		return nil, err
+	}
+	return &rewritten{Modules: []rewrittenModule{*module}, Digest: module.Digest, Source: sha256.Sum256(original),
+		Size: len(original), stub: module.stub}, nil
+}
+
+func rewriteModule(original []byte) (*rewrittenModule, error) {
+	result, err := rewrite.Module(original, quantum)
+	if err != nil {
+		return nil, err
+	}
+	stub, err := rewrite.Stub(result.Wasm)
+	if err != nil {
+		return nil, err
+	}
+	return &rewrittenModule{*result, sha256.Sum256(result.Wasm), stub}, nil
 }
 
 func (p *Plugin) rewrite() (*rewritten, error) {
@@ -29,25 +60,56 @@ func (p *Plugin) rewrite() (*rewritten, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: read: %w", p.spec.Name, err)
 	}
-	result, err := rewrite.Module(original, quantum)
+	guest, err := rewritePlugin(original)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", p.spec.Name, err)
 	}
-	if result.Unrestorable != "" {
-		p.logger.Debug("each call gets a fresh instance", "reason", result.Unrestorable)
+	if reason := guest.unrestorable(); reason != "" {
+		p.logger.Debug("each call gets a fresh instance", "reason", reason)
 	}
-	stub, err := rewrite.Stub(result.Wasm)
-	if err != nil {
-		return nil, fmt.Errorf("plugin %s: %w", p.spec.Name, err)
-	}
-	return &rewritten{*result, sha256.Sum256(result.Wasm), sha256.Sum256(original), len(original), stub}, nil
+	return guest, nil
 }
 
-// maxInterpreted bounds the operations of a module for the interpreter, which needs operationSize bytes for each in
+var errStub = errors.New("the stub is not that of the modules")
+
+// splitStub gives each module its part of the stub.
+func (guest *rewritten) splitStub() error {
+	if len(guest.Modules) != 1 {
+		return errStub
+	}
+	guest.Modules[0].stub = guest.stub
+	return nil
+}
+
+// unrestorable returns why an instance cannot be restored, or "".
+func (guest *rewritten) unrestorable() string {
+	for i := range guest.Modules {
+		if reason := guest.Modules[i].Unrestorable; reason != "" {
+			return reason
+		}
+	}
+	return ""
+}
+
+func (guest *rewritten) functions() (total int) {
+	for i := range guest.Modules {
+		total += guest.Modules[i].Functions
+	}
+	return total
+}
+
+func (guest *rewritten) operations() (total int) {
+	for i := range guest.Modules {
+		total += guest.Modules[i].Operations
+	}
+	return total
+}
+
+// maxInterpreted bounds the operations of a plugin for the interpreter, which needs operationSize bytes for each in
 // this process. It is the size of a plugin of 12 MB made by the Go compiler.
 const maxInterpreted = 4 << 20
 
-func (module *rewritten) interpretable() bool { return module.Operations <= maxInterpreted }
+func (guest *rewritten) interpretable() bool { return guest.operations() <= maxInterpreted }
 
 // loadForCall loads code for a waiting call: compiled code from the cache, or else interpreted code, which is ready ten
 // times sooner and is replaced when compiled code is ready. The replacement would lose state, so a plugin with state
@@ -57,36 +119,36 @@ func (p *Plugin) loadForCall(ctx context.Context) error {
 	if loaded, err := p.loadOutlined(ctx); loaded || err != nil {
 		return err
 	}
-	module, err := p.rewrite()
+	guest, err := p.rewrite()
 	if err != nil {
 		return err
 	}
-	if loaded, err := p.loadCompiled(ctx, module); loaded || err != nil {
+	if loaded, err := p.loadCompiled(ctx, guest); loaded || err != nil {
 		return err
 	}
-	refusal := p.compilationError(module)
+	refusal := p.compilationError(guest)
 	stateless := p.spec.State == "" || p.spec.State == manifest.StateCall
-	if refusal == nil && !(stateless && module.interpretable()) {
-		p.compileInBackground(module)
+	if refusal == nil && !(stateless && guest.interpretable()) {
+		p.compileInBackground(guest)
 		return nil
 	}
-	if !module.interpretable() {
+	if !guest.interpretable() {
 		return fmt.Errorf("plugin %s: %w, and it is too large for the interpreter, with %d operations of at most %d: "+
-			"hako plugin check says what to do", p.spec.Name, refusal, module.Operations, maxInterpreted)
+			"hako plugin check says what to do", p.spec.Name, refusal, guest.operations(), maxInterpreted)
 	}
-	weight := codeFactor * int64(module.Size)
+	weight := codeFactor * int64(guest.Size)
 	if refusal != nil {
-		weight = max(weight, operationSize*int64(module.Operations))
+		weight = max(weight, operationSize*int64(guest.operations()))
 	}
 	if err := p.reserveCode(ctx, weight); err != nil {
 		return err
 	}
-	code, err := p.buildCode(ctx, module, ByInterpreter, time.Now(), weight)
+	code, err := p.buildCode(ctx, guest, ByInterpreter, time.Now(), weight)
 	if err != nil {
 		return err
 	}
 	if refusal == nil {
-		p.compileInBackground(module)
+		p.compileInBackground(guest)
 	} else {
 		p.prepared = true
 	}
@@ -99,8 +161,8 @@ const operationSize = 70
 
 // compilationError returns why the module must not be compiled, or nil: the compiler refused it once, or the last
 // compilation failed. p.mu is held.
-func (p *Plugin) compilationError(module *rewritten) error {
-	if _, refusal := p.engine.cache.lookup(module.Digest); refusal != nil {
+func (p *Plugin) compilationError(guest *rewritten) error {
+	if module, refusal := p.engine.cache.refused(guest); refusal != nil {
 		p.logger.Warn("the plugin stays in the interpreter, which is slower by a factor of ten to thirty; "+
 			"remove the note to have it compiled again",
 			"reason", refusal.Reason, "note", p.engine.cache.notePath(module.Digest, refusedSuffix))
@@ -112,11 +174,11 @@ func (p *Plugin) compilationError(module *rewritten) error {
 // loadOutlined loads compiled code from the cache without reading the plugin, and reports whether that was possible. It
 // fails if there is no memory for the code. p.mu is held.
 func (p *Plugin) loadOutlined(ctx context.Context) (bool, error) {
-	module := p.engine.cache.outline(p.spec.Digest)
-	if module == nil {
+	guest := p.engine.cache.outline(p.spec.Digest)
+	if guest == nil {
 		return false, nil
 	}
-	found, err := p.installCached(ctx, module)
+	found, err := p.installCached(ctx, guest)
 	switch {
 	case found && err == nil:
 		return true, nil
@@ -128,55 +190,55 @@ func (p *Plugin) loadOutlined(ctx context.Context) (bool, error) {
 }
 
 // loadCompiled loads compiled code from the cache and reports whether there was any. p.mu is held.
-func (p *Plugin) loadCompiled(ctx context.Context, module *rewritten) (bool, error) {
-	found, err := p.installCached(ctx, module)
+func (p *Plugin) loadCompiled(ctx context.Context, guest *rewritten) (bool, error) {
+	found, err := p.installCached(ctx, guest)
 	if errors.Is(err, compile.ErrNotCached) {
 		p.logger.Warn("the compiled code in the cache cannot be used and is made anew", "err", err)
-		p.engine.cache.invalidate(module.Digest)
+		p.engine.cache.invalidate(guest)
 		return false, nil
 	}
 	if found && err == nil {
-		p.saveOutline(module)
+		p.saveOutline(guest)
 	}
 	return found && err == nil, err
 }
 
 // saveOutline spares later processes the reading of the plugin.
-func (p *Plugin) saveOutline(module *rewritten) {
-	if err := p.engine.cache.saveOutline(p.spec.Digest, module); err != nil {
+func (p *Plugin) saveOutline(guest *rewritten) {
+	if err := p.engine.cache.saveOutline(p.spec.Digest, guest); err != nil {
 		p.logger.Warn("the next start will be slower", "err", err)
 	}
 }
 
 // installCached installs code that is in the cache, and reports whether it is noted there. If there is no memory for it,
 // it reports false and the error. p.mu is held.
-func (p *Plugin) installCached(ctx context.Context, module *rewritten) (found bool, err error) {
+func (p *Plugin) installCached(ctx context.Context, guest *rewritten) (found bool, err error) {
 	begin := time.Now()
-	if size, _ := p.engine.cache.lookup(module.Digest); size == 0 {
+	if p.engine.cache.compiledSize(guest) == 0 {
 		return false, nil
 	}
-	weight := p.compiledWeight(module)
+	weight := p.compiledWeight(guest)
 	if err := p.reserveCode(ctx, weight); err != nil {
 		return false, err
 	}
-	return true, p.installCompiled(ctx, module, FromCache, begin, weight)
+	return true, p.installCompiled(ctx, guest, FromCache, begin, weight)
 }
 
 // functionSize is wazero's memory for one function beside its code, in bytes.
 const functionSize = 128
 
-// compiledWeight estimates the memory of the module's code in the cache: the code, the stub and what wazero decodes of
+// compiledWeight estimates the memory of the plugin's code in the cache: the code, the stub and what wazero decodes of
 // it, and the data, which is at most the plugin file.
-func (p *Plugin) compiledWeight(module *rewritten) int64 {
-	size, _ := p.engine.cache.lookup(module.Digest)
-	return int64(size) + 2*int64(len(module.stub)) + functionSize*int64(module.Functions) + int64(module.Size)
+func (p *Plugin) compiledWeight(guest *rewritten) int64 {
+	return int64(p.engine.cache.compiledSize(guest)) + 2*int64(len(guest.stub)) +
+		functionSize*int64(guest.functions()) + int64(guest.Size)
 }
 
 // installCompiled installs the code in the cache. Its weight is reserved; p.mu is held.
 func (p *Plugin) installCompiled(
-	ctx context.Context, module *rewritten, how string, begin time.Time, weight int64,
+	ctx context.Context, guest *rewritten, how string, begin time.Time, weight int64,
 ) error {
-	code, err := p.buildCode(ctx, module, how, begin, weight)
+	code, err := p.buildCode(ctx, guest, how, begin, weight)
 	if err != nil {
 		return err
 	}
@@ -185,8 +247,8 @@ func (p *Plugin) installCompiled(
 	return nil
 }
 
-// compileInBackground starts compiling the module, unless a compilation is running. p.mu is held.
-func (p *Plugin) compileInBackground(module *rewritten) {
+// compileInBackground starts compiling the plugin, unless a compilation is running. p.mu is held.
+func (p *Plugin) compileInBackground(guest *rewritten) {
 	if p.compiling != nil {
 		return
 	}
@@ -195,19 +257,19 @@ func (p *Plugin) compileInBackground(module *rewritten) {
 	p.background.Go(func() {
 		defer close(done)
 		begin := time.Now()
-		err := p.engine.cache.compile(p.lifetime, module)
+		err := p.engine.cache.compile(p.lifetime, guest)
 		weight := int64(0)
-		if size, _ := p.engine.cache.lookup(module.Digest); size > 0 {
+		if p.engine.cache.compiledSize(guest) > 0 {
 			p.logUnloadError(err)
-			weight = p.compiledWeight(module)
+			weight = p.compiledWeight(guest)
 			err = p.reserveCompiled(weight)
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.compiling, p.compileErr = nil, nil
 		if weight > 0 && err == nil {
-			err = p.installCompiled(context.Background(), module, FromCompiler, begin, weight)
-			p.saveOutline(module)
+			err = p.installCompiled(context.Background(), guest, FromCompiler, begin, weight)
+			p.saveOutline(guest)
 		}
 		if err == nil {
 			return
@@ -250,24 +312,24 @@ func (p *Plugin) beginPrepare(ctx context.Context) (<-chan struct{}, error) {
 	if loaded, err := p.loadOutlined(ctx); loaded || err != nil {
 		return nil, err
 	}
-	module, err := p.rewrite()
+	guest, err := p.rewrite()
 	if err != nil {
 		return nil, err
 	}
-	if loaded, err := p.loadCompiled(ctx, module); loaded || err != nil {
+	if loaded, err := p.loadCompiled(ctx, guest); loaded || err != nil {
 		return nil, err
 	}
-	if p.compilationError(module) != nil {
+	if p.compilationError(guest) != nil {
 		return nil, p.loadForCall(ctx)
 	}
-	p.compileInBackground(module)
+	p.compileInBackground(guest)
 	return p.compiling, nil
 }
 
-// buildCode loads a module's compiled code from the cache, or the module into the interpreter, and links its imports.
+// buildCode loads a plugin's compiled code from the cache, or the plugin into the interpreter, and links its imports.
 // begin is when loading began. The weight is reserved in the memory budget; buildCode releases it if it fails.
 func (p *Plugin) buildCode(
-	ctx context.Context, module *rewritten, how string, begin time.Time, weight int64,
+	ctx context.Context, guest *rewritten, how string, begin time.Time, weight int64,
 ) (_ *code, err error) {
 	defer func() {
 		if err != nil {
@@ -282,32 +344,41 @@ func (p *Plugin) buildCode(
 			WithCoreFeatures(compile.Features).WithDebugInfoEnabled(false)
 		load = interpret
 	}
-	runtime := wazero.NewRuntimeWithConfig(ctx, config)
-	compiled, err := load(ctx, runtime, module)
-	if err == nil {
-		err = p.linkImports(ctx, runtime, compiled)
-	}
-	if err != nil {
-		err = errors.Join(fmt.Errorf("plugin %s: %w", p.spec.Name, err), runtime.Close(ctx))
-		if compiled != nil {
-			err = errors.Join(err, compiled.Close(ctx))
-		}
-		return nil, err
-	}
 	code := &code{
-		runtime: runtime, module: compiled, digest: module.Digest, globals: module.Globals,
+		runtime: wazero.NewRuntimeWithConfig(ctx, config), digest: guest.Digest,
 		interpreted: how == ByInterpreter, weight: weight,
 		pool: pool{idleTime: p.instanceIdleTime(), maxIdle: max(minSessions, p.spec.Limits.Concurrency)},
 	}
-	if !code.interpreted {
-		code.data.source = module.Source
+	if err = code.load(ctx, guest, load); err == nil {
+		err = p.linkImports(ctx, code)
 	}
-	code.singleUse.Store(module.Unrestorable != "")
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("plugin %s: %w", p.spec.Name, err), code.closeModules(ctx))
+	}
+	if !code.interpreted {
+		code.data.source = guest.Source
+	}
+	code.singleUse.Store(guest.unrestorable() != "")
 	p.engine.observer.PluginCompiled(p.spec.Name, how, time.Since(begin))
 	return code, nil
 }
 
-func interpret(ctx context.Context, runtime wazero.Runtime, module *rewritten) (wazero.CompiledModule, error) {
+// load loads the modules of a plugin with the function load.
+func (code *code) load(ctx context.Context, guest *rewritten,
+	load func(context.Context, wazero.Runtime, *rewrittenModule) (wazero.CompiledModule, error),
+) error {
+	for i := range guest.Modules {
+		source := &guest.Modules[i]
+		compiled, err := load(ctx, code.runtime, source)
+		if err != nil {
+			return err
+		}
+		code.modules = append(code.modules, module{compiled, source.Globals, source.Memory})
+	}
+	return nil
+}
+
+func interpret(ctx context.Context, runtime wazero.Runtime, module *rewrittenModule) (wazero.CompiledModule, error) {
 	code, err := runtime.CompileModule(ctx, module.Wasm)
 	if err != nil {
 		return nil, fmt.Errorf("compile: %w", err)
@@ -315,11 +386,13 @@ func interpret(ctx context.Context, runtime wazero.Runtime, module *rewritten) (
 	return code, nil
 }
 
-// linkImports links everything that the module may import.
-func (p *Plugin) linkImports(ctx context.Context, runtime wazero.Runtime, module wazero.CompiledModule) error {
-	if err := checkMemory(module, p.spec.Limits.Memory); err != nil {
-		return err
+// linkImports links everything that the plugin may import.
+func (p *Plugin) linkImports(ctx context.Context, code *code) error {
+	if need, most := code.startMemory(nil), p.spec.Limits.Memory; need > most {
+		return fmt.Errorf("it needs %s of memory to start and its limit is %s: raise limits.memory",
+			limit.Bytes(need), limit.Bytes(most))
 	}
+	runtime := code.runtime
 	if err := linkWASI(ctx, runtime); err != nil {
 		return fmt.Errorf("link WASI: %w", err)
 	}
@@ -329,16 +402,6 @@ func (p *Plugin) linkImports(ctx context.Context, runtime wazero.Runtime, module
 	for _, imports := range append(p.spec.Modules, CoreModule) {
 		if err := linkModule(ctx, runtime, imports); err != nil {
 			return fmt.Errorf("link %s: %w", imports.Name, err)
-		}
-	}
-	return nil
-}
-
-func checkMemory(module wazero.CompiledModule, most int64) error {
-	for _, memory := range module.ExportedMemories() {
-		if need := int64(memory.Min()) << 16; need > most {
-			return fmt.Errorf("it needs %s of memory to start and its limit is %s: raise limits.memory",
-				limit.Bytes(need), limit.Bytes(most))
 		}
 	}
 	return nil

@@ -57,12 +57,12 @@ func (g *Guest) ReserveAnswer(data []byte) error {
 
 // Exports reports whether the guest exports a function of that name.
 func (g *Guest) Exports(name string) bool {
-	return g.call.instance.module.ExportedFunction(name) != nil
+	return g.call.instance.cores[0].module.ExportedFunction(name) != nil
 }
 
 // Invoke calls a function that the guest exports, with as many parameters as it takes. ctx is that of Start or Serve.
 func (g *Guest) Invoke(ctx context.Context, name string, params ...uint64) ([]uint64, error) {
-	return g.call.instance.module.ExportedFunction(name).Call(ctx, params...)
+	return g.call.instance.cores[0].module.ExportedFunction(name).Call(ctx, params...)
 }
 
 // DisableCopies records that the instance being started must not be copied, and why: copies would lack, or share,

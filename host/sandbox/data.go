@@ -14,14 +14,15 @@ import (
 type startData struct {
 	mu sync.Mutex
 	// source is the digest of the plugin file, or zero if nothing remains to be read of it.
-	source   [sha256.Size]byte
-	segments []rewrite.Segment
+	source [sha256.Size]byte
+	// segments are those of each module.
+	segments [][]rewrite.Segment
 }
 
 var errPluginChanged = errors.New("the file has changed since its code was loaded")
 
 // load returns the segments for a start.
-func (d *startData) load(p *Plugin) ([]rewrite.Segment, error) {
+func (d *startData) load(p *Plugin) ([][]rewrite.Segment, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.source == [sha256.Size]byte{} {
@@ -32,13 +33,18 @@ func (d *startData) load(p *Plugin) ([]rewrite.Segment, error) {
 		err = errPluginChanged
 	}
 	if err == nil {
-		d.segments, err = rewrite.Segments(wasm)
+		d.segments, err = dataSegments(wasm)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the data of the plugin: %w", err)
 	}
 	d.source = [sha256.Size]byte{}
 	return d.segments, nil
+}
+
+func dataSegments(wasm []byte) ([][]rewrite.Segment, error) {
+	segments, err := rewrite.Segments(wasm)
+	return [][]rewrite.Segment{segments}, err
 }
 
 // drop frees the segments.

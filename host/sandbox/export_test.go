@@ -18,11 +18,11 @@ var (
 
 // DecodeImage decodes an image file with this key, 2 globals and at most 1 MiB.
 func DecodeImage(data []byte, key [sha256.Size]byte) error {
-	image, err := decodeImage(data, key, 2, 1<<20)
+	image, err := decodeImage(data, key, 2, 1, 1<<20)
 	if err != nil {
 		return err
 	}
-	return image.memory.close()
+	return image.close()
 }
 
 // EncodeImage returns an image file.
@@ -32,7 +32,7 @@ func EncodeImage(memory []byte, globals []uint64, key [sha256.Size]byte) []byte 
 		panic(err)
 	}
 	defer m.close()
-	return encodeImage(&image{memory: m, globals: globals}, key)
+	return encodeImage(&image{memories: []*imageMemory{m}, globals: globals}, key)
 }
 
 // Used returns the used part of the memory budget, in bytes.

@@ -11,62 +11,106 @@ import (
 
 // image is the state of an instance right after its start. Further instances are created from it.
 type image struct {
-	memory  *imageMemory
-	globals []uint64
+	// memories and globals are those of all modules, in the order of instantiation.
+	memories []*imageMemory
+	globals  []uint64
 	// capturedAt is the guest's monotonic clock at capture. Guests created from the image must not see an earlier time.
 	capturedAt int64
 }
 
 // weight is the memory of the image, in bytes.
-func (image *image) weight() int64 { return int64(image.memory.resident) }
+func (image *image) weight() (total int64) {
+	for _, memory := range image.memories {
+		total += int64(memory.resident)
+	}
+	return total
+}
 
-// capture makes the image of an instance that has just started, and maps it into the instance's memory.
+// size is the size of the memories, in bytes.
+func (image *image) size() (total int64) {
+	for _, memory := range image.memories {
+		total += int64(len(memory.data))
+	}
+	return total
+}
+
+func (image *image) close() error {
+	var err error
+	for _, memory := range image.memories {
+		err = errors.Join(err, memory.close())
+	}
+	return err
+}
+
+// capture makes the image of an instance that has just started, and maps it into the instance's memories.
 func capture(i *instance, now int64) (*image, error) {
-	data := i.memory.bytes(i.memory.size)
-	memory, err := newImageMemory(len(data), written(data))
-	if err != nil {
-		return nil, err
+	image := &image{capturedAt: now}
+	for _, core := range i.cores {
+		for _, global := range core.globals {
+			image.globals = append(image.globals, global.Get())
+		}
 	}
-	image := &image{memory: memory, capturedAt: now}
-	for _, global := range i.globals {
-		image.globals = append(image.globals, global.Get())
-	}
-	if err := i.memory.mapImage(memory); err != nil {
-		return nil, errors.Join(err, memory.close())
+	for _, m := range i.memories.list {
+		data := m.bytes(m.size)
+		memory, err := newImageMemory(len(data), written(data))
+		if err != nil {
+			return nil, errors.Join(err, image.close())
+		}
+		image.memories = append(image.memories, memory)
+		if err := m.mapImage(memory); err != nil {
+			return nil, errors.Join(err, image.close())
+		}
 	}
 	return image, nil
 }
 
 // initialize gives a new instance that has not started the state of the image.
 func (image *image) initialize(i *instance) error {
-	size := uint64(len(image.memory.data))
-	if size < i.memory.size {
-		return fmt.Errorf("the image has %s of memory and the module %s",
-			limit.Bytes(int64(size)), limit.Bytes(int64(i.memory.size)))
+	if len(image.memories) != len(i.memories.list) {
+		return fmt.Errorf("the image has %d memories and the plugin %d", len(image.memories), len(i.memories.list))
 	}
-	missing := uint32((size - i.memory.size) / page)
-	if _, ok := i.module.Memory().Grow(missing); !ok {
-		return fmt.Errorf("grow the memory by %d pages to that of the image", missing)
+	for n, m := range i.memories.list {
+		size := uint64(len(image.memories[n].data))
+		if size < m.size {
+			return fmt.Errorf("the image has %s of memory and the module %s",
+				limit.Bytes(int64(size)), limit.Bytes(int64(m.size)))
+		}
+		missing := uint32((size - m.size) / page)
+		if _, ok := m.memory.Grow(missing); !ok {
+			return fmt.Errorf("grow the memory by %d pages to that of the image", missing)
+		}
+		if err := m.mapImage(image.memories[n]); err != nil {
+			return err
+		}
 	}
 	image.setGlobals(i)
-	return i.memory.mapImage(image.memory)
+	return nil
 }
 
 // restore resets an instance to the image. It reports false if a trace of the call would remain: open files, changed
 // descriptors, or grown memory that cannot be shrunk.
 func (image *image) restore(i *instance) bool {
-	if i.files.End() > 0 || i.descriptorsChanged ||
-		!i.memory.shrink(i.module.Memory(), uint64(len(image.memory.data))) {
+	if i.files.End() > 0 || i.descriptorsChanged {
 		return false
 	}
-	i.memory.restore(image.memory, i.memory.committed)
+	for n, m := range i.memories.list {
+		memory := image.memories[n]
+		if !m.shrink(uint64(len(memory.data))) {
+			return false
+		}
+		m.restore(memory, m.committed)
+	}
 	image.setGlobals(i)
 	return true
 }
 
 func (image *image) setGlobals(i *instance) {
-	for n, global := range i.globals {
-		global.Set(image.globals[n])
+	n := 0
+	for _, core := range i.cores {
+		for _, global := range core.globals {
+			global.Set(image.globals[n])
+			n++
+		}
 	}
 }
 

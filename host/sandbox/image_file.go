@@ -23,9 +23,9 @@ import (
 // of any call, and is used only if its digest and its key match.
 
 // imageHeader starts an image file. It is followed by the SHA-256 of the rest, the key, the number of globals, their
-// values, the capture time, the size of the memory, and the runs of it (offset, length, bytes). Numbers are 64-bit
-// little-endian.
-const imageHeader = "hako image 1\n"
+// values, the capture time, the number of memories, and for each its size, the number of its runs, and the runs (offset,
+// length, bytes). Numbers are 64-bit little-endian.
+const imageHeader = "hako image 2\n"
 
 // imageKey is a digest of everything that an image depends on: the code, what its start could see, and its limits.
 func (p *Plugin) imageKey(code *code) [sha256.Size]byte {
@@ -38,7 +38,7 @@ func (p *Plugin) imageKey(code *code) [sha256.Size]byte {
 		modules = append(modules, module.Name)
 	}
 	data, _ := json.Marshal([]any{ // plain data always marshals
-		abi.Version, runtimeVersion(), fmt.Sprintf("%x", code.digest),
+		imageHeader, abi.Version, runtimeVersion(), fmt.Sprintf("%x", code.digest),
 		p.spec.Name, mounts, modules, fmt.Sprint(p.environment(code)), p.spec.Limits.Memory, p.spec.Limits.OpenFiles, uint64(compile.Features),
 	})
 	return sha256.Sum256(data)
@@ -82,10 +82,10 @@ func (p *Plugin) loadImage(code *code) *image {
 	}
 	var image *image
 	if err == nil {
-		image, err = decodeImage(data, key, len(code.globals), p.spec.Limits.Memory)
+		image, err = decodeImage(data, key, code.globals(), code.memories(), p.spec.Limits.Memory)
 	}
 	if err == nil && image.capturedAt > p.engine.nanotime() {
-		err = errors.Join(errors.New("it is from the future"), image.memory.close())
+		err = errors.Join(errors.New("it is from the future"), image.close())
 	}
 	if err != nil {
 		p.logger.Warn("the image of the plugin's start cannot be used and is made anew", "path", path, "err", err)
@@ -117,11 +117,15 @@ func encodeImage(image *image, key [sha256.Size]byte) []byte {
 		number(global)
 	}
 	number(uint64(image.capturedAt))
-	number(uint64(len(image.memory.data)))
-	for _, part := range image.memory.parts {
-		number(uint64(part.from))
-		number(uint64(part.to - part.from))
-		out = append(out, image.memory.data[part.from:part.to]...)
+	number(uint64(len(image.memories)))
+	for _, memory := range image.memories {
+		number(uint64(len(memory.data)))
+		number(uint64(len(memory.parts)))
+		for _, part := range memory.parts {
+			number(uint64(part.from))
+			number(uint64(part.to - part.from))
+			out = append(out, memory.data[part.from:part.to]...)
+		}
 	}
 	body := out[len(imageHeader)+sha256.Size:]
 	digest := sha256.Sum256(body)
@@ -131,8 +135,9 @@ func encodeImage(image *image, key [sha256.Size]byte) []byte {
 
 var errDamagedImage = errors.New("it is damaged")
 
-// decodeImage validates the whole file before it creates an image.
-func decodeImage(data []byte, key [sha256.Size]byte, globals int, limit int64) (*image, error) {
+// decodeImage validates the whole file before it creates an image. The image has that many globals and memories, and
+// limit bounds the bytes of the memories.
+func decodeImage(data []byte, key [sha256.Size]byte, globals, memories int, limit int64) (*image, error) {
 	body, ok := bytes.CutPrefix(data, []byte(imageHeader))
 	if !ok || len(body) < 2*sha256.Size {
 		return nil, errDamagedImage
@@ -153,45 +158,64 @@ func decodeImage(data []byte, key [sha256.Size]byte, globals int, limit int64) (
 		image.globals = append(image.globals, r.next())
 	}
 	image.capturedAt = int64(r.next())
-	size := r.next()
-	if size > uint64(limit) || size%page != 0 || size == 0 {
+	if r.next() != uint64(memories) {
 		return nil, errDamagedImage
 	}
-	runs, err := r.runs(size)
-	if err != nil {
-		return nil, err
-	}
-	image.memory, err = newImageMemory(int(size), func(yield func(int, []byte) bool) {
-		for _, run := range runs {
-			if !yield(run.offset, run.bytes) {
-				return
-			}
+	stored := make([]storedMemory, memories)
+	for i := range stored {
+		var err error
+		if stored[i], err = r.memory(uint64(limit)); err != nil {
+			return nil, err
 		}
-	})
-	return image, err
+		limit -= int64(stored[i].size)
+	}
+	if r.short || len(r.data) > 0 {
+		return nil, errDamagedImage
+	}
+	for _, s := range stored {
+		memory, err := newImageMemory(int(s.size), s.parts)
+		if err != nil {
+			return nil, errors.Join(err, image.close())
+		}
+		image.memories = append(image.memories, memory)
+	}
+	return image, nil
 }
 
-// run is a non-zero part of a linear memory.
+// storedMemory is a linear memory in an image file: its size and the runs of it that are not zero.
+type storedMemory struct {
+	size uint64
+	runs []run
+}
+
 type run struct {
 	offset int
 	bytes  []byte
 }
 
-// runs reads the remaining runs of a memory of this size.
-func (r *numbers) runs(size uint64) ([]run, error) {
-	var list []run
-	for len(r.data) > 0 {
-		offset, length := r.next(), r.next()
-		if offset > size || length > size-offset || length > uint64(len(r.data)) {
-			return nil, errDamagedImage
+func (s *storedMemory) parts(yield func(int, []byte) bool) {
+	for _, run := range s.runs {
+		if !yield(run.offset, run.bytes) {
+			return
 		}
-		list = append(list, run{int(offset), r.data[:length]})
+	}
+}
+
+// memory reads a memory of at most limit bytes.
+func (r *numbers) memory(limit uint64) (storedMemory, error) {
+	m := storedMemory{size: r.next()}
+	if m.size > limit || m.size%page != 0 {
+		return m, errDamagedImage
+	}
+	for range r.next() {
+		offset, length := r.next(), r.next()
+		if r.short || offset > m.size || length > m.size-offset || length > uint64(len(r.data)) {
+			return m, errDamagedImage
+		}
+		m.runs = append(m.runs, run{int(offset), r.data[:length]})
 		r.data = r.data[length:]
 	}
-	if r.short {
-		return nil, errDamagedImage
-	}
-	return list, nil
+	return m, nil
 }
 
 // numbers reads integers. Past the end it returns zero and sets short.

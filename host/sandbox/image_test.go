@@ -195,6 +195,6 @@ func FuzzDecodeImage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		body = append(key[:], body...)
 		digest := sha256.Sum256(body)
-		_ = sandbox.DecodeImage(append(append([]byte("hako image 1\n"), digest[:]...), body...), key)
+		_ = sandbox.DecodeImage(append(append([]byte("hako image 2\n"), digest[:]...), body...), key)
 	})
 }

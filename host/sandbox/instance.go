@@ -18,15 +18,14 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// instance is a plugin's module instance. It serves one call at a time.
+// instance is an instance of a plugin. It serves one call at a time.
 type instance struct {
-	plugin  *Plugin
-	module  api.Module
-	entry   api.Function
-	fuel    api.MutableGlobal
-	globals []api.MutableGlobal
-	memory  *linearMemory
-	files   *file.Handles
+	plugin *Plugin
+	// cores are its core modules, in the order in which they were instantiated. A core plugin has one.
+	cores    []*core
+	memories memories
+	entry    api.Function
+	files    *file.Handles
 	// descriptors is the number of descriptors after start: standard streams, mounts and "/". descriptorsChanged is
 	// true once the guest has changed one of them.
 	descriptors        uint32
@@ -44,6 +43,29 @@ type instance struct {
 	tenant   string
 }
 
+// core is an instantiated core module.
+type core struct {
+	module api.Module
+	fuel   api.MutableGlobal
+	// granted is what fuel was when its steps were counted last.
+	granted int64
+	globals []api.MutableGlobal
+}
+
+// grant sets the fuel.
+func (c *core) grant(steps int64) {
+	c.granted = steps
+	c.fuel.Set(uint64(steps))
+}
+
+// settle returns the steps that have not been counted.
+func (c *core) settle() int64 {
+	left := int64(c.fuel.Get())
+	used := c.granted - left
+	c.granted = left
+	return used
+}
+
 type instanceKey struct{}
 
 func callOf(ctx context.Context) *call { return ctx.Value(instanceKey{}).(*instance).call }
@@ -55,39 +77,29 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 	if err := p.engine.budget.reserveWithin(ctx, p.spec.Name, need, c.memoryWait); err != nil {
 		return nil, err
 	}
-	memory := &linearMemory{limit: uint64(p.spec.Limits.Memory), budget: &p.engine.budget, reserved: uint64(need)}
-	i := &instance{plugin: p, memory: memory, files: file.NewHandles(p.spec.Limits.OpenFiles), call: c,
+	i := &instance{plugin: p, files: file.NewHandles(p.spec.Limits.OpenFiles), call: c,
+		memories:    memories{limit: uint64(p.spec.Limits.Memory), budget: &p.engine.budget, spare: uint64(need)},
 		descriptors: uint32(3 + len(p.spec.Mounts) + 1)}
 	c.instance = i
 	defer func() {
 		if err != nil {
-			i.memory.Free()
+			err = errors.Join(err, i.close(CloseFailed))
 		}
 	}()
-	if i.memory.region, err = reserve(i.memory.limit); err != nil {
-		return nil, err
-	}
+	var data [][]rewrite.Segment
 	if image == nil {
-		if i.memory.initial, err = code.data.load(p); err != nil {
+		if data, err = code.data.load(p); err != nil {
 			return nil, err
 		}
 	}
-	allocate := experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory { return i.memory })
-	ctx = experimental.WithMemoryAllocator(context.WithValue(ctx, instanceKey{}, i), allocate)
+	ctx = context.WithValue(ctx, instanceKey{}, i)
 	i.files.Begin(ctx, c.Spend)
 	defer c.turn.release()
 	if err := c.turn.acquire(ctx); err != nil {
 		return nil, err
 	}
-	if i.module, err = code.runtime.InstantiateModule(ctx, code.module, p.config(i, code, image)); err != nil {
+	if err := i.link(ctx, code, image, data); err != nil {
 		return nil, fmt.Errorf("start: %w", err)
-	}
-	if i.entry = i.module.ExportedFunction(abi.Entry); i.entry == nil && p.spec.Contract == nil {
-		return nil, &GuestError{Plugin: p.spec.Name, Reason: "does not export " + abi.Entry}
-	}
-	i.fuel = i.module.ExportedGlobal(rewrite.FuelExport).(api.MutableGlobal)
-	for _, name := range code.globals {
-		i.globals = append(i.globals, i.module.ExportedGlobal(name).(api.MutableGlobal))
 	}
 	if image != nil {
 		err = image.initialize(i)
@@ -95,7 +107,7 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 		err = p.spec.Contract.Start(ctx, &Guest{c})
 	}
 	if err != nil {
-		return nil, errors.Join(err, i.close(CloseFailed))
+		return nil, err
 	}
 	i.started = true
 	how := FromStart
@@ -104,6 +116,66 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 	}
 	p.engine.observer.InstanceMade(p.spec.Name, how, time.Since(begin))
 	return i, nil
+}
+
+// link instantiates the modules. data has the data segments of each that its code was loaded without.
+func (i *instance) link(ctx context.Context, code *code, image *image, data [][]rewrite.Segment) error {
+	module, err := i.instantiate(ctx, code, 0, data, i.plugin.config(i, code, image))
+	if err != nil {
+		return err
+	}
+	if i.entry = module.ExportedFunction(abi.Entry); i.entry == nil && i.plugin.spec.Contract == nil {
+		return &GuestError{Plugin: i.plugin.spec.Name, Reason: "does not export " + abi.Entry}
+	}
+	return nil
+}
+
+// instantiate instantiates a module of code.
+func (i *instance) instantiate(
+	ctx context.Context, code *code, id int, data [][]rewrite.Segment, config wazero.ModuleConfig,
+) (api.Module, error) {
+	source := &code.modules[id]
+	var memory *linearMemory
+	if source.memory >= 0 {
+		var segments []rewrite.Segment
+		if data != nil {
+			segments = data[id]
+		}
+		var err error
+		if memory, err = i.memories.add(segments); err != nil {
+			return nil, err
+		}
+		// The runtime panics if it does not get the memory that the module starts with.
+		if memory.Reallocate(uint64(source.memory)) == nil {
+			return nil, errors.New("there is not enough memory for all its modules")
+		}
+		allocate := func(_, _ uint64) experimental.LinearMemory { return memory }
+		ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(allocate))
+	}
+	module, err := code.runtime.InstantiateModule(ctx, source.CompiledModule, config)
+	if err != nil {
+		return nil, err
+	}
+	if memory != nil {
+		memory.memory = module.Memory()
+	}
+	c := i.core(module)
+	for _, name := range source.globals {
+		c.globals = append(c.globals, module.ExportedGlobal(name).(api.MutableGlobal))
+	}
+	return module, nil
+}
+
+// core returns the state of a module, also while that is being instantiated.
+func (i *instance) core(module api.Module) *core {
+	for _, c := range i.cores {
+		if c.module == module {
+			return c
+		}
+	}
+	c := &core{module: module, fuel: module.ExportedGlobal(rewrite.FuelExport).(api.MutableGlobal), granted: quantum}
+	i.cores = append(i.cores, c)
+	return c
 }
 
 // config is the WASI environment of a guest. What differs between calls is read from the instance.
@@ -144,16 +216,23 @@ func (p *Plugin) config(i *instance, code *code, image *image) wazero.ModuleConf
 func (i *instance) run(ctx context.Context, c *call, payload [][]byte) error {
 	i.call, c.instance = c, i
 	c.ctx = ctx
-	i.descriptorsChanged, i.memory.limitExceeded, i.memory.budgetExhausted = false, false, false
+	i.descriptorsChanged = false
 	defer c.turn.release()
 	if err := c.turn.acquire(ctx); err != nil {
 		return err
 	}
-	i.memory.beginCall()
-	defer i.memory.endCall()
+	i.memories.beginCall()
+	defer i.memories.endCall()
 	i.files.Begin(ctx, c.Spend)
-	i.fuel.Set(uint64(c.meter.reset()))
-	defer func() { c.meter.finish(int64(i.fuel.Get())) }()
+	c.meter = newMeter(c.limits.CPU) // without the steps of the start
+	for _, core := range i.cores {
+		core.grant(quantum)
+	}
+	defer func() {
+		for _, core := range i.cores {
+			c.meter.used += core.settle()
+		}
+	}()
 	ctx = context.WithValue(ctx, instanceKey{}, i)
 	if contract := c.plugin.spec.Contract; contract != nil {
 		var err error
@@ -214,13 +293,16 @@ func (i *instance) markRandomDrawn() {
 // maxRandom bounds the random bytes generated at once, which take a fraction of a millisecond.
 const maxRandom = 64 << 10
 
-// close frees the instance; reason is one of CloseReasons. Closing the module runs no guest code.
+// close frees the instance; reason is one of CloseReasons. Closing the modules runs no guest code.
 func (i *instance) close(reason string) error {
 	if i.started {
 		i.plugin.engine.observer.InstanceClosed(i.plugin.spec.Name, reason)
 	}
 	i.files.End()
-	err := i.module.Close(context.Background())
-	i.memory.Free()
+	var err error
+	for _, core := range i.cores {
+		err = errors.Join(err, core.module.Close(context.Background()))
+	}
+	i.memories.free()
 	return err
 }

@@ -8,37 +8,93 @@ import (
 	"github.com/hako-run/hako/host/internal/rewrite"
 )
 
-// linearMemory backs the memory of one instance and implements experimental.LinearMemory. The part that depends on the
+// memories are the linear memories of one instance. The limit and the budget hold for their sum.
+type memories struct {
+	list  []*linearMemory
+	limit uint64
+	// limitExceeded is set when the guest tried to grow beyond limit: guests report that in many ways.
+	limitExceeded bool
+	// spare counts the bytes reserved in budget that no memory uses yet. budgetExhausted is set when budget had no more.
+	budget          *budget
+	spare           uint64
+	budgetExhausted bool
+	faultWatch
+}
+
+// add adds a memory that starts with the data of the segments.
+func (s *memories) add(initial []rewrite.Segment) (*linearMemory, error) {
+	reserved, err := reserve(s.limit)
+	if err != nil {
+		return nil, err
+	}
+	m := &linearMemory{region: reserved, shared: s, initial: initial}
+	s.list = append(s.list, m)
+	return m, nil
+}
+
+// size is the size of all memories, in bytes.
+func (s *memories) size() (total uint64) {
+	for _, m := range s.list {
+		total += m.size
+	}
+	return total
+}
+
+// beginCall is called before each call.
+func (s *memories) beginCall() {
+	s.limitExceeded, s.budgetExhausted = false, false
+	s.faultWatch.begin()
+}
+
+// endCall is called right after the guest has returned: delivering the answer causes page faults of its own.
+func (s *memories) endCall() {
+	if s.faulted() {
+		for _, m := range s.list {
+			m.markFaulted()
+		}
+	}
+}
+
+// free releases the memories and what is reserved for them. It may be called twice.
+func (s *memories) free() {
+	for _, m := range s.list {
+		m.Free()
+	}
+	if s.spare > 0 {
+		s.budget.release(int64(s.spare))
+		s.spare = 0
+	}
+}
+
+// linearMemory backs one memory of an instance and implements experimental.LinearMemory. The part that depends on the
 // platform is region.
 type linearMemory struct {
 	region
-	limit uint64
-	size  uint64
+	shared *memories
+	// memory is the runtime's view of it, once it has been instantiated.
+	memory api.Memory
+	size   uint64
 	// committed is how many bytes are accessible memory; the guest may see fewer.
 	committed uint64
 	// initial is copied to the memory when it is allocated.
 	initial []rewrite.Segment
-	// limitExceeded is set when the guest tried to grow beyond limit: guests report that in many ways.
-	limitExceeded bool
-	// reserved counts the bytes reserved in budget. budgetExhausted is set when it had no more.
-	budget          *budget
-	reserved        uint64
-	budgetExhausted bool
+	// reserved counts the bytes reserved in the budget.
+	reserved uint64
 }
 
 // Reallocate grows the memory to size bytes in place. It returns nil if that exceeds the limit or the budget.
 func (m *linearMemory) Reallocate(size uint64) []byte {
-	if size > m.limit {
-		m.limitExceeded = true
+	if more := size - min(size, m.size); more > m.shared.limit-m.shared.size() {
+		m.shared.limitExceeded = true
 		return nil
 	}
 	if !m.reserveBudget(size) {
-		m.budgetExhausted = true
+		m.shared.budgetExhausted = true
 		return nil
 	}
 	if size > m.committed {
 		if m.commit(m.committed, size) != nil {
-			m.limitExceeded = true
+			m.shared.limitExceeded = true
 			return nil
 		}
 		m.committed = size
@@ -53,19 +109,23 @@ func (m *linearMemory) Reallocate(size uint64) []byte {
 }
 
 func (m *linearMemory) reserveBudget(size uint64) bool {
-	if size > m.reserved {
-		if !m.budget.reserve(int64(size - m.reserved)) {
-			return false
-		}
-		m.reserved = size
+	if size <= m.reserved {
+		return true
 	}
+	more := size - m.reserved
+	spare := min(more, m.shared.spare)
+	if more > spare && !m.shared.budget.reserve(int64(more-spare)) {
+		return false
+	}
+	m.shared.spare -= spare
+	m.reserved = size
 	return true
 }
 
 // releaseBudget gives back what is reserved beyond size.
 func (m *linearMemory) releaseBudget(size uint64) {
 	if m.reserved > size {
-		m.budget.release(int64(m.reserved - size))
+		m.shared.budget.release(int64(m.reserved - size))
 		m.reserved = size
 	}
 }
@@ -83,11 +143,11 @@ func (m *linearMemory) Free() {
 // WebAssembly has no such operation, and wazero offers none. Between calls it is safe: no guest code runs, and the next
 // call starts from an image without memory beyond size. wazero's memory instance has the field Buffer; setting it to
 // one page less than size and growing by one page updates wazero's copies of the length.
-func (m *linearMemory) shrink(memory api.Memory, size uint64) bool {
+func (m *linearMemory) shrink(size uint64) bool {
 	if m.size == size {
 		return true
 	}
-	buffer := reflect.ValueOf(memory).Elem().FieldByName("Buffer")
+	buffer := reflect.ValueOf(m.memory).Elem().FieldByName("Buffer")
 	if !buffer.IsValid() || !buffer.CanSet() || buffer.Type() != reflect.TypeFor[[]byte]() || size < page {
 		return false
 	}
@@ -95,8 +155,8 @@ func (m *linearMemory) shrink(memory api.Memory, size uint64) bool {
 		return false
 	}
 	buffer.SetBytes(m.bytes(size - page))
-	_, ok := memory.Grow(1)
-	return ok && uint64(memory.Size()) == size
+	_, ok := m.memory.Grow(1)
+	return ok && uint64(m.memory.Size()) == size
 }
 
 // decommitBeyond sets the size and decommits what exceeds it by more than keptGrowth.

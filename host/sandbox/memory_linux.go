@@ -99,19 +99,26 @@ func fillImage(fd, size int, parts iter.Seq2[int, []byte]) (*imageMemory, error)
 	}
 	var err error
 	image.fd = fd
-	image.data, err = unix.Mmap(fd, 0, size, unix.PROT_READ, unix.MAP_SHARED)
+	if size > 0 {
+		image.data, err = unix.Mmap(fd, 0, size, unix.PROT_READ, unix.MAP_SHARED)
+	}
 	return &image, err
 }
 
 func (i *imageMemory) close() error {
-	if err := unix.Munmap(i.data); err != nil {
-		return err
+	if len(i.data) > 0 {
+		if err := unix.Munmap(i.data); err != nil {
+			return err
+		}
 	}
 	return unix.Close(i.fd)
 }
 
 // mapImage maps the image copy-on-write at the start of the region.
 func (r *region) mapImage(image *imageMemory) error {
+	if len(image.data) == 0 {
+		return nil
+	}
 	_, err := unix.MmapPtr(image.fd, 0, unsafe.Pointer(unsafe.SliceData(r.reserved)), uintptr(len(image.data)),
 		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED)
 	if err != nil {

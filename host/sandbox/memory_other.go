@@ -43,8 +43,13 @@ func (r *region) mapImage(image *imageMemory) error {
 	return nil
 }
 
-func (r *region) beginCall() {}
-func (r *region) endCall()   {}
+func (r *region) markFaulted() {}
+
+// faultWatch does nothing: restore copies whole images.
+type faultWatch struct{}
+
+func (*faultWatch) begin()        {}
+func (*faultWatch) faulted() bool { return false }
 
 // restore copies the image into the first size bytes of the region and clears the rest of them.
 func (r *region) restore(image *imageMemory, size uint64) {

@@ -21,17 +21,18 @@ func TestRestore(t *testing.T) {
 	}
 	defer image.close()
 	b := &budget{limit: limit}
-	memory := &linearMemory{limit: limit, budget: b}
-	if memory.region, err = reserve(limit); err != nil {
+	memories := &memories{limit: limit, budget: b}
+	defer memories.free()
+	memory, err := memories.add(nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	defer memory.Free()
 	memory.Reallocate(size)
 	if err := memory.mapImage(image); err != nil {
 		t.Fatal(err)
 	}
 	for call := range 300 {
-		memory.beginCall()
+		memories.beginCall()
 		data := memory.bytes(size)
 		if random.IntN(4) == 0 {
 			data = memory.Reallocate(size + random.Uint64N(limit-size))
@@ -44,7 +45,7 @@ func TestRestore(t *testing.T) {
 			// Write to some places repeatedly, to others once.
 			data[random.IntN(len(data))], data[random.IntN(8)*page] = byte(call), byte(call)
 		}
-		memory.endCall()
+		memories.endCall()
 		if !memory.decommitBeyond(size) {
 			t.Fatal("the growth cannot be taken back")
 		}

@@ -21,43 +21,21 @@ const million = 1_000_000
 // meter counts the steps of one call.
 type meter struct {
 	budget int64
-	// granted counts the steps handed to the guest. The remainder of them is its fuel, which becomes negative when an
-	// instruction costs more than is left.
-	granted int64
-	// charged counts the steps that host functions cost.
-	charged int64
-	// used is the number of steps of the whole call, set by finish.
+	// used counts the steps of host functions, and those of the guest. Each module's since its fuel was granted last are
+	// counted when the fuel is used up, and when the call ends.
 	used int64
 }
 
-// finish records the steps used, given the remaining fuel.
-func (m *meter) finish(left int64) { m.used = m.granted - left + m.charged }
+func newMeter(limit int) meter { return meter{budget: int64(limit) * million} }
 
-// newMeter returns the meter of an instance that starts, with the fuel that the rewriter gave it.
-func newMeter(limit int) meter {
-	return meter{budget: int64(limit) * million, granted: quantum}
-}
-
-// reset forgets the steps of the start and returns the first fuel.
-func (m *meter) reset() int64 {
-	m.granted, m.charged = 0, 0
-	return m.refill(0)
-}
-
-// charge counts steps of host functions. It reports false if the budget is used up; the guest's remaining fuel counts
-// as unused.
+// charge counts steps. It reports false if the budget is used up.
 func (m *meter) charge(steps int64) bool {
-	m.charged += steps
-	return m.granted-quantum+m.charged < m.budget
+	m.used += steps
+	return m.used < m.budget
 }
 
-// refill returns the next fuel, given the remaining fuel. It is not positive when the budget is used up.
-func (m *meter) refill(left int64) int64 {
-	used := m.granted - left
-	fuel := min(quantum, m.budget-used-m.charged)
-	m.granted = used + fuel
-	return fuel
-}
+// nextFuel returns the fuel of a module that has used up its own. It is not positive when the budget is used up.
+func (m *meter) nextFuel() int64 { return min(quantum, m.budget-m.used) }
 
 // linkMeter links the function that a rewritten guest calls when its fuel is used up.
 func linkMeter(ctx context.Context, runtime wazero.Runtime) error {
@@ -72,18 +50,14 @@ func refuel(ctx context.Context, module api.Module, _ []uint64) {
 		panic(err)
 	}
 	c := callOf(ctx)
-	fuel := c.instance.fuel
-	if fuel == nil { // during start
-		fuel = module.ExportedGlobal(rewrite.FuelExport).(api.MutableGlobal)
-	}
-	next := c.meter.refill(int64(fuel.Get()))
-	if next <= 0 {
+	core := c.instance.core(module)
+	if !c.meter.charge(core.settle()) {
 		panic(c.cpuLimitError())
 	}
 	if err := c.turn.yield(ctx); err != nil {
 		panic(err)
 	}
-	fuel.Set(uint64(next))
+	core.grant(c.meter.nextFuel())
 }
 
 func (c *call) cpuLimitError() *limit.Error {

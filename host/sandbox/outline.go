@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,7 +16,7 @@ import (
 	"github.com/hako-run/hako/internal/wholefile"
 )
 
-// outlineSuffix ends the names of outlines. An outline has what is needed of a module whose code is compiled: JSON, a
+// outlineSuffix ends the names of outlines. An outline has what is needed of a plugin whose code is compiled: JSON, a
 // line break, and the stub. With it a process neither reads nor rewrites the plugin.
 const outlineSuffix = ".outline"
 
@@ -30,18 +31,21 @@ func (c *codeCache) outlinePath(plugin string) string {
 }
 
 // saveOutline stores the outline of the plugin with this digest. Without it the next process rewrites the plugin.
-func (c *codeCache) saveOutline(plugin string, module *rewritten) error {
+func (c *codeCache) saveOutline(plugin string, guest *rewritten) error {
 	path := c.outlinePath(plugin)
 	if path == "" {
 		return nil
 	}
-	withoutCode := *module
-	withoutCode.Wasm = nil
+	withoutCode := *guest
+	withoutCode.Modules = slices.Clone(guest.Modules)
+	for i := range withoutCode.Modules {
+		withoutCode.Modules[i].Wasm = nil
+	}
 	header, err := json.Marshal(withoutCode)
 	if err != nil {
 		return err
 	}
-	return wholefile.Write(path, append(append(header, '\n'), module.stub...))
+	return wholefile.Write(path, append(append(header, '\n'), guest.stub...))
 }
 
 // outline returns the outline of the plugin with this digest, or nil if there is none.
@@ -52,13 +56,13 @@ func (c *codeCache) outline(plugin string) *rewritten {
 		return nil
 	}
 	header, stub, _ := bytes.Cut(data, []byte("\n"))
-	module := &rewritten{stub: stub}
-	if json.Unmarshal(header, module) != nil {
+	guest := &rewritten{stub: stub}
+	if json.Unmarshal(header, guest) != nil || guest.splitStub() != nil {
 		return nil // saved again after the plugin has been read
 	}
 	now := time.Now()
 	_ = os.Chtimes(path, now, now) // for Prune
-	return module
+	return guest
 }
 
 // outlined reports whether the plugin with this digest has an outline, and the code that it is for. It reads the JSON
@@ -69,12 +73,8 @@ func (c *codeCache) outlined(plugin string) bool {
 		return false
 	}
 	defer file.Close()
-	var module rewritten
-	if json.NewDecoder(file).Decode(&module) != nil {
-		return false
-	}
-	size, _ := c.lookup(module.Digest)
-	return size > 0
+	var guest rewritten
+	return json.NewDecoder(file).Decode(&guest) == nil && c.compiledSize(&guest) > 0
 }
 
 func (c *codeCache) removeOutline(plugin string) { _ = os.Remove(c.outlinePath(plugin)) }

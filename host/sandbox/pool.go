@@ -110,7 +110,7 @@ func (p *Plugin) startFirstInstance(ctx context.Context, code *code, c *call) (*
 // is held.
 func (p *Plugin) installImage(ctx context.Context, code *code, image *image, c *call) error {
 	if err := p.engine.budget.reserveWithin(ctx, p.spec.Name, image.weight(), c.memoryWait); err != nil {
-		return errors.Join(err, image.memory.close())
+		return errors.Join(err, image.close())
 	}
 	code.pool.image = image
 	code.data.drop()
@@ -353,5 +353,5 @@ func (p *pool) close() (weight int64, err error) {
 	if p.image == nil {
 		return 0, nil
 	}
-	return p.image.weight(), p.image.memory.close()
+	return p.image.weight(), p.image.close()
 }

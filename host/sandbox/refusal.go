@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/hako-run/hako/host/internal/rewrite"
 	"github.com/hako-run/hako/host/sandbox/compile"
 )
 
@@ -49,18 +47,22 @@ func FindRefusal(dir string, read func() ([]byte, error)) (*Refusal, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := rewrite.Module(wasm, quantum)
+	guest, err := rewritePlugin(wasm)
 	if err != nil {
 		return nil, err
 	}
-	module := &rewritten{Result: *result, Digest: sha256.Sum256(result.Wasm)}
 	cache := &codeCache{notes: notes}
-	note := cache.notePath(module.Digest, refusedSuffix)
-	refusal, err := readRefusal(note)
-	if refusal == nil || err != nil {
-		return nil, err
+	for i := range guest.Modules {
+		note := cache.notePath(guest.Modules[i].Digest, refusedSuffix)
+		refusal, err := readRefusal(note)
+		if err != nil {
+			return nil, err
+		}
+		if refusal != nil {
+			return &Refusal{Reason: refusal.Reason, Note: note, Unusable: !guest.interpretable()}, nil
+		}
 	}
-	return &Refusal{Reason: refusal.Reason, Note: note, Unusable: !module.interpretable()}, nil
+	return nil, nil
 }
 
 func anyRefusal(notes string) bool {

@@ -15,21 +15,23 @@ type privatePages struct {
 	runs  []extent
 	count int
 	known bool
-	// faults is the number of page faults of the process when the call began. If it has not changed when the call ends,
-	// no page has become private; otherwise, or if it is unknown, rescan is set.
-	faults int64
+	// rescan is set after a call with page faults, which may have made pages private.
 	rescan bool
 	// restored counts calls of restore.
 	restored int
 }
 
-// beginCall is called before each call.
-func (r *region) beginCall() { r.faults = pageFaults() }
+func (r *region) markFaulted() { r.rescan = true }
 
-// endCall is called right after the guest has returned: delivering the answer causes page faults of its own.
-func (r *region) endCall() {
+// faultWatch tells whether a call caused page faults. Without one, no page has become private.
+type faultWatch struct{ before int64 }
+
+func (w *faultWatch) begin() { w.before = pageFaults() }
+
+// faulted reports whether there was a page fault in this process since begin, or that it is unknown.
+func (w *faultWatch) faulted() bool {
 	faults := pageFaults()
-	r.rescan = r.rescan || faults < 0 || faults != r.faults
+	return faults < 0 || faults != w.before
 }
 
 // restore copies the image into the first size bytes of the region and clears what lies beyond the image.
