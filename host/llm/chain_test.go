@@ -287,6 +287,8 @@ func TestSpecCheck(t *testing.T) {
 		{"another scheme", func(s *Spec) { s.BaseURL = "ftp://x/" }, "not an http"},
 		{"a password", func(s *Spec) { s.BaseURL = "https://u:p@x/" }, "has a user"},
 		{"a query", func(s *Spec) { s.BaseURL = "https://x/?key=1" }, "has a user"},
+		{"an empty query", func(s *Spec) { s.BaseURL = "https://x/v1?" }, "has a user"},
+		{"an empty fragment", func(s *Spec) { s.BaseURL = "https://x/v1#" }, "has a user"},
 		{"negative tokens", func(s *Spec) { s.MaxTokens = -1 }, "negative"},
 		{"negative prices", func(s *Spec) { s.Prices.Output = -1 }, "negative"},
 	} {

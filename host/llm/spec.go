@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/hako-run/hako/host/credential"
@@ -121,7 +122,7 @@ func CheckBaseURL(text string, keyed bool) error {
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
 		return fmt.Errorf("baseUrl %q is not an http or https URL", text)
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+	case u.User != nil || strings.ContainsAny(text, "?#"):
 		return errors.New("baseUrl has a user, a query or a fragment: use only a scheme, a host and a path")
 	case keyed && !address.IsConfidential(u):
 		return fmt.Errorf("baseUrl %q would send the key in the clear: use https or a loopback address", text)
