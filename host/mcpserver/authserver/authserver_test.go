@@ -133,6 +133,21 @@ func TestConsentPage(t *testing.T) {
 	}
 }
 
+// TestRefusalPage: a refusal says why in the reader's language.
+func TestRefusalPage(t *testing.T) {
+	w := newWorld(t)
+	c := w.register(loopbackURL)
+	for language, want := range map[string]string{
+		"": "The client is not registered here (client_id)", "ja": "クライアントが登録されていません (client_id)",
+	} {
+		r := httptest.NewRequest(http.MethodGet, c.query(url.Values{"client_id": {"hako-client-X"}}), nil)
+		r.Header.Set("Accept-Language", language)
+		if text := body(t, newBrowser().send(w.Server, r)); !strings.Contains(text, want) {
+			t.Errorf("%q: the page does not show %q: %s", language, want, text)
+		}
+	}
+}
+
 // TestAccounts: who may log in, and what they are called.
 func TestAccounts(t *testing.T) {
 	w := newWorld(t, func(o *Options) {

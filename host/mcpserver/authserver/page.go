@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/language"
 
@@ -210,7 +212,8 @@ func (s *Server) showFailure(w http.ResponseWriter, r *http.Request, status int,
 	in := readerLanguage(r)
 	p := &page{Language: in, Title: texts["failed"].In(in), Lead: texts[lead].In(in)}
 	if text := reason.In(in); text != "" {
-		p.Facts = []fact{{texts["reason"].In(in), strings.ToUpper(text[:1]) + text[1:]}}
+		first, size := utf8.DecodeRuneInString(text)
+		p.Facts = []fact{{texts["reason"].In(in), string(unicode.ToUpper(first)) + text[size:]}}
 	}
 	show(w, status, p)
 }
