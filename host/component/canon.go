@@ -89,7 +89,7 @@ func (c *componentDecoder) coreOption(r *reader, sort CoreSort) int {
 // checkLift checks the options of a lifted function, and the type of the core function.
 func (c *componentDecoder) checkLift(r *reader, core *coreFunc, t *Func, o Options) {
 	params := t.hasPointers() || len(flatten(t.Params, maxFlatParams)) > maxFlatParams
-	result := t.Result != nil && t.Result.pointers || len(t.flatResult()) > maxFlatResults
+	result := !o.Async && (t.Result != nil && t.Result.pointers || len(t.flatResult()) > maxFlatResults)
 	c.checkMemory(r, o, params || result, params)
 	want := t.lifted(o)
 	if *core != *want {

@@ -126,7 +126,7 @@ func skipSigned(r *reader) {
 	}
 }
 
-func (d *decoder) coreLimits(r *reader) coreLimits {
+func readCoreLimits(r *reader, memory bool) coreLimits {
 	l := coreLimits{flags: r.byte()}
 	if l.flags >= 2*limitsPageSize {
 		r.fail("flags %#x of a size do not exist", l.flags)
@@ -135,8 +135,13 @@ func (d *decoder) coreLimits(r *reader) coreLimits {
 	if l.flags&limitsMax != 0 {
 		l.max = r.uint64()
 	}
+	largest := uint64(1 << 16) // pages of a memory
 	if l.flags&limitsPageSize != 0 {
 		r.uint32()
+		largest = 1 << 32
+	}
+	if memory && l.flags&limits64 == 0 && max(l.min, l.max) > largest {
+		r.fail("a memory has %d pages: it can have %d", max(l.min, l.max), largest)
 	}
 	return l
 }
@@ -148,9 +153,9 @@ func (d *decoder) coreItemType(r *reader, function func(uint32) *coreFunc) coreI
 	case CoreFunc:
 		item.function = function(r.uint32())
 	case CoreTable:
-		item.value, item.limits = coreValue(r), d.coreLimits(r)
+		item.value, item.limits = coreValue(r), readCoreLimits(r, false)
 	case CoreMemory:
-		item.limits = d.coreLimits(r)
+		item.limits = readCoreLimits(r, true)
 	case CoreGlobal:
 		item.value, item.mutable = coreValue(r), r.flag("the mark of a mutable global")
 	case CoreTag:
@@ -291,9 +296,9 @@ func (m *coreModuleReader) section(r *reader, id byte) {
 	case coreSectionFunction:
 		entry = func() { m.add(coreItem{sort: CoreFunc, function: m.function(r)(r.uint32())}) }
 	case coreSectionTable:
-		entry = func() { m.add(coreItem{sort: CoreTable, value: coreValue(r), limits: m.coreLimits(r)}) }
+		entry = func() { m.add(coreItem{sort: CoreTable, value: coreValue(r), limits: readCoreLimits(r, false)}) }
 	case coreSectionMemory:
-		entry = func() { m.add(coreItem{sort: CoreMemory, limits: m.coreLimits(r)}) }
+		entry = func() { m.add(coreItem{sort: CoreMemory, limits: readCoreLimits(r, true)}) }
 	case coreSectionTag:
 		entry = func() {
 			r.expect(0, "the attribute of a tag")

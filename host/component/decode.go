@@ -144,11 +144,9 @@ func (c *componentDecoder) coreRef(r *reader, name string) Ref {
 
 // ref reads the sort and index of an item that exists.
 func (c *componentDecoder) ref(r *reader, name string) (Ref, Extern) {
-	ref := Ref{Name: name, Sort: Sort(r.byte())}
-	switch ref.Sort {
-	case SortCore:
-		ref.Core = CoreSort(r.byte())
-	case SortValue:
+	ref := Ref{Name: name}
+	ref.Sort, ref.Core = readSort(r)
+	if ref.Sort == SortValue {
 		r.fail("a value is used, and values are no part of WASI 0.2 or 0.3")
 	}
 	ref.Index = r.uint32()
@@ -235,9 +233,11 @@ func (c *componentDecoder) instance(r *reader) {
 		c.define(r, &InstantiateNested{index, args, t})
 	case 1:
 		t = &InstanceType{}
+		var seen names
 		exports := vector(r, "exports", maxEntries, func() Ref {
-			name := c.externName(r)
+			name := readExternName(r)
 			ref, e := c.ref(r, name.Name)
+			seen.add(r, "export", name, &e)
 			t.Exports = append(t.Exports, e)
 			return ref
 		})
@@ -369,7 +369,7 @@ func (c *componentDecoder) importDefinition(r *reader) {
 }
 
 func (c *componentDecoder) exportDefinition(r *reader) {
-	name := c.externName(r)
+	name := readExternName(r)
 	ref, e := c.ref(r, name.Name)
 	if r.flag("the mark of an export's type") {
 		ascribed := c.externType(r, c.scope, name)
@@ -383,6 +383,7 @@ func (c *componentDecoder) exportDefinition(r *reader) {
 		e = c.named(r, e, name)
 		c.add(e)
 	}
+	c.exports.add(r, "export", name, &e)
 	c.component.Exports = append(c.component.Exports, e)
 	if e.Sort != SortType || e.Resource != nil {
 		c.define(r, &Export{ref, e})

@@ -136,6 +136,9 @@ func (d *decoder) definedValueType(r *reader, s *scope) *Type {
 		t.Kind, t.Resource = KindBorrow, typeAt[*Resource](r, s, r.uint32(), "a resource type")
 	case typeStream:
 		t.Kind, t.Elem = KindStream, d.optionalType(r, s)
+		if t.Elem != nil && t.Elem.Kind == KindChar {
+			r.fail("a stream has elements of type char, which the specification leaves out")
+		}
 	case typeFuture:
 		t.Kind, t.Elem = KindFuture, d.optionalType(r, s)
 	case typeMap:
@@ -143,6 +146,13 @@ func (d *decoder) definedValueType(r *reader, s *scope) *Type {
 	default:
 		r.pos--
 		r.fail("type code %#x does not exist", code)
+	}
+	switch t.Kind {
+	case KindRecord, KindVariant, KindFlags, KindEnum:
+		checkLabels(r, "field or case", t.Fields)
+	}
+	if (t.Kind == KindStream || t.Kind == KindFuture) && t.Elem != nil && t.Elem.borrow {
+		r.fail("a stream or future has borrowed handles: only parameters of functions can")
 	}
 	return d.checkType(r, t)
 }
@@ -195,6 +205,7 @@ func (d *decoder) optionalType(r *reader, s *scope) *Type {
 func (d *decoder) funcType(r *reader, s *scope, async bool) *Func {
 	f := &Func{Params: d.fields(r, s, "parameters", 0), Async: async}
 	f.Result = d.result(r, s)
+	checkLabels(r, "parameter", f.Params)
 	for _, p := range f.Params {
 		f.add(p.Type.measure)
 	}
@@ -230,7 +241,10 @@ func (d *decoder) declarations(r *reader, s *scope, imports, exports *[]Extern) 
 		case kind == 3 && imports != nil:
 			*imports = append(*imports, d.importDeclaration(r, s))
 		case kind == 4:
-			*exports = append(*exports, d.externType(r, s, d.externName(r)).Extern)
+			name := readExternName(r)
+			e := d.externType(r, s, name).Extern
+			s.exports.add(r, "export", name, &e)
+			*exports = append(*exports, e)
 		default:
 			r.fail("kind %#x of a declaration does not exist", kind)
 		}
@@ -315,38 +329,6 @@ func measureOf(t any) measure {
 	return measure{size: 1, resources: true} // *Resource
 }
 
-// externName is the name of an import or export with its attributes.
-type externName struct{ Name, Implements string }
-
-// Attributes of names.
-const (
-	attributeImplements    = 0
-	attributeVersionSuffix = 1
-	attributeExternalID    = 2
-)
-
-func (d *decoder) externName(r *reader) externName {
-	kind := r.byte()
-	n := externName{Name: r.name()}
-	switch kind {
-	case 0, 1:
-	case 2:
-		for range r.count("attributes of a name", attributeExternalID+1) {
-			switch attribute := r.byte(); attribute {
-			case attributeImplements:
-				n.Implements = r.name()
-			case attributeVersionSuffix, attributeExternalID:
-				r.name()
-			default:
-				r.fail("attribute %#x of a name does not exist", attribute)
-			}
-		}
-	default:
-		r.fail("kind %#x of a name does not exist", kind)
-	}
-	return n
-}
-
 // declared is an import or export with its type.
 type declared struct {
 	Extern
@@ -355,7 +337,9 @@ type declared struct {
 
 // importDeclaration reads an import, and adds it to the index space of its sort.
 func (d *decoder) importDeclaration(r *reader, s *scope) Extern {
-	e := d.externType(r, s, d.externName(r))
+	name := readExternName(r)
+	e := d.externType(r, s, name)
+	s.imports.add(r, "import", name, &e.Extern)
 	s.imported = append(s.imported, s.resources[e.before:]...)
 	return e.Extern
 }

@@ -10,6 +10,8 @@ type scope struct {
 	// resources are the resource types that came into being in the scope.
 	resources []*Resource
 	imported  []*Resource // those that imports brought
+	imports   names
+	exports   names
 
 	types      []any // *Type, *Func, *Resource, *InstanceType or *ComponentType
 	funcs      []*Func
