@@ -3,8 +3,6 @@ package host
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
 
 	"github.com/hako-run/hako/host/broker/httpbroker"
 	"github.com/hako-run/hako/host/manifest"
@@ -19,9 +17,6 @@ type source struct {
 }
 
 func (s source) shipped() bool { return s.wasm != nil }
-
-// manifestPath returns the path of a separate manifest: NAME.yaml next to NAME.wasm.
-func manifestPath(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".yaml" }
 
 // pluginFile is the content of a plugin's file, read without running it.
 type pluginFile struct {
@@ -58,7 +53,7 @@ func parse(wasm []byte) (*pluginFile, error) {
 // checkModule checks the manifest, the ABI and the imports of a module. wasm may be nil.
 func checkModule(module *manifest.Module, wasm []byte,
 	parse func(*manifest.Module) (*manifest.Manifest, error)) (*pluginFile, error) {
-	if _, err := module.ABI(); err != nil && !errors.Is(err, manifest.ErrExtism) {
+	if err := module.CheckABI(); err != nil {
 		return nil, err
 	}
 	if module.Manifest == nil {

@@ -37,7 +37,7 @@ type entry struct {
 }
 
 // indexVersion changes with the format of the file and the fields of Module.
-const indexVersion = 1
+const indexVersion = 2
 
 type indexFile struct {
 	Version int
@@ -69,9 +69,11 @@ func (x *index) lookup(path string, now stamp) (*manifest.Module, bool) {
 	return e.Module, true
 }
 
-// note caches the module of a file that had the same stamp before and after it was read.
+// note caches the module of a file that had the same stamp before and after it was read. It caches no components: their
+// tools are made from types that are not in a Module's JSON.
 func (x *index) note(path string, before stamp, module *manifest.Module) {
-	if x.path == "" || module.Recordings != nil || time.Since(before.latest()) < x.settled {
+	if x.path == "" || module.Recordings != nil || module.Component != nil ||
+		time.Since(before.latest()) < x.settled {
 		return
 	}
 	remembered := *module

@@ -5,11 +5,14 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"github.com/hako-run/hako/host/manifest"
 )
 
-// stamp changes when a plugin's file or its separate manifest changes.
+// stamp changes when a plugin's file or one of manifest.SidePaths changes.
 type stamp struct {
-	Wasm, Manifest fileStamp
+	Wasm   fileStamp
+	Beside [3]fileStamp
 }
 
 // fileStamp identifies a version of a file. Times are Unix nanoseconds.
@@ -24,20 +27,26 @@ func (s source) stamp() (stamp, error) {
 	if s.shipped() {
 		return stamp{}, nil
 	}
-	wasm, err := stampOf(s.path)
-	if err != nil {
+	var now stamp
+	var err error
+	if now.Wasm, err = stampOf(s.path); err != nil {
 		return stamp{}, err
 	}
-	beside, err := stampOf(manifestPath(s.path))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return stamp{}, err
+	for i, path := range manifest.SidePaths(s.path) {
+		if now.Beside[i], err = stampOf(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return stamp{}, err
+		}
 	}
-	return stamp{wasm, beside}, nil
+	return now, nil
 }
 
-// latest returns the last change of either file.
+// latest returns the last change of any of the files.
 func (s stamp) latest() time.Time {
-	return time.Unix(0, max(s.Wasm.Modified, s.Wasm.Changed, s.Manifest.Modified, s.Manifest.Changed))
+	last := max(s.Wasm.Modified, s.Wasm.Changed)
+	for _, file := range s.Beside {
+		last = max(last, file.Modified, file.Changed)
+	}
+	return time.Unix(0, last)
 }
 
 func stampOf(path string) (fileStamp, error) {

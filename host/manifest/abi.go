@@ -19,11 +19,28 @@ var ErrExtism = errors.New("the module speaks the Extism ABI, not hako's")
 // IsExtism reports whether the module is made for the Extism ABI. Such a plugin's manifest only grants: see
 // ParseManifest.
 func (m *Module) IsExtism() bool {
+	if m.Component != nil {
+		return false
+	}
 	_, err := m.ABI()
 	return errors.Is(err, ErrExtism)
 }
 
-// ABI returns the highest version of the guest ABI that both the module and this host speak.
+// CheckABI checks that hako can call the guest: a core module of ABI 1 or of the Extism ABI, or a component without
+// asynchronous functions.
+func (m *Module) CheckABI() error {
+	switch {
+	case m.Component == nil:
+		if _, err := m.ABI(); !errors.Is(err, ErrExtism) {
+			return err
+		}
+	case isAsync(m.Component):
+		return errAsync
+	}
+	return nil
+}
+
+// ABI returns the highest version of the guest ABI that both a core module and this host speak.
 //
 // It is an error if there is none, the text naming what both have, or if the module lacks an export that the ABI
 // requires or has it with another type. The error matches ErrExtism for a module made for Extism.

@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -74,14 +73,18 @@ func (r *review) warn(path, format string, args ...any) {
 }
 
 func (r *review) module(m *Module) {
-	if _, err := m.ABI(); err != nil && !errors.Is(err, ErrExtism) {
+	if err := m.CheckABI(); err != nil {
 		r.fail("", "%v", err)
 	}
 	if err := m.CheckImports(r.manifest.Permissions); err != nil {
 		r.fail("", "%v", err)
 	}
-	if len(r.manifest.Permissions.HTTP) > 0 && !m.IsExtism() && !m.importsModule(abi.HTTPModule) {
-		r.warn("permissions.http", "asked for but not used: the module does not import %s; remove it", abi.HTTPModule)
+	web := abi.HTTPModule
+	if m.Component != nil {
+		web = "wasi:http/outgoing-handler"
+	}
+	if len(r.manifest.Permissions.HTTP) > 0 && !m.IsExtism() && !m.importsModule(web) {
+		r.warn("permissions.http", "asked for but not used: the module does not import %s; remove it", web)
 	}
 	if r.manifest.Permissions.SQL != nil && !m.importsModule(abi.SQLModule) {
 		r.warn("permissions.sql", "asked for but not used: the module does not import %s; remove it", abi.SQLModule)

@@ -21,12 +21,18 @@ func TestDocument(t *testing.T) {
 	}
 	document := string(data)
 	blocks := strings.Split(document, "```yaml\n")[1:]
-	if len(blocks) != 2 {
-		t.Fatalf("the document has %d examples; this test knows 2", len(blocks))
+	if len(blocks) != 3 {
+		t.Fatalf("the document has %d examples; this test knows 3", len(blocks))
 	}
+	examples := ""
 	for i, block := range blocks {
 		example, _, _ := strings.Cut(block, "```")
-		m, err := manifest.Parse([]byte(example))
+		examples += example
+		parse := manifest.Parse
+		if strings.Contains(example, " export: ") {
+			parse = manifest.ParseComponent
+		}
+		m, err := parse([]byte(example))
 		if err != nil {
 			t.Errorf("example %d: %v", i, err)
 			continue
@@ -45,8 +51,8 @@ func TestDocument(t *testing.T) {
 		if !strings.Contains(prose, "`"+key+"`") {
 			t.Errorf("the tables do not name %s", key)
 		}
-		if !strings.Contains(example, key+":") {
-			t.Errorf("the example does not have %s", key)
+		if !strings.Contains(examples, key+":") {
+			t.Errorf("the examples do not have %s", key)
 		}
 	}
 }

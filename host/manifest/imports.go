@@ -37,16 +37,19 @@ var importModules = []importModule{
 var extismModules = []importModule{{module: wasiModule}, {module: extismEnv}, {module: extismUser}}
 
 // CheckImports checks that the module imports nothing but functions of the modules that permissions link, with their
-// types. All imports that are not so are in the error.
+// types, and a component nothing but interfaces that hako has. All imports that are not so are in the error.
 func (m *Module) CheckImports(p Permissions) error {
-	allowed := importModules
-	if m.IsExtism() {
-		allowed = extismModules
+	check := func(i Import) error { return checkImport(i, p, importModules) }
+	switch {
+	case m.Component != nil:
+		check = func(i Import) error { return checkComponentImport(i, p) }
+	case m.IsExtism():
+		check = func(i Import) error { return checkImport(i, p, extismModules) }
 	}
 	var errs []error
 	seen := map[string]bool{}
 	for _, i := range m.Imports {
-		if err := checkImport(i, p, allowed); err != nil && !seen[err.Error()] {
+		if err := check(i); err != nil && !seen[err.Error()] {
 			seen[err.Error()] = true
 			errs = append(errs, err)
 		}
@@ -94,7 +97,10 @@ func unknownImport(i Import, allowed []importModule) error {
 	return errors.New(text)
 }
 
-// importsModule reports whether the module imports anything from the import module of that name.
+// importsModule reports whether the module imports anything from the import module or interface of that name.
 func (m *Module) importsModule(name string) bool {
-	return slices.ContainsFunc(m.Imports, func(i Import) bool { return i.Module == name })
+	return slices.ContainsFunc(m.Imports, func(i Import) bool {
+		module, _, _ := strings.Cut(i.Module, "@")
+		return module == name
+	})
 }

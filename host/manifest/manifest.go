@@ -45,7 +45,10 @@ type Text = locale.Text
 // Tool is one tool on offer.
 type Tool struct {
 	// Name is unique within the plugin: 1 to 64 of A-Z, a-z, 0-9, "_" and "-", which every MCP client and LLM accepts.
-	Name        string
+	Name string
+	// Export is the function of a component that the tool calls: "function" or "interface#function". Empty means the one
+	// whose tool has the name.
+	Export      string
 	Title       Text
 	Description Text
 	// InputSchema is a JSON Schema 2020-12 of type object. OutputSchema may be nil.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/internal/rewrite"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -19,9 +20,13 @@ const MaxModuleBytes = 64 << 20
 // Module describes a plugin file, without running its code.
 type Module struct {
 	// Digest is the SHA-256 of the file, "sha256:" and 64 hexadecimal digits.
-	Digest  string
+	Digest string
+	// Imports and Exports of a component are functions without a type. Import.Module is then the interface, and
+	// Export.Name has the form "interface#function", or is the function's name.
 	Imports []Import
 	Exports []Export
+	// Component is the component, nil for a core module. It keeps the file's bytes.
+	Component *component.Component `json:"-"`
 	// Memory is the module's linear memory, imported or its own. Nil if it has none.
 	Memory *Memory
 	// Manifest and Recordings are the custom sections of these names. Nil if there is none; they point into the file's
@@ -102,26 +107,30 @@ type Memory struct {
 	HasMax bool
 }
 
-// ErrNotModule is the error for a file that is not a core Wasm module.
-var ErrNotModule = errors.New("not a core Wasm module")
+// ErrNotModule is the error for a file that is neither a core Wasm module nor a component.
+var ErrNotModule = errors.New("not a Wasm module")
 
 // Read reads a plugin file without running or compiling it.
 //
 // It is an error matching ErrNotModule if the bytes are something else (the text says what they look like), and another
 // error if the module is cut off or malformed in the sections that are read, has one of hako's custom sections twice,
 // or needs a 64-bit or shared memory, several memories, garbage-collected types or exceptions, none of which hako runs,
-// or passes one of the limits that bound what it costs to read and to interpret. The types of the code are not checked;
-// the runtime does that.
+// or passes one of the limits that bound what it costs to read and to interpret. The same holds for the core modules of a
+// component, which component.Decode validates. The types of the code are not checked; the runtime does that.
 func Read(wasm []byte) (*Module, error) {
 	r, err := newModuleReader(wasm)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sections(); err != nil {
-		return nil, err
+	if component.IsComponent(wasm) {
+		err = r.readComponent(wasm)
+	} else if err = r.sections(); err == nil {
+		if err = rewrite.Check(wasm); err != nil {
+			err = fmt.Errorf("the module cannot be used: %w", err)
+		}
 	}
-	if err := rewrite.Check(wasm); err != nil {
-		return nil, fmt.Errorf("the module cannot be used: %w", err)
+	if err != nil {
+		return nil, err
 	}
 	sum := sha256.Sum256(wasm)
 	r.module.Digest = "sha256:" + hex.EncodeToString(sum[:])
@@ -130,7 +139,8 @@ func Read(wasm []byte) (*Module, error) {
 
 // ReadFile returns the bytes of the plugin file at path. Where a manifest lies beside it, NAME.yaml next to NAME.wasm,
 // the bytes are those with that manifest embedded, so that packing a plugin later changes neither its digest nor a
-// consent to it.
+// consent to it. A component without a manifest gets one with the name of the file and the permissions of wassette's
+// policy beside it; SidePaths has the names of these files.
 //
 // It is an error if the file is not a regular file, if it has more than limit bytes (zero means MaxModuleBytes), or if
 // there is a manifest inside and another one beside it.
@@ -142,31 +152,23 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	beside := sidePath(path)
+	beside := SidePaths(path)[0]
 	manifest, err := readRegular(beside, MaxBytes)
 	if errors.Is(err, os.ErrNotExist) {
-		return wasm, nil
+		if manifest, err = draft(path, wasm); manifest == nil && err == nil {
+			return wasm, nil
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	m, err := Read(wasm)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if m.Manifest != nil && !bytes.Equal(m.Manifest, manifest) {
+	if inside, ok := manifestIn(wasm); ok && !bytes.Equal(inside, manifest) {
 		return nil, fmt.Errorf("%s holds a manifest that differs from the one beside it: remove %s, or embed it with: hako plugin pack", path, beside)
 	}
-	return Embed(wasm, map[string][]byte{abi.ManifestSection: manifest})
-}
-
-// sidePath returns where the manifest of the plugin file at path may lie beside it.
-func sidePath(path string) string {
-	const wasm = ".wasm"
-	if n := len(path) - len(wasm); n >= 0 && path[n:] == wasm {
-		path = path[:n]
+	if wasm, err = Embed(wasm, map[string][]byte{abi.ManifestSection: manifest}); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return path + ".yaml"
+	return wasm, nil
 }
 
 func readRegular(path string, limit int64) ([]byte, error) {

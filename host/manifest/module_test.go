@@ -111,7 +111,6 @@ func TestReadRefusesOtherFiles(t *testing.T) {
 	for _, c := range []struct{ name, file, want string }{
 		{"empty", "", "the file is empty"},
 		{"cut header", "\x00asm\x01", "ends within the header"},
-		{"component", "\x00asm\x0d\x00\x01\x00", "it is a component: build a core module"},
 		{"other version", "\x00asm\x02\x00\x00\x00", "version is 02000000"},
 		{"WAT", "\n(module\n)", "it is the text format: convert it with wat2wasm"},
 		{"WAT with comment", ";; hi\n(module)", "it is the text format"},

@@ -26,17 +26,20 @@ type Error = strictyaml.Error
 // all at once.
 func Parse(data []byte) (*Manifest, error) {
 	m := &Manifest{}
-	if err := strictyaml.Read(data, MaxBytes, m.read, m.Validate); err != nil {
+	if err := strictyaml.Read(data, MaxBytes, m.read, m.validateModule); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
 // ParseManifest parses the manifest in the module as Parse does. For a module of the Extism ABI it is one that only
-// grants: it must list no tools, resources or prompts, because the plugin is asked for them. Module.Manifest must not
-// be nil.
+// grants: it must list no tools, resources or prompts, because the plugin is asked for them. For a component it may list
+// tools, without what the component's types say. Package tool completes both. Module.Manifest must not be nil.
 func (m *Module) ParseManifest() (*Manifest, error) {
-	if !m.IsExtism() {
+	switch {
+	case m.Component != nil:
+		return ParseComponent(m.Manifest)
+	case !m.IsExtism():
 		return Parse(m.Manifest)
 	}
 	granting := &Manifest{}
@@ -44,6 +47,16 @@ func (m *Module) ParseManifest() (*Manifest, error) {
 		return nil, err
 	}
 	return granting, nil
+}
+
+// ParseComponent reads the manifest of a component as Parse does. It need not list anything, and its tools need no
+// descriptions and schemas: those are made from the component's functions.
+func ParseComponent(data []byte) (*Manifest, error) {
+	m := &Manifest{}
+	if err := strictyaml.Read(data, MaxBytes, m.read, m.validateComponent); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 func (m *Manifest) read(v strictyaml.Value) {
@@ -86,6 +99,7 @@ func ReadText(dst *Text) func(strictyaml.Value) {
 func readTool(v strictyaml.Value, t *Tool) {
 	v.Object(strictyaml.Fields{
 		"name":         strictyaml.String(&t.Name),
+		"export":       strictyaml.String(&t.Export),
 		"title":        ReadText(&t.Title),
 		"description":  ReadText(&t.Description),
 		"inputSchema":  readSchema(&t.InputSchema),

@@ -25,13 +25,30 @@ var (
 const maxItems = 256
 
 // validation collects the problems of a manifest.
-type validation struct{ Error }
+type validation struct {
+	Error
+	// component is set for the manifest of a component: its tools may lack descriptions and schemas.
+	component bool
+}
 
 // Validate checks the rules that hold across the fields of a manifest, and compiles the schemas of its tools. The error
 // is an *Error. Parse calls it; a manifest put together in Go must be validated before use. It is not safe for
 // concurrent use.
 func (m *Manifest) Validate() error {
 	var v validation
+	v.offers(m)
+	v.manifest(m)
+	return v.Err()
+}
+
+// validateModule is Validate for the manifest of a core module.
+func (m *Manifest) validateModule() error {
+	var v validation
+	for i, t := range m.Tools {
+		if t.Export != "" {
+			v.Add(strictyaml.Index("tools", i)+".export", "is for the functions of a component, and this is a core module: remove it")
+		}
+	}
 	v.offers(m)
 	v.manifest(m)
 	return v.Err()
@@ -49,6 +66,13 @@ func (m *Manifest) validateGranting() error {
 	if m.Permissions.Exec != nil {
 		v.Add("permissions.exec", "a plugin of the Extism ABI has no functions for commands: remove it")
 	}
+	v.manifest(m)
+	return v.Err()
+}
+
+// validateComponent is Validate for the manifest of a component before it is completed.
+func (m *Manifest) validateComponent() error {
+	v := validation{component: true}
 	v.manifest(m)
 	return v.Err()
 }
@@ -120,8 +144,14 @@ func (v *validation) tools(tools []Tool, config map[string]ConfigKey) {
 		path, t := strictyaml.Index("tools", i), &tools[i]
 		v.match(path+".name", t.Name, toolName, `1 to 64 of A-Z, a-z, 0-9, "_" and "-"`)
 		v.text(path+".title", t.Title, maxTitle)
-		v.required(path+".description", t.Description, maxDescription)
-		t.input = v.schema(path+".inputSchema", t.InputSchema)
+		if v.component {
+			v.text(path+".description", t.Description, maxDescription)
+		} else {
+			v.required(path+".description", t.Description, maxDescription)
+		}
+		if t.input = nil; !v.component || t.InputSchema != nil {
+			t.input = v.schema(path+".inputSchema", t.InputSchema)
+		}
 		if t.output = nil; t.OutputSchema != nil {
 			t.output = v.schema(path+".outputSchema", t.OutputSchema)
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/hako-run/hako/host/component"
 )
 
 // Sections of the binary format that are read. https://webassembly.github.io/spec/core/binary/modules.html
@@ -139,7 +141,8 @@ func (r *wasmReader) section() (s section, ok bool, err error) {
 	return s, true, nil
 }
 
-// checkHeader returns a reader behind the magic number and version, or what the bytes are instead of a core module.
+// checkHeader returns a reader behind the magic number and version, or what the bytes are instead of a core module or a
+// component.
 func checkHeader(data []byte) (*wasmReader, error) {
 	is := func(words string) error { return fmt.Errorf("%w: %s", ErrNotModule, words) }
 	text := bytes.ToLower(bytes.TrimSpace(data[:min(len(data), 512)]))
@@ -148,8 +151,8 @@ func checkHeader(data []byte) (*wasmReader, error) {
 		return nil, is("the file is empty")
 	case bytes.HasPrefix(data, magic) && len(data) < 8:
 		return nil, is("it ends within the header: copy the file again")
-	case bytes.HasPrefix(data, magic) && bytes.Equal(data[6:8], []byte{1, 0}):
-		return nil, is("it is a component: build a core module (wasip1 instead of wasip2, no component step)")
+	case component.IsComponent(data):
+		return &wasmReader{data: data, offset: 8}, nil
 	case bytes.HasPrefix(data, magic) && !bytes.Equal(data[4:8], moduleVersion):
 		return nil, is(fmt.Sprintf("its binary format version is %x, hako reads version 1", data[4:8]))
 	case bytes.HasPrefix(data, magic):

@@ -1,0 +1,237 @@
+package manifest_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// fixture is the path of a component for tests.
+func fixture(name string) string { return filepath.Join("..", "component", "testdata", name+".wasm") }
+
+func readComponent(t *testing.T, name string) (*manifest.Module, []byte) {
+	t.Helper()
+	wasm, err := os.ReadFile(fixture(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := manifest.Read(wasm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, wasm
+}
+
+func TestReadComponent(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]struct{ exports, imported string }{
+		"echo":    {"echo echo-bytes fail", "wasi:cli/stdout@0.2.6"},
+		"counter": {"add crash", "wasi:cli/environment@0.2.6"},
+		"files":   {"read write names", "wasi:filesystem/preopens@0.2.6"},
+		"fetch":   {"get environment", "wasi:http/outgoing-handler@0.2.12"},
+		"shapes":  {"sum hako:shapes/draw@1.2.3#move-shape", "wasi:io/streams@0.2.6"},
+	} {
+		m, _ := readComponent(t, name)
+		var exports []string
+		for _, e := range m.Exports {
+			exports = append(exports, e.Name)
+		}
+		if !strings.HasPrefix(strings.Join(exports, " "), want.exports) {
+			t.Errorf("%s exports %q, want %s", name, exports, want.exports)
+		}
+		if !slices.ContainsFunc(m.Imports, func(i manifest.Import) bool { return i.Module == want.imported }) {
+			t.Errorf("%s imports %v, want %s", name, m.Imports, want.imported)
+		}
+		if slices.ContainsFunc(m.Imports, func(i manifest.Import) bool { return strings.HasPrefix(i.Module, "hako:") }) {
+			t.Errorf("%s imports an interface that has types only: %v", name, m.Imports)
+		}
+		if err := m.CheckABI(); err != nil || m.IsExtism() {
+			t.Errorf("%s: %v, extism %t", name, err, m.IsExtism())
+		}
+		if err := m.CheckImports(manifest.Permissions{}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestPackedComponent(t *testing.T) {
+	t.Parallel()
+	_, wasm := readComponent(t, "echo")
+	packed, err := manifest.Embed(wasm, map[string][]byte{abi.ManifestSection: []byte("name: echo\nversion: 1.0.0\n" +
+		"tools: [{name: say, export: echo, description: {ja: 返す}}]\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := manifest.Read(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := m.ParseManifest()
+	if err != nil || parsed.Tools[0].Export != "echo" {
+		t.Errorf("%+v, %v", parsed, err)
+	}
+	plain, err := manifest.Embed(packed, map[string][]byte{abi.ManifestSection: nil})
+	if err != nil || string(plain) != string(wasm) {
+		t.Errorf("without the manifest it is not the same: %v", err)
+	}
+	if _, err := manifest.Parse(m.Manifest); err == nil || !strings.Contains(err.Error(), "export") {
+		t.Errorf("the manifest of a core module: %v", err)
+	}
+}
+
+func TestBrokenComponent(t *testing.T) {
+	t.Parallel()
+	_, wasm := readComponent(t, "echo")
+	for problem, data := range map[string][]byte{
+		"malformed component": wasm[:len(wasm)/2],
+		"is there twice":      slices.Concat(wasm, custom(abi.ManifestSection, "a"), custom(abi.ManifestSection, "b")),
+	} {
+		if _, err := manifest.Read(data); err == nil || !strings.Contains(err.Error(), problem) {
+			t.Errorf("%v, want %s", err, problem)
+		}
+	}
+}
+
+func TestComponentImports(t *testing.T) {
+	t.Parallel()
+	for module, want := range map[string]string{
+		"wasi:io/streams@0.2.6":         "",
+		"wasi:cli/stdout@0.2.12":        "",
+		"wasi:config/store@0.2.0-draft": "",
+		"wasi:logging/logging":          "",
+		"wasi:sockets/tcp@0.2.9":        "",
+		"wasi:http/handler@0.3.0":       `the component imports "wasi:http/handler@0.3.0", and hako runs components of WASI 0.2: build it for WASI 0.2`,
+		"wasi:cli/stdout@1.0.0":         "hako runs components of WASI 0.2",
+		"wasi:cli/stdot@0.2.0":          `unknown interface of wasi:cli "stdot": did you mean "stdout"?`,
+		"wasi:nn/graph@0.2.0":           `unknown package "wasi:nn"`,
+		"acme:math/add":                 "compose the component with one that exports it (wac plug)",
+		"":                              `the component imports "f", which is in no interface`,
+	} {
+		m := &manifest.Module{Component: &component.Component{},
+			Imports: []manifest.Import{{Module: module, Name: "f"}, {Module: module, Name: "g"}}}
+		err := m.CheckImports(manifest.Permissions{})
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%s: %v", module, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %v, want %s", module, err, want)
+		case module != "" && err != nil && strings.Contains(err.Error(), "\n"):
+			t.Errorf("one problem is there twice: %v", err)
+		}
+	}
+}
+
+func TestAsyncComponentIsRefused(t *testing.T) {
+	t.Parallel()
+	lift := &component.Lift{Options: component.Options{Async: true}, Type: &component.Func{}}
+	nested := &component.Nested{Component: &component.Component{Definitions: []component.Definition{lift}}}
+	m := &manifest.Module{Component: &component.Component{Definitions: []component.Definition{nested}}}
+	if err := m.CheckABI(); err == nil || !strings.Contains(err.Error(), "WASI 0.3") {
+		t.Error(err)
+	}
+}
+
+// TestDraft: a component without a manifest gets one from its file name and from wassette's policy beside it.
+func TestDraft(t *testing.T) {
+	t.Parallel()
+	const policy = `$schema: https://example.com/schema.json
+version: "1.0"
+description: Weather
+permissions:
+  storage:
+    allow:
+      - {uri: "fs:///srv/Data", access: [read]}
+      - {uri: "fs://data/**", access: [read, write]}
+  network:
+    allow:
+      - host: api.example.com
+      - host: "https://rss.example.com/"
+      - host: "*.example.org"
+      - host: localhost:8080
+  environment:
+    allow: [{key: API_KEY}]
+`
+	_, wasm := readComponent(t, "echo")
+	for _, beside := range []string{"Get_Weather.policy.yaml", "policy.yaml"} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "Get_Weather.wasm")
+		write(t, path, wasm)
+		write(t, filepath.Join(dir, beside), []byte(policy))
+		data, err := manifest.ReadFile(path, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		module, err := manifest.Read(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := module.ParseManifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var asked []string
+		for _, p := range m.Permissions.HTTP {
+			asked = append(asked, p.URL)
+		}
+		for _, p := range m.Permissions.Files {
+			access := ":ro"
+			if p.Write {
+				access = ":rw"
+			}
+			asked = append(asked, p.Mount+access)
+		}
+		want := "https://api.example.com/ https://rss.example.com/ https://*.example.org/ http://localhost:8080/ data:ro data-2:rw"
+		if got := strings.Join(asked, " "); got != want {
+			t.Errorf("%s asks for %s, want %s", beside, got, want)
+		}
+		if m.Name != "get-weather" || m.Description["en"] != "Weather" || m.Config["API_KEY"].Type != "string" {
+			t.Errorf("%+v", m)
+		}
+	}
+}
+
+func TestBadPolicies(t *testing.T) {
+	t.Parallel()
+	_, wasm := readComponent(t, "echo")
+	for policy, problem := range map[string]string{
+		"permissions: {network: {deny: [{host: a.example}]}}":                      "has no counterpart",
+		"permissions: {network: {allow: [{cidr: 10.0.0.0/8}]}}":                    "has no counterpart",
+		"permissions: {network: {allow: [{host: 'ftp://a.example'}]}}":             "must start with",
+		"permissions: {storage: {allow: [{uri: 'http://a/b', access: [read]}]}}":   "fs://",
+		"permissions: {storage: {allow: [{uri: 'fs:///', access: [read]}]}}":       "name of a folder",
+		"permissions: {storage: {allow: [{uri: 'fs:///srv', access: [execute]}]}}": "access",
+		"permissions: {netwrok: {}}":                                               "netwrok",
+		"rules: []":                                                                "rules",
+	} {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "echo.wasm"), wasm)
+		write(t, filepath.Join(dir, "policy.yaml"), []byte(policy))
+		_, err := manifest.ReadFile(filepath.Join(dir, "echo.wasm"), 0)
+		if err == nil || !strings.Contains(err.Error(), problem) || !strings.Contains(err.Error(), "policy.yaml") {
+			t.Errorf("%s: %v, want %s", policy, err, problem)
+		}
+	}
+}
+
+func TestComponentWithoutName(t *testing.T) {
+	t.Parallel()
+	_, wasm := readComponent(t, "echo")
+	path := filepath.Join(t.TempDir(), "1.wasm")
+	write(t, path, wasm)
+	if _, err := manifest.ReadFile(path, 0); err == nil || !strings.Contains(err.Error(), "rename the file") {
+		t.Error(err)
+	}
+}
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

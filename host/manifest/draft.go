@@ -1,0 +1,114 @@
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/internal/strictyaml"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// SidePaths are the three files beside the plugin file at path that ReadFile reads, if they exist: its manifest NAME.yaml and,
+// for a component without a manifest, wassette's policy as NAME.policy.yaml or policy.yaml.
+func SidePaths(path string) [3]string {
+	base := strings.TrimSuffix(path, ".wasm")
+	return [3]string{base + ".yaml", base + ".policy.yaml", filepath.Join(filepath.Dir(path), "policy.yaml")}
+}
+
+// draft returns the manifest of a component that has none: its name is the file's, and its permissions are those of
+// wassette's policy beside it. It returns nil for a core module and for a component with a manifest.
+func draft(path string, wasm []byte) ([]byte, error) {
+	if _, has := manifestIn(wasm); has || !component.IsComponent(wasm) {
+		return nil, nil
+	}
+	name, err := nameOf(path)
+	if err != nil {
+		return nil, err
+	}
+	m := draftManifest{Name: name, Version: "0.0.0", Description: "A component without a manifest"}
+	beside := SidePaths(path)
+	for _, file := range beside[1:] {
+		policy, err := readRegular(file, MaxBytes)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = strictyaml.Read(policy, MaxBytes, m.readPolicy, func() error { return nil })
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the policy of wassette in %s: %w", file, err)
+		}
+		break
+	}
+	return json.MarshalIndent(m, "", " ")
+}
+
+// manifestIn returns the manifest in a plugin file. Malformed files have none; Read reports what is wrong with them.
+func manifestIn(wasm []byte) ([]byte, bool) {
+	r, err := checkHeader(wasm)
+	for err == nil {
+		s, ok, sectionErr := r.section()
+		if sectionErr == nil && !ok {
+			break
+		}
+		if err = sectionErr; err == nil && s.id == customSection && s.name == abi.ManifestSection {
+			return s.content, true
+		}
+	}
+	return nil, false
+}
+
+// nameOf makes the name of a plugin from that of its file.
+func nameOf(path string) (string, error) {
+	base := strings.TrimSuffix(filepath.Base(path), ".wasm")
+	name := strings.Trim(strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return '-'
+	}, base), "-")
+	if !pluginName.MatchString(name) {
+		return "", fmt.Errorf("the component has no manifest, and the name of its file, %q, makes no name for a plugin (1 to 40 of a-z, 0-9 and \"-\", starting with a letter): rename the file, or put a manifest beside it", base)
+	}
+	return name, nil
+}
+
+// draftManifest is a drafted manifest as YAML has it.
+type draftManifest struct {
+	Name        string                    `json:"name"`
+	Version     string                    `json:"version"`
+	Description string                    `json:"description"`
+	Permissions draftPermissions          `json:"permissions,omitzero"`
+	Config      map[string]draftConfigKey `json:"config,omitempty"`
+}
+
+type draftPermissions struct {
+	HTTP  []draftHTTP  `json:"http,omitempty"`
+	Files []draftFiles `json:"files,omitempty"`
+}
+
+type draftHTTP struct {
+	Name    string   `json:"name"`
+	URL     string   `json:"url"`
+	Methods []string `json:"methods"`
+	Reason  string   `json:"reason"`
+}
+
+type draftFiles struct {
+	Mount  string `json:"mount"`
+	Access string `json:"access"`
+	Reason string `json:"reason"`
+}
+
+type draftConfigKey struct {
+	Type        string `json:"type"`
+	Description string `json:"description"`
+}
