@@ -26,6 +26,7 @@ func (c *componentDecoder) lift(r *reader) {
 	core := at(r, c.coreItems[CoreFunc], index, CoreFunc.String())
 	options := c.options(r)
 	t := typeAt[*Func](r, c.scope, r.uint32(), "the type of a function")
+	c.steps(r, 1+len(t.Params))
 	c.checkLift(r, core.function, t, options)
 	c.define(r, &Lift{index, options, t})
 	c.funcs = append(c.funcs, t)
@@ -36,6 +37,7 @@ func (c *componentDecoder) lower(r *reader) {
 	index := r.uint32()
 	t := at(r, c.funcs, index, "function")
 	options := c.options(r)
+	c.steps(r, 1+len(t.Params))
 	c.checkLower(r, t, options)
 	c.define(r, &Lower{index, options, t})
 	c.addCore(coreItem{sort: CoreFunc, function: t.lowered(options.Async)})
@@ -88,7 +90,7 @@ func (c *componentDecoder) coreOption(r *reader, sort CoreSort) int {
 
 // checkLift checks the options of a lifted function, and the type of the core function.
 func (c *componentDecoder) checkLift(r *reader, core *coreFunc, t *Func, o Options) {
-	params := t.hasPointers() || len(flatten(t.Params, maxFlatParams)) > maxFlatParams
+	params := t.hasPointers() || len(flatten(t.Params)) > maxFlatParams
 	result := !o.Async && (t.Result != nil && t.Result.pointers || len(t.flatResult()) > maxFlatResults)
 	c.checkMemory(r, o, params || result, params)
 	want := t.lifted(o)
@@ -112,7 +114,7 @@ func (c *componentDecoder) checkLower(r *reader, t *Func, o Options) {
 		limit, results = maxFlatAsyncParams, 0
 	}
 	result := t.Result != nil && t.Result.pointers
-	params := t.hasPointers() || len(flatten(t.Params, limit)) > limit
+	params := t.hasPointers() || len(flatten(t.Params)) > limit
 	c.checkMemory(r, o, result || params || len(t.flatResult()) > results, result)
 	switch {
 	case o.PostReturn >= 0 || o.Callback >= 0:

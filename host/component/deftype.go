@@ -31,6 +31,7 @@ var primitives = func() (types [KindErrorContext + 1]*Type) {
 	for kind := range types {
 		t := &Type{Kind: Kind(kind), measure: measure{size: 1, depth: 1, pointers: Kind(kind) == KindString}}
 		t.layOut()
+		t.flat = t.flatten()
 		types[kind] = t
 	}
 	return types

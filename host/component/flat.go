@@ -1,5 +1,7 @@
 package component
 
+import "strings"
+
 // The most core values that parameters and results become. More go through memory.
 const (
 	maxFlatParams      = 16
@@ -18,7 +20,7 @@ func (t *Func) lifted(o Options) *coreFunc {
 	case o.Async, len(results) > maxFlatResults:
 		f.results = pointer
 	default:
-		f.results = string(results)
+		f.results = results
 	}
 	return f
 }
@@ -27,7 +29,7 @@ func (t *Func) lifted(o Options) *coreFunc {
 func (t *Func) lowered(async bool) *coreFunc {
 	results := t.flatResult()
 	if !async {
-		f := &coreFunc{flattenParams(t.Params, maxFlatParams), string(results)}
+		f := &coreFunc{flattenParams(t.Params, maxFlatParams), results}
 		if len(results) > maxFlatResults {
 			f.params, f.results = f.params+pointer, ""
 		}
@@ -41,72 +43,66 @@ func (t *Func) lowered(async bool) *coreFunc {
 }
 
 // flatResult returns the core types of the result, or the first ones of too many.
-func (t *Func) flatResult() []byte {
+func (t *Func) flatResult() string {
 	if t.Result == nil {
-		return nil
+		return ""
 	}
-	return t.Result.flatten(nil, maxFlatResults)
+	return t.Result.flat
 }
 
-// flatten returns the core types of values, or the first ones of more than limit.
-func flatten(fields []Field, limit int) (flat []byte) {
+// flatten returns the core types of values, or the first ones of more than maxFlatParams.
+func flatten(fields []Field) (flat string) {
 	for _, f := range fields {
-		flat = f.Type.flatten(flat, limit)
+		if flat += f.Type.flat; len(flat) > maxFlatParams {
+			return flat[:maxFlatParams+1]
+		}
 	}
 	return flat
 }
 
 // flattenParams returns the core types of values as parameters: one pointer if they are more than limit.
 func flattenParams(fields []Field, limit int) string {
-	flat := flatten(fields, limit)
+	flat := flatten(fields)
 	if len(flat) > limit {
 		return pointer
 	}
-	return string(flat)
+	return flat
 }
 
-// flatten appends the core types of a value. It stops after limit of them.
-func (t *Type) flatten(flat []byte, limit int) []byte {
-	if len(flat) > limit {
-		return flat
-	}
+// flatten returns the core types of a value, or the first ones of more than maxFlatParams.
+func (t *Type) flatten() string {
 	switch t.Kind {
 	case KindS64, KindU64:
-		return append(flat, i64)
+		return string(rune(i64))
 	case KindF32:
-		return append(flat, f32)
+		return string(rune(f32))
 	case KindF64:
-		return append(flat, f64)
+		return string(rune(f64))
 	case KindString, KindMap:
-		return append(flat, i32, i32)
+		return pointer + pointer
 	case KindList:
 		if t.Length == 0 {
-			return append(flat, i32, i32)
+			return pointer + pointer
 		}
-		for n := uint32(0); n < t.Length && len(flat) <= limit; n++ {
-			flat = t.Elem.flatten(flat, limit)
-		}
-		return flat
+		return first(strings.Repeat(t.Elem.flat, int(min(t.Length, maxFlatParams+1))))
 	case KindRecord, KindTuple:
-		for _, f := range t.Fields {
-			flat = f.Type.flatten(flat, limit)
-		}
-		return flat
+		return flatten(t.Fields)
 	case KindVariant, KindOption, KindResult:
-		return t.flattenCases(append(flat, i32), limit)
+		return first(pointer + string(joinAll(t.parts())))
 	}
-	return append(flat, i32)
+	return string(rune(i32))
 }
 
-// flattenCases appends the core types of a variant's payloads, each wide enough for all cases.
-func (t *Type) flattenCases(flat []byte, limit int) []byte {
-	start := len(flat)
-	for _, part := range t.parts() {
-		for i, of := range part.flatten(nil, limit) {
-			if at := start + i; at < len(flat) {
-				flat[at] = join(flat[at], of)
+func first(flat string) string { return flat[:min(len(flat), maxFlatParams+1)] }
+
+// joinAll returns the core types of a variant's payloads, each wide enough for all cases.
+func joinAll(payloads []*Type) (flat []byte) {
+	for _, payload := range payloads {
+		for i := range len(payload.flat) {
+			if i < len(flat) {
+				flat[i] = join(flat[i], payload.flat[i])
 			} else {
-				flat = append(flat, of)
+				flat = append(flat, payload.flat[i])
 			}
 		}
 	}

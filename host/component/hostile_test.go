@@ -28,6 +28,10 @@ func times(n int, entry func(i int) string) []string {
 	return entries
 }
 
+// memory has a core instance with a memory, and an alias of that.
+const memory = "\x01\x14\x00asm\x01\x00\x00\x00\x05\x03\x01\x00\x01\x07\x05\x01\x01m\x02\x00" +
+	"\x02\x04\x01\x00\x00\x00" + "\x06\x07\x01\x00\x02\x01\x00\x01m"
+
 const emptyModule = "\x00asm\x01\x00\x00\x00"
 
 // hostileComponent is a component that a limit or rule refuses.
@@ -108,7 +112,12 @@ var hostile = []hostileComponent{
 		return big + section(4, nested) + section(5, vec(times(1_000, func(int) string {
 			return "\x00\x00\x01\x01a\x03\x07"
 		})...))
-	}, "types to compare"},
+	}, "more than 10000000 steps"},
+	{"a function with 1,000 parameters, lowered 20,000 times", func() string {
+		params := vec(times(1_000, func(i int) string { return "\x05f" + digits(i/100) + digits(i%100) + "\x7f" })...)
+		return section(7, vec("\x40"+params+"\x01\x00")) + section(10, vec("\x00\x01f\x01\x00")) + memory +
+			section(8, vec(times(20_000, func(int) string { return "\x01\x00\x00\x01\x03\x00" })...))
+	}, "more than 10000000 steps"},
 }
 
 func digits(i int) string { return string(rune('0'+i/10)) + string(rune('0'+i%10)) }

@@ -21,7 +21,7 @@ const (
 	// maxTypeSize bounds the value types that a type mentions, each as often as it is mentioned: a few lines can define
 	// a type with 2^100 fields.
 	maxTypeSize = 100_000
-	// maxSteps bounds the comparisons of types with each other.
+	// maxSteps bounds the work of comparing and flattening types, one step for each mentioned type.
 	maxSteps = 10_000_000
 	// maxValueSize bounds the bytes of one value in memory with pointers of 64 bits, by the specification.
 	maxValueSize = 1<<28 - 1

@@ -11,7 +11,7 @@ type matcher struct {
 
 func (d *decoder) steps(r *reader, n int) {
 	d.total.steps += n
-	r.limit("types to compare", d.total.steps, maxSteps)
+	r.limit("steps of comparing types", d.total.steps, maxSteps)
 }
 
 // extern checks that have may be given where want is wanted.
@@ -117,6 +117,7 @@ func (m *matcher) function(want, have *Func) bool {
 // component checks that a component may be given where another is wanted: it imports no more, and exports no less. Both
 // get resource types of their own, since they may share some.
 func (m *matcher) component(want, have *ComponentType) {
+	m.steps(m.r, len(want.Imports)+len(have.Exports))
 	want, open := m.renamed(want)
 	for _, resource := range open[len(want.imported):] {
 		m.bound[resource] = nil

@@ -46,6 +46,7 @@ func (d *decoder) checkType(r *reader, t *Type) *Type {
 	t.resources = t.resources || t.Resource != nil
 	d.check(r, t.measure, len(t.Fields))
 	t.layOut()
+	t.flat = t.flatten()
 	if t.bytes > maxValueSize {
 		r.fail("a value of a type has %d bytes: the specification allows less than 2^28", t.bytes)
 	}

@@ -66,7 +66,8 @@ type Type struct {
 	Resource *Resource
 
 	measure
-	bytes, align int64 // of a value in memory with pointers of 64 bits
+	bytes, align int64  // of a value in memory with pointers of 64 bits
+	flat         string // its core types, or the first ones of more than maxFlatParams
 }
 
 // Field is a field, case, element, label or parameter. Type is nil for a case without payload, and for a label.
