@@ -101,14 +101,15 @@ func FuzzGlob(f *testing.F) {
 	f.Add("**/a/**/b", "a/a/a/b")
 	f.Add("[a-", "x")
 	f.Add("**/**/**/**/**/x", "a/a/a/a/a/a/a/a/a/a/a/a/a/a/a")
+	f.Add("./a", "././/")
 	f.Fuzz(func(t *testing.T, pattern, name string) {
 		if g, err := parseGlob(pattern); err == nil {
 			g.match(name)
 		}
-		if strings.ContainsAny(name, `*?[\`) {
+		if strings.ContainsAny(name, `*?[\`) || strings.HasPrefix(name, "./") {
 			return
 		}
-		if g, err := parseGlob(strings.TrimPrefix(name, "./")); err != nil || !g.match(strings.TrimPrefix(name, "./")) {
+		if g, err := parseGlob(name); err != nil || !g.match(name) {
 			t.Errorf("%q does not match itself: %v", name, err)
 		}
 	})
