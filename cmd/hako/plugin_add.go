@@ -74,7 +74,7 @@ func (a *app) add(ctx context.Context, c *config.Config, from string, flags addF
 // pluginFrom reads a file, or downloads it if from is a URL.
 func (a *app) pluginFrom(ctx context.Context, c *config.Config, from string) ([]byte, error) {
 	u, err := url.Parse(from)
-	if err != nil || u.Host == "" {
+	if err != nil || u.Hostname() == "" {
 		return manifest.ReadFile(a.path(from), c.MaxPluginSize)
 	}
 	return pluginfile.Fetch(ctx, u, c.ProxyURL(), c.MaxPluginSize)

@@ -59,7 +59,7 @@ reachable from outside.`,
 // slackURL is where a workspace's requests go, below the URL of hako serve.
 func slackURL(base, workspace string) (string, error) {
 	u, err := url.Parse(base)
-	if err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" {
 		return "", fmt.Errorf("--url %s is not an https URL such as https://hako.example.com: Slack sends to no other",
 			base)
 	}

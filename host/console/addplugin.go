@@ -199,7 +199,7 @@ func (c *Console) withDownload(q *request, use func([]byte, *downloadJSON) (any,
 		return nil, err
 	}
 	u, err := url.Parse(d.URL)
-	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil {
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
 		return nil, invalid("the address is no https URL, such as https://example.com/weather.wasm")
 	}
 	_, end, err := c.beginAdding(q)

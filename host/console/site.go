@@ -48,7 +48,7 @@ func newSite(options Site) (*site, error) {
 		text = options.Local
 	}
 	var err error
-	if s.base, err = url.Parse(strings.TrimSuffix(text, "/")); err != nil || s.base.Host == "" ||
+	if s.base, err = url.Parse(strings.TrimSuffix(text, "/")); err != nil || s.base.Hostname() == "" ||
 		s.base.Scheme != "https" && s.base.Scheme != "http" || s.base.Path != "" || s.base.User != nil ||
 		s.base.RawQuery != "" {
 		return nil, fmt.Errorf("the URL %q is not the address of a site, such as https://hako.example.com", text)

@@ -144,7 +144,7 @@ func parseURL(text string) (*url.URL, error) {
 		return nil, rule("its url is longer than %d bytes", maxURL)
 	}
 	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Opaque != "" || visible.Text(text) != text ||
+	if err != nil || u.Hostname() == "" || u.Opaque != "" || visible.Text(text) != text ||
 		strings.ContainsAny(text, " \n\\") {
 		return nil, rule("its url is no address of a page")
 	}

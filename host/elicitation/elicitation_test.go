@@ -133,6 +133,7 @@ func TestRules(t *testing.T) {
 		"https://example.com@evil.example/": "user name", "https://exa mple.com/": "address",
 		"https://example.com/\u202e": "address", "https://example.com\\.evil.example/": "address",
 		"https://" + strings.Repeat("a", 2048) + ".example/": "longer", "data:text/html,x": "address",
+		"https://:443/": "address",
 	} {
 		if _, err := Parse(&Request{URL: url}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.100s: %v, want %s", url, err, want)
@@ -240,6 +241,7 @@ func FuzzParse(f *testing.F) {
 		`{"type":"object","properties":{"x":{"type":"string","enum":["a"],"default":"a"}},"required":["x"]}`, "",
 		`{"x":"a"}`)
 	f.Add("url", "m", "", "https://bücher.example/?q=%20#x", "{}")
+	f.Add("url", "m", "", "https://:/", "{}")
 	f.Fuzz(func(t *testing.T, mode, message, schema, url, content string) {
 		q, err := Parse(&Request{Mode: mode, Message: message, Schema: json.RawMessage(schema), URL: url})
 		if err != nil {

@@ -285,6 +285,7 @@ func TestSpecCheck(t *testing.T) {
 		{"a key in the clear", func(s *Spec) { s.BaseURL = "http://gateway.example/" }, "in the clear"},
 		{"a key to this machine", func(s *Spec) { s.BaseURL = "http://127.0.0.1:8080/" }, ""},
 		{"another scheme", func(s *Spec) { s.BaseURL = "ftp://x/" }, "not an http"},
+		{"a port without a host", func(s *Spec) { s.BaseURL = "https://:443/v1" }, "not an http"},
 		{"a password", func(s *Spec) { s.BaseURL = "https://u:p@x/" }, "has a user"},
 		{"a query", func(s *Spec) { s.BaseURL = "https://x/?key=1" }, "has a user"},
 		{"an empty query", func(s *Spec) { s.BaseURL = "https://x/v1?" }, "has a user"},

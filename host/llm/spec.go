@@ -120,7 +120,7 @@ func CheckBaseURL(text string, keyed bool) error {
 	}
 	u, err := url.Parse(text)
 	switch {
-	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+	case err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http":
 		return fmt.Errorf("baseUrl %q is not an http or https URL", text)
 	case u.User != nil || strings.ContainsAny(text, "?#"):
 		return errors.New("baseUrl has a user, a query or a fragment: use only a scheme, a host and a path")

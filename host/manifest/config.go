@@ -139,7 +139,7 @@ func configURL(value any) (any, bool) {
 		return nil, false
 	}
 	u, err := url.Parse(s)
-	return s, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && isASCII(s)
+	return s, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && isASCII(s)
 }
 
 func configArray(value any) (any, bool) {

@@ -192,7 +192,7 @@ func (s *Spec) checkRemote() error {
 // endpoint parses the URL with its variables expanded. The error does not contain it, because it may hold secrets.
 func (s *Spec) endpoint(filled string) (*url.URL, error) {
 	u, err := url.Parse(filled)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return nil, errors.New("url is no address such as https://mcp.example.com/mcp")
 	}
 	if u.User != nil {

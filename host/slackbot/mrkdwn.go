@@ -124,7 +124,7 @@ func parseHost(address string) (host string, sure bool) {
 	switch {
 	case err != nil:
 		return "", false
-	case u.Host != "" && (written || strings.Contains(u.Host, ".")):
+	case u.Hostname() != "" && (written || strings.Contains(u.Host, ".")):
 		return u.Host, true
 	case u.Opaque != "":
 		return u.Scheme + ":" + u.Opaque[strings.LastIndexByte(u.Opaque, '@')+1:], true

@@ -69,7 +69,7 @@ func newWorkspace(b *Bot, w Workspace) *workspace {
 // checkURL checks that tokens are sent over https or to this machine.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || !strings.HasSuffix(u.Path, "/") {
+	if err != nil || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || !strings.HasSuffix(u.Path, "/") {
 		return fmt.Errorf(`apiUrl %q is not the URL of an API: it ends in "/api/"`, text)
 	}
 	if !address.IsConfidential(u) {

@@ -153,7 +153,7 @@ func (o *Options) checkEndpoint() error {
 		return nil
 	}
 	u, err := url.Parse(o.Endpoint)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
 		return errors.New("the endpoint of traces is not a URL such as http://localhost:4318, without a user: " +
 			"secrets belong into OTEL_EXPORTER_OTLP_HEADERS")
 	}

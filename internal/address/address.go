@@ -23,7 +23,7 @@ func IsLoopback(host string) bool {
 // IsConfidential reports whether nobody on the way can read what is sent to u: the scheme is https, or http to this
 // machine.
 func IsConfidential(u *url.URL) bool {
-	return u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && IsLoopback(u.Hostname()))
+	return u.Hostname() != "" && (u.Scheme == "https" || u.Scheme == "http" && IsLoopback(u.Hostname()))
 }
 
 // Hostname returns the host of a Host header or of a listener's address, in lower case, without port, brackets and

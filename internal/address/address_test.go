@@ -86,7 +86,8 @@ func TestSpellings(t *testing.T) {
 			t.Errorf("%q means this machine", host)
 		}
 	}
-	for text, want := range map[string]bool{"https://example.com": true, "https://": false, "http:///path": false,
+	for text, want := range map[string]bool{"https://example.com": true, "https://": false, "https://:443": false,
+		"http:///path":    false,
 		"ftp://localhost": false, "//localhost": false, "localhost": false, "wss://example.com": false} {
 		if u, err := url.Parse(text); err != nil || IsConfidential(u) != want {
 			t.Errorf("%s: %v, %v", text, err, !want)

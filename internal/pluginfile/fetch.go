@@ -110,7 +110,7 @@ func checkPublicSource(u *url.URL) error {
 
 // WithoutQuery returns a URL without the parts that may be secret, or any other text as it is.
 func WithoutQuery(from string) string {
-	if u, err := url.Parse(from); err == nil && u.Host != "" {
+	if u, err := url.Parse(from); err == nil && u.Hostname() != "" {
 		u.RawQuery, u.Fragment, u.User = "", "", nil
 		return u.String()
 	}

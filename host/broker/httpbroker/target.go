@@ -69,7 +69,7 @@ func checkForm(u *url.URL) error {
 		return fmt.Errorf("the scheme is %q: only http and https are supported", u.Scheme)
 	case u.User != nil:
 		return errors.New("the URL contains a user name or password: send an Authorization header instead")
-	case u.Host == "" || u.Opaque != "":
+	case u.Hostname() == "" || u.Opaque != "":
 		return errors.New("the URL has no host")
 	}
 	return nil

@@ -23,7 +23,7 @@ func NewGuard(origins, hosts []string) (*Guard, error) {
 	g := &Guard{origins: map[string]bool{}, hosts: map[string]bool{}}
 	for _, text := range origins {
 		origin, err := url.Parse(text)
-		if err != nil || origin.Scheme == "" || origin.Host == "" ||
+		if err != nil || origin.Scheme == "" || origin.Hostname() == "" ||
 			origin.String() != origin.Scheme+"://"+origin.Host {
 			return nil, fmt.Errorf(
 				"mcp server: %q is no web origin: write it like https://app.example.com, "+

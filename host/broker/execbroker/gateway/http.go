@@ -74,7 +74,7 @@ func newServer(p *proxy) *http.Server {
 // forwardable reports whether a request is a proxy request. Otherwise it writes an error response.
 func forwardable(w http.ResponseWriter, r *http.Request) bool {
 	switch {
-	case !r.URL.IsAbs() || r.URL.Host == "":
+	case !r.URL.IsAbs() || r.URL.Hostname() == "":
 		http.Error(w, "hako: this is a proxy: ask it for http://HOST/PATH, or for a tunnel with CONNECT HOST:PORT",
 			http.StatusBadRequest)
 	case r.URL.Scheme != "http":
