@@ -14,11 +14,12 @@ for pattern in github.com/hako-run/hako/... github.com/go-json-experiment/json/.
 	instrument+=("-gcflags=$pattern=-d=libfuzzer")
 done
 
-# fuzz runs one target of a package's test binary and prints its last line, or everything if it fails.
+# fuzz runs one target of a package's test binary and prints its last line, or everything if it fails. By default the engine spends up to a minute
+# on shortening each input with new coverage, so that a short run does little else.
 fuzz() {
 	local binary=$1 package=$2 target=$3 output
-	if output=$(cd "$package" && "$binary" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$FUZZTIME" -test.parallel 1 \
-		-test.fuzzcachedir "$FUZZCACHE/$package" 2>&1); then
+	if output=$(cd "$package" && "$binary" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$FUZZTIME" \
+		-test.fuzzminimizetime 10x -test.parallel 1 -test.fuzzcachedir "$FUZZCACHE/$package" 2>&1); then
 		if grep -q 'without coverage guidance' <<<"$output"; then
 			printf 'FAIL  %s %s: the binary is not instrumented\n' "$package" "$target"
 			return 255
