@@ -48,6 +48,8 @@ type Result struct {
 	Functions, Operations int
 	// Memory is the size with which the module's own memory starts, in bytes; -1 if it has none.
 	Memory int64
+	// Elements bounds the elements that the module's own tables can have.
+	Elements int
 	// Globals are the export names of the mutable globals, except the fuel.
 	Globals []string
 	// Unrestorable names something in the code that changes state outside of memory and Globals, so that an instance
@@ -107,6 +109,11 @@ var magic = []byte{0, 'a', 's', 'm', 1, 0, 0, 0}
 // that shift. The error is one of Check, or a *LimitError if the module becomes too large. The runtime has to detect
 // other invalid modules.
 func Module(module []byte, quantum int64) (*Result, error) {
+	return BoundedModule(module, quantum, MaxElements)
+}
+
+// BoundedModule is Module for one of the modules of a component. All its tables together may grow by growth elements.
+func BoundedModule(module []byte, quantum int64, growth int) (*Result, error) {
 	if err := Check(module); err != nil {
 		return nil, err
 	}
@@ -114,7 +121,7 @@ func Module(module []byte, quantum int64) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &rewriter{sections: sections, quantum: quantum}
+	w := &rewriter{sections: sections, quantum: quantum, growth: uint64(growth)}
 	if err := w.rewrite(); err != nil {
 		return nil, err
 	}
@@ -166,6 +173,7 @@ func splitSections(module []byte) (map[byte][]byte, error) {
 type rewriter struct {
 	sections map[byte][]byte
 	quantum  int64
+	growth   uint64
 	// shiftFrom is the function index of the new import: indexes from there on shift by one.
 	shiftFrom uint64
 	// fuel is the index of the new global. The global after it holds the operand of a bulk instruction while it is

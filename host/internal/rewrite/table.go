@@ -12,7 +12,7 @@ type table struct {
 	min, max  uint64
 }
 
-// boundTables bounds the growth of tables: they share what MaxElements leaves.
+// boundTables bounds the growth of tables: they share growth, and what MaxElements leaves.
 func (w *rewriter) boundTables() error {
 	body, ok := w.sections[sectionTable]
 	if !ok {
@@ -44,8 +44,10 @@ func (w *rewriter) boundTables() error {
 		return tooManyElements(used)
 	}
 	section := appendUint(nil, uint64(len(list)))
+	growth := min(w.growth, MaxElements-used)
+	w.result.Elements = int(used + growth)
 	for _, t := range list {
-		most := t.min + (MaxElements-used)/uint64(len(list))
+		most := t.min + growth/uint64(len(list))
 		if !t.bounded || t.max > most {
 			t.max = most
 		}
