@@ -1,0 +1,321 @@
+package link
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/component/canon"
+	"github.com/hako-run/hako/host/internal/rewrite"
+)
+
+// scope is a component instance while its definitions are evaluated, with its index spaces.
+type scope struct {
+	component *component.Component
+	parent    *scope
+	number    int // in Program.components
+	resources map[*component.Resource]*resource
+
+	modules       []int // IDs
+	coreInstances []coreInstance
+	coreItems     [component.CoreTag + 1][]coreItem
+	components    []nested
+	instances     []instance
+	functions     []*function
+	exports       instance
+}
+
+// coreInstance is the instance of a core module, or is made of items that exist.
+type coreInstance struct {
+	// number is that of the core instance, 0 if it has none yet.
+	number int
+	items  map[string]coreItem
+}
+
+// nested is a component with the instance that defines it.
+type nested struct {
+	component *component.Component
+	parent    *scope
+}
+
+// instance is a component instance, or a similar group of items: *function, instance, nested, *resource, or int for a
+// core module.
+type instance map[string]any
+
+// evaluate evaluates the definitions of a component. arg returns the argument for an import.
+func (b *builder) evaluate(s *scope, arg func(*component.Extern) (any, error)) error {
+	if s.number = len(b.program.components); s.number == maxComponents {
+		return fmt.Errorf("it has more than %d component instances", maxComponents)
+	}
+	s.resources, s.exports = map[*component.Resource]*resource{}, instance{}
+	b.program.components = append(b.program.components, s.resources)
+	for _, definition := range s.component.Definitions {
+		if b.evaluated++; b.evaluated > maxDefinitions {
+			return fmt.Errorf("its component instances have more than %d definitions", maxDefinitions)
+		}
+		var err error
+		switch d := definition.(type) {
+		case *component.Module:
+			s.modules = append(s.modules, d.ID)
+		case *component.Instantiate:
+			err = b.instantiate(s, d)
+		case *component.CoreExports:
+			err = s.coreExports(d)
+		case *component.CoreAlias:
+			err = s.coreAlias(d)
+		case *component.Nested:
+			s.components = append(s.components, nested{d.Component, s})
+		case *component.InstantiateNested:
+			err = b.instantiateNested(s, d)
+		case *component.Exports:
+			err = s.makeInstance(d)
+		case *component.Alias:
+			err = s.add(d.Sort, s.instances[d.Instance][d.Name])
+		case *component.OuterAlias:
+			err = s.outerAlias(d)
+		case *component.Lift:
+			err = b.lift(s, d)
+		case *component.Lower:
+			err = b.lower(s, d)
+		case *component.Builtin:
+			s.addFunction(b.builtin(s, d))
+		case *component.DefineResource:
+			b.defineResource(s, d)
+		case *component.Import:
+			err = b.bindImport(s, d, arg)
+		case *component.Export:
+			err = s.bindExport(d)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add appends an item to the index space of its sort. Types have none.
+func (s *scope) add(sort component.Sort, item any) error {
+	ok := true
+	switch sort {
+	case component.SortFunc:
+		s.functions, ok = appendItem(s.functions, item)
+	case component.SortInstance:
+		s.instances, ok = appendItem(s.instances, item)
+	case component.SortComponent:
+		s.components, ok = appendItem(s.components, item)
+	case component.SortCore:
+		s.modules, ok = appendItem(s.modules, item)
+	}
+	if !ok {
+		return fmt.Errorf("a %s is missing: the component is not valid", sort)
+	}
+	return nil
+}
+
+func appendItem[T any](items []T, item any) ([]T, bool) {
+	t, ok := item.(T)
+	return append(items, t), ok
+}
+
+// get returns the item that ref names, nil for a type that is not a resource.
+func (s *scope) get(ref component.Ref) any {
+	switch ref.Sort {
+	case component.SortFunc:
+		return s.functions[ref.Index]
+	case component.SortInstance:
+		return s.instances[ref.Index]
+	case component.SortComponent:
+		return s.components[ref.Index]
+	case component.SortCore:
+		return s.modules[ref.Index]
+	}
+	if r := s.resources[ref.Resource]; r != nil {
+		return r
+	}
+	return nil
+}
+
+// learn records which resource types an item has that gets the type e.
+func (s *scope) learn(e *component.Extern, item any) {
+	if e.Resource != nil && s.resources[e.Resource] == nil {
+		if r, ok := item.(*resource); ok {
+			s.resources[e.Resource] = r
+		}
+	}
+	if e.Sort == component.SortInstance {
+		i, _ := item.(instance)
+		for n := range e.Instance.Exports {
+			member := &e.Instance.Exports[n]
+			s.learn(member, i[member.Name])
+		}
+	}
+}
+
+func (b *builder) bindImport(
+	s *scope, d *component.Import, arg func(*component.Extern) (any, error),
+) error {
+	item, err := arg(&d.Extern)
+	if err != nil {
+		return err
+	}
+	s.learn(&d.Extern, item)
+	return s.add(d.Extern.Sort, item)
+}
+
+func (s *scope) bindExport(d *component.Export) error {
+	item := s.get(d.Ref)
+	s.learn(&d.Extern, item)
+	s.exports[d.Extern.Name] = item
+	return s.add(d.Extern.Sort, item)
+}
+
+func (s *scope) makeInstance(d *component.Exports) error {
+	i := instance{}
+	for _, ref := range d.Exports {
+		i[ref.Name] = s.get(ref)
+	}
+	s.instances = append(s.instances, i)
+	return nil
+}
+
+func (s *scope) outerAlias(d *component.OuterAlias) error {
+	from := s
+	for range d.Count {
+		from = from.parent
+	}
+	return s.add(d.Sort, from.get(component.Ref{Sort: d.Sort, Core: d.Core, Index: d.Index}))
+}
+
+func (b *builder) instantiateNested(s *scope, d *component.InstantiateNested) error {
+	args := instance{}
+	for _, ref := range d.Args {
+		args[ref.Name] = s.get(ref)
+	}
+	of := s.components[d.Component]
+	inner := &scope{component: of.component, parent: of.parent}
+	err := b.evaluate(inner, func(e *component.Extern) (any, error) { return args[e.Name], nil })
+	if err != nil {
+		return err
+	}
+	s.learn(&component.Extern{Sort: component.SortInstance, Instance: d.Type}, inner.exports)
+	s.instances = append(s.instances, inner.exports)
+	return nil
+}
+
+func (b *builder) instantiate(s *scope, d *component.Instantiate) error {
+	next := step{id: s.modules[d.Module], args: map[string]int{}}
+	for _, arg := range d.Args {
+		number, err := b.coreNumber(&s.coreInstances[arg.Index])
+		if err != nil {
+			return err
+		}
+		name := arg.Name
+		switch name {
+		case rewrite.ImportModule:
+			return fmt.Errorf("it names an argument %q, which is reserved: rename it", name)
+		case "":
+			name = rewrite.EmptyModule
+		}
+		next.args[name] = number
+	}
+	module := &b.Modules[next.id]
+	if b.elements += module.Elements; b.elements > maxElements {
+		return fmt.Errorf("the tables of its core modules may get more than %d elements", maxElements)
+	}
+	number, err := b.addStep(next)
+	if err != nil {
+		return err
+	}
+	items := make(map[string]coreItem, len(module.Exports))
+	for name, typ := range module.Exports {
+		if !rewrite.Reserved(name) { // or one module could set the fuel of another
+			items[name] = coreItem{number, name, typ}
+		}
+	}
+	s.coreInstances = append(s.coreInstances, coreInstance{number, items})
+	return nil
+}
+
+func (s *scope) coreExports(d *component.CoreExports) error {
+	items := make(map[string]coreItem, len(d.Exports))
+	for _, ref := range d.Exports {
+		if ref.Core > component.CoreGlobal {
+			return fmt.Errorf("a core instance has the %s %q, which hako does not run", ref.Core, ref.Name)
+		}
+		items[ref.Name] = s.coreItems[ref.Core][ref.Index]
+	}
+	s.coreInstances = append(s.coreInstances, coreInstance{items: items})
+	return nil
+}
+
+func (s *scope) coreAlias(d *component.CoreAlias) error {
+	item, ok := s.coreInstances[d.Instance].items[d.Name]
+	if !ok || d.Sort > component.CoreTag || item.typ.Kind != byte(d.Sort) {
+		return fmt.Errorf("a core instance has no %s %q", d.Sort, strings.ToValidUTF8(d.Name, "?"))
+	}
+	s.coreItems[d.Sort] = append(s.coreItems[d.Sort], item)
+	return nil
+}
+
+func (s *scope) addFunction(item coreItem) {
+	s.coreItems[component.CoreFunc] = append(s.coreItems[component.CoreFunc], item)
+}
+
+// coreNumber returns the number of a core instance. One that is made of items gets a module that exports them again.
+func (b *builder) coreNumber(c *coreInstance) (int, error) {
+	if c.number > 0 {
+		return c.number, nil
+	}
+	code, sources, err := b.reexport(c.items)
+	if err != nil {
+		return 0, err
+	}
+	c.number, err = b.addStep(step{id: -1, code: code, args: sources})
+	return c.number, err
+}
+
+// frame resolves the options of a function.
+func (b *builder) frame(s *scope, t *component.Func, o *component.Options) (frame, error) {
+	if t.Async || o.Async || o.Callback >= 0 {
+		return frame{}, errAsync
+	}
+	f := frame{typ: t, owner: s.number, encoding: o.Encoding, memory: -1, realloc: -1}
+	if o.Memory >= 0 {
+		f.memory = b.memoryNumber(s.coreItems[component.CoreMemory][o.Memory])
+	}
+	if o.Realloc >= 0 {
+		f.realloc = b.functionNumber(s.coreItems[component.CoreFunc][o.Realloc])
+	}
+	return f, nil
+}
+
+func (b *builder) lift(s *scope, d *component.Lift) error {
+	frame, err := b.frame(s, d.Type, &d.Options)
+	if err != nil {
+		return err
+	}
+	l := &lifted{frame: frame, core: b.functionNumber(s.coreItems[component.CoreFunc][d.Func]), postReturn: -1}
+	if d.Options.PostReturn >= 0 {
+		l.postReturn = b.functionNumber(s.coreItems[component.CoreFunc][d.Options.PostReturn])
+	}
+	s.functions = append(s.functions, &function{lifted: l})
+	return nil
+}
+
+func (b *builder) lower(s *scope, d *component.Lower) error {
+	frame, err := b.frame(s, d.Type, &d.Options)
+	if err != nil {
+		return err
+	}
+	params, results := canon.Signature(d.Type, true)
+	s.addFunction(b.hostFunction(b.program.lowered(frame, s.functions[d.Func]), params, results))
+	return nil
+}
+
+func (b *builder) defineResource(s *scope, d *component.DefineResource) {
+	r := b.addResource(d.Resource.Name, s.number)
+	if d.Destructor >= 0 {
+		r.destructor = b.functionNumber(s.coreItems[component.CoreFunc][d.Destructor])
+	}
+	s.resources[d.Resource] = r
+}
