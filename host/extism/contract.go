@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/hako-run/hako/host/internal/mcpjson"
 	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
@@ -17,7 +16,7 @@ import (
 // Start runs the guest's language runtime like other hosts of the Extism ABI: _initialize, or else __wasm_call_ctors;
 // then hs_init for Haskell.
 func (a *Adapter) Start(ctx context.Context, guest *sandbox.Guest) error {
-	s := a.session(ctx, guest.Call())
+	s := a.session(ctx, guest.Host())
 	s.starting = true
 	defer func() { s.starting = false }()
 	for _, name := range []string{"_initialize", "__wasm_call_ctors"} {
@@ -40,7 +39,7 @@ func (a *Adapter) Start(ctx context.Context, guest *sandbox.Guest) error {
 // Serve runs one request. An error that the guest reports becomes a failed tool result, or the Error of other
 // responses.
 func (a *Adapter) Serve(ctx context.Context, guest *sandbox.Guest, request *abi.Request) (*abi.Response, error) {
-	s := a.session(ctx, guest.Call())
+	s := a.session(ctx, guest.Host())
 	if request.Method == methodList {
 		return s.list(ctx)
 	}
@@ -59,7 +58,7 @@ func (a *Adapter) Serve(ctx context.Context, guest *sandbox.Guest, request *abi.
 	if failed != nil {
 		return failureResponse(request.Method, failed), nil
 	}
-	return mcpjson.DecodeResponse(s.call.Plugin, request.Method, output)
+	return decodeResponse(s.call.Plugin, request.Method, output)
 }
 
 // failureResponse is the response for an error that the guest reported.

@@ -97,7 +97,7 @@ func (p *Plugin) serveCall(ctx context.Context, code *code, c *call, payload [][
 		return nil, err
 	}
 	err = errors.Join(instance.run(ctx, c, payload), c.Close())
-	p.releaseInstance(code, instance, c, err == nil)
+	p.releaseInstance(code, instance, c, err == nil && instance.usable())
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/sandbox/link"
 )
 
 // code is a plugin compiled or interpreted in its own runtime, with the imports linked and the pool of its instances.
@@ -17,6 +18,8 @@ type code struct {
 	runtime wazero.Runtime
 	// modules are the core modules: one, or those of a component by their IDs.
 	modules []module
+	// program is nil for a core module.
+	program *link.Program
 	// digest is the SHA-256 of the rewritten plugin.
 	digest [sha256.Size]byte
 	// singleUse is true if an instance cannot be restored and therefore serves one call.
@@ -36,7 +39,7 @@ type code struct {
 
 // module is a core module, compiled or interpreted.
 type module struct {
-	wazero.CompiledModule
+	link.Module
 	// globals are the export names of the mutable globals.
 	globals []string
 	// memory is the size with which the module's own memory starts, in bytes; -1 if it has none.
@@ -216,7 +219,7 @@ func (code *code) memories() (count int) {
 func (code *code) closeModules(ctx context.Context) error {
 	err := code.runtime.Close(ctx)
 	for _, module := range code.modules {
-		err = errors.Join(err, module.Close(ctx))
+		err = errors.Join(err, module.Compiled.Close(ctx))
 	}
 	return err
 }

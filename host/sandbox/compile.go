@@ -9,10 +9,12 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
+	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/internal/rewrite"
 	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox/compile"
+	"github.com/hako-run/hako/host/sandbox/link"
 )
 
 // rewritten is a plugin after rewriting.
@@ -22,8 +24,10 @@ type rewritten struct {
 	Digest  [sha256.Size]byte // of the rewritten plugin
 	Source  [sha256.Size]byte // digest of the plugin file
 	Size    int               // of the plugin file, in bytes
-	// stub is the plugin with the stubs of its modules.
-	stub []byte
+	// component is nil for a core module. Its modules are those of shell, which is the component with nothing of its
+	// modules but the types of their imports and exports (rewrite.Signature).
+	component *component.Component
+	shell     []byte
 }
 
 // rewrittenModule is a core module after rewriting. Wasm is nil if it comes from an outline.
@@ -35,16 +39,61 @@ type rewrittenModule struct {
 
 // rewritePlugin rewrites a plugin file.
 func rewritePlugin(original []byte) (*rewritten, error) {
-	module, err := rewriteModule(original)
+	guest := &rewritten{Source: sha256.Sum256(original), Size: len(original)}
+	if component.IsComponent(original) {
+		return guest, guest.rewriteComponent(original)
+	}
+	module, err := rewriteModule(original, rewrite.MaxElements)
 	if err != nil {
 		return nil, err
 	}
-	return &rewritten{Modules: []rewrittenModule{*module}, Digest: module.Digest, Source: sha256.Sum256(original),
-		Size: len(original), stub: module.stub}, nil
+	guest.Modules, guest.Digest = []rewrittenModule{*module}, module.Digest
+	return guest, nil
 }
 
-func rewriteModule(original []byte) (*rewrittenModule, error) {
-	result, err := rewrite.Module(original, quantum)
+func (guest *rewritten) rewriteComponent(original []byte) error {
+	decoded, err := component.Decode(original)
+	if err != nil {
+		return err
+	}
+	growth := rewrite.MaxElements / max(1, len(coreModules(decoded)))
+	guest.shell, err = component.RewriteModules(original, func(id int, source []byte) ([]byte, error) {
+		module, err := rewriteModule(source, growth)
+		if err != nil {
+			return nil, fmt.Errorf("core module %d: %w", id, err)
+		}
+		guest.Modules = append(guest.Modules, *module)
+		return rewrite.Signature(source)
+	})
+	if err != nil {
+		return err
+	}
+	digest := sha256.New()
+	digest.Write(guest.shell)
+	for i := range guest.Modules {
+		digest.Write(guest.Modules[i].Digest[:])
+	}
+	digest.Sum(guest.Digest[:0])
+	guest.component, err = component.Decode(guest.shell)
+	return err
+}
+
+// coreModules returns the core modules of a component by their IDs.
+func coreModules(c *component.Component) (modules []*component.Module) {
+	for _, definition := range c.Definitions {
+		switch d := definition.(type) {
+		case *component.Module:
+			modules = append(modules, d)
+		case *component.Nested:
+			modules = append(modules, coreModules(d.Component)...)
+		}
+	}
+	return modules
+}
+
+// rewriteModule rewrites a core module, whose tables may grow by growth elements.
+func rewriteModule(original []byte, growth int) (*rewrittenModule, error) {
+	result, err := rewrite.BoundedModule(original, quantum, growth)
 	if err != nil {
 		return nil, err
 	}
@@ -70,17 +119,6 @@ func (p *Plugin) rewrite() (*rewritten, error) {
 	return guest, nil
 }
 
-var errStub = errors.New("the stub is not that of the modules")
-
-// splitStub gives each module its part of the stub.
-func (guest *rewritten) splitStub() error {
-	if len(guest.Modules) != 1 {
-		return errStub
-	}
-	guest.Modules[0].stub = guest.stub
-	return nil
-}
-
 // unrestorable returns why an instance cannot be restored, or "".
 func (guest *rewritten) unrestorable() string {
 	for i := range guest.Modules {
@@ -94,6 +132,15 @@ func (guest *rewritten) unrestorable() string {
 func (guest *rewritten) functions() (total int) {
 	for i := range guest.Modules {
 		total += guest.Modules[i].Functions
+	}
+	return total
+}
+
+// stubBytes is the size of the stubs, and of the rest of a component.
+func (guest *rewritten) stubBytes() int {
+	total := len(guest.shell)
+	for i := range guest.Modules {
+		total += len(guest.Modules[i].stub)
 	}
 	return total
 }
@@ -230,7 +277,7 @@ const functionSize = 128
 // compiledWeight estimates the memory of the plugin's code in the cache: the code, the stub and what wazero decodes of
 // it, and the data, which is at most the plugin file.
 func (p *Plugin) compiledWeight(guest *rewritten) int64 {
-	return int64(p.engine.cache.compiledSize(guest)) + 2*int64(len(guest.stub)) +
+	return int64(p.engine.cache.compiledSize(guest)) + 2*int64(guest.stubBytes()) +
 		functionSize*int64(guest.functions()) + int64(guest.Size)
 }
 
@@ -350,7 +397,7 @@ func (p *Plugin) buildCode(
 		pool: pool{idleTime: p.instanceIdleTime(), maxIdle: max(minSessions, p.spec.Limits.Concurrency)},
 	}
 	if err = code.load(ctx, guest, load); err == nil {
-		err = p.linkImports(ctx, code)
+		err = p.linkImports(ctx, code, guest.component)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("plugin %s: %w", p.spec.Name, err), code.closeModules(ctx))
@@ -373,7 +420,12 @@ func (code *code) load(ctx context.Context, guest *rewritten,
 		if err != nil {
 			return err
 		}
-		code.modules = append(code.modules, module{compiled, source.Globals, source.Memory})
+		exports, err := rewrite.Exports(source.stub)
+		if err != nil {
+			return err
+		}
+		code.modules = append(code.modules, module{link.Module{Compiled: compiled, Exports: exports,
+			Elements: source.Elements}, source.Globals, source.Memory})
 	}
 	return nil
 }
@@ -386,18 +438,21 @@ func interpret(ctx context.Context, runtime wazero.Runtime, module *rewrittenMod
 	return code, nil
 }
 
-// linkImports links everything that the plugin may import.
-func (p *Plugin) linkImports(ctx context.Context, code *code) error {
+// linkImports links everything that the plugin may import. c is nil for a core module.
+func (p *Plugin) linkImports(ctx context.Context, code *code, c *component.Component) error {
 	if need, most := code.startMemory(nil), p.spec.Limits.Memory; need > most {
 		return fmt.Errorf("it needs %s of memory to start and its limit is %s: raise limits.memory",
 			limit.Bytes(need), limit.Bytes(most))
 	}
 	runtime := code.runtime
-	if err := linkWASI(ctx, runtime); err != nil {
-		return fmt.Errorf("link WASI: %w", err)
-	}
 	if err := linkMeter(ctx, runtime); err != nil {
 		return fmt.Errorf("link the meter: %w", err)
+	}
+	if c != nil {
+		return p.linkComponent(ctx, code, c)
+	}
+	if err := linkWASI(ctx, runtime); err != nil {
+		return fmt.Errorf("link WASI: %w", err)
 	}
 	for _, imports := range append(p.spec.Modules, CoreModule) {
 		if err := linkModule(ctx, runtime, imports); err != nil {

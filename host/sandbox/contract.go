@@ -2,8 +2,10 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/pdk/abi"
@@ -29,8 +31,8 @@ type Guest struct{ call *call }
 // GuestOf returns the guest that called a host function; ctx is the function's.
 func GuestOf(ctx context.Context) *Guest { return &Guest{callOf(ctx)} }
 
-// Call is the host's side of the call.
-func (g *Guest) Call() *broker.Call { return &g.call.Call }
+// Host is the host's side of the call.
+func (g *Guest) Host() *broker.Call { return &g.call.Call }
 
 // Limits returns the limits of the call.
 func (g *Guest) Limits() manifest.Limits { return g.call.limits }
@@ -55,8 +57,12 @@ func (g *Guest) ReserveAnswer(data []byte) error {
 	return g.call.reserve(int64(len(data)) + readingBytes(data, nil))
 }
 
-// Exports reports whether the guest exports a function of that name.
+// Exports reports whether the guest exports a function of that name; "interface#function" is one of an instance that a
+// component exports.
 func (g *Guest) Exports(name string) bool {
+	if linked := g.call.instance.linked; linked != nil {
+		return linked.Exports(name)
+	}
 	return g.call.instance.cores[0].module.ExportedFunction(name) != nil
 }
 
@@ -64,6 +70,28 @@ func (g *Guest) Exports(name string) bool {
 func (g *Guest) Invoke(ctx context.Context, name string, params ...uint64) ([]uint64, error) {
 	return g.call.instance.cores[0].module.ExportedFunction(name).Call(ctx, params...)
 }
+
+// Component returns the component that the guest is, or nil for a core module.
+func (g *Guest) Component() *component.Component {
+	if linked := g.call.instance.linked; linked != nil {
+		return linked.Component()
+	}
+	return nil
+}
+
+// Call calls a function that the guest, a component, exports: "function", or "interface#function". Arguments and result
+// are values as package component describes them. ctx is that of Start or Serve. After an error the instance is
+// unusable, and discarded when the call ends.
+func (g *Guest) Call(ctx context.Context, export string, args []any) (any, error) {
+	if g.call.instance.linked == nil {
+		return nil, errors.New("the guest is no component")
+	}
+	return g.call.instance.linked.Call(ctx, export, args)
+}
+
+// MarkRandomDrawn records that the guest draws random numbers. An instance that does so in its start is not copied: it
+// may have seeded a generator.
+func (g *Guest) MarkRandomDrawn() { g.call.instance.markRandomDrawn() }
 
 // DisableCopies records that the instance being started must not be copied, and why: copies would lack, or share,
 // something that its start did. Each call then gets a new instance. DisableCopies has no effect after the start.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/internal/rewrite"
 )
 
@@ -42,9 +43,25 @@ func (d *startData) load(p *Plugin) ([][]rewrite.Segment, error) {
 	return d.segments, nil
 }
 
+// dataSegments returns the segments of each core module.
 func dataSegments(wasm []byte) ([][]rewrite.Segment, error) {
-	segments, err := rewrite.Segments(wasm)
-	return [][]rewrite.Segment{segments}, err
+	if !component.IsComponent(wasm) {
+		segments, err := rewrite.Segments(wasm)
+		return [][]rewrite.Segment{segments}, err
+	}
+	decoded, err := component.Decode(wasm)
+	if err != nil {
+		return nil, err
+	}
+	var all [][]rewrite.Segment
+	for _, module := range coreModules(decoded) {
+		segments, err := rewrite.Segments(module.Code)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, segments)
+	}
+	return all, nil
 }
 
 // drop frees the segments.

@@ -122,7 +122,10 @@ type Spec struct {
 	Digest string
 	// Modules are the import modules of the granted permissions. CoreModule is always added.
 	Modules []broker.Module
-	// Contract passes requests to a guest with another ABI. Nil means ABI 1.
+	// Interfaces are the interfaces that a component may import.
+	Interfaces []broker.Interface
+	// Contract passes requests to a guest with another ABI. Nil means ABI 1, which no component
+	// has.
 	Contract Contract
 	// Mounts are the granted directories. They must stay open until the plugin is closed.
 	Mounts []*file.Mount

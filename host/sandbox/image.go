@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/hako-run/hako/host/limit"
+	"github.com/hako-run/hako/host/sandbox/link"
 )
 
 // image is the state of an instance right after its start. Further instances are created from it.
@@ -14,6 +15,8 @@ type image struct {
 	// memories and globals are those of all modules, in the order of instantiation.
 	memories []*imageMemory
 	globals  []uint64
+	// linked is nil for a core plugin.
+	linked *link.Snapshot
 	// capturedAt is the guest's monotonic clock at capture. Guests created from the image must not see an earlier time.
 	capturedAt int64
 }
@@ -45,6 +48,9 @@ func (image *image) close() error {
 // capture makes the image of an instance that has just started, and maps it into the instance's memories.
 func capture(i *instance, now int64) (*image, error) {
 	image := &image{capturedAt: now}
+	if i.linked != nil {
+		image.linked = i.linked.Snapshot()
+	}
 	for _, core := range i.cores {
 		for _, global := range core.globals {
 			image.globals = append(image.globals, global.Get())
@@ -83,7 +89,7 @@ func (image *image) initialize(i *instance) error {
 			return err
 		}
 	}
-	image.setGlobals(i)
+	image.setState(i)
 	return nil
 }
 
@@ -100,11 +106,15 @@ func (image *image) restore(i *instance) bool {
 		}
 		m.restore(memory, m.committed)
 	}
-	image.setGlobals(i)
+	image.setState(i)
 	return true
 }
 
-func (image *image) setGlobals(i *instance) {
+// setState sets everything but the memories.
+func (image *image) setState(i *instance) {
+	if i.linked != nil {
+		i.linked.Restore(image.linked)
+	}
 	n := 0
 	for _, core := range i.cores {
 		for _, global := range core.globals {

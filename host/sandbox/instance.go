@@ -15,6 +15,7 @@ import (
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/broker/file"
 	"github.com/hako-run/hako/host/internal/rewrite"
+	"github.com/hako-run/hako/host/sandbox/link"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -24,8 +25,10 @@ type instance struct {
 	// cores are its core modules, in the order in which they were instantiated. A core plugin has one.
 	cores    []*core
 	memories memories
-	entry    api.Function
-	files    *file.Handles
+	// linked is nil for a core plugin.
+	linked *link.Instance
+	entry  api.Function
+	files  *file.Handles
 	// descriptors is the number of descriptors after start: standard streams, mounts and "/". descriptorsChanged is
 	// true once the guest has changed one of them.
 	descriptors        uint32
@@ -120,6 +123,9 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 
 // link instantiates the modules. data has the data segments of each that its code was loaded without.
 func (i *instance) link(ctx context.Context, code *code, image *image, data [][]rewrite.Segment) error {
+	if code.program != nil {
+		return i.startComponent(ctx, code, data)
+	}
 	module, err := i.instantiate(ctx, code, 0, data, i.plugin.config(i, code, image))
 	if err != nil {
 		return err
@@ -152,7 +158,7 @@ func (i *instance) instantiate(
 		allocate := func(_, _ uint64) experimental.LinearMemory { return memory }
 		ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(allocate))
 	}
-	module, err := code.runtime.InstantiateModule(ctx, source.CompiledModule, config)
+	module, err := code.runtime.InstantiateModule(ctx, source.Compiled, config)
 	if err != nil {
 		return nil, err
 	}
@@ -300,6 +306,9 @@ func (i *instance) close(reason string) error {
 	}
 	i.files.End()
 	var err error
+	if i.linked != nil {
+		err = i.linked.Close()
+	}
 	for _, core := range i.cores {
 		err = errors.Join(err, core.module.Close(context.Background()))
 	}

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,13 +13,23 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/sandbox/compile"
 	"github.com/hako-run/hako/internal/wholefile"
 )
 
 // outlineSuffix ends the names of outlines. An outline has what is needed of a plugin whose code is compiled: JSON, a
-// line break, and the stub. With it a process neither reads nor rewrites the plugin.
+// line break, the shell of a component, and the stubs of the modules. With it a process neither reads nor rewrites the
+// plugin.
 const outlineSuffix = ".outline"
+
+// outlineHeader is the JSON of an outline.
+type outlineHeader struct {
+	rewritten
+	// Shell and Stubs are the sizes of what follows.
+	Shell int
+	Stubs []int
+}
 
 // outlinePath returns the path of the outline of a plugin file, or "" if there cannot be any. Another build of this
 // program may rewrite modules differently and therefore has outlines of its own.
@@ -36,16 +47,20 @@ func (c *codeCache) saveOutline(plugin string, guest *rewritten) error {
 	if path == "" {
 		return nil
 	}
-	withoutCode := *guest
-	withoutCode.Modules = slices.Clone(guest.Modules)
-	for i := range withoutCode.Modules {
-		withoutCode.Modules[i].Wasm = nil
+	header := outlineHeader{rewritten: *guest, Shell: len(guest.shell)}
+	header.Modules = slices.Clone(guest.Modules)
+	body := slices.Clone(guest.shell)
+	for i := range header.Modules {
+		module := &header.Modules[i]
+		module.Wasm = nil
+		header.Stubs = append(header.Stubs, len(module.stub))
+		body = append(body, module.stub...)
 	}
-	header, err := json.Marshal(withoutCode)
+	data, err := json.Marshal(header)
 	if err != nil {
 		return err
 	}
-	return wholefile.Write(path, append(append(header, '\n'), guest.stub...))
+	return wholefile.Write(path, append(append(data, '\n'), body...))
 }
 
 // outline returns the outline of the plugin with this digest, or nil if there is none.
@@ -55,14 +70,40 @@ func (c *codeCache) outline(plugin string) *rewritten {
 	if path == "" || err != nil {
 		return nil
 	}
-	header, stub, _ := bytes.Cut(data, []byte("\n"))
-	guest := &rewritten{stub: stub}
-	if json.Unmarshal(header, guest) != nil || guest.splitStub() != nil {
+	guest, err := decodeOutline(data)
+	if err != nil {
 		return nil // saved again after the plugin has been read
 	}
 	now := time.Now()
 	_ = os.Chtimes(path, now, now) // for Prune
 	return guest
+}
+
+func decodeOutline(data []byte) (*rewritten, error) {
+	header, rest, _ := bytes.Cut(data, []byte("\n"))
+	var h outlineHeader
+	if err := json.Unmarshal(header, &h); err != nil {
+		return nil, err
+	}
+	cut := func(size int) (part []byte) {
+		size = min(max(size, 0), len(rest))
+		part, rest = rest[:size:size], rest[size:]
+		return part
+	}
+	guest := &h.rewritten
+	guest.shell = cut(h.Shell)
+	if len(h.Stubs) != len(guest.Modules) {
+		return nil, errors.New("it does not have a stub for each module")
+	}
+	for i := range guest.Modules {
+		guest.Modules[i].stub = cut(h.Stubs[i])
+	}
+	if len(guest.shell) == 0 {
+		return guest, nil
+	}
+	var err error
+	guest.component, err = component.Decode(guest.shell)
+	return guest, err
 }
 
 // outlined reports whether the plugin with this digest has an outline, and the code that it is for. It reads the JSON

@@ -89,6 +89,9 @@ func (p *Plugin) startFirstInstance(ctx context.Context, code *code, c *call) (*
 	if i.files.End() > 0 || i.descriptorsChanged {
 		i.notCopyable = "the start leaves files open or changes descriptors"
 	}
+	if i.linked != nil && i.linked.Passing() != "" {
+		i.notCopyable = "the start leaves a resource open: " + i.linked.Passing()
+	}
 	if i.notCopyable != "" {
 		code.singleUse.Store(true)
 		code.startAhead.Store(i.notCopyable == drawsRandom)

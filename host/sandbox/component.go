@@ -1,0 +1,100 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/internal/rewrite"
+	"github.com/hako-run/hako/host/sandbox/link"
+)
+
+// linkComponent links the interfaces that a component imports.
+func (p *Plugin) linkComponent(ctx context.Context, code *code, c *component.Component) error {
+	if p.spec.Contract == nil {
+		return errors.New("it is a component, and no contract says how to call it")
+	}
+	modules := make([]link.Module, len(code.modules))
+	for id := range code.modules {
+		modules[id] = code.modules[id].Module
+	}
+	var err error
+	code.program, err = link.Compile(ctx, c, &link.Options{
+		Runtime: code.runtime, Modules: modules, Import: p.importedFunction,
+		Current: func(ctx context.Context) *link.Instance { return callOf(ctx).instance.linked },
+	})
+	return err
+}
+
+// importedFunction returns the function of an interface that a component imports, or nil if the interface that the host
+// has does not have it.
+func (p *Plugin) importedFunction(imported, function string) (link.HostFunc, error) {
+	name, version, _ := strings.Cut(imported, "@")
+	found := false
+	for i := range p.spec.Interfaces {
+		has := &p.spec.Interfaces[i]
+		if has.Name != name {
+			continue
+		}
+		if want := minorVersion(version); has.Version != want {
+			return nil, fmt.Errorf("it imports %s, and hako has version %s of it: build for that one", imported, has.Version)
+		}
+		found = true
+		if f := has.Functions[function]; f != nil {
+			return interfaceFunction(f), nil
+		}
+	}
+	if !found {
+		return nil, fmt.Errorf("it imports the interface %s, which hako does not have or the plugin's permissions do not "+
+			"include", imported)
+	}
+	return nil, nil
+}
+
+// minorVersion returns the part of a version that compatible versions have in common: "0.2" of 0.2.10, "1" of 1.2.3.
+func minorVersion(version string) string {
+	major, rest, _ := strings.Cut(version, ".")
+	if major != "0" {
+		return major
+	}
+	minor, _, _ := strings.Cut(rest, ".")
+	return major + "." + minor
+}
+
+// interfaceFunction adapts a function to package link. Like hostFunction, it releases the processor slot meanwhile and
+// stops a canceled call.
+func interfaceFunction(f broker.InterfaceFunc) link.HostFunc {
+	return func(ctx context.Context, args []any) any {
+		c := callOf(ctx)
+		c.turn.enterHost()
+		result := f(ctx, &c.Call, args)
+		if err := c.turn.leaveHost(ctx); err != nil {
+			panic(err)
+		}
+		c.Charge(0)
+		return result
+	}
+}
+
+// startComponent instantiates the modules of a component. data has the data segments of each that its code was loaded
+// without.
+func (i *instance) startComponent(ctx context.Context, code *code, data [][]rewrite.Segment) error {
+	i.linked = code.program.NewInstance(link.Host{
+		Instantiate: func(ctx context.Context, id int) (api.Module, error) {
+			config := wazero.NewModuleConfig().WithName("").WithStartFunctions()
+			return i.instantiate(ctx, code, id, data, config)
+		},
+		Charge:  func(steps int64) { i.call.Charge(steps) },
+		Reserve: func(bytes int64) error { return i.call.reserve(bytes) },
+	})
+	return i.linked.Start(ctx)
+}
+
+// usable reports whether further calls can be made.
+func (i *instance) usable() bool { return i.linked == nil || i.linked.Failed() == nil }
