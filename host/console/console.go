@@ -221,8 +221,11 @@ func (c *Console) Handler() http.Handler {
 func (c *Console) Run(ctx context.Context) error {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
-	var saving sync.WaitGroup
-	saving.Go(func() { c.keepSaving(ctx) })
+	var work sync.WaitGroup
+	work.Go(func() { c.keepSaving(ctx) })
+	if c.options.Store.Shared() {
+		work.Go(func() { c.shareRunning(ctx) })
+	}
 	w := &watcher{console: c}
 	ended, tokens := c.options.Store.Changes(ctx, endedTopic), c.options.Store.Changes(ctx, bearer.Topic)
 	for {
@@ -235,7 +238,7 @@ func (c *Console) Run(ctx context.Context) error {
 			c.stop()
 			c.options.Traffic.hub.endAll(endShutdown)
 			c.check.end()
-			saving.Wait()
+			work.Wait()
 			return nil
 		case <-ticker.C:
 			w.look(ctx)

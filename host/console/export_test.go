@@ -109,3 +109,11 @@ var Failed = failed
 
 // Streams returns the number of open streams.
 func (c *Console) Streams() int64 { return c.options.Traffic.hub.count.Load() }
+
+// Sharing returns a function that stores the running calls for other replicas, as Run does. StopRequested stops those
+// that are to be stopped.
+func (c *Console) Sharing() func(ctx context.Context) error {
+	last := new(sharedCalls)
+	return func(ctx context.Context) error { return c.share(ctx, last, 0) }
+}
+func (c *Console) StopRequested(ctx context.Context) error { return c.stopRequested(ctx) }

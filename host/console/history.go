@@ -51,10 +51,10 @@ func (c *Console) save(ctx context.Context, since time.Duration) error {
 				return err
 			}
 		}
-		if tidy {
-			return forgetBefore(ctx, tx, c.options.Traffic.now())
+		if !tidy {
+			return nil
 		}
-		return nil
+		return errors.Join(forgetBefore(ctx, tx, c.options.Traffic.now()), c.forgetShared(ctx, tx))
 	})
 	if err != nil {
 		c.options.Traffic.giveBack(list)

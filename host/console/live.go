@@ -119,6 +119,8 @@ type runningJSON struct {
 	// Step is the step that the call is in, Progress the tool's latest report.
 	Step     string        `json:"step,omitempty"`
 	Progress *progressJSON `json:"progress,omitempty"`
+	// Replica is the process that runs the call, if there are others.
+	Replica string `json:"replica,omitempty"`
 }
 
 // progressJSON is a tool's report. Share is from 0 to 1, nil without a known total.
@@ -150,26 +152,49 @@ type runningListJSON struct {
 	Items []*runningJSON `json:"items"`
 	// More is the number of running calls that are not in Items.
 	More int `json:"more,omitempty"`
-	// Replica is the process whose calls these are, if there are others.
+	// Replica is the process that answers, if there are others.
 	Replica string `json:"replica,omitempty"`
 }
 
+// runningCalls lists the calls here and those of other replicas that have run for a while.
 func (c *Console) runningCalls(q *request) (any, error) {
-	replica, err := c.alone(q.Context())
+	replicas, err := c.options.Store.Replicas(q.Context())
 	if err != nil {
 		return nil, err
 	}
-	t := c.options.Traffic
+	answer := &runningListJSON{Items: []*runningJSON{}, Replica: c.ownName(replicas)}
+	list := c.options.Traffic.runningCalls()
+	for _, r := range list {
+		call := newRunning(r)
+		call.Replica = answer.Replica
+		answer.Items = append(answer.Items, call)
+	}
+	answer.More = max(0, int(c.options.Traffic.inFlight.Load())-len(list))
+	if answer.Replica != "" {
+		others, more, err := c.others(q.Context(), replicas)
+		if err != nil {
+			return nil, err
+		}
+		answer.Items, answer.More = append(answer.Items, others...), answer.More+more
+		slices.SortStableFunc(answer.Items, func(a, b *runningJSON) int { return a.Time.Compare(b.Time) })
+	}
+	return answer, nil
+}
+
+// runningCalls returns the running calls, oldest first.
+func (t *Traffic) runningCalls() []*pipeline.Running {
 	t.mu.Lock()
 	list := slices.Collect(maps.Values(t.running))
 	t.mu.Unlock()
 	slices.SortFunc(list, func(a, b *pipeline.Running) int { return a.Started.Compare(b.Started) })
-	answer := &runningListJSON{Items: []*runningJSON{}, Replica: replica}
-	for _, r := range list {
-		answer.Items = append(answer.Items, newRunning(r))
-	}
-	answer.More = max(0, int(t.inFlight.Load())-len(list))
-	return answer, nil
+	return list
+}
+
+// runningCall returns the running call with the ID, or nil.
+func (t *Traffic) runningCall(id string) *pipeline.Running {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.running[id]
 }
 
 func (c *Console) finishedCalls(*request) (any, error) {
@@ -185,29 +210,31 @@ func (c *Console) finishedCalls(*request) (any, error) {
 }
 
 var faultNotRunning = &fault{code: codeConflict, text: manifest.Text{
-	"en": "This call does not run here: it has ended, or runs at another replica.",
-	"ja": "この呼び出しはここでは実行されていません。終了したか、別のレプリカで実行中です。",
+	"en": "This call does not run any more.", "ja": "この呼び出しはすでに終了しています。",
 }}
 
-// stopCall stops a running call. It does not wait for its end.
+// stopCall stops a running call, here or at another replica. It does not wait for its end.
 func (c *Console) stopCall(q *request) (any, error) {
 	if err := q.decode(new(struct{})); err != nil {
 		return nil, err
 	}
-	t, id := c.options.Traffic, q.PathValue("id")
-	t.mu.Lock()
-	running := t.running[id]
-	t.mu.Unlock()
-	if running == nil {
+	id := q.PathValue("id")
+	stop := func() error { return c.requestStop(q.lasting(), id) }
+	var call *runningJSON
+	if running := c.options.Traffic.runningCall(id); running != nil {
+		call = newRunning(running)
+		stop = func() error {
+			running.Stop()
+			return nil
+		}
+	} else if other, err := c.other(q.Context(), id); err != nil {
+		return nil, err
+	} else if call = other; call == nil {
 		return nil, faultNotRunning
 	}
-	state := running.State()
 	return struct{}{}, c.audited(q, &audit.Operation{
-		Action: "call.stop", Subject: audit.Subject{Tenant: running.Caller.Tenant},
-		Target: audit.Target{Plugin: state.Source, Name: state.Name},
-		Detail: map[string]string{"call": id, "caller": running.Caller.User},
-	}, func() error {
-		running.Stop()
-		return nil
-	})
+		Action: "call.stop", Subject: audit.Subject{Tenant: call.Tenant},
+		Target: audit.Target{Plugin: call.Plugin, Name: call.Tool},
+		Detail: map[string]string{"call": id, "caller": call.User},
+	}, stop)
 }

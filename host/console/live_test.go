@@ -60,9 +60,9 @@ func (w *world) running(name string, arguments string) (s *slow, ended <-chan *p
 // runningList is what GET calls/running returns.
 type runningList struct {
 	Items []struct {
-		ID, Tool, Plugin, User, Tenant, Client, Question, Step string
-		ElapsedMS                                              float64
-		Progress                                               struct {
+		ID, Tool, Plugin, User, Tenant, Client, Question, Step, Replica string
+		ElapsedMS                                                       float64
+		Progress                                                        struct {
 			Share   float64
 			Message string
 		}

@@ -60,6 +60,13 @@ func (c *Console) oneCall(q *request) (any, error) {
 		answer.show(ended.recording, ended.Duration)
 		return answer, nil
 	}
+	other, err := c.other(q.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	if other != nil {
+		return &oneCallJSON{ID: id, Running: other, Steps: []stepJSON{}, Log: []lineJSON{}}, nil
+	}
 	entry, err := c.auditedCall(q, id)
 	if err != nil {
 		return nil, err
@@ -111,8 +118,8 @@ func (c *Console) auditedCall(q *request, id string) (*audit.Entry, error) {
 var faultNoCall = &fault{code: codeNotFound, text: manifest.Text{
 	"en": "This call is not known here.", "ja": "この呼び出しの情報はありません。",
 }, remedy: manifest.Text{
-	"en": "It may still run at another replica, its record may have expired, or the audit log is off.",
-	"ja": "別のレプリカで実行中か、記録の保存期間が過ぎたか、監査ログが無効です。",
+	"en": "It may have begun at another replica just now, its record may have expired, or the audit log is off.",
+	"ja": "別のレプリカで始まったばかりか、記録の保存期間が過ぎたか、監査ログが無効です。",
 }}
 
 // explain adds the advice for a failure.

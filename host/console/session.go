@@ -54,7 +54,9 @@ CREATE TABLE console_link (id TEXT PRIMARY KEY, person TEXT NOT NULL, expires BI
 	failures BIGINT NOT NULL,
 	durations BYTEA NOT NULL,
 	PRIMARY KEY (span, tool, number, replica)
-)`}
+)`,
+	`CREATE TABLE console_running (replica TEXT PRIMARY KEY, calls TEXT NOT NULL, at BIGINT NOT NULL);
+CREATE TABLE console_stop (call TEXT PRIMARY KEY, at BIGINT NOT NULL)`}
 
 func migrate(ctx context.Context, s *store.Store) error {
 	return s.Migrate(ctx, "console", migrations...)

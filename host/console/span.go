@@ -3,6 +3,8 @@ package console
 import (
 	"context"
 	"time"
+
+	"github.com/hako-run/hako/host/store"
 )
 
 // span is the time that charts cover, up to now, in points of one step each.
@@ -76,17 +78,24 @@ func (c *Console) series(q *request) (any, error) {
 
 // alone returns the name of this process if there are others, whose calls it does not know.
 func (c *Console) alone(ctx context.Context) (string, error) {
-	list, err := c.options.Store.Replicas(ctx)
-	if err != nil || len(list) < 2 {
-		return "", err
+	replicas, err := c.options.Store.Replicas(ctx)
+	return c.ownName(replicas), err
+}
+
+// ownName returns the name of this process among replicas, or "" if there are no others.
+func (c *Console) ownName(replicas []store.Replica) string {
+	if len(replicas) < 2 {
+		return ""
 	}
-	for _, r := range list {
-		if r.ID == c.options.Store.Replica() {
-			return r.Host + " " + r.ID[:min(len(r.ID), 12)], nil
+	for i := range replicas {
+		if replicas[i].ID == c.options.Store.Replica() {
+			return replicaName(&replicas[i])
 		}
 	}
-	return c.options.Store.Replica(), nil
+	return c.options.Store.Replica()
 }
+
+func replicaName(r *store.Replica) string { return r.Host + " " + r.ID[:min(len(r.ID), 12)] }
 
 func (s span) json(points []*point, now time.Time) *seriesJSON {
 	answer := &seriesJSON{Step: int(s.step.Seconds()), From: time.Unix(0, s.first(now)*int64(s.step)).UTC(),

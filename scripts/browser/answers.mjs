@@ -85,8 +85,8 @@ function record(seq, more) {
 }
 
 const running = [
-  { id: 'call_RUN1', time: ago(74_000), method: 'tools/call', tool: 'list_employees', plugin: 'hr', frontend: 'mcp-http', user: 'aki@example.com', tenant: 'acme', client: 'Claude 1.2', elapsedMs: 74_200, step: 'http GET', progress: { share: 0.4, message: 'page 4 of 10' }, arguments: { month: '2026-10' } },
-  { id: 'call_RUN2', time: ago(9_000), method: 'tools/call', tool: 'delete_file', plugin: 'files', frontend: 'slack', user: 'ken@example.com', tenant: '', elapsedMs: 9_100, question: 'apr_1', step: 'approval' },
+  { id: 'call_RUN1', time: ago(74_000), method: 'tools/call', tool: 'list_employees', plugin: 'hr', frontend: 'mcp-http', user: 'aki@example.com', tenant: 'acme', client: 'Claude 1.2', elapsedMs: 74_200, replica: 'web-1 0123456789ab', step: 'http GET', progress: { share: 0.4, message: 'page 4 of 10' }, arguments: { month: '2026-10' } },
+  { id: 'call_RUN2', time: ago(9_000), method: 'tools/call', tool: 'delete_file', plugin: 'files', frontend: 'slack', user: 'ken@example.com', tenant: '', elapsedMs: 9_100, question: 'apr_1', step: 'approval', replica: 'web-2 ba9876543210' },
 ]
 
 const steps = [

@@ -440,7 +440,7 @@ describe('live calls', () => {
     assert.equal(bars.length, 8)
     assert.ok(Math.abs(bars[1][1] - 575) < 2 && Math.abs(bars[7][0] - 746) < 2, JSON.stringify(bars))
     await page.goto(`${host.url}#/calls/call_OLD`)
-    await page.getByText('are not kept any more').waitFor()
+    await page.getByText('are not kept here').waitFor()
     await page.goto(`${host.url}#/calls/call_NONE`)
     await page.getByText('no calls/call_NONE').waitFor()
   })

@@ -223,6 +223,7 @@ export default {
 
   'calls.about': 'Arguments and results are shown as far as audit.fields names them, with secrets masked.',
   'calls.replica': 'Calls of this replica alone: {replica}. The audit log has those of all.',
+  'calls.others': 'This is the replica {replica}. Calls that run at others appear after two seconds; of calls that have ended, these are its own. The audit log has those of all.',
   'calls.more': { one: '{n} more call runs.', other: '{n} more calls run.' },
   'calls.running': 'Running',
   'calls.waits': 'waits for a person',
@@ -251,7 +252,7 @@ export default {
   'call.step': 'Step',
   'call.after': 'After',
   'call.noSteps': 'It ended before its first step.',
-  'call.notKept': 'The steps and the log lines of this call are not kept any more. The replica that ran a call has them in memory: of its last 200 calls, and of the last failure of each cause.',
+  'call.notKept': 'The steps and the log lines of this call are not kept here. The replica that runs or ran it has them in memory: of running calls, of its last 200 calls, and of the last failure of each cause.',
   'call.droppedSteps': { one: '{n} further step is not shown.', other: '{n} further steps are not shown.' },
   'call.retries': { one: '{n} retry', other: '{n} retries' },
   'call.log': 'Log of the plugin',

@@ -61,7 +61,7 @@ function aboutRunning(id, call) {
     [t('column.time'), when(call.time)], [t('column.took'), took(call.elapsedMs)],
     [t('calls.progress'), call.progress && [call.progress.share !== undefined && h('progress', { value: call.progress.share, 'aria-label': t('calls.progress') }), ' ', call.progress.message]],
     [t('column.plugin'), plugin(call.plugin)], [t('column.who'), who(call)], [t('column.frontend'), term('frontend', call.frontend)], [t('column.client'), call.client],
-    [t('call.id'), code(id)], [t('column.trace'), call.traceId && code(call.traceId)],
+    [t('column.replica'), call.replica], [t('call.id'), code(id)], [t('column.trace'), call.traceId && code(call.traceId)],
   ]))
 }
 

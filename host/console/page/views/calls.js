@@ -33,7 +33,7 @@ export default async function calls(page) {
       { label: t('column.time'), class: 'nowrap wide', cell: row => when(row.time) },
       { label: t('column.who'), class: 'wide', cell: row => who(row) },
       { label: t('column.frontend'), class: 'nowrap wide', cell: row => term('frontend', row.frontend) },
-      { label: t('column.outcome'), cell: row => row.elapsedMs === undefined ? badge('outcome', row.outcome) : progress(row) },
+      { label: t('column.outcome'), cell: row => row.elapsedMs === undefined ? badge('outcome', row.outcome) : [progress(row), row.replica && h('small', {}, row.replica)].flat() },
       { label: t('column.took'), class: 'number', cell: row => [took(row.elapsedMs ?? row.durationMs), row.elapsedMs !== undefined && may(page.session, 'admin') && stopButton(row)] },
     ],
   })
@@ -50,7 +50,7 @@ export default async function calls(page) {
     pause.setAttribute('aria-pressed', String(held !== null))
     const notes = [running.more > 0 && t('calls.more', { n: number(running.more) }), held && t('calls.missed', { n: missed }), dropped > 0 && t('calls.dropped', { n: dropped })]
     put(state, notes.filter(Boolean).join(' '))
-    put(about, t('calls.about'), running.replica && ` ${t('calls.replica', { replica: running.replica })}`)
+    put(about, t('calls.about'), running.replica && ` ${t('calls.others', { replica: running.replica })}`)
   }
   pause.addEventListener('click', () => {
     held = held ? null : rows()
