@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/pdk/abi"
@@ -58,16 +59,22 @@ var hostFunctions = map[string]map[string]string{
 }
 
 // HostFunctions returns the functions that a guest can import from a module, by name.
-func HostFunctions(module string) map[string]FuncType {
-	functions := map[string]FuncType{}
-	for signature, names := range hostFunctions[module] {
-		params, results, _ := strings.Cut(signature, ":")
-		for name := range strings.FieldsSeq(names) {
-			functions[name] = FuncType{valueTypesOf(params), valueTypesOf(results)}
+func HostFunctions(module string) map[string]FuncType { return maps.Clone(functionsByModule()[module]) }
+
+var functionsByModule = sync.OnceValue(func() map[string]map[string]FuncType {
+	modules := make(map[string]map[string]FuncType)
+	for module, signatures := range hostFunctions {
+		modules[module] = make(map[string]FuncType)
+		for signature, names := range signatures {
+			params, results, _ := strings.Cut(signature, ":")
+			kind := FuncType{valueTypesOf(params), valueTypesOf(results)}
+			for name := range strings.FieldsSeq(names) {
+				modules[module][name] = kind
+			}
 		}
 	}
-	return functions
-}
+	return modules
+})
 
 func valueTypesOf(letters string) []ValueType {
 	var types []ValueType
@@ -79,7 +86,7 @@ func valueTypesOf(letters string) []ValueType {
 
 // checkFunction checks that a function of a known import module is there, with the type that the guest takes it for.
 func checkFunction(i Import) error {
-	functions := HostFunctions(i.Module)
+	functions := functionsByModule()[i.Module]
 	want, ok := functions[i.Name]
 	switch {
 	case !ok:

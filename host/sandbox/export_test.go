@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"crypto/sha256"
 
 	"github.com/hako-run/hako/host/sandbox/compile"
@@ -16,9 +17,9 @@ var (
 	Weigh        = deliveryBytes
 )
 
-// DecodeImage decodes an image file with this key, 2 globals and at most 1 MiB.
+// DecodeImage decodes an image file with this key, 2 globals and at most 16 MiB.
 func DecodeImage(data []byte, key [sha256.Size]byte) error {
-	image, err := decodeImage(data, key, 2, 1, 1<<20)
+	image, err := decodeImage(bytes.NewReader(data), key, 2, 1, 16<<20)
 	if err != nil {
 		return err
 	}

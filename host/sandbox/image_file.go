@@ -1,13 +1,17 @@
 package sandbox
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -76,13 +80,14 @@ func (p *Plugin) loadImage(code *code) *image {
 	if path == "" {
 		return nil
 	}
-	data, err := os.ReadFile(path)
+	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	var image *image
 	if err == nil {
-		image, err = decodeImage(data, key, code.globals(), code.memories(), p.spec.Limits.Memory)
+		defer file.Close()
+		image, err = decodeImage(file, key, code.globals(), code.memories(), p.spec.Limits.Memory)
 	}
 	if err == nil && image.capturedAt > p.engine.nanotime() {
 		err = errors.Join(errors.New("it is from the future"), image.close())
@@ -135,103 +140,108 @@ func encodeImage(image *image, key [sha256.Size]byte) []byte {
 
 var errDamagedImage = errors.New("it is damaged")
 
-// decodeImage validates the whole file before it creates an image. The image has that many globals and memories, and
-// limit bounds the bytes of the memories.
-func decodeImage(data []byte, key [sha256.Size]byte, globals, memories int, limit int64) (*image, error) {
-	body, ok := bytes.CutPrefix(data, []byte(imageHeader))
-	if !ok || len(body) < 2*sha256.Size {
+// decodeImage reads an image file once, in parts, into the memories of the image. The image has that many globals and
+// memories, and limit bounds the bytes of the memories.
+func decodeImage(file io.Reader, key [sha256.Size]byte, globals, memories int, limit int64) (*image, error) {
+	var start [len(imageHeader) + sha256.Size]byte
+	if _, err := io.ReadFull(file, start[:]); err != nil || !bytes.HasPrefix(start[:], []byte(imageHeader)) {
 		return nil, errDamagedImage
 	}
-	if digest := sha256.Sum256(body[sha256.Size:]); !bytes.Equal(digest[:], body[:sha256.Size]) {
-		return nil, errDamagedImage
+	digest := sha256.New()
+	r := &imageReader{Reader: bufio.NewReaderSize(io.TeeReader(file, digest), imagePart)}
+	var found [sha256.Size]byte
+	if r.fill(found[:]); found != key {
+		return nil, cmp.Or(r.err, errors.New("it is that of something else"))
 	}
-	body = body[sha256.Size:]
-	if !bytes.Equal(body[:sha256.Size], key[:]) {
-		return nil, errors.New("it is that of something else")
+	image, err := r.image(globals, memories, uint64(limit))
+	if err == nil && !bytes.Equal(digest.Sum(nil), start[len(imageHeader):]) {
+		err = errDamagedImage
 	}
-	r := &numbers{data: body[sha256.Size:]}
-	if r.next() != uint64(globals) {
-		return nil, errDamagedImage
-	}
-	image := new(image)
-	for range globals {
-		image.globals = append(image.globals, r.next())
-	}
-	image.capturedAt = int64(r.next())
-	if r.next() != uint64(memories) {
-		return nil, errDamagedImage
-	}
-	stored := make([]storedMemory, memories)
-	for i := range stored {
-		var err error
-		if stored[i], err = r.memory(uint64(limit)); err != nil {
-			return nil, err
-		}
-		limit -= int64(stored[i].size)
-	}
-	if r.short || len(r.data) > 0 {
-		return nil, errDamagedImage
-	}
-	for _, s := range stored {
-		memory, err := newImageMemory(int(s.size), s.parts)
-		if err != nil {
-			return nil, errors.Join(err, image.close())
-		}
-		image.memories = append(image.memories, memory)
+	if err != nil {
+		return nil, errors.Join(err, image.close())
 	}
 	return image, nil
 }
 
-// storedMemory is a linear memory in an image file: its size and the runs of it that are not zero.
-type storedMemory struct {
-	size uint64
-	runs []run
+// imagePart is how much of an image file is in memory at once, in bytes.
+const imagePart = 64 << 10
+
+// imageReader reads an image file. After an error, numbers are zero.
+type imageReader struct {
+	*bufio.Reader
+	err error
 }
 
-type run struct {
-	offset int
-	bytes  []byte
+// image reads to the end of the file. If it fails, the image has the memories that have been made.
+func (r *imageReader) image(globals, memories int, limit uint64) (*image, error) {
+	image := new(image)
+	if r.number() != uint64(globals) {
+		return image, cmp.Or(r.err, errDamagedImage)
+	}
+	for range globals {
+		image.globals = append(image.globals, r.number())
+	}
+	image.capturedAt = int64(r.number())
+	if r.number() != uint64(memories) {
+		return image, cmp.Or(r.err, errDamagedImage)
+	}
+	for range memories {
+		size := r.number()
+		if r.err != nil || size > limit || size%page != 0 {
+			return image, cmp.Or(r.err, errDamagedImage)
+		}
+		limit -= size
+		memory, err := newImageMemory(int(size), r.parts(size))
+		if err != nil {
+			return image, err
+		}
+		image.memories = append(image.memories, memory)
+	}
+	if _, err := r.Peek(1); r.err == nil && !errors.Is(err, io.EOF) {
+		return image, cmp.Or(err, errDamagedImage)
+	}
+	return image, r.err
 }
 
-func (s *storedMemory) parts(yield func(int, []byte) bool) {
-	for _, run := range s.runs {
-		if !yield(run.offset, run.bytes) {
-			return
+// parts yields the runs of a memory of this size that are not zero, in parts.
+func (r *imageReader) parts(size uint64) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		buffer := make([]byte, imagePart)
+		for range r.number() {
+			offset, length := r.number(), r.number()
+			if r.err == nil && (offset > size || length > size-offset) {
+				r.err = errDamagedImage
+			}
+			for length > 0 && r.err == nil {
+				part := buffer[:min(length, imagePart)]
+				if r.fill(part); r.err != nil || !yield(int(offset), part) {
+					return
+				}
+				offset += uint64(len(part))
+				length -= uint64(len(part))
+			}
+			if r.err != nil {
+				return
+			}
 		}
 	}
 }
 
-// memory reads a memory of at most limit bytes.
-func (r *numbers) memory(limit uint64) (storedMemory, error) {
-	m := storedMemory{size: r.next()}
-	if m.size > limit || m.size%page != 0 {
-		return m, errDamagedImage
+func (r *imageReader) fill(data []byte) {
+	if r.err != nil {
+		return
 	}
-	for range r.next() {
-		offset, length := r.next(), r.next()
-		if r.short || offset > m.size || length > m.size-offset || length > uint64(len(r.data)) {
-			return m, errDamagedImage
-		}
-		m.runs = append(m.runs, run{int(offset), r.data[:length]})
-		r.data = r.data[length:]
+	if _, r.err = io.ReadFull(r.Reader, data); errors.Is(r.err, io.EOF) || errors.Is(r.err, io.ErrUnexpectedEOF) {
+		r.err = errDamagedImage
 	}
-	return m, nil
 }
 
-// numbers reads integers. Past the end it returns zero and sets short.
-type numbers struct {
-	data  []byte
-	short bool
-}
-
-func (r *numbers) next() uint64 {
-	if len(r.data) < 8 {
-		r.data, r.short = nil, true
+func (r *imageReader) number() uint64 {
+	var number [8]byte
+	if r.fill(number[:]); r.err != nil {
 		return 0
 	}
-	n := binary.LittleEndian.Uint64(r.data)
-	r.data = r.data[8:]
-	return n
+	return binary.LittleEndian.Uint64(number[:])
 }
 
 // Prune removes images and notes that have not been used for 30 days, and temporary files of interrupted processes.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -177,6 +178,26 @@ func TestWritten(t *testing.T) {
 				t.Errorf("%v: %v, want %v", test.touched, got, test.want)
 			}
 		}
+	}
+}
+
+// TestImageIsReadInParts checks that a whole image is never on the heap. It is not parallel, because it counts the bytes
+// that the process allocates.
+func TestImageIsReadInParts(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the memory of an image is on the heap")
+	}
+	var key [sha256.Size]byte
+	memory := bytes.Repeat([]byte("hako"), 2<<20)
+	file := sandbox.EncodeImage(memory, []uint64{1, 2}, key)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := sandbox.DecodeImage(file, key); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if read := after.TotalAlloc - before.TotalAlloc; read > uint64(len(memory))/8 {
+		t.Errorf("%d bytes are allocated for an image of %d bytes", read, len(memory))
 	}
 }
 
