@@ -3,12 +3,12 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"time"
 
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/llm"
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // Spec configures a Runner: the agents and sessions whose tools hako runs.
@@ -76,7 +76,7 @@ func (s Spec) withDefaults() Spec {
 }
 
 // identifier matches the API's IDs, which become parts of paths.
-var identifier = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+var identifier = lazyregexp.New(`^[A-Za-z0-9_-]{1,128}$`)
 
 // Check validates s. It fails if there is nothing to follow, for a malformed ID, a missing key, or an address to which
 // a key must not be sent.

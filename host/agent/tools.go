@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
-	"regexp"
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/llm"
+	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/strictjson"
 )
 
@@ -51,7 +51,7 @@ const (
 )
 
 // toolName matches names of custom tools.
-var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
+var toolName = lazyregexp.New(`^[a-zA-Z0-9_-]{1,128}$`)
 
 // check validates a definition by the limits of the API.
 func (d *Definition) check() error {

@@ -1,18 +1,19 @@
 package elicitation
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // secretWords matches what a form must not ask for: "Servers MUST NOT use form mode elicitation to request sensitive
 // information" such as passwords, keys, tokens and payment data (MCP, elicitation).
-var secretWords = regexp.MustCompile(
+var secretWords = lazyregexp.New(
 	`(?i)\b(pass ?words?|pass ?phrases?|pass ?codes?|pass ?wd|pwd|secrets?|credentials?|api ?keys?|(access|secret|private|signing|encryption) ?keys?|(access|auth|api|bearer|refresh|session|id|secret|personal access|github|slack) ?tokens?|client ?secrets?|(credit|debit)? ?card ?(numbers?|no)|credit ?cards?|cvv2?|cvc2?|security ?codes?|one ?time ?(codes?|pass ?words?)|otp|pin|pin ?(codes?|numbers?)|iban|ssn|social security numbers?)\b` +
 		`|パスワード|パスフレーズ|パスコード|暗証番号|秘密鍵|シークレット|(?:API|アクセス|認証) ?(?:キー|トークン)|クレジットカード|カード番号|セキュリティコード|ワンタイム|認証コード|認証情報|マイナンバー`)
 
 var (
-	camel     = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+	camel     = lazyregexp.New(`([a-z0-9])([A-Z])`)
 	separator = strings.NewReplacer("_", " ", "-", " ", ".", " ")
 )
 

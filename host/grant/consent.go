@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/hako-run/hako/host/internal/glob"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -59,8 +59,8 @@ type HTTPMapping struct {
 }
 
 var (
-	pluginName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
-	digest     = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	pluginName = lazyregexp.New(`^[a-z][a-z0-9-]{0,39}$`)
+	digest     = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
 )
 
 // check checks that the consent can be recorded and, unless it is revoked, is complete.

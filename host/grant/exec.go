@@ -4,16 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 var (
-	program     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$`)
-	environment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	program     = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$`)
+	environment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 )
 
 // hostVariables are the variables that the host sets for every command.

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"regexp"
 	"strings"
+
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // messagesEvent is an event of a response. Its fields depend on its type.
@@ -231,4 +232,4 @@ var messagesKinds = map[string]Kind{
 }
 
 // messagesParameter matches the parameter name at the start of an error message.
-var messagesParameter = regexp.MustCompile(`^[a-z_]+(\.[A-Za-z0-9_]+)*:`)
+var messagesParameter = lazyregexp.New(`^[a-z_]+(\.[A-Za-z0-9_]+)*:`)

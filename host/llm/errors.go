@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/retry"
 )
 
@@ -97,7 +97,7 @@ func (e *Error) setParameter(parameter string) {
 }
 
 // parameterName matches parameter names such as tools[0].function.parameters.
-var parameterName = regexp.MustCompile(`^[a-z_]{1,40}([.\[][a-z0-9_\]]{1,40}){0,8}:?$`)
+var parameterName = lazyregexp.New(`^[a-z_]{1,40}([.\[][a-z0-9_\]]{1,40}){0,8}:?$`)
 
 // newTransportError returns the Error for a request without a response from the API.
 func newTransportError(err error) *Error {

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"regexp"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/trace"
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // vendor is a client of one provider API.
@@ -173,7 +173,7 @@ var optional = map[string]bool{"include": true, "max_tokens": true, "parallel_to
 	"temperature": true}
 
 // toolParameter matches the index of a tool in the name of a rejected parameter.
-var toolParameter = regexp.MustCompile(`^tools(?:\.|\[)(\d+)`)
+var toolParameter = lazyregexp.New(`^tools(?:\.|\[)(\d+)`)
 
 // maxChanges bounds how often one request is adapted to what a provider accepts.
 const maxChanges = 32

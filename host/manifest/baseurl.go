@@ -6,15 +6,15 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/hako-run/hako/internal/address"
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // hostname is a DNS name, the letters lower case; a wildcard for its subdomains is taken off before.
-var hostname = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([a-z0-9_-]{0,62}))*$`)
+var hostname = lazyregexp.New(`^[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([a-z0-9_-]{0,62}))*$`)
 
 var defaultPort = map[string]string{"http": "80", "https": "443"}
 

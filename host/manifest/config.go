@@ -7,14 +7,14 @@ import (
 	"math"
 	"net/url"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 
+	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-var configName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
+var configName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
 
 // configTypes are the types of configuration keys, with what a value must be.
 var configTypes = map[string]string{

@@ -3,22 +3,22 @@ package manifest
 import (
 	"encoding/json"
 	"errors"
-	"regexp"
 	"strings"
 
+	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
 var (
-	pluginName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
-	toolName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	pluginName = lazyregexp.New(`^[a-z][a-z0-9-]{0,39}$`)
+	toolName   = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
 	// version is the grammar of Semantic Versioning 2.0.0.
-	version = regexp.MustCompile(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)` +
+	version = lazyregexp.New(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)` +
 		`(-(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*))*)?` +
 		`(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
-	license  = regexp.MustCompile(`^[A-Za-z0-9.+():-][A-Za-z0-9.+(): -]{0,199}$`)
-	mimeType = regexp.MustCompile(`^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(; ?[A-Za-z0-9=.;" _-]+)?$`)
-	iconSize = regexp.MustCompile(`^(any|[1-9][0-9]{0,4}x[1-9][0-9]{0,4})$`)
+	license  = lazyregexp.New(`^[A-Za-z0-9.+():-][A-Za-z0-9.+(): -]{0,199}$`)
+	mimeType = lazyregexp.New(`^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(; ?[A-Za-z0-9=.;" _-]+)?$`)
+	iconSize = lazyregexp.New(`^(any|[1-9][0-9]{0,4}x[1-9][0-9]{0,4})$`)
 )
 
 // maxItems bounds the entries of each kind in a manifest.
@@ -95,7 +95,7 @@ func (v *validation) manifest(m *Manifest) {
 	v.limits("limits", m.Limits)
 }
 
-func (v *validation) match(path, value string, rule *regexp.Regexp, words string) {
+func (v *validation) match(path, value string, rule *lazyregexp.Regexp, words string) {
 	switch {
 	case value == "":
 		v.Add(path, "is missing: it must be %s", words)
@@ -104,7 +104,7 @@ func (v *validation) match(path, value string, rule *regexp.Regexp, words string
 	}
 }
 
-func (v *validation) optional(path, value string, rule *regexp.Regexp, words string) {
+func (v *validation) optional(path, value string, rule *lazyregexp.Regexp, words string) {
 	if value != "" {
 		v.match(path, value, rule, words)
 	}

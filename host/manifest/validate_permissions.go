@@ -1,12 +1,12 @@
 package manifest
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/hako-run/hako/host/internal/glob"
 	"github.com/hako-run/hako/internal/clip"
+	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -136,7 +136,7 @@ func (v *validation) sqlPermission(p *SQLPermission) {
 }
 
 // programName matches the name of a program in a permission, which has no directory and is no pattern.
-var programName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$`)
+var programName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$`)
 
 func (v *validation) execPermission(p *ExecPermission) {
 	if p == nil {

@@ -2,14 +2,14 @@ package manifest
 
 import (
 	"net/url"
-	"regexp"
 
+	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/yosida95/uritemplate/v3"
 )
 
 // scheme starts an absolute URI, RFC 3986 section 3.1.
-var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
+var scheme = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]*:`)
 
 func (v *validation) resources(resources []Resource) {
 	items(v, "resources", resources, func(r Resource) (string, string) { return ".uri", r.URI })

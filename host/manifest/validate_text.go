@@ -1,10 +1,10 @@
 package manifest
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/internal/visible"
 )
@@ -18,7 +18,7 @@ const (
 )
 
 // language is the form of the tags that texts are kept under, a part of BCP 47: "en", "ja", "zh-Hant-TW".
-var language = regexp.MustCompile(`^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$`)
+var language = lazyregexp.New(`^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$`)
 
 // required is text for one that must be there.
 func (v *validation) required(path string, t Text, most int) {

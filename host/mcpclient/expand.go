@@ -3,13 +3,14 @@ package mcpclient
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // reference matches ${NAME} or ${NAME:-default}, the form of MCP clients' configurations.
-var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
+var reference = lazyregexp.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
 
 // environment has the variables for ${NAME}.
 type environment map[string]string

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/address"
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // Spec describes one server: a program that communicates over its standard input and output, or a URL (streamable
@@ -102,9 +102,9 @@ func (f Filter) includes(tool string) bool {
 }
 
 var (
-	serverName  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,39}$`)
-	toolPrefix  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
-	versionDate = regexp.MustCompile(`^20[0-9]{2}-[0-9]{2}-[0-9]{2}$`)
+	serverName  = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_.-]{0,39}$`)
+	toolPrefix  = lazyregexp.New(`^[A-Za-z0-9_-]{1,32}$`)
+	versionDate = lazyregexp.New(`^20[0-9]{2}-[0-9]{2}-[0-9]{2}$`)
 )
 
 // prefix returns the prefix of names at the frontends.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 const (
@@ -135,7 +135,7 @@ func moment(at time.Time) string {
 // maxUserID is the longest ID of a user that userID matches, in bytes.
 const maxUserID = 31
 
-var userID = regexp.MustCompile(`^[UW][A-Z0-9]{2,30}$`)
+var userID = lazyregexp.New(`^[UW][A-Z0-9]{2,30}$`)
 
 // isUser reports whether a name is the ID of a Slack user, which can be shown as a mention.
 func isUser(name string) bool { return userID.MatchString(name) }

@@ -3,10 +3,11 @@ package slackbot
 import (
 	"html"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // escaper escapes Slack's control characters (docs.slack.dev/messaging/formatting-message-text, escaping text).
@@ -18,7 +19,7 @@ func escape(text string) string   { return escaper.Replace(text) }
 func unescape(text string) string { return unescaper.Replace(text) }
 
 // unit matches a word that may be the ID of a user, or one character.
-var unit = regexp.MustCompile(`(?s)\b[UW][A-Z0-9]{2,30}\b|.`)
+var unit = lazyregexp.New(`(?s)\b[UW][A-Z0-9]{2,30}\b|.`)
 
 // clipEscaped escapes a text, replaces the IDs of the mentioned users with mentions, which Slack shows as names, and cuts
 // the result to limit bytes, never within an escape or a mention.
@@ -39,11 +40,11 @@ func clipEscaped(text string, limit int, mentioned ...string) string {
 }
 
 // calls matches text that would mention people, groups and channels, or make a link that shows another address.
-var calls = regexp.MustCompile(`<([!@#]|[a-zA-Z][a-zA-Z0-9+.-]*:[^<>\n]*\|)`)
+var calls = lazyregexp.New(`<([!@#]|[a-zA-Z][a-zA-Z0-9+.-]*:[^<>\n]*\|)`)
 
 // crowded matches an address followed by Japanese punctuation, which Slack would include in the address, with
 // everything up to the next space.
-var crowded = regexp.MustCompile(`(https?://[^\s<>|、。，．！？）」』】〉》］｝]+)([、。，．！？）」』】〉》］｝])`)
+var crowded = lazyregexp.New(`(https?://[^\s<>|、。，．！？）」』】〉》］｝]+)([、。，．！？）」』】〉》］｝])`)
 
 // calm removes mentions from Markdown that Slack renders: the text is a model's and may repeat what a tool has read. It
 // also separates addresses from punctuation, and reveals where links lead.
@@ -55,7 +56,7 @@ func calm(markdown string) string {
 func calmCode(markdown string) string { return calls.ReplaceAllString(markdown, "&lt;$1") }
 
 // definition matches the middle of a reference definition, between the name and the address.
-var definition = regexp.MustCompile(`\]:(\s*[^\s]*[:/&.\\])`)
+var definition = lazyregexp.New(`\]:(\s*[^\s]*[:/&.\\])`)
 
 // reveal adds to the text of each link the host of its address, because the text may be anything, even another address.
 // A link whose text is its address stays unchanged. Reference definitions are broken up.
@@ -135,9 +136,9 @@ func parseHost(address string) (host string, sure bool) {
 }
 
 var (
-	heading = regexp.MustCompile(`^\s{0,3}#{1,6}\s+(.*?)\s*#*\s*$`)
-	bullet  = regexp.MustCompile(`^(\s*)[-*+]\s+(.*)$`)
-	rule    = regexp.MustCompile(`^\s{0,3}([-*_])\s*([-*_]\s*){2,}$`)
+	heading = lazyregexp.New(`^\s{0,3}#{1,6}\s+(.*?)\s*#*\s*$`)
+	bullet  = lazyregexp.New(`^(\s*)[-*+]\s+(.*)$`)
+	rule    = lazyregexp.New(`^\s{0,3}([-*_])\s*([-*_]\s*){2,}$`)
 )
 
 // mrkdwn converts Markdown to Slack's markup, for messages that are not streamed. Unknown constructs stay unchanged,
@@ -180,15 +181,15 @@ func mrkdwnLine(line string) string {
 
 // spans are the marks within a line. The first that matches at a place counts.
 var spans = []struct {
-	pattern *regexp.Regexp
+	pattern *lazyregexp.Regexp
 	write   func(m []string) string
 }{
-	{regexp.MustCompile("^`([^`]+)`"), func(m []string) string { return "`" + escape(m[1]) + "`" }},
-	{regexp.MustCompile(`^!?\[([^\[\]]*)\]\((https?://[^\s()<>|]+|mailto:[^\s()<>|]+)(?:\s+"[^"]*")?\)`), link},
-	{regexp.MustCompile(`^\*\*(\S|\S.*?\S)\*\*`), around("*")},
-	{regexp.MustCompile(`^__(\S|\S.*?\S)__`), around("*")},
-	{regexp.MustCompile(`^~~(\S|\S.*?\S)~~`), around("~")},
-	{regexp.MustCompile(`^\*([^\s*]|[^\s*].*?[^\s*])\*`), around("_")},
+	{lazyregexp.New("^`([^`]+)`"), func(m []string) string { return "`" + escape(m[1]) + "`" }},
+	{lazyregexp.New(`^!?\[([^\[\]]*)\]\((https?://[^\s()<>|]+|mailto:[^\s()<>|]+)(?:\s+"[^"]*")?\)`), link},
+	{lazyregexp.New(`^\*\*(\S|\S.*?\S)\*\*`), around("*")},
+	{lazyregexp.New(`^__(\S|\S.*?\S)__`), around("*")},
+	{lazyregexp.New(`^~~(\S|\S.*?\S)~~`), around("~")},
+	{lazyregexp.New(`^\*([^\s*]|[^\s*].*?[^\s*])\*`), around("_")},
 }
 
 func around(mark string) func([]string) string {

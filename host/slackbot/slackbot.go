@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"regexp"
 	"sync"
 	"time"
 
@@ -26,6 +25,7 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/host/trace"
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // Engine answers turns, like *chat.Engine.
@@ -77,7 +77,7 @@ type Workspace struct {
 	Approvals string
 }
 
-var teamID = regexp.MustCompile(`^[TE][A-Z0-9]{2,}$`)
+var teamID = lazyregexp.New(`^[TE][A-Z0-9]{2,}$`)
 
 // Values of Workspace.Approvals, besides channels.
 const (

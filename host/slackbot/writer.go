@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/hako-run/hako/internal/clip"
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // Bounds of one message.
@@ -98,7 +98,7 @@ func (o *answerWriter) write(ctx context.Context, parts []part) error {
 }
 
 // unfinished matches the beginning of a possible mention or link.
-var unfinished = regexp.MustCompile(`(<[a-zA-Z!@#]?[^<>\s|]{0,200}|\[[^\[\]\s]{0,300}\]?|\])$`)
+var unfinished = lazyregexp.New(`(<[a-zA-Z!@#]?[^<>\s|]{0,200}|\[[^\[\]\s]{0,300}\]?|\])$`)
 
 // longestAddress bounds the address of a link, in bytes. A longer one makes no link.
 const longestAddress = 2000

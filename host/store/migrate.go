@@ -7,9 +7,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // migrationTables create the tables that record the applied migrations, and which of them were additive.
@@ -166,11 +167,11 @@ func checksum(step string) string {
 }
 
 var (
-	adding   = regexp.MustCompile(`(?is)^\s*(CREATE\s+TABLE|CREATE\s+INDEX|ALTER\s+TABLE\s+\w+\s+ADD\s+COLUMN\s+[^,]*)`)
-	column   = regexp.MustCompile(`(?is)^\s*ALTER\s`)
-	rule     = regexp.MustCompile(`(?is)\b(UNIQUE|CHECK|REFERENCES|PRIMARY)\b`)
-	demand   = regexp.MustCompile(`(?is)\bNOT\s+NULL\b`)
-	fallback = regexp.MustCompile(`(?is)\bDEFAULT\b`)
+	adding   = lazyregexp.New(`(?is)^\s*(CREATE\s+TABLE|CREATE\s+INDEX|ALTER\s+TABLE\s+\w+\s+ADD\s+COLUMN\s+[^,]*)`)
+	column   = lazyregexp.New(`(?is)^\s*ALTER\s`)
+	rule     = lazyregexp.New(`(?is)\b(UNIQUE|CHECK|REFERENCES|PRIMARY)\b`)
+	demand   = lazyregexp.New(`(?is)\bNOT\s+NULL\b`)
+	fallback = lazyregexp.New(`(?is)\bDEFAULT\b`)
 )
 
 // additive reports whether older programs work after a step. If in doubt, it reports false.

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/hako-run/hako/internal/address"
+	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/visible"
 )
 
@@ -120,7 +120,7 @@ func openPostgres(ctx context.Context, where, replica string, o *Options) (*post
 }
 
 // password matches URLs that contain a password, including URLs that are invalid because of it.
-var password = regexp.MustCompile(`:[^@]*@|(?i)password`)
+var password = lazyregexp.New(`:[^@]*@|(?i)password`)
 
 // badURL returns the error for an invalid URL. pgx cannot redact every password, so the URL is shown only if it
 // contains none.

@@ -2,14 +2,14 @@ package config
 
 import (
 	"cmp"
-	"regexp"
 
 	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
 // credentialName is the rule for the names of credentials, which is that of permissions.
-var credentialName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+var credentialName = lazyregexp.New(`^[a-z][a-z0-9-]{0,39}$`)
 
 // credentials reads what is below "credentials" into specs, which is made if it is nil. No values of secrets are in the
 // file, so all of it may be shown.

@@ -6,8 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // dotEnvName is the file beside the configuration file whose variables count where the environment has none.
@@ -16,7 +17,7 @@ const dotEnvName = ".env"
 // maxDotEnv bounds the file, in bytes.
 const maxDotEnv = 64 << 10
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // setDotEnv sets the variables of the file in dir that the environment has not. It is there for all that reads the
 // environment, programs that hako starts included as far as they get its variables. No file is no error.
@@ -72,7 +73,7 @@ func parseDotEnv(text string) (variables [][2]string, err error) {
 	return variables, nil
 }
 
-var quotedValue = regexp.MustCompile(`^(?:'([^']*)'|"((?:[^"\\]|\\.)*)")\s*(?:#.*)?$`)
+var quotedValue = lazyregexp.New(`^(?:'([^']*)'|"((?:[^"\\]|\\.)*)")\s*(?:#.*)?$`)
 
 // unquoted is what a value stands for. It reports false if a quote is not closed.
 func unquoted(value string) (string, bool) {

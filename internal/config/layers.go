@@ -3,13 +3,13 @@ package config
 import (
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
 
+	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -118,7 +118,7 @@ func outerOrigin(s setting, flag *pflag.Flag) string {
 }
 
 // kubernetesLink matches the variables that Kubernetes sets for a service called "hako".
-var kubernetesLink = regexp.MustCompile(`^HAKO_(SERVICE_(HOST|PORT)|PORT(_|$))`)
+var kubernetesLink = lazyregexp.New(`^HAKO_(SERVICE_(HOST|PORT)|PORT(_|$))`)
 
 // unknownVariables warns of variables that look like hako's and mean nothing, and are none of those that the file names
 // as places of secrets. They are no errors, because others set some.

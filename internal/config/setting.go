@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -96,7 +96,7 @@ func variable(key string) string {
 // environment lists the variables that set s.
 func (s setting) environment() []string { return append([]string{variable(s.key)}, s.variables...) }
 
-var wordEnd = regexp.MustCompile(`([a-z])([A-Z])`)
+var wordEnd = lazyregexp.New(`([a-z])([A-Z])`)
 
 // read reads the setting from the file.
 func (s setting) read(v strictyaml.Value) {

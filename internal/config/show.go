@@ -2,9 +2,9 @@ package config
 
 import (
 	"net/url"
-	"regexp"
 
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // Entry is one value of the effective configuration, as it may be shown: secrets are left out.
@@ -30,7 +30,7 @@ func (c *Config) Entries() []Entry {
 // Origin says where the value of a key comes from, as in Entry.
 func (c *Config) Origin(key string) string { return c.origins[key] }
 
-var secretName = regexp.MustCompile(`(?i)token|secret|password|passphrase|credential|api_?key`)
+var secretName = lazyregexp.New(`(?i)token|secret|password|passphrase|credential|api_?key`)
 
 // redacted is text, the value of a plugin's configuration key, as it may be shown. Configuration is no place for
 // secrets, but people put them there.

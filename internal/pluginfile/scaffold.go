@@ -8,12 +8,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/hako-run/hako"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 //go:embed template
@@ -27,7 +27,7 @@ type scaffold struct {
 	Version, Go string
 }
 
-var pluginName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+var pluginName = lazyregexp.New(`^[a-z][a-z0-9-]{0,39}$`)
 
 // ToolName is the name of the tool in a new plugin.
 func ToolName(plugin string) string { return strings.ReplaceAll(plugin, "-", "_") }
@@ -118,7 +118,7 @@ func vendorPDK(files map[string][]byte, s scaffold) error {
 // goVersion is the Go version that the PDK needs: the one in this module's go.mod.
 const goVersion = "1.26.0"
 
-var release = regexp.MustCompile(`^v?([0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?)$`)
+var release = lazyregexp.New(`^v?([0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?)$`)
 
 // pdkVersion is the program's version, if a module can have it.
 func pdkVersion(program string) string {

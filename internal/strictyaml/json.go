@@ -3,13 +3,14 @@ package strictyaml
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
-var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+var jsonNumber = lazyregexp.New(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
 // JSON returns v as JSON, keys in the order of the document and numbers as they are written. It reports a number in a
 // form that JSON does not have and then returns nil.

@@ -1,12 +1,13 @@
 package strictyaml
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
-var plainKey = regexp.MustCompile(`^[A-Za-z0-9_$-]{1,100}$`)
+var plainKey = lazyregexp.New(`^[A-Za-z0-9_$-]{1,100}$`)
 
 // Key returns the path of key below path: "tools[0].name", or `config["a b"]` for a key that is no plain word.
 func Key(path, key string) string {

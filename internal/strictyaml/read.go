@@ -10,13 +10,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // maxDepth is how deep lists and mappings may nest.
@@ -104,7 +105,7 @@ func invalidUTF8(data []byte) (line, column int, found bool) {
 	return 0, 0, false
 }
 
-var syntaxError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
+var syntaxError = lazyregexp.New(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
 
 func syntaxProblem(err error) Problem {
 	p := Problem{Message: "YAML syntax: " + err.Error()}

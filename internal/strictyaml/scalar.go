@@ -2,11 +2,12 @@ package strictyaml
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // Ignore reads any value and does nothing with it.
@@ -83,7 +84,7 @@ func Duration(dst *time.Duration) func(Value) {
 }
 
 var (
-	size     = regexp.MustCompile(`^([0-9]{1,18})(B|KiB|MiB|GiB|TiB)$`)
+	size     = lazyregexp.New(`^([0-9]{1,18})(B|KiB|MiB|GiB|TiB)$`)
 	sizeUnit = map[string]int64{"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 )
 

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/hako-run/hako/internal/fakes/script"
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // request is what is read of a request.
@@ -116,8 +116,8 @@ func (s *Server) check(in *request) error {
 }
 
 var (
-	toolName    = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
-	propertyKey = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+	toolName    = lazyregexp.New(`^[a-zA-Z0-9_-]{1,128}$`)
+	propertyKey = lazyregexp.New(`^[a-zA-Z0-9_.-]{1,64}$`)
 )
 
 func (t *tool) check(i int, before []tool) error {

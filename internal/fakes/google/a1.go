@@ -1,9 +1,10 @@
 package google
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // grid is a rectangle of cells, counted from 0, the ends not included.
@@ -23,9 +24,9 @@ type place struct {
 }
 
 var (
-	plainTitle = regexp.MustCompile(`^[\p{L}\p{N}_]+$`)
-	quoted     = regexp.MustCompile(`^'((?:[^']|'')*)'(?:!(.*))?$`)
-	cellRange  = regexp.MustCompile(`^\$?([A-Za-z]{0,3})\$?([0-9]*)(?::\$?([A-Za-z]{0,3})\$?([0-9]*))?$`)
+	plainTitle = lazyregexp.New(`^[\p{L}\p{N}_]+$`)
+	quoted     = lazyregexp.New(`^'((?:[^']|'')*)'(?:!(.*))?$`)
+	cellRange  = lazyregexp.New(`^\$?([A-Za-z]{0,3})\$?([0-9]*)(?::\$?([A-Za-z]{0,3})\$?([0-9]*))?$`)
 )
 
 // locate resolves a range: 'Title'!A1:B2, Title!A1, Title, A1:B2, A:C, 2:5, A2:C. Titles with other characters than

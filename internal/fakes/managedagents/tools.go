@@ -2,10 +2,10 @@ package managedagents
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 
 	"github.com/hako-run/hako/internal/fakes/anthropic"
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // maxTools is how many an agent takes.
@@ -13,8 +13,8 @@ const maxTools = 256
 
 // Forms of names of tools and of their arguments.
 var (
-	toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
-	keyName  = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+	toolName = lazyregexp.New(`^[a-zA-Z0-9_-]{1,128}$`)
+	keyName  = lazyregexp.New(`^[a-zA-Z0-9_.-]{1,64}$`)
 )
 
 // Types of tools.

@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // maxTools is how many tools a request may have.
@@ -19,7 +20,7 @@ type function struct {
 	Strict      bool           `json:"strict"`
 }
 
-var functionName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var functionName = lazyregexp.New(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // checkTools checks definitions; path is that of the i-th, with %d for i.
 func (s *Server) checkTools(tools []function, path string) error {

@@ -15,12 +15,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/hako-run/hako/internal/fakes/slack"
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // stage is where a scene is acted.
@@ -61,9 +61,9 @@ func Scene(ctx context.Context, server *slack.Server, bot, name string, in io.Re
 }
 
 var (
-	writes  = regexp.MustCompile(`^(\S+) (in (?:#\S+|thread)|to \S+): (.+)$`)
-	presses = regexp.MustCompile(`^(\S+) presses (.+)$`)
-	fills   = regexp.MustCompile(`^(\S+) fills in (.+?):(?: (.*))?$`)
+	writes  = lazyregexp.New(`^(\S+) (in (?:#\S+|thread)|to \S+): (.+)$`)
+	presses = lazyregexp.New(`^(\S+) presses (.+)$`)
+	fills   = lazyregexp.New(`^(\S+) fills in (.+?):(?: (.*))?$`)
 )
 
 // act does what a line says, and waits for what follows.

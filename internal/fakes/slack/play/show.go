@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"github.com/hako-run/hako/internal/fakes/slack"
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // show writes down what has changed.
@@ -108,8 +108,8 @@ func (s *stage) lines(m slack.Message) []string {
 }
 
 var (
-	control = regexp.MustCompile(`<([@!#])([^<>|]*)(?:\|([^<>]*))?>`)
-	moment  = regexp.MustCompile(`<!date[^<>]*>`)
+	control = lazyregexp.New(`<([@!#])([^<>|]*)(?:\|([^<>]*))?>`)
+	moment  = lazyregexp.New(`<!date[^<>]*>`)
 )
 
 // plain is text without Slack's marks. Times are left out, so that a scene that is acted again reads the same.
