@@ -180,6 +180,9 @@ func (r *rule) setTransport(o *Options) {
 	r.transport = newTransport(r.dialer, o.Proxy, o.RootCAs, &o.Limits)
 }
 
+// MaxRequestBody returns Limits.RequestBody.
+func (b *Broker) MaxRequestBody() int64 { return b.limits.RequestBody }
+
 // Close closes idle connections. Running requests end with their contexts.
 func (b *Broker) Close() error {
 	for _, r := range b.rules {

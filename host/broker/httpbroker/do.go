@@ -34,9 +34,9 @@ func (b *Broker) Do(ctx context.Context, call *broker.Call, head *abi.HTTPReques
 	return e.answer, nil
 }
 
-// exchange is one request of a guest, from its start until the response body is read or closed. It implements that
-// body.
-type exchange struct {
+// Transaction is one request of a guest, from its start until the response body is read or closed. It implements that
+// body. Like its call it belongs to one goroutine at a time.
+type Transaction struct {
 	broker  *Broker
 	call    *broker.Call
 	session *session
@@ -54,16 +54,16 @@ type exchange struct {
 	once    sync.Once
 	err     error // set at its end
 
-	// pending is set from start to wait. Only the call's goroutine accesses it. Meanwhile another goroutine sends the
-	// request and owns the other fields.
+	// pending is set from begin to Wait, and from Fetch to Fetched. Only the call's goroutine accesses it. Meanwhile
+	// another goroutine sends the request, or reads the body, and owns the other fields.
 	pending   *pending
 	redirects int64 // followed and not charged yet
 }
 
 // open checks and charges a request and registers it with its call. Only the call's goroutine may call it.
-func (b *Broker) open(ctx context.Context, call *broker.Call, head *abi.HTTPRequest, body []byte) (*exchange, error) {
+func (b *Broker) open(ctx context.Context, call *broker.Call, head *abi.HTTPRequest, body []byte) (*Transaction, error) {
 	call.Charge(broker.RequestSteps + int64(len(b.rules))*broker.EntrySteps)
-	e := &exchange{broker: b, call: call, session: b.session(call), start: time.Now()}
+	e := &Transaction{broker: b, call: call, session: b.session(call), start: time.Now()}
 	e.outer, e.span = trace.Start(ctx, "http", trace.Client)
 	if err := e.prepare(head, body); err != nil {
 		e.end(err)
@@ -72,7 +72,7 @@ func (b *Broker) open(ctx context.Context, call *broker.Call, head *abi.HTTPRequ
 	return e, nil
 }
 
-func (e *exchange) prepare(head *abi.HTTPRequest, body []byte) (err error) {
+func (e *Transaction) prepare(head *abi.HTTPRequest, body []byte) (err error) {
 	b := e.broker
 	if e.request, err = b.newRequest(head, body); err != nil {
 		return err
@@ -89,8 +89,8 @@ func (e *exchange) prepare(head *abi.HTTPRequest, body []byte) (err error) {
 	return nil
 }
 
-// send sets the response, or ends the exchange with the error. Any goroutine may call it.
-func (e *exchange) send() error {
+// send sets the response, or ends the transaction with the error. Any goroutine may call it.
+func (e *Transaction) send() error {
 	var err error
 	if e.answer, err = e.follow(); err != nil {
 		err = explain(e.ctx, e.request, err)
@@ -111,7 +111,7 @@ func (e *exchange) send() error {
 }
 
 // chargeRedirects charges the call for the redirects that were followed.
-func (e *exchange) chargeRedirects() {
+func (e *Transaction) chargeRedirects() {
 	if n := e.redirects; n > 0 {
 		e.redirects = 0
 		e.call.Charge(n * broker.RequestSteps)
@@ -130,7 +130,7 @@ func (b *Broker) acquire() error {
 }
 
 // follow sends the request and follows redirects. It checks each hop against the rules.
-func (e *exchange) follow() (*Response, error) {
+func (e *Transaction) follow() (*Response, error) {
 	for range maxRedirects + 1 {
 		r := e.request
 		var err error
@@ -155,8 +155,8 @@ func (e *exchange) follow() (*Response, error) {
 		e.request = next
 		e.redirects++
 	}
-	return nil, failf(abi.CodeLimit, "%s %s: more than %d redirects", e.request.method,
-		e.request.target.shown(), maxRedirects)
+	return nil, &caused{failf(abi.CodeLimit, "%s %s: more than %d redirects", e.request.method,
+		e.request.target.shown(), maxRedirects), ErrManyRedirects}
 }
 
 // answer returns the response to one hop from a recording, the cache or the network.
@@ -199,8 +199,8 @@ func (b *Broker) send(ctx context.Context, r *request) (*Response, error) {
 	return r.masked(resp, r.mask)
 }
 
-// Read reads the response body. An error ends the exchange and is returned again by later reads.
-func (e *exchange) Read(p []byte) (int, error) {
+// Read reads the response body. An error ends the transaction and is returned again by later reads.
+func (e *Transaction) Read(p []byte) (int, error) {
 	if e.err != nil {
 		return 0, e.err
 	}
@@ -215,8 +215,8 @@ func (e *exchange) Read(p []byte) (int, error) {
 	return n, e.err
 }
 
-// Close ends the exchange. It may be called twice.
-func (e *exchange) Close() error {
+// Close ends the transaction. It may be called twice.
+func (e *Transaction) Close() error {
 	e.end(errClosed)
 	return nil
 }
@@ -224,8 +224,8 @@ func (e *exchange) Close() error {
 // errClosed is the error of Read after Close.
 var errClosed = failf(abi.CodeInvalid, "the response is closed")
 
-// end releases the resources of the exchange and reports it, once. Later reads return err.
-func (e *exchange) end(err error) {
+// end releases the resources of the transaction and reports it, once. Later reads return err.
+func (e *Transaction) end(err error) {
 	e.once.Do(func() {
 		e.err = err
 		if e.body != nil {

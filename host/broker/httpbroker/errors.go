@@ -16,6 +16,16 @@ import (
 // errRequestTime is the cause of a context that ended at the request's own time limit, not at the call's deadline.
 var errRequestTime = errors.New("the request's own time limit")
 
+// Causes of errors with abi.CodeInvalid and abi.CodeLimit, for errors.Is.
+var (
+	ErrMethod        = errors.New("the method is malformed")
+	ErrURL           = errors.New("the URL is malformed")
+	ErrRequestSize   = errors.New("the request body is too large")
+	ErrResponseSize  = errors.New("the response body is too large")
+	ErrHeaderSize    = errors.New("the response header is too large")
+	ErrManyRedirects = errors.New("too many redirects")
+)
+
 func failf(code, format string, args ...any) *abi.Error {
 	return &abi.Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
@@ -53,6 +63,7 @@ func explain(ctx context.Context, r *request, err error) error {
 	case headerTooLarge(err):
 		code, text = abi.CodeLimit, fmt.Sprintf("the response header is larger than the limit of %d bytes",
 			r.headerSize)
+		err = ErrHeaderSize
 	}
 	return &caused{failf(code, "%s", r.mask.text(fmt.Sprintf("%s %s: %s", r.method, r.target.shown(), text))), err}
 }

@@ -35,34 +35,28 @@ func (b *Broker) request(ctx context.Context, call *broker.Call, params []uint64
 		return call.GiveJSON(abi.HTTPResponse{Error: failure})
 	}
 	resp, err := b.Do(ctx, call, head, body)
-	return giveHead(call, len(b.session(call).exchanges), resp, err)
+	return giveHead(call, len(b.session(call).transactions), resp, err)
 }
 
 func (b *Broker) start(ctx context.Context, call *broker.Call, params []uint64) uint64 {
-	s := b.session(call)
-	if failure := s.mayStart(b, params[3]); failure != nil {
-		return giveError(call, failure)
-	}
 	head, body, failure := b.fromGuest("http.start", call, params)
 	if failure != nil {
 		return giveError(call, failure)
 	}
-	e, err := b.open(ctx, call, head, body)
-	if err != nil {
+	if _, err := b.Start(ctx, call, head, body); err != nil {
 		return giveError(call, ownError(err))
 	}
-	e.begin()
-	return uint64(len(s.exchanges))
+	return uint64(len(b.session(call).transactions))
 }
 
 func (b *Broker) wait(_ context.Context, call *broker.Call, params []uint64) uint64 {
 	handle := int32(params[0])
-	e := b.session(call).exchange(handle)
+	e := b.session(call).transaction(handle)
 	if e == nil || e.pending == nil {
 		return call.GiveJSON(abi.HTTPResponse{Error: failf(abi.CodeInvalid,
 			"no started request has the handle %d: each is waited for once", handle)})
 	}
-	resp, err := e.wait()
+	resp, err := e.Wait()
 	return giveHead(call, int(handle), resp, err)
 }
 
@@ -105,7 +99,7 @@ func decodeHead(data []byte) (*abi.HTTPRequest, error) {
 
 func (b *Broker) read(_ context.Context, call *broker.Call, params []uint64) uint64 {
 	s := b.session(call)
-	e := s.exchange(int32(params[0]))
+	e := s.transaction(int32(params[0]))
 	if e == nil {
 		return giveError(call, failf(abi.CodeInvalid, "no response has the handle %d", int32(params[0])))
 	}
@@ -133,8 +127,8 @@ func (b *Broker) read(_ context.Context, call *broker.Call, params []uint64) uin
 }
 
 func (b *Broker) close(_ context.Context, call *broker.Call, params []uint64) uint64 {
-	if e := b.session(call).exchange(int32(params[0])); e != nil {
-		e.giveUp()
+	if e := b.session(call).transaction(int32(params[0])); e != nil {
+		e.Cancel()
 		e.chargeRedirects()
 	}
 	return 0

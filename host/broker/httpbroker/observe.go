@@ -32,8 +32,8 @@ type Observation struct {
 	TraceID string
 }
 
-// report reports the exchange to the observer and the log.
-func (e *exchange) report() {
+// report reports the transaction to the observer and the log.
+func (e *Transaction) report() {
 	o := Observation{Duration: time.Since(e.start), Bytes: e.bytes, TraceID: trace.ID(e.outer)}
 	if own := (*abi.Error)(nil); errors.As(e.err, &own) && own != errClosed {
 		o.Code = own.Code
@@ -57,7 +57,7 @@ func (e *exchange) report() {
 }
 
 // trace ends the request's span. Its only attribute from the URL is the host.
-func (e *exchange) trace(o *Observation) {
+func (e *Transaction) trace(o *Observation) {
 	defer e.span.End()
 	if r := e.request; r != nil {
 		e.span.Name("http " + r.method)
@@ -79,7 +79,7 @@ func (e *exchange) trace(o *Observation) {
 	}
 }
 
-func (e *exchange) log(attrs []slog.Attr, o *Observation) {
+func (e *Transaction) log(attrs []slog.Attr, o *Observation) {
 	level, message := slog.LevelDebug, "http request"
 	var refused *outbound.RefusedError
 	if errors.As(e.err, &refused) {

@@ -40,15 +40,15 @@ type request struct {
 func (b *Broker) newRequest(head *abi.HTTPRequest, body []byte) (*request, error) {
 	method := strings.ToUpper(cmp.Or(head.Method, http.MethodGet))
 	if !httpguts.ValidHeaderFieldName(method) || len(method) > 20 {
-		return nil, failf(abi.CodeInvalid, "%.20q is not an HTTP method", head.Method)
+		return nil, &caused{failf(abi.CodeInvalid, "%.20q is not an HTTP method", head.Method), ErrMethod}
 	}
 	t, err := parseTarget(head.URL)
 	if err != nil {
-		return nil, failf(abi.CodeInvalid, "%s: %v", method, err)
+		return nil, &caused{failf(abi.CodeInvalid, "%s: %v", method, err), ErrURL}
 	}
 	if size := int64(len(body)); size > b.limits.RequestBody {
-		return nil, failf(abi.CodeLimit, "%s %s: the body has %d bytes, more than the limit of %d", method, t.shown(),
-			size, b.limits.RequestBody)
+		return nil, &caused{failf(abi.CodeLimit, "%s %s: the body has %d bytes, more than the limit of %d", method,
+			t.shown(), size, b.limits.RequestBody), ErrRequestSize}
 	}
 	header, err := requestHeader(head.Headers, b.userAgent)
 	if err != nil {

@@ -10,10 +10,10 @@ const maxOpen = 16
 
 // session is the state of one guest call.
 type session struct {
-	call      *broker.Call
-	exchanges []*exchange    // of the call; the handle is the index plus one
-	replayed  map[string]int // the number of replays of each recording
-	scratch   []byte         // buffer for a guest's reads
+	call         *broker.Call
+	transactions []*Transaction // of the call; the handle is the index plus one
+	replayed     map[string]int // the number of replays of each recording
+	scratch      []byte         // buffer for a guest's reads
 }
 
 func (b *Broker) session(call *broker.Call) *session {
@@ -21,21 +21,21 @@ func (b *Broker) session(call *broker.Call) *session {
 }
 
 // register adds e to the call unless a limit of the call is exceeded.
-func (s *session) register(e *exchange, perCall int) error {
-	if len(s.exchanges) == perCall {
+func (s *session) register(e *Transaction, perCall int) error {
+	if len(s.transactions) == perCall {
 		return failf(abi.CodeLimit, "the call has made %d requests, which is the limit of one call", perCall)
 	}
 	if s.open() == maxOpen {
 		return failf(abi.CodeLimit, "the call has %d open responses, which is the limit: read or close them first",
 			maxOpen)
 	}
-	s.exchanges = append(s.exchanges, e)
+	s.transactions = append(s.transactions, e)
 	return nil
 }
 
 // open counts the requests that are running, or whose responses are neither read nor closed.
 func (s *session) open() (n int) {
-	for _, e := range s.exchanges {
+	for _, e := range s.transactions {
 		if e.pending != nil || e.err == nil {
 			n++
 		}
@@ -43,23 +43,23 @@ func (s *session) open() (n int) {
 	return n
 }
 
-// exchange returns the exchange with a guest's handle, or nil.
-func (s *session) exchange(handle int32) *exchange {
-	if handle < 1 || int(handle) > len(s.exchanges) {
+// transaction returns the transaction with a guest's handle, or nil.
+func (s *session) transaction(handle int32) *Transaction {
+	if handle < 1 || int(handle) > len(s.transactions) {
 		return nil
 	}
-	return s.exchanges[handle-1]
+	return s.transactions[handle-1]
 }
 
 // Close cancels the running requests, waits for their goroutines, and closes the open responses.
 func (s *session) Close() error {
-	for _, e := range s.exchanges {
+	for _, e := range s.transactions {
 		if e.pending != nil {
 			e.cancel()
 		}
 	}
-	for _, e := range s.exchanges {
-		e.giveUp()
+	for _, e := range s.transactions {
+		e.Cancel()
 	}
 	return nil
 }

@@ -1,22 +1,46 @@
 package httpbroker
 
-import "github.com/hako-run/hako/pdk/abi"
+import (
+	"context"
+	"io"
+
+	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/pdk/abi"
+)
 
 // maxPending limits the requests that a call has started and not waited for (docs/abi.md).
 const maxPending = 8
 
-// pending is a started request, which a goroutine sends.
+// pending is the work of a goroutine for a transaction.
 type pending struct {
-	body     int64         // the size of its body
+	body     int64         // the size of the request body that it sends
+	fetch    bool          // it reads the response body
+	n        int           // the bytes that it has read
+	err      error         // of reading
 	done     chan struct{} // closed when the goroutine has ended
 	panicked any           // what the goroutine panicked with
 }
 
+// Start sends a request like Do, but does not wait for the response, which Transaction.Wait returns. Its errors are
+// those of Do that are known before the request is sent.
+func (b *Broker) Start(ctx context.Context, call *broker.Call, head *abi.HTTPRequest, body []byte) (
+	*Transaction, error) {
+	if failure := b.session(call).mayStart(b, int64(len(body))); failure != nil {
+		return nil, failure
+	}
+	e, err := b.open(ctx, call, head, body)
+	if err != nil {
+		return nil, err
+	}
+	e.begin()
+	return e, nil
+}
+
 // mayStart returns an error if the call cannot start another request with a body of that size.
-func (s *session) mayStart(b *Broker, body uint64) *abi.Error {
-	n, bodies := 0, int64(body)
-	for _, e := range s.exchanges {
-		if e.pending != nil {
+func (s *session) mayStart(b *Broker, body int64) *abi.Error {
+	n, bodies := 0, body
+	for _, e := range s.transactions {
+		if e.pending != nil && !e.pending.fetch {
 			n, bodies = n+1, bodies+e.pending.body
 		}
 	}
@@ -39,35 +63,66 @@ func (s *session) mayStart(b *Broker, body uint64) *abi.Error {
 
 // begin sends the request in a goroutine. While recordings are made or replayed it sends the request synchronously, so
 // that the guest determines the order.
-func (e *exchange) begin() {
-	p := &pending{body: int64(len(e.request.body)), done: make(chan struct{})}
-	e.pending = p
+func (e *Transaction) begin() {
+	e.pending = &pending{body: int64(len(e.request.body)), done: make(chan struct{})}
+	send := func() { _ = e.send() } // the transaction keeps the error
 	if e.broker.replay != nil || e.broker.record != nil {
-		defer close(p.done)
-		_ = e.send() // the exchange keeps the error
+		e.pending.run(send)
 		return
 	}
-	go func() {
-		defer close(p.done)
-		defer func() { p.panicked = recover() }()
-		_ = e.send() // the exchange keeps the error
-	}()
+	go e.pending.run(send)
 }
 
-// wait waits for the response to a started request. Then the call's goroutine owns the exchange again.
-func (e *exchange) wait() (*Response, error) {
+func (p *pending) run(do func()) {
+	defer close(p.done)
+	defer func() { p.panicked = recover() }()
+	do()
+}
+
+// Done returns a channel that is closed when a started request has its response, or a fetch has ended. It is nil if
+// nothing is pending.
+func (e *Transaction) Done() <-chan struct{} {
+	if e.pending == nil {
+		return nil
+	}
+	return e.pending.done
+}
+
+// finish waits for the goroutine. Then the call's goroutine owns the transaction again.
+func (e *Transaction) finish() *pending {
 	p := e.pending
 	<-p.done
 	e.pending = nil
 	if p.panicked != nil {
 		panic(p.panicked)
 	}
+	return p
+}
+
+// Wait waits for the response to a started request and returns it, once.
+func (e *Transaction) Wait() (*Response, error) {
+	e.finish()
 	e.chargeRedirects()
 	return e.answer, e.err
 }
 
-// giveUp closes the exchange. It cancels a running request and waits for its goroutine.
-func (e *exchange) giveUp() {
+// Fetch reads a part of the response body into buffer in the background. Nothing else of the response may be used until
+// Fetched has returned.
+func (e *Transaction) Fetch(buffer []byte) {
+	p := &pending{fetch: true, done: make(chan struct{})}
+	e.pending = p
+	go p.run(func() { p.n, p.err = io.ReadAtLeast(e, buffer, 1) })
+}
+
+// Fetched waits for the end of a fetch and returns the number of bytes read, with io.EOF at the end of the body.
+func (e *Transaction) Fetched() (int, error) {
+	p := e.finish()
+	e.call.Charge(int64(p.n) * broker.TextSteps)
+	return p.n, p.err
+}
+
+// Cancel ends the transaction: it cancels what is pending and closes the response. It may be called twice.
+func (e *Transaction) Cancel() {
 	if p := e.pending; p != nil {
 		e.cancel()
 		<-p.done

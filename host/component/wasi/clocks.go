@@ -51,8 +51,8 @@ type timer struct {
 	at   uint64
 }
 
-func (t timer) ready(caller) bool      { return t.host.Monotonic() >= t.at }
-func (t timer) event() <-chan struct{} { return nil }
+func (t timer) ready(caller) bool                { return t.host.Monotonic() >= t.at }
+func (t timer) event() (<-chan struct{}, uint64) { return nil, t.at }
 
 func saturatingAdd(a, b uint64) uint64 {
 	if a > math.MaxUint64-b {

@@ -201,22 +201,22 @@ func copyStream(c caller, to outputStream, n uint64, next func() ([]byte, error)
 // pollable is wasi:io/poll.pollable.
 type pollable interface {
 	ready(c caller) bool
-	// event returns a channel that is closed when the pollable becomes ready. Nil means that only time makes it ready,
-	// or nothing. It is called if ready has returned false.
-	event() <-chan struct{}
+	// event returns a channel that is closed when the pollable becomes ready, and the instant at which it becomes
+	// ready; nil and 0 if there is none. It is called if ready has returned false.
+	event() (<-chan struct{}, uint64)
 }
 
 // staller is a pollable that nothing but the guest itself makes ready.
 type staller interface {
 	// stall makes it ready with an error.
-	stall()
+	stall(c caller)
 }
 
 // always is a pollable that is ready.
 type always struct{}
 
-func (always) ready(caller) bool      { return true }
-func (always) event() <-chan struct{} { return nil }
+func (always) ready(caller) bool                { return true }
+func (always) event() (<-chan struct{}, uint64) { return nil, 0 }
 
 // Lasting implements broker.Lasting.
 func (always) Lasting() {}
@@ -275,10 +275,11 @@ func (h *host) wait(c caller, all []pollable) {
 	cases := []reflect.SelectCase{receive(c.ctx.Done())}
 	now, first := h.Monotonic(), uint64(0)
 	for _, p := range all {
-		if t, ok := p.(timer); ok && (first == 0 || t.at < first) {
-			first = t.at
+		event, at := p.event()
+		if at > 0 && (first == 0 || at < first) {
+			first = at
 		}
-		if event := p.event(); event != nil {
+		if event != nil {
 			cases = append(cases, receive(event))
 		}
 	}
@@ -287,7 +288,7 @@ func (h *host) wait(c caller, all []pollable) {
 		defer alarm.Stop()
 		cases = append(cases, receive(alarm.C))
 	}
-	if len(cases) == 1 && stallAll(all) {
+	if len(cases) == 1 && stallAll(c, all) {
 		return
 	}
 	if chosen, _, _ := reflect.Select(cases); chosen == 0 {
@@ -300,13 +301,13 @@ func receive[T any](from <-chan T) reflect.SelectCase {
 }
 
 // stallAll makes pollables ready for which the guest would wait in vain, and reports whether there is one.
-func stallAll(all []pollable) (found bool) {
+func stallAll(c caller, all []pollable) (found bool) {
 	for _, p := range all {
 		if s, ok := p.(*subscription); ok {
 			p = s.pollable
 		}
 		if s, ok := p.(staller); ok {
-			s.stall()
+			s.stall(c)
 			found = true
 		}
 	}

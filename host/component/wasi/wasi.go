@@ -15,6 +15,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/broker/file"
+	"github.com/hako-run/hako/host/broker/httpbroker"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -39,6 +40,8 @@ type Options struct {
 	Mounts []*file.Mount
 	// OpenFiles is the number of files and directories that one call may have open. Zero means 64.
 	OpenFiles int
+	// HTTP sends requests. Nil means that the plugin has no grant for them.
+	HTTP *httpbroker.Broker
 }
 
 // version is the minor version of WASI.
@@ -73,7 +76,9 @@ func New(options *Options) []broker.Interface {
 		h.Log = func(context.Context, abi.LogLevel, string) {}
 	}
 	var all []broker.Interface
-	for _, add := range []func() []broker.Interface{h.cli, h.io, h.clocks, h.random, h.filesystem, h.sockets, h.logging} {
+	for _, add := range []func() []broker.Interface{
+		h.cli, h.io, h.clocks, h.random, h.filesystem, h.http, h.sockets, h.logging,
+	} {
 		all = append(all, add()...)
 	}
 	return all
