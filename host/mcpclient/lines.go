@@ -105,7 +105,7 @@ func (l *lines) next() error {
 		rest = data
 	}
 	l.idle = 0
-	message := bytes.TrimSpace(rest)
+	message := bytes.Trim(rest, " \t\r\n") // the white space of JSON alone
 	id, answers := glance(message)
 	if problem == 0 && repeatsKey(message) {
 		problem = codeTwice

@@ -196,7 +196,8 @@ func TestLines(t *testing.T) {
 
 // FuzzLines: whatever a server writes, what comes out is bounded, and over stdio each line is JSON.
 func FuzzLines(f *testing.F) {
-	for _, seed := range []string{"{\"id\":1}\n", "data: {}\n", "{\"id\":1,\"result\":\"" + strings.Repeat("x", 300) + "\"}\n", "{\"id\":\"a\\ud800\",\"error\":1"} {
+	for _, seed := range []string{"{\"id\":1}\n", "data: {}\n", "{\"id\":1,\"result\":\"" + strings.Repeat("x", 300) + "\"}\n", "{\"id\":\"a\\ud800\",\"error\":1",
+		"{\"id\":1}\v\n"} {
 		f.Add([]byte(seed), true)
 		f.Add([]byte(seed), false)
 	}
