@@ -113,7 +113,7 @@ func (freshly) Serve(ctx context.Context, guest *sandbox.Guest, request *abi.Req
 	if err != nil {
 		return nil, err
 	}
-	_, err = guest.Invoke(ctx, abi.Entry, guest.Call().Give(payload))
+	_, err = guest.Invoke(ctx, abi.Entry, guest.Host().Give(payload))
 	return new(abi.Response), err
 }
 
