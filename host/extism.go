@@ -13,6 +13,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker/httpbroker"
 	"github.com/hako-run/hako/host/extism"
+	"github.com/hako-run/hako/host/internal/mcpjson"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/internal/wholefile"
@@ -40,7 +41,7 @@ func (h *Host) configureExtism(p *pluginFile, client *httpbroker.Broker,
 	if err != nil {
 		return nil, err
 	}
-	return extism.Complete(p.manifest, listing)
+	return mcpjson.Complete(p.manifest, listing)
 }
 
 // runListing runs an Extism guest to list its tools, with its configuration and without any permission.

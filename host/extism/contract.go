@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/hako-run/hako/host/internal/mcpjson"
 	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
@@ -58,7 +59,7 @@ func (a *Adapter) Serve(ctx context.Context, guest *sandbox.Guest, request *abi.
 	if failed != nil {
 		return failureResponse(request.Method, failed), nil
 	}
-	return decodeResponse(s.call.Plugin, request.Method, output)
+	return mcpjson.DecodeResponse(s.call.Plugin, request.Method, output)
 }
 
 // failureResponse is the response for an error that the guest reported.

@@ -3,7 +3,7 @@
 //
 // Two families of exports are supported: "describe" and "call" (hyper-mcp v1, mcp.run servlets), and "list_tools",
 // "call_tool" and their siblings for prompts, resources and completion (hyper-mcp v2). The manifest of such a plugin
-// has permissions but no tools: List gets them from the guest once, and Complete adds them to the manifest.
+// has permissions but no tools: List gets them from the guest once, and mcpjson.Complete adds them to the manifest.
 //
 // The Extism host functions are implemented here instead of using those of the Extism SDK (see RATIONALE.md).
 // docs/extism.md describes them.

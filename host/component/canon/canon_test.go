@@ -413,7 +413,7 @@ func TestHostileArguments(t *testing.T) {
 		{"unknown kind", 0, scalar(99), nil, []uint64{1}, "unknown kind"},
 		{"record without fields", 0, scalar(component.KindRecord), nil, []uint64{1}, "a type of 0 bytes"},
 		{"33 flags", 0, labels(component.KindFlags, 33), nil, []uint64{1}, "33 labels"},
-		{"too deep", 0, nested(200), nil, make([]uint64, 20), "nested more than"},
+		{"too deep", 0, nested(300), nil, make([]uint64, 20), "nested more than"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			memory := newFakeMemory(page)

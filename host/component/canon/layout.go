@@ -21,8 +21,8 @@ const (
 	maxFlatParams, maxFlatResults = 16, 1
 	// maxByteLength bounds strings, lists and all other values in a guest's memory.
 	maxByteLength = 1<<28 - 1
-	// maxDepth bounds how deep types are nested.
-	maxDepth = 100
+	// maxDepth bounds how deep types are nested. A map counts as two.
+	maxDepth = 250
 )
 
 // Layouts caches how the types of a component are represented. The zero value is ready, and safe for concurrent use.

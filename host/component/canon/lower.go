@@ -215,11 +215,11 @@ func (l *layout) lowerCase(value any, lower func(payload *layout, value any) err
 func (l *layout) mismatch(value any) error {
 	switch value := value.(type) {
 	case []any:
-		return fmt.Errorf("%d elements do not fit a type of kind %d", len(value), l.typ.Kind)
+		return fmt.Errorf("a list of %d elements is no %s", len(value), l.typ.Kind)
 	case component.Case:
-		return fmt.Errorf("case %d does not fit a type of kind %d", value.Number, l.typ.Kind)
+		return fmt.Errorf("case %d is none of a %s", value.Number, l.typ.Kind)
 	}
-	return fmt.Errorf("a %T does not fit a type of kind %d", value, l.typ.Kind)
+	return fmt.Errorf("a %T of the host is no %s", value, l.typ.Kind)
 }
 
 func (f *Frame) lowerScalar(l *layout, value any) (uint64, error) {

@@ -1,4 +1,4 @@
-package extism
+package mcpjson
 
 import (
 	"encoding/json"
@@ -49,8 +49,8 @@ type resourceContents struct {
 	Blob     []byte `json:"blob"` // base64
 }
 
-// decodeResponse decodes the output of an export.
-func decodeResponse(plugin, method string, data []byte) (*abi.Response, error) {
+// DecodeResponse decodes the answer of a guest to a request with the method. The error is a *sandbox.GuestError.
+func DecodeResponse(plugin, method string, data []byte) (*abi.Response, error) {
 	var o output
 	err := strictjson.Unmarshal(data, &o)
 	var response *abi.Response

@@ -1,0 +1,175 @@
+// Package tool offers components as plugins. The exported functions of a component become tools: New derives their
+// names and JSON Schemas from WIT, and its Adapter converts between JSON and values of WIT. A component that exports the
+// interfaces of wasmcp instead lists its tools, resources and prompts itself.
+//
+// docs/components.md has the rules. Names and values are those of wassette, so that its callers need no change.
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/sandbox"
+)
+
+// Adapter implements sandbox.Contract for one component. It is safe for concurrent use.
+type Adapter struct {
+	manifest *manifest.Manifest
+	// functions are the tools' functions by the names of the tools, in order.
+	functions []Function
+	// listed are the functions of wasmcp that the component exports, by their names in WIT.
+	listed map[string]*Function
+}
+
+// New returns an Adapter for a component with a manifest. The manifest's tools select exported functions, by their
+// derived names or by Tool.Export; without any, all functions that can be tools are. It fails if the manifest selects
+// what the component does not export or what cannot be a tool, if two tools have one name, and if there is no tool.
+func New(c *component.Component, m *manifest.Manifest) (*Adapter, error) {
+	a := &Adapter{manifest: m}
+	var err error
+	if a.listed, err = listedFunctions(c); err != nil || a.Lists() {
+		return a, err
+	}
+	functions := Functions(c)
+	if len(m.Tools) > 0 {
+		a.functions, err = selected(functions, m.Tools)
+		return a, err
+	}
+	a.functions, err = all(functions)
+	return a, err
+}
+
+// selected returns the functions of the manifest's tools, under their names there.
+func selected(functions []Function, tools []manifest.Tool) ([]Function, error) {
+	list := make([]Function, len(tools))
+	for i := range tools {
+		t := &tools[i]
+		at := slices.IndexFunc(functions, func(f Function) bool {
+			return f.Export == t.Export || t.Export == "" && f.Name == t.Name
+		})
+		if at < 0 {
+			return nil, fmt.Errorf("tools[%d]: the component exports no function %s: it exports %s", i,
+				exportOrName(t), exports(functions))
+		}
+		f := functions[at]
+		f.Name = t.Name
+		if f.Reason = whyNoTool(interfaceOf(f.Export), &f); f.Reason != "" {
+			return nil, fmt.Errorf("tools[%d]: %s cannot be a tool: %s", i, f.Export, f.Reason)
+		}
+		list[i] = f
+	}
+	return list, nil
+}
+
+func exportOrName(t *manifest.Tool) string {
+	if t.Export != "" {
+		return t.Export
+	}
+	return "for the name " + t.Name
+}
+
+func interfaceOf(export string) string {
+	if name, _, ok := strings.Cut(export, "#"); ok {
+		return name
+	}
+	return ""
+}
+
+// exports lists functions in an error.
+func exports(functions []Function) string {
+	const most = 20
+	names := make([]string, 0, most+1)
+	for i := range functions {
+		if i == most {
+			names = append(names, "...")
+			break
+		}
+		names = append(names, functions[i].Export)
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// all returns the functions that can be tools.
+func all(functions []Function) ([]Function, error) {
+	var tools []Function
+	var reasons []string
+	byName := map[string]*Function{}
+	for i := range functions {
+		f := &functions[i]
+		if f.Reason != "" {
+			reasons = append(reasons, f.Export+": "+f.Reason)
+			continue
+		}
+		if other := byName[f.Name]; other != nil {
+			return nil, fmt.Errorf("the exports %s and %s both become the tool %s: name them in the manifest (tools: name, "+
+				"export)", other.Export, f.Export, f.Name)
+		}
+		byName[f.Name] = f
+		tools = append(tools, *f)
+	}
+	switch {
+	case len(tools) > 0:
+		return tools, nil
+	case len(reasons) > 0:
+		return nil, fmt.Errorf("the component exports no function that can be a tool (%s)", strings.Join(reasons, "; "))
+	}
+	return nil, errors.New("the component exports no function: export the functions that are to be tools in its world")
+}
+
+// Equip sets the contract of spec.
+func (a *Adapter) Equip(spec *sandbox.Spec) { spec.Contract = a }
+
+// Complete returns the manifest with all tools: those of the manifest with what it does not say derived from their
+// functions. For an Adapter that Lists, listing is the result of List. If the result breaks a rule of manifests, the
+// error wraps a *manifest.Error.
+func (a *Adapter) Complete(listing []byte) (*manifest.Manifest, error) {
+	if a.Lists() {
+		return a.completeListed(listing)
+	}
+	m := *a.manifest
+	m.Tools = make([]manifest.Tool, len(a.functions))
+	for i := range a.functions {
+		t := manifest.Tool{Name: a.functions[i].Name}
+		if len(a.manifest.Tools) > 0 {
+			t = a.manifest.Tools[i]
+		}
+		if err := a.functions[i].describe(&t); err != nil {
+			return nil, fmt.Errorf("the tool %s: %w", t.Name, err)
+		}
+		m.Tools[i] = t
+	}
+	if err := m.Validate(); err != nil {
+		return nil, fmt.Errorf("the component's functions cannot be offered: %w", err)
+	}
+	return &m, nil
+}
+
+// describe derives what a tool does not say from its function.
+func (f *Function) describe(t *manifest.Tool) error {
+	if len(t.Description) == 0 {
+		t.Description = manifest.Text{"en": f.Export + ": " + f.Type.String()}
+	}
+	t.Export = f.Export
+	input, err := inputSchema(f.Type)
+	if err != nil {
+		return err
+	}
+	output, err := outputSchema(f.Type)
+	if err != nil {
+		return err
+	}
+	if t.InputSchema == nil {
+		t.InputSchema = input
+	}
+	if t.OutputSchema == nil {
+		t.OutputSchema = output
+	}
+	return nil
+}

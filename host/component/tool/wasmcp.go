@@ -1,0 +1,495 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/internal/mcpjson"
+	"github.com/hako-run/hako/host/limit"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/internal/strictjson"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// The interfaces of wasmcp, https://github.com/wasmcp/wasmcp, for one version of MCP.
+const (
+	wasmcpPackages  = "wasmcp:mcp-"
+	wasmcpPackage   = "wasmcp:mcp-v20251125/"
+	protocolVersion = "2025-11-25"
+)
+
+// Functions of the interfaces tools, resources and prompts.
+const (
+	listTools     = "list-tools"
+	callTool      = "call-tool"
+	listResources = "list-resources"
+	listTemplates = "list-resource-templates"
+	readResource  = "read-resource"
+	listPrompts   = "list-prompts"
+	getPrompt     = "get-prompt"
+)
+
+// listed are the functions of each interface that hako calls.
+var listed = map[string][]string{
+	"tools":     {listTools, callTool},
+	"resources": {listResources, listTemplates, readResource},
+	"prompts":   {listPrompts, getPrompt},
+}
+
+// isListed reports whether hako calls the functions of an interface to list and run what a component implements.
+func isListed(iface string) bool { return strings.HasPrefix(iface, wasmcpPackages) }
+
+// listedFunctions returns the functions of wasmcp's interfaces that a component exports, by their names. All have two
+// parameters, the context and the request, and a result with an error.
+func listedFunctions(c *component.Component) (map[string]*Function, error) {
+	found := map[string]*Function{}
+	for _, f := range Functions(c) {
+		iface, name, _ := strings.Cut(f.Export, "#")
+		if !isListed(iface) {
+			continue
+		}
+		short, ok := strings.CutPrefix(iface, wasmcpPackage)
+		if !ok {
+			return nil, fmt.Errorf("the component exports %s, and hako knows %s*: build it with that version of wasmcp's WIT",
+				iface, wasmcpPackage)
+		}
+		short, _, _ = strings.Cut(short, "@")
+		if !slices.Contains(listed[short], name) {
+			continue
+		}
+		if len(f.Type.Params) != 2 || f.Type.Result == nil || f.Type.Result.Kind != component.KindResult ||
+			f.Type.Result.Elem == nil {
+			return nil, fmt.Errorf("the component exports %s with the type %s, which is not that of wasmcp", f.Export,
+				f.Type)
+		}
+		found[name] = &f
+	}
+	return found, nil
+}
+
+// Lists reports whether the component lists its tools, resources and prompts itself, so that it must be asked with List.
+func (a *Adapter) Lists() bool { return len(a.listed) > 0 }
+
+// methodList is the method of requests that List makes.
+const methodList = "component/list"
+
+// List asks a plugin whose Adapter Lists for everything that it offers. The result is input for Adapter.Complete and
+// stays valid while the plugin and its configuration are unchanged.
+func List(ctx context.Context, plugin *sandbox.Plugin) ([]byte, error) {
+	response, err := plugin.Call(ctx, &catalog.Invocation{Request: &abi.Request{Method: methodList}})
+	if err != nil {
+		return nil, fmt.Errorf("ask for its tools: %w", err)
+	}
+	return response.StructuredContent, nil
+}
+
+// completeListed adds what the component listed to the manifest. The manifest's tools select and describe listed ones.
+func (a *Adapter) completeListed(listing []byte) (*manifest.Manifest, error) {
+	granting := *a.manifest
+	granting.Tools = nil
+	m, err := mcpjson.Complete(&granting, listing)
+	if err != nil || len(a.manifest.Tools) == 0 {
+		return m, err
+	}
+	tools := make([]manifest.Tool, len(a.manifest.Tools))
+	for i, t := range a.manifest.Tools {
+		at := slices.IndexFunc(m.Tools, func(l manifest.Tool) bool { return l.Name == a.listedName(t.Name) })
+		if at < 0 {
+			return nil, fmt.Errorf("tools[%d]: the component lists no tool %s", i, a.listedName(t.Name))
+		}
+		tools[i] = override(m.Tools[at], t)
+	}
+	m.Tools = tools
+	if err := m.Validate(); err != nil {
+		return nil, fmt.Errorf("what the component lists cannot be offered: %w", err)
+	}
+	return m, nil
+}
+
+// override returns a tool of the manifest with what it does not say taken from the listed one.
+func override(l, t manifest.Tool) manifest.Tool {
+	if len(t.Title) == 0 {
+		t.Title = l.Title
+	}
+	if len(t.Description) == 0 {
+		t.Description = l.Description
+	}
+	if t.InputSchema == nil {
+		t.InputSchema = l.InputSchema
+	}
+	if t.OutputSchema == nil {
+		t.OutputSchema = l.OutputSchema
+	}
+	if t.Annotations == (manifest.Annotations{}) {
+		t.Annotations = l.Annotations
+	}
+	return t
+}
+
+// listedName returns the name under which the component lists a tool.
+func (a *Adapter) listedName(tool string) string {
+	for i := range a.manifest.Tools {
+		if t := &a.manifest.Tools[i]; t.Name == tool && t.Export != "" {
+			return t.Export
+		}
+	}
+	return tool
+}
+
+// serveListed runs one request to a component that lists what it offers.
+func (a *Adapter) serveListed(ctx context.Context, g guest, request *abi.Request) (*abi.Response, error) {
+	name, fields := "", map[string]string{}
+	if len(request.Arguments) > 0 {
+		fields["arguments"] = string(request.Arguments)
+	}
+	switch request.Method {
+	case methodList:
+		return a.list(ctx, g)
+	case abi.CallTool:
+		name, fields["name"] = callTool, a.listedName(request.Name)
+	case abi.GetPrompt:
+		name, fields["name"] = getPrompt, request.Name
+	case abi.ReadResource:
+		name, fields["uri"] = readResource, request.URI
+	}
+	f := a.listed[name]
+	if f == nil {
+		return notFound("the component does not serve " + request.Method), nil
+	}
+	answer, failed, err := f.ask(ctx, g, fields)
+	switch {
+	case err != nil:
+		return nil, err
+	case failed != nil && request.Method == abi.CallTool && failed.Code != abi.CodeNotFound:
+		return toolError(failed.Message), nil
+	case failed != nil:
+		return &abi.Response{Error: failed}, nil
+	}
+	for _, contents := range elements(answer["contents"]) {
+		if contents["uri"] == "" { // templates of wasmcp leave it out
+			contents["uri"] = request.URI
+		}
+	}
+	data, err := marshal(g, answer)
+	if err != nil {
+		return nil, err
+	}
+	return mcpjson.DecodeResponse(g.Call().Plugin, request.Method, data)
+}
+
+func elements(list any) []jsonObject {
+	var objects []jsonObject
+	values, _ := list.([]any)
+	for _, value := range values {
+		if object, ok := value.(jsonObject); ok {
+			objects = append(objects, object)
+		}
+	}
+	return objects
+}
+
+func marshal(g guest, v any) ([]byte, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, &sandbox.GuestError{Plugin: g.Call().Plugin, Reason: "gave an answer that has no JSON form", Err: err}
+	}
+	if int64(len(data)) > g.Limits().Output {
+		return nil, g.LimitError(limit.Output)
+	}
+	return data, g.ReserveAnswer(data)
+}
+
+// maxPages bounds the pages of a list.
+const maxPages = 100
+
+// list calls all list functions of the component.
+func (a *Adapter) list(ctx context.Context, g guest) (*abi.Response, error) {
+	var all mcpjson.Listing
+	for _, name := range []string{listTools, listPrompts, listResources, listTemplates} {
+		if f := a.listed[name]; f != nil {
+			if err := f.list(ctx, g, &all); err != nil {
+				return nil, err
+			}
+		}
+	}
+	data, err := marshal(g, all)
+	return &abi.Response{StructuredContent: data}, err
+}
+
+// list adds the pages of one list.
+func (f *Function) list(ctx context.Context, g guest, all *mcpjson.Listing) error {
+	broken := func(reason string, err error) error {
+		return &sandbox.GuestError{Plugin: g.Call().Plugin, Reason: "failed in " + f.Export + ": " + reason, Err: err}
+	}
+	fields := map[string]string{}
+	for range maxPages {
+		answer, failed, err := f.ask(ctx, g, fields)
+		if err != nil {
+			return err
+		}
+		if failed != nil {
+			return broken(failed.Message, failed)
+		}
+		data, err := marshal(g, answer)
+		if err != nil {
+			return err
+		}
+		var page mcpjson.Listing
+		if err := strictjson.Unmarshal(data, &page); err != nil {
+			return broken(err.Error(), err)
+		}
+		all.Tools = append(all.Tools, page.Tools...)
+		all.Prompts = append(all.Prompts, page.Prompts...)
+		all.Resources = append(all.Resources, page.Resources...)
+		all.ResourceTemplates = append(all.ResourceTemplates, page.ResourceTemplates...)
+		next, _ := answer["nextCursor"].(string)
+		if next == "" {
+			return nil
+		}
+		fields["cursor"] = next
+	}
+	err := fmt.Errorf("the list has more than %d pages", maxPages)
+	return broken(err.Error(), err)
+}
+
+// ask calls a function of wasmcp with a request that has these fields. It returns the answer in MCP's form, or the error
+// that the component reported.
+func (f *Function) ask(ctx context.Context, g guest, fields map[string]string) (jsonObject, *abi.Error, error) {
+	args := []any{
+		fill(f.Type.Params[0].Type, map[string]string{"protocol-version": protocolVersion}),
+		fill(f.Type.Params[1].Type, fields),
+	}
+	value, err := g.CallFunction(ctx, f.Export, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	result := value.(component.Case)
+	form := mcpForm{limit: g.Limits().Output}
+	t, value := f.Type.Result.Elem, result.Value
+	if result.Number == 1 {
+		return nil, form.failure(f, result.Value), nil
+	}
+	if t.Kind == component.KindOption {
+		c := value.(component.Case)
+		if c.Number == 0 {
+			return nil, notFound("the component does not know " + fields["name"] + fields["uri"]).Error, nil
+		}
+		t, value = t.Elem, c.Value
+	}
+	answer, err := form.of(t, value)
+	switch {
+	case errors.Is(err, errTooLarge):
+		return nil, nil, g.LimitError(limit.Output)
+	case err != nil:
+		return nil, nil, &sandbox.GuestError{Plugin: g.Call().Plugin,
+			Reason: "gave an answer to " + f.Export + " that cannot be used: " + err.Error(), Err: err}
+	}
+	object, ok := answer.(jsonObject)
+	if !ok {
+		return nil, nil, &sandbox.GuestError{Plugin: g.Call().Plugin,
+			Reason: "gave an answer to " + f.Export + " that is no record"}
+	}
+	return object, nil, nil
+}
+
+// fill returns a value of the type: records have these texts in the fields of these names, all else is zero or empty.
+// Versions of wasmcp differ in the other fields.
+func fill(t *component.Type, fields map[string]string) any {
+	switch t.Kind {
+	case component.KindRecord, component.KindTuple:
+		values := make([]any, len(t.Fields))
+		for i, field := range t.Fields {
+			text, ok := fields[field.Name]
+			switch {
+			case ok && field.Type.Kind == component.KindString:
+				values[i] = text
+			case ok && field.Type.Kind == component.KindOption && field.Type.Elem.Kind == component.KindString:
+				values[i] = component.Some(text)
+			default:
+				values[i] = fill(field.Type, nil)
+			}
+		}
+		return values
+	case component.KindString:
+		return ""
+	case component.KindBool:
+		return false
+	case component.KindF32:
+		return float32(0)
+	case component.KindF64:
+		return float64(0)
+	case component.KindChar:
+		return rune(0)
+	case component.KindFlags:
+		return uint32(0)
+	case component.KindList, component.KindMap:
+		switch {
+		case t.Length > 0:
+			return nil // lowering fails: wasmcp has no lists of fixed length
+		case t.Kind == component.KindList && t.Elem.Kind == component.KindU8:
+			return []byte{}
+		}
+		return []any{}
+	case component.KindOption, component.KindEnum:
+		return component.Case{}
+	case component.KindVariant:
+		if payload := t.Fields[0].Type; payload != nil {
+			return component.Case{Value: fill(payload, nil)}
+		}
+		return component.Case{}
+	case component.KindResult:
+		if t.Elem != nil {
+			return component.OK(fill(t.Elem, nil))
+		}
+		return component.OK(nil)
+	}
+	if _, signed, ok := integerType(t.Kind); ok && signed {
+		return int64(0)
+	}
+	return uint64(0)
+}
+
+// mcpForm converts values of wasmcp's types to MCP's JSON.
+type mcpForm struct {
+	// limit bounds the bytes of the texts; size counts them.
+	limit, size int64
+}
+
+// blockTypes are MCP's names of content blocks, by the cases of content-block.
+var blockTypes = map[string]string{"text": abi.Text, "image": abi.Image, "audio": abi.Audio,
+	"resource-link": abi.ResourceLink, "embedded-resource": abi.Embedded}
+
+// of returns a value in MCP's form: names of fields in camel case, without those that are none, and variants as their
+// payloads.
+func (m *mcpForm) of(t *component.Type, value any) (any, error) {
+	switch value := value.(type) {
+	case string:
+		m.size += int64(len(value))
+	case []byte:
+		m.size += int64(len(value)) / 3 * 4
+	case []any:
+		m.size += int64(len(value))
+	}
+	if m.size > m.limit {
+		return nil, errTooLarge
+	}
+	switch t.Kind {
+	case component.KindRecord:
+		return m.record(t, value.([]any))
+	case component.KindList:
+		values, ok := value.([]any)
+		if !ok {
+			return value, nil // bytes
+		}
+		list := make([]any, len(values))
+		for i := range values {
+			var err error
+			if list[i], err = m.of(t.Elem, values[i]); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
+	case component.KindEnum:
+		return t.Fields[value.(component.Case).Number].Name, nil
+	case component.KindOption:
+		if c := value.(component.Case); c.Number == 1 {
+			return m.of(t.Elem, c.Value)
+		}
+		return nil, nil
+	case component.KindVariant:
+		return m.variant(t, value.(component.Case))
+	case component.KindBool, component.KindString, component.KindF64, component.KindS64, component.KindU64:
+		return value, nil
+	}
+	return nil, fmt.Errorf("hako does not take a %s", t)
+}
+
+// record returns the fields of a record, and those of its field options, which MCP does not keep apart.
+func (m *mcpForm) record(t *component.Type, values []any) (any, error) {
+	object := jsonObject{}
+	for i, field := range t.Fields {
+		if field.Name == "meta" || field.Name == "icons" {
+			continue
+		}
+		value, err := m.of(field.Type, values[i])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", field.Name, err)
+		}
+		options, ok := value.(jsonObject)
+		switch {
+		case value == nil:
+		case ok && field.Name == "options":
+			for key, value := range options {
+				object[key] = value
+			}
+		case isJSONField(field.Name):
+			text, _ := value.(string)
+			if !json.Valid([]byte(text)) {
+				return nil, fmt.Errorf("%s is not valid JSON", field.Name)
+			}
+			object[camelCase(field.Name)] = json.RawMessage(text)
+		default:
+			object[camelCase(field.Name)] = value
+		}
+	}
+	return object, nil
+}
+
+// isJSONField reports whether the text of a field is JSON.
+func isJSONField(name string) bool {
+	return name == "input-schema" || name == "output-schema" || name == "structured-content"
+}
+
+func camelCase(name string) string {
+	words := strings.Split(name, "-")
+	for i, word := range words[1:] {
+		words[i+1] = strings.ToUpper(word[:min(1, len(word))]) + word[min(1, len(word)):]
+	}
+	return strings.Join(words, "")
+}
+
+func (m *mcpForm) variant(t *component.Type, c component.Case) (any, error) {
+	field := t.Fields[c.Number]
+	if strings.HasSuffix(field.Name, "-stream") {
+		return nil, fmt.Errorf("hako does not take streams: send the data itself (%s)",
+			strings.TrimSuffix(field.Name, "-stream"))
+	}
+	if field.Type == nil {
+		return field.Name, nil
+	}
+	payload, err := m.of(field.Type, c.Value)
+	if object, ok := payload.(jsonObject); ok && blockTypes[field.Name] != "" {
+		object["type"] = blockTypes[field.Name]
+	}
+	return payload, err
+}
+
+// failure converts an error-code.
+func (m *mcpForm) failure(f *Function, value any) *abi.Error {
+	failed := &abi.Error{Code: abi.CodeInternal, Message: f.Export + " failed"}
+	t := f.Type.Result.Err
+	if t == nil || t.Kind != component.KindVariant {
+		return failed
+	}
+	c := value.(component.Case)
+	switch t.Fields[c.Number].Name {
+	case "parse-error", "invalid-request", "invalid-params":
+		failed.Code = abi.CodeInvalid
+	case "method-not-found":
+		failed.Code = abi.CodeNotFound
+	}
+	form, err := m.of(t, value)
+	if object, ok := form.(jsonObject); ok && err == nil {
+		if message, _ := object["message"].(string); message != "" {
+			failed.Message = message
+		}
+	}
+	return failed
+}
