@@ -17,8 +17,8 @@ var _ sandbox.Contract = (*Adapter)(nil)
 
 // guest is a *sandbox.Guest.
 type guest interface {
-	Call() *broker.Call
-	CallFunction(ctx context.Context, export string, args []any) (any, error)
+	Host() *broker.Call
+	Call(ctx context.Context, export string, args []any) (any, error)
 	Limits() manifest.Limits
 	LimitError(name string) *limit.Error
 	Reserve(bytes int64) error
@@ -30,7 +30,7 @@ func (a *Adapter) Start(context.Context, *sandbox.Guest) error { return nil }
 
 // Serve runs one request. The error of a function's result becomes a failed tool result.
 func (a *Adapter) Serve(ctx context.Context, g *sandbox.Guest, request *abi.Request) (*abi.Response, error) {
-	return a.serve(ctx, any(g).(guest), request)
+	return a.serve(ctx, g, request)
 }
 
 func (a *Adapter) serve(ctx context.Context, g guest, request *abi.Request) (*abi.Response, error) {
@@ -62,7 +62,7 @@ func (f *Function) call(ctx context.Context, g guest, request *abi.Request) (*ab
 		return toolError(fmt.Sprintf("the arguments of %s are not valid: %v. Correct them and call it again",
 			request.Name, err)), nil
 	}
-	value, err := g.CallFunction(ctx, f.Export, args)
+	value, err := g.Call(ctx, f.Export, args)
 	if err != nil {
 		return nil, err
 	}

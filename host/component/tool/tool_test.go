@@ -167,12 +167,12 @@ type fakeGuest struct {
 	reserved int64
 }
 
-func (g *fakeGuest) CallFunction(_ context.Context, export string, args []any) (any, error) {
+func (g *fakeGuest) Call(_ context.Context, export string, args []any) (any, error) {
 	g.export, g.args = export, args
 	return g.result, g.err
 }
 
-func (g *fakeGuest) Call() *broker.Call { return &broker.Call{Plugin: "x"} }
+func (g *fakeGuest) Host() *broker.Call { return &broker.Call{Plugin: "x"} }
 
 func (g *fakeGuest) Limits() manifest.Limits { return manifest.Limits{Output: 1000} }
 

@@ -181,7 +181,7 @@ func (a *Adapter) serveListed(ctx context.Context, g guest, request *abi.Request
 	if err != nil {
 		return nil, err
 	}
-	return mcpjson.DecodeResponse(g.Call().Plugin, request.Method, data)
+	return mcpjson.DecodeResponse(g.Host().Plugin, request.Method, data)
 }
 
 func elements(list any) []jsonObject {
@@ -198,7 +198,7 @@ func elements(list any) []jsonObject {
 func marshal(g guest, v any) ([]byte, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return nil, &sandbox.GuestError{Plugin: g.Call().Plugin, Reason: "gave an answer that has no JSON form", Err: err}
+		return nil, &sandbox.GuestError{Plugin: g.Host().Plugin, Reason: "gave an answer that has no JSON form", Err: err}
 	}
 	if int64(len(data)) > g.Limits().Output {
 		return nil, g.LimitError(limit.Output)
@@ -226,7 +226,7 @@ func (a *Adapter) list(ctx context.Context, g guest) (*abi.Response, error) {
 // list adds the pages of one list.
 func (f *Function) list(ctx context.Context, g guest, all *mcpjson.Listing) error {
 	broken := func(reason string, err error) error {
-		return &sandbox.GuestError{Plugin: g.Call().Plugin, Reason: "failed in " + f.Export + ": " + reason, Err: err}
+		return &sandbox.GuestError{Plugin: g.Host().Plugin, Reason: "failed in " + f.Export + ": " + reason, Err: err}
 	}
 	fields := map[string]string{}
 	for range maxPages {
@@ -266,7 +266,7 @@ func (f *Function) ask(ctx context.Context, g guest, fields map[string]string) (
 		fill(f.Type.Params[0].Type, map[string]string{"protocol-version": protocolVersion}),
 		fill(f.Type.Params[1].Type, fields),
 	}
-	value, err := g.CallFunction(ctx, f.Export, args)
+	value, err := g.Call(ctx, f.Export, args)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -288,12 +288,12 @@ func (f *Function) ask(ctx context.Context, g guest, fields map[string]string) (
 	case errors.Is(err, errTooLarge):
 		return nil, nil, g.LimitError(limit.Output)
 	case err != nil:
-		return nil, nil, &sandbox.GuestError{Plugin: g.Call().Plugin,
+		return nil, nil, &sandbox.GuestError{Plugin: g.Host().Plugin,
 			Reason: "gave an answer to " + f.Export + " that cannot be used: " + err.Error(), Err: err}
 	}
 	object, ok := answer.(jsonObject)
 	if !ok {
-		return nil, nil, &sandbox.GuestError{Plugin: g.Call().Plugin,
+		return nil, nil, &sandbox.GuestError{Plugin: g.Host().Plugin,
 			Reason: "gave an answer to " + f.Export + " that is no record"}
 	}
 	return object, nil, nil
