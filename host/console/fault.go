@@ -51,9 +51,14 @@ type fault struct {
 
 func (f *fault) Error() string { return f.text.In("en") }
 
-// said returns an English text from inside hako.
+// said returns a text in English and, if japaneseFormats has the format, in Japanese. A format that is only "%v" passes
+// an error on, which is in English.
 func said(format string, args ...any) manifest.Text {
-	return manifest.Text{"en": fmt.Sprintf(format, args...)}
+	text := manifest.Text{"en": fmt.Sprintf(format, args...)}
+	if translated := japanese(format, args...); translated != "" {
+		text["ja"] = translated
+	}
+	return text
 }
 
 var (
@@ -112,7 +117,7 @@ func faultLimited(wait time.Duration) *fault {
 }
 
 func notFound(kind, name string) *fault {
-	return &fault{code: codeNotFound, text: said("there is no %s %q", kind, name)}
+	return &fault{code: codeNotFound, text: said("there is no "+kind+" %q", name)}
 }
 
 func invalid(format string, args ...any) *fault {

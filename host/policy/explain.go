@@ -14,8 +14,8 @@ type Step struct {
 	// Decided says that this rule decided. Otherwise Mismatch says why it did not.
 	Decided  bool
 	Mismatch *Mismatch
-	// Doubt says why the condition of a deciding rule could not be evaluated.
-	Doubt string
+	// When is the condition of the deciding rule. Doubt says why it could not be evaluated.
+	When, Doubt string
 }
 
 // Explain decides about a call as Decide does, and returns the evaluated rules. Other rules are included if they match
@@ -26,7 +26,7 @@ func (p *Policy) Explain(c *Call) (Decision, []Step) {
 	for _, rule := range p.rules {
 		step := Step{Rule: rule.Name, Action: rule.Action, Line: rule.Line, Mismatch: rule.mismatch(c, facts)}
 		if step.Mismatch == nil {
-			step.Decided, step.Doubt = true, rule.evaluationError(facts)
+			step.Decided, step.When, step.Doubt = true, rule.When, rule.evaluationError(facts)
 			return rule.decision(c), append(steps, step)
 		}
 		if rule.matchesTool(c.Tool, c.Plugin+"/"+c.Tool) {
@@ -98,7 +98,7 @@ func (r *Rule) mismatch(c *Call, f *facts) *Mismatch {
 // evaluationError says why the condition of a deciding rule cannot be evaluated; empty if it can.
 func (r *Rule) evaluationError(f *facts) string {
 	if _, err := r.evaluate(f); err != nil {
-		return fmt.Sprintf(`"when" cannot be evaluated (%v), and so counts as true: %s`, err, r.When)
+		return err.Error()
 	}
 	return ""
 }

@@ -45,7 +45,7 @@ type ExplainedDecision struct {
 	MissingScopes []string `json:"missingScopes,omitempty"`
 	// Remember is a duration, such as "10m0s".
 	Remember string `json:"remember,omitempty"`
-	// Doubt says why the rule's condition could not be evaluated.
+	// Doubt says why When could not be evaluated.
 	Doubt string `json:"doubt,omitempty"`
 }
 
@@ -78,7 +78,9 @@ func NewExplanation(p *Policy, c *Call, locale string) *Explanation {
 	}
 	last := steps[len(steps)-1]
 	d := Prospect{Decision: result, Line: last.Line}.Explain(locale)
-	d.Doubt = last.Doubt
+	if last.Doubt != "" {
+		d.When, d.Doubt = last.When, last.Doubt
+	}
 	e.Decision = &d
 	return e
 }
@@ -164,7 +166,7 @@ func (d *ExplainedDecision) text(file string) string {
 	if len(d.MissingScopes) > 0 {
 		text += ", because the token lacks the scope " + strings.Join(d.MissingScopes, " ")
 	}
-	if d.When != "" {
+	if d.When != "" && d.Doubt == "" {
 		text += " where " + d.When
 	}
 	if d.Action == Ask {
@@ -178,7 +180,7 @@ func (d *ExplainedDecision) text(file string) string {
 		}
 	}
 	if d.Doubt != "" {
-		text += ", whose " + d.Doubt
+		text += fmt.Sprintf(", whose \"when\" cannot be evaluated (%s), and so counts as true: %s", d.Doubt, d.When)
 	}
 	if d.Reason != "" {
 		text += fmt.Sprintf(" (%s)", d.Reason)

@@ -173,7 +173,7 @@ func TestExplain(t *testing.T) {
 	want := []policy.Step{
 		{Rule: "small sheets", Action: policy.Allow, Line: 13,
 			Mismatch: &policy.Mismatch{Field: "when", Want: []string{"size(arguments.rows) <= 2"}}},
-		{Rule: "ask before writing", Action: policy.Ask, Line: 17, Decided: true},
+		{Rule: "ask before writing", Action: policy.Ask, Line: 17, Decided: true, When: "!readOnly && openWorld"},
 	}
 	if !reflect.DeepEqual(steps, want) {
 		t.Errorf("%+v", steps)

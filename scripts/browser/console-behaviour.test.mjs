@@ -420,7 +420,7 @@ describe('live calls', () => {
     await row.getByText('stopped').waitFor()
   })
   opened('a call that waits leads to its question', { hash: '#/calls' }, async page => {
-    await page.getByText('Calls of this replica alone: web-1').waitFor()
+    await page.getByText('This is the replica web-1').waitFor()
     await page.getByRole('link', { name: 'waits for a person' }).click()
     await page.locator('.question').first().waitFor()
     assert.match(page.url(), /#\/approvals\/apr_1$/)

@@ -612,7 +612,7 @@ export default {
   'policy.reason': 'Reason',
   'policy.approvers': 'Who may agree',
   'policy.rememberFor': 'Agreement holds for',
-  'policy.doubt': 'Doubt',
+  'policy.doubt': 'Counts as true, because it cannot be evaluated',
   'policy.unlisted': 'The caller does not see the tool in lists.',
   'policy.passed': 'Rules before it that do not match',
   'ownrule.default': 'the default',

@@ -612,7 +612,7 @@ export default {
   'policy.reason': '理由',
   'policy.approvers': '承認できる人',
   'policy.rememberFor': '承認の有効期間',
-  'policy.doubt': '注意',
+  'policy.doubt': '条件を評価できないため、成り立つとみなします',
   'policy.unlisted': 'このツールは呼び出し元の一覧に表示されません。',
   'policy.passed': '先に評価され、一致しなかったルール',
   'ownrule.default': '既定の動作',

@@ -195,7 +195,7 @@ function decided(d) {
     facts([
       [t('policy.field.when'), d.when && code(d.when)], [t('policy.missing'), d.missingScopes?.join(' ')], [t('policy.reason'), d.reason],
       [t('policy.approvers'), d.action === 'ask' && ([...d.approvers?.users ?? [], ...d.approvers?.groups ?? []].join(', ') || t('policy.self'))],
-      [t('policy.rememberFor'), short(d.remember)], [t('policy.doubt'), d.doubt],
+      [t('policy.rememberFor'), short(d.remember)], [t('policy.doubt'), d.doubt && code(d.doubt)],
     ]))
 }
 
@@ -217,7 +217,7 @@ function explanation(e) {
 
 function mismatch({ field, have, want = [], problem: trouble }) {
   const values = { field: t(`policy.field.${field}`), have, want: want.join(', '), trouble }
-  if (field === 'missingScopes') return t('policy.not.scopes', values)
+  if (field === 'missingScopes') return t('policy.not.scopes', { have: values.want })
   if (field === 'when') return [t(trouble ? 'policy.not.broken' : 'policy.not.when', values), ' ', code(values.want)]
   return t(have ? 'policy.not.other' : 'policy.not.none', values)
 }

@@ -1,0 +1,58 @@
+package console
+
+import "fmt"
+
+// japanese returns the Japanese text of an English format, or "" if it has none.
+func japanese(format string, args ...any) string {
+	if translated, ok := japaneseFormats[format]; ok {
+		return fmt.Sprintf(translated, args...)
+	}
+	return ""
+}
+
+// japaneseFormats are the Japanese texts of the formats of faults. Their verbs have the same order, or say which.
+var japaneseFormats = map[string]string{
+	"the file is larger than %d bytes":                                                  "ファイルが %d バイトを超えています",
+	"raise maxPluginSize in hako.yaml if that is right":                                 "問題がなければ hako.yaml の maxPluginSize を引き上げてください",
+	"the file did not arrive: %v":                                                       "ファイルを受信できませんでした: %v",
+	"the address is no https URL, such as https://example.com/weather.wasm":             "https で始まる URL を指定してください (例: https://example.com/weather.wasm)",
+	"the digest of the plugin that was shown is missing":                                "表示したプラグインのダイジェストがありません",
+	"there is no policy file, beside which proposals are saved":                         "ポリシーのファイルがないため、提案を保存できません",
+	"there is no rule of the scope %q for this call":                                    "この呼び出しには範囲 %q のルールがありません",
+	`the answer is "yes" or "no"`:                                                       `回答は "yes" または "no" です`,
+	"the reason is longer than %d bytes":                                                "理由が %d バイトを超えています",
+	"there is no file for consents: set consents in hako.yaml":                          "承認を保存するファイルがありません。hako.yaml の consents を設定してください",
+	"the plugin cannot be approved: it is %s: %s":                                       "このプラグインは承認できません (状態: %s): %s",
+	"nobody has said yes to %s, so there is nothing to revoke: it is shipped with hako": "%s は hako に付属するプラグインで、承認の記録がないため取り消せません",
+	"leave shipped plugins out with shipped.enabled, or deny its tools in the policy":   "shipped.enabled で付属プラグインを無効にするか、ポリシーでそのツールを拒否してください",
+	"text is longer than %d bytes":                                                      "検索する文字列が %d バイトを超えています",
+	"%s is a time such as 2026-01-31T15:04:05Z":                                         "%s には 2026-01-31T15:04:05Z のような日時を指定してください",
+	"the cursor is none that this list has given":                                       "cursor がこの一覧のものではありません",
+	"format is jsonl or csv":                                                            "format には jsonl か csv を指定してください",
+	"mend it (hako config check) and reload again; what was in force stays in force":    "設定を直して (hako config check で確認できます) もう一度読み込んでください。それまでは以前の設定が有効です",
+	"the request is larger than %d bytes":                                               "リクエストが %d バイトを超えています",
+	"the request was canceled":                                                          "リクエストは取り消されました",
+	"the Content-Type must be %s":                                                       "Content-Type は %s でなければなりません",
+	"limit is a number from 1 to %d":                                                    "limit には 1 から %d までの数を指定してください",
+	"a login has a token or a link":                                                     "ログインにはトークンかリンクが必要です",
+	"%q is no state of a plugin":                                                        "%q というプラグインの状態はありません",
+	"the arguments of a tool are a JSON object":                                         "ツールの引数は JSON オブジェクトで指定してください",
+	"hours is a number from 1 to %d":                                                    "hours には 1 から %d までの数を指定してください",
+	"the query is longer than %d bytes":                                                 "クエリーが %d バイトを超えています",
+	"there is no parameter %q here":                                                     "パラメーター %q はありません",
+	"the parameter %q is there %d times":                                                "パラメーター %q が %d 回指定されています",
+	"the parameter %q is not valid text":                                                "パラメーター %q は正しいテキストではありません",
+	"the body is not what is expected here: %v":                                         "リクエストの本文が正しくありません: %v",
+	"span is hour, day or week":                                                         "span には hour、day、week のいずれかを指定してください",
+	"the role %q does not exist: there are viewer, approver and admin":                  "役割 %q はありません。viewer、approver、admin のいずれかを指定してください",
+	"by is calls, failures or p95":                                                      "by には calls、failures、p95 のいずれかを指定してください",
+
+	"there is no plugin folder %q":          "プラグインのフォルダー %q はありません",
+	"there is no question %q":               "質問 %q はありません",
+	"there is no consent for the plugin %q": "プラグイン %q の承認はありません",
+	"there is no session %q":                "セッション %q はありません",
+	"there is no provider of identities %q": "ID プロバイダー %q はありません",
+	"there is no plugin %q":                 "プラグイン %q はありません",
+	"there is no tool %q":                   "ツール %q はありません",
+	"there is no address %q":                "アドレス %q はありません",
+}
