@@ -238,6 +238,7 @@ func (c *componentDecoder) instance(r *reader) {
 			name := readExternName(r)
 			ref, e := c.ref(r, name.Name)
 			seen.add(r, "export", name, &e)
+			e.nameResource()
 			t.Exports = append(t.Exports, e)
 			return ref
 		})
@@ -251,7 +252,7 @@ func (c *componentDecoder) instance(r *reader) {
 
 // instantiate returns the type of an instance of a component with these arguments.
 func (c *componentDecoder) instantiate(r *reader, of *ComponentType, args map[string]Extern) *InstanceType {
-	m := &matcher{c.decoder, r, map[*Resource]*Resource{}}
+	m := newMatcher(c.decoder, r)
 	for _, resource := range of.imported {
 		m.bound[resource] = nil
 	}
@@ -261,9 +262,16 @@ func (c *componentDecoder) instantiate(r *reader, of *ComponentType, args map[st
 			r.fail("an instance of a component lacks the argument %q", want.Name)
 		}
 		m.extern(&want, &have)
+		if want.Sort == SortType && want.Type != nil {
+			m.values[want.Type] = have.Type
+		}
 	}
-	s := &substitution{c.decoder, r, m.bound, of.scope, c.scope, map[any]any{}}
-	t := &InstanceType{Exports: s.externs(of.Exports)}
+	s := &substitution{c.decoder, r, m.bound, m.values, of.scope, c.scope, map[any]any{}}
+	t := &InstanceType{}
+	t.Exports, _ = s.externs(of.Exports)
+	for _, e := range t.Exports {
+		e.nameResource()
+	}
 	c.checkInstanceType(r, t)
 	return t
 }
@@ -373,7 +381,7 @@ func (c *componentDecoder) exportDefinition(r *reader) {
 	ref, e := c.ref(r, name.Name)
 	if r.flag("the mark of an export's type") {
 		ascribed := c.externType(r, c.scope, name)
-		m := &matcher{c.decoder, r, map[*Resource]*Resource{}}
+		m := newMatcher(c.decoder, r)
 		for _, resource := range c.resources[ascribed.before:] {
 			m.bound[resource] = nil
 		}

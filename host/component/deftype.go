@@ -381,7 +381,7 @@ func (d *decoder) externType(r *reader, s *scope, name externName) declared {
 		e.Sort, e.Component = SortComponent, typeAt[*ComponentType](r, s, r.uint32(), "the type of a component")
 	case externInstance:
 		t := typeAt[*InstanceType](r, s, r.uint32(), "the type of an instance")
-		fresh := &substitution{d, r, map[*Resource]*Resource{}, t.scope, s, map[any]any{}}
+		fresh := &substitution{d, r, map[*Resource]*Resource{}, nil, t.scope, s, map[any]any{}}
 		e.Sort, e.Instance = SortInstance, fresh.instance(t)
 	case externValue:
 		r.fail("%q is a value, and values are no part of WASI 0.2 or 0.3", name.Name)
@@ -401,10 +401,20 @@ func (d *decoder) named(r *reader, e Extern, name externName) Extern {
 	case e.Type != nil:
 		d.countTypes(r, 1)
 		named := *e.Type
+		if named.Name != "" {
+			named.alias = e.Type
+		}
 		named.Name = e.Name
 		e.Type = &named
-	case e.Resource != nil && e.Resource.Name == "":
-		e.Resource.Name = e.Name
+	default:
+		e.nameResource()
 	}
 	return e
+}
+
+// nameResource gives a resource type without a name that of its export.
+func (e *Extern) nameResource() {
+	if e.Resource != nil && e.Resource.Name == "" {
+		e.Resource.Name = e.Name
+	}
 }

@@ -7,6 +7,12 @@ type matcher struct {
 	r *reader
 	// bound has the resource types that the wanted types leave open, with those that were given for them.
 	bound map[*Resource]*Resource
+	// values has the value types that were given for wanted ones: they are equal, but for their names.
+	values map[*Type]*Type
+}
+
+func newMatcher(d *decoder, r *reader) *matcher {
+	return &matcher{d, r, map[*Resource]*Resource{}, map[*Type]*Type{}}
 }
 
 func (d *decoder) steps(r *reader, n int) {
@@ -140,7 +146,7 @@ func (m *matcher) component(want, have *ComponentType) {
 // renamed copies a type with new resource types of its own, and returns them: those of the imports come first.
 func (m *matcher) renamed(t *ComponentType) (*ComponentType, []*Resource) {
 	to := &scope{}
-	s := &substitution{m.decoder, m.r, map[*Resource]*Resource{}, t.scope, to, map[any]any{}}
+	s := &substitution{m.decoder, m.r, map[*Resource]*Resource{}, nil, t.scope, to, map[any]any{}}
 	for _, imported := range t.imported {
 		s.resource(imported)
 	}

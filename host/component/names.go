@@ -50,31 +50,40 @@ func checkLabel(r *reader, what, name string) {
 	}
 }
 
+// split finds the parts of a name with an annotation. It reports false if the name has other parts.
+func (n *externName) split() bool {
+	prefix, rest, _ := strings.Cut(strings.TrimPrefix(n.Name, "["), "]")
+	var known bool
+	if n.kind, known = annotations[prefix]; !known {
+		return false
+	}
+	if n.kind == constructorName {
+		n.resource = rest
+		return true
+	}
+	n.resource, n.label, known = strings.Cut(rest, ".")
+	return known
+}
+
 // parse checks the syntax of a name and finds its parts.
 func (n *externName) parse(r *reader) {
-	if prefix, rest, ok := strings.Cut(strings.TrimPrefix(n.Name, "["), "]"); ok && n.Name[0] == '[' {
-		kind, ok := annotations[prefix]
-		if !ok {
-			r.fail("name %q has an unknown annotation", n.Name)
-		}
-		n.kind, n.resource = kind, rest
-		if kind != constructorName {
-			if n.resource, n.label, ok = strings.Cut(rest, "."); !ok {
-				r.fail("name %q has no dot between resource and function", n.Name)
-			}
-			checkLabel(r, "the name", n.label)
+	switch {
+	case strings.HasPrefix(n.Name, "["):
+		if !n.split() {
+			r.fail("name %q is none of [constructor]resource, [method]resource.function and [static]resource.function", n.Name)
 		}
 		checkLabel(r, "the name", n.resource)
-		return
-	}
-	if strings.ContainsAny(n.Name, ":/@") {
+		if n.kind != constructorName {
+			checkLabel(r, "the name", n.label)
+		}
+	case strings.ContainsAny(n.Name, ":/@"):
 		if !interfaceSyntax.MatchString(n.Name) {
 			r.fail("name %q is not of the form namespace:package/interface@version", n.Name)
 		}
 		n.kind = interfaceName
-		return
+	default:
+		checkLabel(r, "the name", n.Name)
 	}
-	checkLabel(r, "the name", n.Name)
 }
 
 // unique returns what must differ between the names of a scope.

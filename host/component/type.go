@@ -66,6 +66,7 @@ type Type struct {
 	Resource *Resource
 
 	measure
+	alias        *Type  // the type with a name that this one is another name of, if there is one
 	bytes, align int64  // of a value in memory with pointers of 64 bits
 	flat         string // its core types, or the first ones of more than maxFlatParams
 }

@@ -5,8 +5,11 @@ import (
 	"strings"
 )
 
-// maxText bounds the bytes of a type as text: a type can mention another one 100,000 times.
-const maxText = 10_000
+// The most bytes of a type and of a world as text. A type can mention another one 100,000 times.
+const (
+	maxText  = 10_000
+	maxWorld = 1 << 20
+)
 
 // kindNames are the kinds of types in WIT.
 var kindNames = [...]string{"bool", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f32", "f64", "char", "string",
@@ -15,14 +18,34 @@ var kindNames = [...]string{"bool", "s8", "u8", "s16", "u16", "s32", "u32", "s64
 
 func (k Kind) String() string { return kindNames[k] }
 
-// witText builds text of WIT. It ends with an ellipsis when it is longer than maxText.
-type witText struct{ strings.Builder }
+// keywords need a % before them as names.
+var keywords = func() map[string]bool {
+	words := map[string]bool{}
+	for _, word := range append(strings.Fields("as async constructor export from func import include interface own package "+
+		"resource static type use with world"), kindNames[:]...) {
+		words[word] = true
+	}
+	return words
+}()
 
-func (w *witText) full() bool { return w.Len() > maxText }
+func identifier(name string) string {
+	if keywords[name] {
+		return "%" + name
+	}
+	return name
+}
+
+// witText builds text of WIT. It ends with an ellipsis when it is longer than limit.
+type witText struct {
+	strings.Builder
+	limit int
+}
+
+func (w *witText) full() bool { return w.Len() > w.limit }
 
 func (w *witText) text() string {
 	if w.full() {
-		return w.String()[:maxText] + "…"
+		return w.String()[:w.limit] + "…"
 	}
 	return w.String()
 }
@@ -30,14 +53,14 @@ func (w *witText) text() string {
 // String returns the type in WIT: its name, if it has one. Records, variants, enums and flags have no other form in WIT;
 // without a name they are written as their definition.
 func (t *Type) String() string {
-	var w witText
+	w := witText{limit: maxText}
 	w.typ(t)
 	return w.text()
 }
 
 // String returns the type of a function in WIT: func(text: string) -> u32.
 func (t *Func) String() string {
-	var w witText
+	w := witText{limit: maxText}
 	w.function(t, 0)
 	return w.text()
 }
@@ -58,7 +81,7 @@ func (w *witText) function(t *Func, without int) {
 
 func (w *witText) typ(t *Type) {
 	if t.Name != "" {
-		w.WriteString(t.Name)
+		w.WriteString(identifier(t.Name))
 		return
 	}
 	w.definition(t)
@@ -72,9 +95,9 @@ func (w *witText) definition(t *Type) {
 		w.fields(t.Fields, t.Kind)
 		w.WriteString(" }")
 	case KindOwn:
-		w.WriteString(t.Resource.Name)
+		w.WriteString(identifier(t.Resource.Name))
 	case KindBorrow:
-		w.WriteString("borrow<" + t.Resource.Name + ">")
+		w.WriteString("borrow<" + identifier(t.Resource.Name) + ">")
 	default:
 		w.WriteString(t.Kind.String())
 		w.arguments(t)
@@ -100,7 +123,7 @@ func (w *witText) arguments(t *Type) {
 		w.typ(t.Err)
 	}
 	if t.Length > 0 {
-		fmt.Fprintf(w, ", %d", t.Length)
+		fmt.Fprintf(&w.Builder, ", %d", t.Length)
 	}
 	w.WriteString(">")
 }
@@ -114,7 +137,7 @@ func (w *witText) fields(fields []Field, of Kind) {
 		if i > 0 {
 			w.WriteString(", ")
 		}
-		w.WriteString(f.Name)
+		w.WriteString(identifier(f.Name))
 		switch {
 		case f.Type == nil:
 		case of == KindVariant:
