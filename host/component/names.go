@@ -1,8 +1,9 @@
 package component
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // nameKind is the form of an import's or export's name.
@@ -38,9 +39,9 @@ const (
 )
 
 var (
-	versionSyntax   = regexp.MustCompile(`^` + version + `$`)
-	labelSyntax     = regexp.MustCompile(`^` + label + `$`)
-	interfaceSyntax = regexp.MustCompile(`^` + words + `:` + words + `/` + label + `(?:@(?:` + version + `|` + canonical + `))?$`)
+	versionSyntax   = lazyregexp.New(`^` + version + `$`)
+	labelSyntax     = lazyregexp.New(`^` + label + `$`)
+	interfaceSyntax = lazyregexp.New(`^` + words + `:` + words + `/` + label + `(?:@(?:` + version + `|` + canonical + `))?$`)
 )
 
 func checkLabel(r *reader, what, name string) {
