@@ -61,7 +61,9 @@ func (g *guest) do(function string, args ...any) any {
 	if f == nil {
 		g.t.Fatalf("there is no %s", function)
 	}
-	return f(g.ctx, g.call, args)
+	result := f(g.ctx, g.call, args)
+	checkTypes(g.t, function, args, result)
+	return result
 }
 
 // ok returns the value of a successful result.
