@@ -41,13 +41,13 @@ func (b *Broker) statement(ctx context.Context, call *broker.Call, function stri
 	params []uint64, run runFunc) uint64 {
 	s := b.session(call)
 	s.blobs = nil
-	call.Charge(broker.StatementSteps + int64(params[1]+params[3])*broker.TextSteps)
-	var result *abi.SQLResult
-	s.observed(ctx, function, func() *abi.Error {
-		result = s.statement(ctx, function, params, run)
-		return result.Error
+	result := s.do(ctx, function, params[1]+params[3], func() *abi.SQLResult {
+		statement, failure := fromGuest(call, function, params)
+		if failure != nil {
+			return &abi.SQLResult{Error: failure}
+		}
+		return s.run(ctx, statement, run)
 	})
-	s.chargeWork(len(result.Rows))
 	head, blobs, err := result.Encode()
 	if err != nil {
 		head, _, _ = (&abi.SQLResult{Error: invalid(err)}).Encode()
@@ -56,23 +56,21 @@ func (b *Broker) statement(ctx context.Context, call *broker.Call, function stri
 	return call.Give(head)
 }
 
-func (s *session) statement(ctx context.Context, function string, params []uint64, run runFunc) *abi.SQLResult {
+// fromGuest copies a statement out of the guest's memory.
+func fromGuest(call *broker.Call, function string, params []uint64) (*abi.SQLStatement, *abi.Error) {
 	if params[1]+params[3] > maxRequest {
-		return &abi.SQLResult{Error: &abi.Error{Code: abi.CodeLimit,
-			Message: "a statement with its parameters may have at most 8 MiB"}}
+		return nil, errTooLarge
 	}
-	head, blobs := s.call.Bytes(function, params[0], params[1]), s.call.Bytes(function, params[2], params[3])
+	head, blobs := call.Bytes(function, params[0], params[1]), call.Bytes(function, params[2], params[3])
 	statement, err := abi.DecodeSQLStatement(head, blobs)
 	if err != nil {
-		return &abi.SQLResult{Error: &abi.Error{Code: abi.CodeInvalid,
-			Message: "the statement is not JSON as docs/abi.md describes it: " + err.Error()}}
+		return nil, &abi.Error{Code: abi.CodeInvalid,
+			Message: "the statement is not JSON as docs/abi.md describes it: " + err.Error()}
 	}
-	open, failure := s.open(ctx)
-	if failure != nil {
-		return &abi.SQLResult{Error: failure}
-	}
-	return run(open, ctx, statement)
+	return statement, nil
 }
+
+var errTooLarge = &abi.Error{Code: abi.CodeLimit, Message: "a statement with its parameters may have at most 8 MiB"}
 
 // invalid returns the *abi.Error in err, or one for a value that cannot be passed.
 func invalid(err error) *abi.Error {
@@ -91,32 +89,19 @@ func (b *Broker) blobs(_ context.Context, call *broker.Call, _ []uint64) uint64 
 }
 
 func (b *Broker) begin(ctx context.Context, call *broker.Call, params []uint64) uint64 {
-	return b.transaction(ctx, call, "begin", func(s *database.Session) *abi.Error {
-		return s.Begin(ctx, params[0] != 0)
-	})
+	return giveError(call, b.Begin(ctx, call, params[0] != 0))
 }
 
 func (b *Broker) commit(ctx context.Context, call *broker.Call, _ []uint64) uint64 {
-	return b.transaction(ctx, call, "commit", func(s *database.Session) *abi.Error { return s.Commit(ctx) })
+	return giveError(call, b.Commit(ctx, call))
 }
 
 func (b *Broker) rollback(ctx context.Context, call *broker.Call, _ []uint64) uint64 {
-	return b.transaction(ctx, call, "rollback", func(s *database.Session) *abi.Error { return s.Rollback(ctx) })
+	return giveError(call, b.Rollback(ctx, call))
 }
 
-// transaction returns 0, or the length of the error for the guest.
-func (b *Broker) transaction(ctx context.Context, call *broker.Call, function string,
-	do func(*database.Session) *abi.Error) uint64 {
-	s := b.session(call)
-	call.Charge(broker.StatementSteps)
-	err := s.observed(ctx, function, func() *abi.Error {
-		open, failure := s.open(ctx)
-		if failure != nil {
-			return failure
-		}
-		return do(open)
-	})
-	s.chargeWork(0)
+// giveError returns 0, or the length of the error for the guest.
+func giveError(call *broker.Call, err *abi.Error) uint64 {
 	if err == nil {
 		return 0
 	}

@@ -38,6 +38,86 @@ func (s *session) open(ctx context.Context) (*database.Session, *abi.Error) {
 	return s.db, nil
 }
 
+// Query runs a statement for call, as a guest's query does, and returns its rows or an error.
+func (b *Broker) Query(ctx context.Context, call *broker.Call, statement *abi.SQLStatement) *abi.SQLResult {
+	return b.session(call).statement(ctx, "query", statement, (*database.Session).Query)
+}
+
+// Exec runs a statement for call, as a guest's exec does, and returns the number of changes or an error.
+func (b *Broker) Exec(ctx context.Context, call *broker.Call, statement *abi.SQLStatement) *abi.SQLResult {
+	return b.session(call).statement(ctx, "exec", statement, (*database.Session).Exec)
+}
+
+// Begin starts a transaction of call, which its end rolls back.
+func (b *Broker) Begin(ctx context.Context, call *broker.Call, write bool) *abi.Error {
+	return b.session(call).transaction(ctx, "begin", func(s *database.Session) *abi.Error { return s.Begin(ctx, write) })
+}
+
+// Commit commits the transaction of call.
+func (b *Broker) Commit(ctx context.Context, call *broker.Call) *abi.Error {
+	return b.session(call).transaction(ctx, "commit", func(s *database.Session) *abi.Error { return s.Commit(ctx) })
+}
+
+// Rollback rolls back the transaction of call.
+func (b *Broker) Rollback(ctx context.Context, call *broker.Call) *abi.Error {
+	return b.session(call).transaction(ctx, "rollback", func(s *database.Session) *abi.Error { return s.Rollback(ctx) })
+}
+
+// statement runs a statement of Go code.
+func (s *session) statement(ctx context.Context, function string, statement *abi.SQLStatement,
+	run runFunc) *abi.SQLResult {
+	size := uint64(len(statement.SQL))
+	for _, value := range statement.Args {
+		switch v := value.(type) {
+		case string:
+			size += uint64(len(v))
+		case []byte:
+			size += uint64(len(v))
+		}
+	}
+	return s.do(ctx, function, size, func() *abi.SQLResult {
+		if size > maxRequest {
+			return &abi.SQLResult{Error: errTooLarge}
+		}
+		return s.run(ctx, statement, run)
+	})
+}
+
+// do charges for a statement of size bytes, runs it with run, and observes it.
+func (s *session) do(ctx context.Context, function string, size uint64, run func() *abi.SQLResult) *abi.SQLResult {
+	s.call.Charge(broker.StatementSteps + int64(size)*broker.TextSteps)
+	var result *abi.SQLResult
+	s.observed(ctx, function, func() *abi.Error {
+		result = run()
+		return result.Error
+	})
+	s.chargeWork(len(result.Rows))
+	return result
+}
+
+func (s *session) run(ctx context.Context, statement *abi.SQLStatement, run runFunc) *abi.SQLResult {
+	open, failure := s.open(ctx)
+	if failure != nil {
+		return &abi.SQLResult{Error: failure}
+	}
+	return run(open, ctx, statement)
+}
+
+// transaction begins or ends a transaction.
+func (s *session) transaction(ctx context.Context, function string,
+	do func(*database.Session) *abi.Error) *abi.Error {
+	s.call.Charge(broker.StatementSteps)
+	err := s.observed(ctx, function, func() *abi.Error {
+		open, failure := s.open(ctx)
+		if failure != nil {
+			return failure
+		}
+		return do(open)
+	})
+	s.chargeWork(0)
+	return err
+}
+
 // chargeWork charges steps for SQLite's computing time and for the returned rows.
 func (s *session) chargeWork(rows int) {
 	steps := int64(rows) * broker.EntrySteps

@@ -16,14 +16,16 @@ import (
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/broker/file"
 	"github.com/hako-run/hako/host/broker/httpbroker"
+	"github.com/hako-run/hako/host/broker/sqlbroker"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
 // Options configures the interfaces of one plugin. A nil *Options means all defaults.
 type Options struct {
-	// Environment are the environment variables, as name and value. Arguments are the command-line arguments.
+	// Environment are the environment variables, as name and value. wasi:config has them too.
 	Environment [][2]string
-	Arguments   []string
+	// Arguments are the command-line arguments.
+	Arguments []string
 	// Now is the wall clock. Nil means time.Now.
 	Now func() time.Time
 	// Monotonic is the monotonic clock, in nanoseconds. It must not be before the clock of the process that captured an
@@ -42,6 +44,8 @@ type Options struct {
 	OpenFiles int
 	// HTTP sends requests. Nil means that the plugin has no grant for them.
 	HTTP *httpbroker.Broker
+	// SQL is the private database. Nil means that the plugin has no grant for it.
+	SQL *sqlbroker.Broker
 }
 
 // version is the minor version of WASI.
@@ -77,7 +81,8 @@ func New(options *Options) []broker.Interface {
 	}
 	var all []broker.Interface
 	for _, add := range []func() []broker.Interface{
-		h.cli, h.io, h.clocks, h.random, h.filesystem, h.http, h.sockets, h.logging,
+		h.cli, h.io, h.clocks, h.random, h.filesystem, h.http, h.sockets, h.logging, h.config,
+		h.keyvalue,
 	} {
 		all = append(all, add()...)
 	}
