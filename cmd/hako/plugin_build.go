@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/internal/gobuild"
 	"github.com/hako-run/hako/internal/pluginfile"
 	"github.com/hako-run/hako/internal/terminal"
 )
@@ -15,9 +14,10 @@ func (a *app) pluginBuildCommand() *cobra.Command {
 	var manifestFile, output string
 	cmd := &cobra.Command{
 		Use:   "build DIR",
-		Short: "Compile a plugin written in Go, with its manifest inside",
-		Long: `Compile the plugin in DIR with the standard Go compiler and embed its manifest: manifest.yaml or NAME.yaml in DIR, where NAME is
-DIR's. recordings.json in DIR, if there is one, is embedded too, for MOCK_MODE. The result is DIR/dist/NAME.wasm.`,
+		Short: "Compile a plugin, with its manifest inside",
+		Long: `Compile the plugin in DIR and embed its manifest: manifest.yaml or NAME.yaml in DIR, where NAME is DIR's. recordings.json in DIR, if
+there is one, is embedded too, for MOCK_MODE. The result is DIR/dist/NAME.wasm. The standard Go compiler builds it, or, for a component,
+what DIR has: npm with a package.json, cargo with a Cargo.toml, componentize-py with a requirements.txt.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := a.path(args[0])
@@ -28,7 +28,7 @@ DIR's. recordings.json in DIR, if there is one, is embedded too, for MOCK_MODE. 
 			if err != nil {
 				return err
 			}
-			wasm, err := gobuild.Plugin(cmd.Context(), dir)
+			wasm, err := pluginfile.Compile(cmd.Context(), dir, source.Name)
 			if err != nil {
 				return err
 			}

@@ -1,7 +1,8 @@
 package main
 
 import (
-	"fmt"
+	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,34 +14,31 @@ func (a *app) pluginNewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Start a plugin of your own",
-		Long: `Make the folder NAME with a plugin that builds and passes its test, without a network: a typed tool, its manifest in English and
-Japanese, a test, and the PDK in vendor/.`,
+		Long: `Make the folder NAME with a plugin that builds and passes its test: a typed tool, its manifest in English and Japanese, and a test. In
+Go that takes no network: the PDK is in vendor/. In the other languages the plugin is a component, built with the language's own tools.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := args[0]
-			if language != "go" {
-				return usageError(cmd, fmt.Errorf("there is no PDK for %q yet: --lang go", language))
-			}
-			if err := pluginfile.CheckName(name); err != nil {
+			if err := errors.Join(pluginfile.CheckLanguage(language), pluginfile.CheckName(name)); err != nil {
 				return usageError(cmd, err)
 			}
-			if err := pluginfile.NewFolder(a.path(name), name, thisBuild().Version); err != nil {
+			if err := pluginfile.NewFolder(a.path(name), name, language, thisBuild().Version); err != nil {
 				return err
 			}
-			return a.printNext(name)
+			return a.printNext(name, language)
 		},
 	}
-	cmd.Flags().StringVar(&language, "lang", "go", "language: go")
+	cmd.Flags().StringVar(&language, "lang", "go", "language: "+strings.Join(pluginfile.Languages, ", "))
 	return cmd
 }
 
-func (a *app) printNext(name string) error {
+func (a *app) printNext(name, language string) error {
 	return printf(a.stdout, `Made %[1]s/. Next:
 
   cd %[1]s
-  go test ./...
+  %[3]s
   hako plugin build .
   hako plugin approve %[1]s --plugins dist
   hako call %[2]s '{"name":"Aki"}' --plugins dist
-`, name, pluginfile.ToolName(name))
+`, name, pluginfile.ToolName(name), strings.ReplaceAll(pluginfile.FirstSteps(language), "\n", "\n  "))
 }

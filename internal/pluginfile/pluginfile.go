@@ -6,6 +6,7 @@
 package pluginfile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,8 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/componentbuild"
+	"github.com/hako-run/hako/internal/gobuild"
 	"github.com/hako-run/hako/internal/wholefile"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -80,11 +83,15 @@ type Source struct {
 // ReadSource reads the manifest and the recordings in dir. The manifest must be valid; it is manifest.yaml or NAME.yaml
 // in a dir NAME, or manifestFile if that is not empty.
 func ReadSource(dir, manifestFile string) (*Source, error) {
+	parse := manifest.Parse
+	if componentbuild.IsProject(dir) {
+		parse = manifest.ParseComponent
+	}
 	candidates := []string{filepath.Join(dir, "manifest.yaml"), filepath.Join(dir, filepath.Base(dir)+".yaml")}
 	if manifestFile != "" {
 		candidates = []string{manifestFile}
 	}
-	text, m, err := readManifest(candidates...)
+	text, m, err := readManifest(parse, candidates...)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +103,8 @@ func ReadSource(dir, manifestFile string) (*Source, error) {
 }
 
 // readManifest reads the first of the files that exists.
-func readManifest(candidates ...string) ([]byte, *manifest.Manifest, error) {
+func readManifest(parse func([]byte) (*manifest.Manifest, error), candidates ...string) ([]byte, *manifest.Manifest,
+	error) {
 	for _, path := range candidates {
 		text, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -105,13 +113,21 @@ func readManifest(candidates ...string) ([]byte, *manifest.Manifest, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		m, err := manifest.Parse(text)
+		m, err := parse(text)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s:\n%w", path, err)
 		}
 		return text, m, nil
 	}
 	return nil, nil, fmt.Errorf("there is no manifest: looked for %s", strings.Join(candidates, " and "))
+}
+
+// Compile compiles the plugin name in dir with the tools of its language, and returns it without its manifest.
+func Compile(ctx context.Context, dir, name string) ([]byte, error) {
+	if componentbuild.IsProject(dir) {
+		return componentbuild.Plugin(ctx, dir, name)
+	}
+	return gobuild.Plugin(ctx, dir)
 }
 
 // Place writes a file in one step, so that a host that watches its folder never sees a part of it. It creates missing

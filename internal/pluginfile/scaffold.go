@@ -40,9 +40,31 @@ func CheckName(name string) error {
 	return nil
 }
 
+// Languages are those that new plugins can be written in. Except for Go, which uses the PDK, the plugins are components.
+var Languages = []string{"go", "js", "ts", "python", "rust"}
+
+// CheckLanguage says why there is no new plugin in a language.
+func CheckLanguage(language string) error {
+	if !slices.Contains(Languages, language) {
+		return fmt.Errorf("no new plugin in %q: --lang %s", language, strings.Join(Languages, ", --lang "))
+	}
+	return nil
+}
+
+// FirstSteps are the commands, one a line, that make a new plugin ready to build and test it.
+func FirstSteps(language string) string {
+	return map[string]string{
+		"go":     "go test ./...",
+		"js":     "npm install\nnpm test",
+		"ts":     "npm install\nnpm test",
+		"python": "python3 -m venv .venv\n.venv/bin/pip install -r requirements.txt\npython3 -m unittest",
+		"rust":   "rustup target add wasm32-wasip2\ncargo test",
+	}[language]
+}
+
 // NewFolder writes the sources of a new plugin into dir, which must not exist or be empty. version is that of this
 // program, and of the PDK if a module can have it.
-func NewFolder(dir, name, version string) error {
+func NewFolder(dir, name, language, version string) error {
 	entries, err := os.ReadDir(dir)
 	if err == nil && len(entries) > 0 {
 		return fmt.Errorf("%s exists and is not empty: choose another name, or remove it", dir)
@@ -50,8 +72,13 @@ func NewFolder(dir, name, version string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("new plugin: %w", err)
 	}
-	files, err := scaffoldFiles(scaffold{Name: name, Tool: ToolName(name), Version: pdkVersion(version),
-		Go: goVersion})
+	s := scaffold{Name: name, Tool: ToolName(name), Version: pdkVersion(version), Go: goVersion}
+	files := map[string][]byte{"manifest.schema.json": []byte(manifest.JSONSchema())}
+	if language == "go" {
+		err = errors.Join(s.fill(files, "go"), vendorPDK(files, s))
+	} else {
+		err = errors.Join(s.fill(files, "component"), s.fill(files, language))
+	}
 	if err != nil {
 		return err
 	}
@@ -67,27 +94,25 @@ func NewFolder(dir, name, version string) error {
 	return nil
 }
 
-// scaffoldFiles returns the files of a new plugin by slash-separated path.
-func scaffoldFiles(s scaffold) (map[string][]byte, error) {
-	files := map[string][]byte{"manifest.schema.json": []byte(manifest.JSONSchema())}
-	const dir = "template/go"
-	entries, err := templates.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	fill := strings.NewReplacer("{{.Name}}", s.Name, "{{.Tool}}", s.Tool, "{{.Version}}", s.Version, "{{.Go}}", s.Go)
-	for _, entry := range entries {
-		text, err := templates.ReadFile(dir + "/" + entry.Name())
-		if err != nil {
-			return nil, err
+// fill adds the templates of a folder to the files, by slash-separated path.
+func (s scaffold) fill(files map[string][]byte, folder string) error {
+	values := strings.NewReplacer("{{.Name}}", s.Name, "{{.Tool}}", s.Tool, "{{.Version}}", s.Version, "{{.Go}}", s.Go)
+	root := path.Join("template", folder)
+	return fs.WalkDir(templates, root, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
 		}
-		name := strings.TrimSuffix(entry.Name(), ".tmpl")
+		text, err := templates.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		name := strings.TrimSuffix(strings.TrimPrefix(file, root+"/"), ".tmpl")
 		if name == "gitignore" {
 			name = ".gitignore"
 		}
-		files[name] = []byte(fill.Replace(string(text)))
-	}
-	return files, vendorPDK(files, s)
+		files[name] = []byte(values.Replace(string(text)))
+		return nil
+	})
 }
 
 // module is the module that the PDK is part of.
