@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/hako-run/hako/host/broker/httpbroker"
+	"github.com/hako-run/hako/host/component/tool"
 	"github.com/hako-run/hako/host/manifest"
 )
 
@@ -47,7 +48,7 @@ func parse(wasm []byte) (*pluginFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return checkModule(module, wasm, (*manifest.Module).ParseManifest)
+	return checkModule(module, wasm, tool.ParseManifest)
 }
 
 // checkModule checks the manifest, the ABI and the imports of a module. wasm may be nil.

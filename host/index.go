@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hako-run/hako/host/component/tool"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/internal/wholefile"
@@ -121,7 +122,7 @@ func (h *Host) readCandidate(c *candidate) (*pluginFile, error) {
 		return source.read(h.options().MaxPluginSize)
 	}
 	if module, ok := h.index.lookup(source.path, c.stamp); ok && c.stamp.Wasm.Size <= h.maxPluginSize() {
-		return checkModule(module, nil, (*manifest.Module).ParseManifest)
+		return checkModule(module, nil, tool.ParseManifest)
 	}
 	content, err := source.read(h.options().MaxPluginSize)
 	if err != nil {

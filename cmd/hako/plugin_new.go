@@ -40,5 +40,5 @@ func (a *app) printNext(name, language string) error {
   hako plugin build .
   hako plugin approve %[1]s --plugins dist
   hako call %[2]s '{"name":"Aki"}' --plugins dist
-`, name, pluginfile.ToolName(name), strings.ReplaceAll(pluginfile.FirstSteps(language), "\n", "\n  "))
+`, name, pluginfile.ToolName(name), strings.Join(pluginfile.FirstSteps(language), "\n  "))
 }

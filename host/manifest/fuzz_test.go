@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -42,6 +43,9 @@ func FuzzRead(f *testing.F) {
 	f.Add(plugin([][]byte{imported("hako:core/1", "take", 0, 2)}, custom(abi.ManifestSection, minimal)))
 	f.Add(wasm(section(2, imported("env", "table", 1, 0x70, 1, 2, 9), imported("env", "global", 3, 0x7F, 0))))
 	f.Add([]byte("(module)"))
+	if echo, err := os.ReadFile(fixture("echo")); err == nil {
+		f.Add(echo)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := manifest.Read(data)
 		if err != nil {

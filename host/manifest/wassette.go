@@ -16,11 +16,10 @@ import (
 //
 // Source: https://github.com/microsoft/wassette, docs/reference/permissions.md.
 func (m *draftManifest) readPolicy(v strictyaml.Value) {
-	var description string
 	v.Object(strictyaml.Fields{
 		"$schema":     strictyaml.Ignore,
 		"version":     strictyaml.Ignore,
-		"description": strictyaml.String(&description),
+		"description": strictyaml.Ignore, // of the policy
 		"permissions": func(v strictyaml.Value) {
 			v.Object(strictyaml.Fields{
 				"storage":     allowed(m.readStorage),
@@ -32,9 +31,6 @@ func (m *draftManifest) readPolicy(v strictyaml.Value) {
 			})
 		},
 	})
-	if description != "" {
-		m.Description = description
-	}
 }
 
 // allowed reads the list of what a permission allows.

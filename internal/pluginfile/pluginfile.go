@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/hako-run/hako/host/component/tool"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/componentbuild"
 	"github.com/hako-run/hako/internal/gobuild"
@@ -39,7 +40,7 @@ func parse(wasm []byte) (*manifest.Manifest, *manifest.Module, error) {
 	if module.Manifest == nil {
 		return nil, nil, errNoManifest
 	}
-	m, err := module.ParseManifest()
+	m, err := tool.ParseManifest(module)
 	if err != nil {
 		return nil, nil, fmt.Errorf("manifest:\n%w", err)
 	}
@@ -66,7 +67,7 @@ func Pack(wasmFile, manifestFile, out string) (wasm []byte, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("pack %s: %w", wasmFile, err)
 	}
-	if _, err := module.ParseManifest(); err != nil {
+	if _, err := tool.ParseManifest(module); err != nil {
 		return nil, fmt.Errorf("%s:\n%w", manifestFile, err)
 	}
 	return wasm, Place(out, wasm)

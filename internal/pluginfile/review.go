@@ -35,7 +35,7 @@ func Review(ctx context.Context, file, cache string, maxSize int64) ([]manifest.
 			return findings, nil // what does not fit the host cannot be asked
 		}
 	}
-	if !module.IsExtism() { // which says what it offers when it is loaded
+	if !module.IsExtism() && module.Component == nil { // which say what they offer when they are loaded, or in their types
 		handlers, err := askHandlers(ctx, m.Name, wasm, cache)
 		findings = manifest.Check(module, m, handlers)
 		if err != nil {

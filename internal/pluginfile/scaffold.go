@@ -51,14 +51,14 @@ func CheckLanguage(language string) error {
 	return nil
 }
 
-// FirstSteps are the commands, one a line, that make a new plugin ready to build and test it.
-func FirstSteps(language string) string {
-	return map[string]string{
-		"go":     "go test ./...",
-		"js":     "npm install\nnpm test",
-		"ts":     "npm install\nnpm test",
-		"python": "python3 -m venv .venv\n.venv/bin/pip install -r requirements.txt\npython3 -m unittest",
-		"rust":   "rustup target add wasm32-wasip2\ncargo test",
+// FirstSteps are the commands that install what a new plugin is built with, and test it.
+func FirstSteps(language string) []string {
+	return map[string][]string{
+		"go":     {"go test ./..."},
+		"js":     {"npm install", "npm test"},
+		"ts":     {"npm install", "npm test"},
+		"python": {"python3 -m venv .venv", ".venv/bin/pip install -r requirements.txt", "python3 -m unittest"},
+		"rust":   {"rustup target add wasm32-wasip2", "cargo test"},
 	}[language]
 }
 

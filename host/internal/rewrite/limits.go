@@ -8,7 +8,7 @@ import "fmt"
 const (
 	maxTypes     = 10_000
 	maxValues    = 255 // parameters, or results, of a type
-	maxImports   = 1_000
+	maxImports   = 10_000
 	maxFunctions = 200_000
 	maxTables    = 100
 	maxGlobals   = 10_000

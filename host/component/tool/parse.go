@@ -1,0 +1,17 @@
+package tool
+
+import "github.com/hako-run/hako/host/manifest"
+
+// ParseManifest parses the manifest of a plugin file. That of a component gets its tools, except if the component lists
+// them itself (Adapter.Lists).
+func ParseManifest(module *manifest.Module) (*manifest.Manifest, error) {
+	m, err := module.ParseManifest()
+	if err != nil || module.Component == nil {
+		return m, err
+	}
+	adapter, err := New(module.Component, m)
+	if err != nil || adapter.Lists() {
+		return m, err
+	}
+	return adapter.Complete(nil)
+}
