@@ -40,5 +40,5 @@ func TestPluginNew(t *testing.T) {
 func TestPluginNewFails(t *testing.T) {
 	t.Parallel()
 	invoke(t, t.TempDir(), "plugin", "new", "Hello").want(t, exitUsage, `"Hello" is no name for a plugin`)
-	invoke(t, t.TempDir(), "plugin", "new", "hello", "--lang", "rust").want(t, exitUsage, `no PDK for "rust" yet`)
+	invoke(t, t.TempDir(), "plugin", "new", "hello", "--lang", "cobol").want(t, exitUsage, `no new plugin in "cobol": --lang go, --lang js`)
 }

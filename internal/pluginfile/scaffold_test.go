@@ -2,6 +2,7 @@ package pluginfile
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -25,6 +26,34 @@ func TestPDKVersion(t *testing.T) {
 	} {
 		if got := pdkVersion(program); got != want {
 			t.Errorf("%s: got %s, want %s", program, got, want)
+		}
+	}
+}
+
+// TestNewFolder: new plugins in every language have a valid manifest, and nothing of the templates is left in their files.
+func TestNewFolder(t *testing.T) {
+	t.Parallel()
+	for _, language := range Languages {
+		dir := filepath.Join(t.TempDir(), "hi-there")
+		if err := NewFolder(dir, "hi-there", language, "v1.2.3"); err != nil {
+			t.Fatal(err)
+		}
+		source, err := ReadSource(dir, "")
+		if err != nil || source.Name != "hi-there" {
+			t.Errorf("%s: %+v, %v", language, source, err)
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			text, _ := os.ReadFile(filepath.Join(dir, entry.Name()))
+			if strings.Contains(string(text), "{{") || strings.HasSuffix(entry.Name(), ".tmpl") {
+				t.Errorf("%s: a template is left in %s", language, entry.Name())
+			}
+		}
+		if len(FirstSteps(language)) == 0 || CheckLanguage(language) != nil {
+			t.Errorf("%s has no first steps", language)
 		}
 	}
 }
