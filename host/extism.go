@@ -32,31 +32,34 @@ func (h *Host) configureExtism(p *pluginFile, client *httpbroker.Broker,
 		return nil, err
 	}
 	adapter.Equip(spec)
-	key := sha256.Sum256(fmt.Append(nil, p.module.Digest, string(config)))
+	asking, err := extism.New(p.module, &extism.Options{Config: config})
+	if err != nil {
+		return nil, err
+	}
 	asked := *spec
-	listing, err := h.copies.listing(hex.EncodeToString(key[:]), func(key string) ([]byte, error) {
-		return h.listings.request(key,
-			func(ctx context.Context) ([]byte, error) { return h.runListing(ctx, p, config, asked) })
-	})
+	asking.Equip(&asked)
+	listing, err := h.askListing(p, config, asked, extism.List)
 	if err != nil {
 		return nil, err
 	}
 	return mcpjson.Complete(p.manifest, listing)
 }
 
-// runListing runs an Extism guest to list its tools, with its configuration and without any permission.
-func (h *Host) runListing(ctx context.Context, p *pluginFile, config []byte, spec sandbox.Spec) (_ []byte, err error) {
-	adapter, err := extism.New(p.module, &extism.Options{Config: config})
-	if err != nil {
-		return nil, err
-	}
-	adapter.Equip(&spec)
+// askListing returns what a guest lists itself: its tools, prompts and resources. spec must grant it nothing but mounts,
+// which are left out. It fails with errAsked until the listing is available.
+func (h *Host) askListing(p *pluginFile, config []byte, spec sandbox.Spec,
+	list func(context.Context, *sandbox.Plugin) ([]byte, error)) ([]byte, error) {
 	spec.Mounts = nil
 	spec.Limits = spec.Limits.Or(manifest.DefaultLimits)
 	spec.Limits.Time = min(spec.Limits.Time, h.listings.time)
-	plugin := h.engine.Load(spec)
-	defer func() { err = errors.Join(err, plugin.Close()) }()
-	return extism.List(ctx, plugin)
+	key := sha256.Sum256(fmt.Append(nil, p.module.Digest, string(config)))
+	return h.copies.listing(hex.EncodeToString(key[:]), func(key string) ([]byte, error) {
+		return h.listings.request(key, func(ctx context.Context) (_ []byte, err error) {
+			plugin := h.engine.Load(spec)
+			defer func() { err = errors.Join(err, plugin.Close()) }()
+			return list(ctx, plugin)
+		})
+	})
 }
 
 // listingSuffix is the file name suffix of stored listings.

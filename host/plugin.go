@@ -114,6 +114,10 @@ func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants gr
 	}
 	spec.Digest, spec.Wasm = s.digest, func() ([]byte, error) { return h.copyOf(from.source, s.digest) }
 	switch {
+	case p.module.Component != nil:
+		if s.manifest, err = h.configureComponent(p, client, &spec); err != nil {
+			return nil, err
+		}
 	case p.module.IsExtism():
 		if s.manifest, err = h.configureExtism(p, client, &spec); err != nil {
 			return nil, err

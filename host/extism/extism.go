@@ -10,7 +10,6 @@
 package extism
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -76,7 +75,7 @@ func New(m *manifest.Module, o *Options) (*Adapter, error) {
 	if err := m.CheckImports(manifest.Permissions{}); err != nil {
 		return nil, err
 	}
-	a.config, err = configTexts(o.Config)
+	a.config, err = manifest.ConfigTexts(o.Config)
 	return a, err
 }
 
@@ -120,24 +119,4 @@ func (a *Adapter) modules() []broker.Module {
 			a.httpFunctions())},
 		{Name: userModule, Functions: a.userFunctions()},
 	}
-}
-
-// configTexts returns the values of a configuration as strings.
-func configTexts(config []byte) (map[string]string, error) {
-	texts := map[string]string{}
-	if len(config) == 0 {
-		return texts, nil
-	}
-	var values map[string]json.RawMessage
-	if err := json.Unmarshal(config, &values); err != nil {
-		return nil, fmt.Errorf("the plugin's configuration: %w", err)
-	}
-	for name, raw := range values {
-		var text string
-		if json.Unmarshal(raw, &text) != nil {
-			text = string(raw)
-		}
-		texts[name] = text
-	}
-	return texts, nil
 }

@@ -184,3 +184,24 @@ func configNumber(kind string, value any) (any, bool) {
 	}
 	return f, !math.IsNaN(f) && !math.IsInf(f, 0)
 }
+
+// ConfigTexts returns the values of a configuration, a JSON object as Configure makes it, as texts: strings as they are,
+// others as JSON.
+func ConfigTexts(config []byte) (map[string]string, error) {
+	texts := map[string]string{}
+	if len(config) == 0 {
+		return texts, nil
+	}
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(config, &values); err != nil {
+		return nil, fmt.Errorf("the plugin's configuration: %w", err)
+	}
+	for name, raw := range values {
+		var text string
+		if json.Unmarshal(raw, &text) != nil {
+			text = string(raw)
+		}
+		texts[name] = text
+	}
+	return texts, nil
+}

@@ -42,7 +42,7 @@ func (p *Plugin) importedFunction(imported, function string) (link.HostFunc, err
 		if has.Name != name {
 			continue
 		}
-		if want := minorVersion(version); has.Version != want {
+		if has.Version != "" && has.Version != minorVersion(version) {
 			return nil, fmt.Errorf("it imports %s, and hako has version %s of it: build for that one", imported, has.Version)
 		}
 		found = true

@@ -105,9 +105,9 @@ func New(options *Options) (*Engine, error) {
 	return e, nil
 }
 
-// nanotime is the guests' monotonic clock. It starts at the wall clock, because an image may come from an earlier
+// Nanotime is the guests' monotonic clock. It starts at the wall clock, because an image may come from an earlier
 // process.
-func (e *Engine) nanotime() int64 { return e.epoch + int64(time.Since(e.started)) }
+func (e *Engine) Nanotime() int64 { return e.epoch + int64(time.Since(e.started)) }
 
 // Close frees the compiled code. All plugins must be closed first.
 func (e *Engine) Close() error { return e.cache.close() }

@@ -89,7 +89,7 @@ func (p *Plugin) loadImage(code *code) *image {
 		defer file.Close()
 		image, err = decodeImage(file, key, code.globals(), code.memories(), p.spec.Limits.Memory)
 	}
-	if err == nil && image.capturedAt > p.engine.nanotime() {
+	if err == nil && image.capturedAt > p.engine.Nanotime() {
 		err = errors.Join(errors.New("it is from the future"), image.close())
 	}
 	if err != nil {

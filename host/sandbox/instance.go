@@ -203,7 +203,7 @@ func (p *Plugin) config(i *instance, code *code, image *image) wazero.ModuleConf
 		WithStdout(&output{i, abi.LogInfo}).
 		WithStderr(&output{i, abi.LogWarn}).
 		WithRandSource(&entropy{i}).
-		WithNanotime(p.engine.nanotime, 1).
+		WithNanotime(p.engine.Nanotime, 1).
 		WithSysWalltime().
 		WithNanosleep(i.sleep)
 	for _, setting := range p.environment(code) {

@@ -98,7 +98,7 @@ func (p *Plugin) startFirstInstance(ctx context.Context, code *code, c *call) (*
 		p.logger.Debug("each call gets a fresh instance", "reason", i.notCopyable)
 		return i, nil
 	}
-	image, err := capture(i, p.engine.nanotime())
+	image, err := capture(i, p.engine.Nanotime())
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("plugin %s: %w", p.spec.Name, err), i.close(CloseFailed))
 	}

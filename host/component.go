@@ -1,0 +1,66 @@
+package host
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/hako-run/hako/host/broker/httpbroker"
+	"github.com/hako-run/hako/host/component/tool"
+	"github.com/hako-run/hako/host/component/wasi"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// configureComponent configures spec for a component and returns its manifest, completed with its tools. client may be
+// nil. For a component that lists its tools itself, it fails with errAsked until the listing is available.
+func (h *Host) configureComponent(p *pluginFile, client *httpbroker.Broker,
+	spec *sandbox.Spec) (*manifest.Manifest, error) {
+	config, err := h.options().configure(p.manifest)
+	if err != nil {
+		return nil, err
+	}
+	adapter, err := tool.New(p.module.Component, p.manifest)
+	if err != nil {
+		return nil, err
+	}
+	adapter.Equip(spec)
+	options, err := h.wasiOptions(config, spec)
+	if err != nil {
+		return nil, err
+	}
+	var listing []byte
+	if adapter.Lists() {
+		asked := *spec
+		asked.Interfaces = wasi.New(options)
+		if listing, err = h.askListing(p, config, asked, tool.List); err != nil {
+			return nil, err
+		}
+	}
+	options.Mounts, options.HTTP = spec.Mounts, client
+	spec.Interfaces = wasi.New(options)
+	return adapter.Complete(listing)
+}
+
+// wasiOptions connects the interfaces of WASI to the sandbox, without mounts and HTTP. The environment of a component is
+// its configuration.
+func (h *Host) wasiOptions(config []byte, spec *sandbox.Spec) (*wasi.Options, error) {
+	texts, err := manifest.ConfigTexts(config)
+	if err != nil {
+		return nil, err
+	}
+	options := &wasi.Options{
+		Now: spec.Clock, Monotonic: func() uint64 { return uint64(h.engine.Nanotime()) },
+		OpenFiles:   spec.Limits.Or(manifest.DefaultLimits).OpenFiles,
+		RandomDrawn: func(ctx context.Context) { sandbox.GuestOf(ctx).MarkRandomDrawn() },
+		Print: func(ctx context.Context, level abi.LogLevel, text []byte) {
+			sandbox.GuestOf(ctx).Print(level, text)
+		},
+		Log: func(ctx context.Context, level abi.LogLevel, text string) { sandbox.GuestOf(ctx).Log(level, text) },
+	}
+	for _, key := range slices.Sorted(maps.Keys(texts)) {
+		options.Environment = append(options.Environment, [2]string{key, texts[key]})
+	}
+	return options, nil
+}
