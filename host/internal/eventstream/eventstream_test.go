@@ -10,6 +10,16 @@ import (
 	"testing/iotest"
 )
 
+// events reads a stream with a limit of 80 bytes for each line.
+func events(r io.Reader) (list []string, failed error) {
+	for data, err := range Events(r, 80) {
+		if failed = err; err == nil {
+			list = append(list, string(data))
+		}
+	}
+	return list, failed
+}
+
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -41,13 +51,7 @@ func TestEvents(t *testing.T) {
 				if text, ok := strings.CutSuffix(test.stream, "fail"); ok {
 					r = io.MultiReader(strings.NewReader(text), iotest.ErrReader(io.ErrUnexpectedEOF))
 				}
-				var got []string
-				var failed error
-				for data, err := range Events(split(r), 80) {
-					if failed = err; err == nil {
-						got = append(got, string(data))
-					}
-				}
+				got, failed := events(split(r))
 				if !slices.Equal(got, test.want) || !errors.Is(failed, test.err) {
 					t.Errorf("%s: %q and %v, want %q and %v", name, got, failed, test.want, test.err)
 				}
@@ -65,4 +69,18 @@ func TestEventsStop(t *testing.T) {
 		}
 		break
 	}
+}
+
+// FuzzEvents: events do not depend on where reads split the stream.
+func FuzzEvents(f *testing.F) {
+	for _, stream := range []string{"\ufeffid: 1\r\ndata: a\r\ndata:b\n\n: c\n\r\n", strings.Repeat("data: x", 20)} {
+		f.Add(stream)
+	}
+	f.Fuzz(func(t *testing.T, stream string) {
+		want, wantErr := events(strings.NewReader(stream))
+		got, err := events(iotest.OneByteReader(strings.NewReader(stream)))
+		if !slices.Equal(got, want) || !errors.Is(err, wantErr) {
+			t.Errorf("%q and %v byte by byte, %q and %v as a whole", got, err, want, wantErr)
+		}
+	})
 }
