@@ -97,6 +97,7 @@ var (
 
 // Limits of a question, in bytes unless stated otherwise.
 const (
+	// Limits of texts count the bytes that are shown and forwarded: making a character visible lengthens it.
 	maxMessage = 4 << 10
 	maxSchema  = 64 << 10
 	maxURL     = 2 << 10
@@ -114,10 +115,10 @@ func Parse(r *Request) (*Question, error) {
 	case mode == "":
 		mode = ModeForm
 	}
-	if len(r.Message) > maxMessage {
+	q := &Question{Message: visible.Text(r.Message)}
+	if len(q.Message) > maxMessage {
 		return nil, rule("its message is longer than %d bytes", maxMessage)
 	}
-	q := &Question{Message: visible.Text(r.Message)}
 	var err error
 	switch mode {
 	case ModeForm:
@@ -167,7 +168,9 @@ func parseURL(text string) (*url.URL, error) {
 	if port := u.Port(); port != "" {
 		host += ":" + port
 	}
-	u.Host = host
+	if u.Host = host; len(u.String()) > maxURL {
+		return nil, rule("its url is longer than %d bytes", maxURL)
+	}
 	return u, nil
 }
 

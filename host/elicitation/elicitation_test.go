@@ -242,6 +242,11 @@ func FuzzParse(f *testing.F) {
 		`{"x":"a"}`)
 	f.Add("url", "m", "", "https://bücher.example/?q=%20#x", "{}")
 	f.Add("url", "m", "", "https://:/", "{}")
+	// Texts that grow when their characters are made visible or are encoded.
+	f.Add("form", strings.Repeat("\x7f", 2000), "", "", "{}")
+	f.Add("form", "m", `{"properties":{"x":{"type":"string","title":"`+strings.Repeat("\x7f", 100)+`"}}}`, "", "{}")
+	f.Add("form", "m", `{"properties":{"x":{"type":"string","default":"`+strings.Repeat("<", 200)+`"}}}`, "", "{}")
+	f.Add("url", "m", "", "https://example.com/"+strings.Repeat("ü", 500), "{}")
 	f.Fuzz(func(t *testing.T, mode, message, schema, url, content string) {
 		q, err := Parse(&Request{Mode: mode, Message: message, Schema: json.RawMessage(schema), URL: url})
 		if err != nil {

@@ -67,6 +67,9 @@ func parseForm(schema json.RawMessage) (*Form, error) {
 		return cmp.Or(order(b.Required)-order(a.Required), cmp.Compare(a.Name, b.Name))
 	})
 	f.required = slices.Compact(slices.Sorted(slices.Values(read.Required)))
+	if len(f.Schema()) > maxSchema {
+		return nil, rule("its form is larger than %d KiB", maxSchema>>10)
+	}
 	return f, nil
 }
 

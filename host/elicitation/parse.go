@@ -1,6 +1,7 @@
 package elicitation
 
 import (
+	"bytes"
 	"encoding/json"
 	"regexp"
 
@@ -46,11 +47,13 @@ func parseField(name string, data json.RawMessage) (*Field, error) {
 	if strictjson.Unmarshal(data, &p) != nil {
 		return nil, rule("the field %s is not one of a text, a number, a yes or no, or a choice of texts", name)
 	}
-	if len(p.Title) > maxTitle || len(p.Description) > maxText || len(p.Default) > maxText {
-		return nil, rule("the texts of the field %s are too long", name)
-	}
 	f := &Field{Name: name, Title: oneLine(p.Title), Description: oneLine(p.Description),
 		schema: map[string]any{"type": p.Type}}
+	var preset bytes.Buffer
+	json.HTMLEscape(&preset, p.Default) // as Schema encodes it
+	if len(f.Title) > maxTitle || len(f.Description) > maxText || preset.Len() > maxText {
+		return nil, rule("the texts of the field %s are too long", name)
+	}
 	f.acceptKeyword("title", f.Title, f.Title != "")
 	f.acceptKeyword("description", f.Description, f.Description != "")
 	var err error
