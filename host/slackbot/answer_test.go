@@ -408,8 +408,8 @@ func TestLongThread(t *testing.T) {
 	if err != nil || strings.Count(after, "of many") != messages-n {
 		t.Errorf("from %s on: %d of %d", first, strings.Count(after, "of many"), messages-n)
 	}
-	if _, messages, _ := strings.Cut(earlier, "\n"); len(messages) > 24<<10 { // the first line says what it is
-		t.Errorf("%d bytes", len(messages))
+	if _, content, _ := strings.Cut(earlier, "\n"); len(content) > 24<<10 { // the first line says what it is
+		t.Errorf("%d bytes", len(content))
 	}
 }
 
