@@ -14,9 +14,9 @@ import (
 // when an instance starts, and kept only until there is an image: the instances created from it do not need them.
 type startData struct {
 	mu sync.Mutex
-	// source is the digest of the plugin file, or zero if nothing remains to be read of it.
+	// source is the digest of the plugin file, or zero if the code has its data.
 	source [sha256.Size]byte
-	// segments are those of each module.
+	// segments are those of each module, or nil if they have to be read.
 	segments [][]rewrite.Segment
 }
 
@@ -26,7 +26,7 @@ var errPluginChanged = errors.New("the file has changed since its code was loade
 func (d *startData) load(p *Plugin) ([][]rewrite.Segment, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.source == [sha256.Size]byte{} {
+	if d.segments != nil || d.source == [sha256.Size]byte{} {
 		return d.segments, nil
 	}
 	wasm, err := p.spec.Wasm()
@@ -39,7 +39,6 @@ func (d *startData) load(p *Plugin) ([][]rewrite.Segment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the data of the plugin: %w", err)
 	}
-	d.source = [sha256.Size]byte{}
 	return d.segments, nil
 }
 
@@ -64,7 +63,8 @@ func dataSegments(wasm []byte) ([][]rewrite.Segment, error) {
 	return all, nil
 }
 
-// drop frees the segments.
+// drop frees the segments. A later start reads them again: instances that start at the same moment may differ in
+// whether they can be copied.
 func (d *startData) drop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

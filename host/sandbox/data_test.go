@@ -84,3 +84,30 @@ func TestDataIsReadForStart(t *testing.T) {
 		}
 	}
 }
+
+// TestStartAfterImage: a plugin that has an image finds its data if it is started all the same. That happens if only the
+// first of two concurrent starts leaves a file open: each further call is to start an instance then.
+func TestStartAfterImage(t *testing.T) {
+	t.Parallel()
+	wasm := append(guesttest.Assemble(1, []byte(checkData+overwriteData)), dataSection+"\x2a"...)
+	engine, err := sandbox.New(&sandbox.Options{CacheDir: imageDir(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugin := engine.Load(sandbox.Spec{Name: "data", Wasm: func() ([]byte, error) { return wasm, nil },
+		Limits: manifest.Limits{Time: patience}})
+	defer func() {
+		if err := errors.Join(plugin.Close(), engine.Close()); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := plugin.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := call(t, plugin, "any", object{}); err == nil || plugin.KeptData() {
+		t.Errorf("after the call: %v, it keeps the data: %v", err, plugin.KeptData())
+	}
+	if segments, err := plugin.StartData(); err != nil || segments != 1 {
+		t.Errorf("%d segments, %v, want 1", segments, err)
+	}
+}

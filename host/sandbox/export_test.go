@@ -53,6 +53,19 @@ func (p *Plugin) Idle() int {
 	return len(code.pool.idle)
 }
 
+// StartData returns the data segments that a start of the plugin's module would copy.
+func (p *Plugin) StartData() (segments int, err error) {
+	code, ok := p.tryLoadedCode()
+	if !ok {
+		return 0, nil
+	}
+	data, err := code.data.load(p)
+	for _, list := range data {
+		segments += len(list)
+	}
+	return segments, err
+}
+
 // KeptData reports whether the plugin keeps data segments for further starts.
 func (p *Plugin) KeptData() bool {
 	code, ok := p.tryLoadedCode()
