@@ -153,8 +153,9 @@ func (guest *rewritten) operations() (total int) {
 }
 
 // maxInterpreted bounds the operations of a plugin for the interpreter, which needs operationSize bytes for each in
-// this process. It is the size of a plugin of 12 MB made by the Go compiler.
-const maxInterpreted = 4 << 20
+// this process. It is the size of a plugin of 18 MB made by the Go compiler, and leaves room for the engine of
+// componentize-js, which has 5.3 million.
+const maxInterpreted = 6 << 20
 
 func (guest *rewritten) interpretable() bool { return guest.operations() <= maxInterpreted }
 

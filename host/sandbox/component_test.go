@@ -2,13 +2,17 @@ package sandbox_test
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/component/wasi"
 	"github.com/hako-run/hako/host/internal/guesttest"
@@ -18,6 +22,7 @@ import (
 )
 
 // exporting is a Contract that calls the export with the request's name. Arguments are a list of numbers and strings.
+// After "try ", the result is the error.
 type exporting struct{}
 
 func (exporting) Start(context.Context, *sandbox.Guest) error { return nil }
@@ -32,8 +37,11 @@ func (exporting) Serve(ctx context.Context, guest *sandbox.Guest, request *abi.R
 			args[i] = uint64(number)
 		}
 	}
-	result, err := guest.Call(ctx, request.Name, args)
-	if err != nil {
+	name, tolerant := strings.CutPrefix(request.Name, "try ")
+	result, err := guest.Call(ctx, name, args)
+	if tolerant {
+		result = err
+	} else if err != nil {
 		return nil, err
 	}
 	return &abi.Response{Content: []abi.Content{{Type: abi.Text, Text: fmt.Sprint(result)}}}, nil
@@ -119,5 +127,190 @@ func TestComponentRemembersNothing(t *testing.T) {
 		if got, err := exported(t, plugin, "add", 1); err != nil || got != "1" {
 			t.Fatalf("it counts to %q, %v", got, err)
 		}
+	}
+}
+
+// wat returns a component of testdata.
+func wat(t testing.TB, name string) func() ([]byte, error) {
+	t.Helper()
+	wasm, err := os.ReadFile(filepath.Join("testdata/components", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() ([]byte, error) { return wasm, nil }
+}
+
+// TestHostileComponent calls exports that break a rule, and after each one that does not: the instance of the call
+// before is gone.
+func TestHostileComponent(t *testing.T) {
+	t.Parallel()
+	plugin := newComponent(t, wat(t, "hostile.wasm"), true, manifest.Limits{CPU: 20, Memory: 1 << 20})
+	for _, test := range []struct {
+		export string
+		args   []any
+		want   string
+	}{
+		{"realloc-lies", []any{"text"}, "realloc: 4 bytes at 0x7ffffff0 are outside of the guest's memory"},
+		{"realloc-traps", []any{"text"}, "realloc: wasm error: unreachable"},
+		{"realloc-spins", []any{"text"}, "limits.cpu"},
+		{"realloc-calls", []any{"text"}, "a realloc or post-return function calls an import"},
+		{"post-traps", nil, "post-return: wasm error: unreachable"},
+		{"post-spins", nil, "limits.cpu"},
+		{"post-calls", nil, "a realloc or post-return function calls an import"},
+		{"forge", nil, "handle 7 is unknown"},
+		{"use-after-drop", nil, "handle 1 is unknown"},
+		{"drop-twice", nil, "handle 1 is unknown"},
+		{"own", nil, "handle 99 is unknown"},
+		{"handles", nil, "more than 65536 handles"},
+		{"spin", nil, "limits.cpu"},
+		{"text", nil, "are more than a value can have"},
+	} {
+		_, err := exported(t, plugin, test.export, test.args...)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", test.export, err, test.want)
+		}
+		if got, err := exported(t, plugin, "realloc-works", "text"); err != nil || got != "4" {
+			t.Errorf("after %s: %q, %v", test.export, got, err)
+		}
+	}
+	for range 2 {
+		if got, err := exported(t, plugin, "try forge"); err != nil || !strings.HasPrefix(got, "handle 7 is unknown") {
+			t.Errorf("after a failed call that the contract ignores: %q, %v", got, err)
+		}
+	}
+	if got, err := exported(t, plugin, "grow"); err != nil || got != "-1" {
+		t.Errorf("a memory grows beyond the limit: %q, %v", got, err)
+	}
+}
+
+// TestNestedComponents calls components in each other: each instance has a state of its own, and each call starts from
+// the image of all.
+func TestNestedComponents(t *testing.T) {
+	t.Parallel()
+	plugin := newComponent(t, wat(t, "nested.wasm"), true, manifest.Limits{CPU: 20, Memory: 256 << 10})
+	for _, test := range []struct {
+		export string
+		args   []any
+		want   string
+	}{
+		{"a#count", nil, "11"},
+		{"c#twice", nil, "22"},
+		{"b#count", nil, "11"},
+		{"a#count", nil, "11"},
+		{"b#count", nil, "11"},
+		{"a#grow", []any{1}, "1"}, // three memories of a page each, and one page is left
+		{"a#grow", []any{2}, "-1"},
+		{"b#grow", []any{1}, "1"},
+		{"c#twice", nil, "22"},
+		{"c#spin", nil, "limits.cpu"}, // in b, called by c
+		{"c#both", nil, "limits.cpu"}, // a and c in turn
+		{"a#spin", nil, "limits.cpu"},
+		{"c#twice", nil, "22"},
+	} {
+		got, err := exported(t, plugin, test.export, test.args...)
+		if got != test.want && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: %q, %v, want %s", test.export, got, err, test.want)
+		}
+	}
+}
+
+// TestFuelIsOutOfReach: a module of a component cannot get at the fuel of another one.
+func TestFuelIsOutOfReach(t *testing.T) {
+	t.Parallel()
+	plugin := newComponent(t, wat(t, "theft.wasm"), false, manifest.Limits{})
+	if got, err := exported(t, plugin, "run"); err == nil || !strings.Contains(err.Error(), "reserved") {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestManyModules calls a component with 500 core modules.
+func TestManyModules(t *testing.T) {
+	t.Parallel()
+	const module = "\x00asm\x01\x00\x00\x00" + // one function, which returns 7
+		"\x01\x05\x01\x60\x00\x01\x7f" + "\x03\x02\x01\x00" + "\x07\x05\x01\x01f\x00\x00" + "\x0a\x06\x01\x04\x00\x41\x07\x0b"
+	wasm := []byte("\x00asm\x0d\x00\x01\x00")
+	for i := range 500 {
+		wasm = append(append(wasm, 1, byte(len(module))), module...)
+		instance := binary.AppendUvarint([]byte{1, 0}, uint64(i))
+		wasm = append(append(wasm, 2, byte(len(instance)+1)), append(instance, 0)...)
+	}
+	wasm = append(wasm, "\x06\x08\x01\x00\x00\x01\xf3\x03\x01f"+ // alias: function f of core instance 499
+		"\x07\x05\x01\x40\x00\x00\x79"+ // type: func() -> u32
+		"\x08\x06\x01\x00\x00\x00\x00\x00"+ // lift
+		"\x0b\x07\x01\x00\x01f\x01\x00\x00"...) // export
+	plugin := newComponent(t, func() ([]byte, error) { return wasm, nil }, false, manifest.Limits{})
+	for range 2 {
+		if got, err := exported(t, plugin, "f"); err != nil || got != "7" {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+}
+
+// thing is a resource of the host.
+type thing struct {
+	name    string
+	dropped *atomic.Int32
+}
+
+func (s *thing) Drop() { s.dropped.Add(1) }
+
+// TestHostResources: the resources of the host are dropped with their handles, when the call ends, and when it fails.
+func TestHostResources(t *testing.T) {
+	t.Parallel()
+	var opened, dropped atomic.Int32
+	engine, err := sandbox.New(&sandbox.Options{CacheDir: guesttest.CacheDir(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	things := broker.Interface{Name: "test:host/things", Version: "0.2", Functions: map[string]broker.InterfaceFunc{
+		"open": func(_ context.Context, _ *broker.Call, args []any) any {
+			opened.Add(1)
+			return &thing{args[0].(string), &dropped}
+		},
+		"name": func(_ context.Context, _ *broker.Call, args []any) any { return uint64(len(args[0].(*thing).name)) },
+	}}
+	spec := sandbox.Spec{Name: "component", Wasm: wat(t, "host.wasm"), Contract: exporting{},
+		Interfaces: []broker.Interface{things}, Limits: manifest.Limits{Time: patience}}
+	plugin := engine.Load(spec)
+	spec.Interfaces = nil
+	without := engine.Load(spec)
+	things.Version = "0.3"
+	spec.Interfaces = []broker.Interface{things}
+	other := engine.Load(spec)
+	t.Cleanup(func() {
+		if err := errors.Join(plugin.Close(), without.Close(), other.Close(), engine.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, test := range []struct {
+		plugin *sandbox.Plugin
+		export string
+		args   []any
+		want   string
+	}{
+		{plugin, "keep", nil, "1"},
+		{plugin, "keep", nil, "1"}, // and not 2
+		{plugin, "open-and-drop", nil, "1"},
+		{plugin, "open-and-trap", nil, "unreachable"},
+		{plugin, "use", []any{1}, "handle 1 is unknown"},
+		{plugin, "bad-text", nil, "arguments of test:host/things@0.2.7#open: "},
+		{plugin, "unknown", nil, "it calls test:host/things@0.2.7#unknown, which hako does not have"},
+		{without, "keep", nil, "imports the interface test:host/things@0.2.7, which hako does not have"},
+		{other, "keep", nil, "hako has version 0.3 of it"},
+	} {
+		before := opened.Load()
+		got, err := exported(t, test.plugin, test.export, test.args...)
+		if got != test.want && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: %q, %v, want %s", test.export, got, err, test.want)
+		}
+		if err == nil && (opened.Load() != before+1 || dropped.Load() != opened.Load()) {
+			t.Errorf("%s: %d things were opened and %d dropped", test.export, opened.Load(), dropped.Load())
+		}
+	}
+	if err := plugin.Close(); err != nil { // waits until failed instances are closed
+		t.Fatal(err)
+	}
+	if opened.Load() != dropped.Load() || opened.Load() == 0 {
+		t.Errorf("%d things were opened and %d dropped", opened.Load(), dropped.Load())
 	}
 }

@@ -243,6 +243,9 @@ func (i *instance) run(ctx context.Context, c *call, payload [][]byte) error {
 	if contract := c.plugin.spec.Contract; contract != nil {
 		var err error
 		c.contractResponse, err = contract.Serve(ctx, &Guest{c}, c.request)
+		if i.linked != nil {
+			i.linked.EndCall()
+		}
 		return err
 	}
 	results, err := i.entry.Call(ctx, c.Give(payload...))

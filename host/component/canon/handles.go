@@ -151,6 +151,22 @@ func (h *Handles) Passing() string {
 	return ""
 }
 
+// DropPassing drops the resources that Passing finds.
+func (h *Handles) DropPassing() {
+	for i := range h.entries {
+		entry := h.entries[i]
+		_, guest := entry.value.(*Resource)
+		if _, lasting := entry.value.(broker.Lasting); entry.typ == nil || guest || lasting {
+			continue
+		}
+		h.entries[i] = handle{}
+		h.free = append(h.free, uint32(i))
+		if entry.own {
+			dropValue(entry.value)
+		}
+	}
+}
+
 func (h *Handles) add(entry handle) (uint32, error) {
 	h.added++
 	entry.serial = h.added

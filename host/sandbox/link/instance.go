@@ -167,6 +167,13 @@ func (i *Instance) Passing() string {
 	return ""
 }
 
+// EndCall drops the resources of the host that belong to the call.
+func (i *Instance) EndCall() {
+	for n := range i.components {
+		i.components[n].handles.DropPassing()
+	}
+}
+
 // maxDepth bounds the calls of core functions in each other, through the host. Each has a stack of its own.
 const maxDepth = 100
 
