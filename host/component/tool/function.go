@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ type Function struct {
 	Type *component.Func
 	// Reason says why the function is no tool. It is empty for a tool.
 	Reason string
+
+	input, output json.RawMessage // schemas; output is nil for none
 }
 
 // Functions returns the exported functions of a component, in order.
@@ -51,6 +54,7 @@ func newFunction(iface string, f *component.Extern) Function {
 // maxName is the longest name of a tool (manifest.Tool).
 const maxName = 64
 
+// whyNoTool returns the reason why a function is no tool, or makes its schemas.
 func whyNoTool(iface string, f *Function) string {
 	switch {
 	case strings.HasPrefix(iface, "wasi:"):
@@ -68,10 +72,11 @@ func whyNoTool(iface string, f *Function) string {
 		return fmt.Sprintf("its name %s has %d characters, and a tool's at most %d: give it a name in the manifest "+
 			"(tools: name, export)", f.Name, len(f.Name), maxName)
 	}
-	if _, err := inputSchema(f.Type); err != nil {
-		return err.Error()
+	var err error
+	if f.input, err = inputSchema(f.Type); err == nil {
+		f.output, err = outputSchema(f.Type)
 	}
-	if _, err := outputSchema(f.Type); err != nil {
+	if err != nil {
 		return err.Error()
 	}
 	return ""

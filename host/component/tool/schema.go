@@ -2,6 +2,7 @@ package tool
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 
@@ -11,14 +12,18 @@ import (
 // jsonObject is a JSON object that is made here.
 type jsonObject map[string]any
 
-// maxSchemas bounds the schemas in one, and maxSchemaDepth how deep they nest: manifests accept no more.
-const maxSchemas, maxSchemaDepth = 1500, 24
+// maxSchemas bounds the objects and booleans in a schema, and maxSchemaDepth how deep its types nest: manifests accept
+// 2,000 subschemas and 64 levels of JSON.
+const maxSchemas, maxSchemaDepth = 2000, 24
+
+var errLargeTypes = errors.New("its types are too large for a JSON Schema: simplify them, or split the function")
 
 // schemas makes the JSON Schemas of types. Those of results have the one form that encode writes, those of arguments
 // all that decode reads.
 type schemas struct {
 	result bool
-	count  int
+	// count is the number of types so far. Each has a schema at least.
+	count int
 }
 
 // inputSchema returns the schema of a function's arguments.
@@ -28,7 +33,35 @@ func inputSchema(f *component.Func) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	return marshalSchema(schema)
+}
+
+// marshalSchema encodes a schema that manifests accept.
+func marshalSchema(schema jsonObject) (json.RawMessage, error) {
+	if subschemas(schema) > maxSchemas {
+		return nil, errLargeTypes
+	}
 	return json.Marshal(schema)
+}
+
+// subschemas counts the objects and booleans in a schema.
+func subschemas(value any) int {
+	n := 1
+	switch value := value.(type) {
+	case jsonObject:
+		for _, member := range value {
+			n += subschemas(member)
+		}
+	case []any:
+		n = 0
+		for _, element := range value {
+			n += subschemas(element)
+		}
+	case bool:
+	default:
+		return 0
+	}
+	return n
 }
 
 // outputSchema returns the schema of a function's structured result; nil if it has none: a text or nothing.
@@ -52,7 +85,7 @@ func outputSchema(f *component.Func) (json.RawMessage, error) {
 		schema = jsonObject{"type": "object", "properties": jsonObject{resultKey: schema},
 			"required": []string{resultKey}}
 	}
-	return json.Marshal(schema)
+	return marshalSchema(schema)
 }
 
 // resultKey is the property of a structured result whose type is no object.
@@ -77,8 +110,7 @@ func hasTextKeys(t *component.Type) bool {
 // of returns the schema of a type.
 func (s *schemas) of(t *component.Type, depth int) (jsonObject, error) {
 	if s.count++; s.count > maxSchemas || depth > maxSchemaDepth {
-		return nil, fmt.Errorf("its types are too large for a JSON Schema: at most %d types, nested %d deep", maxSchemas,
-			maxSchemaDepth)
+		return nil, errLargeTypes
 	}
 	if bits, signed, ok := integerType(t.Kind); ok {
 		return s.integer(bits, signed), nil

@@ -140,9 +140,7 @@ func (a *Adapter) Complete(listing []byte) (*manifest.Manifest, error) {
 		if len(a.manifest.Tools) > 0 {
 			t = a.manifest.Tools[i]
 		}
-		if err := a.functions[i].describe(&t); err != nil {
-			return nil, fmt.Errorf("the tool %s: %w", t.Name, err)
-		}
+		a.functions[i].describe(&t)
 		m.Tools[i] = t
 	}
 	if err := m.Validate(); err != nil {
@@ -152,24 +150,15 @@ func (a *Adapter) Complete(listing []byte) (*manifest.Manifest, error) {
 }
 
 // describe derives what a tool does not say from its function.
-func (f *Function) describe(t *manifest.Tool) error {
+func (f *Function) describe(t *manifest.Tool) {
 	if len(t.Description) == 0 {
 		t.Description = manifest.Text{"en": f.Export + ": " + f.Type.String()}
 	}
 	t.Export = f.Export
-	input, err := inputSchema(f.Type)
-	if err != nil {
-		return err
-	}
-	output, err := outputSchema(f.Type)
-	if err != nil {
-		return err
-	}
 	if t.InputSchema == nil {
-		t.InputSchema = input
+		t.InputSchema = f.input
 	}
 	if t.OutputSchema == nil {
-		t.OutputSchema = output
+		t.OutputSchema = f.output
 	}
-	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -280,6 +281,33 @@ func TestOutputLimit(t *testing.T) {
 		var exceeded *limit.Error
 		if !errors.As(err, &exceeded) || g.reserved != 0 {
 			t.Errorf("%v, reserved %d", err, g.reserved)
+		}
+	}
+}
+
+// Types that are too large for the schemas of manifests make their function no tool, and not the component useless.
+func TestSchemasFitManifests(t *testing.T) {
+	for _, cases := range []int{3, 40} {
+		for _, leaf := range []*component.Type{u64Type, listOf(u8Type), option(option(f64Type)), resultOf(nil, nil), stringType,
+			named(component.KindFlags, "a", "b")} {
+			typ := leaf
+			for {
+				variant := &component.Type{Kind: component.KindVariant}
+				for i := range cases {
+					variant.Fields = append(variant.Fields, field(fmt.Sprintf("case-%d", i), typ))
+				}
+				typ = record(field("a", variant), field("b", option(typ)))
+				a, err := New(exporting(map[string]*component.Func{"f": function(typ, listOf(typ))}), bare)
+				if err != nil {
+					if !strings.Contains(err.Error(), "too large for a JSON Schema") {
+						t.Error(err)
+					}
+					break
+				}
+				if _, err := a.Complete(nil); err != nil {
+					t.Errorf("%d cases of %s: %v", cases, leaf, err)
+				}
+			}
 		}
 	}
 }
