@@ -5,7 +5,7 @@ import "testing"
 func TestGCPercent(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
-	for live, want := range map[uint64]int{0: 400, 30 * mib: 400, 64 * mib: 200, 100 * mib: 125, 250 * mib: 100, 4096 * mib: 100} {
+	for live, want := range map[uint64]int{0: 400, 16 * mib: 400, 32 * mib: 200, 50 * mib: 125, 250 * mib: 100, 4096 * mib: 100} {
 		if got := gcPercent(live); got != want {
 			t.Errorf("with %d MiB alive GOGC is %d, want %d", live/mib, got, want)
 		}

@@ -128,7 +128,7 @@ microseconds, and vanishes where it does something. Against the native tool over
 the guest's run and reset and for the checks of the frontend. With fuel a Go guest can be faster than without: beside counting, the rewriter takes jumps
 directly that the Go compiler leads through a switch, which saves more than the counting costs. Most of the memory at large answers is there before:
 the machine code and data of the loaded plugins (unused ones are unloaded after ten minutes) and the program. The rest is garbage, of which the server
-lets 128 MiB gather, and the memories of eight guests.
+lets 64 MiB gather, and the memories of eight guests.
 
 `
 
