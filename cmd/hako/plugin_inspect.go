@@ -80,6 +80,7 @@ func writeReport(r *inspect.Report, out io.Writer) error {
 	row("digest", r.Digest)
 	row("state", strings.TrimPrefix(strings.TrimSuffix(string(r.State)+": "+r.Reason, ": "), ": "))
 	row("offers", r.Offers...)
+	row("is no tool", r.NoTools...)
 	row("imports", r.Imports...)
 	row("asks for", r.Permissions...)
 	if r.Serving != "" {

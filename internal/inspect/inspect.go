@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/component/tool"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/config"
@@ -128,6 +129,8 @@ type Report struct {
 	Config      []ConfigKey       `json:"config"`
 	Limits      map[string]string `json:"limits"`
 	Offers      []string          `json:"offers"`
+	// NoTools are the exported functions of a component that cannot be tools, each with the reason.
+	NoTools []string `json:"noTools"`
 
 	// Given are the grants in plain words.
 	Given []string `json:"-"`
@@ -160,11 +163,11 @@ func New(p *host.Status, c *config.Config, shipped []shipped.Plugin) (*Report, e
 		Config:      []ConfigKey{},
 		Limits:      c.Plugin[p.Name].Limits.Or(c.Limits).Or(m.Limits).Or(manifest.DefaultLimits).Texts(),
 	}
-	imports, err := imports(p, c, shipped)
+	module, err := readModule(p, c, shipped)
 	if err != nil {
 		return nil, err
 	}
-	report.Imports = imports
+	report.Imports, report.NoTools = imports(module), noTools(module)
 	for _, name := range slices.Sorted(maps.Keys(m.Config)) {
 		k := m.Config[name]
 		report.Config = append(report.Config, ConfigKey{name, k.Type, k.Default, k.Required, k.Description.In(locale)})
@@ -172,28 +175,41 @@ func New(p *host.Status, c *config.Config, shipped []shipped.Plugin) (*Report, e
 	return report, nil
 }
 
-// imports lists the modules that the plugin's code imports.
-func imports(p *host.Status, c *config.Config, shipped []shipped.Plugin) ([]string, error) {
-	var module *manifest.Module
+// readModule reads the plugin's code.
+func readModule(p *host.Status, c *config.Config, shipped []shipped.Plugin) (*manifest.Module, error) {
 	for _, plugin := range shipped {
-		if plugin.File == p.Path {
-			module = plugin.Module
+		if plugin.File == p.Path && plugin.Module != nil {
+			return plugin.Module, nil
 		}
 	}
-	if module == nil {
-		wasm, err := manifest.ReadFile(p.Path, c.MaxPluginSize)
-		if err != nil {
-			return nil, err
-		}
-		if module, err = manifest.Read(wasm); err != nil {
-			return nil, err
-		}
+	wasm, err := manifest.ReadFile(p.Path, c.MaxPluginSize)
+	if err != nil {
+		return nil, err
 	}
+	return manifest.Read(wasm)
+}
+
+// imports lists the modules that the plugin's code imports.
+func imports(module *manifest.Module) []string {
 	names := map[string]bool{}
 	for _, i := range module.Imports {
 		names[i.Module] = true
 	}
-	return slices.Sorted(maps.Keys(names)), nil
+	return slices.Sorted(maps.Keys(names))
+}
+
+// noTools lists the functions of a component that cannot be tools.
+func noTools(module *manifest.Module) []string {
+	list := []string{}
+	if module.Component == nil {
+		return list
+	}
+	for _, f := range tool.Functions(module.Component) {
+		if f.Reason != "" {
+			list = append(list, f.Export+": "+f.Reason)
+		}
+	}
+	return list
 }
 
 // Offers lists what a manifest declares: tools, resources and prompts.

@@ -163,3 +163,17 @@ func TestJSON(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestNoTools: functions of a component that cannot be tools are named with the reason.
+func TestNoTools(t *testing.T) {
+	t.Parallel()
+	plugin := host.Status{Path: "../../host/component/testdata/counter.wasm", Name: "counter", Manifest: &manifest.Manifest{}}
+	report, err := New(&plugin, &config.Config{MaxPluginSize: 1 << 20}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "hako:counter/counters#[constructor]counter: it belongs to a resource, which callers cannot hold"
+	if len(report.NoTools) != 3 || report.NoTools[0] != want {
+		t.Errorf("%q", report.NoTools)
+	}
+}

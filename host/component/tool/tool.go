@@ -133,6 +133,9 @@ func (a *Adapter) Complete(listing []byte) (*manifest.Manifest, error) {
 	if a.Lists() {
 		return a.completeListed(listing)
 	}
+	if a.isComplete() {
+		return a.manifest, nil
+	}
 	m := *a.manifest
 	m.Tools = make([]manifest.Tool, len(a.functions))
 	for i := range a.functions {
@@ -147,6 +150,17 @@ func (a *Adapter) Complete(listing []byte) (*manifest.Manifest, error) {
 		return nil, fmt.Errorf("the component's functions cannot be offered: %w", err)
 	}
 	return &m, nil
+}
+
+// isComplete reports whether the manifest came from Complete: validating the schemas of many tools again takes long.
+func (a *Adapter) isComplete() bool {
+	for i := range a.manifest.Tools {
+		t := &a.manifest.Tools[i]
+		if t.Input() == nil || len(t.Description) == 0 || t.OutputSchema == nil && a.functions[i].output != nil {
+			return false
+		}
+	}
+	return len(a.manifest.Tools) > 0
 }
 
 // describe derives what a tool does not say from its function.

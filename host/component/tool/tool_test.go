@@ -69,6 +69,12 @@ func TestComplete(t *testing.T) {
 		move.Input() == nil || move.Output() == nil {
 		t.Errorf("%s: %s: %s", move.Name, move.Description, move.InputSchema)
 	}
+	if a, err = New(decodeFile(t, "shapes.wasm"), m); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := a.Complete(nil); err != nil || again != m {
+		t.Errorf("a complete manifest is completed again: %v", err)
+	}
 }
 
 // A manifest selects, renames and describes. Schemas that it does not give are the function's.
