@@ -83,6 +83,7 @@ func TestBench(t *testing.T) {
 	t.Run("parts", func(t *testing.T) { r.parts(t) })
 	t.Run("fuel", func(t *testing.T) { r.fuel(t) })
 	t.Run("cold", func(t *testing.T) { r.cold(t) })
+	t.Run("component", func(t *testing.T) { r.component(t) })
 	t.Run("pipeline", func(t *testing.T) { r.pipeline(t) })
 	t.Run("govern", func(t *testing.T) { r.govern(t) })
 	t.Run("chat", func(t *testing.T) { r.chat(t) })
