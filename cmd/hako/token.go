@@ -23,7 +23,7 @@ func (a *app) tokenCommand() *cobra.Command {
 		Args:  cobra.ArbitraryArgs,
 		RunE:  group,
 	}
-	cmd.AddCommand(a.tokenCreateCommand(), a.tokenListCommand(), a.tokenRevokeCommand(), a.tokenNewCommand())
+	cmd.AddCommand(a.tokenCreateCommand(), a.tokenListCommand(), a.tokenRevokeCommand(), a.tokenBlockCommand(), a.tokenNewCommand())
 	return cmd
 }
 
@@ -36,7 +36,7 @@ type tokenFlags struct {
 func (f *tokenFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.User, "user", "", "the user that calls with it are made for (default NAME)")
 	cmd.Flags().StringVar(&f.Role, "role", "", "make a token for the console, with this role: viewer, approver or admin")
-	cmd.Flags().StringVar(&f.expires, "expires", "", "the last day on which the token is valid (YYYY-MM-DD), or the time at which it expires (RFC 3339)")
+	cmd.Flags().StringVar(&f.expires, "expires", "", "when the token expires: its last day (YYYY-MM-DD) or a time (RFC 3339)")
 }
 
 // check checks the flags for a token with this name.
@@ -108,7 +108,7 @@ func (a *app) tokenListCommand() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the bearer tokens of the store and the configuration, and the logins of MCP clients",
+		Short: "List bearer tokens, logins of MCP clients and blocked users",
 		Args:  arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withAccess(cmd, func(_ *config.Config, access *server.Access) error {
@@ -132,10 +132,14 @@ func (a *app) tokenRevokeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke [TOKEN | LOGIN | --user USER]",
 		Short: "Revoke a bearer token of the store, end a login, or both for all of a user",
-		Long: fmt.Sprintf(`Revoke a bearer token of the store, by its name or its first characters as 'hako token list' shows them, or end a login of an MCP client by
-its ID. With --user, revoke all tokens and end all logins and console sessions of somebody who leaves; with --tenant too, only those of
-the tenant, and none of the console, which has no tenants. All replicas follow within %.0f seconds. A token of the configuration is revoked
-by taking it out of there.`, bearer.Delay.Seconds()),
+		Long: fmt.Sprintf(`Revoke a bearer token of the store by its name or its first characters, or end a login of an MCP client by its ID.
+'hako token list' shows both. All replicas follow within %.0f seconds.
+
+--user is for somebody who leaves: it revokes all tokens of the user, and ends all logins and console sessions.
+With --tenant it leaves out the user's other tenants and the console, which has no tenants.
+
+Tokens of the configuration have to be removed from it. Tokens of OAuth issuers: see 'hako token block'.`,
+			bearer.Delay.Seconds()),
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (user != "") || tenant != "" && user == "" {

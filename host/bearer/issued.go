@@ -38,7 +38,7 @@ const (
 	maxRow = 8 << 10
 )
 
-// Topic is announced in the store when tokens have been created or revoked.
+// Topic is announced in the store when tokens have been created or revoked, and users blocked.
 const Topic = "bearer.tokens"
 
 // migrations are the migrations of the table. Released ones must not change. Times are milliseconds since 1970, or 0.
@@ -56,6 +56,12 @@ var migrations = []string{`CREATE TABLE bearer_token (
 	used BIGINT NOT NULL,
 	revoked BIGINT NOT NULL,
 	revoker TEXT NOT NULL
+)`, `CREATE TABLE bearer_block (
+	issuer TEXT NOT NULL,
+	person TEXT NOT NULL,
+	blocked BIGINT NOT NULL,
+	blocker TEXT NOT NULL,
+	PRIMARY KEY (issuer, person)
 )`}
 
 // Record is a token in the store.
@@ -106,6 +112,10 @@ type snapshot struct {
 	// tokens and entries have the same order.
 	tokens  []Token
 	entries []*entry
+	blocks  map[subject]bool
+	// blocking ends when a later snapshot has another block.
+	blocking    context.Context
+	endBlocking context.CancelFunc
 }
 
 // entry is a token in force.
@@ -164,8 +174,12 @@ func (i *Issued) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before := map[string]*entry{}
-	if known := i.known.Load(); known != nil {
+	before, known := map[string]*entry{}, i.known.Load()
+	endBlocking, err := i.readBlocks(ctx, next, known)
+	if err != nil {
+		return err
+	}
+	if known != nil {
 		for _, e := range known.entries {
 			before[e.id+e.hash] = e
 		}
@@ -182,6 +196,7 @@ func (i *Issued) read(ctx context.Context) error {
 		next.tokens, next.entries = append(next.tokens, r.Token), append(next.entries, e)
 	}
 	i.known.Store(next)
+	endBlocking()
 	for _, e := range before {
 		e.end()
 	}

@@ -304,3 +304,49 @@ func TestUse(t *testing.T) {
 		t.Error("later uses are not stored")
 	}
 }
+
+// TestBlock: a user of one issuer is blocked at all replicas, and what was opened before ends.
+func TestBlock(t *testing.T) {
+	t.Parallel()
+	here, there := replicas(t, t.TempDir())
+	blocked := func(i *Issued, issuer, user string) bool {
+		t.Helper()
+		if err := i.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		is, _, err := i.Blocked(t.Context(), issuer, user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return is
+	}
+	_, changed, err := there.Blocked(t.Context(), "https://a", "aki")
+	if err != nil || changed.Err() != nil {
+		t.Fatal(err, changed.Err())
+	}
+	for range 2 {
+		if err := here.Block(t.Context(), "https://a", "aki", "mori"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !blocked(there, "https://a", "aki") || blocked(there, "https://b", "aki") || blocked(there, "https://a", "bo") ||
+		changed.Err() == nil {
+		t.Error("another replica does not follow")
+	}
+	_, later, err := there.Blocked(t.Context(), "https://a", "bo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := there.Blocks(t.Context())
+	if err != nil || len(list) != 1 || list[0].User != "aki" || list[0].By != "mori" || list[0].Blocked.IsZero() {
+		t.Errorf("%v: %+v", err, list)
+	}
+	for _, want := range []bool{true, false} {
+		if was, err := there.Unblock(t.Context(), "https://a", "aki"); was != want || err != nil {
+			t.Errorf("unblocked: %t, %v", was, err)
+		}
+	}
+	if blocked(here, "https://a", "aki") || blocked(there, "https://a", "aki") || later.Err() != nil {
+		t.Error("unblocking has no effect, or ends what others opened")
+	}
+}

@@ -30,6 +30,7 @@ import (
 	"github.com/hako-run/hako/host/internal/issuer"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/store"
 )
 
 const (
@@ -207,6 +208,43 @@ func TestOAuthIdentity(t *testing.T) {
 	}
 	if w := do(h, withToken(sign(map[string]any{"email": "aki@example.com"}))); w.Code != http.StatusUnauthorized {
 		t.Errorf("without a tenant: %d", w.Code)
+	}
+}
+
+// TestBlockedUser: the tokens of a blocked user are refused at once, those of others and of another issuer are not.
+func TestBlockedUser(t *testing.T) {
+	t.Parallel()
+	s, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	issued, err := bearer.Open(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := caller(func(context.Context, *pipeline.Call) (*pipeline.Result, error) { return ok(text("done")) })
+	h := newAuthority().server(t, calls, func(o *auth.Options) { o.Issued = issued })
+	status := func(user string) int {
+		return do(h, withToken(sign(map[string]any{"sub": user}))).Code
+	}
+	if err := issued.Block(t.Context(), "https://other.example.com", "aki", "mori"); err != nil {
+		t.Fatal(err)
+	}
+	if got := status("aki"); got != http.StatusOK {
+		t.Errorf("blocked at another issuer: %d", got)
+	}
+	if err := issued.Block(t.Context(), issuerURL, "aki", "mori"); err != nil {
+		t.Fatal(err)
+	}
+	if got, other := status("aki"), status("bo"); got != http.StatusUnauthorized || other != http.StatusOK {
+		t.Errorf("blocked: %d, another user: %d", got, other)
+	}
+	if _, err := issued.Unblock(t.Context(), issuerURL, "aki"); err != nil {
+		t.Fatal(err)
+	}
+	if got := status("aki"); got != http.StatusOK {
+		t.Errorf("unblocked: %d", got)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/agent"
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/policy"
@@ -116,15 +117,21 @@ func Access(out io.Writer, list *server.AccessList) error {
 		return []any{cmp.Or(t.ID, t.Setting), t.Name, t.User, use, t.State, moment(t.Expires), moment(t.Used),
 			dash(t.Creator)}
 	})
-	if err != nil || len(list.Logins) == 0 {
-		return err
+	if err == nil && len(list.Logins) > 0 {
+		fmt.Fprintln(out)
+		const logins = "LOGIN\tUSER\tTENANT\tCLIENT\tSCOPES\tEND\tCREATED"
+		err = printTable(out, logins, list.Logins, func(l *console.ClientLogin) []any {
+			return []any{l.ID, l.User, dash(l.Tenant), dash(l.Client), dash(strings.Join(l.Scopes, " ")), moment(l.Expires),
+				moment(l.Created)}
+		})
 	}
-	fmt.Fprintln(out)
-	const logins = "LOGIN\tUSER\tTENANT\tCLIENT\tSCOPES\tEND\tCREATED"
-	return printTable(out, logins, list.Logins, func(l *console.ClientLogin) []any {
-		return []any{l.ID, l.User, dash(l.Tenant), dash(l.Client), dash(strings.Join(l.Scopes, " ")), moment(l.Expires),
-			moment(l.Created)}
-	})
+	if err == nil && len(list.Blocks) > 0 {
+		fmt.Fprintln(out)
+		err = printTable(out, "BLOCKED\tISSUER\tSINCE\tBY", list.Blocks, func(b bearer.Block) []any {
+			return []any{b.User, b.Issuer, moment(b.Blocked), b.By}
+		})
+	}
+	return err
 }
 
 // Revoked prints what was revoked, and what remains.

@@ -61,10 +61,12 @@ func OpenAccess(ctx context.Context, c *config.Config, s *store.Store) (*Access,
 	return &Access{tokens, logins, s, c}, err
 }
 
-// AccessList lists tokens and logins.
+// AccessList lists tokens, logins and blocked users.
 type AccessList struct {
 	Tokens []console.TokenItem    `json:"tokens"`
 	Logins []*console.ClientLogin `json:"logins"`
+	// Blocks are the users whose tokens are refused.
+	Blocks []bearer.Block `json:"blocks,omitempty"`
 }
 
 // List returns the tokens of the store and the configuration, and the logins of MCP clients.
@@ -77,7 +79,8 @@ func (a *Access) List(ctx context.Context) (*AccessList, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &AccessList{console.TokenItems(records, ConfiguredTokens(a.config), time.Now()), newClientLogins(logins)}, nil
+	blocks, err := a.Tokens.Blocks(ctx)
+	return &AccessList{console.TokenItems(records, ConfiguredTokens(a.config), time.Now()), newClientLogins(logins), blocks}, err
 }
 
 // Revoked is what Access.Revoke or RevokeUser has revoked.
@@ -95,7 +98,7 @@ type Record func(o *audit.Operation, do func() error) error
 // Revoke revokes the token with this name or ID, or ends the login with this ID, for the operator by. It fails with
 // bearer.ErrNone or an error that says where the token is configured.
 func (a *Access) Revoke(ctx context.Context, which, by string, record Record) (*Revoked, error) {
-	r := &Revoked{AccessList: AccessList{[]console.TokenItem{}, newClientLogins(nil)}, Remaining: []console.TokenItem{}}
+	r := &Revoked{AccessList: AccessList{Tokens: []console.TokenItem{}, Logins: newClientLogins(nil)}, Remaining: []console.TokenItem{}}
 	login, err := a.logins.Find(ctx, which)
 	switch {
 	case err == nil:

@@ -14,6 +14,7 @@ import (
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/console"
+	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/storetest"
@@ -168,5 +169,37 @@ func TestRevokeOne(t *testing.T) {
 	w.logIn(loginID("TWO"), "mori", "")
 	if _, err := w.Revoke(t.Context(), loginID("TWO"), "aki", unrecorded); err == nil || !strings.HasPrefix(w.left(), "TWO") {
 		t.Errorf("without a record: %v, left %s", err, w.left())
+	}
+}
+
+// TestBlockUser: a user is blocked at the configured issuers, or at one, which is recorded.
+func TestBlockUser(t *testing.T) {
+	t.Parallel()
+	w := newAccessWorld(t)
+	if err := w.Block(t.Context(), "aki", "", "mori", w.record); err == nil || !strings.Contains(err.Error(), "token revoke --user aki") {
+		t.Errorf("without issuers: %v", err)
+	}
+	w.config.HTTP.OAuth.Issuers = []auth.Issuer{{URL: "https://b"}, {URL: "https://a"}}
+	for _, test := range []struct{ user, issuer, err string }{
+		{"", "", "without a name"}, {"aki", "https://a/", "there are: https://a, https://b"}, {"aki", "", ""}, {"bo", "https://b", ""},
+	} {
+		err := w.Block(t.Context(), test.user, test.issuer, "mori", w.record)
+		if test.err == "" && err != nil || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
+			t.Errorf("%+v: %v", test, err)
+		}
+	}
+	if list, err := w.List(t.Context()); err != nil || len(list.Blocks) != 3 {
+		t.Errorf("%v: %+v", err, list)
+	}
+	if err := w.Unblock(t.Context(), "aki", "https://a", w.record); err != nil {
+		t.Error(err)
+	}
+	if err := w.Unblock(t.Context(), "aki", "https://a", w.record); err == nil || !strings.Contains(err.Error(), "is not blocked") {
+		t.Errorf("twice: %v", err)
+	}
+	want := []string{"user.block aki issuers=https://a https://b true", "user.block bo issuers=https://b true",
+		"user.unblock aki issuers=https://a true"}
+	if !slices.Equal(w.recorded, want) {
+		t.Errorf("recorded %q", w.recorded)
 	}
 }

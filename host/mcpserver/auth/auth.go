@@ -29,7 +29,8 @@ type Identity struct {
 	User, Tenant string
 	// Token is the name of a token of package bearer, and empty for others.
 	Token string
-	// Revoked ends when the token is revoked. Nil means that nothing says so.
+	// Revoked ends when the token is revoked, or may have been because a user of an issuer was blocked. Nil means that
+	// nothing says so.
 	Revoked context.Context
 	// Groups are the user's groups, according to the issuer.
 	Groups []string
@@ -132,6 +133,7 @@ var (
 	errInvalidToken = errors.New("the token is not valid here")
 	errExpired      = errors.New("the token has expired")
 	errScope        = errors.New("the token lacks a scope")
+	errBlocked      = errors.New("the user is blocked")
 )
 
 // Authenticate returns who sends the request, or nil if a is nil and anybody may. Otherwise it answers the request and
@@ -196,7 +198,31 @@ func (a *Auth) verify(ctx context.Context, token string) (*Identity, error) {
 	if a.oauth == nil || bearer.IsToken(token) { // it may be a console token, which other servers must not receive
 		return nil, errInvalidToken
 	}
-	return a.oauth.verify(ctx, token)
+	by, err := a.oauth.verify(ctx, token)
+	if err != nil {
+		return by, err
+	}
+	blocked, changed, err := a.issued.Blocked(ctx, by.Issuer, by.User)
+	switch {
+	case err != nil:
+		return nil, ErrUnavailable
+	case blocked:
+		return by, errBlocked
+	case changed != nil:
+		by = by.until(changed)
+	}
+	return by, nil
+}
+
+// until returns the identity with another cause for its end. One of hako's own authorization server has Revoked already
+// and is shared, and its login is ended with the user.
+func (i *Identity) until(changed context.Context) *Identity {
+	if i.Revoked != nil {
+		return i
+	}
+	copied := *i
+	copied.Revoked = changed
+	return &copied
 }
 
 func identityOf(t *bearer.Token) *Identity {
