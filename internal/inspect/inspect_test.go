@@ -81,11 +81,14 @@ func TestResolveCaller(t *testing.T) {
 	}
 	for problem, caller := range map[string]policy.Caller{
 		`unknown frontend "slak": did you mean "slack"?`: {Frontend: "slak"},
-		"no e-mail address":                           {Frontend: "mcp-http", Email: "aki@example.com"},
-		`unknown token "cd": did you mean "ci"?`:      {Frontend: "mcp-http", Token: "cd"},
-		`unknown tenant "acne": did you mean "acme"?`: {Frontend: "slack", Tenant: "acne"},
+		"no e-mail address":                             {Frontend: "mcp-http", Email: "aki@example.com"},
+		`unknown token "cd": did you mean "ci"?`:        {Frontend: "mcp-http", Token: "cd"},
+		"such as JWTs and those of 'hako token create'": {Frontend: "mcp-http", Token: "other"},
+		"not by its text":                               {Frontend: "mcp-http", Token: "eyJhbGciOiJub25lIn0.e30.secret"},
+		`unknown tenant "acne": did you mean "acme"?`:   {Frontend: "slack", Tenant: "acne"},
 	} {
-		if err := ResolveCaller(c, &caller); err == nil || !strings.Contains(err.Error(), problem) {
+		if err := ResolveCaller(c, &caller); err == nil || !strings.Contains(err.Error(), problem) ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%v, want %s", err, problem)
 		}
 	}

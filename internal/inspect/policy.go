@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/bearer"
@@ -56,13 +57,22 @@ func ResolveCaller(c *config.Config, caller *policy.Caller) error {
 	if caller.Token != "" {
 		i := slices.IndexFunc(c.HTTP.Auth.Tokens, func(t bearer.Token) bool { return t.Name == caller.Token })
 		if i < 0 {
-			return errors.New(strictyaml.Unknown("token", caller.Token, tokenNames(c)))
+			return unknownToken(c, caller.Token)
 		}
 		token := c.HTTP.Auth.Tokens[i]
 		caller.User, caller.Tenant = cmp.Or(caller.User, token.User, token.Name), cmp.Or(caller.Tenant, token.Tenant)
 		caller.Scopes = append(slices.Clone(caller.Scopes), token.Scopes...)
 	}
 	return c.CheckTenant(caller.Tenant)
+}
+
+// unknownToken is the error for a token that is not in the configuration. It does not repeat what may be a secret.
+func unknownToken(c *config.Config, name string) error {
+	const remedy = "for other tokens, such as JWTs and those of 'hako token create', give the user, tenant, groups and scopes"
+	if bearer.IsToken(name) || strings.Count(name, ".") == 2 {
+		return errors.New("a token is given by its name in http.auth.tokens, not by its text: " + remedy)
+	}
+	return fmt.Errorf("%s; %s", strictyaml.Unknown("token", name, tokenNames(c)), remedy)
 }
 
 // tokenNames returns the names of the tokens for MCP.
