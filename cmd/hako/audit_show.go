@@ -113,9 +113,11 @@ func (a *app) showRecords(cmd *cobra.Command, filter *auditFilter) error {
 func (a *app) approvalsHistoryCommand() *cobra.Command {
 	filter := auditFilter{asked: true}
 	cmd := &cobra.Command{
-		Use:     "history",
-		Short:   "Show the calls that asked people, who answered, and their outcomes",
-		Long:    "Show the calls of the audit log that asked people, oldest first, with who answered and the outcome. A call is shown if it matches all flags.",
+		Use:   "history",
+		Short: "Show the calls that asked people, who answered, and their outcomes",
+		Long: `Show the calls of the audit log that asked people, with who answered and the outcome, oldest first.
+
+A call is shown if it matches all flags.`,
 		Example: "  hako approvals history --since 24h --approver mori@example.com",
 		Args:    arguments(0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.showRecords(cmd, &filter) },

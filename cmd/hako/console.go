@@ -19,9 +19,11 @@ func (a *app) consoleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "console",
 		Short: "Print a link that opens the console of hako serve",
-		Long: `Print a link that logs you in to the console of hako serve. It works once, within 10 minutes, in a browser on the machine of hako. The
-command needs write access to the store and nothing else: it works while hako serves, and with any configuration of logins. Standard error
-says where others log in.`,
+		Long: `Print a link that logs you in to the console of hako serve. Open it in a browser on the machine of hako.
+It works once, and for 10 minutes.
+
+The command only needs write access to the store, so it works with any configuration of logins.
+Standard error has the address at which others log in.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.config(cmd)

@@ -11,9 +11,12 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what this machine can enforce, and what is wrong with the configuration",
-		Long: `Report what this machine can enforce and what is wrong with the configuration, each with a remedy. If hako serve runs on this machine, it
-is asked for its version, its store, its certificate, and the plugins and upstream servers that are not in service. The exit code is 1 if
-something does not work; warnings do not change it. No file is changed.`,
+		Long: `Report what this machine can enforce, and problems of the configuration with their remedies. No file is changed.
+
+A hako serve on this machine is asked for its version, store and certificate, and for plugins and upstream servers
+that are not in service.
+
+Exit codes: 0 everything works, perhaps with warnings, 1 something does not work.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd, asJSON) },
 	}

@@ -18,10 +18,13 @@ func (a *app) policyTryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "try FILE",
 		Short: "Say which recorded calls another policy would decide otherwise",
-		Long: `Decide the calls of the audit log again by the policy in FILE, and list those that would be decided otherwise. Nothing is called, and the
-policy in force stays. Calls are only counted if their decision needs something that the log does not have, such as arguments.
+		Long: `Decide the calls of the audit log again with the policy in FILE, and list the calls whose decision would change.
+No tool is called, and the policy in force stays.
 
-Exit codes: 0 every call would be decided as it was, 1 some would not or cannot be decided again, 2 usage, or FILE is not valid.`,
+A call cannot be decided again if the decision needs something that the log lacks, such as arguments. Such calls are
+counted.
+
+Exit codes: 0 no decision would change, 1 some would or cannot be decided again, 2 usage, or FILE is not valid.`,
 		Example: `  hako policy try next.yaml --since 7d`,
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
