@@ -45,9 +45,11 @@ func (i *Issued) Blocked(ctx context.Context, issuer, user string) (blocked bool
 // Blocks lists the blocks.
 func (i *Issued) Blocks(ctx context.Context) ([]Block, error) {
 	return store.List(ctx, i.store, func(rows *sql.Rows) (b Block, err error) {
-		var at int64
+		var at any // a damaged time must not undo the block
 		err = rows.Scan(&b.Issuer, &b.User, &at, &b.By)
-		b.Blocked = moment(at)
+		if millis, ok := at.(int64); ok {
+			b.Blocked = moment(millis)
+		}
 		return b, err
 	}, fmt.Sprintf(`SELECT issuer, person, blocked, blocker FROM bearer_block ORDER BY issuer, person LIMIT %d`, maxBlocks))
 }

@@ -333,6 +333,11 @@ func TestBlock(t *testing.T) {
 		changed.Err() == nil {
 		t.Error("another replica does not follow")
 	}
+	here.exec(t, `UPDATE bearer_block SET blocked = 'never'`)
+	if !blocked(here, "https://a", "aki") {
+		t.Error("a damaged time undoes the block")
+	}
+	here.exec(t, `UPDATE bearer_block SET blocked = 1`)
 	_, later, err := there.Blocked(t.Context(), "https://a", "bo")
 	if err != nil {
 		t.Fatal(err)
