@@ -1,6 +1,7 @@
 package wasi
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -237,7 +238,7 @@ var errBetweenBytes = &abi.Error{Code: abi.CodeTimeout, Message: "the response b
 func (i *bodyInput) end(c caller, err error) {
 	switch {
 	case err == nil:
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		i.err = errClosed
 	default:
 		i.body.err = err
