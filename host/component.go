@@ -5,7 +5,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/hako-run/hako/host/broker/execbroker"
 	"github.com/hako-run/hako/host/broker/httpbroker"
+	"github.com/hako-run/hako/host/broker/sqlbroker"
 	"github.com/hako-run/hako/host/component/tool"
 	"github.com/hako-run/hako/host/component/wasi"
 	"github.com/hako-run/hako/host/manifest"
@@ -13,9 +15,15 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// configureComponent configures spec for a component and returns its manifest, completed with its tools. client may be
-// nil. For a component that lists its tools itself, it fails with errAsked until the listing is available.
-func (h *Host) configureComponent(p *pluginFile, client *httpbroker.Broker,
+// brokers are the brokers of a plugin's permissions; those that it does not have are nil.
+type brokers struct {
+	http *httpbroker.Broker
+	sql  *sqlbroker.Broker
+	exec *execbroker.Broker
+}
+
+// configureComponent configures spec for a component and returns its manifest, completed with its tools. For a component that lists its tools itself, it fails with errAsked until the listing is available.
+func (h *Host) configureComponent(p *pluginFile, granted brokers,
 	spec *sandbox.Spec) (*manifest.Manifest, error) {
 	config, err := h.options().configure(p.manifest)
 	if err != nil {
@@ -38,12 +46,12 @@ func (h *Host) configureComponent(p *pluginFile, client *httpbroker.Broker,
 			return nil, err
 		}
 	}
-	options.Mounts, options.HTTP = spec.Mounts, client
+	options.Mounts, options.HTTP, options.SQL, options.Exec = spec.Mounts, granted.http, granted.sql, granted.exec
 	spec.Interfaces = wasi.New(options)
 	return adapter.Complete(listing)
 }
 
-// wasiOptions connects the interfaces of WASI to the sandbox, without mounts and HTTP. The environment of a component is
+// wasiOptions connects the interfaces of WASI to the sandbox, without mounts and brokers. The environment of a component is
 // its configuration.
 func (h *Host) wasiOptions(config []byte, spec *sandbox.Spec) (*wasi.Options, error) {
 	texts, err := manifest.ConfigTexts(config)
@@ -58,6 +66,7 @@ func (h *Host) wasiOptions(config []byte, spec *sandbox.Spec) (*wasi.Options, er
 			sandbox.GuestOf(ctx).Print(level, text)
 		},
 		Log: func(ctx context.Context, level abi.LogLevel, text string) { sandbox.GuestOf(ctx).Log(level, text) },
+		Progress: func(ctx context.Context, p abi.Progress) { sandbox.GuestOf(ctx).ReportProgress(p) },
 	}
 	for _, key := range slices.Sorted(maps.Keys(texts)) {
 		options.Environment = append(options.Environment, [2]string{key, texts[key]})

@@ -109,13 +109,21 @@ func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants gr
 		s.closers = append(s.closers, mount)
 		spec.Mounts = append(spec.Mounts, mount)
 	}
+	database, err := h.database(s, grants)
+	if err != nil {
+		return nil, err
+	}
+	commands, err := h.commands(s, grants)
+	if err != nil {
+		return nil, err
+	}
 	if err := h.keepCopy(from, p); err != nil {
 		return nil, err
 	}
 	spec.Digest, spec.Wasm = s.digest, func() ([]byte, error) { return h.copyOf(from.source, s.digest) }
 	switch {
 	case p.module.Component != nil:
-		if s.manifest, err = h.configureComponent(p, client, &spec); err != nil {
+		if s.manifest, err = h.configureComponent(p, brokers{client, database, commands}, &spec); err != nil {
 			return nil, err
 		}
 	case p.module.IsExtism():
@@ -125,14 +133,10 @@ func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants gr
 	case client != nil:
 		spec.Modules = append(spec.Modules, client.Module())
 	}
-	if database, err := h.database(s, grants); err != nil {
-		return nil, err
-	} else if database != nil {
+	if database != nil {
 		spec.Modules = append(spec.Modules, database.Module())
 	}
-	if commands, err := h.commands(s, grants); err != nil {
-		return nil, err
-	} else if commands != nil {
+	if commands != nil {
 		spec.Modules = append(spec.Modules, commands.Module())
 	}
 	s.manifest = h.bounded(s.manifest)

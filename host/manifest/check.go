@@ -79,18 +79,22 @@ func (r *review) module(m *Module) {
 	if err := m.CheckImports(r.manifest.Permissions); err != nil {
 		r.fail("", "%v", err)
 	}
-	web := abi.HTTPModule
+	p := &r.manifest.Permissions
+	r.unused("http", len(p.HTTP) > 0 && !m.IsExtism(), m, abi.HTTPModule, "wasi:http/outgoing-handler")
+	r.unused("sql", p.SQL != nil, m, abi.SQLModule, "hako:sql/database", "wasi:keyvalue/store")
+	r.unused("exec", p.Exec != nil, m, abi.ExecModule, "hako:exec/commands")
+}
+
+// unused warns of a permission that is asked for if the module imports nothing that it links: the import module of a
+// core module, or the interfaces of a component.
+func (r *review) unused(permission string, asked bool, m *Module, core string, interfaces ...string) {
+	links := []string{core}
 	if m.Component != nil {
-		web = "wasi:http/outgoing-handler"
+		links = interfaces
 	}
-	if len(r.manifest.Permissions.HTTP) > 0 && !m.IsExtism() && !m.importsModule(web) {
-		r.warn("permissions.http", "asked for but not used: the module does not import %s; remove it", web)
-	}
-	if r.manifest.Permissions.SQL != nil && !m.importsModule(abi.SQLModule) {
-		r.warn("permissions.sql", "asked for but not used: the module does not import %s; remove it", abi.SQLModule)
-	}
-	if r.manifest.Permissions.Exec != nil && !m.importsModule(abi.ExecModule) {
-		r.warn("permissions.exec", "asked for but not used: the module does not import %s; remove it", abi.ExecModule)
+	if asked && !slices.ContainsFunc(links, m.importsModule) {
+		r.warn("permissions."+permission, "asked for but not used: the module does not import %s; remove it",
+			strings.Join(links, " or "))
 	}
 }
 

@@ -127,11 +127,16 @@ var witPackages = []witPackage{
 	{name: "wasi:filesystem", interfaces: "types preopens"},
 	{name: "wasi:http", interfaces: "types outgoing-handler"},
 	{name: "wasi:io", interfaces: "error poll streams"},
-	{name: "wasi:keyvalue", interfaces: "store atomics batch"},
+	{name: "wasi:keyvalue", interfaces: "store atomics batch", permission: "sql", asked: asksSQL},
 	{name: "wasi:logging", interfaces: "logging"},
 	{name: "wasi:random", interfaces: "random insecure insecure-seed"},
 	{name: "wasi:sockets", interfaces: "instance-network ip-name-lookup network tcp tcp-create-socket udp udp-create-socket"},
+	{name: "hako:exec", interfaces: "commands", permission: "exec", asked: func(p Permissions) bool { return p.Exec != nil }},
+	{name: "hako:sql", interfaces: "database", permission: "sql", asked: asksSQL},
+	{name: "hako:tool", interfaces: "log progress"},
 }
+
+func asksSQL(p Permissions) bool { return p.SQL != nil }
 
 // checkComponentImport checks that hako has the interface that a component imports a function of.
 func checkComponentImport(i Import, p Permissions) error {
@@ -147,7 +152,7 @@ func checkComponentImport(i Import, p Permissions) error {
 		}
 		interfaces := strings.Fields(known.interfaces)
 		switch {
-		case strings.HasPrefix(name, "wasi:") && version != "" && !strings.HasPrefix(version, "0.2."):
+		case strings.HasPrefix(name, "wasi:") && name != "wasi:logging" && version != "" && !strings.HasPrefix(version, "0.2."):
 			return fmt.Errorf("the component imports %q, and hako runs components of WASI 0.2: build it for WASI 0.2 (Rust: the target wasm32-wasip2; componentize-qjs: with --sync)",
 				i.Module)
 		case !slices.Contains(interfaces, inside):

@@ -101,17 +101,22 @@ func TestBrokenComponent(t *testing.T) {
 func TestComponentImports(t *testing.T) {
 	t.Parallel()
 	for module, want := range map[string]string{
-		"wasi:io/streams@0.2.6":         "",
-		"wasi:cli/stdout@0.2.12":        "",
-		"wasi:config/store@0.2.0-draft": "",
-		"wasi:logging/logging":          "",
-		"wasi:sockets/tcp@0.2.9":        "",
-		"wasi:http/handler@0.3.0":       `the component imports "wasi:http/handler@0.3.0", and hako runs components of WASI 0.2: build it for WASI 0.2`,
-		"wasi:cli/stdout@1.0.0":         "hako runs components of WASI 0.2",
-		"wasi:cli/stdot@0.2.0":          `unknown interface of wasi:cli "stdot": did you mean "stdout"?`,
-		"wasi:nn/graph@0.2.0":           `unknown package "wasi:nn"`,
-		"acme:math/add":                 "compose the component with one that exports it (wac plug)",
-		"":                              `the component imports "f", which is in no interface`,
+		"wasi:io/streams@0.2.6":            "",
+		"wasi:cli/stdout@0.2.12":           "",
+		"wasi:config/store@0.2.0-draft":    "",
+		"wasi:logging/logging":             "",
+		"wasi:logging/logging@0.1.0-draft": "",
+		"hako:tool/log@1.0.0":              "",
+		"hako:sql/database@1.0.0":          `does not ask for the permission "sql" that links it`,
+		"hako:exec/commands@1.0.0":         `does not ask for the permission "exec" that links it`,
+		"wasi:keyvalue/store@0.2.0-draft2": `does not ask for the permission "sql" that links it`,
+		"wasi:sockets/tcp@0.2.9":           "",
+		"wasi:http/handler@0.3.0":          `the component imports "wasi:http/handler@0.3.0", and hako runs components of WASI 0.2: build it for WASI 0.2`,
+		"wasi:cli/stdout@1.0.0":            "hako runs components of WASI 0.2",
+		"wasi:cli/stdot@0.2.0":             `unknown interface of wasi:cli "stdot": did you mean "stdout"?`,
+		"wasi:nn/graph@0.2.0":              `unknown package "wasi:nn"`,
+		"acme:math/add":                    "compose the component with one that exports it (wac plug)",
+		"":                                 `the component imports "f", which is in no interface`,
 	} {
 		m := &manifest.Module{Component: &component.Component{},
 			Imports: []manifest.Import{{Module: module, Name: "f"}, {Module: module, Name: "g"}}}

@@ -16,6 +16,7 @@ import (
 	"github.com/hako-run/hako/host/broker/execbroker/judge"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/internal/testprogram"
+	"github.com/hako-run/hako/pdk/abi"
 )
 
 // workspace creates a directory with a few files.
@@ -459,4 +460,29 @@ func FuzzDir(f *testing.F) {
 			t.Errorf("%q leads to %q: %v", cwd, real, err)
 		}
 	})
+}
+
+// Go code runs commands under the same rules and limits as guests.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	needsKernel(t)
+	b, err := execbroker.New(&grant.Exec{Programs: []string{"sh", "echo"}}, nil,
+		execbroker.Options{Plugin: "shell", TempDir: realTemp(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := &broker.Call{Plugin: "shell"}
+	t.Cleanup(func() { _ = call.Close() })
+	stdout, stderr, exit := b.Run(t.Context(), call, &abi.ExecRequest{Line: "echo a; echo b >&2; exit 3"})
+	if exit.Error != nil || string(stdout) != "a\n" || string(stderr) != "b\n" || exit.ExitCode != 3 {
+		t.Errorf("%q, %q, %+v", stdout, stderr, exit)
+	}
+	for code, request := range map[string]*abi.ExecRequest{
+		abi.CodeInvalid:    {Argv: []string{"echo"}, Line: "echo"},
+		abi.CodeNotGranted: {Argv: []string{"ls"}},
+	} {
+		if _, _, exit := b.Run(t.Context(), call, request); exit.Error == nil || exit.Error.Code != code {
+			t.Errorf("%v: %+v", request, exit)
+		}
+	}
 }

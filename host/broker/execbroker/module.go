@@ -1,9 +1,10 @@
 package execbroker
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
@@ -66,16 +67,59 @@ func (b *Broker) start(ctx context.Context, call *broker.Call, params []uint64) 
 		return call.GiveJSON(abi.ExecStarted{Error: failf(abi.CodeInvalid,
 			"the command is not JSON as docs/abi.md describes it: %v", err)})
 	}
-	if len(s.commands) == maxHandles {
-		return call.GiveJSON(abi.ExecStarted{Error: failf(abi.CodeLimit,
-			"one call may start at most %d commands", maxHandles)})
-	}
-	c, failure := b.launch(ctx, call, request)
-	if failure != nil {
+	if _, failure := s.start(ctx, b, call, request); failure != nil {
 		return call.GiveJSON(abi.ExecStarted{Error: failure})
 	}
-	s.commands = append(s.commands, c)
 	return call.GiveJSON(abi.ExecStarted{Handle: int32(len(s.commands))})
+}
+
+// start starts a command of the call.
+func (s *session) start(ctx context.Context, b *Broker, call *broker.Call, request *abi.ExecRequest) (*command,
+	*abi.Error) {
+	if len(s.commands) == maxHandles {
+		return nil, failf(abi.CodeLimit, "one call may start at most %d commands", maxHandles)
+	}
+	c, failure := b.launch(ctx, call, request)
+	if failure == nil {
+		s.commands = append(s.commands, c)
+	}
+	return c, failure
+}
+
+// Run runs a command for call, as a guest does that waits for it, and returns its output and its end. The result has
+// Error alone if the command was refused.
+func (b *Broker) Run(ctx context.Context, call *broker.Call, request *abi.ExecRequest) (stdout, stderr []byte,
+	exit *abi.ExecExit) {
+	size := len(request.Line) + len(request.Cwd)
+	for _, argument := range request.Argv {
+		size += len(argument)
+	}
+	call.Charge(broker.CommandSteps + int64(size)*broker.TextSteps)
+	failure := check(request)
+	if size > maxRequest {
+		failure = fmt.Errorf("it is longer than %d bytes", maxRequest)
+	}
+	if failure != nil {
+		return nil, nil, &abi.ExecExit{Error: failf(abi.CodeInvalid, "the command cannot be run: %v", failure)}
+	}
+	c, refused := b.session(call).start(ctx, b, call, request)
+	if refused != nil {
+		return nil, nil, &abi.ExecExit{Error: refused}
+	}
+	output := map[int][]byte{}
+	for {
+		stream, data, err := c.output.read(ctx, maxRead)
+		if err != nil {
+			return nil, nil, &abi.ExecExit{Error: failf(endCode(err), "%v", err)}
+		}
+		if stream == 0 {
+			break
+		}
+		call.Charge(broker.CopySteps(uint64(len(data))))
+		output[stream] = append(output[stream], data...)
+	}
+	<-c.done
+	return output[abi.ExecStdout], output[abi.ExecStderr], c.exit
 }
 
 // maxTimeout limits timeoutMs, so that it does not overflow. The deadline of the call is earlier anyway.
@@ -86,20 +130,25 @@ func decodeRequest(data []byte) (*abi.ExecRequest, error) {
 	if err := strictjson.UnmarshalKnown(data, request); err != nil {
 		return nil, err
 	}
+	return request, check(request)
+}
+
+// check returns an error if a request is malformed.
+func check(request *abi.ExecRequest) error {
 	switch {
 	case (len(request.Argv) > 0) == (request.Line != ""):
-		return nil, errors.New("set exactly one of argv and line")
+		return errors.New("set exactly one of argv and line")
 	case len(request.Argv) > 0 && request.Argv[0] == "":
-		return nil, errors.New("argv names no program")
+		return errors.New("argv names no program")
 	case request.TimeoutMS < 0 || request.TimeoutMS > maxTimeout.Milliseconds():
-		return nil, errors.New("timeoutMs is out of range")
+		return errors.New("timeoutMs is out of range")
 	}
 	for _, argument := range append([]string{request.Line}, request.Argv...) {
-		if bytes.IndexByte([]byte(argument), 0) >= 0 {
-			return nil, errors.New("it contains a NUL character")
+		if strings.IndexByte(argument, 0) >= 0 {
+			return errors.New("it contains a NUL character")
 		}
 	}
-	return request, nil
+	return nil
 }
 
 func (b *Broker) read(ctx context.Context, call *broker.Call, params []uint64) uint64 {

@@ -55,8 +55,8 @@ type bucket string
 func (bucket) Lasting() {}
 
 // errNoDatabase is the error of functions that need the database.
-var errNoDatabase = &abi.Error{Code: abi.CodeNotGranted, Message: "the plugin has no grant for a database: ask for it " +
-	"in the manifest's permissions.sql and have the plugin approved"}
+var errNoDatabase = &abi.Error{Code: abi.CodeNotGranted, Message: "the plugin has no grant for a database: ask for " +
+	"it in the manifest's permissions.sql and have the plugin approved"}
 
 // keyTable creates the table of wasi:keyvalue.
 const keyTable = `CREATE TABLE IF NOT EXISTS hako_keyvalue (bucket TEXT NOT NULL, key TEXT NOT NULL,

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/broker/execbroker"
 	"github.com/hako-run/hako/host/broker/file"
 	"github.com/hako-run/hako/host/broker/httpbroker"
 	"github.com/hako-run/hako/host/broker/sqlbroker"
@@ -46,6 +47,10 @@ type Options struct {
 	HTTP *httpbroker.Broker
 	// SQL is the private database. Nil means that the plugin has no grant for it.
 	SQL *sqlbroker.Broker
+	// Exec runs commands. Nil means that the plugin has no grant for them.
+	Exec *execbroker.Broker
+	// Progress, if set, gets the progress reports of a call.
+	Progress func(ctx context.Context, report abi.Progress)
 }
 
 // version is the minor version of WASI.
@@ -79,10 +84,13 @@ func New(options *Options) []broker.Interface {
 	if h.Log == nil {
 		h.Log = func(context.Context, abi.LogLevel, string) {}
 	}
+	if h.Progress == nil {
+		h.Progress = func(context.Context, abi.Progress) {}
+	}
 	var all []broker.Interface
 	for _, add := range []func() []broker.Interface{
 		h.cli, h.io, h.clocks, h.random, h.filesystem, h.http, h.sockets, h.logging, h.config,
-		h.keyvalue,
+		h.keyvalue, h.hako,
 	} {
 		all = append(all, add()...)
 	}
