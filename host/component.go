@@ -65,7 +65,7 @@ func (h *Host) wasiOptions(config []byte, spec *sandbox.Spec) (*wasi.Options, er
 		Print: func(ctx context.Context, level abi.LogLevel, text []byte) {
 			sandbox.GuestOf(ctx).Print(level, text)
 		},
-		Log: func(ctx context.Context, level abi.LogLevel, text string) { sandbox.GuestOf(ctx).Log(level, text) },
+		Log:      func(ctx context.Context, level abi.LogLevel, text string) { sandbox.GuestOf(ctx).Log(level, text) },
 		Progress: func(ctx context.Context, p abi.Progress) { sandbox.GuestOf(ctx).ReportProgress(p) },
 	}
 	for _, key := range slices.Sorted(maps.Keys(texts)) {

@@ -137,7 +137,7 @@ func (w *world) approve(name string, mounts map[string]grant.Mount) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	m, err := manifest.Parse(module.Manifest)
+	m, err := module.ParseManifest()
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -147,6 +147,9 @@ func (w *world) approve(name string, mounts map[string]grant.Mount) {
 	}
 	consent := grant.Consent{Name: m.Name, Version: m.Version, Digest: module.Digest, Asked: m.Permissions,
 		ApprovedBy: "test", Mounts: mounts}
+	if m.Permissions.Exec != nil {
+		consent.Exec.Programs = m.Permissions.Exec.Programs
+	}
 	if err := file.Approve(w.t.Context(), consent); err != nil {
 		w.t.Fatal(err)
 	}
