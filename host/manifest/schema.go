@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"unicode"
 
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/internal/visible"
@@ -34,6 +35,8 @@ type Schema struct {
 	// byLocation finds a subschema by the location that a failure names.
 	byLocation map[string]*jsonschema.Schema
 	costs      []cost
+	// folded has the properties of the root by their names without case.
+	folded map[string]string
 }
 
 // CompileSchema compiles a JSON Schema whose root type is "object".
@@ -54,7 +57,10 @@ func CompileSchema(data []byte) (*Schema, error) {
 	if err != nil {
 		return nil, schemaError(doc, err)
 	}
-	s := &Schema{compiled: compiled, byLocation: map[string]*jsonschema.Schema{}}
+	s := &Schema{compiled: compiled, byLocation: map[string]*jsonschema.Schema{}, folded: map[string]string{}}
+	for name := range compiled.Properties {
+		s.folded[foldCase(name)] = name
+	}
 	g := newSchemaGraph(compiled)
 	for _, sub := range g.nodes {
 		s.byLocation[sub.Location] = sub
@@ -70,7 +76,9 @@ func CompileSchema(data []byte) (*Schema, error) {
 // the value's contents but the names of properties.
 //
 // A value that is not valid JSON, repeats a key, nests deeper than 64 levels, holds more than 100,000 values or takes
-// too many steps to check is an error too.
+// too many steps to check is an error too. So is a property of the root that differs from a declared one in nothing but
+// case, also where the schema allows others: encoding/json takes it for the declared one, which neither the schema nor
+// a policy has looked at then.
 func (s *Schema) Validate(data []byte) error {
 	value, shape, err := decodeJSON(data)
 	if err != nil {
@@ -82,7 +90,35 @@ func (s *Schema) Validate(data []byte) error {
 	if err := s.compiled.Validate(value); err != nil {
 		return s.explain(value, err)
 	}
-	return nil
+	return s.checkCase(value)
+}
+
+func (s *Schema) checkCase(value any) error {
+	meant := map[string]string{}
+	root, _ := value.(map[string]any) // as the schema has it
+	for name := range root {
+		if declared, ok := s.folded[foldCase(name)]; ok && s.compiled.Properties[name] == nil {
+			meant[name] = declared
+		}
+	}
+	var e Error
+	for _, name := range keys(meant) {
+		e.Add("", "unknown property %q: did you mean %q?", name, meant[name])
+	}
+	return e.Err()
+}
+
+// foldCase returns name with each letter in the first of its cases, as encoding/json compares names.
+func foldCase(name string) string {
+	return strings.Map(func(r rune) rune {
+		for {
+			next := unicode.SimpleFold(r)
+			if next <= r {
+				return next
+			}
+			r = next
+		}
+	}, name)
 }
 
 func decodeSchema(data []byte) (map[string]any, error) {

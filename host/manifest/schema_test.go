@@ -1,6 +1,7 @@
 package manifest_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -322,6 +323,32 @@ func BenchmarkParse(b *testing.B) {
 	for b.Loop() {
 		if _, err := manifest.Parse([]byte(weather)); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestPropertyInAnotherCase compares with encoding/json, which decodes such a property into the field of the declared one.
+func TestPropertyInAnotherCase(t *testing.T) {
+	t.Parallel()
+	schema, err := manifest.CompileSchema([]byte(`{"type":"object","properties":{"path":{"type":"string"},"task":{},"ID":{},"id":{}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, document := range []string{`{"path":"a","PATH":"b"}`, `{"Path":"b"}`, `{"p\u0041th":"b"}`, `{"tas\u212a":"b"}`, `{"ta\u017fk":"b"}`} {
+		var fields struct {
+			Path string `json:"path"`
+			Task string `json:"task"`
+		}
+		if err := json.Unmarshal([]byte(document), &fields); err != nil || fields.Path+fields.Task != "b" {
+			t.Errorf("%s is decoded to %+v, %v", document, fields, err)
+		}
+		if err := schema.Validate([]byte(document)); err == nil || !strings.Contains(err.Error(), "did you mean") {
+			t.Errorf("%s: %v", document, err)
+		}
+	}
+	for _, document := range []string{`{"path":"a","other":"b","Other":"c"}`, `{"ID":1,"id":2}`, `{"other":{"PATH":1}}`} {
+		if err := schema.Validate([]byte(document)); err != nil {
+			t.Errorf("%s: %v", document, err)
 		}
 	}
 }
