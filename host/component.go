@@ -22,7 +22,8 @@ type brokers struct {
 	exec *execbroker.Broker
 }
 
-// configureComponent configures spec for a component and returns its manifest, completed with its tools. For a component that lists its tools itself, it fails with errAsked until the listing is available.
+// configureComponent configures spec for a component and returns its manifest, completed with its tools. For a
+// component that lists its tools itself, it fails with errAsked until the listing is available.
 func (h *Host) configureComponent(p *pluginFile, granted brokers,
 	spec *sandbox.Spec) (*manifest.Manifest, error) {
 	config, err := h.options().configure(p.manifest)
@@ -46,13 +47,14 @@ func (h *Host) configureComponent(p *pluginFile, granted brokers,
 			return nil, err
 		}
 	}
-	options.Mounts, options.HTTP, options.SQL, options.Exec = spec.Mounts, granted.http, granted.sql, granted.exec
+	options.Mounts, options.HTTP = spec.Mounts, granted.http
+	options.SQL, options.Exec = granted.sql, granted.exec
 	spec.Interfaces = wasi.New(options)
 	return adapter.Complete(listing)
 }
 
-// wasiOptions connects the interfaces of WASI to the sandbox, without mounts and brokers. The environment of a component is
-// its configuration.
+// wasiOptions connects the interfaces of WASI to the sandbox, without mounts and brokers. The environment of a component
+// is its configuration.
 func (h *Host) wasiOptions(config []byte, spec *sandbox.Spec) (*wasi.Options, error) {
 	texts, err := manifest.ConfigTexts(config)
 	if err != nil {
