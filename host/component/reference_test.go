@@ -18,7 +18,6 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/component"
-	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
@@ -56,7 +55,7 @@ func TestReference(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%s: no files, %v", folder, err)
 	}
-	engine, err := sandbox.New(&sandbox.Options{CacheDir: guesttest.CacheDir(t)})
+	engine, err := sandbox.New(&sandbox.Options{CacheDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -218,6 +218,9 @@ func (code *code) memories() (count int) {
 
 func (code *code) closeModules(ctx context.Context) error {
 	err := code.runtime.Close(ctx)
+	if code.program != nil {
+		err = errors.Join(err, code.program.Close(ctx))
+	}
 	for _, module := range code.modules {
 		err = errors.Join(err, module.Compiled.Close(ctx))
 	}

@@ -58,6 +58,8 @@ type Program struct {
 	// components are the component instances: the component itself and those nested in it.
 	components []map[*component.Resource]*resource
 	resources  []*resource
+	// compiled are the modules that Compile made: the host module and those of steps.
+	compiled []wazero.CompiledModule
 	// functions and memories are the core functions and memories that lifted and lowered functions refer to.
 	functions []coreItem
 	memories  []coreItem
@@ -122,11 +124,16 @@ const (
 	maxElements    = 2 * rewrite.MaxElements
 )
 
-// Compile links a component. The runtime must have the module that rewritten modules import, and frees what Compile
-// creates when it is closed.
-func Compile(ctx context.Context, c *component.Component, o *Options) (*Program, error) {
+// Compile links a component. The runtime must have the module that rewritten modules import. It must be closed before
+// the Program.
+func Compile(ctx context.Context, c *component.Component, o *Options) (_ *Program, err error) {
 	b := &builder{Options: o, ctx: ctx, program: &Program{component: c, runtime: o.Runtime, current: o.Current, exports: map[string]*lifted{}}}
 	b.hostModule = o.Runtime.NewHostModuleBuilder("component")
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.program.Close(ctx))
+		}
+	}()
 	root := &scope{component: c}
 	if err := b.evaluate(root, b.hostItem); err != nil {
 		return nil, err
@@ -136,12 +143,23 @@ func Compile(ctx context.Context, c *component.Component, o *Options) (*Program,
 	if err != nil {
 		return nil, err
 	}
+	b.program.compiled = append(b.program.compiled, host)
 	// The builder's own Instantiate returns a module that cannot be imported.
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions()
 	if b.program.host, err = o.Runtime.InstantiateModule(ctx, host, config); err != nil {
 		return nil, err
 	}
 	return b.program, nil
+}
+
+// Close frees the code of the modules that Compile made. wazero finds that of a host module by the module's address:
+// kept, it would become the code of another component's host module, once that is allocated at the same address.
+func (p *Program) Close(ctx context.Context) (err error) {
+	for _, module := range p.compiled {
+		err = errors.Join(err, module.Close(ctx))
+	}
+	p.compiled = nil
+	return err
 }
 
 // export adds the functions that are exported, those of an instance with its name as prefix.

@@ -26,6 +26,7 @@ func (b *builder) reexport(items map[string]coreItem) (code wazero.CompiledModul
 	if code, err = b.Runtime.CompileModule(b.ctx, m.encode()); err != nil {
 		return nil, nil, fmt.Errorf("a core instance made of exports: %w", err)
 	}
+	b.program.compiled = append(b.program.compiled, code)
 	return code, sources, nil
 }
 
