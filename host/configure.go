@@ -29,11 +29,11 @@ func (o *Options) tenantConfigs(plugin string) map[string]map[string]any {
 }
 
 // configureTenants returns a plugin's configuration for tenants with their own, by tenant.
-func (o *Options) configureTenants(m *manifest.Manifest, extism bool) (map[string][]byte, error) {
+func (o *Options) configureTenants(m *manifest.Manifest, fixed bool) (map[string][]byte, error) {
 	name, configured := m.Name, map[string][]byte{}
 	tenants := o.tenantConfigs(name)
 	for _, tenant := range slices.Sorted(maps.Keys(tenants)) {
-		err := checkTenantKeys(m, extism, tenants[tenant])
+		err := checkTenantKeys(m, fixed, tenants[tenant])
 		if err == nil {
 			values := map[string]any{}
 			maps.Copy(values, o.Settings[name].Config)
@@ -48,9 +48,9 @@ func (o *Options) configureTenants(m *manifest.Manifest, extism bool) (map[strin
 }
 
 // checkTenantKeys rejects keys that cannot differ between tenants.
-func checkTenantKeys(m *manifest.Manifest, extism bool, config map[string]any) error {
-	if extism {
-		return fmt.Errorf("a plugin of the Extism ABI has one configuration for all tenants: set it under plugin.%s.config",
+func checkTenantKeys(m *manifest.Manifest, fixed bool, config map[string]any) error {
+	if fixed {
+		return fmt.Errorf("a component, or a plugin of the Extism ABI, has one configuration for all tenants: set it under plugin.%s.config",
 			m.Name)
 	}
 	for _, permission := range m.Permissions.HTTP {

@@ -71,6 +71,9 @@ func checkModule(module *manifest.Module, wasm []byte,
 	return p, nil
 }
 
+// fixedConfig reports whether the guest has one configuration for all tenants.
+func (p *pluginFile) fixedConfig() bool { return p.module.Component != nil || p.module.IsExtism() }
+
 // readRecordings parses the plugin's recordings, which may be large and are only needed for replay.
 func (p *pluginFile) readRecordings() (err error) {
 	p.recordings = new(httpbroker.Recordings)

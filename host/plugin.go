@@ -55,8 +55,8 @@ type service struct {
 	tools    []string
 	sandbox  *sandbox.Plugin
 	closers  []io.Closer
-	// extism says that the plugin has the Extism ABI.
-	extism bool
+	// fixedConfig says that the plugin has one configuration for all tenants: it has the Extism ABI or is a component.
+	fixedConfig bool
 	// known says that an earlier process served the same file, so compiled code is probably cached.
 	known bool
 }
@@ -75,7 +75,7 @@ func (s *service) close() error {
 func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants grant.Grants) (_ *service, err error) {
 	settings := h.options().Settings[p.manifest.Name]
 	s := &service{name: p.manifest.Name, digest: p.module.Digest, identity: h.identity(p, grants), grants: grants,
-		manifest: p.manifest, extism: p.module.IsExtism(), known: p.wasm == nil}
+		manifest: p.manifest, fixedConfig: p.fixedConfig(), known: p.wasm == nil}
 	defer func() {
 		if err != nil {
 			for _, closer := range s.closers {
@@ -265,7 +265,7 @@ func (h *Host) offer(p *pluginFile, s *service) (catalog.Source, error) {
 	if err != nil {
 		return catalog.Source{}, err
 	}
-	tenants, err := options.configureTenants(p.manifest, p.module.IsExtism())
+	tenants, err := options.configureTenants(p.manifest, p.fixedConfig())
 	if err != nil {
 		return catalog.Source{}, err
 	}

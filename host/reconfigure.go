@@ -61,7 +61,7 @@ func (o *Options) checkService(s *service) error {
 	if _, err := o.configure(s.manifest); err != nil {
 		return err
 	}
-	if _, err := o.configureTenants(s.manifest, s.extism); err != nil {
+	if _, err := o.configureTenants(s.manifest, s.fixedConfig); err != nil {
 		return err
 	}
 	return checkRules(s.name, o.Settings[s.name].HTTP, s.manifest.Permissions.HTTP)

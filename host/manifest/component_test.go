@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/component/wasi"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -129,6 +130,19 @@ func TestComponentImports(t *testing.T) {
 		case module != "" && err != nil && strings.Contains(err.Error(), "\n"):
 			t.Errorf("one problem is there twice: %v", err)
 		}
+	}
+}
+
+// TestKnownInterfaces: a component may import every interface that hako implements, and no others.
+func TestKnownInterfaces(t *testing.T) {
+	t.Parallel()
+	var offered []string
+	for _, i := range wasi.New(nil) {
+		offered = append(offered, i.Name)
+	}
+	slices.Sort(offered)
+	if known := manifest.Interfaces(); !slices.Equal(known, offered) {
+		t.Errorf("components may import %q, and hako implements %q", known, offered)
 	}
 }
 
