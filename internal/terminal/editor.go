@@ -102,8 +102,8 @@ const maxQueued = 16
 // edits reports whether lines can be edited: input and output are terminals that know control sequences.
 func (t IO) edits() bool {
 	in, isFile := t.In.(*os.File)
-	return canEdit && t.Interactive && isFile && term.IsTerminal(int(in.Fd())) && terminalFile(t.Out) != nil &&
-		terminalFile(t.Err) != nil && os.Getenv("TERM") != "dumb"
+	return t.Interactive && isFile && term.IsTerminal(int(in.Fd())) && terminalFile(t.Out) != nil &&
+		terminalFile(t.Err) != nil && knowsSequences(t.Err)
 }
 
 // terminalFile is the terminal behind a stream; nil if there is none.

@@ -14,9 +14,9 @@ type Progress struct {
 	drawn bool
 }
 
-// NewProgress returns the Progress of a stream; nil if that is no terminal.
+// NewProgress returns the Progress of a stream; nil if that is no terminal that can erase a line.
 func NewProgress(out io.Writer) *Progress {
-	if !IsTerminal(out) {
+	if !knowsSequences(out) {
 		return nil
 	}
 	return &Progress{out: NewScreen(out)}

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// canEdit says that the editor works on this system.
-const canEdit = true
+// sequences says that terminals of this system interpret control sequences.
+const sequences = true
 
 // onResize calls resized when the size of the terminal changes, until stop is called.
 func onResize(resized func()) (stop func()) {

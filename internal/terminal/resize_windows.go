@@ -1,6 +1,7 @@
 package terminal
 
-// canEdit says that the editor works on this system. Consoles of Windows read whole lines and edit them on their own.
-const canEdit = false
+// sequences says that terminals of this system interpret control sequences. Consoles of Windows do so only in a mode that
+// hako does not set; they edit lines on their own.
+const sequences = false
 
 func onResize(func()) (stop func()) { return func() {} }

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -12,8 +13,9 @@ import (
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/storetest"
+	"github.com/hako-run/hako/internal/visible"
+	"github.com/hako-run/hako/pdk/abi"
 )
 
 // parrot is a model that repeats the last message in bold. It never ends an answer to "wait".
@@ -32,32 +34,34 @@ func (parrot) Complete(ctx context.Context, r *llm.Request, stream func(llm.Delt
 	return &llm.Response{Text: "**" + said + "**!", Stop: llm.StopEnd}, nil
 }
 
-// TestEditedChat: whole chats at a pseudo-terminal: answers, Ctrl-C, commands, and a second chat that goes on with the
-// conversation and knows what was typed in the first one.
-func TestEditedChat(t *testing.T) {
-	t.Setenv("TERM", "xterm")
-	s, err := store.Open(t.Context(), storetest.Where(t))
+// newParrot returns the engine of chats with a parrot.
+func newParrot(t *testing.T) (*chat.Engine, *Model) {
+	t.Helper()
+	engine, err := chat.New(t.Context(), &chat.Options{Provider: parrot{}, Store: storetest.Open(t, storetest.Where(t))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
-	engine, err := chat.New(t.Context(), &chat.Options{Provider: parrot{}, Store: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer engine.Close()
+	t.Cleanup(func() { _ = engine.Close() })
 	chain, err := llm.New(llm.Options{Specs: []llm.Spec{
 		{Name: "local", Provider: llm.OpenAICompatible, Model: "m", BaseURL: "http://127.0.0.1:9/v1"},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return engine, NewModel(chain)
+}
+
+// TestEditedChat: whole chats at a pseudo-terminal: answers, Ctrl-C, commands, and a second chat that goes on with the
+// conversation and knows what was typed in the first one.
+func TestEditedChat(t *testing.T) {
+	t.Setenv("TERM", "xterm")
+	engine, model := newParrot(t)
 	state := t.TempDir()
 	begin := func(resume bool) (*emulator, *Chat, chan error) {
 		v := newEmulator(t, 60, 30)
 		c := &Chat{
 			IO:     IO{In: v.tty, Out: NewScreen(v.tty), Err: NewScreen(v.tty), Interactive: true},
-			Engine: engine, Model: NewModel(chain), Tools: func(pipeline.Caller) []*catalog.Tool { return nil },
+			Engine: engine, Model: model, Tools: func(pipeline.Caller) []*catalog.Tool { return nil },
 			Caller: pipeline.Caller{Frontend: pipeline.FrontendTerminal, User: "aki/../b"}, Locale: "en", State: state,
 			Resume: resume, Now: func() time.Time { return noon },
 		}
@@ -140,6 +144,42 @@ func TestDumbTerminal(t *testing.T) {
 	} {
 		if streams.edits() {
 			t.Error("what is no terminal has an editor")
+		}
+	}
+}
+
+// TestPlainChat: a whole chat, with a tool and its progress, has no control sequences on a terminal that knows none.
+func TestPlainChat(t *testing.T) {
+	engine, model := newParrot(t)
+	for _, terminal := range []string{"dumb", "xterm"} {
+		t.Setenv("TERM", terminal)
+		t.Setenv("NO_COLOR", "")
+		var shown bytes.Buffer
+		screen := &Screen{visible.NewWriter(&shown), true}
+		c := &Chat{
+			IO:     IO{In: strings.NewReader("hello\n/help\n/sessions\n"), Out: screen, Err: screen, Interactive: true},
+			Engine: engine, Model: model, Tools: func(pipeline.Caller) []*catalog.Tool { return nil },
+			Caller: pipeline.Caller{Frontend: pipeline.FrontendTerminal, User: "aki"}, Locale: "en", State: t.TempDir(),
+			Now: func() time.Time { return noon },
+		}
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		surface := newChatSurface(c)
+		surface.ToolStarted("1", "report", "Report")
+		progress := NewProgress(screen)
+		progress.Show(abi.Progress{Progress: 1, Total: 4, Message: "page 1"})
+		progress.Clear()
+		surface.ToolEnded("1", pipeline.OK, "3 rows")
+		surface.Notice("", "again")
+		text := shown.String()
+		for _, want := range []string{"**hello**!\n", "Ctrl-C", "✓ Report: 3 rows", "• again"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in %q", terminal, want, text)
+			}
+		}
+		if got := strings.ContainsAny(text, "\x1b\r"); got != (terminal == "xterm") {
+			t.Errorf("%s: control sequences: %t in %q", terminal, got, text)
 		}
 	}
 }

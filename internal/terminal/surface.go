@@ -43,8 +43,11 @@ const (
 )
 
 // coloured reports whether the stream is for a person who wants colours (no-color.org).
-func coloured(out io.Writer) bool {
-	return IsTerminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+func coloured(out io.Writer) bool { return knowsSequences(out) && os.Getenv("NO_COLOR") == "" }
+
+// knowsSequences reports whether the stream is a terminal that interprets control sequences.
+func knowsSequences(out io.Writer) bool {
+	return sequences && IsTerminal(out) && os.Getenv("TERM") != "dumb"
 }
 
 func newChatSurface(s *Chat) *chatSurface {
