@@ -3,6 +3,7 @@ package file
 import (
 	"io"
 	"io/fs"
+	"slices"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
 	wsys "github.com/tetratelabs/wazero/sys"
@@ -35,12 +36,16 @@ func (r *rootFS) OpenFile(path string, flag sys.Oflag, _ fs.FileMode) (sys.File,
 	return &rootDir{root: r}, 0
 }
 
-// Lstat implements sys.FS.
+// Lstat implements sys.FS. It knows "/" and the mounts in it.
 func (r *rootFS) Lstat(path string) (wsys.Stat_t, sys.Errno) {
+	number := -1 // of "/"
 	if path != "." && path != "" {
-		return wsys.Stat_t{}, sys.ENOENT
+		number = slices.IndexFunc(r.entries, func(e sys.Dirent) bool { return e.Name == path })
+		if number < 0 {
+			return wsys.Stat_t{}, sys.ENOENT
+		}
 	}
-	return wsys.Stat_t{Dev: 1, Ino: 1, Nlink: 1, Mode: fs.ModeDir | 0o555}, 0
+	return wsys.Stat_t{Dev: 1, Ino: uint64(number + 2), Nlink: 1, Mode: fs.ModeDir | 0o555}, 0
 }
 
 // Stat implements sys.FS.

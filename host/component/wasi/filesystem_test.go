@@ -116,6 +116,9 @@ func TestPreopens(t *testing.T) {
 	g.want(g.file("get-type", g.preopen(0)), component.OK(component.Case{Number: 3}))
 	g.want(g.entries(g.preopen(0)), []string{"a.txt", "sub"})
 	g.want(g.entries(g.preopen(2)), []string{"data", "docs"})
+	// A program that lists "/" asks for the type of each entry.
+	g.want(g.file("stat-at", g.preopen(2), uint32(0), "data").Value.([]any)[0], component.Case{Number: 3})
+	g.wantCode(g.file("stat-at", g.preopen(2), uint32(0), "etc"), codeNoEntry)
 	g.wantCode(g.file("open-at", g.preopen(2), uint32(0), "etc", uint32(0), uint32(read)), codeNoEntry)
 }
 
