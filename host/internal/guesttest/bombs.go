@@ -274,7 +274,10 @@ func Oversized() map[string]func() []byte {
 		"100,000 tables": func() *bomb {
 			return &bomb{sections: map[byte][]byte{4: slices.Concat(number(100_000), times(100_000, 0x70, 0, 1))}}
 		},
-		"two memories":      func() *bomb { return &bomb{sections: map[byte][]byte{5: {2, 0, 1, 0, 1}}} },
+		"two memories": func() *bomb { return &bomb{sections: map[byte][]byte{5: {2, 0, 1, 0, 1}}} },
+		"an imported and a defined memory": func() *bomb {
+			return &bomb{sections: map[byte][]byte{2: {1, 1, 'a', 1, 'b', 2, 0, 1}, 5: {1, 0, 1}}}
+		},
 		"memory of 64 bits": func() *bomb { return &bomb{sections: map[byte][]byte{5: {1, 4, 1}}} },
 		"a name of 16 MB": func() *bomb {
 			return &bomb{sections: map[byte][]byte{7: slices.Concat([]byte{4}, bombExports, sized(times(16<<20, 'x')),

@@ -77,6 +77,8 @@ type checker struct {
 	// functions has the type index of each function, imported ones first.
 	functions []uint32
 	imported  int
+	// memories counts the imported ones.
+	memories uint64
 	// values counts parameters and results of all types, locals those of all functions.
 	values int
 	locals uint64
@@ -167,6 +169,7 @@ func (c *checker) checkImports() error {
 			r.limits()
 		case kindMemory:
 			r.limits()
+			c.memories++
 		case kindGlobal:
 			r.bytes(2)
 		default:
@@ -217,11 +220,14 @@ func (c *checker) checkTables() error {
 
 func (c *checker) checkMemories() error {
 	r, count, err := c.vector(sectionMemory, "memories", 1, 2)
-	for range count {
-		r.limits()
+	if err == nil {
+		err = checkLimit("memories", count+c.memories, 1)
 	}
 	if err != nil {
 		return err
+	}
+	for range count {
+		r.limits()
 	}
 	return r.finish(sectionMemory)
 }
