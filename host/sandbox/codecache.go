@@ -115,16 +115,17 @@ func (c *codeCache) load(ctx context.Context, runtime wazero.Runtime, module *re
 	return compile.Load(ctx, runtime, module.stub)
 }
 
-// compiledSize returns the size of the compiled code of all modules of a plugin. It is zero if one is not compiled.
-func (c *codeCache) compiledSize(guest *rewritten) (total codeSize) {
+// compiled returns the size of the compiled code of all modules of a plugin, and whether all are compiled. A component
+// may have none.
+func (c *codeCache) compiled(guest *rewritten) (total codeSize, all bool) {
 	for i := range guest.Modules {
 		size, _ := c.lookup(guest.Modules[i].Digest)
 		if size == 0 {
-			return 0
+			return 0, false
 		}
 		total += size
 	}
-	return total
+	return total, true
 }
 
 // refused returns the first module of a plugin that must not be compiled, and why, or nil.

@@ -262,7 +262,7 @@ func (p *Plugin) saveOutline(guest *rewritten) {
 // it reports false and the error. p.mu is held.
 func (p *Plugin) installCached(ctx context.Context, guest *rewritten) (found bool, err error) {
 	begin := time.Now()
-	if p.engine.cache.compiledSize(guest) == 0 {
+	if _, all := p.engine.cache.compiled(guest); !all {
 		return false, nil
 	}
 	weight := p.compiledWeight(guest)
@@ -278,7 +278,8 @@ const functionSize = 128
 // compiledWeight estimates the memory of the plugin's code in the cache: the code, the stub and what wazero decodes of
 // it, and the data, which is at most the plugin file.
 func (p *Plugin) compiledWeight(guest *rewritten) int64 {
-	return int64(p.engine.cache.compiledSize(guest)) + 2*int64(guest.stubBytes()) +
+	size, _ := p.engine.cache.compiled(guest)
+	return int64(size) + 2*int64(guest.stubBytes()) +
 		functionSize*int64(guest.functions()) + int64(guest.Size)
 }
 
@@ -307,7 +308,8 @@ func (p *Plugin) compileInBackground(guest *rewritten) {
 		begin := time.Now()
 		err := p.engine.cache.compile(p.lifetime, guest)
 		weight := int64(0)
-		if p.engine.cache.compiledSize(guest) > 0 {
+		_, all := p.engine.cache.compiled(guest)
+		if all {
 			p.logUnloadError(err)
 			weight = p.compiledWeight(guest)
 			err = p.reserveCompiled(weight)
@@ -315,7 +317,7 @@ func (p *Plugin) compileInBackground(guest *rewritten) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.compiling, p.compileErr = nil, nil
-		if weight > 0 && err == nil {
+		if all && err == nil {
 			err = p.installCompiled(context.Background(), guest, FromCompiler, begin, weight)
 			p.saveOutline(guest)
 		}

@@ -247,6 +247,27 @@ func TestManyModules(t *testing.T) {
 	}
 }
 
+// TestNoModules calls a component without core modules, which is compiled as it is. Its state is kept, so that the call
+// does not come to the interpreter.
+func TestNoModules(t *testing.T) {
+	t.Parallel()
+	engine, err := sandbox.New(&sandbox.Options{CacheDir: guesttest.CacheDir(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := func() ([]byte, error) { return []byte("\x00asm\x0d\x00\x01\x00"), nil }
+	plugin := engine.Load(sandbox.Spec{Name: "empty", Wasm: empty, Contract: exporting{}, State: manifest.StateShared,
+		Limits: manifest.Limits{Time: patience}})
+	t.Cleanup(func() {
+		if err := errors.Join(plugin.Close(), engine.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	if got, err := exported(t, plugin, "try run"); err != nil || got != `the component exports no function "run"` {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // thing is a resource of the host.
 type thing struct {
 	name    string

@@ -115,7 +115,11 @@ func (c *codeCache) outlined(plugin string) bool {
 	}
 	defer file.Close()
 	var guest rewritten
-	return json.NewDecoder(file).Decode(&guest) == nil && c.compiledSize(&guest) > 0
+	if json.NewDecoder(file).Decode(&guest) != nil {
+		return false
+	}
+	_, all := c.compiled(&guest)
+	return all
 }
 
 func (c *codeCache) removeOutline(plugin string) { _ = os.Remove(c.outlinePath(plugin)) }
