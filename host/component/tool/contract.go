@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -49,12 +50,13 @@ func notFound(message string) *abi.Response {
 	return &abi.Response{Error: &abi.Error{Code: abi.CodeNotFound, Message: message}}
 }
 
-// argumentBytes bounds the host memory that decoding a byte of arguments takes: a list of small numbers takes most.
-const argumentBytes = 24
+// elementBytes is the host memory that an element of a list takes, while the list grows.
+const elementBytes = 64
 
 // call calls the function as a tool.
 func (f *Function) call(ctx context.Context, g guest, request *abi.Request) (*abi.Response, error) {
-	if err := g.Reserve(argumentBytes * int64(len(request.Arguments))); err != nil {
+	elements := int64(bytes.Count(request.Arguments, []byte{','}))
+	if err := g.Reserve(2*int64(len(request.Arguments)) + elementBytes*elements); err != nil {
 		return nil, err
 	}
 	args, err := decodeArguments(f.Type, request.Arguments)
