@@ -205,6 +205,8 @@ func (e fileError) Error() string { return string(e) }
 const (
 	errDescriptor = fileError("bad-descriptor")
 	errInvalid    = fileError("invalid")
+	// errOpenFiles stands for too many open files, for which there is no code.
+	errOpenFiles = fileError("insufficient-memory")
 )
 
 // at calls do with a descriptor's file and returns its result. Mounts report the end of the call as an error: it ends
@@ -218,6 +220,9 @@ func (h *host) at(c caller, d descriptor, do func(*node) (any, error)) any {
 	c.Charge(0)
 	if err := c.ctx.Err(); err != nil {
 		panic(err)
+	}
+	if err == errOpenFiles {
+		h.warn(c.ctx, "the call has as many files open as limits.openFiles allows: close some, or raise it")
 	}
 	if err != nil {
 		return component.Failed(fileCode(err))

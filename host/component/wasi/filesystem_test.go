@@ -293,7 +293,10 @@ func TestFilesEndWithTheCall(t *testing.T) {
 	f, sub := g.open(root, "a.txt", 0, read), g.open(root, "sub", directory, read)
 	in, list := g.file("read-via-stream", f, uint64(0)).Value, g.file("read-directory", sub).Value
 	g.open(root, "a.txt", 0, read)
-	g.wantCode(g.file("open-at", root, uint32(0), "a.txt", uint32(0), uint32(read)), codeMemory) // limits.openFiles
+	g.wantCode(g.file("open-at", root, uint32(0), "a.txt", uint32(0), uint32(read)), codeMemory)
+	if !strings.Contains(g.log.String(), "limits.openFiles") {
+		t.Errorf("the log is %q", &g.log)
+	}
 	g.end()
 	g.call = &broker.Call{Spend: g.call.Spend}
 	g.wantCode(g.file("stat", f), codeDescriptor)
