@@ -20,8 +20,9 @@ const (
 	// shareAgain is the interval at which an unchanged list is stored, shareOld the age of lists and of rows in
 	// console_stop that are deleted.
 	shareAgain, shareOld = time.Minute, time.Hour
-	// maxShared bounds the calls on a list, maxSharedText the list, in characters.
-	maxShared, maxSharedText = 100, 256 << 10
+	// maxShared bounds the calls on a list. maxSharedText bounds the list, in characters: a call has at most 10,000, with
+	// the names that its client and its user gave themselves.
+	maxShared, maxSharedText = 100, 1 << 20
 )
 
 // stopTopic is the topic of change notifications for console_stop.

@@ -2,10 +2,12 @@ package console_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/pipeline"
@@ -84,5 +86,28 @@ func testRunningElsewhere(t *testing.T, place string) {
 	}
 	if list := admin.running(); len(list.Items) != 0 {
 		t.Errorf("after its end: %+v", list)
+	}
+}
+
+// TestSharedCallsFit: clients and users with long names do not hide the calls of their replica.
+func TestSharedCallsFit(t *testing.T) {
+	t.Parallel()
+	place := filepath.Join(t.TempDir(), "store")
+	there, here := newWorldIn(t, place, nil), newWorldIn(t, place, nil)
+	for _, w := range []*world{there, here} {
+		if err := w.store.Join(t.Context(), "1.0.0"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	long := strings.Repeat("<", 256)
+	for i := range 150 {
+		there.traffic.CallStarted(&pipeline.Running{ID: fmt.Sprint("call_", i), Method: "tools/call", Started: time.Now(),
+			Caller: pipeline.Caller{User: long, Tenant: long, Client: long, ClientVersion: long}})
+	}
+	if err := there.Sharing()(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if list := here.as(console.Viewer).running(); len(list.Items) != 100 || list.More != 50 {
+		t.Errorf("%d calls and %d more", len(list.Items), list.More)
 	}
 }
