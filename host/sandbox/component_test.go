@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -335,65 +334,4 @@ func TestHostResources(t *testing.T) {
 	if opened.Load() != dropped.Load() || opened.Load() == 0 {
 		t.Errorf("%d things were opened and %d dropped", opened.Load(), dropped.Load())
 	}
-}
-
-// TestHostFunctionsOfComponents loads components with different host functions one after the other. wazero takes those
-// of an unloaded one for those of the next, if they lie at the same address and were not freed.
-func TestHostFunctionsOfComponents(t *testing.T) {
-	engine, err := sandbox.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(engine.HoldCompiler())
-	engine.HurryClose()
-	for i := range 40 {
-		called := 0
-		// A function of the host for each of n interfaces; the guest calls the last one.
-		n := i%8 + 1
-		interfaces := make([]broker.Interface, n)
-		for k := range interfaces {
-			interfaces[k] = broker.Interface{Name: fmt.Sprintf("a:b/i%d", k), Functions: map[string]broker.InterfaceFunc{
-				"f": func(context.Context, *broker.Call, []any) any { called = 100*i + k; return nil },
-			}}
-		}
-		wasm := importing(n)
-		plugin := engine.Load(sandbox.Spec{Name: "component", Wasm: func() ([]byte, error) { return wasm, nil },
-			Contract: exporting{}, Interfaces: interfaces, Limits: manifest.Limits{Time: patience}})
-		if _, err := exported(t, plugin, "run"); err != nil || called != 100*i+n-1 {
-			t.Errorf("load %d: function %d was called, %v", i, called, err)
-		}
-		if err := plugin.Close(); err != nil {
-			t.Fatal(err)
-		}
-		runtime.GC()
-	}
-}
-
-// importing returns a component that imports f of n interfaces and exports the last one as run, through a core module
-// that calls it.
-func importing(n int) []byte {
-	section := func(id byte, entries ...string) string {
-		body := string(rune(len(entries))) + strings.Join(entries, "")
-		return string(binary.AppendUvarint([]byte{id}, uint64(len(body)))) + body
-	}
-	var imports, aliases, lowers []string
-	for k := range n {
-		imports = append(imports, fmt.Sprintf("\x00\x06a:b/i%d\x05\x00", k))
-		aliases = append(aliases, fmt.Sprintf("\x01\x00%c\x01f", k))
-		lowers = append(lowers, fmt.Sprintf("\x01\x00%c\x00", k))
-	}
-	module := "\x00asm\x01\x00\x00\x00" + section(1, "\x60\x00\x00") + section(2, "\x01m\x01f\x00\x00") +
-		section(3, "\x00") + section(7, "\x01r\x00\x01") + section(10, "\x04\x00\x10\x00\x0b")
-	return []byte("\x00asm\x0d\x00\x01\x00" +
-		section(7, "\x42\x02\x01\x40\x00\x01\x00\x04\x00\x01f\x01\x00", "\x40\x00\x01\x00") +
-		section(10, imports...) + section(6, aliases...) + section(8, lowers...) +
-		string(binary.AppendUvarint([]byte{1}, uint64(len(module)))) + module +
-		section(2, fmt.Sprintf("\x01\x01\x01f\x00%c", n-1), "\x00\x00\x01\x01m\x12\x00") +
-		section(6, "\x00\x00\x01\x01\x01r") + section(8, fmt.Sprintf("\x00\x00%c\x00\x01", n)) +
-		section(11, fmt.Sprintf("\x00\x03run\x01%c\x00", n)))
 }
