@@ -13,8 +13,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// SidePaths are the three files beside the plugin file at path that ReadFile reads, if they exist: its manifest NAME.yaml and,
-// for a component without a manifest, wassette's policy as NAME.policy.yaml or policy.yaml.
+// SidePaths are the three files beside the plugin file at path that ReadFile reads, if they exist: its manifest
+// NAME.yaml and, for a component without a manifest, wassette's policy as NAME.policy.yaml or policy.yaml.
 func SidePaths(path string) [3]string {
 	base := strings.TrimSuffix(path, ".wasm")
 	return [3]string{base + ".yaml", base + ".policy.yaml", filepath.Join(filepath.Dir(path), "policy.yaml")}

@@ -327,8 +327,10 @@ func (p *Plugin) compileInBackground(guest *rewritten) {
 		p.compileErr = err
 		if p.code != nil { // interpreted
 			p.prepared = true
-			p.logger.Warn("the plugin stays in the interpreter, which is slower by a factor of ten to thirty",
-				"err", err)
+			if p.lifetime.Err() == nil { // else it is being closed
+				p.logger.Warn("the plugin stays in the interpreter, which is slower by a factor of ten to thirty",
+					"err", err)
+			}
 		}
 	})
 }
