@@ -219,14 +219,15 @@ func TestBadPolicies(t *testing.T) {
 	t.Parallel()
 	_, wasm := readComponent(t, "echo")
 	for policy, problem := range map[string]string{
-		"permissions: {network: {deny: [{host: a.example}]}}":                      "has no counterpart",
-		"permissions: {network: {allow: [{cidr: 10.0.0.0/8}]}}":                    "has no counterpart",
-		"permissions: {network: {allow: [{host: 'ftp://a.example'}]}}":             "must start with",
-		"permissions: {storage: {allow: [{uri: 'http://a/b', access: [read]}]}}":   "fs://",
-		"permissions: {storage: {allow: [{uri: 'fs:///', access: [read]}]}}":       "name of a folder",
-		"permissions: {storage: {allow: [{uri: 'fs:///srv', access: [execute]}]}}": "access",
-		"permissions: {netwrok: {}}":                                               "netwrok",
-		"rules: []":                                                                "rules",
+		"permissions: {network: {deny: [{host: a.example}]}}":                                "has no counterpart",
+		"permissions: {network: {allow: [{cidr: 10.0.0.0/8}]}}":                              "has no counterpart",
+		"permissions: {network: {allow: [{host: 'ftp://a.example'}]}}":                       "must start with",
+		"permissions: {storage: {allow: [{uri: 'http://a/b', access: [read]}]}}":             "fs://",
+		"permissions: {storage: {allow: [{uri: 'fs:///', access: [read]}]}}":                 "name of a folder",
+		"permissions: {storage: {allow: [{uri: 'fs:///srv', access: [execute]}]}}":           "access",
+		"permissions: {netwrok: {}}":                                                         "netwrok",
+		"permissions: {storage: {allow: [" + strings.Repeat("{uri: 'fs://a'},", 257) + "]}}": "more than 256 folders",
+		"rules: []": "rules",
 	} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "echo.wasm"), wasm)

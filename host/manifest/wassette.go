@@ -71,6 +71,10 @@ func (m *draftManifest) readStorage(v strictyaml.Value) {
 			v.Problem(`access must be a list of "read" and "write"`)
 		}
 	}
+	if len(m.Permissions.Files) == maxItems {
+		v.Problem("is one of more than %d folders", maxItems)
+		return
+	}
 	for n := 2; slices.ContainsFunc(m.Permissions.Files, func(other draftFiles) bool { return other.Mount == f.Mount }); n++ {
 		f.Mount = fmt.Sprintf("%s-%d", name, n)
 	}

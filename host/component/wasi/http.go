@@ -69,6 +69,7 @@ type outgoingRequest struct {
 	method                  component.Case
 	path, scheme, authority component.Case // option
 	body                    *outgoingBody  // nil until the guest takes it
+	handled                 bool
 }
 
 // Drop implements broker.Dropper.
@@ -203,7 +204,16 @@ func (o *requestOptions) get(number int) uint64 {
 // handle is outgoing-handler.handle. The request is sent once its body is complete, because redirects and retries
 // repeat the body.
 func (h *host) handle(c caller, r *outgoingRequest, option component.Case) any {
-	defer r.Drop()
+	if r.handled { // a component that imports handle with other types than WASI's still has the request
+		panic(errType)
+	}
+	r.handled = true
+	waiting := false
+	defer func() {
+		if !waiting {
+			r.Drop()
+		}
+	}()
 	var options *requestOptions
 	if option.Number != 0 {
 		options = arg[*requestOptions]([]any{option.Value}, 0)
@@ -222,7 +232,7 @@ func (h *host) handle(c caller, r *outgoingRequest, option component.Case) any {
 	f := &futureResponse{web: h.web(c), options: options, head: &abi.HTTPRequest{
 		Method: methodName(r.method), URL: scheme + "://" + authority + path, Headers: r.headers.header()}}
 	if body := r.body; body != nil && !body.ended {
-		body.future, f.body = f, body
+		body.future, f.body, f.request, waiting = f, body, r, true
 		return component.OK(f)
 	} else if body != nil && body.err != nil {
 		return component.Failed(h.httpError(c, body.err))
@@ -239,7 +249,9 @@ type futureResponse struct {
 	web     *web
 	head    *abi.HTTPRequest
 	options *requestOptions
-	body    *outgoingBody // which the guest still writes; nil if it is complete
+	// body is what the guest still writes, and request keeps its headers counted; nil if the body is complete.
+	body    *outgoingBody
+	request *outgoingRequest
 
 	transaction *httpbroker.Transaction // nil until it is sent
 	err         error                   // instead of a transaction
@@ -249,14 +261,29 @@ type futureResponse struct {
 
 // send sends the request.
 func (f *futureResponse) send(c caller, body []byte) {
-	f.body = nil
+	f.release()
 	if first := f.options.get(1); first != 0 {
 		f.until = saturatingAdd(f.web.host.Monotonic(), saturatingAdd(f.options.get(0), first))
 	}
 	f.transaction, f.err = f.web.host.HTTP.Start(c.ctx, c.Call, f.head, body)
+	f.head = nil
 }
 
-func (f *futureResponse) fail(err error) { f.body, f.err = nil, err }
+func (f *futureResponse) fail(err error) {
+	if f.body != nil {
+		f.body.future = nil // finishing it sends nothing
+	}
+	f.release()
+	f.head, f.err = nil, err
+}
+
+// release ends the wait for the body.
+func (f *futureResponse) release() {
+	if f.request != nil {
+		f.request.Drop()
+	}
+	f.body, f.request = nil, nil
+}
 
 // errFirstByte is the error of a request whose response did not come within the guest's own timeout.
 var errFirstByte = &abi.Error{Code: abi.CodeTimeout, Message: "the response did not begin within the timeouts of " +

@@ -457,6 +457,58 @@ func TestHostileFields(t *testing.T) {
 	}
 }
 
+// TestHostileHeaders: headers are counted as long as anything holds them, also after the guest has dropped the fields
+// and requests themselves.
+func TestHostileHeaders(t *testing.T) {
+	t.Parallel()
+	for name, hold := range map[string]func(g *guest, request any){
+		"views of requests that are dropped": func(g *guest, request any) {
+			g.do(types+"[method]outgoing-request.headers", request)
+			drop(request)
+		},
+		"requests that wait for their body": func(g *guest, request any) {
+			g.ok(types+"[method]outgoing-request.body", request)
+			g.ok("wasi:http/outgoing-handler#handle", request, component.None)
+		},
+		"the same request, handled again": func(g *guest, request any) {
+			g.ok(types+"[method]outgoing-request.body", request)
+			for range 2 {
+				g.ok("wasi:http/outgoing-handler#handle", request, component.None)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, _ := httpGuest(t, nil, nil)
+			defer func() {
+				if _, ok := recover().(error); !ok {
+					t.Error("the host holds 10 MiB of headers")
+				}
+			}()
+			for range 100 {
+				f := g.do(types + "[constructor]fields")
+				g.ok(types+"[method]fields.append", f, "a", []byte(strings.Repeat("x", 100<<10)))
+				hold(g, g.do(types+"[constructor]outgoing-request", f))
+			}
+		})
+	}
+}
+
+// TestStalledRequest: a request that failed, because the guest waited for it in vain, is not sent later.
+func TestStalledRequest(t *testing.T) {
+	t.Parallel()
+	var requests atomic.Int32
+	g, authority := httpGuest(t, nil, func(http.ResponseWriter, *http.Request) { requests.Add(1) })
+	out := g.do(types+"[constructor]outgoing-request", g.do(types+"[constructor]fields"))
+	g.ok(types+"[method]outgoing-request.set-scheme", out, component.Some(component.Case{}))
+	g.ok(types+"[method]outgoing-request.set-authority", out, component.Some(authority))
+	g.ok(types+"[method]outgoing-request.set-path-with-query", out, component.Some("/open/"))
+	body := g.ok(types+"[method]outgoing-request.body", out)
+	g.want(g.await(g.ok("wasi:http/outgoing-handler#handle", out, component.None)).Number, uint32(1))
+	g.ok(types+"[static]outgoing-body.finish", body, component.None)
+	g.end()
+	g.want(requests.Load(), int32(0))
+}
+
 func TestHostileURLs(t *testing.T) {
 	t.Parallel()
 	g := newGuest(t, wasi.Options{})

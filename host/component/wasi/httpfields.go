@@ -32,10 +32,10 @@ type field struct {
 	value []byte
 }
 
-// Drop implements broker.Dropper.
+// Drop implements broker.Dropper. A component that imports functions with other types than WASI's may still hold f.
 func (f *fields) Drop() {
 	f.web.fields -= f.size
-	f.size = 0
+	f.size, f.list, f.immutable = 0, nil, true
 }
 
 // Cases of header-error.
@@ -54,11 +54,22 @@ var forbiddenFields = []string{"connection", "host", "http2-settings", "keep-ali
 func (f *fields) add(c caller, name string, value []byte) {
 	size := int64(len(name)+len(value)) + fieldBytes
 	c.Charge(broker.EntrySteps + size*broker.TextSteps)
-	if f.web.fields += size; f.web.fields > maxFields {
+	f.count(size)
+	f.list = append(f.list, field{name, value})
+}
+
+// count counts bytes that f holds.
+func (f *fields) count(size int64) {
+	if f.web.fields+size > maxFields {
 		panic(fmt.Errorf("it holds headers of more than %d bytes at once", maxFields))
 	}
+	f.web.fields += size
 	f.size += size
-	f.list = append(f.list, field{name, value})
+}
+
+// search charges for a search for a name.
+func (f *fields) search(c caller) {
+	c.Charge(int64(len(f.list))*broker.EntrySteps + f.size*broker.TextSteps)
 }
 
 // check returns why a field cannot be set, or a success.
@@ -82,7 +93,8 @@ func (h *host) fieldFunctions() functions {
 		"[constructor]fields":      func0(func(c caller) any { return &fields{web: h.web(c)} }),
 		"[static]fields.from-list": func1(h.fieldsFromList),
 		"[method]fields.get":       func2(getField),
-		"[method]fields.has": func2(func(_ caller, f *fields, name string) any {
+		"[method]fields.has": func2(func(c caller, f *fields, name string) any {
+			f.search(c)
 			return slices.ContainsFunc(f.list, func(own field) bool { return strings.EqualFold(own.name, name) })
 		}),
 		"[method]fields.set":     func3(setField),
@@ -108,7 +120,7 @@ func (h *host) fieldsFromList(c caller, list []any) any {
 }
 
 func getField(c caller, f *fields, name string) any {
-	c.Charge(int64(len(f.list)) * broker.EntrySteps)
+	f.search(c)
 	values := []any{}
 	for _, own := range f.list {
 		if strings.EqualFold(own.name, name) {
@@ -130,6 +142,7 @@ func setField(c caller, f *fields, name string, values []any) any {
 	case failure.Number != 0:
 		return failure
 	}
+	f.search(c)
 	f.remove(name)
 	for _, text := range texts {
 		f.add(c, name, text)
@@ -137,7 +150,7 @@ func setField(c caller, f *fields, name string, values []any) any {
 	return component.OK(nil)
 }
 
-func deleteField(_ caller, f *fields, name string) any {
+func deleteField(c caller, f *fields, name string) any {
 	failure := checkField(name)
 	switch {
 	case f.immutable:
@@ -145,6 +158,7 @@ func deleteField(_ caller, f *fields, name string) any {
 	case failure.Number != 0:
 		return failure
 	}
+	f.search(c)
 	f.remove(name)
 	return component.OK(nil)
 }
@@ -189,8 +203,12 @@ func cloneFields(c caller, f *fields) any {
 	return clone
 }
 
-// frozen returns an immutable view of f for a guest. Its memory remains that of f.
-func (f *fields) frozen() *fields { return &fields{web: f.web, list: f.list, immutable: true} }
+// frozen returns an immutable view of f for a guest. It counts the bytes too, because f may be dropped first.
+func (f *fields) frozen() *fields {
+	view := &fields{web: f.web, list: f.list, immutable: true}
+	view.count(f.size)
+	return view
+}
 
 // responseFields returns the header of a response.
 func responseFields(c caller, w *web, header http.Header) *fields {

@@ -2,10 +2,12 @@ package wasi
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/internal/database"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -230,12 +232,16 @@ func (h *host) swap(c caller, s *cas, value []byte) any {
 	return component.OK(nil)
 }
 
-// getMany returns list<option<tuple<string, list<u8>>>>.
+// getMany returns list<option<tuple<string, list<u8>>>>. The values together are bounded like one result of SQL.
 func (h *host) getMany(c caller, b bucket, keys []any) any {
-	values := make([]any, len(keys))
+	values, size := make([]any, len(keys)), 0
 	for i := range keys {
 		key := arg[string](keys, i)
 		value, err := h.value(c, b, key)
+		if size += len(value); err == nil && size > database.MaxBytes {
+			err = &abi.Error{Code: abi.CodeLimit, Message: fmt.Sprintf(
+				"the values of the keys have more than %d bytes: get fewer at once", database.MaxBytes)}
+		}
 		if err != nil {
 			return component.Failed(h.keyError(c, err))
 		}

@@ -119,3 +119,17 @@ func TestHostileKeyValue(t *testing.T) {
 		t.Error(g.log.String())
 	}
 }
+
+// TestHostileBatch: the values that get-many returns are bounded together.
+func TestHostileBatch(t *testing.T) {
+	t.Parallel()
+	g := databaseGuest(t)
+	b := g.ok(store+"open", "")
+	g.ok(store+"[method]bucket.set", b, "k", make([]byte, 1<<20))
+	g.ok(batch+"get-many", b, []any{"k", "k", "k", "k"})
+	result := g.do(batch+"get-many", b, []any{"k", "k", "k", "k", "k"}).(component.Case)
+	failure, _ := result.Value.(component.Case)
+	if text, _ := failure.Value.(string); !strings.Contains(text, "more than 4194304 bytes") {
+		t.Errorf("result %d with the error %q", result.Number, text)
+	}
+}
