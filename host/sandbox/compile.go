@@ -155,7 +155,7 @@ func (guest *rewritten) operations() (total int) {
 // maxInterpreted bounds the operations of a plugin for the interpreter, which needs operationSize bytes for each in
 // this process. It is the size of a plugin of 18 MB made by the Go compiler, and leaves room for the engine of
 // componentize-js, which has 5.3 million.
-const maxInterpreted = 6 << 20
+const maxInterpreted = 5_500_000
 
 func (guest *rewritten) interpretable() bool { return guest.operations() <= maxInterpreted }
 

@@ -223,6 +223,15 @@ func TestFuelIsOutOfReach(t *testing.T) {
 	}
 }
 
+// TestDoubling: components that multiply each other are refused.
+func TestDoubling(t *testing.T) {
+	t.Parallel()
+	plugin := newComponent(t, wat(t, "doubling.wasm"), false, manifest.Limits{})
+	if got, err := exported(t, plugin, "run"); err == nil || !strings.Contains(err.Error(), "component instances") {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // TestManyModules calls a component with 500 core modules.
 func TestManyModules(t *testing.T) {
 	t.Parallel()

@@ -29,7 +29,20 @@ type scope struct {
 type coreInstance struct {
 	// number is that of the core instance, 0 if it has none yet.
 	number int
+	// module is that of an instance of a module, items are those of other instances.
+	module *Module
 	items  map[string]coreItem
+}
+
+// item returns the export of that name.
+func (c *coreInstance) item(name string) (coreItem, bool) {
+	if c.module == nil {
+		item, ok := c.items[name]
+		return item, ok
+	}
+	typ, ok := c.module.Exports[name]
+	// A module must not get at what rewriting has added to another one, such as its fuel.
+	return coreItem{c.number, name, typ}, ok && !rewrite.Reserved(name)
 }
 
 // nested is a component with the instance that defines it.
@@ -50,17 +63,17 @@ func (b *builder) evaluate(s *scope, arg func(*component.Extern) (any, error)) e
 	s.resources, s.exports = map[*component.Resource]*resource{}, instance{}
 	b.program.components = append(b.program.components, s.resources)
 	for _, definition := range s.component.Definitions {
-		if b.evaluated++; b.evaluated > maxDefinitions {
-			return fmt.Errorf("its component instances have more than %d definitions", maxDefinitions)
+		err := b.count(1)
+		if err != nil {
+			return err
 		}
-		var err error
 		switch d := definition.(type) {
 		case *component.Module:
 			s.modules = append(s.modules, d.ID)
 		case *component.Instantiate:
 			err = b.instantiate(s, d)
 		case *component.CoreExports:
-			err = s.coreExports(d)
+			err = b.coreExports(s, d)
 		case *component.CoreAlias:
 			err = s.coreAlias(d)
 		case *component.Nested:
@@ -68,7 +81,7 @@ func (b *builder) evaluate(s *scope, arg func(*component.Extern) (any, error)) e
 		case *component.InstantiateNested:
 			err = b.instantiateNested(s, d)
 		case *component.Exports:
-			err = s.makeInstance(d)
+			err = b.makeInstance(s, d)
 		case *component.Alias:
 			err = s.add(d.Sort, s.instances[d.Instance][d.Name])
 		case *component.OuterAlias:
@@ -84,11 +97,19 @@ func (b *builder) evaluate(s *scope, arg func(*component.Extern) (any, error)) e
 		case *component.Import:
 			err = b.bindImport(s, d, arg)
 		case *component.Export:
-			err = s.bindExport(d)
+			err = b.bindExport(s, d)
 		}
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// count counts items that are evaluated. A small file can define components that multiply them.
+func (b *builder) count(items int) error {
+	if b.evaluated += items; b.evaluated > maxEvaluated {
+		return fmt.Errorf("its component instances have more than %d definitions and exports", maxEvaluated)
 	}
 	return nil
 }
@@ -136,19 +157,25 @@ func (s *scope) get(ref component.Ref) any {
 }
 
 // learn records which resource types an item has that gets the type e.
-func (s *scope) learn(e *component.Extern, item any) {
+func (b *builder) learn(s *scope, e *component.Extern, item any) error {
 	if e.Resource != nil && s.resources[e.Resource] == nil {
 		if r, ok := item.(*resource); ok {
 			s.resources[e.Resource] = r
 		}
 	}
 	if e.Sort == component.SortInstance {
+		if err := b.count(len(e.Instance.Exports)); err != nil {
+			return err
+		}
 		i, _ := item.(instance)
 		for n := range e.Instance.Exports {
 			member := &e.Instance.Exports[n]
-			s.learn(member, i[member.Name])
+			if err := b.learn(s, member, i[member.Name]); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 func (b *builder) bindImport(
@@ -158,18 +185,25 @@ func (b *builder) bindImport(
 	if err != nil {
 		return err
 	}
-	s.learn(&d.Extern, item)
+	if err := b.learn(s, &d.Extern, item); err != nil {
+		return err
+	}
 	return s.add(d.Extern.Sort, item)
 }
 
-func (s *scope) bindExport(d *component.Export) error {
+func (b *builder) bindExport(s *scope, d *component.Export) error {
 	item := s.get(d.Ref)
-	s.learn(&d.Extern, item)
+	if err := b.learn(s, &d.Extern, item); err != nil {
+		return err
+	}
 	s.exports[d.Extern.Name] = item
 	return s.add(d.Extern.Sort, item)
 }
 
-func (s *scope) makeInstance(d *component.Exports) error {
+func (b *builder) makeInstance(s *scope, d *component.Exports) error {
+	if err := b.count(len(d.Exports)); err != nil {
+		return err
+	}
 	i := instance{}
 	for _, ref := range d.Exports {
 		i[ref.Name] = s.get(ref)
@@ -187,6 +221,9 @@ func (s *scope) outerAlias(d *component.OuterAlias) error {
 }
 
 func (b *builder) instantiateNested(s *scope, d *component.InstantiateNested) error {
+	if err := b.count(len(d.Args)); err != nil {
+		return err
+	}
 	args := instance{}
 	for _, ref := range d.Args {
 		args[ref.Name] = s.get(ref)
@@ -197,12 +234,14 @@ func (b *builder) instantiateNested(s *scope, d *component.InstantiateNested) er
 	if err != nil {
 		return err
 	}
-	s.learn(&component.Extern{Sort: component.SortInstance, Instance: d.Type}, inner.exports)
 	s.instances = append(s.instances, inner.exports)
-	return nil
+	return b.learn(s, &component.Extern{Sort: component.SortInstance, Instance: d.Type}, inner.exports)
 }
 
 func (b *builder) instantiate(s *scope, d *component.Instantiate) error {
+	if err := b.count(len(d.Args)); err != nil {
+		return err
+	}
 	next := step{id: s.modules[d.Module], args: map[string]int{}}
 	for _, arg := range d.Args {
 		number, err := b.coreNumber(&s.coreInstances[arg.Index])
@@ -226,17 +265,14 @@ func (b *builder) instantiate(s *scope, d *component.Instantiate) error {
 	if err != nil {
 		return err
 	}
-	items := make(map[string]coreItem, len(module.Exports))
-	for name, typ := range module.Exports {
-		if !rewrite.Reserved(name) { // or one module could set the fuel of another
-			items[name] = coreItem{number, name, typ}
-		}
-	}
-	s.coreInstances = append(s.coreInstances, coreInstance{number, items})
+	s.coreInstances = append(s.coreInstances, coreInstance{number: number, module: module})
 	return nil
 }
 
-func (s *scope) coreExports(d *component.CoreExports) error {
+func (b *builder) coreExports(s *scope, d *component.CoreExports) error {
+	if err := b.count(len(d.Exports)); err != nil {
+		return err
+	}
 	items := make(map[string]coreItem, len(d.Exports))
 	for _, ref := range d.Exports {
 		if ref.Core > component.CoreGlobal {
@@ -249,7 +285,7 @@ func (s *scope) coreExports(d *component.CoreExports) error {
 }
 
 func (s *scope) coreAlias(d *component.CoreAlias) error {
-	item, ok := s.coreInstances[d.Instance].items[d.Name]
+	item, ok := s.coreInstances[d.Instance].item(d.Name)
 	if !ok || d.Sort > component.CoreTag || item.typ.Kind != byte(d.Sort) {
 		return fmt.Errorf("a core instance has no %s %q", d.Sort, strings.ToValidUTF8(d.Name, "?"))
 	}

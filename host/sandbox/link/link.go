@@ -118,10 +118,10 @@ type frame struct {
 
 // Limits of a program. Nested components can multiply what a small file defines.
 const (
-	maxInstances   = 1_000   // of core modules
-	maxComponents  = 1_000   // component instances
-	maxDefinitions = 100_000 // evaluated, in all component instances
-	maxElements    = 2 * rewrite.MaxElements
+	maxInstances  = 1_000   // of core modules
+	maxComponents = 1_000   // component instances
+	maxEvaluated  = 300_000 // definitions, arguments and exports, in all component instances
+	maxElements   = 2 * rewrite.MaxElements
 )
 
 // Compile links a component. The runtime must have the module that rewritten modules import. It must be closed before

@@ -1,0 +1,16 @@
+;; Components that each have two instances of the one before.
+(component
+  (component $c0)
+  (component $c1 (instance (instantiate $c0)) (instance (instantiate $c0)))
+  (component $c2 (instance (instantiate $c1)) (instance (instantiate $c1)))
+  (component $c3 (instance (instantiate $c2)) (instance (instantiate $c2)))
+  (component $c4 (instance (instantiate $c3)) (instance (instantiate $c3)))
+  (component $c5 (instance (instantiate $c4)) (instance (instantiate $c4)))
+  (component $c6 (instance (instantiate $c5)) (instance (instantiate $c5)))
+  (component $c7 (instance (instantiate $c6)) (instance (instantiate $c6)))
+  (component $c8 (instance (instantiate $c7)) (instance (instantiate $c7)))
+  (component $c9 (instance (instantiate $c8)) (instance (instantiate $c8)))
+  (component $c10 (instance (instantiate $c9)) (instance (instantiate $c9)))
+  (component $c11 (instance (instantiate $c10)) (instance (instantiate $c10)))
+  (instance (instantiate $c11))
+)
