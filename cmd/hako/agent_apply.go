@@ -80,13 +80,8 @@ func (a *app) applyTools(ctx context.Context, v *view, down, agents []string, fl
 	case flags.dryRun || len(plans) == 0:
 		return nil
 	case len(down) > 0 && slices.ContainsFunc(plans, removes):
-		return &exitError{
-			exitFailed,
-			fmt.Errorf(
-				"nothing was changed: the tools of %s are not known, and would be taken away: mend or remove that server (hako upstreams)",
-				strings.Join(down, ", "),
-			),
-		}
+		return &exitError{exitFailed, fmt.Errorf("nothing was changed: the tools of %s are not known, and would be "+
+			"taken away: mend or remove that server (hako upstreams)", strings.Join(down, ", "))}
 	case !flags.yes && !a.agrees("Apply?"):
 		return &exitError{exitFailed, errors.New("nothing was changed")}
 	}

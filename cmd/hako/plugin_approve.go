@@ -13,11 +13,9 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/grant"
-	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/server"
-	"github.com/hako-run/hako/internal/terminal"
 )
 
 // approveFlags are the flags of "plugin approve".
@@ -101,17 +99,12 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags approv
 		}
 		proposal.Consent.SetFolder(name, choices.Mounts[name].Dir, relativeTo)
 	}
-	a.present(v, p, proposal, grants)
+	inspect.PrintProposal(a.stdout, p, proposal, grants, v.config.Locale)
 	operation := &audit.Operation{Action: "plugin.approve", Target: audit.Target{Plugin: p.Name, Digest: p.Digest},
 		Detail: approvalDetail(p.Version, grants)}
 	if !flags.yes && !a.agrees("Approve?") {
-		return &exitError{
-			exitFailed,
-			errors.Join(
-				errors.New("not approved: answer y, or give --yes where nobody can answer"),
-				a.declined(ctx, v.config, operation),
-			),
-		}
+		refused := errors.New("not approved: answer y, or give --yes where nobody can answer")
+		return &exitError{exitFailed, errors.Join(refused, a.declined(ctx, v.config, operation))}
 	}
 	if err := a.audited(ctx, v.config, operation, func() error { return file.Approve(ctx, proposal.Consent) }); err != nil {
 		return err
@@ -187,40 +180,6 @@ func (a *app) folder(dir string) (string, error) {
 	return path, nil // Settle says what is wrong with it
 }
 
-// present shows what there is to say yes to.
-func (a *app) present(v *view, p *host.Status, proposal *grant.Proposal, grants grant.Grants) {
-	locale := v.config.Locale
-	m := p.Manifest
-	printf(a.stdout, "Plugin %s %s: %s\n%s\n%s\n\nIt offers: %s\n\nIt\n",
-		m.Name, m.Version, terminal.Summary(m.Description.In(locale)), p.Path, p.Digest,
-		cmp.Or(strings.Join(inspect.Offers(m), ", "), "what it lists when it is asked, once it may run"))
-	for _, line := range grant.Explain(m.Permissions, locale) {
-		printf(a.stdout, "  - %s\n", line)
-	}
-	if proposal.Updates() {
-		a.presentChanges(proposal.Before, m, locale)
-	}
-	if len(grants.HTTP)+len(grants.Mounts) > 0 || grants.SQL != nil || grants.Exec != nil {
-		printf(a.stdout, "\nWith your yes it gets\n")
-		for _, line := range grants.Explain(locale) {
-			printf(a.stdout, "  - %s\n", line)
-		}
-	}
-	fmt.Fprintln(a.stdout)
-}
-
-func (a *app) presentChanges(before *grant.Consent, m *manifest.Manifest, locale string) {
-	additions := grant.Additions(before.Asked, m.Permissions, locale)
-	if len(additions) == 0 {
-		printf(a.stdout, "\nThat is no more than version %s, which you have approved.\n", before.Version)
-		return
-	}
-	printf(a.stdout, "\nThat is more than version %s, which you have approved:\n", before.Version)
-	for _, line := range additions {
-		printf(a.stdout, "  + %s\n", line)
-	}
-}
-
 // approved says what has become of the plugin and what comes next.
 func (a *app) approved(ctx context.Context, v *view, p *host.Status) error {
 	if err := v.host.Load(ctx); err != nil {
@@ -236,12 +195,8 @@ func (a *app) approved(ctx context.Context, v *view, p *host.Status) error {
 		return fmt.Errorf("plugin %s is still not in service: it is %s: %s", now.Name, now.State, now.Reason)
 	}
 	if wanted := inspect.MissingCredentials(v.host, now.Name); len(wanted) > 0 {
-		printf(
-			a.stdout,
-			"Next: set credentials.%s in %s, without which its tools are of no use (docs/credentials.md)\n",
-			strings.Join(wanted, " or credentials."),
-			config.FileName,
-		)
+		printf(a.stdout, "Next: set credentials.%s in %s, without which its tools are of no use (docs/credentials.md)\n",
+			strings.Join(wanted, " or credentials."), config.FileName)
 	} else if len(now.Tools) > 0 {
 		printf(a.stdout, "Next: hako call %s '{...}'%s\n", now.Tools[0], inspect.FolderFlags(v.config))
 	}
