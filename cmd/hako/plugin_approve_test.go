@@ -178,7 +178,7 @@ func TestApproveFails(t *testing.T) {
 		want string
 	}{
 		"no such plugin": {[]string{"prob"}, `unknown plugin "prob": did you mean "probe"?`},
-		"not a plugin":   {[]string{"text.wasm"}, "not a core Wasm module"},
+		"not a plugin":   {[]string{"text.wasm"}, "not a Wasm module"},
 		"no folder":      {[]string{"probe"}, "hako plugin approve probe --mount workspace=DIR"},
 		"no such folder": {[]string{"probe", "--mount", "workspace=nowhere"}, "make the folder"},
 		"not a folder":   {[]string{"probe", "--mount", "workspace=hako.yaml"}, "is not a folder"},
