@@ -32,9 +32,10 @@ type Handles struct {
 	entries      []handle // the first is never used
 	free         []uint32 // indexes of unused entries; the last is used next
 	added        uint64
+	total        *int // entries of the tables that are bounded together
 }
 
-// maxHandles bounds the handles that an instance holds at once.
+// maxHandles bounds the handles that the instances of a component and of those nested in it hold at once.
 const maxHandles = 1 << 16
 
 type handle struct {
@@ -51,8 +52,9 @@ type handle struct {
 }
 
 // NewHandles returns an empty table. resourceType returns the type that a resource of the component's types stands for.
-func NewHandles(resourceType func(*component.Resource) *ResourceType) *Handles {
-	return &Handles{resourceType: resourceType, entries: make([]handle, 1)}
+// total, which starts at 0, counts the entries of all tables that are bounded together.
+func NewHandles(resourceType func(*component.Resource) *ResourceType, total *int) *Handles {
+	return &Handles{resourceType: resourceType, entries: make([]handle, 1), total: total}
 }
 
 // New adds a resource of the guest, as the built-in resource.new does, and returns its handle.
@@ -115,6 +117,7 @@ func (h *Handles) Snapshot() Snapshot {
 // of the host that the snapshot does not have are dropped.
 func (h *Handles) Restore(s Snapshot, translate func(*ResourceType) *ResourceType) {
 	old := h.entries
+	*h.total += len(s.entries) - len(old)
 	h.entries, h.free = append([]handle(nil), s.entries...), append(h.free[:0], s.free...)
 	for i := range h.entries {
 		if entry := &h.entries[i]; translate != nil && entry.typ != nil {
@@ -176,9 +179,10 @@ func (h *Handles) add(entry handle) (uint32, error) {
 		h.entries[index] = entry
 		return index, nil
 	}
-	if len(h.entries) > maxHandles {
+	if *h.total == maxHandles {
 		return 0, fmt.Errorf("more than %d handles at once: drop those that are no longer used", maxHandles)
 	}
+	*h.total++
 	h.entries = append(h.entries, entry)
 	return uint32(len(h.entries) - 1), nil
 }

@@ -33,7 +33,8 @@ func newWorld() *world {
 	types := func(r *component.Resource) *ResourceType {
 		return map[*component.Resource]*ResourceType{&w.fileName: w.file, &w.pairName: w.pair}[r]
 	}
-	w.user, w.definer = NewHandles(types), NewHandles(types)
+	total := new(int)
+	w.user, w.definer = NewHandles(types, total), NewHandles(types, total)
 	w.file = &ResourceType{Name: "file"}
 	w.pair = &ResourceType{Name: "pair", Handles: w.definer, Destructor: func(_ context.Context, rep uint32) error {
 		w.destroyed = append(w.destroyed, rep)
@@ -179,6 +180,8 @@ func TestHandlesAreBounded(t *testing.T) {
 		}
 	}
 	_, err := w.definer.New(w.pair, 1)
+	wantError(t, err, "more than 65536 handles at once")
+	_, err = (&Frame{Handles: w.user}).LowerParams(own(&w.fileName), []any{&file{}})
 	wantError(t, err, "more than 65536 handles at once")
 	if err := w.definer.Drop(t.Context(), w.pair, 5); err != nil {
 		t.Fatal(err)

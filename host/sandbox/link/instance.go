@@ -32,6 +32,7 @@ type Instance struct {
 	modules    []api.Module
 	reexports  []api.Module
 	components []componentInstance
+	handles    int                   // of all components
 	types      []*canon.ResourceType // by resource.number
 	functions  []boundFunction       // by the numbers of Program.functions
 	memories   []api.Memory          // by the numbers of Program.memories
@@ -69,7 +70,7 @@ func (p *Program) NewInstance(host Host) *Instance {
 				return i.types[known.number]
 			}
 			return nil
-		})
+		}, &i.handles)
 	}
 	for n, r := range p.resources {
 		i.types[n] = &canon.ResourceType{Name: r.name}
