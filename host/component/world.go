@@ -219,8 +219,8 @@ func (w *worldText) method(indent int, e Extern) {
 	case constructorName:
 		text.function(e.Func, 0)
 		signature := strings.TrimPrefix(text.text(), "func")
-		if e.Func.Result.Kind == KindOwn { // it goes without saying
-			signature = signature[:strings.LastIndex(signature, " -> ")]
+		if at := strings.LastIndex(signature, " -> "); at >= 0 && e.Func.Result.Kind == KindOwn { // it goes without saying
+			signature = signature[:at]
 		}
 		w.line(indent, "constructor", signature, ";")
 	case staticName:

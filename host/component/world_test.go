@@ -52,3 +52,18 @@ func TestLongText(t *testing.T) {
 		t.Errorf("%d bytes: %.100s", len(text), text)
 	}
 }
+
+// TestLongConstructor: the text of a constructor may end before its result.
+func TestLongConstructor(t *testing.T) {
+	t.Parallel()
+	wide := section(7, vec("\x6f\x64"+strings.Repeat("\x73", 100), "\x6f\x64"+strings.Repeat("\x00", 100),
+		"\x42"+vec("\x04\x00\x01r\x03\x01", "\x02\x03\x02\x01\x01", "\x01\x69\x00", "\x01\x40\x01\x01p\x01\x00\x02",
+			"\x04\x00\x0e[constructor]r\x01\x03")))
+	c, err := component.Decode([]byte(preamble + wide + section(10, vec("\x00\x05a:b/c\x05\x02"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := c.World(); len(text) > 11_000 || !strings.Contains(text, "constructor(p: tuple<tuple<string, ") {
+		t.Errorf("%d bytes: %.200s", len(text), text)
+	}
+}
