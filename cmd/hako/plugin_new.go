@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/internal/pluginfile"
+	"github.com/hako-run/hako/internal/terminal"
 )
 
 func (a *app) pluginNewCommand() *cobra.Command {
@@ -40,5 +41,5 @@ func (a *app) printNext(name, language string) error {
   hako plugin build .
   hako plugin approve %[1]s --plugins dist
   hako call %[2]s '{"name":"Aki"}' --plugins dist
-`, name, pluginfile.ToolName(name), strings.Join(pluginfile.FirstSteps(language), "\n  "))
+`, name, pluginfile.ToolName(name), terminal.Block(strings.Join(pluginfile.FirstSteps(language), "\n  ")))
 }

@@ -40,6 +40,7 @@ func (f Finding) String() string {
 
 // review collects findings.
 type review struct {
+	module   *Module
 	manifest *Manifest
 	findings []Finding
 }
@@ -48,8 +49,8 @@ type review struct {
 // suspicious. It runs no guest code; handlers, if not nil, is what the guest answered to abi.ListHandlers. Errors come
 // first.
 func Check(m *Module, manifest *Manifest, handlers *abi.Handlers) []Finding {
-	r := review{manifest: manifest}
-	r.module(m)
+	r := review{module: m, manifest: manifest}
+	r.imports()
 	if handlers != nil {
 		r.handlers(handlers)
 	}
@@ -72,7 +73,8 @@ func (r *review) warn(path, format string, args ...any) {
 	r.findings = append(r.findings, Finding{SeverityWarning, path, fmt.Sprintf(format, args...)})
 }
 
-func (r *review) module(m *Module) {
+func (r *review) imports() {
+	m := r.module
 	if err := m.CheckABI(); err != nil {
 		r.fail("", "%v", err)
 	}
@@ -217,6 +219,9 @@ func (r *review) tool(path string, t *Tool) {
 		r.warn(path+".annotations", "destructiveHint is missing: clients then assume that the tool destroys things")
 	}
 	r.schema(path+".inputSchema", t.InputSchema, true)
+	if t.OutputSchema == nil && r.module.Component != nil {
+		return // the function returns a text, or nothing
+	}
 	if t.OutputSchema == nil {
 		r.warn(path, "outputSchema is missing: with one, programs can use the result and the host checks it")
 		return
