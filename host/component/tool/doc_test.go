@@ -6,17 +6,32 @@ import (
 	"testing"
 )
 
-// TestDocument holds the tables of docs/components.md against the code.
+// TestDocument holds the tables of docs/components.md and its translation against the code.
 func TestDocument(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("../../../docs/components.md")
+	for page, heading := range map[string]string{
+		"components.md":    "## Tools from WIT\n",
+		"components.ja.md": "## WIT からツールへ\n",
+	} {
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			checkPage(t, "../../../docs/"+page, heading)
+		})
+	}
+}
+
+// checkPage checks the names and the examples of values in the section below the heading.
+func checkPage(t *testing.T, path, heading string) {
+	t.Helper()
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, found := strings.Cut(string(data), "## Tools from WIT\n")
+	_, section, found := strings.Cut(string(data), heading)
 	if !found {
-		t.Fatal("the page has no section Tools from WIT")
+		t.Fatalf("the page has no section %q", heading)
 	}
+	section, _, _ = strings.Cut(section, "\n## ")
 	names, values := 0, 0
 	for row := range strings.Lines(section) {
 		cells := strings.Split(strings.TrimSpace(row), " | ")
