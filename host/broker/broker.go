@@ -160,6 +160,20 @@ func State[T io.Closer](c *Call, key any, create func() T) T {
 	return v
 }
 
+// Private is a value of State that may have given the guest what belongs to the caller, such as rows of a tenant's
+// database.
+type Private interface{ Private() }
+
+// HasPrivate reports whether a value of State is Private. An instance that got one in its start serves no other call.
+func (c *Call) HasPrivate() bool {
+	for _, v := range c.state {
+		if _, ok := v.(Private); ok {
+			return true
+		}
+	}
+	return false
+}
+
 // Close ends the call: it closes all values of State.
 func (c *Call) Close() error {
 	var errs []error

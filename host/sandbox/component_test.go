@@ -284,6 +284,48 @@ type thing struct {
 
 func (s *thing) Drop() { s.dropped.Add(1) }
 
+// privately is a contract whose start uses what belongs to the caller, as a query of the tenant's database does.
+type privately struct {
+	exporting
+	starts *atomic.Int32
+}
+
+type privateState struct{}
+
+func (privateState) Close() error { return nil }
+func (privateState) Private()     {}
+
+func (p privately) Start(_ context.Context, guest *sandbox.Guest) error {
+	p.starts.Add(1)
+	broker.State(guest.Host(), "private", func() privateState { return privateState{} })
+	return nil
+}
+
+// TestStartOfOneCaller: what a start learned of the tenant whose call it was for is in no instance of another tenant.
+func TestStartOfOneCaller(t *testing.T) {
+	t.Parallel()
+	engine, err := sandbox.New(&sandbox.Options{CacheDir: guesttest.CacheDir(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var starts atomic.Int32
+	plugin := engine.Load(sandbox.Spec{Name: "component", Wasm: fixture(t, "counter.wasm"),
+		Contract: privately{starts: &starts}, Interfaces: wasi.New(nil), Limits: manifest.Limits{Time: patience}})
+	t.Cleanup(func() {
+		if err := errors.Join(plugin.Close(), engine.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	for n := range int32(3) {
+		if got, err := exported(t, plugin, "add", 1); err != nil || got != "1" {
+			t.Fatalf("%q, %v", got, err)
+		}
+		if starts.Load() != n+1 {
+			t.Fatalf("call %d is served after %d starts", n+1, starts.Load())
+		}
+	}
+}
+
 // TestHostResources: the resources of the host are dropped with their handles, when the call ends, and when it fails.
 func TestHostResources(t *testing.T) {
 	t.Parallel()

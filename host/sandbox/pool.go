@@ -92,6 +92,9 @@ func (p *Plugin) startFirstInstance(ctx context.Context, code *code, c *call) (*
 	if i.linked != nil && i.linked.Passing() != "" {
 		i.notCopyable = "the start leaves a resource open: " + i.linked.Passing()
 	}
+	if c.HasPrivate() {
+		i.notCopyable = "the start uses a database, requests or commands, whose answers are the caller's"
+	}
 	if i.notCopyable != "" {
 		code.singleUse.Store(true)
 		code.startAhead.Store(i.notCopyable == drawsRandom)

@@ -37,6 +37,9 @@ func (b *Broker) session(call *broker.Call) *session {
 	return broker.State(call, b, func() *session { return new(session) })
 }
 
+// Private implements broker.Private.
+func (*session) Private() {}
+
 // Close stops all commands and waits for their end.
 func (s *session) Close() error {
 	for _, c := range s.commands {

@@ -51,6 +51,9 @@ func (s *session) transaction(handle int32) *Transaction {
 	return s.transactions[handle-1]
 }
 
+// Private implements broker.Private.
+func (*session) Private() {}
+
 // Close cancels the running requests, waits for their goroutines, and closes the open responses.
 func (s *session) Close() error {
 	for _, e := range s.transactions {

@@ -136,6 +136,9 @@ func guestError(err error) *abi.Error {
 	return invalid(err)
 }
 
+// Private implements broker.Private.
+func (*session) Private() {}
+
 // Close rolls back an open transaction and releases the database.
 func (s *session) Close() error {
 	if s.db == nil {
