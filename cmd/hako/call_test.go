@@ -133,8 +133,8 @@ func TestNotWasm(t *testing.T) {
 	t.Parallel()
 	dir := approved(t, "")
 	put(t, filepath.Join(dir, "plugins", "notes.wasm"), []byte("just some text"))
-	invoke(t, dir, "call", "notes").want(t, exitUsage, "notes.wasm is not usable", "not a core Wasm module")
+	invoke(t, dir, "call", "notes").want(t, exitUsage, "notes.wasm is not usable", "not a Wasm module")
 	invoke(t, dir, "call", "probe_now").want(t, exitOK)
-	invoke(t, dir, "plugin", "list").want(t, exitOK, "broken", "not a core Wasm module")
-	invoke(t, dir, "config", "check").want(t, exitUsage, "not a core Wasm module")
+	invoke(t, dir, "plugin", "list").want(t, exitOK, "broken", "not a Wasm module")
+	invoke(t, dir, "config", "check").want(t, exitUsage, "not a Wasm module")
 }

@@ -77,7 +77,7 @@ func TestPluginAdd(t *testing.T) {
 		"leads there":     {server.URL + "/away", "is not https", nil},
 		"in a circle":     {server.URL + "/round", "without end", nil},
 		"another scheme":  {"ftp://plugins.example/probe.wasm", "is not https", nil},
-		"no plugin":       {"text.wasm", "not a core Wasm module", nil},
+		"no plugin":       {"text.wasm", "not a Wasm module", nil},
 		"too large":       {"large.wasm", "8", nil},
 		"no file":         {"nothing.wasm", "nothing.wasm", nil},
 		"nobody answers":  {"http://127.0.0.1:1/?key=secret", "http://127.0.0.1:1/: ", nil},

@@ -88,7 +88,7 @@ func TestPluginPack(t *testing.T) {
 	invoke(t, dir, "plugin", "inspect", "bare.wasm").want(t, exitUsage, "no manifest")
 	invoke(t, dir, "plugin", "pack", "bare.wasm", "tiny.yaml").want(t, exitOK)
 	invoke(t, dir, "plugin", "inspect", "bare.wasm").want(t, exitOK, "tiny 1.0.0")
-	invoke(t, dir, "plugin", "pack", "text.wasm", "tiny.yaml").want(t, exitUsage, "text.wasm", "not a core Wasm module")
+	invoke(t, dir, "plugin", "pack", "text.wasm", "tiny.yaml").want(t, exitUsage, "text.wasm", "not a Wasm module")
 	invoke(t, dir, "plugin", "pack", "bare.wasm", "bad.yaml").want(t, exitUsage, "bad.yaml", "version")
 	invoke(t, dir, "plugin", "pack", "bare.wasm", "nothing.yaml").want(t, exitUsage, "nothing.yaml")
 	invoke(t, dir, "plugin", "pack", "nothing.wasm", "tiny.yaml").want(t, exitUsage, "nothing.wasm")

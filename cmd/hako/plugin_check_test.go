@@ -21,7 +21,7 @@ func TestPluginCheck(t *testing.T) {
 			[]string{`a handler for the tool "probe_now"`}},
 		"over-broad": {probePlugin(t, asking(`{http: [{name: all, url: "https://*/", reason: R.}]}`)...),
 			exitOK, []string{"every host there is"}},
-		"not Wasm": {[]byte("text"), exitFailed, []string{"error: ", "not a core Wasm module"}},
+		"not Wasm": {[]byte("text"), exitFailed, []string{"error: ", "not a Wasm module"}},
 		"a bad manifest": {probePlugin(t, "inputSchema: {type: object", "inputSchema: {type: objekt"),
 			exitFailed, []string{"error: ", "inputSchema"}},
 		"two faults": {probePlugin(t, "inputSchema: {type: object", "schema: {type: object"), exitFailed,

@@ -40,7 +40,7 @@ func TestInspectFile(t *testing.T) {
 	put(t, filepath.Join(dir, "bare.wasm"), bare)
 	put(t, filepath.Join(dir, "wrong.wasm"), probePlugin(t, "license:", "licence:"))
 	invoke(t, dir, "plugin", "inspect", "probe.wasm").want(t, exitOK, "probe 1.0.0", "in none of the plugin folders")
-	invoke(t, dir, "plugin", "inspect", "text.wasm").want(t, exitUsage, "text.wasm", "not a core Wasm module")
+	invoke(t, dir, "plugin", "inspect", "text.wasm").want(t, exitUsage, "text.wasm", "not a Wasm module")
 	invoke(t, dir, "plugin", "inspect", "cut.wasm").want(t, exitUsage, "malformed")
 	invoke(t, dir, "plugin", "inspect", "bare.wasm").want(t, exitUsage, "has no manifest", "hako plugin pack")
 	invoke(t, dir, "plugin", "inspect", "wrong.wasm").want(t, exitUsage, "4:1", `did you mean "license"?`)
