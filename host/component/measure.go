@@ -2,7 +2,7 @@ package component
 
 import "math"
 
-// measure is what a type amounts to with all that it mentions.
+// measure is the extent of a type, with all types that it mentions.
 type measure struct {
 	size   int  // mentioned types, each as often as it is mentioned
 	depth  int  // of value types in each other

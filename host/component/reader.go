@@ -10,7 +10,7 @@ import (
 type Error struct {
 	// Offset is where, in bytes from the start of the file.
 	Offset int
-	// Reason is what is there, and the rule that it breaks.
+	// Reason names what is there, and the rule that it breaks.
 	Reason string
 }
 

@@ -69,7 +69,7 @@ func wasmcpComponent() *component.Component {
 	})
 }
 
-// answers are what a guest answers to one call after the other.
+// answers is a guest that gives one answer after the other.
 type answers struct {
 	fakeGuest
 	list []any

@@ -1,6 +1,7 @@
 package wasi
 
 import (
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -221,7 +222,7 @@ func (h *host) at(c caller, d descriptor, do func(*node) (any, error)) any {
 	if err := c.ctx.Err(); err != nil {
 		panic(err)
 	}
-	if err == errOpenFiles {
+	if errors.Is(err, errOpenFiles) {
 		h.warn(c.ctx, "the call has as many files open as limits.openFiles allows: close some, or raise it")
 	}
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/hako-run/hako/host/component/canon"
 )
 
-// Host is what an instance needs of the sandbox while it runs.
+// Host is the sandbox of a running instance.
 type Host struct {
 	// Instantiate instantiates the core module with this ID.
 	Instantiate func(ctx context.Context, id int) (api.Module, error)

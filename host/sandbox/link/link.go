@@ -33,7 +33,7 @@ type Module struct {
 // describes them. A panic with an error ends the call.
 type HostFunc func(ctx context.Context, args []any) any
 
-// Options are what the sandbox contributes to a Program.
+// Options are the sandbox's parts of a Program.
 type Options struct {
 	Runtime wazero.Runtime
 	// Modules are the core modules by their IDs.
