@@ -79,24 +79,29 @@ func (c *codeCache) outline(plugin string) *rewritten {
 	return guest
 }
 
+var errOutline = errors.New("its parts have other sizes than it says")
+
 func decodeOutline(data []byte) (*rewritten, error) {
 	header, rest, _ := bytes.Cut(data, []byte("\n"))
 	var h outlineHeader
 	if err := json.Unmarshal(header, &h); err != nil {
 		return nil, err
 	}
-	cut := func(size int) (part []byte) {
-		size = min(max(size, 0), len(rest))
-		part, rest = rest[:size:size], rest[size:]
-		return part
+	sizes := append([]int{h.Shell}, h.Stubs...)
+	parts := make([][]byte, len(sizes))
+	for i, size := range sizes {
+		if size < 0 || size > len(rest) {
+			return nil, errOutline
+		}
+		parts[i], rest = rest[:size:size], rest[size:]
 	}
 	guest := &h.rewritten
-	guest.shell = cut(h.Shell)
-	if len(h.Stubs) != len(guest.Modules) {
-		return nil, errors.New("it does not have a stub for each module")
+	if len(h.Stubs) != len(guest.Modules) || len(rest) > 0 {
+		return nil, errOutline
 	}
+	guest.shell = parts[0]
 	for i := range guest.Modules {
-		guest.Modules[i].stub = cut(h.Stubs[i])
+		guest.Modules[i].stub = parts[1+i]
 	}
 	if len(guest.shell) == 0 {
 		return guest, nil
