@@ -270,7 +270,7 @@ describe('a host with tokens', () => {
       data.items.add(new File([file], 'page.wasm'))
       document.querySelector('.drop').dispatchEvent(new DragEvent('drop', { dataTransfer: data, cancelable: true }))
     })
-    await admin.getByRole('dialog').locator('.problem', { hasText: 'not a core Wasm module' }).waitFor()
+    await admin.getByRole('dialog').locator('.problem', { hasText: 'not a Wasm module' }).waitFor()
     const [second] = await Promise.all([admin.waitForEvent('filechooser'), admin.getByRole('button', { name: 'Choose a file' }).click()])
     await second.setFiles(path.join(root, 'dist/plugins/files.wasm'))
     await admin.getByRole('dialog').getByText('may read, change and delete').first().waitFor()

@@ -12,6 +12,7 @@ import (
 var servers = []named{
 	{"hako_rust", "hako, Rust guest"},
 	{"hako_go", "hako, Go guest"},
+	{"hako_component", "hako, wassette's component"},
 	{"wassette", "wassette"},
 	{"hyper_mcp", "hyper-mcp"},
 }
@@ -41,7 +42,7 @@ is left out unless these variables name its program and its guest:
 
 | host | program | guest |
 | --- | --- | --- |
-| hako | ` + "`bin/hako`" + ` | of the Go compiler; of Rust, where cargo and its target wasm32-wasip1 are |
+| hako | ` + "`bin/hako`" + ` | of the Go compiler; of Rust, where cargo and its target wasm32-wasip1 are; that of wassette |
 | [wassette](https://github.com/microsoft/wassette) 0.5.0 | ` + "`HAKO_PEER_WASSETTE`" + ` | ` + "`HAKO_PEER_WASSETTE_GUEST`" + `: a component that exports ` + "`echo: func(text: string) -> string`" + ` |
 | [hyper-mcp](https://github.com/hyper-mcp-rs/hyper-mcp) 0.2.3 | ` + "`HAKO_PEER_HYPER_MCP`" + ` | ` + "`HAKO_PEER_HYPER_MCP_GUEST`" + `: an Extism plugin with the tool ` + "`echo`" + ` |
 

@@ -18,7 +18,8 @@ import (
 // peer is another host of sandboxed tools with an echo tool, or hako with one.
 type peer struct {
 	key string
-	// program and guest are environment variables with paths: the server, and its guest with the tool. hako has neither.
+	// program and guest are environment variables with paths: the server, and its guest with the tool. hako needs none but
+	// for the guest of wassette.
 	program, guest string
 	tool           string
 	// start starts the server.
@@ -31,6 +32,9 @@ var peers = []peer{
 	}},
 	{"hako_go", "", "", "go_echo", func(t *testing.T, _, _ string) *served {
 		return serveCompiled(t, newTextSite(t, map[string][]byte{"go": echoPlugin(t, "go", "echo")}))
+	}},
+	{"hako_component", "", "HAKO_PEER_WASSETTE_GUEST", "component_echo", func(t *testing.T, _, guest string) *served {
+		return serveCompiled(t, newTextSite(t, map[string][]byte{"component": readFile(t, guest)}))
 	}},
 	{"wassette", "HAKO_PEER_WASSETTE", "HAKO_PEER_WASSETTE_GUEST", "echo", serveWassette},
 	{"hyper_mcp", "HAKO_PEER_HYPER_MCP", "HAKO_PEER_HYPER_MCP_GUEST", "echo-echo", serveHyperMCP},
