@@ -20,8 +20,10 @@ after(async () => {
   await host.stop()
 })
 
-async function phone() {
+/** phone opens a slow phone. prepare is run at full speed. */
+async function phone(prepare) {
   const page = await chromium.open('about:blank', { size: 'phone' })
+  await prepare(page)
   const session = await page.context().newCDPSession(page)
   await session.send('Network.enable')
   await session.send('Network.emulateNetworkConditions', network)
@@ -47,12 +49,11 @@ async function visit({ page, forget }, usable, figures) {
   }, [await ready.jsonValue(), await complete.jsonValue()])
 }
 
-const pages = { 'the login': ['#token', '#token'], 'the console': ['main h1', '.legend li'] }
+const pages = { 'the login': ['#token', '#token', async () => {}], 'the console': ['main h1', '.legend li', login] }
 
-for (const [name, [usable, figures]] of Object.entries(pages)) {
+for (const [name, [usable, figures, prepare]] of Object.entries(pages)) {
   test(`${name} is light`, async t => {
-    const slow = await phone()
-    if (name === 'the console') await login(slow.page)
+    const slow = await phone(prepare)
     const visits = []
     for (let i = 0; i < 5; i++) visits.push(await visit(slow, usable, figures))
     visits.sort((a, b) => a.ready - b.ready)
