@@ -26,7 +26,7 @@ BUILDER     ?= $(firstword $(foreach b,docker podman buildah,$(shell command -v 
 WAZEVO   = github.com/tetratelabs/wazero/internal/engine/wazevo
 UNRACED  = $(foreach p,$(WAZEVO)/ssa $(WAZEVO)/frontend $(WAZEVO)/backend/... github.com/ncruces/go-sqlite3-wasm/...,-gcflags=$(p)=-race=false)
 
-.PHONY: run build plugins examples test race hostile check clients browser conformance bench bench-growth bench-peers fuzz postgres image dist deploy chaos scaling soak clean
+.PHONY: run build plugins examples test race hostile check clients tutorials browser conformance bench bench-growth bench-peers fuzz postgres image dist deploy chaos scaling soak clean
 
 run: build ## build host and plugins, serve with the embedded default configuration
 	./bin/hako serve
@@ -61,6 +61,9 @@ check: ## format, vet, staticcheck, errorlint, govulncheck, tidy, generated file
 
 clients: build ## the MCP Inspector and the official TypeScript SDK against bin/hako
 	./scripts/clients.sh
+
+tutorials: plugins ## the commands of docs/writing-a-component.md, with npm and Python
+	TEST_TOOLCHAINS=1 $(GO) test ./cmd/hako -run TestDocuments/writing-a-component -count=1
 
 browser: build ## the console and the other pages in a headless Chromium; screenshots in dist/browser
 	./scripts/browser.sh

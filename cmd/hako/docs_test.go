@@ -15,7 +15,7 @@ import (
 // Commands in the documents are run, so that they work when people paste them. What is run are the fenced blocks marked
 // "sh" in README*.md and all below docs: all blocks of one document, in their order, as one script in an empty
 // directory, with this hako in PATH, recordings instead of the network, and no module proxy. Not run are blocks marked
-// "sh skip", those marked "sh toolchain" unless HAKO_TOOLCHAINS is set (they need npm and Python with their registries),
+// "sh skip", those marked "sh toolchain" unless TEST_TOOLCHAINS is set (they need npm and Python with their registries),
 // those with a command of notHere, and blocks of other kinds ("console" for transcripts).
 
 // notHere are commands that need the repository, a network or another program.
@@ -27,7 +27,7 @@ var fence = regexp.MustCompile("(?ms)^```sh *([a-z]*)\n(.*?)^```$")
 func script(document string) string {
 	var b strings.Builder
 	for _, block := range fence.FindAllStringSubmatch(document, -1) {
-		runs := block[1] == "" || block[1] == "toolchain" && os.Getenv("HAKO_TOOLCHAINS") != ""
+		runs := block[1] == "" || block[1] == "toolchain" && os.Getenv("TEST_TOOLCHAINS") != ""
 		if runs && !needsMore(block[2]) {
 			b.WriteString(block[2])
 		}
