@@ -107,7 +107,7 @@ func Locale(ctx context.Context) string { return requestOf(ctx).Locale }
 // Progress reports the progress of the call to the caller; a total of 0 means unknown. The host sends at most 10
 // reports a second.
 func Progress(ctx context.Context, progress, total float64, message string) {
-	hostProgress(progress, total, message)
+	hostProgress(ctx, progress, total, message)
 }
 
 // ResourceUpdated notifies clients that a resource has changed. uri is a resource of this plugin or matches one of its

@@ -94,8 +94,8 @@ func attachBlobs(response *abi.Response) {
 	}
 }
 
-// longText is the length from which attaching a text is cheaper than encoding it, in bytes. maxTexts bounds how many are
-// attached: the host accepts 256 blobs, which a response may need for its binary parts.
+// longText is the length from which attaching a text is cheaper than encoding it, in bytes. maxTexts bounds how many
+// are attached: the host accepts 256 blobs, which a response may need for its binary parts.
 const (
 	longText = 1 << 10
 	maxTexts = 64
@@ -128,7 +128,7 @@ func hostLog(level abi.LogLevel, line string) {
 	importLog(int32(level), unsafe.Pointer(unsafe.StringData(line)), uint32(len(line)))
 }
 
-func hostProgress(progress, total float64, message string) {
+func hostProgress(_ context.Context, progress, total float64, message string) {
 	importProgress(progress, total, unsafe.Pointer(unsafe.StringData(message)), uint32(len(message)))
 }
 

@@ -10,11 +10,12 @@ import (
 	"net/http"
 
 	"github.com/hako-run/hako/pdk/abi"
+	"github.com/hako-run/hako/pdk/internal/nativehttp"
 	"github.com/hako-run/hako/pdk/internal/updates"
 )
 
 // Outside of Wasm there is no host. These functions let handlers run under go test: HTTP requests are sent directly,
-// records go to the standard logger, progress is dropped, and updates are passed to the test.
+// records go to the standard logger, and progress and updates are passed to the test.
 
 // client has its own transport: httptest.Server.Close closes the connections of http.DefaultTransport, also those of
 // other tests.
@@ -26,11 +27,16 @@ func hostCanceled() bool { return false }
 
 func hostLog(_ abi.LogLevel, line string) { log.Print(line) }
 
-func hostProgress(_, _ float64, _ string) {}
+func hostProgress(ctx context.Context, progress, total float64, message string) {
+	updates.Progress(ctx, progress, total, message)
+}
 
 func hostUpdated(ctx context.Context, uri string) { updates.Notify(ctx, uri) }
 
 func hostSend(ctx context.Context, head *abi.HTTPRequest, body []byte) (*abi.HTTPResponse, io.ReadCloser, error) {
+	if send := nativehttp.FromContext(ctx); send != nil {
+		return send(ctx, head, body)
+	}
 	request, err := http.NewRequestWithContext(ctx, head.Method, head.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, nil, &abi.Error{Code: abi.CodeInvalid, Message: err.Error()}

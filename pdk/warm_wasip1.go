@@ -16,7 +16,8 @@ import (
 func init() {
 	growBuffer()
 	var request abi.Request
-	_ = json.Unmarshal([]byte(`{"method":"","name":"","arguments":{},"config":{},"deadlineMs":1,"variables":{"a":"b"}}`), &request)
+	_ = json.Unmarshal([]byte(
+		`{"method":"","name":"","arguments":{},"config":{},"deadlineMs":1,"variables":{"a":"b"}}`), &request)
 	blob, size := 0, int64(0)
 	encoder := json.NewEncoder(new(bytes.Buffer))
 	encoder.SetEscapeHTML(false)

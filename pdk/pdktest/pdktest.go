@@ -11,6 +11,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 	"github.com/hako-run/hako/pdk/internal/nativeexec"
 	"github.com/hako-run/hako/pdk/internal/nativesql"
+	"github.com/hako-run/hako/pdk/internal/nativetools"
 	"github.com/hako-run/hako/pdk/internal/updates"
 )
 
@@ -18,15 +19,20 @@ import (
 type Options struct {
 	// Config is the plugin's configuration. The defaults of the manifest are not filled in.
 	Config any
-	// Roots are what pdk.Roots returns.
+	// Roots is the result of pdk.Roots.
 	Roots map[string]string
 	// Locale is the caller's language.
 	Locale string
 	// Updated receives the URIs of pdk.ResourceUpdated. It may be nil.
 	Updated func(uri string)
+	// Progress receives the reports of pdk.Progress. It may be nil.
+	Progress func(abi.Progress)
 	// Exec runs commands in place of the host: it passes the output of a command to output, with abi.ExecStdout or
 	// abi.ExecStderr, and returns how it ended. Nil refuses all commands.
 	Exec func(request *abi.ExecRequest, output func(stream int, data []byte)) (*abi.ExecExit, error)
+	// Tools stand in for the other tools of the host, by name. Each gets the arguments of a call and returns its
+	// structured content, or an error, which may be an *abi.Error with its code. Nil means that there are none.
+	Tools map[string]func(arguments json.RawMessage) (any, error)
 }
 
 // withOptions adds the options that are not part of the request to ctx.
@@ -34,8 +40,16 @@ func (o Options) withOptions(ctx context.Context) context.Context {
 	if o.Updated != nil {
 		ctx = updates.With(ctx, o.Updated)
 	}
+	if o.Progress != nil {
+		ctx = updates.WithProgress(ctx, func(progress, total float64, message string) {
+			o.Progress(abi.Progress{Progress: progress, Total: total, Message: message})
+		})
+	}
 	if o.Exec != nil {
 		ctx = nativeexec.With(ctx, o.Exec)
+	}
+	if o.Tools != nil {
+		ctx = nativetools.With(ctx, otherTools(o.Tools))
 	}
 	return ctx
 }

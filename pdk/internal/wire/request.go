@@ -138,7 +138,8 @@ func (s *scanner) value() bool {
 		case b == '}', b == ']':
 			depth--
 		case depth == 0: // a number, true, false or null
-			for s.pos++; s.pos < len(s.data) && !isSpace(s.data[s.pos]) && s.data[s.pos] != ',' && s.data[s.pos] != '}'; {
+			for s.pos++; s.pos < len(s.data) && !isSpace(s.data[s.pos]) && s.data[s.pos] != ',' &&
+				s.data[s.pos] != '}'; {
 				s.pos++
 			}
 			return true
