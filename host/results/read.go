@@ -1,0 +1,327 @@
+package results
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+//go:embed manifest.yaml
+var manifestYAML []byte
+
+// Tool is the name of the tool that reads kept results.
+const Tool = "read_result"
+
+// sourceName is the name of the source in the catalog. A plugin cannot have it.
+const sourceName = "hako.results"
+
+// Offer adds the tool and the resource template to a catalog.
+func (k *Keeper) Offer(c *catalog.Catalog) error {
+	m, err := manifest.Parse(manifestYAML)
+	if err != nil {
+		return err
+	}
+	return c.Put(catalog.Source{Name: sourceName, Own: true, Backend: k}, m)
+}
+
+var _ catalog.Backend = (*Keeper)(nil)
+
+// Call implements catalog.Backend.
+func (k *Keeper) Call(_ context.Context, invocation *catalog.Invocation) (*abi.Response, error) {
+	request := invocation.Request
+	if request.Method == abi.ReadResource {
+		found, err := k.find(invocation.Owner, request.Variables["id"])
+		if err != nil {
+			return nil, &abi.Error{Code: abi.CodeNotFound, Message: err.Error()}
+		}
+		return &abi.Response{Contents: []abi.ResourceContents{{URI: request.URI, MIMEType: found.mimeType,
+			Text: found.text}}}, nil
+	}
+	var q query
+	if err := json.Unmarshal(request.Arguments, &q); err != nil { // they match the schema
+		return nil, &abi.Error{Code: abi.CodeInvalid, Message: err.Error()}
+	}
+	found, err := k.find(invocation.Owner, strings.TrimPrefix(q.ID, uriOf("")))
+	if err != nil {
+		return nil, &abi.Error{Code: abi.CodeNotFound, Message: err.Error()}
+	}
+	p, err := q.read(&found.document, pageSize(invocation.MaxResult, q.Limit != 0))
+	if err != nil {
+		return nil, &abi.Error{Code: abi.CodeInvalid, Message: err.Error()}
+	}
+	response := &abi.Response{Content: []abi.Content{{Type: abi.Text, Text: p.text}}}
+	if p.note != "" && invocation.MaxResult > 0 {
+		response.Content = append(response.Content, abi.Content{Type: abi.Text, Text: "(" + p.note + ")"})
+	}
+	return response, nil
+}
+
+// maxPage bounds a page whose size the caller does not choose, noteRoom is what its note may have, both in bytes.
+const (
+	maxPage  = 16 << 10
+	noteRoom = 512
+)
+
+// pageSize bounds the text of a page for a caller that takes at most limit bytes of a result; zero is no limit.
+func pageSize(limit int, chosen bool) int {
+	switch {
+	case limit <= 0:
+		return 0
+	case chosen:
+		return max(limit-noteRoom, limit/2, 1)
+	}
+	return max(min(maxPage, limit-noteRoom), limit/2, 1)
+}
+
+// query has the arguments of read_result.
+type query struct {
+	ID      string  `json:"id"`
+	Pointer *string `json:"pointer"`
+	Offset  int     `json:"offset"`
+	Limit   int     `json:"limit"`
+	Unit    string  `json:"unit"`
+}
+
+// page is a part of a document, and a note about the rest.
+type page struct{ text, note string }
+
+// read returns the part of a document that is asked for, at most room bytes of it if room is not zero.
+func (q *query) read(d *document, room int) (*page, error) {
+	selected, inJSON := d.text, d.mimeType == mimeJSON
+	if q.Pointer != nil && *q.Pointer != "" {
+		if !inJSON {
+			return nil, fmt.Errorf("the result is %s, and a pointer is for JSON: leave it out", d.mimeType)
+		}
+		value, err := pointTo(jsontext.Value(selected), *q.Pointer)
+		if err != nil {
+			return nil, err
+		}
+		selected = string(value)
+		if value.Kind() == '"' {
+			inJSON = false
+			if err := json.Unmarshal(value, &selected); err != nil {
+				return nil, err
+			}
+		}
+	}
+	fits := room == 0 || len(selected) <= room
+	kind := jsontext.Value(selected).Kind()
+	switch {
+	case q.Offset == 0 && q.Limit == 0 && fits:
+		return &page{text: selected}, nil
+	case q.Unit == "characters", q.Unit == "" && inJSON && kind != '[' && kind != '{':
+		return q.characters(selected, room), nil
+	case q.Unit == "lines", q.Unit == "" && !inJSON:
+		return q.lines(selected, room), nil
+	case !inJSON || kind != '[' && (kind != '{' || q.Unit == "items"):
+		return nil, fmt.Errorf(
+			"this part of the result is no list: leave \"unit\" out, or point to a list with \"pointer\"")
+	case kind == '{':
+		p := q.outline(selected, room)
+		p.note = fmt.Sprintf("an object of %d bytes, whose parts these are, for \"pointer\": %s", len(selected), p.note)
+		return p, nil
+	}
+	return q.items(selected, room), nil
+}
+
+// pointTo returns the part of a JSON value at a JSON Pointer (RFC 6901).
+func pointTo(value jsontext.Value, pointer string) (jsontext.Value, error) {
+	if pointer[0] != '/' {
+		return nil, fmt.Errorf("the pointer %q is no JSON Pointer: it begins with /", pointer)
+	}
+	at := ""
+	for token := range strings.SplitSeq(pointer[1:], "/") {
+		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+		next, err := step(value, token)
+		if err != nil {
+			return nil, fmt.Errorf("there is nothing at %q of the result: %s %w", pointer, place(at), err)
+		}
+		value = next
+		at += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
+	}
+	return value, nil
+}
+
+func place(pointer string) string {
+	if pointer == "" {
+		return "the result"
+	}
+	return pointer
+}
+
+// maxNames bounds the member names in an error.
+const maxNames = 10
+
+// step returns the member or the item of a value that a token of a pointer names.
+func step(value jsontext.Value, token string) (jsontext.Value, error) {
+	switch value.Kind() {
+	case '[':
+		list := decode(value)
+		if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(list) {
+			return list[i].value, nil
+		}
+		return nil, fmt.Errorf("is a list of %d items", len(list))
+	case '{':
+		var names []string
+		for _, m := range decode(value) {
+			name := unquoted(m.name)
+			if name == token {
+				return m.value, nil
+			}
+			if len(names) < maxNames {
+				names = append(names, shownID(name))
+			}
+		}
+		return nil, fmt.Errorf("is an object with %s", strings.Join(names, ", "))
+	}
+	return nil, fmt.Errorf("is neither an object nor a list")
+}
+
+func unquoted(name jsontext.Value) (text string) {
+	_ = json.Unmarshal(name, &text) // cannot fail: it was decoded as a string
+	return text
+}
+
+// items returns whole items of a list.
+func (q *query) items(list string, room int) *page {
+	members := decode(jsontext.Value(list))
+	from := min(q.Offset, len(members))
+	to := from
+	for size := len("[]"); to < len(members) && (q.Limit == 0 || to-from < q.Limit); to++ {
+		if size += len(members[to].value) + 1; room > 0 && size > room {
+			break
+		}
+	}
+	if to == from && from < len(members) {
+		return &page{text: "[]",
+			note: fmt.Sprintf("item %d has %d bytes, which is more than a page: read it with \"pointer\": %q",
+				from, len(members[from].value), q.below(strconv.Itoa(from)))}
+	}
+	return &page{string(encode(members[from:to])), rest("items", from, to, len(members))}
+}
+
+// below returns the pointer to a member of what the query points to.
+func (q *query) below(token string) string {
+	pointer := ""
+	if q.Pointer != nil {
+		pointer = *q.Pointer
+	}
+	return pointer + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
+}
+
+// rest says which part a page has and where the next one begins.
+func rest(unit string, from, to, all int) string {
+	switch {
+	case from >= all:
+		return fmt.Sprintf("there are only %d %s", all, unit)
+	case to >= all:
+		return fmt.Sprintf("%s %d to %d of %d: the last ones", unit, from, to-1, all)
+	}
+	return fmt.Sprintf("%s %d to %d of %d: the next page has \"offset\": %d", unit, from, to-1, all, to)
+}
+
+// outline describes the members of an object that is too large for a page.
+func (q *query) outline(object string, room int) *page {
+	members := decode(jsontext.Value(object))
+	var b strings.Builder
+	shown := 0
+	for _, m := range members[min(q.Offset, len(members)):] {
+		if q.Limit > 0 && shown == q.Limit {
+			break
+		}
+		line := fmt.Sprintf("%s: %s\n", q.below(unquoted(m.name)), shape(m.value))
+		if room > 0 && b.Len()+len(line) > room {
+			break
+		}
+		b.WriteString(line)
+		shown++
+	}
+	from := min(q.Offset, len(members))
+	return &page{b.String(), rest("members", from, from+shown, len(members))}
+}
+
+// shape describes a JSON value in a few words.
+func shape(value jsontext.Value) string {
+	const short = 60
+	switch kind := value.Kind(); {
+	case kind == '[':
+		return fmt.Sprintf("list of %d items, %d bytes", len(decode(value)), len(value))
+	case kind == '{':
+		return fmt.Sprintf("object with %d members, %d bytes", len(decode(value)), len(value))
+	case len(value) <= short:
+		return string(value)
+	}
+	return fmt.Sprintf("text, %d bytes", len(value))
+}
+
+// lines returns whole lines of a text. A line that is longer than a page is not whole.
+func (q *query) lines(text string, room int) *page {
+	all := strings.Count(text, "\n")
+	if !strings.HasSuffix(text, "\n") {
+		all++
+	}
+	from := min(q.Offset, all)
+	begin := 0
+	for range from {
+		if i := strings.IndexByte(text[begin:], '\n'); i >= 0 {
+			begin += i + 1
+		}
+	}
+	end, to := begin, from
+	for to < all && (q.Limit == 0 || to-from < q.Limit) {
+		next := len(text)
+		if i := strings.IndexByte(text[end:], '\n'); i >= 0 {
+			next = end + i + 1
+		}
+		if room > 0 && next-begin > room {
+			break
+		}
+		end, to = next, to+1
+	}
+	if to == from && from < all {
+		start := firstLines(text[begin:], room)
+		at := utf8.RuneCountInString(text[:begin])
+		return &page{start, fmt.Sprintf("line %d of %d is longer than a page: its rest has \"unit\": \"characters\", "+
+			"\"offset\": %d", from, all, at+utf8.RuneCountInString(start))}
+	}
+	return &page{text[begin:end], rest("lines", from, to, all)}
+}
+
+// characters returns characters of a text.
+func (q *query) characters(text string, room int) *page {
+	all := utf8.RuneCountInString(text)
+	from := min(q.Offset, all)
+	begin := afterRunes(text, from)
+	end := len(text)
+	if q.Limit > 0 {
+		end = begin + afterRunes(text[begin:], q.Limit)
+	}
+	if room > 0 && end-begin > room {
+		end = begin + room
+		for !utf8.RuneStart(text[end]) {
+			end--
+		}
+	}
+	return &page{text[begin:end], rest("characters", from, from+utf8.RuneCountInString(text[begin:end]), all)}
+}
+
+// afterRunes returns the index after the first n characters of a text.
+func afterRunes(text string, n int) int {
+	for i := range text {
+		if n == 0 {
+			return i
+		}
+		n--
+	}
+	return len(text)
+}
