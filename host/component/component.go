@@ -6,14 +6,18 @@
 // Source: https://github.com/WebAssembly/component-model, design/mvp/Binary.md and Explainer.md.
 package component
 
-// Component is a decoded component. It is immutable, and its core modules alias the bytes that it was decoded from.
+// Component is a decoded component. It is immutable, and its core modules and Docs alias the bytes that it was decoded
+// from.
 type Component struct {
 	// Imports and Exports are in the order of the binary, each name once.
 	Imports, Exports []Extern
-	// Definitions are what instantiation does, in order. Each adds one item to an index space of the component. Types
-	// have no index space at run time: Decode has resolved them, and lists none of their definitions and aliases but
-	// those that matter to resources.
+	// Definitions are the steps of instantiation, in order. Each adds one item to an index space of the component.
+	// Types have no index space at run time: Decode has resolved them, and lists none of their definitions and aliases
+	// but those that matter to resources.
 	Definitions []Definition
+	// Docs is the custom section package-docs, with the comments of the WIT. It is nil if there is none. Decode does
+	// not look into it.
+	Docs []byte
 }
 
 // Sort is an index space of a component.

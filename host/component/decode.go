@@ -80,7 +80,9 @@ func (d *decoder) component(r *reader, parent *scope) (*Component, *ComponentTyp
 func (c *componentDecoder) section(id byte, r *reader) bool {
 	switch id {
 	case sectionCustom:
-		r.name()
+		if r.name() == "package-docs" && c.component.Docs == nil {
+			c.component.Docs = r.data[r.pos:r.end:r.end]
+		}
 	case sectionModule:
 		c.module(r)
 	case sectionCoreInstance:
@@ -236,6 +238,9 @@ func (c *componentDecoder) instance(r *reader) {
 		var seen names
 		exports := vector(r, "exports", maxEntries, func() Ref {
 			name := readExternName(r)
+			if name.resource != "" { // such an instance defines no types for it
+				r.fail("%q, the function of a resource, is an export of an instance that is made of items", name.Name)
+			}
 			ref, e := c.ref(r, name.Name)
 			seen.add(r, "export", name, &e)
 			e.nameResource()
@@ -262,9 +267,6 @@ func (c *componentDecoder) instantiate(r *reader, of *ComponentType, args map[st
 			r.fail("an instance of a component lacks the argument %q", want.Name)
 		}
 		m.extern(&want, &have)
-		if want.Sort == SortType && want.Type != nil {
-			m.values[want.Type] = have.Type
-		}
 	}
 	s := &substitution{c.decoder, r, m.bound, m.values, of.scope, c.scope, map[any]any{}}
 	t := &InstanceType{}
@@ -392,6 +394,7 @@ func (c *componentDecoder) exportDefinition(r *reader) {
 		c.add(e)
 	}
 	c.exports.add(r, "export", name, &e)
+	c.checkExport(r, c.scope, &e)
 	c.component.Exports = append(c.component.Exports, e)
 	if e.Sort != SortType || e.Resource != nil {
 		c.define(r, &Export{ref, e})

@@ -71,6 +71,7 @@ func (c *componentDecoder) resourceDefinition(r *reader) {
 	}
 	resource := c.newResource(r, c.scope, "")
 	resource.Imported = false
+	c.defined[uint32(len(c.types))] = true
 	c.types = append(c.types, resource)
 	c.define(r, &DefineResource{resource, destructor})
 }
@@ -131,10 +132,13 @@ func (d *decoder) definedValueType(r *reader, s *scope) *Type {
 		t.Kind, t.Elem = KindOption, d.valueType(r, s)
 	case typeResult:
 		t.Kind, t.Elem, t.Err = KindResult, d.optionalType(r, s), d.optionalType(r, s)
-	case typeOwn:
-		t.Kind, t.Resource = KindOwn, typeAt[*Resource](r, s, r.uint32(), "a resource type")
-	case typeBorrow:
-		t.Kind, t.Resource = KindBorrow, typeAt[*Resource](r, s, r.uint32(), "a resource type")
+	case typeOwn, typeBorrow:
+		t.Kind = KindOwn
+		if code == typeBorrow {
+			t.Kind = KindBorrow
+		}
+		index := r.uint32()
+		t.Resource, t.unnamed = typeAt[*Resource](r, s, index, "a resource type"), s.defined[index]
 	case typeStream:
 		t.Kind, t.Elem = KindStream, d.optionalType(r, s)
 		if t.Elem != nil && t.Elem.Kind == KindChar {
@@ -245,6 +249,9 @@ func (d *decoder) declarations(r *reader, s *scope, imports, exports *[]Extern) 
 			name := readExternName(r)
 			e := d.externType(r, s, name).Extern
 			s.exports.add(r, "export", name, &e)
+			if s.kind == inComponentType {
+				d.checkExport(r, s, &e)
+			}
 			*exports = append(*exports, e)
 		default:
 			r.fail("kind %#x of a declaration does not exist", kind)
@@ -341,6 +348,7 @@ func (d *decoder) importDeclaration(r *reader, s *scope) Extern {
 	name := readExternName(r)
 	e := d.externType(r, s, name)
 	s.imports.add(r, "import", name, &e.Extern)
+	d.checkImport(r, s, &e.Extern)
 	s.imported = append(s.imported, s.resources[e.before:]...)
 	return e.Extern
 }

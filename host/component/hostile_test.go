@@ -2,6 +2,7 @@ package component_test
 
 import (
 	"encoding/binary"
+	"os"
 	"strings"
 	"testing"
 
@@ -33,6 +34,9 @@ const memory = "\x01\x14\x00asm\x01\x00\x00\x00\x05\x03\x01\x00\x01\x07\x05\x01\
 	"\x02\x04\x01\x00\x00\x00" + "\x06\x07\x01\x00\x02\x01\x00\x01m"
 
 const emptyModule = "\x00asm\x01\x00\x00\x00"
+
+// record is the type record { x: u32 }.
+const record = "\x72\x01\x01x\x79"
 
 // hostileComponent is a component that a limit or rule refuses.
 type hostileComponent struct {
@@ -103,6 +107,25 @@ var hostile = []hostileComponent{
 	{"33 flags", func() string {
 		return section(7, "\x01\x6e", vec(times(33, func(i int) string { return "\x03f" + digits(i) })...))
 	}, "more than 32 labels"},
+	{"an import that mentions a record without a name", func() string {
+		return section(7, vec(record, "\x40\x00\x00\x00")) + section(10, vec("\x00\x01f\x01\x01"))
+	}, `import "f" mentions a record without a name`},
+	{"an import that mentions a record by its definition, which has a name", func() string {
+		return section(7, vec(record)) + section(10, vec("\x00\x01r\x03\x00\x00")) +
+			section(7, vec("\x40\x00\x00\x00")) + section(10, vec("\x00\x01f\x01\x02"))
+	}, `import "f" mentions a record without a name`},
+	{"an export that mentions a resource by its definition, which has a name", func() string {
+		return section(7, vec("\x3f\x7f\x00")) + section(11, vec("\x00\x01r\x03\x00\x00")) +
+			section(7, vec("\x69\x00")) + section(11, vec("\x00\x01o\x03\x02\x00"))
+	}, `export "o" mentions a resource without a name`},
+	{"an import that mentions an exported resource", func() string {
+		return section(7, vec("\x3f\x7f\x00")) + section(11, vec("\x00\x01r\x03\x00\x00")) +
+			section(7, vec("\x69\x01")) + section(10, vec("\x00\x01o\x03\x00\x02"))
+	}, `import "o" mentions a resource without a name`},
+	{"a method without its resource", func() string {
+		return section(7, vec(record, "\x40\x00\x00\x79")) + section(10, vec("\x00\x01f\x01\x01")) +
+			section(5, vec("\x01\x01\x00\x0e[constructor]a\x01\x00"))
+	}, `"[constructor]a", the function of a resource`},
 	{"comparisons without end", func() string {
 		// A component that imports a type of 80,000 parts, instantiated 1,000 times.
 		big := section(7, vec(append([]string{"\x6f\x28" + strings.Repeat("\x7f", 40)}, times(7, func(i int) string {
@@ -138,6 +161,28 @@ func TestHostile(t *testing.T) {
 				t.Errorf("a file of %d bytes made Decode allocate %d", len(wasm), bytes)
 			}
 		})
+	}
+}
+
+// TestNamedTypes: an import may mention a record by the name that another import gives it, an export also by that of an
+// export.
+func TestNamedTypes(t *testing.T) {
+	t.Parallel()
+	composed, err := os.ReadFile("testdata/composed.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, body := range map[string]string{
+		"import": section(7, vec(record)) + section(10, vec("\x00\x01r\x03\x00\x00")) +
+			section(7, vec("\x40\x00\x00\x01")) + section(10, vec("\x00\x01f\x01\x02")) +
+			section(11, vec("\x00\x01g\x01\x00\x00")),
+		"export": section(7, vec("\x3f\x7f\x00")) + section(11, vec("\x00\x01r\x03\x00\x00")) +
+			section(7, vec("\x69\x01")) + section(11, vec("\x00\x01o\x03\x02\x00")),
+		"through an instance that an inner component gets": string(composed[len(preamble):]),
+	} {
+		if _, err := component.Decode([]byte(preamble + body)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -62,6 +62,7 @@ func (m *matcher) definedType(want, have *Extern) bool {
 	case want.Resource != nil && have.Resource != nil:
 		return m.resource(want.Resource, have.Resource)
 	case want.Type != nil && have.Type != nil:
+		m.values[want.Type] = have.Type
 		return m.value(want.Type, have.Type)
 	case want.Func != nil && have.Func != nil:
 		return m.function(want.Func, have.Func)

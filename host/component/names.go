@@ -41,11 +41,12 @@ const (
 var (
 	versionSyntax   = lazyregexp.New(`^` + version + `$`)
 	labelSyntax     = lazyregexp.New(`^` + label + `$`)
-	interfaceSyntax = lazyregexp.New(`^` + words + `:` + words + `/` + label + `(?:@(?:` + version + `|` + canonical + `))?$`)
+	interfaceSyntax = lazyregexp.New(`^` + words + `:` + words + `/` + label +
+		`(?:@(?:` + version + `|` + canonical + `))?$`)
 )
 
 func checkLabel(r *reader, what, name string) {
-	if !labelSyntax.MatchString(name) {
+	if !labelSyntax().MatchString(name) {
 		r.fail("%s %q is not in kebab case: words of lower or upper case letters and digits, with hyphens between them",
 			what, name)
 	}
@@ -71,14 +72,15 @@ func (n *externName) parse(r *reader) {
 	switch {
 	case strings.HasPrefix(n.Name, "["):
 		if !n.split() {
-			r.fail("name %q is none of [constructor]resource, [method]resource.function and [static]resource.function", n.Name)
+			r.fail("name %q is none of [constructor]resource, [method]resource.function and [static]resource.function",
+				n.Name)
 		}
 		checkLabel(r, "the name", n.resource)
 		if n.kind != constructorName {
 			checkLabel(r, "the name", n.label)
 		}
 	case strings.ContainsAny(n.Name, ":/@"):
-		if !interfaceSyntax.MatchString(n.Name) {
+		if !interfaceSyntax().MatchString(n.Name) {
 			r.fail("name %q is not of the form namespace:package/interface@version", n.Name)
 		}
 		n.kind = interfaceName
@@ -132,12 +134,12 @@ func (n *externName) readAttributes(r *reader) {
 		value := r.name()
 		switch attribute {
 		case attributeImplements:
-			if !interfaceSyntax.MatchString(value) || n.kind != plainName {
+			if !interfaceSyntax().MatchString(value) || n.kind != plainName {
 				r.fail("attribute implements is for plain names, and says an interface: name %q has %q", n.Name, value)
 			}
 			n.Implements = value
 		case attributeVersionSuffix:
-			if _, version, _ := strings.Cut(n.Name, "@"); !versionSyntax.MatchString(version + value) {
+			if _, version, _ := strings.Cut(n.Name, "@"); !versionSyntax().MatchString(version + value) {
 				r.fail("name %q with the version suffix %q is no version", n.Name, value)
 			}
 		case attributeExternalID:

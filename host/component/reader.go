@@ -8,7 +8,7 @@ import (
 
 // Error says why a file is no component that hako reads.
 type Error struct {
-	// Offset is where, in bytes from the start of the file.
+	// Offset is its position, in bytes from the start of the file.
 	Offset int
 	// Reason names what is there, and the rule that it breaks.
 	Reason string

@@ -12,8 +12,11 @@ type scope struct {
 	imported  []*Resource // those that imports brought
 	imports   names
 	exports   names
+	// importedTypes and exportedTypes are the types that imports, and that exports, may mention (see visibility).
+	importedTypes, exportedTypes map[any]bool
 
-	types      []any // *Type, *Func, *Resource, *InstanceType or *ComponentType
+	types      []any           // *Type, *Func, *Resource, *InstanceType or *ComponentType
+	defined    map[uint32]bool // indexes of types that define a resource
 	funcs      []*Func
 	components []*ComponentType
 	instances  []*InstanceType
@@ -35,7 +38,9 @@ const (
 
 func (d *decoder) newScope(r *reader, parent *scope, kind scopeKind) *scope {
 	d.total.scopes++
-	s := &scope{parent: parent, kind: kind, id: d.total.scopes}
+	s := &scope{parent: parent, kind: kind, id: d.total.scopes,
+		importedTypes: map[any]bool{}, exportedTypes: map[any]bool{},
+		defined: map[uint32]bool{}}
 	if parent != nil {
 		s.depth = parent.depth + 1
 	}
@@ -140,7 +145,8 @@ func (s *scope) extern(r *reader, ref Ref) Extern {
 	switch ref.Sort {
 	case SortCore:
 		if ref.Core != CoreModule {
-			r.fail("a core item of sort %#x is passed between components: of core items only modules can be", byte(ref.Core))
+			r.fail("a core item of sort %#x is passed between components: of core items only modules can be",
+				byte(ref.Core))
 		}
 		e.module = at(r, s.modules, ref.Index, "core module")
 	case SortFunc:

@@ -66,6 +66,7 @@ type Type struct {
 	Resource *Resource
 
 	measure
+	unnamed      bool   // own and borrow: of a resource by its definition, which is no import or export
 	alias        *Type  // the type with a name that this one is another name of, if there is one
 	bytes, align int64  // of a value in memory with pointers of 64 bits
 	flat         string // its core types, or the first ones of more than maxFlatParams
@@ -87,11 +88,11 @@ type Func struct {
 }
 
 // Resource is a resource type as one component refers to it: types of a component are the same if their pointers are
-// the same. Each instance of the component has a resource type of the host for each. Those of DefineResource are created
-// with the instance. All others are Imported, and are learned from an item when the instance gets it: from the argument
-// of an Import, from the new instance of an InstantiateNested, and from the original of an Export. The definition's
-// type then has a Resource where the item, or an export of the same name in it, has a resource type. What is learned
-// first stays: (type (eq $r)) mentions a Resource again.
+// the same. Each instance of the component has a resource type of the host for each. Those of DefineResource are
+// created with the instance. All others are Imported, and are learned from an item when the instance gets it: from the
+// argument of an Import, from the new instance of an InstantiateNested, and from the original of an Export. The
+// definition's type then has a Resource where the item, or an export of the same name in it, has a resource type. What
+// is learned first stays: (type (eq $r)) mentions a Resource again.
 type Resource struct {
 	// Name is the name under which it was imported or exported.
 	Name string

@@ -12,7 +12,8 @@ const (
 )
 
 // kindNames are the kinds of types in WIT.
-var kindNames = [...]string{"bool", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f32", "f64", "char", "string",
+var kindNames = [...]string{"bool", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f32", "f64",
+	"char", "string",
 	"error-context", "record", "variant", "list", "tuple", "flags", "enum", "option", "result", "own", "borrow", "stream",
 	"future", "map"}
 
@@ -21,8 +22,9 @@ func (k Kind) String() string { return kindNames[k] }
 // keywords need a % before them as names.
 var keywords = func() map[string]bool {
 	words := map[string]bool{}
-	for _, word := range append(strings.Fields("as async constructor export from func import include interface own package "+
-		"resource static type use with world"), kindNames[:]...) {
+	for _, word := range append(strings.Fields(
+		"as async constructor export from func import include interface own package "+
+			"resource static type use with world"), kindNames[:]...) {
 		words[word] = true
 	}
 	return words
@@ -50,8 +52,8 @@ func (w *witText) text() string {
 	return w.String()
 }
 
-// String returns the type in WIT: its name, if it has one. Records, variants, enums and flags have no other form in WIT;
-// without a name they are written as their definition.
+// String returns the type in WIT: its name, if it has one. Records, variants, enums and flags have no other form in
+// WIT; without a name they are written as their definition.
 func (t *Type) String() string {
 	w := witText{limit: maxText}
 	w.typ(t)

@@ -34,7 +34,7 @@ type worldText struct {
 	packages   []string
 }
 
-// owner is where a type is defined.
+// owner is the interface that defines a type, and the type's name in it.
 type owner struct{ iface, name string }
 
 // own notes the interfaces' types: the first interface with a type defines it, the others use it.
@@ -219,7 +219,8 @@ func (w *worldText) method(indent int, e Extern) {
 	case constructorName:
 		text.function(e.Func, 0)
 		signature := strings.TrimPrefix(text.text(), "func")
-		if at := strings.LastIndex(signature, " -> "); at >= 0 && e.Func.Result.Kind == KindOwn { // it goes without saying
+		if at := strings.LastIndex(signature, " -> "); at >= 0 &&
+			e.Func.Result.Kind == KindOwn { // it goes without saying
 			signature = signature[:at]
 		}
 		w.line(indent, "constructor", signature, ";")

@@ -24,8 +24,8 @@ import (
 //
 // Call waits for a free slot first. It returns a *limit.Error if a limit is exceeded, a *GuestError if the guest breaks
 // its contract, ErrClosed if the plugin has been closed, and ctx's error if ctx ends. A failure that the guest reports
-// itself is a response with IsError or Error. Responses are validated: blobs are resolved into Data, text is valid
-// UTF-8.
+// itself is a response with IsError or Error, also if the guest traps or exits after it. Responses are validated: blobs
+// are resolved into Data, text is valid UTF-8.
 func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi.Response, error) {
 	if err := p.beginCall(); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi
 	limits := invocation.Limits.Or(p.spec.Limits)
 	c := p.newCall(invocation.Request.Name, limits)
 	c.turn.caller = callerID{invocation.Tenant, invocation.User}
-	c.Tenant, c.Ask, c.request = invocation.Tenant, invocation.Ask, invocation.Request
+	c.Tenant, c.Ask, c.Tools, c.request = invocation.Tenant, invocation.Ask, invocation.Tools, invocation.Request
 	c.progress, c.session = invocation.Progress, session
 	c.log.ctx = ctx
 	c.ctx = ctx
@@ -68,7 +68,10 @@ func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi
 	}
 	response, err := p.serveCall(timed, code, c, payload)
 	if err != nil {
-		return nil, c.callError(ctx, timed, err)
+		err = c.callError(ctx, timed, err)
+		if response = c.reportedFailure(err); response == nil {
+			return nil, err
+		}
 	}
 	response.Replayed = c.Replayed
 	if err := c.chargeDelivery(ctx, response); err != nil {
@@ -108,6 +111,20 @@ func (p *Plugin) serveCall(ctx context.Context, code *code, c *call, payload [][
 		return nil, err
 	}
 	return decode(c.Plugin, c.response, c.blobs)
+}
+
+// reportedFailure returns the response of a guest that reported a failure and then broke off, or nil: runtimes that
+// cannot unwind report a panic in this way.
+func (c *call) reportedFailure(err error) *abi.Response {
+	var guest *GuestError
+	if !errors.As(err, &guest) || c.response == nil || c.reserve(readingBytes(c.response, c.blobs)) != nil {
+		return nil
+	}
+	response, err := decode(c.Plugin, c.response, c.blobs)
+	if err != nil || !response.IsError && response.Error == nil {
+		return nil
+	}
+	return response
 }
 
 // call is the state of one call. Only the goroutine that runs it touches it.
@@ -157,8 +174,8 @@ func (p *Plugin) newCall(tool string, limits manifest.Limits) *call {
 	return c
 }
 
-// requestCopies is how many copies of the arguments exist during a call: the caller's, and the texts in it that have been
-// scanned and validated.
+// requestCopies is how many copies of the arguments exist during a call: the caller's, and the texts in it that have
+// been scanned and validated.
 const requestCopies = 3
 
 func (c *call) encodeRequest(request abi.Request) ([][]byte, error) {
@@ -196,6 +213,15 @@ func (c *call) limitError(name, value, remedy string) *limit.Error {
 
 // callError converts the reason a call ended into the error that the caller gets.
 func (c *call) callError(caller, timed context.Context, err error) error {
+	failure := c.failure(caller, timed, err)
+	if caller.Err() != nil {
+		return failure
+	}
+	return c.withStack(failure, err)
+}
+
+// failure is callError without the stack.
+func (c *call) failure(caller, timed context.Context, err error) error {
 	var exceeded *limit.Error
 	var guest *GuestError
 	var exit *wasys.ExitError
@@ -218,6 +244,5 @@ func (c *call) callError(caller, timed context.Context, err error) error {
 	case errors.As(err, &exit):
 		return &GuestError{c.Plugin, fmt.Sprintf("exited with code %d instead of answering", exit.ExitCode()), err}
 	}
-	c.plugin.logger.Debug("the guest trapped", "tool", c.Tool, "err", err)
 	return &GuestError{c.Plugin, "stopped: " + firstLine(err), err}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -43,7 +44,7 @@ func rewritePlugin(original []byte) (*rewritten, error) {
 	if component.IsComponent(original) {
 		return guest, guest.rewriteComponent(original)
 	}
-	module, err := rewriteModule(original, rewrite.MaxElements)
+	module, err := rewriteModule(original, "", rewrite.MaxElements)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func (guest *rewritten) rewriteComponent(original []byte) error {
 	}
 	growth := rewrite.MaxElements / max(1, len(coreModules(decoded)))
 	guest.shell, err = component.RewriteModules(original, func(id int, source []byte) ([]byte, error) {
-		module, err := rewriteModule(source, growth)
+		module, err := rewriteModule(source, strconv.Itoa(id), growth)
 		if err != nil {
 			return nil, fmt.Errorf("core module %d: %w", id, err)
 		}
@@ -91,15 +92,22 @@ func coreModules(c *component.Component) (modules []*component.Module) {
 	return modules
 }
 
-// rewriteModule rewrites a core module, whose tables may grow by growth elements.
-func rewriteModule(original []byte, growth int) (*rewrittenModule, error) {
+// rewriteModule rewrites a core module, whose tables may grow by growth elements. A name that is not empty is its name
+// in stack traces.
+func rewriteModule(original []byte, name string, growth int) (*rewrittenModule, error) {
 	result, err := rewrite.BoundedModule(original, quantum, growth)
 	if err != nil {
 		return nil, err
 	}
+	if name != "" {
+		result.Wasm = rewrite.Named(result.Wasm, name)
+	}
 	stub, err := rewrite.Stub(result.Wasm)
 	if err != nil {
 		return nil, err
+	}
+	if name != "" {
+		stub = rewrite.Named(stub, name)
 	}
 	return &rewrittenModule{*result, sha256.Sum256(result.Wasm), stub}, nil
 }
@@ -175,8 +183,9 @@ func (p *Plugin) loadForCall(ctx context.Context) error {
 		return err
 	}
 	refusal := p.compilationError(guest)
+	stays := refusal != nil || p.staysInterpreted(guest)
 	stateless := p.spec.State == "" || p.spec.State == manifest.StateCall
-	if refusal == nil && !(stateless && guest.interpretable()) {
+	if !stays && !(stateless && guest.interpretable()) {
 		p.compileInBackground(guest)
 		return nil
 	}
@@ -185,7 +194,7 @@ func (p *Plugin) loadForCall(ctx context.Context) error {
 			"hako plugin check says what to do", p.spec.Name, refusal, guest.operations(), maxInterpreted)
 	}
 	weight := codeFactor * int64(guest.Size)
-	if refusal != nil {
+	if stays {
 		weight = max(weight, operationSize*int64(guest.operations()))
 	}
 	if err := p.reserveCode(ctx, weight); err != nil {
@@ -195,13 +204,18 @@ func (p *Plugin) loadForCall(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if refusal == nil {
-		p.compileInBackground(guest)
-	} else {
+	if stays {
 		p.prepared = true
+	} else {
+		p.compileInBackground(guest)
 	}
 	p.installCode(code)
 	return nil
+}
+
+// staysInterpreted reports whether the plugin is not to be compiled; see Options.Interpret.
+func (p *Plugin) staysInterpreted(guest *rewritten) bool {
+	return p.engine.interpret && guest.interpretable()
 }
 
 // operationSize is the interpreter's memory for one operation, in bytes.
@@ -258,8 +272,8 @@ func (p *Plugin) saveOutline(guest *rewritten) {
 	}
 }
 
-// installCached installs code that is in the cache, and reports whether it is noted there. If there is no memory for it,
-// it reports false and the error. p.mu is held.
+// installCached installs code that is in the cache, and reports whether it is noted there. If there is no memory for
+// it, it reports false and the error. p.mu is held.
 func (p *Plugin) installCached(ctx context.Context, guest *rewritten) (found bool, err error) {
 	begin := time.Now()
 	if _, all := p.engine.cache.compiled(guest); !all {
@@ -371,7 +385,7 @@ func (p *Plugin) beginPrepare(ctx context.Context) (<-chan struct{}, error) {
 	if loaded, err := p.loadCompiled(ctx, guest); loaded || err != nil {
 		return nil, err
 	}
-	if p.compilationError(guest) != nil {
+	if p.staysInterpreted(guest) || p.compilationError(guest) != nil {
 		return nil, p.loadForCall(ctx)
 	}
 	p.compileInBackground(guest)
@@ -379,7 +393,8 @@ func (p *Plugin) beginPrepare(ctx context.Context) (<-chan struct{}, error) {
 }
 
 // buildCode loads a plugin's compiled code from the cache, or the plugin into the interpreter, and links its imports.
-// begin is when loading began. The weight is reserved in the memory budget; buildCode releases it if it fails.
+// begin is the time at which loading began. The weight is reserved in the memory budget; buildCode releases it if it
+// fails.
 func (p *Plugin) buildCode(
 	ctx context.Context, guest *rewritten, how string, begin time.Time, weight int64,
 ) (_ *code, err error) {

@@ -43,7 +43,8 @@ func (p *Plugin) importedFunction(imported, function string) (link.HostFunc, err
 			continue
 		}
 		if has.Version != "" && has.Version != minorVersion(version) {
-			return nil, fmt.Errorf("it imports %s, and hako has version %s of it: build for that one", imported, has.Version)
+			return nil, fmt.Errorf("it imports %s, and hako has version %s of it: build for that one",
+				imported, has.Version)
 		}
 		found = true
 		if f := has.Functions[function]; f != nil {
@@ -51,8 +52,9 @@ func (p *Plugin) importedFunction(imported, function string) (link.HostFunc, err
 		}
 	}
 	if !found {
-		return nil, fmt.Errorf("it imports the interface %s, which hako does not have or the plugin's permissions do not "+
-			"include", imported)
+		return nil, fmt.Errorf(
+			"it imports the interface %s, which hako does not have or the plugin's permissions do not "+
+				"include", imported)
 	}
 	return nil, nil
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,8 +15,12 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/broker/execbroker"
+	"github.com/hako-run/hako/host/broker/httpbroker"
+	"github.com/hako-run/hako/host/broker/sqlbroker"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/component/wasi"
+	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
@@ -214,6 +220,23 @@ func TestNestedComponents(t *testing.T) {
 	}
 }
 
+// TestReentrance: a component that runs cannot be called, neither by itself nor by one inside of it, and neither can one
+// inside of it by it.
+func TestReentrance(t *testing.T) {
+	t.Parallel()
+	plugin := newComponent(t, wat(t, "reentrance.wasm"), true, manifest.Limits{})
+	for _, export := range []string{"self", "down", "up"} {
+		if got, err := exported(t, plugin, export); err == nil || !strings.Contains(err.Error(), "a component is called while it runs") {
+			t.Errorf("%s: %q, %v", export, got, err)
+		}
+		for _, allowed := range []string{"leaf", "sibling"} {
+			if got, err := exported(t, plugin, allowed); err != nil || got != "7" {
+				t.Errorf("after %s, %s: %q, %v", export, allowed, got, err)
+			}
+		}
+	}
+}
+
 // TestFuelIsOutOfReach: a module of a component cannot get at the fuel of another one.
 func TestFuelIsOutOfReach(t *testing.T) {
 	t.Parallel()
@@ -284,44 +307,114 @@ type thing struct {
 
 func (s *thing) Drop() { s.dropped.Add(1) }
 
-// privately is a contract whose start uses what belongs to the caller, as a query of the tenant's database does.
+// privately is a contract whose start calls brokers for the caller.
 type privately struct {
 	exporting
 	starts *atomic.Int32
+	start  func(context.Context, *broker.Call) error
 }
 
-type privateState struct{}
-
-func (privateState) Close() error { return nil }
-func (privateState) Private()     {}
-
-func (p privately) Start(_ context.Context, guest *sandbox.Guest) error {
+func (p privately) Start(ctx context.Context, guest *sandbox.Guest) error {
 	p.starts.Add(1)
-	broker.State(guest.Host(), "private", func() privateState { return privateState{} })
-	return nil
+	return p.start(ctx, guest.Host())
 }
 
 // TestStartOfOneCaller: what a start learned of the tenant whose call it was for is in no instance of another tenant.
 func TestStartOfOneCaller(t *testing.T) {
 	t.Parallel()
+	db := sqlbroker.New(&grant.SQL{}, sqlbroker.Options{Dir: t.TempDir()})
+	t.Cleanup(func() { _ = db.Close() })
+	server := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	web, err := httpbroker.New([]grant.HTTPRule{{Name: "server", URL: server.URL, Private: true}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = web.Close() })
+	for name, test := range map[string]struct {
+		start func(context.Context, *broker.Call) error
+		want  int32 // starts for 3 calls
+	}{
+		"nothing": {func(context.Context, *broker.Call) error { return nil }, 1},
+		"database": {func(ctx context.Context, call *broker.Call) error {
+			if failure := db.Query(ctx, call, &abi.SQLStatement{SQL: "SELECT 1"}).Error; failure != nil {
+				return failure
+			}
+			return nil
+		}, 3},
+		"request": {func(ctx context.Context, call *broker.Call) error {
+			_, err := web.Do(ctx, call, &abi.HTTPRequest{URL: server.URL}, nil)
+			return err
+		}, 3},
+		"command": {func(ctx context.Context, call *broker.Call) error {
+			execbroker.Idle().Run(ctx, call, &abi.ExecRequest{Line: "refused"})
+			return nil
+		}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			engine, err := sandbox.New(&sandbox.Options{CacheDir: guesttest.CacheDir(t)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var starts atomic.Int32
+			plugin := engine.Load(sandbox.Spec{Name: "component", Wasm: fixture(t, "counter.wasm"),
+				Contract: privately{starts: &starts, start: test.start}, Interfaces: wasi.New(nil),
+				Limits: manifest.Limits{Time: patience}})
+			t.Cleanup(func() {
+				if err := errors.Join(plugin.Close(), engine.Close()); err != nil {
+					t.Error(err)
+				}
+			})
+			if err := plugin.Prepare(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				if got, err := exported(t, plugin, "add", 1); err != nil || got != "1" {
+					t.Fatalf("%q, %v", got, err)
+				}
+			}
+			if n := starts.Load(); n != test.want {
+				t.Errorf("3 calls took %d starts, want %d", n, test.want)
+			}
+		})
+	}
+}
+
+// reporting is a contract that sends a progress report with the name of the request as its message.
+type reporting struct{ exporting }
+
+func (reporting) Serve(_ context.Context, guest *sandbox.Guest, request *abi.Request) (*abi.Response, error) {
+	guest.ReportProgress(abi.Progress{Progress: 1, Message: request.Name})
+	return &abi.Response{}, nil
+}
+
+// A progress report has at most 1 KiB of message, in whole characters.
+func TestProgressMessage(t *testing.T) {
+	t.Parallel()
 	engine, err := sandbox.New(&sandbox.Options{CacheDir: guesttest.CacheDir(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var starts atomic.Int32
-	plugin := engine.Load(sandbox.Spec{Name: "component", Wasm: fixture(t, "counter.wasm"),
-		Contract: privately{starts: &starts}, Interfaces: wasi.New(nil), Limits: manifest.Limits{Time: patience}})
+	plugin := engine.Load(sandbox.Spec{Name: "component", Wasm: fixture(t, "counter.wasm"), Contract: reporting{},
+		Interfaces: wasi.New(nil), Limits: manifest.Limits{Time: patience}})
 	t.Cleanup(func() {
 		if err := errors.Join(plugin.Close(), engine.Close()); err != nil {
 			t.Error(err)
 		}
 	})
-	for n := range int32(3) {
-		if got, err := exported(t, plugin, "add", 1); err != nil || got != "1" {
-			t.Fatalf("%q, %v", got, err)
-		}
-		if starts.Load() != n+1 {
-			t.Fatalf("call %d is served after %d starts", n+1, starts.Load())
+	for message, want := range map[string]string{
+		"箱":                                 "箱",
+		strings.Repeat("箱", 342):            strings.Repeat("箱", 341),
+		"a\xff" + strings.Repeat("b", 2000): "a" + strings.Repeat("b", 1022),
+	} {
+		var got string
+		_, err := plugin.Call(t.Context(), &catalog.Invocation{
+			Request:  &abi.Request{Method: abi.CallTool, Name: message},
+			Progress: func(p abi.Progress) { got = p.Message },
+		})
+		if err != nil || got != want {
+			t.Errorf("%q is reported as %q, %v", message, got, err)
 		}
 	}
 }
@@ -378,6 +471,10 @@ func TestHostResources(t *testing.T) {
 		if err == nil && (opened.Load() != before+1 || dropped.Load() != opened.Load()) {
 			t.Errorf("%s: %d things were opened and %d dropped", test.export, opened.Load(), dropped.Load())
 		}
+	}
+	_, err = exported(t, plugin, "open-and-trap")
+	if got := sandbox.Stack(err); got != "  at function 6 of core module 1" {
+		t.Errorf("the stack of a component is %q", got)
 	}
 	if err := plugin.Close(); err != nil { // waits until failed instances are closed
 		t.Fatal(err)

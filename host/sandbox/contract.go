@@ -126,7 +126,6 @@ func (g *Guest) WantsProgress() bool { return g.call.progress != nil }
 // KiB of message.
 func (g *Guest) ReportProgress(p abi.Progress) {
 	if g.call.admitProgress(p.Progress, p.Total) {
-		p.Message = p.Message[:min(len(p.Message), maxProgressMessage)]
-		g.call.progress(p)
+		g.call.sendProgress(p)
 	}
 }

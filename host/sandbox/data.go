@@ -20,7 +20,8 @@ type startData struct {
 	segments [][]rewrite.Segment
 }
 
-var errPluginChanged = errors.New("the file has changed since its code was loaded")
+var errPluginChanged = errors.New("the file has changed since its code was loaded: put the old file back, or call " +
+	"again once the new one is in service")
 
 // load returns the segments for a start.
 func (d *startData) load(p *Plugin) ([][]rewrite.Segment, error) {

@@ -38,6 +38,13 @@ type Options struct {
 	MemoryBudget int64
 	// Processors is how many guests compute at the same time. Zero means GOMAXPROCS.
 	Processors int
+	// Interpret runs plugins in the interpreter and compiles only those that are too large for it: a new version
+	// answers sooner, and computes slower by a factor of ten to thirty. Compiled code in the cache is used
+	// nevertheless.
+	Interpret bool
+	// CompileGrace bounds how long Plugin.Close waits for a running compilation, so that the next process finds its
+	// code in the cache. Zero means 10s, which suffices for an ordinary plugin on an idle machine.
+	CompileGrace time.Duration
 	// Logger receives the records of guests and reasons for which instances were discarded. Nil discards all.
 	Logger *slog.Logger
 	// Redact removes secrets from a guest's record before it is logged; a record that becomes empty is not logged. It
@@ -49,18 +56,20 @@ type Options struct {
 
 // Engine compiles plugins and holds what they share. It is safe for concurrent use.
 type Engine struct {
-	cache    *codeCache
-	images   string // the directory with images; empty means none
-	logger   *slog.Logger
-	redact   func(string) string
-	observer Observer
+	cache  *codeCache
+	images string // the directory with images; empty means none
+	// interpret is Options.Interpret.
+	interpret bool
+	logger    *slog.Logger
+	redact    func(string) string
+	observer  Observer
 	// started and epoch are the same moment: started has the monotonic clock, epoch is Unix time in nanoseconds.
 	started time.Time
 	epoch   int64
 	budget  budget
 	// scheduler shares the processors among all plugins.
 	scheduler *scheduler
-	// closeGrace is how long Plugin.Close waits for a running compilation.
+	// closeGrace is Options.CompileGrace.
 	closeGrace time.Duration
 
 	// mu guards plugins.
@@ -68,8 +77,7 @@ type Engine struct {
 	plugins map[*Plugin]struct{}
 }
 
-// compileGrace suffices to compile an ordinary plugin, so that the next process finds its code in the cache.
-const compileGrace = 10 * time.Second
+const defaultCompileGrace = 10 * time.Second
 
 const defaultBudget = 2 << 30
 
@@ -83,7 +91,8 @@ func New(options *Options) (*Engine, error) {
 	}
 	e := &Engine{
 		logger: options.Logger, redact: options.Redact, started: time.Now(),
-		plugins: map[*Plugin]struct{}{}, closeGrace: compileGrace,
+		plugins: map[*Plugin]struct{}{}, closeGrace: cmp.Or(options.CompileGrace,
+			defaultCompileGrace), interpret: options.Interpret,
 	}
 	e.budget.limit, e.budget.reclaim = cmp.Or(options.MemoryBudget, defaultBudget), e.reclaim
 	e.scheduler = newScheduler(cmp.Or(options.Processors, runtime.GOMAXPROCS(0)))

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"crypto/sha256"
+	"time"
 
 	"github.com/hako-run/hako/host/sandbox/compile"
 )
@@ -80,6 +81,9 @@ func (e *Engine) HoldCompiler() (release func()) {
 
 // LimitCompiler sets the limits of compilations.
 func (e *Engine) LimitCompiler(limits compile.Limits) { e.cache.compiler.Limits = limits }
+
+// CompileGrace returns how long Plugin.Close waits for a running compilation.
+func (e *Engine) CompileGrace() time.Duration { return e.closeGrace }
 
 // HurryClose makes Plugin.Close cancel running compilations at once.
 func (e *Engine) HurryClose() { e.closeGrace = 0 }

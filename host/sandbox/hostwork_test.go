@@ -49,7 +49,7 @@ func openPath(path string, oflags int32) guestcode.HostCall {
 		int64(0), int32(0), int32(resultAt))
 }
 
-// late is when a call with a deadline of less than a second has not ended in time, on the busiest machine.
+// late is the time after which a call with a deadline of less than a second is late, on the busiest machine.
 const late = 20 * time.Second
 
 // TestHostileHostWork makes a guest call each host function in a loop with as much data as it accepts. Every call must

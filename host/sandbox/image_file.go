@@ -27,8 +27,8 @@ import (
 // of any call, and is used only if its digest and its key match.
 
 // imageHeader starts an image file. It is followed by the SHA-256 of the rest, the key, the number of globals, their
-// values, the capture time, the number of memories, and for each its size, the number of its runs, and the runs (offset,
-// length, bytes). Numbers are 64-bit little-endian.
+// values, the capture time, the number of memories, and for each its size, the number of its runs, and the runs
+// (offset, length, bytes). Numbers are 64-bit little-endian.
 const imageHeader = "hako image 2\n"
 
 // imageKey is a digest of everything that an image depends on: the code, what its start could see, and its limits.

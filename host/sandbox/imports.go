@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -127,8 +128,15 @@ func (c *call) reportProgress(progress, total float64, p, length uint64) {
 	if c.admitProgress(progress, total) {
 		c.Charge(broker.LineSteps)
 		message := string(c.Bytes("progress", p, min(length, maxProgressMessage)))
-		c.progress(abi.Progress{Progress: progress, Total: total, Message: message})
+		c.sendProgress(abi.Progress{Progress: progress, Total: total, Message: message})
 	}
+}
+
+// sendProgress sends a report that admitProgress has admitted. Bytes of the message that are not UTF-8 are dropped, and
+// so is a character that the bound cuts.
+func (c *call) sendProgress(p abi.Progress) {
+	p.Message = strings.ToValidUTF8(p.Message[:min(len(p.Message), maxProgressMessage)], "")
+	c.progress(p)
 }
 
 // admitProgress reports whether a progress report may be sent now.

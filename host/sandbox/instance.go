@@ -39,7 +39,7 @@ type instance struct {
 	started bool
 	// call is the running call, or the call that waits for the start.
 	call *call
-	// since is when the last call ended.
+	// since is the time at which the last call ended.
 	since time.Time
 	// hasState is true if the instance holds state of earlier calls, which belong to tenant.
 	hasState bool
@@ -50,7 +50,7 @@ type instance struct {
 type core struct {
 	module api.Module
 	fuel   api.MutableGlobal
-	// granted is what fuel was when its steps were counted last.
+	// granted is the value of fuel when its steps were counted last.
 	granted int64
 	globals []api.MutableGlobal
 }

@@ -14,7 +14,8 @@ type memories struct {
 	limit uint64
 	// limitExceeded is set when the guest tried to grow beyond limit: guests report that in many ways.
 	limitExceeded bool
-	// spare counts the bytes reserved in budget that no memory uses yet. budgetExhausted is set when budget had no more.
+	// spare counts the bytes reserved in budget that no memory uses yet. budgetExhausted is set when budget had no
+	// more.
 	budget          *budget
 	spare           uint64
 	budgetExhausted bool

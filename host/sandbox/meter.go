@@ -21,8 +21,8 @@ const million = 1_000_000
 // meter counts the steps of one call.
 type meter struct {
 	budget int64
-	// used counts the steps of host functions, and those of the guest. Each module's since its fuel was granted last are
-	// counted when the fuel is used up, and when the call ends.
+	// used counts the steps of host functions, and those of the guest. Each module's since its fuel was granted last
+	// are counted when the fuel is used up, and when the call ends.
 	used int64
 }
 

@@ -209,6 +209,23 @@ func TestHostileModuleIsRemembered(t *testing.T) {
 	}
 }
 
+// TestCompileGrace: closing a plugin waits for its compilation as long as the options say.
+func TestCompileGrace(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[time.Duration]time.Duration{0: 10 * time.Second, time.Minute: time.Minute} {
+		engine, err := sandbox.New(&sandbox.Options{CompileGrace: given})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := engine.CompileGrace(); got != want {
+			t.Errorf("%v is %v, want %v", given, got, want)
+		}
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestHostileCache damages, removes and write-protects the cache: plugins get slower, but work.
 func TestHostileCache(t *testing.T) {
 	t.Parallel()

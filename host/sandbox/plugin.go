@@ -25,11 +25,13 @@ type Plugin struct {
 	closing sync.RWMutex
 	closed  bool
 
+	names functionNames
+
 	// mu guards the fields below.
 	mu sync.Mutex
 	// code is nil before the first load and after the code has been unloaded.
 	code *code
-	// lastUsed is when the last call ended. unloadTimer unloads the code unloadTime later.
+	// lastUsed is the time at which the last call ended. unloadTimer unloads the code unloadTime later.
 	lastUsed    time.Time
 	unloadTimer *time.Timer
 	// compiling is closed when the running compilation has ended; nil means that none runs. compileErr is the error of
@@ -94,8 +96,8 @@ func (p *Plugin) beginCall() error {
 	return nil
 }
 
-// Close waits for the calls in flight, gives a running compilation a few seconds to finish, and frees the compiled
-// code. Later calls return ErrClosed. It may be called twice.
+// Close waits for the calls in flight, gives a running compilation Options.CompileGrace to finish, and frees the
+// compiled code. Later calls return ErrClosed. It may be called twice.
 func (p *Plugin) Close() error {
 	p.closing.Lock()
 	p.closed = true

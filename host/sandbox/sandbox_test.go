@@ -116,6 +116,31 @@ func TestCall(t *testing.T) {
 	}
 }
 
+// TestFailureBeforeTheEnd: a guest that reports a failure and then breaks off has answered. Any other response before a
+// break is not used.
+func TestFailureBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{})
+	response, err := call(t, plugin, "garbage",
+		object{"text": `{"isError":true,"content":[{"type":"text","text":"index out of bounds"}]}`})
+	if err != nil || !response.IsError || response.Content[0].Text != "index out of bounds" {
+		t.Errorf("failure of a tool = %+v, %v", response, err)
+	}
+	response, err = call(t, plugin, "garbage", object{"text": `{"error":{"code":"internal","message":"out of memory"}}`})
+	if err != nil || response.Error == nil || response.Error.Message != "out of memory" {
+		t.Errorf("error = %+v, %v", response, err)
+	}
+	for _, other := range []string{`{"content":[]}`, `{"isError":true,"content":[{"type":"text","blob":7}]}`, "{", ""} {
+		var guest *sandbox.GuestError
+		if response, err := call(t, plugin, "garbage", object{"text": other}); !errors.As(err, &guest) {
+			t.Errorf("%s: %+v, %v, want that the guest exited", other, response, err)
+		}
+	}
+	if got := text(t, plugin, "echo", object{"text": "still here"}); got != "still here" {
+		t.Errorf("the next call gives %q", got)
+	}
+}
+
 func TestCallsShareNothing(t *testing.T) {
 	t.Parallel()
 	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{})

@@ -137,20 +137,39 @@ func (d *decoder) integer(bits int, signed bool, token jsonread.Token) (any, err
 	return nil, d.fail("must be an integer from 0 to %d", uint64(math.MaxUint64)>>(64-bits))
 }
 
-// wholeNumber returns the digits of a number such as 5.0 or 2e3, which JSON does not tell from 5 and 2000.
+// wholeNumber returns the digits of a number such as 5.0 or 2e3, which JSON does not tell from 5 and 2000. It is empty
+// for a number with a fraction, and for one with more digits than 64 bits hold.
 func wholeNumber(number string) string {
-	if !strings.ContainsAny(number, ".eE") {
-		if number == "-0" {
-			return "0"
-		}
-		return number
+	number, exponent, _ := strings.Cut(strings.ToLower(number), "e")
+	sign := ""
+	if strings.HasPrefix(number, "-") {
+		sign = "-"
 	}
-	f, err := strconv.ParseFloat(number, 64)
-	if err != nil || f != math.Trunc(f) || math.Abs(f) > maxExact {
+	whole, fraction, _ := strings.Cut(strings.TrimPrefix(number, "-"), ".")
+	shift := 0
+	if exponent != "" {
+		var err error
+		if shift, err = strconv.Atoi(exponent); err != nil {
+			return ""
+		}
+	}
+	fraction = strings.TrimRight(fraction, "0")
+	digits := strings.TrimLeft(whole+fraction, "0")
+	zeros := shift - len(fraction) // that follow the digits
+	for ; zeros < 0 && strings.HasSuffix(digits, "0"); zeros++ {
+		digits = digits[:len(digits)-1]
+	}
+	switch {
+	case digits == "":
+		return "0"
+	case zeros < 0, zeros > maxDigits, len(digits) > maxDigits:
 		return ""
 	}
-	return strconv.FormatInt(int64(f), 10)
+	return sign + digits + strings.Repeat("0", zeros)
 }
+
+// maxDigits is more than any integer of 64 bits has.
+const maxDigits = 20
 
 func (d *decoder) float(kind component.Kind, token jsonread.Token) (any, error) {
 	bits := 64
@@ -265,7 +284,8 @@ func (d *decoder) elements(token jsonread.Token, what string, element func(jsonr
 }
 
 // members calls member with the name and the first token of each member of an object.
-func (d *decoder) members(token jsonread.Token, what string, member func(name string, token jsonread.Token) error) error {
+func (d *decoder) members(token jsonread.Token, what string,
+	member func(name string, token jsonread.Token) error) error {
 	if token.Kind != '{' {
 		return d.fail("must be %s", what)
 	}

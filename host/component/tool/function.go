@@ -19,12 +19,14 @@ type Function struct {
 	// Reason says why the function is no tool. It is empty for a tool.
 	Reason string
 
+	docs          string          // its comment in WIT, if the component has it
 	input, output json.RawMessage // schemas; output is nil for none
 }
 
 // Functions returns the exported functions of a component, in order.
 func Functions(c *component.Component) []Function {
 	var functions []Function
+	docs := readDocs(c.Docs)
 	for i := range c.Exports {
 		export := &c.Exports[i]
 		switch export.Sort {
@@ -37,6 +39,9 @@ func Functions(c *component.Component) []Function {
 				}
 			}
 		}
+	}
+	for i := range functions {
+		functions[i].docs = docs.of(functions[i].Export)
 	}
 	return functions
 }
@@ -91,7 +96,9 @@ var buildSteps = map[string][]string{
 
 func isBuildStep(f *Function) bool {
 	names, ok := buildSteps[f.Export]
-	return ok && slices.EqualFunc(f.Type.Params, names, func(p component.Field, name string) bool { return p.Name == name })
+	return ok && slices.EqualFunc(f.Type.Params, names, func(p component.Field, name string) bool {
+		return p.Name == name
+	})
 }
 
 // toolName returns the name of a function's tool, as wassette makes it: the interface with its package and version, if

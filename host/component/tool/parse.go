@@ -13,5 +13,6 @@ func ParseManifest(module *manifest.Module) (*manifest.Manifest, error) {
 	if err != nil || adapter.Lists() {
 		return m, err
 	}
-	return adapter.Complete(nil)
+	m, _, err = adapter.Complete(nil)
+	return m, err
 }

@@ -85,7 +85,7 @@ func call(t *testing.T, plugin *sandbox.Plugin, request *abi.Request) string {
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	adapter, plugin := load(t, "../testdata/shapes.wasm", "")
-	m, err := adapter.Complete(nil)
+	m, _, err := adapter.Complete(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,17 +122,38 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// wasmcp returns the path of a component that is built from a template of wasmcp.
-func wasmcp(t *testing.T, name string) string {
+// built returns the path of a component that HAKO_COMPONENTS has, in a folder that names its origin. The test is skipped
+// without it.
+func built(t *testing.T, folder, name string) string {
 	t.Helper()
-	dir := os.Getenv("HAKO_COMPONENTS")
-	if dir == "" {
-		t.Skip("HAKO_COMPONENTS names no folder with components")
+	path := filepath.Join(os.Getenv("HAKO_COMPONENTS"), folder, name)
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("HAKO_COMPONENTS names no folder with ", filepath.Join(folder, name))
 	}
-	return filepath.Join(dir, "wasmcp", name)
+	return path
 }
 
-// TestTemplatesOfWasmcp lists and calls what wasmcp's templates in Rust implement, unmodified.
+// TestExamplesOfWassette calls wassette's examples, unmodified and without permissions.
+func TestExamplesOfWassette(t *testing.T) {
+	for _, test := range []struct{ file, tool, arguments, want string }{
+		{"time-server-js.wasm", "local_time-server_time_get-current-time", `{}`, "20"},
+		{"eval-py.wasm", "eval", `{"expression":"2+40"}`, "42"},
+		{"eval-py.wasm", "eval", `{"expression":"nothing"}`, "failed: NameError: name 'nothing' is not defined"},
+		{"get-weather-js.wasm", "get-weather", `{"city":"Sapporo"}`, "failed: "},
+	} {
+		t.Run(test.file+" "+test.arguments, func(t *testing.T) {
+			t.Parallel()
+			_, plugin := load(t, built(t, "wassette", test.file), "")
+			got := call(t, plugin, &abi.Request{Method: abi.CallTool, Name: test.tool, Arguments: []byte(test.arguments)})
+			if !strings.HasPrefix(got, test.want) {
+				t.Errorf("%s, want %s", got, test.want)
+			}
+			t.Log(got)
+		})
+	}
+}
+
+// TestTemplatesOfWasmcp lists and calls what wasmcp's templates implement, unmodified.
 func TestTemplatesOfWasmcp(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -154,46 +175,64 @@ func TestTemplatesOfWasmcp(t *testing.T) {
 			{Method: abi.ReadResource, URI: "text://none"}:     "error: the component does not know text://none",
 		}},
 		{"my_prompts.wasm", "", "", map[*abi.Request]string{}},
+		{"my_tools_py.wasm", "", "reverse uppercase", map[*abi.Request]string{
+			{Method: abi.CallTool, Name: "reverse", Arguments: []byte(`{"text":"箱abc"}`)}: "cba箱",
+		}},
+		{"my_tools_ts.wasm", "", "example-tool", map[*abi.Request]string{
+			{Method: abi.CallTool, Name: "example-tool", Arguments: []byte(`{"input":"x"}`)}: "Received: x",
+		}},
+		{"my_resources_py.wasm", "", "text://greeting text://info", map[*abi.Request]string{
+			{Method: abi.ReadResource, URI: "text://greeting"}: "text://greeting: Hello from wasmcp resources!",
+		}},
 	} {
-		adapter, plugin := load(t, wasmcp(t, test.file), test.yaml)
-		if !adapter.Lists() {
-			t.Fatalf("%s lists nothing", test.file)
+		t.Run(test.file, func(t *testing.T) {
+			t.Parallel()
+			testTemplate(t, test.file, test.yaml, test.offered, test.calls)
+		})
+	}
+}
+
+// testTemplate checks what a component offers and answers.
+func testTemplate(t *testing.T, file, yaml, offered string, calls map[*abi.Request]string) {
+	t.Helper()
+	adapter, plugin := load(t, built(t, "wasmcp", file), yaml)
+	if !adapter.Lists() {
+		t.Fatalf("%s lists nothing", file)
+	}
+	listing, err := tool.List(t.Context(), plugin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _, err := adapter.Complete(listing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, x := range m.Tools {
+		names = append(names, x.Name)
+	}
+	for _, x := range m.Resources {
+		names = append(names, x.URI)
+	}
+	if got := strings.Join(names, " "); got != offered {
+		t.Errorf("%s offers %s, want %s", file, got, offered)
+	}
+	for request, want := range calls {
+		if got := call(t, plugin, request); got != want {
+			t.Errorf("%s: %s: %s, want %s", file, request.Name, got, want)
 		}
-		listing, err := tool.List(t.Context(), plugin)
-		if err != nil {
-			t.Fatal(err)
+	}
+	for _, p := range m.Prompts {
+		arguments := map[string]string{}
+		for _, a := range p.Arguments {
+			arguments[a.Name] = "x"
 		}
-		m, err := adapter.Complete(listing)
-		if err != nil {
-			t.Fatal(err)
+		data, _ := json.Marshal(arguments)
+		if got := call(t, plugin, &abi.Request{Method: abi.GetPrompt, Name: p.Name, Arguments: data}); !strings.HasPrefix(got, "user: ") {
+			t.Errorf("%s: %s", p.Name, got)
 		}
-		var offered []string
-		for _, x := range m.Tools {
-			offered = append(offered, x.Name)
-		}
-		for _, x := range m.Resources {
-			offered = append(offered, x.URI)
-		}
-		if got := strings.Join(offered, " "); got != test.offered {
-			t.Errorf("%s offers %s, want %s", test.file, got, test.offered)
-		}
-		for request, want := range test.calls {
-			if got := call(t, plugin, request); got != want {
-				t.Errorf("%s: %s: %s, want %s", test.file, request.Name, got, want)
-			}
-		}
-		for _, p := range m.Prompts {
-			arguments := map[string]string{}
-			for _, a := range p.Arguments {
-				arguments[a.Name] = "x"
-			}
-			data, _ := json.Marshal(arguments)
-			if got := call(t, plugin, &abi.Request{Method: abi.GetPrompt, Name: p.Name, Arguments: data}); !strings.HasPrefix(got, "user: ") {
-				t.Errorf("%s: %s", p.Name, got)
-			}
-		}
-		if test.file == "my_prompts.wasm" && len(m.Prompts) == 0 {
-			t.Errorf("%s lists no prompts", test.file)
-		}
+	}
+	if file == "my_prompts.wasm" && len(m.Prompts) == 0 {
+		t.Errorf("%s lists no prompts", file)
 	}
 }

@@ -1,11 +1,12 @@
 // Package tool offers components as plugins. The exported functions of a component become tools: New derives their
-// names and JSON Schemas from WIT, and its Adapter converts between JSON and values of WIT. A component that exports the
-// interfaces of wasmcp instead lists its tools, resources and prompts itself.
+// names and JSON Schemas from WIT, and its Adapter converts between JSON and values of WIT. A component that exports
+// the interfaces of wasmcp instead lists its tools, resources and prompts itself.
 //
 // docs/components.md has the rules. Names and values are those of wassette, so that its callers need no change.
 package tool
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -108,8 +109,9 @@ func all(functions []Function) ([]Function, error) {
 			continue
 		}
 		if other := byName[f.Name]; other != nil {
-			return nil, fmt.Errorf("the exports %s and %s both become the tool %s: name them in the manifest (tools: name, "+
-				"export)", other.Export, f.Export, f.Name)
+			return nil, fmt.Errorf(
+				"the exports %s and %s both become the tool %s: name them in the manifest (tools: name, "+
+					"export)", other.Export, f.Export, f.Name)
 		}
 		byName[f.Name] = f
 		tools = append(tools, *f)
@@ -127,14 +129,14 @@ func all(functions []Function) ([]Function, error) {
 func (a *Adapter) Equip(spec *sandbox.Spec) { spec.Contract = a }
 
 // Complete returns the manifest with all tools: those of the manifest with what it does not say derived from their
-// functions. For an Adapter that Lists, listing is the result of List. If the result breaks a rule of manifests, the
-// error wraps a *manifest.Error.
-func (a *Adapter) Complete(listing []byte) (*manifest.Manifest, error) {
+// functions. For an Adapter that Lists, listing is the result of List; omitted names what it lists that cannot be
+// offered. If the result breaks a rule of manifests, the error wraps a *manifest.Error.
+func (a *Adapter) Complete(listing []byte) (complete *manifest.Manifest, omitted []string, err error) {
 	if a.Lists() {
 		return a.completeListed(listing)
 	}
 	if a.isComplete() {
-		return a.manifest, nil
+		return a.manifest, nil, nil
 	}
 	m := *a.manifest
 	m.Tools = make([]manifest.Tool, len(a.functions))
@@ -147,9 +149,9 @@ func (a *Adapter) Complete(listing []byte) (*manifest.Manifest, error) {
 		m.Tools[i] = t
 	}
 	if err := m.Validate(); err != nil {
-		return nil, fmt.Errorf("the component's functions cannot be offered: %w", err)
+		return nil, nil, fmt.Errorf("the component's functions cannot be offered: %w", err)
 	}
-	return &m, nil
+	return &m, nil, nil
 }
 
 // isComplete reports whether the manifest came from Complete: validating the schemas of many tools again takes long.
@@ -166,7 +168,7 @@ func (a *Adapter) isComplete() bool {
 // describe derives what a tool does not say from its function.
 func (f *Function) describe(t *manifest.Tool) {
 	if len(t.Description) == 0 {
-		t.Description = manifest.Text{"en": f.Export + ": " + f.Type.String()}
+		t.Description = manifest.Text{"en": cmp.Or(f.docs, f.Export+": "+f.Type.String())}
 	}
 	t.Export = f.Export
 	if t.InputSchema == nil {

@@ -53,7 +53,7 @@ func TestComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := a.Complete(nil)
+	m, _, err := a.Complete(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestComplete(t *testing.T) {
 	if a, err = New(decodeFile(t, "shapes.wasm"), m); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := a.Complete(nil); err != nil || again != m {
+	if again, _, err := a.Complete(nil); err != nil || again != m {
 		t.Errorf("a complete manifest is completed again: %v", err)
 	}
 }
@@ -98,7 +98,7 @@ tools:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err = a.Complete(nil); err != nil {
+	if m, _, err = a.Complete(nil); err != nil {
 		t.Fatal(err)
 	}
 	sum, split := m.Tools[0], m.Tools[1]
@@ -223,7 +223,7 @@ func TestResponses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := a.Complete(nil)
+		m, _, err := a.Complete(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -328,7 +328,7 @@ func TestSchemasFitManifests(t *testing.T) {
 					}
 					break
 				}
-				if _, err := a.Complete(nil); err != nil {
+				if _, _, err := a.Complete(nil); err != nil {
 					t.Errorf("%d cases of %s: %v", cases, leaf, err)
 				}
 			}

@@ -25,7 +25,7 @@ const (
 	protocolVersion = "2025-11-25"
 )
 
-// Functions of the interfaces tools, resources and prompts.
+// Functions of the interfaces tools, resources, prompts and completions.
 const (
 	listTools     = "list-tools"
 	callTool      = "call-tool"
@@ -34,13 +34,15 @@ const (
 	readResource  = "read-resource"
 	listPrompts   = "list-prompts"
 	getPrompt     = "get-prompt"
+	complete      = "complete"
 )
 
 // listed are the functions of each interface that hako calls.
 var listed = map[string][]string{
-	"tools":     {listTools, callTool},
-	"resources": {listResources, listTemplates, readResource},
-	"prompts":   {listPrompts, getPrompt},
+	"tools":       {listTools, callTool},
+	"resources":   {listResources, listTemplates, readResource},
+	"prompts":     {listPrompts, getPrompt},
+	"completions": {complete},
 }
 
 // isListed reports whether hako calls the functions of an interface to list and run what a component implements.
@@ -57,7 +59,8 @@ func listedFunctions(c *component.Component) (map[string]*Function, error) {
 		}
 		short, ok := strings.CutPrefix(iface, wasmcpPackage)
 		if !ok {
-			return nil, fmt.Errorf("the component exports %s, and hako knows %s*: build it with that version of wasmcp's WIT",
+			return nil, fmt.Errorf(
+				"the component exports %s, and hako knows %s*: build it with that version of wasmcp's WIT",
 				iface, wasmcpPackage)
 		}
 		short, _, _ = strings.Cut(short, "@")
@@ -74,7 +77,8 @@ func listedFunctions(c *component.Component) (map[string]*Function, error) {
 	return found, nil
 }
 
-// Lists reports whether the component lists its tools, resources and prompts itself, so that it must be asked with List.
+// Lists reports whether the component lists its tools, resources and prompts itself, so that it must be asked with
+// List.
 func (a *Adapter) Lists() bool { return len(a.listed) > 0 }
 
 // methodList is the method of requests that List makes.
@@ -91,26 +95,26 @@ func List(ctx context.Context, plugin *sandbox.Plugin) ([]byte, error) {
 }
 
 // completeListed adds what the component listed to the manifest. The manifest's tools select and describe listed ones.
-func (a *Adapter) completeListed(listing []byte) (*manifest.Manifest, error) {
+func (a *Adapter) completeListed(listing []byte) (m *manifest.Manifest, omitted []string, err error) {
 	granting := *a.manifest
 	granting.Tools = nil
-	m, err := mcpjson.Complete(&granting, listing)
+	m, omitted, err = mcpjson.Complete(&granting, listing)
 	if err != nil || len(a.manifest.Tools) == 0 {
-		return m, err
+		return m, omitted, err
 	}
 	tools := make([]manifest.Tool, len(a.manifest.Tools))
 	for i, t := range a.manifest.Tools {
 		at := slices.IndexFunc(m.Tools, func(l manifest.Tool) bool { return l.Name == a.listedName(t.Name) })
 		if at < 0 {
-			return nil, fmt.Errorf("tools[%d]: the component lists no tool %s", i, a.listedName(t.Name))
+			return nil, nil, fmt.Errorf("tools[%d]: the component lists no tool %s", i, a.listedName(t.Name))
 		}
 		tools[i] = override(m.Tools[at], t)
 	}
 	m.Tools = tools
 	if err := m.Validate(); err != nil {
-		return nil, fmt.Errorf("what the component lists cannot be offered: %w", err)
+		return nil, nil, fmt.Errorf("what the component lists cannot be offered: %w", err)
 	}
-	return m, nil
+	return m, omitted, nil
 }
 
 // override returns a tool of the manifest with what it does not say taken from the listed one.
@@ -145,7 +149,7 @@ func (a *Adapter) listedName(tool string) string {
 
 // serveListed runs one request to a component that lists what it offers.
 func (a *Adapter) serveListed(ctx context.Context, g guest, request *abi.Request) (*abi.Response, error) {
-	name, fields := "", map[string]string{}
+	name, fields := "", given{}
 	if len(request.Arguments) > 0 {
 		fields["arguments"] = string(request.Arguments)
 	}
@@ -158,19 +162,29 @@ func (a *Adapter) serveListed(ctx context.Context, g guest, request *abi.Request
 		name, fields["name"] = getPrompt, request.Name
 	case abi.ReadResource:
 		name, fields["uri"] = readResource, request.URI
+	case abi.Complete:
+		name, fields = complete, completion(request)
 	}
 	f := a.listed[name]
-	if f == nil {
+	switch {
+	case f == nil && request.Method == abi.Complete: // MCP has no error for it
+		return &abi.Response{}, nil
+	case f == nil:
 		return notFound("the component does not serve " + request.Method), nil
 	}
 	answer, failed, err := f.ask(ctx, g, fields)
 	switch {
+	case failed != nil && request.Method == abi.Complete && failed.Code == abi.CodeNotFound:
+		return &abi.Response{}, nil
 	case err != nil:
 		return nil, err
 	case failed != nil && request.Method == abi.CallTool && failed.Code != abi.CodeNotFound:
 		return toolError(failed.Message), nil
 	case failed != nil:
 		return &abi.Response{Error: failed}, nil
+	}
+	if request.Method == abi.Complete {
+		answer = jsonObject{"completion": answer}
 	}
 	for _, contents := range elements(answer["contents"]) {
 		if contents["uri"] == "" { // templates of wasmcp leave it out
@@ -182,6 +196,24 @@ func (a *Adapter) serveListed(ctx context.Context, g guest, request *abi.Request
 		return nil, err
 	}
 	return mcpjson.DecodeResponse(g.Host().Plugin, request.Method, data)
+}
+
+// completion returns the fields of a request for completions.
+func completion(request *abi.Request) given {
+	fields := given{}
+	if a := request.Argument; a != nil {
+		fields["argument"] = given{"name": a.Name, "value": a.Value}
+		if len(a.Resolved) > 0 {
+			resolved, _ := json.Marshal(a.Resolved) // texts only
+			fields["context"] = given{"arguments": string(resolved)}
+		}
+	}
+	if ref := request.Ref; ref != nil && ref.Type == "ref/prompt" {
+		fields["ref"] = chosen{"prompt", given{"name": ref.Name}}
+	} else if ref != nil {
+		fields["ref"] = chosen{"resource-template", ref.URI}
+	}
+	return fields
 }
 
 func elements(list any) []jsonObject {
@@ -198,7 +230,8 @@ func elements(list any) []jsonObject {
 func marshal(g guest, v any) ([]byte, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return nil, &sandbox.GuestError{Plugin: g.Host().Plugin, Reason: "gave an answer that has no JSON form", Err: err}
+		return nil, &sandbox.GuestError{Plugin: g.Host().Plugin,
+			Reason: "gave an answer that has no JSON form", Err: err}
 	}
 	if int64(len(data)) > g.Limits().Output {
 		return nil, g.LimitError(limit.Output)
@@ -228,7 +261,7 @@ func (f *Function) list(ctx context.Context, g guest, all *mcpjson.Listing) erro
 	broken := func(reason string, err error) error {
 		return &sandbox.GuestError{Plugin: g.Host().Plugin, Reason: "failed in " + f.Export + ": " + reason, Err: err}
 	}
-	fields := map[string]string{}
+	fields := given{}
 	for range maxPages {
 		answer, failed, err := f.ask(ctx, g, fields)
 		if err != nil {
@@ -259,11 +292,11 @@ func (f *Function) list(ctx context.Context, g guest, all *mcpjson.Listing) erro
 	return broken(err.Error(), err)
 }
 
-// ask calls a function of wasmcp with a request that has these fields. It returns the answer in MCP's form, or the error
-// that the component reported.
-func (f *Function) ask(ctx context.Context, g guest, fields map[string]string) (jsonObject, *abi.Error, error) {
+// ask calls a function of wasmcp with a request that has these fields. It returns the answer in MCP's form, or the
+// error that the component reported.
+func (f *Function) ask(ctx context.Context, g guest, fields given) (jsonObject, *abi.Error, error) {
 	args := []any{
-		fill(f.Type.Params[0].Type, map[string]string{"protocol-version": protocolVersion}),
+		fill(f.Type.Params[0].Type, given{"protocol-version": protocolVersion}),
 		fill(f.Type.Params[1].Type, fields),
 	}
 	value, err := g.Call(ctx, f.Export, args)
@@ -279,7 +312,7 @@ func (f *Function) ask(ctx context.Context, g guest, fields map[string]string) (
 	if t.Kind == component.KindOption {
 		c := value.(component.Case)
 		if c.Number == 0 {
-			return nil, notFound("the component does not know " + fields["name"] + fields["uri"]).Error, nil
+			return nil, fields.unknown(), nil
 		}
 		t, value = t.Elem, c.Value
 	}
@@ -299,26 +332,38 @@ func (f *Function) ask(ctx context.Context, g guest, fields map[string]string) (
 	return object, nil, nil
 }
 
-// fill returns a value of the type: records have these texts in the fields of these names, all else is zero or empty.
+// given are fields of a record by name: texts, given for records, and chosen for variants.
+type given map[string]any
+
+// chosen is a case of a variant, by name.
+type chosen struct {
+	name    string
+	payload any
+}
+
+// unknown is the error for what the component does not know.
+func (g given) unknown() *abi.Error {
+	what, _ := g["name"].(string)
+	if uri, ok := g["uri"].(string); ok {
+		what = uri
+	}
+	return notFound("the component does not know " + what).Error
+}
+
+// fill returns a value of the type: records have what is given for fields of these names, all else is zero or empty.
 // Versions of wasmcp differ in the other fields.
-func fill(t *component.Type, fields map[string]string) any {
+func fill(t *component.Type, value any) any {
 	switch t.Kind {
 	case component.KindRecord, component.KindTuple:
+		fields, _ := value.(given)
 		values := make([]any, len(t.Fields))
 		for i, field := range t.Fields {
-			text, ok := fields[field.Name]
-			switch {
-			case ok && field.Type.Kind == component.KindString:
-				values[i] = text
-			case ok && field.Type.Kind == component.KindOption && field.Type.Elem.Kind == component.KindString:
-				values[i] = component.Some(text)
-			default:
-				values[i] = fill(field.Type, nil)
-			}
+			values[i] = fill(field.Type, fields[field.Name])
 		}
 		return values
 	case component.KindString:
-		return ""
+		text, _ := value.(string)
+		return text
 	case component.KindBool:
 		return false
 	case component.KindF32:
@@ -337,13 +382,15 @@ func fill(t *component.Type, fields map[string]string) any {
 			return []byte{}
 		}
 		return []any{}
-	case component.KindOption, component.KindEnum:
+	case component.KindOption:
+		if value == nil {
+			return component.None
+		}
+		return component.Some(fill(t.Elem, value))
+	case component.KindEnum:
 		return component.Case{}
 	case component.KindVariant:
-		if payload := t.Fields[0].Type; payload != nil {
-			return component.Case{Value: fill(payload, nil)}
-		}
-		return component.Case{}
+		return fillVariant(t, value)
 	case component.KindResult:
 		if t.Elem != nil {
 			return component.OK(fill(t.Elem, nil))
@@ -354,6 +401,17 @@ func fill(t *component.Type, fields map[string]string) any {
 		return int64(0)
 	}
 	return uint64(0)
+}
+
+// fillVariant returns the chosen case; without one, or if the type has none of that name, the first.
+func fillVariant(t *component.Type, value any) component.Case {
+	choice, _ := value.(chosen)
+	number := max(0, slices.IndexFunc(t.Fields, func(f component.Field) bool { return f.Name == choice.name }))
+	c := component.Case{Number: uint32(number)}
+	if payload := t.Fields[number].Type; payload != nil {
+		c.Value = fill(payload, choice.payload)
+	}
+	return c
 }
 
 // mcpForm converts values of wasmcp's types to MCP's JSON.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -108,7 +109,7 @@ func TestWasmcpLists(t *testing.T) {
 	if g.got[0][0].([]any)[1] != "2025-11-25" || g.got[0][1].([]any)[0] != component.None || g.got[1][1].([]any)[0] != some("2") {
 		t.Errorf("asked with %v", g.got)
 	}
-	m, err := a.Complete(response.StructuredContent)
+	m, _, err := a.Complete(response.StructuredContent)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,11 +119,11 @@ func TestWasmcpLists(t *testing.T) {
 		t.Errorf("%+v", m.Tools)
 	}
 	a.manifest = &manifest.Manifest{Name: "x", Version: "1.0.0", Tools: []manifest.Tool{{Name: "c", Export: "b"}}}
-	if m, err = a.Complete(response.StructuredContent); err != nil || len(m.Tools) != 1 || m.Tools[0].Name != "c" {
+	if m, _, err = a.Complete(response.StructuredContent); err != nil || len(m.Tools) != 1 || m.Tools[0].Name != "c" {
 		t.Errorf("%+v, %v", m, err)
 	}
 	a.manifest.Tools[0].Export = "z"
-	if _, err = a.Complete(response.StructuredContent); err == nil || !strings.Contains(err.Error(), "lists no tool z") {
+	if _, _, err = a.Complete(response.StructuredContent); err == nil || !strings.Contains(err.Error(), "lists no tool z") {
 		t.Error(err)
 	}
 }
@@ -220,13 +221,61 @@ func TestWasmcpResources(t *testing.T) {
 	}
 }
 
+// Completions are asked for with what the caller has so far, for prompts and for resource templates.
+func TestWasmcpCompletions(t *testing.T) {
+	context := option(record(field("arguments", text)))
+	ref := variantOf(field("prompt", record(field("name", stringType), field("title", text))), field("resource-template", stringType))
+	request := record(field("argument", record(field("name", stringType), field("value", stringType))), field("ref", ref),
+		field("context", context))
+	result := record(field("meta", text), field("has-more", option(boolType)), field("total", option(u64Type)),
+		field("values", listOf(stringType)))
+	a, err := New(exporting(map[string]*component.Func{
+		"wasmcp:mcp-v20251125/completions@0.1.1#complete": wasmcpFunc(request, option(result))}), bare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := component.OK(some([]any{component.None, some(true), some(uint64(7)), []any{"Aki", "Akane"}}))
+	for name, test := range map[string]struct {
+		ref    abi.Ref
+		answer any
+		asked  component.Case
+		want   *abi.Completion
+	}{
+		"prompt": {abi.Ref{Type: "ref/prompt", Name: "greet"}, known, component.Case{Value: []any{"greet", component.None}},
+			&abi.Completion{Values: []string{"Aki", "Akane"}, Total: 7, HasMore: true}},
+		"template": {abi.Ref{Type: "ref/resource", URI: "a:{b}"}, known, component.Case{Number: 1, Value: "a:{b}"},
+			&abi.Completion{Values: []string{"Aki", "Akane"}, Total: 7, HasMore: true}},
+		"unknown": {abi.Ref{Type: "ref/prompt", Name: "z"}, component.OK(component.None),
+			component.Case{Value: []any{"z", component.None}}, nil},
+	} {
+		g := &answers{list: []any{test.answer}}
+		response, err := a.serve(t.Context(), g, &abi.Request{Method: abi.Complete, Ref: &test.ref,
+			Argument: &abi.Argument{Name: "who", Value: "A", Resolved: map[string]string{"how": "politely"}}})
+		if err != nil || !reflect.DeepEqual(response.Completion, test.want) {
+			t.Errorf("%s: %+v, %v", name, response, err)
+		}
+		want := []any{[]any{"who", "A"}, test.asked, some([]any{some(`{"how":"politely"}`)})}
+		if got := g.got[0][1]; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: asked with %v, want %v", name, got, want)
+		}
+	}
+	without, err := New(wasmcpComponent(), bare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := without.serve(t.Context(), &answers{}, &abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/prompt"}})
+	if err != nil || response.Completion != nil || response.Error != nil {
+		t.Errorf("a component without completions: %+v, %v", response, err)
+	}
+}
+
 // Requests of other versions of wasmcp may have any other fields.
 func TestFill(t *testing.T) {
 	for _, form := range forms {
 		if form.t.Kind == component.KindList && form.t.Length > 0 {
 			continue
 		}
-		value := fill(record(field("a", stringType), field("b", form.t)), map[string]string{"a": "x"})
+		value := fill(record(field("a", stringType), field("b", form.t)), given{"a": "x"})
 		e := encoder{limit: 1000}
 		if err := e.value(tupleOf(stringType, form.t), value); err != nil || !strings.HasPrefix(string(e.out), `["x",`) {
 			t.Errorf("%s: %s, %v", form.name, e.out, err)

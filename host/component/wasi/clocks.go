@@ -15,10 +15,13 @@ func (h *host) clocks() []broker.Interface {
 			"resolution": func0(func(caller) any { return []any{uint64(0), uint64(1)} }),
 		}),
 		wasi("clocks/monotonic-clock", functions{
-			"now":                func0(func(caller) any { return h.Monotonic() }),
-			"resolution":         func0(func(caller) any { return uint64(1) }),
-			"subscribe-instant":  func1(func(_ caller, at uint64) any { return timer{h, at} }),
-			"subscribe-duration": func1(func(_ caller, d uint64) any { return timer{h, saturatingAdd(h.Monotonic(), d)} }),
+			"now":               func0(func(caller) any { return h.Monotonic() }),
+			"resolution":        func0(func(caller) any { return uint64(1) }),
+			"subscribe-instant": func1(func(_ caller, at uint64) any { return timer{h, at} }),
+			"subscribe-duration": func1(func(_ caller, d uint64) any {
+				return timer{h,
+					saturatingAdd(h.Monotonic(), d)}
+			}),
 		}),
 		wasi("clocks/timezone", functions{
 			"display":    func1(func(caller, []any) any { return []any{int64(0), "UTC", false} }),

@@ -19,6 +19,9 @@ func (h *host) setSize(c caller, d descriptor, size uint64) any {
 // readAt returns at most maxTransfer bytes.
 func (h *host) readAt(c caller, d descriptor, length, offset uint64) any {
 	return h.at(c, d, func(n *node) (any, error) {
+		if err := n.permits(flagRead); err != nil {
+			return nil, err
+		}
 		data, err := n.read(length, offset)
 		return []any{data, uint64(len(data)) < min(length, maxTransfer)}, err
 	})
@@ -66,24 +69,34 @@ func (h *host) appendStream(c caller, d descriptor) any {
 // stream returns a stream of a file, which must have been opened with the flag.
 func (h *host) stream(c caller, d descriptor, flag uint32, open func(*fileStream) any) any {
 	return h.at(c, d, func(n *node) (any, error) {
-		switch {
-		case n.dir:
-			return nil, fileError("is-directory")
-		case n.flags&flag == 0:
-			return nil, errDescriptor
+		if err := n.permits(flag); err != nil {
+			return nil, err
 		}
 		n.users++
 		return open(&fileStream{node: n}), nil
 	})
 }
 
+// permits returns an error unless n is a file that was opened with the flag.
+func (n *node) permits(flag uint32) error {
+	switch {
+	case n.dir:
+		return fileError("is-directory")
+	case n.flags&flag == 0:
+		return errDescriptor
+	}
+	return nil
+}
+
 // fileStream is a stream of a file at an offset. It keeps the file open.
 type fileStream struct {
-	always
 	node   *node
 	offset uint64
 	closed bool
 }
+
+func (*fileStream) ready(caller) bool                { return true }
+func (*fileStream) event() (<-chan struct{}, uint64) { return nil, 0 }
 
 // Drop implements broker.Dropper.
 func (s *fileStream) Drop() { s.node.Drop() }

@@ -310,6 +310,9 @@ func TestFilesEndWithTheCall(t *testing.T) {
 		g.open(root, "a.txt", 0, read)
 	}
 	for _, r := range []any{f, sub, in, list} {
+		if _, lasts := r.(broker.Lasting); lasts {
+			t.Errorf("a %T lasts", r)
+		}
 		drop(r)
 	}
 }

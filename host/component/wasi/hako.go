@@ -1,6 +1,7 @@
 package wasi
 
 import (
+	"encoding/json"
 	"math"
 
 	"github.com/hako-run/hako/host/broker"
@@ -8,9 +9,13 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// hako are the packages of pdk/wit: hako's own permissions, and what every tool may use.
+// hako are the packages of pdk/wit: hako's own permissions, and what every tool may use. wasmcp's interfaces of the
+// server have no functions: a component may import them, and calling one ends the call.
 func (h *host) hako() []broker.Interface {
 	return []broker.Interface{
+		{Name: "wasmcp:mcp-v20251125/server-auth"},
+		{Name: "wasmcp:mcp-v20251125/server-handler"},
+		{Name: "wasmcp:mcp-v20251125/server-io"},
 		{Name: "hako:sql/database", Version: "1", Functions: functions{
 			"query": func2(h.sqlQuery),
 			"exec":  func2(h.sqlExec),
@@ -25,6 +30,11 @@ func (h *host) hako() []broker.Interface {
 			}),
 		}},
 		{Name: "hako:exec/commands", Version: "1", Functions: functions{"run": func2(h.runCommand)}},
+		{Name: "hako:tools/calls", Version: "1", Functions: functions{
+			"call":     func1(func(c caller, request []any) any { return h.callTools(c, []any{request})[0] }),
+			"call-all": func1(func(c caller, requests []any) any { return h.callTools(c, requests) }),
+			"find":     func2(h.findTools),
+		}},
 		{Name: "hako:tool/log", Version: "1", Functions: functions{
 			"write": func2(func(c caller, level component.Case, text string) any {
 				// The levels are those of wasi:logging from debug to error.
@@ -164,4 +174,62 @@ func (h *host) runCommand(c caller, command component.Case, options []any) any {
 		stopped = component.Some(exit.Stopped)
 	}
 	return component.OK([]any{code, signal, stopped, texts(exit.Cut), stdout, stderr})
+}
+
+// errNoTools is the error of a plugin without the permission tools.
+var errNoTools = &abi.Error{Code: abi.CodeNotGranted,
+	Message: "the plugin has no grant for other tools: ask for it in " +
+		"the manifest's permissions.tools and have the plugin approved"}
+
+// callTools is calls.call and calls.call-all.
+func (h *host) callTools(c caller, requests []any) []any {
+	results := make([]any, len(requests))
+	calls := make([]*abi.ToolCall, len(requests))
+	for i := range requests {
+		request := arg[[]any](requests, i)
+		calls[i] = &abi.ToolCall{Name: arg[string](request, 0), Arguments: json.RawMessage(arg[string](request, 1))}
+		results[i] = failure(errNoTools)
+	}
+	if h.Tools == nil {
+		return results
+	}
+	for i, end := range h.Tools.CallAll(c.ctx, c.Call, calls) {
+		results[i] = toolResult(end)
+	}
+	return results
+}
+
+func toolResult(end *abi.ToolEnd) component.Case {
+	if end.Error != nil {
+		return failure(end.Error)
+	}
+	structured := component.None
+	if len(end.StructuredContent) > 0 {
+		structured = component.Some(string(end.StructuredContent))
+	}
+	content, err := json.Marshal(append([]abi.ToolContent{}, end.Content...))
+	if err != nil {
+		return failure(&abi.Error{Code: abi.CodeInternal, Message: err.Error()})
+	}
+	return component.OK([]any{structured, string(content)})
+}
+
+// findTools is calls.find.
+func (h *host) findTools(c caller, query string, limit uint64) any {
+	if h.Tools == nil {
+		return failure(errNoTools)
+	}
+	list := h.Tools.List(c.Call, &abi.ToolQuery{Query: query, Limit: int(limit)})
+	if list.Error != nil {
+		return failure(list.Error)
+	}
+	found := make([]any, len(list.Tools))
+	for i, t := range list.Tools {
+		output := component.None
+		if len(t.OutputSchema) > 0 {
+			output = component.Some(string(t.OutputSchema))
+		}
+		found[i] = []any{t.Name, t.Plugin, t.Title, t.Description, string(t.InputSchema), output, t.ReadOnly}
+	}
+	return component.OK(found)
 }

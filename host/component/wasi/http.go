@@ -95,7 +95,8 @@ func requestFunctions() functions {
 			return set(&r.method, method, validMethod(method))
 		}),
 		"[method]outgoing-request.path-with-query": func1(func(_ caller, r *outgoingRequest) any { return r.path }),
-		"[method]outgoing-request.set-path-with-query": func2(func(_ caller, r *outgoingRequest, path component.Case) any {
+		"[method]outgoing-request.set-path-with-query": func2(func(_ caller, r *outgoingRequest,
+			path component.Case) any {
 			return set(&r.path, path, path.Number == 0 || validPath(text(path)))
 		}),
 		"[method]outgoing-request.scheme": func1(func(_ caller, r *outgoingRequest) any { return r.scheme }),
@@ -249,7 +250,7 @@ type futureResponse struct {
 	web     *web
 	head    *abi.HTTPRequest
 	options *requestOptions
-	// body is what the guest still writes, and request keeps its headers counted; nil if the body is complete.
+	// body is the part that the guest still writes, and request keeps its headers counted; nil if the body is complete.
 	body    *outgoingBody
 	request *outgoingRequest
 

@@ -137,6 +137,8 @@ func (g *guest) body(response any) (text string, code component.Case) {
 		end := g.do(types+"[method]future-trailers.get", trailers).(component.Case).Value.(component.Case).Value
 		if failed := end.(component.Case).Number == 1; failed != (code.Number == 1) {
 			g.t.Errorf("the trailers are %v after %v", end, code)
+		} else if !failed {
+			g.want(end, component.OK(component.None))
 		}
 		return text, code
 	}
@@ -151,6 +153,8 @@ func TestHTTP(t *testing.T) {
 		w.Header()["X-Two"] = []string{"1", "2"}
 		w.WriteHeader(http.StatusTeapot)
 		fmt.Fprintf(w, "%s %s %q %s %s", r.Method, r.URL, body, r.Header.Get("X-Own"), r.Header.Get("X-Forwarded-For"))
+		w.(http.Flusher).Flush()
+		w.Header().Set(http.TrailerPrefix+"X-Sum", "1") // is dropped
 	})
 	for _, after := range []bool{false, true} {
 		response := g.respond(request{method: post, authority: authority, path: "/open/a?b=c", after: after,

@@ -151,8 +151,11 @@ func (b *incomingBody) Drop() { b.transaction.Cancel() }
 
 func (h *host) responseFunctions() functions {
 	return functions{
-		"[method]incoming-response.status":  func1(func(_ caller, r *incomingResponse) any { return r.status }),
-		"[method]incoming-response.headers": func1(func(_ caller, r *incomingResponse) any { return r.headers.frozen() }),
+		"[method]incoming-response.status": func1(func(_ caller, r *incomingResponse) any { return r.status }),
+		"[method]incoming-response.headers": func1(func(_ caller,
+			r *incomingResponse) any {
+			return r.headers.frozen()
+		}),
 		"[method]incoming-response.consume": func1(func(_ caller, r *incomingResponse) any {
 			if r.consumed {
 				return component.Failed(nil)
@@ -174,8 +177,11 @@ func (h *host) responseFunctions() functions {
 		"[method]future-trailers.subscribe": func1(func(caller, *futureTrailers) any { return always{} }),
 		"[method]future-trailers.get":       func1(h.trailers),
 
-		"[method]future-incoming-response.subscribe": func1(func(_ caller, f *futureResponse) any { return subscribed(f) }),
-		"[method]future-incoming-response.get":       func1(func(c caller, f *futureResponse) any { return f.get(c) }),
+		"[method]future-incoming-response.subscribe": func1(func(_ caller,
+			f *futureResponse) any {
+			return subscribed(f)
+		}),
+		"[method]future-incoming-response.get": func1(func(c caller, f *futureResponse) any { return f.get(c) }),
 
 		"[method]outgoing-body.write": func1(func(_ caller, b *outgoingBody) any {
 			if b.written || b.ended {

@@ -32,12 +32,15 @@ func (h *host) io() []broker.Interface {
 			"[method]input-stream.blocking-skip": func2(h.blockingSkip),
 			"[method]input-stream.subscribe":     func1(func(_ caller, s inputStream) any { return subscribed(s) }),
 
-			"[method]output-stream.check-write":                     func1(checkWrite),
-			"[method]output-stream.write":                           func2(write),
-			"[method]output-stream.blocking-write-and-flush":        func2(writeAndFlush),
-			"[method]output-stream.flush":                           func1(flush),
-			"[method]output-stream.blocking-flush":                  func1(flush),
-			"[method]output-stream.subscribe":                       func1(func(caller, outputStream) any { return always{} }),
+			"[method]output-stream.check-write":              func1(checkWrite),
+			"[method]output-stream.write":                    func2(write),
+			"[method]output-stream.blocking-write-and-flush": func2(writeAndFlush),
+			"[method]output-stream.flush":                    func1(flush),
+			"[method]output-stream.blocking-flush":           func1(flush),
+			"[method]output-stream.subscribe": func1(func(caller,
+				outputStream) any {
+				return always{}
+			}),
 			"[method]output-stream.write-zeroes":                    func2(writeZeroes),
 			"[method]output-stream.blocking-write-zeroes-and-flush": func2(writeZeroes),
 			"[method]output-stream.splice":                          func3(splice),

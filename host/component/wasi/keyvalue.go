@@ -50,7 +50,7 @@ func (h *host) keyvalue() []broker.Interface {
 	}
 }
 
-// bucket is wasi:keyvalue/store.bucket. It is a name, so that an image may hold it.
+// bucket is wasi:keyvalue/store.bucket. It is a name, so that a guest with state may keep it between calls.
 type bucket string
 
 // Lasting implements broker.Lasting.
@@ -90,7 +90,14 @@ func (h *host) keyResult(c caller, value any, err *abi.Error) component.Case {
 	return component.OK(value)
 }
 
+// maxBucketName bounds the name of a bucket, in bytes. The instance holds it as long as the bucket is open.
+const maxBucketName = 255
+
 func (h *host) openBucket(c caller, name string) any {
+	if len(name) > maxBucketName {
+		return component.Failed(h.keyError(c, &abi.Error{Code: abi.CodeLimit, Message: fmt.Sprintf(
+			"the name of a bucket has %d bytes: at most %d are possible", len(name), maxBucketName)}))
+	}
 	_, err := h.query(c, keyTable)
 	return h.keyResult(c, bucket(name), err)
 }
@@ -151,7 +158,8 @@ func (h *host) listKeys(c caller, b bucket, cursor component.Case) any {
 	if cursor.Number != 0 {
 		after = text(cursor)
 	}
-	rows, err := h.query(c, "SELECT key FROM hako_keyvalue WHERE bucket = ? AND (key > ? OR ? = '') ORDER BY key LIMIT ?",
+	rows, err := h.query(c,
+		"SELECT key FROM hako_keyvalue WHERE bucket = ? AND (key > ? OR ? = '') ORDER BY key LIMIT ?",
 		string(b), after, after, int64(keyPage))
 	keys, next := make([]any, len(rows)), component.None
 	for i, row := range rows {
@@ -180,7 +188,8 @@ func (h *host) increment(c caller, b bucket, key string, delta any) any {
 		AND typeof(CAST(CAST(value AS TEXT) AS INTEGER) + ?) = 'integer'
 		RETURNING CAST(CAST(value AS TEXT) AS INTEGER)`, string(b), key, add, add, add)
 	if err == nil && len(rows) == 0 {
-		err = &abi.Error{Code: abi.CodeInvalid, Message: "the value of the key is not a number of 64 bits, or would not be"}
+		err = &abi.Error{Code: abi.CodeInvalid,
+			Message: "the value of the key is not a number of 64 bits, or would not be"}
 	}
 	if err != nil {
 		return component.Failed(h.keyError(c, err))
@@ -217,7 +226,8 @@ func (h *host) swap(c caller, s *cas, value []byte) any {
 		rows, err = h.query(c, "INSERT INTO hako_keyvalue VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING 1",
 			string(s.bucket), s.key, value)
 	} else {
-		rows, err = h.query(c, "UPDATE hako_keyvalue SET value = ? WHERE bucket = ? AND key = ? AND value = ? RETURNING 1",
+		rows, err = h.query(c,
+			"UPDATE hako_keyvalue SET value = ? WHERE bucket = ? AND key = ? AND value = ? RETURNING 1",
 			value, string(s.bucket), s.key, bytes.Clone(s.value))
 	}
 	if err == nil && len(rows) == 0 {

@@ -112,6 +112,9 @@ func TestHostileKeyValue(t *testing.T) {
 	g.call = first
 	failed := g.failed(store+"[method]bucket.set", b, "k", make([]byte, 9<<20)).(component.Case)
 	g.want(failed.Number, uint32(2))
+	g.ok(store+"open", strings.Repeat("b", 255))
+	g.want(g.failed(store+"open", strings.Repeat("b", 256)),
+		component.Case{Number: 2, Value: "the name of a bucket has 256 bytes: at most 255 are possible"})
 
 	g = newGuest(t, wasi.Options{})
 	g.want(g.failed(store+"open", "a"), component.Case{Number: 1})

@@ -10,6 +10,7 @@ package wasi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/hako-run/hako/host/broker/file"
 	"github.com/hako-run/hako/host/broker/httpbroker"
 	"github.com/hako-run/hako/host/broker/sqlbroker"
+	"github.com/hako-run/hako/host/broker/toolbroker"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -49,6 +51,8 @@ type Options struct {
 	SQL *sqlbroker.Broker
 	// Exec runs commands. Nil means that the plugin has no grant for them.
 	Exec *execbroker.Broker
+	// Tools calls other tools. Nil means that the plugin has no grant for them.
+	Tools *toolbroker.Broker
 	// Progress, if set, gets the progress reports of a call.
 	Progress func(ctx context.Context, report abi.Progress)
 }
@@ -94,6 +98,9 @@ func New(options *Options) []broker.Interface {
 	} {
 		all = append(all, add()...)
 	}
+	for i := range all {
+		all[i].Functions = named(all[i].Name, all[i].Functions)
+	}
 	return all
 }
 
@@ -104,14 +111,35 @@ func wasi(name string, f functions) broker.Interface {
 	return broker.Interface{Name: "wasi:" + name, Version: version, Functions: f}
 }
 
+// named returns the functions of an interface with errors that name them.
+func named(name string, f functions) functions {
+	all := functions{}
+	for function, do := range f {
+		all[function] = func(ctx context.Context, call *broker.Call, args []any) any {
+			defer func() {
+				switch r := recover(); r {
+				case nil:
+				case errType:
+					panic(fmt.Errorf("%s#%s: %w", name, function, errType))
+				default:
+					panic(r)
+				}
+			}()
+			return do(ctx, call, args)
+		}
+	}
+	return all
+}
+
 // caller is the guest's call of one host function.
 type caller struct {
 	ctx context.Context
 	*broker.Call
 }
 
-// errType ends the call of a component that imports a function with other types than WASI's.
-var errType = errors.New("the component imports it with other types than WASI 0.2 has")
+// errType ends the call of a component that imports a function with other types than the interface has.
+var errType = errors.New("the component imports it with other types than the interface has: build it with the WIT " +
+	"files of WASI 0.2 and of hako's pdk/wit")
 
 // arg returns argument i. A value of another type ends the call.
 func arg[T any](args []any, i int) T {

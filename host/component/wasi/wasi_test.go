@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -220,10 +221,10 @@ func TestHostilePoll(t *testing.T) {
 	g := newGuest(t, wasi.Options{})
 	ready := g.do("wasi:clocks/monotonic-clock#subscribe-instant", uint64(0))
 	for text, list := range map[string][]any{
-		"empty list":             {},
-		"at most 1024":           slices.Repeat([]any{ready}, 1025),
-		"other types than WASI":  {ready, "a string"},
-		"other types than  WASI": {nil},
+		"empty list":        {},
+		"at most 1024":      slices.Repeat([]any{ready}, 1025),
+		"other types than":  {ready, "a string"},
+		"other types  than": {nil},
 	} {
 		if err := g.trap("wasi:io/poll#poll", list); !strings.Contains(err.Error(), strings.Join(strings.Fields(text), " ")) {
 			t.Errorf("%q: %v", text, err)
@@ -281,23 +282,36 @@ func TestSockets(t *testing.T) {
 	}
 }
 
-// The types of a component's imports are its own: values of other types end the call, not the process.
+// The types of a component's imports are its own: values of other types, and resources of other interfaces, end the
+// call with an error that names the function, not the process.
 func TestHostileTypes(t *testing.T) {
 	t.Parallel()
 	g := newGuest(t, wasi.Options{})
-	wrong := [][]any{nil, {nil}, {"text"}, {uint64(1), "x", "x", "x", "x"}, {[]any{}, []any{}, []any{}, []any{}, []any{}}}
-	for name, f := range g.functions {
-		for _, args := range wrong {
-			func() {
-				defer func() {
-					if r := recover(); r != nil {
-						if _, runtime := r.(interface{ RuntimeError() }); runtime {
-							t.Errorf("%s%v: %v", name, args, r)
-						}
-					}
-				}()
-				f(g.ctx, g.call, args)
-			}()
+	headers := g.do("wasi:http/types#[constructor]fields")
+	values := []any{nil, "text", uint64(1), int64(-1), 0.5, true, uint32(1), []byte("x"), []any{}, []any{"x", []any{"x"}},
+		component.None, component.Some("x"), component.Case{Number: math.MaxUint32, Value: []any{component.None}},
+		headers, g.do("wasi:http/types#[constructor]outgoing-request", headers), g.preopen(0),
+		g.do("wasi:http/types#[constructor]request-options"), g.do("wasi:cli/stdout#get-stdout"),
+		g.do("wasi:cli/stdin#get-stdin"), g.do("wasi:clocks/monotonic-clock#subscribe-duration", uint64(0))}
+	try := func(name string, args ...any) {
+		defer func() {
+			r := recover()
+			switch err, ok := r.(error); {
+			case r != nil && !ok, errors.As(err, new(runtime.Error)):
+				t.Errorf("%s%v: %v", name, args, r)
+			case err != nil && strings.Contains(err.Error(), "other types") && !strings.HasPrefix(err.Error(), name+": "):
+				t.Errorf("%s%v is not named: %v", name, args, err)
+			}
+		}()
+		g.functions[name](g.ctx, g.call, args)
+	}
+	for name := range g.functions {
+		try(name)
+		for _, a := range values {
+			for _, b := range values {
+				try(name, a, b, a, b, a)
+				try(name, a, a, b, b, b)
+			}
 		}
 	}
 }

@@ -28,10 +28,10 @@ const (
 )
 
 // splitData returns the active segments, and the data section without them: without any segment if no code can refer to
-// them, because the module does not declare their number, and otherwise with all passive segments and empty active ones.
-// Modules of the Go compiler have fifty thousand segments, each of which costs the runtime 70 bytes, and every instance
-// 24. It returns nothing if the segments are needed during instantiation, because the module has a start function, or if
-// the runtime has to compute where they go or to refuse them.
+// them, because the module does not declare their number, and otherwise with all passive segments and empty active
+// ones. Modules of the Go compiler have fifty thousand segments, each of which costs the runtime 70 bytes, and every
+// instance 24. It returns nothing if the segments are needed during instantiation, because the module has a start
+// function, or if the runtime has to compute where they go or to refuse them.
 func splitData(sections map[byte][]byte) (section []byte, segments []Segment) {
 	if _, ok := sections[sectionStart]; ok {
 		return nil, nil

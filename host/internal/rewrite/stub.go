@@ -12,8 +12,8 @@ const stubSection = "hako:module"
 var stubBody = []byte{3, 0, opUnreachable, opEnd}
 
 // Stub returns a module that differs from the given one only in that its functions trap, whatever their type, and that
-// its Segments are empty or absent. It holds the SHA-256 of the module, so that stubs of modules with different code differ. It is
-// for runtimes that have compiled the module before and need the rest of it. Custom sections are dropped.
+// its Segments are empty or absent. It holds the SHA-256 of the module, so that stubs of modules with different code
+// differ. It is for runtimes that have compiled the module before and need the rest of it. Custom sections are dropped.
 func Stub(module []byte) ([]byte, error) {
 	sections, err := splitSections(module)
 	if err != nil {

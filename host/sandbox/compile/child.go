@@ -51,8 +51,8 @@ func child(encoded string, in io.Reader, out io.Writer) int {
 
 var errConfine = errors.New("the compiler cannot be confined")
 
-// generate compiles a module, and its stub, which precedes it in the input, and gives the code of the module the name of
-// the stub's.
+// generate compiles a module, and its stub, which precedes it in the input, and gives the code of the module the name
+// of the stub's.
 func generate(in io.Reader, stubSize int) error {
 	input, err := io.ReadAll(in)
 	if err != nil {

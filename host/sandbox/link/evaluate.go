@@ -1,8 +1,11 @@
 package link
 
 import (
+	"context"
 	"fmt"
 	"strings"
+
+	"github.com/tetratelabs/wazero/api"
 
 	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/component/canon"
@@ -12,9 +15,10 @@ import (
 // scope is a component instance while its definitions are evaluated, with its index spaces.
 type scope struct {
 	component *component.Component
-	parent    *scope
-	number    int // in Program.components
-	resources map[*component.Resource]*resource
+	// parent is the instance that encloses the component's definition, instantiator the one that instantiates it.
+	parent, instantiator *scope
+	number               int // in Program.components
+	resources            map[*component.Resource]*resource
 
 	modules       []int // IDs
 	coreInstances []coreInstance
@@ -229,7 +233,7 @@ func (b *builder) instantiateNested(s *scope, d *component.InstantiateNested) er
 		args[ref.Name] = s.get(ref)
 	}
 	of := s.components[d.Component]
-	inner := &scope{component: of.component, parent: of.parent}
+	inner := &scope{component: of.component, parent: of.parent, instantiator: s}
 	err := b.evaluate(inner, func(e *component.Extern) (any, error) { return args[e.Name], nil })
 	if err != nil {
 		return err
@@ -334,7 +338,7 @@ func (b *builder) lift(s *scope, d *component.Lift) error {
 	if d.Options.PostReturn >= 0 {
 		l.postReturn = b.functionNumber(s.coreItems[component.CoreFunc][d.Options.PostReturn])
 	}
-	s.functions = append(s.functions, &function{lifted: l})
+	s.functions = append(s.functions, &function{lifted: l, owner: s})
 	return nil
 }
 
@@ -343,9 +347,25 @@ func (b *builder) lower(s *scope, d *component.Lower) error {
 	if err != nil {
 		return err
 	}
+	target := s.functions[d.Func]
+	call := b.program.lowered(frame, target)
+	if target.lifted != nil && (s.within(target.owner) || target.owner.within(s)) {
+		call = func(context.Context, api.Module, []uint64) { panic(errEntered) }
+	}
 	params, results := canon.Signature(d.Type, true)
-	s.addFunction(b.hostFunction(b.program.lowered(frame, s.functions[d.Func]), params, results))
+	s.addFunction(b.hostFunction(call, params, results))
 	return nil
+}
+
+// within reports whether a component instance is outer, or one that outer has instantiated, directly or not. Between
+// such instances no calls are allowed: the outer one runs as long as the inner one does.
+func (s *scope) within(outer *scope) bool {
+	for ; s != nil; s = s.instantiator {
+		if s == outer {
+			return true
+		}
+	}
+	return false
 }
 
 func (b *builder) defineResource(s *scope, d *component.DefineResource) {

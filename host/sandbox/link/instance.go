@@ -113,7 +113,8 @@ func (i *Instance) instantiate(ctx context.Context, s *step) (api.Module, error)
 	return module, err
 }
 
-// Close drops the resources of the host and closes the modules that Host.Instantiate did not return. No guest code runs.
+// Close drops the resources of the host and closes the modules that Host.Instantiate did not return. No guest code
+// runs.
 func (i *Instance) Close() error {
 	for n := range i.components {
 		i.components[n].handles.Close()
@@ -178,7 +179,8 @@ func (i *Instance) EndCall() {
 // maxDepth bounds the calls of core functions in each other, through the host. Each has a stack of its own.
 const maxDepth = 100
 
-var errDepth = errors.New("calls between components and the host are nested more than " + strconv.Itoa(maxDepth) + " deep")
+var errDepth = errors.New("calls between components and the host are nested more than " +
+	strconv.Itoa(maxDepth) + " deep")
 
 // invoke calls a core function. stack has its arguments and gets its results.
 func (i *Instance) invoke(ctx context.Context, number int, stack []uint64) error {

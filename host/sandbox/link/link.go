@@ -97,6 +97,7 @@ type resource struct {
 type function struct {
 	name   string
 	lifted *lifted
+	owner  *scope // of lifted
 	host   HostFunc
 }
 
@@ -127,7 +128,8 @@ const (
 // Compile links a component. The runtime must have the module that rewritten modules import. It must be closed before
 // the Program.
 func Compile(ctx context.Context, c *component.Component, o *Options) (_ *Program, err error) {
-	b := &builder{Options: o, ctx: ctx, program: &Program{component: c, runtime: o.Runtime, current: o.Current, exports: map[string]*lifted{}}}
+	program := &Program{component: c, runtime: o.Runtime, current: o.Current, exports: map[string]*lifted{}}
+	b := &builder{Options: o, ctx: ctx, program: program}
 	b.hostModule = o.Runtime.NewHostModuleBuilder("component")
 	defer func() {
 		if err != nil {
@@ -279,4 +281,5 @@ func (b *builder) addResource(name string, owner int) *resource {
 	return r
 }
 
-var errAsync = errors.New("it has asynchronous functions of WASI 0.3, which hako does not run yet: build it for WASI 0.2")
+var errAsync = errors.New(
+	"it has asynchronous functions of WASI 0.3, which hako does not run yet: build it for WASI 0.2")

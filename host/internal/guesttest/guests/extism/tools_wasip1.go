@@ -34,6 +34,10 @@ var tools = map[string]func(arguments) int32{
 	"config": func(a arguments) int32 { return text(get(configGet(putString(a.Text)))) },
 	"count":  func(arguments) int32 { return count() },
 	"fetch":  fetch,
+	"fetch_with_key": func(a arguments) int32 {
+		a.Headers = map[string]string{"X-Key": get(configGet(putString("api_key")))}
+		return fetch(a)
+	},
 	"read": func(a arguments) int32 {
 		data, err := os.ReadFile(a.Text)
 		if err != nil {
@@ -91,8 +95,8 @@ var tools = map[string]func(arguments) int32{
 		}
 		return text("churned")
 	},
-	// waste makes n MiB of garbage in a loop that never waits, while 12 MiB are alive, and answers how many collections it
-	// took.
+	// waste makes n MiB of garbage in a loop that never waits, while 12 MiB are alive, and answers how many collections
+	// it took.
 	"waste": func(a arguments) int32 {
 		live := make([][]*byte, 12<<10)
 		for i := range live {
@@ -191,6 +195,27 @@ func call() int32 {
 		return fail(err.Error())
 	}
 	return run(in.Params.Name, in.Params.Arguments)
+}
+
+// shout is a plain function: it takes and returns text.
+//
+//go:wasmexport shout
+func shout() int32 { return output([]byte(strings.ToUpper(string(input())))) }
+
+// measure is a plain function with JSON as its result.
+//
+//go:wasmexport measure
+func measure() int32 {
+	switch text := string(input()); text {
+	case "fail":
+		return fail("it cannot be counted")
+	case "number":
+		return output([]byte("7"))
+	case "bytes":
+		return output([]byte{0xff})
+	default:
+		return outputJSON(object{"count": len(text), "input": text})
+	}
 }
 
 // list returns the configuration value of name, or else fallback. "file:PATH" is the content of a file, and "-"

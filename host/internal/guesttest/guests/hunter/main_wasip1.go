@@ -16,7 +16,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// prey is what to search for, and where.
+// prey is a text to search for, with the place to search.
 type prey struct {
 	// API is the address to which the host sends a credential; Other is granted without a credential, Foreign is not
 	// granted.
@@ -134,7 +134,8 @@ func (h *hunt) requests(p prey) {
 		{"one not granted", pdk.HTTPRequest{URL: p.Foreign + "/echo"}},
 		{"user name in the URL", pdk.HTTPRequest{URL: strings.Replace(p.API, "://", "://user@", 1) + "/echo"}},
 		{"by another name", pdk.HTTPRequest{URL: strings.Replace(p.API, "127.0.0.1", "localhost", 1) + "/echo"}},
-		{"the cloud's metadata", pdk.HTTPRequest{URL: "http://169.254.169.254/latest/meta-data/iam/security-credentials/"}},
+		{"the cloud's metadata",
+			pdk.HTTPRequest{URL: "http://169.254.169.254/latest/meta-data/iam/security-credentials/"}},
 	} {
 		h.fetch(r.attempt, &r.request)
 	}

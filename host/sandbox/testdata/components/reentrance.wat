@@ -1,0 +1,30 @@
+;; A component whose exports call into a component that runs: "self" the one that is called, "down" one that it has
+;; instantiated, "up" from there to the outer one. "sibling" is allowed: $C calls $B.
+(component
+  (core module $Leaf (func (export "f") (result i32) (i32.const 7)))
+  (core module $Call (import "" "f" (func $f (result i32))) (func (export "f") (result i32) (call $f)))
+  (component $B
+    (core module $Leaf (func (export "f") (result i32) (i32.const 7)))
+    (core instance $leaf (instantiate $Leaf))
+    (func (export "f") (result u32) (canon lift (core func $leaf "f"))))
+  (component $C
+    (import "f" (func $f (result u32)))
+    (core func $f' (canon lower (func $f)))
+    (core module $Call (import "" "f" (func $f (result i32))) (func (export "f") (result i32) (call $f)))
+    (core instance $call (instantiate $Call (with "" (instance (export "f" (func $f'))))))
+    (func (export "f") (result u32) (canon lift (core func $call "f"))))
+  (core instance $leaf (instantiate $Leaf))
+  (func $leaf' (result u32) (canon lift (core func $leaf "f")))
+  (instance $b (instantiate $B))
+  (instance $sibling (instantiate $C (with "f" (func $b "f"))))
+  (instance $up (instantiate $C (with "f" (func $leaf'))))
+  (core func $lowered-self (canon lower (func $leaf')))
+  (core func $lowered-down (canon lower (func $b "f")))
+  (core instance $self (instantiate $Call (with "" (instance (export "f" (func $lowered-self))))))
+  (core instance $down (instantiate $Call (with "" (instance (export "f" (func $lowered-down))))))
+  (func (export "leaf") (result u32) (canon lift (core func $leaf "f")))
+  (func (export "self") (result u32) (canon lift (core func $self "f")))
+  (func (export "down") (result u32) (canon lift (core func $down "f")))
+  (export "up" (func $up "f"))
+  (export "sibling" (func $sibling "f"))
+)

@@ -1,0 +1,167 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/internal/rewrite"
+	"github.com/hako-run/hako/host/internal/stack"
+)
+
+// StackError says where in a guest an error occurred. Its text is that of Err, which is a *GuestError or a
+// *limit.Error.
+type StackError struct {
+	Err error
+	// Stack has the functions that the guest was in, the innermost first, each on a line. It is for authors and
+	// operators.
+	Stack string
+}
+
+func (e *StackError) Error() string { return e.Err.Error() }
+func (e *StackError) Unwrap() error { return e.Err }
+
+// StoppedMessage is the message of the record about an error with a stack.
+const StoppedMessage = "the guest stopped"
+
+// Stack returns the stack of the *StackError in err, or "".
+func Stack(err error) string {
+	if where, ok := errors.AsType[*StackError](err); ok {
+		return where.Stack
+	}
+	return ""
+}
+
+// withStack adds the stack to an error of a call, if cause has one.
+func (c *call) withStack(err, cause error) error {
+	frames := trapFrames(cause)
+	if len(frames) == 0 {
+		return err
+	}
+	trace := "  at " + strings.Join(c.plugin.names.describe(c.plugin, frames), "\n  at ")
+	c.plugin.logger.Info(StoppedMessage, "tool", c.Tool, "err", err, "stack", trace)
+	return &StackError{err, trace}
+}
+
+// trapFrames returns the frames of the innermost error in the tree of err that has some.
+func trapFrames(err error) []stack.Frame {
+	if err == nil {
+		return nil
+	}
+	// It walks the tree itself, to errors whose texts leave out the cause's.
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range joined.Unwrap() {
+			if frames := trapFrames(err); len(frames) > 0 {
+				return frames
+			}
+		}
+		return nil
+	}
+	if frames := stack.Parse(err.Error()); len(frames) > 0 {
+		return frames
+	}
+	return trapFrames(errors.Unwrap(err))
+}
+
+const (
+	// maxNames bounds the names of functions that are kept for a plugin.
+	maxNames = 1000
+	// nameReads is how often names may be read from a plugin file at once; nameInterval is the time until one more is
+	// allowed. A guest that traps somewhere else each time costs no more.
+	nameReads    = 16
+	nameInterval = time.Second
+)
+
+// functionNames has the names of functions that have occurred in stack traces. The zero value is empty.
+type functionNames struct {
+	mu     sync.Mutex
+	known  map[stack.Frame]string
+	reads  int
+	refill time.Time
+}
+
+// describe names the functions of frames.
+func (n *functionNames) describe(p *Plugin, frames []stack.Frame) []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	unknown := func(f stack.Frame) bool { _, known := n.known[f]; return f.Host == "" && !known }
+	if slices.ContainsFunc(frames, unknown) && n.mayRead() {
+		n.read(p, slices.DeleteFunc(slices.Clone(frames), func(f stack.Frame) bool { return !unknown(f) }))
+	}
+	var names []string
+	for _, f := range frames {
+		switch name := n.known[f]; {
+		case f.Host == rewrite.ImportModule+"."+rewrite.ImportName: // of the rewriter
+		case f.Host != "":
+			names = append(names, "the host function "+stack.Readable(f.Host))
+		case name != "":
+			names = append(names, name)
+		default:
+			names = append(names, fmt.Sprintf("function %d%s", rewrite.Original(f.Function), inModule(f)))
+		}
+	}
+	return stack.WithoutPanic(names)
+}
+
+// inModule names the core module of a component.
+func inModule(f stack.Frame) string {
+	if f.Module == "" {
+		return ""
+	}
+	return " of core module " + f.Module
+}
+
+// mayRead reports whether the plugin may be read once more.
+func (n *functionNames) mayRead() bool {
+	now := time.Now()
+	if more := int(now.Sub(n.refill) / nameInterval); more > 0 {
+		n.reads, n.refill = min(nameReads, n.reads+more), now
+	}
+	n.reads--
+	return n.reads >= 0
+}
+
+// read reads the names of frames from the plugin file: the name sections are not kept in memory.
+func (n *functionNames) read(p *Plugin, frames []stack.Frame) {
+	original, err := p.spec.Wasm()
+	if err != nil {
+		return // the file is gone; the trap has no names
+	}
+	if n.known == nil || len(n.known) > maxNames {
+		n.known = map[stack.Frame]string{}
+	}
+	if !component.IsComponent(original) {
+		n.add("", original, frames)
+		return
+	}
+	_, err = component.RewriteModules(original, func(id int, module []byte) ([]byte, error) {
+		n.add(strconv.Itoa(id), module, frames)
+		return nil, nil
+	})
+	if err != nil { // it was decoded before
+		p.logger.Debug("read the names of functions", "err", err)
+	}
+}
+
+// add reads the names of those frames that are in a module.
+func (n *functionNames) add(module string, wasm []byte, frames []stack.Frame) {
+	var functions []uint32
+	for _, f := range frames {
+		if f.Module == module {
+			functions = append(functions, rewrite.Original(f.Function))
+			n.known[f] = ""
+		}
+	}
+	if functions == nil {
+		return
+	}
+	for function, name := range rewrite.FunctionNames(wasm, functions) {
+		f := stack.Frame{Module: module, Function: rewrite.Rewritten(function)}
+		n.known[f] = stack.Readable(name)
+	}
+}
