@@ -8,10 +8,12 @@ package broker
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 )
 
 // Type is a Wasm value type of a host function's signature.
@@ -62,15 +64,33 @@ type Call struct {
 	// Ask asks the person behind the caller to approve an operation. An error is a refusal, with a text for the caller.
 	// Nil means that nobody can be asked. It returns when ctx ends, and may be called from any goroutine.
 	Ask func(ctx context.Context, q Question) error
+	// Tools calls other tools as the caller of this call. Nil means that there are none.
+	Tools Tools
 	// Spend charges steps to the call's CPU limit. An error means that the time or the steps of the call are used up,
 	// and that the guest must not run again. Nil means no limit.
 	Spend func(steps int64) error
 	// Replayed reports that a response came from a recording, so that the result can say so.
 	Replayed bool
 
-	pending [][]byte
-	state   map[any]io.Closer
+	pending      [][]byte
+	state        map[any]io.Closer
+	placeholders map[string]string
 }
+
+// Placeholder returns what the guest gets in place of a secret under a configuration key: a random text, the same for
+// the whole call. Only the call's goroutine may use it.
+func (c *Call) Placeholder(key string) string {
+	if c.placeholders[key] == "" {
+		if c.placeholders == nil {
+			c.placeholders = map[string]string{}
+		}
+		c.placeholders[key] = "placeholder-" + rand.Text()
+	}
+	return c.placeholders[key]
+}
+
+// Placeholders returns a copy of all placeholders that the call has used, by configuration key.
+func (c *Call) Placeholders() map[string]string { return maps.Clone(c.placeholders) }
 
 // Question describes an operation that a rule wants a person to approve.
 type Question struct {

@@ -4,7 +4,7 @@ package broker
 type Credential struct {
 	// Header and Value are the name and value of the request header that carries it.
 	Header, Value string
-	// Secrets are the parts of Value that must not reach a guest.
+	// Secrets are the parts of Value that must not reach a guest, the secret itself first. There is at least one.
 	Secrets []string
 	// Account changes whenever the credential may belong to another account, so that responses for one account are not
 	// cached for another. It is not secret and has no meaning outside of this process.

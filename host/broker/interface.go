@@ -13,8 +13,8 @@ type Interface struct {
 }
 
 // InterfaceFunc is a function of an interface. Arguments and result are values as package component describes them;
-// they have the types that the guest imported, which the host has compared with those of the interface. The result is
-// nil if there is none. A panic with an error ends the call.
+// they have the types that the guest imported, which may be others than those of the interface. The result is nil if
+// there is none. A panic with an error ends the call.
 //
 // A resource of the host is any Go value. The guest holds a handle to it until it drops the handle or the call ends,
 // and the value's Drop method is called then, if it has one (Dropper).

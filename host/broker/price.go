@@ -29,6 +29,8 @@ const (
 	LineSteps = 2_000
 	// RequestSteps is the price of an HTTP request, StatementSteps of an SQL statement, CommandSteps of a command.
 	RequestSteps, StatementSteps, CommandSteps = 50_000, 2_000, 200_000
+	// ToolCallSteps is the price of calling another tool, besides the steps that the tool takes.
+	ToolCallSteps = 50_000
 	// MicrosecondSteps is the price of a microsecond of SQLite.
 	MicrosecondSteps = 100
 )

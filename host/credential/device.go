@@ -11,7 +11,7 @@ import (
 	"github.com/hako-run/hako/internal/strictjson"
 )
 
-// DeviceCode is what the operator enters on another device (RFC 8628, section 3.2).
+// DeviceCode is the code that the operator enters on another device (RFC 8628, section 3.2).
 type DeviceCode struct {
 	UserCode string
 	// URL is the page for entering the code. CompleteURL, if not empty, already contains the code.

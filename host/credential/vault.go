@@ -175,7 +175,8 @@ func (v *vault) put(ctx context.Context, i id, r *record) error {
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, `INSERT INTO credential (tenant, name, key_id, sealed, changed) VALUES ($1, $2, $3, $4, $5)
+		_, err = tx.ExecContext(ctx,
+			`INSERT INTO credential (tenant, name, key_id, sealed, changed) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (tenant, name) DO UPDATE SET key_id = excluded.key_id, sealed = excluded.sealed, changed = excluded.changed`,
 			i.tenant, i.name, k.id, k.seal(i, plain), s.Time().Unix())
 		return err

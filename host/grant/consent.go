@@ -66,10 +66,10 @@ var (
 // check checks that the consent can be recorded and, unless it is revoked, is complete.
 func (c *Consent) check() error {
 	var errs []error
-	if !pluginName.MatchString(c.Name) {
+	if !pluginName().MatchString(c.Name) {
 		errs = append(errs, fmt.Errorf("consent for plugin %q: the name is not a valid plugin name", c.Name))
 	}
-	if !digest.MatchString(c.Digest) {
+	if !digest().MatchString(c.Digest) {
 		errs = append(errs, fmt.Errorf("consent for plugin %s: the digest must be sha256: and 64 hexadecimal digits",
 			c.Name))
 	}
@@ -145,7 +145,7 @@ func checkCredential(mapped, asked string) manifest.Text {
 	case asked == "":
 		return bilingual("the plugin asks for no credential there: remove %q",
 			"このプラグインは認証情報を求めていません。%q を削除してください", mapped)
-	case !pluginName.MatchString(mapped):
+	case !pluginName().MatchString(mapped):
 		return bilingual(`%q is no name of a credential: 1 to 40 of a-z, 0-9 and "-", starting with a letter`,
 			"%q は認証情報の名前ではありません。英小文字で始まる 1～40 文字の英小文字、数字、「-」を指定してください", mapped)
 	}

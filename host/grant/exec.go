@@ -31,7 +31,7 @@ func (c *Consent) checkExec() error {
 	}
 	errs := []error{c.checkPrograms()}
 	for _, name := range e.Env {
-		if !environment.MatchString(name) || slices.Contains(hostVariables, name) {
+		if !environment().MatchString(name) || slices.Contains(hostVariables, name) {
 			errs = append(errs, execError(c.Name, "env",
 				bilingual("the variable %q cannot be passed on: name one other than %s",
 					"環境変数 %q は渡せません。%s 以外の名前を指定してください", name, strings.Join(hostVariables, ", "))))
@@ -48,7 +48,7 @@ func (c *Consent) checkPrograms() error {
 			errs = append(errs, execError(c.Name, "programs",
 				bilingual(`"*" allows all programs: leave the others out, or leave it out`,
 					"「*」はすべてのプログラムを許可します。「*」だけにするか、「*」を除いてください")))
-		case name != manifest.AnyProgram && !filepath.IsAbs(name) && !program.MatchString(name):
+		case name != manifest.AnyProgram && !filepath.IsAbs(name) && !program().MatchString(name):
 			errs = append(errs, execError(c.Name, "programs",
 				bilingual("%q is neither the name of a program nor its absolute path",
 					"%q はプログラムの名前でも絶対パスでもありません", name)))

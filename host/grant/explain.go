@@ -29,6 +29,9 @@ func Explain(p manifest.Permissions, language string) []string {
 	if p.Exec != nil {
 		lines = append(lines, w.exec(p.Exec, language))
 	}
+	if p.Tools != nil {
+		lines = append(lines, w.tools(p.Tools, language))
+	}
 	if remembers(p.State) {
 		lines = append(lines, w.state(p.State))
 	}
@@ -48,11 +51,12 @@ type wording struct {
 	credential                                      string
 	read, write, roots, database, because, nothing  string
 	programs, anyProgram                            string
+	toolNames, anyTool                              string
 	session, shared                                 string
 	larger, limit, comma                            string
 
 	addAddress, addMethods, addPaths, addConfig, addCredential, addWrite, addRoots, addQuota string
-	addPrograms, addAnyProgram, addLimits, addClaims                                         string
+	addPrograms, addAnyProgram, addTools, addAnyTool, addLimits, addClaims                   string
 }
 
 var english = wording{
@@ -69,6 +73,8 @@ var english = wording{
 	database:   "may keep a database of its own, up to %[1]s for each tenant",
 	programs:   "may run programs of your machine on the files in these folders: %[1]s",
 	anyProgram: "may run those programs of your machine that you name, on the files in these folders",
+	toolNames:  "may call other tools as whoever calls it, under all of your rules: %[1]s",
+	anyTool:    "may call every other tool as whoever calls it, under all of your rules",
 	because:    "%[1]s, because: %[2]s",
 	nothing:    "asks for nothing: it reaches no network and no files",
 	session:    "remembers what happened in earlier calls of the same session",
@@ -84,6 +90,8 @@ var english = wording{
 
 	addPrograms:   "exec: also asks to run %[1]s",
 	addAnyProgram: "exec: now asks to run whichever programs you name",
+	addTools:      "tools: also asks to call %[1]s",
+	addAnyTool:    "tools: now asks to call every other tool",
 	larger:        "asks for larger limits than others have: %[1]s",
 	limit:         "%[1]s: %[2]s instead of %[3]s",
 	comma:         ", ",
@@ -106,6 +114,8 @@ var japanese = wording{
 	database:   "専用のデータベースを持てます（テナントごとに %[1]s まで）",
 	programs:   "このフォルダーのファイルに対して、このマシンの次のプログラムを実行できます: %[1]s",
 	anyProgram: "このフォルダーのファイルに対して、あなたが指定したこのマシンのプログラムを実行できます",
+	toolNames:  "呼び出した人として、すべてのルールに従って次のほかのツールを呼び出せます: %[1]s",
+	anyTool:    "呼び出した人として、すべてのルールに従ってほかのすべてのツールを呼び出せます",
 	because:    "%[1]s。理由: %[2]s",
 	nothing:    "何も求めていません。ネットワークにもファイルにもアクセスしません",
 	session:    "同じセッションの以前の呼び出しの内容を覚えています",
@@ -120,6 +130,8 @@ var japanese = wording{
 
 	addPrograms:   "exec: %[1]s の実行も求めています",
 	addAnyProgram: "exec: あなたが指定する任意のプログラムの実行を求めています",
+	addTools:      "tools: %[1]s の呼び出しも求めています",
+	addAnyTool:    "tools: ほかのすべてのツールの呼び出しを求めています",
 	larger:        "通常より大きな上限を求めています: %[1]s",
 	limit:         "%[1]s %[3]s → %[2]s",
 	comma:         "、",

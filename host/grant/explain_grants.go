@@ -29,6 +29,12 @@ func (g Grants) Explain(language string) []string {
 	if g.Exec != nil {
 		lines = append(lines, w.exec(g.Exec))
 	}
+	switch {
+	case slices.Contains(g.Tools, anyTool):
+		lines = append(lines, w.anyTool)
+	case len(g.Tools) > 0:
+		lines = append(lines, fmt.Sprintf(w.tools, strings.Join(g.Tools, w.list)))
+	}
 	if lines == nil {
 		return []string{w.nothing}
 	}
@@ -38,16 +44,18 @@ func (g Grants) Explain(language string) []string {
 // grantWording are the format strings of one language for grants.
 type grantWording struct {
 	list                                     string // separates the items of a list
-	rule, paths, private, credential         string
+	rule, moved, paths, private, credential  string
 	read, write, deny, quota, noQuota        string
 	database, nothing                        string
 	programs, anyProgram, folders            string
+	tools, anyTool                           string
 	variables, isolated, network, unconfined string
 }
 
 var englishGrants = grantWording{
 	list:       ", ",
 	rule:       "http %[1]s: may send %[2]s to %[3]s",
+	moved:      ", where requests to %s go",
 	paths:      ", only to the paths %s",
 	private:    ", private addresses too",
 	credential: ", with the credential %s",
@@ -60,6 +68,8 @@ var englishGrants = grantWording{
 	nothing:    "nothing outside of its sandbox",
 	programs:   "commands: may run %s",
 	anyProgram: "commands: may run every program that is installed",
+	tools:      "tools: may call %s as its caller, under all rules",
+	anyTool:    "tools: may call every other tool as its caller, under all rules",
 	folders:    ", in these folders (without their quotas; except folders with hidden parts)",
 	variables:  ", with the variables %s",
 	isolated:   ", no network",
@@ -70,6 +80,7 @@ var englishGrants = grantWording{
 var japaneseGrants = grantWording{
 	list:       "、",
 	rule:       "http %[1]s: %[3]s に %[2]s を送信可",
+	moved:      " (%s へのリクエストもここに送信)",
 	paths:      "、パス %s のみ",
 	private:    "、プライベートアドレスも可",
 	credential: "、認証情報 %s を付けて送信",
@@ -82,6 +93,8 @@ var japaneseGrants = grantWording{
 	nothing:    "サンドボックスの外には何もできません",
 	programs:   "commands: %s を実行可",
 	anyProgram: "commands: インストールされているすべてのプログラムを実行可",
+	tools:      "tools: 呼び出した人として、すべてのルールに従って %s を呼び出し可",
+	anyTool:    "tools: 呼び出した人として、すべてのルールに従ってほかのすべてのツールを呼び出し可",
 	folders:    "、これらのフォルダーの中で実行 (容量の上限は適用されません。一部を隠しているフォルダーでは実行できません)",
 	variables:  "、環境変数 %s を渡す",
 	isolated:   "、ネットワークなし",
@@ -95,6 +108,9 @@ func (w grantWording) http(rule HTTPRule) string {
 		methods = []string{"GET", "HEAD"}
 	}
 	line := fmt.Sprintf(w.rule, rule.Name, strings.Join(methods, w.list), rule.URL)
+	if rule.Asked != "" {
+		line += fmt.Sprintf(w.moved, rule.Asked)
+	}
 	if len(rule.Paths) > 0 {
 		line += fmt.Sprintf(w.paths, strings.Join(rule.Paths, w.list))
 	}

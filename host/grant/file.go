@@ -23,7 +23,7 @@ type File struct {
 	document document
 	dir      string // base of relative folders
 
-	// content is what was last read or written. The zero File has none.
+	// content is the content that was last read or written. The zero File has none.
 	content atomic.Pointer[Content]
 }
 
@@ -147,6 +147,18 @@ func (f *File) Revoke(ctx context.Context, name, by string) error {
 			c.RevokedAt, c.RevokedBy = time.Now().UTC().Truncate(time.Second), by
 			consents[name] = c
 		}
+		return nil
+	})
+}
+
+// Remove removes the consent for a plugin, with its mappings. Its file waits for consent as one that was never seen.
+// The error matches ErrNoConsent if there is no consent; for others see Approve.
+func (f *File) Remove(ctx context.Context, name string) error {
+	return f.update(ctx, func(consents map[string]Consent) error {
+		if _, ok := consents[name]; !ok {
+			return fmt.Errorf("%w: %s", ErrNoConsent, strictyaml.Unknown("plugin", name, sortedKeys(consents)))
+		}
+		delete(consents, name)
 		return nil
 	})
 }

@@ -106,6 +106,10 @@ func readAsked(v strictyaml.Value, p *manifest.Permissions) {
 			p.Exec = &manifest.ExecPermission{}
 			v.Object(strictyaml.Fields{"programs": strictyaml.Strings(&p.Exec.Programs)})
 		},
+		"tools": func(v strictyaml.Value) {
+			p.Tools = &manifest.ToolsPermission{}
+			v.Object(strictyaml.Fields{"names": strictyaml.Strings(&p.Tools.Names)})
+		},
 	})
 }
 
@@ -242,6 +246,10 @@ func formatAsked(p manifest.Permissions) strictyaml.Mapping {
 	if p.Exec != nil {
 		asked = append(asked, strictyaml.Entry{Key: "exec",
 			Value: strictyaml.Mapping{{Key: "programs", Value: sorted(p.Exec.Programs)}}})
+	}
+	if p.Tools != nil {
+		asked = append(asked, strictyaml.Entry{Key: "tools",
+			Value: strictyaml.Mapping{{Key: "names", Value: sorted(p.Tools.Names)}}})
 	}
 	if remembers(p.State) {
 		asked = append(asked, strictyaml.Entry{Key: "state", Value: string(p.State)})

@@ -6,7 +6,7 @@
 // consent, which an operator can change with Choices.
 package grant
 
-// Grants is what one plugin may do. Everything else does not exist for the plugin.
+// Grants are the permissions of one plugin. Everything else does not exist for the plugin.
 type Grants struct {
 	HTTP   []HTTPRule
 	Mounts []Mount
@@ -14,6 +14,8 @@ type Grants struct {
 	SQL *SQL
 	// Exec are the commands that the plugin may run. Nil means none.
 	Exec *Exec
+	// Tools are patterns for other tools that the plugin may call (manifest.ToolsPermission). Empty means none.
+	Tools []string
 }
 
 // HTTPRule allows requests to the URLs under one base URL.
@@ -23,6 +25,9 @@ type HTTPRule struct {
 	// URL is the base URL. Its host may start with "*." for any subdomain, or be "*" for any host. Without a port it
 	// means the scheme's default port.
 	URL string
+	// Asked is the base URL that the plugin asks for if the operator moved it to another server. Requests under it are
+	// sent to URL. Empty if there is nothing to move.
+	Asked string
 	// Methods are the allowed methods in upper case. Empty allows GET and HEAD.
 	Methods []string
 	// Paths are globs relative to URL's path ("data/**", doublestar syntax), one of which must match. Empty allows all
@@ -33,6 +38,9 @@ type HTTPRule struct {
 	Private bool
 	// Credential names the credential that the host applies to requests. Empty means none.
 	Credential string
+	// Placeholder is the configuration key whose placeholder the credential replaces in headers. Empty means that the
+	// host adds the credential's header.
+	Placeholder string
 }
 
 // Mount allows the files below one directory of the host.

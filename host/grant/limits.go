@@ -11,18 +11,20 @@ import (
 
 // limitNames describes the limits in words, by manifest key.
 var limitNames = map[string]manifest.Text{
-	"time":        bilingual("the duration of a call", "呼び出し 1 回の時間"),
-	"cpu":         bilingual("the CPU limit of a call in million steps", "呼び出し 1 回の計算量 (百万ステップ)"),
-	"memory":      bilingual("the memory of an instance", "インスタンスのメモリ"),
-	"input":       bilingual("the arguments of a call", "呼び出し 1 回の引数"),
-	"output":      bilingual("the result of a call", "呼び出し 1 回の結果"),
-	"log":         bilingual("the log of a call", "呼び出し 1 回のログ"),
-	"concurrency": bilingual("calls at once", "同時に実行する呼び出しの数"),
-	"queue":       bilingual("calls that wait", "待機する呼び出しの数"),
-	"queueWait":   bilingual("the queueing time of a call", "呼び出しの待ち時間"),
-	"rate":        bilingual("calls a minute", "1 分あたりの呼び出しの数"),
-	"openFiles":   bilingual("open files of a call", "呼び出し 1 回で開くファイルの数"),
-	"requests":    bilingual("HTTP requests of a call", "呼び出し 1 回の HTTP リクエストの数"),
+	"time":          bilingual("the duration of a call", "呼び出し 1 回の時間"),
+	"cpu":           bilingual("the CPU limit of a call in million steps", "呼び出し 1 回の計算量 (百万ステップ)"),
+	"memory":        bilingual("the memory of an instance", "インスタンスのメモリ"),
+	"input":         bilingual("the arguments of a call", "呼び出し 1 回の引数"),
+	"output":        bilingual("the result of a call", "呼び出し 1 回の結果"),
+	"log":           bilingual("the log of a call", "呼び出し 1 回のログ"),
+	"concurrency":   bilingual("calls at once", "同時に実行する呼び出しの数"),
+	"queue":         bilingual("calls that wait", "待機する呼び出しの数"),
+	"queueWait":     bilingual("the queueing time of a call", "呼び出しの待ち時間"),
+	"rate":          bilingual("calls a minute", "1 分あたりの呼び出しの数"),
+	"openFiles":     bilingual("open files of a call", "呼び出し 1 回で開くファイルの数"),
+	"requests":      bilingual("HTTP requests of a call", "呼び出し 1 回の HTTP リクエストの数"),
+	"calls":         bilingual("calls of other tools in a call", "呼び出し 1 回の中でのほかのツールの呼び出しの数"),
+	"parallelCalls": bilingual("calls of other tools at once in a call", "呼び出し 1 回の中でのほかのツールの同時呼び出しの数"),
 }
 
 // claimNames describes the claims of tools' hints in words.

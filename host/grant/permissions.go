@@ -35,6 +35,9 @@ func Digest(p manifest.Permissions) string {
 	if p.Exec != nil {
 		lines = append(lines, line("exec", sorted(p.Exec.Programs)))
 	}
+	if p.Tools != nil {
+		lines = append(lines, line("tools", sorted(p.Tools.Names)))
+	}
 	if remembers(p.State) {
 		lines = append(lines, line("state", p.State))
 	}
@@ -113,6 +116,7 @@ func Additions(approved, asked manifest.Permissions, language string) []string {
 			strictyaml.FormatSize(quota(approved.SQL))))
 	}
 	additions = append(additions, w.execAdditions(approved.Exec, asked.Exec, language)...)
+	additions = append(additions, w.toolsAdditions(approved.Tools, asked.Tools, language)...)
 	if slices.Index(manifest.States, asked.State) > max(0, slices.Index(manifest.States, approved.State)) {
 		additions = append(additions, w.state(asked.State))
 	}
@@ -207,7 +211,15 @@ func sortedPermissions(p manifest.Permissions) manifest.Permissions {
 	if p.Exec != nil {
 		s.Exec = &manifest.ExecPermission{Programs: sorted(p.Exec.Programs)}
 	}
+	if p.Tools != nil {
+		s.Tools = &manifest.ToolsPermission{Names: sorted(p.Tools.Names)}
+	}
 	slices.SortFunc(s.HTTP, func(a, b manifest.HTTPPermission) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(s.Files, func(a, b manifest.FilePermission) int { return cmp.Compare(a.Mount, b.Mount) })
 	return s
+}
+
+// Asks reports whether a plugin asks for anything. The hints of its tools are no permission.
+func Asks(p manifest.Permissions) bool {
+	return len(Additions(manifest.Permissions{Claims: p.Claims}, p, "en")) > 0
 }

@@ -22,6 +22,7 @@ func Resolve(m *manifest.Manifest, c *Consent, config map[string]any, roots Root
 	var errs []error
 	for _, p := range m.Permissions.HTTP {
 		rule, text := c.httpRule(p, config)
+		rule.Placeholder = m.Placeholder(p.Credential)
 		if text != nil {
 			errs = append(errs, httpError(m.Name, p.Name, "url", text))
 		}
@@ -56,6 +57,9 @@ func Resolve(m *manifest.Manifest, c *Consent, config map[string]any, roots Root
 			errs = append(errs, err)
 		}
 		g.Exec = exec
+	}
+	if p := m.Permissions.Tools; p != nil {
+		g.Tools = sorted(p.Names)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return Grants{}, err
@@ -97,6 +101,9 @@ func (c *Consent) httpRule(p manifest.HTTPPermission, config map[string]any) (HT
 		Methods: methods(p),
 		Paths:   slices.Clone(p.Paths),
 		Private: mapping.Private,
+	}
+	if moved(p.URL, rule.URL) {
+		rule.Asked = p.URL
 	}
 	if p.Credential != "" {
 		rule.Credential = cmp.Or(mapping.Credential, p.Credential)

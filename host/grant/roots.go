@@ -130,7 +130,8 @@ func realPath(path string) string {
 // maxLinks is the most symbolic links that are followed for one path, as in Linux.
 const maxLinks = 40
 
-// followLinks returns path, and what becomes of it as one symbolic link in it after the other is replaced by its target.
+// followLinks returns path, and what becomes of it as one symbolic link in it after the other is replaced by its
+// target.
 func followLinks(path string) []string {
 	path = filepath.Clean(path)
 	paths := []string{path}

@@ -92,8 +92,9 @@ func (m *Module) noMarker() error {
 	case isExtism:
 		return fmt.Errorf("%w: it exports no %s", ErrExtism, abi.Marker)
 	case m.export("_start") != nil:
-		return fmt.Errorf("the module is a command (it exports _start), not a plugin: build it as a library that exports %s "+
-			"(Go: import the pdk package and build with GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared)",
+		return fmt.Errorf(
+			"the module is a command (it exports _start), not a plugin: build it as a library that exports %s "+
+				"(Go: import the pdk package and build with GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared)",
 			abi.Marker)
 	}
 	return fmt.Errorf("the module exports no %s: build it with a hako PDK, or see docs/abi.md for what a guest exports",

@@ -4,23 +4,25 @@ import "time"
 
 // DefaultCeilings are the most that a manifest gets of each limit unless the operator says otherwise.
 var DefaultCeilings = Limits{
-	Time:        10 * time.Minute,
-	CPU:         1_000_000,
-	Memory:      1 << 30,
-	Input:       64 << 20,
-	Output:      64 << 20,
-	Log:         1 << 20,
-	Concurrency: 256,
-	Queue:       4096,
-	QueueWait:   5 * time.Minute,
-	Rate:        1_000_000,
-	OpenFiles:   512,
-	Requests:    10_000,
+	Time:          10 * time.Minute,
+	CPU:           1_000_000,
+	Memory:        1 << 30,
+	Input:         64 << 20,
+	Output:        64 << 20,
+	Log:           1 << 20,
+	Concurrency:   256,
+	Queue:         4096,
+	QueueWait:     5 * time.Minute,
+	Rate:          1_000_000,
+	OpenFiles:     512,
+	Requests:      10_000,
+	Calls:         1000,
+	ParallelCalls: 64,
 }
 
 // LimitKeys are the keys of Limits, as manifests and the configuration have them.
 var LimitKeys = []string{"time", "cpu", "memory", "input", "output", "log", "concurrency", "queue", "queueWait", "rate",
-	"openFiles", "requests"}
+	"openFiles", "requests", "calls", "parallelCalls"}
 
 // combine returns the limits that f makes of each of l and o.
 func (l Limits) combine(o Limits, f func(a, b int64) int64) Limits {
@@ -34,6 +36,7 @@ func (l Limits) combine(o Limits, f func(a, b int64) int64) Limits {
 		QueueWait: duration(l.QueueWait, o.QueueWait), Rate: count(l.Rate, o.Rate),
 		OpenFiles: count(l.OpenFiles, o.OpenFiles),
 		Requests:  count(l.Requests, o.Requests),
+		Calls:     count(l.Calls, o.Calls), ParallelCalls: count(l.ParallelCalls, o.ParallelCalls),
 	}
 }
 

@@ -30,7 +30,8 @@ func ParseBaseURL(s string) (*url.URL, error) {
 	case s == "":
 		return nil, errors.New(`is missing: it must be a URL such as "https://api.example.com/v1/"`)
 	case err != nil || !isASCII(s) || len(s) > 1000:
-		return nil, errors.New(`must be a URL in ASCII such as "https://api.example.com/v1/", international host names in their xn-- form`)
+		return nil, errors.New(
+			`must be a URL in ASCII such as "https://api.example.com/v1/", international host names in their xn-- form`)
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, errors.New(`must start with "https://" or "http://"`)
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(s, "#"):
@@ -62,7 +63,7 @@ func canonicalHost(u *url.URL) (string, error) {
 			return "", errors.New("must have a valid IPv6 address in brackets")
 		}
 		host = "[" + addr.String() + "]"
-	case host != "*" && (len(host) > 253 || !hostname.MatchString(strings.TrimPrefix(host, "*."))):
+	case host != "*" && (len(host) > 253 || !hostname().MatchString(strings.TrimPrefix(host, "*."))):
 		return "", fmt.Errorf(`must name a host, "*.domain" for its subdomains, or "*" for any host`)
 	}
 	if port == "" || port == defaultPort[u.Scheme] {
@@ -75,7 +76,8 @@ func checkPath(u *url.URL) error {
 	clean := path.Clean("/" + u.Path)
 	if strings.TrimSuffix(u.Path, "/") != strings.TrimSuffix(clean, "/") || u.RawPath != "" ||
 		strings.ContainsAny(u.Path, `\*?[]{}`) {
-		return errors.New(`must have a plain path without "..", "//", wildcards or escaped slashes; narrow it with paths`)
+		return errors.New(
+			`must have a plain path without "..", "//", wildcards or escaped slashes; narrow it with paths`)
 	}
 	return nil
 }

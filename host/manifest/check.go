@@ -43,13 +43,15 @@ type review struct {
 	module   *Module
 	manifest *Manifest
 	findings []Finding
+	// untranslated are the places of texts that are missing in a language, by language.
+	untranslated map[string][]string
 }
 
 // Check reviews a plugin: its module against its valid manifest, and the manifest for what is missing, too broad or
 // suspicious. It runs no guest code; handlers, if not nil, is what the guest answered to abi.ListHandlers. Errors come
 // first.
 func Check(m *Module, manifest *Manifest, handlers *abi.Handlers) []Finding {
-	r := review{module: m, manifest: manifest}
+	r := review{module: m, manifest: manifest, untranslated: map[string][]string{}}
 	r.imports()
 	if handlers != nil {
 		r.handlers(handlers)
@@ -85,6 +87,7 @@ func (r *review) imports() {
 	r.unused("http", len(p.HTTP) > 0 && !m.IsExtism(), m, abi.HTTPModule, "wasi:http/outgoing-handler")
 	r.unused("sql", p.SQL != nil, m, abi.SQLModule, "hako:sql/database", "wasi:keyvalue/store")
 	r.unused("exec", p.Exec != nil, m, abi.ExecModule, "hako:exec/commands")
+	r.unused("tools", asksTools(*p), m, abi.ToolsModule, "hako:tools/calls")
 }
 
 // unused warns of a permission that is asked for if the module imports nothing that it links: the import module of a
@@ -145,14 +148,16 @@ func (r *review) httpPermissions() {
 		}
 		r.host(path+".url", u)
 		if p.Credential != "" && strings.HasPrefix(u.Hostname(), "*.") {
-			r.warn(path+".url", "sends the operator's credential to any subdomain, whoever runs it: name one host, or let the operator name it with configKey")
+			r.warn(path+
+				".url", "sends the operator's credential to any subdomain, whoever runs it: name one host, or let the operator name it with configKey")
 		}
 		writes := slices.ContainsFunc(p.Methods, isWrite)
 		if writes && len(p.Paths) == 0 && u.Path == "/" {
 			r.warn(path, "asks to change anything on the host: narrow url or paths to what the tools need")
 		}
 		if writes && r.onlyReads() {
-			r.warn(path+".methods", "asks for methods that change things, but all tools have readOnlyHint: remove the methods or correct the hint")
+			r.warn(path+
+				".methods", "asks for methods that change things, but all tools have readOnlyHint: remove the methods or correct the hint")
 		}
 	}
 }
@@ -214,7 +219,8 @@ func (r *review) tool(path string, t *Tool) {
 	a := t.Annotations
 	switch {
 	case a.ReadOnlyHint == nil:
-		r.warn(path+".annotations", "readOnlyHint is missing: clients then assume that the tool changes things, and ask each time")
+		r.warn(path+".annotations",
+			"readOnlyHint is missing: clients then assume that the tool changes things, and ask each time")
 	case !*a.ReadOnlyHint && a.DestructiveHint == nil:
 		r.warn(path+".annotations", "destructiveHint is missing: clients then assume that the tool destroys things")
 	}

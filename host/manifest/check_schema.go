@@ -100,7 +100,8 @@ func (r *review) subschema(path string, value any) {
 		switch kind, known := keywords[key]; {
 		case !known:
 			if near := strictyaml.Nearest(key, keys(keywords)); near != "" {
-				r.warn(path, "%q is no keyword of JSON Schema and is ignored: did you mean %q?", clip.Runes(key, 60), near)
+				r.warn(path, "%q is no keyword of JSON Schema and is ignored: did you mean %q?",
+					clip.Runes(key, 60), near)
 			}
 		case kind == schemaValue:
 			r.subschema(at, member)

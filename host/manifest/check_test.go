@@ -2,6 +2,7 @@ package manifest_test
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -95,11 +96,11 @@ func TestCheck(t *testing.T) {
 		{name: "files for readers", old: "read-only", new: "read-write",
 			want: "warning: permissions.files[0].access: asks to write, but all tools have readOnlyHint"},
 		{name: "no Japanese", old: "description: {en: Notes., ja: ノート。}", new: "description: Notes.",
-			want: `warning: description: has no text in "ja"`},
+			want: `warning: no text in "ja": description`},
 		{name: "no plugin description", old: "description: {en: Notes., ja: ノート。}\n", new: "",
 			want: "warning: description: is missing"},
 		{name: "no reason in English", old: "{en: To read notes., ja", new: "{ja",
-			want: `warning: permissions.files[0].reason: has no text in "en"`},
+			want: `warning: no text in "en": permissions.files[0].reason`},
 		{name: "no licence", old: "license: Apache-2.0\n", new: "", want: "warning: license: is missing"},
 		{name: "no hints", old: "readOnlyHint: true, ", new: "",
 			want: "warning: tools[0].annotations: readOnlyHint is missing"},
@@ -169,6 +170,24 @@ func TestCheckHandlers(t *testing.T) {
 		`error: prompts[0]: the plugin has no handler for the prompt "review": register one, or remove the entry`,
 	}
 	if !slices.Equal(found, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(found, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestCheckTranslations: all texts without a language are one finding.
+func TestCheckTranslations(t *testing.T) {
+	t.Parallel()
+	japanese := regexp.MustCompile(`\{en: ([^,{}]*), ja: [^,{}]*\}`)
+	found := check(t, notesModule, japanese.ReplaceAllString(reviewed, "$1"), nil)
+	want := []string{`warning: no text in "ja": description, tools[0].description, tools[0].title, ` +
+		`permissions.http[0].reason, permissions.files[0].reason`}
+	if !slices.Equal(found, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(found, "\n"), strings.Join(want, "\n"))
+	}
+	more := japanese.ReplaceAllString(reviewed, "$1") + "prompts: [{name: review, description: Reviews.}]\n"
+	want = []string{`warning: 6 texts are missing in "ja": description, tools[0].description, tools[0].title, ` +
+		`prompts[0].description, permissions.http[0].reason and 1 more`}
+	if found := check(t, notesModule, more, nil); !slices.Equal(found, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(found, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -17,7 +18,7 @@ var languages = []string{"en", "ja"}
 
 // injection is a text that addresses the model in order to steer it, with what it is.
 type injection struct {
-	text *lazyregexp.Regexp
+	text lazyregexp.Regexp
 	what string
 }
 
@@ -78,6 +79,23 @@ func (r *review) descriptions() {
 	for _, name := range keys(m.Config) {
 		r.text("config."+name+".description", m.Config[name].Description)
 	}
+	for _, language := range languages {
+		r.translations(language, r.untranslated[language])
+	}
+}
+
+// maxPaths is how many places one finding names.
+const maxPaths = 5
+
+// translations warns of all texts that are missing in a language.
+func (r *review) translations(language string, paths []string) {
+	switch n := len(paths); {
+	case n > maxPaths:
+		r.warn("", "%d texts are missing in %q: %s and %d more", n, language,
+			strings.Join(paths[:maxPaths], ", "), n-maxPaths)
+	case n > 0:
+		r.warn("", "no text in %q: %s", language, strings.Join(paths, ", "))
+	}
 }
 
 // text reviews a text that should be there in every language.
@@ -92,7 +110,7 @@ func (r *review) text(path string, t Text) {
 func (r *review) optionalText(path string, t Text) {
 	for _, language := range languages {
 		if _, ok := t[language]; !ok && len(t) > 0 {
-			r.warn(path, "has no text in %q", language)
+			r.untranslated[language] = append(r.untranslated[language], path)
 		}
 	}
 	for _, language := range keys(t) {
@@ -107,7 +125,7 @@ func (r *review) optionalText(path string, t Text) {
 // suspicious points out text that is meant for a model and not for the person who reviews it.
 func (r *review) suspicious(path, text string) {
 	for _, i := range injections() {
-		if i.text.MatchString(text) {
+		if i.text().MatchString(text) {
 			r.warn(path, "%s, as a prompt injection does: reword it", i.what)
 		}
 	}

@@ -93,8 +93,9 @@ func checkModules(c *component.Component) error {
 }
 
 // errAsync is the error of a component with functions of the asynchronous ABI.
-var errAsync = errors.New("the component has asynchronous functions of WASI 0.3, and hako runs components of WASI 0.2: " +
-	"build it for WASI 0.2 (componentize-qjs: with --sync)")
+var errAsync = errors.New(
+	"the component has asynchronous functions of WASI 0.3, and hako runs components of WASI 0.2: " +
+		"build it for WASI 0.2 (componentize-qjs: with --sync)")
 
 // isAsync reports whether a component lifts a function with the asynchronous ABI.
 func isAsync(c *component.Component) bool {
@@ -119,7 +120,8 @@ type witPackage struct {
 
 // witPackages are those that hako offers, in the versions 0.2.x and their drafts. Toolchains link wasi:filesystem,
 // wasi:http and wasi:sockets into every component, so they need no permission: without one there are no directories,
-// and each request or socket is refused.
+// and each request or socket is refused. componentize-py links wasmcp's interfaces of the server into every component
+// that has one of its types, and hako has no functions for them: calling one is an error.
 var witPackages = []witPackage{
 	{name: "wasi:cli", interfaces: "environment exit stdin stdout stderr terminal-input terminal-output terminal-stdin terminal-stdout terminal-stderr"},
 	{name: "wasi:clocks", interfaces: "monotonic-clock wall-clock timezone"},
@@ -130,19 +132,26 @@ var witPackages = []witPackage{
 	{name: "wasi:keyvalue", interfaces: "store atomics batch", permission: "sql", asked: asksSQL},
 	{name: "wasi:logging", interfaces: "logging"},
 	{name: "wasi:random", interfaces: "random insecure insecure-seed"},
-	{name: "wasi:sockets", interfaces: "instance-network ip-name-lookup network tcp tcp-create-socket udp udp-create-socket"},
-	{name: "hako:exec", interfaces: "commands", permission: "exec", asked: func(p Permissions) bool { return p.Exec != nil }},
+	{name: "wasi:sockets",
+		interfaces: "instance-network ip-name-lookup network tcp tcp-create-socket udp udp-create-socket"},
+	{name: "wasmcp:mcp-v20251125", interfaces: "server-auth server-handler server-io"},
+	{name: "hako:exec", interfaces: "commands", permission: "exec",
+		asked: func(p Permissions) bool { return p.Exec != nil }},
 	{name: "hako:sql", interfaces: "database", permission: "sql", asked: asksSQL},
 	{name: "hako:tool", interfaces: "log progress"},
+	{name: "hako:tools", interfaces: "calls", permission: "tools", asked: asksTools},
 }
 
 func asksSQL(p Permissions) bool { return p.SQL != nil }
 
+func asksTools(p Permissions) bool { return p.Tools != nil }
+
 // checkComponentImport checks that hako has the interface that a component imports a function of.
 func checkComponentImport(i Import, p Permissions) error {
 	if i.Module == "" {
-		return fmt.Errorf("the component imports %q, which is in no interface: hako offers the interfaces of WASI 0.2; "+
-			"compose the component with one that exports it (wac plug)", i.Name)
+		return fmt.Errorf(
+			"the component imports %q, which is in no interface: hako offers the interfaces of WASI 0.2; "+
+				"compose the component with one that exports it (wac plug)", i.Name)
 	}
 	path, version, _ := strings.Cut(i.Module, "@")
 	name, inside, _ := strings.Cut(path, "/")
@@ -152,7 +161,8 @@ func checkComponentImport(i Import, p Permissions) error {
 		}
 		interfaces := strings.Fields(known.interfaces)
 		switch {
-		case strings.HasPrefix(name, "wasi:") && name != "wasi:logging" && version != "" && !strings.HasPrefix(version, "0.2."):
+		case strings.HasPrefix(name, "wasi:") && name != "wasi:logging" && version != "" &&
+			!strings.HasPrefix(version, "0.2."):
 			return fmt.Errorf("the component imports %q, and hako runs components of WASI 0.2: build it for WASI 0.2 (Rust: the target wasm32-wasip2; componentize-qjs: with --sync)",
 				i.Module)
 		case !slices.Contains(interfaces, inside):
@@ -168,6 +178,7 @@ func checkComponentImport(i Import, p Permissions) error {
 	for j, known := range witPackages {
 		names[j] = known.name
 	}
-	return fmt.Errorf("the component imports %q: %s; compose the component with one that exports it (wac plug)", i.Module,
+	return fmt.Errorf("the component imports %q: %s; compose the component with one that exports it (wac plug)",
+		i.Module,
 		strictyaml.Unknown("package", name, names))
 }

@@ -34,7 +34,7 @@ func (v *validation) config(config map[string]ConfigKey) {
 	}
 	for _, name := range keys(config) {
 		path, k := strictyaml.Key("config", name), config[name]
-		if !configName.MatchString(name) {
+		if !configName().MatchString(name) {
 			v.Add(path, `a key must be 1 to 64 of A-Z, a-z, 0-9 and "_", starting with a letter`)
 		}
 		v.text(path+".description", k.Description, maxDescription)
@@ -87,7 +87,10 @@ func (m *Manifest) Configure(values map[string]any) (json.RawMessage, error) {
 			continue
 		}
 		value, ok := configValue(k.Type, values[name])
-		if !ok {
+		if k.Credential != "" {
+			e.Add(name, "is a placeholder for the credential %s, and has no value: remove it and set credentials.%[1]s",
+				k.Credential)
+		} else if !ok {
 			e.Add(name, "must be %s", configTypes[k.Type])
 		} else if !k.allows(value) {
 			e.Add(name, "must be one of %s", list(k.Enum))
@@ -185,8 +188,8 @@ func configNumber(kind string, value any) (any, bool) {
 	return f, !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
-// ConfigTexts returns the values of a configuration, a JSON object as Configure makes it, as texts: strings as they are,
-// others as JSON.
+// ConfigTexts returns the values of a configuration, a JSON object as Configure makes it, as texts: strings as they
+// are, others as JSON.
 func ConfigTexts(config []byte) (map[string]string, error) {
 	texts := map[string]string{}
 	if len(config) == 0 {

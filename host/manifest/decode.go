@@ -63,17 +63,20 @@ type step struct {
 	index int
 }
 
-func (d *jsonDecoder) fail(message string) error {
+// pathOf returns the text of a path.
+func pathOf(steps []step) string {
 	path := ""
-	for _, s := range d.path {
+	for _, s := range steps {
 		if s.index >= 0 {
 			path = strictyaml.Index(path, s.index)
 		} else {
 			path = strictyaml.Key(path, s.key)
 		}
 	}
-	return jsonError(path, message)
+	return path
 }
+
+func (d *jsonDecoder) fail(message string) error { return jsonError(pathOf(d.path), message) }
 
 // syntax words an error of the reader.
 func (d *jsonDecoder) syntax(err error) error {
@@ -108,7 +111,8 @@ func (d *jsonDecoder) next(depth int) (any, error) {
 // value decodes the value that begins with token.
 func (d *jsonDecoder) value(token jsonread.Token, depth int) (any, error) {
 	if d.shape.values++; d.shape.values > maxValues {
-		return nil, jsonError("", "the JSON holds more than 100,000 values, the most that are checked: send it in parts")
+		return nil, jsonError("",
+			"the JSON holds more than 100,000 values, the most that are checked: send it in parts")
 	}
 	if depth == maxDepth {
 		return nil, jsonError("", "the JSON nests deeper than "+strconv.Itoa(maxDepth)+" levels: make it flatter")

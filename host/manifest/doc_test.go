@@ -21,15 +21,18 @@ func TestDocument(t *testing.T) {
 	}
 	document := string(data)
 	blocks := strings.Split(document, "```yaml\n")[1:]
-	if len(blocks) != 3 {
-		t.Fatalf("the document has %d examples; this test knows 3", len(blocks))
+	if len(blocks) != 4 {
+		t.Fatalf("the document has %d examples; this test knows 4", len(blocks))
 	}
 	examples := ""
 	for i, block := range blocks {
 		example, _, _ := strings.Cut(block, "```")
 		examples += example
 		parse := manifest.Parse
-		if strings.Contains(example, " export: ") {
+		switch {
+		case strings.Contains(example, " argument: text"):
+			parse = parseExtism
+		case strings.Contains(example, " export: "):
 			parse = manifest.ParseComponent
 		}
 		m, err := parse([]byte(example))
@@ -55,6 +58,15 @@ func TestDocument(t *testing.T) {
 			t.Errorf("the examples do not have %s", key)
 		}
 	}
+}
+
+// parseExtism parses the manifest of a plugin made for Extism.
+func parseExtism(text []byte) (*manifest.Manifest, error) {
+	m, err := manifest.Read(extism("extism:host/env", "f", string(text)))
+	if err != nil {
+		return nil, err
+	}
+	return m.ParseManifest()
 }
 
 // propertyNames returns the names under every "properties" of a schema.

@@ -20,43 +20,63 @@ func SidePaths(path string) [3]string {
 	return [3]string{base + ".yaml", base + ".policy.yaml", filepath.Join(filepath.Dir(path), "policy.yaml")}
 }
 
-// draft returns the manifest of a component that has none: its name is the file's, and its permissions are those of
+// draft returns the manifest of a component that has none, for the file at path: its permissions are those of
 // wassette's policy beside it. It returns nil for a core module and for a component with a manifest.
 func draft(path string, wasm []byte) ([]byte, error) {
-	if _, has := manifestIn(wasm); has || !component.IsComponent(wasm) {
+	if _, has := Inside(wasm); has || !component.IsComponent(wasm) {
 		return nil, nil
 	}
-	name, err := nameOf(path)
-	if err != nil {
-		return nil, err
-	}
-	m := draftManifest{Name: name, Version: "0.0.0", Description: "A component without a manifest"}
 	beside := SidePaths(path)
 	for _, file := range beside[1:] {
 		policy, err := readRegular(file, MaxBytes)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
+		var m []byte
 		if err == nil {
-			err = strictyaml.Read(policy, MaxBytes, m.readPolicy, func() error { return nil })
+			m, err = Draft(path, wasm, policy)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("the policy of wassette in %s: %w", file, err)
+			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		break
+		return m, nil
+	}
+	return Draft(path, wasm, nil)
+}
+
+// Draft returns a manifest for a plugin that has none and needs none to say what it offers, which is a component or a
+// plugin made for Extism. Its name is made from that of the file, and its permissions are those of a policy of
+// wassette, which may be nil.
+func Draft(file string, wasm, policy []byte) ([]byte, error) {
+	name, err := nameOf(file)
+	if err != nil {
+		return nil, err
+	}
+	m := draftManifest{Name: name, Version: "0.0.0", Description: "A plugin without a manifest"}
+	if component.IsComponent(wasm) {
+		m.Description = "A component without a manifest" // consents are bound to this text
+	}
+	if policy != nil {
+		if err := strictyaml.Read(policy, MaxBytes, m.readPolicy, func() error { return nil }); err != nil {
+			return nil, fmt.Errorf("the policy of wassette: %w", err)
+		}
 	}
 	return json.MarshalIndent(m, "", " ")
 }
 
-// manifestIn returns the manifest in a plugin file. Malformed files have none; Read reports what is wrong with them.
-func manifestIn(wasm []byte) ([]byte, bool) {
+// Inside returns the manifest in a plugin file, and whether it has one.
+func Inside(wasm []byte) ([]byte, bool) { return CustomSection(wasm, abi.ManifestSection) }
+
+// CustomSection returns the content of the first custom section with the name, and whether there is one. Malformed
+// files have none after the error; Read reports what is wrong with them.
+func CustomSection(wasm []byte, name string) ([]byte, bool) {
 	r, err := checkHeader(wasm)
 	for err == nil {
 		s, ok, sectionErr := r.section()
 		if sectionErr == nil && !ok {
 			break
 		}
-		if err = sectionErr; err == nil && s.id == customSection && s.name == abi.ManifestSection {
+		if err = sectionErr; err == nil && s.id == customSection && s.name == name {
 			return s.content, true
 		}
 	}
@@ -75,8 +95,8 @@ func nameOf(path string) (string, error) {
 		}
 		return '-'
 	}, base), "-")
-	if !pluginName.MatchString(name) {
-		return "", fmt.Errorf("the component has no manifest, and the name of its file, %q, makes no name for a plugin (1 to 40 of a-z, 0-9 and \"-\", starting with a letter): rename the file, or put a manifest beside it", base)
+	if !pluginName().MatchString(name) {
+		return "", fmt.Errorf("the plugin has no manifest, and the name of its file, %q, makes no name for a plugin (1 to 40 of a-z, 0-9 and \"-\", starting with a letter): rename the file, or put a manifest beside it", base)
 	}
 	return name, nil
 }

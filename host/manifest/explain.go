@@ -17,6 +17,9 @@ import (
 // maxFailures bounds the failures that explain a value.
 const maxFailures = 1000
 
+// maxPath bounds the path of a problem, in characters.
+const maxPath = 200
+
 // explain turns what the validator reports about value into an *Error.
 func (s *Schema) explain(value any, err error) error {
 	var failed *jsonschema.ValidationError
@@ -30,7 +33,7 @@ func (s *Schema) explain(value any, err error) error {
 	})
 	var e Error
 	for _, p := range slices.Compact(problems) {
-		e.Add(clip.Runes(p.Path, 200), "%s", clip.Runes(p.Message, 600))
+		e.Add(clip.Runes(p.Path, maxPath), "%s", clip.Runes(p.Message, 600))
 	}
 	return e.Err()
 }

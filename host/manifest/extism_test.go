@@ -38,12 +38,33 @@ func TestParseManifest(t *testing.T) {
 		head  = "name: x\nversion: 1.0.0\n"
 		tools = "tools: [{name: a, description: a, inputSchema: {type: object}}]\n"
 	)
+	const http = "permissions: {http: [{name: a, url: \"https://a.example/\", credential: c, reason: r}]}\n"
+	function := func(more string) string {
+		return "tools: [{name: a, description: a, export: e, inputSchema: {type: object, properties: {x: {}}}, " + more + "}]\n"
+	}
 	for _, test := range []struct {
 		name, want string
 		wasm       []byte
 	}{
 		{"Extism, granting", "", extism("extism:host/env", "f", head)},
-		{"Extism, with tools", "is asked for what it offers", extism("extism:host/env", "f", head+tools)},
+		{"Extism, with tools", "tools[0].export: is missing", extism("extism:host/env", "f", head+tools)},
+		{"Extism, with functions", "", extism("extism:host/env", "f", head+function("argument: x"))},
+		{"Extism, without the argument", "tools[0].argument: must be a property", extism("extism:host/env", "f", head+function("argument: y"))},
+		{"Extism, with another result", `tools[0].result: must be "text" or "json"`, extism("extism:host/env", "f", head+function("result: xml"))},
+		{"Extism, structured text", `tools[0].result: must be "json"`, extism("extism:host/env", "f", head+function("outputSchema: {type: object}"))},
+		{"Extism, with prompts", "asked for its resources and prompts", extism("extism:host/env", "f", head+"prompts: [{name: x}]\n")},
+		{"Extism, with a placeholder", "", extism("extism:host/env", "f", head+http+"config: {k: {type: string, credential: c}}\n")},
+		{"Extism, with a placeholder for nothing", "must be the credential of an HTTP permission",
+			extism("extism:host/env", "f", head+http+"config: {k: {type: string, credential: d}}\n")},
+		{"Extism, with two placeholders", "has a placeholder already, a",
+			extism("extism:host/env", "f", head+http+"config: {a: {type: string, credential: c}, b: {type: string, credential: c}}\n")},
+		{"Extism, with a required placeholder", "neither default, enum nor required",
+			extism("extism:host/env", "f", head+http+"config: {k: {type: string, credential: c, required: true}}\n")},
+		{"Extism, with a placeholder and a state", "which the state session would outlive",
+			extism("extism:host/env", "f", head+http+"state: session\nconfig: {k: {type: string, credential: c}}\n")},
+		{"ABI 1, with a placeholder", "is for plugins of the Extism ABI",
+			plugin(nil, custom("hako:manifest", head+tools+http+"config: {k: {type: string, credential: c}}\n"))},
+		{"ABI 1, with functions", "tools[0].argument: is for functions of the Extism ABI", plugin(nil, custom("hako:manifest", head+function("argument: x")))},
 		{"Extism, with commands", "has no functions for commands",
 			extism("extism:host/env", "f", head+"permissions: {exec: {programs: [git], reason: r}}\n")},
 		{"Extism, with a database", "has no functions for a database",

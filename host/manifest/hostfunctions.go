@@ -17,9 +17,10 @@ var hostFunctions = map[string]map[string]string{
 	abi.CoreModule: {
 		"i:": "take", "ii:": "respond updated", "ii:i": "blob", "iii:": "log", "ddii:": "progress", ":i": "canceled",
 	},
-	abi.HTTPModule: {"i:": "close", "i:i": "wait", "iii:i": "read", "iiii:i": "request start"},
-	abi.SQLModule:  {":i": "blobs commit rollback", "i:i": "begin", "iiii:i": "exec query"},
-	abi.ExecModule: {"i:": "close", "i:i": "wait", "ii:i": "start", "iii:l": "read"},
+	abi.HTTPModule:  {"i:": "close", "i:i": "wait", "iii:i": "read", "iiii:i": "request start"},
+	abi.SQLModule:   {":i": "blobs commit rollback", "i:i": "begin", "iiii:i": "exec query"},
+	abi.ExecModule:  {"i:": "close", "i:i": "wait", "ii:i": "start", "iii:l": "read"},
+	abi.ToolsModule: {":i": "wait", "ii:i": "list start"},
 	wasiModule: {
 		":i":          "sched_yield",
 		"i:":          "proc_exit",

@@ -31,6 +31,7 @@ var importModules = []importModule{
 	{abi.HTTPModule, "http", func(p Permissions) bool { return len(p.HTTP) > 0 }},
 	{abi.SQLModule, "sql", func(p Permissions) bool { return p.SQL != nil }},
 	{abi.ExecModule, "exec", func(p Permissions) bool { return p.Exec != nil }},
+	{abi.ToolsModule, "tools", asksTools},
 }
 
 // extismModules are those of the Extism ABI. All its guests get the same functions; without a permission they refuse.

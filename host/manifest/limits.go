@@ -16,5 +16,6 @@ func (l Limits) Texts() map[string]string {
 		"queue":       fmt.Sprint(l.Queue), "queueWait": l.QueueWait.String(), "rate": fmt.Sprint(l.Rate),
 		"openFiles": fmt.Sprint(l.OpenFiles),
 		"requests":  fmt.Sprint(l.Requests),
+		"calls":     fmt.Sprint(l.Calls), "parallelCalls": fmt.Sprint(l.ParallelCalls),
 	}
 }

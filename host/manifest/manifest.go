@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hako-run/hako/pdk/locale"
@@ -42,13 +43,34 @@ type Manifest struct {
 // Text is a text by language ("en", "ja"). In YAML a plain string stands for English alone.
 type Text = locale.Text
 
+// FirstSentence returns the first sentence of a text in each language.
+func FirstSentence(text Text) Text {
+	first := Text{}
+	for language, whole := range text {
+		sentence, _, _ := strings.Cut(strings.TrimSpace(whole), "\n")
+		for _, end := range []string{". ", "。"} {
+			if before, _, found := strings.Cut(sentence, end); found {
+				sentence = before + strings.TrimSpace(end)
+			}
+		}
+		first[language] = sentence
+	}
+	return first
+}
+
 // Tool is one tool on offer.
 type Tool struct {
 	// Name is unique within the plugin: 1 to 64 of A-Z, a-z, 0-9, "_" and "-", which every MCP client and LLM accepts.
 	Name string
-	// Export is the function of a component that the tool calls: "function" or "interface#function". Empty means the one
-	// whose tool has the name.
-	Export      string
+	// Export is the function that the tool calls. Of a component it is "function" or "interface#function", and empty
+	// means the one whose tool has the name. A plugin of the Extism ABI needs it, unless the plugin lists its tools
+	// itself.
+	Export string
+	// Argument, for the Extism ABI, names the argument whose value is the input of Export. Empty means all arguments,
+	// as JSON.
+	Argument string
+	// Result, for the Extism ABI, says what Export returns: ResultText or ResultJSON. Empty means ResultText.
+	Result      string
 	Title       Text
 	Description Text
 	// InputSchema is a JSON Schema 2020-12 of type object. OutputSchema may be nil.
@@ -64,9 +86,17 @@ type Tool struct {
 	When map[string][]string
 	// Replaces says what the tool overwrites. Nil means that it does not say.
 	Replaces *Replaces
+	// Declarations has the description followed by declarations of the tools that the tool may call.
+	Declarations bool
 
 	input, output *lazySchema
 }
+
+// Values of Tool.Result: a text block, or JSON, which is the structured content if it is an object.
+const (
+	ResultText = "text"
+	ResultJSON = "json"
+)
 
 // OfferedUnder reports whether the tool is on offer with this configuration, which Configure made.
 func (t *Tool) OfferedUnder(config []byte) bool {
@@ -156,6 +186,8 @@ type Permissions struct {
 	SQL *SQLPermission
 	// Exec asks to run commands. Nil means none.
 	Exec *ExecPermission
+	// Tools asks to call other tools. Nil means none.
+	Tools *ToolsPermission
 	// Limits are those of the plugin and its tools that are larger than DefaultLimits, and Claims what the hints of its
 	// tools claim, by tool; see Annotations.Claims. Parse fills both in from the rest of the manifest.
 	Limits Limits
@@ -230,6 +262,13 @@ type ExecPermission struct {
 	Reason   Text
 }
 
+// ToolsPermission asks to call other tools of the host, as the caller of the plugin's own tool.
+type ToolsPermission struct {
+	// Names are patterns for the tools as the host offers them: TOOL, or with a "/" PLUGIN/TOOL; "*" matches any text.
+	Names  []string
+	Reason Text
+}
+
 // AnyProgram stands in ExecPermission.Programs for those that the operator names.
 const AnyProgram = "*"
 
@@ -254,6 +293,20 @@ type ConfigKey struct {
 	Required bool
 	// Enum limits the values, if not empty.
 	Enum []any
+	// Credential, for the Extism ABI, makes the value a placeholder for the credential of this name. The host puts the
+	// secret in its place in headers of requests under the HTTP permissions with this credential, and adds no header
+	// itself there.
+	Credential string
+}
+
+// Placeholder returns the key of Config that is a placeholder for the credential, or "".
+func (m *Manifest) Placeholder(credential string) string {
+	for _, name := range keys(m.Config) {
+		if credential != "" && m.Config[name].Credential == credential {
+			return name
+		}
+	}
+	return ""
 }
 
 // Limits bound a call or a plugin. Zero means: not stated here, so the next wider scope decides. The host's own
@@ -282,38 +335,45 @@ type Limits struct {
 	OpenFiles int
 	// Requests is how many HTTP requests one call may make.
 	Requests int
+	// Calls is how many calls of other tools one call may make, ParallelCalls how many of them run at once; more wait.
+	Calls         int
+	ParallelCalls int
 }
 
 // DefaultLimits apply where neither the operator nor the manifest says otherwise.
 var DefaultLimits = Limits{
-	Time:        30 * time.Second,
-	CPU:         10_000,
-	Memory:      64 << 20,
-	Input:       4 << 20,
-	Output:      4 << 20,
-	Log:         64 << 10,
-	Concurrency: 16,
-	Queue:       256,
-	QueueWait:   10 * time.Second,
-	Rate:        6000,
-	OpenFiles:   64,
-	Requests:    100,
+	Time:          30 * time.Second,
+	CPU:           10_000,
+	Memory:        64 << 20,
+	Input:         4 << 20,
+	Output:        4 << 20,
+	Log:           64 << 10,
+	Concurrency:   16,
+	Queue:         256,
+	QueueWait:     10 * time.Second,
+	Rate:          6000,
+	OpenFiles:     64,
+	Requests:      100,
+	Calls:         50,
+	ParallelCalls: 8,
 }
 
 // Or returns l with every zero field taken from wider.
 func (l Limits) Or(wider Limits) Limits {
 	return Limits{
-		Time:        cmp.Or(l.Time, wider.Time),
-		CPU:         cmp.Or(l.CPU, wider.CPU),
-		Memory:      cmp.Or(l.Memory, wider.Memory),
-		Input:       cmp.Or(l.Input, wider.Input),
-		Output:      cmp.Or(l.Output, wider.Output),
-		Log:         cmp.Or(l.Log, wider.Log),
-		Concurrency: cmp.Or(l.Concurrency, wider.Concurrency),
-		Queue:       cmp.Or(l.Queue, wider.Queue),
-		QueueWait:   cmp.Or(l.QueueWait, wider.QueueWait),
-		Rate:        cmp.Or(l.Rate, wider.Rate),
-		OpenFiles:   cmp.Or(l.OpenFiles, wider.OpenFiles),
-		Requests:    cmp.Or(l.Requests, wider.Requests),
+		Time:          cmp.Or(l.Time, wider.Time),
+		CPU:           cmp.Or(l.CPU, wider.CPU),
+		Memory:        cmp.Or(l.Memory, wider.Memory),
+		Input:         cmp.Or(l.Input, wider.Input),
+		Output:        cmp.Or(l.Output, wider.Output),
+		Log:           cmp.Or(l.Log, wider.Log),
+		Concurrency:   cmp.Or(l.Concurrency, wider.Concurrency),
+		Queue:         cmp.Or(l.Queue, wider.Queue),
+		QueueWait:     cmp.Or(l.QueueWait, wider.QueueWait),
+		Rate:          cmp.Or(l.Rate, wider.Rate),
+		OpenFiles:     cmp.Or(l.OpenFiles, wider.OpenFiles),
+		Requests:      cmp.Or(l.Requests, wider.Requests),
+		Calls:         cmp.Or(l.Calls, wider.Calls),
+		ParallelCalls: cmp.Or(l.ParallelCalls, wider.ParallelCalls),
 	}
 }

@@ -115,8 +115,8 @@ var ErrNotModule = errors.New("not a Wasm module")
 // It is an error matching ErrNotModule if the bytes are something else (the text says what they look like), and another
 // error if the module is cut off or malformed in the sections that are read, has one of hako's custom sections twice,
 // or needs a 64-bit or shared memory, several memories, garbage-collected types or exceptions, none of which hako runs,
-// or passes one of the limits that bound what it costs to read and to interpret. The same holds for the core modules of a
-// component, which component.Decode validates. The types of the code are not checked; the runtime does that.
+// or passes one of the limits that bound what it costs to read and to interpret. The same holds for the core modules of
+// a component, which component.Decode validates. The types of the code are not checked; the runtime does that.
 func Read(wasm []byte) (*Module, error) {
 	r, err := newModuleReader(wasm)
 	if err != nil {
@@ -162,7 +162,7 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if inside, ok := manifestIn(wasm); ok && !bytes.Equal(inside, manifest) {
+	if inside, ok := Inside(wasm); ok && !bytes.Equal(inside, manifest) {
 		return nil, fmt.Errorf("%s holds a manifest that differs from the one beside it: remove %s, or embed it with: hako plugin pack", path, beside)
 	}
 	if wasm, err = Embed(wasm, map[string][]byte{abi.ManifestSection: manifest}); err != nil {

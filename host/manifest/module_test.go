@@ -348,7 +348,7 @@ func TestCheckImports(t *testing.T) {
 		{"future version", [][]byte{imported("hako:http/2", "request", 0, 0)}, http,
 			`imports version "2" of "hako:http", and this host has version 1`},
 		{"unknown hako module", [][]byte{imported("hako:gpio/1", "set", 0, 0)}, http,
-			`unknown import module "hako:gpio/1": known are hako:core/1, hako:exec/1, hako:http/1, hako:sql/1, wasi_snapshot_preview1`},
+			`unknown import module "hako:gpio/1": known are hako:core/1, hako:exec/1, hako:http/1, hako:sql/1, hako:tools/1, wasi_snapshot_preview1`},
 		{"browser", [][]byte{imported("gojs", "run", 0, 0)}, http,
 			"build for WASI preview 1 (wasip1), not for a browser"},
 		{"memory", [][]byte{imported("hako:core/1", "memory", 2, 0, 1)}, http,

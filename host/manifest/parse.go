@@ -32,9 +32,10 @@ func Parse(data []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// ParseManifest parses the manifest in the module as Parse does. For a module of the Extism ABI it is one that only
-// grants: it must list no tools, resources or prompts, because the plugin is asked for them. For a component it may list
-// tools, without what the component's types say. Package tool completes both. Module.Manifest must not be nil.
+// ParseManifest parses the manifest in the module as Parse does. That of a module of the Extism ABI either only grants,
+// because the plugin is asked for what it offers, or lists tools, each with the function that it calls. For a component
+// it may list tools, without what the component's types say. Package tool completes both. Module.Manifest must not be
+// nil.
 func (m *Module) ParseManifest() (*Manifest, error) {
 	switch {
 	case m.Component != nil:
@@ -42,11 +43,11 @@ func (m *Module) ParseManifest() (*Manifest, error) {
 	case !m.IsExtism():
 		return Parse(m.Manifest)
 	}
-	granting := &Manifest{}
-	if err := strictyaml.Read(m.Manifest, MaxBytes, granting.read, granting.validateGranting); err != nil {
+	parsed := &Manifest{}
+	if err := strictyaml.Read(m.Manifest, MaxBytes, parsed.read, parsed.validateExtism); err != nil {
 		return nil, err
 	}
-	return granting, nil
+	return parsed, nil
 }
 
 // ParseComponent reads the manifest of a component as Parse does. It need not list anything, and its tools need no
@@ -100,6 +101,8 @@ func readTool(v strictyaml.Value, t *Tool) {
 	v.Object(strictyaml.Fields{
 		"name":         strictyaml.String(&t.Name),
 		"export":       strictyaml.String(&t.Export),
+		"argument":     strictyaml.String(&t.Argument),
+		"result":       strictyaml.String(&t.Result),
 		"title":        ReadText(&t.Title),
 		"description":  ReadText(&t.Description),
 		"inputSchema":  readSchema(&t.InputSchema),
@@ -115,6 +118,7 @@ func readTool(v strictyaml.Value, t *Tool) {
 				t.When[key] = values
 			})
 		},
+		"declarations": strictyaml.Bool(&t.Declarations),
 		"replaces": func(v strictyaml.Value) {
 			t.Replaces = &Replaces{}
 			t.Replaces.read(v)
@@ -209,6 +213,10 @@ func (p *Permissions) read(v strictyaml.Value) {
 			p.Exec = &ExecPermission{}
 			p.Exec.read(v)
 		},
+		"tools": func(v strictyaml.Value) {
+			p.Tools = &ToolsPermission{}
+			p.Tools.read(v)
+		},
 	})
 }
 
@@ -246,6 +254,13 @@ func (p *ExecPermission) read(v strictyaml.Value) {
 	v.Object(strictyaml.Fields{
 		"programs": strictyaml.Strings(&p.Programs),
 		"reason":   ReadText(&p.Reason),
+	})
+}
+
+func (p *ToolsPermission) read(v strictyaml.Value) {
+	v.Object(strictyaml.Fields{
+		"names":  strictyaml.Strings(&p.Names),
+		"reason": ReadText(&p.Reason),
 	})
 }
 
@@ -294,6 +309,7 @@ func (k *ConfigKey) read(v strictyaml.Value) {
 		"description": ReadText(&k.Description),
 		"default":     func(v strictyaml.Value) { k.Default = readAny(v) },
 		"required":    strictyaml.Bool(&k.Required),
+		"credential":  strictyaml.String(&k.Credential),
 		"enum":        strictyaml.List(&k.Enum, func(v strictyaml.Value, a *any) { *a = readAny(v) }),
 	})
 }
@@ -314,17 +330,19 @@ func readAny(v strictyaml.Value) any {
 // Read reads limits.
 func (l *Limits) Read(v strictyaml.Value) {
 	v.Object(strictyaml.Fields{
-		"time":        strictyaml.Duration(&l.Time),
-		"cpu":         strictyaml.Count(&l.CPU),
-		"memory":      strictyaml.Size(&l.Memory),
-		"input":       strictyaml.Size(&l.Input),
-		"output":      strictyaml.Size(&l.Output),
-		"log":         strictyaml.Size(&l.Log),
-		"concurrency": strictyaml.Count(&l.Concurrency),
-		"queue":       strictyaml.Count(&l.Queue),
-		"queueWait":   strictyaml.Duration(&l.QueueWait),
-		"rate":        strictyaml.Count(&l.Rate),
-		"openFiles":   strictyaml.Count(&l.OpenFiles),
-		"requests":    strictyaml.Count(&l.Requests),
+		"time":          strictyaml.Duration(&l.Time),
+		"cpu":           strictyaml.Count(&l.CPU),
+		"memory":        strictyaml.Size(&l.Memory),
+		"input":         strictyaml.Size(&l.Input),
+		"output":        strictyaml.Size(&l.Output),
+		"log":           strictyaml.Size(&l.Log),
+		"concurrency":   strictyaml.Count(&l.Concurrency),
+		"queue":         strictyaml.Count(&l.Queue),
+		"queueWait":     strictyaml.Duration(&l.QueueWait),
+		"rate":          strictyaml.Count(&l.Rate),
+		"openFiles":     strictyaml.Count(&l.OpenFiles),
+		"requests":      strictyaml.Count(&l.Requests),
+		"calls":         strictyaml.Count(&l.Calls),
+		"parallelCalls": strictyaml.Count(&l.ParallelCalls),
 	})
 }

@@ -79,7 +79,7 @@ config:
   style: {type: string, enum: [short, long], default: short}
   limit: {type: integer, default: 3}
   key: {type: string, required: true}
-limits: {time: 30s, cpu: 10000, memory: 64MiB, input: 4MiB, output: 4MiB, log: 64KiB, concurrency: 16, queue: 256, queueWait: 10s, rate: 6000, openFiles: 64, requests: 100}
+limits: {time: 30s, cpu: 10000, memory: 64MiB, input: 4MiB, output: 4MiB, log: 64KiB, concurrency: 16, queue: 256, queueWait: 10s, rate: 6000, openFiles: 64, requests: 100, calls: 50, parallelCalls: 8}
 `
 
 func TestParse(t *testing.T) {

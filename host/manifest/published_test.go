@@ -132,6 +132,7 @@ func TestPublishedSchemaHasTheParsersKeys(t *testing.T) {
 		"$defs/filePermission":   "permissions: {files: [{%s: 1}]}",
 		"$defs/sqlPermission":    "permissions: {sql: {%s: 1}}",
 		"$defs/execPermission":   "permissions: {exec: {%s: 1}}",
+		"$defs/toolsPermission":  "permissions: {tools: {%s: 1}}",
 		"$defs/configKey":        "config: {a: {%s: 1}}",
 		"$defs/limits":           "limits: {%s: 1}",
 	} {
@@ -155,7 +156,7 @@ func TestPublishedSchemaHasTheParsersKeys(t *testing.T) {
 			}
 		})
 	}
-	if n := strings.Count(manifest.JSONSchema(), `"additionalProperties": false`); n != 17 {
-		t.Errorf("the schema has %d closed objects; this test knows 17", n)
+	if n := strings.Count(manifest.JSONSchema(), `"additionalProperties": false`); n != 18 {
+		t.Errorf("the schema has %d closed objects; this test knows 18", n)
 	}
 }

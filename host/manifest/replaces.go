@@ -12,8 +12,8 @@ import (
 type Replaces struct {
 	// Argument replaces the value.
 	Argument string
-	// Tool returns the present value as the member Result of its structured content. If that has a member More, Result is
-	// only a part.
+	// Tool returns the present value as the member Result of its structured content. If that has a member More, Result
+	// is only a part.
 	Tool, Result, More string
 	// Arguments are the arguments of Tool, and those of this tool from which their values come.
 	Arguments map[string]string

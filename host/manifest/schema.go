@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
-	"unicode"
 
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/internal/visible"
@@ -35,8 +34,7 @@ type Schema struct {
 	// byLocation finds a subschema by the location that a failure names.
 	byLocation map[string]*jsonschema.Schema
 	costs      []cost
-	// folded has the properties of the root by their names without case.
-	folded map[string]string
+	spellings  spellings
 }
 
 // CompileSchema compiles a JSON Schema whose root type is "object".
@@ -57,13 +55,14 @@ func CompileSchema(data []byte) (*Schema, error) {
 	if err != nil {
 		return nil, schemaError(doc, err)
 	}
-	s := &Schema{compiled: compiled, byLocation: map[string]*jsonschema.Schema{}, folded: map[string]string{}}
-	for name := range compiled.Properties {
-		s.folded[foldCase(name)] = name
-	}
+	s := &Schema{compiled: compiled, byLocation: map[string]*jsonschema.Schema{},
+		spellings: spellings{map[string]string{}, map[string][]string{}}}
 	g := newSchemaGraph(compiled)
 	for _, sub := range g.nodes {
 		s.byLocation[sub.Location] = sub
+		for _, name := range keys(sub.Properties) {
+			s.spellings.add(name)
+		}
 	}
 	if s.costs, err = g.costs(); err != nil {
 		return nil, err
@@ -76,49 +75,40 @@ func CompileSchema(data []byte) (*Schema, error) {
 // the value's contents but the names of properties.
 //
 // A value that is not valid JSON, repeats a key, nests deeper than 64 levels, holds more than 100,000 values or takes
-// too many steps to check is an error too. So is a property of the root that differs from a declared one in nothing but
-// case, also where the schema allows others: encoding/json takes it for the declared one, which neither the schema nor
-// a policy has looked at then.
+// too many steps to check is an error too.
 func (s *Schema) Validate(data []byte) error {
-	value, shape, err := decodeJSON(data)
-	if err != nil {
+	_, err := s.validate(data)
+	return err
+}
+
+// ValidateArguments is Validate for arguments of a guest. It also refuses a property that no subschema of its object
+// declares, if one declares it in another case: encoding/json takes it for the declared one, which neither the schema
+// nor a policy has looked at then. This holds at every depth, also where the schema allows further properties.
+func (s *Schema) ValidateArguments(data []byte) error {
+	value, err := s.validate(data)
+	if err != nil || !s.spellings.mayDiffer(value) {
 		return err
 	}
+	c := caseChecker{spellings: &s.spellings}
+	return c.check(value, []*jsonschema.Schema{s.compiled})
+}
+
+// errTooMuchWork is the error for a value that takes too many steps to check.
+var errTooMuchWork = jsonError("", "is too large to be checked against its schema: make it smaller")
+
+// validate returns the decoded value.
+func (s *Schema) validate(data []byte) (any, error) {
+	value, shape, err := decodeJSON(data)
+	if err != nil {
+		return nil, err
+	}
 	if work(s.costs, shape) > maxWork {
-		return jsonError("", "is too large to be checked against its schema: make it smaller")
+		return nil, errTooMuchWork
 	}
 	if err := s.compiled.Validate(value); err != nil {
-		return s.explain(value, err)
+		return nil, s.explain(value, err)
 	}
-	return s.checkCase(value)
-}
-
-func (s *Schema) checkCase(value any) error {
-	meant := map[string]string{}
-	root, _ := value.(map[string]any) // as the schema has it
-	for name := range root {
-		if declared, ok := s.folded[foldCase(name)]; ok && s.compiled.Properties[name] == nil {
-			meant[name] = declared
-		}
-	}
-	var e Error
-	for _, name := range keys(meant) {
-		e.Add("", "unknown property %q: did you mean %q?", name, meant[name])
-	}
-	return e.Err()
-}
-
-// foldCase returns name with each letter in the first of its cases, as encoding/json compares names.
-func foldCase(name string) string {
-	return strings.Map(func(r rune) rune {
-		for {
-			next := unicode.SimpleFold(r)
-			if next <= r {
-				return next
-			}
-			r = next
-		}
-	}, name)
+	return value, nil
 }
 
 func decodeSchema(data []byte) (map[string]any, error) {

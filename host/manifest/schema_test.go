@@ -310,7 +310,7 @@ func BenchmarkValidate(b *testing.B) {
 			schema, data := mustCompile(b, forecastSchema), []byte(value)
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := schema.Validate(data); (err != nil) != (name == "refuse") {
+				if err := schema.ValidateArguments(data); (err != nil) != (name == "refuse") {
 					b.Fatal(err)
 				}
 			}
@@ -327,14 +327,13 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// TestPropertyInAnotherCase compares with encoding/json, which decodes such a property into the field of the declared one.
+// TestPropertyInAnotherCase: encoding/json decodes such a property into the field of the declared one.
 func TestPropertyInAnotherCase(t *testing.T) {
 	t.Parallel()
-	schema, err := manifest.CompileSchema([]byte(`{"type":"object","properties":{"path":{"type":"string"},"task":{},"ID":{},"id":{}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, document := range []string{`{"path":"a","PATH":"b"}`, `{"Path":"b"}`, `{"p\u0041th":"b"}`, `{"tas\u212a":"b"}`, `{"ta\u017fk":"b"}`} {
+	schema := mustCompile(t, `{"type":"object","properties":{"path":{"type":"string"},"task":{},"ID":{},"id":{}}}`)
+	for _, document := range []string{
+		`{"path":"a","PATH":"b"}`, `{"Path":"b"}`, `{"p\u0041th":"b"}`, `{"tas\u212a":"b"}`, `{"ta\u017fk":"b"}`,
+	} {
 		var fields struct {
 			Path string `json:"path"`
 			Task string `json:"task"`
@@ -342,13 +341,111 @@ func TestPropertyInAnotherCase(t *testing.T) {
 		if err := json.Unmarshal([]byte(document), &fields); err != nil || fields.Path+fields.Task != "b" {
 			t.Errorf("%s is decoded to %+v, %v", document, fields, err)
 		}
-		if err := schema.Validate([]byte(document)); err == nil || !strings.Contains(err.Error(), "did you mean") {
+		if err := schema.ValidateArguments([]byte(document)); err == nil || !strings.Contains(err.Error(), "did you mean") {
 			t.Errorf("%s: %v", document, err)
 		}
 	}
 	for _, document := range []string{`{"path":"a","other":"b","Other":"c"}`, `{"ID":1,"id":2}`, `{"other":{"PATH":1}}`} {
-		if err := schema.Validate([]byte(document)); err != nil {
+		if err := schema.ValidateArguments([]byte(document)); err != nil {
 			t.Errorf("%s: %v", document, err)
 		}
+	}
+}
+
+// TestNestedPropertyInAnotherCase: encoding/json ignores the case of names at every depth.
+func TestNestedPropertyInAnotherCase(t *testing.T) {
+	t.Parallel()
+	const path = `{"type":"object","properties":{"path":{}}}`
+	in := func(keywords string) string { return `{"type":"object",` + keywords + `}` }
+	for name, c := range map[string]struct{ schema, document, want string }{
+		"property": {in(`"properties":{"filter":` + path + `}`), `{"filter":{"path":"a","PATH":"b"}}`, "filter: "},
+		"item":     {in(`"properties":{"a":{"items":` + path + `}}`), `{"a":[{},{"Path":1}]}`, "a[1]: "},
+		"item after others": {in(`"properties":{"a":{"prefixItems":[{}],"items":` + path + `}}`),
+			`{"a":[{"Path":1},{"Path":1}]}`,
+			"a[1]: "},
+		"prefix item": {in(`"properties":{"a":{"prefixItems":[{},` + path + `]}}`),
+			`{"a":[{"Path":1},{"Path":1}]}`, "a[1]: "},
+		"contained": {in(`"properties":{"a":{"contains":` + path + `}}`), `{"a":[{"Path":1}]}`, "a[0]: "},
+		"further item": {in(`"properties":{"a":{"unevaluatedItems":` + path + `}}`),
+			`{"a":[{"Path":1}]}`, "a[0]: "},
+		"further property": {in(`"additionalProperties":` + path), `{"x":{"Path":1}}`, "x: "},
+		"pattern": {in(`"patternProperties":{"^x":` + path + `}`),
+			`{"y":{"Path":1},"x1":{"Path":1}}`, "x1: "},
+		"unevaluated": {in(`"unevaluatedProperties":` + path), `{"x":{"Path":1}}`, "x: "},
+		"all of":      {in(`"allOf":[` + path + `]`), `{"Path":1}`, ""},
+		"any of":      {in(`"anyOf":[{"required":["x"]},` + path + `]`), `{"Path":1}`, ""},
+		"then":        {in(`"if":{"required":["x"]},"then":` + path), `{"Path":1}`, ""},
+		"dependent":   {in(`"dependentSchemas":{"x":` + path + `}`), `{"Path":1}`, ""},
+		"reference": {in(`"properties":{"a":{"$ref":"#/$defs/p"}},"$defs":{"p":` + path + `}`),
+			`{"a":{"Path":1}}`, "a: "},
+		"recursion": {in(`"properties":{"next":{"$ref":"#"},"path":{}}`),
+			`{"next":{"next":{"PATH":1}}}`, "next.next: "},
+		"declared deeper":    {in(`"properties":{"a":` + path + `}`), `{"Path":1,"a":{"Path":1}}`, "a: "},
+		"declared elsewhere": {in(`"properties":{"a":` + path + `,"Path":{}}`), `{"Path":1,"a":{"Path":1}}`, "a: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			schema := mustCompile(t, c.schema)
+			want := c.want + `unknown property "`
+			err := schema.ValidateArguments([]byte(c.document))
+			if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want %s", err, want)
+			}
+			if err := schema.Validate([]byte(c.document)); err != nil {
+				t.Errorf("as a result: %v", err)
+			}
+		})
+	}
+	for name, c := range map[string][2]string{
+		"both are declared": {in(`"properties":{"a":{"properties":{"path":{},"PATH":{}}}}`),
+			`{"a":{"path":1,"PATH":1}}`},
+		"an alternative declares it": {in(`"anyOf":[` + path + `,{"properties":{"PATH":{}}}]`), `{"PATH":1}`},
+		"declared for other items": {in(`"properties":{"a":{"prefixItems":[` + path + `]}}`),
+			`{"a":[{},{"PATH":1}]}`},
+		"declared for other members": {in(`"properties":{"a":` + path + `},"additionalProperties":{}`),
+			`{"b":{"PATH":1}}`},
+		"declared for further members": {in(`"properties":{"a":{}},"additionalProperties":` + path),
+			`{"a":{"PATH":1}}`},
+		"declared above": {in(`"properties":{"a":{},"path":{}}`), `{"a":{"PATH":1}}`},
+		"nothing is declared at all": {in(`"additionalProperties":{"additionalProperties":{}}`),
+			`{"a":{"b":1,"B":1}}`},
+		"another name with its start": {in(`"properties":{"a":` + path + `}`), `{"a":{"PATHS":1}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := mustCompile(t, c[0]).ValidateArguments([]byte(c[1])); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestSpellingWork: looking for names in another case takes a bounded number of steps, where the validator takes few.
+func TestSpellingWork(t *testing.T) {
+	t.Parallel()
+	var properties, members strings.Builder
+	for i := range 1 << 10 {
+		name := []byte("aaaaaaaaaa")
+		for j := range name {
+			name[j] -= byte(i >> j & 1 << 5)
+		}
+		fmt.Fprintf(&properties, `"%s":{},`, name)
+		fmt.Fprintf(&members, `"%s":0,`, name)
+	}
+	schema := mustCompile(t, `{"type":"object","properties":{"a":{"allOf":[`+strings.Repeat(`{"minProperties":0},`, 15)+
+		`{}]},"b":{"properties":{`+properties.String()+`"z":{}}}}}`)
+	document := `{"a":{` + members.String() + `"z":0}}`
+	if err := schema.Validate([]byte(document)); err != nil {
+		t.Error(err)
+	}
+	err := schema.ValidateArguments([]byte(document))
+	if err == nil || !strings.Contains(err.Error(), "too large to be checked") {
+		t.Errorf("got %v", err)
+	}
+	long := strings.Repeat("x", 1<<20)
+	schema = mustCompile(t, `{"type":"object","additionalProperties":{"items":{"properties":{"path":{}}}}}`)
+	err = schema.ValidateArguments([]byte(`{"` + long + `":[` + strings.Repeat(`{"path":0},`, 40_000) + `{"PATH":0}]}`))
+	if err == nil || len(err.Error()) > 2000 {
+		t.Errorf("got %.300v", err)
 	}
 }

@@ -3,6 +3,7 @@ package manifest
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/hako-run/hako/internal/lazyregexp"
@@ -46,19 +47,68 @@ func (m *Manifest) validateModule() error {
 	var v validation
 	for i, t := range m.Tools {
 		if t.Export != "" {
-			v.Add(strictyaml.Index("tools", i)+".export", "is for the functions of a component, and this is a core module: remove it")
+			v.Add(strictyaml.Index("tools", i)+".export",
+				"is for components and plugins of the Extism ABI, and this plugin is neither: remove it")
 		}
+		v.noFunction(strictyaml.Index("tools", i), t)
 	}
+	v.noPlaceholders(m)
 	v.offers(m)
 	v.manifest(m)
 	return v.Err()
 }
 
-// validateGranting is Validate for a manifest that only grants.
-func (m *Manifest) validateGranting() error {
+// noFunction rejects the keys for functions of the Extism ABI.
+func (v *validation) noFunction(path string, t Tool) {
+	for key, value := range map[string]string{"argument": t.Argument, "result": t.Result} {
+		if value != "" {
+			v.Add(path+"."+key, "is for functions of the Extism ABI, and this plugin has none: remove it")
+		}
+	}
+}
+
+// noPlaceholders rejects keys that are placeholders, which only the Extism ABI has.
+func (v *validation) noPlaceholders(m *Manifest) {
+	for _, name := range keys(m.Config) {
+		if m.Config[name].Credential != "" {
+			v.Add(strictyaml.Key("config", name)+".credential",
+				"is for plugins of the Extism ABI: remove it, the host sets the header of a permission's credential itself")
+		}
+	}
+}
+
+// placeholders validates the keys that are placeholders for credentials.
+func (v *validation) placeholders(m *Manifest) {
+	for _, name := range keys(m.Config) {
+		k, path := m.Config[name], strictyaml.Key("config", name)
+		switch asks := func(p HTTPPermission) bool { return p.Credential == k.Credential }; {
+		case k.Credential == "":
+		case k.Type != "string" || k.Default != nil || k.Enum != nil || k.Required:
+			v.Add(path,
+				"a placeholder for a credential must have the type string and neither default, enum nor required")
+		case !slices.ContainsFunc(m.Permissions.HTTP, asks):
+			v.Add(path+".credential", "must be the credential of an HTTP permission")
+		case m.Placeholder(k.Credential) != name:
+			v.Add(path+".credential", "has a placeholder already, %s: remove one of the two",
+				m.Placeholder(k.Credential))
+		case m.Permissions.State != "" && m.Permissions.State != StateCall:
+			v.Add(path+".credential",
+				"is another value in each call, which the state %s would outlive: remove one of the two",
+				m.Permissions.State)
+		}
+	}
+}
+
+// validateExtism is Validate for the manifest of a plugin of the Extism ABI: its tools, if it lists any, call
+// functions.
+func (m *Manifest) validateExtism() error {
 	var v validation
-	if offered(m) > 0 {
-		v.Add("", "a plugin of the Extism ABI is asked for what it offers: remove tools, resources, resourceTemplates and prompts")
+	for i, t := range m.Tools {
+		v.function(strictyaml.Index("tools", i), t)
+	}
+	v.placeholders(m)
+	if offered(m) > len(m.Tools) {
+		v.Add("", "a plugin of the Extism ABI is asked for its resources and prompts: remove resources, resourceTemplates and prompts")
 	}
 	if m.Permissions.SQL != nil {
 		v.Add("permissions.sql", "a plugin of the Extism ABI has no functions for a database: remove it")
@@ -66,13 +116,40 @@ func (m *Manifest) validateGranting() error {
 	if m.Permissions.Exec != nil {
 		v.Add("permissions.exec", "a plugin of the Extism ABI has no functions for commands: remove it")
 	}
+	if m.Permissions.Tools != nil {
+		v.Add("permissions.tools", "a plugin of the Extism ABI has no functions for other tools: remove it")
+	}
 	v.manifest(m)
 	return v.Err()
+}
+
+// function validates how a tool calls a function of the Extism ABI.
+func (v *validation) function(path string, t Tool) {
+	if t.Export == "" {
+		v.Add(path+
+			".export", "is missing: name the function that the tool calls, or remove tools, so that the plugin is asked for what it offers")
+	}
+	if t.Result != "" && t.Result != ResultText && t.Result != ResultJSON {
+		v.Add(path+".result", "must be %q or %q", ResultText, ResultJSON)
+	}
+	if t.OutputSchema != nil && t.Result != ResultJSON {
+		v.Add(path+".result", "must be %q, because there is an outputSchema", ResultJSON)
+	}
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(t.InputSchema, &schema) == nil && t.Argument != "" && schema.Properties[t.Argument] == nil {
+		v.Add(path+".argument", "must be a property of inputSchema")
+	}
 }
 
 // validateComponent is Validate for the manifest of a component before it is completed.
 func (m *Manifest) validateComponent() error {
 	v := validation{component: true}
+	for i, t := range m.Tools {
+		v.noFunction(strictyaml.Index("tools", i), t)
+	}
+	v.noPlaceholders(m)
 	v.manifest(m)
 	return v.Err()
 }
@@ -83,6 +160,12 @@ func (v *validation) manifest(m *Manifest) {
 	v.text("description", m.Description, maxDescription)
 	v.optional("license", m.License, license, `an SPDX expression such as "Apache-2.0"`)
 	v.tools(m.Tools, m.Config)
+	for i := range m.Tools {
+		if m.Tools[i].Declarations && m.Permissions.Tools == nil {
+			v.Add(strictyaml.Index("tools", i)+".declarations",
+				"needs permissions.tools: without it the tool calls no others")
+		}
+	}
 	v.resources(m.Resources)
 	v.resourceTemplates(m.ResourceTemplates)
 	v.prompts(m.Prompts)
@@ -92,19 +175,20 @@ func (v *validation) manifest(m *Manifest) {
 	v.filePermissions(m.Permissions.Files)
 	v.sqlPermission(m.Permissions.SQL)
 	v.execPermission(m.Permissions.Exec)
+	v.toolsPermission(m.Permissions.Tools)
 	v.limits("limits", m.Limits)
 }
 
-func (v *validation) match(path, value string, rule *lazyregexp.Regexp, words string) {
+func (v *validation) match(path, value string, rule lazyregexp.Regexp, words string) {
 	switch {
 	case value == "":
 		v.Add(path, "is missing: it must be %s", words)
-	case !rule.MatchString(value):
+	case !rule().MatchString(value):
 		v.Add(path, "must be %s", words)
 	}
 }
 
-func (v *validation) optional(path, value string, rule *lazyregexp.Regexp, words string) {
+func (v *validation) optional(path, value string, rule lazyregexp.Regexp, words string) {
 	if value != "" {
 		v.match(path, value, rule, words)
 	}
@@ -207,7 +291,8 @@ func (v *validation) schema(path string, data json.RawMessage) *lazySchema {
 
 func (v *validation) annotations(path string, a Annotations) {
 	if isTrue(a.ReadOnlyHint) && isTrue(a.DestructiveHint) {
-		v.Add(path, "a tool cannot be both read-only and destructive: set one of readOnlyHint and destructiveHint to false")
+		v.Add(path,
+			"a tool cannot be both read-only and destructive: set one of readOnlyHint and destructiveHint to false")
 	}
 }
 

@@ -20,6 +20,8 @@ func (v *validation) limits(path string, l Limits) {
 	between(v, path+".rate", l.Rate, 1, 1_000_000)
 	between(v, path+".openFiles", l.OpenFiles, 1, 1024)
 	between(v, path+".requests", l.Requests, 1, 100_000)
+	between(v, path+".calls", l.Calls, 1, 1000)
+	between(v, path+".parallelCalls", l.ParallelCalls, 1, 64)
 }
 
 // toolLimits checks the limits of one tool.
@@ -28,7 +30,7 @@ func (v *validation) toolLimits(path string, l Limits) {
 	for key, stated := range map[string]bool{
 		"memory": l.Memory != 0, "concurrency": l.Concurrency != 0, "queue": l.Queue != 0,
 		"queueWait": l.QueueWait != 0,
-		"requests":  l.Requests != 0,
+		"requests":  l.Requests != 0, "calls": l.Calls != 0, "parallelCalls": l.ParallelCalls != 0,
 	} {
 		if stated {
 			v.Add(path+"."+key, "belongs to the whole plugin: move it to the manifest's limits")

@@ -76,7 +76,8 @@ func (v *validation) configDefault(path, permitted string, value any) {
 		return // reported for the permission
 	}
 	if u, err := ParseBaseURL(text); err != nil || !Covers(base, u) {
-		v.Add(path, "the key's default %q is not under the permission's url, so that calls would be refused: make them agree",
+		v.Add(path,
+			"the key's default %q is not under the permission's url, so that calls would be refused: make them agree",
 			clip.Runes(text, 200))
 	}
 }
@@ -156,6 +157,25 @@ func (v *validation) execPermission(p *ExecPermission) {
 			v.match(strictyaml.Index(path+".programs", i), name, programName,
 				`a program's name without its directory, such as "git"`)
 		}
+	}
+	v.required(path+".reason", p.Reason, maxReason)
+}
+
+// toolPattern matches a pattern for names of tools.
+var toolPattern = lazyregexp.New(`^([a-z0-9*-]{1,40}/)?[A-Za-z0-9_*-]{1,64}$`)
+
+func (v *validation) toolsPermission(p *ToolsPermission) {
+	if p == nil {
+		return
+	}
+	const path = "permissions.tools"
+	if len(p.Names) == 0 {
+		v.Add(path+".names", `lists none: name tools, or write ["*"] for all`)
+	}
+	items(v, path+".names", p.Names, func(name string) (string, string) { return "", name })
+	for i, name := range p.Names {
+		v.match(strictyaml.Index(path+".names", i), name, toolPattern,
+			`TOOL or PLUGIN/TOOL, where "*" stands for any text`)
 	}
 	v.required(path+".reason", p.Reason, maxReason)
 }

@@ -31,7 +31,7 @@ func (v *validation) resourceTemplates(templates []ResourceTemplate) {
 		path := strictyaml.Index("resourceTemplates", i)
 		t, err := uritemplate.New(r.URITemplate)
 		switch {
-		case err != nil || !isASCII(r.URITemplate) || !scheme.MatchString(r.URITemplate):
+		case err != nil || !isASCII(r.URITemplate) || !scheme().MatchString(r.URITemplate):
 			v.Add(path+".uriTemplate", `must be an absolute URI template in ASCII (RFC 6570), such as "notes://{day}"`)
 		case len(t.Varnames()) == 0:
 			v.Add(path+".uriTemplate", "has no variable: list it under resources instead")

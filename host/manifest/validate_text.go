@@ -32,7 +32,7 @@ func (v *validation) required(path string, t Text, most int) {
 func (v *validation) text(path string, t Text, most int) {
 	for _, tag := range keys(t) {
 		at, s := strictyaml.Key(path, tag), t[tag]
-		if !language.MatchString(tag) {
+		if !language().MatchString(tag) {
 			v.Add(at, `is no language tag: write one such as "en" or "ja"`)
 		}
 		if s == "" {

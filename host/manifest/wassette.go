@@ -58,7 +58,8 @@ func (m *draftManifest) readStorage(v strictyaml.Value) {
 	dir = strings.TrimRight(strings.TrimSuffix(dir, "**"), "/")
 	name, err := nameOf(path.Base(dir))
 	if err != nil {
-		v.Problem("uri must end in the name of a folder, with a letter first: put a manifest beside the component otherwise")
+		v.Problem(
+			"uri must end in the name of a folder, with a letter first: put a manifest beside the component otherwise")
 		return
 	}
 	f := draftFiles{Mount: name, Access: ReadOnly, Reason: "wassette's policy names " + dir}
@@ -75,14 +76,15 @@ func (m *draftManifest) readStorage(v strictyaml.Value) {
 		v.Problem("is one of more than %d folders", maxItems)
 		return
 	}
-	for n := 2; slices.ContainsFunc(m.Permissions.Files, func(other draftFiles) bool { return other.Mount == f.Mount }); n++ {
+	for n := 2; slices.ContainsFunc(m.Permissions.Files,
+		func(other draftFiles) bool { return other.Mount == f.Mount }); n++ {
 		f.Mount = fmt.Sprintf("%s-%d", name, n)
 	}
 	m.Permissions.Files = append(m.Permissions.Files, f)
 }
 
-// readHost asks for requests to a host with any method. Without a scheme that is https, and http for addresses of this machine or its
-// network.
+// readHost asks for requests to a host with any method. Without a scheme that is https, and http for addresses of this
+// machine or its network.
 func (m *draftManifest) readHost(v strictyaml.Value) {
 	var host string
 	v.Object(strictyaml.Fields{

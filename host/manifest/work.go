@@ -156,7 +156,8 @@ func (g *schemaGraph) costs() ([]cost, error) {
 	}
 	for i := range g.nodes {
 		if !g.computeReach(i) {
-			return nil, jsonError("", "a $ref leads back to itself without going into a property or item, so it describes nothing")
+			return nil, jsonError("",
+				"a $ref leads back to itself without going into a property or item, so it describes nothing")
 		}
 	}
 	edges, weights := g.edges(), make([]cost, len(g.nodes))

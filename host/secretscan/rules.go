@@ -1,26 +1,40 @@
 package secretscan
 
 import (
+	_ "embed"
+	"encoding/json"
 	"maps"
 	"math"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/pelletier/go-toml/v2"
-	gitleaks "github.com/zricethezav/gitleaks/v8/config"
 )
+
+//go:generate go test -run ^TestRulesAreCurrent$ . -update
+
+// gitleaksRules are the rules of the gitleaks module as JSON. Its package, which reads TOML, would be linked for them.
+//
+//go:embed gitleaks.json
+var gitleaksRules []byte
+
+// ruleFile is the form of gitleaksRules.
+type ruleFile struct {
+	License    string
+	Allowlist  *allowlist   `json:",omitempty"`
+	Allowlists []*allowlist `json:",omitempty"`
+	Rules      []*rule
+}
 
 // rule is a gitleaks rule.
 type rule struct {
 	ID          string
-	Regex       string
-	Path        string // rules for files of one kind are not used
-	SecretGroup int
-	Entropy     float64
-	Keywords    []string
-	Allowlists  []*allowlist
+	Regex       string       `json:",omitempty"`
+	Path        string       `json:",omitempty"` // rules for files of one kind are not used
+	SecretGroup int          `json:",omitempty"`
+	Entropy     float64      `json:",omitempty"`
+	Keywords    []string     `json:",omitempty"`
+	Allowlists  []*allowlist `json:",omitempty"`
 
 	// expression compiles Regex, once it is needed.
 	expression func() *regexp.Regexp
@@ -31,11 +45,11 @@ type rule struct {
 
 // allowlist excludes matches that are not secrets.
 type allowlist struct {
-	Condition   string
-	RegexTarget string
-	Paths       []string
-	Regexes     []string
-	StopWords   []string
+	Condition   string   `json:",omitempty"`
+	RegexTarget string   `json:",omitempty"`
+	Paths       []string `json:",omitempty"`
+	Regexes     []string `json:",omitempty"`
+	StopWords   []string `json:",omitempty"`
 
 	expressions func() []*regexp.Regexp
 	stop        func() *keywords
@@ -54,13 +68,10 @@ type ruleset struct {
 var loaded = sync.OnceValue(load)
 
 func load() *ruleset {
-	var file struct {
-		Allowlist  *allowlist
-		Allowlists []*allowlist
-		Rules      []*rule
-	}
-	if err := toml.Unmarshal([]byte(gitleaks.DefaultConfig), &file); err != nil {
-		panic("secretscan: the rules cannot be read: " + err.Error()) // they are part of the program, and a test reads them
+	var file ruleFile
+	if err := json.Unmarshal(gitleaksRules, &file); err != nil {
+		panic("secretscan: the rules cannot be read: " +
+			err.Error()) // they are part of the program, and a test reads them
 	}
 	set := &ruleset{general: file.Allowlists}
 	if file.Allowlist != nil {

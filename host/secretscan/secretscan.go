@@ -26,7 +26,7 @@ const (
 	Refuse Action = "refuse" // the text with the secret is not passed on
 )
 
-// Place is where a secret was found.
+// Place is the kind of text in which a secret was found.
 type Place string
 
 // Places.

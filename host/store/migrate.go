@@ -180,15 +180,15 @@ func additive(step string) bool {
 		if strings.TrimSpace(statement) == "" {
 			continue
 		}
-		whole := adding.FindString(statement)
+		whole := adding().FindString(statement)
 		if whole == "" {
 			return false
 		}
-		if !column.MatchString(statement) {
+		if !column().MatchString(statement) {
 			continue
 		}
-		if whole != statement || rule.MatchString(statement) || demand.MatchString(statement) &&
-			!fallback.MatchString(statement) {
+		if whole != statement || rule().MatchString(statement) || demand().MatchString(statement) &&
+			!fallback().MatchString(statement) {
 			return false
 		}
 	}

@@ -126,7 +126,7 @@ var password = lazyregexp.New(`:[^@]*@|(?i)password`)
 // contains none.
 func badURL(where string, err error) error {
 	_, rest, _ := strings.Cut(where, "://")
-	if password.MatchString(rest) {
+	if password().MatchString(rest) {
 		return fmt.Errorf("store: the URL is invalid (it is not shown, because it contains a password): write it as " +
 			"postgres://USER@HOST:PORT/DATABASE, and give the password with postgres.password; in a URL all but " +
 			"letters and digits in it is percent-encoded")
@@ -256,14 +256,14 @@ func (e *postgres) close() error {
 // scheme is left.
 func Redacted(where string) string {
 	scheme, rest, _ := strings.Cut(where, "://")
-	if !password.MatchString(rest) {
+	if !password().MatchString(rest) {
 		return where
 	}
 	u, err := url.Parse(where)
 	if err != nil {
 		u = new(url.URL)
 	}
-	if _, plain := u.User.Password(); !plain || password.MatchString(u.RawQuery) {
+	if _, plain := u.User.Password(); !plain || password().MatchString(u.RawQuery) {
 		return scheme + "://(not shown: it may contain a password)"
 	}
 	return u.Redacted()

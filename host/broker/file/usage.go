@@ -179,8 +179,8 @@ func (u *usage) walk(first bool) (total measure, err error) {
 	return total, err
 }
 
-// tempPattern names the temporary files of the shipped plugin "files". One older than leftoverAge is from an interrupted
-// write.
+// tempPattern names the temporary files of the shipped plugin "files". One older than leftoverAge is from an
+// interrupted write.
 const (
 	tempPattern = "hako-write-*.tmp"
 	leftoverAge = 10 * time.Minute

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/internal/address"
@@ -30,7 +32,8 @@ const maxRefusal = 16 << 10
 // elsewhere, because a redirecting server must not choose who gets the credential.
 func (b *Broker) authorize(ctx context.Context, call *broker.Call, r *request) error {
 	name := r.rule.credential
-	if name == "" || b.replay != nil || r.strayed {
+	asked := r.rule.placeholder == "" || r.hasPlaceholder()
+	if name == "" || !asked || r.strayed || b.replay != nil {
 		r.credential = nil
 		return nil
 	}
@@ -66,11 +69,33 @@ func (b *Broker) checkConfidential(r *request) error {
 	return nil
 }
 
+// hasPlaceholder reports whether the guest has put the placeholder of the rule's credential into a header.
+func (r *request) hasPlaceholder() bool {
+	text := r.placeholders[r.rule.placeholder]
+	for _, values := range r.header {
+		if text != "" && slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, text) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// fillPlaceholder puts the secret in place of its placeholder in a header that is sent. r.header keeps the placeholder,
+// so that a redirect to another server cannot take the secret along.
+func (r *request) fillPlaceholder(header http.Header) {
+	for _, values := range header {
+		for i := range values {
+			values[i] = strings.ReplaceAll(values[i], r.placeholders[r.rule.placeholder], r.credential.Secrets[0])
+		}
+	}
+}
+
 // setCredential makes c the request's credential. It returns an error if the guest has set the credential's header, or
 // Range, with which a response that repeats the secret could be fetched in pieces too small for the mask.
 func (r *request) setCredential(c *broker.Credential) error {
 	for name := range r.header {
-		if plain := comparableName(name); plain == comparableName(c.Header) || plain == "range" {
+		plain := comparableName(name)
+		if plain == comparableName(c.Header) && r.rule.placeholder == "" || plain == "range" {
 			return failf(abi.CodeInvalid, "the header %s cannot be set here: the host sends the credential %s with "+
 				"the request", name, r.rule.credential)
 		}

@@ -61,7 +61,8 @@ type Transaction struct {
 }
 
 // open checks and charges a request and registers it with its call. Only the call's goroutine may call it.
-func (b *Broker) open(ctx context.Context, call *broker.Call, head *abi.HTTPRequest, body []byte) (*Transaction, error) {
+func (b *Broker) open(ctx context.Context, call *broker.Call, head *abi.HTTPRequest,
+	body []byte) (*Transaction, error) {
 	call.Charge(broker.RequestSteps + int64(len(b.rules))*broker.EntrySteps)
 	e := &Transaction{broker: b, call: call, session: b.session(call), start: time.Now()}
 	e.outer, e.span = trace.Start(ctx, "http", trace.Client)
@@ -77,7 +78,7 @@ func (e *Transaction) prepare(head *abi.HTTPRequest, body []byte) (err error) {
 	if e.request, err = b.newRequest(head, body); err != nil {
 		return err
 	}
-	e.request.tenant = e.call.Tenant
+	e.request.tenant, e.request.placeholders = e.call.Tenant, e.call.Placeholders()
 	if err := e.session.register(e, b.limits.PerCall); err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func (e *Transaction) follow() (*Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		next, err := r.redirect(resp)
+		next, err := e.broker.redirect(r, resp)
 		if next == nil && err == nil {
 			return resp, nil
 		}

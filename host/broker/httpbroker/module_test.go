@@ -11,24 +11,9 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/broker/brokertest"
 	"github.com/hako-run/hako/pdk/abi"
 )
-
-// memory is a guest's linear memory.
-type memory []byte
-
-func (m memory) Read(offset, length uint32) ([]byte, bool) {
-	if uint64(offset)+uint64(length) > uint64(len(m)) {
-		return nil, false
-	}
-	return m[offset : offset+length], true
-}
-
-func (m memory) Write(offset uint32, data []byte) bool {
-	view, ok := m.Read(offset, uint32(len(data)))
-	copy(view, data)
-	return ok
-}
 
 // guest calls the functions of the module as a guest does.
 type guest struct {
@@ -40,7 +25,7 @@ type guest struct {
 
 func newGuest(t *testing.T, b *Broker) *guest {
 	g := &guest{t: t, ctx: t.Context(), call: newCall(t), functions: map[string]broker.Function{}}
-	g.call.Memory = make(memory, 256<<10)
+	g.call.Memory = make(brokertest.Memory, 256<<10)
 	m := b.Module()
 	if m.Name != "hako:http/1" || len(m.Functions) != 5 {
 		t.Fatalf("module %s with %d functions", m.Name, len(m.Functions))

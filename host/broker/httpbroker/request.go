@@ -29,7 +29,9 @@ type request struct {
 	strayed    bool
 	tenant     string             // of the call
 	credential *broker.Credential // nil: none
-	mask       *mask              // of the credential
+	// placeholders are those of the call, by configuration key.
+	placeholders map[string]string
+	mask         *mask // of the credential
 
 	time       time.Duration // time limit of this request
 	headerSize int64         // limit of the response header, for messages
@@ -43,6 +45,9 @@ func (b *Broker) newRequest(head *abi.HTTPRequest, body []byte) (*request, error
 		return nil, &caused{failf(abi.CodeInvalid, "%.20q is not an HTTP method", head.Method), ErrMethod}
 	}
 	t, err := parseTarget(head.URL)
+	if err == nil {
+		t, err = b.moved(t)
+	}
 	if err != nil {
 		return nil, &caused{failf(abi.CodeInvalid, "%s: %v", method, err), ErrURL}
 	}
@@ -71,8 +76,12 @@ func (r *request) http(ctx context.Context) *http.Request {
 		h.Body, _ = h.GetBody()
 		h.ContentLength = int64(len(r.body))
 	}
-	if r.credential != nil {
+	switch {
+	case r.credential == nil:
+	case r.rule.placeholder == "":
 		h.Header.Set(r.credential.Header, r.credential.Value)
+	default:
+		r.fillPlaceholder(h.Header)
 	}
 	if at := trace.From(ctx); r.rule != nil && r.rule.trace && at.Parent != "" {
 		h.Header.Set(trace.ParentKey, at.Parent)
@@ -97,8 +106,9 @@ func (r *request) idempotent() bool {
 		http.MethodDelete}, r.method)
 }
 
-// redirect returns the request to which resp redirects (RFC 9110, section 15.4), or nil if resp is no redirect.
-func (r *request) redirect(resp *Response) (*request, error) {
+// redirect returns the request to which resp, the response to r, redirects (RFC 9110, section 15.4), or nil if resp is
+// no redirect.
+func (b *Broker) redirect(r *request, resp *Response) (*request, error) {
 	location := resp.Header.Get("Location")
 	if !slices.Contains([]int{301, 302, 303, 307, 308}, resp.Status) || location == "" {
 		return nil, nil
@@ -106,7 +116,10 @@ func (r *request) redirect(resp *Response) (*request, error) {
 	next := r.clone()
 	next.rule = nil
 	var err error
-	if next.target, err = r.target.resolve(location); err != nil {
+	if next.target, err = r.target.resolve(location); err == nil {
+		next.target, err = b.moved(next.target)
+	}
+	if err != nil {
 		return nil, failf(abi.CodeNetwork, "%s %s: the server redirects to an unsupported URL: %v",
 			r.method, r.target.shown(), err)
 	}

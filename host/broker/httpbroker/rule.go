@@ -25,7 +25,8 @@ type rule struct {
 	host    outbound.Host
 	private bool
 
-	credential string // the name of the credential; empty: none
+	credential  string // the name of the credential; empty: none
+	placeholder string // the configuration key whose placeholder the credential replaces; empty: a header is added
 
 	base    string // decoded path without trailing slash
 	globs   []string
@@ -34,6 +35,8 @@ type rule struct {
 	retries int
 	trace   bool          // send the trace context
 	limiter *rate.Limiter // nil: no limit
+
+	move *move // nil: nothing is moved here
 
 	dialer    *outbound.Dialer
 	transport http.RoundTripper
@@ -50,11 +53,15 @@ func newRule(g grant.HTTPRule) (*rule, error) {
 	if u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("url %q has a query or fragment: rules end with the path", g.URL)
 	}
-	r := &rule{name: g.Name, scheme: u.Scheme, private: g.Private, methods: g.Methods, credential: g.Credential}
+	r := &rule{name: g.Name, scheme: u.Scheme, private: g.Private, methods: g.Methods, credential: g.Credential,
+		placeholder: g.Placeholder}
 	if r.host, err = outbound.ParseHost(u.Hostname()); err != nil {
 		return nil, err
 	}
 	if r.port, err = canonicalPort(u); err != nil {
+		return nil, err
+	}
+	if r.move, err = newMove(g); err != nil {
 		return nil, err
 	}
 	if err := r.setPaths(u, g.Paths); err != nil {
@@ -127,15 +134,20 @@ func (r *rule) allowsOrigin(t *target) bool {
 
 // allowsPath reports whether a decoded path is under the rule's base and matches one of its globs.
 func (r *rule) allowsPath(p string) bool {
-	rest, ok := strings.CutPrefix(p, r.base)
-	if !ok || rest != "" && rest[0] != '/' {
+	if !r.under(p) {
 		return false
 	}
 	if len(r.globs) == 0 {
 		return true
 	}
-	rest = strings.TrimPrefix(rest, "/")
+	rest := strings.TrimPrefix(p[len(r.base):], "/")
 	return slices.ContainsFunc(r.globs, func(pattern string) bool { return glob.Match(pattern, rest) })
+}
+
+// under reports whether a decoded path is under the rule's base.
+func (r *rule) under(p string) bool {
+	rest, ok := strings.CutPrefix(p, r.base)
+	return ok && (rest == "" || rest[0] == '/')
 }
 
 // String returns the rule for messages.

@@ -12,6 +12,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/net/proxy"
@@ -45,14 +47,31 @@ func NewTransport(proxy *url.URL) *http.Transport {
 	return t
 }
 
-// NewPublicTransport returns a transport for URLs that strangers name. It connects to public addresses only, through
-// proxy if it is not nil.
-func NewPublicTransport(proxy *url.URL) *http.Transport {
+// NewPublicTransport returns a transport for URLs that strangers name. It connects to public addresses only, and to the
+// hosts that the operator has named, each in the form of HostPort; through proxy if it is not nil.
+func NewPublicTransport(proxy *url.URL, named ...string) *http.Transport {
 	t := NewTransport(nil)
 	t.Proxy = nil
-	t.DialContext = (&Dialer{Host: Host{breadth: anyHost}, Proxy: proxy}).Dial
+	public := &Dialer{Host: Host{breadth: anyHost}, Proxy: proxy}
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if slices.Contains(named, strings.ToLower(address)) {
+			return Connect(ctx, func() *url.URL { return proxy }, address)
+		}
+		return public.Dial(ctx, network, address)
+	}
 	t.MaxResponseHeaderBytes = 64 << 10
 	return t
+}
+
+// HostPort returns the host and port that u leads to, in lower case.
+func HostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" && u.Scheme == "http" {
+		port = "80"
+	} else if port == "" {
+		port = "443"
+	}
+	return strings.ToLower(net.JoinHostPort(u.Hostname(), port))
 }
 
 // Through returns a function for http.Transport.Proxy. It chooses the proxy that configured returns, which may be nil,
@@ -119,7 +138,7 @@ func (d *Dialer) dialProxy(ctx context.Context, address string) (net.Conn, error
 		}
 		return through.(proxy.ContextDialer).DialContext(ctx, "tcp", address)
 	}
-	conn, err := d.DialAny(ctx, "tcp", proxyAddress(d.Proxy))
+	conn, err := d.DialAny(ctx, "tcp", HostPort(d.Proxy))
 	if err != nil {
 		return nil, err
 	}
@@ -179,16 +198,6 @@ func (r *readAhead) CloseWrite() error {
 		return half.CloseWrite()
 	}
 	return nil
-}
-
-func proxyAddress(u *url.URL) string {
-	if u.Port() != "" {
-		return u.Host
-	}
-	if u.Scheme == "https" {
-		return net.JoinHostPort(u.Hostname(), "443")
-	}
-	return net.JoinHostPort(u.Hostname(), "80")
 }
 
 // forward adapts a function to proxy.ContextDialer.

@@ -13,25 +13,10 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/broker/brokertest"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/pdk/abi"
 )
-
-// memory is a guest's linear memory.
-type memory []byte
-
-func (m memory) Read(offset, length uint32) ([]byte, bool) {
-	if uint64(offset)+uint64(length) > uint64(len(m)) {
-		return nil, false
-	}
-	return m[offset : offset+length], true
-}
-
-func (m memory) Write(offset uint32, data []byte) bool {
-	view, ok := m.Read(offset, uint32(len(data)))
-	copy(view, data)
-	return ok
-}
 
 // guest calls the functions of the module as a guest does.
 type guest struct {
@@ -41,7 +26,7 @@ type guest struct {
 }
 
 func newGuest(t testing.TB, b *Broker, tenant string) *guest {
-	g := &guest{t: t, call: &broker.Call{Plugin: "p", Tool: "t", Tenant: tenant, Memory: make(memory, 64<<10)},
+	g := &guest{t: t, call: &broker.Call{Plugin: "p", Tool: "t", Tenant: tenant, Memory: make(brokertest.Memory, 64<<10)},
 		functions: map[string]broker.Function{}}
 	for _, f := range b.Module().Functions {
 		g.functions[f.Name] = f

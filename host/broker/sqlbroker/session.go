@@ -50,7 +50,8 @@ func (b *Broker) Exec(ctx context.Context, call *broker.Call, statement *abi.SQL
 
 // Begin starts a transaction of call, which its end rolls back.
 func (b *Broker) Begin(ctx context.Context, call *broker.Call, write bool) *abi.Error {
-	return b.session(call).transaction(ctx, "begin", func(s *database.Session) *abi.Error { return s.Begin(ctx, write) })
+	return b.session(call).transaction(ctx, "begin",
+		func(s *database.Session) *abi.Error { return s.Begin(ctx, write) })
 }
 
 // Commit commits the transaction of call.
