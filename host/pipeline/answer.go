@@ -73,7 +73,8 @@ func asToolError(ctx context.Context, err error) (*abi.Response, error) {
 	if errors.As(err, &pending) {
 		return nil, err
 	}
-	if !errors.Is(err, ErrStopped) && (errors.As(err, &missing) && missing.Hint == "" || errors.As(err, &denied) || errors.As(err, &invalid) ||
+	if !errors.Is(err, ErrStopped) && (errors.As(err, &missing) && missing.Hint == "" || errors.As(err, &denied) ||
+		errors.As(err, &invalid) ||
 		ctx.Err() != nil) {
 		return nil, err
 	}

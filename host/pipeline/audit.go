@@ -6,9 +6,11 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -54,14 +56,14 @@ func (p *Pipeline) recordCall(ctx context.Context, call *Call, record *Record, r
 		Subject: audit.Subject{
 			Frontend: record.Caller.Frontend, Tenant: record.Caller.Tenant, User: record.Caller.User,
 			Token: record.Caller.Token, Groups: record.Caller.Groups, Scopes: record.Caller.Scopes,
-			Session: record.Caller.Session,
+			Session: record.Caller.Session, Toolset: record.Caller.Toolset,
 			Address: record.Caller.Address, ClientName: record.Caller.Client,
 			ClientVersion: record.Caller.ClientVersion,
 		},
 		Target:     audit.Target{Plugin: record.Source, Name: record.Name, Digest: record.Digest},
 		DurationMS: float64(record.Duration.Microseconds()) / 1000,
 		InputBytes: record.Input, OutputBytes: record.Output, Findings: findings(record),
-		Call: record.ID, RequestID: record.Caller.RequestID, TraceID: record.TraceID,
+		Call: record.ID, Parent: record.Parent, Via: record.Via, RequestID: record.Caller.RequestID, TraceID: record.TraceID,
 		HTTPRequestID: record.Caller.HTTPRequestID,
 		Arguments:     p.recordedArguments(record, call.Request.Arguments), OutputSummary: record.Summary,
 	}
@@ -163,7 +165,7 @@ func (p *Pipeline) describe(call *Call, record *Record, response *abi.Response, 
 	record.Summary = p.summary(record, response)
 	var wire *abi.Error
 	if err != nil && !errors.As(err, &wire) {
-		record.Error = clipped(err.Error())
+		record.Error = clipped(strings.TrimSpace(err.Error() + "\n" + sandbox.Stack(err)))
 	}
 }
 

@@ -7,6 +7,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/internal/identity"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/secretscan"
@@ -32,6 +34,9 @@ const (
 	FrontendConsole  = "console"
 )
 
+// Frontends lists all frontends.
+var Frontends = []string{FrontendHTTP, FrontendStdio, FrontendTerminal, FrontendSlack, FrontendAgent, FrontendConsole}
+
 // Caller is who makes a call.
 type Caller struct {
 	// Frontend is the frontend of the call, one of the constants above.
@@ -45,9 +50,17 @@ type Caller struct {
 	Groups []string
 	// Scopes are what the caller's token may be used for.
 	Scopes []string
+	// SessionSecret identifies the session for callers without a User, where Session is only a part of its ID. It is
+	// not in records.
+	SessionSecret string `json:"-"`
 	// Email is the user's e-mail address, if the frontend has it from a source that verified it. Only the policy uses
 	// it, to find the employee. It is not in records, logs, questions or arguments.
 	Email string `json:"-"`
+	// Channel is the ID of the Slack channel; empty for other frontends. Only the rules of toolsets use it.
+	Channel string `json:"-"`
+	// Toolset is the name of the toolset that the frontend has chosen. Empty means that of the rules; toolset.All is
+	// everything. In records it is the one in force, or empty for everything.
+	Toolset string
 	// Operator says that the caller operates the host, at its own terminal.
 	Operator bool
 	// Client and ClientVersion are the client's own claims, Address is its address, RequestID and TraceID are its
@@ -68,6 +81,15 @@ func (c Caller) sessionID() string {
 	return identity.Key(c.Frontend, c.User, c.Session)
 }
 
+// owner identifies the caller for what the host keeps for it: the user with one token, or else the session.
+func (c Caller) owner() string {
+	session := ""
+	if c.User == "" {
+		session = cmp.Or(c.SessionSecret, c.Session)
+	}
+	return identity.Key(c.Frontend, c.Tenant, c.User, c.Token, session)
+}
+
 // Call is one request of a frontend.
 type Call struct {
 	Caller Caller
@@ -77,12 +99,29 @@ type Call struct {
 	Progress func(abi.Progress)
 	// Prompter says how people can be asked about the call. Its By is set from Caller.
 	Prompter approval.Prompter
+	// MaxResult is how much text of a tool's result the caller takes at once, in bytes. A larger result is kept for the
+	// caller, and the response has its beginning and a link; see results.Keeper. Zero means no limit.
+	MaxResult int
 	// Permitted, if not nil, is called when policy and approvals have permitted the call, before it is counted and has
 	// any effect. It may wait until ctx ends. Its error ends the call.
 	Permitted func(ctx context.Context) error
 
 	// unattended says that nobody may be asked anything.
 	unattended bool
+	// unshaped says that the request has names and arguments of the catalog, whatever the caller is offered.
+	unshaped bool
+	// parent is the call whose tool makes this one, granted what that tool's plugin may call. Both are nil for calls of
+	// frontends.
+	parent  *composer
+	granted broker.Granted
+}
+
+// via is the plugin whose tool makes the call, empty for calls of frontends.
+func (c *Call) via() string {
+	if c.parent == nil {
+		return ""
+	}
+	return c.parent.subject.source.Name
 }
 
 // Outcome classifies results for metrics and logs. The set is fixed.
@@ -118,6 +157,9 @@ var Outcomes = []Outcome{
 type Result struct {
 	Response *abi.Response
 	Outcome  Outcome
+	// Stack has the functions in which a guest stopped, a line for each: see sandbox.StackError. It is for authors and
+	// operators, not for models and clients.
+	Stack string
 }
 
 // Record describes a call that has ended.
@@ -125,6 +167,9 @@ type Record struct {
 	// ID is unique. The audit log has it too.
 	ID     string
 	Caller Caller
+	// Parent is the ID of the call whose tool made this one, Via the plugin of that tool. Both are empty for calls of
+	// frontends.
+	Parent, Via string
 	// Method is MCP's ("tools/call"). Name and Source are from the catalog, empty if it does not have the name.
 	Method, Name, Source string
 	Outcome              Outcome
@@ -132,7 +177,7 @@ type Record struct {
 	Duration             time.Duration
 	// Input and Output are the sizes of arguments and result, in bytes.
 	Input, Output int
-	// Steps is the number of steps that the guest computed.
+	// Steps is the number of steps that the guest computed, without those of tools that it called.
 	Steps int64
 	// Action and Rule are the policy's decision, empty if none was made. Question is the ID of the approval question,
 	// Approver who answered it.

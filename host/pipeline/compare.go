@@ -21,7 +21,8 @@ const presentTime = 5 * time.Second
 
 // comparer returns a function that adds to a question what the call would replace, or nil if the tool does not say. The
 // value is read with a call of its own by the same caller: policy, grants, limits and audit log apply to it.
-func (p *Pipeline) comparer(call *Call, s *subject, arguments json.RawMessage) func(context.Context, *approval.Question) {
+func (p *Pipeline) comparer(call *Call, s *subject,
+	arguments json.RawMessage) func(context.Context, *approval.Question) {
 	if s.replaces == nil || !replacesAnything(s.replaces, arguments) {
 		return nil
 	}
@@ -70,7 +71,8 @@ func members(object json.RawMessage) (list map[string]json.RawMessage) {
 func (p *Pipeline) present(ctx context.Context, call *Call, s *subject,
 	arguments json.RawMessage) (present json.RawMessage, problem manifest.Text) {
 	tools := p.catalog.View().Tools
-	i := slices.IndexFunc(tools, func(t *catalog.Tool) bool { return t.Source == s.source && t.Spec.Name == s.replaces.Tool })
+	i := slices.IndexFunc(tools,
+		func(t *catalog.Tool) bool { return t.Source == s.source && t.Spec.Name == s.replaces.Tool })
 	if i < 0 {
 		return nil, unreadable
 	}
@@ -86,7 +88,8 @@ func (p *Pipeline) present(ctx context.Context, call *Call, s *subject,
 	}
 	// Nobody is asked whether people may see a value before they are asked about replacing it.
 	// The tool itself may ask nobody either: see unattended.
-	if p.options.Policy().Decide(policyCall(call.Caller, toolSubject(tools[i]), encoded)).Action != policy.Allow {
+	if p.options.Policy().Decide(p.policyCall(call.Caller, call.via(), toolSubject(tools[i]),
+		encoded)).Action != policy.Allow {
 		return nil, unpermitted
 	}
 	ctx, cancel := context.WithTimeout(ctx, presentTime)
@@ -95,8 +98,9 @@ func (p *Pipeline) present(ctx context.Context, call *Call, s *subject,
 	for _, locale := range []string{"en", "ja"} {
 		caller := call.Caller
 		caller.Locale = locale
-		result, err := p.Call(ctx, &Call{Caller: caller, unattended: true,
-			Request: abi.Request{Method: abi.CallTool, Name: tools[i].Name, Arguments: encoded}})
+		result, err := p.Call(ctx,
+			&Call{Caller: caller, unattended: true, unshaped: true, parent: call.parent, granted: call.granted,
+				Request: abi.Request{Method: abi.CallTool, Name: tools[i].Name, Arguments: encoded}})
 		switch {
 		case err != nil:
 			return nil, unreadable

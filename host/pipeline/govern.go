@@ -31,8 +31,9 @@ type Quotas interface {
 // subject is the target of a call, as the policy sees it.
 type subject struct {
 	source *catalog.Source
-	// name is the tool's in the catalog, or MCP's method for other requests.
+	// name is the tool's in the catalog, or MCP's method for other requests; offered is what the caller knows it by.
 	name        string
+	offered     string
 	title       manifest.Text
 	description manifest.Text
 	annotations manifest.Annotations
@@ -42,9 +43,10 @@ type subject struct {
 	replaces *manifest.Replaces
 }
 
-func toolSubject(tool *catalog.Tool) *subject {
-	return &subject{tool.Source, tool.Name, tool.Spec.Title, tool.Spec.Description, tool.Hints(), tool.Spec.Limits,
-		tool.Spec.InputSchema, tool.Spec.Replaces}
+func toolSubject(shown *catalog.Tool) *subject {
+	tool := shown.Real()
+	return &subject{tool.Source, tool.Name, shown.Name, tool.Spec.Title, tool.Spec.Description, tool.Hints(),
+		tool.Spec.Limits, tool.Spec.InputSchema, tool.Spec.Replaces}
 }
 
 // readOnly are the annotations of resources, prompts and completions: they change nothing and do not reach other
@@ -54,41 +56,45 @@ var readOnly = manifest.Annotations{ReadOnlyHint: &yes, OpenWorldHint: &no}
 var yes, no = true, false
 
 func methodSubject(source *catalog.Source, method string) *subject {
-	return &subject{source: source, name: method, annotations: readOnly}
+	return &subject{source: source, name: method, offered: method, annotations: readOnly}
 }
 
 // Visible reports whether the caller may ever call the tool or ask to. Frontends list only visible tools.
 func (p *Pipeline) Visible(caller Caller, tool *catalog.Tool) bool {
-	if p.options.Policy == nil {
-		return true
-	}
-	return p.options.Policy().Visible(policyCall(caller, toolSubject(tool), nil))
+	return p.visible(caller, "", tool)
+}
+
+// visible is Visible for a caller, or for a plugin that calls tools for the caller if via is not empty.
+func (p *Pipeline) visible(caller Caller, via string, tool *catalog.Tool) bool {
+	return p.options.Policy == nil || tool.Source.Own ||
+		p.options.Policy().Visible(p.policyCall(caller, via, toolSubject(tool), nil))
 }
 
 // MayAsk reports whether a call of the tool by the caller may ask people something, whatever its arguments: for the
 // policy or for the tool. Frontends then choose a way of responding that allows questions.
 func (p *Pipeline) MayAsk(caller Caller, tool *catalog.Tool) bool {
-	if tool.Source.Asks || p.options.Policy == nil {
+	if tool.Source.Asks || tool.Source.Own || p.options.Policy == nil {
 		return tool.Source.Asks
 	}
-	return p.options.Policy().MayAsk(policyCall(caller, toolSubject(tool), nil))
+	return p.options.Policy().MayAsk(p.policyCall(caller, "", toolSubject(tool), nil))
 }
 
-func policyCall(caller Caller, s *subject, arguments json.RawMessage) *policy.Call {
+// policyCall is the call of a subject as the policy sees it. via is the plugin whose tool makes it, if one does.
+func (p *Pipeline) policyCall(caller Caller, via string, s *subject, arguments json.RawMessage) *policy.Call {
 	return &policy.Call{
-		Tool: s.name, Plugin: s.source.Name, Annotations: s.annotations, Arguments: arguments,
+		Via: via, Tool: s.name, Plugin: s.source.Name, Annotations: s.annotations, Arguments: arguments,
 		Frontend: caller.Frontend, Tenant: caller.Tenant, User: caller.User, Token: caller.Token, Groups: caller.Groups,
-		Scopes: caller.Scopes, Email: caller.Email,
+		Scopes: caller.Scopes, Email: caller.Email, Toolset: p.toolsetName(&caller),
 	}
 }
 
 // permit returns nil if the policy or a person permits the call.
 func (p *Pipeline) permit(ctx context.Context, call *Call, s *subject, arguments json.RawMessage,
 	record *Record) error {
-	if p.options.Policy == nil {
+	if p.options.Policy == nil || s.source.Own {
 		return nil
 	}
-	decision := p.decidePolicy(ctx, policyCall(call.Caller, s, arguments), record)
+	decision := p.decidePolicy(ctx, p.policyCall(call.Caller, call.via(), s, arguments), record)
 	switch decision.Action {
 	case policy.Allow:
 		return nil
@@ -99,12 +105,12 @@ func (p *Pipeline) permit(ctx context.Context, call *Call, s *subject, arguments
 		way := call.Prompter
 		way.Compare = p.comparer(call, s, arguments)
 		defer p.startWaitingReports(call)()
-		if err := p.ask(ctx, call, q, way, record); err != nil {
+		if err := p.ask(ctx, call, s, q, way, record); err != nil {
 			return err
 		}
 		return p.checkUnchanged(ctx, q, way)
 	}
-	return &NotAllowedError{Name: s.name, Rule: decision.Rule, MissingScopes: decision.MissingScopes,
+	return &NotAllowedError{Name: s.offered, Rule: decision.Rule, MissingScopes: decision.MissingScopes,
 		Reason: denialReason(&decision, p.locale(call))}
 }
 
@@ -142,11 +148,15 @@ func (p *Pipeline) question(call *Call, s *subject, arguments json.RawMessage) *
 	if f := call.Caller.Frontend; f == FrontendHTTP || f == FrontendStdio { // others have no client of their own
 		client = strings.TrimSpace(call.Caller.Client + " " + call.Caller.ClientVersion)
 	}
+	via := ""
+	if call.parent != nil {
+		via = call.parent.subject.name
+	}
 	return &approval.Question{
 		Caller: approval.Caller{Frontend: call.Caller.Frontend, Tenant: call.Caller.Tenant, User: call.Caller.User,
 			Session: call.Caller.Session},
-		Client: client,
-		Tool:   s.name, Plugin: s.source.Name, Title: s.title, About: firstSentences(s.description), Arguments: arguments,
+		Client: client, Via: via,
+		Tool: s.name, Plugin: s.source.Name, Title: s.title, About: firstSentences(s.description), Arguments: arguments,
 		Destructive: !reads && (a.DestructiveHint == nil || *a.DestructiveHint),
 		OpenWorld:   a.OpenWorldHint == nil || *a.OpenWorldHint,
 	}
@@ -155,26 +165,19 @@ func (p *Pipeline) question(call *Call, s *subject, arguments json.RawMessage) *
 // maxAbout bounds a sentence about a tool, in characters.
 const maxAbout = 200
 
-// firstSentences returns the first sentence of a text in each language.
+// firstSentences returns the first sentence of a text in each language, bounded.
 func firstSentences(text manifest.Text) manifest.Text {
-	first := manifest.Text{}
-	for language, whole := range text {
-		sentence, _, _ := strings.Cut(strings.TrimSpace(whole), "\n")
-		for _, end := range []string{". ", "。"} {
-			if before, _, found := strings.Cut(sentence, end); found {
-				sentence = before + strings.TrimSpace(end)
-			}
-		}
+	first := manifest.FirstSentence(text)
+	for language, sentence := range first {
 		if runes := []rune(sentence); len(runes) > maxAbout {
-			sentence = string(runes[:maxAbout]) + "…"
+			first[language] = string(runes[:maxAbout]) + "…"
 		}
-		first[language] = sentence
 	}
 	return first
 }
 
 // ask asks people to approve a call.
-func (p *Pipeline) ask(ctx context.Context, call *Call, q *approval.Question, way approval.Prompter,
+func (p *Pipeline) ask(ctx context.Context, call *Call, s *subject, q *approval.Question, way approval.Prompter,
 	record *Record) error {
 	ctx, span := trace.Start(ctx, "approval", trace.Internal)
 	defer span.End()
@@ -210,9 +213,13 @@ func (p *Pipeline) ask(ctx context.Context, call *Call, q *approval.Question, wa
 	if errors.Is(err, approval.ErrUnreachable) {
 		answered += ": call it through a client that can ask (MCP elicitation), or have somebody answer with hako " +
 			"approvals"
+		if call.parent != nil {
+			answered += ". Here it was called by a tool: called on its own it may be answered in a second call"
+		}
 	}
 	return &NotAllowedError{
-		Name: q.Tool, Rule: q.Rule, Reason: fmt.Sprintf("the policy's rule %q wants a person to agree, and %s", q.Rule,
+		Name: s.offered, Rule: q.Rule, Reason: fmt.Sprintf("the policy's rule %q wants a person to agree, and %s",
+			q.Rule,
 			answered), approvalOutcome: answered,
 	}
 }
@@ -230,7 +237,7 @@ func (p *Pipeline) asker(
 		}
 		way := call.Prompter
 		way.Later, way.Reply = false, nil
-		err := p.ask(ctx, call, q, way, record)
+		err := p.ask(ctx, call, s, q, way, record)
 		var refused *NotAllowedError
 		if errors.As(err, &refused) {
 			return errors.New(refused.approvalOutcome) // the broker adds question and rule
@@ -244,13 +251,21 @@ func (p *Pipeline) acquireQuota(call *Call, s *subject, record *Record) (release
 	if p.options.Quotas == nil {
 		return func(int64) {}, nil
 	}
-	release, err = p.options.Quotas.Acquire(quota.Call{
-		Tenant: call.Caller.Tenant, User: call.Caller.User, Token: call.Caller.Token, Plugin: s.source.Name,
-		Tool: s.name,
-	})
+	release, err = p.options.Quotas.Acquire(quotaCall(call, s))
 	var used *quota.Error
 	if errors.As(err, &used) {
 		record.Quota = used.Rule
 	}
 	return release, err
+}
+
+func quotaCall(call *Call, s *subject) quota.Call {
+	c := quota.Call{
+		Tenant: call.Caller.Tenant, User: call.Caller.User, Token: call.Caller.Token, Plugin: s.source.Name, Tool: s.name,
+	}
+	if parent := call.parent; parent != nil {
+		outer := quotaCall(parent.call, parent.subject)
+		c.Parent = &outer
+	}
+	return c
 }

@@ -13,8 +13,10 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/host/results"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/host/secretscan"
+	"github.com/hako-run/hako/host/toolset"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/pdk/abi"
@@ -24,12 +26,15 @@ import (
 type Options struct {
 	// Missing returns a *NotAllowedError for a name that waits for consent, or nil. It may be nil.
 	Missing func(kind, name string) error
-	// Usable reports whether callers of the tenant can use the source; other tools are not suggested to them. It may be
-	// nil.
-	Usable func(tenant string, source *catalog.Source) bool
+	// Offered reports whether callers of the tenant can use the tool; others are not suggested to them. It may be nil.
+	Offered func(tenant string, tool *catalog.Tool) bool
 	// Locale is used for callers without one. Empty means "en".
 	Locale string
+	// Toolsets are the selections of the catalog that callers are offered. Nil offers everything to everyone.
+	Toolsets *toolset.Config
 	Governance
+	// Results keeps results that are larger than Call.MaxResult. Nil keeps none, and passes them on whole.
+	Results *results.Keeper
 	// Tracer creates a span for every call. Nil creates none.
 	Tracer *trace.Tracer
 	// Observer is notified of every call. It may be nil.
@@ -63,6 +68,8 @@ type Pipeline struct {
 	// settings replaces the corresponding options.
 	settings       atomic.Pointer[Settings]
 	updateWatchers updateWatchers
+	search         search
+	offers         offers
 }
 
 // New returns a Pipeline on the catalog.
@@ -71,7 +78,7 @@ func New(c *catalog.Catalog, options *Options) *Pipeline {
 	if options != nil {
 		p.options = *options
 	}
-	p.Set(Settings{p.options.Locale, p.options.AuditOptional, p.options.AuditFields})
+	p.Set(Settings{p.options.Locale, p.options.AuditOptional, p.options.AuditFields, p.options.Toolsets})
 	if p.options.Logger == nil {
 		p.options.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -85,25 +92,52 @@ func New(c *catalog.Catalog, options *Options) *Pipeline {
 // *NotAllowedError, *InvalidError, *abi.Error of a resource or prompt, or the error of ctx. Details of internal errors
 // are only logged.
 func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
-	ctx, span, traceID := p.startSpan(ctx, call)
-	record := Record{
-		ID: newCallID(), Caller: p.recordedCaller(&call.Caller), Method: call.Request.Method, Started: time.Now(), Input: len(
-			call.Request.Arguments), TraceID: traceID,
+	call = p.unwrap(call)
+	result, err := p.serveCall(ctx, call, new(Record))
+	if err == nil && p.options.Results != nil && call.MaxResult > 0 && call.Request.Method == abi.CallTool {
+		p.shorten(call, result.Response)
 	}
-	defer func() { endSpan(span, &record) }()
+	return result, err
+}
+
+// shorten keeps a result that is larger than the caller takes at once. To an MCP client a result without the structured
+// content that the tool's output schema requires has to be an error: clients refuse it otherwise.
+func (p *Pipeline) shorten(call *Call, response *abi.Response) {
+	tool, ok := p.offer(&call.Caller).Tool(call.Request.Name)
+	if !ok || tool.Source.Own { // it keeps to the limit
+		return
+	}
+	_, structured := p.options.Results.Shorten(response, tool.Name, call.Caller.owner(), call.MaxResult)
+	f := call.Caller.Frontend
+	if structured && tool.Spec.OutputSchema != nil && (f == FrontendHTTP || f == FrontendStdio) {
+		response.IsError = true
+	}
+}
+
+// serveCall is Call with the record to fill in.
+func (p *Pipeline) serveCall(ctx context.Context, call *Call, record *Record) (*Result, error) {
+	ctx, span, traceID := p.startSpan(ctx, call)
+	*record = Record{
+		ID: newCallID(), Caller: p.recordedCaller(&call.Caller), Method: call.Request.Method, Started: time.Now(),
+		Input: len(call.Request.Arguments), TraceID: traceID,
+	}
+	if call.parent != nil {
+		record.Parent, record.Via = call.parent.record.ID, call.via()
+	}
+	defer func() { endSpan(span, record) }()
 	if observer := p.options.Observer; observer != nil {
-		ctx, record.running = begin(ctx, &record)
+		ctx, record.running = begin(ctx, record)
 		defer record.running.cancel(nil)
 		observer.CallStarted(record.running)
 		defer func() {
 			record.Duration = time.Since(record.Started)
-			observer.CallEnded(record)
+			observer.CallEnded(*record)
 		}()
 	}
 	var response *abi.Response
-	err := p.checkAudit(&record)
+	err := p.checkAudit(record)
 	if err == nil {
-		response, err = p.callRecovered(ctx, call, &record)
+		response, err = p.callRecovered(ctx, call, record)
 		response, err = stopped(ctx, response, err)
 	}
 	record.Outcome = outcomeOf(response, err)
@@ -121,20 +155,21 @@ func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
 	if err == nil {
 		record.Output = responseSize(response)
 	}
-	p.describe(call, &record, response, err)
+	p.describe(call, record, response, err)
 	record.Duration = time.Since(record.Started)
-	if unrecorded := p.recordCall(ctx, call, &record, response, err); unrecorded != nil &&
+	if unrecorded := p.recordCall(ctx, call, record, response, err); unrecorded != nil &&
 		!errors.Is(err, errUnrecordable) {
 		record.Outcome, response, err = Internal, nil, unrecorded
 		record.Error = unrecorded.Error()
 	}
+	stack := sandbox.Stack(err)
 	if err != nil && record.Method == abi.CallTool {
 		response, err = asToolError(ctx, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &Result{response, record.Outcome}, nil
+	return &Result{response, record.Outcome, stack}, nil
 }
 
 // callRecovered converts a panic of the host into an error, so that it fails one call and not the process.
@@ -173,11 +208,18 @@ func (p *Pipeline) dispatch(ctx context.Context, call *Call, record *Record) (*a
 var errInternal = errors.New("the host failed inside: its log has the details")
 
 func (p *Pipeline) callTool(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
-	tool, ok := p.catalog.View().Tool(call.Request.Name)
+	offered := p.offerFor(call)
+	shown, ok := offered.Tool(call.Request.Name)
 	if !ok {
-		return nil, p.notFound(call, "tool", call.Request.Name)
+		if shown = p.finderTool(call); shown == nil {
+			return nil, p.notFound(call, "tool", call.Request.Name)
+		}
 	}
+	tool := shown.Real()
 	record.Name, record.Source = tool.Name, tool.Source.Name
+	if err := call.checkGranted(shown); err != nil {
+		return nil, err
+	}
 	request := call.Request
 	request.Name = tool.Spec.Name
 	if len(request.Arguments) == 0 {
@@ -187,18 +229,21 @@ func (p *Pipeline) callTool(ctx context.Context, call *Call, record *Record) (*a
 	if request.Arguments, err = p.scanArguments(tool.Name, request.Arguments, record); err != nil {
 		return nil, err
 	}
-	if err := tool.Spec.Input().Validate(request.Arguments); err != nil {
-		return nil, &argumentsError{tool.Name, err}
+	if request.Arguments, err = offered.arguments(shown.Name, request.Arguments); err != nil {
+		return nil, &argumentsError{shown.Name, err}
 	}
-	response, err := p.run(ctx, toolSubject(tool), call, &request, record)
+	if err := tool.Spec.Input().ValidateArguments(request.Arguments); err != nil {
+		return nil, &argumentsError{shown.Name, err}
+	}
+	response, err := p.run(ctx, toolSubject(shown), call, &request, record)
 	if err != nil {
 		return nil, err
 	}
-	return response, completeResult(tool, response, p.locale(call))
+	return response, completeResult(shown, response, p.locale(call))
 }
 
 func (p *Pipeline) readResource(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
-	view := p.catalog.View()
+	view := p.offer(&call.Caller)
 	request := call.Request
 	request.Arguments = nil // it has none, and they are not validated here
 	var source *catalog.Source
@@ -215,7 +260,7 @@ func (p *Pipeline) readResource(ctx context.Context, call *Call, record *Record)
 }
 
 func (p *Pipeline) getPrompt(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
-	prompt, ok := p.catalog.View().Prompt(call.Request.Name)
+	prompt, ok := p.offer(&call.Caller).Prompt(call.Request.Name)
 	if !ok {
 		return nil, p.notFound(call, "prompt", call.Request.Name)
 	}
@@ -273,7 +318,7 @@ func (p *Pipeline) complete(ctx context.Context, call *Call, record *Record) (*a
 // resolveReference resolves the reference of a completion: its source, its name in the catalog, and the reference with
 // the source's own name.
 func (p *Pipeline) resolveReference(call *Call) (*catalog.Source, string, abi.Ref, error) {
-	view, ref := p.catalog.View(), *call.Request.Ref
+	view, ref := p.offer(&call.Caller), *call.Request.Ref
 	switch ref.Type {
 	case "ref/prompt":
 		prompt, ok := view.Prompt(ref.Name)
@@ -316,18 +361,24 @@ func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi
 	request.Locale = p.locale(call)
 	elicitor := &elicitor{ctx: ctx, pipeline: p, call: call, subject: s, record: record}
 	invocation := &catalog.Invocation{
-		Request: request, Limits: s.limits, Progress: p.scanProgress(
-			record.running.withProgress(call.Progress)), Tenant: tenant, User: call.Caller.User, Session: call.Caller.sessionID(),
-		Updated: func(uri string) { p.notifyUpdated(s.source.Name, tenant, uri) },
-		Ask:     p.asker(call, s, request.Arguments, record),
-		Elicit:  elicitor.elicit, CanElicit: call.Prompter.Fill != nil,
+		Request: request, Limits: s.limits, Progress: p.scanProgress(record.running.withProgress(call.Progress)),
+		Tenant: tenant, User: call.Caller.User, Session: call.Caller.sessionID(), Owner: call.Caller.owner(),
+		MaxResult: call.MaxResult,
+		Updated:   func(uri string) { p.notifyUpdated(s.source.Name, tenant, uri) },
+		Ask:       p.asker(call, s, request.Arguments, record),
+		Elicit:    elicitor.elicit, CanElicit: call.Prompter.Fill != nil,
 		Steps: &record.Steps,
+	}
+	if s.source.Calls != nil {
+		c := newComposer(p, call, s, record, invocation.Progress)
+		invocation.Tools, invocation.Progress = c, c.report
+		defer func() { record.Steps -= c.steps.Load() }()
 	}
 	response, err := serve(ctx, s.source, invocation)
 	for errors.Is(err, sandbox.ErrClosed) {
 		next := p.successor(s, request)
 		if next == nil {
-			return nil, &abi.Error{Code: abi.CodeNotFound, Message: s.name +
+			return nil, &abi.Error{Code: abi.CodeNotFound, Message: s.offered +
 				" was replaced or removed while the call was on its way, and nothing was called: look again at what " +
 				"there is"}
 		}
@@ -358,6 +409,9 @@ func (p *Pipeline) locale(call *Call) string {
 
 // notFound returns the error for a name that is not offered.
 func (p *Pipeline) notFound(call *Call, kind, name string) error {
+	if p.offer(&call.Caller).set != nil { // what others are offered is not said
+		return &NotFoundError{Kind: kind, Name: name, Near: p.near(call, kind, name)}
+	}
 	if p.options.Missing != nil {
 		if err := p.options.Missing(kind, name); err != nil {
 			return err
@@ -366,17 +420,17 @@ func (p *Pipeline) notFound(call *Call, kind, name string) error {
 	if instead, ok := p.catalog.View().Instead(kind, name); ok {
 		return &NotFoundError{Kind: kind, Name: name, Hint: instead.In(p.locale(call))}
 	}
-	return &NotFoundError{Kind: kind, Name: name, Near: p.near(call.Caller, kind, name)}
+	return &NotFoundError{Kind: kind, Name: name, Near: p.near(call, kind, name)}
 }
 
-// near returns names that are similar to an unknown one and that the caller can use.
-func (p *Pipeline) near(caller Caller, kind, name string) []string {
+// near returns names that are similar to an unknown one and that the call could have.
+func (p *Pipeline) near(call *Call, kind, name string) []string {
 	var known []string
-	view := p.catalog.View()
+	view := p.offer(&call.Caller)
 	switch kind {
 	case "tool":
 		for _, tool := range view.Tools {
-			if (p.options.Usable == nil || p.options.Usable(caller.Tenant, tool.Source)) && p.Visible(caller, tool) {
+			if p.mayList(call.Caller, call.via(), tool) && call.checkGranted(tool) == nil {
 				known = append(known, tool.Name)
 			}
 		}

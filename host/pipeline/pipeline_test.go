@@ -29,7 +29,7 @@ tools:
     inputSchema: {type: object}
   - name: strict
     description: d
-    inputSchema: {type: object}
+    inputSchema: {type: object, properties: {filter: {type: object, properties: {path: {}}}}}
     outputSchema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}
 resources:
   - {uri: "test://fixed", name: fixed}
@@ -121,6 +121,10 @@ func TestCallTool(t *testing.T) {
 		{"no JSON", "p_free", `{"n":`, nil, nil, pipeline.InvalidArguments, "the arguments of p_free are not valid"},
 		{"structured", "p_strict", `{}`, &abi.Response{StructuredContent: json.RawMessage(`{"ok":true}`)}, nil,
 			pipeline.OK, `{"ok":true}`},
+		{"argument in another case", "p_strict", `{"filter":{"path":"a","PATH":"b"}}`, nil, nil,
+			pipeline.InvalidArguments, `filter: unknown property "PATH": did you mean "path"?`},
+		{"result in another case", "p_strict", `{}`, &abi.Response{StructuredContent: json.RawMessage(`{"ok":true,"OK":1}`)},
+			nil, pipeline.OK, `{"ok":true,"OK":1}`},
 		{"structured missing", "p_strict", `{}`, text("x"), nil, pipeline.InvalidResult, "no structured content"},
 		{"structured wrong", "p_strict", `{}`, &abi.Response{StructuredContent: json.RawMessage(`{"ok":1}`)}, nil,
 			pipeline.InvalidResult, "does not match its own output schema"},

@@ -23,12 +23,12 @@ func newCallID() string { return idPrefix + rand.Text() }
 // Running is a call that has started. Observers may keep it. Its methods are safe for concurrent use, also after the
 // call has ended.
 type Running struct {
-	// ID is that of the Record and of the audit log.
-	ID      string
-	Caller  Caller
-	Method  string
-	Started time.Time
-	TraceID string
+	// ID is that of the Record and of the audit log, Parent that of the call whose tool made this one, if one did.
+	ID, Parent string
+	Caller     Caller
+	Method     string
+	Started    time.Time
+	TraceID    string
 	// Recording has the steps and the guest's log lines.
 	Recording *trace.Recording
 
@@ -53,7 +53,8 @@ type RunningState struct {
 // begin returns a Running for the call of the record and a context that Stop cancels. The caller cancels it in any
 // case.
 func begin(ctx context.Context, record *Record) (context.Context, *Running) {
-	r := &Running{ID: record.ID, Caller: record.Caller, Method: record.Method, Started: record.Started,
+	r := &Running{ID: record.ID, Parent: record.Parent, Caller: record.Caller, Method: record.Method,
+		Started: record.Started,
 		TraceID: record.TraceID}
 	ctx, r.cancel = context.WithCancelCause(ctx)
 	ctx, r.Recording = trace.Record(ctx, record.ID)

@@ -49,6 +49,8 @@ func (p *Pipeline) maskSecrets(text string) string {
 // recordedCaller returns the caller for records, with secrets masked in what the client claims.
 func (p *Pipeline) recordedCaller(c *Caller) Caller {
 	recorded := *c
+	recorded.Toolset = p.toolsetName(c)
+	recorded.SessionSecret = ""
 	recorded.Client, recorded.ClientVersion, recorded.RequestID = p.maskSecrets(c.Client), p.maskSecrets(
 		c.ClientVersion), p.maskSecrets(c.RequestID)
 	return recorded

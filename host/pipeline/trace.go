@@ -9,6 +9,10 @@ import (
 
 // startSpan starts the span of a call and returns the ID of its trace.
 func (p *Pipeline) startSpan(ctx context.Context, call *Call) (context.Context, *trace.Span, string) {
+	if call.parent != nil {
+		ctx, span := trace.Start(ctx, call.Request.Method, trace.Internal) // a step of the parent
+		return ctx, span, trace.ID(ctx)
+	}
 	kind := trace.Internal
 	if transports[call.Caller.Frontend] != "" {
 		kind = trace.Server

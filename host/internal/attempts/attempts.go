@@ -81,7 +81,7 @@ func (a *Limiter) limiter(address string, now time.Time) *rate.Limiter {
 	return l
 }
 
-// network is what one somebody has: an IPv4 address, or a network of IPv6 addresses, of which anybody has 2^64.
+// network identifies a client: an IPv4 address, or an IPv6 network, since anybody has 2^64 addresses of it.
 func network(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil || ip.Unmap().Is4() {

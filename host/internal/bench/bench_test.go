@@ -85,6 +85,7 @@ func TestBench(t *testing.T) {
 	t.Run("cold", func(t *testing.T) { r.cold(t) })
 	t.Run("component", func(t *testing.T) { r.component(t) })
 	t.Run("pipeline", func(t *testing.T) { r.pipeline(t) })
+	t.Run("code", func(t *testing.T) { r.code(t) })
 	t.Run("govern", func(t *testing.T) { r.govern(t) })
 	t.Run("chat", func(t *testing.T) { r.chat(t) })
 	t.Run("slack", func(t *testing.T) { r.slack(t) })

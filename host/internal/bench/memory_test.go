@@ -38,6 +38,7 @@ func newSite(t *testing.T, extism int) *site {
 	configuration := strings.Builder{}
 	fmt.Fprint(&configuration, `
 plugins: [plugins]
+results: {disabled: true}
 shipped: {enabled: true, mounts: {workspace: ./workspace}}
 http: {address: "127.0.0.1:0"}
 mcp: {limits: {rate: 1000000, calls: 10000, callsPerClient: 10000}}

@@ -1,5 +1,5 @@
-// Package identity checks names of people and tenants (Check), reads the groups in a claim of a token (Groups) and builds
-// unambiguous keys from several names (Key).
+// Package identity checks names of people and tenants (Check), reads the groups in a claim of a token (Groups) and
+// builds unambiguous keys from several names (Key).
 package identity
 
 import (

@@ -1,5 +1,5 @@
-// Package issuer verifies tokens of OpenID Connect issuers and logs people in there: Keys fetches and caches their public
-// keys, Check validates headers of tokens, Discover fetches discovery documents, and LoginClient runs logins.
+// Package issuer verifies tokens of OpenID Connect issuers and logs people in there: Keys fetches and caches their
+// public keys, Check validates headers of tokens, Discover fetches discovery documents, and LoginClient runs logins.
 package issuer
 
 import (

@@ -48,8 +48,8 @@ type LoginOptions struct {
 	Logger *slog.Logger
 }
 
-// LoginClient logs people in at an OpenID Connect provider (Core 1.0), with the authorization code flow, PKCE, state and
-// nonce. It discovers the provider's endpoints at the first login. It is safe for concurrent use.
+// LoginClient logs people in at an OpenID Connect provider (Core 1.0), with the authorization code flow, PKCE, state
+// and nonce. It discovers the provider's endpoints at the first login. It is safe for concurrent use.
 type LoginClient struct {
 	options LoginOptions
 	keys    *Keys

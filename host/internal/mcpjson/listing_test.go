@@ -23,7 +23,7 @@ func TestComplete(t *testing.T) {
 		"resources": [{"uri": "a:b"}],
 		"resourceTemplates": [{"uriTemplate": "a:{b}", "mimeType": "text/plain"}]
 	}`
-	m, err := mcpjson.Complete(granting, []byte(list))
+	m, _, err := mcpjson.Complete(granting, []byte(list))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestComplete(t *testing.T) {
 	}
 	for _, broken := range []string{``, `[]`, `{}`, `{"tools":[{"name":"a b"}]}`,
 		`{"tools":[{"name":"a","inputSchema":[]}]}`} {
-		if _, err := mcpjson.Complete(granting, []byte(broken)); err == nil {
+		if _, _, err := mcpjson.Complete(granting, []byte(broken)); err == nil {
 			t.Errorf("%s can be offered", broken)
 		}
 	}
@@ -59,7 +59,7 @@ func FuzzComplete(f *testing.F) {
 	f.Add([]byte(`{"tools":[{"name":"a","inputSchema":{"type":"object"}}]}`))
 	f.Add([]byte(`{"prompts":[{"name":"p"}],"resources":[{"uri":"a:b","name":"n"}]}`))
 	f.Fuzz(func(t *testing.T, list []byte) {
-		m, err := mcpjson.Complete(granting, list)
+		m, _, err := mcpjson.Complete(granting, list)
 		if err != nil {
 			return
 		}

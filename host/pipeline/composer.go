@@ -1,0 +1,145 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/internal/typescript"
+	"github.com/hako-run/hako/internal/toolschema"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// composer makes the calls of a tool that calls other tools. Each passes the whole pipeline as a call of the same
+// caller, and is recorded with its parent. A tool that calls others cannot be called by one. It implements
+// broker.Tools.
+type composer struct {
+	pipeline *Pipeline
+	call     *Call
+	subject  *subject
+	record   *Record
+	// steps is the number of steps of all calls.
+	steps atomic.Int64
+
+	// reporting is held while progress, which may be nil, is called.
+	reporting sync.Mutex
+	progress  func(abi.Progress)
+}
+
+func newComposer(p *Pipeline, call *Call, s *subject, record *Record, progress func(abi.Progress)) *composer {
+	return &composer{pipeline: p, call: call, subject: s, record: record, progress: progress}
+}
+
+// report passes a progress report of the parent's tool on.
+func (c *composer) report(r abi.Progress) {
+	c.reporting.Lock()
+	defer c.reporting.Unlock()
+	if c.progress != nil {
+		c.progress(r)
+	}
+}
+
+// reportWaiting passes on that a person is asked. Reports of the called tools are not those of the parent's.
+func (c *composer) reportWaiting(r abi.Progress) {
+	if r.Progress == 0 && r.Total == 0 {
+		c.report(r)
+	}
+}
+
+// Call implements broker.Tools.
+func (c *composer) Call(ctx context.Context, request *abi.ToolCall, granted broker.Granted) (*abi.ToolEnd, int64) {
+	way := c.call.Prompter
+	way.Later, way.Reply = false, nil // a second call cannot bring the answer
+	var record Record
+	result, err := c.pipeline.serveCall(ctx, &Call{
+		Caller:   c.call.Caller,
+		Request:  abi.Request{Method: abi.CallTool, Name: request.Name, Arguments: request.Arguments},
+		Progress: c.reportWaiting, Prompter: way, unattended: c.call.unattended, parent: c,
+		granted: granted,
+	}, &record)
+	c.steps.Add(record.Steps)
+	if err != nil {
+		return &abi.ToolEnd{Error: &abi.Error{Code: endCodes[record.Outcome], Message: err.Error()}}, record.Steps
+	}
+	response := result.Response
+	if response.IsError {
+		return &abi.ToolEnd{Error: &abi.Error{Code: endCodes[record.Outcome],
+			Message: joinedText(response)}}, record.Steps
+	}
+	end := &abi.ToolEnd{StructuredContent: response.StructuredContent}
+	for _, block := range response.Content {
+		content := abi.ToolContent{Content: block, Data: block.Data}
+		if block.Resource != nil {
+			content.Data = block.Resource.Data
+		}
+		end.Content = append(end.Content, content)
+	}
+	return end, record.Steps
+}
+
+// endCodes are the codes of the errors that a plugin gets, by the outcome of its call.
+var endCodes = map[Outcome]string{
+	ToolError: abi.CodeToolError, InvalidArguments: abi.CodeInvalid, InvalidResult: abi.CodeBadResult,
+	Trap: abi.CodeBadResult, NotFound: abi.CodeNotFound, NotAllowed: abi.CodeDenied, Asked: abi.CodeDenied,
+	Timeout: abi.CodeTimeout, CPU: abi.CodeLimit, Memory: abi.CodeLimit, Size: abi.CodeLimit, Busy: abi.CodeBusy,
+	Canceled: abi.CodeCanceled, Stopped: abi.CodeCanceled, Internal: abi.CodeInternal,
+}
+
+// joinedText returns the texts of a result.
+func joinedText(response *abi.Response) string {
+	var texts []string
+	for _, block := range response.Content {
+		if block.Type == abi.Text {
+			texts = append(texts, block.Text)
+		}
+	}
+	if len(texts) == 0 {
+		return "the tool failed and does not say why"
+	}
+	return strings.Join(texts, "\n")
+}
+
+// checkGranted returns an error if the plugin whose tool makes the call may not call the tool.
+func (c *Call) checkGranted(tool *catalog.Tool) error {
+	switch {
+	case c.parent == nil:
+		return nil
+	case tool.Source.Calls != nil:
+		return &NotAllowedError{Name: tool.Name,
+			Reason: "it calls other tools, and such a tool cannot be called by another: call it on its own"}
+	case !c.granted(tool.Source.Name, tool.Real().Name):
+		return &NotAllowedError{Name: tool.Name, Reason: fmt.Sprintf("the plugin %s may not call it: "+
+			"permissions.tools of its manifest does not name it", c.via())}
+	}
+	return nil
+}
+
+// List implements broker.Tools.
+func (c *composer) List(query *abi.ToolQuery, granted broker.Granted) *abi.ToolList {
+	p, caller := c.pipeline, c.call.Caller
+	view := p.offer(&caller).View
+	candidates := view.Tools
+	if strings.TrimSpace(query.Query) != "" {
+		candidates = p.search.find(view, query.Query)
+	}
+	list := &abi.ToolList{Tools: []abi.ListedTool{}}
+	for _, tool := range candidates {
+		if tool.Source.Calls != nil || !granted(tool.Source.Name, tool.Real().Name) ||
+			!p.mayList(caller, c.subject.source.Name, tool) {
+			continue
+		}
+		if list.Total++; list.Total <= query.Limit {
+			declared := declared(tool, p.locale(c.call))
+			list.Tools = append(list.Tools, abi.ListedTool{
+				Name: tool.Name, Plugin: tool.Source.Name, Title: declared.Title, Description: declared.Description,
+				InputSchema: toolschema.Listed(tool.Spec.InputSchema), OutputSchema: tool.Spec.OutputSchema,
+				ReadOnly: declared.ReadOnly, Declaration: typescript.Declare(declared),
+			})
+		}
+	}
+	return list
+}
