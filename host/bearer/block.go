@@ -10,7 +10,8 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// Block refuses all tokens that an issuer, an OAuth authorization server, has issued or will issue for a user.
+// Block refuses all tokens that an issuer, an OAuth authorization server, has issued or will issue for a user, and the
+// user's logins in the console.
 type Block struct {
 	Issuer string `json:"issuer"`
 	// User is the user's name in hako, which http.auth.oauth.userClaim selects.
@@ -42,6 +43,11 @@ func (i *Issued) Blocked(ctx context.Context, issuer, user string) (blocked bool
 	return known.blocks[subject{issuer, user}], known.blocking, nil
 }
 
+// IsBlocked reports whether a user of an issuer was blocked when the store was last read.
+func (i *Issued) IsBlocked(issuer, user string) bool {
+	return i != nil && i.known.Load().blocks[subject{issuer, user}]
+}
+
 // Blocks lists the blocks.
 func (i *Issued) Blocks(ctx context.Context) ([]Block, error) {
 	return store.List(ctx, i.store, func(rows *sql.Rows) (b Block, err error) {
@@ -51,7 +57,7 @@ func (i *Issued) Blocks(ctx context.Context) ([]Block, error) {
 			b.Blocked = moment(millis)
 		}
 		return b, err
-	}, fmt.Sprintf(`SELECT issuer, person, blocked, blocker FROM bearer_block ORDER BY issuer, person LIMIT %d`, maxBlocks))
+	}, `SELECT issuer, person, blocked, blocker FROM bearer_block ORDER BY issuer, person LIMIT $1`, maxBlocks)
 }
 
 // Block blocks a user of an issuer. Every replica follows like for revoked tokens. Nothing happens if the user is
@@ -65,7 +71,8 @@ func (i *Issued) Block(ctx context.Context, issuer, user, by string) error {
 		if count >= maxBlocks {
 			return ErrBlocks
 		}
-		_, err := tx.ExecContext(ctx, `INSERT INTO bearer_block (issuer, person, blocked, blocker) VALUES ($1, $2, $3, $4)
+		_, err := tx.ExecContext(ctx,
+			`INSERT INTO bearer_block (issuer, person, blocked, blocker) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (issuer, person) DO NOTHING`, issuer, user, i.store.Time().UnixMilli(), by)
 		return err
 	})
@@ -95,8 +102,7 @@ func (i *Issued) changeBlocks(ctx context.Context, change func(*sql.Tx) error) e
 	return i.Refresh(ctx)
 }
 
-// readBlocks adds the blocks to the snapshot next, and ends the context of the one before if somebody is blocked who was
-// not.
+// readBlocks adds the blocks to the snapshot next. end ends the context of the snapshot before if there is a new block.
 func (i *Issued) readBlocks(ctx context.Context, next, before *snapshot) (end func(), err error) {
 	list, err := i.Blocks(ctx)
 	if err != nil {

@@ -106,7 +106,7 @@ type Issued struct {
 	misses  *rate.Limiter
 }
 
-// snapshot is what the store had at a time.
+// snapshot holds the tokens of the store at one time.
 type snapshot struct {
 	at time.Time // of this process's clock
 	// tokens and entries have the same order.
@@ -282,7 +282,8 @@ func (i *Issued) List(ctx context.Context) ([]*Record, error) {
 
 // Create makes a token like t, whose hash is not used, for the person creator. It fails with an InvalidError, or with
 // ErrTaken if a valid token in the store or one of the others has its name.
-func (i *Issued) Create(ctx context.Context, t Token, creator string, others []Token) (text string, r *Record, err error) {
+func (i *Issued) Create(ctx context.Context, t Token, creator string, others []Token) (text string,
+	r *Record, err error) {
 	now := i.store.Time()
 	text, t.Hash = New()
 	if err := t.Check(); err != nil {
@@ -357,7 +358,8 @@ func (i *Issued) Revoke(ctx context.Context, which, revoker string) (*Record, er
 
 // RevokeOf ends all tokens of a user like Revoke, and returns them: of one tenant, or of all if tenant is empty.
 func (i *Issued) RevokeOf(ctx context.Context, user, tenant, revoker string) ([]*Record, error) {
-	return i.revoke(ctx, revoker, `CASE person WHEN '' THEN name ELSE person END = $3 AND ($4 = '' OR tenant = $4)`, user, tenant)
+	return i.revoke(ctx, revoker, `CASE person WHEN '' THEN name ELSE person END = $3 AND ($4 = '' OR tenant = $4)`,
+		user, tenant)
 }
 
 // revoke ends the valid tokens that where selects, whose parameters are $3 and following.
@@ -406,10 +408,11 @@ func (i *Issued) saveUse(ctx context.Context) error {
 
 // query returns the tokens that where selects. It skips damaged rows.
 func (i *Issued) query(ctx context.Context, where string, args ...any) ([]*Record, error) {
-	list, err := store.List(ctx, i.store, scan, fmt.Sprintf(`SELECT id, name, hash, person, tenant, scopes, role, expires,
+	list, err := store.List(ctx, i.store, scan,
+		fmt.Sprintf(`SELECT id, name, hash, person, tenant, scopes, role, expires,
 		created, creator, used, revoked, revoker FROM bearer_token WHERE length(id) + length(name) + length(hash) +
 		length(person) + length(tenant) + length(scopes) + length(role) + length(creator) + length(revoker) <= %d AND %s`,
-		maxRow, where), args...)
+			maxRow, where), args...)
 	return slices.DeleteFunc(list, func(r *Record) bool { return r == nil }), err
 }
 
@@ -418,7 +421,8 @@ func scan(rows *sql.Rows) (*Record, error) {
 	r := new(Record)
 	var scopes string
 	var expires, created, used, revoked int64
-	err := rows.Scan(&r.ID, &r.Name, &r.Hash, &r.User, &r.Tenant, &scopes, &r.Role, &expires, &created, &r.Creator, &used,
+	err := rows.Scan(&r.ID, &r.Name, &r.Hash, &r.User, &r.Tenant, &scopes, &r.Role, &expires, &created,
+		&r.Creator, &used,
 		&revoked, &r.Revoker)
 	if err != nil || json.Unmarshal([]byte(scopes), &r.Scopes) != nil || r.Check() != nil {
 		return nil, nil // rows.Err has the errors of the store

@@ -20,7 +20,7 @@ import (
 type Token struct {
 	// Name is for people: whose token it is and what for.
 	Name string
-	// Hash is what New returned with the text.
+	// Hash is the digest that New returned with the text.
 	Hash string
 	// User is the user in policies and the audit log. Empty means Name.
 	User string

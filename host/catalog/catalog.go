@@ -27,9 +27,10 @@ type ConflictError struct {
 func (e *ConflictError) Error() string {
 	remedy := fmt.Sprintf("remove one of them, or give one a prefix (plugin.%s.prefix in hako.yaml)", e.Source)
 	if e.Kind == "source" {
-		return fmt.Sprintf("%[1]s is the name of a plugin and of an upstream server that is up: rename one of them (mcpServers "+
-			"in the file of the upstream servers, name in the plugin's manifest), or disable the server. If hako starts "+
-			"with the plugin, the server joins as %[1]s.upstream in policies and records", e.Name)
+		return fmt.Sprintf(
+			"%[1]s is the name of a plugin and of an upstream server that is up: rename one of them (mcpServers "+
+				"in the file of the upstream servers, name in the plugin's manifest), or disable the server. If hako starts "+
+				"with the plugin, the server joins as %[1]s.upstream in policies and records", e.Name)
 	}
 	if e.Kind != "tool" && e.Kind != "prompt" {
 		remedy = "remove one of them"
@@ -144,8 +145,8 @@ func (c *Catalog) Remove(source string) {
 	}
 }
 
-// Watch calls changed after every change, less often during a Hold, until stop is called. changed must be quick and must
-// not change the catalog.
+// Watch calls changed after every change, less often during a Hold, until stop is called. changed must be quick and
+// must not change the catalog.
 func (c *Catalog) Watch(changed func()) (stop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -204,7 +205,7 @@ func newOffer(source *Source, m *manifest.Manifest) (*offer, error) {
 	addEntry := func(kind, text string) { o.entries = append(o.entries, entry{kind, text}) }
 	for i := range m.Tools {
 		spec := &m.Tools[i]
-		o.tools = append(o.tools, &Tool{source, source.Prefix + spec.Name, spec})
+		o.tools = append(o.tools, &Tool{Source: source, Name: source.Prefix + spec.Name, Spec: spec})
 		addEntry("tool", source.Prefix+spec.Name)
 	}
 	for i := range m.Resources {

@@ -36,6 +36,8 @@ type Invocation struct {
 	// Ask asks a person to agree to what the backend is about to do, once per question; an error means no. It may be
 	// nil: then nobody can be asked.
 	Ask func(ctx context.Context, q broker.Question) error
+	// Tools calls other tools as the caller. It may be nil: then there are none.
+	Tools broker.Tools
 	// Elicit asks the caller a question of the backend and waits for the answer. An error says why no person answered,
 	// in words for the caller: an *elicitation.RuleError for a question that is not allowed, or the error of ctx, which
 	// must end before the Backend returns. The Answer is valid in any case. It may be nil: then nobody can be asked.
@@ -48,6 +50,11 @@ type Invocation struct {
 	User string
 	// Session identifies the caller's session within the tenant. Empty means that there is none.
 	Session string
+	// Owner identifies the caller for what the host keeps for it: no other caller has the same one, but for callers
+	// without authentication and session.
+	Owner string
+	// MaxResult is how much text of a result the caller takes at once, in bytes. Zero means no limit.
+	MaxResult int
 	// Steps receives the steps that the guest computed, also after a failed call. It may be nil.
 	Steps *int64
 }
@@ -68,9 +75,13 @@ type Source struct {
 	Credentials []string
 	// Asks says that calls may ask people questions while they run.
 	Asks bool
+	// Calls reports which tools its tools may call. Nil: they call none. Tools that call others cannot call each other.
+	Calls broker.Granted
 	// Upstream says that it is a server and not a plugin. A plugin never replaces a server of the same name, nor vice
 	// versa.
 	Upstream bool
+	// Own says that it is part of the host. The policy decides nothing about it.
+	Own bool
 	// Untrusted says that nobody vouches for its tool annotations; see Tool.Hints.
 	Untrusted bool
 	Backend   Backend

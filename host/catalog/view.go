@@ -16,6 +16,16 @@ type Tool struct {
 	// Name is the source's prefix and the tool's own name, which is in Spec.
 	Name string
 	Spec *manifest.Tool
+	// Origin is the tool that a toolset offers in this form; nil for a tool of the catalog.
+	Origin *Tool
+}
+
+// Real returns the tool of the catalog.
+func (t *Tool) Real() *Tool {
+	if t.Origin != nil {
+		return t.Origin
+	}
+	return t
 }
 
 // Hints returns the annotations on which decisions may be based: none for an untrusted source, which may claim anything
@@ -54,6 +64,9 @@ type View struct {
 	Resources []*Resource
 	Templates []*Template
 	Prompts   []*Prompt
+
+	// Selected says that Select made the view.
+	Selected bool
 
 	retired   map[entry]*retired
 	tools     map[string]*Tool
@@ -95,6 +108,42 @@ func (v *View) Serves(source, uri string) bool {
 	}
 	template, _, ok := v.Template(uri)
 	return ok && template.Source.Name == source
+}
+
+// Select returns a view with these entries only. Names and URIs are unique. It knows no retired names of tools and
+// prompts.
+func (v *View) Select(tools []*Tool, resources []*Resource, templates []*Template, prompts []*Prompt) *View {
+	selected := &View{retired: map[entry]*retired{}, tools: map[string]*Tool{}, resources: map[string]*Resource{},
+		prompts: map[string]*Prompt{}, Templates: templates, Selected: true}
+	for _, tool := range tools {
+		selected.tools[tool.Name] = tool
+	}
+	for _, resource := range resources {
+		selected.resources[resource.Spec.URI] = resource
+	}
+	for _, prompt := range prompts {
+		selected.prompts[prompt.Name] = prompt
+	}
+	for name, old := range v.retired {
+		if name.kind == "resource" {
+			selected.retired[name] = old
+		}
+	}
+	selected.Tools, selected.Resources, selected.Prompts = sorted(selected.tools), sorted(selected.resources),
+		sorted(selected.prompts)
+	return selected
+}
+
+// Listing returns the view with another list of tools. Those that it leaves out can still be looked up by name.
+func (v *View) Listing(tools []*Tool) *View {
+	listing := *v
+	listing.Selected, listing.tools = true, maps.Clone(v.tools)
+	listed := map[string]*Tool{}
+	for _, tool := range tools {
+		listing.tools[tool.Name], listed[tool.Name] = tool, tool
+	}
+	listing.Tools = sorted(listed)
+	return &listing
 }
 
 // Instead returns what a source recommends instead of a name that it has retired. kind is "tool", "prompt" or

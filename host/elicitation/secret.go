@@ -18,7 +18,7 @@ var (
 )
 
 func namesSecret(text string) bool {
-	return secretWords.MatchString(separator.Replace(camel.ReplaceAllString(text, "$1 $2")))
+	return secretWords().MatchString(separator.Replace(camel().ReplaceAllString(text, "$1 $2")))
 }
 
 // checkSecrets rejects forms that ask for a secret. The message is checked as well if the form has a free text field.

@@ -42,6 +42,7 @@ func (s *server) Call(parent context.Context, inv *catalog.Invocation) (_ *abi.R
 		return nil, err
 	}
 	defer bounds.gate.Release()
+	defer s.use()()
 	ctx, clock, stop := callclock.Start(parent, limits.Time)
 	defer stop()
 	response, err := s.attempt(ctx, clock, inv)
@@ -88,8 +89,9 @@ func (s *server) attempt(ctx context.Context, clock *callclock.Clock, inv *catal
 // is asked for its lists, which shows whether the session is over.
 func (s *server) suspect(x *session, err error) {
 	var bad *answerError
+	var unsent *unreachable
 	switch {
-	case answered(err) != nil, errors.As(err, &bad):
+	case answered(err) != nil, errors.As(err, &bad), errors.As(err, &unsent):
 	case x.program != nil, errors.Is(err, mcp.ErrSessionMissing), errors.Is(err, mcp.ErrConnectionClosed):
 		s.lost(x)
 		x.end(cause.WithoutURL(err))
@@ -103,9 +105,13 @@ func (s *server) do(ctx context.Context, x *session, o *ongoing) (response *abi.
 	meta := func() mcp.Meta { return s.without(traced(ctx, nil), x, o.invocation) }
 	switch request.Method {
 	case abi.CallTool:
+		name, ok := s.names().tools[request.Name]
+		if !ok {
+			return nil, s.vanished("tool", request.Name)
+		}
 		err = s.rounds(ctx, o, func(answers mcp.InputResponseMap, state string) (round, error) {
 			result, err := s.callTool(ctx, x, o.invocation, &mcp.CallToolParams{
-				Meta: meta(), Name: s.names().tools[request.Name], Arguments: request.Arguments,
+				Meta: meta(), Name: name, Arguments: request.Arguments,
 				InputResponses: answers, RequestState: state,
 			})
 			if err != nil {
@@ -124,9 +130,13 @@ func (s *server) do(ctx context.Context, x *session, o *ongoing) (response *abi.
 				return nil, err
 			}
 		}
+		name, ok := s.names().prompts[request.Name]
+		if !ok {
+			return nil, s.vanished("prompt", request.Name)
+		}
 		err = s.rounds(ctx, o, func(answers mcp.InputResponseMap, state string) (round, error) {
 			result, err := x.sdk.GetPrompt(ctx, &mcp.GetPromptParams{
-				Meta: meta(), Name: s.names().prompts[request.Name], Arguments: arguments, InputResponses: answers,
+				Meta: meta(), Name: name, Arguments: arguments, InputResponses: answers,
 				RequestState: state,
 			})
 			if err != nil {
@@ -230,9 +240,27 @@ func (s *server) complete(ctx context.Context, x *session, request *abi.Request,
 	return t.completion(result), nil
 }
 
-// current returns the session, and waits for it if the server is being reconnected.
+// current returns the session, and waits for it if the server is idle or being connected.
 func (s *server) current(ctx context.Context) (*session, error) {
-	timer := time.NewTimer(reconnectTime)
+	s.mu.Lock()
+	if x := s.session; x != nil && x.ctx.Err() == nil {
+		s.mu.Unlock()
+		return x, nil
+	}
+	s.waiting++
+	patience := reconnectTime
+	var failed chan struct{} // nil: attempts are repeated while the call waits
+	if s.status.State != Down && (s.status.State != Up || s.lazy()) {
+		patience, failed = s.startTimeout()+2*stopGrace, s.attemptFailed
+	}
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.waiting--
+	}()
+	s.rewatch()
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {
 		s.mu.Lock()
@@ -247,6 +275,8 @@ func (s *server) current(ctx context.Context) (*session, error) {
 		}
 		select {
 		case <-arrived:
+		case <-failed:
+			return nil, s.notConnected()
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-timer.C:
@@ -256,11 +286,23 @@ func (s *server) current(ctx context.Context) (*session, error) {
 }
 
 func (s *server) notConnected() error {
-	return &unreachable{fmt.Sprintf("upstream server %s is not connected: %s. It is tried again; nothing was called",
-		s.spec.Name, s.Status().Error)}
+	status := s.Status()
+	why := status.Error
+	if status.State != Down {
+		why = "it is still being connected"
+	}
+	return &unreachable{abi.CodeNetwork, fmt.Sprintf(
+		"upstream server %s is not connected: %s. It is tried again; nothing was called", s.spec.Name, why)}
+}
+
+// vanished is the error of a call whose tool or prompt the server has removed in the meantime.
+func (s *server) vanished(kind, name string) error {
+	return &unreachable{abi.CodeNotFound, fmt.Sprintf(
+		"upstream server %s no longer offers the %s %s: list the %ss again; nothing was called", s.spec.Name, kind,
+		quoted(s.spec.prefix()+name), kind)}
 }
 
 // unreachable is the error of a call that was not sent.
-type unreachable struct{ text string }
+type unreachable struct{ code, text string }
 
 func (e *unreachable) Error() string { return e.text }

@@ -218,7 +218,8 @@ func (s *server) rounds(ctx context.Context, o *ongoing, call func(answers mcp.I
 			return err
 		}
 		if s.spec.Elicitation == ElicitationDecline {
-			return &answerError{errors.New("it asks for input in the middle of the call, which the operator declines (elicitation: decline)")}
+			return &answerError{errors.New(
+				"it asks for input in the middle of the call, which the operator declines (elicitation: decline)")}
 		}
 		answers, state = mcp.InputResponseMap{}, r.state
 		for _, key := range slices.Sorted(maps.Keys(r.requests)) {

@@ -74,7 +74,7 @@ func (s *server) callError(ctx context.Context, method string, err error) error 
 	wire := answered(err)
 	switch {
 	case errors.As(err, &away):
-		return &abi.Error{Code: abi.CodeNetwork, Message: away.text}
+		return &abi.Error{Code: away.code, Message: away.text}
 	case errors.As(err, &bad):
 		return &abi.Error{Code: abi.CodeInternal,
 			Message: fmt.Sprintf("upstream server %s gave an answer that cannot be used: %v", s.spec.Name, bad)}
@@ -89,7 +89,8 @@ func (s *server) callError(ctx context.Context, method string, err error) error 
 		return newLimitError(s.spec.Name, limit.Output, "")
 	case codeTwice:
 		return &abi.Error{Code: abi.CodeInternal,
-			Message: fmt.Sprintf("upstream server %s gave an answer that cannot be used: an object in it has a key twice", s.spec.Name)}
+			Message: fmt.Sprintf(
+				"upstream server %s gave an answer that cannot be used: an object in it has a key twice", s.spec.Name)}
 	}
 	failure := &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("upstream server %s: %s", s.spec.Name,
 		clip.Runes(oneLine(visible.Clean(wire.Message)), maxLogLine))}

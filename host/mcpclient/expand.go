@@ -28,8 +28,8 @@ func newEnvironment(environ []string) environment {
 // expand replaces the variables in text. Their values are not expanded again.
 func (e environment) expand(text string) (string, error) {
 	var missing error
-	filled := reference.ReplaceAllStringFunc(text, func(ref string) string {
-		parts := reference.FindStringSubmatch(ref)
+	filled := reference().ReplaceAllStringFunc(text, func(ref string) string {
+		parts := reference().FindStringSubmatch(ref)
 		value, ok := e[parts[1]]
 		switch {
 		case ok && (value != "" || parts[2] == ""):

@@ -136,7 +136,7 @@ type reader struct{ dir string }
 
 func (r reader) server(name string, v strictyaml.Value) Spec {
 	s := Spec{Name: name}
-	transport, enabled, asks := "", true, ""
+	transport, enabled, asks, start := "", true, "", ""
 	v.Object(strictyaml.Fields{
 		"transport": strictyaml.String(&transport), "type": strictyaml.String(&transport),
 		"command": strictyaml.String(&s.Command), "args": texts(&s.Args), "env": r.values(&s.Env),
@@ -146,11 +146,13 @@ func (r reader) server(name string, v strictyaml.Value) Spec {
 		"disabled": strictyaml.Bool(&s.Disabled), "enabled": strictyaml.Bool(&enabled),
 		"prefix": strictyaml.String(&s.Prefix), "protocolVersion": strictyaml.String(&s.ProtocolVersion),
 		"startTimeout": strictyaml.Duration(&s.StartTimeout), "timeout": seconds(&s.Limits.Time),
+		"start": strictyaml.String(&start), "idleTimeout": strictyaml.Duration(&s.IdleTimeout),
 		"tools": s.Tools.read, "trustAnnotations": strictyaml.Bool(&s.TrustAnnotations),
 		"elicitation": strictyaml.String(&asks), "limits": readLimits(&s.Limits),
 		"description": strictyaml.Ignore,
 	})
 	s.Disabled, s.Elicitation = s.Disabled || !enabled, Elicitation(asks)
+	s.Start = Start(start)
 	if err := checkTransport(transport, &s); err != nil {
 		v.Problem("%v", err)
 	}
@@ -209,7 +211,8 @@ func (r reader) secret(dst *credential.Source, v strictyaml.Value) {
 		dst.File = from(r.dir, dst.File)
 	}
 	if err := dst.Check(); err != nil {
-		v.Problem("must be a text, or say where a secret is: {env: NAME}, {file: PATH} or {command: [PROGRAM, ARGUMENT]}")
+		v.Problem(
+			"must be a text, or say where a secret is: {env: NAME}, {file: PATH} or {command: [PROGRAM, ARGUMENT]}")
 	}
 }
 

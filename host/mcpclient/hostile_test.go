@@ -221,3 +221,12 @@ func TestAnnotations(t *testing.T) {
 		t.Errorf("hints are %+v", believed.Hints())
 	}
 }
+
+// TestNullArgument: null in place of a prompt's argument is passed over.
+func TestNullArgument(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, child("nulls", "nulls"))
+	if prompts := r.catalog.View().Prompts; len(prompts) != 1 || len(prompts[0].Spec.Arguments) != 0 {
+		t.Errorf("prompts are %+v", prompts)
+	}
+}

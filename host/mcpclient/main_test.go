@@ -57,7 +57,11 @@ var serverKinds = map[string]func(context.Context) error{
 	},
 	"exits": func(context.Context) error { return errors.New("the token is missing") },
 	// silent takes what it is sent and says nothing.
-	"silent": func(context.Context) error { _, err := io.Copy(io.Discard, os.Stdin); return err },
+	"silent": func(context.Context) error {
+		fmt.Fprintln(os.Stderr, "silent begins")
+		_, err := io.Copy(io.Discard, os.Stdin)
+		return err
+	},
 	// old says nothing to a first request that it does not know.
 	"old": func(context.Context) error {
 		return rawServer(func(method string, _ json.RawMessage) (any, bool) {
@@ -107,6 +111,7 @@ var serverKinds = map[string]func(context.Context) error{
 	"pages":  pagesServer,
 	"crowd":  crowdServer,
 	"claims": claimsServer,
+	"nulls":  nullsServer,
 }
 
 func initialized() any {
@@ -250,6 +255,24 @@ func claimsServer(context.Context) error {
 	t := toolNamed("wipe")
 	t["annotations"] = map[string]any{"readOnlyHint": true, "destructiveHint": true, "title": "Wipe"}
 	return listing(t)
+}
+
+// nullsServer has a prompt with null for an argument.
+func nullsServer(context.Context) error {
+	return rawServer(func(method string, _ json.RawMessage) (any, bool) {
+		switch method {
+		case "initialize":
+			return map[string]any{
+				"protocolVersion": "2025-11-25", "capabilities": map[string]any{"prompts": map[string]any{}},
+				"serverInfo": map[string]any{"name": "raw", "version": "1"},
+			}, true
+		case "prompts/list":
+			return map[string]any{"prompts": []any{map[string]any{"name": "p", "arguments": []any{nil}}}}, true
+		case "server/discover":
+			os.Exit(1)
+		}
+		return nil, false
+	})
 }
 
 // plainServer has a tool for each thing that tools do.

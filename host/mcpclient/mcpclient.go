@@ -15,9 +15,12 @@ import (
 	"net/url"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
@@ -38,6 +41,11 @@ type Options struct {
 	Proxy *url.URL
 	// Limits apply to servers without their own. Zero fields mean manifest.DefaultLimits.
 	Limits manifest.Limits
+	// Start applies to servers without their own. Empty means Eager.
+	Start Start
+	// CacheDir is a directory for the last lists of each server, which are offered until the server is connected. It is
+	// made when it is needed. Empty means none.
+	CacheDir string
 	// Version is hako's version, which servers are told.
 	Version string
 	// Logger receives changes of state, and the standard error of programs, marked and bounded. Nil discards them.
@@ -52,6 +60,8 @@ type Upstreams struct {
 	env environment
 	ctx context.Context // ends with Close
 	end context.CancelFunc
+	// starts has an entry for each server that is being started.
+	starts chan struct{}
 
 	// applying is held by Apply and Close, which may take long. It guards options except for the logger.
 	applying sync.Mutex
@@ -72,13 +82,15 @@ func New(options Options) (*Upstreams, error) {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
 	u := &Upstreams{options: options, env: newEnvironment(options.Environ), servers: map[string]*server{}}
+	u.starts = make(chan struct{}, startsAtOnce)
 	u.ctx, u.end = context.WithCancel(context.Background())
 	return u, nil
 }
 
-// Apply replaces the servers with specs. It stops removed and changed servers, then starts new and changed ones, and
-// does not wait for their connections. Changed limits, except for Output, apply to later calls and stop nothing. The
-// error names the invalid Spec, or two that cannot be told apart; then nothing has changed.
+// Apply replaces the servers with specs. It stops removed and changed servers, then offers the cached lists of new and
+// changed ones and starts them. It does not wait for their connections. Changed limits, except for Output, apply to
+// later calls and stop nothing. The error names the invalid Spec, or two that cannot be told apart; then nothing has
+// changed.
 func (u *Upstreams) Apply(specs []Spec) error {
 	_, err := u.apply(specs)
 	return err
@@ -94,9 +106,10 @@ func (u *Upstreams) apply(specs []Spec) (changed bool, err error) {
 	if u.ctx.Err() != nil {
 		return false, errClosed
 	}
-	wanted := map[string]Spec{}
+	wanted, named := map[string]Spec{}, map[string]bool{}
 	var disabled []Spec
 	for _, spec := range specs {
+		named[spec.Name] = true
 		if spec.Disabled {
 			disabled = append(disabled, spec)
 		} else {
@@ -105,24 +118,41 @@ func (u *Upstreams) apply(specs []Spec) (changed bool, err error) {
 	}
 	changed = u.retire(func(s *server) bool {
 		spec, ok := wanted[s.spec.Name]
+		s.forgotten.Store(!named[s.spec.Name])
 		return !ok || !s.serves(&spec, &u.options)
 	})
 	u.mu.Lock()
-	defer u.mu.Unlock()
 	u.disabled = disabled
+	var added []*server
 	for name, spec := range wanted {
 		if s := u.servers[name]; s != nil && s.bounds.Load().limits != spec.limits(&u.options) {
 			s.bounds.Store(newBounds(spec.limits(&u.options)))
 			changed = true
 		}
 		if u.servers[name] == nil {
-			s := newServer(spec, u.options, u.env)
+			s := newServer(spec, u.options, u.env, u.starts)
 			u.servers[name] = s
-			s.start(u.ctx)
+			added = append(added, s)
 			changed = true
 		}
 	}
+	u.mu.Unlock()
+	u.restore(added)
+	for _, s := range added {
+		s.start(u.ctx)
+	}
 	return changed, nil
+}
+
+// restore offers the cached lists of servers.
+func (u *Upstreams) restore(servers []*server) {
+	defer u.options.Catalog.Hold()()
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for _, s := range servers {
+		group.Go(func() error { s.restore(); return nil })
+	}
+	_ = group.Wait() // a server without a cache is connected
 }
 
 // serves reports whether s can continue as the server that newServer would make. Its limits may differ, except for
@@ -131,14 +161,14 @@ func (s *server) serves(spec *Spec, options *Options) bool {
 	was, now := s.spec, *spec
 	was.Limits, now.Limits = manifest.Limits{}, manifest.Limits{}
 	return reflect.DeepEqual(was, now) && spec.limits(options).Output == s.bounds.Load().limits.Output &&
-		(spec.URL == "" || reflect.DeepEqual(options.Proxy, s.options.Proxy))
+		s.options.Start == options.Start && (spec.URL == "" || reflect.DeepEqual(options.Proxy, s.options.Proxy))
 }
 
-// SetDefaults changes Options.Limits and Options.Proxy for later calls of Apply.
-func (u *Upstreams) SetDefaults(limits manifest.Limits, proxy *url.URL) {
+// SetDefaults changes Options.Limits, Options.Proxy and Options.Start for later calls of Apply.
+func (u *Upstreams) SetDefaults(limits manifest.Limits, proxy *url.URL, start Start) {
 	u.applying.Lock()
 	defer u.applying.Unlock()
-	u.options.Limits, u.options.Proxy = limits, proxy
+	u.options.Limits, u.options.Proxy, u.options.Start = limits, proxy, start
 }
 
 // retire stops servers concurrently and waits for them. It reports whether there were any. The caller holds applying.
@@ -157,7 +187,8 @@ func (u *Upstreams) retire(which func(*server) bool) (any bool) {
 	return any
 }
 
-// Ready waits until each server has been connected or has failed once. If ctx ends first, Ready returns its error.
+// Ready waits until each server has been connected or has failed once, or is idle. If ctx ends first, Ready returns its
+// error.
 func (u *Upstreams) Ready(ctx context.Context) error {
 	u.mu.Lock()
 	servers := slices.Collect(maps.Values(u.servers))

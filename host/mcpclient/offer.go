@@ -242,6 +242,9 @@ func (o *offer) addPrompts(prompts []*mcp.Prompt, room int) {
 		prompt := manifest.Prompt{Name: name, Title: text(oneLine(p.Title), maxTitle),
 			Description: text(p.Description, maxDescription)}
 		for _, a := range p.Arguments {
+			if a == nil {
+				continue
+			}
 			prompt.Arguments = append(prompt.Arguments,
 				manifest.PromptArgument{Name: a.Name, Description: text(a.Description, maxDescription),
 					Required: a.Required})
@@ -276,7 +279,8 @@ func (o *offer) addTemplate(spec *Spec, r *mcp.ResourceTemplate) {
 		return
 	}
 	template := manifest.ResourceTemplate{
-		URITemplate: spec.scheme() + r.URITemplate, Name: clip.Runes(oneLine(visible.Clean(cmp.Or(r.Name, r.URITemplate))),
+		URITemplate: spec.scheme() + r.URITemplate, Name: clip.Runes(oneLine(visible.Clean(cmp.Or(r.Name,
+			r.URITemplate))),
 			maxTitle),
 		Title: text(oneLine(r.Title), maxTitle), Description: text(r.Description, maxDescription), MIMEType: r.MIMEType,
 	}

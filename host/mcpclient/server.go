@@ -52,17 +52,22 @@ type server struct {
 	logger  *slog.Logger
 	stderr  *lineWriter
 	lines   *rate.Limiter
+	// starts is Upstreams.starts.
+	starts chan struct{}
 
-	// version is the protocol version to request. Only run uses it.
+	// version is the protocol version to request, and cache has the server's lists. After restore, only run uses them.
 	version string
+	cache   cache
 
 	stop context.CancelFunc
 	done chan struct{}
+	// forgotten says that the server is no longer configured: close removes its cache.
+	forgotten atomic.Bool
 	// tried is closed after the first attempt.
 	tried     chan struct{}
 	triedOnce sync.Once
 
-	// watches are the subscriptions of clients. interest signals changes of them to attend.
+	// watches are the subscriptions of clients. interest signals changes of them, and waiting calls, to run.
 	watches  watches
 	interest chan struct{}
 
@@ -71,8 +76,15 @@ type server struct {
 	session *session
 	// arrived is closed when there is a session.
 	arrived chan struct{}
-	status  Status
-	offer   *offer
+	// attemptFailed is closed when an attempt to connect has failed.
+	attemptFailed chan struct{}
+	status        Status
+	offer         *offer
+	// active counts the calls, waiting those without a session. lastUse is the time of the last call.
+	active, waiting int
+	lastUse         time.Time
+	// rested says that run begins idle.
+	rested bool
 
 	// offering guards the entry in the catalog: the name of its source, the digest of its listing, and whether it
 	// exists. sessions counts the sessions that filled it.
@@ -83,12 +95,13 @@ type server struct {
 	sessions int
 }
 
-func newServer(spec Spec, options Options, env environment) *server {
+func newServer(spec Spec, options Options, env environment, starts chan struct{}) *server {
 	s := &server{
 		spec: spec, options: options, env: env,
 		logger: options.Logger.With("upstream", spec.Name), version: spec.ProtocolVersion,
-		lines: rate.NewLimiter(logRate, logBurst),
-		done:  make(chan struct{}), tried: make(chan struct{}), arrived: make(chan struct{}),
+		lines: rate.NewLimiter(logRate, logBurst), starts: starts, cache: newCache(&spec, &options, env),
+		attemptFailed: make(chan struct{}),
+		done:          make(chan struct{}), tried: make(chan struct{}), arrived: make(chan struct{}),
 		interest: make(chan struct{}, 1), offer: newOffer(&spec, new(listing)),
 	}
 	s.bounds.Store(newBounds(spec.limits(&options)))
@@ -130,57 +143,90 @@ func (s *server) start(ctx context.Context) {
 	}()
 }
 
+// run connects the server, again and again. A lazy server whose lists are known is idle in between.
 func (s *server) run(ctx context.Context) {
+	var ended error // why the last session of a lazy server ended
+	idle := s.rested
 	for failures := 0; ctx.Err() == nil; failures++ {
+		if idle {
+			if s.rest(ctx, ended) != nil {
+				return
+			}
+			if ended != nil {
+				s.count()
+			}
+			idle, ended, failures = false, nil, 0
+		}
+		release, err := s.acquireStart(ctx)
+		if err != nil {
+			break
+		}
 		began := time.Now()
-		err := s.serve(ctx)
+		connected, err := s.serve(ctx, release)
 		if ctx.Err() != nil {
-			s.attempted()
-			return
+			break
+		}
+		if idle = s.lazy() && connected; idle {
+			if !errors.Is(err, errIdle) {
+				ended = err
+			}
+			continue
 		}
 		if time.Since(began) > stable {
 			failures = 0
 		}
 		delay := retry.Backoff(failures, firstDelay, lastDelay)
 		s.down(err, delay)
+		s.lapse()
 		s.attempted()
 		if retry.Wait(ctx, delay) != nil {
 			return
 		}
 		s.count()
 	}
+	s.attempted()
 }
 
 func (s *server) attempted() { s.triedOnce.Do(func() { close(s.tried) }) }
 
-// serve connects once, waits for the end of the session and returns its cause.
-func (s *server) serve(ctx context.Context) (err error) {
+// serve connects once, waits for the end of the session and returns its cause. connected reports whether the server's
+// lists arrived. release is called when that is known.
+func (s *server) serve(ctx context.Context, release func()) (connected bool, err error) {
+	release = sync.OnceFunc(release)
+	defer release()
 	x, err := s.connectAny(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer func() {
 		s.lost(x)
-		s.lapse()
 		x.close(err)
 	}()
 	s.returned()
 	if err := s.refresh(x); err != nil {
-		return err
+		return false, err
 	}
 	s.up(x)
 	s.attempted()
-	return s.attend(x)
+	release()
+	return true, s.attend(x)
 }
 
 // connectAny connects with the version that worked before, or the newest. The SDK falls back to an older version if the
-// server refuses the newest one. If the server ends or stays silent instead, connectAny tries the older version.
+// server refuses the newest one. If the server ends instead, connectAny tries the older version. If it stays silent,
+// the next attempt uses the other version.
 func (s *server) connectAny(ctx context.Context) (*session, error) {
 	x, err := s.connect(ctx, s.version)
-	if s.version == "" && (errors.Is(err, errSilent) || errors.Is(err, errEnded)) && ctx.Err() == nil {
+	switch {
+	case ctx.Err() != nil, s.spec.ProtocolVersion != "":
+	case errors.Is(err, errEnded) && s.version == "":
 		if x, err = s.connect(ctx, legacyVersion); err == nil {
 			s.version = legacyVersion
 		}
+	case errors.Is(err, errSilent) && s.version == "":
+		s.version = legacyVersion
+	case errors.Is(err, errSilent):
+		s.version = ""
 	}
 	return x, err
 }
@@ -189,6 +235,13 @@ func (s *server) connectAny(ctx context.Context) (*session, error) {
 func (s *server) attend(x *session) error {
 	ticker := time.NewTicker(refreshTime)
 	defer ticker.Stop()
+	var unused <-chan time.Time
+	var idle *time.Timer
+	if s.lazy() {
+		idle = time.NewTimer(s.idleTimeout())
+		defer idle.Stop()
+		unused = idle.C
+	}
 	often := rate.NewLimiter(rate.Every(refreshEvery), refreshBurst)
 	s.subscribe(x)
 	for {
@@ -198,6 +251,13 @@ func (s *server) attend(x *session) error {
 		case <-ticker.C:
 		case <-s.interest:
 			s.subscribe(x)
+			continue
+		case <-unused:
+			again := s.releaseUnused(x)
+			if again == 0 {
+				return errIdle
+			}
+			idle.Reset(again)
 			continue
 		case <-x.changed:
 			if retry.Wait(x.ctx, settle) != nil || often.Wait(x.ctx) != nil {
@@ -210,20 +270,35 @@ func (s *server) attend(x *session) error {
 	}
 }
 
-// refresh updates the catalog from the server's lists.
+// refresh updates the catalog and the cache from the server's lists.
 func (s *server) refresh(x *session) error {
 	l, err := x.list(x.ctx)
 	if err != nil {
 		return err
 	}
-	digest, err := l.digest()
+	changed, err := s.present(l)
 	if err != nil {
 		return err
+	}
+	s.mu.Lock()
+	s.status.Cached = false
+	s.mu.Unlock()
+	if err := s.cache.save(l, s.version, changed); err != nil {
+		s.logger.Warn("the lists of an upstream server are not cached", "err", err)
+	}
+	return nil
+}
+
+// present offers the entries of lists, and reports whether the lists differ from those before.
+func (s *server) present(l *listing) (changed bool, err error) {
+	digest, err := l.digest()
+	if err != nil {
+		return false, err
 	}
 	s.offering.Lock()
 	defer s.offering.Unlock()
 	if s.offered && digest == s.digest {
-		return nil
+		return false, nil
 	}
 	o := newOffer(&s.spec, l)
 	s.mu.Lock()
@@ -234,10 +309,12 @@ func (s *server) refresh(x *session) error {
 	s.mu.Lock()
 	if s.offer = o; err != nil {
 		s.offer = before
+	} else {
+		s.status.Listed = true
 	}
 	s.mu.Unlock()
 	if err != nil {
-		return err
+		return false, err
 	}
 	s.digest, s.offered = digest, true
 	if !slices.Equal(o.omitted, before.omitted) {
@@ -246,7 +323,7 @@ func (s *server) refresh(x *session) error {
 	s.logger.Info("the tools of an upstream server are available", "tools", len(o.manifest.Tools), "prompts",
 		len(o.manifest.Prompts),
 		"resources", len(o.manifest.Resources)+len(o.manifest.ResourceTemplates))
-	return nil
+	return true, nil
 }
 
 // merged returns an offer with the names of both.
@@ -355,6 +432,9 @@ func (s *server) remove() {
 	if s.offered {
 		s.options.Catalog.Remove(s.source)
 		s.offered = false
+		s.mu.Lock()
+		s.status.Listed = false
+		s.mu.Unlock()
 	}
 }
 
@@ -378,4 +458,7 @@ func (s *server) close() {
 	s.stop()
 	<-s.done
 	s.withdraw() // an offer that arrived meanwhile
+	if s.forgotten.Load() {
+		s.cache.remove()
+	}
 }

@@ -311,6 +311,9 @@ func (x *session) listResources(ctx context.Context, l *listing) (err error) {
 	return err
 }
 
+// listKinds are the names of the lists.
+var listKinds = []string{"tools", "prompts", "resources", "resource templates"}
+
 // pages collects the valid entries of a list's pages, within the bounds.
 func pages[T any](ctx context.Context, l *listing, kind string,
 	page func(cursor string) ([]*T, string, error)) (all []*T, err error) {

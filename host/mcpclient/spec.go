@@ -52,6 +52,10 @@ type Spec struct {
 	ProtocolVersion string
 	// StartTimeout bounds connecting, including the start of a program. Zero means 30s.
 	StartTimeout time.Duration
+	// Start says when the server is connected. Empty means Options.Start.
+	Start Start
+	// IdleTimeout is the time without a call after which a lazy server is disconnected. Zero means 10m.
+	IdleTimeout time.Duration
 	// Tools selects the tools to offer.
 	Tools Filter
 	// TrustAnnotations lets the policy use the server's annotations of its tools (readOnlyHint and so on). Clients see
@@ -118,6 +122,11 @@ func (s *Spec) prefix() string {
 // Owns reports whether a tool or prompt with that name at the frontends can be the server's.
 func (s *Spec) Owns(name string) bool { return !s.Disabled && strings.HasPrefix(name, s.prefix()) }
 
+// OwnsResource reports whether a resource with that URI at the frontends can be the server's.
+func (s *Spec) OwnsResource(uri string) bool {
+	return !s.Disabled && strings.HasPrefix(uri, s.scheme())
+}
+
 // scheme returns the beginning of the server's resource URIs at the frontends: its name in the form of RFC 3986,
 // section 3.1.
 func (s *Spec) scheme() string {
@@ -128,18 +137,21 @@ func (s *Spec) scheme() string {
 // to one of them, or an invalid pattern or header.
 func (s *Spec) Check() error {
 	switch {
-	case !serverName.MatchString(s.Name):
-		return fmt.Errorf(`the name of a server must be 1 to 40 of A-Z, a-z, 0-9, "_", "-" and ".", starting with a letter`)
-	case s.Prefix != "" && !toolPrefix.MatchString(s.Prefix):
+	case !serverName().MatchString(s.Name):
+		return fmt.Errorf(
+			`the name of a server must be 1 to 40 of A-Z, a-z, 0-9, "_", "-" and ".", starting with a letter`)
+	case s.Prefix != "" && !toolPrefix().MatchString(s.Prefix):
 		return errors.New(`prefix must be 1 to 32 of A-Z, a-z, 0-9, "_" and "-"`)
 	case s.Command == "" && s.URL == "":
 		return errors.New("command or url is missing: the program to start, or the address of the server")
 	case s.Command != "" && s.URL != "":
 		return errors.New("command and url exclude each other: remove one")
-	case s.ProtocolVersion != "" && !versionDate.MatchString(s.ProtocolVersion):
+	case s.ProtocolVersion != "" && !versionDate().MatchString(s.ProtocolVersion):
 		return errors.New(`protocolVersion must be one such as "2025-11-25"`)
 	case s.Elicitation != "" && s.Elicitation != ElicitationAsk && s.Elicitation != ElicitationDecline:
 		return errors.New("elicitation must be ask or decline")
+	case s.Start != "" && s.Start != Eager && s.Start != Lazy:
+		return errors.New("start must be eager or lazy")
 	}
 	for _, pattern := range slices.Concat(s.Tools.Allow, s.Tools.Deny) {
 		if _, err := path.Match(pattern, ""); err != nil {

@@ -9,14 +9,15 @@ type State string
 
 // States.
 const (
-	Connecting State = "connecting" // for the first time
+	Connecting State = "connecting" // for the first time, or for a call after it was idle
 	Up         State = "up"         // its tools can be called
+	Idle       State = "idle"       // it is connected for the next call
 	Down       State = "down"       // it failed and is retried
 	Disabled   State = "disabled"   // by the configuration
 )
 
 // States lists all states.
-var States = []State{Connecting, Up, Down, Disabled}
+var States = []State{Connecting, Up, Idle, Down, Disabled}
 
 // Status describes a server for operators.
 type Status struct {
@@ -26,11 +27,15 @@ type Status struct {
 	State     State
 	// Since is the time of the last change of State.
 	Since time.Time
-	// Error is the cause of State Down, Retry the time of the next attempt.
+	// Error is the cause of State Down, or of the end of the last session in State Idle. Retry is the time of the next
+	// attempt in State Down.
 	Error string
 	Retry time.Time
 	// Protocol is the protocol version. Server and Version are the server's own name and version.
 	Protocol, Server, Version string
+	// Listed says that the server's lists are known and on offer. Cached says that they are from the cache, and that
+	// the server has not been connected since then.
+	Listed, Cached bool
 	// Tools, Prompts and Resources count the entries in the catalog. Resources includes templates.
 	Tools, Prompts, Resources int
 	// Omitted lists the server's entries that are not offered, and why.
@@ -51,7 +56,7 @@ func (s *server) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	status := s.status
-	if status.State == Up {
+	if status.Listed {
 		m := s.offer.manifest
 		status.Tools, status.Prompts, status.Resources = len(m.Tools), len(m.Prompts),
 			len(m.Resources)+len(m.ResourceTemplates)
@@ -66,6 +71,7 @@ func (s *server) up(x *session) {
 	defer s.mu.Unlock()
 	s.session = x
 	close(s.arrived)
+	s.lastUse = time.Now()
 	about := x.sdk.InitializeResult()
 	s.status.State, s.status.Since, s.status.Error, s.status.Retry = Up, time.Now(), "", time.Time{}
 	s.status.Protocol = about.ProtocolVersion
@@ -92,11 +98,32 @@ func (s *server) down(err error, retry time.Duration) {
 	text := oneLineOf(err.Error())
 	repeated := s.status.State == Down && s.status.Error == text
 	s.status.State, s.status.Error, s.status.Retry = Down, text, time.Now().Add(retry)
+	close(s.attemptFailed)
+	s.attemptFailed = make(chan struct{})
 	s.mu.Unlock()
 	if !repeated {
 		s.logger.Warn("an upstream server is down and will be tried again", "err", text, "in",
 			retry.Round(time.Millisecond))
 	}
+}
+
+// idle records that the server is disconnected until it is needed. err is why its last session ended, or nil.
+func (s *server) idle(err error) {
+	text := ""
+	if err != nil {
+		text = oneLineOf(err.Error())
+		s.logger.Warn("an upstream server has ended and is started again for the next call", "err", text)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status.State, s.status.Since, s.status.Error, s.status.Retry = Idle, time.Now(), text, time.Time{}
+}
+
+// starting records that an idle server is connected.
+func (s *server) starting() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status.State, s.status.Since = Connecting, time.Now()
 }
 
 func (s *server) count() {

@@ -123,6 +123,7 @@ func (s *server) bounded(x *session, ask func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(x.ctx, subscribeTime)
 	defer cancel()
 	if err := ask(ctx); err != nil && x.ctx.Err() == nil {
-		s.logger.Warn("an upstream server does not take a subscription", "err", oneLineOf(cause.WithoutURL(err).Error()))
+		s.logger.Warn("an upstream server does not take a subscription", "err",
+			oneLineOf(cause.WithoutURL(err).Error()))
 	}
 }

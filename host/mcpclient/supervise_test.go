@@ -167,7 +167,7 @@ func TestOtherLimits(t *testing.T) {
 		hanging <- err
 	}()
 	r.eventually("the call to arrive", func() bool { return strings.Contains(r.log.String(), "hang begins") })
-	r.upstreams.SetDefaults(manifest.Limits{Time: 100 * time.Millisecond, Input: 20}, nil)
+	r.upstreams.SetDefaults(manifest.Limits{Time: 100 * time.Millisecond, Input: 20}, nil, "")
 	if err := r.upstreams.Apply([]mcpclient.Spec{child("plain", "plain")}); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestOtherLimits(t *testing.T) {
 	if err := <-hanging; !errors.Is(err, context.Canceled) {
 		t.Errorf("the call in flight ended before it was canceled: %v", err)
 	}
-	r.upstreams.SetDefaults(manifest.Limits{Time: time.Minute}, nil)
+	r.upstreams.SetDefaults(manifest.Limits{Time: time.Minute}, nil, "")
 	if err := r.upstreams.Apply([]mcpclient.Spec{child("plain", "plain")}); err != nil {
 		t.Fatal(err)
 	}

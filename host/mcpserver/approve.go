@@ -31,6 +31,8 @@ import (
 type governor interface {
 	// Visible reports whether the caller may ever call the tool, or ask to.
 	Visible(caller pipeline.Caller, tool *catalog.Tool) bool
+	// Described returns the tool as it is to be described to the caller: itself, or a copy with another description.
+	Described(caller pipeline.Caller, tool *catalog.Tool) *catalog.Tool
 	// MayAsk reports whether a call of the tool by the caller may put a question to people.
 	MayAsk(caller pipeline.Caller, tool *catalog.Tool) bool
 }
@@ -114,7 +116,7 @@ func questionFor(q *elicitation.Question, language string) *mcp.ElicitParams {
 	return params
 }
 
-// request is what a client's request says of how its call may ask.
+// request holds the parts of a client's request that say how its call may ask.
 type request struct {
 	able        *mcp.ClientCapabilities
 	sessionless bool
@@ -206,7 +208,8 @@ func agrees(answer *mcp.ElicitResult) bool {
 
 var (
 	formEnglish  = json.RawMessage(`{"type":"object","properties":{"approve":{"type":"boolean","title":"Allow this call"}},"required":["approve"]}`)
-	formJapanese = json.RawMessage(`{"type":"object","properties":{"approve":{"type":"boolean","title":"この呼び出しを許可する"}},"required":["approve"]}`)
+	formJapanese = json.RawMessage(
+		`{"type":"object","properties":{"approve":{"type":"boolean","title":"この呼び出しを許可する"}},"required":["approve"]}`)
 )
 
 // formFor is the question as a form.
@@ -240,6 +243,6 @@ func (s *Server) mayAsk(caller pipeline.Caller, name string, by *mcp.ClientCapab
 	if !ok || !canAsk(by) {
 		return false
 	}
-	tool, ok := s.catalog.View().Tool(name)
+	tool, ok := s.view(caller).Tool(name)
 	return ok && (fillsForms(by) || tool.Source.Asks) && governor.MayAsk(caller, tool)
 }

@@ -38,7 +38,7 @@ func (s *Server) callListedTool(context.Context, *mcp.CallToolRequest) (*mcp.Cal
 
 // callTool answers a tools/call that the SDK has decoded.
 func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*toolResult, error) {
-	call := newCall(req, req.Params.Meta, abi.Request{
+	call := s.newCall(req, req.Params.Meta, abi.Request{
 		Method: abi.CallTool, Name: req.Params.Name, Arguments: req.Params.Arguments,
 	})
 	call.Progress = progress(ctx, req)
@@ -63,13 +63,15 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*toolR
 
 // useTool passes a tools/call on. Its errors are for the client. missing are the scopes that the caller's token would
 // have needed, if it was refused for want of them.
-func (s *Server) useTool(ctx context.Context, call *pipeline.Call) (response *abi.Response, missing []string, err error) {
+func (s *Server) useTool(ctx context.Context, call *pipeline.Call) (response *abi.Response,
+	missing []string, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			s.logPanic(abi.CallTool, cause)
 			response, missing, err = failedTool(internalText), nil, nil
 		}
 	}()
+	call.MaxResult = s.options.MaxResult
 	answer, err := s.calls.Call(ctx, call)
 	if denied, ok := errors.AsType[*pipeline.NotAllowedError](err); ok && denied.Rule != "" {
 		// Nothing is wrong with the request, and the model should know.
@@ -82,7 +84,7 @@ func (s *Server) useTool(ctx context.Context, call *pipeline.Call) (response *ab
 }
 
 func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	call := newCall(req, req.Params.Meta, abi.Request{Method: abi.ReadResource, URI: req.Params.URI})
+	call := s.newCall(req, req.Params.Meta, abi.Request{Method: abi.ReadResource, URI: req.Params.URI})
 	response, state, requests, err := s.answer(ctx,
 		requestOf(req, round{req.Params.RequestState, req.Params.InputResponses}), call, s.call)
 	if requests != nil {
@@ -106,7 +108,7 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 			return nil, err
 		}
 	}
-	call := newCall(req, req.Params.Meta, request)
+	call := s.newCall(req, req.Params.Meta, request)
 	response, state, requests, err := s.answer(ctx,
 		requestOf(req, round{req.Params.RequestState, req.Params.InputResponses}), call, s.call)
 	if requests != nil {
@@ -134,7 +136,7 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	}
 	ctx, release := s.bound(ctx, exchangeOf(req.Extra))
 	defer release()
-	response, err := s.call(ctx, newCall(req, req.Params.Meta, abi.Request{
+	response, err := s.call(ctx, s.newCall(req, req.Params.Meta, abi.Request{
 		Method:   abi.Complete,
 		Ref:      &abi.Ref{Type: req.Params.Ref.Type, Name: req.Params.Ref.Name, URI: req.Params.Ref.URI},
 		Argument: argument,

@@ -24,10 +24,10 @@ import (
 
 // newCall returns the pipeline's call for a request that the SDK has taken in, with who asks filled in. meta is the
 // request's metadata.
-func newCall(req mcp.Request, meta mcp.Meta, request abi.Request) *pipeline.Call {
+func (s *Server) newCall(req mcp.Request, meta mcp.Meta, request abi.Request) *pipeline.Call {
 	session := req.GetSession().(*mcp.ServerSession)
 	call := &pipeline.Call{Request: request, Caller: pipeline.Caller{Frontend: pipeline.FrontendStdio,
-		RequestID: lineID(req.GetExtra())}}
+		Toolset: s.options.Toolset, RequestID: lineID(req.GetExtra())}}
 	if over := exchangeOf(req.GetExtra()); over != nil {
 		call = over.newCall(req.GetExtra().Header, session.ID(), request)
 	}
@@ -42,8 +42,9 @@ func newCall(req mcp.Request, meta mcp.Meta, request abi.Request) *pipeline.Call
 // newCall returns the pipeline's call for a request over HTTP. session is empty where there is none.
 func (over *exchange) newCall(header http.Header, session string, request abi.Request) *pipeline.Call {
 	call := &pipeline.Call{Request: request, Caller: pipeline.Caller{
-		Frontend: pipeline.FrontendHTTP, Session: shortID(session), Locale: locale(header.Get("Accept-Language")),
-		Address: over.address, RequestID: over.requestID, HTTPRequestID: clipped(header.Get(httpserver.RequestID)),
+		Frontend: pipeline.FrontendHTTP, Session: shortID(session), SessionSecret: session,
+		Locale: locale(header.Get("Accept-Language")), Toolset: over.toolset, Address: over.address,
+		RequestID: over.requestID, HTTPRequestID: clipped(header.Get(httpserver.RequestID)),
 	}}
 	setTrace(&call.Caller, header.Get(trace.ParentKey), header.Get(trace.StateKey))
 	if over.identity != nil {

@@ -127,6 +127,28 @@ func (m *catalogSync) touch() {
 	m.headers.Store(&headers)
 }
 
+// touchAll has the SDK notify clients that every list has changed.
+func (m *catalogSync) touchAll() {
+	m.touch()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, add := range []func() error{
+		touchOne(m.resources, m.addResource), touchOne(m.templates, m.addTemplate), touchOne(m.prompts, m.addPrompt),
+	} {
+		_ = add() // it is not listed
+	}
+}
+
+// touchOne returns a function that adds one of the entries again.
+func touchOne[T any](entries map[string]T, add func(T)) func() error {
+	return func() error {
+		for _, entry := range entries {
+			return try(func() { add(entry) })
+		}
+		return nil
+	}
+}
+
 // listed returns the arguments of a tool that are repeated in headers. It reports false if there is no such tool.
 func (m *catalogSync) listed(tool string) (headers []transport.ParamHeader, ok bool) {
 	headers, ok = (*m.headers.Load())[tool]
@@ -170,31 +192,43 @@ func icons(list []manifest.Icon) []mcp.Icon {
 }
 
 func (m *catalogSync) addResource(r *catalog.Resource) {
-	m.server.sdk.AddResource(&mcp.Resource{
+	m.server.sdk.AddResource(m.resource(r), m.server.readResource)
+}
+
+func (m *catalogSync) resource(r *catalog.Resource) *mcp.Resource {
+	return &mcp.Resource{
 		URI:         r.Spec.URI,
 		Name:        r.Spec.Name,
 		Title:       m.text(r.Spec.Title),
 		Description: m.text(r.Spec.Description),
 		MIMEType:    r.Spec.MIMEType,
-	}, m.server.readResource)
+	}
 }
 
 func (m *catalogSync) addTemplate(t *catalog.Template) {
-	m.server.sdk.AddResourceTemplate(&mcp.ResourceTemplate{
+	m.server.sdk.AddResourceTemplate(m.template(t), m.server.readResource)
+}
+
+func (m *catalogSync) template(t *catalog.Template) *mcp.ResourceTemplate {
+	return &mcp.ResourceTemplate{
 		URITemplate: t.Spec.URITemplate,
 		Name:        t.Spec.Name,
 		Title:       m.text(t.Spec.Title),
 		Description: m.text(t.Spec.Description),
 		MIMEType:    t.Spec.MIMEType,
-	}, m.server.readResource)
+	}
 }
 
 func (m *catalogSync) addPrompt(p *catalog.Prompt) {
+	m.server.sdk.AddPrompt(m.prompt(p), m.server.getPrompt)
+}
+
+func (m *catalogSync) prompt(p *catalog.Prompt) *mcp.Prompt {
 	prompt := &mcp.Prompt{Name: p.Name, Title: m.text(p.Spec.Title), Description: m.text(p.Spec.Description)}
 	for _, argument := range p.Spec.Arguments {
 		prompt.Arguments = append(prompt.Arguments, &mcp.PromptArgument{
 			Name: argument.Name, Description: m.text(argument.Description), Required: argument.Required,
 		})
 	}
-	m.server.sdk.AddPrompt(prompt, m.server.getPrompt)
+	return prompt
 }

@@ -29,7 +29,7 @@ type Client struct {
 	Requests, Streams int
 }
 
-// opener is who opened a session, as the store keeps it.
+// opener identifies the caller that opened a session, as the store keeps it.
 type opener struct {
 	User    string `json:"user,omitempty"`
 	Tenant  string `json:"tenant,omitempty"`

@@ -95,8 +95,8 @@ func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, over *exchan
 // isDirect reports whether a call can be answered without the SDK: the tool is the catalog's, and headers and body say
 // the same (MCP 2026-07-28, transports, standard headers; basic, _meta). session is nil in protocol versions without
 // sessions.
-func (s *Server) isDirect(h http.Header, session *session, c *transport.Call) bool {
-	headers, listed := s.catalogSync.listed(c.Name)
+func (s *Server) isDirect(h http.Header, over *exchange, session *session, c *transport.Call) bool {
+	headers, listed := s.paramHeaders(h, over, c.Name)
 	version := h.Get("Mcp-Protocol-Version")
 	if session != nil {
 		return listed && c.Version == nil && c.RequestState == "" && c.InputResponses == nil &&

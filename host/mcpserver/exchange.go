@@ -8,6 +8,7 @@ import (
 	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/internal/identity"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/transport"
 )
@@ -17,7 +18,9 @@ type exchange struct {
 	identity *auth.Identity
 	// under are the options that let the request in.
 	under *live
-	// address is where it comes from, requestID the ID of its message. They are for records.
+	// toolset is the name in the path; empty without one.
+	toolset string
+	// address is the client's address, requestID the ID of its message. They are for records.
 	address, requestID string
 	// gone ends when the client has left and nobody can fetch the answer any more; nil is never.
 	gone context.Context
@@ -34,6 +37,14 @@ func (over *exchange) owner() string {
 	return over.identity.Key()
 }
 
+// sessionOwner is the key of the user and the endpoint to which a session is bound.
+func (over *exchange) sessionOwner() string {
+	if over.toolset == "" {
+		return over.owner()
+	}
+	return identity.Key(over.owner(), over.toolset)
+}
+
 // clientKey tells clients apart for the limits. Whoever has one address of IPv6 has the 2^64 of its network.
 func clientKey(over *exchange) string {
 	if over.identity != nil {
@@ -46,7 +57,7 @@ func clientKey(over *exchange) string {
 	return "address " + over.address
 }
 
-// exchangeKey is where an exchange is in what the SDK passes on with a message.
+// exchangeKey is the key of the exchange in the values that the SDK passes on with a message.
 const exchangeKey = "exchange"
 
 // extra accompanies a message to the SDK: exchangeOf finds the exchange in it.

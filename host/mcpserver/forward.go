@@ -25,9 +25,10 @@ import (
 // forwardHeader precedes a forwarded request body, as one line of JSON.
 type forwardHeader struct {
 	Header http.Header
-	// Identity is who sends it. It has been verified.
+	// Identity is the sender. It has been verified.
 	Identity *auth.Identity
 	Address  string
+	Toolset  string
 }
 
 // answerHeaderer precedes the first part of its answer.
@@ -56,7 +57,8 @@ func (h *replicas) forward(w http.ResponseWriter, r *http.Request, over *exchang
 	}
 	ctx, cancel := h.server.bound(r.Context(), nil)
 	defer cancel()
-	request := forwardHeader{Header: r.Header.Clone(), Identity: over.identity, Address: over.address}
+	request := forwardHeader{Header: r.Header.Clone(), Identity: over.identity, Address: over.address,
+		Toolset: over.toolset}
 	request.Header.Del("Authorization") // nobody needs them from here on
 	request.Header.Del("Cookie")
 	mail := sessionstore.Mail{ID: rand.Text(), Kind: sessionstore.Request, Session: sessionstore.Key(state)}
@@ -222,6 +224,7 @@ func (h *replicas) serveFor(ctx context.Context, w *forwardedAnswer, mail sessio
 		return
 	}
 	over := &exchange{identity: request.Identity, under: h.server.now(), address: request.Address,
+		toolset:   request.Toolset,
 		requestID: textOfID(body.ID().Raw())}
 	leave, err := h.server.limiter.Enter(clientKey(over), 1)
 	if err != nil {
@@ -245,7 +248,7 @@ type forwardedAnswer struct {
 	mu     sync.Mutex // guards what follows
 	header http.Header
 	status int
-	// part is what was written since the last flush, parts what is not in the store yet, number that of the last one
+	// part is the text since the last flush, parts those that are not in the store yet, number that of the last one
 	// that is.
 	part   []byte
 	parts  [][]byte

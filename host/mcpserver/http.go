@@ -16,21 +16,24 @@ import (
 	"github.com/hako-run/hako/internal/httpserver"
 )
 
-// Path is where the handler answers MCP.
+// Path is the URL path at which the handler answers MCP.
 const Path = "/mcp"
 
-// Handler returns the handler of the HTTP endpoint, for Path and, with OAuth, for the metadata below /.well-known/ and
-// the authorization server below authserver.Path.
+// Handler returns the handler of the HTTP endpoint, for Path, for each toolset below Path and, with OAuth, for the
+// metadata below /.well-known/ and the authorization server below authserver.Path.
 //
 // Requests must name an allowed host, and an allowed origin if they name one; a refusal says what is wrong and nothing
 // more. All protocol versions share the endpoint: a request is of the version in its Mcp-Protocol-Version header. It is
 // served by a server of package httpserver, which limits the time that requests take to arrive.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc(Path, func(w http.ResponseWriter, r *http.Request) { s.serveMCP(w.(*transport.Response), r) })
+	serve := func(w http.ResponseWriter, r *http.Request) { s.serveMCP(w.(*transport.Response), r) }
+	mux.HandleFunc(Path, serve)
+	mux.HandleFunc(Path+"/{toolset}", serve)
 	metadata := func(w http.ResponseWriter, r *http.Request) { s.now().Auth.ServeMetadata(w, r) }
 	mux.HandleFunc("GET "+auth.MetadataPath, metadata)
 	mux.HandleFunc("GET "+auth.MetadataPath+Path, metadata)
+	mux.HandleFunc("GET "+auth.MetadataPath+Path+"/{toolset}", metadata)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if now := s.now(); now.Authorization != nil && authserver.Handles(r.URL.Path) {
@@ -80,7 +83,10 @@ func (s *Server) serveMCP(w *transport.Response, r *http.Request) {
 	if identity != nil {
 		httpserver.SetUser(r.Context(), identity.User)
 	}
-	over := &exchange{identity: identity, under: now, address: address}
+	over := &exchange{identity: identity, under: now, address: address, toolset: r.PathValue("toolset")}
+	if over.toolset != "" && !s.offersToolset(w, r, over) {
+		return
+	}
 	switch r.Method {
 	case http.MethodPost:
 		s.post(w, r, over)

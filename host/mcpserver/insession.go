@@ -30,7 +30,7 @@ func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, over *exchang
 			return nil, false
 		}
 	}
-	if session == nil || session.owner != over.owner() {
+	if session == nil || session.owner != over.owner() || session.toolset != over.toolset {
 		http.Error(w, notFound, http.StatusNotFound)
 		return nil, false
 	}
@@ -136,7 +136,7 @@ func (s *Server) serveInSession(w *transport.Response, r *http.Request, over *ex
 	if body.Call == nil && refuseMethod(w, body) || !transport.CheckPost(w, r.Header) {
 		return
 	}
-	if call := body.Call; call != nil && s.isDirect(r.Header, session, call) {
+	if call := body.Call; call != nil && s.isDirect(r.Header, over, session, call) {
 		s.answerCall(w, r, over, session, call)
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
+	"github.com/hako-run/hako/host/toolset"
 	"github.com/hako-run/hako/host/trace"
 )
 
@@ -24,6 +25,10 @@ type Options struct {
 	// to the client.
 	Instructions string
 	Overview     bool
+	// Toolsets are the selections of the catalog that the Caller offers; nil if there are none. Toolset is that of the
+	// client over stdio; empty leaves it to the rules.
+	Toolsets *toolset.Config
+	Toolset  string
 	// Language is the language of titles and descriptions, a BCP 47 tag. Empty means "en".
 	Language string
 	// PageSize is the most entries of one page of a list. Zero means 1,000.
@@ -31,6 +36,9 @@ type Options struct {
 	// ListTTL is how long clients may keep a list before they ask again (MCP 2026-07-28, caching). Zero means 10 s,
 	// negative forbids keeping it.
 	ListTTL time.Duration
+	// MaxResult is how much text of a tool's result clients take at once, in bytes; see pipeline.Call. Zero means no
+	// limit.
+	MaxResult int
 	// Limits bound what clients may use.
 	Limits limits.Limits
 	// Origins are web origins ("https://app.example.com") that may use the HTTP endpoint, apart from those on loopback

@@ -38,7 +38,7 @@ func (s *Server) instructions(req mcp.Request) string {
 	if now := s.now(); now.Instructions != "" || !now.Overview {
 		return now.Instructions
 	}
-	return s.overview(newCall(req, nil, abi.Request{}).Caller)
+	return s.overview(s.newCall(req, nil, abi.Request{}).Caller)
 }
 
 // maxOverview bounds how many names of one source, and how many sources, an overview has.
@@ -46,7 +46,7 @@ const maxOverview = 20
 
 // overview says what is on offer to the caller.
 func (s *Server) overview(caller pipeline.Caller) string {
-	view := s.catalog.View()
+	view := s.view(caller)
 	tools := map[string][]string{}
 	for _, tool := range view.Tools {
 		if !s.hides(caller, tool.Name) {

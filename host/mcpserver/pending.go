@@ -294,7 +294,7 @@ func callerKey(c pipeline.Caller, over *exchange) string {
 	if over != nil {
 		owner = over.owner()
 	}
-	return identity.Key(c.Frontend, owner, c.Token)
+	return identity.Key(c.Frontend, owner, c.Token, c.Toolset)
 }
 
 // bindingOf is a digest of what is called.

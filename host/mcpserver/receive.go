@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/internal/demote"
 	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/mcpserver/transport"
@@ -60,7 +61,22 @@ func (s *Server) dispatch(ctx context.Context, method string, req mcp.Request, n
 	error) {
 	switch req := req.(type) {
 	case *mcp.ListToolsRequest:
+		if view := s.viewFor(req); view.Selected {
+			return orError(s.listSelectedTools(ctx, req, view))
+		}
 		return s.listTools(ctx, method, req, next)
+	case *mcp.ListResourcesRequest:
+		if view := s.viewFor(req); view.Selected {
+			return orError(s.listSelectedResources(ctx, req, view))
+		}
+	case *mcp.ListResourceTemplatesRequest:
+		if view := s.viewFor(req); view.Selected {
+			return orError(s.listSelectedTemplates(ctx, req, view))
+		}
+	case *mcp.ListPromptsRequest:
+		if view := s.viewFor(req); view.Selected {
+			return orError(s.listSelectedPrompts(ctx, req, view))
+		}
 	case *mcp.CallToolRequest:
 		if !s.extended[req.Params.Name] {
 			return orError(s.callTool(ctx, req))
@@ -70,7 +86,7 @@ func (s *Server) dispatch(ctx context.Context, method string, req mcp.Request, n
 			return orError(s.getPrompt(ctx, req))
 		}
 	case *mcp.ReadResourceRequest:
-		if !s.hasResource(req.Params.URI) && !s.extended[req.Params.URI] {
+		if !hasResource(s.catalog.View(), req.Params.URI) && !s.extended[req.Params.URI] {
 			return orError(s.readResource(ctx, req))
 		}
 	}
@@ -84,7 +100,7 @@ func (s *Server) listTools(ctx context.Context, method string, req *mcp.ListTool
 	if req.Params == nil {
 		req.Params = new(mcp.ListToolsParams)
 	}
-	caller := newCall(req, nil, abi.Request{}).Caller
+	caller := s.newCall(req, nil, abi.Request{}).Caller
 	for {
 		result, err := next(ctx, method, req)
 		page, ok := result.(*mcp.ListToolsResult)
@@ -92,6 +108,9 @@ func (s *Server) listTools(ctx context.Context, method string, req *mcp.ListTool
 			return result, err
 		}
 		page.Tools = slices.DeleteFunc(page.Tools, func(tool *mcp.Tool) bool { return s.hides(caller, tool.Name) })
+		for i, tool := range page.Tools {
+			page.Tools[i] = s.described(caller, tool)
+		}
 		if len(page.Tools) > 0 || page.NextCursor == "" {
 			return page, nil
 		}
@@ -102,8 +121,24 @@ func (s *Server) listTools(ctx context.Context, method string, req *mcp.ListTool
 // hides reports whether a tool is there, but not for the caller.
 func (s *Server) hides(caller pipeline.Caller, name string) bool {
 	governor, governed := s.calls.(governor)
-	tool, ok := s.catalog.View().Tool(name)
+	tool, ok := s.view(caller).Tool(name)
 	return governed && ok && !governor.Visible(caller, tool)
+}
+
+// described returns a tool with its description for the caller. listed is shared between callers and not changed.
+func (s *Server) described(caller pipeline.Caller, listed *mcp.Tool) *mcp.Tool {
+	governor, governed := s.calls.(governor)
+	tool, ok := s.catalog.View().Tool(listed.Name)
+	if !governed || !ok {
+		return listed
+	}
+	described := governor.Described(caller, tool)
+	if described == tool {
+		return listed
+	}
+	own := *listed
+	own.Description = described.Spec.Description.In(s.now().Language)
+	return &own
 }
 
 // noteSession keeps the table of sessions over HTTP, the calls in it, and what all replicas know of them, up to date
@@ -144,8 +179,7 @@ func (s *Server) noteOpened(ctx context.Context, sdk *mcp.ServerSession, over *e
 		Message: "the session cannot be kept at the moment: try again later"}
 }
 
-func (s *Server) hasResource(uri string) bool {
-	view := s.catalog.View()
+func hasResource(view *catalog.View, uri string) bool {
 	if _, ok := view.Resource(uri); ok {
 		return true
 	}

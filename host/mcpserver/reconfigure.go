@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"reflect"
 
 	"github.com/hako-run/hako/host/internal/peer"
 	"github.com/hako-run/hako/host/mcpserver/auth"
@@ -41,8 +42,8 @@ func newLive(filled Options) (*live, error) {
 }
 
 // Reconfigure checks other options and returns what puts them in force. Those count that say what clients are told and
-// granted: Instructions, Overview, Language, ListTTL, Limits, Origins, Hosts, TrustedProxies, Auth and Authorization; all others stay
-// as they were given to New. The error is that of New.
+// granted: Instructions, Overview, Language, Toolsets, ListTTL, Limits, Origins, Hosts, TrustedProxies, Auth and
+// Authorization; all others stay as they were given to New. The error is that of New.
 //
 // Requests in flight go on. Sessions stay, and of each the next request has to be one that Auth lets in; event streams
 // end, so that clients open them again. Of Limits, Message is for connections over stdio as it was when they began.
@@ -61,8 +62,11 @@ func (s *Server) Reconfigure(options *Options) (put func(), err error) {
 		before.revoke()
 		s.limiter.Set(next.Limits)
 		s.sessions.set(next.Limits)
-		if before.Language != next.Language {
+		switch {
+		case before.Language != next.Language:
 			s.catalogSync.again()
+		case !reflect.DeepEqual(before.Toolsets, next.Toolsets):
+			s.catalogSync.touchAll()
 		}
 	}, nil
 }

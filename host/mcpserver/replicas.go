@@ -63,7 +63,7 @@ func (h *replicas) find(ctx context.Context, id string, over *exchange) (*sessio
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	defer cancel()
 	found, err := h.store.Find(ctx, sessionstore.Key(id))
-	if errors.Is(err, sessionstore.ErrNone) || err == nil && found.Owner != sessionstore.Key(over.owner()) {
+	if errors.Is(err, sessionstore.ErrNone) || err == nil && found.Owner != sessionstore.Key(over.sessionOwner()) {
 		return nil, nil
 	}
 	if err != nil {
@@ -88,7 +88,7 @@ func (h *replicas) add(ctx context.Context, sdk *mcp.ServerSession, over *exchan
 	}
 	limits := h.server.now().Limits
 	ended, err := h.store.Add(ctx, &sessionstore.Session{
-		Key: sessionstore.Key(sdk.ID()), Owner: sessionstore.Key(over.owner()),
+		Key: sessionstore.Key(sdk.ID()), Owner: sessionstore.Key(over.sessionOwner()),
 		Client: sessionstore.Key(clientKey(over)), Opening: opening, Opener: opener,
 	}, &sessionstore.Limits{Sessions: limits.Sessions, PerClient: limits.SessionsPerClient,
 		Use: h.server.sessions.use})

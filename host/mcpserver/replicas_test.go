@@ -427,8 +427,9 @@ func asks(int) Caller {
 // governs makes calls go where people can be asked.
 type governs struct{ Caller }
 
-func (governs) Visible(pipeline.Caller, *catalog.Tool) bool { return true }
-func (governs) MayAsk(pipeline.Caller, *catalog.Tool) bool  { return true }
+func (governs) Described(_ pipeline.Caller, tool *catalog.Tool) *catalog.Tool { return tool }
+func (governs) Visible(pipeline.Caller, *catalog.Tool) bool                   { return true }
+func (governs) MayAsk(pipeline.Caller, *catalog.Tool) bool                    { return true }
 
 func TestAnswersArriveAnywhere(t *testing.T) {
 	t.Parallel()

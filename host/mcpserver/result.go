@@ -2,6 +2,8 @@ package mcpserver
 
 import (
 	"bytes"
+	"fmt"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -16,11 +18,20 @@ func failedTool(text string) *abi.Response {
 	return &abi.Response{IsError: true, Content: []abi.Content{{Type: abi.Text, Text: text}}}
 }
 
+// withLinks is the first protocol version with links to resources in results.
+const withLinks = "2025-06-18"
+
 // fit makes of structured content that is no object a text, for versions before 2026-07-28: there it had to be an
-// object, and clients refuse anything else.
+// object, and clients refuse anything else. Links become texts for versions that have none.
 func fit(response *abi.Response, version string) {
 	if response == nil {
 		return
+	}
+	for i := range response.Content {
+		if block := &response.Content[i]; block.Type == abi.ResourceLink && version < withLinks {
+			*block = abi.Content{Type: abi.Text, Text: fmt.Sprintf("(link to %s: %s)", block.Name,
+				strings.TrimSpace(block.URI+" "+block.Description))}
+		}
 	}
 	structured := response.StructuredContent
 	if version >= transport.Sessionless || len(structured) == 0 ||

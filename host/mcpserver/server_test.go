@@ -440,7 +440,7 @@ func TestCallerIsFilledIn(t *testing.T) {
 	id := openSession(t, h, as...)
 	do(h, post(withSessions, message(withSessions, 1, "tools/call", `{"name":"x"}`),
 		append(as, "Mcp-Session-Id", id)...))
-	if got, want := <-seen, from(pipeline.Caller{Frontend: pipeline.FrontendHTTP, Tenant: "acme", User: "aki", Locale: "ja", Session: id[:8]}); !reflect.DeepEqual(got, want) {
+	if got, want := <-seen, from(pipeline.Caller{Frontend: pipeline.FrontendHTTP, Tenant: "acme", User: "aki", Locale: "ja", Session: id[:8], SessionSecret: id}); !reflect.DeepEqual(got, want) {
 		t.Errorf("HTTP, 2025: %+v, want %+v", got, want)
 	}
 	line := message(withoutSessions, 7, "tools/call", `{"name":"x"}`)

@@ -36,16 +36,17 @@ type session struct {
 	// SDK has come here.
 	conn *transport.Conn
 	sdk  *mcp.ServerSession
-	// owner is the key of the user who opened it, empty without authentication. identity and address are of the request
-	// that it came with.
+	// owner is the key of the user who opened it, empty without authentication; toolset names its endpoint, see
+	// exchange. identity and address are of the request that it came with.
 	owner    string
+	toolset  string
 	identity *auth.Identity
 	address  string
 	// clientKey is the client's whose limit the session counts against.
 	clientKey string
 	// restoring is held while conn and sdk are made from the store, or their subscriptions are changed to its.
 	restoring sync.Mutex
-	// client is what the client calls itself; it may be nil.
+	// client is the client's own name; it may be nil.
 	client *mcp.Implementation
 	// version is the protocol version that was negotiated.
 	version string
@@ -83,7 +84,7 @@ func (t *sessions) add(id string, opened *mcp.InitializeParams, over *exchange) 
 	}
 	s := &session{
 		table: t, id: id, key: sessionstore.Key(id), clientKey: clientKey(over),
-		owner: over.owner(), identity: over.identity, address: over.address,
+		owner: over.owner(), toolset: over.toolset, identity: over.identity, address: over.address,
 		client: opened.ClientInfo, version: opened.ProtocolVersion, capabilities: opened.Capabilities,
 		lastUsed: time.Now(), calls: map[jsonrpc.ID]context.CancelFunc{},
 	}

@@ -29,11 +29,11 @@ func (s *Server) serveSessionless(w http.ResponseWriter, r *http.Request, over *
 	if !transport.CheckPost(w, r.Header) || s.replicas.forward(w, r, over, body) {
 		return
 	}
-	if call := body.Call; call != nil && s.isDirect(r.Header, nil, call) {
+	if call := body.Call; call != nil && s.isDirect(r.Header, over, nil, call) {
 		s.answerCall(w, r, over, nil, call)
 		return
 	}
-	request, err := s.checkSessionless(r.Header, body)
+	request, err := s.checkSessionless(r.Header, over, body)
 	switch {
 	case err != nil:
 		writeError(w, err.status, err.ID, err.Code, err.Text)
@@ -46,7 +46,8 @@ func (s *Server) serveSessionless(w http.ResponseWriter, r *http.Request, over *
 
 // checkSessionless compares the headers with the body. It returns the request, or nil for a message that nobody
 // answers.
-func (s *Server) checkSessionless(h http.Header, body *transport.Body) (*jsonrpc.Request, *refusedRequest) {
+func (s *Server) checkSessionless(h http.Header, over *exchange, body *transport.Body) (*jsonrpc.Request,
+	*refusedRequest) {
 	messages, err := body.Decoded()
 	if err != nil {
 		return nil, &refusedRequest{http.StatusBadRequest,
@@ -65,7 +66,7 @@ func (s *Server) checkSessionless(h http.Header, body *transport.Body) (*jsonrpc
 	err = transport.CheckNames(h, request)
 	if err == nil && request.Method == abi.CallTool {
 		err = transport.CheckCall(h, request, func(tool string) []transport.ParamHeader {
-			headers, _ := s.catalogSync.listed(tool)
+			headers, _ := s.paramHeaders(h, over, tool)
 			return headers
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 )
 
@@ -111,9 +112,9 @@ type subscription struct {
 // done is the empty result.
 type done struct{ mcp.ResultBase }
 
-// accepts reports whether there is a resource with this URI to subscribe to.
-func (t *subscriptions) accepts(uri string) bool {
-	return len(uri) <= maxURI && (t.server.hasResource(uri) || t.server.extended[uri])
+// accepts reports whether a view has a resource with this URI to subscribe to.
+func (t *subscriptions) accepts(view *catalog.View, uri string) bool {
+	return len(uri) <= maxURI && (hasResource(view, uri) || t.server.extended[uri])
 }
 
 // receive takes requests about subscriptions on their way to the SDK.
@@ -125,7 +126,7 @@ func (t *subscriptions) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		switch req := req.(type) {
 		case *mcp.SubscribeRequest:
-			if !t.accepts(req.Params.URI) {
+			if !t.accepts(t.server.viewFor(req), req.Params.URI) {
 				return nil, unknownResource(req.Params.URI)
 			}
 			if err := t.add(req.Session, notifierOf(req.Extra), topic(tenant, req.Params.URI)); err != nil {
@@ -137,7 +138,7 @@ func (t *subscriptions) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return new(done), nil
 		case *mcp.SubscriptionsListenRequest:
 			if wanted := req.Params.Notifications; wanted != nil {
-				wanted.ResourceSubscriptions = t.agreed(tenant, wanted.ResourceSubscriptions)
+				wanted.ResourceSubscriptions = t.agreed(t.server.viewFor(req), tenant, wanted.ResourceSubscriptions)
 				defer t.disagree(wanted.ResourceSubscriptions) // next returns when the stream ends
 			}
 		}
@@ -147,12 +148,12 @@ func (t *subscriptions) receive(next mcp.MethodHandler) mcp.MethodHandler {
 
 // agreed are the topics of those URIs that can be subscribed to. The client learns from the acknowledgement which these
 // are (MCP 2026-07-28, subscriptions).
-func (t *subscriptions) agreed(tenant string, uris []string) []string {
+func (t *subscriptions) agreed(view *catalog.View, tenant string, uris []string) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var topics []string
 	for _, uri := range uris[:min(len(uris), maxAsked)] {
-		if name := topic(tenant, uri); !t.closed && len(topics) < maxSubscriptions && t.accepts(uri) &&
+		if name := topic(tenant, uri); !t.closed && len(topics) < maxSubscriptions && t.accepts(view, uri) &&
 			!slices.Contains(topics, name) {
 			topics = append(topics, name)
 			t.subscribed(name)
@@ -220,7 +221,7 @@ func (t *subscriptions) set(session *mcp.ServerSession, client notifier, tenant 
 		}
 	}
 	for _, uri := range uris {
-		if t.accepts(uri) {
+		if t.accepts(t.server.catalog.View(), uri) {
 			_ = t.add(session, client, topic(tenant, uri)) // one too many was refused where it was made
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/internal/testwait"
@@ -81,6 +82,12 @@ type hiding struct {
 	visible func(caller pipeline.Caller, tool string) bool
 }
 
+func (h hiding) Described(caller pipeline.Caller, tool *catalog.Tool) *catalog.Tool {
+	spec := *tool.Spec
+	spec.Description = manifest.Text{"en": "For " + caller.User + "."}
+	return &catalog.Tool{Source: tool.Source, Name: tool.Name, Spec: &spec}
+}
+
 func (h hiding) Visible(caller pipeline.Caller, tool *catalog.Tool) bool {
 	return h.visible(caller, tool.Name)
 }
@@ -104,13 +111,18 @@ func TestToolsOfUsers(t *testing.T) {
 			if version == withSessions {
 				headers = append(headers, "Mcp-Session-Id", openSession(t, h, "Authorization", authorization))
 			}
-			var list struct{ Tools []struct{ Name string } }
+			var list struct {
+				Tools []struct{ Name, Description string }
+			}
 			if err := json.Unmarshal(answerOf(t, do(h, post(version, message(version, 1, "tools/list", `{}`), headers...))).Result, &list); err != nil {
 				t.Fatal(err)
 			}
 			var names []string
 			for _, tool := range list.Tools {
 				names = append(names, tool.Name)
+				if user := strings.Split(want, "_"); tool.Description != "For "+user[len(user)-1]+"." {
+					t.Errorf("%s: %s is described as %q", version, tool.Name, tool.Description)
+				}
 			}
 			if got := strings.Join(names, " "); got != want {
 				t.Errorf("%s: %q, want %q", version, got, want)

@@ -18,7 +18,7 @@ import (
 
 var updateWire = flag.Bool("update-wire", false, "write what the server answers to testdata/wire.json")
 
-// wireAnswer is what a client sees of a response.
+// wireAnswer is the client's view of a response.
 type wireAnswer struct {
 	Status int             `json:"status"`
 	Header []string        `json:"header"`

@@ -1,9 +1,9 @@
 // Package auth decides who may use the HTTP endpoint of the MCP server.
 //
 // A Guard checks the Host and Origin headers of a request, which keeps web pages from using the endpoint through a
-// visitor's browser. An Auth checks its bearer token (package bearer), or the access token of an OAuth 2.1 authorization server
-// (OAuth), and returns the Identity that it proves. CheckExposure refuses addresses that others can reach without
-// either.
+// visitor's browser. An Auth checks its bearer token (package bearer), or the access token of an OAuth 2.1
+// authorization server (OAuth), and returns the Identity that it proves. CheckExposure refuses addresses that others
+// can reach without either.
 package auth
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/hako-run/hako/host/internal/identity"
 )
 
-// Identity is who a verified token speaks for.
+// Identity is the person or program that a verified token speaks for.
 type Identity struct {
 	// User names the user within Tenant, which may be empty.
 	User, Tenant string
@@ -36,7 +36,7 @@ type Identity struct {
 	Groups []string
 	// Scopes are what the token may be used for.
 	Scopes []string
-	// Expires is when the token stops being valid; zero means never.
+	// Expires is the time at which the token stops being valid; zero means never.
 	Expires time.Time
 	// Issuer keeps apart users of the same name from different issuers. It is empty for tokens of package bearer.
 	Issuer string
@@ -154,18 +154,26 @@ func (a *Auth) Authenticate(w http.ResponseWriter, r *http.Request) (*Identity, 
 		a.challenge(w, http.StatusUnauthorized, "", "This server needs a bearer token in the Authorization header.")
 		return nil, ErrNoToken
 	}
-	identity, err := a.verify(r.Context(), token)
+	identity, err := a.Verify(r.Context(), token)
 	switch {
 	case errors.Is(err, ErrUnavailable):
 		return nil, err
+	case errors.Is(err, errScope):
+		a.challenge(w, http.StatusForbidden, "insufficient_scope", "The token lacks a scope that this server needs.")
 	case err != nil:
 		a.challenge(w, http.StatusUnauthorized, "invalid_token", "The token is not valid here, or has expired.")
-		return identity, err
-	case !containsAll(identity.Scopes, a.scopes):
-		a.challenge(w, http.StatusForbidden, "insufficient_scope", "The token lacks a scope that this server needs.")
-		return identity, errScope
 	}
-	return identity, nil
+	return identity, err
+}
+
+// Verify returns whom a token speaks for. It fails with ErrUnavailable, or with a fixed text that says why the token is
+// refused, and then the identity is what is proven of it, or nil.
+func (a *Auth) Verify(ctx context.Context, token string) (*Identity, error) {
+	by, err := a.verify(ctx, token)
+	if err == nil && !containsAll(by.Scopes, a.scopes) {
+		err = errScope
+	}
+	return by, err
 }
 
 func bearerToken(h http.Header) (string, bool) {
@@ -269,7 +277,8 @@ func (a *Auth) setChallenge(h http.Header, code, text string, scopes []string) {
 	h.Set("WWW-Authenticate", strings.TrimSpace("Bearer "+strings.Join(parameters, ", ")))
 }
 
-// MetadataPath is where RFC 9728, section 3, puts a protected resource's metadata; the resource's own path is appended.
+// MetadataPath is the path of a protected resource's metadata (RFC 9728, section 3); the resource's own path is
+// appended.
 const MetadataPath = "/.well-known/oauth-protected-resource"
 
 // ServeMetadata serves the metadata of RFC 9728, section 2, which there is with OAuth. a may be nil.
@@ -293,7 +302,7 @@ func (a *Auth) ServeMetadata(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(data) // a client that has gone misses nothing
 }
 
-// metadataURL is where clients find the metadata of a resource.
+// metadataURL returns the URL of the metadata of a resource.
 func metadataURL(resource *url.URL) string {
 	location := *resource
 	location.Path = MetadataPath + strings.TrimSuffix(resource.Path, "/")

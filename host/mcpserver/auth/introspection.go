@@ -35,8 +35,8 @@ type Introspection struct {
 }
 
 const (
-	// activeTime and inactiveTime are how long an answer is used again, at most until the token expires. A token that is
-	// revoked stays valid for activeTime.
+	// activeTime and inactiveTime are how long an answer is used again, at most until the token expires. A token that
+	// is revoked stays valid for activeTime.
 	activeTime   = 30 * time.Second
 	inactiveTime = 10 * time.Second
 	maxAnswers   = 4096
@@ -64,7 +64,7 @@ type introspector struct {
 	paused  time.Time
 }
 
-// answer is what is known about a token. claims is nil if it is not valid.
+// answer is a cached introspection result. claims is nil if it is not valid.
 type answer struct {
 	claims map[string]any
 	until  time.Time
@@ -76,10 +76,12 @@ func newIntrospector(options *Introspection, client *http.Client, auth *Auth) (*
 		return nil, fmt.Errorf("mcp server: OAuth introspection: %q is not an https URL", options.URL)
 	}
 	if options.ClientID == "" || options.ClientSecret.IsZero() {
-		return nil, errors.New("mcp server: OAuth introspection needs the client ID and the secret of hako at the endpoint")
+		return nil, errors.New(
+			"mcp server: OAuth introspection needs the client ID and the secret of hako at the endpoint")
 	}
-	i := &introspector{options: *options, client: issuer.WithoutRedirects(client), now: auth.Now, logger: auth.logger.Load,
-		slots: make(chan struct{}, maxIntrospections), answers: map[[sha256.Size]byte]answer{}}
+	i := &introspector{options: *options, client: issuer.WithoutRedirects(client), now: auth.Now,
+		logger: auth.logger.Load,
+		slots:  make(chan struct{}, maxIntrospections), answers: map[[sha256.Size]byte]answer{}}
 	i.client.Timeout = introspectionTimeout
 	if i.options.Issuer == "" {
 		i.options.Issuer = options.URL
@@ -198,8 +200,8 @@ func pauseOf(header http.Header) time.Duration {
 	return min(max(retry.After(header, time.Now()), failurePause), maxPause)
 }
 
-// introspect verifies an opaque token. Unlike a JWT, nothing says for whom it is but the endpoint's answer, so that has to
-// name hako among the audiences.
+// introspect verifies an opaque token. Unlike a JWT, nothing says for whom it is but the endpoint's answer, so that has
+// to name hako among the audiences.
 func (v *oauthVerifier) introspect(ctx context.Context, token string) (*Identity, error) {
 	claims, err := v.introspection.claims(ctx, token)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 type OAuth struct {
 	// Resource is the endpoint's public URL, such as "https://hako.example.com/mcp": what RFC 8707 calls the resource.
 	Resource string
-	// Audience is what tokens must have among their audiences. Empty means Resource.
+	// Audience must be among the audiences of a token. Empty means Resource.
 	Audience string
 	// Issuers are the authorization servers, and Server is hako's own. At least one is needed.
 	Issuers []Issuer
@@ -48,7 +48,7 @@ type OAuth struct {
 type Issuer struct {
 	// URL is the issuer as its tokens name it, to the letter.
 	URL string
-	// Keys is where its JSON Web Key Set is. Empty means where its OpenID Connect discovery document says.
+	// Keys is the URL of its JSON Web Key Set. Empty means that of its OpenID Connect discovery document.
 	Keys string
 }
 

@@ -80,7 +80,8 @@ func (s *Server) parse(r *http.Request) (*authorization, error) {
 		return nil, errResource
 	}
 	return &authorization{Client: m.ID, Name: m.Name, Redirect: query.Get("redirect_uri"), State: query.Get("state"),
-		Challenge: query.Get("code_challenge"), Scopes: s.scopes(query.Get("scope")), Begun: s.options.Now().Unix()}, nil
+		Challenge: query.Get(
+			"code_challenge"), Scopes: s.scopes(query.Get("scope")), Begun: s.options.Now().Unix()}, nil
 }
 
 // scopes returns the scopes of a grant: those of every token, and the optional ones that are asked for. Others are left
@@ -206,7 +207,8 @@ func (s *Server) consent(w http.ResponseWriter, r *http.Request) {
 // loginOf returns the login at the provider with a state. Its other values are derived from the browser's secret, so
 // that the store does not hold them.
 func loginOf(browser, state string) issuer.Login {
-	return issuer.Login{State: state, Nonce: derive(browser, "nonce", state), Verifier: derive(browser, "verifier", state)}
+	return issuer.Login{State: state, Nonce: derive(browser, "nonce", state),
+		Verifier: derive(browser, "verifier", state)}
 }
 
 var unavailableResponse = url.Values{"error": {"temporarily_unavailable"},
@@ -285,7 +287,8 @@ func (s *Server) callback(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	s.options.Record(Event{Action: Login, Address: s.proxies.Address(r), User: p.User, Tenant: p.Tenant, Client: a.Name})
+	s.options.Record(Event{Action: Login, Address: s.proxies.Address(r), User: p.User, Tenant: p.Tenant,
+		Client: a.Name})
 	s.respond(w, r, a, url.Values{"code": {code}})
 }
 
@@ -304,7 +307,7 @@ func known(err error) error {
 	return errors.New("the login failed")
 }
 
-// person is who has logged in.
+// person is the user that has logged in.
 type person struct {
 	User   string   `json:"-"`
 	Tenant string   `json:"-"`

@@ -78,8 +78,8 @@ func (p *Provider) Check() error {
 
 // Options configures a Server. Resource, Provider and Store are needed.
 type Options struct {
-	// Resource is the public URL of the MCP endpoint, such as "https://hako.example.com/mcp". Its origin is the issuer of
-	// the tokens.
+	// Resource is the public URL of the MCP endpoint, such as "https://hako.example.com/mcp". Its origin is the issuer
+	// of the tokens.
 	Resource string
 	Provider Provider
 	// Scopes are those of every token, OptionalScopes those that a client gets if it asks for them.
@@ -91,8 +91,8 @@ type Options struct {
 	Store          *store.Store
 	// Proxy is an upstream proxy for outgoing requests. Nil means none; the environment plays no part.
 	Proxy *url.URL
-	// Client sends requests to the provider, and Documents those for client ID metadata documents. Nil means clients with
-	// a timeout; that for documents connects to public addresses only.
+	// Client sends requests to the provider, and Documents those for client ID metadata documents. Nil means clients
+	// with a timeout; that for documents connects to public addresses only.
 	Client, Documents *http.Client
 	// Now is the clock. Nil means that of the store.
 	Now func() time.Time
@@ -107,7 +107,7 @@ type Options struct {
 type Event struct {
 	// Action is "login", "refused" or "revoked".
 	Action string
-	// Address is where the request came from. User and Tenant are empty unless they are proven. Client is what the client
+	// Address is the client's IP address. User and Tenant are empty unless they are proven. Client is what the client
 	// calls itself.
 	Address, User, Tenant, Client string
 	// Err is why a login was refused or revoked, in fixed words.
@@ -155,7 +155,8 @@ func (o *Options) Check() error {
 	resource, err := url.Parse(o.Resource)
 	if err != nil || !address.IsConfidential(resource) || resource.RawQuery != "" || resource.Fragment != "" ||
 		resource.User != nil {
-		return fmt.Errorf("the resource %q is not an https URL without query: give the endpoint's public one", o.Resource)
+		return fmt.Errorf("the resource %q is not an https URL without query: give the endpoint's public one",
+			o.Resource)
 	}
 	if o.Lifetime < 0 {
 		return errors.New("the lifetime of logins must not be negative")
@@ -352,8 +353,8 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	_, _ = w.Write(data) // a client that has gone misses nothing
 }
 
-// isForResource reports whether all resources of a request (RFC 8707) are hako's. Without one the token is for hako too.
-// Scheme and host are compared without regard to case, and a final slash does not count, as MCP recommends.
+// isForResource reports whether all resources of a request (RFC 8707) are hako's. Without one the token is for hako
+// too. Scheme and host are compared without regard to case, and a final slash does not count, as MCP recommends.
 func (s *Server) isForResource(resources []string) bool {
 	return !slices.ContainsFunc(resources, func(text string) bool {
 		return canonical(text) != canonical(s.options.Resource)

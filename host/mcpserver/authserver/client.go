@@ -21,8 +21,8 @@ const (
 	maxMetadata  = 16 << 10
 )
 
-// metadata is what a client says about itself, in a registration (RFC 7591, section 2) or in a document. Unknown members
-// are ignored.
+// metadata is a client's description of itself, in a registration (RFC 7591, section 2) or in a document. Unknown
+// members are ignored.
 type metadata struct {
 	ID           string   `json:"client_id,omitempty"`
 	Name         string   `json:"client_name,omitempty"`
@@ -82,7 +82,8 @@ var appSchemes = []string{"cursor", "vscode", "vscode-insiders"}
 func checkRedirect(text string) error {
 	u, err := url.Parse(text)
 	switch {
-	case err != nil || len(text) > maxURI || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }):
+	case err != nil || len(text) > maxURI || strings.ContainsFunc(text,
+		func(r rune) bool { return r <= ' ' || r > '~' }):
 		return errors.New("a redirect URI is not a URI of at most 1,024 ASCII characters")
 	case strings.Contains(text, "#"), u.User != nil, strings.Contains(text, `\`):
 		return fmt.Errorf("the redirect URI %q has a fragment, a user name or a backslash", text)
@@ -96,8 +97,8 @@ func checkRedirect(text string) error {
 		"program, such as com.example.app", text)
 }
 
-// allows reports whether a client has registered a redirect URI: exactly that, or for http on this machine the same with
-// another port (RFC 8252, section 7.3).
+// allows reports whether a client has registered a redirect URI: exactly that, or for http on this machine the same
+// with another port (RFC 8252, section 7.3).
 func (m *metadata) allows(redirect string) bool {
 	return checkRedirect(redirect) == nil && slices.ContainsFunc(m.RedirectURIs, func(registered string) bool {
 		return registered == redirect || isLoopback(registered) && isLoopback(redirect) &&

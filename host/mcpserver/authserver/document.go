@@ -16,7 +16,8 @@ import (
 const (
 	// documentTimeout limits the fetch of a document.
 	documentTimeout = 5 * time.Second
-	// A document is used for as long as its server allows, within these bounds. A failure is remembered for a short time.
+	// A document is used for as long as its server allows, within these bounds. A failure is remembered for a short
+	// time.
 	minDocumentAge  = time.Minute
 	maxDocumentAge  = time.Hour
 	documentFailure = 30 * time.Second
@@ -141,7 +142,8 @@ func (d *documents) get(id string) (*metadata, time.Duration, error) {
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	switch {
 	case response.StatusCode != http.StatusOK:
-		return nil, documentFailure, fmt.Errorf("%w: its server answers with the status %d", errDocument, response.StatusCode)
+		return nil, documentFailure, fmt.Errorf("%w: its server answers with the status %d", errDocument,
+			response.StatusCode)
 	case kind != "application/json" && !strings.HasSuffix(kind, "+json"):
 		return nil, documentFailure, fmt.Errorf("%w: its media type is not JSON", errDocument)
 	}

@@ -16,8 +16,8 @@ import (
 )
 
 // migrations are the migrations of the tables. Released ones must not change. Times are milliseconds since 1970.
-// Secrets are stored as hashes. A grant is what a person has allowed a client; a token is its code, or one of its access
-// and refresh tokens.
+// Secrets are stored as hashes. A grant is what a person has allowed a client; a token is its code, or one of its
+// access and refresh tokens.
 var migrations = []string{`CREATE TABLE oauth_client (
 	id TEXT PRIMARY KEY,
 	metadata TEXT NOT NULL,
@@ -73,7 +73,7 @@ func newToken(kind string) string { return kind + rand.Text() + rand.Text() }
 // detail is the rest of a grant.
 type detail struct {
 	person
-	// Client is what the client calls itself.
+	// Client is the client's own name.
 	Client string   `json:"name,omitempty"`
 	Scopes []string `json:"scopes,omitempty"`
 	// Redirect and Challenge are for the exchange of the code.
@@ -152,7 +152,8 @@ func (g *grants) issue(ctx context.Context, a *authorization, p *person, resourc
 }
 
 func insertToken(ctx context.Context, tx *sql.Tx, secret, grant, kind string, expires int64) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO oauth_token (id, grant_id, kind, spent, expires) VALUES ($1, $2, $3, 0, $4)`,
+	_, err := tx.ExecContext(ctx,
+		`INSERT INTO oauth_token (id, grant_id, kind, spent, expires) VALUES ($1, $2, $3, 0, $4)`,
 		hashed(secret), grant, kind, expires)
 	return err
 }
@@ -166,7 +167,8 @@ func (g *grants) clean(ctx context.Context, tx *sql.Tx, p *person, now time.Time
 	if _, err := tx.ExecContext(ctx, `DELETE FROM oauth_grant WHERE expires <= $1`, now.UnixMilli()); err != nil {
 		return err
 	}
-	surplus, err := store.Select(ctx, tx, store.Column[string], `SELECT id FROM oauth_grant WHERE person = $1 AND tenant = $2
+	surplus, err := store.Select(ctx, tx, store.Column[string],
+		`SELECT id FROM oauth_grant WHERE person = $1 AND tenant = $2
 		ORDER BY created DESC, id LIMIT 1000 OFFSET $3`, p.User, p.Tenant, maxGrants-1)
 	if err != nil {
 		return err
@@ -181,7 +183,8 @@ func (g *grants) clean(ctx context.Context, tx *sql.Tx, p *person, now time.Time
 
 // end removes a grant and its tokens, for all replicas.
 func end(ctx context.Context, s *store.Store, tx *sql.Tx, id string) error {
-	for _, query := range []string{`DELETE FROM oauth_token WHERE grant_id = $1`, `DELETE FROM oauth_grant WHERE id = $1`} {
+	for _, query := range []string{`DELETE FROM oauth_token WHERE grant_id = $1`,
+		`DELETE FROM oauth_grant WHERE id = $1`} {
 		if _, err := tx.ExecContext(ctx, query, id); err != nil {
 			return err
 		}
@@ -194,7 +197,8 @@ func find(ctx context.Context, tx *sql.Tx, secret, kind string) (*grant, error) 
 	found := new(grant)
 	var text string
 	var spent, expires, tokenExpires int64
-	err := tx.QueryRowContext(ctx, fmt.Sprintf(`SELECT g.id, g.client, g.person, g.tenant, g.detail, g.expires, t.spent, t.expires
+	err := tx.QueryRowContext(ctx,
+		fmt.Sprintf(`SELECT g.id, g.client, g.person, g.tenant, g.detail, g.expires, t.spent, t.expires
 		FROM oauth_token t JOIN oauth_grant g ON g.id = t.grant_id
 		WHERE t.id = $1 AND t.kind = $2 AND length(g.detail) <= %d`, maxDetail), hashed(secret), kind).
 		Scan(&found.id, &found.client, &found.User, &found.Tenant, &text, &expires, &spent, &tokenExpires)
@@ -229,15 +233,15 @@ var (
 	errReplayed = errors.New("a code or refresh token was used a second time: its login has ended")
 )
 
-// tokens are what a client gets.
+// tokens is the response to a token request.
 type tokens struct {
 	access, refresh string
 	expires         time.Duration
 }
 
-// redeem exchanges a code or a refresh token for new tokens. Each can be used once: a second use ends the grant, because
-// either the client or a thief has a copy (OAuth 2.1, section 4.3.1). check says whether this client may use it; a code
-// that it refuses is spent. It returns the grant with errReplayed too.
+// redeem exchanges a code or a refresh token for new tokens. Each can be used once: a second use ends the grant,
+// because either the client or a thief has a copy (OAuth 2.1, section 4.3.1). check says whether this client may use
+// it; a code that it refuses is spent. It returns the grant with errReplayed too.
 func (g *grants) redeem(ctx context.Context, secret, kind string, now time.Time,
 	check func(*grant) bool) (t *tokens, from *grant, outcome error) {
 	err := g.store.Update(ctx, func(tx *sql.Tx) (err error) {
@@ -275,7 +279,8 @@ func (g *grants) redeem(ctx context.Context, secret, kind string, now time.Time,
 // renew adds tokens to a grant, or ends it and returns nil if it has had too many.
 func (g *grants) renew(ctx context.Context, tx *sql.Tx, from *grant, kind string, now time.Time) (*tokens, error) {
 	var count int
-	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM oauth_token WHERE grant_id = $1`, from.id).Scan(&count); err != nil {
+	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM oauth_token WHERE grant_id = $1`,
+		from.id).Scan(&count); err != nil {
 		return nil, err
 	}
 	if count >= maxTokens {
@@ -318,7 +323,8 @@ func (g *grants) revoke(ctx context.Context, secret, client string) (ended *gran
 }
 
 // verify returns whose access token it is, or nil if it is not valid. accept is asked once for each lookup.
-func (g *grants) verify(ctx context.Context, secret string, now time.Time, accept func(*grant) *auth.Identity) (*auth.Identity,
+func (g *grants) verify(ctx context.Context, secret string, now time.Time,
+	accept func(*grant) *auth.Identity) (*auth.Identity,
 	error) {
 	id := hashed(secret)
 	known, flushes := g.known(id)

@@ -17,7 +17,7 @@ type ActiveLogin struct {
 	ID string
 	// User and Tenant are the person's. Tenant may be empty.
 	User, Tenant string
-	// Client is what the client calls itself.
+	// Client is the client's own name.
 	Client           string
 	Scopes           []string
 	Created, Expires time.Time
@@ -104,7 +104,8 @@ func (l *Logins) end(ctx context.Context, where string, args ...any) error {
 func (l *Logins) query(ctx context.Context, where string, args ...any) ([]*ActiveLogin, error) {
 	list, err := store.List(ctx, l.store, scanLogin, fmt.Sprintf(`SELECT id, person, tenant, detail, created, expires
 		FROM oauth_grant g WHERE expires > $1 AND length(detail) <= %d AND
-		EXISTS (SELECT 1 FROM oauth_token t WHERE t.grant_id = g.id AND t.kind = '%s') AND %s`, maxDetail, kindRefresh, where),
+		EXISTS (SELECT 1 FROM oauth_token t WHERE t.grant_id = g.id AND t.kind = '%s') AND %s`, maxDetail,
+		kindRefresh, where),
 		append([]any{l.store.Time().UnixMilli()}, args...)...)
 	return slices.DeleteFunc(list, func(a *ActiveLogin) bool { return a == nil }), err
 }

@@ -41,7 +41,7 @@ type page struct {
 	Title, Lead, Warning string
 	// Facts are shown as a list.
 	Facts []fact
-	// Action is where the form with Request and Proof goes. Empty means a page without a form.
+	// Action is the URL to which the form with Request and Proof is sent. Empty means a page without a form.
 	Action, Request, Proof, Yes, No string
 }
 
@@ -68,8 +68,8 @@ func show(w http.ResponseWriter, status int, p *page) {
 	_, _ = w.Write(p.html()) // fails if the reader has gone
 }
 
-// html returns the page's document. It escapes every text. Package html/template would keep all methods of the program's
-// types in the binary.
+// html returns the page's document. It escapes every text. Package html/template would keep all methods of the
+// program's types in the binary.
 func (p *page) html() []byte {
 	var b bytes.Buffer
 	write := func(format string, texts ...string) {
@@ -80,7 +80,8 @@ func (p *page) html() []byte {
 		fmt.Fprintf(&b, format, escaped...)
 	}
 	write(`<!doctype html><html lang="%s"><head><meta charset="utf-8">`, p.Language)
-	write(`<meta name="viewport" content="width=device-width, initial-scale=1"><title>hako · %s</title><style>`, p.Title)
+	write(`<meta name="viewport" content="width=device-width, initial-scale=1"><title>hako · %s</title><style>`,
+		p.Title)
 	b.WriteString(pageStyle) // the policy has its hash
 	write(`</style></head><body><main><p class="brand">hako</p><h1>%s</h1><p>%s</p>`, p.Title, p.Lead)
 	if len(p.Facts) > 0 {
@@ -95,7 +96,8 @@ func (p *page) html() []byte {
 	}
 	if p.Action != "" {
 		write(`<form method="post" action="%s"><input type="hidden" name="request" value="%s">`, p.Action, p.Request)
-		write(`<input type="hidden" name="proof" value="%s"><button name="answer" value="yes">%s</button>`, p.Proof, p.Yes)
+		write(`<input type="hidden" name="proof" value="%s"><button name="answer" value="yes">%s</button>`, p.Proof,
+			p.Yes)
 		write(`<button name="answer" value="no" class="quiet">%s</button></form>`, p.No)
 	}
 	write(`</main></body></html>`)
@@ -124,8 +126,9 @@ var texts = map[string]manifest.Text{
 	"failed":    {"en": "The login cannot go on", "ja": "ログインを続けられません"},
 	"again":     {"en": "Start again in the program where you began.", "ja": "ログインを始めたプログラムで最初からやり直してください。"},
 	"reason":    {"en": "Reason", "ja": "理由"},
-	"wait":      {"en": "Too many logins from your network. Wait a moment, then start again.", "ja": "お使いのネットワークからのログインが多すぎます。少し待ってからやり直してください。"},
-	"broken":    {"en": "hako has a problem. Try again in a moment.", "ja": "hako に問題が起きています。少し待ってからやり直してください。"},
+	"wait": {"en": "Too many logins from your network. Wait a moment, then start again.",
+		"ja": "お使いのネットワークからのログインが多すぎます。少し待ってからやり直してください。"},
+	"broken": {"en": "hako has a problem. Try again in a moment.", "ja": "hako に問題が起きています。少し待ってからやり直してください。"},
 }
 
 // showConsent shows who wants to act for the person, and where the code would go.

@@ -17,8 +17,8 @@ import (
 const (
 	// maxClients limits the registered clients.
 	maxClients = 10_000
-	// unusedAge is the age at which a client that nobody has logged in with is forgotten, and idleAge the time after the
-	// last login.
+	// unusedAge is the age at which a client that nobody has logged in with is forgotten, and idleAge the time after
+	// the last login.
 	unusedAge = 24 * time.Hour
 	idleAge   = 90 * 24 * time.Hour
 )
@@ -40,7 +40,8 @@ func (c *clients) add(ctx context.Context, m *metadata, now time.Time) (string, 
 	}
 	id := clientPrefix + rand.Text()
 	return id, c.store.Update(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `DELETE FROM oauth_client WHERE used = 0 AND created < $1 OR used > 0 AND used < $2`,
+		_, err := tx.ExecContext(ctx,
+			`DELETE FROM oauth_client WHERE used = 0 AND created < $1 OR used > 0 AND used < $2`,
 			now.Add(-unusedAge).UnixMilli(), now.Add(-idleAge).UnixMilli())
 		if err != nil {
 			return err
@@ -68,7 +69,8 @@ func (c *clients) add(ctx context.Context, m *metadata, now time.Time) (string, 
 // find returns a client, or nil if there is none with the ID. It does not ask the store about IDs that are not add's:
 // PostgreSQL fails on texts that are not UTF-8 or contain a NUL.
 func (c *clients) find(ctx context.Context, id string) (*metadata, error) {
-	if !strings.HasPrefix(id, clientPrefix) || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if !strings.HasPrefix(id, clientPrefix) ||
+		strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, nil
 	}
 	var data string

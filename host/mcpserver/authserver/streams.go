@@ -86,8 +86,9 @@ func (r *revocations) check(ctx context.Context, now time.Time) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	there, err := store.List(ctx, r.store, store.Column[string], `SELECT id FROM oauth_token WHERE expires > $1 AND id IN (`+
-		strings.Join(places, ", ")+`)`, args...)
+	there, err := store.List(ctx, r.store, store.Column[string],
+		`SELECT id FROM oauth_token WHERE expires > $1 AND id IN (`+
+			strings.Join(places, ", ")+`)`, args...)
 	if err != nil {
 		return err
 	}

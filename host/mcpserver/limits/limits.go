@@ -66,7 +66,7 @@ func (l *Limits) Check() error {
 // BusyError says that a client, or all together, use as much as they may. Its text is safe to show.
 type BusyError struct {
 	Reason string
-	// Retry is when trying again makes sense.
+	// Retry is the time after which trying again makes sense.
 	Retry time.Duration
 	// Everyone says that all clients together have reached the limit, not this one.
 	Everyone bool

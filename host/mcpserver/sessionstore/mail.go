@@ -38,7 +38,7 @@ type Mail struct {
 	Body    string
 }
 
-// topic is where mail for a replica is announced.
+// topic is the channel on which mail for a replica is announced.
 func topic(replica string) string { return "mcp mail " + replica }
 
 // Send tells all other replicas.

@@ -97,7 +97,7 @@ type Limits struct {
 	Use func(key string) (Use, time.Time)
 }
 
-// Use is what a replica uses a session for.
+// Use is a replica's use of a session.
 type Use int
 
 // What sessions are used for, the least first.
@@ -242,7 +242,8 @@ const maxOpening = 64 << 10
 
 // List returns up to n sessions, those that were used last first.
 func (s *SQL) List(ctx context.Context, n int) ([]Listed, error) {
-	return store.List(ctx, s.store, scanListed, `SELECT id, owner, CASE WHEN length(opening) > $1 THEN '' ELSE opening END,
+	return store.List(ctx, s.store, scanListed,
+		`SELECT id, owner, CASE WHEN length(opening) > $1 THEN '' ELSE opening END,
 		CASE WHEN length(opener) > $1 THEN '' ELSE opener END, opened, used FROM mcp_session ORDER BY used DESC, id LIMIT $2`,
 		maxOpening, n)
 }

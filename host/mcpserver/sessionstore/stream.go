@@ -19,7 +19,7 @@ const (
 
 // Stream is the state of a stream in the store.
 type Stream struct {
-	// Replica is where its requests run.
+	// Replica is the replica that runs its requests.
 	Replica string
 	// Requests are the IDs of those that are not answered.
 	Requests []json.RawMessage
@@ -83,7 +83,8 @@ func (s *SQL) End(ctx context.Context, key, stream string) error {
 }
 
 func (s *SQL) endStream(ctx context.Context, tx *sql.Tx, now int64, key, stream string) error {
-	if _, err := tx.ExecContext(ctx, "UPDATE mcp_stream SET ended = $1 WHERE session = $2 AND id = $3", now, key, stream); err != nil {
+	if _, err := tx.ExecContext(ctx, "UPDATE mcp_stream SET ended = $1 WHERE session = $2 AND id = $3", now, key,
+		stream); err != nil {
 		return err
 	}
 	return s.store.Announce(ctx, tx, streamTopic(stream))

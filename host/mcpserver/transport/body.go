@@ -54,7 +54,7 @@ type Body struct {
 	// Messages are the message, or those of a batch.
 	Messages []jsonrpc.Message
 	Batch    bool
-	// Wrong is what is wrong with the method of the message, or of one in the batch; nil is nothing.
+	// Wrong is the error in the method of the message, or of one in the batch; nil if there is none.
 	Wrong *Refusal
 	// Ignored says that the message is a notification that the server does not know.
 	Ignored bool

@@ -50,7 +50,8 @@ func Negotiate(version string) string {
 }
 
 // single are the headers that must not be repeated: another reader of the request could take another one of the values.
-var single = []string{"Content-Type", "Last-Event-Id", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Mcp-Session-Id"}
+var single = []string{"Content-Type", "Last-Event-Id", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version",
+	"Mcp-Session-Id"}
 
 // Repeated returns the name of a header that is repeated and must not be, or empty.
 func Repeated(h http.Header) string {
