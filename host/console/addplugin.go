@@ -1,18 +1,21 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"math"
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/registry/signature"
 )
 
 // PluginFolder is the folder that plugins are added to.
@@ -22,8 +25,18 @@ type PluginFolder interface {
 	// Fetch downloads a file of at most MaxSize bytes, over https and from public addresses only.
 	Fetch(ctx context.Context, from *url.URL) ([]byte, error)
 	// Read reads a plugin for the folder; nothing of it runs. It fails if the file is no plugin, or does not have the
-	// digest, unless that is empty.
-	Read(wasm []byte, digest string) (*Addition, error)
+	// digest, unless that is empty. from is the URL that it came from without its query, or empty for an upload.
+	Read(wasm []byte, from, digest string) (*Addition, error)
+	// Signer returns who signed the file of a plugin. ok is false for plugins that are in no folder, such as shipped
+	// ones.
+	Signer(p *host.Status) (signer signature.Signer, ok bool, err error)
+}
+
+// signerJSON is the signer of a plugin: an identity or a key. Without either it is unsigned.
+type signerJSON struct {
+	Issuer  string `json:"issuer,omitempty"`
+	Subject string `json:"subject,omitempty"`
+	Key     string `json:"key,omitempty"`
 }
 
 // PluginFolderState is the state of a PluginFolder.
@@ -42,7 +55,14 @@ type Addition struct {
 	// Path is its file in the folder. Exists says that Place replaces that file.
 	Path   string
 	Exists bool
-	Place  func() error
+	// Signer is the verified signer.
+	Signer signature.Signer
+	// Size is that of the file, in bytes. From is where it was downloaded, empty for an upload.
+	Size  int
+	From  string
+	Place func(context.Context) error
+	// Changes describes in a language how it differs from the version in the folder. Nil means that there is none.
+	Changes func(language string) ([]string, error)
 }
 
 const (
@@ -102,29 +122,34 @@ type additionJSON struct {
 	Tools       []pluginTool `json:"tools"`
 	Exists      bool         `json:"exists"`
 	Before      string       `json:"before,omitempty"`
+	From        string       `json:"from,omitempty"`
+	Signer      signerJSON   `json:"signer"`
+	Changes     []string     `json:"changes,omitempty"`
 }
 
 // readFile shows what an uploaded plugin asks for. Nothing is kept.
 func (c *Console) readFile(q *request) (any, error) {
-	return c.withUpload(q, func(wasm []byte) (any, error) { return c.readAddition(q, wasm, "") })
+	return c.withUpload(q, func(wasm []byte) (any, error) { return c.readAddition(q, wasm, "", "") })
 }
 
 // readURL shows what a plugin asks for that a URL answers. Nothing is kept.
 func (c *Console) readURL(q *request) (any, error) {
-	return c.withDownload(q, func(wasm []byte, d *downloadJSON) (any, error) { return c.readAddition(q, wasm, d.Digest) })
+	return c.withDownload(q, func(wasm []byte, d *downloadJSON) (any, error) {
+		return c.readAddition(q, wasm, d.from(), d.Digest)
+	})
 }
 
 // addFile adds an uploaded plugin. The digest says which one was shown.
 func (c *Console) addFile(q *request) (any, error) {
 	return c.withUpload(q, func(wasm []byte) (any, error) {
-		return c.add(q, wasm, "upload", q.param("digest"), q.param("replace") == "true")
+		return c.addWasm(q, wasm, "", q.param("digest"), q.param("replace") == "true")
 	})
 }
 
 // addURL downloads a plugin again and adds it. The digest says which one was shown.
 func (c *Console) addURL(q *request) (any, error) {
 	return c.withDownload(q, func(wasm []byte, d *downloadJSON) (any, error) {
-		return c.add(q, wasm, d.from(), d.Digest, d.Replace)
+		return c.addWasm(q, wasm, d.from(), d.Digest, d.Replace)
 	})
 }
 
@@ -214,14 +239,22 @@ func (c *Console) withDownload(q *request, use func([]byte, *downloadJSON) (any,
 	return use(wasm, d)
 }
 
-func (c *Console) readAddition(q *request, wasm []byte, digest string) (any, error) {
-	p, err := c.options.Folder.Read(wasm, digest)
+func (c *Console) readAddition(q *request, wasm []byte, from, digest string) (any, error) {
+	p, err := c.options.Folder.Read(wasm, from, digest)
 	if err != nil {
 		return nil, invalid("%v", err)
 	}
+	return c.shown(q, p), nil
+}
+
+// shown describes a plugin before it is added.
+func (c *Console) shown(q *request, p *Addition) *additionJSON {
 	m := p.Manifest
-	answer := &additionJSON{Name: m.Name, Version: m.Version, Description: m.Description.In(q.language), License: m.License,
-		Digest: p.Digest, Size: len(wasm), Asks: grant.Explain(m.Permissions, q.language), Tools: []pluginTool{}, Exists: p.Exists}
+	answer := &additionJSON{Name: m.Name, Version: m.Version, Description: m.Description.In(q.language),
+		License: m.License,
+		Digest:  p.Digest, Size: p.Size, Asks: grant.Explain(m.Permissions,
+			q.language), Tools: []pluginTool{}, Exists: p.Exists,
+		From: p.From, Signer: signerJSON(p.Signer)}
 	for _, t := range m.Tools {
 		answer.Tools = append(answer.Tools, pluginTool{t.Name, t.Title.In(q.language), t.Description.In(q.language)})
 	}
@@ -229,26 +262,37 @@ func (c *Console) readAddition(q *request, wasm []byte, digest string) (any, err
 	if i := slices.IndexFunc(list, func(s host.Status) bool { return filepath.Clean(s.Path) == p.Path }); i >= 0 {
 		answer.Before = list[i].Version
 	}
-	return answer, nil
+	if p.Changes != nil {
+		answer.Changes, _ = p.Changes(q.language) // a lock file that cannot be read is reported when the plugin is placed
+	}
+	return answer
 }
 
-// add puts a plugin into the folder, where it waits for consent.
-func (c *Console) add(q *request, wasm []byte, from, digest string, replace bool) (any, error) {
-	if digest == "" {
-		return nil, invalid("the digest of the plugin that was shown is missing")
-	}
-	p, err := c.options.Folder.Read(wasm, digest)
+// addWasm adds a file.
+func (c *Console) addWasm(q *request, wasm []byte, from, digest string, replace bool) (any, error) {
+	p, err := c.options.Folder.Read(wasm, from, digest)
 	if err != nil {
 		return nil, invalid("%v", err)
 	}
-	if p.Exists && !replace {
+	return c.add(q, p, "plugin.add", digest, replace)
+}
+
+// add puts a plugin into the folder, where it waits for consent, and records it as action. digest is that of the plugin
+// that was shown.
+func (c *Console) add(q *request, p *Addition, action, digest string, replace bool) (any, error) {
+	switch {
+	case digest == "":
+		return nil, invalid("the digest of the plugin that was shown is missing")
+	case !strings.EqualFold(digest, p.Digest):
+		return nil, faultChanged
+	case p.Exists && !replace:
 		return nil, faultExists
 	}
 	m := p.Manifest
-	o := &audit.Operation{Action: "plugin.add", Target: audit.Target{Plugin: m.Name, Digest: p.Digest},
-		Detail: map[string]string{"version": m.Version, "from": from}}
-	err = c.audited(q, o, func() error {
-		if err := p.Place(); err != nil {
+	o := &audit.Operation{Action: action, Target: audit.Target{Plugin: m.Name, Digest: p.Digest},
+		Detail: map[string]string{"version": m.Version, "from": cmp.Or(p.From, "upload")}}
+	err := c.audited(q, o, func() error {
+		if err := p.Place(q.lasting()); err != nil {
 			return faultFolder(err)
 		}
 		return nil

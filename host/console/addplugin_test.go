@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -13,19 +14,30 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/internal/pluginfile"
+	"github.com/hako-run/hako/host/registry/lock"
+	"github.com/hako-run/hako/host/registry/signature"
+	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/install"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
 // folder is a console.PluginFolder over a directory, whose downloads are in files.
 type folder struct {
-	dir     string
+	dir string
+	// state is the directory of the cache and the lock file.
+	state   string
 	maxSize int64
 	problem error
 	files   map[string][]byte
+	signer  signature.Signer
+}
+
+func (f *folder) Signer(p *host.Status) (signature.Signer, bool, error) {
+	return f.signer, p.Name != "shipped", nil
 }
 
 func (f *folder) State() console.PluginFolderState {
@@ -39,12 +51,18 @@ func (f *folder) Fetch(_ context.Context, from *url.URL) ([]byte, error) {
 	return nil, errors.New(from.Host + " is at a private address")
 }
 
-func (f *folder) Read(wasm []byte, digest string) (*console.Addition, error) {
-	p, err := pluginfile.NewAddition(wasm, digest, f.dir)
+func (f *folder) Read(wasm []byte, from, digest string) (*console.Addition, error) {
+	at, err := install.Open(&config.Config{Plugins: []string{f.dir}, MaxPluginSize: f.maxSize, Cache: f.state,
+		Consents: filepath.Join(f.state, "hako.consents.yaml")})
 	if err != nil {
 		return nil, err
 	}
-	return &console.Addition{Manifest: p.Manifest, Digest: p.Digest, Path: p.Path, Exists: p.Exists(), Place: p.Place}, nil
+	p, err := at.Read(&install.Download{Wasm: wasm, Origin: lock.Entry{From: cmp.Or(from, lock.FromFile)}}, digest)
+	if err != nil {
+		return nil, err
+	}
+	return &console.Addition{Manifest: p.Manifest, Digest: p.Digest, Path: p.Path, Exists: p.Exists(), Size: len(wasm),
+		Signer: f.signer, From: from, Place: p.Place}, nil
 }
 
 // pluginOf is a plugin with the manifest.
@@ -73,12 +91,35 @@ func (b *browser) upload(path string, wasm []byte, change func(*http.Request)) *
 }
 
 func newFolderWorld(t *testing.T) (*world, *folder) {
-	f := &folder{maxSize: 16 << 20, files: map[string][]byte{}}
+	f := &folder{maxSize: 16 << 20, state: t.TempDir(), files: map[string][]byte{}}
 	w := newWorld(t, func(w *world, o *console.Options) {
 		f.dir = w.folder
 		o.Folder = f
 	})
 	return w, f
+}
+
+// TestSigner: a plugin is shown with its signer before it is added and after; shipped ones have none.
+func TestSigner(t *testing.T) {
+	t.Parallel()
+	w, f := newFolderWorld(t)
+	b := w.as(console.Admin)
+	wasm, digest := pluginOf(t, asks("1.0.0", "GET"))
+	type signed struct {
+		Signer *struct{ Issuer, Subject, Key string }
+	}
+	for _, signer := range []signature.Signer{{}, {Key: "sha256:00"}, {Issuer: "https://i.example", Subject: "a@example.com"}} {
+		f.signer = signer
+		var shown, detail signed
+		b.upload("read/file", wasm, nil).into(t, &shown)
+		b.upload("add/file?replace=true&digest="+digest, wasm, nil).into(t, new(any))
+		b.get("plugins/asking").into(t, &detail)
+		for name, got := range map[string]signed{"before": shown, "after": detail} {
+			if got.Signer == nil || signature.Signer(*got.Signer) != signer {
+				t.Errorf("%s: %+v, want %+v", name, got.Signer, signer)
+			}
+		}
+	}
 }
 
 // TestAddPlugin: what is added was shown before, waits for consent, and does not replace another file by accident.
@@ -134,6 +175,11 @@ func TestAddPlugin(t *testing.T) {
 	b.post("plugin-folder/add/url", address).into(t, new(any))
 	if now, err := os.ReadFile(filepath.Join(w.folder, "asking.wasm")); err != nil || !bytes.Equal(now, second) {
 		t.Errorf("not replaced: %v", err)
+	}
+	locked, err := lock.Load(filepath.Join(f.state, lock.FileName))
+	if p := locked["asking"]; err != nil || p.From != "https://plugins.example/p.wasm" || p.Wasm != other ||
+		p.Previous == nil || p.Previous.From != lock.FromFile || p.Previous.Wasm != digest {
+		t.Errorf("the lock file: %+v, %v", p, err)
 	}
 	if records := w.records(); strings.Count(records, "plugin.add ok admin 203.0.113.7") != 2 {
 		t.Errorf("records: %s", records)
@@ -242,7 +288,7 @@ func TestAddPluginHostile(t *testing.T) {
 func TestAddPluginUnrecorded(t *testing.T) {
 	t.Parallel()
 	var log *journal
-	f := &folder{maxSize: 16 << 20}
+	f := &folder{maxSize: 16 << 20, state: t.TempDir()}
 	w := newWorld(t, func(w *world, o *console.Options) {
 		f.dir, log = w.folder, o.Journal.(*journal)
 		o.Folder = f

@@ -54,7 +54,8 @@ func (c *Console) proposeRule(q *request) (any, error) {
 	i := slices.IndexFunc(rules, func(r approval.AllowRule) bool { return r.Scope == body.Scope })
 	switch {
 	case c.options.Proposals == "":
-		return nil, &fault{code: codeUnavailable, text: said("there is no policy file, beside which proposals are saved")}
+		return nil, &fault{code: codeUnavailable,
+			text: said("there is no policy file, beside which proposals are saved")}
 	case i < 0:
 		return nil, invalid("there is no rule of the scope %q for this call", body.Scope)
 	}

@@ -75,8 +75,8 @@ func (c *Console) approvals(q *request) (any, error) {
 	return answer, nil
 }
 
-// approvalArguments returns the exact arguments of a question. The list, which browsers load again and again, leaves them
-// out.
+// approvalArguments returns the exact arguments of a question. The list, which browsers load again and again, leaves
+// them out.
 func (c *Console) approvalArguments(q *request) (any, error) {
 	question, err := c.question(q)
 	if err != nil {
@@ -145,7 +145,8 @@ func (c *Console) answerApproval(q *request) (any, error) {
 	if !c.options.Approvals.May(question, by) {
 		return nil, faultApprover(question)
 	}
-	err = c.audited(q, answerOperation(question, body.Answer, body.Reason), func() error {
+	word := map[string]string{"yes": "approved", "no": "refused"}[body.Answer]
+	err = c.audited(q, AnswerOperation(question, word, body.Reason), func() error {
 		return c.options.Approvals.Answer(q.lasting(), question.ID, approval.Answer{Yes: body.Answer == "yes", By: by})
 	})
 	switch {
@@ -159,13 +160,11 @@ func (c *Console) answerApproval(q *request) (any, error) {
 	return map[string]string{"answer": body.Answer}, nil
 }
 
-func answerOperation(q *approval.Question, answer, reason string) *audit.Operation {
+// AnswerOperation is the record of an operator's answer to a question. word is "approved" or "refused".
+func AnswerOperation(q *approval.Question, word, reason string) *audit.Operation {
 	d := &audit.Operation{Action: "approval.answer", Subject: audit.Subject{Tenant: q.Caller.Tenant},
 		Target: audit.Target{Plugin: q.Plugin, Name: q.Tool},
-		Detail: map[string]string{
-			"question": q.ID, "answer": map[string]string{"yes": "approved", "no": "refused"}[answer], "rule": q.Rule,
-			"asker": q.Caller.User,
-		}}
+		Detail: map[string]string{"question": q.ID, "answer": word, "rule": q.Rule, "asker": q.Caller.User}}
 	if reason != "" {
 		d.Detail["reason"] = strings.ToValidUTF8(reason, "�")
 	}

@@ -179,7 +179,7 @@ func TestApproveWhatChangedElsewhere(t *testing.T) {
 	}
 	got := b.post("plugins/asking/approve", map[string]string{"digest": p.Ask.Digest, "version": p.Ask.Version})
 	if got.status != http.StatusConflict ||
-		!strings.Contains(got.body, "elsewhere.example.com/, private addresses too") {
+		!strings.Contains(got.body, "https://elsewhere.example.com/, where requests to https://api.example.com/ go, private addresses too") {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 }

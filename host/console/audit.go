@@ -45,6 +45,7 @@ type recordJSON struct {
 	Error       string                     `json:"error,omitempty"`
 	TraceID     string                     `json:"traceId,omitempty"`
 	Call        string                     `json:"call,omitempty"`
+	Parent      string                     `json:"parent,omitempty"`
 	RequestID   string                     `json:"requestId,omitempty"`
 	HTTPRequest string                     `json:"httpRequestId,omitempty"`
 	Summary     *audit.OutputSummary       `json:"summary,omitempty"`
@@ -75,7 +76,7 @@ func newRecord(e *audit.Entry) *recordJSON {
 		Who: whoJSON{s.User, s.Tenant, s.Token, s.Frontend, s.Session, s.Address,
 			clientOf(s.ClientName, s.ClientVersion)},
 		Action: e.Action, Approval: e.Approval, Findings: e.Findings, Error: e.Error, TraceID: e.TraceID,
-		Call: e.Call, RequestID: e.RequestID, HTTPRequest: e.HTTPRequestID, Summary: e.OutputSummary,
+		Call: e.Call, Parent: e.Parent, RequestID: e.RequestID, HTTPRequest: e.HTTPRequestID, Summary: e.OutputSummary,
 		InputBytes: e.InputBytes, OutputBytes: e.OutputBytes, Detail: e.Detail,
 	}
 	if e.Decision != nil {

@@ -69,7 +69,8 @@ func (c *Console) exportAudit(w http.ResponseWriter, q *request) error {
 		h := w.Header()
 		h.Set("Content-Type", kind)
 		h.Set("Cache-Control", "no-store")
-		h.Set("Content-Disposition", `attachment; filename="hako-audit-`+c.now().UTC().Format("20060102-150405")+"."+format+`"`)
+		h.Set("Content-Disposition", `attachment; filename="hako-audit-`+
+			c.now().UTC().Format("20060102-150405")+"."+format+`"`)
 		sending = true
 		n, err := c.export(w, q, s, format)
 		o.Detail["records"] = strconv.Itoa(n)
@@ -157,7 +158,8 @@ func (s *sheet) write(r *recordJSON) error {
 		strconv.FormatUint(r.Seq, 10), r.Time.Format(time.RFC3339Nano), string(r.Type), r.Action, r.Name, r.Plugin,
 		r.Who.User, r.Who.Tenant, r.Who.Token, r.Who.Frontend, r.Who.Session, r.Who.Address, r.Who.Client, r.Decision,
 		r.Rule, answer, by, r.Outcome, strconv.FormatFloat(r.DurationMS, 'f', -1, 64), strconv.Itoa(r.InputBytes),
-		strconv.Itoa(r.OutputBytes), r.TraceID, r.Error, inCell(r.Detail, len(r.Detail)), inCell(r.Fields, len(r.Fields)),
+		strconv.Itoa(r.OutputBytes), r.TraceID, r.Error, inCell(r.Detail,
+			len(r.Detail)), inCell(r.Fields, len(r.Fields)),
 		inCell(r.Findings, len(r.Findings)),
 	}
 	for i := range cells {

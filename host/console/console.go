@@ -51,8 +51,14 @@ type Options struct {
 	// Consents has the operator's consents. Nil means that plugins cannot be approved here.
 	Consents ConsentStore
 
-	// Folder is where plugins are added. Nil means that they cannot be added here.
+	// Folder is the plugin folder to which plugins are added. Nil means that they cannot be added here.
 	Folder PluginFolder
+	// Installed are the plugins in Folder, which can be updated, rolled back and removed. Nil means that they cannot.
+	Installed Installed
+	// Servers is searched for upstream servers. Nil means that there is no registry of them.
+	Servers Servers
+	// Indexes are searched for plugins to add. Nil means that there are none.
+	Indexes Indexes
 
 	// Proposals is the file for proposed rules of the policy. Empty means that none can be saved.
 	Proposals string
@@ -86,6 +92,8 @@ type Settings interface {
 	AuditOptional() bool
 	// Tokens lists the tokens of the configuration, those of MCP clients without a role.
 	Tokens() []bearer.Token
+	// Issuers lists the issuers of the configuration whose users can be blocked.
+	Issuers() []string
 	// Reload reloads the configuration for the person by.
 	Reload(ctx context.Context, by audit.Subject) (*Reloaded, error)
 }
@@ -116,6 +124,7 @@ type Consents interface {
 	Consents() []grant.Consent
 	Approve(ctx context.Context, c grant.Consent) error
 	Revoke(ctx context.Context, name, by string) error
+	Remove(ctx context.Context, name string) error
 }
 
 // Journal is the audit log.

@@ -40,7 +40,7 @@ func (t *Traffic) Late() int {
 	return len(t.late)
 }
 
-// SeriesBytes is what a series takes at most, MaxLate how many counts wait for the store at most.
+// SeriesBytes is the largest size of a series, MaxLate the largest number of counts that wait for the store.
 const (
 	SeriesBytes = unsafe.Sizeof(series{}) + hourPoints*unsafe.Sizeof(point{})
 	MaxLate     = maxLate

@@ -135,7 +135,8 @@ func faultOf(err error) *fault {
 		return &fault{code: codeTooLarge, text: said("the request is larger than %d bytes", large.Limit)}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return &fault{code: codeUnavailable, text: said("the request was canceled")}
-	case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrReadOnly), errors.Is(err, store.ErrCorrupt),
+	case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrReadOnly),
+		errors.Is(err, store.ErrCorrupt),
 		errors.Is(err, store.ErrUnreachable), errors.Is(err, bearer.ErrUnavailable):
 		return faultStore
 	}

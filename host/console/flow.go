@@ -93,6 +93,9 @@ func (c *Console) oidcCallback(w http.ResponseWriter, q *request) error {
 		return nil
 	}
 	person, err := p.identify(q.Context(), q.param("code"), f)
+	if err == nil && c.logins.Load().issued.IsBlocked(person.source, person.Name) {
+		err = errBlocked
+	}
 	if err != nil {
 		c.logger.Warn("a login at the console's OpenID Connect provider failed", "err", err)
 		c.failedLogin(q, person, err)

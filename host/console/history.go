@@ -97,7 +97,8 @@ func (t *tally) write(ctx context.Context, tx *sql.Tx, replica string) error {
 // forgetBefore deletes counts that no chart shows any more.
 func forgetBefore(ctx context.Context, tx *sql.Tx, now time.Time) error {
 	for _, span := range saved {
-		if _, err := tx.ExecContext(ctx, `DELETE FROM console_traffic WHERE span = $1 AND number < $2`, span.name, span.first(now)); err != nil {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM console_traffic WHERE span = $1 AND number < $2`, span.name,
+			span.first(now)); err != nil {
 			return err
 		}
 	}

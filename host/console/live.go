@@ -133,7 +133,7 @@ func newRunning(r *pipeline.Running) *runningJSON {
 	state := r.State()
 	running := &runningJSON{
 		callJSON: callJSON{r.ID, r.Started.UTC(), r.Method, state.Name, state.Source, r.Caller.Frontend, r.Caller.User,
-			r.Caller.Tenant, r.TraceID},
+			r.Caller.Tenant, r.TraceID, r.Parent},
 		Client:    clientOf(r.Caller.Client, r.Caller.ClientVersion),
 		ElapsedMS: milliseconds(time.Since(r.Started)), Arguments: keptArguments(state.Arguments),
 		Question: state.Question, Step: r.Recording.Current(),

@@ -57,7 +57,7 @@ func (w *world) running(name string, arguments string) (s *slow, ended <-chan *p
 	return s, results
 }
 
-// runningList is what GET calls/running returns.
+// runningList is the response to GET calls/running.
 type runningList struct {
 	Items []struct {
 		ID, Tool, Plugin, User, Tenant, Client, Question, Step, Replica string

@@ -117,7 +117,7 @@ func (l *logins) admit(p *Person, proof string, now time.Time) error {
 			p.Name, p.Role = t.Owner(), Role(t.Role)
 		}
 	case viaOIDC:
-		if l.oidc != nil && l.oidc.options.Issuer == p.source {
+		if l.oidc != nil && l.oidc.options.Issuer == p.source && !l.issued.IsBlocked(p.source, p.Name) {
 			p.Role = l.oidc.options.role(p.Name, p.Groups)
 		}
 	case viaLink:

@@ -117,8 +117,12 @@ func newProvider(o OIDC, s *site, now func() time.Time, logger *slog.Logger) (*p
 	return &provider{o, issuer.NewLoginClient(login)}, o.Check()
 }
 
-// errNoRole says that the person has no role.
-var errNoRole = errors.New("no group of this person has a role in console.oidc.roles")
+var (
+	// errNoRole says that the person has no role.
+	errNoRole = errors.New("no group of this person has a role in console.oidc.roles")
+	// errBlocked says that an operator has blocked the person.
+	errBlocked = errors.New("this person is blocked (hako token block)")
+)
 
 // identify exchanges the code and returns the person. Its errors are for the log, because they may quote the provider.
 func (p *provider) identify(ctx context.Context, code string, f *flow) (*Person, error) {

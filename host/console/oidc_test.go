@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/console"
 	keys "github.com/hako-run/hako/host/internal/issuer"
 	"github.com/hako-run/hako/host/policy"
@@ -230,6 +231,38 @@ func TestOIDC(t *testing.T) {
 		Roles: map[console.Role]policy.People{console.Viewer: {Groups: []string{"staff"}}}}})
 	if b.get("session").into(t, &session); session.User.Role != "viewer" {
 		t.Errorf("with other roles configured: %+v", session)
+	}
+}
+
+// TestOIDCBlocked: blocking a person ends the person's sessions, and new logins fail.
+func TestOIDCBlocked(t *testing.T) {
+	t.Parallel()
+	var options *console.OIDC
+	w, i := oidcWorld(t, func(o *console.OIDC) { options = o })
+	issued, err := bearer.Open(t.Context(), w.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.reconfigure(console.Logins{OIDC: options, Issued: issued})
+	logIn := func() (b *browser, where string) {
+		b = w.browser()
+		where, _ = b.end(url.Values{"code": {"good"}, "state": {i.begin(t, b)}})
+		return b, where
+	}
+	for _, issuer := range []string{"https://other.example.com", i.URL} {
+		b, where := logIn()
+		if got := b.get("overview").status; where != "/console/" || got != http.StatusOK {
+			t.Errorf("before: led to %q, %d", where, got)
+		}
+		if err := issued.Block(t.Context(), issuer, "aki@example.com", "mori"); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.get("overview").status; (got == http.StatusOK) != (issuer != i.URL) {
+			t.Errorf("blocked at %s: %d", issuer, got)
+		}
+	}
+	if _, where := logIn(); where != "/console/#login=failed" || !strings.Contains(w.records(), "console.login failed aki@") {
+		t.Errorf("led to %q, records %s", where, w.records())
 	}
 }
 

@@ -20,15 +20,15 @@ const (
 	// shareAgain is the interval at which an unchanged list is stored, shareOld the age of lists and of rows in
 	// console_stop that are deleted.
 	shareAgain, shareOld = time.Minute, time.Hour
-	// maxShared bounds the calls on a list. maxSharedText bounds the list, in characters: a call has at most 10,000, with
-	// the names that its client and its user gave themselves.
+	// maxShared bounds the calls on a list. maxSharedText bounds the list, in characters: a call has at most 10,000,
+	// with the names that its client and its user gave themselves.
 	maxShared, maxSharedText = 100, 1 << 20
 )
 
 // stopTopic is the topic of change notifications for console_stop.
 const stopTopic = "console stops"
 
-// sharedCalls is what this replica has stored.
+// sharedCalls are the calls that this replica has stored.
 type sharedCalls struct {
 	text   string
 	stored time.Time
@@ -88,7 +88,8 @@ func (c *Console) share(ctx context.Context, last *sharedCalls, after time.Durat
 	}
 	err = s.Update(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO console_running (replica, calls, at) VALUES ($1, $2, $3)
-			ON CONFLICT (replica) DO UPDATE SET calls = excluded.calls, at = excluded.at`, s.Replica(), text, now.UnixMilli())
+			ON CONFLICT (replica) DO UPDATE SET calls = excluded.calls, at = excluded.at`, s.Replica(), text,
+			now.UnixMilli())
 		return err
 	})
 	if err == nil {
@@ -116,7 +117,8 @@ func (c *Console) others(ctx context.Context, replicas []store.Replica) (calls [
 		err = rows.Scan(&r.replica, &r.calls)
 		return r, err
 	}
-	list, err := store.List(ctx, s, scan, `SELECT replica, calls FROM console_running WHERE replica <> $1 AND length(calls) <= $2`,
+	list, err := store.List(ctx, s, scan,
+		`SELECT replica, calls FROM console_running WHERE replica <> $1 AND length(calls) <= $2`,
 		s.Replica(), maxSharedText)
 	if err != nil {
 		return nil, 0, err
@@ -156,7 +158,8 @@ func (c *Console) other(ctx context.Context, id string) (*runningJSON, error) {
 func (c *Console) requestStop(ctx context.Context, id string) error {
 	s := c.options.Store
 	return s.Update(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO console_stop (call, at) VALUES ($1, $2) ON CONFLICT (call) DO NOTHING`,
+		_, err := tx.ExecContext(ctx,
+			`INSERT INTO console_stop (call, at) VALUES ($1, $2) ON CONFLICT (call) DO NOTHING`,
 			id, s.Time().UnixMilli())
 		if err != nil {
 			return err

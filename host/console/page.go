@@ -47,7 +47,8 @@ var pages = sync.OnceValue(func() map[string]*pageFile {
 		panic(err) // the files are embedded
 	}
 	files[""] = files["index.html"]
-	files[japaneseIndex] = newPageFile("index.html", bytes.Replace(files[""].plain, []byte(`"lang/en.js"`), []byte(`"lang/ja.js"`), 1))
+	files[japaneseIndex] = newPageFile("index.html",
+		bytes.Replace(files[""].plain, []byte(`"lang/en.js"`), []byte(`"lang/ja.js"`), 1))
 	return files
 })
 

@@ -2,7 +2,10 @@ package console_test
 
 import (
 	"net/http"
+	"os"
 	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +25,45 @@ func TestPageWeight(t *testing.T) {
 	t.Logf("%d files have %d bytes", len(console.Files())-1, total)
 	if total > 150_000 {
 		t.Errorf("the page has %d bytes, want at most 150 kB", total)
+	}
+}
+
+// TestPageImports: a module of the page imports or defines every function of another module that it calls. Without this a
+// view fails only once it has rows.
+func TestPageImports(t *testing.T) {
+	t.Parallel()
+	modules := map[string]string{}
+	for _, pattern := range []string{"page/*.js", "page/views/*.js"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			modules[file] = string(text)
+		}
+	}
+	exported := map[string]bool{}
+	for _, text := range modules {
+		for _, found := range regexp.MustCompile(`(?m)^export (?:async )?function (\w+)\(`).FindAllStringSubmatch(text, -1) {
+			exported[found[1]] = true
+		}
+	}
+	if len(modules) < 30 || len(exported) < 50 {
+		t.Fatalf("found %d modules with %d functions", len(modules), len(exported))
+	}
+	for file, text := range modules {
+		known := regexp.MustCompile(`(?m)^import .*$|function \w+\(.*\{|\bconst [^=]*=|\blet [^=]*=|\(([^()]*)\) =>|\w+ =>`).FindAllString(text, -1)
+		names := strings.Join(known, "\n")
+		for name := range exported {
+			called := regexp.MustCompile(`(?:^|[^.\w'])` + name + `\(`).MatchString(text)
+			if called && !regexp.MustCompile(`\b`+name+`\b`).MatchString(names) {
+				t.Errorf("%s calls %s and does not import it", file, name)
+			}
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -77,6 +78,10 @@ type pluginDetail struct {
 	Consent     *consentJSON      `json:"consent,omitempty"`
 	Ask         *ask              `json:"ask,omitempty"`
 	Choose      *chooseJSON       `json:"choose,omitempty"`
+	// Signer is missing for plugins that are in no folder, such as shipped ones.
+	Signer *signerJSON `json:"signer,omitempty"`
+	// Installed is missing for plugins that are not in the folder that plugins are added to.
+	Installed *installedJSON `json:"installed,omitempty"`
 }
 
 type pluginTool struct {
@@ -132,6 +137,9 @@ func (c *Console) detail(q *request, p *host.Status) (*pluginDetail, error) {
 	if p.Serving != "" {
 		d.Gets = p.Grants.Explain(q.language)
 	}
+	if err := errors.Join(c.addSigner(d, p), c.addInstalled(d, p)); err != nil {
+		return nil, err
+	}
 	consents, err := c.consents(q)
 	if err != nil {
 		return nil, err
@@ -151,6 +159,18 @@ func (c *Console) detail(q *request, p *host.Status) (*pluginDetail, error) {
 		}
 	}
 	return d, nil
+}
+
+// addSigner adds who signed the plugin.
+func (c *Console) addSigner(d *pluginDetail, p *host.Status) error {
+	if c.options.Folder == nil {
+		return nil
+	}
+	signer, ok, err := c.options.Folder.Signer(p)
+	if ok {
+		d.Signer = new(signerJSON(signer))
+	}
+	return err
 }
 
 // describe adds the contents of the manifest.

@@ -57,7 +57,7 @@ type policyJSON struct {
 	Broken  string        `json:"broken,omitempty"`
 	Default policy.Action `json:"default"`
 	Rules   []*ruleJSON   `json:"rules"`
-	// Since is when counting began. Other counts the calls that no rule of the file decided.
+	// Since is the time at which counting began. Other counts the calls that no rule of the file decided.
 	Since time.Time           `json:"since"`
 	Other int                 `json:"other"`
 	Names map[string][]string `json:"names"`
@@ -88,7 +88,7 @@ func newRuleJSON(r *policy.Rule, language string) *ruleJSON {
 		shown.Remember = r.Remember.String()
 	}
 	for _, m := range []matchJSON{
-		{"tools", r.Tools}, {"frontends", r.Frontends}, {"tenants", r.Tenants}, {"users", r.Users},
+		{"tools", r.Tools}, {"via", r.Via}, {"frontends", r.Frontends}, {"tenants", r.Tenants}, {"users", r.Users},
 		{"groups", r.Groups}, {"tokens", r.Tokens}, {"missingScopes", r.MissingScopes},
 	} {
 		if len(m.Values) > 0 {
@@ -323,7 +323,7 @@ func (c *Console) tryPolicy(q *request) (any, error) {
 		answer.Problems, answer.Omitted = problemsOf(err)
 		return answer, nil
 	}
-	if warnings := policy.Lint([]byte(body.Text), about.Site()); warnings != nil {
+	if warnings := policy.Lint([]byte(body.Text), about.Site(), q.language); warnings != nil {
 		answer.Warnings, answer.Omitted = problemsOf(warnings)
 	}
 	if c.options.Journal == nil {

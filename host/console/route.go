@@ -55,12 +55,22 @@ var routes = []route{
 	{name: "POST plugins/{name}/review", role: Admin, answer: (*Console).review, body: maxChoices},
 	{name: "POST plugins/{name}/approve", role: Admin, answer: (*Console).approve, body: maxChoices},
 	{name: "POST plugins/{name}/revoke", role: Admin, answer: (*Console).revoke},
+	{name: "POST plugins/{name}/newer", role: Admin, answer: (*Console).readNewer},
+	{name: "POST plugins/{name}/update", role: Admin, answer: (*Console).update},
+	{name: "POST plugins/{name}/previous", role: Admin, answer: (*Console).readPrevious},
+	{name: "POST plugins/{name}/rollback", role: Admin, answer: (*Console).rollback},
+	{name: "POST plugins/{name}/remove", role: Admin, answer: (*Console).remove},
 	{name: "GET plugin-folder", role: Admin, answer: (*Console).pluginFolder},
-	{name: "POST plugin-folder/read/file", role: Admin, answer: (*Console).readFile, kind: wasmType, body: unboundedBody},
+	{name: "POST plugin-folder/read/file", role: Admin, answer: (*Console).readFile, kind: wasmType,
+		body: unboundedBody},
 	{name: "POST plugin-folder/read/url", role: Admin, answer: (*Console).readURL},
 	{name: "POST plugin-folder/add/file", role: Admin, answer: (*Console).addFile, kind: wasmType, body: unboundedBody,
 		query: []string{"digest", "replace"}},
 	{name: "POST plugin-folder/add/url", role: Admin, answer: (*Console).addURL},
+	{name: "GET index", role: Admin, answer: (*Console).searchIndexes, query: []string{"q"}},
+	{name: "POST index/read", role: Admin, answer: (*Console).readListed},
+	{name: "POST index/add", role: Admin, answer: (*Console).addListed},
+	{name: "GET index/servers", role: Admin, answer: (*Console).searchServers, query: []string{"q"}},
 	{name: "GET tools", role: Viewer, answer: (*Console).tools, query: []string{"plugin", "q", "cursor", "limit"}},
 	{name: "GET tools/{name}", role: Viewer, answer: (*Console).tool},
 	{name: "POST tools/{name}/call", role: Admin, answer: (*Console).call, body: callBody},
@@ -71,7 +81,8 @@ var routes = []route{
 	{name: "POST approvals/{id}", role: Approver, answer: (*Console).answerApproval},
 
 	{name: "GET audit", role: Viewer, answer: (*Console).audit, query: auditParameters},
-	{name: "GET audit/export", role: Viewer, serve: (*Console).exportAudit, query: append(slices.Clip(auditFilters), "format")},
+	{name: "GET audit/export", role: Viewer, serve: (*Console).exportAudit,
+		query: append(slices.Clip(auditFilters), "format")},
 	{name: "GET audit/verification", role: Viewer, answer: (*Console).verification},
 	{name: "POST audit/verify", role: Viewer, serve: (*Console).verify},
 
@@ -105,6 +116,9 @@ var routes = []route{
 	{name: "POST tokens/{id}/revoke", role: Admin, answer: (*Console).revokeToken},
 	{name: "GET logins", role: Admin, answer: (*Console).clientLogins},
 	{name: "POST logins/{id}/end", role: Admin, answer: (*Console).endLogin},
+	{name: "GET blocks", role: Admin, answer: (*Console).blocks},
+	{name: "POST blocks", role: Admin, answer: (*Console).blockUser},
+	{name: "POST blocks/remove", role: Admin, answer: (*Console).unblockUser},
 }
 
 // pattern returns the route's pattern for http.ServeMux.

@@ -121,7 +121,8 @@ func (t *sessions) begin(ctx context.Context, s *session, old string, now time.T
 		if err := t.clean(ctx, tx, s, old, now); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, `INSERT INTO console_session (id, person, via, source, proof, membership, address, created, seen, expires)
+		_, err := tx.ExecContext(ctx,
+			`INSERT INTO console_session (id, person, via, source, proof, membership, address, created, seen, expires)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9)`,
 			s.id, s.Name, s.via, s.source, s.proof, string(groups), s.address, now.UnixMilli(), s.expires.UnixMilli())
 		return err
@@ -173,7 +174,8 @@ const maxSession = 100_000
 func (t *sessions) query(ctx context.Context, where string, args ...any) ([]*session, error) {
 	list, err := store.List(ctx, t.store, scanSession, fmt.Sprintf(`SELECT id, person, via, source, proof, membership,
 		address, created, seen, expires FROM console_session WHERE length(id) + length(person) + length(via) +
-		length(source) + length(proof) + length(membership) + length(address) <= %d AND %s`, maxSession, where), args...)
+		length(source) + length(proof) + length(membership) + length(address) <= %d AND %s`, maxSession,
+		where), args...)
 	return slices.DeleteFunc(list, func(s *session) bool { return s == nil }), err
 }
 
@@ -216,7 +218,8 @@ func (t *sessions) end(ctx context.Context, s *session, everywhere bool) error {
 	})
 }
 
-// EndSessions ends the sessions of a user in the console over a store, at all replicas, and returns how many there were.
+// EndSessions ends the sessions of a user in the console over a store, at all replicas, and returns how many there
+// were.
 func EndSessions(ctx context.Context, s *store.Store, user string) (ended int64, err error) {
 	if err := migrate(ctx, s); err != nil {
 		return 0, err

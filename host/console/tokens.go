@@ -29,7 +29,7 @@ type TokenItem struct {
 	Used    time.Time `json:"used,omitzero"`
 	Revoked time.Time `json:"revoked,omitzero"`
 	Revoker string    `json:"revoker,omitempty"`
-	// Setting is where the configuration has the token.
+	// Setting is the token's key in the configuration.
 	Setting string `json:"setting,omitempty"`
 }
 
@@ -150,7 +150,8 @@ func NewToken(text string, r *bearer.Record) CreatedToken {
 
 // TokenOperation is the record of an operation on a token.
 func TokenOperation(action string, t *bearer.Token) *audit.Operation {
-	o := &audit.Operation{Action: action, Target: audit.Target{Name: t.Name}, Detail: map[string]string{"user": t.Owner()}}
+	o := &audit.Operation{Action: action, Target: audit.Target{Name: t.Name},
+		Detail: map[string]string{"user": t.Owner()}}
 	for key, value := range map[string]string{
 		"role": t.Role, "tenant": t.Tenant, "scopes": strings.Join(t.Scopes, " "),
 	} {

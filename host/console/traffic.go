@@ -35,7 +35,8 @@ var _ pipeline.Observer = (*Traffic)(nil)
 func NewTraffic() *Traffic { return newTraffic(time.Now) }
 
 func newTraffic(now func() time.Time) *Traffic {
-	return &Traffic{now: now, hub: &hub{streams: map[*stream]bool{}}, all: new(series), tools: map[string]*series{}, rules: map[string]int{},
+	return &Traffic{now: now, hub: &hub{streams: map[*stream]bool{}}, all: new(series), tools: map[string]*series{},
+		rules:   map[string]int{},
 		running: map[string]*pipeline.Running{}, failures: map[failureKey]*failure{}}
 }
 
@@ -51,6 +52,8 @@ type callJSON struct {
 	User     string    `json:"user"`
 	Tenant   string    `json:"tenant"`
 	TraceID  string    `json:"traceId,omitempty"`
+	// Parent is the ID of the call whose tool made this one.
+	Parent string `json:"parent,omitempty"`
 }
 
 // callEvent is a call that has ended.
@@ -89,7 +92,7 @@ func (t *Traffic) CallEnded(r pipeline.Record) {
 func newCallEvent(r *pipeline.Record) *callEvent {
 	event := &callEvent{
 		callJSON: callJSON{r.ID, r.Started.UTC(), r.Method, r.Name, r.Source, r.Caller.Frontend, r.Caller.User,
-			r.Caller.Tenant, r.TraceID},
+			r.Caller.Tenant, r.TraceID, r.Parent},
 		Outcome: string(r.Outcome), Failed: failed(r.Outcome), DurationMS: milliseconds(r.Duration),
 		InputBytes: r.Input, OutputBytes: r.Output,
 		Decision: string(r.Action), Rule: r.Rule, Arguments: keptArguments(r.Arguments),

@@ -174,6 +174,7 @@ func newWorldIn(t testing.TB, place string, change func(*world, *console.Options
 type settings struct {
 	configuration func() console.Configuration
 	auditOptional func() bool
+	issuers       []string
 }
 
 func (s settings) Configuration() console.Configuration {
@@ -188,6 +189,8 @@ func (settings) Plugin(string) host.Settings { return host.Settings{} }
 func (settings) Tokens() []bearer.Token {
 	return []bearer.Token{tokenOf(console.Viewer), {Name: "ci", Hash: hashOf("ci")}}
 }
+
+func (s settings) Issuers() []string { return s.issuers }
 
 func (s settings) AuditOptional() bool { return s.auditOptional != nil && s.auditOptional() }
 

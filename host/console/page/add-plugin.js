@@ -3,7 +3,7 @@ import { decide, showDialog } from './dialog.js'
 import { h, put } from './dom.js'
 import { labelled } from './field.js'
 import { bytes, t } from './language.js'
-import { code, facts, problem } from './parts.js'
+import { code, facts, problem, signature } from './parts.js'
 import { get, post, segment, upload } from './server.js'
 
 /** addPlugin lets one choose a file or an address. Where the folder takes no files, it says so. */
@@ -18,7 +18,7 @@ export async function addPlugin() {
     try {
       const plugin = await work()
       dialog.close()
-      confirm(plugin, source)
+      confirmAddition(plugin, source)
     } catch (error) {
       put(trouble, problem(error))
     }
@@ -73,24 +73,39 @@ function addressField(form, read) {
     h('button', { type: 'submit' }, t('add.fetch')))
 }
 
-/** confirm shows what the plugin asks for. Adding it sends its digest, so that nothing else is added. */
-function confirm(plugin, { file, url }) {
+/**
+ * confirmAddition shows what a plugin asks for that comes from a file, a URL or an index that lists it, or that is another version of an installed one: step
+ * is "update" or "rollback". Adding it sends its digest, so that nothing else is added.
+ */
+export function confirmAddition(plugin, { file, url, listed, step }) {
   const { name, version, digest, exists } = plugin
   const lines = texts => h('ul', { class: 'lines' }, texts.map(text => h('li', {}, text)))
   decide({
-    title: t('add.confirm', { name, version }), label: exists ? t('add.replace') : t('add.add'), back: addPlugin,
+    title: t(step ? `plugins.${step}Title` : 'add.confirm', { name, version }), label: exists ? t('add.replace') : t('add.add'), back: listed || step ? null : addPlugin,
     body: [
       exists && h('p', { class: 'notice' }, t('add.exists', { version: plugin.before || '?' })),
+      listed && listed.name !== name && h('p', { class: 'notice' }, t('find.otherName', { name: listed.name })),
+      listed?.resembles && h('p', { class: 'notice' }, t('find.resembles', { name: listed.resembles })),
+      plugin.changes?.length > 0 && h('div', { class: 'news' }, h('h3', {}, t('plugins.changes')), lines(plugin.changes)),
       h('p', {}, plugin.description),
       h('h3', {}, t('plugins.asks')), plugin.asks.length > 0 ? lines(plugin.asks) : h('p', { class: 'hint' }, t('add.asksNothing')),
+      facts([[t('plugins.digest'), code(digest)], [t('add.from'), plugin.from && code(plugin.from)],
+        [t('plugins.signer'), signature(plugin.signer)], [t('plugins.license'), plugin.license], [t('add.size'), bytes(plugin.size)], ...(listed ? claims(listed) : [])]),
       h('h3', {}, t('plugins.tools')), lines(plugin.tools.map(tool => [code(tool.name), ' ', tool.title])),
-      facts([[t('plugins.digest'), code(digest)], [t('plugins.license'), plugin.license], [t('add.size'), bytes(plugin.size)]]),
       h('p', { class: 'hint' }, t('add.pending')),
     ],
     async act() {
-      if (file) await upload('plugin-folder/add/file', file, { digest, replace: exists })
+      if (step) await post(`plugins/${segment(name)}/${step}`, { digest })
+      else if (listed) await post('index/add', { index: listed.index, name: listed.name, digest, replace: exists })
+      else if (file) await upload('plugin-folder/add/file', file, { digest, replace: exists })
       else await post('plugin-folder/add/url', { url, digest, replace: exists })
       location.hash = `#/plugins/${segment(name)}`
     },
   })
+}
+
+/** claims are facts that only the index says. */
+function claims({ index, publisher, homepage }) {
+  const link = homepage?.startsWith('https://') && h('a', { href: homepage, target: '_blank', rel: 'noreferrer' }, homepage)
+  return [[t('find.index'), code(index)], [t('find.publisher'), publisher], [t('find.homepage'), link]]
 }

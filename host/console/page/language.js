@@ -85,6 +85,12 @@ export function time(text) {
   return cached(Intl.DateTimeFormat, { ...year, ...day, ...clock }).format(moment)
 }
 
+/** dateAndMinute is a date with its year, hour and minute. */
+export function dateAndMinute(text) {
+  const when = new Date(text)
+  return Number.isNaN(when.getTime()) ? '–' : cached(Intl.DateTimeFormat, { dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' }).format(when)
+}
+
 /** moment is a date and time in full. */
 export function moment(text) {
   const when = new Date(text)
@@ -128,10 +134,4 @@ export function json(value) {
 export function who(caller) {
   const name = caller?.user || caller?.token || t('nobody')
   return caller?.tenant ? `${name} (${caller.tenant})` : name
-}
-
-/** day is a date, with its year. */
-export function day(text) {
-  const when = new Date(text)
-  return Number.isNaN(when.getTime()) ? '–' : cached(Intl.DateTimeFormat, { dateStyle: 'medium' }).format(when)
 }

@@ -17,6 +17,7 @@ const groups = [
   ]],
   ['offer', [
     'plugins',
+    'find',
     'tools',
   ]],
   ['access', [

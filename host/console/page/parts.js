@@ -1,11 +1,11 @@
 // Pieces that several views show: badges, facts, code, refusals, page heads.
 import { h } from './dom.js'
-import { ago, bytes, milliseconds, stamp, t, term, time } from './language.js'
+import { ago, bytes, dateAndMinute, milliseconds, stamp, t, term, time } from './language.js'
 
 /** tones sorts the server's words by what they mean for who looks. What is not here is neutral. */
 const tones = {
   ok: 'good', valid: 'good', active: 'good', up: 'good', ready: 'good', approved: 'good', allow: 'good', begun: 'plain',
-  pending: 'warn', asked: 'warn', 'not connected': 'warn', connecting: 'warn', ask: 'warn', busy: 'warn', canceled: 'plain', stopped: 'plain', running: 'live', invalid_arguments: 'warn',
+  pending: 'warn', asked: 'warn', 'not connected': 'warn', connecting: 'warn', ask: 'warn', busy: 'warn', canceled: 'plain', stopped: 'plain', idle: 'plain', running: 'live', invalid_arguments: 'warn',
   broken: 'bad', conflict: 'bad', down: 'bad', failed: 'bad', reconnect: 'bad', unusable: 'bad', deny: 'bad', not_allowed: 'bad', tool_error: 'bad', trap: 'bad',
   timeout: 'bad', cpu: 'bad', memory: 'bad', size: 'bad', internal: 'bad', invalid_result: 'bad', not_found: 'warn', refused: 'bad',
 }
@@ -18,6 +18,11 @@ export function badge(set, word) {
 /** code is a text of somebody else's, in a fixed pitch. */
 export function code(text) {
   return h('code', {}, text)
+}
+
+/** callLink links to the page of a call; null without an ID. */
+export function callLink(id) {
+  return id ? h('a', { href: `#/calls/${encodeURIComponent(id)}` }, code(id)) : null
 }
 
 /** piece is how many characters of a listing form a block: the browser needs seconds to lay out a line of 200,000. */
@@ -51,9 +56,21 @@ export function facts(pairs) {
     .map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value))))
 }
 
+/** signature says who signed a plugin, as hako verified it; null where there is nothing to verify, as for shipped plugins. */
+export function signature(signer) {
+  if (!signer) return null
+  if (signer.key) return [t('plugins.signedKey'), ' ', code(signer.key)]
+  return signer.subject ? [code(signer.subject), ` (${signer.issuer})`] : h('span', { class: 'badge plain' }, t('plugins.unsigned'))
+}
+
 /** when is a moment, short, with the whole of it for those who ask. */
 export function when(text, shown = time(text)) {
   return h('time', { datetime: text, title: stamp(text) }, shown)
+}
+
+/** dated is a date with the minute, for what lasts for days. */
+export function dated(text) {
+  return when(text, dateAndMinute(text))
 }
 
 /** since is how long ago a moment was, with the whole of it for those who ask. */

@@ -2,7 +2,7 @@
 import { showDialog } from '../dialog.js'
 import { h, put, uniqueID } from '../dom.js'
 import { bytes, moment, number, t, term, who } from '../language.js'
-import { badge, card, code, facts, head, listing, problem, took, when } from '../parts.js'
+import { badge, callLink, card, code, facts, head, listing, problem, took, when } from '../parts.js'
 import { address, post } from '../server.js'
 import { table } from '../table.js'
 
@@ -149,7 +149,8 @@ export function showRecord(row) {
         [t('column.decision'), row.decision && badge('decision', row.decision)], [t('column.rule'), row.rule],
         [t('column.approval'), row.approval && [badge('answer', row.approval.answer), ' ', row.approval.by ?? '']],
         [t('column.input'), row.inputBytes && bytes(row.inputBytes)], [t('column.output'), row.outputBytes && bytes(row.outputBytes)],
-        [t('call.id'), id && h('a', { href: `#/calls/${encodeURIComponent(id)}` }, code(id))],
+        [t('call.id'), callLink(id)],
+        [t('call.parent'), callLink(row.parent)],
         [t('call.httpRequest'), row.httpRequestId && code(row.httpRequestId)], [t('column.trace'), row.traceId && code(row.traceId)], [t('column.error'), row.error],
       ]),
       row.findings?.length > 0 && card(t('audit.findings'), h('ul', { class: 'lines' }, row.findings.map(f => h('li', {}, `${f.rule} (${f.place}): ${f.action}`)))),

@@ -1,7 +1,7 @@
 // One call: who made it, what came of it, and its steps on a time axis.
 import { h, put, svg } from '../dom.js'
 import { bytes, t, term, who } from '../language.js'
-import { badge, card, code, facts, guarded, head, listing, took, when } from '../parts.js'
+import { badge, callLink, card, code, facts, guarded, head, listing, took, when } from '../parts.js'
 import { live, segment } from '../server.js'
 import { stopButton } from '../stop.js'
 
@@ -61,7 +61,7 @@ function aboutRunning(id, call) {
     [t('column.time'), when(call.time)], [t('column.took'), took(call.elapsedMs)],
     [t('calls.progress'), call.progress && [call.progress.share !== undefined && h('progress', { value: call.progress.share, 'aria-label': t('calls.progress') }), ' ', call.progress.message]],
     [t('column.plugin'), plugin(call.plugin)], [t('column.who'), who(call)], [t('column.frontend'), term('frontend', call.frontend)], [t('column.client'), call.client],
-    [t('column.replica'), call.replica], [t('call.id'), code(id)], [t('column.trace'), call.traceId && code(call.traceId)],
+    [t('column.replica'), call.replica], [t('call.id'), code(id)], [t('call.parent'), callLink(call.parent)], [t('column.trace'), call.traceId && code(call.traceId)],
   ]))
 }
 
@@ -73,7 +73,7 @@ function about(id, record) {
     [t('column.address'), caller.address], [t('column.session'), caller.session && code(caller.session)],
     [t('column.decision'), record.decision && [badge('decision', record.decision), ' ', record.rule]],
     [t('column.approval'), record.approval && [badge('answer', record.approval.answer), ' ', record.approval.by ?? '']],
-    [t('call.id'), code(id)], [t('call.request'), record.requestId && code(record.requestId)],
+    [t('call.id'), code(id)], [t('call.parent'), callLink(record.parent)], [t('call.request'), record.requestId && code(record.requestId)],
     [t('call.httpRequest'), record.httpRequestId && code(record.httpRequestId)], [t('column.trace'), record.traceId && code(record.traceId)],
   ]), record.name && h('p', { class: 'hint' }, h('a', { href: `#/tools/${encodeURIComponent(record.name)}` }, t('calls.tool')), ' · ',
     h('a', { href: `#/audit?text=${encodeURIComponent(id)}` }, t('calls.audit'))))
@@ -99,13 +99,13 @@ const formats = {
   'hako.policy.action': value => term('decision', value), 'hako.rule': value => `${t('column.rule')}: ${value}`, 'hako.outcome': value => term('outcome', term('answer', value)),
   'hako.plugin': value => value, 'server.address': value => value, 'hako.program': value => value, 'http.response.status_code': value => `HTTP ${value}`,
   'http.request.resend_count': value => value > 0 && t('call.retries', { n: value }), 'hako.output.bytes': value => bytes(value), 'hako.http.source': value => value,
-  'hako.approval.id': value => value,
+  'hako.approval.id': value => value, 'hako.call.id': callLink,
 }
 
 /** detail is what is known of a step, in the order above. */
 function detail({ attributes = {} }) {
   const known = Object.entries(formats).map(([key, format]) => key in attributes && format(attributes[key])).filter(Boolean)
-  return known.length > 0 && h('small', {}, known.join(' · '))
+  return known.length > 0 && h('small', {}, known.flatMap((part, i) => i > 0 ? [' · ', part] : [part]))
 }
 
 /** values are the arguments and the result, as far as the operator has them recorded. */

@@ -92,7 +92,7 @@ export default async function calls(page) {
 function what(row) {
   const given = Object.entries(row.arguments ?? {}).map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join(', ')
   return [
-    code(row.tool || (row.elapsedMs === undefined ? t('calls.unknown') : row.method)), row.tool && row.method !== 'tools/call' && h('small', {}, row.method),
+    code(row.tool || (row.elapsedMs === undefined ? t('calls.unknown') : row.method)), row.tool && row.method !== 'tools/call' && h('small', {}, row.method), row.parent && h('small', {}, t('call.byTool')),
     given && h('small', { class: 'clamped' }, given), row.text && h('small', { class: 'clamped' }, `→ ${row.text}`),
   ]
 }

@@ -58,13 +58,13 @@ function statistics() {
     update(now) {
       const share = now.calls.perSecond > 0 ? now.calls.failuresPerSecond / now.calls.perSecond : 0
       const idle = now.plugins.pending + now.plugins.broken + now.plugins.conflict
-      const { up, down } = now.upstreams
+      const { up, idle: resting, down } = now.upstreams
       calls.set(rate(now.calls.perSecond), t('stat.inFlight', { n: now.calls.inFlight }), '')
       failing.set(percent(share), t('stat.failed', { n: now.calls.failedLastMinute }), share > 0.05 ? 'bad' : '')
       latency.set(now.calls.p95Ms ? milliseconds(now.calls.p95Ms) : '–', 'p95', '')
       approvals.set(number(now.approvals.waiting), t('stat.waiting'), now.approvals.waiting ? 'warn' : '')
       plugins.set(number(now.plugins.active), idle ? t('stat.idle', { n: idle }) : t('stat.tools', { n: now.tools }), idle ? 'warn' : '')
-      upstreams.set(number(up), down ? t('stat.down', { n: down }) : t('stat.up'), down ? 'bad' : '')
+      upstreams.set(number(up + resting), down ? t('stat.down', { n: down }) : t('stat.up'), down ? 'bad' : '')
     },
   }
 }

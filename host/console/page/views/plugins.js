@@ -1,10 +1,10 @@
 // Plugins: what they may do in plain words, and the operator's yes and no.
-import { addPlugin } from '../add-plugin.js'
+import { addPlugin, confirmAddition } from '../add-plugin.js'
 import { chooser } from '../choose.js'
 import { decide, showDialog } from '../dialog.js'
 import { h, put } from '../dom.js'
 import { digest, moment, t } from '../language.js'
-import { badge, card, code, facts, guarded, head } from '../parts.js'
+import { badge, card, code, facts, guarded, head, problem, signature } from '../parts.js'
 import { live, post, segment } from '../server.js'
 import { table } from '../table.js'
 
@@ -68,12 +68,53 @@ function details(page, plugin, again) {
     h('div', { class: 'pair' },
       card(t('plugins.facts'), facts([
         [t('column.version'), plugin.version], [t('plugins.license'), plugin.license], [t('plugins.file'), plugin.path && code(plugin.path)],
-        [t('plugins.digest'), plugin.digest && code(plugin.digest)],
+        [t('plugins.digest'), plugin.digest && code(plugin.digest)], [t('plugins.signer'), signature(plugin.signer)],
         [t('plugins.serving'), plugin.serving && plugin.serving !== plugin.digest && code(plugin.serving)],
         [t('plugins.consent'), consent && consentText(consent)], [t('plugins.note'), consent?.note],
       ])),
+      installed(page, plugin),
       card(t('plugins.limits'), facts(Object.entries(plugin.limits ?? {}).map(([key, value]) => [code(key), String(value)])))),
   ]
+}
+
+/** installed says how a plugin came into the folder, with what can be done about its version. */
+function installed(page, plugin) {
+  if (!plugin.installed) return null
+  const { name, installed: { from, previous } } = plugin
+  const button = (label, onclick, kind) => h('button', { type: 'button', class: kind, onclick }, t(label))
+  return card(t('plugins.installed'),
+    facts([[t('add.from'), from && code(from)], [t('plugins.previous'), previous]]),
+    h('div', { class: 'actions' }, guarded(page.session, 'admin',
+      from && button('plugins.newer', () => version(name, 'newer', 'update')),
+      previous && button('plugins.rollback', () => version(name, 'previous', 'rollback')),
+      button('plugins.remove', () => remove(plugin), 'danger'))))
+}
+
+/** version fetches another version of a plugin, and shows how it differs before it takes the place of the one that is there. */
+async function version(name, read, step) {
+  const state = h('div', { role: 'status' }, h('p', {}, t('find.reading')))
+  const dialog = showDialog({ title: name, body: state })
+  try {
+    const answer = await post(`plugins/${segment(name)}/${read}`, {})
+    if (!dialog.isConnected) return
+    const found = read === 'newer' ? answer.newer : answer
+    if (!found) return put(state, h('p', {}, t('plugins.newest')))
+    dialog.close()
+    confirmAddition(found, { step })
+  } catch (error) {
+    put(state, problem(error))
+  }
+}
+
+function remove({ name, digest: sum }) {
+  decide({
+    title: t('plugins.removeTitle', { name }), label: t('plugins.remove'), danger: true, body: h('p', {}, t('plugins.removeAbout')),
+    async act() {
+      const { left } = await post(`plugins/${segment(name)}/remove`, { digest: sum })
+      location.hash = '#/plugins'
+      if (left.length > 0) setTimeout(() => showDialog({ title: t('plugins.removed', { name }), body: [h('p', {}, t('plugins.left')), lines(left)] }))
+    },
+  })
 }
 
 /** waiting says for which yes a plugin waits. Its reason says how to give it at a terminal, which is not needed here. */
@@ -160,7 +201,7 @@ function approve(plugin, ask, again, { choices, changed = false } = {}) {
       ask.additions && news(ask),
       h('h3', {}, t('plugins.asks')), lines(ask.asks),
       ask.gets?.length > 0 && [h('h3', {}, t('plugins.withYes')), lines(ask.gets)],
-      facts([[t('plugins.digest'), code(digest(ask.digest))]]),
+      facts([[t('plugins.digest'), code(digest(ask.digest))], [t('plugins.signer'), signature(plugin.signer)]]),
     ],
     async act() {
       try {

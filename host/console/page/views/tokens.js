@@ -1,10 +1,10 @@
 // What lets people and programs in: bearer tokens of the store, which an admin creates and revokes here, those of the configuration, and logins of MCP
-// clients.
+// clients. Below, users whose tokens and logins are refused, whoever issued them.
 import { decide, showDialog } from '../dialog.js'
 import { h, put } from '../dom.js'
 import { labelled } from '../field.js'
-import { ago, day, t, term, who } from '../language.js'
-import { badge, card, code, copyText, facts, head, may, problem, when } from '../parts.js'
+import { t, term, who } from '../language.js'
+import { badge, card, code, copyText, dated, facts, head, may, problem, since } from '../parts.js'
 import { post, segment } from '../server.js'
 import { table } from '../table.js'
 
@@ -17,10 +17,10 @@ export default function tokens(page) {
     caption: t('nav.tokens'), rowKey: row => row.id || `${row.setting}/${row.name}`, empty: t('tokens.empty'),
     columns: [
       { label: t('column.token'), cell: row => [h('strong', {}, row.name), h('small', {}, row.id ? code(`${row.id}…`) : row.setting), h('small', { class: 'narrow' }, use(row))] },
-      { label: t('column.state'), cell: row => [state(row), h('small', { class: 'narrow' }, row.revoked || row.expires ? day(row.revoked ?? row.expires) : t('tokens.never'))] },
+      { label: t('column.state'), cell: row => [state(row), h('small', { class: 'narrow' }, row.revoked || row.expires ? dated(row.revoked ?? row.expires) : t('tokens.never'))] },
       { label: t('tokens.for'), class: 'wide', cell: row => [use(row), row.user !== row.name && h('small', {}, row.user)] },
-      { label: t('tokens.created'), class: 'wide nowrap', cell: row => row.created ? [when(row.created), h('small', {}, row.creator)] : '–' },
-      { label: t('column.used'), class: 'wide nowrap', cell: row => row.used ? ago(row.used) : '–' },
+      { label: t('tokens.created'), class: 'wide nowrap', cell: row => row.created ? [dated(row.created), h('small', {}, row.creator)] : '–' },
+      { label: t('column.used'), class: 'wide nowrap', cell: row => row.used ? since(row.used) : '–' },
       { label: t('tokens.end'), class: 'wide nowrap', cell: ending },
       { label: h('span', { class: 'unseen' }, t('tokens.revoke')), class: 'nowrap', cell: row => row.state === 'valid' && row.id &&
         h('button', { type: 'button', class: 'small', onclick: () => revoke(row, again) }, t('tokens.revoke')) },
@@ -28,12 +28,21 @@ export default function tokens(page) {
   })
   const fresh = h('button', { type: 'button', class: 'primary', onclick: () => create(again) }, t('tokens.new'))
   const logins = loginTable(row => endLogin(row, again))
+  const blocks = blockTable(row => unblock(row, again))
+  const noIssuer = h('p', { class: 'hint', hidden: true }, t('blocks.noIssuer'))
+  let issuers = []
+  const block = h('button', { type: 'button', disabled: true, onclick: () => blockUser(issuers, again) }, t('blocks.block'))
   put(page.root, head(t('nav.tokens'), fresh), h('p', { class: 'hint' }, t('tokens.about')), list.element,
-    card(t('logins'), h('p', { class: 'hint' }, t('logins.about')), logins.element))
+    card(t('logins'), h('p', { class: 'hint' }, t('logins.about')), logins.element),
+    card(t('blocks'), h('p', { class: 'hint' }, t('blocks.about')), noIssuer, h('div', { class: 'row' }, block), blocks.element))
   const again = page.poll(10_000, async () => {
-    const [tokens, active] = await Promise.all([page.get('tokens'), page.get('logins')])
+    const [tokens, active, blocked] = await Promise.all([page.get('tokens'), page.get('logins'), page.get('blocks')])
     list.update(tokens.items)
     logins.update(active.items)
+    blocks.update(blocked.items)
+    issuers = blocked.issuers ?? []
+    block.disabled = issuers.length === 0
+    noIssuer.hidden = issuers.length > 0
   })
 }
 
@@ -44,8 +53,8 @@ function loginTable(end) {
       { label: t('column.client'), cell: row => [h('strong', {}, row.client || t('sessions.unnamed')), h('small', { class: 'narrow' }, who(row))] },
       { label: t('column.who'), class: 'wide', cell: who },
       { label: t('tokens.scopes'), class: 'wide', cell: row => row.scopes?.join(' ') ?? '–' },
-      { label: t('column.since'), class: 'wide nowrap', cell: row => when(row.created) },
-      { label: t('tokens.end'), class: 'nowrap', cell: row => day(row.expires) },
+      { label: t('column.since'), class: 'wide nowrap', cell: row => dated(row.created) },
+      { label: t('tokens.end'), class: 'nowrap', cell: row => dated(row.expires) },
       { label: h('span', { class: 'unseen' }, t('sessions.end')), class: 'nowrap', cell: row =>
         h('button', { type: 'button', class: 'small', onclick: () => end(row) }, t('sessions.end')) },
     ],
@@ -57,10 +66,51 @@ function endLogin(row, again) {
     title: t('logins.endTitle'), label: t('sessions.end'), danger: true,
     body: [h('p', {}, t('logins.endAbout')), facts([
       [t('column.client'), row.client || t('sessions.unnamed')], [t('column.who'), who(row)], [t('tokens.scopes'), row.scopes?.join(' ')],
-      [t('column.since'), when(row.created)], [t('tokens.end'), day(row.expires)],
+      [t('column.since'), dated(row.created)], [t('tokens.end'), dated(row.expires)],
     ])],
     async act() {
       await post(`logins/${segment(row.id)}/end`)
+      again()
+    },
+  })
+}
+
+function blockTable(undo) {
+  return table({
+    caption: t('blocks'), rowKey: row => `${row.issuer} ${row.user}`, empty: t('blocks.empty'),
+    columns: [
+      { label: t('column.who'), cell: row => [h('strong', {}, row.user), h('small', { class: 'narrow' }, row.issuer)] },
+      { label: t('blocks.issuer'), class: 'wide', cell: row => row.issuer },
+      { label: t('column.since'), class: 'wide nowrap', cell: row => dated(row.blocked) },
+      { label: t('blocks.by'), class: 'wide', cell: row => row.by },
+      { label: h('span', { class: 'unseen' }, t('blocks.unblock')), class: 'nowrap', cell: row =>
+        h('button', { type: 'button', class: 'small', onclick: () => undo(row) }, t('blocks.unblock')) },
+    ],
+  })
+}
+
+function blockUser(issuers, again) {
+  const user = h('input', { type: 'text', maxlength: 256, autocomplete: 'off', spellcheck: 'false' })
+  const issuer = choice([['', t('blocks.all')], ...issuers.map(url => [url, url])])
+  const named = labelled({ name: t('tokens.user'), required: true, schema: { description: t('blocks.userAbout') } }, user)
+  decide({
+    title: t('blocks.title'), label: t('blocks.block'), danger: true,
+    body: h('form', { onsubmit: event => event.preventDefault() }, h('p', {}, t('blocks.consequences')), named.element,
+      issuers.length > 1 && labelled({ name: t('blocks.issuer'), schema: {} }, issuer).element),
+    async act() {
+      await post('blocks', { user: user.value.trim(), issuer: issuer.value })
+      again()
+    },
+  })
+  user.focus()
+}
+
+function unblock(row, again) {
+  decide({
+    title: t('blocks.unblockTitle'), label: t('blocks.unblock'),
+    body: facts([[t('column.who'), row.user], [t('blocks.issuer'), row.issuer], [t('column.since'), dated(row.blocked)], [t('blocks.by'), row.by]]),
+    async act() {
+      await post('blocks/remove', { user: row.user, issuer: row.issuer })
       again()
     },
   })
@@ -75,14 +125,14 @@ function state(row) {
 }
 
 function ending(row) {
-  if (row.revoked) return [day(row.revoked), h('small', {}, row.revoker)]
-  return row.expires ? day(row.expires) : t('tokens.never')
+  if (row.revoked) return [dated(row.revoked), h('small', {}, row.revoker)]
+  return row.expires ? dated(row.expires) : t('tokens.never')
 }
 
 function details(row) {
   return facts([
     [t('column.token'), row.name], [t('column.who'), row.user], [t('tokens.for'), use(row)], [t('tokens.tenant'), row.tenant], [t('tokens.scopes'), row.scopes?.join(' ')],
-    [t('column.used'), row.used && ago(row.used)], [t('tokens.end'), row.expires ? day(row.expires) : t('tokens.never')],
+    [t('column.used'), row.used && since(row.used)], [t('tokens.end'), row.expires ? dated(row.expires) : t('tokens.never')],
   ])
 }
 

@@ -1,0 +1,99 @@
+// Plugins in the operator's indexes: a search, what one of them asks for, and with one more click it is in the folder and waits for approval.
+import { confirmAddition } from '../add-plugin.js'
+import { showDialog } from '../dialog.js'
+import { h, put } from '../dom.js'
+import { ago, number, t } from '../language.js'
+import { card, code, head, may, problem } from '../parts.js'
+import { post } from '../server.js'
+import { table } from '../table.js'
+
+/** pause is how long a reader who types is waited for, in milliseconds. */
+const pause = 200
+
+export default function find(page) {
+  if (!may(page.session, 'admin')) return put(page.root, head(t('nav.find')), problem({ role: 'admin' }))
+  const text = h('input', { type: 'search', placeholder: t('find.words'), 'aria-label': t('find.words') })
+  const count = h('p', { class: 'hint', role: 'status' })
+  const sources = h('div')
+  const list = table({
+    caption: t('nav.find'), rowKey: row => `${row.index}/${row.name}`, empty: t('find.empty'), open,
+    columns: [
+      { label: t('column.plugin'), cell: row => [h('strong', {}, row.name), h('small', {}, row.title || row.description), h('small', { class: 'narrow' }, row.asks),
+        row.resembles && h('small', { class: 'warning' }, t('find.resembles', { name: row.resembles }))] },
+      { label: t('column.version'), class: 'nowrap', cell: row => row.version },
+      { label: t('find.installed'), class: 'nowrap', cell: row => row.installed ?? '–' },
+      { label: t('find.claims'), class: 'wide grow', cell: row => row.asks },
+      { label: t('find.from'), class: 'wide', cell: row => [row.publisher, h('small', {}, row.index)] },
+    ],
+  })
+  put(page.root, head(t('nav.find')), h('p', { class: 'hint' }, t('find.about')), h('div', { class: 'tools' }, text, count), list.element, sources, servers(page, text))
+  const again = page.poll(60_000, async () => {
+    const { items, total, indexes } = await page.get('index', { q: text.value.trim() })
+    list.update(items)
+    put(count, indexes.length === 0 ? t('find.none') : t('find.count', { n: total }), total > items.length && ` · ${t('find.first', { n: number(items.length) })}`)
+    put(sources, indexes.length > 0 && card(t('find.indexes'), h('ul', { class: 'lines' }, indexes.map(source))))
+  })
+  let timer
+  text.addEventListener('input', () => {
+    clearTimeout(timer)
+    timer = setTimeout(again, pause)
+  })
+  page.signal.addEventListener('abort', () => clearTimeout(timer))
+}
+
+/** servers searches the registry of MCP servers, on request only: the words leave the operator's network. */
+function servers(page, text) {
+  const state = h('div', { role: 'status' })
+  const list = table({
+    caption: t('find.servers'), rowKey: row => row.name, empty: t('find.noServers'), open: server,
+    columns: [
+      { label: t('find.server'), cell: row => [h('strong', {}, row.name), h('small', {}, row.title || row.description)] },
+      { label: t('column.version'), class: 'nowrap', cell: row => row.version ?? '' },
+    ],
+  })
+  const found = h('div')
+  const search = h('button', { type: 'button', async onclick() {
+    search.disabled = true
+    try {
+      const { registry, items, more } = await page.get('index/servers', { q: text.value.trim() })
+      put(state, h('p', { class: 'hint' }, registry ? [t('find.serversFrom'), ' ', code(registry), more && ` · ${t('find.first', { n: number(items.length) })}`] : t('find.noRegistry')))
+      put(found, registry && list.element)
+      list.update(items)
+    } catch (error) {
+      put(state, problem(error))
+    }
+    search.disabled = false
+  } }, t('find.serversSearch'))
+  return card(t('find.servers'), h('p', { class: 'hint' }, t('find.serversAbout')), h('div', { class: 'tools' }, search), state, found)
+}
+
+/** server shows the lines that configure a server. Nothing is added: they go into the file of upstream servers. */
+function server({ name, version, description, status, setups }) {
+  showDialog({ title: `${name} ${version ?? ''}`, side: true, body: [
+    h('p', {}, description), status === 'deprecated' && h('p', { class: 'notice' }, t('find.deprecated')), h('p', { class: 'notice' }, t('find.serverAbout')),
+    setups.map(({ kind, config, reason, notes }) => [h('h3', {}, kind),
+      config ? h('pre', { tabindex: 0 }, JSON.stringify(config, null, 2)) : h('p', { class: 'hint' }, t('find.unusable', { reason })),
+      notes?.length > 0 && h('ul', { class: 'lines' }, notes.map(note => h('li', {}, note)))]),
+  ] })
+}
+
+/** source says what there is in an index, and how old its copy is where it cannot be loaded. */
+function source({ location, title, plugins, fetched, problem: trouble, omitted }) {
+  return h('li', {}, title && [h('strong', {}, title), ' '], code(location), ' ', t('find.count', { n: plugins }),
+    trouble && h('div', { class: 'notice' }, h('p', {}, trouble), fetched && plugins > 0 && h('p', {}, t('find.copy', { ago: ago(fetched) }))),
+    omitted?.length > 0 && h('details', {}, h('summary', {}, t('find.omitted')), h('ul', { class: 'lines' }, omitted.map(line => h('li', {}, line)))))
+}
+
+/** open reads the plugin that is listed, and shows what it asks for. */
+async function open(row) {
+  const state = h('div', { role: 'status' }, h('p', {}, t('find.reading')), h('p', {}, code(row.reference)))
+  const dialog = showDialog({ title: `${row.name} ${row.version}`, body: state })
+  try {
+    const plugin = await post('index/read', { index: row.index, name: row.name })
+    if (!dialog.isConnected) return
+    dialog.close()
+    confirmAddition(plugin, { listed: row })
+  } catch (error) {
+    put(state, problem(error), h('p', {}, code(row.reference)))
+  }
+}
