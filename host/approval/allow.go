@@ -30,8 +30,9 @@ type AllowRule struct {
 // maxRuleArguments bounds the arguments within a rule, in bytes.
 const maxRuleArguments = 2000
 
-// AllowRules returns the rules that would have allowed the call, the narrowest first. Nobody has put them in force. There
-// are none for an operation within a call, whose rules have another form, and none about arguments with masked secrets.
+// AllowRules returns the rules that would have allowed the call, the narrowest first. Nobody has put them in force.
+// There are none for an operation within a call, whose rules have another form, and none about arguments with masked
+// secrets.
 func (q *Question) AllowRules() []AllowRule {
 	if q.Detail != "" {
 		return nil

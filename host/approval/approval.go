@@ -164,8 +164,9 @@ type Reply struct {
 
 // Ask asks people about a call. It returns nil, and who agreed, if the answer is yes; a remembered yes counts.
 //
-// It fails with a *RefusedError, ErrExpired, ErrUnreachable, ErrMayNot, ErrOther, ErrChanged, ErrUnknown, a *PendingError
-// if the answer comes with a second call, the error of ctx, in which case the question is withdrawn, or the store's error.
+// It fails with a *RefusedError, ErrExpired, ErrUnreachable, ErrMayNot, ErrOther, ErrChanged, ErrUnknown, a
+// *PendingError if the answer comes with a second call, the error of ctx, in which case the question is withdrawn, or
+// the store's error.
 func (d *Queue) Ask(ctx context.Context, q *Question, way Prompter) (by string, err error) {
 	if by, ok, err := d.remembered(ctx, q); err != nil || ok {
 		return by, err

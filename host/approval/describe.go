@@ -38,7 +38,7 @@ type Description struct {
 	Values []Value `json:"values,omitempty"`
 	// Effects are sentences about what the tool may do.
 	Effects []string `json:"effects,omitempty"`
-	// Facts are who asks, why a person is asked, and who may answer if that is not the caller.
+	// Facts say who asks, why a person is asked, and who may answer if that is not the caller.
 	Facts []Fact `json:"facts"`
 }
 
@@ -97,6 +97,9 @@ func (q *Question) Describe(language string) *Description {
 		d.Effects = append(d.Effects, w.openWorld)
 	}
 	d.Facts = append(d.Facts, Fact{w.who, visible.Line(q.asker(w))})
+	if q.Via != "" {
+		d.Facts = append(d.Facts, Fact{w.via, visible.Line(q.Via)})
+	}
 	if reason := q.Reason.In(language); reason != "" {
 		d.Facts = append(d.Facts, Fact{w.why, fmt.Sprintf(w.rule, visible.Line(reason), visible.Line(q.Rule))})
 	}

@@ -16,8 +16,9 @@ var (
 	// ErrMayNot means that this person may not answer the question.
 	ErrMayNot = errors.New("you may not answer this question")
 	// ErrChanged means that the call would replace something else than the question showed.
-	ErrChanged = errors.New("what it would replace has changed since the question was asked: nothing was replaced; call it " +
-		"again to be asked about what is there now")
+	ErrChanged = errors.New(
+		"what it would replace has changed since the question was asked: nothing was replaced; call it " +
+			"again to be asked about what is there now")
 	// ErrOther means that the answer belongs to a question about another call.
 	ErrOther = errors.New("this approval is for another call")
 )

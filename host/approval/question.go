@@ -39,6 +39,8 @@ type Question struct {
 	Replaces *Replacement `json:"replaces,omitempty"`
 	// Client is the name and the version of the caller's client, as it says itself.
 	Client string `json:"client,omitempty"`
+	// Via is the tool that makes the call, empty for a call of the caller's client.
+	Via string `json:"via,omitempty"`
 	// Rule and Reason are the policy's.
 	Rule   string        `json:"rule"`
 	Reason manifest.Text `json:"reasons,omitempty"`
@@ -58,7 +60,8 @@ type Question struct {
 func (q *Question) binding() string {
 	hash := sha256.New()
 	// Encoding plain data cannot fail. A JSON array separates the parts.
-	_ = json.NewEncoder(hash).Encode([]any{q.Caller, q.Plugin, q.Tool, q.Detail, canonical(q.Arguments), q.Hidden})
+	_ = json.NewEncoder(hash).Encode([]any{q.Caller, q.Plugin, q.Tool, q.Detail, canonical(q.Arguments), q.Hidden,
+		q.Via})
 	return hex.EncodeToString(hash.Sum(nil))
 }
 

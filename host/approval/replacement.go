@@ -23,8 +23,8 @@ type Replacement struct {
 	Added   int `json:"added,omitempty"`
 	Removed int `json:"removed,omitempty"`
 	Rest    int `json:"rest,omitempty"`
-	// Unseen says that the values differ in something that no line shows: the line break at the end, a masked secret, or
-	// the type of a value in a list.
+	// Unseen says that the values differ in something that no line shows: the line break at the end, a masked secret,
+	// or the type of a value in a list.
 	Unseen bool `json:"unseen,omitempty"`
 	// Problem says why there is no comparison.
 	Problem manifest.Text `json:"problem,omitempty"`
@@ -42,8 +42,8 @@ type Hunk struct {
 // maxCompared bounds the values that are compared, in bytes each.
 const maxCompared = 1 << 20
 
-// Compare sets Replaces to the difference between two JSON values: present, nil if problem says why it is not known, and
-// value, that of the argument. mask hides secrets in their texts.
+// Compare sets Replaces to the difference between two JSON values: present, nil if problem says why it is not known,
+// and value, that of the argument. mask hides secrets in their texts.
 func (q *Question) Compare(argument string, present, value json.RawMessage, problem manifest.Text,
 	mask func(string) string) {
 	digest := sha256.Sum256(present)

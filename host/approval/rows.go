@@ -48,8 +48,10 @@ func (d *Queue) insert(ctx context.Context, q *Question) error {
 		return fmt.Errorf("approval: %w", err)
 	}
 	return d.store.Update(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO approval (id, binding, tenant, question, state, answered_by, expires, valid_until)
-			VALUES ($1, $2, $3, $4, $5, '', $6, 0)`, q.ID, q.binding(), q.Caller.Tenant, string(encoded), stateWaiting, q.Expires.UnixMilli())
+		_, err := tx.ExecContext(ctx,
+			`INSERT INTO approval (id, binding, tenant, question, state, answered_by, expires, valid_until)
+			VALUES ($1, $2, $3, $4, $5, '', $6, 0)`, q.ID, q.binding(), q.Caller.Tenant, string(encoded), stateWaiting,
+			q.Expires.UnixMilli())
 		return err
 	})
 }

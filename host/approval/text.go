@@ -11,6 +11,7 @@ import (
 type words struct {
 	ask, detail, destructive, openWorld string
 	who, nobody, why, rule, approvers   string
+	via                                 string
 	asker, comma                        string
 	frontends                           map[string]string
 	yes, no, empty                      string
@@ -23,8 +24,8 @@ var english = &words{
 	ask: "Allow %s?", detail: "It would run", destructive: "It may change or delete things.",
 	openWorld: "It reaches other systems.",
 	who:       "Asked by", nobody: "a caller without a name", why: "Why", rule: "%s (rule %q)",
-	approvers: "May be answered by",
-	asker:     "%s (%s)", comma: ", ",
+	approvers: "May be answered by", via: "Called by the tool",
+	asker: "%s (%s)", comma: ", ",
 	frontends: map[string]string{
 		"mcp-stdio": "MCP on this machine", "mcp-http": "MCP over HTTP", "slack": "Slack", "terminal": "terminal",
 		"agent": "managed agent", "console": "console",
@@ -43,8 +44,8 @@ var japanese = &words{
 	ask: "%s の実行を許可しますか？", detail: "実行内容", destructive: "データを変更・削除する可能性があります。",
 	openWorld: "外部のシステムに接続します。",
 	who:       "依頼者", nobody: "名前のない呼び出し元", why: "確認の理由", rule: "%s（ルール %q）",
-	approvers: "回答できる人",
-	asker:     "%s（%s）", comma: "、",
+	approvers: "回答できる人", via: "呼び出すツール",
+	asker: "%s（%s）", comma: "、",
 	frontends: map[string]string{
 		"mcp-stdio": "MCP・同じマシン", "mcp-http": "MCP・HTTP 接続", "slack": "Slack", "terminal": "ターミナル",
 		"agent": "マネージドエージェント", "console": "コンソール",

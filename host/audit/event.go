@@ -52,10 +52,13 @@ type Event struct {
 	// OutputSummary describes the result without its content.
 	OutputSummary *OutputSummary `json:"output_summary,omitempty"`
 	// Findings are the kinds of secrets found, without the secrets.
-	Findings  []Finding `json:"findings,omitempty"`
-	Error     string    `json:"error,omitempty"`
-	Call      string    `json:"call,omitempty"` // the ID of the call
-	RequestID string    `json:"request_id,omitempty"`
+	Findings []Finding `json:"findings,omitempty"`
+	Error    string    `json:"error,omitempty"`
+	Call     string    `json:"call,omitempty"` // the ID of the call
+	// Parent is the ID of the call whose tool made this call, Via the plugin of that tool.
+	Parent    string `json:"parent,omitempty"`
+	Via       string `json:"via,omitempty"`
+	RequestID string `json:"request_id,omitempty"`
 	// HTTPRequestID is the X-Request-Id of the HTTP request.
 	HTTPRequestID string `json:"http_request_id,omitempty"`
 	TraceID       string `json:"trace_id,omitempty"`
@@ -79,6 +82,7 @@ type Subject struct {
 	Groups        []string `json:"groups,omitempty"` // those that the frontend knows
 	Scopes        []string `json:"scopes,omitempty"` // of the token
 	Session       string   `json:"session,omitempty"`
+	Toolset       string   `json:"toolset,omitempty"` // what the caller is offered; empty is everything
 	Address       string   `json:"address,omitempty"`
 	ClientName    string   `json:"client_name,omitempty"`
 	ClientVersion string   `json:"client_version,omitempty"`

@@ -79,7 +79,8 @@ func (f *files) remove(name string) error {
 	if err := errors.Join(err, old.close()); err != nil {
 		return err
 	}
-	if err := f.note(&Event{Type: TypeRemoved, Removed: &Removed{Segment: name, Seq: last.seq, Hash: last.hash}}); err != nil {
+	if err := f.note(&Event{Type: TypeRemoved,
+		Removed: &Removed{Segment: name, Seq: last.seq, Hash: last.hash}}); err != nil {
 		return err
 	}
 	return os.Remove(filepath.Join(f.options.Dir, name))

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"iter"
+	"slices"
 )
 
 // Place is a log to read, in a directory (Dir) or a store (Table). It may be written to meanwhile.
@@ -20,6 +21,34 @@ type Place interface {
 	Follow(ctx context.Context, query *Query, after uint64) iter.Seq2[*Entry, error]
 	// Verify reads the whole log and reports each sign of a change. An error means that the log could not be read.
 	Verify(ctx context.Context, expect *Expectation) (*Report, error)
+}
+
+// Tail yields the newest count matching entries, oldest first, and with follow those to come, until ctx ends.
+func Tail(ctx context.Context, place Place, query *Query, count int, follow bool) iter.Seq2[*Entry, error] {
+	return func(yield func(*Entry, error) bool) {
+		end, err := place.Last(ctx, &Query{OwnNotes: true}, 1)
+		last := []*Entry(nil)
+		if err == nil {
+			last, err = place.Last(ctx, query, count)
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, entry := range last {
+			if !yield(entry, nil) {
+				return
+			}
+		}
+		if !follow {
+			return
+		}
+		after := uint64(0)
+		for _, entry := range slices.Concat(end, last) {
+			after = max(after, entry.Seq)
+		}
+		place.Follow(ctx, query, after)(yield)
+	}
 }
 
 // Dir is a log in a directory.

@@ -116,7 +116,8 @@ func (e *end) note(event *Event) error {
 // sign appends a checkpoint.
 func (e *end) sign() error {
 	now := e.options.Now()
-	if err := e.note(&Event{Time: now, Type: TypeCheckpoint, Checkpoint: e.key.sign(e.chain.seq+1, e.chain.head(), now)}); err != nil {
+	if err := e.note(&Event{Time: now, Type: TypeCheckpoint,
+		Checkpoint: e.key.sign(e.chain.seq+1, e.chain.head(), now)}); err != nil {
 		return err
 	}
 	e.unsigned, e.signed = 0, now
@@ -138,7 +139,9 @@ func (e *end) store(ctx context.Context, tx *sql.Tx) error {
 		return err
 	}
 	if n, err := result.RowsAffected(); err != nil || n != int64(len(e.lines)) {
-		return errors.Join(err, fmt.Errorf("the database has kept %d of %d records: look for triggers and rules of the table audit_record", n, len(e.lines)))
+		return errors.Join(err,
+			fmt.Errorf("the database has kept %d of %d records: look for triggers and rules of the table audit_record",
+				n, len(e.lines)))
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Expectation is what Verify compares a log with, besides the log itself.
+// Expectation holds what is known about a log from elsewhere, for Verify to compare it with.
 type Expectation struct {
 	// PublicKey is the key of the checkpoints. Nil means the one in the directory.
 	PublicKey ed25519.PublicKey

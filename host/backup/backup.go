@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker/sqlbroker"
+	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/database"
 )
 
@@ -46,6 +47,15 @@ type File struct {
 	// Bytes is the size, and SHA256 the hash of the content in hexadecimal.
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
+}
+
+// CheckStore fails for a store that is a database of PostgreSQL, which has its own tools for that.
+func CheckStore(at string) error {
+	if !store.IsURL(at) {
+		return nil
+	}
+	return fmt.Errorf("hako's state is in the database %s: copy that with pg_dump --format=custom, put it back with "+
+		"pg_restore, and keep audit.key and secrets.key elsewhere (docs/store.md)", store.Redacted(at))
 }
 
 // Title says for people which database the file is.

@@ -32,6 +32,7 @@ import (
 	"github.com/hako-run/hako/host/metrics"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/host/results"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/internal/storetest"
@@ -111,6 +112,7 @@ func filled(t *testing.T) *metrics.Metrics {
 		t.Fatal(err)
 	}
 	m.ShowCredentials(credentials)
+	m.ShowResults(results.New(nil))
 	m.ShowReloads(func() (time.Time, bool) { return time.Unix(1, 0), true })
 	upstreams, err := mcpclient.New(mcpclient.Options{Catalog: new(catalog.Catalog)})
 	if err != nil {

@@ -8,7 +8,10 @@ import (
 
 var (
 	upstreamUpDesc = prometheus.NewDesc("hako_upstream_up",
-		"1 while an upstream MCP server is connected, 0 while it is not.", []string{"server"}, nil)
+		"1 while an upstream MCP server is connected, or idle until its next call, 0 while it is not.",
+		[]string{"server"}, nil)
+	upstreamIdleDesc = prometheus.NewDesc("hako_upstream_idle",
+		"1 while an upstream MCP server is not connected because nobody uses it, else 0.", []string{"server"}, nil)
 	restartsDesc = prometheus.NewDesc("hako_upstream_restarts_total",
 		"How often an upstream MCP server was started or connected again.",
 		[]string{"server"}, nil)
@@ -24,6 +27,7 @@ type upstreamCollector struct{ upstreams *mcpclient.Upstreams }
 
 func (c *upstreamCollector) Describe(out chan<- *prometheus.Desc) {
 	out <- upstreamUpDesc
+	out <- upstreamIdleDesc
 	out <- restartsDesc
 }
 
@@ -32,11 +36,15 @@ func (c *upstreamCollector) Collect(out chan<- prometheus.Metric) {
 		if s.State == mcpclient.Disabled {
 			continue
 		}
-		up := 0.0
-		if s.State == mcpclient.Up {
+		up, idle := 0.0, 0.0
+		switch s.State {
+		case mcpclient.Up:
 			up = 1
+		case mcpclient.Idle:
+			up, idle = 1, 1
 		}
 		out <- prometheus.MustNewConstMetric(upstreamUpDesc, prometheus.GaugeValue, up, s.Name)
+		out <- prometheus.MustNewConstMetric(upstreamIdleDesc, prometheus.GaugeValue, idle, s.Name)
 		out <- prometheus.MustNewConstMetric(restartsDesc, prometheus.CounterValue, float64(s.Restarts), s.Name)
 	}
 }

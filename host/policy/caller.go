@@ -11,13 +11,17 @@ type Caller struct {
 	Token    string   `json:"token"`
 	Groups   []string `json:"groups"`
 	Scopes   []string `json:"scopes"`
+	// Via is the plugin whose tool makes the call.
+	Via string `json:"via"`
+	// Toolset is the name of the toolset that the caller is offered.
+	Toolset string `json:"toolset"`
 }
 
 // Call returns the caller's call of a tool, with unknown arguments.
 func (c *Caller) Call(tool, plugin string, hints manifest.Annotations) *Call {
 	return &Call{
-		Tool: tool, Plugin: plugin, Annotations: hints,
+		Tool: tool, Plugin: plugin, Via: c.Via, Annotations: hints,
 		Frontend: c.Frontend, Tenant: c.Tenant, User: c.User, Token: c.Token, Groups: c.Groups, Scopes: c.Scopes,
-		Email: c.Email,
+		Email: c.Email, Toolset: c.Toolset,
 	}
 }

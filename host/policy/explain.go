@@ -41,7 +41,7 @@ func (p *Policy) Explain(c *Call) (Decision, []Step) {
 type Mismatch struct {
 	// Field is the key of the field in the file.
 	Field string `json:"field"`
-	// Have is what the call has; empty if it has nothing. Want is what the rule wants.
+	// Have is the call's value; empty if it has none. Want is the rule's.
 	Have string   `json:"have,omitempty"`
 	Want []string `json:"want"`
 	// Problem says why a condition could not be evaluated.
@@ -73,6 +73,7 @@ func (r *Rule) mismatch(c *Call, f *facts) *Mismatch {
 		match bool
 	}{
 		{"tools", r.Tools, c.Plugin + "/" + c.Tool, r.matchesTool(c.Tool, c.Plugin+"/"+c.Tool)},
+		{"via", r.Via, c.Via, containsOrAny(r.Via, c.Via)},
 		{"frontends", r.Frontends, c.Frontend, containsOrAny(r.Frontends, c.Frontend)},
 		{"tenants", r.Tenants, c.Tenant, containsOrAny(r.Tenants, c.Tenant)},
 		{"users", r.Users, c.User, containsOrAny(r.Users, c.User)},

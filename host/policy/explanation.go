@@ -14,8 +14,10 @@ type Explanation struct {
 	Tool     string `json:"tool"`
 	Plugin   string `json:"plugin"`
 	Frontend string `json:"frontend"`
-	Tenant   string `json:"tenant,omitempty"`
-	User     string `json:"user,omitempty"`
+	// Via is the plugin whose tool makes the call.
+	Via    string `json:"via,omitempty"`
+	Tenant string `json:"tenant,omitempty"`
+	User   string `json:"user,omitempty"`
 	// Groups are the groups of the call and those that the policy puts the user in.
 	Groups []string `json:"groups,omitempty"`
 	// Employee is the user's id in the HR tools, by the employees of the policy.
@@ -61,7 +63,7 @@ type UnmatchedRule struct {
 // the rules' reasons.
 func NewExplanation(p *Policy, c *Call, locale string) *Explanation {
 	e := &Explanation{
-		Tool: c.Tool, Plugin: c.Plugin, Frontend: c.Frontend, Tenant: c.Tenant, User: c.User, Groups: p.GroupsOf(c),
+		Tool: c.Tool, Plugin: c.Plugin, Frontend: c.Frontend, Via: c.Via, Tenant: c.Tenant, User: c.User, Groups: p.GroupsOf(c),
 		Employee: p.EmployeeOf(c), Scopes: c.Scopes, Token: c.Token, Arguments: c.Arguments, Listed: p.Visible(c),
 	}
 	if prospects := p.Prospects(c); c.Arguments == nil && len(prospects) > 1 {
@@ -147,6 +149,9 @@ func (e *Explanation) caller() string {
 	text += " at " + e.Frontend
 	if e.Tenant != "" {
 		text += " for the tenant " + e.Tenant
+	}
+	if e.Via != "" {
+		text += " through a tool of the plugin " + e.Via
 	}
 	return text
 }

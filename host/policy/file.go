@@ -184,6 +184,7 @@ func readRule(v strictyaml.Value, path string) *Rule {
 		"name":          strictyaml.String(&r.Name),
 		"action":        readAction(&r.Action),
 		"tools":         strictyaml.Strings(&r.Tools),
+		"via":           strictyaml.Strings(&r.Via),
 		"frontends":     strictyaml.Strings(&r.Frontends),
 		"tenants":       strictyaml.Strings(&r.Tenants),
 		"users":         strictyaml.Strings(&r.Users),

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/broker/execbroker/judge"
+	"github.com/hako-run/hako/internal/lang"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -21,14 +22,14 @@ type ToolName struct{ Name, Plugin string }
 
 // Lint reports probable mistakes in a valid policy: rules that can never decide, because an earlier one decides about
 // all of their calls, and names that the site does not have. The error lists them with their places. It is nil if there
-// are none or if the policy is not valid, which Parse reports.
-func Lint(data []byte, site *Site) error {
+// are none or if the policy is not valid, which Parse reports. locale is the reader's language.
+func Lint(data []byte, site *Site, locale string) error {
 	if _, err := Parse(data); err != nil {
 		return nil
 	}
 	var f file
 	return strictyaml.Read(data, maxFile, f.read, func() error {
-		l := linter{file: &f, site: site}
+		l := linter{file: &f, site: site, japanese: lang.Japanese(locale)}
 		l.rules()
 		l.commands()
 		l.quotas()
@@ -39,7 +40,31 @@ func Lint(data []byte, site *Site) error {
 type linter struct {
 	file     *file
 	site     *Site
+	japanese bool
 	warnings strictyaml.Error
+}
+
+// warn adds a warning: a format in English and in Japanese, with the same arguments in the same order.
+func (l *linter) warn(path, english, japanese string, args ...any) {
+	if l.japanese {
+		english = japanese
+	}
+	l.warnings.Add(path, english, args...)
+}
+
+// kinds are the Japanese words for kinds of names.
+var kinds = map[string]string{"frontend": "フロントエンド", "tenant": "テナント", "token": "トークン", "plugin": "プラグイン",
+	"tool": "ツール"}
+
+// unknown warns of a name that is none of known.
+func (l *linter) unknown(path, kind, name string, known []string) {
+	if !l.japanese {
+		l.warnings.Add(path, "%s", strictyaml.Unknown(kind, name, known))
+	} else if near := strictyaml.Nearest(name, known); near != "" {
+		l.warnings.Add(path, "%s %q はありません。%q の誤りではありませんか", kinds[kind], name, near)
+	} else {
+		l.warnings.Add(path, "%s %q はありません", kinds[kind], name)
+	}
 }
 
 func (l *linter) rules() {
@@ -50,8 +75,9 @@ func (l *linter) rules() {
 	for i, rule := range l.file.rules {
 		if j := slices.IndexFunc(l.file.rules[:i], func(before *Rule) bool { return before.covers(rule) }); j >= 0 {
 			before := l.file.rules[j]
-			l.warnings.Add(rule.path, "can never decide, because %q in line %d decides about all of its calls: move "+
-				"it up, or remove it", before.Name, before.Line)
+			l.warn(rule.path,
+				"can never decide, because %q in line %d decides about all of its calls: move it up, or remove it",
+				"このルールは使われません。先にある %q (%d 行目) がすべての呼び出しを決めるためです。上に移すか、削除してください", before.Name, before.Line)
 		}
 		l.tools(rule)
 		l.names(rule.path+".frontends", "frontend", rule.Frontends, l.site.Frontends)
@@ -66,7 +92,7 @@ func (l *linter) rules() {
 func (l *linter) names(path, kind string, names, known []string) {
 	for i, name := range names {
 		if known != nil && !slices.Contains(known, name) {
-			l.warnings.Add(strictyaml.Index(path, i), "%s", strictyaml.Unknown(kind, name, known))
+			l.unknown(strictyaml.Index(path, i), kind, name, known)
 		}
 	}
 }
@@ -75,8 +101,9 @@ func (l *linter) names(path, kind string, names, known []string) {
 func (l *linter) approvers(rule *Rule, groups []string) {
 	for i, name := range rule.Approvers.Users {
 		if slices.Contains(groups, name) {
-			l.warnings.Add(strictyaml.Index(rule.path+".approvers.users", i),
-				"%q is the name of a group: write it under groups if its members are meant", name)
+			l.warn(strictyaml.Index(rule.path+".approvers.users", i),
+				"%q is the name of a group: write it under groups if its members are meant",
+				"%q はグループの名前です。そのメンバーを指す場合は groups に書いてください", name)
 		}
 	}
 	l.groups(rule.path+".approvers.groups", rule.Approvers.Groups, groups)
@@ -86,7 +113,8 @@ func (l *linter) approvers(rule *Rule, groups []string) {
 func (l *linter) groups(path string, names, known []string) {
 	for i, name := range names {
 		if near := strictyaml.Nearest(name, known); near != "" && near != name {
-			l.warnings.Add(strictyaml.Index(path, i), "the policy has no group %q: did you mean %q?", name, near)
+			l.warn(strictyaml.Index(path, i), "the policy has no group %q: did you mean %q?",
+				"ポリシーにグループ %q はありません。%q の誤りではありませんか", name, near)
 		}
 	}
 }
@@ -124,11 +152,11 @@ func (l *linter) pattern(path, pattern string) {
 	}
 	switch near := strictyaml.Nearest(pattern, known); {
 	case near != "":
-		l.warnings.Add(path, "there is no tool %q: did you mean %q?", pattern, near)
+		l.warn(path, "there is no tool %q: did you mean %q?", "ツール %q はありません。%q の誤りではありませんか", pattern, near)
 	case ofPlugin && !l.hasPlugin(plugin):
-		l.warnings.Add(path, "%s", strictyaml.Unknown("plugin", plugin, l.plugins()))
+		l.unknown(path, "plugin", plugin, l.plugins())
 	default:
-		l.warnings.Add(path, "no tool is called %q now", pattern)
+		l.warn(path, "no tool is called %q now", "%q に当てはまるツールは現在ありません", pattern)
 	}
 }
 
@@ -152,8 +180,9 @@ func (l *linter) commands() {
 			return coversCommands(&before,
 				&rules[i])
 		}); j >= 0 {
-			l.warnings.Add(strictyaml.Index("commands", i),
-				"can never decide, because %q above it decides about all of its commands", rules[j].Name)
+			l.warn(strictyaml.Index("commands", i),
+				"can never decide, because %q above it decides about all of its commands",
+				"このルールは使われません。上にある %q がすべてのコマンドを決めるためです", rules[j].Name)
 		}
 	}
 }
@@ -178,7 +207,7 @@ func (r *Rule) covers(other *Rule) bool {
 	// A condition that cannot be evaluated makes a rule that allows not match, but one that denies match.
 	same := r.When == other.When && (r.Action != Allow || other.Action == Allow)
 	return (r.When == "" || same) && coversPatterns(r.Tools, other.Tools) &&
-		coversNames(r.Frontends, other.Frontends) &&
+		coversNames(r.Via, other.Via) && coversNames(r.Frontends, other.Frontends) &&
 		coversNames(r.Tenants, other.Tenants) && coversNames(r.Users, other.Users) &&
 		coversNames(r.Groups, other.Groups) && coversNames(r.Tokens, other.Tokens) &&
 		coversNames(r.MissingScopes, other.MissingScopes)

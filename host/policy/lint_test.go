@@ -3,6 +3,7 @@ package policy_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hako-run/hako/host/policy"
@@ -75,7 +76,7 @@ func TestLint(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			got := ""
-			if err := policy.Lint([]byte(head+test.text+"\n"), site); err != nil {
+			if err := policy.Lint([]byte(head+test.text+"\n"), site, "en"); err != nil {
 				got = err.Error()
 			}
 			if got != test.want {
@@ -190,5 +191,39 @@ rules:
 		if n := len(p.Prospects(&c)); n != 11 {
 			t.Errorf("%d prospects", n)
 		}
+	}
+}
+
+// TestLintInJapanese: no warning for a Japanese reader has an English sentence.
+func TestLintInJapanese(t *testing.T) {
+	t.Parallel()
+	site := &policy.Site{Tools: []policy.ToolName{{Name: "read", Plugin: "files"}}, Frontends: []string{"slack"}, Tenants: []string{"acme"}}
+	text := []byte(`version: 1
+groups: {admins: [aki]}
+rules:
+  - {name: a, action: ask, tools: [reed], frontends: [slak], tenants: [other], groups: [admin], approvers: {users: [admins]}}
+  - {name: b, action: deny, tools: ["nothing*"], reason: x}
+  - {name: c, action: deny, tools: ["db/*"]}
+  - {name: all, action: ask}
+  - {name: never, action: allow, tools: [read]}
+commands:
+  - {name: d, action: deny, programs: ["*"]}
+  - {name: e, action: deny, programs: [git]}
+`)
+	if _, err := policy.Parse(text); err != nil {
+		t.Fatal(err)
+	}
+	err := policy.Lint(text, site, "ja")
+	if err == nil {
+		t.Fatal("nothing found")
+	}
+	for line := range strings.Lines(err.Error()) {
+		t.Log(line)
+		if !strings.Contains(line, "ありません") && !strings.Contains(line, "ください") && !strings.Contains(line, "ためです") {
+			t.Errorf("in English: %s", line)
+		}
+	}
+	if n := strings.Count(err.Error(), "\n") + 1; n < 8 {
+		t.Errorf("%d warnings", n)
 	}
 }

@@ -37,6 +37,8 @@ type Call struct {
 	Annotations  manifest.Annotations
 	// Frontend is the frontend of the call. Tenant, User and Token are empty if it does not know them.
 	Frontend, Tenant, User, Token string
+	// Via is the plugin whose tool makes the call, empty for a call of the frontend.
+	Via string
 	// Email is the user's e-mail address, if the frontend has it from a source that verified it. Only the employees of
 	// a policy refer to it.
 	Email string
@@ -44,6 +46,8 @@ type Call struct {
 	Groups []string
 	// Scopes are those of the caller's token.
 	Scopes []string
+	// Toolset is the name of the toolset that the caller is offered, empty for everything.
+	Toolset string
 	// Arguments is a JSON object. Nil means that the arguments are not known yet.
 	Arguments json.RawMessage
 }
@@ -102,7 +106,7 @@ const (
 )
 
 // relevantKey has everything that the names in rules match.
-type relevantKey struct{ tool, plugin, frontend, tenant, user, token, groups, scopes string }
+type relevantKey struct{ tool, plugin, via, frontend, tenant, user, token, groups, scopes string }
 
 // Open reads the policy in the file at path. The error names each wrong place.
 func Open(path string) (*Policy, error) {
@@ -227,7 +231,7 @@ func (r *Rule) possible(f *facts) (may, always bool) {
 
 // candidates returns the rules whose names match, in order. They are cached: the same callers call the same tools.
 func (p *Policy) candidates(c *Call, groups []string) []*Rule {
-	key := relevantKey{c.Tool, c.Plugin, c.Frontend, c.Tenant, c.User, c.Token, listed(c.Groups),
+	key := relevantKey{c.Tool, c.Plugin, c.Via, c.Frontend, c.Tenant, c.User, c.Token, listed(c.Groups),
 		listed(c.Scopes)}
 	p.mu.Lock()
 	defer p.mu.Unlock()

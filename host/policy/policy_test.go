@@ -337,7 +337,7 @@ func FuzzParse(f *testing.F) {
 			func(prospect policy.Prospect) bool { return prospect.Rule == d.Rule }) {
 			t.Errorf("%+v is no prospect", d)
 		}
-		_ = policy.Lint(data, site) // must not panic
+		_ = policy.Lint(data, site, "en") // must not panic
 	})
 }
 

@@ -15,8 +15,8 @@ const maxProposals = 1 << 20
 // proposalsHead starts the file of proposals.
 const proposalsHead = "# Rules that were proposed. None of them is in force: review them, and move them to the policy.\nversion: 1\nrules:\n"
 
-// ProposalsPath returns the path of the proposals for the policy at path: hako.policy.proposed.yaml for hako.policy.yaml.
-// It is empty if path is.
+// ProposalsPath returns the path of the proposals for the policy at path: hako.policy.proposed.yaml for
+// hako.policy.yaml. It is empty if path is.
 func ProposalsPath(path string) string {
 	if path == "" {
 		return ""
@@ -29,9 +29,9 @@ func ProposalsPath(path string) string {
 	return path + ".proposed"
 }
 
-// Propose appends a rule, an item of the list "rules", to the proposals at path, under a comment. It fails for a rule with
-// the name of another one there, and for a file that is not a policy. Processes that share the file can call it at the
-// same time.
+// Propose appends a rule, an item of the list "rules", to the proposals at path, under a comment. It fails for a rule
+// with the name of another one there, and for a file that is not a policy. Processes that share the file can call it at
+// the same time.
 func Propose(ctx context.Context, path, rule, comment string) error {
 	return wholefile.Update(ctx, path, 0o600, func(text []byte) ([]byte, error) {
 		if text == nil {

@@ -13,6 +13,7 @@ import (
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
 
+	"github.com/hako-run/hako/host/internal/toolpattern"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
@@ -24,9 +25,9 @@ type Rule struct {
 	// Line is the line of the rule in its file, counted from 1.
 	Line int
 	// Tools are patterns for TOOL, or with a "/" for PLUGIN/TOOL; "*" matches any text. Frontends, Tenants, Users,
-	// Groups and Tokens are names.
-	Tools                                     []string
-	Frontends, Tenants, Users, Groups, Tokens []string
+	// Groups and Tokens are names. Via are plugins whose tools make the call.
+	Tools                                          []string
+	Via, Frontends, Tenants, Users, Groups, Tokens []string
 	// MissingScopes match calls whose token lacks at least one of them, and calls without a token.
 	MissingScopes []string
 	// When is a CEL expression. Empty means always.
@@ -36,7 +37,7 @@ type Rule struct {
 	Remember  time.Duration
 
 	path     string // in the file
-	patterns []pattern
+	patterns []toolpattern.Pattern
 	compiledCondition
 }
 
@@ -56,13 +57,14 @@ const costLimit = 100_000
 
 // variables are the names of all variables of conditions.
 var variables = []string{
-	"tool", "plugin", "frontend", "tenant", "user", "token", "groups",
+	"tool", "plugin", "via", "frontend", "tenant", "user", "token", "groups",
 	"readOnly", "destructive", "idempotent", "openWorld", "arguments", "caller",
 }
 
 // environment declares the variables of conditions.
 var environment = must(cel.NewEnv(
 	cel.Variable("tool", cel.StringType), cel.Variable("plugin", cel.StringType),
+	cel.Variable("via", cel.StringType),
 	cel.Variable("frontend", cel.StringType),
 	cel.Variable("tenant", cel.StringType), cel.Variable("user", cel.StringType), cel.Variable("token", cel.StringType),
 	cel.Variable("groups", cel.ListType(cel.StringType)),
@@ -83,7 +85,7 @@ func must[T any](v T, err error) T {
 // texts: policies repeat few conditions in many rules.
 func (r *Rule) compile(known map[string]compiledCondition) (err error) {
 	for _, text := range r.Tools {
-		r.patterns = append(r.patterns, compilePattern(text))
+		r.patterns = append(r.patterns, toolpattern.Compile(text))
 	}
 	compiled, ok := known[r.When]
 	if !ok && r.When != "" {
@@ -143,7 +145,7 @@ func (c *compiledCondition) inspect(condition ast.Expr) (unknown error) {
 }
 
 // callerFields are the fields of the variable caller.
-var callerFields = []string{"employee", "groups", "scopes"}
+var callerFields = []string{"employee", "groups", "scopes", "toolset"}
 
 func isVariable(e ast.Expr, name string) bool {
 	return e.Kind() == ast.IdentKind && e.AsIdent() == name
@@ -165,7 +167,7 @@ func conditionError(issues *cel.Issues) error {
 
 // matchesNames reports whether all fields but the condition match. full is PLUGIN/TOOL.
 func (r *Rule) matchesNames(c *Call, full string, groups []string) bool {
-	return r.matchesTool(c.Tool, full) && containsOrAny(r.Frontends, c.Frontend) &&
+	return r.matchesTool(c.Tool, full) && containsOrAny(r.Via, c.Via) && containsOrAny(r.Frontends, c.Frontend) &&
 		containsOrAny(r.Tenants, c.Tenant) &&
 		containsOrAny(r.Users, c.User) && containsOrAny(r.Tokens, c.Token) &&
 		(len(r.Groups) == 0 || intersects(r.Groups, groups)) &&
@@ -175,7 +177,7 @@ func (r *Rule) matchesNames(c *Call, full string, groups []string) bool {
 // matchesTool reports whether one of the patterns matches the tool.
 func (r *Rule) matchesTool(tool, full string) bool {
 	for i := range r.patterns {
-		if r.patterns[i].matchesTool(tool, full) {
+		if r.patterns[i].MatchesTool(tool, full) {
 			return true
 		}
 	}
@@ -276,10 +278,11 @@ func (p *Policy) newFacts(c *Call) *facts {
 	return &facts{policy: p, call: c, groups: append([]string{}, p.GroupsOf(c)...)}
 }
 
-// callerValue has "groups", "scopes" and, if the policy has one, "employee", the ID in the HR tools.
+// callerValue has "groups", "scopes", "toolset" and, if the policy has one, "employee", the ID in the HR tools.
 func (f *facts) callerValue() map[string]any {
 	if f.caller == nil {
-		f.caller = map[string]any{"groups": f.groups, "scopes": append([]string{}, f.call.Scopes...)}
+		f.caller = map[string]any{"groups": f.groups, "scopes": append([]string{}, f.call.Scopes...),
+			"toolset": f.call.Toolset}
 		if id := f.policy.employees.of(f.call); id != "" {
 			f.caller["employee"] = id
 		}
@@ -301,6 +304,8 @@ func (f *facts) ResolveName(name string) (any, bool) {
 		return c.Tool, true
 	case "plugin":
 		return c.Plugin, true
+	case "via":
+		return c.Via, true
 	case "frontend":
 		return c.Frontend, true
 	case "tenant":

@@ -42,19 +42,21 @@ func (r *Rule) tokenBatch() int { return min(max(1, cmp.Or(r.Burst, r.Rate)/10),
 func (r *Rule) spareSlots() int { return r.Concurrent / 8 }
 
 // refillShare takes from the pool what the share lacks, one goroutine at a time. It fails if the quota is used up.
-func (l *Limiter) refillShare(u *use, now time.Time) error {
+func (l *Limiter) refillShare(u *counted, now time.Time) error {
 	u.share.refilling <- struct{}{}
 	defer func() { <-u.share.refilling }()
 	ctx, cancel := context.WithTimeout(context.Background(), ledgerTimeout)
 	defer cancel()
-	if err := l.refillTokens(ctx, u, now); err != nil {
+	if err := l.refillTokens(ctx, u.use, now); err != nil || !u.concurrent {
 		return err
 	}
-	return l.refillSlots(ctx, u, now)
+	return l.refillSlots(ctx, u.use, now)
 }
 
 // needsRefill reports whether the share has nothing left for a call, although the pool may have.
-func (u *use) needsRefill(now time.Time) bool { return u.needsTokens(now) || u.needsSlots(now) }
+func (u *counted) needsRefill(now time.Time) bool {
+	return u.needsTokens(now) || u.concurrent && u.needsSlots(now)
+}
 
 func (u *use) needsTokens(now time.Time) bool {
 	return u.rule.Rate > 0 && u.share.tokens < 1 && !now.Before(u.share.offlineUntil)

@@ -54,13 +54,18 @@ type Rule struct {
 const StepsPerSecond = 500_000_000
 
 // Call identifies a call for quotas.
-type Call struct{ Tenant, User, Token, Plugin, Tool string }
+type Call struct {
+	Tenant, User, Token, Plugin, Tool string
+	// Parent is the call whose tool makes this one. A quota that counts both counts them as one concurrent call. Nil
+	// means that there is none.
+	Parent *Call
+}
 
 // Error says that a quota is used up.
 type Error struct {
 	// Rule is the name of the quota, Limit its limit in words.
 	Rule, Limit string
-	// RetryAfter is when a call may pass again.
+	// RetryAfter is the time until a call may pass again.
 	RetryAfter time.Duration
 }
 
@@ -157,7 +162,7 @@ func (l *Limiter) Acquire(c Call) (release func(steps int64), err error) {
 	now := l.options.Now()
 	mine := l.usesOf(c, now)
 	for _, u := range mine {
-		l.loadUsage(u)
+		l.loadUsage(u.use)
 	}
 	for {
 		short, err := l.tryAcquire(mine, now)
@@ -176,7 +181,7 @@ func (l *Limiter) Acquire(c Call) (release func(steps int64), err error) {
 
 // tryAcquire counts the call if all quotas have room. Otherwise it changes nothing; short, if not nil, needs a refill
 // from the pool first.
-func (l *Limiter) tryAcquire(mine []*use, now time.Time) (short *use, err error) {
+func (l *Limiter) tryAcquire(mine []counted, now time.Time) (short *counted, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, u := range mine {
@@ -184,11 +189,11 @@ func (l *Limiter) tryAcquire(mine []*use, now time.Time) (short *use, err error)
 			return nil, err
 		}
 	}
-	for _, u := range mine {
+	for i, u := range mine {
 		if l.options.Pool == nil || !u.needsRefill(now) {
 			continue
 		}
-		return u, u.checkEmpty(now)
+		return &mine[i], u.checkEmpty(now)
 	}
 	for _, u := range mine {
 		u.count(now)
@@ -196,31 +201,41 @@ func (l *Limiter) tryAcquire(mine []*use, now time.Time) (short *use, err error)
 	return nil, nil
 }
 
+// counted is a use in which a call counts.
+type counted struct {
+	*use
+	// concurrent says that it is one of the concurrent calls.
+	concurrent bool
+}
+
 // usesOf returns the uses in which the call counts.
-func (l *Limiter) usesOf(c Call, now time.Time) (mine []*use) {
+func (l *Limiter) usesOf(c Call, now time.Time) (mine []counted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.rules {
 		if rule := &l.rules[i]; rule.matches(c) {
-			mine = append(mine, l.use(rule, c, now))
+			parent := c.Parent != nil && rule.matches(*c.Parent) && rule.ownerKey(*c.Parent) == rule.ownerKey(c)
+			mine = append(mine, counted{l.use(rule, c, now), !parent})
 		}
 	}
 	return mine
 }
 
-func (l *Limiter) releaseCall(mine []*use, steps int64) {
+func (l *Limiter) releaseCall(mine []counted, steps int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	computed := time.Duration(float64(steps) / StepsPerSecond * float64(time.Second))
 	for _, u := range mine {
-		u.running--
+		if u.concurrent {
+			u.running--
+		}
 		if u.rule.CPU > 0 {
 			u.usedCPU += computed
 			u.unsavedCPU += computed
 		}
 		if l.options.Pool != nil && u.rule.Concurrent > 0 && u.share.slots > u.running+2*u.rule.spareSlots() &&
 			!l.closed {
-			l.returns.Go(func() { l.returnShare(u) }) // another replica may need the slots
+			l.returns.Go(func() { l.returnShare(u.use) }) // another replica may need the slots
 		}
 	}
 }
@@ -296,9 +311,9 @@ func (l *Limiter) evictIdle(now time.Time) {
 }
 
 // check returns an error if the quota is used up.
-func (u *use) check(now time.Time) error {
+func (u *counted) check(now time.Time) error {
 	switch {
-	case u.rule.Concurrent > 0 && u.running >= u.rule.Concurrent:
+	case u.concurrent && u.rule.Concurrent > 0 && u.running >= u.rule.Concurrent:
 		return u.concurrencyError()
 	case u.rule.CPU > 0 && u.usedCPU >= u.rule.CPU:
 		midnight := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
@@ -331,12 +346,14 @@ func (u *use) rateWait(now time.Time) time.Duration {
 }
 
 // count counts the call, which check has allowed.
-func (u *use) count(now time.Time) {
+func (u *counted) count(now time.Time) {
 	if u.limiter != nil {
 		u.limiter.AllowN(now, 1)
 		u.share.tokens = max(0, u.share.tokens-1)
 	}
-	u.running++
+	if u.concurrent {
+		u.running++
+	}
 }
 
 // ledgerTimeout bounds one access to the ledger: the first call of an owner on a day waits for one.

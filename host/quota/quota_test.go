@@ -43,6 +43,37 @@ func acquire(l *quota.Limiter, n int, c quota.Call) (passed int, leave []func(in
 	return passed, leave, last
 }
 
+// TestParent: a call that a call's tool makes counts as the same concurrent call where both count, and in every rate.
+func TestParent(t *testing.T) {
+	t.Parallel()
+	c := &clock{time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+	l := limiter(t, c, nil, quota.Rule{Name: "calls", Rate: 60, Burst: 4, Concurrent: 1},
+		quota.Rule{Name: "of the plugin", Per: quota.Plugin, Concurrent: 1})
+	outer := quota.Call{User: "aki", Plugin: "outer"}
+	passed, leave, _ := acquire(l, 2, outer)
+	if passed != 1 {
+		t.Errorf("%d calls at once passed", passed)
+	}
+	inner := quota.Call{User: "aki", Plugin: "inner", Parent: &outer}
+	passed, leaveInner, err := acquire(l, 2, inner)
+	if passed != 1 || err == nil || err.Rule != "of the plugin" {
+		t.Errorf("%d calls by the tool at once passed, %v", passed, err)
+	}
+	leaveInner[0](0)
+	if passed, _, _ := acquire(l, 1, outer); passed != 0 {
+		t.Error("the end of a call by the tool ended the tool's own")
+	}
+	for range 2 {
+		if _, leave, _ := acquire(l, 1, inner); len(leave) == 1 {
+			leave[0](0)
+		}
+	}
+	if _, _, err := acquire(l, 1, inner); err == nil || err.Rule != "calls" {
+		t.Errorf("the fifth call within the rate: %v", err)
+	}
+	leave[0](0)
+}
+
 func TestRate(t *testing.T) {
 	t.Parallel()
 	c := &clock{time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}

@@ -33,7 +33,8 @@ func (b *Store) Tokens(ctx context.Context, key string, rule *Rule, n int) (take
 			wait = time.Duration((1 - left) / perSecond(rule) * float64(time.Second))
 		}
 		_, err = tx.ExecContext(ctx, `INSERT INTO quota_bucket (owner, tokens, at) VALUES ($1, $2, $3)
-			ON CONFLICT (owner) DO UPDATE SET tokens = excluded.tokens, at = excluded.at`, key, left-float64(taken), now.UnixMilli())
+			ON CONFLICT (owner) DO UPDATE SET tokens = excluded.tokens, at = excluded.at`, key, left-float64(taken),
+			now.UnixMilli())
 		return err
 	})
 	return taken, wait, err
@@ -78,7 +79,8 @@ func (b *Store) Slots(ctx context.Context, key string, rule *Rule, n int) (have 
 			return err
 		}
 		_, err = tx.ExecContext(ctx, `INSERT INTO quota_slot (owner, replica, held, until) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (owner, replica) DO UPDATE SET held = excluded.held, until = excluded.until`, key, b.store.Replica(), have, now.Add(slotTime).UnixMilli())
+			ON CONFLICT (owner, replica) DO UPDATE SET held = excluded.held, until = excluded.until`, key,
+			b.store.Replica(), have, now.Add(slotTime).UnixMilli())
 		return err
 	})
 	return have, err

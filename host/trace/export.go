@@ -1,24 +1,19 @@
 package trace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/url"
-	"os"
-	"strings"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/resolver"
 
 	"github.com/hako-run/hako/host/broker/outbound"
 )
@@ -113,39 +108,15 @@ func (o *Options) client() (otlptrace.Client, error) {
 		}
 		return otlptracehttp.NewClient(options...), nil
 	case GRPC:
-		options := []otlptracegrpc.Option{otlptracegrpc.WithDialOption(grpc.WithContextDialer(o.dial),
-			grpc.WithResolvers(unresolved{}))}
-		if o.Endpoint != "" {
-			options = append(options, otlptracegrpc.WithEndpointURL(o.Endpoint))
+		options, err := o.grpcOptions()
+		if err != nil {
+			return nil, err
 		}
-		return otlptracegrpc.NewClient(options...), nil
+		return otlptracehttp.NewClient(options...), nil
 	default:
 		return nil, fmt.Errorf("the protocol of traces is %q: use %s or %s", protocol, HTTP, GRPC)
 	}
 }
-
-// dial connects to a gRPC receiver. The address is a host and port, or "unix://" and a path.
-func (o *Options) dial(ctx context.Context, address string) (net.Conn, error) {
-	if path, isPath := strings.CutPrefix(address, "unix://"); isPath {
-		return new(net.Dialer).DialContext(ctx, "unix", path)
-	}
-	return outbound.Connect(ctx, o.Proxy, address)
-}
-
-// unresolved replaces gRPC's default resolver, "dns". It passes names to dial unresolved, because a proxy may resolve
-// names that are unknown here.
-type unresolved struct{}
-
-func (unresolved) Scheme() string { return "dns" }
-
-func (unresolved) Build(target resolver.Target, conn resolver.ClientConn,
-	_ resolver.BuildOptions) (resolver.Resolver, error) {
-	return unresolved{}, conn.UpdateState(resolver.State{Addresses: []resolver.Address{{Addr: target.Endpoint()}}})
-}
-
-func (unresolved) ResolveNow(resolver.ResolveNowOptions) {}
-
-func (unresolved) Close() {}
 
 // checkEndpoint validates the endpoint: the exporters would only log that it is not a URL.
 func (o *Options) checkEndpoint() error {
@@ -172,13 +143,7 @@ func withPath(endpoint string) string {
 
 // protocol returns the protocol to use. Each exporter has one, so the environment is read here.
 func (o *Options) protocol() string {
-	for _, value := range []string{o.Protocol, os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"),
-		os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL")} {
-		if value != "" {
-			return value
-		}
-	}
-	return HTTP
+	return cmp.Or(o.Protocol, exporterVariable("PROTOCOL"), HTTP)
 }
 
 // resource describes the process. The environment takes precedence.

@@ -225,18 +225,6 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestGRPC sends nothing, but begins and ends with the other protocol.
-func TestGRPC(t *testing.T) {
-	t.Parallel()
-	tracer, err := trace.New(t.Context(), trace.Options{Endpoint: "http://127.0.0.1:1", Protocol: trace.GRPC})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_ = tracer.Close(ctx) // there is nobody
-}
-
 // TestOff says what traces cost where there are none: nothing is allocated.
 func TestOff(t *testing.T) {
 	var off *trace.Tracer

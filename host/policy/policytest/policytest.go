@@ -34,7 +34,7 @@ type Call struct {
 	// Plugin and Hints describe a tool that is not on offer here.
 	Plugin string
 	Hints  manifest.Annotations
-	// As is who calls. Its Frontend is empty if the case names none.
+	// As is the caller. Its Frontend is empty if the case names none.
 	As        policy.Caller
 	Arguments json.RawMessage
 	// Want is the action. Rule names the rule that should decide; empty: any may.
@@ -95,6 +95,8 @@ func readCall(v strictyaml.Value, c *Call) {
 				"token":    strictyaml.String(&c.As.Token),
 				"groups":   strictyaml.Strings(&c.As.Groups),
 				"scopes":   strictyaml.Strings(&c.As.Scopes),
+				"via":      strictyaml.String(&c.As.Via),
+				"toolset":  strictyaml.String(&c.As.Toolset),
 			})
 		},
 		"arguments": func(v strictyaml.Value) { c.Arguments = v.JSON() },

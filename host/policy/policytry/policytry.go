@@ -194,7 +194,7 @@ var reads = func() (a manifest.Annotations) {
 func (t *trial) past(e *audit.Entry) *policy.PastCall {
 	s := e.Subject
 	caller := policy.Caller{User: s.User, Frontend: s.Frontend, Tenant: s.Tenant, Token: s.Token, Groups: s.Groups,
-		Scopes: s.Scopes}
+		Scopes: s.Scopes, Via: e.Via, Toolset: s.Toolset}
 	name, hints, known := string(e.Type), reads, true
 	if e.Type == audit.TypeCall {
 		name = e.Target.Name

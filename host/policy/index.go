@@ -2,58 +2,20 @@ package policy
 
 import (
 	"slices"
-	"strings"
+
+	"github.com/hako-run/hako/host/internal/toolpattern"
 )
-
-// pattern is a text in which "*" matches any text.
-type pattern struct {
-	first, last string
-	// middle are the parts between the stars. A pattern without a star has its whole text in first.
-	middle []string
-	star   bool
-	slash  bool
-}
-
-func compilePattern(text string) pattern {
-	parts := strings.Split(text, "*")
-	p := pattern{first: parts[0], slash: strings.Contains(text, "/")}
-	if len(parts) > 1 {
-		p.star, p.middle, p.last = true, parts[1:len(parts)-1], parts[len(parts)-1]
-	}
-	return p
-}
-
-func (p *pattern) matches(text string) bool {
-	rest, ok := strings.CutPrefix(text, p.first)
-	if !ok || !p.star {
-		return ok && rest == ""
-	}
-	for _, part := range p.middle {
-		at := strings.Index(rest, part)
-		if at < 0 {
-			return false
-		}
-		rest = rest[at+len(part):]
-	}
-	return strings.HasSuffix(rest, p.last)
-}
-
-// matchesTool reports whether the pattern matches a tool; full is PLUGIN/TOOL. Only a pattern with a slash is compared
-// with full.
-func (p *pattern) matchesTool(tool, full string) bool {
-	return p.matches(tool) || p.slash && p.matches(full)
-}
 
 // matches reports whether the pattern text matches against.
 func matches(text, against string) bool {
-	p := compilePattern(text)
-	return p.matches(against)
+	p := toolpattern.Compile(text)
+	return p.Matches(against)
 }
 
 // matchesTool reports whether the pattern text matches a tool.
 func matchesTool(text, plugin, tool string) bool {
-	p := compilePattern(text)
-	return p.matchesTool(tool, plugin+"/"+tool)
+	p := toolpattern.Compile(text)
+	return p.MatchesTool(tool, plugin+"/"+tool)
 }
 
 // index finds the rules that may match a call without evaluating all. A rule is indexed by a name that the call must
@@ -95,10 +57,11 @@ func (x *index) add(rule *Rule, i int) {
 // star.
 func (r *Rule) prefixes() (list []string) {
 	for i := range r.patterns {
-		if r.patterns[i].first == "" {
+		prefix := r.patterns[i].Prefix()
+		if prefix == "" {
 			return nil
 		}
-		list = append(list, r.patterns[i].first)
+		list = append(list, prefix)
 	}
 	return list
 }
