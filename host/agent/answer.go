@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/llm"
+	"github.com/hako-run/hako/host/results"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -55,7 +56,7 @@ func newAnswer(w *wanted, r *abi.Response, limit int64) *answer {
 	if w.tool != nil {
 		schema = w.tool.Spec.InputSchema
 	}
-	a.Text = llm.Fit(strings.Join(parts, "\n"), int(limit), schema, w.Arguments)
+	a.Text = results.Fit(strings.Join(parts, "\n"), int(limit), schema, w.Arguments)
 	return a
 }
 

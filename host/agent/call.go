@@ -172,8 +172,9 @@ func (r *Runner) execute(c *call, w wanted) *answer {
 	release := func() {}
 	defer func() { release() }()
 	result, err := r.options.Call(ctx, &pipeline.Call{
-		Caller:  r.caller(c.session.id, c.event.ID),
-		Request: abi.Request{Method: abi.CallTool, Name: w.Name, Arguments: w.Arguments},
+		Caller:    r.caller(c.session.id, c.event.ID),
+		Request:   abi.Request{Method: abi.CallTool, Name: w.Name, Arguments: w.Arguments},
+		MaxResult: int(r.spec.MaxResult),
 		Permitted: func(ctx context.Context) (err error) {
 			release, err = r.enter(ctx, c)
 			permitted()

@@ -371,7 +371,7 @@ func (c *client) find(ctx context.Context, agent string, environments []string, 
 	return pages(ctx, c, opSessions, "/v1/sessions", query, func(sessions []sessionObject) bool {
 		for i := range sessions {
 			s := &sessions[i]
-			if !identifier.MatchString(s.ID) || len(environments) > 0 &&
+			if !identifier().MatchString(s.ID) || len(environments) > 0 &&
 				!slices.Contains(environments, s.EnvironmentID) {
 				continue
 			}

@@ -62,11 +62,11 @@ func parseEvent(raw string) (*event, error) {
 		return nil, fmt.Errorf("an event cannot be read: %w", err)
 	}
 	switch {
-	case e.Type == typeCall && (!identifier.MatchString(e.ID) || e.Name == "" || len(e.Name) > maxName):
+	case e.Type == typeCall && (!identifier().MatchString(e.ID) || e.Name == "" || len(e.Name) > maxName):
 		return nil, fmt.Errorf("an event of type %s has no ID or no name of a tool", typeCall)
-	case e.Type == typeResult && !identifier.MatchString(e.Call):
+	case e.Type == typeResult && !identifier().MatchString(e.Call):
 		return nil, fmt.Errorf("an event of type %s says not what it is for", typeResult)
-	case e.Thread != "" && !identifier.MatchString(e.Thread):
+	case e.Thread != "" && !identifier().MatchString(e.Thread):
 		return nil, errors.New("an event names a thread in a form that IDs do not have")
 	}
 	if len(input) > maxInput {

@@ -38,7 +38,8 @@ func (s *session) follow(ctx context.Context) error {
 		case ctx.Err() != nil || errors.Is(err, errRests) || errors.Is(err, errRetired):
 			return err
 		case s.flooded:
-			s.logger.Error("the session is not followed any more: it has more open calls, or more calls in all, than hako keeps")
+			s.logger.Error(
+				"the session is not followed any more: it has more open calls, or more calls in all, than hako keeps")
 			return errFlooded
 		case s.runner.retired() && !s.hasCalls():
 			return errRetired

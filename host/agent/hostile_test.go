@@ -378,7 +378,7 @@ func TestHostileAgentKey(t *testing.T) {
 func TestHostileAgentJournal(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		// change is what happens to the row of a call of the tool that a process which died had taken.
+		// change is done to the row of a call that a process had taken before it died.
 		change, tool, want string
 		made               int
 	}{

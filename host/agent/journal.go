@@ -113,7 +113,8 @@ func (j *journal) insert(ctx context.Context, session, id, tool string) (e *entr
 	now := j.store.Time().UnixMilli()
 	err = j.store.Update(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO agent_call (session, id, owner, tool, state, answer, taken, changed)
-			VALUES ($1, $2, $3, $4, $5, '', $6, $6) ON CONFLICT (session, id) DO NOTHING`, session, id, j.owner, tool, StateTaken, now)
+			VALUES ($1, $2, $3, $4, $5, '', $6, $6) ON CONFLICT (session, id) DO NOTHING`, session, id, j.owner, tool,
+			StateTaken, now)
 		if err != nil {
 			return err
 		}

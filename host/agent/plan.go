@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/hako-run/hako/host/audit"
 )
 
 // Plan has the changes that make an agent's custom tools those of hako. Tools of others stay unchanged.
@@ -27,6 +29,16 @@ type Plan struct {
 
 // Empty reports whether there is nothing to change.
 func (p *Plan) Empty() bool { return len(p.Changes)+len(p.metadata) == 0 }
+
+// Operation is the record of applying the plan.
+func (p *Plan) Operation() *audit.Operation {
+	changes := make([]string, len(p.Changes))
+	for i, change := range p.Changes {
+		changes[i] = change.Text()
+	}
+	return &audit.Operation{Action: "agent.apply", Target: audit.Target{Name: p.Agent},
+		Detail: map[string]string{"before": fmt.Sprint(p.Version), "changes": strings.Join(changes, "\n")}}
+}
 
 // Change is the change of one tool. Old is nil for an added tool, New for a removed one.
 type Change struct {

@@ -42,7 +42,7 @@ func NewPublisher(spec Spec, proxy *url.URL) (*Publisher, error) {
 // It fails if the definitions pass a limit of the API, if there are tools that would have to be adopted, if the agent
 // is archived, or with an *Error.
 func (p *Publisher) Plan(ctx context.Context, agent string, tools []Definition, adopt bool) (*Plan, error) {
-	if !identifier.MatchString(agent) {
+	if !identifier().MatchString(agent) {
 		return nil, fmt.Errorf("%q is no ID of an agent: it has letters, digits, _ and -, such as agent_011CZkZ", agent)
 	}
 	if err := checkDefinitions(tools, 0); err != nil {

@@ -50,7 +50,7 @@ type session struct {
 type pending struct {
 	event *event
 	since time.Time
-	// after is when it may be tried.
+	// after is the time from which it may be tried.
 	after time.Time
 }
 

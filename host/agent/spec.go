@@ -35,7 +35,7 @@ type Spec struct {
 	Timeout time.Duration
 	// MaxResult bounds the text of one result, in bytes; more is cut off, and the agent is told. Zero means 100 KiB.
 	MaxResult int64
-	// Unknown is what becomes of calls of tools that hako does not have: UnknownRefuse or UnknownLeave. Empty means
+	// Unknown decides about calls of tools that hako does not have: UnknownRefuse or UnknownLeave. Empty means
 	// UnknownRefuse.
 	Unknown string
 }
@@ -82,7 +82,7 @@ var identifier = lazyregexp.New(`^[A-Za-z0-9_-]{1,128}$`)
 // a key must not be sent.
 func (s Spec) Check() error {
 	for _, id := range slices.Concat(s.Sessions, s.Agents, s.Environments) {
-		if !identifier.MatchString(id) {
+		if !identifier().MatchString(id) {
 			return fmt.Errorf("%q is no ID: it has letters, digits, _ and -, such as agent_011CZkZ", id)
 		}
 	}
@@ -99,7 +99,7 @@ func (s Spec) Check() error {
 
 // checkAccess validates the key and the address of the API.
 func (s Spec) checkAccess() error {
-	if s.Workspace != "" && !identifier.MatchString(s.Workspace) {
+	if s.Workspace != "" && !identifier().MatchString(s.Workspace) {
 		return fmt.Errorf("workspace %q is no ID: it is of the form wrkspc_011CZkZ", s.Workspace)
 	}
 	if err := s.Key.Check(); err != nil {

@@ -69,7 +69,7 @@ func FuzzEvent(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if e.Type == typeCall && (!identifier.MatchString(e.ID) || len(e.Input) > 0 && !json.Valid(e.Input)) {
+		if e.Type == typeCall && (!identifier().MatchString(e.ID) || len(e.Input) > 0 && !json.Valid(e.Input)) {
 			t.Errorf("%q gave %+v", raw, e)
 		}
 	})

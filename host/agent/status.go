@@ -15,7 +15,7 @@ type Status struct {
 	Call  string `json:"call"`
 	Tool  string `json:"tool"`
 	State State  `json:"state"`
-	// Taken is when the call was first seen, Changed when State last changed.
+	// Taken is the time at which the call was first seen, Changed that of the last change of State.
 	Taken   time.Time `json:"taken"`
 	Changed time.Time `json:"changed"`
 	// Alive says that the process lives that has the call. One without waits for the next Run that follows the session.

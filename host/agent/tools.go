@@ -57,7 +57,7 @@ var toolName = lazyregexp.New(`^[a-zA-Z0-9_-]{1,128}$`)
 func (d *Definition) check() error {
 	var object struct{ Type any }
 	switch {
-	case !toolName.MatchString(d.Name):
+	case !toolName().MatchString(d.Name):
 		return fmt.Errorf("tool %q: a name has letters, digits, _ and -, and at most 128 of them: rename the tool",
 			d.Name)
 	case d.Description == "":

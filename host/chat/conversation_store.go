@@ -177,8 +177,10 @@ func messagesAfter(ctx context.Context, tx *sql.Tx, p place, after int64) ([]mes
 }
 
 func say(ctx context.Context, tx *sql.Tx, p place, m message, now time.Time) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO chat_message (tenant, conversation, number, role, person, text, ending, written)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, p.tenant, p.id, m.number, m.role, m.person, storable(m.text), m.ending, now.UnixMilli())
+	_, err := tx.ExecContext(ctx,
+		`INSERT INTO chat_message (tenant, conversation, number, role, person, text, ending, written)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, p.tenant, p.id, m.number, m.role, m.person, storable(m.text),
+		m.ending, now.UnixMilli())
 	return err
 }
 

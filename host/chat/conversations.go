@@ -147,7 +147,8 @@ func Forget(ctx context.Context, s *store.Store, retain time.Duration) error {
 func forget(ctx context.Context, tx *sql.Tx, before time.Time) error {
 	for _, table := range []string{"chat_message", "chat_feedback"} {
 		_, err := tx.ExecContext(ctx, `DELETE FROM `+table+` WHERE EXISTS (SELECT 1 FROM chat_conversation c
-			WHERE c.tenant = `+table+`.tenant AND c.id = `+table+`.conversation AND c.used < $1 AND c.running = '')`, before.UnixMilli())
+			WHERE c.tenant = `+table+`.tenant AND c.id = `+table+`.conversation AND c.used < $1 AND c.running = '')`,
+			before.UnixMilli())
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hako-run/hako/host/llm"
+	"github.com/hako-run/hako/host/results"
 	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/visible"
 	"github.com/hako-run/hako/pdk/abi"
@@ -50,7 +51,8 @@ func (r *run) result(call llm.Call, response *abi.Response) llm.Result {
 	if response.IsError {
 		kind = "error of the tool "
 	}
-	result.Text = r.data(kind+label(call.Name), llm.Fit(text, r.engine.options.Limits.Result, schema, call.Arguments))
+	result.Text = r.data(kind+label(call.Name),
+		results.Fit(text, r.engine.options.Limits.Result, schema, call.Arguments))
 	return result
 }
 
@@ -86,7 +88,7 @@ func (r *run) file(f File) string {
 	if !isText(f) {
 		return r.data(name, fmt.Sprintf("(%s, %d bytes, which are not shown)", label(f.MIMEType), len(f.Data)))
 	}
-	return r.data(name, llm.Fit(string(f.Data), r.engine.options.Limits.Result, nil, nil))
+	return r.data(name, results.Fit(string(f.Data), r.engine.options.Limits.Result, nil, nil))
 }
 
 func isText(f File) bool {

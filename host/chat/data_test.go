@@ -4,16 +4,20 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/llm"
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
+	kept "github.com/hako-run/hako/host/results"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/storetest"
 	"github.com/hako-run/hako/pdk/abi"
@@ -276,5 +280,39 @@ func TestSpeakers(t *testing.T) {
 	if r := m.asked(t, 2); strings.Contains(r.System, "Several people") ||
 		strings.Contains(r.Messages[0].Text, "writes") {
 		t.Errorf("alone: %+v", r)
+	}
+}
+
+// TestKeptResult: the model gets the beginning of a large result, and reads the rest with read_result.
+func TestKeptResult(t *testing.T) {
+	t.Parallel()
+	list := `{"rows":[` + strings.Repeat(`{"name":"山田 太郎"},`, 2000) + `{"name":"the last"}]}`
+	m := &model{steps: []step{
+		calls("get_weather", `{"location":"x"}`),
+		func(ctx context.Context, r *llm.Request, stream func(llm.Delta)) (*llm.Response, error) {
+			_, after, _ := strings.Cut(results(*r)[0].Text, `{"id": "`)
+			id, _, _ := strings.Cut(after, `"`)
+			return calls("read_result", `{"id":"`+id+`","pointer":"/rows/2000"}`)(ctx, r, stream)
+		}, says("ok")}}
+	b := setup(t, m, backend{"get_weather": gives(list)}, nil, func(o *chat.Options) {
+		c := new(catalog.Catalog)
+		keeper := kept.New(nil)
+		parsed, err := manifest.Parse([]byte(toolsManifest))
+		if err := errors.Join(err, keeper.Offer(c)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Put(catalog.Source{Name: "test", Backend: backend{"get_weather": gives(list)}}, parsed); err != nil {
+			t.Fatal(err)
+		}
+		o.Call = pipeline.New(c, &pipeline.Options{Results: keeper}).Call
+		o.Tools = func(pipeline.Caller) []*catalog.Tool { return c.View().Tools }
+	})
+	if _, _, err := b.say(t, "c", "who is last?"); err != nil {
+		t.Fatal(err)
+	}
+	given := results(m.asked(t, 2))
+	if len(given) != 2 || len(given[0].Text) > 16<<10 || !strings.Contains(given[0].Text, "of its 2001 items") ||
+		!strings.Contains(given[1].Text, "\n"+`{"name":"the last"}`+"\n") {
+		t.Errorf("the model was given %.600s\nand %s", given[0].Text, given[len(given)-1].Text)
 	}
 }

@@ -23,7 +23,7 @@ const feedbackTable = `CREATE TABLE chat_feedback (
 	PRIMARY KEY (tenant, conversation, answer, person)
 )`
 
-// Feedback is what a person thinks of an answer.
+// Feedback is a person's rating of an answer.
 type Feedback struct {
 	Tenant, Conversation string
 	// Answer is the Answer.Number.
@@ -57,7 +57,8 @@ func (e *Engine) Rate(_ context.Context, who pipeline.Caller, conversation strin
 // rate reports whether f differs from the saved rating.
 func rate(ctx context.Context, tx *sql.Tx, f Feedback) (changed bool, err error) {
 	var role string
-	err = tx.QueryRowContext(ctx, `SELECT role FROM chat_message WHERE tenant = $1 AND conversation = $2 AND number = $3`,
+	err = tx.QueryRowContext(ctx,
+		`SELECT role FROM chat_message WHERE tenant = $1 AND conversation = $2 AND number = $3`,
 		f.Tenant, f.Conversation, f.Answer).Scan(&role)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && role != string(llm.RoleAssistant) {
 		return false, ErrUnknown
@@ -71,7 +72,8 @@ func rate(ctx context.Context, tx *sql.Tx, f Feedback) (changed bool, err error)
 	}
 	result, err := tx.ExecContext(ctx, `INSERT INTO chat_feedback (tenant, conversation, answer, person, door, good, written) VALUES ($1, $2, $3, $4, $5, $6, $7)
 		ON CONFLICT (tenant, conversation, answer, person) DO UPDATE SET good = excluded.good, written = excluded.written
-		WHERE chat_feedback.good <> excluded.good`, f.Tenant, f.Conversation, f.Answer, f.Person, f.Frontend, good, f.Written.UnixMilli())
+		WHERE chat_feedback.good <> excluded.good`, f.Tenant, f.Conversation, f.Answer, f.Person, f.Frontend, good,
+		f.Written.UnixMilli())
 	if err != nil {
 		return false, err
 	}

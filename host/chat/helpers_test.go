@@ -20,7 +20,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// step is what a scripted model does when it is asked: it looks at the request and answers.
+// step is one answer of a scripted model, made from the request.
 type step func(ctx context.Context, r *llm.Request, stream func(llm.Delta)) (*llm.Response, error)
 
 // model is a scripted llm.Provider that records requests. It repeats the last step.

@@ -424,7 +424,7 @@ func TestRetriesAreNoticed(t *testing.T) {
 	}
 }
 
-// TestRetryAfterIsTold is what a person is told of a time to wait.
+// TestRetryAfterIsTold: a person reads how long to wait.
 func TestRetryAfterIsTold(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

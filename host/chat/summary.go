@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/llm"
+	"github.com/hako-run/hako/host/results"
 )
 
 const (
@@ -67,7 +68,7 @@ func (r *run) shrink(ctx context.Context) error {
 		for j := range r.request.Messages[i].Results {
 			result := &r.request.Messages[i].Results[j]
 			if len(result.Text) > shrunkResult {
-				result.Text = llm.Fit(result.Text, shrunkResult, nil, nil) + "\n[[end of data " + r.mark + "]]"
+				result.Text = results.Fit(result.Text, shrunkResult, nil, nil) + "\n[[end of data " + r.mark + "]]"
 			}
 			result.Images = nil
 		}

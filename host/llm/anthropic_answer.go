@@ -218,7 +218,7 @@ func messagesFailure(status int, header http.Header, f apiError, cause error) *E
 		kind = Refused
 	}
 	e := newError(kind, status, header, cause)
-	e.setParameter(messagesParameter.FindString(f.Message))
+	e.setParameter(messagesParameter().FindString(f.Message))
 	return e
 }
 

@@ -89,7 +89,7 @@ func newError(kind Kind, status int, header http.Header, cause error) *Error {
 // setParameter records the rejected parameter. Its name is added to Text only if it has the form of a parameter name,
 // because providers may quote the conversation there.
 func (e *Error) setParameter(parameter string) {
-	if e.Kind != Invalid || !parameterName.MatchString(parameter) {
+	if e.Kind != Invalid || !parameterName().MatchString(parameter) {
 		return
 	}
 	e.parameter = strings.TrimSuffix(parameter, ":")

@@ -184,7 +184,7 @@ func (a *attempt) dropRejected(x *exchange, parameter string) bool {
 	if a.changes++; a.changes > maxChanges {
 		return false
 	}
-	if match := toolParameter.FindStringSubmatch(parameter); match != nil {
+	if match := toolParameter().FindStringSubmatch(parameter); match != nil {
 		i, err := strconv.Atoi(match[1])
 		if err != nil || i >= len(x.tools.tools) {
 			return false

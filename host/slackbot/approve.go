@@ -138,7 +138,7 @@ const maxUserID = 31
 var userID = lazyregexp.New(`^[UW][A-Z0-9]{2,30}$`)
 
 // isUser reports whether a name is the ID of a Slack user, which can be shown as a mention.
-func isUser(name string) bool { return userID.MatchString(name) }
+func isUser(name string) bool { return userID().MatchString(name) }
 
 // spot is a place for a message and the language of its readers.
 type spot struct{ channel, thread, locale string }
@@ -319,7 +319,8 @@ func (b *Bot) decide(ctx context.Context, w *workspace, by person, at spot, id s
 			id)
 		text := words.mayNot
 		if q, err := b.options.Approvals.Question(ctx, id); err == nil && !q.Approvers.IsZero() {
-			text += " " + fmt.Sprintf(words.may, clipEscaped(q.Approvers.In(by.locale), maxQuestion, q.Approvers.Users...))
+			text += " " + fmt.Sprintf(words.may,
+				clipEscaped(q.Approvers.In(by.locale), maxQuestion, q.Approvers.Users...))
 		} else if err == nil && isUser(q.Caller.User) {
 			text += " " + fmt.Sprintf(words.may, "<@"+q.Caller.User+">")
 		}

@@ -77,8 +77,8 @@ func TestHostileSlack(t *testing.T) {
 				if got := w.allows(who, m.Channel); got != test.allowed {
 					t.Errorf("%s: allowed %t", kind, got)
 				}
-				if test.allowed && (w.caller(who, "").Tenant != test.tenant || w.as(who).Tenant != test.tenant) {
-					t.Errorf("%s: for the tenants %q and %q", kind, w.caller(who, "").Tenant, w.as(who).Tenant)
+				if test.allowed && (w.caller(who, "", "").Tenant != test.tenant || w.as(who).Tenant != test.tenant) {
+					t.Errorf("%s: for the tenants %q and %q", kind, w.caller(who, "", "").Tenant, w.as(who).Tenant)
 				}
 			}
 		})

@@ -75,7 +75,8 @@ func (w *workspace) verify(r *http.Request, body []byte) error {
 	}
 	sum := hmac.New(sha256.New, []byte(secret))
 	_, _ = fmt.Fprintf(sum, "v0:%s:%s", stamp, body) // a hash never fails
-	if signature := "v0=" + hex.EncodeToString(sum.Sum(nil)); !hmac.Equal([]byte(signature), []byte(r.Header.Get("X-Slack-Signature"))) {
+	if signature := "v0=" + hex.EncodeToString(sum.Sum(nil)); !hmac.Equal([]byte(signature),
+		[]byte(r.Header.Get("X-Slack-Signature"))) {
 		return errors.New("the signature does not match")
 	}
 	return nil

@@ -57,7 +57,8 @@ func (w *workspace) act(callback *slack.InteractionCallback, action *slack.Block
 	}
 	at := spot{channel: channel, thread: callback.Container.ThreadTs}
 	switch action.ActionID {
-	case actionForm, actionFormYes, actionFormNo: // before anything is looked up: what opens a modal is good for three seconds
+	case actionForm, actionFormYes,
+		actionFormNo: // before anything is looked up: what opens a modal is good for three seconds
 		w.pressForm(ctx, callback, action, at)
 		return
 	}
@@ -100,7 +101,7 @@ func (w *workspace) rate(ctx context.Context, by person, at spot, value string) 
 	}
 	in := conversation(w.account.Load().team, at.channel, at.thread)
 	text := wordsFor(by.locale).thanks
-	if err := w.bot.options.Rate(ctx, w.caller(by, in), in, answer, good); errors.Is(err, chat.ErrUnknown) {
+	if err := w.bot.options.Rate(ctx, w.caller(by, at.channel, in), in, answer, good); errors.Is(err, chat.ErrUnknown) {
 		text = wordsFor(by.locale).noAnswer
 	} else if err != nil {
 		w.logger.Error("feedback could not be stored", "err", err)
@@ -144,7 +145,7 @@ func (w *workspace) reply(ctx context.Context, c *slack.SlashCommand) string {
 	}
 	switch strings.ToLower(strings.TrimSpace(c.Text)) {
 	case "tools":
-		return w.listTools(by, words)
+		return w.listTools(by, c.ChannelID, words)
 	case "status":
 		return w.status(ctx, c, words)
 	case "stop":
@@ -157,10 +158,10 @@ func (w *workspace) reply(ctx context.Context, c *slack.SlashCommand) string {
 }
 
 // listTools lists the tools that the person may use, as far as they fit into a message.
-func (w *workspace) listTools(by person, words *words) string {
+func (w *workspace) listTools(by person, channel string, words *words) string {
 	var tools []*catalog.Tool
 	if w.bot.options.Tools != nil {
-		tools = w.bot.options.Tools(w.caller(by, ""))
+		tools = w.bot.options.Tools(w.caller(by, channel, ""))
 	}
 	if len(tools) == 0 {
 		return words.noTools
@@ -216,7 +217,7 @@ func (w *workspace) usage(ctx context.Context, by person, words *words) string {
 	if w.bot.options.Usage == nil {
 		return words.noUsage
 	}
-	text, err := w.bot.options.Usage(ctx, w.caller(by, ""))
+	text, err := w.bot.options.Usage(ctx, w.caller(by, "", ""))
 	if err != nil {
 		w.logger.Error("the usage is unknown", "err", err)
 		return words.failed

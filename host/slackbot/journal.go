@@ -264,7 +264,8 @@ func (j *journal) stops(ctx context.Context) (map[string]string, error) {
 func (j *journal) asked(ctx context.Context, workspace string, list []posted) error {
 	return j.change(ctx, func(ctx context.Context, tx *sql.Tx, me string) error {
 		for _, p := range list {
-			_, err := tx.ExecContext(ctx, `INSERT INTO slack_question (id, owner, workspace, channel, ts) VALUES ($1, $2, $3, $4, $5)`,
+			_, err := tx.ExecContext(ctx,
+				`INSERT INTO slack_question (id, owner, workspace, channel, ts) VALUES ($1, $2, $3, $4, $5)`,
 				p.ID, me, workspace, p.Channel, p.TS)
 			if err != nil {
 				return err
@@ -287,7 +288,8 @@ func (j *journal) seen(ctx context.Context, conversation string) (string, error)
 
 func (j *journal) saw(ctx context.Context, conversation, ts string) error {
 	return j.exec(ctx, `INSERT INTO slack_thread (conversation, seen, used) VALUES ($1, $2, $3)
-		ON CONFLICT (conversation) DO UPDATE SET seen = excluded.seen, used = excluded.used`, conversation, ts, j.store.Time().UnixMilli())
+		ON CONFLICT (conversation) DO UPDATE SET seen = excluded.seen, used = excluded.used`, conversation, ts,
+		j.store.Time().UnixMilli())
 }
 
 // Forget deletes expired rows: events after a day, and the positions in threads after 90 days. One of the processes

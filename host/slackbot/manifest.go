@@ -2,6 +2,8 @@ package slackbot
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/url"
 
 	"github.com/slack-go/slack"
 )
@@ -53,4 +55,13 @@ func Manifest(o ManifestOptions) ([]byte, error) {
 		},
 	}
 	return json.MarshalIndent(m, "", "  ")
+}
+
+// RequestURL is the path to which Slack sends a workspace's requests, below the URL of hako serve.
+func RequestURL(base, workspace string) (string, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" {
+		return "", fmt.Errorf("%s is not an https URL such as https://hako.example.com: Slack sends to no other", base)
+	}
+	return u.JoinPath("slack", workspace).String(), nil
 }

@@ -69,7 +69,8 @@ func element(field *elicitation.Field, words *words) slack.BlockElement {
 		return e
 	case elicitation.Choice:
 		e := slack.NewOptionsSelectBlockElement(slack.OptTypeStatic, nil, fieldValue, choices(field)...)
-		if i := slices.IndexFunc(field.Options, func(o elicitation.Option) bool { return o.Value == field.Default }); i >= 0 {
+		if i := slices.IndexFunc(field.Options,
+			func(o elicitation.Option) bool { return o.Value == field.Default }); i >= 0 {
 			e.InitialOption = e.Options[i]
 		}
 		return e

@@ -21,11 +21,11 @@ func unescape(text string) string { return unescaper.Replace(text) }
 // unit matches a word that may be the ID of a user, or one character.
 var unit = lazyregexp.New(`(?s)\b[UW][A-Z0-9]{2,30}\b|.`)
 
-// clipEscaped escapes a text, replaces the IDs of the mentioned users with mentions, which Slack shows as names, and cuts
-// the result to limit bytes, never within an escape or a mention.
+// clipEscaped escapes a text, replaces the IDs of the mentioned users with mentions, which Slack shows as names, and
+// cuts the result to limit bytes, never within an escape or a mention.
 func clipEscaped(text string, limit int, mentioned ...string) string {
 	var b strings.Builder
-	for _, part := range unit.FindAllString(text[:min(len(text), limit+maxUserID)], -1) {
+	for _, part := range unit().FindAllString(text[:min(len(text), limit+maxUserID)], -1) {
 		if slices.Contains(mentioned, part) && isUser(part) {
 			part = "<@" + part + ">"
 		} else {
@@ -49,11 +49,11 @@ var crowded = lazyregexp.New(`(https?://[^\s<>|、。，．！？）」』】〉
 // calm removes mentions from Markdown that Slack renders: the text is a model's and may repeat what a tool has read. It
 // also separates addresses from punctuation, and reveals where links lead.
 func calm(markdown string) string {
-	return crowded.ReplaceAllString(reveal(calmCode(markdown)), "$1 $2")
+	return crowded().ReplaceAllString(reveal(calmCode(markdown)), "$1 $2")
 }
 
 // calmCode is calm for code, in which links are text.
-func calmCode(markdown string) string { return calls.ReplaceAllString(markdown, "&lt;$1") }
+func calmCode(markdown string) string { return calls().ReplaceAllString(markdown, "&lt;$1") }
 
 // definition matches the middle of a reference definition, between the name and the address.
 var definition = lazyregexp.New(`\]:(\s*[^\s]*[:/&.\\])`)
@@ -66,7 +66,7 @@ func reveal(markdown string) string {
 		before, after, found := strings.Cut(markdown, "](")
 		b.WriteString(before)
 		if !found {
-			return definition.ReplaceAllString(b.String(), "] :$1")
+			return definition().ReplaceAllString(b.String(), "] :$1")
 		}
 		address, _ := destination(after)
 		if host := hostOf(address); host != "" && !strings.HasSuffix(before, "["+address) &&
@@ -164,13 +164,13 @@ func mrkdwn(markdown string) string {
 }
 
 func mrkdwnLine(line string) string {
-	if rule.MatchString(line) {
+	if rule().MatchString(line) {
 		return "──────────"
 	}
-	if m := heading.FindStringSubmatch(line); m != nil {
+	if m := heading().FindStringSubmatch(line); m != nil {
 		return "*" + strings.ReplaceAll(inline(m[1]), "*", "") + "*"
 	}
-	if m := bullet.FindStringSubmatch(line); m != nil {
+	if m := bullet().FindStringSubmatch(line); m != nil {
 		return m[1] + "• " + inline(m[2])
 	}
 	if rest, ok := strings.CutPrefix(line, "> "); ok {
@@ -181,7 +181,7 @@ func mrkdwnLine(line string) string {
 
 // spans are the marks within a line. The first that matches at a place counts.
 var spans = []struct {
-	pattern *lazyregexp.Regexp
+	pattern lazyregexp.Regexp
 	write   func(m []string) string
 }{
 	{lazyregexp.New("^`([^`]+)`"), func(m []string) string { return "`" + escape(m[1]) + "`" }},
@@ -221,7 +221,7 @@ func inline(line string) string {
 		at += plain
 		rest, matched := line[at:], false
 		for _, span := range spans {
-			if m := span.pattern.FindStringSubmatch(rest); m != nil {
+			if m := span.pattern().FindStringSubmatch(rest); m != nil {
 				b.WriteString(escape(line[:at]))
 				b.WriteString(span.write(m))
 				line, plain, matched = rest[len(m[0]):], 0, true

@@ -148,7 +148,8 @@ func (w *workspace) showExact(ctx context.Context, by person, at spot, id, trigg
 	text := q.JSON()
 	if shown := clip.Bytes(text, maxExact); shown != text {
 		cut := fmt.Sprintf(words.exactCut, utf8.RuneCountInString(shown), utf8.RuneCountInString(text))
-		blocks = append(blocks, slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, cut, false, false), nil, nil))
+		blocks = append(blocks,
+			slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, cut, false, false), nil, nil))
 		text = shown
 	}
 	for text != "" {

@@ -72,7 +72,7 @@ type Workspace struct {
 	// Partners are other workspaces whose people may use the bot in shared channels (Slack Connect): team IDs with the
 	// tenants of their calls. People of other workspaces are refused.
 	Partners map[string]string
-	// Approvals is where questions are posted: ApproveInThread, ApproveInDM, or the ID of a channel, which then also
+	// Approvals chooses the place of questions: ApproveInThread, ApproveInDM, or the ID of a channel, which then also
 	// gets the questions of other frontends. Empty means ApproveInThread.
 	Approvals string
 }
@@ -207,7 +207,7 @@ func (w Workspace) Check() error {
 		return errors.New("it needs either appToken, for Socket Mode, or signingSecret, for requests over HTTP")
 	}
 	for team, tenant := range w.Partners {
-		if !teamID.MatchString(team) {
+		if !teamID().MatchString(team) {
 			return fmt.Errorf("partners: %q is not the ID of a workspace: those begin with T", team)
 		}
 		if tenant == "" || tenant == w.Tenant {

@@ -9,7 +9,7 @@ type Status struct {
 	// SocketMode says that events arrive over Socket Mode, and not as requests.
 	SocketMode bool
 	State      State
-	// Since is when State began, zero before the first connection is attempted.
+	// Since is the time at which State began, zero before the first connection is attempted.
 	Since time.Time
 	// Error is why the workspace is Down.
 	Error string

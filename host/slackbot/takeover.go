@@ -39,7 +39,8 @@ func (j *journal) takeOver(ctx context.Context, workspace string) (*lost, error)
 	if err != nil {
 		return nil, err
 	}
-	owners, err := store.List(ctx, j.store, store.Column[string], `SELECT DISTINCT owner FROM slack_turn WHERE workspace = $1 AND owner <> $2
+	owners, err := store.List(ctx, j.store, store.Column[string],
+		`SELECT DISTINCT owner FROM slack_turn WHERE workspace = $1 AND owner <> $2
 		UNION SELECT owner FROM slack_question WHERE workspace = $1 AND owner <> $2`, workspace, me)
 	if err != nil {
 		return nil, err
@@ -74,7 +75,8 @@ func (j *journal) takeOverFrom(ctx context.Context, found *lost, workspace, owne
 		if err := left.read(ctx, tx, workspace, owner); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, `UPDATE slack_turn SET owner = $1 WHERE workspace = $2 AND owner = $3`, me, workspace, owner); err != nil {
+		if _, err := tx.ExecContext(ctx, `UPDATE slack_turn SET owner = $1 WHERE workspace = $2 AND owner = $3`, me,
+			workspace, owner); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, `UPDATE slack_question SET owner = $1 WHERE workspace = $2 AND owner = $3`, me,

@@ -147,7 +147,7 @@ func (b *Bot) workspaceOf(m *message) *workspace {
 func (w *workspace) turn(ctx context.Context, m *message, who person, s *surface) *chat.Turn {
 	t := &chat.Turn{
 		Conversation: m.conversation(), Shared: !isDM(m.Channel), Text: m.Text, Locale: who.locale, Surface: s,
-		Caller: w.caller(who, m.conversation()), Name: func(user string) string { return w.name(ctx, user) },
+		Caller: w.caller(who, m.Channel, m.conversation()), Name: func(user string) string { return w.name(ctx, user) },
 	}
 	if earlier := w.earlier(ctx, m); earlier != "" {
 		t.Files = append(t.Files, chat.File{Name: "slack-thread.txt", MIMEType: "text/plain",
@@ -169,9 +169,9 @@ func (w *workspace) turn(ctx context.Context, m *message, who person, s *surface
 }
 
 // caller returns the pipeline's caller for a person.
-func (w *workspace) caller(p person, session string) pipeline.Caller {
+func (w *workspace) caller(p person, channel, session string) pipeline.Caller {
 	return pipeline.Caller{Frontend: pipeline.FrontendSlack, Tenant: w.tenantOf(p), User: p.id, Email: p.email,
-		Groups: p.groups, Session: session, Locale: p.locale, Client: "slack"}
+		Groups: p.groups, Channel: channel, Session: session, Locale: p.locale, Client: "slack"}
 }
 
 // endLater retries to end an answer. If the process ends first, the next one does.

@@ -38,7 +38,7 @@ type answerWriter struct {
 	// ts is the current message, or empty. plain says that messages are updated instead of streamed.
 	ts    string
 	plain bool
-	// opened is when the message began, last when something was sent.
+	// opened is the time at which the message began, last that of the last request.
 	opened, last time.Time
 	// size is the text in the message, in characters. fenced says that it ends within a code block.
 	size   int
@@ -125,7 +125,7 @@ func undecided(text string) (decided, rest string) {
 		decided, rest = undecided(strings.NewReplacer("](", "] (", "]:", "] :").Replace(text[at:]))
 		return text[:at] + decided, rest
 	}
-	if i := unfinished.FindStringIndex(text[:at]); i != nil {
+	if i := unfinished().FindStringIndex(text[:at]); i != nil {
 		at = i[0]
 	}
 	return text[:at], text[at:]
@@ -295,7 +295,8 @@ func (o *answerWriter) note(ctx context.Context) {
 	if o.noted == o.ts+string(encoded) {
 		return
 	}
-	if err := o.surface.w.bot.journal.answering(context.WithoutCancel(ctx), o.surface.m, o.ts, string(encoded)); err != nil {
+	if err := o.surface.w.bot.journal.answering(context.WithoutCancel(ctx), o.surface.m, o.ts,
+		string(encoded)); err != nil {
 		o.surface.w.logger.Error("the state of an answer could not be stored", "err", err)
 		return
 	}
