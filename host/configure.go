@@ -5,12 +5,13 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// configure returns a plugin's configuration for tenants without their own.
-func (o *Options) configure(m *manifest.Manifest) ([]byte, error) {
-	config, err := m.Configure(o.Settings[m.Name].Config)
+// configure returns a plugin's configuration under grants, for tenants without their own.
+func (o *Options) configure(m *manifest.Manifest, grants grant.Grants) ([]byte, error) {
+	config, err := m.Configure(grants.Config(m, o.Settings[m.Name].Config))
 	if err != nil {
 		return nil, fmt.Errorf("plugin.%s.config in hako.yaml: %w", m.Name, err)
 	}
@@ -28,15 +29,15 @@ func (o *Options) tenantConfigs(plugin string) map[string]map[string]any {
 	return configs
 }
 
-// configureTenants returns a plugin's configuration for tenants with their own, by tenant.
-func (o *Options) configureTenants(m *manifest.Manifest, fixed bool) (map[string][]byte, error) {
+// configureTenants returns a plugin's configuration under grants, for tenants with their own, by tenant.
+func (o *Options) configureTenants(m *manifest.Manifest, grants grant.Grants, fixed bool) (map[string][]byte, error) {
 	name, configured := m.Name, map[string][]byte{}
 	tenants := o.tenantConfigs(name)
 	for _, tenant := range slices.Sorted(maps.Keys(tenants)) {
 		err := checkTenantKeys(m, fixed, tenants[tenant])
 		if err == nil {
 			values := map[string]any{}
-			maps.Copy(values, o.Settings[name].Config)
+			maps.Copy(values, grants.Config(m, o.Settings[name].Config))
 			maps.Copy(values, tenants[tenant])
 			configured[tenant], err = m.Configure(values)
 		}

@@ -111,6 +111,9 @@ func (h *Host) report(before, now Status) {
 	attrs := []any{"plugin", now.Name, "path", now.Path, "state", string(now.State), "digest", now.Digest}
 	switch now.State {
 	case Active:
+		if now.Reason != "" {
+			attrs = append(attrs, "reason", now.Reason)
+		}
 		h.logger.Info("plugin in service", append(attrs, "tools", now.Tools)...)
 	case Pending, Revoked:
 		h.logger.Warn("plugin waits", append(attrs, "reason", now.Reason)...)
@@ -193,7 +196,8 @@ func (h *Host) decide(p *plugin, content *pluginFile) grant.Decision {
 		return decision
 	}
 	decision.Unrecorded = false // the consent may belong to a file of the same name
-	if decision.State != grant.Pending || content.manifest.Permissions.Exec != nil {
+	if decision.State != grant.Pending || content.manifest.Permissions.Exec != nil ||
+		content.manifest.Permissions.Tools != nil {
 		return decision
 	}
 	return h.shippedConsent(content.manifest, decision)
@@ -218,7 +222,8 @@ func (h *Host) shippedConsent(m *manifest.Manifest, pending grant.Decision) gran
 	for _, asked := range m.Permissions.Files {
 		dir, ok := h.options().ShippedMounts[asked.Mount]
 		if !ok {
-			pending.Reason = fmt.Sprintf("plugin %s has no folder for its mount %s: set shipped.mounts.%[2]s in hako.yaml",
+			pending.Reason = fmt.Sprintf(
+				"plugin %s has no folder for its mount %s: set shipped.mounts.%[2]s in hako.yaml",
 				m.Name, asked.Mount)
 			return pending
 		}
@@ -316,6 +321,9 @@ func (h *Host) admit(ctx context.Context, p *plugin, status Status, content *plu
 		return h.broken(p, status, err)
 	}
 	status.State = Active
+	if left := p.service.omitted; len(left) > 0 {
+		status.Reason = "not on offer: " + strings.Join(left, "; ")
+	}
 	if decision.Unrecorded {
 		if err := h.consents.file.Approve(ctx, *decision.Consent); err != nil {
 			status.Reason = fmt.Sprintf("the update could not be recorded: %v", err)

@@ -5,7 +5,7 @@ import "time"
 // IndexAtOnce lets the index take in files that have just changed.
 func (h *Host) IndexAtOnce() { h.index.settled = 0 }
 
-// KeepCopies is what a host does once a day.
+// KeepCopies marks the copies of plugins in service as used, as a host does once a day.
 func (h *Host) KeepCopies() { h.keepCopies() }
 
 // AskFor bounds how long a guest is asked what it offers.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker/httpbroker"
 	"github.com/hako-run/hako/host/component/tool"
+	"github.com/hako-run/hako/host/extism"
 	"github.com/hako-run/hako/host/manifest"
 )
 
@@ -67,6 +68,11 @@ func checkModule(module *manifest.Module, wasm []byte,
 	}
 	if err := module.CheckImports(p.manifest.Permissions); err != nil {
 		return nil, err
+	}
+	if module.IsExtism() {
+		if err := extism.Check(module, p.manifest.Tools); err != nil {
+			return nil, err
+		}
 	}
 	return p, nil
 }

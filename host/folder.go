@@ -201,7 +201,7 @@ func (h *Host) Watch(ctx context.Context) error {
 func (h *Host) removeLeftovers() error {
 	o := h.options()
 	dirs := slices.Clone(o.Folders)
-	for _, dir := range []string{o.CacheDir, h.copies.dir, o.RecordDir} {
+	for _, dir := range []string{o.CacheDir, h.copies.dir.Path, o.RecordDir} {
 		if dir != "" {
 			dirs = append(dirs, dir)
 		}

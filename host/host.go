@@ -26,9 +26,12 @@ import (
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/results"
 	"github.com/hako-run/hako/host/sandbox"
 	statestore "github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/toolset"
 	"github.com/hako-run/hako/host/trace"
+	"github.com/hako-run/hako/internal/plugincopies"
 )
 
 // Options configures a Host. A nil *Options means all defaults: no plugins at all.
@@ -56,6 +59,10 @@ type Options struct {
 	MemoryBudget int64
 	// Processors bounds the guests that compute at the same time; see sandbox.Options. Zero means GOMAXPROCS.
 	Processors int
+	// Interpret runs plugins without compiling them, where that is possible; see sandbox.Options.
+	Interpret bool
+	// CompileGrace bounds how long Close waits for compilations; see sandbox.Options.
+	CompileGrace time.Duration
 	// CacheDir keeps compiled code and copies of consented plugins. Empty keeps both in memory.
 	CacheDir string
 	// ReadOnly leaves all files and folders as they are, for a look at what is there: copies in CacheDir are read and
@@ -84,6 +91,9 @@ type Options struct {
 	// RecordDir is a directory for recordings: when a plugin is stopped, its HTTP exchanges are written to
 	// NAME.recordings.json. Empty records nothing.
 	RecordDir string
+	// Results keeps tool results that are too large for their callers, and offers them; see pipeline.Options. Nil keeps
+	// none.
+	Results *results.Keeper
 	// Clock is the guests' wall clock. Nil means the real one, or with Mock that of the recordings.
 	Clock func() time.Time
 	// Locale is for callers without one, a BCP 47 tag. Empty means "en".
@@ -91,6 +101,8 @@ type Options struct {
 	// Proxy is an upstream proxy (http, https or socks5) for the HTTP requests of plugins and the connections of their
 	// commands; see httpbroker.Options. Nil means none.
 	Proxy *url.URL
+	// Toolsets are the selections of the catalog that callers are offered. Nil offers everything to everyone.
+	Toolsets *toolset.Config
 	// Governance has the policy, quotas and audit log for calls. Zero allows everything.
 	Governance pipeline.Governance
 	// CommandRules returns the operator's rules for the commands of plugins, which precede judge's own. It is called
@@ -127,7 +139,7 @@ type CommandObserver interface {
 	ConnectionEnded(plugin string, o gateway.Observation)
 }
 
-// Settings are what an operator sets for one plugin.
+// Settings are an operator's settings for one plugin.
 type Settings struct {
 	// Prefix is prepended to the names of its tools and prompts.
 	Prefix string
@@ -154,7 +166,7 @@ type Credentials interface {
 	Close() error
 }
 
-// Tenant is what an operator sets for one tenant.
+// Tenant has an operator's settings for one tenant.
 type Tenant struct {
 	// Config has configuration keys by plugin, which override those in Settings. It must not have the configKey of a
 	// permission, because grants are the same for all tenants.
@@ -216,12 +228,13 @@ func New(options *Options) (*Host, error) {
 		h.logger = slog.New(slog.DiscardHandler)
 	}
 	engineOptions := &sandbox.Options{Logger: h.logger, Redact: h.redact, MemoryBudget: o.MemoryBudget,
-		Processors: o.Processors}
+		Processors: o.Processors, Interpret: o.Interpret, CompileGrace: o.CompileGrace}
 	h.index = openIndex("")
 	if dir := o.CacheDir; dir != "" {
 		h.index = openIndex(filepath.Join(dir, "index.json"))
 		h.index.readOnly = o.ReadOnly
-		h.copies.dir, h.copies.readOnly = filepath.Join(dir, "plugins"), o.ReadOnly
+		h.copies.dir = plugincopies.In(dir)
+		h.copies.dir.ReadOnly = o.ReadOnly
 		if !o.ReadOnly {
 			engineOptions.CacheDir = compiledDir(dir)
 		}
@@ -232,9 +245,14 @@ func New(options *Options) (*Host, error) {
 		return nil, err
 	}
 	h.pipeline = pipeline.New(h.catalog, &pipeline.Options{
-		Missing: h.missing, Usable: h.Usable, Locale: o.Locale, Governance: o.Governance, Tracer: o.Tracer,
-		Observer: o.Observer, Logger: h.logger,
+		Missing: h.missing, Offered: h.Offered, Locale: o.Locale, Toolsets: o.Toolsets, Governance: o.Governance, Results: o.Results,
+		Tracer: o.Tracer, Observer: o.Observer, Logger: h.logger,
 	})
+	if o.Results != nil {
+		if err := o.Results.Offer(h.catalog); err != nil {
+			return nil, errors.Join(err, h.engine.Close())
+		}
+	}
 	return h, nil
 }
 
@@ -257,10 +275,31 @@ func (h *Host) WatchUpdates(updated func(tenant, uri string)) (stop func()) {
 	return h.pipeline.WatchUpdates(updated)
 }
 
+// View returns what the caller is offered; see pipeline.Pipeline.View.
+func (h *Host) View(caller pipeline.Caller) *catalog.View { return h.pipeline.View(caller) }
+
+// MayChoose reports whether the caller may use the toolset that it names.
+func (h *Host) MayChoose(caller pipeline.Caller) bool { return h.pipeline.MayChoose(caller) }
+
+// Tools returns the tools that are to be listed for the caller, in the form in which they are offered.
+func (h *Host) Tools(caller pipeline.Caller) (list []*catalog.Tool) {
+	for _, tool := range h.View(caller).Tools {
+		if h.Visible(caller, tool) {
+			list = append(list, h.Described(caller, tool))
+		}
+	}
+	return list
+}
+
 // Visible reports whether the tool is to be listed for the caller: the policy may allow a call, or ask a person, and
 // the tenant can use it.
 func (h *Host) Visible(caller pipeline.Caller, tool *catalog.Tool) bool {
 	return h.Offered(caller.Tenant, tool) && h.pipeline.Visible(caller, tool)
+}
+
+// Described returns the tool as it is to be described to the caller; see pipeline.Pipeline.Described.
+func (h *Host) Described(caller pipeline.Caller, tool *catalog.Tool) *catalog.Tool {
+	return h.pipeline.Described(caller, tool)
 }
 
 // Offered reports whether the tenant can use the tool: it has the required credentials, and the tool is offered under

@@ -64,7 +64,7 @@ const asksForMount = "permissions: {files: [{mount: workspace, access: read-only
 // world is a host with a folder and a consent file.
 type world struct {
 	*host.Host
-	t        *testing.T
+	t        testing.TB
 	folder   string
 	consents string
 }
@@ -73,7 +73,7 @@ type world struct {
 // interpreter, under the race detector, on a busy machine.
 const patience = 10 * time.Minute
 
-func newWorld(t *testing.T, change func(*host.Options)) *world {
+func newWorld(t testing.TB, change func(*host.Options)) *world {
 	t.Helper()
 	dir := t.TempDir()
 	w := &world{t: t, folder: filepath.Join(dir, "plugins"), consents: filepath.Join(dir, "consents.yaml")}

@@ -21,6 +21,7 @@ import (
 	"github.com/hako-run/hako/host/broker/file"
 	"github.com/hako-run/hako/host/broker/httpbroker"
 	"github.com/hako-run/hako/host/broker/sqlbroker"
+	"github.com/hako-run/hako/host/broker/toolbroker"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
@@ -53,8 +54,10 @@ type service struct {
 	// manifest is the file's, completed with the listing of an Extism guest.
 	manifest *manifest.Manifest
 	tools    []string
-	sandbox  *sandbox.Plugin
-	closers  []io.Closer
+	// omitted names what the guest lists and cannot be offered, each with the reason.
+	omitted []string
+	sandbox *sandbox.Plugin
+	closers []io.Closer
 	// fixedConfig says that the plugin has one configuration for all tenants: it has the Extism ABI or is a component.
 	fixedConfig bool
 	// known says that an earlier process served the same file, so compiled code is probably cached.
@@ -117,17 +120,22 @@ func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants gr
 	if err != nil {
 		return nil, err
 	}
+	var tools *toolbroker.Broker
+	if len(grants.Tools) > 0 {
+		limits := spec.Limits.Or(manifest.DefaultLimits)
+		tools = toolbroker.New(grants.Tools, limits.Calls, limits.ParallelCalls)
+	}
 	if err := h.keepCopy(from, p); err != nil {
 		return nil, err
 	}
 	spec.Digest, spec.Wasm = s.digest, func() ([]byte, error) { return h.copyOf(from.source, s.digest) }
 	switch {
 	case p.module.Component != nil:
-		if s.manifest, err = h.configureComponent(p, brokers{client, database, commands}, &spec); err != nil {
+		if err := h.configureComponent(p, s, brokers{client, database, commands, tools}, &spec); err != nil {
 			return nil, err
 		}
 	case p.module.IsExtism():
-		if s.manifest, err = h.configureExtism(p, client, &spec); err != nil {
+		if err := h.configureExtism(p, s, client, &spec); err != nil {
 			return nil, err
 		}
 	case client != nil:
@@ -138,6 +146,9 @@ func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants gr
 	}
 	if commands != nil {
 		spec.Modules = append(spec.Modules, commands.Module())
+	}
+	if tools != nil {
+		spec.Modules = append(spec.Modules, tools.Module())
 	}
 	s.manifest = h.bounded(s.manifest)
 	for _, tool := range s.manifest.Tools {
@@ -261,11 +272,11 @@ func (h *Host) identity(p *pluginFile, grants grant.Grants) string {
 // offer describes the service to the catalog.
 func (h *Host) offer(p *pluginFile, s *service) (catalog.Source, error) {
 	options := h.options()
-	config, err := options.configure(p.manifest)
+	config, err := options.configure(p.manifest, s.grants)
 	if err != nil {
 		return catalog.Source{}, err
 	}
-	tenants, err := options.configureTenants(p.manifest, p.fixedConfig())
+	tenants, err := options.configureTenants(p.manifest, s.grants, p.fixedConfig())
 	if err != nil {
 		return catalog.Source{}, err
 	}
@@ -275,7 +286,8 @@ func (h *Host) offer(p *pluginFile, s *service) (catalog.Source, error) {
 	}
 	return catalog.Source{
 		Name: s.name, Prefix: options.Settings[s.name].Prefix, Config: config, Tenants: tenants, Roots: roots,
-		Credentials: credentialsOf(s.grants), Asks: s.grants.Exec != nil, Backend: s.sandbox,
+		Credentials: credentialsOf(s.grants), Asks: s.grants.Exec != nil || len(s.grants.Tools) > 0,
+		Calls: toolbroker.Granted(s.grants.Tools), Backend: s.sandbox,
 	}, nil
 }
 

@@ -10,8 +10,8 @@ import (
 
 // Reconfigure checks other options and returns what puts them in force, which Watch need not run for. Of options those
 // count that say what an operator wants of plugins: Folders, Shipped, ShippedMounts, Roots, Consents, Updates,
-// Settings, Tenants, Limits, Ceilings, MaxPluginSize, MountQuota, Mock, Locale, Proxy, and of Governance AuditOptional
-// and AuditFields. All others stay as they were given to New.
+// Settings, Tenants, Limits, Ceilings, MaxPluginSize, MountQuota, Mock, Locale, Proxy, Toolsets, and of Governance
+// AuditOptional and AuditFields. All others stay as they were given to New.
 //
 // The error says which folder cannot be read, or which plugin in service does not take its settings. Nothing has
 // changed before put is called, once; that looks at all plugins, as Load does, and has its errors. Plugins for which
@@ -24,7 +24,7 @@ func (h *Host) Reconfigure(options *Options) (put func(context.Context) error, e
 	next.Settings, next.Tenants, next.Limits, next.MaxPluginSize = options.Settings, options.Tenants, options.Limits,
 		options.MaxPluginSize
 	next.MountQuota, next.Roots = options.MountQuota, options.Roots
-	next.Mock, next.Locale, next.Proxy = options.Mock, options.Locale, options.Proxy
+	next.Mock, next.Locale, next.Proxy, next.Toolsets = options.Mock, options.Locale, options.Proxy, options.Toolsets
 	next.Governance.AuditOptional, next.Governance.AuditFields = options.Governance.AuditOptional,
 		options.Governance.AuditFields
 	if err := h.checkOptions(&next); err != nil {
@@ -58,10 +58,10 @@ func (h *Host) checkOptions(o *Options) error {
 
 // checkService validates the settings of a service.
 func (o *Options) checkService(s *service) error {
-	if _, err := o.configure(s.manifest); err != nil {
+	if _, err := o.configure(s.manifest, s.grants); err != nil {
 		return err
 	}
-	if _, err := o.configureTenants(s.manifest, s.fixedConfig); err != nil {
+	if _, err := o.configureTenants(s.manifest, s.grants, s.fixedConfig); err != nil {
 		return err
 	}
 	return checkRules(s.name, o.Settings[s.name].HTTP, s.manifest.Permissions.HTTP)
@@ -75,7 +75,7 @@ func (h *Host) apply(o *Options) {
 		h.consents = consents{}
 	}
 	h.pipeline.Set(pipeline.Settings{Locale: o.Locale, AuditOptional: o.Governance.AuditOptional,
-		AuditFields: o.Governance.AuditFields})
+		AuditFields: o.Governance.AuditFields, Toolsets: o.Toolsets})
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, p := range h.plugins {

@@ -44,13 +44,20 @@ func (a *Adapter) Serve(ctx context.Context, guest *sandbox.Guest, request *abi.
 	if request.Method == methodList {
 		return s.list(ctx)
 	}
-	export, input, err := a.requestInput(guest, request)
+	if tool, ok := a.functions[request.Name]; ok && request.Method == abi.CallTool {
+		return s.callFunction(ctx, &tool, request)
+	}
+	export, object, err := a.requestInput(guest, request)
 	if err != nil {
 		return nil, err
 	}
 	if !a.exports[export] {
 		return &abi.Response{Error: &abi.Error{Code: abi.CodeNotFound,
 			Message: "the plugin does not export " + export}}, nil
+	}
+	input, err := object.encode()
+	if err != nil {
+		return nil, fmt.Errorf("encode the input of %s: %w", export, err)
 	}
 	output, failed, err := s.invoke(ctx, export, input)
 	if err != nil {
@@ -72,6 +79,14 @@ func failureResponse(method string, failed *abi.Error) *abi.Response {
 
 // jsonObject is input for a guest.
 type jsonObject map[string]any
+
+// encode returns the object as JSON, and nothing for nil.
+func (o jsonObject) encode() ([]byte, error) {
+	if o == nil {
+		return nil, nil
+	}
+	return json.Marshal(o)
+}
 
 // requestInput returns the export for a request and its input.
 func (a *Adapter) requestInput(guest *sandbox.Guest, r *abi.Request) (export string, input jsonObject, err error) {
@@ -138,23 +153,19 @@ func callContext(guest *sandbox.Guest) jsonObject {
 // maxFailure bounds the text of an error that a guest reports, in bytes.
 const maxFailure = 8 << 10
 
-// invoke calls an export with input as JSON. It returns a copy of the output, or the error that the guest reported.
+// invoke calls an export with input. It returns a copy of the output, or the error that the guest reported.
 func (s *session) invoke(
-	ctx context.Context, export string, input jsonObject,
+	ctx context.Context, export string, input []byte,
 ) (output []byte, failed *abi.Error, err error) {
 	if s.used {
 		s.kernel.reset()
 	}
 	s.used = true
-	if input != nil {
-		data, err := json.Marshal(input)
-		if err != nil {
-			return nil, nil, fmt.Errorf("encode the input of %s: %w", export, err)
-		}
-		if err := s.kernel.reserveBlock(uint64(len(data))); err != nil {
+	if len(input) > 0 {
+		if err := s.kernel.reserveBlock(uint64(len(input))); err != nil {
 			return nil, nil, err
 		}
-		s.kernel.input = span{s.kernel.write(data), uint64(len(data))}
+		s.kernel.input = span{s.kernel.write(input), uint64(len(input))}
 	}
 	results, err := s.guest.Invoke(ctx, export)
 	if err != nil {

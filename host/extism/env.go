@@ -2,6 +2,7 @@ package extism
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/hako-run/hako/host/broker"
@@ -68,7 +69,7 @@ func (a *Adapter) stateFunctions() []broker.Function {
 	return []broker.Function{
 		a.function("config_get", one, &i64, func(_ context.Context, s *session, p []uint64) uint64 {
 			name := s.kernel.bytes("config_get", p[0])
-			return s.write([]byte(a.configValue(string(name[:min(len(name), maxName)]))))
+			return s.write([]byte(s.configValue(string(name[:min(len(name), maxName)]))))
 		}),
 		a.function("var_get", one, &i64, func(_ context.Context, s *session, p []uint64) uint64 {
 			return s.write(s.vars[s.copyText("var_get", p[0])])
@@ -94,11 +95,15 @@ const maxName = 1 << 10
 var manifestKey = strings.NewReplacer("-", "_", ".", "_")
 
 // configValue returns the value of name, or else of the corresponding manifest key: "api_key" for "api-key".
-func (a *Adapter) configValue(name string) string {
-	if value, ok := a.config[name]; ok {
+func (s *session) configValue(name string) string {
+	if value, ok := s.adapter.config[name]; ok {
 		return value
 	}
-	return a.config[manifestKey.Replace(name)]
+	name = manifestKey.Replace(name)
+	if slices.Contains(s.adapter.placeholders, name) {
+		return s.call.Placeholder(name)
+	}
+	return s.adapter.config[name]
 }
 
 // setVar sets a variable to a copy of value; nil deletes it.

@@ -45,6 +45,10 @@ type Options struct {
 	// Config is the plugin's configuration, a JSON object. Guests see each value as a string: strings as they are,
 	// others as JSON.
 	Config []byte
+	// Tools are the tools of the manifest, with the functions that they call. Without any, the guest lists its tools.
+	Tools []manifest.Tool
+	// Placeholders are the configuration keys whose values are placeholders for credentials.
+	Placeholders []string
 	// HTTP sends the guest's requests. Nil means that http_request fails as not granted.
 	HTTP *httpbroker.Broker
 }
@@ -52,8 +56,12 @@ type Options struct {
 // Adapter implements sandbox.Contract for one plugin. It is safe for concurrent use.
 type Adapter struct {
 	exports map[string]bool
-	config  map[string]string
-	http    *httpbroker.Broker
+	// functions are the tools of the manifest, by name.
+	functions map[string]manifest.Tool
+	config    map[string]string
+	// placeholders are keys that are not in config.
+	placeholders []string
+	http         *httpbroker.Broker
 }
 
 var _ sandbox.Contract = (*Adapter)(nil)
@@ -64,9 +72,12 @@ func New(m *manifest.Module, o *Options) (*Adapter, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	a := &Adapter{http: o.HTTP}
+	a := &Adapter{http: o.HTTP, placeholders: o.Placeholders, functions: map[string]manifest.Tool{}}
+	for _, t := range o.Tools {
+		a.functions[t.Name] = t
+	}
 	var err error
-	if a.exports, err = exports(m); err != nil {
+	if a.exports, err = a.findExports(m); err != nil {
 		return nil, err
 	}
 	if m.Memory == nil {
@@ -79,6 +90,12 @@ func New(m *manifest.Module, o *Options) (*Adapter, error) {
 	return a, err
 }
 
+// Check reports why a plugin of the Extism ABI cannot be called, as far as its module and its manifest show.
+func Check(m *manifest.Module, tools []manifest.Tool) error {
+	_, err := New(m, &Options{Tools: tools})
+	return err
+}
+
 // Equip sets the contract and the import modules of spec.
 func (a *Adapter) Equip(spec *sandbox.Spec) {
 	spec.Contract, spec.Modules = a, a.modules()
@@ -88,11 +105,17 @@ func (a *Adapter) Equip(spec *sandbox.Spec) {
 // first.
 func (a *Adapter) v1() bool { return a.exports[exportDescribe] && a.exports[exportCall] }
 
-// exports returns the exports that hako calls.
-func exports(m *manifest.Module) (map[string]bool, error) {
+// findExports returns the exports that hako calls.
+func (a *Adapter) findExports(m *manifest.Module) (map[string]bool, error) {
 	known := []string{
 		exportDescribe, exportCall, exportListTools, exportCallTool, exportListPrompts, exportGetPrompt,
 		exportListResources, exportListTemplates, exportReadResource, exportComplete,
+	}
+	if len(a.functions) > 0 {
+		known = nil
+	}
+	for _, t := range a.functions {
+		known = append(known, t.Export)
 	}
 	found := map[string]bool{}
 	for _, e := range m.Exports {
@@ -104,11 +127,19 @@ func exports(m *manifest.Module) (map[string]bool, error) {
 		}
 		found[e.Name] = true
 	}
+	for _, t := range a.functions {
+		if !found[t.Export] {
+			return nil, fmt.Errorf("tool %s: the module does not export the function %s", t.Name, t.Export)
+		}
+	}
+	if len(a.functions) > 0 {
+		return found, nil
+	}
 	v1 := found[exportDescribe] && found[exportCall]
 	if !v1 && !found[exportListTools] && !found[exportListPrompts] && !found[exportListResources] &&
 		!found[exportListTemplates] {
 		return nil, errors.New("the module exports neither describe and call nor list_tools or another list: " +
-			"it is made for Extism, but not as a plugin with tools")
+			"name the functions that it has as tools in its manifest (docs/extism.md#functions)")
 	}
 	return found, nil
 }

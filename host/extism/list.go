@@ -34,11 +34,15 @@ func (s *session) list(ctx context.Context) (*abi.Response, error) {
 		input = jsonObject{"context": callContext(s.guest)}
 	}
 	var all mcpjson.Listing
+	encoded, err := input.encode()
+	if err != nil {
+		return nil, fmt.Errorf("encode the context of a request: %w", err)
+	}
 	for _, export := range exports {
 		if !s.adapter.exports[export] {
 			continue
 		}
-		output, failed, err := s.invoke(ctx, export, input)
+		output, failed, err := s.invoke(ctx, export, encoded)
 		switch {
 		case err != nil:
 			return nil, err

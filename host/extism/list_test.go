@@ -21,7 +21,7 @@ func TestList(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := mcpjson.Complete(granting, list)
+		m, _, err := mcpjson.Complete(granting, list)
 		if err != nil {
 			t.Fatal(err)
 		}
