@@ -68,7 +68,8 @@ func (r reader) models(v strictyaml.Value) {
 			v.Problem("%v", err)
 		}
 		name := cmp.Or(s.Name, s.Model)
-		if slices.ContainsFunc(r.config.LLM.Models, func(other llm.Spec) bool { return cmp.Or(other.Name, other.Model) == name }) {
+		if slices.ContainsFunc(r.config.LLM.Models,
+			func(other llm.Spec) bool { return cmp.Or(other.Name, other.Model) == name }) {
 			v.Problem("there is a model %q already: give one of them another name", name)
 		}
 		r.config.LLM.Models = append(r.config.LLM.Models, s)

@@ -20,8 +20,13 @@ import (
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/host/registry"
+	"github.com/hako-run/hako/host/registry/lock"
+	"github.com/hako-run/hako/host/registry/signature"
+	"github.com/hako-run/hako/host/results"
 	"github.com/hako-run/hako/host/slackbot"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/toolset"
 	"github.com/hako-run/hako/internal/wholefile"
 )
 
@@ -32,7 +37,7 @@ const FileName = "hako.yaml"
 type Config struct {
 	// File is the configuration file; empty means the built-in default.
 	File string
-	// Dir is where relative paths in it start, also those in files that it names.
+	// Dir is the directory for relative paths in it, also for those in files that it names.
 	Dir string
 	// Warnings are about settings that have no effect.
 	Warnings []string
@@ -45,6 +50,7 @@ type Config struct {
 	// AllowPaths are directories for the plugins that ask for roots.
 	AllowPaths    []string
 	Consents      string
+	Lock          string
 	Updates       string
 	Cache         string
 	Locale        string
@@ -60,9 +66,18 @@ type Config struct {
 	// Proxy is for the HTTP requests of plugins; empty means none.
 	Proxy string
 
+	// Registries are settings for single registries that plugins come from, by host.
+	Registries map[string]registry.Host
+	// Signatures says whose signatures plugins from registries need.
+	Signatures signature.Options
+
+	Index     Index
 	Upstreams Upstreams
 	LLM       LLM
 	Chat      Chat
+	// Results bounds what is kept of results that are too large to pass on at once. ResultsDisabled keeps none.
+	Results         results.Options
+	ResultsDisabled bool
 	// Slack are the workspaces that the bot is in.
 	Slack []slackbot.Workspace
 	// Agent is about managed agents.
@@ -97,8 +112,12 @@ type Config struct {
 	// Credentials are for every tenant; TenantCredentials are for single ones, by tenant.
 	Credentials       map[string]credential.Spec
 	TenantCredentials map[string]map[string]credential.Spec
-	// SecretsKey is where the key of stored credentials comes from; zero means a file in the store.
+	// SecretsKey is the source of the key of stored credentials; zero means a file in the store.
 	SecretsKey credential.Source
+	// Toolsets are the selections of the catalog that callers are offered. Nil offers everything to everyone. Toolset
+	// is Toolsets.Local.
+	Toolsets *toolset.Config
+	Toolset  string
 	// Tenants holds the settings for single tenants, by name.
 	Tenants map[string]host.Tenant
 
@@ -106,7 +125,7 @@ type Config struct {
 	Secrets []Secret
 
 	settings []setting
-	// origins are where the settings come from, by key; nested is what is no setting.
+	// origins are the sources of the settings, by key; nested are the values that are no settings.
 	origins map[string]string
 	nested  []Entry
 	// leaves are the single values of the file that are no settings, by key.
@@ -117,7 +136,7 @@ type Config struct {
 type Audit struct {
 	// Disabled records nothing. Optional answers calls that could not be recorded.
 	Disabled, Optional bool
-	// Key is where the log's key comes from, if it lies in a store that replicas share.
+	// Key is the source of the log's key, if the log lies in a store that replicas share.
 	Key credential.Source
 	// Sync waits until each record is on the disk.
 	Sync bool
@@ -174,8 +193,17 @@ func Load(source Source) (*Config, error) {
 	if err := c.layer(source.Flags, fileDir); err != nil {
 		return nil, err
 	}
+	if err := c.chooseToolset(); err != nil {
+		return nil, err
+	}
 	c.HTTP.OAuth.Proxy, c.Console.OIDC.Proxy = c.ProxyURL(), c.ProxyURL()
 	c.resolve(dir)
+	if err := c.resolveIndexes(); err != nil {
+		return nil, err
+	}
+	if err := c.Signatures.Check(); err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
 	c.Warnings = unknownVariables(os.Environ(), c.settings, c.Secrets)
 	return c, c.placeCache()
 }
@@ -257,6 +285,11 @@ func absolute(path, dir string) string {
 	return filepath.Join(dir, path)
 }
 
+// LockFile is the path of the lock file of the first plugin folder. By default it is beside the consents.
+func (c *Config) LockFile() string {
+	return cmp.Or(c.Lock, filepath.Join(filepath.Dir(c.Consents), lock.FileName))
+}
+
 // OwnFiles are the files and directories that make up the configuration, hold secrets or are hako's state, whether they
 // exist or not.
 func (c *Config) OwnFiles() []string {
@@ -264,9 +297,13 @@ func (c *Config) OwnFiles() []string {
 		cmp.Or(
 			c.File,
 			filepath.Join(c.Dir, FileName),
-		), filepath.Join(c.Dir, dotEnvName), c.Consents, c.Consents + wholefile.LockSuffix, c.Policy,
+		), filepath.Join(c.Dir, dotEnvName), c.Consents, c.Consents + wholefile.LockSuffix, c.LockFile(),
+		c.LockFile() + wholefile.LockSuffix, c.Policy,
 		c.UpstreamsFile(),
-		c.StateDir(), c.Cache, c.HTTP.TLSKey,
+		c.StateDir(), c.Cache, c.HTTP.TLSKey, c.Signatures.TrustedRoot,
+	}
+	for _, signer := range c.Signatures.Trusted {
+		files = append(files, signer.Key)
 	}
 	if proposals := policy.ProposalsPath(c.Policy); proposals != "" {
 		files = append(files, proposals, proposals+wholefile.LockSuffix)

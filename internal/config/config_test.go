@@ -15,6 +15,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker/httpbroker"
 	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/toolset"
 )
 
 func TestMain(m *testing.M) {
@@ -303,6 +304,14 @@ func TestProblems(t *testing.T) {
 			want: []string{"plugin.a.http.b.rate: must be a number from 0.001 to 100000"}},
 		"burst without rate": {file: "plugin: {a: {http: {b: {burst: 3}}}}\n",
 			want: []string{"plugin.a.http.b: burst is how many", "state the rate too"}},
+		"signer of nothing": {file: "signers: {acme: {key: acme.pub}}\n",
+			want: []string{"hako.yaml:1:17: signers.acme: for must list the repositories"}},
+		"signer without issuer": {file: "signers: {acme: {for: ['*'], subject: a@example.com}}\n",
+			want: []string{"signers.acme: an identity is an issuer with a subject"}},
+		"signer without root": {
+			file: "signers: {acme: {for: ['*'], issuer: https://a.example, subject: a@example.com}}\n",
+			want: []string{"signers.acme is an identity, and signatures.trustedRoot names no trusted_root.json",
+				"cosign trusted-root create"}},
 		"tenant": {file: "tenants: {acme: {plugins: {}}}\n",
 			want: []string{`tenants.acme: unknown key "plugins": did you mean "plugin"?`}},
 		"tenant's plugin": {file: "tenants: {acme: {plugin: {a: {limits: {}}}}}\n",
@@ -452,6 +461,123 @@ func TestModelsOfTheFile(t *testing.T) {
 	for i, want := range []int{0, -1, 7} {
 		if got := c.LLM.Models[i]; got.Retries != want || got.Images != (i == 1) {
 			t.Errorf("model %s has retries %d, images %v", got.Name, got.Retries, got.Images)
+		}
+	}
+}
+
+// TestSigners reads whose signatures count. The files that say so are hako's own: no plugin may write them.
+func TestSigners(t *testing.T) {
+	dir := write(t, `
+signatures: {required: true, trustedRoot: root.json}
+signers:
+  acme: {for: [registry.example.com/tools/*], key: keys/acme.pub}
+  ci: {for: ["*"], issuer: "https://accounts.example.com", subjectRegexp: ".*@example[.]com"}
+`)
+	c := load(t, Source{Dir: dir})
+	if !c.Signatures.Required || len(c.Signatures.Trusted) != 2 || c.Signatures.Trusted["ci"].Subject != "" {
+		t.Errorf("%+v", c.Signatures)
+	}
+	for _, file := range []string{"root.json", filepath.Join("keys", "acme.pub")} {
+		if !slices.Contains(c.OwnFiles(), filepath.Join(dir, file)) {
+			t.Errorf("%s is not among %q", file, c.OwnFiles())
+		}
+	}
+}
+
+// TestRegistries reads the settings for registries, and refuses wrong ones by line.
+func TestRegistries(t *testing.T) {
+	dir := write(t, "registries:\n  registry.example.com: {mirrors: [mirror.example.com/cache], ca: ca.pem}\n  localhost:5000: {}\n")
+	c := load(t, Source{Dir: dir})
+	h := c.Registries["registry.example.com"]
+	if len(c.Registries) != 2 || h.CA != filepath.Join(dir, "ca.pem") || !slices.Equal(h.Mirrors, []string{"mirror.example.com/cache"}) {
+		t.Errorf("got %+v", c.Registries)
+	}
+	for text, want := range map[string]string{
+		"registries: {example: {}}":                               `"example" is no host of a registry`,
+		"registries: {https://x.example: {}}":                     "is no host of a registry",
+		"registries: {x.example: {mirrors: [https://x.example]}}": "is neither HOST nor HOST/PATH",
+		"registries: {x.example: {mirror: [x.example]}}":          `did you mean "mirrors"`,
+		"registries: {x.example/tools: {}}":                       "is no host of a registry",
+	} {
+		if _, err := Load(Source{Dir: write(t, text)}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestAuthFiles: credentials are looked for where Podman and Docker keep them.
+func TestAuthFiles(t *testing.T) {
+	t.Setenv("REGISTRY_AUTH_FILE", "")
+	t.Setenv("XDG_RUNTIME_DIR", "/run/user/1")
+	t.Setenv("XDG_CONFIG_HOME", "/home/aki/.config")
+	t.Setenv("DOCKER_CONFIG", "/home/aki/docker")
+	want := []string{filepath.Join("/run/user/1", "containers", "auth.json"),
+		filepath.Join("/home/aki/.config", "containers", "auth.json"), filepath.Join("/home/aki/docker", "config.json")}
+	if got := authFiles(); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	t.Setenv("REGISTRY_AUTH_FILE", "/auth.json")
+	if got := authFiles(); !slices.Equal(got, []string{"/auth.json"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestToolsets reads toolsets with all their fields, and refuses wrong ones by line.
+func TestToolsets(t *testing.T) {
+	c := load(t, Source{Dir: write(t, `
+toolsets:
+  search: {tools: 100, tokens: 20000}
+  rules:
+    - {groups: [support], frontends: [slack], channels: [C1], toolset: support}
+    - {users: [ken], tenants: [acme], tokens: [ci], toolset: all}
+  sets:
+    support:
+      description: For the help desk
+      tools:
+        - ticket_*
+        - {tool: file_read, rename: manual, fix: {path: {a: [1, true]}}, hide: [limit], description: {en: Reads., ja: 読む。}, short: true, pin: true}
+      except: [ticket_delete]
+      resources: ["docs://*"]
+      prompts: [triage]
+      for: {groups: [support]}
+`)})
+	if c.Toolsets.Search != (toolset.Search{Tools: 100, Tokens: 20000}) {
+		t.Errorf("search: %+v", c.Toolsets.Search)
+	}
+	set := c.Toolsets.Set("support")
+	if len(set.Tools) != 2 || set.Tools[0].Pattern != "ticket_*" || set.Tools[1].Rename != "manual" ||
+		string(set.Tools[1].Fix["path"]) != `{"a":[1,true]}` || set.Tools[1].Description["ja"] != "読む。" || !set.Tools[1].Short ||
+		set.Tools[1].Hide[0] != "limit" || set.Except[0] != "ticket_delete" || set.For.Groups[0] != "support" ||
+		set.Resources[0] != "docs://*" || set.Prompts[0] != "triage" {
+		t.Errorf("%+v", set)
+	}
+	by := toolset.Caller{Frontend: "slack", Channel: "C1", Groups: []string{"support"}}
+	if got := c.Toolsets.For(&by); got != "support" {
+		t.Errorf("the rules give %s", got)
+	}
+	if c := load(t, Source{Dir: write(t, "toolset: a\ntoolsets: {sets: {a: {}}}\n")}); c.Toolsets.Local != "a" {
+		t.Errorf("the set of the terminal is %q", c.Toolsets.Local)
+	}
+	if _, err := Load(Source{Dir: write(t, "toolset: b\ntoolsets: {sets: {bb: {}}}\n")}); err == nil ||
+		!strings.Contains(err.Error(), `unknown toolset "b": did you mean "bb"`) {
+		t.Errorf("an unknown set: %v", err)
+	}
+	for text, want := range map[string]string{
+		"{sets: {All: {}}}": `"All" cannot be a name`,
+		"{sets: {all: {}}}": `"all" stands for everything`,
+		"{sets: {a: {tools: [{tool: 'x*', rename: y}]}}}":           "rename is for one",
+		"{sets: {a: {tools: [{rename: y}]}}}":                       "must name a tool",
+		"{sets: {a: {for: {}}}}":                                    "must name users, groups, tenants or tokens",
+		"{sets: {support: {}}, rules: [{toolset: suport}]}":         `did you mean "support"`,
+		"{search: {tools: 0}}":                                      "a whole number",
+		"{rules: [{users: [a]}]}":                                   "must name a toolset",
+		"{sets: {a: {}}, rules: [{frontends: [slak], toolset: a}]}": `did you mean "slack"`,
+		"{sets: {a: {tools: [{tool: x, fix: {b: 1}, hide: [b]}]}}}": "is in fix, which hides it",
+		"{sets: {a: {tool: [x]}}}":                                  `did you mean "tools"`,
+	} {
+		_, err := Load(Source{Dir: write(t, "toolsets: "+text+"\n")})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "hako.yaml:1") {
+			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
 }

@@ -17,7 +17,7 @@ type Console struct {
 	Enabled bool
 	// Address is one of its own. Empty means that of MCP.
 	Address string
-	// URL is where people find it, where that is not Address.
+	// URL is its address for people, where that is not Address.
 	URL      string
 	Sessions console.Sessions
 	Tokens   []bearer.Token

@@ -16,7 +16,7 @@ var credentialName = lazyregexp.New(`^[a-z][a-z0-9-]{0,39}$`)
 func (r reader) credentials(prefix string, specs *map[string]credential.Spec) func(strictyaml.Value) {
 	return func(v strictyaml.Value) {
 		v.Map(func(name string, v strictyaml.Value) {
-			if !credentialName.MatchString(name) {
+			if !credentialName().MatchString(name) {
 				v.Problem(`the name of a credential must be 1 to 40 of a-z, 0-9 and "-", starting with a letter`)
 			}
 			if *specs == nil {
@@ -54,7 +54,7 @@ func (r reader) credential(v strictyaml.Value) (s credential.Spec) {
 
 // Secret is a secret that the file says the place of.
 type Secret struct {
-	// Key is where it says so, such as "credentials.kot.token".
+	// Key is its key in the configuration, such as "credentials.kot.token".
 	Key    string
 	Source credential.Source
 }

@@ -62,7 +62,7 @@ func parseDotEnv(text string) (variables [][2]string, err error) {
 			continue
 		}
 		name, value, ok := strings.Cut(strings.TrimPrefix(entry, "export "), "=")
-		if name = strings.TrimSpace(name); !ok || !variableName.MatchString(name) {
+		if name = strings.TrimSpace(name); !ok || !variableName().MatchString(name) {
 			return nil, fmt.Errorf("%d: a line is NAME=VALUE or a comment (#)", line) // it may hold a secret
 		}
 		if value, ok = unquoted(strings.TrimSpace(value)); !ok || strings.Contains(value, "\x00") {
@@ -75,13 +75,13 @@ func parseDotEnv(text string) (variables [][2]string, err error) {
 
 var quotedValue = lazyregexp.New(`^(?:'([^']*)'|"((?:[^"\\]|\\.)*)")\s*(?:#.*)?$`)
 
-// unquoted is what a value stands for. It reports false if a quote is not closed.
+// unquoted returns a value without its quotes. It reports false if a quote is not closed.
 func unquoted(value string) (string, bool) {
 	if !strings.HasPrefix(value, "'") && !strings.HasPrefix(value, `"`) {
 		value, _, _ = strings.Cut(" "+value, " #")
 		return strings.TrimSpace(value), true
 	}
-	parts := quotedValue.FindStringSubmatch(value)
+	parts := quotedValue().FindStringSubmatch(value)
 	if parts == nil {
 		return "", false
 	}

@@ -69,6 +69,7 @@ func (r reader) root(v strictyaml.Value) {
 		"audit.fields":            r.auditFields,
 		"audit.key":               r.auditKey,
 		"plugin":                  r.plugins,
+		"registries":              r.registries,
 		"tenants":                 r.tenants,
 		"credentials":             r.credentials("credentials.", &r.config.Credentials),
 		"secrets.key":             r.secretsKey,
@@ -80,6 +81,8 @@ func (r reader) root(v strictyaml.Value) {
 			&r.config.Console.OIDC.ClientSecret),
 		"console.oidc.roles": r.consoleRoles,
 		"agent.key":          r.agentKey,
+		"signers":            r.signers,
+		"toolsets":           r.toolsets,
 	}
 	for _, s := range r.config.settings {
 		readers[s.key] = func(v strictyaml.Value) {
@@ -265,6 +268,10 @@ func (r reader) pluginConfig(prefix string, config map[string]any, v strictyaml.
 		text := v.JSON()
 		if text == nil {
 			return // reported
+		}
+		if text[0] == '{' {
+			config[name] = r.secretValue(prefix+name, v)
+			return
 		}
 		decoder := json.NewDecoder(bytes.NewReader(text))
 		decoder.UseNumber()

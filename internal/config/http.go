@@ -11,14 +11,14 @@ import (
 	mcplimits "github.com/hako-run/hako/host/mcpserver/limits"
 )
 
-// HTTP is where and for whom MCP is served over HTTP.
+// HTTP configures MCP over HTTP: its addresses and who may use it.
 type HTTP struct {
 	Address         string
 	TLSCert, TLSKey string
 	Origins, Hosts  []string
 	// TrustedProxies are those whose X-Forwarded-For is believed, by MCP and the console.
 	TrustedProxies []string
-	// Auth is who may come in: anybody where it names no tokens and no issuers.
+	// Auth decides who may come in: anybody where it names no tokens and no issuers.
 	Auth  auth.Options
 	OAuth auth.OAuth
 	// Introspection counts where it has a URL.
@@ -87,11 +87,12 @@ func (h *HTTP) Authenticator(issued *bearer.Issued, own auth.AuthorizationServer
 	return auth.New(options)
 }
 
-// MCP is what the server tells MCP clients and grants them, over HTTP and stdio.
+// MCP configures what the server tells MCP clients and grants them, over HTTP and stdio.
 type MCP struct {
 	Instructions string
 	PageSize     int
 	ListTTL      time.Duration
+	MaxResult    int64
 	Limits       mcplimits.Limits
 }
 
@@ -101,6 +102,7 @@ func (m *MCP) table() []setting {
 		{key: "mcp.instructions", value: &m.Instructions},
 		{key: "mcp.pageSize", value: &m.PageSize, fallback: "1000"},
 		{key: "mcp.listTTL", value: &m.ListTTL, fallback: "10s"},
+		{key: "mcp.maxResult", value: &m.MaxResult, fallback: "1MiB"},
 		{key: "mcp.limits.sessions", value: &l.Sessions, fallback: "1024"},
 		{key: "mcp.limits.sessionsPerClient", value: &l.SessionsPerClient},
 		{key: "mcp.limits.sessionIdle", value: &l.SessionIdle, fallback: "30m"},
@@ -112,7 +114,7 @@ func (m *MCP) table() []setting {
 	}
 }
 
-// URL is where clients on this machine find the MCP endpoint.
+// URL is the MCP endpoint for clients on this machine.
 func (h *HTTP) URL() string {
 	scheme, address := "http", h.Address
 	if h.TLSCert != "" {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-	"github.com/spf13/viper"
 
 	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/strictyaml"
@@ -49,26 +48,27 @@ func flagsByKey(flags *pflag.FlagSet) map[string]*pflag.Flag {
 	return byKey
 }
 
-// layer puts flags, environment, what the file has set and defaults on top of each other. Viper knows which of them
-// counts; types and rules are the settings' own, because viper folds keys to lower case and does not tell where in a
-// file they were.
+// layer puts flags, the environment, what the file has set and defaults on top of each other.
 func (c *Config) layer(flags *pflag.FlagSet, fileDir string) error {
 	byKey := flagsByKey(flags)
-	layers, err := c.layers(byKey, fileDir)
-	if err != nil {
-		return err
-	}
 	var problems []string
 	for _, s := range c.settings {
-		if outer := outerOrigin(s, byKey[s.key]); outer != "" {
-			c.origins[s.key] = outer
-		} else if c.origins[s.key] == "" {
+		var err error
+		flag, variable := byKey[s.key], s.setVariable()
+		switch {
+		case flag != nil && flag.Changed:
+			c.origins[s.key] = "flag --" + flag.Name
+			err = s.setFlag(flag)
+		case variable != "":
+			c.origins[s.key] = "env " + variable
+			err = s.parse(os.Getenv(variable))
+		case c.origins[s.key] != "": // the file
+		default:
 			c.origins[s.key] = OriginDefault
+			err = s.setDefault(fileDir)
 		}
-		if raw := layers.Get(s.key); raw != nil {
-			if err := s.set(raw); err != nil {
-				problems = append(problems, fmt.Sprintf("%s: %v", c.origins[s.key], err))
-			}
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("%s: %v", c.origins[s.key], err))
 		}
 	}
 	if len(problems) > 0 {
@@ -77,44 +77,34 @@ func (c *Config) layer(flags *pflag.FlagSet, fileDir string) error {
 	return nil
 }
 
-// layers tells viper of all the layers.
-func (c *Config) layers(flags map[string]*pflag.Flag, fileDir string) (*viper.Viper, error) {
-	// No key holds this delimiter, so that a key is one word to viper.
-	layers := viper.NewWithOptions(viper.KeyDelimiter("|"))
-	values := map[string]any{}
-	for _, s := range c.settings {
-		switch {
-		case s.path && s.fallback != "":
-			layers.SetDefault(s.key, absolute(s.fallback, fileDir))
-		case s.fallback != "":
-			layers.SetDefault(s.key, s.fallback)
-		}
-		if c.origins[s.key] != "" {
-			values[s.key] = s.raw()
-		}
-		if err := layers.BindEnv(append([]string{s.key}, s.environment()...)...); err != nil {
-			return nil, err
-		}
-		if flag := flags[s.key]; flag != nil {
-			if err := layers.BindPFlag(s.key, flag); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return layers, layers.MergeConfigMap(values)
-}
-
-// outerOrigin names the flag or the variable that sets s, in viper's order; empty if there is none.
-func outerOrigin(s setting, flag *pflag.Flag) string {
-	if flag != nil && flag.Changed {
-		return "flag --" + flag.Name
-	}
+// setVariable returns the environment variable that sets s, or "". An empty variable sets nothing.
+func (s setting) setVariable() string {
 	for _, name := range s.environment() {
 		if os.Getenv(name) != "" {
-			return "env " + name
+			return name
 		}
 	}
 	return ""
+}
+
+func (s setting) setFlag(flag *pflag.Flag) error {
+	list, isList := s.value.(*[]string)
+	values, isSlice := flag.Value.(pflag.SliceValue)
+	if isList && isSlice {
+		*list = values.GetSlice()
+		return nil
+	}
+	return s.parse(flag.Value.String())
+}
+
+func (s setting) setDefault(fileDir string) error {
+	switch {
+	case s.fallback == "":
+		return nil
+	case s.path:
+		return s.parse(absolute(s.fallback, fileDir))
+	}
+	return s.parse(s.fallback)
 }
 
 // kubernetesLink matches the variables that Kubernetes sets for a service called "hako".
@@ -130,7 +120,7 @@ func unknownVariables(environ []string, settings []setting, secrets []Secret) []
 	}
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, prefix) || kubernetesLink.MatchString(name) ||
+		if !strings.HasPrefix(name, prefix) || kubernetesLink().MatchString(name) ||
 			slices.ContainsFunc(secrets, func(s Secret) bool { return s.Source.Env == name }) {
 			continue
 		}

@@ -1,6 +1,6 @@
 package config
 
-// Traces is where the traces of OpenTelemetry go.
+// Traces configures the export of OpenTelemetry's traces.
 type Traces struct {
 	// Endpoint is the base URL of an OTLP receiver. Empty leaves it to the standard variables of OpenTelemetry.
 	Endpoint string

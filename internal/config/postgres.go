@@ -15,7 +15,7 @@ import (
 
 // Postgres is how the store is used where it is a PostgreSQL database.
 type Postgres struct {
-	// Password is where the user's password comes from; zero means from the URL or libpq's environment variables.
+	// Password is the source of the user's password; zero means the URL or libpq's environment variables.
 	Password         credential.Source
 	Connections      int
 	StatementTimeout time.Duration

@@ -42,6 +42,7 @@ func (c *Config) table() []setting {
 		{key: "shipped.disabled", value: &c.ShippedDisabled},
 		{key: "allowPaths", value: &c.AllowPaths, path: true},
 		{key: "consents", value: &c.Consents, fallback: "hako.consents.yaml", path: true},
+		{key: "lock", value: &c.Lock, path: true},
 		{key: "store", value: &c.Store, fallback: "hako.store", path: true, rule: checkStore},
 		{key: "updates", value: &c.Updates, fallback: "ask", oneOf: []string{"ask", "same-permissions"}},
 		{key: "cache", value: &c.Cache, path: true},
@@ -64,9 +65,14 @@ func (c *Config) table() []setting {
 		{key: "log.level", value: &c.LogLevel, fallback: "info", oneOf: []string{"debug", "info", "warn", "error"}},
 		{key: "log.access", value: &c.LogAccess},
 		{key: "log.format", value: &c.LogFormat, fallback: "text", oneOf: []string{"text", "json"}},
-	}, c.Postgres.table(), c.Upstreams.table(), c.LLM.table(), c.Chat.table(), c.HTTP.table(), c.MCP.table(),
-		c.Console.table(), c.Traces.table(), agentTable(&c.Agent), limits("limits.", &c.Limits),
-		limits("ceilings.", &c.Ceilings))
+		{key: "toolset", value: &c.Toolset},
+		{key: "results.disabled", value: &c.ResultsDisabled},
+		{key: "results.perCaller", value: &c.Results.PerCaller, fallback: "16MiB"},
+		{key: "results.total", value: &c.Results.Total, fallback: "64MiB"},
+		{key: "results.lifetime", value: &c.Results.Lifetime, fallback: "1h"},
+	}, c.Postgres.table(), signatureTable(&c.Signatures), c.Index.table(), c.Upstreams.table(), c.LLM.table(),
+		c.Chat.table(), c.HTTP.table(), c.MCP.table(), c.Console.table(), c.Traces.table(), agentTable(&c.Agent),
+		limits("limits.", &c.Limits), limits("ceilings.", &c.Ceilings))
 }
 
 // limits are the settings of l below prefix.
@@ -84,12 +90,14 @@ func limits(prefix string, l *manifest.Limits) []setting {
 		{key: prefix + "rate", value: &l.Rate},
 		{key: prefix + "openFiles", value: &l.OpenFiles},
 		{key: prefix + "requests", value: &l.Requests},
+		{key: prefix + "calls", value: &l.Calls},
+		{key: prefix + "parallelCalls", value: &l.ParallelCalls},
 	}
 }
 
 // variable is the environment variable for a key: "mcp.limits.sessionIdle" is HAKO_MCP_LIMITS_SESSION_IDLE.
 func variable(key string) string {
-	words := wordEnd.ReplaceAllString(key, "${1}_${2}")
+	words := wordEnd().ReplaceAllString(key, "${1}_${2}")
 	return prefix + strings.ToUpper(strings.ReplaceAll(words, ".", "_"))
 }
 
@@ -165,17 +173,8 @@ func (s setting) check() error {
 	return fmt.Errorf("%q is not allowed: must be %s", *text, strings.Join(s.oneOf, " or "))
 }
 
-// raw returns the value for the layers.
+// raw returns the value.
 func (s setting) raw() any { return reflect.ValueOf(s.value).Elem().Interface() }
-
-// set takes the value from the layers: of the setting's own type, or a text from a flag or the environment.
-func (s setting) set(raw any) error {
-	if text, ok := raw.(string); ok {
-		return s.parse(text)
-	}
-	reflect.ValueOf(s.value).Elem().Set(reflect.ValueOf(raw))
-	return nil
-}
 
 // text is the value as one would write it in the file; empty where nothing is set.
 func (s setting) text() string {

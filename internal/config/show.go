@@ -35,7 +35,7 @@ var secretName = lazyregexp.New(`(?i)token|secret|password|passphrase|credential
 // redacted is text, the value of a plugin's configuration key, as it may be shown. Configuration is no place for
 // secrets, but people put them there.
 func redacted(name string, value any, text string) string {
-	if secretName.MatchString(name) {
+	if secretName().MatchString(name) {
 		return "(redacted)"
 	}
 	if s, ok := value.(string); ok {

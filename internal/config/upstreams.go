@@ -1,6 +1,10 @@
 package config
 
-import "path/filepath"
+import (
+	"path/filepath"
+
+	"github.com/hako-run/hako/host/mcpclient"
+)
 
 // Upstreams says where the upstream MCP servers are configured.
 type Upstreams struct {
@@ -8,6 +12,8 @@ type Upstreams struct {
 	File string
 	// Enabled is false to do without them.
 	Enabled bool
+	// Start says when servers without their own setting are connected: eager or lazy.
+	Start string
 }
 
 // usualUpstreams is the file where upstream servers are enabled and none is named, relative to that of the
@@ -17,6 +23,8 @@ var usualUpstreams = filepath.Join("config", "mcp_servers.json")
 func (u *Upstreams) table() []setting {
 	return []setting{
 		{key: "upstreams", value: &u.File, variables: []string{"MCP_SERVERS_CONFIG"}, path: true},
+		{key: "upstreamsStart", value: &u.Start, fallback: string(mcpclient.Eager),
+			oneOf: []string{string(mcpclient.Eager), string(mcpclient.Lazy)}},
 		{key: "upstreamsEnabled", value: &u.Enabled, fallback: "true", variables: []string{"MCP_ENABLED"}},
 	}
 }

@@ -31,15 +31,6 @@ type Client struct {
 	Link func(name string, s Server) string
 }
 
-// Server is how hako is reached: by starting a program, or at a URL.
-type Server struct {
-	Program string
-	Args    []string
-	URL     string
-	// Token refers to the token to send. Empty: none is sent.
-	Token string
-}
-
 // Text is a document that is not JSON: TOML or YAML.
 type Text string
 

@@ -11,7 +11,7 @@ var plainKey = lazyregexp.New(`^[A-Za-z0-9_$-]{1,100}$`)
 
 // Key returns the path of key below path: "tools[0].name", or `config["a b"]` for a key that is no plain word.
 func Key(path, key string) string {
-	if !plainKey.MatchString(key) {
+	if !plainKey().MatchString(key) {
 		return path + "[" + quote(key) + "]"
 	}
 	if path == "" {

@@ -109,7 +109,7 @@ var syntaxError = lazyregexp.New(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
 
 func syntaxProblem(err error) Problem {
 	p := Problem{Message: "YAML syntax: " + err.Error()}
-	if m := syntaxError.FindStringSubmatch(err.Error()); m != nil {
+	if m := syntaxError().FindStringSubmatch(err.Error()); m != nil {
 		p.Line, _ = strconv.Atoi(m[1])
 		p.Message = "YAML syntax: " + m[2]
 	}

@@ -100,7 +100,7 @@ func Size(dst *int64) func(Value) {
 }
 
 func parseSize(s string) (int64, bool) {
-	m := size.FindStringSubmatch(s)
+	m := size().FindStringSubmatch(s)
 	if m == nil {
 		return 0, false
 	}

@@ -107,8 +107,8 @@ func text(s string) (*yaml.Node, error) {
 	return n, n.Encode(s)
 }
 
-// isPlain reports whether YAML writes a text as it is, whatever stands around it. Node.Encode finds that for every text,
-// but starts an encoder and a parser for it.
+// isPlain reports whether YAML writes a text as it is, whatever stands around it. Node.Encode finds that for every
+// text, but starts an encoder and a parser for it.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -120,7 +120,8 @@ func isPlain(s string) bool {
 		}
 	}
 	switch strings.ToLower(s) {
-	case "", "y", "n", "yes", "no", "on", "off", "true", "false", "null": // other types, in one version of YAML or another
+	case "", "y", "n", "yes", "no", "on", "off", "true", "false",
+		"null": // other types, in one version of YAML or another
 		return false
 	}
 	return true
