@@ -105,14 +105,15 @@ type Status struct {
 	Path    string     `json:"path"`
 	Digest  string     `json:"digest,omitempty"`
 	Serving string     `json:"serving,omitempty"`
+	Signer  string     `json:"signer,omitempty"`
 	Tools   []string   `json:"tools"`
 }
 
 // List returns the states of plugins.
-func List(plugins []host.Status) []Status {
+func List(plugins []host.Status, signers Signers) []Status {
 	list := []Status{}
 	for _, p := range plugins {
-		list = append(list, Status{p.Name, p.Version, p.State, p.Reason, p.Path, p.Digest, p.Serving,
+		list = append(list, Status{p.Name, p.Version, p.State, p.Reason, p.Path, p.Digest, p.Serving, signers.Text(&p),
 			append([]string{}, p.Tools...)})
 	}
 	return list
@@ -151,9 +152,13 @@ func New(p *host.Status, c *config.Config, shipped []shipped.Plugin) (*Report, e
 	if p.Manifest == nil {
 		return nil, fmt.Errorf("%s is %s: %s", p.Path, p.State, p.Reason)
 	}
+	signers, err := LoadSigners(c)
+	if err != nil {
+		return nil, err
+	}
 	m, locale := p.Manifest, c.Locale
 	report := &Report{
-		Status:      List([]host.Status{*p})[0],
+		Status:      List([]host.Status{*p}, signers)[0],
 		Description: m.Description.In(locale),
 		License:     m.License,
 		Permissions: grant.Explain(m.Permissions, locale),

@@ -76,7 +76,7 @@ func TestResolveCaller(t *testing.T) {
 	caller := policy.Caller{Frontend: "mcp-http", Token: "ci", Scopes: []string{"write"}}
 	want := policy.Caller{Frontend: "mcp-http", Token: "ci", User: "ci", Tenant: "acme",
 		Scopes: []string{"write", "read"}}
-	if err := ResolveCaller(c, &caller); err != nil || !reflect.DeepEqual(caller, want) {
+	if err := ResolveCaller(c, &caller, nil); err != nil || !reflect.DeepEqual(caller, want) {
 		t.Errorf("%+v, %v, want %+v", caller, err, want)
 	}
 	for problem, caller := range map[string]policy.Caller{
@@ -87,7 +87,7 @@ func TestResolveCaller(t *testing.T) {
 		"not by its text":                               {Frontend: "mcp-http", Token: "eyJhbGciOiJub25lIn0.e30.secret"},
 		`unknown tenant "acne": did you mean "acme"?`:   {Frontend: "slack", Tenant: "acne"},
 	} {
-		if err := ResolveCaller(c, &caller); err == nil || !strings.Contains(err.Error(), problem) ||
+		if err := ResolveCaller(c, &caller, nil); err == nil || !strings.Contains(err.Error(), problem) ||
 			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%v, want %s", err, problem)
 		}
@@ -106,7 +106,7 @@ func TestUpstreams(t *testing.T) {
 		"nothing offered": {mcpclient.Status{State: mcpclient.Up, Omitted: []string{"x"}}, stateUnoffered, true},
 		"down":            {mcpclient.Status{State: mcpclient.Down, Error: "refused"}, "down", true},
 	} {
-		shown, failed := Upstreams([]mcpclient.Status{test.server})
+		shown, failed := Upstreams([]mcpclient.Status{test.server}, nil)
 		if shown[0].State != test.state || failed != test.failed {
 			t.Errorf("%s: %s, failed %t", name, shown[0].State, failed)
 		}
@@ -138,8 +138,8 @@ func TestJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	upstreams, _ := Upstreams(nil)
-	for name, value := range map[string]any{"states": List(nil), "grants": GrantsOf(nil), "feedback": Feedback(nil, true),
+	upstreams, _ := Upstreams(nil, nil)
+	for name, value := range map[string]any{"states": List(nil, Signers{}), "grants": GrantsOf(nil), "feedback": Feedback(nil, true),
 		"upstream servers": upstreams, "tokens": tokenNames(&config.Config{})} {
 		if data, err := json.Marshal(value); err != nil || string(data) != "[]" {
 			t.Errorf("no %s: %s, %v", name, data, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/policy/policytest"
@@ -22,7 +23,7 @@ import (
 // PolicySite returns the names that a policy can use under a configuration, including tools of plugins that are not in
 // service.
 func PolicySite(c *config.Config, h *host.Host) *policy.Site {
-	site := &policy.Site{Frontends: frontends, Tokens: tokenNames(c)}
+	site := &policy.Site{Frontends: pipeline.Frontends, Tokens: tokenNames(c)}
 	if c.HTTP.OAuth.TenantClaim == "" {
 		site.Tenants = c.TenantNames()
 	}
@@ -41,18 +42,23 @@ func PolicySite(c *config.Config, h *host.Host) *policy.Site {
 	return site
 }
 
-// frontends are where calls can come in.
-var frontends = []string{pipeline.FrontendHTTP, pipeline.FrontendStdio, pipeline.FrontendTerminal, policy.FrontendSlack,
-	pipeline.FrontendAgent, pipeline.FrontendConsole}
-
-// ResolveCaller checks the names of a caller under a configuration, and adds what the configuration says of its token.
-func ResolveCaller(c *config.Config, caller *policy.Caller) error {
-	if !slices.Contains(frontends, caller.Frontend) {
-		return errors.New(strictyaml.Unknown("frontend", caller.Frontend, frontends))
+// ResolveCaller checks the names of a caller under a configuration, and adds what the configuration says of its token,
+// or the token itself: verified is whom that speaks for, and nil if only its name is given.
+func ResolveCaller(c *config.Config, caller *policy.Caller, verified *auth.Identity) error {
+	if verified != nil && (caller.User != "" || caller.Tenant != "") {
+		return errors.New("the token says who calls: leave out the user (--as) and the tenant")
+	}
+	if !slices.Contains(pipeline.Frontends, caller.Frontend) {
+		return errors.New(strictyaml.Unknown("frontend", caller.Frontend, pipeline.Frontends))
 	}
 	if caller.Email != "" && caller.Frontend != policy.FrontendSlack {
 		return fmt.Errorf("callers at %s have no e-mail address besides their name: Slack alone tells it, so choose "+
 			"the frontend slack, or give the address as the user", caller.Frontend)
+	}
+	if by := verified; by != nil {
+		caller.User, caller.Tenant, caller.Token = by.User, by.Tenant, by.Token
+		caller.Groups, caller.Scopes = slices.Concat(caller.Groups, by.Groups), slices.Concat(caller.Scopes, by.Scopes)
+		return nil
 	}
 	if caller.Token != "" {
 		i := slices.IndexFunc(c.HTTP.Auth.Tokens, func(t bearer.Token) bool { return t.Name == caller.Token })
@@ -68,7 +74,7 @@ func ResolveCaller(c *config.Config, caller *policy.Caller) error {
 
 // unknownToken is the error for a token that is not in the configuration. It does not repeat what may be a secret.
 func unknownToken(c *config.Config, name string) error {
-	const remedy = "for other tokens, such as JWTs and those of 'hako token create', give the user, tenant, groups and scopes"
+	const remedy = "for other tokens, such as JWTs and those of 'hako token create', give it on standard input with --token -, or give the user, tenant, groups and scopes"
 	if bearer.IsToken(name) || strings.Count(name, ".") == 2 {
 		return errors.New("a token is given by its name in http.auth.tokens, not by its text: " + remedy)
 	}
@@ -113,7 +119,7 @@ func Hints(h *host.Host) func(tool string) (manifest.Annotations, bool) {
 func CaseCall(c *config.Config, h *host.Host, about *policytest.Call) (*policy.Call, error) {
 	caller := about.As
 	caller.Frontend = cmp.Or(caller.Frontend, pipeline.FrontendHTTP)
-	if err := ResolveCaller(c, &caller); err != nil {
+	if err := ResolveCaller(c, &caller, nil); err != nil {
 		return nil, err
 	}
 	call := caller.Call(about.Tool, about.Plugin, about.Hints)

@@ -13,11 +13,16 @@ import (
 )
 
 // PrintProposal prints for an operator what approving a plugin means: what it offers and asks for, what is new since
-// the last approval, and what it gets.
-func PrintProposal(out io.Writer, p *host.Status, proposal *grant.Proposal, grants grant.Grants, locale string) {
+// the last approval, and what it gets. signer says who signed it.
+func PrintProposal(out io.Writer, p *host.Status, signer string, proposal *grant.Proposal, grants grant.Grants,
+	locale string) {
 	m := p.Manifest
-	_ = terminal.Printf(out, "Plugin %s %s: %s\n%s\n%s\n\nIt offers: %s\n\nIt\n",
-		m.Name, m.Version, terminal.Summary(m.Description.In(locale)), p.Path, p.Digest,
+	_ = terminal.Printf(out, "Plugin %s %s: %s\n%s\n%s\n",
+		m.Name, m.Version, terminal.Summary(m.Description.In(locale)), p.Path, p.Digest)
+	if signer != "" {
+		_ = terminal.Printf(out, "%s\n", signer)
+	}
+	_ = terminal.Printf(out, "\nIt offers: %s\n\nIt\n",
 		cmp.Or(strings.Join(Offers(m), ", "), "what it lists when it is asked, once it may run"))
 	printList(out, "  - %s\n", grant.Explain(m.Permissions, locale))
 	if proposal.Updates() {

@@ -2,8 +2,10 @@ package inspect
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/internal/toolschema"
 )
 
@@ -17,13 +19,14 @@ type ToolInfo struct {
 	Plugin       string          `json:"plugin"`
 }
 
-// Tools returns the tools that callers of a tenant can use. locale is the language of the texts.
-func Tools(h *host.Host, tenant, locale string) []ToolInfo {
-	list := []ToolInfo{}
-	for _, t := range h.Catalog().View().Tools {
-		if !h.Offered(tenant, t) {
+// Tools returns the tools that a caller is offered and can use. Whether the policy allows calls is not looked at.
+func Tools(h *host.Host, caller pipeline.Caller) []ToolInfo {
+	list, locale := []ToolInfo{}, caller.Locale
+	for _, t := range h.View(caller).Tools {
+		if !h.Offered(caller.Tenant, t) {
 			continue
 		}
+		t = h.Described(caller, t)
 		list = append(list, ToolInfo{
 			Name: t.Name, Title: t.Spec.Title.In(locale), Description: t.Spec.Description.In(locale),
 			InputSchema: toolschema.Listed(t.Spec.InputSchema), OutputSchema: t.Spec.OutputSchema,
@@ -31,4 +34,23 @@ func Tools(h *host.Host, tenant, locale string) []ToolInfo {
 		})
 	}
 	return list
+}
+
+// Tokens estimates how much of a model's context the tool takes; see toolschema.Tokens.
+func (t *ToolInfo) Tokens() int { return toolschema.Tokens(t.Name, t.Description, t.InputSchema) }
+
+// ToolSchema is a tool as models that plan its calls get it.
+type ToolSchema struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+// ToolSchemas returns tools with the schemas of their parameters.
+func ToolSchemas(list []ToolInfo) []ToolSchema {
+	schemas := make([]ToolSchema, 0, len(list))
+	for _, t := range list {
+		schemas = append(schemas, ToolSchema{t.Name, strings.TrimSpace(t.Description), t.InputSchema})
+	}
+	return schemas
 }

@@ -1,6 +1,10 @@
 package inspect
 
-import "github.com/hako-run/hako/host/mcpclient"
+import (
+	"time"
+
+	"github.com/hako-run/hako/host/mcpclient"
+)
 
 // stateUnoffered is the state of a server that is connected, but of which nothing is offered.
 const stateUnoffered = "unoffered"
@@ -19,10 +23,19 @@ type Upstream struct {
 	Resources int      `json:"resources"`
 	Omitted   []string `json:"omitted,omitempty"`
 	Error     string   `json:"error,omitempty"`
+	// Serving is the state in the hako serve that runs on this machine, or nil.
+	Serving *UpstreamState `json:"serving,omitempty"`
 }
 
-// Upstreams returns the states of upstream servers, and whether one of them is down or offers nothing.
-func Upstreams(list []mcpclient.Status) (shown []Upstream, failed bool) {
+// UpstreamState is the state of an upstream server and the time from which on it is in this state.
+type UpstreamState struct {
+	State mcpclient.State `json:"state"`
+	Since time.Time       `json:"since"`
+}
+
+// Upstreams returns the states of upstream servers, and whether one of them is down or offers nothing. serving has the
+// states in the hako serve that runs on this machine, if there is one.
+func Upstreams(list []mcpclient.Status, serving map[string]UpstreamState) (shown []Upstream, failed bool) {
 	shown = []Upstream{}
 	for _, s := range list {
 		state := string(s.State)
@@ -32,16 +45,19 @@ func Upstreams(list []mcpclient.Status) (shown []Upstream, failed bool) {
 		failed = failed || s.State == mcpclient.Down || state == stateUnoffered
 		shown = append(shown, Upstream{
 			s.Name, state, s.Transport, s.Prefix, s.Protocol, s.Server, s.Version, s.Tools, s.Prompts, s.Resources,
-			s.Omitted, s.Error,
+			s.Omitted, s.Error, nil,
 		})
+		if running, ok := serving[s.Name]; ok {
+			shown[len(shown)-1].Serving = &running
+		}
 	}
 	return shown, failed
 }
 
-// Down names the upstream servers that are down, whose tools are not known.
-func Down(servers []mcpclient.Status) (names []string) {
+// Unlisted names the upstream servers whose tools are not known, because they are down or slow.
+func Unlisted(servers []mcpclient.Status) (names []string) {
 	for _, s := range servers {
-		if s.State == mcpclient.Down {
+		if !s.Listed && s.State != mcpclient.Disabled {
 			names = append(names, s.Name)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/hako-run/hako/host/broker/outbound"
@@ -26,22 +27,24 @@ func Fetch(ctx context.Context, u, proxy *url.URL, maxSize int64) ([]byte, error
 }
 
 // FetchPublic is Fetch for people who may not reach the operator's network through hako: it accepts only https URLs and
-// connects only to public addresses, also after redirects.
-func FetchPublic(ctx context.Context, u, proxy *url.URL, maxSize int64) ([]byte, error) {
-	wasm, err := download(ctx, publicTransport(&outbound.Dialer{Proxy: proxy}), u, checkPublicSource, maxSize)
+// connects only to public addresses, also after redirects. The exception are servers that the operator has named, in
+// the form of outbound.HostPort.
+func FetchPublic(ctx context.Context, u, proxy *url.URL, maxSize int64, named ...string) ([]byte, error) {
+	check := func(u *url.URL) error {
+		if slices.Contains(named, outbound.HostPort(u)) {
+			return checkSource(u)
+		}
+		return checkPublicSource(u)
+	}
+	wasm, err := download(ctx, outbound.NewPublicTransport(proxy, named...), u, check, maxSize)
 	var refused *outbound.RefusedError
 	if errors.As(err, &refused) {
-		err = fmt.Errorf("%s: %s is at %s address, and only public addresses are reached from here: download it yourself and "+
-			"give the file, or use hako plugin add at a terminal", WithoutQuery(u.String()), refused.Host, refused.Kind)
+		err = fmt.Errorf(
+			"%s: %s is at %s address, and only public addresses are reached from here: download it yourself and "+
+				"give the file, or use hako plugin add at a terminal", WithoutQuery(u.String()),
+			refused.Host, refused.Kind)
 	}
 	return wasm, err
-}
-
-// publicTransport opens connections with dialer, which checks addresses and knows the proxy.
-func publicTransport(dialer *outbound.Dialer) *http.Transport {
-	t := outbound.NewTransport(nil)
-	t.Proxy, t.DialContext = nil, dialer.Dial
-	return t
 }
 
 // download returns what u answers. check refuses the URL or that of a redirect.

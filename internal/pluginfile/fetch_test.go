@@ -68,10 +68,11 @@ func TestFetchPublicRedirects(t *testing.T) {
 	t.Cleanup(server.Close)
 	fetch := func(path string) ([]byte, error) {
 		resolver := names{"public.example": {"8.8.8.8"}, "inside.example": {"10.1.2.3"}, "rebinds.example": {"8.8.8.8", "127.0.0.1"}}
-		transport := publicTransport(&outbound.Dialer{Resolver: resolver,
+		transport := outbound.NewPublicTransport(nil)
+		transport.DialContext = (&outbound.Dialer{Resolver: resolver,
 			Connect: func(ctx context.Context, network, _ string) (net.Conn, error) {
 				return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
-			}})
+			}}).Dial
 		anything := func(*url.URL) error { return nil }
 		return download(t.Context(), transport, parseURL(t, "http://"+path), anything, 1<<20)
 	}
@@ -95,4 +96,28 @@ func parseURL(t *testing.T, text string) *url.URL {
 		t.Fatal(err)
 	}
 	return u
+}
+
+// TestFetchPublicNamed: a server that the operator has named may be at any address, and leads nowhere else.
+func TestFetchPublicNamed(t *testing.T) {
+	t.Parallel()
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("inside")) }))
+	t.Cleanup(other.Close)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/away" {
+			http.Redirect(w, r, other.URL, http.StatusFound)
+			return
+		}
+		_, _ = w.Write([]byte("wasm"))
+	}))
+	t.Cleanup(server.Close)
+	named := outbound.HostPort(parseURL(t, server.URL))
+	if wasm, err := FetchPublic(t.Context(), parseURL(t, server.URL), nil, 100, named); string(wasm) != "wasm" {
+		t.Errorf("the named server: %q, %v", wasm, err)
+	}
+	for _, address := range []string{other.URL, server.URL + "/away"} {
+		if wasm, err := FetchPublic(t.Context(), parseURL(t, address), nil, 100, named); err == nil {
+			t.Errorf("%s: %q", address, wasm)
+		}
+	}
 }

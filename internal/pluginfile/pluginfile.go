@@ -1,11 +1,12 @@
 // Package pluginfile reads, reviews and writes plugin files and the folders that they are built from. It is for
 // commands that work with files; the host loads plugins itself.
 //
-// Read parses a file with its manifest, Review looks for mistakes, Fetch downloads a file, Pack embeds a manifest, and
-// NewFolder starts a new plugin.
+// Read parses a file with its manifest, Review looks for mistakes, Download reads a file from a URL or a registry, Pack
+// embeds a manifest, and NewFolder starts a new plugin.
 package pluginfile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,9 +16,10 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/component/tool"
+	"github.com/hako-run/hako/host/extism"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/internal/componentbuild"
 	"github.com/hako-run/hako/internal/gobuild"
+	"github.com/hako-run/hako/internal/projectbuild"
 	"github.com/hako-run/hako/internal/wholefile"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -27,12 +29,12 @@ func Read(file string, maxSize int64) (m *manifest.Manifest, module *manifest.Mo
 	if wasm, err = manifest.ReadFile(file, maxSize); err != nil {
 		return nil, nil, nil, err
 	}
-	m, module, err = parse(wasm)
+	m, module, err = Parse(wasm)
 	return m, module, wasm, err
 }
 
-// parse parses a plugin with its manifest inside.
-func parse(wasm []byte) (*manifest.Manifest, *manifest.Module, error) {
+// Parse parses a plugin with its manifest inside.
+func Parse(wasm []byte) (*manifest.Manifest, *manifest.Module, error) {
 	module, err := manifest.Read(wasm)
 	if err != nil {
 		return nil, nil, err
@@ -43,6 +45,9 @@ func parse(wasm []byte) (*manifest.Manifest, *manifest.Module, error) {
 	m, err := tool.ParseManifest(module)
 	if err != nil {
 		return nil, nil, fmt.Errorf("manifest:\n%w", err)
+	}
+	if module.IsExtism() {
+		return m, module, extism.Check(module, m.Tools)
 	}
 	return m, module, nil
 }
@@ -85,7 +90,7 @@ type Source struct {
 // in a dir NAME, or manifestFile if that is not empty.
 func ReadSource(dir, manifestFile string) (*Source, error) {
 	parse := manifest.Parse
-	if componentbuild.IsProject(dir) {
+	if projectbuild.IsComponent(dir) {
 		parse = manifest.ParseComponent
 	}
 	candidates := []string{filepath.Join(dir, "manifest.yaml"), filepath.Join(dir, filepath.Base(dir)+".yaml")}
@@ -125,10 +130,27 @@ func readManifest(parse func([]byte) (*manifest.Manifest, error), candidates ...
 
 // Compile compiles the plugin name in dir with the tools of its language, and returns it without its manifest.
 func Compile(ctx context.Context, dir, name string) ([]byte, error) {
-	if componentbuild.IsProject(dir) {
-		return componentbuild.Plugin(ctx, dir, name)
+	if projectbuild.IsProject(dir) {
+		return projectbuild.Plugin(ctx, dir, name)
 	}
 	return gobuild.Plugin(ctx, dir)
+}
+
+// Build compiles the plugin in dir with its manifest inside, writes it to out and returns it. Without out it is written
+// to dist/NAME.wasm in dir. manifestFile is as in ReadSource.
+func Build(ctx context.Context, dir, manifestFile, out string) (file string, wasm []byte, err error) {
+	source, err := ReadSource(dir, manifestFile)
+	if err != nil {
+		return "", nil, err
+	}
+	if wasm, err = Compile(ctx, dir, source.Name); err != nil {
+		return "", nil, err
+	}
+	if wasm, err = manifest.Embed(wasm, source.Sections); err != nil {
+		return "", nil, err
+	}
+	file = cmp.Or(out, filepath.Join(dir, "dist", source.Name+".wasm"))
+	return file, wasm, Place(file, wasm)
 }
 
 // Place writes a file in one step, so that a host that watches its folder never sees a part of it. It creates missing

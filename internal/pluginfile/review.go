@@ -12,6 +12,7 @@ import (
 	"github.com/hako-run/hako/host/broker/execbroker"
 	"github.com/hako-run/hako/host/broker/httpbroker"
 	"github.com/hako-run/hako/host/broker/sqlbroker"
+	"github.com/hako-run/hako/host/broker/toolbroker"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
@@ -35,7 +36,8 @@ func Review(ctx context.Context, file, cache string, maxSize int64) ([]manifest.
 			return findings, nil // what does not fit the host cannot be asked
 		}
 	}
-	if !module.IsExtism() && module.Component == nil { // which say what they offer when they are loaded, or in their types
+	if !module.IsExtism() &&
+		module.Component == nil { // which say what they offer when they are loaded, or in their types
 		handlers, err := askHandlers(ctx, m.Name, wasm, cache)
 		findings = manifest.Check(module, m, handlers)
 		if err != nil {
@@ -71,9 +73,10 @@ func askHandlers(ctx context.Context, name string, wasm []byte, cache string) (_
 	defer func() { err = errors.Join(err, database.Close()) }()
 	commands := execbroker.Idle()
 	plugin := engine.Load(sandbox.Spec{
-		Name:    name,
-		Wasm:    func() ([]byte, error) { return wasm, nil },
-		Modules: []broker.Module{web.Module(), database.Module(), commands.Module()},
+		Name: name,
+		Wasm: func() ([]byte, error) { return wasm, nil },
+		Modules: []broker.Module{web.Module(), database.Module(), commands.Module(),
+			toolbroker.New(nil, 0, 0).Module()},
 	})
 	defer func() { err = errors.Join(err, plugin.Close()) }()
 	response, err := plugin.Call(ctx, &catalog.Invocation{

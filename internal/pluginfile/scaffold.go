@@ -34,52 +34,82 @@ func ToolName(plugin string) string { return strings.ReplaceAll(plugin, "-", "_"
 
 // CheckName says why a new plugin cannot have a name.
 func CheckName(name string) error {
-	if !pluginName.MatchString(name) {
+	if !pluginName().MatchString(name) {
 		return fmt.Errorf("%q is no name for a plugin: 1 to 40 of a-z, 0-9 and -, starting with a letter", name)
 	}
 	return nil
 }
 
-// Languages are those that new plugins can be written in. Except for Go, which uses the PDK, the plugins are components.
-var Languages = []string{"go", "js", "ts", "python", "rust"}
+// language is one that new plugins can be written in.
+type language struct {
+	name string
+	// templates are the folders of the templates. pdk is the folder of the PDK below pdk/, which is copied; Go's is
+	// vendored, and components need none.
+	templates []string
+	pdk       string
+	// firstSteps install what a new plugin is built with, and test it.
+	firstSteps []string
+}
+
+var languages = []language{
+	{"go", []string{"core", "go"}, "", []string{"go test ./..."}},
+	{"rust", []string{"core", "rust"}, "rust", []string{"rustup target add wasm32-wasip1", "cargo test"}},
+	{"js", []string{"component", "js"}, "", []string{"npm install", "npm test"}},
+	{"ts", []string{"component", "ts"}, "", []string{"npm install", "npm test"}},
+	{"python", []string{"component", "python"}, "",
+		[]string{"python3 -m venv .venv", ".venv/bin/pip install -r requirements.txt", "python3 -m unittest"}},
+	{"c", []string{"core", "c"}, "c", []string{"make test"}},
+	{"assemblyscript", []string{"core", "assemblyscript"}, "assemblyscript", []string{"npm install", "npm test"}},
+	{"zig", []string{"core", "zig"}, "zig", []string{"zig build test"}},
+	{"rust-component", []string{"component", "rust-component"}, "",
+		[]string{"rustup target add wasm32-wasip2", "cargo test"}},
+}
+
+// Languages are the names of the languages that new plugins can be written in.
+func Languages() []string {
+	var names []string
+	for _, l := range languages {
+		names = append(names, l.name)
+	}
+	return names
+}
 
 // CheckLanguage says why there is no new plugin in a language.
-func CheckLanguage(language string) error {
-	if !slices.Contains(Languages, language) {
-		return fmt.Errorf("no new plugin in %q: --lang %s", language, strings.Join(Languages, ", --lang "))
+func CheckLanguage(name string) error {
+	if !slices.Contains(Languages(), name) {
+		return fmt.Errorf("no new plugin in %q: --lang %s", name, strings.Join(Languages(), ", --lang "))
 	}
 	return nil
 }
 
-// FirstSteps are the commands that install what a new plugin is built with, and test it.
-func FirstSteps(language string) []string {
-	return map[string][]string{
-		"go":     {"go test ./..."},
-		"js":     {"npm install", "npm test"},
-		"ts":     {"npm install", "npm test"},
-		"python": {"python3 -m venv .venv", ".venv/bin/pip install -r requirements.txt", "python3 -m unittest"},
-		"rust":   {"rustup target add wasm32-wasip2", "cargo test"},
-	}[language]
+func findLanguage(name string) language {
+	i := slices.IndexFunc(languages, func(l language) bool { return l.name == name })
+	if i < 0 {
+		return language{}
+	}
+	return languages[i]
 }
+
+// FirstSteps are the commands that install what a new plugin is built with, and test it.
+func FirstSteps(name string) []string { return findLanguage(name).firstSteps }
 
 // NewFolder writes the sources of a new plugin into dir, which must not exist or be empty. version is that of this
 // program, and of the PDK if a module can have it.
 func NewFolder(dir, name, language, version string) error {
-	entries, err := os.ReadDir(dir)
-	if err == nil && len(entries) > 0 {
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return fmt.Errorf("%s exists and is not empty: choose another name, or remove it", dir)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("new plugin: %w", err)
 	}
 	s := scaffold{Name: name, Tool: ToolName(name), Version: pdkVersion(version), Go: goVersion}
 	files := map[string][]byte{"manifest.schema.json": []byte(manifest.JSONSchema())}
-	if language == "go" {
-		err = errors.Join(s.fill(files, "go"), vendorPDK(files, s))
-	} else {
-		err = errors.Join(s.fill(files, "component"), s.fill(files, language))
+	l := findLanguage(language)
+	for _, folder := range append([]string{"all"}, l.templates...) {
+		if err := s.fill(files, folder); err != nil {
+			return err
+		}
 	}
-	if err != nil {
+	if err := addPDK(files, s, l); err != nil {
 		return err
 	}
 	for name, content := range files {
@@ -93,6 +123,16 @@ func NewFolder(dir, name, language, version string) error {
 	}
 	return nil
 }
+
+// ignoredState are the .gitignore lines for the state that hako keeps where it runs: keys, the audit log, consents, and
+// the locks and temporary files beside what it updates. Files that people write, such as hako.yaml, are not in it.
+const ignoredState = `
+# The state of hako, with keys:
+/hako.store/
+/hako.consents.yaml
+/hako.*.yaml.lock
+/.hako-new-*
+`
 
 // fill adds the templates of a folder to the files, by slash-separated path.
 func (s scaffold) fill(files map[string][]byte, folder string) error {
@@ -109,6 +149,7 @@ func (s scaffold) fill(files map[string][]byte, folder string) error {
 		name := strings.TrimSuffix(strings.TrimPrefix(file, root+"/"), ".tmpl")
 		if name == "gitignore" {
 			name = ".gitignore"
+			text = append(text, ignoredState...)
 		}
 		files[name] = []byte(values.Replace(string(text)))
 		return nil
@@ -140,6 +181,27 @@ func vendorPDK(files map[string][]byte, s scaffold) error {
 	return err
 }
 
+// addPDK adds the PDK of a language: Go's as vendorPDK does, others in the folder pdk.
+func addPDK(files map[string][]byte, s scaffold, l language) (err error) {
+	if l.name == "go" {
+		return vendorPDK(files, s)
+	}
+	if l.pdk == "" {
+		return nil
+	}
+	if files["pdk/LICENSE"], err = hako.PDK.ReadFile("LICENSE"); err != nil {
+		return err
+	}
+	root := "pdk/" + l.pdk
+	return fs.WalkDir(hako.OtherPDKs, root, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		files["pdk"+strings.TrimPrefix(file, root)], err = hako.OtherPDKs.ReadFile(file)
+		return err
+	})
+}
+
 // goVersion is the Go version that the PDK needs: the one in this module's go.mod.
 const goVersion = "1.26.0"
 
@@ -147,7 +209,7 @@ var release = lazyregexp.New(`^v?([0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?)$`)
 
 // pdkVersion is the program's version, if a module can have it.
 func pdkVersion(program string) string {
-	if v := release.FindStringSubmatch(program); v != nil {
+	if v := release().FindStringSubmatch(program); v != nil {
 		return "v" + v[1]
 	}
 	return "v0.0.0"

@@ -33,7 +33,7 @@ func TestPDKVersion(t *testing.T) {
 // TestNewFolder: new plugins in every language have a valid manifest, and nothing of the templates is left in their files.
 func TestNewFolder(t *testing.T) {
 	t.Parallel()
-	for _, language := range Languages {
+	for _, language := range Languages() {
 		dir := filepath.Join(t.TempDir(), "hi-there")
 		if err := NewFolder(dir, "hi-there", language, "v1.2.3"); err != nil {
 			t.Fatal(err)
@@ -51,6 +51,10 @@ func TestNewFolder(t *testing.T) {
 			if strings.Contains(string(text), "{{") || strings.HasSuffix(entry.Name(), ".tmpl") {
 				t.Errorf("%s: a template is left in %s", language, entry.Name())
 			}
+		}
+		world, _ := os.ReadFile(filepath.Join(dir, "wit", "world.wit"))
+		if strings.Contains(string(world), "hi-there") {
+			t.Errorf("%s: the world has the plugin's name, which may be no identifier of WIT: list, a-", language)
 		}
 		if len(FirstSteps(language)) == 0 || CheckLanguage(language) != nil {
 			t.Errorf("%s has no first steps", language)

@@ -1,4 +1,4 @@
-package componentbuild
+package projectbuild
 
 import (
 	"os"
@@ -25,22 +25,49 @@ func TestPlugin(t *testing.T) {
 	}
 	bin := t.TempDir()
 	write(t, filepath.Join(bin, "npm"), "#!/bin/sh\necho npm > build/my-plugin.wasm\n", 0o755)
-	write(t, filepath.Join(bin, "cargo"), "#!/bin/sh\nmkdir -p target/wasm32-wasip2/release\n"+
-		"echo cargo > target/wasm32-wasip2/release/my_plugin.wasm\n", 0o755)
+	write(t, filepath.Join(bin, "make"), "#!/bin/sh\necho $0 > $2\n", 0o755)
+	write(t, filepath.Join(bin, "zig"), "#!/bin/sh\nmkdir -p zig-out/bin && echo $1 > zig-out/bin/my-plugin.wasm\n", 0o755)
+	// $5 is the target.
+	write(t, filepath.Join(bin, "cargo"), "#!/bin/sh\nmkdir -p target/$5/release\n"+
+		"echo $5 > target/$5/release/my_plugin.wasm\n", 0o755)
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	for file, want := range map[string]string{"package.json": "npm", "Cargo.toml": "cargo", "requirements.txt": "python"} {
+	for _, test := range []struct {
+		file, also, want string
+		component        bool
+	}{
+		{"package.json", "", "npm", true},
+		{"package.json", "asconfig.json", "npm", false},
+		{"Cargo.toml", "wit/world.wit", "wasm32-wasip2", true},
+		{"Cargo.toml", "", "wasm32-wasip1", false},
+		{"requirements.txt", "", "python", true},
+		{"build.zig", "requirements.txt", "build", false},
+		{"Makefile", "", filepath.Join(bin, "make"), false},
+	} {
 		dir := t.TempDir()
 		if IsProject(dir) {
 			t.Error("an empty folder is a project")
 		}
-		write(t, filepath.Join(dir, file), "", 0o600)
+		write(t, filepath.Join(dir, test.file), "", 0o600)
+		if test.also != "" {
+			write(t, filepath.Join(dir, test.also), "", 0o600)
+		}
 		write(t, filepath.Join(dir, "node_modules", "a"), "", 0o600)
 		write(t, filepath.Join(dir, ".venv", "bin", "componentize-py"),
 			"#!/bin/sh\necho python > build/my-plugin.wasm\n", 0o755)
 		wasm, err := Plugin(t.Context(), dir, "my-plugin")
-		if err != nil || strings.TrimSpace(string(wasm)) != want {
-			t.Errorf("%s: %q, %v", file, wasm, err)
+		if err != nil || strings.TrimSpace(string(wasm)) != test.want || IsComponent(dir) != test.component {
+			t.Errorf("%s and %q: %q, %v, component %v", test.file, test.also, wasm, err, IsComponent(dir))
 		}
+	}
+}
+
+// TestMakefileOfGo: a Makefile beside Go sources is not how the plugin is built.
+func TestMakefileOfGo(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "Makefile"), "", 0o600)
+	write(t, filepath.Join(dir, "main.go"), "package main\n", 0o600)
+	if IsProject(dir) {
+		t.Error("a Go plugin with a Makefile would be built with make")
 	}
 }
 
@@ -52,6 +79,8 @@ func TestPluginFails(t *testing.T) {
 	t.Setenv("PATH", bin)
 	for _, test := range []struct{ file, npm, problem string }{
 		{"Cargo.toml", "", "cargo is not installed or not in PATH: install Rust"},
+		{"build.zig", "", "zig is not installed or not in PATH: install Zig"},
+		{"Makefile", "", "make is not installed or not in PATH"},
 		{"requirements.txt", "", "componentize-py is not installed or not in PATH: python3 -m venv"},
 		{"package.json", "", "npm install"},
 		{"package.json", "#!/bin/sh\necho no such world; exit 1\n", "no such world"},

@@ -1,0 +1,91 @@
+package conformance
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hako-run/hako/internal/gobuild"
+	"github.com/hako-run/hako/internal/pluginfile"
+	"github.com/hako-run/hako/internal/testprogram"
+)
+
+const guests = "../../pdk/conformance"
+
+func cacheDir(t *testing.T) string {
+	t.Helper()
+	base, err := os.UserCacheDir()
+	if err != nil {
+		base = t.TempDir()
+	}
+	return filepath.Join(base, "hako-test", "compiled")
+}
+
+func check(t *testing.T, wasm []byte) {
+	t.Helper()
+	results, err := Run(t.Context(), wasm, cacheDir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range results {
+		if r.Err != nil {
+			t.Errorf("%s: %v", r.Name, r.Err)
+		}
+	}
+}
+
+func TestGo(t *testing.T) {
+	t.Parallel()
+	wasm, err := gobuild.Plugin(t.Context(), filepath.Join(guests, "go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, wasm)
+}
+
+// TestOtherLanguages builds the plugin from the scaffold of each language. TEST_TOOLCHAINS has the languages, named
+// as in --lang, whose toolchains are installed: CI has those of C and AssemblyScript.
+func TestOtherLanguages(t *testing.T) {
+	languages := strings.Fields(os.Getenv("TEST_TOOLCHAINS"))
+	for language, source := range map[string]string{"rust": "src/lib.rs", "c": "plugin.c", "assemblyscript": "plugin.ts",
+		"zig": "src/plugin.zig"} {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if err := pluginfile.NewFolder(dir, "conformance", language, ""); err != nil {
+				t.Fatal(err)
+			}
+			guest := "conformance" + filepath.Ext(source)
+			for from, to := range map[string]string{"manifest.yaml": "manifest.yaml", guest: source} {
+				text, err := os.ReadFile(filepath.Join(guests, from))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(dir, to), text, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := pluginfile.ReadSource(dir, ""); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Contains(languages, language) {
+				return
+			}
+			if language == "assemblyscript" {
+				install := exec.CommandContext(t.Context(), testprogram.Find(t, "npm"), "install", "--no-audit", "--no-fund")
+				install.Dir = dir
+				if output, err := install.CombinedOutput(); err != nil {
+					t.Fatalf("%v\n%s", err, output)
+				}
+			}
+			wasm, err := pluginfile.Compile(t.Context(), dir, "conformance")
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, wasm)
+		})
+	}
+}

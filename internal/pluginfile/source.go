@@ -1,0 +1,129 @@
+package pluginfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/registry"
+	"github.com/hako-run/hako/host/registry/index"
+	"github.com/hako-run/hako/host/registry/signature"
+	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// Published is a plugin file from a URL or a registry.
+type Published struct {
+	// Wasm has a manifest inside if it is a component or made for Extism, also if none was published.
+	Wasm []byte
+	// Digest is that of the file as it was published.
+	Digest string
+	// From is its source, without secrets.
+	From string
+	// Artifact is the digest of the OCI manifest. It is empty for a URL.
+	Artifact string
+	// Signer is whose signature was verified. The zero value means that the configuration needs none.
+	Signer signature.Signer
+}
+
+// IsAddress reports whether from is a URL or a reference to a registry, and not the path of a file.
+func IsAddress(from string) bool {
+	u, err := url.Parse(from)
+	return err == nil && u.Hostname() != "" || strings.HasPrefix(from, registry.Scheme)
+}
+
+// Pinned returns a reference to what had the digest in a registry, and a URL as it is.
+func Pinned(from, digest string) string {
+	if r, err := registry.ParseReference(from); err == nil && strings.HasPrefix(from, registry.Scheme) {
+		return r.WithDigest(digest).String()
+	}
+	return from
+}
+
+// Download reads a plugin from an https URL or a registry (oci://…). public is for people who may not reach the
+// operator's network through hako, except for what the configuration names: registries, and the hosts of indexes.
+//
+// A component or a plugin for Extism that was published without a manifest gets NAME.yaml of the first plugin folder,
+// else a drafted manifest that asks for what a published policy of wassette allows. NAME is the last element of the
+// address.
+func Download(ctx context.Context, c *config.Config, from string, public bool) (*Published, error) {
+	if strings.HasPrefix(from, registry.Scheme) {
+		client, err := registry.New(c.Registry(public))
+		if err != nil {
+			return nil, err
+		}
+		defer client.Close()
+		return Pull(ctx, c, client, from)
+	}
+	u, err := url.Parse(from)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no URL", WithoutQuery(from))
+	}
+	var wasm []byte
+	if public {
+		wasm, err = FetchPublic(ctx, u, c.ProxyURL(), c.MaxPluginSize, index.Hosts(c.Index.Plugins)...)
+	} else {
+		wasm, err = Fetch(ctx, u, c.ProxyURL(), c.MaxPluginSize)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := &Published{Wasm: wasm, From: WithoutQuery(from)}
+	return p, p.complete(c, path.Base(u.Path), nil)
+}
+
+// Pull is Download for a reference to a registry, which client reads.
+func Pull(ctx context.Context, c *config.Config, client *registry.Client, from string) (*Published, error) {
+	r, err := registry.ParseReference(from)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := signature.NewPolicy(c.Signatures)
+	if err != nil {
+		return nil, err
+	}
+	a, err := client.Pull(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	signer, err := signature.Verify(ctx, client, r, a.Digest, policy)
+	if err != nil {
+		return nil, err
+	}
+	p := &Published{Wasm: a.Wasm, From: r.String(), Artifact: a.Digest, Signer: signer}
+	return p, p.complete(c, r.Name(), a.Policy)
+}
+
+// complete notes the digest, and embeds a manifest into a plugin that was published without one. What cannot have a
+// drafted manifest stays as it is, for Parse to refuse.
+func (p *Published) complete(c *config.Config, name string, policy []byte) error {
+	module, err := manifest.Read(p.Wasm)
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.From, err)
+	}
+	p.Digest = module.Digest
+	if module.Manifest != nil || !component.IsComponent(p.Wasm) && !module.IsExtism() {
+		return nil
+	}
+	var text []byte
+	if len(c.Plugins) > 0 {
+		text, err = os.ReadFile(filepath.Join(c.Plugins[0], strings.TrimSuffix(name, ".wasm")+".yaml"))
+	}
+	if len(text) == 0 && (err == nil || errors.Is(err, os.ErrNotExist)) {
+		text, err = manifest.Draft(name, p.Wasm, policy)
+	}
+	if err == nil {
+		p.Wasm, err = manifest.Embed(p.Wasm, map[string][]byte{abi.ManifestSection: text})
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.From, err)
+	}
+	return nil
+}
