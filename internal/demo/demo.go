@@ -60,7 +60,7 @@ slack:
 type Demo struct {
 	Config *config.Config
 	Fakes  *fakes.Fakes
-	// URL is where the stand-ins are.
+	// URL is the base URL of the stand-ins.
 	URL string
 
 	dir    *scratch.Dir

@@ -14,8 +14,10 @@ import (
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/broker/execbroker/confine"
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/toolset"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/server"
 	"github.com/hako-run/hako/internal/shipped"
@@ -196,7 +198,7 @@ func plugins(ctx context.Context, c *config.Config, shipped []shipped.Plugin, s 
 	if err != nil {
 		return []Finding{{LevelError, "plugins", err.Error(), ""}}
 	}
-	findings := pluginStates(h)
+	findings := append(pluginStates(h), toolsets(c.Toolsets, h.Catalog().View())...)
 	for _, note := range UnusedSettings(c, h.Plugins()) {
 		findings = append(findings, Finding{LevelWarning, "configuration", note,
 			"correct the name, or remove the setting"})
@@ -226,6 +228,17 @@ func pluginStates(h *host.Host) (findings []Finding) {
 		findings = append(findings, f)
 	}
 	return append(findings, Finding{LevelOK, "plugins", fmt.Sprintf("%d in service", active), ""})
+}
+
+// toolsets says what in the sets has no effect on the plugins' tools.
+func toolsets(c *toolset.Config, offered *catalog.View) (findings []Finding) {
+	for _, name := range c.Names() {
+		for _, problem := range c.Set(name).Apply(offered).Problems {
+			findings = append(findings, Finding{LevelWarning, "toolset " + name, problem,
+				"correct the set, unless it means an upstream server, whose tools are not looked at here"})
+		}
+	}
+	return findings
 }
 
 // compilation says why a plugin in service is not compiled.

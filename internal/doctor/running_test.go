@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/server"
 )
 
@@ -22,13 +24,17 @@ func levels(findings []Finding) string {
 
 func TestDiagnosed(t *testing.T) {
 	t.Parallel()
+	since := time.Now().Add(-time.Hour)
 	found := diagnosed(&server.Diagnosis{
-		Version: "1.2.3", Plugins: map[string]string{"b": "broken", "a": "pending"}, Upstreams: map[string]string{"github": "down"},
+		Version: "1.2.3", Plugins: map[string]string{"b": "broken", "a": "pending"},
+		Upstreams: map[string]inspect.UpstreamState{"github": {State: mcpclient.Down, Since: since}, "idle": {State: mcpclient.Idle},
+			"slow": {State: mcpclient.Connecting, Since: since}, "new": {State: mcpclient.Connecting, Since: time.Now()}},
 		Status: []string{"the policy file is not usable"}, StoreMS: 250,
 	}, "1.2.4")
 	want := `warning hako 1.2.3 runs, and this program is 1.2.4
 warning plugin b is not in service: broken
-error upstream server github is down
+error upstream server github is down since ` + moment(since) + `
+warning upstream server slow is being connected since ` + moment(since) + `
 warning the policy file is not usable
 warning the store answers in 250ms, and a call asks several times`
 	if got := levels(found); got != want {

@@ -17,8 +17,9 @@ const RequestID = "X-Request-Id"
 // maxRequestID bounds an ID that a client or proxy has chosen, in bytes.
 const maxRequestID = 64
 
-// Numbered gives each request an ID: the one that it has, if it is well-formed (letters, digits, '.', '_' and '-'), else
-// the trace of its traceparent, else a new one. The handler finds it in the header, and the client in the response.
+// Numbered gives each request an ID: the one that it has, if it is well-formed (letters, digits, '.', '_' and '-'),
+// else the trace of its traceparent, else a new one. The handler finds it in the header, and the client in the
+// response.
 func Numbered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := idOf(r.Header)
@@ -48,7 +49,7 @@ func isID(text string) bool {
 	})
 }
 
-// userKey is where a request's context has the *atomic.Value for its user.
+// userKey is the key of the *atomic.Value for the user in a request's context.
 type userKey struct{}
 
 // SetUser names the user of a request for the access log.
@@ -66,10 +67,12 @@ func Logged(next http.Handler, logger *slog.Logger, on *atomic.Bool) http.Handle
 			next.ServeHTTP(w, r)
 			return
 		}
-		begin, user, counted := time.Now(), new(atomic.Value), &countedResponse{ResponseWriter: w, status: http.StatusOK}
+		begin, user, counted := time.Now(), new(atomic.Value), &countedResponse{ResponseWriter: w,
+			status: http.StatusOK}
 		defer func() {
 			name, _ := user.Load().(string)
-			logger.Info("access", "method", r.Method, "path", r.URL.Path, "status", counted.status, "bytes", counted.bytes,
+			logger.Info("access", "method", r.Method, "path", r.URL.Path, "status", counted.status,
+				"bytes", counted.bytes,
 				"ms", float64(time.Since(begin).Microseconds())/1000, "request", r.Header.Get(RequestID),
 				"address", r.RemoteAddr, "user", name)
 		}()

@@ -113,8 +113,8 @@ var escapes = func() (table [256]string) {
 // named are the characters whose escape sequence is a backslash and one character.
 var named = map[byte]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
 
-// Escape returns the length of the escape sequence that content starts with, or 0 if that is not valid. A high surrogate
-// and the low one after it are one sequence. An unpaired surrogate is valid only if unpaired is set.
+// Escape returns the length of the escape sequence that content starts with, or 0 if that is not valid. A high
+// surrogate and the low one after it are one sequence. An unpaired surrogate is valid only if unpaired is set.
 func Escape(content []byte, unpaired bool) int {
 	if len(content) < 2 || content[1] != 'u' {
 		if len(content) < 2 || characters[content[1]] == 0 {
@@ -138,8 +138,8 @@ func Escape(content []byte, unpaired bool) int {
 	return 0
 }
 
-// Unquote returns the text of a valid JSON string, whose content is what is between its quotes. Without escape sequences
-// it is the content itself.
+// Unquote returns the text of a valid JSON string, whose content is what is between its quotes. Without escape
+// sequences it is the content itself.
 func Unquote(content []byte) []byte {
 	if bytes.IndexByte(content, '\\') < 0 {
 		return content

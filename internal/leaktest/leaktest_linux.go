@@ -33,9 +33,19 @@ const maxSteps = 2000
 // Run runs the cases in a child process, because limits and counts are of a process. t has no other use.
 func Run(t *testing.T, cases map[string]Construct) {
 	t.Helper()
+	RunBeside(t, nil, cases)
+}
+
+// RunBeside is Run with servers that the cases use. start starts them in the parent process, where their files and
+// goroutines do not count, and returns variables (NAME=VALUE) for the environment of the cases.
+func RunBeside(t *testing.T, start func() []string, cases map[string]Construct) {
+	t.Helper()
 	if os.Getenv(childVar) != t.Name() {
 		child := exec.CommandContext(testwait.Context(t), os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v")
 		child.Env = append(os.Environ(), childVar+"="+t.Name(), "TMPDIR="+t.TempDir())
+		if start != nil {
+			child.Env = append(child.Env, start()...)
+		}
 		output, err := child.CombinedOutput()
 		if err != nil {
 			t.Errorf("%v\n%s", err, output)
@@ -166,7 +176,7 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// state is what a process has.
+// state lists the resources of a process.
 type state struct {
 	files      []string
 	goroutines int

@@ -1,5 +1,5 @@
-// Package measurement has the results of benchmarks as a JSON array, which benchmarks write and docs/performance.md is made
-// from.
+// Package measurement has the results of benchmarks as a JSON array, which benchmarks write and docs/performance.md is
+// made from.
 package measurement
 
 import (

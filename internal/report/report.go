@@ -31,7 +31,7 @@ func printTable[T any](out io.Writer, heading string, rows []T, columns func(T) 
 	}
 	for _, row := range rows {
 		values := columns(row)
-		terminal.Printf(table, strings.TrimSuffix(strings.Repeat("%s\t", len(values)), "\t")+"\n", values...)
+		terminal.Printf(table, strings.TrimSuffix(strings.Repeat("%v\t", len(values)), "\t")+"\n", values...)
 	}
 	return table.Flush()
 }
@@ -121,7 +121,8 @@ func Access(out io.Writer, list *server.AccessList) error {
 		fmt.Fprintln(out)
 		const logins = "LOGIN\tUSER\tTENANT\tCLIENT\tSCOPES\tEND\tCREATED"
 		err = printTable(out, logins, list.Logins, func(l *console.ClientLogin) []any {
-			return []any{l.ID, l.User, dash(l.Tenant), dash(l.Client), dash(strings.Join(l.Scopes, " ")), moment(l.Expires),
+			return []any{l.ID, l.User, dash(l.Tenant), dash(l.Client), dash(strings.Join(l.Scopes, " ")),
+				moment(l.Expires),
 				moment(l.Created)}
 		})
 	}
@@ -140,13 +141,15 @@ func Revoked(out io.Writer, r *server.Revoked) error {
 		terminal.Printf(out, "Revoked %s (%s)\n", t.Name, t.ID)
 	}
 	for _, l := range r.Logins {
-		terminal.Printf(out, "Ended the login of %s with %s (%s)\n", l.User, cmp.Or(l.Client, "an unnamed client"), l.ID)
+		terminal.Printf(out, "Ended the login of %s with %s (%s)\n", l.User,
+			cmp.Or(l.Client, "an unnamed client"), l.ID)
 	}
 	if r.Sessions > 0 {
 		terminal.Printf(out, "Ended sessions in the console: %d\n", r.Sessions)
 	}
 	for _, t := range r.Remaining {
-		terminal.Printf(out, "Still valid: %s, because it is in the configuration: take it out of %s\n", t.Name, t.Setting)
+		terminal.Printf(out, "Still valid: %s, because it is in the configuration: take it out of %s\n",
+			t.Name, t.Setting)
 	}
 	return nil
 }

@@ -7,12 +7,17 @@ import (
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/agent"
+	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/backup"
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/server"
+	"github.com/hako-run/hako/internal/terminal"
 )
 
 // TestTables compares the rows of each table, with one space between columns.
@@ -62,6 +67,37 @@ func TestTables(t *testing.T) {
 			})
 		}, "Revoked ci (t1)\nEnded the login of aki with an unnamed client (l1)\nEnded sessions in the console: 2\n" +
 			"Still valid: old, because it is in the configuration: take it out of http.auth.tokens[0]\n"},
+		"upstream servers": {func(out *strings.Builder) error {
+			return Upstreams(out, out, []inspect.Upstream{{Name: "a", State: "up", Transport: "stdio", Prefix: "a_", Tools: 2,
+				Server: "s", Version: "1", Omitted: []string{"tool b"}}})
+		}, "NAME STATE TRANSPORT PREFIX TOOLS PROMPTS RESOURCES PROTOCOL SERVER\na up stdio a_ 2 0 0 s 1\na: left out: tool b\n"},
+		"upstream servers of a running hako": {func(out *strings.Builder) error {
+			return Upstreams(out, out, []inspect.Upstream{{Name: "a", State: "up", Serving: &inspect.UpstreamState{State: "idle"}},
+				{Name: "b", State: "down"}})
+		}, "NAME STATE TRANSPORT PREFIX TOOLS PROMPTS RESOURCES PROTOCOL SERVER IN HAKO SERVE\n" +
+			"a up 0 0 0 - idle since -\nb down 0 0 0 - -\n"},
+		"missing upstream servers": {func(out *strings.Builder) error {
+			MissingUpstreams(out, []mcpclient.Status{{Name: "a", State: mcpclient.Idle}, {Name: "b", State: mcpclient.Down, Error: "why"},
+				{Name: "c", State: mcpclient.Connecting}, {Name: "d", State: mcpclient.Connecting, Listed: true}})
+			return nil
+		}, "down: upstream server b: why\nmissing: upstream server c: it is still being connected, and its tools are not known yet. " +
+			"'hako upstreams' waits for it\n"},
+		"questions": {func(out *strings.Builder) error {
+			return Approvals(out, []*approval.Question{{ID: "1", Tool: "read", Rule: "ask", Caller: approval.Caller{Frontend: "slack"}}})
+		}, "ID TOOL ASKED BY RULE TIME LEFT\n1 read - (slack) ask " + terminal.TimeLeft(&approval.Question{}).String() + "\n"},
+		"feedback": {func(out *strings.Builder) error {
+			return Feedback(out, []inspect.FeedbackEntry{{Rating: "good", Tenant: "t", User: "aki", Frontend: "slack", Answer: 3,
+				Conversation: "c", Question: "a\nb", Text: "d"}})
+		}, "TIME RATING TENANT WHO CONVERSATION ANSWER\n" + time.Time{}.Local().Format(time.DateTime) +
+			" good t aki (slack) c 3\nasked: a b\nanswered: d\n"},
+		"plugin": {func(out *strings.Builder) error {
+			return Plugin(out, &inspect.Report{Status: inspect.Status{Name: "files", Version: "1", State: host.Pending},
+				Description: "one\ntwo\n", Config: []inspect.ConfigKey{{Key: "k", Type: "string", Default: 1, Description: "d"}}})
+		}, "name files 1\ndescription one\ntwo\nlicence\nfile\ndigest\nstate " + string(host.Pending) +
+			"\nconfiguration k (string, default 1): d\nlimits\n"},
+		"backup": {func(out *strings.Builder) error {
+			return Databases(out, "Wrote", []backup.File{{Path: "a.db", Bytes: 1 << 20}, {Path: "audit/1", Bytes: 1 << 20}}, "dir")
+		}, backup.File{Path: "a.db"}.Title() + " 1MiB\naudit log 1MiB\nWrote 1 databases, 2MiB: dir\n"},
 	} {
 		var out strings.Builder
 		err := test.print(&out)

@@ -80,10 +80,11 @@ func (a *Access) List(ctx context.Context) (*AccessList, error) {
 		return nil, err
 	}
 	blocks, err := a.Tokens.Blocks(ctx)
-	return &AccessList{console.TokenItems(records, ConfiguredTokens(a.config), time.Now()), newClientLogins(logins), blocks}, err
+	return &AccessList{console.TokenItems(records, ConfiguredTokens(a.config), time.Now()),
+		newClientLogins(logins), blocks}, err
 }
 
-// Revoked is what Access.Revoke or RevokeUser has revoked.
+// Revoked is the result of Access.Revoke and RevokeUser.
 type Revoked struct {
 	AccessList
 	// Sessions is the number of sessions in the console that have ended.
@@ -98,7 +99,8 @@ type Record func(o *audit.Operation, do func() error) error
 // Revoke revokes the token with this name or ID, or ends the login with this ID, for the operator by. It fails with
 // bearer.ErrNone or an error that says where the token is configured.
 func (a *Access) Revoke(ctx context.Context, which, by string, record Record) (*Revoked, error) {
-	r := &Revoked{AccessList: AccessList{Tokens: []console.TokenItem{}, Logins: newClientLogins(nil)}, Remaining: []console.TokenItem{}}
+	r := &Revoked{AccessList: AccessList{Tokens: []console.TokenItem{}, Logins: newClientLogins(nil)},
+		Remaining: []console.TokenItem{}}
 	login, err := a.logins.Find(ctx, which)
 	switch {
 	case err == nil:
@@ -165,7 +167,8 @@ func (a *Access) configured(user, tenant string) []console.TokenItem {
 func (a *Access) nothingOf(user string, configured []console.TokenItem) error {
 	if len(configured) > 0 {
 		names := ids(configured, func(t console.TokenItem) string { return strconv.Quote(t.Name) })
-		return fmt.Errorf("the tokens of %q are in the configuration (%s): take them out of %s", user, names, a.config.Name())
+		return fmt.Errorf("the tokens of %q are in the configuration (%s): take them out of %s", user, names,
+			a.config.Name())
 	}
 	return fmt.Errorf("%q has no token, login or session that could be revoked: 'hako token list' shows who has", user)
 }

@@ -180,15 +180,19 @@ func TestBlockUser(t *testing.T) {
 		t.Errorf("without issuers: %v", err)
 	}
 	w.config.HTTP.OAuth.Issuers = []auth.Issuer{{URL: "https://b"}, {URL: "https://a"}}
+	w.config.HTTP.OAuth.Resource = "https://hako/mcp"
+	w.config.HTTP.Login.Provider.Issuer = "https://c"
+	w.config.HTTP.Introspection.URL = "https://d/introspect"
+	w.config.Console.OIDC.Issuer = "https://e"
 	for _, test := range []struct{ user, issuer, err string }{
-		{"", "", "without a name"}, {"aki", "https://a/", "there are: https://a, https://b"}, {"aki", "", ""}, {"bo", "https://b", ""},
+		{"", "", "without a name"}, {"aki", "https://a/", "there are: https://a, https://b, https://c, https://d/introspect, https://e"}, {"aki", "", ""}, {"bo", "https://b", ""},
 	} {
 		err := w.Block(t.Context(), test.user, test.issuer, "mori", w.record)
 		if test.err == "" && err != nil || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
 			t.Errorf("%+v: %v", test, err)
 		}
 	}
-	if list, err := w.List(t.Context()); err != nil || len(list.Blocks) != 3 {
+	if list, err := w.List(t.Context()); err != nil || len(list.Blocks) != 6 {
 		t.Errorf("%v: %+v", err, list)
 	}
 	if err := w.Unblock(t.Context(), "aki", "https://a", w.record); err != nil {
@@ -197,7 +201,7 @@ func TestBlockUser(t *testing.T) {
 	if err := w.Unblock(t.Context(), "aki", "https://a", w.record); err == nil || !strings.Contains(err.Error(), "is not blocked") {
 		t.Errorf("twice: %v", err)
 	}
-	want := []string{"user.block aki issuers=https://a https://b true", "user.block bo issuers=https://b true",
+	want := []string{"user.block aki issuers=https://a https://b https://c https://d/introspect https://e true", "user.block bo issuers=https://b true",
 		"user.unblock aki issuers=https://a true"}
 	if !slices.Equal(w.recorded, want) {
 		t.Errorf("recorded %q", w.recorded)

@@ -42,9 +42,15 @@ func AgentTools(c *config.Config, h *host.Host) (list []*catalog.Tool, err error
 	if err != nil {
 		return nil, err
 	}
-	for _, tool := range h.Catalog().View().Tools {
-		visible := live.Policy().Visible(&policy.Call{
-			Tool: tool.Name, Plugin: tool.Source.Name, Annotations: tool.Hints(), Frontend: pipeline.FrontendAgent,
+	if k := NewResults(c); k != nil { // as the server that runs the agent's tools has one
+		if err := k.Offer(h.Catalog()); err != nil {
+			return nil, err
+		}
+	}
+	caller := pipeline.Caller{Frontend: pipeline.FrontendAgent, Tenant: c.Agent.Tenant, User: c.Agent.User}
+	for _, tool := range h.View(caller).Tools {
+		visible := tool.Source.Own || live.Policy().Visible(&policy.Call{
+			Tool: tool.Real().Name, Plugin: tool.Source.Name, Annotations: tool.Hints(), Frontend: pipeline.FrontendAgent,
 			Tenant: c.Agent.Tenant, User: c.Agent.User,
 		})
 		if visible && h.Offered(c.Agent.Tenant, tool) {
@@ -83,10 +89,11 @@ func (f *agentFrontend) start(ctx context.Context) error {
 func (f *agentFrontend) newRunner(ctx context.Context, c *config.Config) (*agent.Runner, error) {
 	s, h := f.server, f.server.plugins.host.Load()
 	return agent.New(ctx, &agent.Options{
-		Spec: c.Agent, Tools: VisibleTools(h), Call: h.Call, Store: s.governance.Store, Locale: c.Locale,
+		Spec: c.Agent, Tools: h.Tools, Call: h.Call, Store: s.governance.Store, Locale: c.Locale,
 		Proxy: c.ProxyURL(), Grace: s.Grace, Observer: s.observability.metrics, Logger: s.Logger,
 		Known: func(name string) bool {
-			_, known := h.Catalog().View().Tool(name)
+			_, known := h.View(pipeline.Caller{Frontend: pipeline.FrontendAgent, Tenant: c.Agent.Tenant,
+				User: c.Agent.User}).Tool(name)
 			return known
 		},
 		Lost: func(caller pipeline.Caller, tool string) {

@@ -5,16 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
-	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/internal/config"
 )
 
-// Block refuses the tokens of a user from one issuer of the configuration, or from all if issuer is empty. It fails for
-// an issuer that is not configured.
+// Block refuses the tokens and logins of a user from one issuer of the configuration, or from all if issuer is empty.
+// It fails for an issuer that is not configured.
 func (a *Access) Block(ctx context.Context, user, issuer, by string, record Record) error {
 	if user == "" {
 		return errors.New("a user without a name cannot be blocked")
@@ -22,15 +21,17 @@ func (a *Access) Block(ctx context.Context, user, issuer, by string, record Reco
 	configured := issuers(a.config)
 	if issuer != "" {
 		if !slices.Contains(configured, issuer) {
-			return fmt.Errorf("%q is no issuer of http.auth; there are: %s", issuer, strings.Join(configured, ", "))
+			return fmt.Errorf("%q is no issuer of the configuration; there are: %s", issuer,
+				strings.Join(configured, ", "))
 		}
 		configured = []string{issuer}
 	}
 	if len(configured) == 0 {
-		return fmt.Errorf("no issuer is configured (http.auth.oauth): 'hako token revoke --user %s' revokes the tokens of a "+
-			"user here", user)
+		return fmt.Errorf(
+			"no issuer is configured (http.auth, console.oidc): 'hako token revoke --user %s' revokes the "+
+				"tokens of a user here", user)
 	}
-	return record(blockOperation("user.block", user, configured), func() error {
+	return record(console.BlockOperation("user.block", user, configured), func() error {
 		for _, issuer := range configured {
 			if err := a.Tokens.Block(ctx, issuer, user, by); err != nil {
 				return err
@@ -55,7 +56,7 @@ func (a *Access) Unblock(ctx context.Context, user, issuer string, record Record
 	if len(list) == 0 {
 		return fmt.Errorf("%q is not blocked: 'hako token list' shows who is", user)
 	}
-	return record(blockOperation("user.unblock", user, list), func() error {
+	return record(console.BlockOperation("user.unblock", user, list), func() error {
 		for _, issuer := range list {
 			if _, err := a.Tokens.Unblock(ctx, issuer, user); err != nil {
 				return err
@@ -65,12 +66,8 @@ func (a *Access) Unblock(ctx context.Context, user, issuer string, record Record
 	})
 }
 
-func blockOperation(action, user string, issuers []string) *audit.Operation {
-	return &audit.Operation{Action: action, Target: audit.Target{Name: user},
-		Detail: map[string]string{"issuers": strings.Join(issuers, " ")}}
-}
-
-// issuers returns the issuers whose tokens open the endpoint.
+// issuers returns the issuers whose tokens open the endpoint, and the one with whose identities people log in to the
+// console.
 func issuers(c *config.Config) (list []string) {
 	for _, i := range c.HTTP.OAuth.Issuers {
 		list = append(list, i.URL)
@@ -78,8 +75,11 @@ func issuers(c *config.Config) (list []string) {
 	if i := &c.HTTP.Introspection; i.URL != "" {
 		list = append(list, cmp.Or(i.Issuer, i.URL))
 	}
-	if own, err := url.Parse(c.HTTP.OAuth.Resource); c.HTTP.AuthorizationServer() != nil && err == nil {
-		list = append(list, own.Scheme+"://"+own.Host)
+	if own := c.HTTP.AuthorizationServer(); own != nil {
+		list = append(list, own.Provider.Issuer) // users of hako's own server are those of its identity provider
+	}
+	if c.Console.OIDC.Issuer != "" {
+		list = append(list, c.Console.OIDC.Issuer)
 	}
 	slices.Sort(list)
 	return slices.Compact(list)

@@ -51,7 +51,7 @@ func NewEngine(
 		}
 	}
 	if c.Chat.Tools {
-		options.Tools, options.Call, options.MayAsk = VisibleTools(h), h.Call, h.MayAsk
+		options.Tools, options.Call, options.MayAsk = h.Tools, h.Call, h.MayAsk
 	}
 	if change != nil {
 		change(options)

@@ -19,7 +19,7 @@ import (
 	"github.com/hako-run/hako/internal/config"
 )
 
-// ConsoleAddress is where the console listens.
+// ConsoleAddress is the address on which the console listens.
 func ConsoleAddress(c *config.Config) string {
 	if c.Console.Address != "" {
 		return c.Console.Address
@@ -27,7 +27,7 @@ func ConsoleAddress(c *config.Config) string {
 	return c.HTTP.Address
 }
 
-// ConsoleURL is where people find the server of the console, without a slash at its end.
+// ConsoleURL is the URL of the console's server for people, without a slash at its end.
 func ConsoleURL(c *config.Config) string {
 	if c.Console.URL != "" {
 		return strings.TrimSuffix(c.Console.URL, "/")
@@ -75,7 +75,7 @@ func CheckConsole(c *config.Config) error {
 	return nil
 }
 
-// consoleSite is where people find the console of a configuration.
+// consoleSite returns the addresses of a configuration's console.
 func consoleSite(c *config.Config) console.Site {
 	return console.Site{URL: c.Console.URL, Local: localURL(c), Hosts: c.HTTP.Hosts, Proxies: c.HTTP.TrustedProxies}
 }
@@ -115,7 +115,8 @@ func (f *consoleFrontend) start(ctx context.Context) (err error) {
 		Logins:   s.Config.Console.Logins(s.governance.tokens),
 		Settings: f, Consents: f, Upstreams: f.upstreams, Credentials: f.credentials, Problems: s,
 		Clients: mcpClients{f.mcp.mcp}, ClientLogins: clientLogins{logins},
-		Slack: f.slack.statuses, Folder: pluginFolder{s.reloader.config}, Policy: shownPolicy{s},
+		Slack: f.slack.statuses, Folder: pluginFolder{s.reloader.config}, Installed: pluginFolder{s.reloader.config},
+		Indexes: &pluginIndexes{config: s.reloader.config}, Servers: &pluginIndexes{config: s.reloader.config}, Policy: shownPolicy{s},
 		Proposals: policy.ProposalsPath(s.Config.Policy),
 		Build:     s.Build, Logger: s.Logger,
 	}
@@ -146,6 +147,7 @@ func (f *consoleFrontend) run(ctx context.Context) error { return f.console.Run(
 func (*consoleFrontend) keys() []string {
 	return []string{
 		"console.tokens", "console.oidc", "console.url", "http.hosts", "http.trustedProxies", "outbound.proxy",
+		"index", "registries", "signatures", "signers",
 	}
 }
 
@@ -185,6 +187,9 @@ func (f *consoleFrontend) Plugin(name string) host.Settings {
 func (f *consoleFrontend) Tokens() []bearer.Token {
 	return ConfiguredTokens(f.server.reloader.config())
 }
+
+// Issuers implements console.Settings.
+func (f *consoleFrontend) Issuers() []string { return issuers(f.server.reloader.config()) }
 
 // ConfiguredTokens lists the tokens of a configuration, those of MCP clients first.
 func ConfiguredTokens(c *config.Config) []bearer.Token {

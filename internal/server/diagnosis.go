@@ -11,17 +11,19 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/internal/address"
+	"github.com/hako-run/hako/internal/inspect"
 )
 
-// DiagnosisPath is where a running server answers 'hako doctor' on this machine.
+// DiagnosisPath is the path at which a running server answers 'hako doctor' on this machine.
 const DiagnosisPath = "/diagnosis"
 
-// Diagnosis is what a running server says about itself. It has names and states, and neither causes nor settings.
+// Diagnosis is a running server's report about itself. It has names and states, and neither causes nor settings.
 type Diagnosis struct {
 	Version string `json:"version"`
-	// Plugins and Upstreams are those that are not in service, with their states.
-	Plugins   map[string]string `json:"plugins"`
-	Upstreams map[string]string `json:"upstreams"`
+	// Plugins are those that are not in service, with their states.
+	Plugins map[string]string `json:"plugins"`
+	// Upstreams are all upstream servers that are not disabled.
+	Upstreams map[string]inspect.UpstreamState `json:"upstreams"`
 	// Status lists other conditions that an operator should look at.
 	Status []string `json:"status"`
 	// StoreMS is the time of a transaction of the store in milliseconds. It is negative if the store failed.
@@ -38,16 +40,17 @@ func (w *web) diagnosis(out http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s := w.server
-	d := Diagnosis{Version: s.Build.Version, Plugins: map[string]string{}, Upstreams: map[string]string{},
-		Status: append([]string{}, s.status()...)}
+	d := Diagnosis{Version: s.Build.Version, Plugins: map[string]string{},
+		Upstreams: map[string]inspect.UpstreamState{},
+		Status:    append([]string{}, s.status()...)}
 	for _, p := range s.Plugins() {
 		if p.State != host.Active {
 			d.Plugins[p.Title()] = string(p.State)
 		}
 	}
 	for _, u := range w.upstreams.Status() {
-		if u.State == mcpclient.Down {
-			d.Upstreams[u.Name] = string(u.State)
+		if u.State != mcpclient.Disabled {
+			d.Upstreams[u.Name] = inspect.UpstreamState{State: u.State, Since: u.Since.UTC()}
 		}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), storeTime)
@@ -65,8 +68,8 @@ func (w *web) diagnosis(out http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(out).Encode(d) // a client that has gone misses nothing
 }
 
-// fromThisMachine reports whether a program on this machine has sent the request: under a loopback name, which web pages
-// of others cannot (DNS rebinding), and not through a proxy.
+// fromThisMachine reports whether a program on this machine has sent the request: under a loopback name, which web
+// pages of others cannot (DNS rebinding), and not through a proxy.
 func fromThisMachine(r *http.Request) bool {
 	remote, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil || !onLoopback(r.Host) || r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" {

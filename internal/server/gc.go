@@ -15,15 +15,15 @@ const (
 	gcPercentMost = 400
 	// gcPercentLeast is the default of Go. Less costs too much time.
 	gcPercentLeast = 100
-	// gcGarbage is the most garbage in bytes: under load 40 to 100 MiB are alive, and four times that would be too much.
-	// With twice as much, calls need no less processor time, within what can be measured.
+	// gcGarbage is the most garbage in bytes: under load 40 to 100 MiB are alive, and four times that would be too
+	// much. With twice as much, calls need no less processor time, within what can be measured.
 	gcGarbage = 64 << 20
-	// gcCheck is how often the live heap is measured.
-	gcCheck = 5 * time.Second
+	// loadCheck is how often the end of a load is looked for.
+	loadCheck = 5 * time.Second
 )
 
-// gcTuner is the part that keeps GOGC at what fits the heap, unless the environment sets it. When a load has ended, it
-// returns memory to the system that Go would keep for the next load.
+// gcTuner is the part that sets GOGC after each garbage collection to what fits the heap, unless the environment sets
+// it. When a load has ended, it returns memory to the system that Go would keep for the next load.
 type gcTuner struct{}
 
 func (gcTuner) start(context.Context) error { return nil }
@@ -35,23 +35,41 @@ func (gcTuner) run(ctx context.Context) error {
 	current := gcPercentMost
 	debug.SetGCPercent(current)
 	var load load
-	tick := time.NewTicker(gcCheck)
+	tick := time.NewTicker(loadCheck)
 	defer tick.Stop()
+	collected := make(chan struct{}, 1)
+	notifyCollected(ctx, collected)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-collected:
 			if percent := gcPercent(heapBytes("/gc/heap/live:bytes")); percent != current {
 				current = percent
 				debug.SetGCPercent(percent)
 			}
+		case <-tick.C:
 			if load.ended(heapBytes("/gc/heap/allocs:bytes")) {
 				runtime.GC() // pools of buffers survive one collection
 				debug.FreeOSMemory()
 			}
 		}
 	}
+}
+
+// notifyCollected notifies collected after each garbage collection until ctx ends, unless a notification is pending.
+func notifyCollected(ctx context.Context, collected chan<- struct{}) {
+	// It has a pointer because small objects without any share a block, which outlives each of them.
+	type unreachable struct{ _ *int }
+	runtime.AddCleanup(new(unreachable), func(ctx context.Context) {
+		if ctx.Err() == nil {
+			notifyCollected(ctx, collected)
+		}
+		select {
+		case collected <- struct{}{}:
+		default:
+		}
+	}, ctx)
 }
 
 // heapBytes reads one of the runtime's metrics in bytes.

@@ -1,6 +1,23 @@
 package server
 
-import "testing"
+import (
+	"context"
+	"runtime"
+	"testing"
+)
+
+// TestNotifyCollected: each garbage collection is notified, so that GOGC falls as soon as much is alive.
+func TestNotifyCollected(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	collected := make(chan struct{}, 1)
+	notifyCollected(ctx, collected)
+	for range 3 {
+		runtime.GC()
+		<-collected
+	}
+	cancel()
+}
 
 func TestGCPercent(t *testing.T) {
 	t.Parallel()

@@ -368,14 +368,16 @@ func (g *governance) recordLogin(e authserver.Event) {
 	}
 	if e.Err != nil {
 		event.Error = e.Err.Error()
-		g.logger.Warn("a login of an MCP client was refused or ended", "address", e.Address, "user", e.User, "err", e.Err)
+		g.logger.Warn("a login of an MCP client was refused or ended", "address", e.Address, "user",
+			e.User, "err", e.Err)
 	}
 	g.record(event)
 }
 
 // loginFailed logs and records that the MCP endpoint refused a token.
 func (g *governance) loginFailed(f mcpserver.FailedLogin) {
-	g.logger.Warn("the MCP endpoint refused a token", "address", f.Address, "user", f.User, "token", f.Token, "err", f.Err)
+	g.logger.Warn("the MCP endpoint refused a token", "address", f.Address, "user", f.User, "token",
+		f.Token, "err", f.Err)
 	g.record(&audit.Event{
 		Action: "mcp.login", Outcome: "failed", Error: f.Err.Error(),
 		Subject: audit.Subject{

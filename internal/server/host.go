@@ -13,11 +13,11 @@ import (
 	"sync/atomic"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/metrics"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/results"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/processors"
@@ -47,6 +47,7 @@ func HostOptions(c *config.Config, shipped []shipped.Plugin) (*host.Options, err
 		Processors:    processors.Guests(),
 		Mock:          c.Mock,
 		Locale:        c.Locale,
+		Toolsets:      c.Toolsets,
 		Environ:       os.Environ(),
 	}
 	if err := options.Roots.Check(); err != nil {
@@ -100,24 +101,20 @@ func NewHost(
 	return h, nil
 }
 
+// NewResults makes the keeper of large results, or nil if the configuration has none.
+func NewResults(c *config.Config) *results.Keeper {
+	if c.ResultsDisabled {
+		return nil
+	}
+	return results.New(&c.Results)
+}
+
 // LoadConsents reads the consents of the configuration: from the store s if replicas share it, otherwise from the file.
 func LoadConsents(ctx context.Context, c *config.Config, s *store.Store) (*grant.File, error) {
 	if s == nil || !s.Shared() {
 		return grant.Load(c.Consents)
 	}
 	return grant.LoadStored(ctx, s, c.Consents)
-}
-
-// VisibleTools returns a function that lists the tools of h that a caller may use.
-func VisibleTools(h *host.Host) func(pipeline.Caller) []*catalog.Tool {
-	return func(caller pipeline.Caller) (list []*catalog.Tool) {
-		for _, tool := range h.Catalog().View().Tools {
-			if h.Visible(caller, tool) {
-				list = append(list, tool)
-			}
-		}
-		return list
-	}
 }
 
 // Silent is above every level of a log.
@@ -142,6 +139,9 @@ func (p *plugins) start(ctx context.Context) error {
 	}
 	h, err := NewHost(ctx, s.Config, s.Shipped, s.Logger, func(o *host.Options) {
 		o.Credentials, o.Changed = p.credentials, g.pluginChanged
+		if o.Results = NewResults(s.Config); o.Results != nil {
+			s.observability.metrics.ShowResults(o.Results)
+		}
 		if p.renewed {
 			o.Credentials = renewedCredentials{p.credentials}
 		}
@@ -179,8 +179,8 @@ func (p *plugins) run(ctx context.Context) error { return p.host.Load().Watch(ct
 
 func (*plugins) keys() []string {
 	return []string{
-		"plugins", "shipped", "allowPaths", "consents", "updates", "plugin", "tenants", "limits", "ceilings",
-		"maxPluginSize", "mountQuota", "mock", "locale", "outbound.proxy", "credentials", "audit.optional",
+		"plugins", "shipped", "allowPaths", "consents", "lock", "updates", "plugin", "tenants", "limits", "ceilings",
+		"maxPluginSize", "mountQuota", "mock", "locale", "toolset", "toolsets", "outbound.proxy", "credentials", "audit.optional",
 		"audit.fields",
 	}
 }

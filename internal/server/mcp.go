@@ -10,6 +10,7 @@ import (
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/authserver"
+	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/config"
 )
 
@@ -23,15 +24,15 @@ var icon = "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]by
 func mcpOptions(c *config.Config, a *auth.Auth, version string) *mcpserver.Options {
 	return &mcpserver.Options{
 		Title: "hako", Version: version, Website: "https://github.com/hako-run/hako", Icon: icon,
-		Instructions: c.MCP.Instructions, Overview: true, Language: c.Locale,
-		PageSize: c.MCP.PageSize, ListTTL: c.MCP.ListTTL, Limits: c.MCP.Limits,
+		Instructions: c.MCP.Instructions, Overview: true, Language: c.Locale, Toolsets: c.Toolsets,
+		PageSize: c.MCP.PageSize, ListTTL: c.MCP.ListTTL, MaxResult: int(c.MCP.MaxResult), Limits: c.MCP.Limits,
 		Origins: c.HTTP.Origins, Hosts: c.HTTP.Hosts, TrustedProxies: c.HTTP.TrustedProxies, Auth: a,
 	}
 }
 
-// CheckMCP makes the MCP server of a configuration on a host and closes it again. The error says which setting it does
+// checkMCP makes the MCP server of a configuration on a host and closes it again. The error says which setting it does
 // not accept.
-func CheckMCP(c *config.Config, h *host.Host) error {
+func checkMCP(c *config.Config, h *host.Host) error {
 	a, err := authenticator(c, nil, nil)
 	if err != nil {
 		return err
@@ -44,8 +45,8 @@ func CheckMCP(c *config.Config, h *host.Host) error {
 }
 
 // authenticator decides who may use MCP over HTTP; nil means everybody. It fails if the configured tokens and issuers
-// are not usable, or are missing at an address that other machines can reach. issued has the tokens in the store, and may
-// be nil. own is hako's own authorization server; a nil one is only checked.
+// are not usable, or are missing at an address that other machines can reach. issued has the tokens in the store, and
+// may be nil. own is hako's own authorization server; a nil one is only checked.
 func authenticator(c *config.Config, issued *bearer.Issued, own *authserver.Server) (*auth.Auth, error) {
 	options := c.HTTP.AuthorizationServer()
 	var verifier auth.AuthorizationServer
@@ -140,7 +141,7 @@ func (f *mcpFrontend) stop() error {
 
 func (*mcpFrontend) keys() []string {
 	return []string{
-		"mcp.instructions", "mcp.listTTL", "mcp.limits", "locale", "http.auth", "http.origins", "http.hosts",
+		"mcp.instructions", "mcp.listTTL", "mcp.limits", "locale", "toolset", "toolsets", "http.auth", "http.origins", "http.hosts",
 		"http.trustedProxies", "outbound.proxy",
 	}
 }
@@ -191,6 +192,20 @@ func Check(c *config.Config) error {
 		return err
 	}
 	return CheckConsole(c)
+}
+
+// CheckStart does what a server with the plugins of h does before it listens.
+func CheckStart(c *config.Config, h *host.Host) error {
+	if err := Check(c); err != nil {
+		return err
+	}
+	if _, err := UpstreamSpecs(c); err != nil {
+		return err
+	}
+	if _, err := policy.OpenLive(c.Policy); err != nil {
+		return err
+	}
+	return checkMCP(c, h)
 }
 
 // CheckHTTP says whether logins or the certificate are not usable, or do not suffice for the address.

@@ -44,5 +44,5 @@ func (s shownPolicy) Site() *policy.Site {
 
 // Resolve implements console.Policy.
 func (s shownPolicy) Resolve(caller *policy.Caller) error {
-	return inspect.ResolveCaller(s.server.reloader.config(), caller)
+	return inspect.ResolveCaller(s.server.reloader.config(), caller, nil)
 }

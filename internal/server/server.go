@@ -34,7 +34,8 @@ import (
 type Options struct {
 	// Config is the configuration to start with.
 	Config *config.Config
-	// Source is where Config was read and is read again. Digest is Source.Digest of before Config was read.
+	// Source is the source of Config, from which it is also read again. Digest is Source.Digest of before Config was
+	// read.
 	Source config.Source
 	Digest string
 	// Shipped are the plugins that come with the program.
@@ -281,7 +282,7 @@ func (s *Server) Plugins() []host.Status { return s.plugins.host.Load().Plugins(
 // Approvals returns the questions of an open server.
 func (s *Server) Approvals() *approval.Queue { return s.governance.Approvals }
 
-// URL is where clients on this machine reach MCP on an open server with HTTP.
+// URL is the MCP endpoint of an open server with HTTP, for clients on this machine.
 func (s *Server) URL() string { return s.web.http.URL() }
 
 // status lists what an operator should look at, for /readyz.

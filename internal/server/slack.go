@@ -51,7 +51,7 @@ func newSlackBot(
 		return nil, err
 	}
 	bot, err := slackbot.New(ctx, &slackbot.Options{
-		Workspaces: c.Slack, Engine: engine, Store: g.Store, Approvals: g.Approvals, Tools: VisibleTools(h),
+		Workspaces: c.Slack, Engine: engine, Store: g.Store, Approvals: g.Approvals, Tools: h.Tools,
 		Usage: slackUsage(engine, c.LLM.Currency), Rate: engine.Rate, Locale: c.Locale, Proxy: c.ProxyURL(),
 		Tracer: o.tracer, Observer: o.metrics, Logger: logger,
 	})

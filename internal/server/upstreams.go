@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -34,29 +35,69 @@ func newUpstreams(
 ) (*mcpclient.Upstreams, error) {
 	return mcpclient.New(mcpclient.Options{
 		Catalog: to, Dir: c.Dir, Environ: os.Environ(), Credentials: credentials, Proxy: c.ProxyURL(), Limits: c.Limits,
-		Version: version, Logger: logger,
+		Start: mcpclient.Start(c.Upstreams.Start), CacheDir: filepath.Join(c.StateDir(), "upstreams"), Version: version,
+		Logger: logger,
 	})
 }
 
-// WithUpstreams connects the configured servers that are wanted, adds their tools to a catalog, and calls do with the
-// state of each after all have been tried. It disconnects them afterwards. version is that of this program.
+// listsWait is how long WithUpstreams waits for servers whose lists are not in the cache.
+const listsWait = 10 * time.Second
+
+// WithUpstreams adds the tools of the configured servers to a catalog, and calls do with the state of each. Servers
+// whose lists are in the cache are connected when they are called. WithUpstreams waits at most 10 seconds for the
+// others, which join later. It disconnects all afterwards. version is that of this program.
 func WithUpstreams(
+	ctx context.Context, c *config.Config, to *catalog.Catalog, version string, logger *slog.Logger,
+	do func([]mcpclient.Status) error,
+) error {
+	all := func(*mcpclient.Spec) bool { return true }
+	return withUpstreams(ctx, c, to, mcpclient.Lazy, all, version, logger, func(u *mcpclient.Upstreams) error {
+		wait, done := context.WithTimeout(ctx, listsWait)
+		defer done()
+		if err := u.Ready(wait); err != nil && ctx.Err() != nil {
+			return err
+		}
+		return do(u.Status())
+	})
+}
+
+// ConnectUpstreams connects the configured servers that are wanted, adds their tools to a catalog, and calls do with
+// the state of each after all have been tried. It disconnects them afterwards. version is that of this program.
+func ConnectUpstreams(
 	ctx context.Context, c *config.Config, to *catalog.Catalog, wanted func(*mcpclient.Spec) bool, version string,
 	logger *slog.Logger, do func([]mcpclient.Status) error,
+) error {
+	return withUpstreams(ctx, c, to, mcpclient.Eager, wanted, version, logger, func(u *mcpclient.Upstreams) error {
+		if err := u.Ready(ctx); err != nil {
+			return err
+		}
+		return do(u.Status())
+	})
+}
+
+// withUpstreams calls do with the configured servers that are wanted, all of which begin in the same way.
+func withUpstreams(
+	ctx context.Context, c *config.Config, to *catalog.Catalog, start mcpclient.Start,
+	wanted func(*mcpclient.Spec) bool,
+	version string, logger *slog.Logger, do func(*mcpclient.Upstreams) error,
 ) (err error) {
 	specs, err := UpstreamSpecs(c)
 	if err != nil {
 		return err
 	}
 	specs = slices.DeleteFunc(specs, func(s mcpclient.Spec) bool { return !wanted(&s) })
-	if len(specs) == 0 {
-		return do(nil)
+	for i := range specs {
+		specs[i].Start = start
 	}
-	credentials, err := NewCredentials(c, logger, nil)
-	if err != nil {
-		return err
+	var credentials mcpclient.Credentials
+	if len(specs) > 0 {
+		opened, err := NewCredentials(c, logger, nil)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, opened.Close()) }()
+		credentials = opened
 	}
-	defer func() { err = errors.Join(err, credentials.Close()) }()
 	u, err := newUpstreams(c, to, credentials, version, logger)
 	if err != nil {
 		return err
@@ -65,14 +106,8 @@ func WithUpstreams(
 	if err := u.Apply(specs); err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
-	if err := u.Ready(ctx); err != nil {
-		return err
-	}
-	return do(u.Status())
+	return do(u)
 }
-
-// upstreamWait is how long the start waits for upstream servers. Slower ones are added when they are connected.
-const upstreamWait = 5 * time.Second
 
 // upstreams is the part that connects the upstream servers and follows changes of their file.
 type upstreams struct {
@@ -99,11 +134,6 @@ func (u *upstreams) start(ctx context.Context) error {
 	s.observability.metrics.ShowUpstreams(u.Upstreams)
 	if err := u.Apply(specs); err != nil {
 		return errors.Join(fmt.Errorf("configuration: %w", err), u.Close())
-	}
-	wait, done := context.WithTimeout(ctx, upstreamWait)
-	defer done()
-	if err := u.Ready(wait); err != nil && ctx.Err() == nil {
-		s.Logger.Info("the frontends open before all upstream servers are connected", "err", err)
 	}
 	u.ctx, u.stopFollowing = ctx, func() {}
 	u.follow(s.Config)
@@ -133,7 +163,7 @@ func (u *upstreams) stop() error {
 }
 
 func (*upstreams) keys() []string {
-	return []string{"upstreams", "upstreamsEnabled", "limits", "outbound.proxy"}
+	return []string{"upstreams", "upstreamsEnabled", "upstreamsStart", "limits", "outbound.proxy"}
 }
 
 func (u *upstreams) prepare(_ context.Context, next *config.Config) (func() []string, error) {
@@ -142,7 +172,7 @@ func (u *upstreams) prepare(_ context.Context, next *config.Config) (func() []st
 		return nil, err
 	}
 	return func() []string {
-		u.SetDefaults(next.Limits, next.ProxyURL())
+		u.SetDefaults(next.Limits, next.ProxyURL(), mcpclient.Start(next.Upstreams.Start))
 		err := u.Apply(specs)
 		u.follow(next)
 		if err != nil {

@@ -1,9 +1,9 @@
-// Package shipped is the form in which plugins are part of the program. Each is two files: NAME.wasm.zst, its compressed
-// bytes, and NAME.json, its manifest, imports and exports, so that nothing is decompressed as long as no code of the
-// plugin has to be compiled.
+// Package shipped is the form in which plugins are part of the program. Each is two files: NAME.wasm.zst, its
+// compressed bytes, and NAME.json, its manifest, imports and exports, so that nothing is decompressed as long as no
+// code of the plugin has to be compiled.
 //
-// Plugins in the same language share its runtime, so the first plugin by name is the dictionary of the others: together
-// they have less than half the size that they have one by one.
+// Plugins in the same language share its runtime, so a large plugin is the dictionary of the others: together they have
+// less than half the size that they have one by one. Its file is NAME.dictionary.wasm.zst.
 //
 // Files returns the files of plugins for the build to write, and MustRead reads them in the program.
 package shipped
@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -31,6 +30,7 @@ type Plugin struct {
 
 const (
 	codeSuffix   = ".wasm.zst"
+	sharedSuffix = ".dictionary.wasm.zst"
 	moduleSuffix = ".json"
 	dictionaryID = 1
 )
@@ -38,23 +38,40 @@ const (
 // Files returns the files of plugins, which have their manifests inside, by name. The same plugins give the same files.
 func Files(plugins map[string][]byte) (map[string][]byte, error) {
 	files := make(map[string][]byte)
-	var dictionary []byte
-	for _, name := range slices.Sorted(maps.Keys(plugins)) {
-		wasm := plugins[name]
+	shared := sharedBy(plugins)
+	for name, wasm := range plugins {
 		known, err := describe(wasm)
 		if err != nil {
 			return nil, fmt.Errorf("plugin %s: %w", name, err)
+		}
+		suffix, dictionary := codeSuffix, plugins[shared]
+		if name == shared {
+			suffix, dictionary = sharedSuffix, nil
 		}
 		code, err := compress(wasm, dictionary)
 		if err != nil {
 			return nil, fmt.Errorf("plugin %s: %w", name, err)
 		}
-		files[name+moduleSuffix], files[name+codeSuffix] = known, code
-		if dictionary == nil {
-			dictionary = wasm
-		}
+		files[name+moduleSuffix], files[name+suffix] = known, code
 	}
 	return files, nil
+}
+
+// sharedBy returns the plugin that is the dictionary of the others: the last by name of those that have at least half
+// the size of the largest one, as plugins in Go do. For hako's own that is the one for which all together are smallest,
+// weather, which requests JSON over HTTP as most of them do.
+func sharedBy(plugins map[string][]byte) string {
+	largest := 0
+	for _, wasm := range plugins {
+		largest = max(largest, len(wasm))
+	}
+	shared := ""
+	for name, wasm := range plugins {
+		if 2*len(wasm) >= largest {
+			shared = max(shared, name)
+		}
+	}
+	return shared
 }
 
 func describe(wasm []byte) ([]byte, error) {
@@ -104,6 +121,10 @@ func read(files fs.FS, dir string) ([]Plugin, error) {
 		names[i] = strings.TrimSuffix(file, moduleSuffix)
 	}
 	slices.Sort(names) // as in Files: "a" is before "a-b", although "a-b.json" is before "a.json"
+	shared, err := fs.Glob(files, path.Join(dir, "*"+sharedSuffix))
+	if err != nil || len(names) > 0 && len(shared) != 1 {
+		return nil, fmt.Errorf("%d plugins are dictionaries, not one: %w", len(shared), err)
+	}
 	plugins := make([]Plugin, 0, len(names))
 	for _, name := range names {
 		known, err := fs.ReadFile(files, name+moduleSuffix)
@@ -116,26 +137,23 @@ func read(files fs.FS, dir string) ([]Plugin, error) {
 		}
 		plugins = append(plugins, Plugin{
 			File: path.Base(name) + ".wasm", Module: module,
-			Wasm: func() ([]byte, error) { return code(files, name, names[0]) },
+			Wasm: func() ([]byte, error) { return code(files, name, shared[0]) },
 		})
 	}
 	return plugins, nil
 }
 
-// code returns the bytes of the plugin name. The plugin first is the dictionary of the others.
-func code(files fs.FS, name, first string) ([]byte, error) {
-	if name == first {
-		return decompress(files, name, nil)
+// code returns the bytes of the plugin name. shared is the file of the dictionary.
+func code(files fs.FS, name, shared string) ([]byte, error) {
+	dictionary, err := decompress(files, shared, nil)
+	if err != nil || name+sharedSuffix == shared {
+		return dictionary, err
 	}
-	dictionary, err := decompress(files, first, nil)
-	if err != nil {
-		return nil, err
-	}
-	return decompress(files, name, dictionary)
+	return decompress(files, name+codeSuffix, dictionary)
 }
 
-func decompress(files fs.FS, name string, dictionary []byte) ([]byte, error) {
-	compressed, err := fs.ReadFile(files, name+codeSuffix)
+func decompress(files fs.FS, file string, dictionary []byte) ([]byte, error) {
+	compressed, err := fs.ReadFile(files, file)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +168,7 @@ func decompress(files fs.FS, name string, dictionary []byte) ([]byte, error) {
 	defer decoder.Close()
 	wasm, err := decoder.DecodeAll(compressed, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name+codeSuffix, err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return wasm, nil
 }

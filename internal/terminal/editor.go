@@ -59,12 +59,12 @@ type editor struct {
 	queued []string
 	// closed says that the input has ended, left that the region was removed.
 	closed, left bool
-	// lastKey is when a key was pressed last.
+	// lastKey is the time of the last key press.
 	lastKey time.Time
 	// question is the one on the screen; nil if there is none.
 	question    *question
 	suggestions []completion
-	// above is what is printed with the next change, printed the kind of what was printed last.
+	// above is text that is printed with the next change, printed the kind of the last printed text.
 	above   []string
 	printed kind
 	turn    turnView
@@ -85,7 +85,7 @@ const (
 // question is a question that waits for a line.
 type question struct {
 	prompt string
-	// expires is when it ends. Zero means never.
+	// expires is the time at which it ends. Zero means never.
 	expires time.Time
 	reply   chan string
 	// answering says that the person types the answer, draft is what was typed before.
@@ -330,10 +330,7 @@ func (e *editor) enter(text string) {
 	if q := e.question; q != nil && q.answering {
 		e.print(kindQuestion, row{e.styled(dim, "› "+visible.Line(text))}.String())
 		e.input.Reset()
-		select {
-		case q.reply <- text:
-		default: // nobody waits for so many lines
-		}
+		e.reply(q, text)
 		return
 	}
 	if strings.TrimSpace(text) == "" || e.closed || len(e.queued) == maxQueued {
@@ -346,6 +343,18 @@ func (e *editor) enter(text string) {
 	}
 	e.queued = append(e.queued, text)
 	e.typed <- text // has room for maxQueued
+}
+
+// reply hands a line to whoever reads the answers to q, who may make changes before and may have enough.
+func (e *editor) reply(q *question, line string) {
+	for e.question == q && !e.left {
+		select {
+		case q.reply <- line:
+			return
+		case change := <-e.changes:
+			change()
+		}
+	}
 }
 
 // began prints a message that is answered now.
@@ -421,7 +430,7 @@ func (e *editor) leave() {
 
 // readLines asks for lines below what was printed until done returns true for one.
 func (e *editor) readLines(ctx context.Context, prompt string, expires time.Time, done func(line string) bool) error {
-	q := &question{prompt: prompt, expires: expires, reply: make(chan string, maxQueued)}
+	q := &question{prompt: prompt, expires: expires, reply: make(chan string)}
 	e.do(func() { e.question = q })
 	defer e.do(func() {
 		if e.question = nil; q.answering {

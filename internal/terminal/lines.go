@@ -29,13 +29,8 @@ func newLines(in io.Reader) *Lines {
 	return l
 }
 
-// fresh returns the next line that is typed from now on. A line that was typed before a question does not answer it.
-func (l *Lines) fresh(ctx context.Context) (string, error) {
-	l.drop()
-	return l.next(ctx)
-}
-
-// drop discards a line that was typed already.
+// drop discards a line that was typed already. A question calls it before it is shown: whoever sees the question may
+// answer at once.
 func (l *Lines) drop() {
 	select {
 	case <-l.Typed:

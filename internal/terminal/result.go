@@ -33,13 +33,80 @@ type embeddedResource struct {
 func NewToolResult(r *abi.Response) *ToolResult {
 	result := &ToolResult{Content: []contentBlock{}, StructuredContent: r.StructuredContent, IsError: r.IsError}
 	for i := range r.Content {
-		block := contentBlock{Content: &r.Content[i], Data: r.Content[i].Data}
-		if resource := r.Content[i].Resource; resource != nil {
-			block.Resource = &embeddedResource{resource, resource.Data}
-		}
-		result.Content = append(result.Content, block)
+		result.Content = append(result.Content, newBlock(&r.Content[i]))
 	}
 	return result
+}
+
+func newBlock(content *abi.Content) contentBlock {
+	block := contentBlock{Content: content, Data: content.Data}
+	if resource := content.Resource; resource != nil {
+		block.Resource = &embeddedResource{resource, resource.Data}
+	}
+	return block
+}
+
+// ResourceResult is the contents of a resource in the form of MCP (ReadResourceResult).
+type ResourceResult struct {
+	Contents []embeddedResource `json:"contents"`
+}
+
+// NewResourceResult converts a response.
+func NewResourceResult(r *abi.Response) *ResourceResult {
+	result := &ResourceResult{Contents: []embeddedResource{}}
+	for i := range r.Contents {
+		result.Contents = append(result.Contents, embeddedResource{&r.Contents[i], r.Contents[i].Data})
+	}
+	return result
+}
+
+// WriteResource writes texts and other bytes as they are; with described, other bytes are described.
+func WriteResource(data io.Writer, contents []abi.ResourceContents, described bool) error {
+	for i := range contents {
+		var err error
+		if bytes := contents[i].Data; bytes != nil && !described {
+			_, err = data.Write(bytes)
+		} else {
+			err = WriteContent(data, []abi.Content{{Type: abi.Embedded, Resource: &contents[i]}})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PromptResult is a prompt in the form of MCP (GetPromptResult).
+type PromptResult struct {
+	Description string          `json:"description,omitempty"`
+	Messages    []promptMessage `json:"messages"`
+}
+
+type promptMessage struct {
+	Role    string       `json:"role"`
+	Content contentBlock `json:"content"`
+}
+
+// NewPromptResult converts a response.
+func NewPromptResult(r *abi.Response) *PromptResult {
+	result := &PromptResult{Description: r.Description, Messages: []promptMessage{}}
+	for i := range r.Messages {
+		result.Messages = append(result.Messages, promptMessage{r.Messages[i].Role, newBlock(&r.Messages[i].Content)})
+	}
+	return result
+}
+
+// WritePrompt writes each message after its role.
+func WritePrompt(data io.Writer, messages []abi.PromptMessage) error {
+	for _, message := range messages {
+		if _, err := fmt.Fprintf(data, "%s: ", message.Role); err != nil {
+			return err
+		}
+		if err := WriteContent(data, []abi.Content{message.Content}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // WriteContent writes texts as they are and describes other content.

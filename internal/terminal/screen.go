@@ -6,6 +6,8 @@ import (
 	"os"
 	"reflect"
 
+	"golang.org/x/term"
+
 	"github.com/hako-run/hako/internal/visible"
 )
 
@@ -15,6 +17,8 @@ type Screen struct {
 	*visible.Writer
 	// Terminal says that a person is probably at the other end.
 	Terminal bool
+
+	stream io.Writer
 }
 
 // NewScreen returns a Screen on a stream, or the stream itself if it is one.
@@ -22,7 +26,7 @@ func NewScreen(stream io.Writer) *Screen {
 	if s, ok := stream.(*Screen); ok {
 		return s
 	}
-	return &Screen{visible.NewWriter(stream), IsTerminal(stream)}
+	return &Screen{Writer: visible.NewWriter(stream), Terminal: IsTerminal(stream), stream: stream}
 }
 
 // IsTerminal reports whether a person is probably at the other end of the stream.
@@ -36,6 +40,22 @@ func IsTerminal(stream any) bool {
 	}
 	info, err := file.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// columns is the width of the terminal at the other end of the stream; 0 where there is none.
+func columns(stream any) int {
+	if s, ok := stream.(*Screen); ok {
+		stream = s.stream
+	}
+	file, ok := stream.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
 }
 
 // control writes control sequences, and rows whose texts were escaped, to a terminal.

@@ -155,7 +155,7 @@ func TestPlainChat(t *testing.T) {
 		t.Setenv("TERM", terminal)
 		t.Setenv("NO_COLOR", "")
 		var shown bytes.Buffer
-		screen := &Screen{visible.NewWriter(&shown), true}
+		screen := &Screen{Writer: visible.NewWriter(&shown), Terminal: true}
 		c := &Chat{
 			IO:     IO{In: strings.NewReader("hello\n/help\n/sessions\n"), Out: screen, Err: screen, Interactive: true},
 			Engine: engine, Model: model, Tools: func(pipeline.Caller) []*catalog.Tool { return nil },

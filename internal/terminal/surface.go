@@ -139,7 +139,8 @@ func (t *chatSurface) ask(ctx context.Context, q *approval.Question) (bool, erro
 		return false, err
 	}
 	t.close()
-	return askLine(ctx, t.chat.Err, q, t.chat.Locale, t.chat.input.fresh)
+	t.chat.input.drop() // what was typed before the question is no answer to it
+	return askLine(ctx, t.chat.Err, q, t.chat.Locale, t.chat.input.next)
 }
 
 // fill puts one question of a server's after the other.

@@ -45,7 +45,7 @@ func TestHostileTerminal(t *testing.T) {
 		t.Run("progress: "+name, func(t *testing.T) {
 			t.Parallel()
 			var line bytes.Buffer
-			p := NewProgress(&Screen{visible.NewWriter(&line), true})
+			p := NewProgress(&Screen{Writer: visible.NewWriter(&line), Terminal: true})
 			p.Show(abi.Progress{Progress: 1, Total: 2, Message: trick})
 			if text, ok := strings.CutPrefix(line.String(), eraseLine); !ok || strings.ContainsAny(text, "\n\t") {
 				t.Errorf("progress is %q", line.String())

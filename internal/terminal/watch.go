@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/internal/lang"
 )
 
 // Watcher shows the questions of a queue to an operator, and passes on answers. Each question has a number by which it
@@ -43,7 +43,7 @@ func (w *Watcher) Run(ctx context.Context) (err error) {
 	if err := w.look(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintln(w.Err, "Watching. Ctrl-C ends it.")
+	Printf(w.Err, w.in("Watching. Ctrl-C ends it.\n", "質問を待っています。終了するには Ctrl-C を押してください。\n"))
 	ticker := time.NewTicker(watchPoll)
 	defer ticker.Stop()
 	for {
@@ -74,7 +74,7 @@ func (w *Watcher) look(ctx context.Context) error {
 	}
 	for _, number := range slices.Sorted(maps.Keys(w.shown)) {
 		if !slices.ContainsFunc(waiting, func(q *approval.Question) bool { return q.ID == w.shown[number].ID }) {
-			Printf(w.Out, "[%d] waits no more\n", number)
+			Printf(w.Out, w.in("[%d] waits no more\n", "[%d] 回答は不要になりました\n"), number)
 			delete(w.shown, number)
 		}
 	}
@@ -105,9 +105,10 @@ func (w *Watcher) knows(id string) bool {
 func (w *Watcher) show(q *approval.Question) {
 	w.last++
 	w.shown[w.last] = q
-	Printf(w.Out, "\n[%d] %s, %s left\n%s\n", w.last, q.ID, TimeLeft(q), Block(q.Text(w.Locale)))
+	Printf(w.Out, w.in("\n[%d] %s, %s left\n%s\n", "\n[%d] %s、残り %s\n%s\n"), w.last, q.ID, TimeLeft(q),
+		Block(q.Text(w.Locale)))
 	if w.Interactive {
-		Printf(w.Out, "yes %d or no %d?\n", w.last, w.last)
+		Printf(w.Out, w.in("yes %d or no %d?\n", "許可する場合は yes %d、拒否する場合は no %d と入力してください:\n"), w.last, w.last)
 	}
 }
 
@@ -120,13 +121,22 @@ func (w *Watcher) answer(ctx context.Context, line string) {
 	number, err := strconv.Atoi(strings.TrimSpace(rest))
 	q := w.shown[number]
 	if err != nil || q == nil || !saysYes(word) && !saysNo(word) {
-		fmt.Fprintln(w.Out, "Say yes or no with the number of a question that waits, such as: yes 1")
+		Printf(w.Out, w.in("Say yes or no with the number of a question that waits, such as: yes 1\n",
+			"yes か no に続けて、回答を待っている質問の番号を入力してください (例: yes 1)\n"))
 		return
 	}
 	delete(w.shown, number)
 	if err := w.Answer(ctx, q, saysYes(word)); err != nil {
 		Printf(w.Out, "%s\n", err)
 	}
+}
+
+// in returns the format for the reader's language.
+func (w *Watcher) in(english, japanese string) string {
+	if lang.Japanese(w.Locale) {
+		return japanese
+	}
+	return english
 }
 
 // TimeLeft is how long a question still waits.

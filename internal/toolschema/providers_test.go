@@ -14,7 +14,7 @@ import (
 	"github.com/hako-run/hako/internal/toolschema"
 )
 
-// provider is what an API takes of a tool without changing it, with strict checking of arguments where it has that.
+// provider describes the tools that an API takes unchanged, with strict checking of arguments where it has that.
 // Bounds of numbers, texts and lists are in every set: where an API does not enforce them, its SDKs and clients move
 // them into the description.
 type provider struct {

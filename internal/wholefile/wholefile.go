@@ -6,6 +6,7 @@ package wholefile
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -46,6 +47,12 @@ func WriteDurable(path string, data []byte, mode fs.FileMode) error {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// Stream atomically replaces the file at path with what write writes. Everybody can read it. After an error the file is
+// unchanged.
+func Stream(path string, write func(io.Writer) error) error {
+	return replace(path, func(temp *os.File) error { return errors.Join(write(temp), temp.Chmod(0o644)) })
 }
 
 func replace(path string, write func(temp *os.File) error) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
-// request is what is read of a request.
+// request is the part of a request that is read.
 type request struct {
 	Model       string          `json:"model"`
 	MaxTokens   int             `json:"max_tokens"`
@@ -123,7 +123,7 @@ var (
 func (t *tool) check(i int, before []tool) error {
 	at := fmt.Sprintf("tools.%d.custom", i)
 	switch {
-	case !toolName.MatchString(t.Name):
+	case !toolName().MatchString(t.Name):
 		return Invalid("%s.name: String should match pattern '%v'", at, toolName)
 	case slices.ContainsFunc(before, func(other tool) bool { return other.Name == t.Name }):
 		return Invalid("tools: Tool names must be unique.")
@@ -137,7 +137,7 @@ func (t *tool) check(i int, before []tool) error {
 	}
 	properties, _ := t.Schema["properties"].(map[string]any)
 	for key := range properties {
-		if !propertyKey.MatchString(key) {
+		if !propertyKey().MatchString(key) {
 			return Invalid("%s.input_schema.properties: Property keys should match pattern '%v'", at, propertyKey)
 		}
 	}
@@ -157,7 +157,8 @@ func (s *Server) checkMessages(in *request) error {
 			return Invalid("messages.%d.role: Input should be 'user' or 'assistant'", i)
 		}
 		if i > 0 && in.Messages[i-1].Role == m.Role {
-			return Invalid("messages.%d: roles must alternate", i) // the API joins them; whoever relies on that gets to know here
+			return Invalid("messages.%d: roles must alternate",
+				i) // the API joins them; whoever relies on that gets to know here
 		}
 		if err := s.checkBlocks(in, i); err != nil {
 			return err
@@ -183,7 +184,7 @@ func (s *Server) checkBlocks(in *request, i int) error {
 				return Invalid("%s: text content blocks must contain non-whitespace text", at)
 			}
 		case "tool_use":
-			if !toolName.MatchString(b.Name) || b.ID == "" || !isObject(b.Input) {
+			if !toolName().MatchString(b.Name) || b.ID == "" || !isObject(b.Input) {
 				return Invalid("%s.tool_use: name, id or input is invalid", at)
 			}
 		case "tool_result":
@@ -194,7 +195,8 @@ func (s *Server) checkBlocks(in *request, i int) error {
 		case "image":
 			if m.Role != "user" || b.Source == nil || b.Source.Type != "base64" ||
 				!slices.Contains(imageTypes, b.Source.MediaType) || len(b.Source.Data) == 0 {
-				return Invalid("%s.image: only base64 images of a supported type in messages of the user are known here", at)
+				return Invalid(
+					"%s.image: only base64 images of a supported type in messages of the user are known here", at)
 			}
 		case "thinking":
 			if err := s.checkThought(at, &b); err != nil {
@@ -255,7 +257,7 @@ func (s *Server) checkThoughts(in *request, i int) error {
 	return nil
 }
 
-// conversation is what the script looks at.
+// conversation is the part of a request that the script looks at.
 func (in *request) conversation() *script.Conversation {
 	c := &script.Conversation{NoTools: in.ToolChoice != nil && in.ToolChoice.Type == "none"}
 	for _, tool := range in.Tools {

@@ -29,7 +29,7 @@ type Server struct {
 	// Models are those there are. Nil is any.
 	Models []string
 
-	// Requests are what was sent.
+	// Requests are the requests that were sent.
 	Requests script.Requests
 
 	mu       sync.Mutex

@@ -33,7 +33,7 @@ func (f *Fault) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	panic(http.ErrAbortHandler)
 }
 
-// answer is what the client gets to see: the server's own answer, or f's instead of it.
+// answer is the response that the client sees: the server's own, or f's instead of it.
 func (f *Fault) answer(r *http.Request, next http.Handler) *httptest.ResponseRecorder {
 	replaced := f.Status != 0 || f.Body != "" || f.Drop
 	served := httptest.NewRecorder()

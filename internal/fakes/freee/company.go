@@ -46,7 +46,7 @@ const (
 // Membership is a person's place in a group. Duty is main_duty, sub_duty or unspecified (the zero value).
 type Membership struct{ Group, Position, Parent, Duty string }
 
-// Day is what happened on a day.
+// Day is the record of one day.
 type Day struct {
 	Work, Breaks []Span
 	// Pattern is normal_day, prescribed_holiday or legal_holiday. Empty takes that of the day of the week.

@@ -24,7 +24,7 @@ const (
 // outOfBand is the redirect URI of programs that cannot be redirected to: the code is shown instead.
 const outOfBand = "urn:ietf:wg:oauth:2.0:oob"
 
-// grant is what an access token, a refresh token or a code stands for.
+// grant is the authorization behind an access token, a refresh token or a code.
 type grant struct {
 	company  *Company
 	redirect string // of a code

@@ -116,7 +116,8 @@ func (p *parameters) company() *Company {
 		}
 	}
 	if !p.failed {
-		standin.JSON(p.call, http.StatusForbidden, map[string]any{"message": "アクセスする権限がありません", "code": "company_not_found"})
+		standin.JSON(p.call, http.StatusForbidden,
+			map[string]any{"message": "アクセスする権限がありません", "code": "company_not_found"})
 	}
 	p.failed = true
 	return nil

@@ -56,7 +56,7 @@ func minutes(day time.Time, spans []Span) (all, night int) {
 	return all, night
 }
 
-// figures are what freee computes of a day, in minutes.
+// figures are freee's totals of a day, in minutes.
 type figures struct {
 	work, normal, overtime, night, nightOvertime, legalHoliday, prescribedHoliday int
 }

@@ -34,11 +34,11 @@ var (
 func (d *spreadsheet) locate(text string) (*place, *apiError) {
 	failed := invalid("Unable to parse range: %s", text)
 	sh, cells := d.sheets[0], text
-	if m := quoted.FindStringSubmatch(text); m != nil {
+	if m := quoted().FindStringSubmatch(text); m != nil {
 		sh, cells = d.sheet(strings.ReplaceAll(m[1], "''", "'")), m[2]
-	} else if title, rest, ok := strings.Cut(text, "!"); ok && plainTitle.MatchString(title) {
+	} else if title, rest, ok := strings.Cut(text, "!"); ok && plainTitle().MatchString(title) {
 		sh, cells = d.sheet(title), rest
-	} else if named := d.sheet(text); named != nil && plainTitle.MatchString(text) {
+	} else if named := d.sheet(text); named != nil && plainTitle().MatchString(text) {
 		sh, cells = named, ""
 	}
 	if sh == nil {
@@ -48,7 +48,7 @@ func (d *spreadsheet) locate(text string) (*place, *apiError) {
 	if cells == "" {
 		return p, nil
 	}
-	m := cellRange.FindStringSubmatch(cells)
+	m := cellRange().FindStringSubmatch(cells)
 	if m == nil || !p.cut(m[1], m[2], m[3], m[4], strings.Contains(cells, ":")) {
 		return nil, failed
 	}
@@ -105,7 +105,7 @@ func letters(column string) int {
 // a1 writes a rectangle of a sheet as Google does: with quotes only where the title needs them.
 func (sh *sheet) a1(g grid) string {
 	title := sh.title
-	if !plainTitle.MatchString(title) {
+	if !plainTitle().MatchString(title) {
 		title = "'" + strings.ReplaceAll(title, "'", "''") + "'"
 	}
 	first, last := cellName(g.top, g.left), cellName(g.bottom-1, g.right-1)

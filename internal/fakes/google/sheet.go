@@ -65,7 +65,7 @@ func (sh *sheet) set(row, column int, value any, interpret bool) {
 	}
 }
 
-// entered is what becomes of text that a person types into a cell, as far as it matters here.
+// entered returns the value of a cell into which a person types the text, as far as it matters here.
 func entered(text string) cell {
 	if n, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64); err == nil {
 		return cell{value: n}

@@ -117,7 +117,8 @@ func (s *Server) serveToken(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	scopes := strings.Fields(c.Scope)
-	if len(scopes) == 0 || slices.ContainsFunc(scopes, func(scope string) bool { return !strings.HasPrefix(scope, "https://www.googleapis.com/auth/") }) {
+	if len(scopes) == 0 || slices.ContainsFunc(scopes,
+		func(scope string) bool { return !strings.HasPrefix(scope, "https://www.googleapis.com/auth/") }) {
 		tokenError(w, "invalid_scope", "Invalid OAuth scope or ID token audience provided.")
 		return
 	}

@@ -151,7 +151,7 @@ func (d *spreadsheet) append(r *request, name string) (any, *apiError) {
 	return answer, nil
 }
 
-// area is what the values take from a cell on.
+// area returns the range that the values take from a cell on.
 func (v *valueRange) area(row, column int) grid {
 	widest := 1
 	for _, cells := range v.Values {

@@ -26,7 +26,7 @@ type Employee struct {
 // Canary is in every text that must never leave a plugin.
 const Canary = "カナリア-canary"
 
-// Day is what happened on a day. Lengths are in minutes.
+// Day is the record of one day. Lengths are in minutes.
 type Day struct {
 	In, Out   string // HH:MM, with hours past 24 on the next day; empty for none
 	Break     int
@@ -86,7 +86,8 @@ func (s *Server) employees(w http.ResponseWriter, r *http.Request) {
 		entry := map[string]any{"divisionCode": "1000", "divisionName": e.Division, "gender": "no_selected",
 			"typeCode": "1", "typeName": e.Type,
 			"code": e.Code, "key": e.Key, "lastName": e.LastName, "firstName": e.FirstName, "employeeGroups": groups}
-		for field, value := range map[string]string{"hiredDate": e.Hired, "resignationDate": e.Resigned, "birthDate": Canary, "lastNamePhonetics": Canary} {
+		for field, value := range map[string]string{"hiredDate": e.Hired, "resignationDate": e.Resigned,
+			"birthDate": Canary, "lastNamePhonetics": Canary} {
 			if value != "" && additional(r, field) {
 				entry[field] = value
 			}

@@ -39,7 +39,7 @@ type Server struct {
 	handler http.Handler
 }
 
-// Request is what a client asked for.
+// Request is a client's request.
 type Request struct {
 	Path  string
 	Query url.Values

@@ -38,7 +38,7 @@ type agent struct {
 	Archived    *time.Time        `json:"archived_at"`
 }
 
-// change is what a request says of an agent. What it leaves out stays as it is.
+// change holds a request's changes to an agent. What it leaves out stays as it is.
 type change struct {
 	Version     *int               `json:"version"`
 	Name        string             `json:"name"`

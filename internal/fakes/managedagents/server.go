@@ -33,7 +33,7 @@ const Environment = "env_stand_in"
 type Server struct {
 	// Key is the API key. Empty accepts any.
 	Key string
-	// Script is what agents answer. Nil repeats what they are told.
+	// Script gives the agents' answers. Nil repeats what they are told.
 	Script *script.Script
 	// PageSize bounds pages. Zero means what is asked for.
 	PageSize int

@@ -80,8 +80,8 @@ func checkTools(tools, servers []json.RawMessage) ([]json.RawMessage, error) {
 // check refuses a definition that the API does. names are those before it.
 func (tool *customTool) check(i int, names map[string]bool) error {
 	switch {
-	case !toolName.MatchString(tool.Name):
-		return anthropic.Invalid("tools.%d.name: String should match pattern %s", i, toolName)
+	case !toolName().MatchString(tool.Name):
+		return anthropic.Invalid("tools.%d.name: String should match pattern %s", i, toolName())
 	case names[tool.Name]:
 		return anthropic.Invalid("tools.%d.name: is there twice", i)
 	case tool.Description == "":
@@ -92,8 +92,9 @@ func (tool *customTool) check(i int, names map[string]bool) error {
 		return anthropic.Invalid("tools.%d.input_schema: oneOf, allOf and anyOf are not supported at the top level", i)
 	}
 	for key := range tool.Schema.Properties {
-		if !keyName.MatchString(key) {
-			return anthropic.Invalid("tools.%d.input_schema.properties: Property keys should match pattern %s", i, keyName)
+		if !keyName().MatchString(key) {
+			return anthropic.Invalid("tools.%d.input_schema.properties: Property keys should match pattern %s", i,
+				keyName())
 		}
 	}
 	names[tool.Name] = true

@@ -107,7 +107,8 @@ func checkTurns(messages []chatMessage) error {
 			}
 		case "tool":
 			if !slices.Contains(open, m.ToolCallID) {
-				return invalid(at, "messages with role 'tool' must be a response to a preceding message with 'tool_calls'.")
+				return invalid(at,
+					"messages with role 'tool' must be a response to a preceding message with 'tool_calls'.")
 			}
 			open = slices.DeleteFunc(open, func(id string) bool { return id == m.ToolCallID })
 		case "user", "assistant":
@@ -118,7 +119,7 @@ func checkTurns(messages []chatMessage) error {
 			return invalid(at, "Invalid value: '%s'.", m.Role)
 		}
 		for _, call := range m.ToolCalls {
-			if call.ID == "" || !functionName.MatchString(call.Function.Name) ||
+			if call.ID == "" || !functionName().MatchString(call.Function.Name) ||
 				!json.Valid([]byte(call.Function.Arguments)) {
 				return invalid(at, "a tool call without an ID, with a bad name or without JSON")
 			}

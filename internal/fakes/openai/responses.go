@@ -107,7 +107,7 @@ func (s *Server) checkItems(items []item) error {
 			if needs := s.thoughts[it.CallID]; needs != "" && !thought[needs] {
 				return invalid(at, "Item of type 'function_call' was provided without its required 'reasoning' item.")
 			}
-			if !functionName.MatchString(it.Name) || !json.Valid([]byte(it.Arguments)) {
+			if !functionName().MatchString(it.Name) || !json.Valid([]byte(it.Arguments)) {
 				return invalid(at, "a call with a bad name or without JSON")
 			}
 			open[it.CallID] = true

@@ -33,7 +33,7 @@ type Server struct {
 	// Compatible is a local server: it has Chat Completions only, calls the limit max_tokens, and takes any tool.
 	Compatible bool
 
-	// Requests are what was sent.
+	// Requests are the requests that were sent.
 	Requests script.Requests
 
 	mu       sync.Mutex
@@ -140,7 +140,7 @@ func (s *Server) models(w http.ResponseWriter) {
 	standin.JSON(w, http.StatusOK, map[string]any{"object": "list", "data": list})
 }
 
-// checkModel is what both APIs check first.
+// checkModel makes the checks that both APIs make first.
 func (s *Server) checkModel(model string, body []byte) error {
 	switch {
 	case model == "":
@@ -156,7 +156,7 @@ func (s *Server) checkModel(model string, body []byte) error {
 	return nil
 }
 
-// step is what the script answers to c.
+// step returns the script's answer to c.
 func (s *Server) step(c *script.Conversation) (*script.Step, error) {
 	step := s.Script.Answer(c)
 	if step.Fail != nil && !step.Fail.Streamed {

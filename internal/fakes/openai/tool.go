@@ -25,12 +25,13 @@ var functionName = lazyregexp.New(`^[a-zA-Z0-9_-]{1,64}$`)
 // checkTools checks definitions; path is that of the i-th, with %d for i.
 func (s *Server) checkTools(tools []function, path string) error {
 	if len(tools) > maxTools && !s.Compatible {
-		return invalid("tools", "Invalid 'tools': array too long. Expected an array with maximum length %d, but got an array with length %d instead.", maxTools, len(tools))
+		return invalid("tools",
+			"Invalid 'tools': array too long. Expected an array with maximum length %d, but got an array with length %d instead.", maxTools, len(tools))
 	}
 	for i, tool := range tools {
 		at := fmt.Sprintf(path, i)
 		switch {
-		case !functionName.MatchString(tool.Name):
+		case !functionName().MatchString(tool.Name):
 			return invalid(at+"name", "Invalid '%sname': string does not match pattern.", at)
 		case s.Compatible:
 		case len([]rune(tool.Description)) > 1024:
@@ -52,7 +53,8 @@ func checkParameters(schema map[string]any, top bool) error {
 		}
 		for _, keyword := range []string{"oneOf", "anyOf", "allOf", "enum", "not"} {
 			if schema[keyword] != nil {
-				return fmt.Errorf("schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level")
+				return fmt.Errorf(
+					"schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level")
 			}
 		}
 		if schema["properties"] == nil {

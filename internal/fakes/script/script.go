@@ -23,7 +23,7 @@ type Step struct {
 	// Times is how often the step answers before it is spent. Zero is always.
 	Times int
 
-	// Think is what the model thinks before it answers, in a form that only the vendor's stand-in reads.
+	// Think is the model's reasoning before its answer, in a form that only the vendor's stand-in reads.
 	Think string
 	// Say and the arguments of Call may hold $1 or ${name} for what When has in parentheses, and ${result} for the
 	// results.
@@ -74,7 +74,7 @@ type Script struct {
 	mu sync.Mutex // guards Step.used
 }
 
-// Conversation is what a stand-in has been sent.
+// Conversation is the conversation that a stand-in was sent.
 type Conversation struct {
 	// Text is the last text of the user's, Results are those that came after the last answer.
 	Text    string
@@ -129,7 +129,7 @@ func (s *Script) spend(c *Conversation) (Step, bool) {
 	return Step{}, false
 }
 
-// anything is what a step without When fits.
+// anything is the condition of a step without When.
 var anything = regexp.MustCompile(`(?s).*`)
 
 func (s *Step) fits(c *Conversation) bool {

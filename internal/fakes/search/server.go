@@ -15,9 +15,9 @@ import (
 type Server struct {
 	// Faults are met before anything else.
 	Faults fault.Plan
-	// Pages is what there is to be found. It must not change while the server is in use.
+	// Pages are the pages that can be found. It must not change while the server is in use.
 	Pages []Page
-	// Queries are what was searched for.
+	// Queries are the queries of all searches.
 	Queries standin.Log[string]
 }
 
@@ -55,7 +55,8 @@ func (s *Server) find(query string) []Page {
 	found := []Page{}
 	for _, page := range s.Pages {
 		text := strings.ToLower(page.Title + " " + page.Content)
-		if !slices.ContainsFunc(strings.Fields(strings.ToLower(query)), func(word string) bool { return !strings.Contains(text, word) }) {
+		if !slices.ContainsFunc(strings.Fields(strings.ToLower(query)),
+			func(word string) bool { return !strings.Contains(text, word) }) {
 			found = append(found, page)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
-// app is what Slack knows of the bot's app.
+// app is Slack's record of the bot's app.
 type app struct {
 	token       string // for Socket Mode
 	url, secret string // of the Events API
@@ -80,7 +80,8 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	defer func() { _ = ws.Close() }()
 	c := &conn{ws: ws, acks: map[string]chan json.RawMessage{}, gone: make(chan struct{})}
 	defer close(c.gone)
-	if c.write(map[string]any{"type": "hello", "num_connections": 1, "connection_info": map[string]string{"app_id": "A0000000000"}}) != nil {
+	if c.write(map[string]any{"type": "hello", "num_connections": 1,
+		"connection_info": map[string]string{"app_id": "A0000000000"}}) != nil {
 		return
 	}
 	s.mu.Lock()

@@ -17,7 +17,7 @@ type file struct {
 	channel, thread string
 }
 
-// describe is what events say of a file.
+// describe returns a file as events describe it.
 func (f *file) describe(id string) map[string]any {
 	return map[string]any{"id": id, "name": f.name, "mimetype": f.kind, "size": len(f.data),
 		"url_private_download": f.url + "/files/" + id}

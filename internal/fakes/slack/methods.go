@@ -98,7 +98,7 @@ func (s *Server) open(c *call) (answer, error) {
 	return answer{"channel": map[string]string{"id": id}}, nil
 }
 
-// longestText is where Slack cuts a text, in characters.
+// longestText is the length at which Slack cuts a text, in characters.
 const longestText = 40000
 
 func (s *Server) post(c *call) (answer, error) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Said is what a person writes.
+// Said is a message that a person writes.
 type Said struct {
 	User, Channel, Text string
 	// Thread is the first message of the thread, or empty for a message of its own.
@@ -37,7 +37,7 @@ func (s *Server) Tell(ctx context.Context, said Said) (ts string, err error) {
 	return ts, err
 }
 
-// Event is what the app is told of a message.
+// Event is the event about a message that the app gets.
 func (s *Server) Event(said Said, ts string) map[string]any {
 	event := map[string]any{"type": "app_mention", "user": said.User, "text": said.Text, "ts": ts,
 		"channel": said.Channel, "event_ts": ts}

@@ -103,7 +103,7 @@ type Message struct {
 	// Streaming says that it is still being written. Tasks are its task cards, as they were last updated.
 	Streaming bool
 	Tasks     []Task
-	// Parts are what was streamed, in order: text, and cards where they first appeared.
+	// Parts are the streamed parts, in order: text, and cards where they first appeared.
 	Parts []Part
 	// Blocks are those of the last post, update or stop.
 	Blocks string
@@ -270,7 +270,8 @@ func (s *Server) api(r *http.Request) (answer, error) {
 	if t == nil {
 		return nil, refuse("invalid_auth")
 	}
-	if len(method.scopes) > 0 && !slices.ContainsFunc(method.scopes, func(scope string) bool { return slices.Contains(t.scopes, scope) }) {
+	if len(method.scopes) > 0 && !slices.ContainsFunc(method.scopes,
+		func(scope string) bool { return slices.Contains(t.scopes, scope) }) {
 		return nil, &apiError{"missing_scope", answer{"needed": strings.Join(method.scopes, ","),
 			"provided": strings.Join(t.scopes, ",")}}
 	}

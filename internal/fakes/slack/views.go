@@ -14,7 +14,7 @@ type View struct {
 	ID, User string
 	// Open says that it is still on the screen: the app has not taken it, and nobody has closed it.
 	Open bool
-	// Sent is what the app described it with.
+	// Sent is the app's description of it.
 	Sent struct {
 		Type       string            `json:"type"`
 		CallbackID string            `json:"callback_id"`
@@ -43,12 +43,12 @@ const (
 
 // Input is a field of a modal (docs.slack.dev/reference/block-kit/blocks/input-block).
 type Input struct {
-	// Block is what tells it from the others, and Kind one of the above.
+	// Block is its identifier among the others, and Kind one of the above.
 	Block, Kind string
 	Label       string
 	Optional    bool
 	Options     []Option
-	// Initial is what is in it at first: a text, or values of options.
+	// Initial is its first value: a text, or values of options.
 	Initial []string
 
 	action string
@@ -107,7 +107,7 @@ type option struct {
 	Value string `json:"value"`
 }
 
-// state is what Slack says of the field when values are in it. Values that are not offered count for nothing.
+// state returns Slack's description of the field with these values. Values that are not offered count for nothing.
 func (in *Input) state(values []string) map[string]any {
 	if in.Kind == InputText {
 		state := map[string]any{"type": in.Kind, "value": nil}
@@ -215,7 +215,7 @@ func (s *Server) Submit(ctx context.Context, user string, v View, values map[str
 	return string(answer), err
 }
 
-// problemsIn are what an app says is wrong with fields, by block; nil if it has taken the modal.
+// problemsIn returns the errors in fields that an app reports, by block; nil if it has taken the modal.
 func problemsIn(answer []byte) map[string]string {
 	var told struct {
 		Action string            `json:"response_action"`

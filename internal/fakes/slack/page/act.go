@@ -19,7 +19,7 @@ const (
 	maxUpload  = 20 << 20
 )
 
-// act is what a person does.
+// act is an action of a person.
 type act struct {
 	Channel string   `json:"channel"`
 	Thread  string   `json:"thread"`

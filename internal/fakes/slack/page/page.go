@@ -98,8 +98,8 @@ func (p *page) knows(token string) bool {
 // URL is the address to open, for a page that is served at base ("http://127.0.0.1:8432").
 func (o Options) URL(base string) string { return base + "/?token=" + url.QueryEscape(o.Token) }
 
-// person is who the request comes from: the browser may be any member of the workspace, and is the first one if it does
-// not say.
+// person returns the sender of the request: the browser may be any member of the workspace, and is the first one if it
+// does not say.
 func (p *page) person(r *http.Request) (string, error) {
 	id := r.URL.Query().Get("as")
 	for _, u := range p.Slack.Users() {

@@ -13,7 +13,7 @@ import (
 	"github.com/hako-run/hako/internal/fakes/slack"
 )
 
-// workspace is what a person sees besides messages.
+// workspace is a person's view of the workspace, without messages.
 type workspace struct {
 	Me       string    `json:"me"`
 	Bot      string    `json:"bot"`
@@ -138,7 +138,7 @@ func (p *page) send(w http.ResponseWriter, me string, sent map[string][]byte) er
 	return nil
 }
 
-// workspace is what the person sees of it: the channels that they are in.
+// workspace returns the person's view of it: the channels that they are in.
 func (p *page) workspace(me string) *workspace {
 	space := &workspace{Me: me, Bot: p.Bot, BotName: p.BotName}
 	for _, u := range p.Slack.Users() {

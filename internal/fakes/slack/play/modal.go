@@ -14,7 +14,7 @@ import (
 type modal struct {
 	// from is the message whose button has opened it.
 	from slack.Message
-	// written is what was written into it, by block, and problems what the bot says of that.
+	// written has the entered values by block, and problems the bot's remarks on them.
 	written  map[string][]string
 	problems map[string]string
 }
@@ -29,7 +29,7 @@ func (s *stage) top(user string) (v slack.View, ok bool) {
 	return v, false
 }
 
-// modal is what is known of a view.
+// modal is a view as far as it is known.
 func (s *stage) modal(v slack.View) *modal {
 	m := s.modals[v.ID]
 	if m == nil {

@@ -23,14 +23,14 @@ import (
 	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
-// stage is where a scene is acted.
+// stage is the state of a scene that is played.
 type stage struct {
 	slack     *slack.Server
 	bot, name string
 	out       io.Writer
 	// channel and thread are where somebody wrote last.
 	channel, thread string
-	// shown is what was written down of each message and modal.
+	// shown has the description of each message and modal.
 	shown map[string]string
 	// modals are those that have come up, by their identifiers.
 	modals map[string]*modal
@@ -72,11 +72,11 @@ func (s *stage) act(ctx context.Context, line string) error {
 	defer cancel()
 	var do func(user string) error
 	var name string
-	if m := writes.FindStringSubmatch(line); m != nil {
+	if m := writes().FindStringSubmatch(line); m != nil {
 		name, do = m[1], func(user string) error { return s.write(ctx, user, m[2], m[3]) }
-	} else if m := presses.FindStringSubmatch(line); m != nil {
+	} else if m := presses().FindStringSubmatch(line); m != nil {
 		name, do = m[1], func(user string) error { return s.press(ctx, user, m[2]) }
-	} else if m := fills.FindStringSubmatch(line); m != nil {
+	} else if m := fills().FindStringSubmatch(line); m != nil {
 		name, do = m[1], func(user string) error { return s.fill(user, m[2], m[3]) }
 	} else {
 		return fmt.Errorf("%q is neither \"NAME in #CHANNEL: TEXT\", \"NAME in thread: TEXT\", \"NAME to %s: TEXT\", \"NAME presses BUTTON\" nor \"NAME fills in FIELD: TEXT\"", line, s.name)

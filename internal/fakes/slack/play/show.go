@@ -114,9 +114,9 @@ var (
 
 // plain is text without Slack's marks. Times are left out, so that a scene that is acted again reads the same.
 func (s *stage) plain(text string) string {
-	text = moment.ReplaceAllString(text, "(time)")
-	text = control.ReplaceAllStringFunc(text, func(found string) string {
-		m := control.FindStringSubmatch(found)
+	text = moment().ReplaceAllString(text, "(time)")
+	text = control().ReplaceAllStringFunc(text, func(found string) string {
+		m := control().FindStringSubmatch(found)
 		if m[1] == "@" {
 			return "@" + s.person(m[2])
 		}
@@ -125,7 +125,7 @@ func (s *stage) plain(text string) string {
 	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(text)
 }
 
-// block is what people see of one.
+// block is a block as people see it.
 type block struct {
 	Type     string
 	Text     struct{ Text string }
