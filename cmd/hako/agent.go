@@ -12,14 +12,8 @@ import (
 )
 
 func (a *app) agentCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "agent",
-		Short: "Run the tools of managed agents",
-		Args:  cobra.ArbitraryArgs,
-		RunE:  group,
-	}
-	cmd.AddCommand(a.agentRunCommand(), a.agentToolsCommand(), a.agentApplyCommand(), a.agentStatusCommand())
-	return cmd
+	return groupCommand("agent", "Run the tools of managed agents",
+		a.agentRunCommand(), a.agentToolsCommand(), a.agentApplyCommand(), a.agentStatusCommand())
 }
 
 func (a *app) agentRunCommand() *cobra.Command {

@@ -10,11 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/agent"
-	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/inspect"
-	"github.com/hako-run/hako/internal/terminal"
+	"github.com/hako-run/hako/internal/report"
 )
 
 // applyFlags are the flags of "agent apply".
@@ -43,9 +42,9 @@ Exit codes: 0 done, or nothing to do; 1 not agreed to, or another failure; 2 usa
 				if len(args) == 0 {
 					return usageError(cmd, errors.New("no agent is named: give its ID, or name it in agent.agents of hako.yaml"))
 				}
-				return a.withUpstreams(cmd.Context(), v.config, v.host.Catalog(), everyUpstream,
+				return a.withUpstreams(cmd.Context(), v.config, v.host.Catalog(),
 					func(servers []mcpclient.Status) error {
-						return a.applyTools(cmd.Context(), v, inspect.Down(servers), args, flags)
+						return a.applyTools(cmd.Context(), v, inspect.Unlisted(servers), args, flags)
 					})
 			})
 		},
@@ -59,8 +58,8 @@ Exit codes: 0 done, or nothing to do; 1 not agreed to, or another failure; 2 usa
 	return cmd
 }
 
-// applyTools gives agents the tools. Those of servers that are down are not known.
-func (a *app) applyTools(ctx context.Context, v *view, down, agents []string, flags applyFlags) error {
+// applyTools gives agents the tools. unlisted are the upstream servers whose tools are not known.
+func (a *app) applyTools(ctx context.Context, v *view, unlisted, agents []string, flags applyFlags) error {
 	definitions, err := a.definitions(v)
 	if err != nil {
 		return err
@@ -79,9 +78,9 @@ func (a *app) applyTools(ctx context.Context, v *view, down, agents []string, fl
 	switch {
 	case flags.dryRun || len(plans) == 0:
 		return nil
-	case len(down) > 0 && slices.ContainsFunc(plans, removes):
+	case len(unlisted) > 0 && slices.ContainsFunc(plans, removes):
 		return &exitError{exitFailed, fmt.Errorf("nothing was changed: the tools of %s are not known, and would be "+
-			"taken away: mend or remove that server (hako upstreams)", strings.Join(down, ", "))}
+			"taken away: mend or remove that server (hako upstreams)", strings.Join(unlisted, ", "))}
 	case !flags.yes && !a.agrees("Apply?"):
 		return &exitError{exitFailed, errors.New("nothing was changed")}
 	}
@@ -101,7 +100,7 @@ func (a *app) planAll(ctx context.Context, publisher *agent.Publisher, agents []
 		if err != nil {
 			return nil, agentFailure(err)
 		}
-		a.showPlan(plan)
+		report.AgentPlan(a.stdout, plan)
 		if !plan.Empty() {
 			plans = append(plans, plan)
 		}
@@ -118,37 +117,10 @@ func agentFailure(err error) error {
 	return err
 }
 
-func (a *app) showPlan(p *agent.Plan) {
-	printf(a.stdout, "Agent %s (%s), version %d\n", p.Agent, p.Name, p.Version)
-	for _, c := range p.Changes {
-		printf(a.stdout, "  %s\n", c.Text())
-		if c.New != nil && (c.Old == nil || c.Old.Description != c.New.Description) {
-			printf(a.stdout, "      %s\n", terminal.Summary(c.New.Description))
-		}
-	}
-	switch {
-	case p.Empty():
-		fmt.Fprintln(a.stdout, "  has the tools as they are")
-	case len(p.Changes) == 0:
-		fmt.Fprintln(a.stdout, "  has the tools as they are; hako notes in its metadata that they are its own")
-	}
-	if len(p.Kept) > 0 {
-		printf(a.stdout, "  stays as it is: %s\n", strings.Join(p.Kept, ", "))
-	}
-}
-
 // publish makes a new version of an agent, which is recorded.
 func (a *app) publish(ctx context.Context, c *config.Config, publisher *agent.Publisher, plan *agent.Plan) error {
-	var changes []string
-	for _, change := range plan.Changes {
-		changes = append(changes, change.Text())
-	}
-	operation := &audit.Operation{
-		Action: "agent.apply", Target: audit.Target{Name: plan.Agent},
-		Detail: map[string]string{"before": fmt.Sprint(plan.Version), "changes": strings.Join(changes, "\n")},
-	}
 	var version int64
-	err := a.audited(ctx, c, operation, func() (err error) {
+	err := a.audited(ctx, c, plan.Operation(), func() (err error) {
 		version, err = publisher.Apply(ctx, plan)
 		return err
 	})

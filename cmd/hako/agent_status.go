@@ -5,6 +5,7 @@ import (
 
 	"github.com/hako-run/hako/host/agent"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/report"
 )
 
@@ -23,11 +24,7 @@ were interrupted, or their session has ended).
 A call whose process has died is "left": the next "hako agent run" that follows its session ends it.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.config(cmd)
-			if err != nil {
-				return err
-			}
-			return a.withStore(cmd.Context(), c, func(s *store.Store) error {
+			return a.withStore(cmd, func(_ *config.Config, s *store.Store) error {
 				list, err := agent.Calls(cmd.Context(), s, all, mostAgentCalls)
 				if err != nil {
 					return err

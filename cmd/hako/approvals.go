@@ -4,15 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/terminal"
+	"github.com/hako-run/hako/internal/report"
 )
 
 func (a *app) approvalsCommand() *cobra.Command {
@@ -41,11 +41,7 @@ Whoever can write to hako's store is an operator and may answer any of them.`,
 
 // withApprovals calls do with the approvals for approvals of the configuration's store.
 func (a *app) withApprovals(cmd *cobra.Command, do func(*config.Config, *approval.Queue) error) error {
-	c, err := a.config(cmd)
-	if err != nil {
-		return err
-	}
-	return a.withStore(cmd.Context(), c, func(s *store.Store) error {
+	return a.withStore(cmd, func(c *config.Config, s *store.Store) error {
 		approvals, err := approval.New(cmd.Context(), s, nil)
 		if err != nil {
 			return err
@@ -63,19 +59,9 @@ func (a *app) listApprovals(ctx context.Context, approvals *approval.Queue, asJS
 		return a.printJSON(append([]*approval.Question{}, list...))
 	}
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(a.stderr, "Nothing waits.")
-		return err
+		return printf(a.stderr, "Nothing waits.\n")
 	}
-	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tTOOL\tASKED BY\tRULE\tTIME LEFT")
-	for _, q := range list {
-		who := q.Caller.User
-		if who == "" {
-			who = "-"
-		}
-		printf(table, "%s\t%s\t%s (%s)\t%s\t%s\n", q.ID, q.Tool, who, q.Caller.Frontend, q.Rule, terminal.TimeLeft(q))
-	}
-	return table.Flush()
+	return report.Approvals(a.stdout, list)
 }
 
 func (a *app) approvalAnswerCommand(name, short string, yes bool) *cobra.Command {
@@ -103,12 +89,7 @@ hold for longer. It is recorded in the audit log.`,
 func (a *app) answer(ctx context.Context, c *config.Config, approvals *approval.Queue, q *approval.Question,
 	yes bool) error {
 	word := map[bool]string{true: "approved", false: "refused"}[yes]
-	operation := &audit.Operation{
-		Action: "approval.answer", Subject: audit.Subject{Tenant: q.Caller.Tenant},
-		Target: audit.Target{Plugin: q.Plugin, Name: q.Tool},
-		Detail: map[string]string{"question": q.ID, "answer": word, "rule": q.Rule, "asker": q.Caller.User},
-	}
-	err := a.audited(ctx, c, operation, func() error {
+	err := a.audited(ctx, c, console.AnswerOperation(q, word, ""), func() error {
 		return approvals.Answer(ctx, q.ID,
 			approval.Answer{Yes: yes, By: approval.Person{User: audit.ProcessUser(), Operator: true}})
 	})

@@ -137,13 +137,13 @@ func TestApprovalsWatch(t *testing.T) {
 		done <- a.run(ctx, []string{"-C", dir, "approvals", "watch"})
 	}()
 	first := s.echo(t)
-	<-screen.await("yes 1 or no 1?")
+	<-screen.await("許可する場合は yes 1、拒否する場合は no 1")
 	if text := screen.String(); !strings.Contains(text, "probe_echo の実行を許可しますか？") ||
 		!strings.Contains(text, "over HTTP") {
 		t.Errorf("asked\n%s", text)
 	}
 	second := s.echo(t)
-	<-screen.await("yes 2 or no 2?")
+	<-screen.await("許可する場合は yes 2、拒否する場合は no 2")
 	for _, line := range []string{"yes", "yes 3", "perhaps 1", "", "yes one"} {
 		io.WriteString(keyboard, line+"\n")
 	}
@@ -151,7 +151,7 @@ func TestApprovalsWatch(t *testing.T) {
 	if text := <-second; !strings.Contains(text, "refused by") {
 		t.Errorf("no 2: %s", text)
 	}
-	if n := strings.Count(screen.String(), "Say yes or no with the number"); n != 4 {
+	if n := strings.Count(screen.String(), "yes か no に続けて、"); n != 4 {
 		t.Errorf("%d hints\n%s", n, screen)
 	}
 	io.WriteString(keyboard, "YES 1\n")

@@ -10,14 +10,8 @@ import (
 )
 
 func (a *app) auditCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "audit",
-		Short: "Read the audit log, and find out whether somebody has changed it",
-		Args:  cobra.ArbitraryArgs,
-		RunE:  group,
-	}
-	cmd.AddCommand(a.auditVerifyCommand(), a.auditTailCommand(), a.auditQueryCommand(), a.auditExportCommand())
-	return cmd
+	return groupCommand("audit", "Read the audit log, and find out whether somebody has changed it",
+		a.auditVerifyCommand(), a.auditTailCommand(), a.auditQueryCommand(), a.auditExportCommand())
 }
 
 // auditFilter are the flags that say which records to read.

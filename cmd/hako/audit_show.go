@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"slices"
+	"iter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,8 +24,8 @@ func (a *app) auditTailCommand() *cobra.Command {
 			if count < 0 {
 				return usageError(cmd, fmt.Errorf("-n %d is no number of records", count))
 			}
-			return a.selected(cmd, &filter, func(place audit.Place, q *audit.Query) error {
-				return a.tail(cmd, place, q, &filter, count, follow)
+			return a.showRecords(cmd, &filter, func(place audit.Place, q *audit.Query) iter.Seq2[*audit.Entry, error] {
+				return audit.Tail(cmd.Context(), place, q, count, follow)
 			})
 		},
 	}
@@ -41,41 +41,6 @@ func (f *auditFilter) addShow(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.utc, "utc", false, "show times in UTC instead of the local zone")
 }
 
-func (a *app) tail(cmd *cobra.Command, place audit.Place, q *audit.Query, f *auditFilter, count int,
-	follow bool) error {
-	q.OwnNotes = f.kind != ""
-	end, err := place.Last(cmd.Context(), new(audit.Query{OwnNotes: true}), 1)
-	if err != nil {
-		return err
-	}
-	last, err := place.Last(cmd.Context(), q, count)
-	if err != nil {
-		return err
-	}
-	show := a.shower(f)
-	for _, entry := range last {
-		if err := show(entry); err != nil {
-			return err
-		}
-	}
-	if !follow {
-		return nil
-	}
-	after := uint64(0)
-	for _, entry := range slices.Concat(end, last) {
-		after = max(after, entry.Seq)
-	}
-	for entry, err := range place.Follow(cmd.Context(), q, after) {
-		if err == nil {
-			err = show(entry)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil // interrupted, which is how it ends
-}
-
 func (a *app) auditQueryCommand() *cobra.Command {
 	var filter auditFilter
 	cmd := &cobra.Command{
@@ -86,19 +51,27 @@ it ("log/checkpoint").`,
 		Example: `  hako audit query --since 24h --outcome not_allowed
   hako audit query --type operator --since 2026-01-01 --utc`,
 		Args: arguments(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.showRecords(cmd, &filter) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.showAll(cmd, &filter) },
 	}
 	filter.add(cmd)
 	filter.addShow(cmd)
 	return cmd
 }
 
-// showRecords shows the records that match, oldest first.
-func (a *app) showRecords(cmd *cobra.Command, filter *auditFilter) error {
+// showAll shows the records that match, oldest first.
+func (a *app) showAll(cmd *cobra.Command, filter *auditFilter) error {
+	return a.showRecords(cmd, filter, func(place audit.Place, q *audit.Query) iter.Seq2[*audit.Entry, error] {
+		return place.Read(cmd.Context(), q)
+	})
+}
+
+// showRecords shows those of the records that match which read returns.
+func (a *app) showRecords(cmd *cobra.Command, filter *auditFilter,
+	read func(audit.Place, *audit.Query) iter.Seq2[*audit.Entry, error]) error {
 	return a.selected(cmd, filter, func(place audit.Place, q *audit.Query) error {
 		q.OwnNotes = filter.kind != ""
 		show := a.shower(filter)
-		for entry, err := range place.Read(cmd.Context(), q) {
+		for entry, err := range read(place, q) {
 			if err == nil {
 				err = show(entry)
 			}
@@ -120,7 +93,7 @@ func (a *app) approvalsHistoryCommand() *cobra.Command {
 A call is shown if it matches all flags.`,
 		Example: "  hako approvals history --since 24h --approver mori@example.com",
 		Args:    arguments(0, 0),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.showRecords(cmd, &filter) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.showAll(cmd, &filter) },
 	}
 	filter.add(cmd)
 	filter.addShow(cmd)

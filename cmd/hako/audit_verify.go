@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/internal/report"
 )
 
 func (a *app) auditVerifyCommand() *cobra.Command {
@@ -30,16 +31,16 @@ Exit codes: 0 nothing was found, 1 the log was changed, 2 it cannot be read.`,
 				return usageError(cmd, err)
 			}
 			return a.withAudit(cmd, strings.Join(args, ""), func(place audit.Place) error {
-				report, err := place.Verify(cmd.Context(), expectation)
+				found, err := place.Verify(cmd.Context(), expectation)
 				if err != nil {
 					return err
 				}
 				if asJSON {
-					err = a.printJSON(audit.NewVerification(place.String(), report))
+					err = a.printJSON(audit.NewVerification(place.String(), found))
 				} else {
-					err = a.printReport(place.String(), report, expectation.Seq)
+					err = report.Verification(a.stdout, place.String(), found, expectation.Seq)
 				}
-				if err == nil && !report.OK() {
+				if err == nil && !found.OK() {
 					err = &exitError{code: exitFailed}
 				}
 				return err
@@ -67,32 +68,4 @@ func (a *app) expectation(key, expect string) (*audit.Expectation, error) {
 		return nil, fmt.Errorf("--key or --expect: %w", err)
 	}
 	return e, nil
-}
-
-// printReport prints what was found. expected is the head that --expect named, 0 if none.
-func (a *app) printReport(dir string, r *audit.Report, expected uint64) error {
-	printf(a.stdout, "%s: %d records in %d segments, from %d to %d\n", dir, r.Records, r.Segments, r.First, r.Last)
-	switch {
-	case r.Checkpoints == 0:
-		fmt.Fprintln(a.stdout, "No checkpoint is signed yet: a log of so few records could be made anew by anybody")
-	case r.Signed+1 >= r.Last:
-		printf(a.stdout, "All are signed, with %s\n", audit.FormatPublicKey(r.PublicKey))
-	default:
-		printf(a.stdout, "Signed up to %d, with %s\n", r.Signed, audit.FormatPublicKey(r.PublicKey))
-	}
-	if !r.OK() {
-		printf(a.stdout, "\nTHE LOG IS NOT AS IT WAS WRITTEN:\n")
-		for _, problem := range r.Problems {
-			printf(a.stdout, "  %s\n", problem)
-		}
-		return nil
-	}
-	if r.EndChecked || expected == r.Last {
-		return printf(a.stdout, "\nThe log is as it was written. Keep its head elsewhere, for the next time:\n  --expect %d:%s\n",
-			r.Last, r.Head)
-	}
-	return printf(a.stdout, `
-No sign of a change up to record %d. Whether later records are missing is not known: that takes the private key, which is not in this copy.
-Verify where hako writes the log, or give a head that was noted there: --expect NUMBER:HASH. The head of this copy is %d:%s
-`, r.Last, r.Last, r.Head)
 }

@@ -7,9 +7,8 @@ import (
 
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/backup"
-	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/strictyaml"
+	"github.com/hako-run/hako/internal/report"
 )
 
 func (a *app) backupCommand() *cobra.Command {
@@ -22,26 +21,22 @@ of the credentials is not: keep a copy of that elsewhere.
 
 Where the store is a PostgreSQL database, that is what holds the state: use pg_dump.`,
 		Args: arguments(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.config(cmd)
-			if err != nil {
+		RunE: a.withConfig(func(cmd *cobra.Command, c *config.Config, args []string) error {
+			if err := backup.CheckStore(c.Store); err != nil {
 				return err
 			}
-			if err := inDirectory(c); err != nil {
-				return err
-			}
+			dir := a.path(args[0])
+			operation := &audit.Operation{Action: "backup.create", Detail: map[string]string{"dir": dir}}
 			var files []backup.File
-			err = a.audited(cmd.Context(), c,
-				&audit.Operation{Action: "backup.create", Detail: map[string]string{"dir": a.path(args[0])}}, func() error {
-					files, err = backup.Create(cmd.Context(), c.Store, a.path(args[0]))
-					return err
-				},
-			)
+			err := a.audited(cmd.Context(), c, operation, func() (err error) {
+				files, err = backup.Create(cmd.Context(), c.Store, dir)
+				return err
+			})
 			if err != nil {
 				return err
 			}
-			return a.printDatabases("Wrote", files, a.path(args[0]))
-		},
+			return report.Databases(a.stdout, "Wrote", files, dir)
+		}),
 	}
 }
 
@@ -53,12 +48,8 @@ func (a *app) restoreCommand() *cobra.Command {
 old directory (store in hako.yaml) away first. The key of the credentials is not in a backup: put it back too. The audit log records that it was
 restored.`,
 		Args: arguments(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.config(cmd)
-			if err != nil {
-				return err
-			}
-			if err := inDirectory(c); err != nil {
+		RunE: a.withConfig(func(cmd *cobra.Command, c *config.Config, args []string) error {
+			if err := backup.CheckStore(c.Store); err != nil {
 				return err
 			}
 			files, err := backup.Restore(cmd.Context(), a.path(args[0]), c.Store)
@@ -70,39 +61,7 @@ restored.`,
 			if err := a.audited(cmd.Context(), c, operation, func() error { return nil }); err != nil {
 				return fmt.Errorf("the backup is in place: %w", err)
 			}
-			return a.printDatabases("Restored", files, c.Store)
-		},
+			return report.Databases(a.stdout, "Restored", files, c.Store)
+		}),
 	}
-}
-
-// inDirectory reports that the state is not in a directory.
-func inDirectory(c *config.Config) error {
-	if !store.IsURL(c.Store) {
-		return nil
-	}
-	return fmt.Errorf(
-		"hako's state is in the database %s: copy that with pg_dump --format=custom, put it back with pg_restore, and keep "+
-			"audit.key and secrets.key elsewhere (docs/store.md)",
-		store.Redacted(c.Store),
-	)
-}
-
-func (a *app) printDatabases(done string, files []backup.File, dir string) error {
-	var total, log int64
-	databases := 0
-	for _, file := range files {
-		total += file.Bytes
-		if file.Audit() {
-			log += file.Bytes
-			continue
-		}
-		databases++
-		if err := printf(a.stdout, "%-40s %10s\n", file.Title(), strictyaml.FormatSize(file.Bytes)); err != nil {
-			return err
-		}
-	}
-	if databases < len(files) {
-		printf(a.stdout, "%-40s %10s\n", "audit log", strictyaml.FormatSize(log))
-	}
-	return printf(a.stdout, "%s %d databases, %s: %s\n", done, databases, strictyaml.FormatSize(total), dir)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/server"
 	"github.com/hako-run/hako/internal/strictjson"
@@ -49,16 +50,15 @@ the policy or a person says no.`,
 			if err != nil {
 				return usageError(cmd, err)
 			}
-			result, err := a.call(cmd, tenant, args[0], input, func(o *host.Options) {
+			call := abi.Request{Method: abi.CallTool, Name: args[0], Arguments: input}
+			change := func(o *host.Options) {
 				o.Clock = now
 				if record != "" {
 					o.RecordDir = a.path(record)
 				}
-			})
-			if err != nil {
-				return err
 			}
-			return a.printResult(result.Response, asJSON)
+			return a.request(cmd, tenant, upstreamFor(args[0]), call, change,
+				func(result *pipeline.Result) error { return a.printResult(result, asJSON) })
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole result as MCP has it")
@@ -102,43 +102,67 @@ func parseClock(text string) (func() time.Time, error) {
 	return func() time.Time { return now }, nil
 }
 
-// call calls one tool.
-func (a *app) call(cmd *cobra.Command, tenant, tool string, input json.RawMessage,
-	change func(*host.Options)) (_ *pipeline.Result, err error) {
+// compileGrace is how long a command that has its answer may go on to compile the plugin. If it ended at once, a large
+// component would never be in the cache and be interpreted at every call.
+const compileGrace = 2 * time.Minute
+
+// request starts the upstream servers that wanted selects, sends one request and passes the result to show. change may
+// alter the options of the host; it may be nil.
+func (a *app) request(cmd *cobra.Command, tenant string, wanted func(*mcpclient.Spec) bool, request abi.Request,
+	change func(*host.Options), show func(*pipeline.Result) error) (err error) {
 	c, err := a.config(cmd)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := c.CheckTenant(tenant); err != nil {
-		return nil, err
+		return err
 	}
 	g, err := server.OpenGovernance(cmd.Context(), c, a.logger(c, slog.LevelWarn))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
 	h, err := a.hostFor(cmd.Context(), c, func(o *host.Options) {
 		g.Apply(o)
-		change(o)
+		o.CompileGrace = compileGrace
+		if change != nil {
+			change(o)
+		}
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = closing(h, err) }()
-	prompt, progress := a.terminal(), terminal.NewProgress(a.stderr)
-	defer progress.Clear()
-	var result *pipeline.Result
-	err = a.withUpstreams(cmd.Context(), c, h.Catalog(), upstreamFor(tool), func([]mcpclient.Status) (err error) {
-		result, err = h.Call(cmd.Context(), &pipeline.Call{
-			Caller: pipeline.Caller{Frontend: pipeline.FrontendTerminal, Tenant: tenant, User: audit.ProcessUser(),
-				Operator: true},
-			Request:  abi.Request{Method: abi.CallTool, Name: tool, Arguments: input},
-			Progress: progress.Show,
-			Prompter: prompt.Prompter(c.Locale),
-		})
-		return callError(h, err)
+	if other := inspect.OtherVersion(h.Plugins(), request.Name); other != "" {
+		printf(a.stderr, "hako: %s\n", other)
+	}
+	return a.connectUpstreams(cmd.Context(), c, h.Catalog(), wanted, func([]mcpclient.Status) error {
+		result, err := a.send(cmd.Context(), h, c.Locale, tenant, request)
+		if err != nil {
+			return err
+		}
+		return show(result)
 	})
-	return result, err
+}
+
+// send sends one request of the person at the terminal.
+func (a *app) send(ctx context.Context, h *host.Host, locale, tenant string, request abi.Request) (*pipeline.Result,
+	error) {
+	progress := terminal.NewProgress(a.stderr)
+	defer progress.Clear()
+	result, err := h.Call(ctx, &pipeline.Call{
+		Caller:   terminalCaller(locale, tenant),
+		Request:  request,
+		Progress: progress.Show,
+		Prompter: a.terminal().Prompter(locale),
+	})
+	return result, callError(h, err)
+}
+
+// terminalCaller is the person at the terminal.
+func terminalCaller(locale, tenant string) pipeline.Caller {
+	return pipeline.Caller{Frontend: pipeline.FrontendTerminal, Tenant: tenant, User: audit.ProcessUser(), Operator: true,
+		Locale: locale}
 }
 
 // closing closes h and joins what goes wrong with err.
@@ -159,13 +183,15 @@ func callError(h *host.Host, err error) error {
 		return missing
 	case errors.Is(err, context.Canceled):
 		return context.Canceled
+	case sandbox.Stack(err) != "":
+		return fmt.Errorf("%w\n%s", err, sandbox.Stack(err))
 	}
 	return err
 }
 
 // printResult writes the result to standard output, or to standard error what is the tool's failure and not its answer.
-func (a *app) printResult(r *abi.Response, asJSON bool) error {
-	out := a.data()
+func (a *app) printResult(result *pipeline.Result, asJSON bool) error {
+	r, out := result.Response, a.data()
 	if r.IsError && !asJSON {
 		out = a.stderr
 	}
@@ -174,6 +200,9 @@ func (a *app) printResult(r *abi.Response, asJSON bool) error {
 		err = a.printJSON(terminal.NewToolResult(r))
 	} else {
 		err = terminal.WriteContent(out, r.Content)
+	}
+	if result.Stack != "" {
+		printf(a.stderr, "%s\n", terminal.Block(result.Stack))
 	}
 	if err == nil && r.IsError {
 		return &exitError{code: exitFailed}

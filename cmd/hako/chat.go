@@ -9,10 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/mcpclient"
-	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/server"
 	"github.com/hako-run/hako/internal/terminal"
@@ -55,13 +53,9 @@ Exit codes: 0 answered, 1 there is no answer, 2 usage or configuration.`,
 		Example: `  hako chat
   echo 東京の天気は？ | hako chat`,
 		Args: arguments(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.config(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: a.withConfig(func(cmd *cobra.Command, c *config.Config, _ []string) error {
 			return a.chat(cmd.Context(), c, flags)
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&flags.model, "model", "", "ask this model first (its name in llm.models)")
 	flags.add(a, cmd)
@@ -104,10 +98,8 @@ func (a *app) chat(ctx context.Context, c *config.Config, flags chatFlags) error
 		}
 		defer func() { err = errors.Join(err, engine.Close()) }()
 		s := &terminal.Chat{
-			IO: a.terminal(), Signals: a.signals, Engine: engine, Model: model, Tools: server.VisibleTools(h),
-			Caller: pipeline.Caller{
-				Frontend: pipeline.FrontendTerminal, Tenant: flags.tenant, User: audit.ProcessUser(), Operator: true,
-			},
+			IO: a.terminal(), Signals: a.signals, Engine: engine, Model: model, Tools: h.Tools,
+			Caller: terminalCaller(c.Locale, flags.tenant),
 			Locale: c.Locale, Currency: c.LLM.Currency, Conversation: flags.conversation, Files: files,
 			Resume: flags.resume, Verbose: flags.verbose, Fleeting: flags.fleeting, State: c.StateDir(),
 		}
@@ -123,11 +115,14 @@ func (a *app) chat(ctx context.Context, c *config.Config, flags chatFlags) error
 func (a *app) withGoverned(ctx context.Context, c *config.Config, logger *slog.Logger,
 	do func(*server.Governance, *host.Host) error) error {
 	return server.WithGovernance(ctx, c, logger, func(g *server.Governance) error {
-		h, err := a.hostFor(ctx, c, g.Apply)
+		h, err := a.hostFor(ctx, c, func(o *host.Options) {
+			g.Apply(o)
+			o.Results = server.NewResults(c)
+		})
 		if err != nil {
 			return err
 		}
-		return closing(h, a.withUpstreams(ctx, c, h.Catalog(), everyUpstream,
+		return closing(h, a.withUpstreams(ctx, c, h.Catalog(),
 			func([]mcpclient.Status) error { return do(g, h) }))
 	})
 }

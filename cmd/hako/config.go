@@ -2,26 +2,19 @@ package main
 
 import (
 	"slices"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/doctor"
 	"github.com/hako-run/hako/internal/inspect"
+	"github.com/hako-run/hako/internal/report"
 	"github.com/hako-run/hako/internal/server"
 )
 
 func (a *app) configCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "config",
-		Short: "Check and show the configuration",
-		Args:  cobra.ArbitraryArgs,
-		RunE:  group,
-	}
-	cmd.AddCommand(a.configCheckCommand(), a.configShowCommand())
-	return cmd
+	return groupCommand("config", "Check and show the configuration",
+		a.configCheckCommand(), a.configShowCommand())
 }
 
 func (a *app) configCheckCommand() *cobra.Command {
@@ -40,23 +33,10 @@ Exit codes: 0 all is well, 2 it is not.`,
 
 // checkConfig does what "hako serve" does before it listens.
 func (a *app) checkConfig(v *view) error {
-	if err := server.Check(v.config); err != nil {
+	if err := server.CheckStart(v.config, v.host); err != nil {
 		return err
 	}
-	if _, err := server.UpstreamSpecs(v.config); err != nil {
-		return err
-	}
-	if _, err := policy.OpenLive(v.config.Policy); err != nil {
-		return err
-	}
-	if err := server.CheckMCP(v.config, v.host); err != nil {
-		return err
-	}
-	for _, p := range v.plugins {
-		if note := inspect.Remedy(p); note != "" {
-			printf(a.stderr, "%s\n", note)
-		}
-	}
+	report.Remedies(a.stderr, v.plugins)
 	for _, note := range doctor.UnusedSettings(v.config, v.plugins) {
 		printf(a.stderr, "%s\n", "warning: "+note)
 	}
@@ -79,33 +59,10 @@ func (a *app) configShowCommand() *cobra.Command {
 						"file": v.config.File, "values": v.config.Entries(), "grants": inspect.GrantsOf(v.plugins),
 					})
 				}
-				return a.printConfig(v)
+				return report.Configuration(a.stdout, v.config, v.plugins)
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
-}
-
-func (a *app) printConfig(v *view) error {
-	printf(a.stdout, "# %s\n", v.config.Name())
-	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	for _, e := range v.config.Entries() {
-		value := e.Value
-		if value == "" {
-			value = "-"
-		}
-		printf(table, "%s\t%s\t%s\n", e.Key, value, e.Origin)
-	}
-	printf(table, "\n# What the plugins in service may do\n")
-	for _, p := range v.plugins {
-		if p.Serving == "" {
-			continue
-		}
-		printf(table, "%s\n", p.Name)
-		for _, line := range p.Grants.Explain(v.config.Locale) {
-			printf(table, "  %s\n", line)
-		}
-	}
-	return table.Flush()
 }

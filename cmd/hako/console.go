@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"net"
 	"time"
@@ -26,38 +25,30 @@ The command only needs write access to the store, so it works with any configura
 Standard error has the address at which others log in.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.config(cmd)
-			if err != nil {
-				return err
-			}
-			if err := server.CheckConsole(c); err != nil {
-				return err
-			}
-			if !server.ConsoleEnabled(c) {
-				return errors.New("the console is off: set console.enabled (docs/console.md)")
-			}
-			return a.printLink(cmd.Context(), c)
+			return a.withStore(cmd, func(c *config.Config, s *store.Store) error {
+				if err := server.CheckConsole(c); err != nil {
+					return err
+				}
+				if !server.ConsoleEnabled(c) {
+					return errors.New("the console is off: set console.enabled (docs/console.md)")
+				}
+				secret, err := console.NewLink(cmd.Context(), s, audit.ProcessUser(), s.Time())
+				if err != nil {
+					return err
+				}
+				if c.Console.HasLogins() {
+					printf(a.stderr, "Others log in at %s%s\n", server.ConsoleURL(c), console.Path)
+				}
+				if address := server.ConsoleAddress(c); !listens(address) {
+					printf(a.stderr, "Nothing listens at %s now: the link works once hako serve does.\n", address)
+				}
+				return printf(a.stdout, "%s\n", server.LinkURL(c, secret))
+			})
 		},
 	}
 	cmd.Flags().String("http", "127.0.0.1:8420", "where hako serve is, if not where the configuration says")
 	config.Flag(cmd.Flags(), "http", "http.address")
 	return cmd
-}
-
-func (a *app) printLink(ctx context.Context, c *config.Config) error {
-	return a.withStore(ctx, c, func(s *store.Store) error {
-		secret, err := console.NewLink(ctx, s, audit.ProcessUser(), s.Time())
-		if err != nil {
-			return err
-		}
-		if c.Console.HasLogins() {
-			printf(a.stderr, "Others log in at %s%s\n", server.ConsoleURL(c), console.Path)
-		}
-		if !listens(server.ConsoleAddress(c)) {
-			printf(a.stderr, "Nothing listens at %s now: the link works once hako serve does.\n", server.ConsoleAddress(c))
-		}
-		return printf(a.stdout, "%s\n", server.LinkURL(c, secret))
-	})
 }
 
 func listens(address string) bool {

@@ -17,14 +17,8 @@ import (
 )
 
 func (a *app) devCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "dev",
-		Short: "For those who write tools",
-		Args:  cobra.ArbitraryArgs,
-		RunE:  group,
-	}
-	cmd.AddCommand(a.devFakesCommand(), a.devChatCommand(), a.devSlackCommand(), a.devAgentCommand())
-	return cmd
+	return groupCommand("dev", "For those who write tools",
+		a.devPluginCommand(), a.devFakesCommand(), a.devChatCommand(), a.devSlackCommand(), a.devAgentCommand())
 }
 
 // onLoopback reports whether an address, as host:port, is one that only this machine can reach.

@@ -6,13 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/internal/config"
@@ -67,34 +64,12 @@ func (a *app) devSlack(ctx context.Context, c *config.Config, f *fakes.Fakes,
 	people func(context.Context) error) error {
 	logger := a.logger(c, chosenLevel(c, server.Silent))
 	return a.withGoverned(ctx, c, logger, func(g *server.Governance, h *host.Host) error {
-		return runDevSlack(ctx, c, f, h, g, logger, people)
-	})
-}
-
-// runDevSlack connects the bot, and disconnects it when people leave.
-func runDevSlack(ctx context.Context, c *config.Config, f *fakes.Fakes, h *host.Host, g *server.Governance,
-	logger *slog.Logger, people func(context.Context) error) (err error) {
-	bot, err := server.NewSlackBot(ctx, c, h, g, logger)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, bot.Close()) }()
-	ctx, leave := context.WithCancel(ctx)
-	defer leave()
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return bot.Run(ctx) })
-	group.Go(func() error {
-		defer leave()
-		for f.Slack.Connections() == 0 {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-time.After(10 * time.Millisecond):
-			}
+		bot, err := server.NewSlackBot(ctx, c, h, g, logger)
+		if err != nil {
+			return err
 		}
-		return people(ctx)
+		return errors.Join(demo.RunBot(ctx, bot.Run, f, people), bot.Close())
 	})
-	return group.Wait()
 }
 
 // servePage serves the page until ctx ends.

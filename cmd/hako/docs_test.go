@@ -12,11 +12,14 @@ import (
 	"testing"
 )
 
-// Commands in the documents are run, so that they work when people paste them. What is run are the fenced blocks marked
-// "sh" in README*.md and all below docs: all blocks of one document, in their order, as one script in an empty
-// directory, with this hako in PATH, recordings instead of the network, and no module proxy. Not run are blocks marked
-// "sh skip", those marked "sh toolchain" unless TEST_TOOLCHAINS is set (they need npm and Python with their registries),
-// those with a command of notHere, and blocks of other kinds ("console" for transcripts).
+// Commands in the documents are run, so that they work when people paste them: the fenced blocks marked "sh" in
+// README*.md and below docs. All blocks of a document are one script, which runs in an empty directory with this hako in
+// PATH, recordings instead of the network, and no module proxy. These blocks are left out:
+//
+//   - "sh skip" and every other kind, such as "console" for transcripts
+//   - "sh toolchain" unless TEST_TOOLCHAINS is set: they need npm, Python or clang, and registries
+//   - "sh rust" likewise, or if Rust cannot compile for WASI
+//   - those with a command of notHere
 
 // notHere are commands that need the repository, a network or another program.
 var notHere = []string{"make", "git", "docker", "kubectl", "npx", "claude", "brew"}
@@ -27,12 +30,25 @@ var fence = regexp.MustCompile("(?ms)^```sh *([a-z]*)\n(.*?)^```$")
 func script(document string) string {
 	var b strings.Builder
 	for _, block := range fence.FindAllStringSubmatch(document, -1) {
-		runs := block[1] == "" || block[1] == "toolchain" && os.Getenv("TEST_TOOLCHAINS") != ""
+		runs := block[1] == ""
+		if os.Getenv("TEST_TOOLCHAINS") != "" {
+			runs = runs || block[1] == "toolchain" || block[1] == "rust" && hasRust()
+		}
 		if runs && !needsMore(block[2]) {
 			b.WriteString(block[2])
 		}
 	}
 	return strings.ReplaceAll(b.String(), "./bin/hako", "hako")
+}
+
+// hasRust reports whether there is Rust with the target of plugins. No package of Debian has both, so CI may lack it.
+func hasRust() bool {
+	dir, err := exec.Command("rustc", "--print", "target-libdir", "--target", "wasm32-wasip1").Output()
+	if err != nil {
+		return false
+	}
+	_, err = os.Stat(strings.TrimSpace(string(dir)))
+	return err == nil
 }
 
 func needsMore(block string) bool {
@@ -80,6 +96,21 @@ func wrapper(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// TestTranslatedCommands: the tests run the commands of languages.md, which are those of its translation.
+func TestTranslatedCommands(t *testing.T) {
+	t.Parallel()
+	commands := func(file string) string {
+		var b strings.Builder
+		for _, block := range fence.FindAllStringSubmatch(string(must(os.ReadFile("../../docs/"+file))), -1) {
+			b.WriteString(block[0] + "\n")
+		}
+		return b.String()
+	}
+	if en, ja := commands("languages.md"), commands("languages.ja.md"); en != ja || en == "" {
+		t.Errorf("the commands differ: in English\n%sin Japanese\n%s", en, ja)
+	}
 }
 
 func TestScript(t *testing.T) {

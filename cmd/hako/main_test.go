@@ -64,7 +64,7 @@ func needsPlugins(t testing.TB) {
 	}
 }
 
-// outcome is what a command line did.
+// outcome holds the exit code and the output of a command line.
 type outcome struct {
 	code           int
 	stdout, stderr string

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -62,9 +59,9 @@ type mcpConfigFlags struct {
 }
 
 func (a *app) printMCPConfig(cmd *cobra.Command, client mcpconfig.Client, c *config.Config, f mcpConfigFlags) error {
-	s, err := a.stdioServer(c, cmd)
+	s, err := mcpconfig.Stdio(c, a.path("."))
 	if f.http || f.oauth || f.url != "" {
-		s, err = httpServer(client, c, f)
+		s, err = client.HTTP(c, f.url, f.oauth)
 	}
 	if err != nil {
 		return err
@@ -103,51 +100,4 @@ func (a *app) printMCPConfig(cmd *cobra.Command, client mcpconfig.Client, c *con
 		printf(a.stderr, "Then log in: "+client.Login+"\n", f.name)
 	}
 	return nil
-}
-
-// stdioServer starts this program. Every path is absolute, because clients run it in a directory of their choice.
-func (a *app) stdioServer(c *config.Config, cmd *cobra.Command) (mcpconfig.Server, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return mcpconfig.Server{}, err
-	}
-	dir, err := filepath.Abs(a.path("."))
-	if err != nil {
-		return mcpconfig.Server{}, err
-	}
-	args := []string{"serve", "--stdio", "--directory", dir}
-	if c.File != "" {
-		args = []string{"serve", "--stdio", "--config", c.File}
-	}
-	if cmd.Flags().Changed("plugins") {
-		for _, folder := range c.Plugins {
-			args = append(args, "--plugins", folder)
-		}
-	}
-	if cmd.Flags().Changed("allow-path") {
-		for _, dir := range c.AllowPaths {
-			args = append(args, "--allow-path", dir)
-		}
-	}
-	return mcpconfig.Server{Program: filepath.Clean(program), Args: args}, nil
-}
-
-func httpServer(client mcpconfig.Client, c *config.Config, f mcpConfigFlags) (mcpconfig.Server, error) {
-	switch {
-	case client.Token == "":
-		return mcpconfig.Server{},
-			errors.New("this client takes only stdio servers in its configuration: leave out --http, --url and --oauth")
-	case f.oauth && f.url == "" && c.HTTP.OAuth.Resource == "":
-		return mcpconfig.Server{},
-			errors.New("this configuration has no http.auth.oauth: set up the company login (docs/login.md), or name another server with --url")
-	}
-	s := mcpconfig.Server{URL: f.url}
-	if f.oauth {
-		s.URL = cmp.Or(s.URL, c.HTTP.OAuth.Resource) // for which the tokens are
-	}
-	s.URL = cmp.Or(s.URL, c.HTTP.URL())
-	if len(c.HTTP.Auth.Tokens) > 0 && !f.oauth {
-		s.Token = client.Token
-	}
-	return s, nil
 }

@@ -3,16 +3,10 @@ package main
 import "github.com/spf13/cobra"
 
 func (a *app) pluginCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "plugin",
-		Short: "List, approve, write and check plugins",
-		Args:  cobra.ArbitraryArgs,
-		RunE:  group,
-	}
-	cmd.AddCommand(
-		a.pluginListCommand(), a.pluginAddCommand(), a.pluginInspectCommand(), a.pluginApproveCommand(),
-		a.pluginRevokeCommand(),
-		a.pluginNewCommand(), a.pluginBuildCommand(), a.pluginPackCommand(), a.pluginCheckCommand(),
-	)
-	return cmd
+	return groupCommand("plugin", "List, approve, write and check plugins",
+		a.pluginListCommand(), a.pluginSearchCommand(), a.pluginAddCommand(), a.pluginInspectCommand(),
+		a.pluginApproveCommand(), a.pluginRevokeCommand(), a.pluginSyncCommand(), a.pluginBundleCommand(),
+		a.pluginRemoveCommand(), a.pluginOutdatedCommand(), a.pluginUpdateCommand(), a.pluginRollbackCommand(), a.pluginNewCommand(),
+		a.pluginBuildCommand(), a.pluginPackCommand(), a.pluginCheckCommand(), a.pluginConformanceCommand(),
+		a.pluginPushCommand(), a.pluginIndexCommand())
 }

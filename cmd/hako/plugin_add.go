@@ -3,15 +3,18 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/url"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/audit"
-	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/registry/index"
+	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/inspect"
+	"github.com/hako-run/hako/internal/install"
 	"github.com/hako-run/hako/internal/pluginfile"
+	"github.com/hako-run/hako/internal/server"
 )
 
 // addFlags are those of "hako plugin add".
@@ -23,25 +26,19 @@ type addFlags struct {
 func (a *app) pluginAddCommand() *cobra.Command {
 	var flags addFlags
 	cmd := &cobra.Command{
-		Use:   "add FILE|URL",
+		Use:   "add FILE|URL|oci://REFERENCE|NAME",
 		Short: "Put a plugin from elsewhere into the plugin folder",
-		Long: `Put a plugin, a file or what an https address answers, into the first plugin folder under the name that its manifest has. It is read and
-checked before, and nothing of it runs: it is pending until you approve it.
+		Long: `Put a plugin, a file or what an https address or a registry answers, into the first plugin folder under the name that its manifest has.
+It is read and checked before, and nothing of it runs: it is pending until you approve it.
 
-With --digest nothing else than what its author published arrives. Your yes is bound to the digest in any case.`,
-		Example: `  hako plugin add https://example.com/weather.wasm --digest sha256:463504be…`,
-		Args:    arguments(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.config(cmd)
-			if err != nil {
-				return err
-			}
-			if len(c.Plugins) == 0 {
-				return fmt.Errorf("there is no plugin folder: name one with plugins in %s, or with --plugins",
-					config.FileName)
-			}
-			return a.add(cmd.Context(), c, args[0], flags)
-		},
+With --digest nothing else than what its author published arrives; a reference to a registry can have the digest of its manifest at the end.
+Your yes is bound to the file's digest in any case. A name is that of a plugin in an index (hako plugin search).`,
+		Example: `  hako plugin add https://example.com/weather.wasm --digest sha256:463504be…
+  hako plugin add oci://registry.example.com/tools/weather:1.4`,
+		Args: arguments(1, 1),
+		RunE: a.withFolder(func(cmd *cobra.Command, c *config.Config, folder *install.Folder, args []string) error {
+			return a.add(cmd.Context(), c, folder, args[0], flags)
+		}),
 	}
 	cmd.Flags().StringVar(&flags.digest, "digest", "", "sha256:HEX, which the file must have")
 	cmd.Flags().BoolVar(&flags.replace, "replace", false,
@@ -49,33 +46,64 @@ With --digest nothing else than what its author published arrives. Your yes is b
 	return cmd
 }
 
-func (a *app) add(ctx context.Context, c *config.Config, from string, flags addFlags) error {
-	wasm, err := a.pluginFrom(ctx, c, from)
+// withFolder is withConfig for a command that works on the first plugin folder.
+func (a *app) withFolder(do func(*cobra.Command, *config.Config, *install.Folder, []string) error) func(*cobra.Command,
+	[]string) error {
+	return a.withConfig(func(cmd *cobra.Command, c *config.Config, args []string) error {
+		folder, err := install.Open(c)
+		if err != nil {
+			return err
+		}
+		return do(cmd, c, folder, args)
+	})
+}
+
+func (a *app) add(ctx context.Context, c *config.Config, folder *install.Folder, from string, flags addFlags) error {
+	download, err := a.download(ctx, folder, from)
+	if err != nil && index.IsName(from) && len(c.Index.Plugins) > 0 { // no file, or a folder
+		download, flags.digest, err = folder.FetchNamed(ctx, from, flags.digest)
+	}
 	if err != nil {
 		return err
 	}
-	p, err := pluginfile.NewAddition(wasm, flags.digest, c.Plugins[0])
+	p, err := folder.Read(download, flags.digest)
 	if err != nil {
 		return fmt.Errorf("%s: %w", from, err)
 	}
 	if p.Exists() && !flags.replace {
 		return fmt.Errorf("%s is there already: --replace puts this one in its place", p.Path)
 	}
-	m := p.Manifest
-	operation := &audit.Operation{Action: "plugin.add", Target: audit.Target{Plugin: m.Name, Digest: p.Digest},
-		Detail: map[string]string{"version": m.Version, "from": pluginfile.WithoutQuery(from)}}
-	if err := a.audited(ctx, c, operation, p.Place); err != nil {
-		return err
-	}
-	return printf(a.stdout, "%s %s is in %s\n%s\nNext: hako plugin approve %s%s\n", m.Name, m.Version, p.Path,
-		p.Digest, m.Name, inspect.FolderFlags(c))
+	return a.place(ctx, c, "plugin.add", p)
 }
 
-// pluginFrom reads a file, or downloads it if from is a URL.
-func (a *app) pluginFrom(ctx context.Context, c *config.Config, from string) ([]byte, error) {
-	u, err := url.Parse(from)
-	if err != nil || u.Hostname() == "" {
-		return manifest.ReadFile(a.path(from), c.MaxPluginSize)
+// download reads a file, or downloads it if from is a URL or in a registry.
+func (a *app) download(ctx context.Context, folder *install.Folder, from string) (*install.Download, error) {
+	if pluginfile.IsAddress(from) {
+		return folder.Fetch(ctx, from)
 	}
-	return pluginfile.Fetch(ctx, u, c.ProxyURL(), c.MaxPluginSize)
+	return folder.ReadFile(a.path(from))
+}
+
+// place puts a plugin into its folder, recorded as action, and says what comes next.
+func (a *app) place(ctx context.Context, c *config.Config, action string, p *install.Addition) error {
+	m := p.Manifest
+	if err := p.PrintChanges(a.stdout, c.Locale); err != nil {
+		return err
+	}
+	operation := &audit.Operation{Action: action, Target: audit.Target{Plugin: m.Name, Digest: p.Digest},
+		Detail: map[string]string{"version": m.Version, "from": p.Entry.From}}
+	if err := a.audited(ctx, c, operation, func() error { return p.Place(ctx) }); err != nil {
+		return err
+	}
+	printf(a.stdout, "%s %s is in %s\n%s\n%s\n", m.Name, m.Version, p.Path, p.Digest, p.Signer())
+	return a.withShared(ctx, c, c.OpenStore, func(s *store.Store) error {
+		consents, err := server.LoadConsents(ctx, c, s)
+		if err != nil {
+			return err
+		}
+		if consents.Decide(m, p.Digest, grant.UpdateRule(c.Updates)).State == grant.Approved {
+			return printf(a.stdout, "It has your consent.\n")
+		}
+		return printf(a.stdout, "Next: hako plugin approve %s%s\n", m.Name, inspect.FolderFlags(c))
+	})
 }

@@ -15,7 +15,7 @@ const filesAndHTTP = `
   http: [{name: api, url: "https://api.example.com/v1/", methods: [GET], reason: {en: Looks things up., ja: 調べます。}}]
   files: [{mount: workspace, access: read-write, reason: {en: Keeps notes., ja: メモを保存します。}}]`
 
-// consent is what the consents file in dir says about the probe.
+// consent reads the probe's entry of the consents file in dir.
 func consent(t *testing.T, dir string) grant.Consent {
 	t.Helper()
 	file, err := grant.Load(filepath.Join(dir, "hako.consents.yaml"))
@@ -88,7 +88,7 @@ func TestApproveMaps(t *testing.T) {
 	}
 	invoke(t, dir, "plugin", "approve", "probe", "-y", "--mount", "workspace=notes", "--http",
 		"api=http://localhost:9/v1/",
-		"--private", "api", "--note", "for the tests").want(t, exitOK, "http://localhost:9/v1/, private addresses too",
+		"--private", "api", "--note", "for the tests").want(t, exitOK, "http://localhost:9/v1/, where requests to https://api.example.com/v1/ go, private addresses too",
 		"files /workspace: may read, change and delete what is in "+realPath(t, filepath.Join(dir, "notes")))
 	c := consent(t, dir)
 	if m := c.Mounts["workspace"]; m.Path != "notes" || !m.Write {

@@ -1,12 +1,16 @@
 package main
 
 import (
-	"path/filepath"
+	"errors"
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/pluginfile"
+	"github.com/hako-run/hako/internal/server"
 	"github.com/hako-run/hako/internal/terminal"
 )
 
@@ -16,37 +20,45 @@ func (a *app) pluginBuildCommand() *cobra.Command {
 		Use:   "build DIR",
 		Short: "Compile a plugin, with its manifest inside",
 		Long: `Compile the plugin in DIR and embed its manifest: manifest.yaml or NAME.yaml in DIR, where NAME is DIR's. recordings.json in DIR, if
-there is one, is embedded too, for MOCK_MODE. The result is DIR/dist/NAME.wasm. The standard Go compiler builds it, or, for a component,
-what DIR has: npm with a package.json, cargo with a Cargo.toml, componentize-py with a requirements.txt.`,
+there is one, is embedded too, for MOCK_MODE. The result is DIR/dist/NAME.wasm. The standard Go compiler builds it, or what
+DIR has: npm with a package.json, cargo with a Cargo.toml, zig with a build.zig, componentize-py with a requirements.txt, make with a
+Makefile (make build/NAME.wasm).`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := a.path(args[0])
 			if manifestFile != "" {
 				manifestFile = a.path(manifestFile)
 			}
-			source, err := pluginfile.ReadSource(dir, manifestFile)
-			if err != nil {
-				return err
-			}
-			wasm, err := pluginfile.Compile(cmd.Context(), dir, source.Name)
-			if err != nil {
-				return err
-			}
-			out := filepath.Join(dir, "dist", source.Name+".wasm")
 			if output != "" {
-				out = a.path(output)
+				output = a.path(output)
 			}
-			if wasm, err = manifest.Embed(wasm, source.Sections); err != nil {
+			out, wasm, err := pluginfile.Build(cmd.Context(), a.path(args[0]), manifestFile, output)
+			if err != nil {
 				return err
 			}
-			if err := pluginfile.Place(out, wasm); err != nil {
-				return err
-			}
-			return printf(a.stdout, "%s (%s)\n", out, terminal.Size(len(wasm)))
+			return errors.Join(printf(a.stdout, "%s (%s)\n", out, terminal.Size(len(wasm))), a.printOther(cmd, wasm))
 		},
 	}
 	cmd.Flags().StringVar(&manifestFile, "manifest", "",
 		"manifest to embed (default DIR/manifest.yaml or DIR/NAME.yaml)")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write (default DIR/dist/NAME.wasm)")
 	return cmd
+}
+
+// printOther says that another version of a plugin is in service than the one that was built, and stays there.
+func (a *app) printOther(cmd *cobra.Command, wasm []byte) error {
+	c, err := config.Load(a.source(cmd))
+	if err != nil {
+		return nil // building needs no configuration
+	}
+	return a.withShared(cmd.Context(), c, c.InspectStore, func(s *store.Store) error {
+		file, err := server.LoadConsents(cmd.Context(), c, s)
+		if err != nil {
+			return err
+		}
+		other, err := inspect.OtherApproved(file, wasm, grant.UpdateRule(c.Updates))
+		if other != "" {
+			printf(a.stdout, "%s\n", other)
+		}
+		return err
+	})
 }

@@ -98,6 +98,6 @@ func TestPluginPack(t *testing.T) {
 	put(t, filepath.Join(dir, "grants.yaml"), []byte("name: tiny\nversion: 1.0.0\n"))
 	invoke(t, dir, "plugin", "pack", "extism.wasm", "tiny.yaml").want(t, exitUsage, "asked for what it offers")
 	invoke(t, dir, "plugin", "pack", "extism.wasm", "grants.yaml").want(t, exitOK)
-	invoke(t, dir, "plugin", "inspect", "extism.wasm").want(t, exitOK, "tiny 1.0.0", "extism:host/env")
+	invoke(t, dir, "plugin", "inspect", "extism.wasm").want(t, exitUsage, "exports neither describe and call nor list_tools")
 	invoke(t, dir, "plugin", "pack", "bare.wasm", "grants.yaml").want(t, exitUsage, "offers nothing")
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/pluginfile"
 )
 
@@ -20,11 +21,7 @@ nothing granted.
 
 Exit codes: 0 no errors (there may be warnings), 1 errors, 2 usage.`,
 		Args: arguments(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.config(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: a.withConfig(func(cmd *cobra.Command, c *config.Config, args []string) error {
 			files, err := pluginfile.WasmFiles(a.path(args[0]))
 			if err != nil {
 				return err
@@ -37,7 +34,7 @@ Exit codes: 0 no errors (there may be warnings), 1 errors, 2 usage.`,
 				return &exitError{code: exitFailed}
 			}
 			return nil
-		},
+		}),
 	}
 }
 

@@ -2,18 +2,14 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"maps"
 	"os"
-	"slices"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/pluginfile"
+	"github.com/hako-run/hako/internal/report"
 )
 
 func (a *app) pluginInspectCommand() *cobra.Command {
@@ -31,14 +27,14 @@ Everything is read from the file; nothing of the plugin runs.`,
 				if err != nil {
 					return err
 				}
-				report, err := inspect.New(status, v.config, shippedPlugins())
+				plugin, err := inspect.New(status, v.config, shippedPlugins())
 				if err != nil {
 					return err
 				}
 				if asJSON {
-					return a.printJSON(report)
+					return a.printJSON(plugin)
 				}
-				return writeReport(report, a.stdout)
+				return report.Plugin(a.stdout, plugin)
 			})
 		},
 	}
@@ -62,49 +58,4 @@ func (a *app) locate(v *view, argument string) (*host.Status, error) {
 	}
 	return &host.Status{Path: file, Name: m.Name, Version: m.Version, Digest: module.Digest, Manifest: m,
 		Reason: "it is in none of the plugin folders"}, nil
-}
-
-// writeReport writes the report for people.
-func writeReport(r *inspect.Report, out io.Writer) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	row := func(key string, values ...string) {
-		for _, value := range values {
-			printf(table, "%s\t%s\n", key, value)
-			key = ""
-		}
-	}
-	row("name", r.Name+" "+r.Version)
-	row("description", strings.Split(strings.TrimSpace(r.Description), "\n")...)
-	row("licence", r.License)
-	row("file", r.Path)
-	row("digest", r.Digest)
-	row("state", strings.TrimPrefix(strings.TrimSuffix(string(r.State)+": "+r.Reason, ": "), ": "))
-	row("offers", r.Offers...)
-	row("is no tool", r.NoTools...)
-	row("imports", r.Imports...)
-	row("asks for", r.Permissions...)
-	if r.Serving != "" {
-		row("may do", r.Given...)
-	}
-	var keys, limits []string
-	for _, k := range r.Config {
-		keys = append(keys, configKeyText(k))
-	}
-	row("configuration", keys...)
-	for _, key := range slices.Sorted(maps.Keys(r.Limits)) {
-		limits = append(limits, key+" "+r.Limits[key])
-	}
-	row("limits", strings.Join(limits, ", "))
-	return table.Flush()
-}
-
-func configKeyText(k inspect.ConfigKey) string {
-	text := k.Key + " (" + k.Type
-	switch {
-	case k.Required:
-		text += ", required"
-	case k.Default != nil:
-		text += fmt.Sprintf(", default %v", k.Default)
-	}
-	return strings.TrimSuffix(text+"): "+k.Description, ": ")
 }

@@ -6,6 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hako-run/hako/internal/pluginfile"
+	"github.com/hako-run/hako/internal/testprogram"
+	"github.com/hako-run/hako/internal/wholefile"
 )
 
 // TestPluginNew goes the way that the command prints, without a network.
@@ -37,8 +41,42 @@ func TestPluginNew(t *testing.T) {
 	})
 }
 
+// TestPluginNewIgnoresState: in the folder of a new plugin, git ignores everything that hako writes there.
+func TestPluginNewIgnoresState(t *testing.T) {
+	t.Parallel()
+	git := testprogram.Find(t, "git")
+	for _, language := range pluginfile.Languages() {
+		dir := filepath.Join(t.TempDir(), "hi")
+		invoke(t, filepath.Dir(dir), "plugin", "new", "hi", "--lang", language).want(t, exitOK)
+		untracked := func() string {
+			command := exec.CommandContext(t.Context(), git, "status", "--porcelain", "--untracked-files=all")
+			command.Dir = dir
+			command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CEILING_DIRECTORIES="+dir)
+			output, err := command.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, output)
+			}
+			return string(output)
+		}
+		if output, err := exec.CommandContext(t.Context(), git, "init", "--quiet", dir).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, output)
+		}
+		before := untracked()
+		put(t, filepath.Join(dir, "dist", "probe.wasm"), probePlugin(t))
+		put(t, filepath.Join(dir, wholefile.Prefix+"1234"), nil)
+		invoke(t, dir, "plugin", "approve", "probe", "--plugins", "dist", "--yes").want(t, exitOK)
+		invoke(t, dir, "call", "probe_echo", `{"text":"x"}`, "--plugins", "dist").want(t, exitOK)
+		if _, err := os.Stat(filepath.Join(dir, "hako.store", "audit", "audit.key")); err != nil {
+			t.Errorf("%s: %v", language, err)
+		}
+		if after := untracked(); after != before {
+			t.Errorf("%s: not ignored:\n%s\nonly these are the author's:\n%s", language, after, before)
+		}
+	}
+}
+
 func TestPluginNewFails(t *testing.T) {
 	t.Parallel()
 	invoke(t, t.TempDir(), "plugin", "new", "Hello").want(t, exitUsage, `"Hello" is no name for a plugin`)
-	invoke(t, t.TempDir(), "plugin", "new", "hello", "--lang", "cobol").want(t, exitUsage, `no new plugin in "cobol": --lang go, --lang js`)
+	invoke(t, t.TempDir(), "plugin", "new", "hello", "--lang", "cobol").want(t, exitUsage, `no new plugin in "cobol": --lang go, --lang rust`)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/server"
 )
 
@@ -17,11 +18,7 @@ func (a *app) pluginRevokeCommand() *cobra.Command {
 consents file, marked, so that new versions wait too.`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: a.completePlugins(host.Active),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.config(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: a.withConfig(func(cmd *cobra.Command, c *config.Config, args []string) error {
 			return a.withShared(cmd.Context(), c, c.OpenStore, func(s *store.Store) error {
 				file, err := server.LoadConsents(cmd.Context(), c, s)
 				if err != nil {
@@ -35,6 +32,6 @@ consents file, marked, so that new versions wait too.`,
 				}
 				return printf(a.stdout, "Revoked; recorded in %s\n", file)
 			})
-		},
+		}),
 	}
 }

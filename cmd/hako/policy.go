@@ -3,22 +3,21 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/inspect"
+	"github.com/hako-run/hako/internal/server"
 )
 
 func (a *app) policyCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "policy",
-		Short: "Write, check, explain and test the policy",
-		Args:  cobra.ArbitraryArgs,
-		RunE:  group,
-	}
+	cmd := groupCommand("policy", "Write, check, explain and test the policy",
+		a.policyNewCommand(), a.policyCheckCommand(), a.policyExplainCommand(), a.policyTableCommand(),
+		a.policyTestCommand(), a.policyTryCommand())
 	cmd.PersistentFlags().String("policy", "hako.policy.yaml", "the file with the policy")
 	config.Flag(cmd.PersistentFlags(), "policy", "policy")
-	cmd.AddCommand(a.policyNewCommand(), a.policyCheckCommand(), a.policyExplainCommand(), a.policyTableCommand(),
-		a.policyTestCommand(), a.policyTryCommand())
 	return cmd
 }
 
@@ -36,6 +35,25 @@ func (a *app) withPolicy(cmd *cobra.Command, do func(*view, *policy.Policy) erro
 // callerFlags describe a caller.
 type callerFlags struct{ policy.Caller }
 
+// withCaller is withPolicy for commands about a caller, whose description it completes.
+func (a *app) withCaller(cmd *cobra.Command, f *callerFlags, do func(*view, *policy.Policy) error) error {
+	var verified *auth.Identity
+	if f.Token == "-" {
+		if err := a.withStore(cmd, func(c *config.Config, s *store.Store) (err error) {
+			verified, err = server.Identify(cmd.Context(), c, s, a.stdin)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return a.withPolicy(cmd, func(v *view, p *policy.Policy) error {
+		if err := inspect.ResolveCaller(v.config, &f.Caller, verified); err != nil {
+			return err
+		}
+		return do(v, p)
+	})
+}
+
 func (f *callerFlags) add(a *app, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.User, "as", "", "the user who calls")
@@ -44,9 +62,12 @@ func (f *callerFlags) add(a *app, cmd *cobra.Command) {
 	flags.StringVar(&f.Frontend, "frontend", pipeline.FrontendHTTP,
 		"where the call comes in: mcp-http, mcp-stdio, terminal, slack, agent or console")
 	flags.StringVar(&f.Token, "token", "",
-		"the name of the token that the caller has; its user, tenant and scopes apply")
+		"the name of the token that the caller has, or - to read the token itself from standard input and verify it; its user, "+
+			"tenant, groups and scopes apply")
 	flags.StringArrayVar(&f.Groups, "group", nil,
 		"a group that the frontend knows the user to be in, besides those of the policy; may be given several times")
 	flags.StringArrayVar(&f.Scopes, "scope", nil, "a scope of the caller's token; may be given several times")
+	flags.StringVar(&f.Via, "via", "", "the plugin whose tool makes the call, if one does")
+	flags.StringVar(&f.Toolset, "toolset", "", "the toolset that the caller is offered, if there is one")
 	a.tenantFlag(cmd, &f.Tenant)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/inspect"
-	"github.com/hako-run/hako/internal/strictyaml"
+	"github.com/hako-run/hako/internal/report"
 )
 
 func (a *app) policyCheckCommand() *cobra.Command {
@@ -48,31 +48,14 @@ func (a *app) checkPolicy(v *view, path string, strict bool) error {
 	}
 	p, err := policy.Parse(data)
 	if err != nil {
-		a.printProblems(path, "error", err)
+		report.Problems(a.stdout, path, "error", err)
 		return &exitError{code: exitFailed}
 	}
-	warnings := policy.Lint(data, inspect.PolicySite(v.config, v.host))
-	a.printProblems(path, "warning", warnings)
+	warnings := policy.Lint(data, inspect.PolicySite(v.config, v.host), v.config.Locale)
+	report.Problems(a.stdout, path, "warning", warnings)
 	if warnings != nil && strict {
 		return &exitError{code: exitFailed}
 	}
 	return printf(a.stdout, "%s is valid (rules: %d, groups: %d, rules for commands: %d, quotas: %d)\n",
 		path, len(p.Rules()), len(p.Groups()), len(p.Commands), len(p.Quotas))
-}
-
-// printProblems prints each problem on a line with its place, as editors understand it.
-func (a *app) printProblems(path, kind string, err error) {
-	var list *strictyaml.Error
-	if !errors.As(err, &list) {
-		if err != nil {
-			printf(a.stdout, "%s: %s: %v\n", path, kind, err)
-		}
-		return
-	}
-	for _, problem := range list.Lines(path, kind) {
-		printf(a.stdout, "%s\n", problem)
-	}
-	if list.Omitted > 0 {
-		printf(a.stdout, "%s: and %d more\n", path, list.Omitted)
-	}
 }

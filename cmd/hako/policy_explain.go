@@ -19,7 +19,8 @@ func (a *app) policyExplainCommand() *cobra.Command {
 		Long: `Say what becomes of a caller's call of TOOL, which rule of the policy decides it and why those before it do not. Without --arguments it
 says what depends on them.`,
 		Example: `  hako policy explain file_write --as ken --group interns
-  hako policy explain file_write --token ci --arguments '{"path":"a.txt","content":"x"}'`,
+  hako policy explain file_write --token ci --arguments '{"path":"a.txt","content":"x"}'
+  hako policy explain file_write --token - <token.jwt`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: a.completeTools,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -30,10 +31,7 @@ says what depends on them.`,
 					return usageError(cmd, err)
 				}
 			}
-			return a.withPolicy(cmd, func(v *view, p *policy.Policy) error {
-				if err := inspect.ResolveCaller(v.config, &caller.Caller); err != nil {
-					return err
-				}
+			return a.withCaller(cmd, &caller, func(v *view, p *policy.Policy) error {
 				tool, err := inspect.Tool(v.host, args[0])
 				if err != nil {
 					return err

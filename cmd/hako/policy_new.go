@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/wholefile"
 )
 
@@ -18,11 +19,7 @@ func (a *app) policyNewCommand() *cobra.Command {
 		Long: `Write a policy to start from, where the configuration expects one, or to FILE: reading is free, what destroys or writes to other
 systems is asked about, and the rest is there as comments. A file that exists is left alone.`,
 		Args: arguments(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.config(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: a.withConfig(func(cmd *cobra.Command, c *config.Config, args []string) error {
 			path := c.Policy
 			if len(args) > 0 {
 				path = a.path(args[0])
@@ -33,6 +30,6 @@ systems is asked about, and the rest is there as comments. A file that exists is
 			printf(a.stdout, "wrote %s\n", path)
 			printf(a.stderr, "\nNext:\n  hako policy table\n  hako policy check\n")
 			return nil
-		},
+		}),
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/policy"
-	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/report"
 )
 
@@ -18,10 +17,7 @@ func (a *app) policyTableCommand() *cobra.Command {
 arguments; and the rules that decide.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withPolicy(cmd, func(v *view, p *policy.Policy) error {
-				if err := inspect.ResolveCaller(v.config, &caller.Caller); err != nil {
-					return err
-				}
+			return a.withCaller(cmd, &caller, func(v *view, p *policy.Policy) error {
 				table := []policy.ToolPermission{}
 				for _, tool := range v.host.Catalog().View().Tools {
 					call := caller.Call(tool.Name, tool.Source.Name, tool.Hints())

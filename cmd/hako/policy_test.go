@@ -1,13 +1,22 @@
 package main
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
 	"encoding/json"
+	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/coreos/go-oidc/v3/oidc/oidctest"
+
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/policy/policytest"
 )
@@ -110,6 +119,64 @@ commands:
 	}
 }
 
+// TestPolicyToken: --token - takes a token from standard input, and says why the server refuses it, without repeating it.
+func TestPolicyToken(t *testing.T) {
+	t.Parallel()
+	keys := new(oidctest.Server)
+	issuer := httptest.NewServer(keys)
+	t.Cleanup(issuer.Close)
+	keys.SetIssuer(issuer.URL)
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys.PublicKeys = []oidctest.PublicKey{{PublicKey: key.Public(), KeyID: "k", Algorithm: oidc.RS256}}
+	own, hash := bearer.New()
+	dir := approved(t, fmt.Sprintf(`http:
+  auth:
+    tokens: [{name: ci, hash: %q, user: ken}]
+    oauth: {resource: "https://hako.example.com/mcp", groupsClaim: groups, issuers: [{url: %q}]}
+`, hash, issuer.URL))
+	put(t, filepath.Join(dir, "hako.policy.yaml"), []byte(testPolicy))
+	signed := func(audience string, expires time.Duration) string {
+		return oidctest.SignIDToken(key, "k", oidc.RS256, fmt.Sprintf(`{"iss":%q,"aud":%q,"sub":"mori","iat":%d,"exp":%d,
+			"groups":["admins"],"scope":"read write"}`, issuer.URL, audience, time.Now().Unix(), time.Now().Add(expires).Unix()))
+	}
+	const resource = "https://hako.example.com/mcp"
+	valid := signed(resource, time.Hour)
+	for name, test := range map[string]struct {
+		token string
+		args  []string
+		code  int
+		want  string
+	}{
+		"groups":           {valid, []string{"explain", "probe_log", "--arguments", "{}"}, exitOK, "called by mori of admins at mcp-http"},
+		"scopes":           {valid, []string{"explain", "probe_show", "--arguments", `{"text":"a"}`, "--json"}, exitOK, `"write"`},
+		"in a table":       {valid + "\n", []string{"table"}, exitOK, "probe_log"},
+		"of hako":          {own, []string{"explain", "probe_log"}, exitOK, "called by ken"},
+		"for another":      {signed("x", time.Hour), []string{"explain", "probe_log"}, exitUsage, `its audience is not "` + resource},
+		"expired":          {signed(resource, -time.Hour), []string{"explain", "probe_log"}, exitUsage, "it expired at "},
+		"changed":          {valid[:len(valid)-8] + "AAAAAAAA", []string{"table"}, exitUsage, "the server refuses this token: the token is not valid here\n"},
+		"nothing":          {"", []string{"table"}, exitUsage, "standard input has no token"},
+		"two users":        {valid, []string{"table", "--as", "aki"}, exitUsage, "leave out the user"},
+		"and arguments":    {valid, []string{"explain", "probe_log", "--arguments", "-"}, exitUsage, "the arguments are not a JSON object"},
+		"the command line": {"", []string{"table", "--token", valid}, exitUsage, "give it on standard input with --token -"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := append([]string{"policy"}, test.args...)
+			if name != "the command line" {
+				args = append(args, "--token", "-")
+			}
+			o := invokeWith(t, dir, test.token, args...)
+			o.want(t, test.code, test.want)
+			if test.token != "" && strings.Contains(o.stdout+o.stderr, strings.TrimSpace(test.token)) {
+				t.Error("the token is repeated")
+			}
+		})
+	}
+}
+
 func TestPolicyUsage(t *testing.T) {
 	t.Parallel()
 	dir := policed(t, testPolicy)
@@ -187,6 +254,7 @@ func TestStarterPolicy(t *testing.T) {
 		want policy.Action
 	}{
 		{policy.Call{Tool: "says_nothing"}, policy.Ask},
+		{policy.Call{Tool: "run_code", Plugin: "code", Frontend: policy.FrontendSlack}, policy.Allow},
 		{policy.Call{Tool: "says_nothing", Frontend: policy.FrontendSlack}, policy.Deny},
 		{hinted(&yes, nil, &yes), policy.Allow},
 		{hinted(nil, &no, &no), policy.Allow},
@@ -211,7 +279,7 @@ func TestStarterPolicy(t *testing.T) {
 	if p, err = policy.Parse([]byte("version: 1\n" + uncommented)); err != nil {
 		t.Fatalf("%v\n%s", err, uncommented)
 	}
-	if len(p.Rules()) != 8 || len(p.Commands) != 2 || len(p.Quotas) != 2 || len(p.Groups()) != 1 {
+	if len(p.Rules()) != 9 || len(p.Commands) != 2 || len(p.Quotas) != 2 || len(p.Groups()) != 1 {
 		t.Errorf("%d rules, %d for commands, %d quotas, groups %v", len(p.Rules()), len(p.Commands), len(p.Quotas),
 			p.Groups())
 	}

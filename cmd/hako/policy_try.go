@@ -10,6 +10,7 @@ import (
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/policy/policytry"
 	"github.com/hako-run/hako/internal/inspect"
+	"github.com/hako-run/hako/internal/report"
 )
 
 func (a *app) policyTryCommand() *cobra.Command {
@@ -39,7 +40,7 @@ Exit codes: 0 no decision would change, 1 some would or cannot be decided again,
 			}
 			next, err := policy.Parse(data)
 			if err != nil {
-				a.printProblems(path, "error", err)
+				report.Problems(a.stdout, path, "error", err)
 				return &exitError{code: exitUsage}
 			}
 			return a.withPolicy(cmd, func(v *view, now *policy.Policy) error {

@@ -216,8 +216,8 @@ func TestReloadWhileCalled(t *testing.T) {
 }
 
 // calling reports whether a call is in flight.
-func (r *reloading) calling(t *testing.T) bool {
-	_, got := get(t, r.base()+"/metrics", http.Header{})
+func (s *served) calling(t *testing.T) bool {
+	_, got := get(t, s.base()+"/metrics", http.Header{})
 	return strings.Contains(got, `hako_calls_in_flight{method="tools/call"} 1`)
 }
 

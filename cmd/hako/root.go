@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/strictyaml"
+	"github.com/hako-run/hako/internal/terminal"
 )
 
 // app is one run of the program.
@@ -66,6 +68,10 @@ Start with:  hako serve        and point an MCP client at the URL it prints
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		printf(a.stdout, "%s",
+			terminal.Help(a.stdout, strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short))+"\n\n"+cmd.UsageString()))
+	})
 	flags := root.PersistentFlags()
 	flags.StringVarP(&a.dir, "directory", "C", "", "work in this directory instead of the current one")
 	flags.StringVar(&a.file, "config", "",
@@ -77,8 +83,10 @@ Start with:  hako serve        and point an MCP client at the URL it prints
 	config.Flag(flags, "allow-path", "allowPaths")
 	flags.String("log-level", "info", "debug, info, warn or error")
 	config.Flag(flags, "log-level", "log.level")
+	flags.String("toolset", "", "offer only this toolset at the terminal and over stdio")
+	config.Flag(flags, "toolset", "toolset")
 	root.AddCommand(
-		a.serveCommand(), a.chatCommand(), a.callCommand(), a.toolsCommand(), a.upstreamsCommand(), a.pluginCommand(),
+		a.serveCommand(), a.chatCommand(), a.callCommand(), a.readCommand(), a.promptCommand(), a.toolsCommand(), a.upstreamsCommand(), a.pluginCommand(),
 		a.configCommand(), a.mcpConfigCommand(),
 		a.tokenCommand(), a.connectCommand(), a.secretsCommand(), a.policyCommand(), a.approvalsCommand(),
 		a.slackCommand(), a.agentCommand(), a.auditCommand(), a.consoleCommand(), a.doctorCommand(), a.backupCommand(),
@@ -125,6 +133,13 @@ func arguments(least, most int) cobra.PositionalArgs {
 		}
 		return usageError(cmd, fmt.Errorf("%s takes %s, got %d arguments", cmd.CommandPath(), names, len(args)))
 	}
+}
+
+// groupCommand is a command that is only a name for those below it.
+func groupCommand(use, short string, below ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: group}
+	cmd.AddCommand(below...)
+	return cmd
 }
 
 // group is the run function of a command that is only a name for those below it.

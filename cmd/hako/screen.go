@@ -14,8 +14,8 @@ func printf(out io.Writer, format string, args ...any) error {
 	return terminal.Printf(out, format, args...)
 }
 
-// data is where results and records go that another program may read. At a terminal it is the screen; elsewhere they
-// are written byte for byte.
+// data returns the stream for results and records that another program may read. At a terminal it is the screen;
+// elsewhere they are written byte for byte.
 func (a *app) data() io.Writer {
 	if a.pipe == nil || terminal.IsTerminal(a.stdout) {
 		return a.stdout

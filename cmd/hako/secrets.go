@@ -8,14 +8,8 @@ import (
 )
 
 func (a *app) secretsCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "secrets",
-		Short: "Look after the key that encrypts connections",
-		Args:  cobra.ArbitraryArgs,
-		RunE:  group,
-	}
-	cmd.AddCommand(a.secretsRotateCommand())
-	return cmd
+	return groupCommand("secrets", "Look after the key that encrypts connections",
+		a.secretsRotateCommand())
 }
 
 func (a *app) secretsRotateCommand() *cobra.Command {

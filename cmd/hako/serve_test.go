@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/internal/terminal"
+	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/internal/visible"
 )
 
@@ -167,7 +168,11 @@ func TestServePending(t *testing.T) {
 	}
 	invoke(t, dir, "plugin", "approve", "probe", "--yes").want(t, exitOK)
 	<-s.stderr.await("plugin in service")
-	if _, answer := s.rpc(t, "", "tools/list", "", ""); !strings.Contains(answer, `"name":"probe_echo"`) {
+	var answer string
+	if !testwait.Until(t, func() bool { // the list changes after the log
+		_, answer = s.rpc(t, "", "tools/list", "", "")
+		return strings.Contains(answer, `"name":"probe_echo"`)
+	}) {
 		t.Errorf("tools/list: %s", answer)
 	}
 }

@@ -38,7 +38,18 @@ func (a *app) config(cmd *cobra.Command) (*config.Config, error) {
 	return c, nil
 }
 
-// source is where the configuration for cmd comes from.
+// withConfig is the run function of a command that reads the configuration first.
+func (a *app) withConfig(do func(*cobra.Command, *config.Config, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := a.config(cmd)
+		if err != nil {
+			return err
+		}
+		return do(cmd, c, args)
+	}
+}
+
+// source returns the configuration's source for cmd: its file, folder and flags.
 func (a *app) source(cmd *cobra.Command) config.Source {
 	return config.Source{Dir: a.dir, File: a.file, Default: defaultConfig, Flags: cmd.Flags()}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net/url"
 
 	"github.com/spf13/cobra"
 
@@ -10,14 +9,8 @@ import (
 )
 
 func (a *app) slackCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "slack",
-		Short: "Set up the bot in Slack",
-		Args:  cobra.ArbitraryArgs,
-		RunE:  group,
-	}
-	cmd.AddCommand(a.slackManifestCommand())
-	return cmd
+	return groupCommand("slack", "Set up the bot in Slack",
+		a.slackManifestCommand())
 }
 
 func (a *app) slackManifestCommand() *cobra.Command {
@@ -35,11 +28,10 @@ reachable from outside.`,
 		Args: arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			if base != "" {
-				at, err := slackURL(base, workspace)
-				if err != nil {
-					return err
+				var err error
+				if o.URL, err = slackbot.RequestURL(base, workspace); err != nil {
+					return fmt.Errorf("--url %w", err)
 				}
-				o.URL = at
 			}
 			text, err := slackbot.Manifest(o)
 			if err != nil {
@@ -54,14 +46,4 @@ reachable from outside.`,
 	cmd.Flags().StringVar(&workspace, "workspace", "main", "the name of the workspace in hako.yaml, for --url")
 	cmd.MarkFlagsMutuallyExclusive("socket", "url")
 	return cmd
-}
-
-// slackURL is where a workspace's requests go, below the URL of hako serve.
-func slackURL(base, workspace string) (string, error) {
-	u, err := url.Parse(base)
-	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("--url %s is not an https URL such as https://hako.example.com: Slack sends to no other",
-			base)
-	}
-	return u.JoinPath("slack", workspace).String(), nil
 }

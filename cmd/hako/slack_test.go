@@ -96,7 +96,7 @@ func TestSlackApproval(t *testing.T) {
 	}
 }
 
-// buttonValue is what the first button of a message stands for.
+// buttonValue returns the value of a message's first button.
 func buttonValue(t *testing.T, m slack.Message) string {
 	t.Helper()
 	var blocks []struct{ Elements []struct{ Value string } }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/spf13/cobra"
 )
 
 // openStore is config.Config.OpenStore or InspectStore.
@@ -25,11 +26,15 @@ func (a *app) withShared(ctx context.Context, c *config.Config, open openStore, 
 	return errors.Join(do(s), s.Close())
 }
 
-// withStore calls do with the store of the configuration, which is made if it is missing.
-func (a *app) withStore(ctx context.Context, c *config.Config, do func(*store.Store) error) error {
-	s, err := c.OpenStore(ctx, a.logger(c, slog.LevelWarn))
+// withStore calls do with the configuration and its store, which is made if it is missing.
+func (a *app) withStore(cmd *cobra.Command, do func(*config.Config, *store.Store) error) error {
+	c, err := a.config(cmd)
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(s), s.Close())
+	s, err := c.OpenStore(cmd.Context(), a.logger(c, slog.LevelWarn))
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(c, s), s.Close())
 }

@@ -17,14 +17,9 @@ import (
 )
 
 func (a *app) tokenCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "token",
-		Short: "Create, list and revoke bearer tokens for clients over HTTP and for the console, and end logins",
-		Args:  cobra.ArbitraryArgs,
-		RunE:  group,
-	}
-	cmd.AddCommand(a.tokenCreateCommand(), a.tokenListCommand(), a.tokenRevokeCommand(), a.tokenBlockCommand(), a.tokenNewCommand())
-	return cmd
+	return groupCommand("token", "Create, list and revoke bearer tokens for clients over HTTP and for the console, and end logins",
+		a.tokenCreateCommand(), a.tokenListCommand(), a.tokenRevokeCommand(), a.tokenBlockCommand(),
+		a.tokenNewCommand())
 }
 
 // tokenFlags says what a token is for.
@@ -172,11 +167,7 @@ Tokens of the configuration have to be removed from it. Tokens of OAuth issuers:
 
 // withAccess calls do with what the configuration and its store let in.
 func (a *app) withAccess(cmd *cobra.Command, do func(*config.Config, *server.Access) error) error {
-	c, err := a.config(cmd)
-	if err != nil {
-		return err
-	}
-	return a.withStore(cmd.Context(), c, func(s *store.Store) error {
+	return a.withStore(cmd, func(c *config.Config, s *store.Store) error {
 		access, err := server.OpenAccess(cmd.Context(), c, s)
 		if err != nil {
 			return err

@@ -4,18 +4,16 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/inspect"
+	"github.com/hako-run/hako/internal/report"
 	"github.com/hako-run/hako/internal/strictyaml"
-	"github.com/hako-run/hako/internal/terminal"
 )
 
 func (a *app) toolsCommand() *cobra.Command {
-	var asJSON bool
 	var format, tenant string
 	cmd := &cobra.Command{
 		Use:   "tools",
@@ -33,48 +31,35 @@ With --tenant the list is without the tools of plugins that need a credential wh
 				return usageError(cmd, errors.New(strictyaml.Unknown("format", format,
 					slices.Collect(maps.Keys(toolFormats)))))
 			}
-			if asJSON {
-				print = (*app).printToolsAsMCP
-			}
 			return a.withTools(cmd, func(v *view) error {
 				if err := v.config.CheckTenant(tenant); err != nil {
 					return err
 				}
-				return print(a, v, inspect.Tools(v.host, tenant, v.config.Locale))
+				return print(a, v, inspect.Tools(v.host, terminalCaller(v.config.Locale, tenant)))
 			})
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "table", "table, text or json")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole list as MCP has it")
-	cmd.MarkFlagsMutuallyExclusive("format", "json")
+	cmd.Flags().StringVar(&format, "format", "table", "table, text, json, mcp or tokens")
+	as := func(name string) func(string) error { return func(string) error { format = name; return nil } }
+	cmd.Flags().BoolFunc("json", "print the whole list as MCP has it, as --format mcp does", as("mcp"))
+	cmd.Flags().BoolFunc("tokens", "estimate what the tools cost a model in context, as --format tokens does", as("tokens"))
+	cmd.MarkFlagsMutuallyExclusive("format", "json", "tokens")
 	cmd.Flags().String("locale", "en", "the language of descriptions: en, ja")
 	config.Flag(cmd.Flags(), "locale", "locale")
 	a.tenantFlag(cmd, &tenant)
 	return cmd
 }
 
-// toolFormats print tools.
+// toolFormats print tools. The table names what else there would be on standard error.
 var toolFormats = map[string]func(*app, *view, []inspect.ToolInfo) error{
-	"table": (*app).printTools,
-	"text":  (*app).printToolText,
-	"json":  (*app).printToolSchemas,
-}
-
-func (a *app) printToolsAsMCP(_ *view, list []inspect.ToolInfo) error { return a.printJSON(list) }
-
-// printTools lists the tools, and says on standard error what else there would be.
-func (a *app) printTools(v *view, list []inspect.ToolInfo) error {
-	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	for _, t := range list {
-		printf(table, "%s\t%s\t%s\n", t.Name, t.Plugin, terminal.Summary(t.Description))
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	for _, plugin := range v.plugins {
-		if note := inspect.Remedy(plugin); note != "" {
-			printf(a.stderr, "%s\n", note)
-		}
-	}
-	return nil
+	"table": func(a *app, v *view, list []inspect.ToolInfo) error {
+		defer report.Remedies(a.stderr, v.plugins)
+		return report.Tools(a.stdout, list)
+	},
+	"text": func(a *app, v *view, list []inspect.ToolInfo) error {
+		return report.ToolText(a.stdout, v.config.Locale, list)
+	},
+	"json":   func(a *app, _ *view, list []inspect.ToolInfo) error { return a.printJSON(inspect.ToolSchemas(list)) },
+	"mcp":    func(a *app, _ *view, list []inspect.ToolInfo) error { return a.printJSON(list) },
+	"tokens": func(a *app, _ *view, list []inspect.ToolInfo) error { return report.ToolTokens(a.stdout, list) },
 }

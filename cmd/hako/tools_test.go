@@ -30,6 +30,28 @@ func TestTools(t *testing.T) {
 	}
 }
 
+// TestToolsOfToolset: --toolset chooses what is offered at the terminal and over stdio, --tokens says what it costs.
+func TestToolsOfToolset(t *testing.T) {
+	t.Parallel()
+	dir := approved(t, "toolsets:\n  sets:\n    small:\n      tools:\n"+
+		"        - {tool: probe_echo, rename: say, fix: {text: hello}}\n        - no_such_tool\n"+
+		"  rules:\n    - {frontends: [terminal], toolset: all}\n")
+	all := invoke(t, dir, "tools", "--tokens")
+	all.want(t, exitOK, "NAME", "TOKENS", "probe_echo", "8 tools, about ")
+	small := invoke(t, dir, "tools", "--tokens", "--toolset", "small")
+	small.want(t, exitOK, "say", "1 tools, about ")
+	if strings.Contains(small.stdout, "probe_") {
+		t.Errorf("other tools are offered: %s", small)
+	}
+	invoke(t, dir, "call", "say", "--toolset", "small").want(t, exitOK, "hello")
+	invoke(t, dir, "call", "probe_echo", `{"text":"x"}`, "--toolset", "small").want(t, exitUsage, "unknown tool")
+	invoke(t, dir, "call", "probe_echo", `{"text":"x"}`).want(t, exitOK, "x")
+	invoke(t, dir, "tools", "--toolset", "smal").want(t, exitUsage, "flag --toolset", `did you mean "small"`)
+	if o := invoke(t, dir, "doctor"); !strings.Contains(o.stdout, "toolset small: no_such_tool matches no tool") {
+		t.Errorf("doctor does not name the entry: %s", o)
+	}
+}
+
 func TestToolsPending(t *testing.T) {
 	t.Parallel()
 	o := invoke(t, workplace(t, ""), "tools")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -50,6 +51,42 @@ func TestUpstreams(t *testing.T) {
 	}
 }
 
+// TestUpstreamsFromCache: commands list the tools of a server that they have seen without starting it, and say which
+// servers are missing. A call starts its server.
+func TestUpstreamsFromCache(t *testing.T) {
+	t.Parallel()
+	dir := downstream(t, "servers.json", "upstreams: servers.json\n")
+	invoke(t, dir, "upstreams").want(t, exitOK, "box   up")
+	data, err := os.ReadFile(filepath.Join(dir, "servers.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := filepath.Join(t.TempDir(), "gone")
+	put(t, filepath.Join(dir, "servers.json"), bytes.Replace(data, []byte(`{"mcpServers": {`),
+		fmt.Appendf(nil, `{"mcpServers": {"lost": {"command": %q}, `, gone), 1))
+	o := invoke(t, dir, "tools", "--json")
+	o.want(t, exitOK, "box_probe_echo", "down: upstream server lost")
+	if strings.Contains(o.stderr, "box") {
+		t.Errorf("a cached server is reported: %s", o)
+	}
+	file := filepath.Join(dir, "servers.json")
+	put(t, file, bytes.Replace(data, []byte(`"command"`), []byte(`"startTimeout": "20s", "command"`), 1))
+	cached, err := filepath.Glob(filepath.Join(dir, "*", "upstreams", "box.json"))
+	if err != nil || len(cached) != 1 {
+		t.Fatalf("cached files %v, %v", cached, err)
+	}
+	lists, err := os.ReadFile(cached[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, cached[0], bytes.Replace(lists, []byte(`"name":"probe_echo"`), []byte(`"name":"probe_past"`), 1))
+	invoke(t, dir, "tools").want(t, exitOK, "box_probe_past") // without the server
+	invoke(t, dir, "call", "box_probe_echo", `{"text":"now"}`).want(t, exitOK, "now")
+	if o := invoke(t, dir, "tools"); strings.Contains(o.stdout, "box_probe_past") {
+		t.Errorf("the call has not refreshed the lists: %s", o)
+	}
+}
+
 // TestUpstreamLikeAPlugin: a server that has the name of a plugin joins under its prefix, and is told from the plugin
 // in policies.
 func TestUpstreamLikeAPlugin(t *testing.T) {
@@ -66,7 +103,8 @@ func TestUpstreamLikeAPlugin(t *testing.T) {
 // TestUpstreamsThatOfferNothing: what a plugin offers already is not the server's, also for hako upstreams.
 func TestUpstreamsThatOfferNothing(t *testing.T) {
 	t.Parallel()
-	inner, dir := approved(t, ""), approved(t, "upstreams: servers.json\nplugin: {probe: {prefix: box_}}\n")
+	inner := approved(t, "results: {disabled: true}\n")
+	dir := approved(t, "upstreams: servers.json\nplugin: {probe: {prefix: box_}}\n")
 	put(t, filepath.Join(dir, "servers.json"), []byte(`{"mcpServers": {"box": `+upstreamOf(inner)+`}}`))
 	o := invoke(t, dir, "upstreams", "--json")
 	var list []inspect.Upstream
@@ -127,6 +165,7 @@ func TestAC16ServeUpstreams(t *testing.T) {
 	t.Parallel()
 	dir := downstream(t, "config/mcp_servers.json", "upstreams: config/mcp_servers.json\n")
 	s := serve(t, dir)
+	<-s.stderr.await("the tools of an upstream server are available")
 	if _, answer := s.rpc(t, "", "tools/call", "box_probe_echo", `"name":"box_probe_echo","arguments":{"text":"over MCP"},`); !strings.Contains(
 		answer,
 		`"text":"over MCP"`,
@@ -134,7 +173,7 @@ func TestAC16ServeUpstreams(t *testing.T) {
 		t.Errorf("tools/call: %s", answer)
 	}
 	_, body := get(t, s.base()+"/metrics", nil)
-	for _, want := range []string{`hako_upstream_up{server="box"} 1`, `hako_upstream_restarts_total{server="box"} 0`, `hako_calls_total{frontend="mcp-http",method="tools/call",name="box_probe_echo",outcome="ok",plugin="box"} 1`} {
+	for _, want := range []string{`hako_upstream_up{server="box"} 1`, `hako_upstream_idle{server="box"} 0`, `hako_upstream_restarts_total{server="box"} 0`, `hako_calls_total{frontend="mcp-http",method="tools/call",name="box_probe_echo",outcome="ok",plugin="box"} 1`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("metrics lack %s", want)
 		}

@@ -46,11 +46,10 @@ func (a *app) viewPlugins(cmd *cobra.Command, readOnly bool, do func(*view) erro
 	})
 }
 
-// withTools calls do with the plugins of the configuration, and the tools of its upstream servers, which are started
-// for it.
+// withTools calls do with the plugins of the configuration, and the tools of its upstream servers.
 func (a *app) withTools(cmd *cobra.Command, do func(*view) error) error {
 	return a.withPlugins(cmd, func(v *view) error {
-		return a.withUpstreams(cmd.Context(), v.config, v.host.Catalog(), everyUpstream,
+		return a.withUpstreams(cmd.Context(), v.config, v.host.Catalog(),
 			func([]mcpclient.Status) error { return do(v) })
 	})
 }

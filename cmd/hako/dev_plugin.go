@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/choices"
+	"github.com/hako-run/hako/internal/devloop"
+	"github.com/hako-run/hako/internal/server"
+	"github.com/hako-run/hako/internal/terminal"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+func (a *app) devPluginCommand() *cobra.Command {
+	var flags choices.Flags
+	cmd := &cobra.Command{
+		Use:   "plugin DIR",
+		Short: "Build a plugin after each save, and call its examples",
+		Long: `Build the plugin in DIR after each save, as "hako plugin build" does, bring it into service and call the examples in DIR/examples.yaml.
+What the plugin logs, its results and how long each step took are shown. A version with a mistake changes nothing: the one before stays.
+
+A version that asks for no more than was approved is approved by itself; one that asks for more waits for your yes. The interpreter runs
+the plugin, which answers sooner after a change and computes slower than compiled code. Ctrl-C ends it.`,
+		Example: `  hako dev plugin greet
+  hako dev plugin notes --mount notes=./notes`,
+		Args: arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.devPlugin(cmd, a.path(args[0]), flags) },
+	}
+	flags.Add(cmd.Flags())
+	return cmd
+}
+
+func (a *app) devPlugin(cmd *cobra.Command, dir string, flags choices.Flags) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	c, err := a.config(cmd)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(devloop.Output(dir), 0o755); err != nil {
+		return err
+	}
+	c.Plugins = []string{devloop.Output(dir)}
+	flags.Trivial = true
+	nobody := false // answers questions of the examples, which would take the answers to those of the loop
+	a.person = &nobody
+	a.stdin = terminal.Interruptible(cmd.Context(), a.stdin)
+	return a.withShared(cmd.Context(), c, c.OpenStore, func(s *store.Store) error {
+		return server.WithGovernance(cmd.Context(), c, devloop.NewLogger(a.stderr), func(g *server.Governance) error {
+			h, err := a.hostFor(cmd.Context(), c, func(o *host.Options) {
+				g.Apply(o)
+				o.ConsentStore, o.Updates, o.Interpret = s, grant.SamePermissions, true
+				o.Logger = devloop.NewLogger(a.stderr)
+			})
+			if err != nil {
+				return err
+			}
+			loop := &devloop.Loop{
+				Dir: dir, Host: h, Out: a.stdout,
+				Approve: func(ctx context.Context, p *host.Status) error {
+					return a.approve(ctx, &view{c, s, h, h.Plugins()}, p, flags)
+				},
+				Call: func(ctx context.Context, name, tool string, arguments []byte) (*pipeline.Result, error) {
+					return a.send(ctx, h, c.Locale, "", abi.Request{Method: abi.CallTool, Name: c.Plugin[name].Prefix + tool,
+						Arguments: arguments})
+				},
+			}
+			return closing(h, loop.Run(cmd.Context()))
+		})
+	})
+}

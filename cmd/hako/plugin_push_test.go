@@ -1,0 +1,39 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hako-run/hako/internal/registrytest"
+)
+
+// TestPluginPush publishes a plugin and adds it in another folder, by its version and by its digest.
+func TestPluginPush(t *testing.T) {
+	t.Parallel()
+	at := registrytest.Start(t)
+	author := workplace(t, "")
+	wasm := must(os.ReadFile(filepath.Join(author, "plugins", "probe.wasm")))
+	o := invoke(t, author, "plugin", "push", at.Host+"/tools/probe", "probe")
+	o.want(t, exitOK, "probe 1.0.0 is published", "software bill of materials", "Next: hako plugin add oci://"+at.Host+"/tools/probe:1.0.0@sha256:")
+	_, reference, _ := strings.Cut(strings.TrimSpace(o.stdout), "Next: hako plugin add ")
+	for name, from := range map[string]string{"tag": at.Reference("tools/probe", "1.0.0"), "digest": reference} {
+		dir := t.TempDir()
+		put(t, filepath.Join(dir, "hako.yaml"), []byte("plugins: [plugins]\n"))
+		invoke(t, dir, "plugin", "add", from).want(t, exitOK, "probe 1.0.0 is in", "Next: hako plugin approve probe")
+		if got := must(os.ReadFile(filepath.Join(dir, "plugins", "probe.wasm"))); !bytes.Equal(got, wasm) {
+			t.Errorf("by %s: the file is another", name)
+		}
+		invoke(t, dir, "audit", "query", "--json").want(t, exitOK, "plugin.add", "oci://"+at.Host+"/tools/probe:1.0.0")
+	}
+
+	invoke(t, author, "plugin", "push", at.Host+"/tools/probe", "plugins/probe.wasm").want(t, exitOK, "is published")
+	put(t, filepath.Join(author, "dist", "probe.wasm"), probePlugin(t, "It does little.", "It does more."))
+	invoke(t, author, "plugin", "push", at.Host+"/tools/probe").want(t, exitUsage, "is there already", "--replace")
+	invoke(t, author, "plugin", "push", "tools/probe").want(t, exitUsage, "Docker Hub is docker.io")
+	invoke(t, author, "plugin", "push", at.Host+"/tools/probe", "missing").want(t, exitUsage, "there is no plugin missing")
+	invoke(t, author, "plugin", "push", "127.0.0.1:1/tools/probe", "probe").want(t, exitUsage, "refused")
+	invoke(t, author, "plugin", "add", at.Reference("tools/other", "1")).want(t, exitUsage, "the registry does not have it")
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/inspect"
+	"github.com/hako-run/hako/internal/pluginfile"
+)
+
+func (a *app) pluginSearchCommand() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "search [WORDS]",
+		Short: "Search the indexes for plugins to add",
+		Long: `Search the indexes of the configuration (index.plugins) for plugins that have all of the words, in English or Japanese, and list all without
+words. An index that cannot be reached is searched in its last copy. What an index says of a plugin is not verified; hako plugin add reads
+the plugin itself.`,
+		Args: arguments(0, 20),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.inspectPlugins(cmd, func(v *view) error {
+				if len(v.config.Index.Plugins) == 0 {
+					return errors.New("there is no index to search: name one with index.plugins in " + config.FileName)
+				}
+				found := inspect.SearchIndexes(cmd.Context(), pluginfile.Indexes(v.config, 0), v.plugins, strings.Join(args, " "))
+				if asJSON {
+					return a.printJSON(found)
+				}
+				for _, note := range found.Notes(time.Now()) {
+					printf(a.stderr, "%s\n", note)
+				}
+				if len(found.Plugins) == 0 {
+					return printf(a.stderr, "No plugin has all of these words.\n")
+				}
+				return found.Write(a.stdout, v.config.Locale)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}

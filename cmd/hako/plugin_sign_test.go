@@ -1,0 +1,165 @@
+package main
+
+import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/registry"
+	"github.com/hako-run/hako/host/registry/lock"
+	"github.com/hako-run/hako/internal/registrytest"
+	"github.com/hako-run/hako/internal/sigstoretest"
+)
+
+// keyPair writes a private and a public key into dir.
+func keyPair(t *testing.T, dir string) {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(dir, "cosign.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY",
+		Bytes: must(x509.MarshalPKCS8PrivateKey(private))}))
+	put(t, filepath.Join(dir, "cosign.pub"), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY",
+		Bytes: must(x509.MarshalPKIXPublicKey(public))}))
+}
+
+// TestSignedPlugin: a plugin is signed when it is pushed, and installed only with the signature that the configuration
+// needs; who signed it is shown before it is approved and after.
+func TestSignedPlugin(t *testing.T) {
+	t.Parallel()
+	server := registrytest.Start(t)
+	author, user, thief := t.TempDir(), t.TempDir(), t.TempDir()
+	keyPair(t, author)
+	keyPair(t, thief)
+	reference := server.Host + "/tools/probe"
+	put(t, filepath.Join(author, "probe.wasm"), probePlugin(t))
+	put(t, filepath.Join(user, "acme.pub"), must(os.ReadFile(filepath.Join(author, "cosign.pub"))))
+	put(t, filepath.Join(user, "hako.yaml"), []byte("plugins: [plugins]\n"+
+		"signatures: {required: true}\nsigners: {acme: {for: ["+server.Host+"/tools/*], key: acme.pub}}\n"))
+	put(t, filepath.Join(user, "plugins", "README"), nil)
+
+	invoke(t, author, "plugin", "push", reference).want(t, exitOK, "unsigned")
+	add := []string{"plugin", "add", "oci://" + reference + ":1.0.0"}
+	invoke(t, user, add...).want(t, exitUsage, "is not signed", "a signature of acme", "hako plugin push --sign")
+	invoke(t, author, "plugin", "push", reference, "--sign", filepath.Join(thief, "cosign.key")).
+		want(t, exitOK, "signed with the key sha256:")
+	invoke(t, user, add...).want(t, exitUsage, "has no signature that holds", "acme")
+	invoke(t, author, "plugin", "push", reference, "--sign", "cosign.key").want(t, exitOK)
+	invoke(t, user, add...).want(t, exitOK, "signed with the key sha256:", "Next: hako plugin approve probe")
+
+	invoke(t, user, "plugin", "list").want(t, exitOK, "signed with the key sha256:")
+	invoke(t, user, "plugin", "inspect", "probe").want(t, exitOK, "signature", "signed with the key sha256:")
+	approval := invoke(t, user, "plugin", "approve", "probe", "-y")
+	approval.want(t, exitOK, "signed with the key sha256:")
+	if strings.Contains(approval.stdout, `\n`) {
+		t.Errorf("an escaped line break in\n%s", approval.stdout)
+	}
+	if e := locked(t, user); e.Signer == nil || e.Signer.Key == "" || e.Signer.Issuer != "" {
+		t.Errorf("the lock file: %+v", e.Signer)
+	}
+
+	if err := os.Remove(filepath.Join(user, "plugins", "probe.wasm")); err != nil {
+		t.Fatal(err)
+	}
+	invoke(t, user, "plugin", "sync").want(t, exitOK)
+	put(t, filepath.Join(user, "acme.pub"), must(os.ReadFile(filepath.Join(thief, "cosign.pub"))))
+	for _, check := range []string{"--check=true", "--check=false"} { // the file is as the lock file says
+		o := invoke(t, user, "plugin", "sync", check)
+		o.want(t, exitUsage, "needs another signature")
+		if strings.Contains(o.stderr, "is as the lock file says") {
+			t.Errorf("the folder is called right:\n%s", o.stderr)
+		}
+	}
+	if err := os.Remove(filepath.Join(user, "plugins", "probe.wasm")); err != nil {
+		t.Fatal(err)
+	}
+	invoke(t, user, "plugin", "sync").want(t, exitUsage, "needs another signature")
+
+	invoke(t, user, "plugin", "add", filepath.Join(author, "probe.wasm")).
+		want(t, exitUsage, "a file has no signature", "signatures.required")
+	built := probePlugin(t, "It does little.", "It was built here.")
+	put(t, filepath.Join(user, "plugins", "probe.wasm"), built)
+	invoke(t, user, "plugin", "list").want(t, exitOK, "unsigned")
+	invoke(t, author, "plugin", "push", reference, "--sign", "cosign.pub").want(t, exitUsage, "is a public key")
+}
+
+// TestSignerChanges: another signer than before is named when a plugin is updated, rolled back or replaced.
+func TestSignerChanges(t *testing.T) {
+	t.Parallel()
+	server := registrytest.Start(t)
+	author, user := t.TempDir(), t.TempDir()
+	keyPair(t, author)
+	configure := func(rest string) {
+		put(t, filepath.Join(user, "hako.yaml"), []byte("plugins: [plugins]\n"+rest))
+	}
+	configure("")
+	put(t, filepath.Join(user, "cosign.pub"), must(os.ReadFile(filepath.Join(author, "cosign.pub"))))
+	reference := server.Host + "/tools/probe"
+	push := func(version string, more ...string) {
+		put(t, filepath.Join(author, "probe.wasm"), probePlugin(t, "version: 1.0.0", "version: "+version))
+		invoke(t, author, append([]string{"plugin", "push", reference}, more...)...).want(t, exitOK)
+	}
+	push("1.0.0")
+	invoke(t, user, "plugin", "add", "oci://"+reference+":1.0.0").want(t, exitOK, "unsigned")
+	push("1.1.0", "--sign", "cosign.key")
+	configure("signers: {acme: {for: [" + server.Host + "/tools/*], key: cosign.pub}}\n")
+	signed := "! Another signer: signed with the key sha256:"
+	invoke(t, user, "plugin", "update", "--dry-run").want(t, exitOK, "probe 1.1.0 instead of 1.0.0", signed, "; before: unsigned")
+	invoke(t, user, "plugin", "update").want(t, exitOK, signed)
+	configure("")
+	unsigned := "! Another signer: unsigned; before: signed with the key sha256:"
+	invoke(t, user, "plugin", "rollback", "probe").want(t, exitOK, unsigned, "! It is a downgrade")
+	invoke(t, user, "plugin", "rollback", "probe").want(t, exitOK, signed)
+	invoke(t, user, "plugin", "add", "--replace", filepath.Join(author, "probe.wasm")).want(t, exitOK, unsigned)
+}
+
+// TestKeylessPlugin: a plugin that was signed with an identity is installed if the identity is trusted, and who signed it is
+// shown before it is approved.
+func TestKeylessPlugin(t *testing.T) {
+	t.Parallel()
+	server, sigstore, rival := registrytest.Start(t), sigstoretest.Start(t), sigstoretest.Start(t)
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "probe.wasm"), probePlugin(t))
+	put(t, filepath.Join(dir, "trusted_root.json"), must(os.ReadFile(sigstore.RootFile(t, false))))
+	const issuer, subject = "https://accounts.example.com", "release@example.com"
+	configure := func(subject string) {
+		put(t, filepath.Join(dir, "hako.yaml"), []byte("plugins: [plugins]\nsignatures: {trustedRoot: trusted_root.json}\n"+
+			"signers: {acme: {for: ["+server.Host+"/tools/*], issuer: '"+issuer+"', subject: '"+subject+"'}}\n"))
+	}
+	configure(subject)
+	put(t, filepath.Join(dir, "plugins", "README"), nil)
+	reference := server.Reference("tools/probe", "1.0.0")
+	invoke(t, dir, "plugin", "push", reference, "probe.wasm").want(t, exitOK, "unsigned")
+	client := must(registry.New(registry.Options{}))
+	defer client.Close()
+	r := must(registry.ParseReference(reference))
+	r.Digest = must(client.Resolve(t.Context(), r))
+	sign := func(by *sigstoretest.Instance, subject string) {
+		t.Helper()
+		bundle := sigstoretest.Encode(t, by.Attest(t, subject, issuer, sigstoretest.Statement(r.Digest), time.Now().Add(time.Minute)))
+		if err := client.Attach(t.Context(), r, sigstoretest.BundleType, bundle, sigstoretest.BundleType, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add := []string{"plugin", "add", reference}
+	invoke(t, dir, add...).want(t, exitUsage, "is not signed", "a signature of acme")
+	sign(sigstore, "thief@example.com")
+	sign(rival, subject)
+	invoke(t, dir, add...).want(t, exitUsage, "has no signature that holds", "it is signed by thief@example.com")
+	sign(sigstore, subject)
+	const signed = "signed by " + subject + " (" + issuer + ")"
+	invoke(t, dir, add...).want(t, exitOK, signed, "Next: hako plugin approve probe")
+	invoke(t, dir, "plugin", "approve", "probe", "-y").want(t, exitOK, "\n"+signed+"\n\nIt offers:")
+	invoke(t, dir, "plugin", "list").want(t, exitOK, "signed by "+subject)
+	if e := locked(t, dir); e.Signer == nil || *e.Signer != (lock.Signer{Issuer: issuer, Subject: subject}) {
+		t.Errorf("the lock file: %+v", e.Signer)
+	}
+	configure("somebody@example.com")
+	invoke(t, dir, "plugin", "sync").want(t, exitUsage, "is "+signed+", by the lock file", "needs another signature")
+}

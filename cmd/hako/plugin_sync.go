@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/install"
+)
+
+func (a *app) pluginSyncCommand() *cobra.Command {
+	check, prune, from := false, false, ""
+	cmd := &cobra.Command{
+		Use:   "sync",
+		Short: "Bring the plugin folder to the state of the lock file",
+		Long: `Bring the plugin folder to the state of the lock file, hako.lock.yaml beside the consents: what is missing, or is another file, is put
+there again, from a copy on this machine or from where it came from, with the digest in the lock file. Plugins without an entry are named, and
+stay unless --prune is given.`,
+		Args: arguments(0, 0),
+		RunE: a.withFolder(func(cmd *cobra.Command, c *config.Config, folder *install.Folder, _ []string) error {
+			if from != "" {
+				if err := folder.UseBundle(a.path(from)); err != nil {
+					return err
+				}
+			}
+			differences, err := folder.Differences()
+			if err != nil {
+				return err
+			}
+			if len(differences) == 0 {
+				printf(a.stderr, "The plugin folder is as the lock file says.\n")
+			}
+			errs := []error{a.syncUnlocked(cmd.Context(), c, folder, prune && !check)}
+			for _, d := range differences {
+				if check {
+					errs = append(errs, d.Err())
+					continue
+				}
+				p, err := folder.Restore(cmd.Context(), d)
+				if err == nil {
+					err = a.place(cmd.Context(), c, "plugin.sync", p)
+				}
+				errs = append(errs, err)
+			}
+			return errors.Join(errs...)
+		}),
+	}
+	cmd.Flags().BoolVar(&check, "check", false, "change nothing, and fail if the folder differs")
+	cmd.Flags().BoolVar(&prune, "prune", false, "remove plugins without an entry in the lock file; their consents stay")
+	cmd.Flags().StringVar(&from, "from", "",
+		"a bundle, or another OCI layout (a tar file or a directory), to read plugins from instead of the network")
+	return cmd
+}
+
+// syncUnlocked names the plugins without an entry in the lock file, or removes them.
+func (a *app) syncUnlocked(ctx context.Context, c *config.Config, folder *install.Folder, prune bool) error {
+	names, err := folder.Unlocked()
+	for _, name := range names {
+		if prune {
+			err = errors.Join(err, a.remove(ctx, c, folder, name, nil))
+			continue
+		}
+		printf(a.stderr, "%s is not in the lock file and stays: hako plugin remove %[1]s, or sync --prune for all\n", name)
+	}
+	return err
+}
+
+func (a *app) pluginBundleCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "bundle FILE.tar",
+		Short: "Write the plugins of the lock file to one file, for machines without a network",
+		Long: `Write the plugins of the lock file to a tar file in the form of an OCI layout. On a machine without a network, hako plugin sync
+--from FILE.tar fills the plugin folder from it. Plugins from registries keep their manifests and signatures.`,
+		Args: arguments(1, 1),
+		RunE: a.withFolder(func(cmd *cobra.Command, _ *config.Config, folder *install.Folder, args []string) error {
+			count, leftOut, err := folder.Bundle(cmd.Context(), a.path(args[0]))
+			if err != nil {
+				return err
+			}
+			for _, problem := range leftOut {
+				printf(a.stderr, "left out: %v\n", problem)
+			}
+			return printf(a.stdout, "%s has the %d plugins of the lock file\nNext: hako plugin sync --from %[1]s\n", args[0],
+				count)
+		}),
+	}
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/json"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/host/mcpclient"
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/terminal"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+func (a *app) readCommand() *cobra.Command {
+	var asJSON bool
+	var tenant string
+	cmd := &cobra.Command{
+		Use:   "read URI",
+		Short: "Read a resource",
+		Long: `Read a resource, the same way as an MCP client does. Texts are printed as they are, and so are other bytes, but not on a terminal. The
+exit codes are those of "hako call".`,
+		Example: `  hako read tasks://list`,
+		Args:    arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			request := abi.Request{Method: abi.ReadResource, URI: args[0]}
+			wanted := func(s *mcpclient.Spec) bool { return s.OwnsResource(args[0]) }
+			return a.request(cmd, tenant, wanted, request, nil, func(result *pipeline.Result) error {
+				if asJSON {
+					return a.printJSON(terminal.NewResourceResult(result.Response))
+				}
+				return terminal.WriteResource(a.data(), result.Response.Contents, terminal.IsTerminal(a.stdout))
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole result as MCP has it")
+	a.tenantFlag(cmd, &tenant)
+	return cmd
+}
+
+func (a *app) promptCommand() *cobra.Command {
+	var asJSON bool
+	var tenant string
+	cmd := &cobra.Command{
+		Use:   "prompt NAME [ARGUMENTS]",
+		Short: "Get a prompt",
+		Long: `Get a prompt with its arguments filled in, the same way as an MCP client does. ARGUMENTS is a JSON object of texts, or - to read it from
+standard input. Each message is printed after its role. The exit codes are those of "hako call".`,
+		Example: `  hako prompt plan_day '{"date":"2026-05-01"}'`,
+		Args:    arguments(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			input, err := a.callArguments(args[1:])
+			if err == nil {
+				err = json.Unmarshal(input, &map[string]string{})
+			}
+			if err != nil {
+				return usageError(cmd, err)
+			}
+			request := abi.Request{Method: abi.GetPrompt, Name: args[0], Arguments: input}
+			return a.request(cmd, tenant, upstreamFor(args[0]), request, nil, func(result *pipeline.Result) error {
+				if asJSON {
+					return a.printJSON(terminal.NewPromptResult(result.Response))
+				}
+				return terminal.WritePrompt(a.data(), result.Response.Messages)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole result as MCP has it")
+	a.tenantFlag(cmd, &tenant)
+	return cmd
+}
