@@ -20,7 +20,7 @@ func init() { pdk.HandleTool("analyze_csv", analyze) }
 
 func main() {}
 
-// mount is where the operator's folder is in the sandbox. There is nothing else, so a path cannot lead out of it.
+// mount is the path of the operator's folder in the sandbox. There is nothing else, so a path cannot lead out of it.
 var mount = "/data"
 
 type query struct {

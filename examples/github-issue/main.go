@@ -21,7 +21,7 @@ type issue struct {
 	Labels []string `json:"labels,omitempty"`
 }
 
-// created is what is used of GitHub's answer, and the tool's structured content.
+// created is the part of GitHub's answer that is used, and the tool's structured content.
 type created struct {
 	Number int    `json:"number"`
 	URL    string `json:"html_url"`

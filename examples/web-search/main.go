@@ -60,11 +60,13 @@ func find(ctx context.Context, in query) (*found, error) {
 	}
 	var answer any
 	if err := json.Unmarshal(response.Body, &answer); err != nil {
-		return nil, fmt.Errorf("the search engine's answer is not JSON (%w): ask the operator to check the setting parameters", err)
+		return nil, fmt.Errorf(
+			"the search engine's answer is not JSON (%w): ask the operator to check the setting parameters", err)
 	}
 	list, ok := at(answer, config.Results).([]any)
 	if !ok {
-		return nil, fmt.Errorf("the search engine's answer has no list %q: ask the operator to check the setting results", config.Results)
+		return nil, fmt.Errorf(
+			"the search engine's answer has no list %q: ask the operator to check the setting results", config.Results)
 	}
 	return config.read(list, cmp.Or(in.Limit, 10)), nil
 }

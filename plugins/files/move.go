@@ -65,7 +65,8 @@ func refuseMove(source, target location, info fs.FileInfo) error {
 		return refuse("%s cannot be moved into itself (%s): choose a place outside of it",
 			"%s を自分自身の中 (%s) には移動できません。別の場所を指定してください", from, to)
 	case info.Mode()&fs.ModeSymlink != 0:
-		return refuse("%s is a symbolic link, which would lead elsewhere from another place: move the file it points to",
+		return refuse(
+			"%s is a symbolic link, which would lead elsewhere from another place: move the file it points to",
 			"%s はシンボリックリンクで、移動すると別の場所を指してしまいます。リンク先のファイルを移動してください", from)
 	case !info.IsDir() && programName(from) == "":
 		return refuseProgramName(to)

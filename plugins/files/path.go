@@ -64,7 +64,8 @@ func resolve(ctx context.Context, given string) (location, error) {
 	rel := path.Clean(inside)
 	if rel == ".." || strings.HasPrefix(rel, "../") {
 		return location{},
-			refuse(`%[1]q leads out of %[2]s, and nothing outside of it exists here: leave out the ".." that is too many`,
+			refuse(
+				`%[1]q leads out of %[2]s, and nothing outside of it exists here: leave out the ".." that is too many`,
 				`%[1]q は %[2]s の外を指しています。外側には何もありません。余分な ".." を取り除いてください`, given, root)
 	}
 	return in(root, rel), nil

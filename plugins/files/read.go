@@ -110,7 +110,8 @@ func (f *regular) isText() error {
 		return refuse(`%s is not text but %[2]s (%[4]d bytes): read it with "as": "image"`,
 			`%s はテキストではなく%[3]sです (%[4]d バイト)。"as": "image" を指定すると画像として読めます`, f.path, k.en, k.ja, f.size)
 	case k != (kind{}):
-		return refuse("%s is not text but %[2]s (%[4]d bytes), told by its content: file_read returns text and images only",
+		return refuse(
+			"%s is not text but %[2]s (%[4]d bytes), told by its content: file_read returns text and images only",
 			"%s はテキストではなく%[3]sです (%[4]d バイト、内容で判定)。file_read で読めるのはテキストと画像だけです", f.path, k.en, k.ja, f.size)
 	case iso2022JP(f.head):
 		return refuse("%s is text in ISO-2022-JP (JIS), which cannot be decoded here: have it converted to UTF-8",

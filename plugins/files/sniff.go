@@ -8,7 +8,7 @@ import (
 // sniffed is how much of a file tells what it is, in bytes.
 const sniffed = 4096
 
-// kind is what a file's first bytes say it is. The zero value says nothing: it may be text.
+// kind is a file's type by its first bytes. The zero value says nothing: it may be text.
 type kind struct {
 	mime   string
 	en, ja string

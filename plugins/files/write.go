@@ -85,7 +85,8 @@ func (in writeArgs) encoded() ([]byte, error) {
 // content.
 func refuseProgram(rel string, content []byte) error {
 	if k, ok := program(content); ok {
-		return refuse("%s: the content is %[2]s, and executables are never written: leave it to the user to create this file",
+		return refuse(
+			"%s: the content is %[2]s, and executables are never written: leave it to the user to create this file",
 			"%s: 内容が%[3]sです。実行可能ファイルは書き込めません。このファイルの作成は利用者に任せてください", rel, k.en, k.ja)
 	}
 	return refuseProgramName(rel)

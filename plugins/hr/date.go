@@ -43,7 +43,7 @@ type period struct {
 
 func (p period) contains(d date) bool { return p.Start <= d && d <= p.End }
 
-// overlap is what p and q share; ok is false if that is nothing.
+// overlap returns the part that p and q share; ok is false if there is none.
 func (p period) overlap(q period) (shared period, ok bool) {
 	shared = period{max(p.Start, q.Start), min(p.End, q.End)}
 	return shared, shared.Start <= shared.End

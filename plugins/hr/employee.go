@@ -59,7 +59,7 @@ func (e *employee) setStatus(today date) {
 	}
 }
 
-// roster is what a vendor knows of its company's people.
+// roster is a vendor's list of its company's people.
 type roster struct {
 	company string // the id of the company, where the vendor has one
 	people  []employee

@@ -20,7 +20,7 @@ type vendorError struct {
 	// retryable says that the same request may succeed later, after wait where that is not zero.
 	retryable bool
 	wait      time.Duration
-	// renewal is what the host says of how the credential is renewed, by the names of docs/abi.md.
+	// renewal says how the credential is renewed, by the names of docs/abi.md.
 	renewal map[string]string
 }
 

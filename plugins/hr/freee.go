@@ -50,7 +50,7 @@ func (f *freee) selectCompany(id string) error {
 
 func (f *freee) selectedCompany() string { return f.company }
 
-// freeeUser is who the credential belongs to (GET users/me).
+// freeeUser is the owner of the credential (GET users/me).
 type freeeUser struct {
 	companies []freeeMembership
 	// chosen is the company that was chosen when the credential was connected, if the host knows it.

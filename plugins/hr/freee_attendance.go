@@ -27,8 +27,9 @@ func eachMonth[T any](ctx context.Context, f *freee, ids []string, m month,
 	defer f.cancel("")
 	for n, id := range ids {
 		if n > 0 && timeIsShort(ctx) {
-			results = append(results, result[T]{err: &dataError{f.lang.errorf("時間切れのため、まだ読んでいません。もう一度呼び出すか、部署ごとに、または少ない人数で取得してください。",
-				"not read, because the call's time was nearly up: call again, or ask by department or for fewer people")}})
+			results = append(results,
+				result[T]{err: &dataError{f.lang.errorf("時間切れのため、まだ読んでいません。もう一度呼び出すか、部署ごとに、または少ない人数で取得してください。",
+					"not read, because the call's time was nearly up: call again, or ask by department or for fewer people")}})
 			continue
 		}
 		f.startMonths(ctx, ids[n:], m)

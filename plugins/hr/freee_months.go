@@ -144,7 +144,7 @@ func (p *freeePerson) paidFor(pay month, in period) bool {
 	return ok && p.employedIn(shared)
 }
 
-// monthsOf is where all pay months of an employee are, and monthPath where one is.
+// monthsOf is the path of all pay months of an employee, and monthPath that of one.
 func monthsOf(employee string) string {
 	return "/api/v1/employees/" + employee + "/work_record_summaries/"
 }

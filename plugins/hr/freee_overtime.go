@@ -26,8 +26,10 @@ func (f *freee) overtimeOf(months []payMonth, m month) (overtime, error) {
 	}
 	out.Basis = dailyRecords
 	out.totals = sumDays(all, out.days)
-	out.Notes = append(out.Notes, f.lang.pick("締め日が月末ではないため、日次の勤怠を合計しました。週や清算期間の単位で決まる残業は含まれません。freeeの集計値は、1人だけを employee_id で指定したときの pay_periods にあります。",
-		"The pay periods are not calendar months, so days were added up. Overtime that is decided over a week or a longer period is not in the sums; freee's own figures are in the pay_periods of an answer for one employee_id."))
+	out.Notes = append(out.Notes,
+		f.lang.pick(
+			"締め日が月末ではないため、日次の勤怠を合計しました。週や清算期間の単位で決まる残業は含まれません。freeeの集計値は、1人だけを employee_id で指定したときの pay_periods にあります。",
+			"The pay periods are not calendar months, so days were added up. Overtime that is decided over a week or a longer period is not in the sums; freee's own figures are in the pay_periods of an answer for one employee_id."))
 	for _, p := range months {
 		out.PayPeriods = append(out.PayPeriods, p.totals())
 		if p.figures.err != nil {
@@ -61,7 +63,8 @@ func (p payMonth) totals() totals {
 // freeeFigures are the lengths of a month under freee's names.
 func freeeFigures(o object) map[string]float64 {
 	values := map[string]float64{}
-	for _, m := range []freeeMinutes{monthWork, monthOvertime, monthOvertimeInNormal, monthWithinLegal, monthNight, monthLegalHoliday, monthPrescribedHoliday} {
+	for _, m := range []freeeMinutes{monthWork, monthOvertime, monthOvertimeInNormal, monthWithinLegal, monthNight,
+		monthLegalHoliday, monthPrescribedHoliday} {
 		if _, name := o.find(m); name != "" {
 			values[name] = float64(m.of(o))
 		}

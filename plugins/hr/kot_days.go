@@ -106,7 +106,8 @@ func (k *kot) records(ctx context.Context, ids []string, in period) ([]kotDaysOf
 	for i := range people {
 		p := &people[i]
 		if len(p.records) == 0 {
-			p.err = &dataError{k.lang.errorf("KING OF TIMEには、従業員 %s の %s から %s までの勤怠がありません。IDは list_employees で調べてください。",
+			p.err = &dataError{k.lang.errorf(
+				"KING OF TIMEには、従業員 %s の %s から %s までの勤怠がありません。IDは list_employees で調べてください。",
 				"KING OF TIME has no attendance of employee %s from %s to %s: list_employees finds ids", clip(ids[i]),
 				in.Start, in.End)}
 		}

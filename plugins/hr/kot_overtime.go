@@ -55,8 +55,9 @@ func (k *kot) overtimeOf(months []kotMonth, days []record, m month) (overtime, e
 	out.totals = sumDays(counted, daysIn(days, counted))
 	out.Notes = append(out.Notes, k.unknownDays(daysIn(days, counted))...)
 	out.AbsenceDays, out.Breakdown.LateNightWork = nil, nil
-	out.Notes = append(out.Notes, k.lang.pick("締め日が月末ではないため、日別データを合計しました。KING OF TIMEの月別集計値は、1人だけを employee_id で指定したときの pay_periods にあります。",
-		"The months of KING OF TIME are not calendar months here, so days were added up; its own figures are in the pay_periods of an answer for one employee_id."))
+	out.Notes = append(out.Notes,
+		k.lang.pick("締め日が月末ではないため、日別データを合計しました。KING OF TIMEの月別集計値は、1人だけを employee_id で指定したときの pay_periods にあります。",
+			"The months of KING OF TIME are not calendar months here, so days were added up; its own figures are in the pay_periods of an answer for one employee_id."))
 	for _, month := range months {
 		out.PayPeriods = append(out.PayPeriods, month.totals(days))
 		if month.figures.err != nil {
@@ -173,7 +174,8 @@ func (m kotMonth) totals(days []record) totals {
 // uncounted notes work on days off that the company does not divide into legal holidays and others.
 func (k *kot) uncounted(months []kotMonth) []string {
 	for _, m := range months {
-		if m.figures.optionalSum([]string{"holidayWork.normal", "holidayWork.night", "holidayWork.overtime", "holidayWork.nightOvertime"}) > 0 {
+		if m.figures.optionalSum([]string{"holidayWork.normal", "holidayWork.night", "holidayWork.overtime",
+			"holidayWork.nightOvertime"}) > 0 {
 			return []string{k.lang.pick("法定休日と法定外休日を区別しない休日労働（holidayWork）があり、どの集計にも含めていません。",
 				"There is work on days off that are neither called legal holidays nor others (holidayWork); it is in none of the figures.")}
 		}
@@ -199,7 +201,8 @@ func (k *kot) unknownDays(days []record) []string {
 // kotFigures are the figures of a month under KING OF TIME's names.
 func kotFigures(o object) map[string]float64 {
 	values := map[string]float64{}
-	for _, path := range slices.Concat(kotOvertime, kotNightOvertime, kotHigherRate, kotNightHigher, kotLegalHoliday, kotDayOff, kotOtherFigures) {
+	for _, path := range slices.Concat(kotOvertime, kotNightOvertime, kotHigherRate, kotNightHigher, kotLegalHoliday,
+		kotDayOff, kotOtherFigures) {
 		if holder, name := o.at(path); holder.has(name) {
 			values[path] = float64(holder.minutes(name))
 		}

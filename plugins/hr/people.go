@@ -28,7 +28,7 @@ const (
 	defaultAttendanceLimit = 5
 )
 
-// identity is what a list says of a person beside the figures.
+// identity is a person's part of a list entry, beside the figures.
 type identity struct {
 	Code        *string `json:"code"`
 	Name        string  `json:"name"`
@@ -57,7 +57,7 @@ type selection struct {
 	notes  []string
 }
 
-// result is what was read of one person, or why it could not be.
+// result holds the data of one person, or why it could not be read.
 type result[T any] struct {
 	value T
 	err   error

@@ -45,7 +45,7 @@ func recordedVendors(run func(config settings, employees []string)) {
 	run(config, nil)
 }
 
-// recordedAnswer is what a call answered, or the error.
+// recordedAnswer is a call's answer or error.
 type recordedAnswer struct {
 	name   string
 	answer any

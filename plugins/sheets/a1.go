@@ -30,7 +30,8 @@ type corner struct{ column, row int }
 func parseArea(text string) (area, error) {
 	sheet, cells, ok := cutSheet(strings.TrimSpace(text))
 	if !ok {
-		return area{}, fail("range %q: the quoted sheet name does not end as it should: write 'NAME'!A1, with every ' in NAME doubled",
+		return area{}, fail(
+			"range %q: the quoted sheet name does not end as it should: write 'NAME'!A1, with every ' in NAME doubled",
 			"range %q: 引用符で囲んだシート名の終わりが正しくありません。'シート名'!A1 のように書き、名前の中の ' は二重にしてください", text)
 	}
 	a, ok := parseCells(cells)

@@ -25,8 +25,9 @@ type spreadsheet struct {
 }
 
 var (
-	documentURL = regexp.MustCompile(`^https://docs\.google\.com/(?:a/[^/]+/)?spreadsheets/(?:u/[0-9]+/)?d/([A-Za-z0-9_-]{20,100})(?:[/?#].*)?$`)
-	documentID  = regexp.MustCompile(`^[A-Za-z0-9_-]{20,100}$`)
+	documentURL = regexp.MustCompile(
+		`^https://docs\.google\.com/(?:a/[^/]+/)?spreadsheets/(?:u/[0-9]+/)?d/([A-Za-z0-9_-]{20,100})(?:[/?#].*)?$`)
+	documentID = regexp.MustCompile(`^[A-Za-z0-9_-]{20,100}$`)
 )
 
 // open returns the spreadsheet with an ID, or with the URL of its page.

@@ -29,7 +29,8 @@ func (s *spreadsheet) refused(ctx context.Context, response *pdk.HTTPResponse) e
 	case status == 403:
 		return forbidden(said, response.Credential["client_email"])
 	case status == 404:
-		return fail("there is no spreadsheet with this ID (404: %s): check spreadsheet_id, the part after /d/ in its URL",
+		return fail(
+			"there is no spreadsheet with this ID (404: %s): check spreadsheet_id, the part after /d/ in its URL",
 			"この ID のスプレッドシートがありません (404: %s)。URL の /d/ の後の部分を確かめてください", said)
 	case status == 429:
 		return fail("Google limits requests per minute (429: %s). Nothing was written: try again in %s seconds",

@@ -27,8 +27,8 @@ func (r rows) width() int {
 	return widest
 }
 
-// replaced returns those of the present cells that r replaces, in its shape as far as there are any: null where r leaves
-// a cell as it is, and an empty text for an empty cell that r empties.
+// replaced returns those of the present cells that r replaces, in its shape as far as there are any: null where r
+// leaves a cell as it is, and an empty text for an empty cell that r empties.
 func (r rows) replaced(present [][]json.RawMessage) [][]json.RawMessage {
 	list := make([][]json.RawMessage, min(len(r), len(present)))
 	for i := range list {
@@ -77,7 +77,8 @@ func checkCell(cell json.RawMessage, row, column int) error {
 			return err
 		}
 		if n := utf8.RuneCountInString(text); n > maxCellText {
-			return fail("rows[%d][%d] has %d characters, a cell holds at most %d: shorten it or spread it over several cells",
+			return fail(
+				"rows[%d][%d] has %d characters, a cell holds at most %d: shorten it or spread it over several cells",
 				"rows[%d][%d] は %d 文字です。1 つのセルは %d 文字までです。短くするか複数のセルに分けてください", row, column, n, maxCellText)
 		}
 	case precision(string(cell)) > maxPrecision:

@@ -104,7 +104,8 @@ func (a area) fit(height, width int) (area, error) {
 	to := corner{from.column + width - 1, from.row + height - 1}
 	bounded := a.cells && !a.single
 	if bounded && a.to.column > 0 && to.column > a.to.column || bounded && a.to.row > 0 && to.row > a.to.row {
-		return area{}, fail("rows is %d rows by %d columns, which does not fit into %s: name a larger range, or only its first cell",
+		return area{}, fail(
+			"rows is %d rows by %d columns, which does not fit into %s: name a larger range, or only its first cell",
 			"rows は %d 行 × %d 列で、%s に収まりません。より広い範囲か、先頭のセルだけを指定してください", height, width, a)
 	}
 	if to.column > maxColumn || to.row > maxRow {

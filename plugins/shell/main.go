@@ -60,7 +60,8 @@ func run(ctx context.Context, in input) (*pdk.Result, error) {
 	return report(ctx, exit, texts[pdkexec.Stdout], texts[pdkexec.Stderr]), nil
 }
 
-// command is what the arguments mean: a program with its arguments where there are some, else a line for a shell.
+// command returns the command of the arguments: a program with its arguments where there are some, else a line for a
+// shell.
 func (in input) command(ctx context.Context) (*pdkexec.Command, error) {
 	text := strings.TrimSpace(in.Command)
 	c := &pdkexec.Command{Dir: in.Cwd, Timeout: timeLeft(ctx)}
@@ -80,7 +81,7 @@ func (in input) command(ctx context.Context) (*pdkexec.Command, error) {
 	return c, nil
 }
 
-// reserve is what remains of the call's time after the command, for the answer.
+// reserve is the part of the call's time that is left for the answer after the command.
 const reserve = time.Second
 
 // timeLeft is how long a command may take so that there is time left to tell how it ended.
@@ -120,7 +121,7 @@ func follow(ctx context.Context, process *pdkexec.Process, texts map[pdkexec.Str
 	}
 }
 
-// report is what the caller gets: the texts for programs, and one text for models.
+// report is the result for the caller: the texts for programs, and one text for models.
 func report(ctx context.Context, exit *pdkexec.Exit, stdout, stderr *excerpt) *pdk.Result {
 	out := output{ExitCode: exit.Code, Signal: exit.Signal, TimedOut: exit.Stopped == abi.StoppedTime,
 		Unjudged: exit.Unjudged}

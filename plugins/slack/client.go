@@ -31,7 +31,7 @@ func newClient(ctx context.Context) (*client, error) {
 	return &client{strings.TrimRight(config.BaseURL, "/")}, nil
 }
 
-// answer is what both methods answer, as far as it is used.
+// answer is the response of both methods, as far as it is used.
 type answer struct {
 	OK       bool       `json:"ok"`
 	Error    string     `json:"error"`
@@ -112,7 +112,8 @@ func (c *client) call(ctx context.Context, method string, arguments map[string]a
 	broken := json.Unmarshal(response.Body, &a)
 	switch {
 	case response.Status == 429 || a.Error == "ratelimited" || a.Error == "rate_limited":
-		return nil, fail("Slack limits how often messages are sent (%s). This one was not sent: try again in %s seconds",
+		return nil, fail(
+			"Slack limits how often messages are sent (%s). This one was not sent: try again in %s seconds",
 			"Slack の送信回数の上限に達しました (%s)。このメッセージは送られていません。%s 秒後にもう一度試してください",
 			cmp.Or(a.Error, "HTTP 429"), pause(response, "30"))
 	case response.Status != 200:

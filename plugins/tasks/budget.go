@@ -9,7 +9,7 @@ const (
 	// standardBudget is how many characters of what agents wrote an answer or a prompt quotes where the caller does not
 	// say.
 	standardBudget = 20_000
-	// entryOverhead is what an entry counts beside its texts, for ids, times and names of fields.
+	// entryOverhead is an entry's size beside its texts, for ids, times and names of fields.
 	entryOverhead = 100
 	// leastEntry is how many characters the first entry of a list may have even where the budget is spent, so that
 	// every page has one.

@@ -70,7 +70,8 @@ func changeTask(ctx context.Context, id string, e edit, change func(context.Cont
 		return before, after, nil
 	}
 	after.Version, after.UpdatedAt = before.Version+1, now()
-	if _, err := pdksql.Exec(ctx, `UPDATE tasks SET status = ?, assignee_id = nullif(?, ''), title = ?, description = ?, priority = ?,
+	if _, err := pdksql.Exec(ctx,
+		`UPDATE tasks SET status = ?, assignee_id = nullif(?, ''), title = ?, description = ?, priority = ?,
 		version = ?, updated_at = ? WHERE id = ?`,
 		after.Status, after.AssigneeID, after.Title, after.Description, after.Priority, after.Version, after.UpdatedAt,
 		id); err != nil {
@@ -95,7 +96,8 @@ func (c *change) add(ctx context.Context, after *task, e edit) error {
 		c.After = "" // it is long, and in the task
 	}
 	_, err := pdksql.Exec(ctx, `INSERT INTO changes (task_id, field, before, after, agent_id, reason, changed_at)
-		VALUES (?, ?, ?, ?, nullif(?, ''), ?, ?)`, after.ID, c.Field, c.Before, c.After, e.AgentID, e.Reason, after.UpdatedAt)
+		VALUES (?, ?, ?, ?, nullif(?, ''), ?, ?)`, after.ID, c.Field, c.Before, c.After, e.AgentID, e.Reason,
+		after.UpdatedAt)
 	return err
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/hako-run/hako/pdk/pdksql"
 )
 
-// notes are where the work on a task stands. Nil means that nothing was said, an empty text that it was cleared.
+// notes describe the state of the work on a task. Nil means that nothing was said, an empty text that it was cleared.
 type notes struct {
 	Progress  *string `json:"progress,omitempty"`
 	Findings  *string `json:"findings,omitempty"`
@@ -16,7 +16,7 @@ type notes struct {
 
 func (n *notes) texts() []*string { return []*string{n.Progress, n.Findings, n.Blockers, n.NextSteps} }
 
-// record is what was saved at one time, and by whom, if that was said.
+// record is a saved state of the work, with its author if that was said.
 type record struct {
 	ID      string `json:"context_id"`
 	AgentID string `json:"agent_id,omitempty"`
@@ -50,7 +50,8 @@ func saveContext(ctx context.Context, in saveArgs) (*savedContext, error) {
 		return nil, err
 	}
 	at := now()
-	id, err := contexts.add(ctx, "", `INSERT INTO contexts (id, task_id, progress, findings, blockers, next_steps, saved_at, agent_id)
+	id, err := contexts.add(ctx, "",
+		`INSERT INTO contexts (id, task_id, progress, findings, blockers, next_steps, saved_at, agent_id)
 		VALUES (?, ?, ?, ?, ?, ?, ?, nullif(?, ''))`,
 		in.TaskID, in.Progress, in.Findings, in.Blockers, in.NextSteps, at, in.AgentID)
 	if err != nil {
@@ -90,7 +91,7 @@ type contextArgs struct {
 	MaxCharacters  int    `json:"max_characters"`
 }
 
-// taskContext is where the work on a task stands, and with history how it got there: TotalCount counts the entries of
+// taskContext is the state of the work on a task, and with history how it got there: TotalCount counts the entries of
 // the history.
 type taskContext struct {
 	TaskID string `json:"task_id"`

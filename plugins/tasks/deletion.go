@@ -81,7 +81,8 @@ func (d *deletedTask) remove(ctx context.Context) error {
 
 // gone refuses the id of a deleted task, or of a hand-off of one.
 func gone(ctx context.Context, id string) error {
-	found, err := pdksql.Select[deletedTask](ctx, `SELECT task_id, title, reason, ifnull(agent_id, '') AS deleted_by, deleted_at
+	found, err := pdksql.Select[deletedTask](ctx,
+		`SELECT task_id, title, reason, ifnull(agent_id, '') AS deleted_by, deleted_at
 		FROM deleted WHERE id = ?`, id)
 	if err != nil || len(found) == 0 {
 		return err
@@ -96,7 +97,8 @@ func gone(ctx context.Context, id string) error {
 			"ハンドオフ %[1]s は終了しました。タスク %[2]s（%[3]s）が %[4]s に削除されています%[5]s。理由: %[6]s。ほかのハンドオフは get_pending_handoffs() で確認してください",
 			id, d.TaskID, d.Title, d.DeletedAt, who, d.Reason)
 	}
-	return refuse("task %[1]s (%[2]s) was deleted at %[3]s%[4]s: %[5]s. list_tasks(project_id=\"…\") shows which there are",
+	return refuse(
+		"task %[1]s (%[2]s) was deleted at %[3]s%[4]s: %[5]s. list_tasks(project_id=\"…\") shows which there are",
 		"タスク %[1]s（%[2]s）は %[3]s に削除されました%[4]s。理由: %[5]s。list_tasks(project_id=\"…\") で確認してください",
 		id, d.Title, d.DeletedAt, who, d.Reason)
 }

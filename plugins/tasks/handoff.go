@@ -60,7 +60,7 @@ func (h *handoff) open(agentID string) bool {
 	return h.State == pending && h.FromAgentID != agentID && (h.ToAgentID == "" || h.ToAgentID == agentID)
 }
 
-// texts are what agents have written.
+// texts are texts by agents.
 func (h *handoff) texts() []*string {
 	return []*string{&h.Summary, &h.Context, &h.Recommendations, &h.Reason}
 }
@@ -268,7 +268,8 @@ func claim(ctx context.Context, in acceptArgs) (*handoff, error) {
 
 // notAddressed is the refusal of an agent that the hand-off is not for.
 func (h *handoff) notAddressed(agentID string) error {
-	return refuse("hand-off %[1]s is addressed to %[2]s and not to %[3]s: see get_pending_handoffs(agent_id=%[3]q) for its own",
+	return refuse(
+		"hand-off %[1]s is addressed to %[2]s and not to %[3]s: see get_pending_handoffs(agent_id=%[3]q) for its own",
 		"ハンドオフ %[1]s の宛先は %[2]s であり、%[3]s ではありません。%[3]s 宛てのものは get_pending_handoffs(agent_id=%[3]q) で確認してください",
 		h.ID, h.ToAgentID, agentID)
 }
@@ -279,7 +280,8 @@ func (h *handoff) final(ctx context.Context, agentID string) error {
 	case pending:
 		return nil
 	case accepted:
-		return refuse("hand-off %[1]s was accepted by %[2]s at %[3]s: see get_pending_handoffs(agent_id=%[4]q) for others",
+		return refuse(
+			"hand-off %[1]s was accepted by %[2]s at %[3]s: see get_pending_handoffs(agent_id=%[4]q) for others",
 			"ハンドオフ %[1]s は %[3]s に %[2]s が受領済みです。ほかのハンドオフは get_pending_handoffs(agent_id=%[4]q) で確認してください",
 			h.ID, h.AcceptedBy, h.AcceptedAt, agentID)
 	case replaced:

@@ -15,7 +15,7 @@ type entry struct {
 	Change  *change  `json:"change,omitempty"`
 }
 
-// texts are what agents have written.
+// texts are texts by agents.
 func (e *entry) texts() []*string {
 	switch {
 	case e.Context != nil:

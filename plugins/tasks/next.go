@@ -55,7 +55,8 @@ func (in *nextArgs) find(ctx context.Context) (*nextTask, error) {
 		return nil, err
 	}
 	out := &counts[0]
-	found, err := pdksql.Select[task](ctx, "SELECT description, "+taskColumns+workable+"NOT EXISTS (SELECT 1"+openBlockers+`)
+	found, err := pdksql.Select[task](ctx, "SELECT description, "+taskColumns+workable+
+		"NOT EXISTS (SELECT 1"+openBlockers+`)
 		ORDER BY assignee_id IS NULL, status = 'todo', CASE priority WHEN 'high' THEN 1 WHEN 'medium' THEN 2 ELSE 3 END, seq LIMIT 1`,
 		in.AgentID, in.ProjectID)
 	if err == nil && len(found) > 0 {

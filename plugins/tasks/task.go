@@ -79,7 +79,8 @@ type taskFilter struct {
 // index.
 func (f *taskFilter) from() (from string, values []any) {
 	var conditions []string
-	for _, c := range []struct{ column, value string }{{"project_id", f.ProjectID}, {"status", f.Status}, {"assignee_id", f.AssigneeID}} {
+	for _, c := range []struct{ column, value string }{{"project_id", f.ProjectID}, {"status", f.Status},
+		{"assignee_id", f.AssigneeID}} {
 		if c.value != "" {
 			values = append(values, c.value)
 			conditions = append(conditions, c.column+" = ?")

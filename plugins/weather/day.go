@@ -10,7 +10,7 @@ import (
 // dateLayout is that of a day's key: a date in Japan.
 const dateLayout = time.DateOnly
 
-// day is what a forecast file says about one date at one place. What JMA gives no value for is empty or nil.
+// day is a forecast file's entry for one date at one place. What JMA gives no value for is empty or nil.
 type day struct {
 	date        time.Time // midnight in Japan
 	code        string    // the weather code

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// match is what a search found: the places that a name fits best, and others whose name it is as well.
+// match is the result of a search: the places that a name fits best, and others whose name it is as well.
 type match struct {
 	places []place
 	others []place

@@ -28,7 +28,8 @@ func languageOf(tags ...string) language {
 // scriptOf returns "ja" for a text in Japanese script, which says more about who asks than a client's setting, and ""
 // for another.
 func scriptOf(text string) string {
-	if strings.ContainsFunc(text, func(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }) {
+	if strings.ContainsFunc(text,
+		func(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }) {
 		return "ja"
 	}
 	return ""

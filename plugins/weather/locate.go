@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// located is where a forecast is for.
+// located is the place of a forecast.
 type located struct {
 	place
 	notes []string // what the caller should know about how it was found

@@ -74,7 +74,7 @@ type reading struct {
 	trimmed bool // something that was written is left out
 }
 
-// bounds is where a place must lie. The zero value is anywhere.
+// bounds is the region in which a place must lie. The zero value is anywhere.
 type bounds struct {
 	prefecture int    // its number, or 0
 	city       string // of which the place is a ward, or ""

@@ -1,6 +1,6 @@
 package main
 
-// telop is what one of JMA's weather codes says, in JMA's short Japanese and in this plugin's English.
+// telop is the text of one of JMA's weather codes, in JMA's short Japanese and in this plugin's English.
 type telop struct{ code, ja, en string }
 
 // telopOf returns the telop of a weather code.
