@@ -81,7 +81,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// model is what the rules need of Grafana's model.
+// model is the part of Grafana's model that the rules use.
 type model struct {
 	UID, Title, Description, Refresh string
 	Editable                         bool

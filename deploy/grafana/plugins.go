@@ -84,7 +84,7 @@ func plugins() *dashboard {
 						ofPlugin+`}[$__rate_interval]))`)),
 			}},
 			{"Upstream servers", []panel{
-				lines("Connected", "1 while an upstream server is connected.", "short",
+				lines("Connected", "1 while an upstream server is connected, or idle until its next call.", "short",
 					q("{{server}}", `max by (server) (hako_upstream_up{@})`)),
 				lines("Restarts", "How often it was started or connected again in the last hour.", "short",
 					q("{{server}}", `sum by (server) (increase(hako_upstream_restarts_total{@}[1h]))`)),

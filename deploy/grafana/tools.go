@@ -18,7 +18,9 @@ func tools() *dashboard {
 					`sum(rate(hako_calls_total{`+ofTool+
 						`, outcome="not_allowed"}[$__rate_interval])) / sum(rate(hako_calls_total{`+ofTool+
 						`}[$__rate_interval]))`),
-				stat("Wrong arguments", "Share of calls with arguments that the tool's schema refuses: its description may mislead models.", "percentunit",
+				stat("Wrong arguments",
+					"Share of calls with arguments that the tool's schema refuses: its description may mislead models.",
+					"percentunit",
 					`sum(rate(hako_calls_total{`+ofTool+
 						`, outcome="invalid_arguments"}[$__rate_interval])) / sum(rate(hako_calls_total{`+ofTool+
 						`}[$__rate_interval]))`),

@@ -86,7 +86,7 @@ func scrape(t *testing.T, program string, s *subject) *server {
 	return &server{"http://" + address}
 }
 
-// host is where a metrics URL leads.
+// host returns the address in a metrics URL.
 func host(url string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/metrics")
 }
@@ -122,7 +122,7 @@ func dashboards(t *testing.T) []string {
 	return paths
 }
 
-// dashboard is what the test needs of Grafana's model.
+// dashboard is the part of Grafana's model that the test uses.
 type dashboard struct {
 	Title  string
 	Panels []struct {

@@ -226,6 +226,21 @@ export function answers(who = session()) {
     ] },
     replicas: { items: ['web-1', 'web-2', 'web-3'].map((host, i) => ({ id: `${i}123456789abcdef`, host, version: '1.4.0', started: ago(190 * minute), seen: ago(2000), self: i === 0 })) },
     'plugin-folder': { dir: '/srv/hako/plugins', maxSize: 64 << 20, machines: 3 },
+    index: {
+      total: 231, items: [
+        { index: 'https://tools.example.com/index.yaml', name: 'calendar', version: '2.1.0', title: '予定表 Calendar', description: 'Appointments of the team', asks: 'HTTPS to calendar.example.com, and a folder', license: 'MIT', publisher: 'Example K.K.', homepage: 'https://tools.example.com/calendar', reference: 'oci://registry.example.com/tools/calendar:2.1.0' },
+        { index: 'https://tools.example.com/index.yaml', name: 'files', version: '0.3.0', title: 'Files', asks: 'A folder', publisher: 'Example K.K.', reference: 'https://tools.example.com/files.wasm', installed: '0.2.0' },
+        { index: 'oci://registry.example.net/index:1', name: 'ca1endar', version: '', title: '', description: 'A calendar', asks: '', publisher: '', reference: 'oci://registry.example.net/ca1endar:1', resembles: 'calendar' },
+      ],
+      indexes: [
+        { location: 'https://tools.example.com/index.yaml', title: 'Tools of Example', plugins: 230, fetched: ago(20_000) },
+        { location: 'oci://registry.example.net/index:1', title: '', plugins: 1, fetched: ago(3 * 24 * 60 * minute), problem: 'lookup registry.example.net: no such host', omitted: ['line 12: Evil: the name must be 1 to 40 of a-z, 0-9 and "-", starting with a letter'] },
+      ],
+    },
+    'POST index/read': {
+      name: 'calendar', version: '2.1.0', description: 'Appointments of the team.', license: 'MIT', digest: digest('8'), size: 1_204_114, asks: ['may send GET to https://calendar.example.com/, because: To read appointments.'],
+      tools: [{ name: 'calendar_list', title: 'List appointments', description: '' }], exists: false, from: `oci://registry.example.com/tools/calendar:2.1.0@${digest('9')}`,
+    },
     'POST plugin-folder/read/file': {
       name: 'files', version: '0.3.0', description: 'Files in folders that you choose.', license: 'Apache-2.0', digest: digest('7'), size: 3_412_008, asks: asksOfFiles,
       tools: [{ name: 'file_read', title: 'Read a file', description: '' }, { name: 'file_write', title: 'Write a file', description: '' }], exists: true, before: '0.2.0',
@@ -248,6 +263,9 @@ export function answers(who = session()) {
     logins: { items: [
       { id: 'NODGF2RRXC6SF4LAZKOYX7DC2A', user: 'ken@example.com', tenant: 'acme', client: 'Visual Studio Code', scopes: ['tools', 'files'], created: ago(1500 * minute), expires: ago(-6 * 24 * 60 * minute) },
       { id: 'UQXKJ3T5W7ZC4OAEY2PMVLDR6B', user: 'mori@example.com', client: '', created: ago(9 * minute), expires: ago(-7 * 24 * 60 * minute) },
+    ] },
+    blocks: { issuers: ['https://login.example.com', 'https://partner.example.net/realms/staff'], items: [
+      { user: 'yamada@example.com', issuer: 'https://login.example.com', blocked: ago(2 * 24 * 60 * minute), by: 'aki@example.com' },
     ] },
     'POST tokens': { text: `hako_${'R'.repeat(43)}`, token: { id: 'hako_RRRRRR', name: 'ci-test', user: 'ci-test', state: 'valid', expires: ago(-90 * 24 * 60 * minute), created: ago(0), creator: 'aki@example.com' } },
     sessions: { items: [{ user: 'aki@example.com', role: 'admin', via: 'token', address: '10.0.0.7', created: ago(20 * minute), seen: ago(1000), self: true }] },

@@ -273,6 +273,62 @@ describe('plugins', () => {
     await page.locator('.opener', { hasText: 'notes.wasm' }).click()
     await page.getByRole('dialog').getByText('notes.wasm is not a WebAssembly module').waitFor()
   })
+  const listing = { index: 'https://tools.example.com/index.yaml', name: 'calendar' }
+  opened('one is found in an index and added with two clicks', { hash: '#/find', more: { 'POST index/add': { name: 'calendar' }, 'plugins/calendar': { ...answers()['plugins/files'], name: 'calendar' } } }, async (page, host) => {
+    await page.locator('.find tbody tr').nth(2).getByText('looks like that of calendar').waitFor()
+    await page.getByText('This is the copy from').waitFor()
+    const searched = page.waitForRequest(request => new URL(request.url()).searchParams.get('q') === '予定')
+    await page.getByRole('searchbox').fill('予定')
+    await searched
+    await page.locator('.find .opener').first().focus()
+    await page.keyboard.press('Enter')
+    const dialog = page.getByRole('dialog', { name: 'Add calendar 2.1.0?' })
+    await dialog.getByText('may send GET to https://calendar.example.com/').waitFor()
+    assert.equal(await dialog.getByRole('link').getAttribute('href'), 'https://tools.example.com/calendar')
+    await dialog.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.locator('.head').getByRole('button', { name: 'Approve' }).waitFor()
+    assert.deepEqual(host.posted.map(({ name, body }) => [name, body]), [['index/read', listing],
+      ['index/add', { ...listing, digest: answers()['POST index/read'].digest, replace: false }]])
+  })
+  opened('one in an index that cannot be read says why', { hash: '#/find', more: { 'POST index/read': { status: 400, error: { code: 'invalid', text: 'it has the digest sha256:11' } } } }, async page => {
+    await page.locator('.find .opener').first().click()
+    await page.getByRole('dialog').locator('.problem', { hasText: 'it has the digest sha256:11' }).waitFor()
+  })
+  const version = { name: 'files', version: '0.3.0', description: 'Files.', license: 'Apache-2.0', digest: 'sha256:33', size: 1000, asks: [], tools: [], exists: true,
+    before: '0.2.0', from: 'oci://registry.example.com/tools/files:0.3.0', signer: {}, changes: ['! Another signer: unsigned; before: signed by release@example.com (https://issuer.example.com)', '+ tool <b>delete</b>'] }
+  const installed = { ...answers()['plugins/files'], installed: { from: 'oci://registry.example.com/tools/files:0.2.0', previous: '0.1.0' } }
+  for (const [button, read, step] of [['Look for a newer version …', 'newer', 'update'], ['Go back …', 'previous', 'rollback']]) {
+    opened(`another version is shown with its differences: ${step}`, { hash: '#/plugins/files',
+      more: { 'plugins/files': installed, [`POST plugins/files/${read}`]: read === 'newer' ? { newer: version } : version, [`POST plugins/files/${step}`]: {} } }, async (page, host) => {
+      await page.getByRole('button', { name: button }).click()
+      await page.getByRole('dialog').getByText('+ tool <b>delete</b>').waitFor()
+      await page.getByRole('dialog').getByText('! Another signer: unsigned').waitFor()
+      await page.getByRole('dialog').getByRole('button', { name: 'Replace' }).click()
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      assert.deepEqual(host.posted.map(({ name, body }) => [name, body]), [[`plugins/files/${read}`, {}], [`plugins/files/${step}`, { digest: 'sha256:33' }]])
+    })
+  }
+  opened('nothing newer is said', { hash: '#/plugins/files', more: { 'plugins/files': installed, 'POST plugins/files/newer': {} } }, async page => {
+    await page.getByRole('button', { name: 'Look for a newer version …' }).click()
+    await page.getByRole('dialog').getByText('There is nothing newer').waitFor()
+  })
+  opened('removing asks first, and says what is left', { hash: '#/plugins/files', more: { 'plugins/files': installed, 'POST plugins/files/remove': { left: ['its databases: /srv/<i>x</i>'] } } }, async (page, host) => {
+    await page.getByRole('button', { name: 'Remove …' }).click()
+    assert.deepEqual(host.posted, [])
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove …' }).click()
+    await page.getByRole('dialog', { name: 'files is removed' }).getByText('its databases: /srv/<i>x</i>').waitFor()
+    assert.deepEqual(host.posted.map(({ name, body }) => [name, body]), [['plugins/files/remove', { digest: installed.digest }]])
+  })
+  opened('MCP servers are searched on request, and shown with their lines', { hash: '#/find', more: { 'index/servers': { registry: 'https://registry.example.com', items: [
+    { name: 'com.example/weather', version: '1.0.0', description: '<b>Weather</b>', setups: [{ kind: 'npm', config: { mcpServers: { weather: { command: 'npx', args: ['@example/weather@1.0.0'] } } }, notes: ['set WEATHER_KEY (secret)'] }, { kind: 'mcpb', reason: 'a bundle' }] }] } } }, async page => {
+    await page.getByRole('button', { name: 'Search MCP servers' }).click()
+    await page.locator('.opener', { hasText: 'com.example/weather' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.locator('pre', { hasText: '"@example/weather@1.0.0"' }).waitFor()
+    await dialog.getByText('set WEATHER_KEY (secret)').waitFor()
+    await dialog.getByText('Not for hako: a bundle').waitFor()
+    await dialog.getByText('<b>Weather</b>').waitFor()
+  })
   opened('revoking asks first', { hash: '#/plugins/files', more: { 'plugins/files/revoke': {} } }, async (page, host) => {
     await page.getByRole('button', { name: 'Revoke' }).click()
     assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Cancel')
@@ -290,6 +346,21 @@ describe('plugins', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'End', exact: true }).click()
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     assert.equal(host.posted[0].name, 'logins/NODGF2RRXC6SF4LAZKOYX7DC2A/end')
+  })
+  opened('a user is blocked at one issuer, and unblocked', { hash: '#/tokens', more: { 'POST blocks': {}, 'blocks/remove': {} } }, async (page, host) => {
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('button', { name: 'Block a user' }).click()
+    await dialog.getByLabel('User').fill('mori@example.com')
+    await dialog.getByLabel('Issuer').selectOption('https://login.example.com')
+    await dialog.getByRole('button', { name: 'Block a user' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await page.locator('tr').filter({ hasText: 'yamada@example.com' }).getByRole('button', { name: 'Unblock' }).click()
+    await dialog.getByRole('button', { name: 'Unblock' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    assert.deepEqual(host.posted.map(({ name, body }) => [name, body]), [
+      ['blocks', { user: 'mori@example.com', issuer: 'https://login.example.com' }],
+      ['blocks/remove', { user: 'yamada@example.com', issuer: 'https://login.example.com' }],
+    ])
   })
 })
 

@@ -1,6 +1,6 @@
 // The console of a real host, from the login to the audit log, in the order in which somebody meets it.
 import assert from 'node:assert/strict'
-import { readFile, writeFile } from 'node:fs/promises'
+import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { after, before, describe, test } from 'node:test'
 
@@ -278,6 +278,28 @@ describe('a host with tokens', () => {
     await admin.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click()
     await admin.locator('.head h1', { hasText: 'files' }).waitFor()
     await admin.locator('.head .badge', { hasText: 'pending' }).waitFor()
+  })
+
+  test('a plugin is found in an index and added with two clicks, and waits for approval', async () => {
+    await copyFile(path.join(root, 'dist/plugins/tasks.wasm'), path.join(host.cwd, 'listed.wasm'))
+    await writeFile(path.join(host.cwd, 'index.yaml'), 'plugins:\n- {name: tasks, reference: listed.wasm, title: {en: Tasks, ja: タスク管理}}\n- {name: Evil, reference: x}\n')
+    await view(admin, 'find')
+    await admin.getByRole('searchbox').fill('たすく')
+    await admin.locator('.find .opener', { hasText: 'Tasks' }).click()
+    await admin.getByRole('dialog', { name: 'Add tasks' }).locator('.facts').waitFor()
+    await shoot(admin, 'host-find')
+    await admin.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click()
+    await admin.locator('.head h1', { hasText: 'tasks' }).waitFor()
+    await admin.locator('.head .badge', { hasText: 'pending' }).waitFor()
+    await admin.locator('.head').getByRole('button', { name: /Approve|Choose what it gets/ }).waitFor()
+  })
+
+  test('a plugin that was added is removed', async () => {
+    await view(admin, 'plugins/tasks')
+    await admin.getByRole('button', { name: 'Remove …' }).click()
+    await admin.getByRole('dialog').getByRole('button', { name: 'Remove …' }).click()
+    await admin.getByRole('dialog', { name: 'tasks is removed' }).getByText('a copy of the file').waitFor()
+    await admin.keyboard.press('Escape')
   })
 
   test('a plugin is revoked', async () => {

@@ -74,14 +74,15 @@ test('hostile texts stay texts, in every view and dialog', async () => {
   await page.locator('.stat').first().waitFor()
   await host.connected()
   for (let id = 1; id < 4; id++) host.send('call', hostile(call(id)))
-  for (const view of ['overview', 'calls', 'approvals', 'plugins', 'tools', 'audit', 'errors', 'calls/call_DONE', 'calls/call_RUN1', 'sessions', 'connections', 'configuration']) {
+  for (const view of ['overview', 'calls', 'approvals', 'plugins', 'find', 'tools', 'audit', 'errors', 'calls/call_DONE', 'calls/call_RUN1', 'sessions', 'connections', 'configuration']) {
     await page.evaluate(hash => { location.hash = hash }, `#/${view}`)
     await page.locator(`.${view.split('/')[0]} ${view === 'overview' ? '.stat' : view === 'approvals' ? '.question' : 'tbody tr'}`).first().waitFor()
     await page.locator('main', { hasText: 'onerror="window.hacked=1"' }).waitFor()
     await harmless(page, view)
     await narrow(page, view)
-    if (!['audit', 'errors'].includes(view)) continue
+    if (!['audit', 'errors', 'find'].includes(view)) continue
     await page.locator(`.${view} .opener`).first().click()
+    if (view === 'find') await page.locator('dialog .facts').waitFor()
     await harmless(page, `a dialog of ${view}`)
     await page.keyboard.press('Escape')
   }

@@ -8,7 +8,7 @@ import { startStandIn } from './stand-in.mjs'
 
 // Each view with what shows that it is there.
 const views = {
-  overview: '.stat', calls: 'h1', 'calls/call_DONE': '.steps', approvals: '.question', plugins: 'tbody tr', 'plugins/files': '.facts', 'plugins/shell': '.facts', tools: 'tbody tr', 'tools/get_weather': 'form',
+  overview: '.stat', calls: 'h1', 'calls/call_DONE': '.steps', approvals: '.question', plugins: 'tbody tr', 'plugins/files': '.facts', 'plugins/shell': '.facts', find: 'tbody tr', tools: 'tbody tr', 'tools/get_weather': 'form',
   audit: 'tbody tr', errors: 'tbody tr', sessions: 'tbody tr', tokens: 'tbody tr', connections: 'tbody tr', configuration: 'tbody tr',
   policy: 'tbody tr', 'policy/table': 'tbody tr', 'policy/explain': 'form', 'policy/try': 'form',
 }
@@ -72,6 +72,11 @@ async function dialogs(page, named, examine) {
   await page.locator('dialog .facts').waitFor()
   await looked(page, named('add-confirm'), examine)
   await page.keyboard.press('Escape')
+  await page.evaluate(() => { location.hash = '#/find' })
+  await page.locator('.find .opener').first().click()
+  await page.locator('dialog .facts').waitFor()
+  await looked(page, named('find-confirm'), examine)
+  await page.keyboard.press('Escape')
   await page.evaluate(() => { location.hash = '#/sessions' })
   await page.locator('.sessions tbody button').first().click()
   await page.locator('dialog .facts').waitFor()
@@ -93,6 +98,10 @@ async function dialogs(page, named, examine) {
   await page.locator('.tokens .card tbody button').first().click()
   await page.locator('dialog .danger').waitFor()
   await looked(page, named('end-login'), examine)
+  await page.keyboard.press('Escape')
+  await page.locator('.tokens .card .row button').click()
+  await page.locator('dialog form select').waitFor()
+  await looked(page, named('block-user'), examine)
   await page.keyboard.press('Escape')
   await page.evaluate(() => { location.hash = '#/plugins/files' })
   await page.locator('.plugins .head .primary').click()

@@ -17,6 +17,7 @@ export const tokens = { viewer: 'hako_viewer-of-the-browser-specs', approver: 'h
 const configuration = `
 plugins: [plugins]
 shipped: {enabled: false}
+index: {plugins: [index.yaml]}
 console:
   tokens:
 ${Object.entries(tokens).map(([role, token]) => `    - {name: ${role}, role: ${role}, hash: "sha256:${createHash('sha256').update(token).digest('hex')}"}`).join('\n')}

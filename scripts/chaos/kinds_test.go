@@ -15,7 +15,7 @@ import (
 	"github.com/hako-run/hako/internal/fakes/slack"
 )
 
-// load is what everybody does.
+// load makes the calls of all kinds while replicas fail.
 type load struct {
 	world *world
 	book  *book
@@ -24,7 +24,7 @@ type load struct {
 	events map[string]*event
 }
 
-// event is what somebody says in Slack.
+// event is a message of a person in Slack.
 type event struct {
 	word, ts string
 	taken    bool
@@ -122,7 +122,7 @@ func (l *load) deliver(ctx context.Context, e *event, payload any) {
 	}
 }
 
-// interrupted is what the bot says where its process ended in the midst of an answer.
+// interrupted are words of the bot's text where its process ended in the midst of an answer.
 var interrupted = []string{"interrupted", "中断"}
 
 // replies are the whole answers to an event, and the honest ends.

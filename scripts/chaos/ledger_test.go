@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// faults are what was lost or done twice.
+// faults are calls that were lost or done twice.
 type faults []string
 
 func (f *faults) addf(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }

@@ -26,7 +26,7 @@ const (
 // call is one tools/call and what became of it.
 type call struct {
 	kind, trace string
-	// title is what the call writes, if it does.
+	// title is the text that the call writes, if it does.
 	title string
 	// answered says that an answer came, failed that it was an error of the tool or the protocol.
 	answered, failed bool

@@ -208,7 +208,7 @@ func (w *world) command(ctx context.Context, args ...string) *exec.Cmd {
 	return command
 }
 
-// page is where consent is given.
+// page is the page on which consent is given.
 var page = regexp.MustCompile(`http://\S+/authorize\S+`)
 
 // run runs a command to its end and returns what it printed. A page that it shows is visited.
@@ -261,7 +261,7 @@ func (r *replica) start() {
 	}
 }
 
-// logFile is where the process logs.
+// logFile is the process's log file.
 func (r *replica) logFile() string {
 	return filepath.Join(r.world.dir, fmt.Sprintf("replica-%d.log", r.number))
 }

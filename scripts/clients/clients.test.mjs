@@ -1,6 +1,6 @@
 // Real clients against bin/hako: what a user of the README does, in both modes of MCP, over stdio and HTTP.
 import assert from 'node:assert/strict'
-import { execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { copyFile, mkdtemp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -8,52 +8,14 @@ import path from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 
-import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
+import { StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { Provider } from 'oidc-provider'
 
-const root = path.resolve(import.meta.dirname, '../..')
-const hako = process.env.HAKO ?? path.join(root, 'bin/hako')
+import { account, connect, env, hako, modes, serve } from './hako.mjs'
+
 const inspector = path.join(import.meta.dirname, 'node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js')
-const env = { ...process.env, MOCK_MODE: 'true', MCP_INSPECTOR_SECRET_STORE: 'memory' }
 const run = promisify(execFile)
-const modes = { legacy: 'legacy', modern: { pin: '2026-07-28' } }
-
-// serve starts bin/hako on a free port in a directory with these files, or those that a function makes for the port. It
-// returns its URL and how to stop it.
-async function serve(args = [], files = {}) {
-  const cwd = await mkdtemp(path.join(tmpdir(), 'hako-clients-'))
-  const port = 20000 + Math.floor(Math.random() * 12000)
-  if (typeof files === 'function') files = await files(port)
-  for (const [name, text] of Object.entries(files)) await writeFile(path.join(cwd, name), text)
-  const child = spawn(hako, ['serve', '--http', `127.0.0.1:${port}`, ...args], { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] })
-  let log = ''
-  child.stderr.on('data', chunk => { log += chunk })
-  const base = `http://127.0.0.1:${port}`
-  for (;;) {
-    try {
-      if ((await fetch(`${base}/readyz`)).ok) break
-    } catch {}
-    if (child.exitCode !== null) throw new Error(`hako did not start:\n${log}`)
-    await new Promise(resolve => setTimeout(resolve, 50))
-  }
-  return {
-    cwd,
-    url: `${base}/mcp`,
-    async stop() {
-      const exited = new Promise(resolve => child.once('exit', resolve))
-      child.kill('SIGTERM')
-      assert.equal(await exited, 0, log)
-      await rm(cwd, { recursive: true })
-    },
-  }
-}
-
-async function connect(transport, mode, options = {}) {
-  const client = new Client({ name: 'clients', version: '1.0.0' }, { versionNegotiation: { mode: modes[mode] }, ...options })
-  await client.connect(transport)
-  return client
-}
 
 const over = {
   stdio: cwd => new StdioClientTransport({ command: hako, args: ['serve', '--stdio'], env, cwd, stderr: 'ignore' }),
@@ -300,27 +262,9 @@ http:
     return { url, pages }
   }
 
-  // account keeps what an OAuth client of the SDK has to keep.
-  const account = () => {
-    const kept = {}
-    return {
-      kept,
-      redirectUrl: 'http://127.0.0.1:3999/callback',
-      clientMetadata: { client_name: 'The TypeScript SDK', redirect_uris: ['http://127.0.0.1:3000/callback'], token_endpoint_auth_method: 'none' },
-      state: () => 'a-state-of-the-client',
-      clientInformation: () => kept.client,
-      saveClientInformation: client => { kept.client = client },
-      tokens: () => kept.tokens,
-      saveTokens: tokens => { kept.tokens = tokens },
-      redirectToAuthorization: url => { kept.link = url },
-      saveCodeVerifier: verifier => { kept.verifier = verifier },
-      codeVerifier: () => kept.verifier,
-    }
-  }
-
   for (const mode of Object.keys(modes)) {
     test(mode, async () => {
-      const authProvider = account()
+      const authProvider = account('http://127.0.0.1:3999/callback')
       const { kept } = authProvider
       const transport = () => new StreamableHTTPClientTransport(new URL(server.url), { authProvider })
       const first = transport()

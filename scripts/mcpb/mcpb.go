@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// repository is where releases are.
+	// repository is the repository of the releases.
 	repository  = "https://github.com/hako-run/hako"
 	description = "Sandboxed WebAssembly tools that reach only the files, hosts and time you granted"
 )

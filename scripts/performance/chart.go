@@ -43,8 +43,9 @@ func (c *curve) draw(results []measurement.Result) string {
 	}
 	var out strings.Builder
 	width := panelWidth * len(units)
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%d" role="img">`+
-		"\n<title>%s</title>\n%s", width, panelHeight, html.EscapeString(c.title), style)
+	fmt.Fprintf(&out,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%d" role="img">`+
+			"\n<title>%s</title>\n%s", width, panelHeight, html.EscapeString(c.title), style)
 	for i, unit := range units {
 		p := panel{curve: c, unit: unit}
 		for _, l := range c.lines {
@@ -99,9 +100,11 @@ func (p *panel) draw(out *strings.Builder) {
 	for _, tick := range p.x.ticks() {
 		x := p.x.at(tick)
 		fmt.Fprintf(out, `<line class="grid" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`, x, x, top, panelHeight-bottom)
-		fmt.Fprintf(out, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", x, panelHeight-bottom+17, short(tick))
+		fmt.Fprintf(out, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", x,
+			panelHeight-bottom+17, short(tick))
 	}
-	fmt.Fprintf(out, `<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", (left+panelWidth-right)/2, panelHeight-8,
+	fmt.Fprintf(out, `<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n",
+		(left+panelWidth-right)/2, panelHeight-8,
 		html.EscapeString(p.curve.x))
 	fmt.Fprintf(out, `<text class="title" x="8" y="16">%s</text>`+"\n", html.EscapeString(p.unit))
 	p.drawLinear(out)

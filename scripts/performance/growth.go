@@ -53,13 +53,15 @@ var curves = []curve{
 }
 
 var growthGoals = []goal{
-	{"plugins_1000_start_ms", "start with 1,000 small plugins and a warm cache, until `tools/list` is answered", 1000, false},
+	{"plugins_1000_start_ms", "start with 1,000 small plugins and a warm cache, until `tools/list` is answered", 1000,
+		false},
 	{"sessions_10000_mib", "memory of 10,000 idle sessions", 100, false},
 }
 
 const growthHead = `## Growth
 
-` + "`make bench-growth`" + ` takes two minutes and draws how time and memory grow. Both axes of each picture are logarithmic; the dashed line is
+` +
+	"`make bench-growth`" + ` takes two minutes and draws how time and memory grow. Both axes of each picture are logarithmic; the dashed line is
 linear growth of the first line. Times are processor time of the whole process, with the client in it, but for the start, which is the
 fastest of three. *Power* is the exponent of the last step: 1 is linear, 0 is no growth.
 
@@ -106,7 +108,8 @@ func (c *curve) table(out io.Writer, results []measurement.Result) {
 		fmt.Fprintf(out, "| %.0f |", x)
 		for _, l := range c.lines {
 			list := points(results, c.key, l.key)
-			i, ok := slices.BinarySearchFunc(list, x, func(r measurement.Result, x float64) int { return cmp.Compare(r.X, x) })
+			i, ok := slices.BinarySearchFunc(list, x,
+				func(r measurement.Result, x float64) int { return cmp.Compare(r.X, x) })
 			if !ok {
 				fmt.Fprint(out, " |")
 				continue

@@ -23,7 +23,8 @@ type goal struct {
 }
 
 var goals = []goal{
-	{"mcp_http_throughput_ratio", "calls a second over MCP HTTP, 64 clients, the worse of both protocol versions: sandboxed tool / same function registered natively", 0.9, true},
+	{"mcp_http_throughput_ratio",
+		"calls a second over MCP HTTP, 64 clients, the worse of both protocol versions: sandboxed tool / same function registered natively", 0.9, true},
 	{"mcp_http_p99_ratio", "the same, 99th percentile of the time of a call", 1.25, false},
 	{"metrics_throughput_ratio", "calls a second over MCP HTTP, 64 clients: metrics on / off", 0.97, true},
 	{"clean_latency_ratio", "a call with 24 KB of JSON in and out on a clean instance / on a reused one", 1.15, false},
@@ -31,25 +32,38 @@ var goals = []goal{
 	{"fuel_loop_ratio", "a tight loop with fuel / without", 2, false},
 	{"fuel_recursion_ratio", "a recursion with fuel / without", 1.35, false},
 	{"fuel_gojson_ratio", "a Go guest that decodes JSON, with fuel / without", 1.12, false},
-	{"deadline_overshoot_ms", "how late the worst hostile guest is stopped: loops, recursion, floods of host calls, of memory, of bulk operations", 50, false},
-	{"neighbour_p95_ratio", "one caller's small calls beside 200 spinning calls of another plugin / alone, 95th percentile over MCP HTTP", 3, false},
+	{"deadline_overshoot_ms",
+		"how late the worst hostile guest is stopped: loops, recursion, floods of host calls, of memory, of bulk operations", 50, false},
+	{"neighbour_p95_ratio",
+		"one caller's small calls beside 200 spinning calls of another plugin / alone, 95th percentile over MCP HTTP", 3, false},
 	{"file_1mib_ratio", "1 MiB through `file_read` / the same tool registered natively", 3, false},
 	{"start_50_plugins_ms", "start with 50 plugins of 3 MB and a warm cache, until `tools/list` is answered", 150,
 		false},
 	{"idle_plugin_mib", "memory of a plugin that nobody calls", 1, false},
 	{"first_call_cold_ms", "a new 3 MB Go plugin of which nothing is cached, until its first answer", 1000, false},
-	{"pipeline_overhead_us", "validation, a policy of 100 rules, a quota, the audit log and metrics around a call that does nothing", 50, false},
+	{"pipeline_overhead_us",
+		"validation, a policy of 100 rules, a quota, the audit log and metrics around a call that does nothing", 50, false},
 	{"governance_overhead_us", "the policy, the quota and the audit log of it", 50, false},
 	{"policy_10k_rules_us", "the same with 10,000 rules and a caller that was not seen before", 200, false},
-	{"audit_records_per_second", "records that outlive the end of hako when `Append` returns, and are on the disk a second later; 8 writers", 5000, true},
-	{"extism_flood_kept_mib", "resident memory that is left of a flood of calls to Extism plugins that exceed memory, output and log, a minute later", 32, false},
-	{"large_peak_rss_mib", "the most resident memory while eight answers of 0.9 MB are under way, with 14 plugins loaded", 300, false},
+	{"audit_records_per_second",
+		"records that outlive the end of hako when `Append` returns, and are on the disk a second later; 8 writers", 5000, true},
+	{"code_overhead_ms",
+		"a program of `run_code` with 30 calls, one after the other, beyond the time of the 30 calls, median", 2, false},
+	{"code_calls_per_core_second", "calls a second that programs make, on one processor", 1000, true},
+	{"code_parallel_50ms_ms", "a program with 8 calls of 50 ms at once", 60, false},
+	{"code_search_10k_ms", "`find_tools` in a catalog of 10,000 tools, under a policy of 100 rules", 20, false},
+	{"extism_flood_kept_mib",
+		"resident memory that is left of a flood of calls to Extism plugins that exceed memory, output and log, a minute later", 32, false},
+	{"large_peak_rss_mib",
+		"the most resident memory while eight answers of 0.9 MB are under way, with 14 plugins loaded", 300, false},
 	{"text_1mib_cpu_ms_rust", "processor time of a call with 0.9 MB of text in and out, the guest in Rust", 8, false},
 	{"text_22k_cpu_ms_rust", "the same with 22 KB", 0.35, false},
 	{"text_1mib_cpu_ms_go", "with 0.9 MB, the guest in Go", 20, false},
 	{"text_22k_cpu_ms_go", "with 22 KB, the guest in Go", 0.8, false},
-	{"text_1mib_peak_rss_mib", "the most resident memory while eight clients call the guest in Rust with 0.9 MB of text", 300, false},
-	{"rest_rss_mib", "resident memory of a server with the shipped plugins that was started with cached code and is not called", 100, false},
+	{"text_1mib_peak_rss_mib",
+		"the most resident memory while eight clients call the guest in Rust with 0.9 MB of text", 300, false},
+	{"rest_rss_mib",
+		"resident memory of a server with the shipped plugins that was started with cached code and is not called", 100, false},
 	{"rest_private_mib", "the same, without the pages of the program's file", 40, false},
 	{"after_load_rss_mib", "resident memory after 64 clients have called", 200, false},
 	{"after_load_kept_rss_mib", "the same, a minute later", 120, false},
@@ -102,7 +116,8 @@ func run() error {
 		if len(results) == 0 {
 			continue
 		}
-		text, err = replaceSection(text, section.target, func(out io.Writer) error { return section.render(out, results) })
+		text, err = replaceSection(text, section.target,
+			func(out io.Writer) error { return section.render(out, results) })
 		if err != nil {
 			return err
 		}

@@ -37,14 +37,18 @@ var loads = []struct {
 
 const peersHead = `## Beside other hosts
 
-` + "`make bench-peers`" + ` puts an echo tool in each host and the same load on it, over MCP's streamable HTTP 2025-03-26 with sessions. A host
+` +
+	"`make bench-peers`" + ` puts an echo tool in each host and the same load on it, over MCP's streamable HTTP 2025-03-26 with sessions. A host
 is left out unless these variables name its program and its guest:
 
 | host | program | guest |
 | --- | --- | --- |
-| hako | ` + "`bin/hako`" + ` | of the Go compiler; of Rust, where cargo and its target wasm32-wasip1 are; that of wassette |
-| [wassette](https://github.com/microsoft/wassette) 0.5.0 | ` + "`HAKO_PEER_WASSETTE`" + ` | ` + "`HAKO_PEER_WASSETTE_GUEST`" + `: a component that exports ` + "`echo: func(text: string) -> string`" + ` |
-| [hyper-mcp](https://github.com/hyper-mcp-rs/hyper-mcp) 0.2.3 | ` + "`HAKO_PEER_HYPER_MCP`" + ` | ` + "`HAKO_PEER_HYPER_MCP_GUEST`" + `: an Extism plugin with the tool ` + "`echo`" + ` |
+| hako | ` + "`bin/hako`" +
+	` | of the Go compiler; of Rust, where cargo and its target wasm32-wasip1 are; that of wassette |
+| [wassette](https://github.com/microsoft/wassette) 0.5.0 | ` + "`HAKO_PEER_WASSETTE`" + ` | ` +
+	"`HAKO_PEER_WASSETTE_GUEST`" + `: a component that exports ` + "`echo: func(text: string) -> string`" + ` |
+| [hyper-mcp](https://github.com/hyper-mcp-rs/hyper-mcp) 0.2.3 | ` + "`HAKO_PEER_HYPER_MCP`" + ` | ` +
+	"`HAKO_PEER_HYPER_MCP_GUEST`" + `: an Extism plugin with the tool ` + "`echo`" + ` |
 
 They do not do the same work: hyper-mcp uses one instance per session again as it is; wassette makes a new one for each call, without a limit on
 time or memory; hako starts each call clean, metered and limited, decides it by policy, scans it for secrets and records it. Both peers write a

@@ -70,7 +70,8 @@ func run(ctx context.Context, root string, out *log.Logger) error {
 	}
 	carried := filepath.Join(root, "cmd", "hako", "shipped")
 	return errors.Join(
-		write(filepath.Join(root, "dist", "plugins"), copies, out), write(carried, files, out), removeStale(carried, files))
+		write(filepath.Join(root, "dist", "plugins"), copies, out), write(carried, files, out),
+		removeStale(carried, files))
 }
 
 func build(ctx context.Context, root, name string) ([]byte, error) {
@@ -78,7 +79,11 @@ func build(ctx context.Context, root, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	wasm, err := gobuild.Plugin(ctx, filepath.Join(root, "plugins", name))
+	dir := filepath.Join(root, "plugins", name)
+	wasm, err := os.ReadFile(filepath.Join(dir, name+".wasm")) // committed, if it is not written in Go
+	if errors.Is(err, fs.ErrNotExist) {
+		wasm, err = gobuild.Plugin(ctx, dir)
+	}
 	if err != nil {
 		return nil, err
 	}

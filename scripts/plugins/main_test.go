@@ -71,13 +71,13 @@ func TestRun(t *testing.T) {
 	if code, err := plugins[0].Wasm(); err != nil || !bytes.Equal(code, wasm) {
 		t.Errorf("shipped %d bytes, %v, want %d", len(code), err, len(wasm))
 	}
-	for _, file := range []string{"dist/plugins/greeter.wasm", "cmd/hako/shipped/greeter.wasm.zst"} {
+	for _, file := range []string{"dist/plugins/greeter.wasm", "cmd/hako/shipped/greeter.dictionary.wasm.zst"} {
 		if !strings.Contains(first.String(), filepath.Join(root, file)) {
 			t.Errorf("the output does not name %s:\n%s", file, first.String())
 		}
 	}
 	left, err := filepath.Glob(filepath.Join(carried, "*"))
-	if want := []string{"README.md", "greeter.json", "greeter.wasm.zst"}; err != nil || len(left) != len(want) {
+	if want := []string{"README.md", "greeter.json", "greeter.dictionary.wasm.zst"}; err != nil || len(left) != len(want) {
 		t.Errorf("%q in the program, %v, want %q", left, err, want)
 	}
 	if err := run(t.Context(), root, log.New(&second, "", 0)); err != nil || second.Len() > 0 {

@@ -170,7 +170,8 @@ func (s *server) visit(ctx context.Context, c *counts) {
 }
 
 func (s *server) session(ctx context.Context, polite bool) error {
-	header, _, err := s.post(ctx, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"soak","version":"1"}}}`, nil)
+	header, _, err := s.post(ctx,
+		`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"soak","version":"1"}}}`, nil)
 	if err != nil {
 		return err
 	}

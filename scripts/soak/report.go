@@ -16,7 +16,7 @@ type series struct {
 	Middle float64 `json:"middle"`
 	Last   float64 `json:"last"`
 	Max    float64 `json:"max"`
-	// slack is what it may grow by besides a tenth.
+	// slack is the growth that is allowed besides a tenth.
 	slack float64
 	of    func(sample) float64
 }
@@ -72,7 +72,9 @@ func median(samples []sample, of func(sample) float64) float64 {
 // String is the report for people.
 func (r *report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d calls answered as they should, %d not, %d not sent because the server was behind; %d sessions\n", r.Good, r.Bad, r.Late, r.Sessions)
+	fmt.Fprintf(&b,
+		"%d calls answered as they should, %d not, %d not sent because the server was behind; %d sessions\n", r.Good,
+		r.Bad, r.Late, r.Sessions)
 	for _, s := range r.Series {
 		fmt.Fprintf(&b, "%-16s second third %8.1f, last third %8.1f, highest %8.1f %s\n", s.Name, s.Middle, s.Last,
 			s.Max, s.Unit)
@@ -110,14 +112,17 @@ func plot(samples []sample) []byte {
 	const width, height, left, gap = 900, 150, 80, 30
 	all := watchedSeries()
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n", width+left+20, len(all)*(height+gap)+gap)
+	fmt.Fprintf(&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n",
+		width+left+20, len(all)*(height+gap)+gap)
 	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="white"/>`+"\n")
 	for i, s := range all {
 		top, highest := float64(gap+i*(height+gap)), 1.0
 		for _, one := range samples {
 			highest = max(highest, s.of(one)*1.1)
 		}
-		fmt.Fprintf(&b, `<text x="%d" y="%.0f">%s %s</text><text x="8" y="%.0f">%.0f</text><text x="8" y="%.0f">0</text>`+"\n",
+		fmt.Fprintf(&b,
+			`<text x="%d" y="%.0f">%s %s</text><text x="8" y="%.0f">%.0f</text><text x="8" y="%.0f">0</text>`+"\n",
 			left, top-6, s.Name, s.Unit, top+10, highest, top+height)
 		fmt.Fprintf(&b, `<rect x="%d" y="%.0f" width="%d" height="%d" fill="none" stroke="#ccc"/>`+"\n", left, top,
 			width, height)

@@ -87,7 +87,7 @@ func (s *server) stop() error {
 	return s.command.Wait()
 }
 
-// sample is what the process was like at a moment.
+// sample is one measurement of the process.
 type sample struct {
 	at                                time.Duration
 	resident, heap, goroutines, files float64

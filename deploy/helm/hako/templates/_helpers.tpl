@@ -44,6 +44,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
     "http" (dict "address" "0.0.0.0:8420")
     "metrics" (dict "address" "0.0.0.0:9090")
     "cache" "/var/lib/hako/cache"
+    "lock" "/var/lib/hako/hako.lock.yaml"
     "policy" "/etc/hako/hako.policy.yaml"
     "shutdown" (dict "grace" "2m")
     "consents" (ternary "/etc/hako/hako.consents.yaml" "/var/lib/hako/hako.consents.yaml" (not (empty .Values.consents))) }}
