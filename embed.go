@@ -1,10 +1,15 @@
-// Package hako holds what the hako command carries with it: the sources of the Go PDK, so that a new plugin builds
-// without a network. The host is in package host, the PDK in package pdk.
+// Package hako holds what the hako command carries with it: the sources of the PDKs, so that a new plugin need not
+// fetch its PDK. The host is in package host, the PDK in package pdk.
 package hako
 
 import "embed"
 
 // PDK holds the sources of the Go PDK and their licence, at their paths in this module.
 //
-//go:embed LICENSE pdk/*.go pdk/abi/*.go pdk/internal/nativeexec/*.go pdk/internal/nativesql/*.go pdk/internal/updates/*.go pdk/internal/wire/*.go pdk/locale/*.go pdk/pdkexec/*.go pdk/pdkhttp/*.go pdk/pdksql/*.go pdk/pdktest/*.go
+//go:embed LICENSE pdk/*.go pdk/abi/*.go pdk/internal/nativeexec/*.go pdk/internal/nativehttp/*.go pdk/internal/nativesql/*.go pdk/internal/nativetools/*.go pdk/internal/updates/*.go pdk/internal/wire/*.go pdk/locale/*.go pdk/pdkexec/*.go pdk/pdkhttp/*.go pdk/pdksql/*.go pdk/pdktest/*.go pdk/pdktools/*.go
 var PDK embed.FS
+
+// OtherPDKs holds the PDKs of other languages, each in a folder of its own below pdk.
+//
+//go:embed pdk/c/hako.h pdk/assemblyscript/*.ts pdk/assemblyscript/testing.js pdk/zig/hako.zig pdk/rust/Cargo.toml pdk/rust/src/*.rs
+var OtherPDKs embed.FS

@@ -29,8 +29,10 @@ var connecting = map[string][]string{
 	},
 	"net/http.Client": {
 		"internal/pluginfile/fetch.go", "internal/server/listen.go", "host/agent/client.go", "host/credential/token.go",
+		"host/registry/index/load.go",
 		"host/internal/issuer/client.go", "host/mcpserver/authserver/authserver.go",
-		"host/llm/transport.go", "host/mcpclient/remote.go", "host/slackbot/client.go",
+		"host/llm/transport.go", "host/mcpclient/remote.go", "host/registry/registry.go", "host/slackbot/client.go",
+		"host/trace/grpc.go",
 	},
 	"net.Dial":    nil,
 	"net.DialIP":  nil,
@@ -38,7 +40,7 @@ var connecting = map[string][]string{
 	"net.DialUDP": nil,
 	"net.Dialer": {
 		"host/broker/outbound/dial.go", "host/broker/outbound/proxy.go",
-		"host/trace/export.go", // sockets in the file system
+		"host/trace/grpc.go", // sockets in the file system
 	},
 	"net.DialTimeout": {"cmd/hako/console.go"}, // a hako on this machine
 	"net.DialUnix":    {"internal/server/systemd_linux.go"},
@@ -57,13 +59,18 @@ var connecting = map[string][]string{
 	"github.com/modelcontextprotocol/go-sdk/mcp.SSEClientTransport":             nil,
 	"golang.org/x/oauth2.NewClient":                                             nil,
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp.NewClient": {"host/trace/export.go"},
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc.NewClient": {"host/trace/export.go"},
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp.New":       nil,
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc.New":       nil,
+	"oras.land/oras-go/v2/registry/remote/auth.Client":                          {"host/registry/registry.go"},
+	"oras.land/oras-go/v2/registry/remote/auth.DefaultClient":                   nil,
+	"oras.land/oras-go/v2/registry/remote.NewRepository":                        nil,
+	"github.com/sigstore/sigstore-go/pkg/root.FetchTrustedRoot":                 nil,
+	"github.com/sigstore/sigstore-go/pkg/root.FetchTrustedRootWithOptions":      nil,
+	"github.com/sigstore/sigstore-go/pkg/root.NewLiveTrustedRoot":               nil,
+	"github.com/sigstore/sigstore-go/pkg/tuf.New":                               nil,
 	"google.golang.org/grpc.NewClient":                                          nil,
 	"google.golang.org/grpc.Dial":                                               nil,
 	"github.com/hako-run/hako/host/broker/outbound.Dialer": {"host/broker/httpbroker/broker.go",
-		"host/broker/execbroker/gateway/gateway.go", "internal/pluginfile/fetch.go"},
+		"host/broker/execbroker/gateway/gateway.go"},
 }
 
 // TestConnectionsObeyTheProxy finds every use of what connects, so that a new one cannot bypass outbound.proxy or obey
