@@ -53,14 +53,19 @@ func newFleet(t *testing.T, offered *catalog.Catalog, calls func(replica int) Ca
 	for i := range 3 {
 		f.add(database, offered, calls, change, i)
 	}
-	proxy := httptest.NewServer(&httputil.ReverseProxy{
+	forward := &httputil.ReverseProxy{
 		FlushInterval: -1, Transport: ownConnections(),
 		Rewrite: func(r *httputil.ProxyRequest) {
 			to, _ := url.Parse(f.pick().url)
 			r.SetURL(to)
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
-	})
+	}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// A replica answers before the proxy has seen the end of the request: golang/go#40747.
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		forward.ServeHTTP(w, r)
+	}))
 	t.Cleanup(func() {
 		proxy.CloseClientConnections()
 		proxy.Close()

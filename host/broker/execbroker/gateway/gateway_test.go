@@ -311,6 +311,41 @@ func TestForward(t *testing.T) {
 
 // TestUpstreamProxy: connections go through a configured upstream proxy, and names that resolve to private addresses
 // are refused.
+// TestAnswerBeforeBody answers a request while the client still sends it.
+func TestAnswerBeforeBody(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		controller := http.NewResponseController(w)
+		_ = controller.EnableFullDuplex()
+		_, _ = io.WriteString(w, "begun ")
+		_ = controller.Flush()
+		body, err := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "ended with %s %v", body, err)
+	}))
+	t.Cleanup(server.Close)
+	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
+	s := serve(t, Options{Resolver: names{"ok.test": "127.0.0.1"}}, "ok.test:"+port+":private")
+	conn, err := net.Dial("tcp", s.proxy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	fmt.Fprintf(conn, "POST http://ok.test:%s/ HTTP/1.1\r\nHost: ok.test:%s\r\nContent-Length: 8\r\n\r\nhalf", port, port)
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := make([]byte, len("begun "))
+	if _, err := io.ReadFull(response.Body, begun); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(conn, "half")
+	if rest, err := io.ReadAll(response.Body); string(rest) != "ended with halfhalf <nil>" || err != nil {
+		t.Errorf("%q %v", rest, err)
+	}
+}
+
 func TestUpstreamProxy(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Value

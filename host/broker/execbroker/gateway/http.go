@@ -50,6 +50,9 @@ func newServer(p *proxy) *http.Server {
 				p.connect(w, r)
 			} else if forwardable(w, r) {
 				r.Header.Del("Upgrade") // upgrades need a tunnel
+				// Servers may answer before they have read the whole body. net/http would close the body then, and the
+				// failed copy of it would cut the answer off (golang/go#40747). HTTP/1 clients can always do it.
+				_ = http.NewResponseController(w).EnableFullDuplex()
 				forward.ServeHTTP(w, r)
 			}
 		}),
