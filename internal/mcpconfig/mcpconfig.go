@@ -105,8 +105,8 @@ var Clients = map[string]Client{
 		Link: gooseLink,
 	},
 	"opencode": {
-		File: "opencode.json in your project, or ~/.config/opencode/opencode.json for all projects (OpenCode 1 has no " +
-			"\"servers\" there: put the server directly below \"mcp\")",
+		File: "opencode.json in your project, or ~/.config/opencode/opencode.json for all projects (before " +
+			"OpenCode 1.18.26, put the server directly below \"mcp\", without \"servers\")",
 		Token: "{env:HAKO_TOKEN}", Login: "run: opencode mcp auth %s", Document: opencodeDocument,
 	},
 	"vscode": {
@@ -136,7 +136,7 @@ func vscodeDocument(name string, s Server) (any, error) {
 	return document, nil
 }
 
-// opencodeDocument is for OpenCode 2, which has one level more than OpenCode 1 and no "enabled".
+// opencodeDocument is for OpenCode 1.18.26 and later. Older versions have one level less, and refuse "servers".
 func opencodeDocument(name string, s Server) (any, error) {
 	entry := object{"type": "local", "command": append([]string{s.Program}, s.Args...)}
 	if s.URL != "" {
