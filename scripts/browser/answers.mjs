@@ -133,7 +133,7 @@ export function answers(who = session()) {
     overview: {
       plugins: { active: 5, pending: 1, revoked: 0, broken: 1, conflict: 0 }, tools: 23,
       calls: { perSecond: 3.42, failuresPerSecond: 0.11, lastMinute: 205, failedLastMinute: 7, inFlight: 2, p50Ms: 3.1, p95Ms: 40.2, p99Ms: 88 },
-      approvals: { waiting: 3 }, upstreams: { up: 1, down: 1, connecting: 0, disabled: 0 }, replicas: 3, audit: { on: true, verified: ago(20 * minute), ok: true },
+      approvals: { waiting: 3 }, upstreams: { up: 1, idle: 0, down: 1, connecting: 0, disabled: 0 }, replicas: 3, audit: { on: true, verified: ago(20 * minute), ok: true },
       problems: [
         { kind: 'plugin', name: 'files', state: 'pending', remedy: 'Look at what it asks for, and approve it.' },
         { kind: 'upstream', name: 'jira', state: 'down', text: 'connection refused' },

@@ -75,7 +75,14 @@ export function dated(text) {
 
 /** since is how long ago a moment was, with the whole of it for those who ask. */
 export function since(text) {
-  return when(text, ago(text))
+  const element = when(text, ago(text))
+  element.className = 'since'
+  return element
+}
+
+/** refresh says how long ago it is now: rows that stay the same are not written again. */
+export function refresh(element) {
+  element.textContent = ago(element.dateTime)
 }
 
 /** took is a duration, or a dash. */

@@ -2,8 +2,8 @@
 import { h, put } from './dom.js'
 import { t } from './language.js'
 import { navigation, views } from './nav.js'
-import { problem } from './parts.js'
-import { events, every, get, listen, live, pages, retry } from './server.js'
+import { problem, refresh } from './parts.js'
+import { events, every, get, listen, live, pages, retry, segment } from './server.js'
 
 /** openShell puts the console up for session and returns what takes it down. change puts it up anew, for another session if one is given. */
 export function openShell(session, change) {
@@ -25,6 +25,8 @@ export function openShell(session, change) {
   }
   events.addEventListener('online', () => put(offline), { signal })
   const waiting = watchApprovals(frame, spoken, signal)
+  const clock = setInterval(() => document.querySelectorAll('time.since').forEach(refresh), 10_000)
+  signal.addEventListener('abort', () => clearInterval(clock))
   const router = route(session, main, frame, waiting, signal)
   listen(signal)
   router()
@@ -69,7 +71,7 @@ function route(session, main, frame, waiting, ended) {
     const root = h('div', { class: `view ${view}` })
     const alert = h('div', { role: 'alert' })
     put(main, alert, root)
-    module.default(page(session, root, alert, waiting, { path: rest.filter(Boolean), query: new URLSearchParams(search) }, signal))
+    module.default(page(session, root, alert, waiting, { view, path: rest.filter(Boolean), query: new URLSearchParams(search) }, signal))
     if (!first) root.querySelector('h1')?.focus()
     first = false
     scrollTo(0, 0)
@@ -80,7 +82,7 @@ function route(session, main, frame, waiting, ended) {
 }
 
 /** page is what a view gets: where to show, what the address says, and how to ask the server for as long as the view is there. */
-function page(session, root, alert, waiting, { path, query }, signal) {
+function page(session, root, alert, waiting, { view, path, query }, signal) {
   const failed = error => put(alert, problem(error))
   return {
     session, root, path, query, signal, failed, waiting: waiting.show,
@@ -89,6 +91,12 @@ function page(session, root, alert, waiting, { path, query }, signal) {
       const within = root.contains(document.activeElement)
       put(root, content)
       if (within) root.querySelector('h1')?.focus()
+    },
+    // note puts a parameter into the address, or takes one that is empty out of it. It is the address that the page is left with, and found at again.
+    note(name, value) {
+      if (value) query.set(name, value)
+      else query.delete(name)
+      history.replaceState(null, '', `#/${[view, ...path].map(segment).join('/')}${query.size > 0 ? `?${query}` : ''}`)
     },
     get: (from, parameters) => get(from, parameters, signal),
     pages: (from, parameters, limit) => pages(from, parameters, signal, limit),

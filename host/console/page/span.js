@@ -1,4 +1,5 @@
-// The time that charts and figures cover: the last hour, day or week. It is chosen once for all of them, and holds as long as the page is open.
+// The time that charts and figures cover: the last hour, day or week. It is chosen once for all of them, holds as long as the page is open, and is
+// in the address.
 import { h, put } from './dom.js'
 import { t } from './language.js'
 
@@ -14,9 +15,13 @@ let chosen = names[0]
  */
 export function spanned(page, work) {
   let due = 0
-  const note = h('small')
+  if (names.includes(page.query.get('span'))) chosen = page.query.get('span')
+  const note = () => page.note('span', chosen === names[0] ? '' : chosen)
+  note()
+  const whose = h('small')
   const select = h('select', { 'aria-label': t('span.label'), onchange: () => {
     chosen = select.value
+    note()
     due = 0
     again()
   } }, names.map(name => h('option', { value: name, selected: name === chosen }, t(`span.${name}`))))
@@ -24,9 +29,9 @@ export function spanned(page, work) {
     if (Date.now() < due) return
     const span = chosen
     const { replica } = await work(span) ?? {}
-    put(note, replica && t('span.replica', { replica }))
+    put(whose, replica && t('span.replica', { replica }))
     // What comes from the store has large steps.
     if (span === chosen) due = Date.now() + (span === names[0] ? 0 : long - recent)
   })
-  return h('span', { class: 'span' }, select, note)
+  return h('span', { class: 'span' }, select, whose)
 }

@@ -1,5 +1,7 @@
 // Tables whose rows come and go while somebody reads them: a row that stays keeps its place in the keyboard's way.
 import { h, put } from './dom.js'
+import { nothing } from './filters.js'
+import { language } from './language.js'
 
 /** renew puts content into an element and replaces only the nodes that differ: one that is replaced between the press and the release of a click takes the click along. */
 function renew(element, content) {
@@ -12,17 +14,45 @@ function renew(element, content) {
 /**
  * table makes a table and returns {element, update}. columns are {label, cell(row), class}; the first is the row's header. rowKey tells rows apart.
  * With open, the first cell is a button, reached with Tab once for the table and then with the arrow keys; a click anywhere in the row does the same.
+ *
+ * A column with a name in by can be sorted by its head: by value(row), else by the row's field of that name, and with down the greatest first. With
+ * page, the address has the order. Where there are no rows, it shows empty, or with narrow, the filters of the list, that nothing matches those.
  */
-export function table({ caption, columns, rowKey, open, empty }) {
+export function table({ caption, columns, rowKey, open, empty, page, narrow }) {
   const body = h('tbody')
-  const nothing = h('p', { class: 'empty' }, empty)
+  const none = h('div', { class: 'empty', hidden: true })
+  const heads = columns.map(column => h('th', { scope: 'col', class: column.class },
+    column.by ? h('button', { type: 'button', class: 'sorter', onclick: () => sort(column) }, column.label) : column.label))
   const sheet = h('table', {},
     h('caption', { class: 'unseen' }, caption),
-    h('thead', {}, h('tr', {}, columns.map(column => h('th', { scope: 'col', class: column.class }, column.label)))),
+    h('thead', {}, h('tr', {}, heads)),
     body)
-  const element = h('div', { class: 'scroll' }, sheet, nothing)
+  const element = h('div', { class: 'scroll rows loading', 'aria-busy': 'true' }, sheet, none)
+  // The head of a table stays in view, unless the table has to be scrolled sideways.
+  const sizes = new ResizeObserver(() => element.classList.toggle('slides', sheet.offsetWidth > element.clientWidth))
+  sizes.observe(element)
+  sizes.observe(sheet)
   const kept = new Map()
+  let rows = []
+  let why // what none says: whether the filters leave nothing
+  let order = page?.query.get('sort') ?? ''
 
+  const sort = ({ by, down }) => {
+    const ways = down ? [`-${by}`, by, ''] : [by, `-${by}`, '']
+    order = ways[(ways.indexOf(order) + 1) % ways.length] // one that is not among them is the last
+    page?.note('sort', order)
+    update(rows)
+  }
+  const sorted = () => {
+    const found = columns.find(column => column.by && column.by === order.replace(/^-/, ''))
+    columns.forEach((column, i) => {
+      if (column !== found) heads[i].removeAttribute('aria-sort')
+      else heads[i].setAttribute('aria-sort', order.startsWith('-') ? 'descending' : 'ascending')
+    })
+    if (!found) return rows
+    const { by, value = row => row[by] } = found
+    return inOrder(rows, value, order.startsWith('-') ? -1 : 1)
+  }
   const make = row => {
     const cells = columns.map((column, i) => h(i ? 'td' : 'th', { class: column.class, scope: i ? null : 'row' }))
     const line = { element: h('tr', { class: open && 'opens' }, cells), cells, row: undefined, shown: '' }
@@ -63,8 +93,11 @@ export function table({ caption, columns, rowKey, open, empty }) {
     buttons[to].focus()
   })
 
-  const update = rows => {
-    const wanted = rows.map(row => {
+  const update = next => {
+    rows = next
+    element.classList.remove('loading')
+    element.removeAttribute('aria-busy')
+    const wanted = sorted().map(row => {
       const key = rowKey(row)
       if (!kept.has(key)) kept.set(key, make(row))
       const line = kept.get(key)
@@ -81,8 +114,22 @@ export function table({ caption, columns, rowKey, open, empty }) {
       if (body.children[i] !== row) body.insertBefore(row, body.children[i] ?? null)
     })
     sheet.hidden = rows.length === 0
-    nothing.hidden = rows.length > 0
+    none.hidden = rows.length > 0
+    const narrowed = Boolean(narrow?.narrowed())
+    if (why !== narrowed) put(none, narrowed ? nothing(narrow) : empty)
+    why = narrowed
     rove()
   }
   return { element, update }
+}
+
+/** inOrder sorts rows by a number or a text; those that have none come last. */
+function inOrder(rows, value, sign) {
+  const { compare } = new Intl.Collator(language, { numeric: true })
+  const missing = one => one === undefined || one === null || one === ''
+  return rows.toSorted((a, b) => {
+    const [x, y] = [value(a), value(b)]
+    if (missing(x) || missing(y)) return missing(x) - missing(y)
+    return sign * (typeof x === 'number' ? x - y : compare(x, y))
+  })
 }

@@ -1,5 +1,6 @@
 // Calls that run, and below them those that have ended.
 import { h, icon, put } from '../dom.js'
+import { filters, has } from '../filters.js'
 import { number, t, term, who } from '../language.js'
 import { badge, code, head, may, took, when } from '../parts.js'
 import { live, recent } from '../server.js'
@@ -14,19 +15,20 @@ export default async function calls(page) {
     if (!page.signal.aborted) call(page, page.path[0])
     return
   }
-  let running = { items: [] }
+  let running // of the first answer on
   let earlier = [] // ended before the page was opened
   let held = null // the rows at the moment of pausing
   let missed = 0
   let dropped = 0
   const state = h('p', { class: 'hint', role: 'status' })
   const about = h('p', { class: 'hint' })
-  const text = h('input', { type: 'search', placeholder: t('calls.filter'), 'aria-label': t('calls.filter') })
-  const outcome = h('select', { 'aria-label': t('column.outcome') },
-    ['all', 'running', 'failed', 'denied'].map(value => h('option', { value }, t(`calls.${value}`))))
+  const narrow = filters(page, () => show())
+  const text = narrow.search(t('calls.filter'))
+  const outcome = narrow.choice('outcome', t('column.outcome'), { '': t('calls.all'), running: t('calls.running'), failed: t('calls.failed'), denied: t('calls.denied') })
   const pause = h('button', { type: 'button', 'aria-pressed': 'false' })
   const list = table({
-    caption: t('nav.calls'), rowKey: row => row.id, empty: t('calls.empty'),
+    caption: t('nav.calls'), rowKey: row => row.id, narrow,
+    empty: [h('p', {}, t('calls.empty')), h('p', {}, h('a', { href: '#/tools' }, t('calls.try')))],
     open: row => { location.hash = `#/calls/${encodeURIComponent(row.id)}` },
     columns: [
       { label: t('column.what'), class: 'grow', cell: what },
@@ -45,20 +47,19 @@ export default async function calls(page) {
     return [...running.items.filter(call => !ended.has(call.id)), ...recent, ...earlier.filter(call => !recent.some(other => other.id === call.id))]
   }
   const show = () => {
-    list.update((held ?? rows()).filter(call => matches(call, text.value, outcome.value)).slice(0, most))
     put(pause, held ? [icon('play'), t('calls.resume')] : [icon('pause'), t('calls.pause')])
     pause.setAttribute('aria-pressed', String(held !== null))
+    if (!running) return
+    list.update((held ?? rows()).filter(call => matches(call, text.value, outcome.value)).slice(0, most))
     const notes = [running.more > 0 && t('calls.more', { n: number(running.more) }), held && t('calls.missed', { n: missed }), dropped > 0 && t('calls.dropped', { n: dropped })]
     put(state, notes.filter(Boolean).join(' '))
     put(about, t('calls.about'), running.replica && ` ${t('calls.others', { replica: running.replica })}`)
   }
   pause.addEventListener('click', () => {
-    held = held ? null : rows()
+    held = held || !running ? null : rows()
     missed = 0
     show()
   })
-  text.addEventListener('input', show)
-  outcome.addEventListener('change', show)
   let drawing = false
   const soon = () => {
     if (drawing) return
@@ -111,6 +112,5 @@ function matches(call, text, outcome) {
   if (outcome === 'running' && call.elapsedMs === undefined) return false
   if (outcome === 'failed' && !call.failed) return false
   if (outcome === 'denied' && call.outcome !== 'not_allowed') return false
-  const hay = [call.id, call.tool, call.plugin, call.user, call.tenant, call.frontend, call.outcome, call.rule, call.method].join(' ').toLowerCase()
-  return hay.includes(text.trim().toLowerCase())
+  return has(text, call.id, call.tool, call.plugin, call.user, call.tenant, call.frontend, call.outcome, call.rule, call.method)
 }

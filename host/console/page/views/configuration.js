@@ -1,12 +1,14 @@
 // The configuration in force: what is set and where, what has its default, and reading it anew.
 import { h, put } from '../dom.js'
+import { filters, has } from '../filters.js'
 import { moment, number, t } from '../language.js'
 import { code, guarded, head, problem } from '../parts.js'
 import { post } from '../server.js'
 import { table } from '../table.js'
 
 export default function configuration(page) {
-  const text = h('input', { type: 'search', placeholder: t('configuration.filter'), 'aria-label': t('configuration.filter') })
+  const narrow = filters(page, () => show())
+  const text = narrow.search(t('configuration.filter'))
   const file = h('p', { class: 'hint' })
   const state = h('div', { role: 'status' })
   const reload = h('button', { type: 'button', class: 'primary', onclick: async () => {
@@ -20,7 +22,7 @@ export default function configuration(page) {
     reload.disabled = false
   } }, t('configuration.reload'))
   const set = table({
-    caption: t('configuration.set'), rowKey: row => row.key, empty: t('configuration.empty'),
+    caption: t('configuration.set'), rowKey: row => row.key, empty: t('configuration.builtIn'), narrow,
     columns: [
       { label: t('column.key'), cell: row => code(row.key) },
       { label: t('column.value'), class: 'grow', cell: row => [value(row), usually(row), h('small', { class: 'narrow' }, origin(row.origin))] },
@@ -28,7 +30,7 @@ export default function configuration(page) {
     ],
   })
   const unset = table({
-    caption: t('configuration.unset'), rowKey: row => row.key, empty: t('configuration.empty'),
+    caption: t('configuration.unset'), rowKey: row => row.key, narrow,
     columns: [{ label: t('column.key'), cell: row => code(row.key) }, { label: t('column.value'), class: 'grow', cell: value }],
   })
   const count = h('summary')
@@ -37,15 +39,13 @@ export default function configuration(page) {
   put(page.root, head(t('nav.configuration'), file, beside), state, h('div', { class: 'tools' }, text), set.element, rest)
   let items = []
   const show = () => {
-    const wanted = text.value.trim().toLowerCase()
-    const found = items.filter(item => `${item.key} ${item.value} ${item.origin}`.toLowerCase().includes(wanted))
+    const found = items.filter(item => has(text.value, item.key, item.value, item.origin))
     const [changed, defaults] = [found.filter(item => item.origin !== 'default'), found.filter(item => item.origin === 'default')]
     set.update(changed)
     unset.update(defaults)
     put(count, t('configuration.defaults', { n: number(defaults.length) }))
-    if (wanted) rest.open = defaults.length > 0
+    if (narrow.narrowed()) rest.open = defaults.length > 0
   }
-  text.addEventListener('input', show)
   const load = page.poll(60_000, async () => {
     const answer = await page.get('configuration')
     items = answer.items

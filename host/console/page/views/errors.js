@@ -1,8 +1,9 @@
 // Failures by tool and cause, and what to do about them.
 import { showDialog } from '../dialog.js'
 import { h, put } from '../dom.js'
+import { filters, has } from '../filters.js'
 import { moment, number, t, term, who } from '../language.js'
-import { badge, code, facts, head, when } from '../parts.js'
+import { badge, code, facts, head, since, when } from '../parts.js'
 import { table } from '../table.js'
 
 const sides = ['tool', 'plugin', 'limit', 'caller', 'policy', 'host']
@@ -10,25 +11,25 @@ const sides = ['tool', 'plugin', 'limit', 'caller', 'policy', 'host']
 export default function errors(page) {
   let answer = { items: [] }
   const about = h('p', { class: 'hint' })
-  const side = h('select', { 'aria-label': t('errors.side') },
-    h('option', { value: '' }, t('errors.all')), sides.map(value => h('option', { value }, term('side', value))))
+  const narrow = filters(page, () => show())
+  const text = narrow.search(t('errors.filter'))
+  const side = narrow.choice('side', t('errors.side'), { '': t('errors.all'), ...Object.fromEntries(sides.map(value => [value, term('side', value)])) })
   const list = table({
-    caption: t('nav.errors'), rowKey: row => JSON.stringify([row.tool, row.outcome, row.detail]), open: showFailure, empty: t('errors.empty'),
+    caption: t('nav.errors'), rowKey: row => JSON.stringify([row.tool, row.outcome, row.detail]), open: showFailure, empty: t('errors.empty'), page, narrow,
     columns: [
-      { label: t('column.tool'), cell: row => code(row.tool || '–') },
+      { label: t('column.tool'), by: 'tool', cell: row => code(row.tool || '–') },
       { label: t('errors.what'), class: 'grow', cell: what },
-      { label: t('errors.count'), class: 'number', cell: row => number(row.count) },
-      { label: t('errors.last'), class: 'nowrap wide', cell: row => when(row.last) },
-      { label: t('errors.first'), class: 'nowrap wide', cell: row => when(row.first) },
+      { label: t('errors.count'), by: 'count', down: true, class: 'number', cell: row => number(row.count) },
+      { label: t('errors.last'), by: 'last', down: true, class: 'nowrap wide', cell: row => since(row.last) },
+      { label: t('errors.first'), by: 'first', down: true, class: 'nowrap wide', cell: row => when(row.first) },
       { label: t('errors.example'), class: 'wide', cell: row => example(row) },
     ],
   })
   const show = () => {
-    list.update(answer.items.filter(row => !side.value || row.side === side.value))
+    list.update(answer.items.filter(row => (!side.value || row.side === side.value) && has(text.value, row.tool, row.plugin, row.outcome, row.text, row.error, row.detail)))
     put(about, answer.since && t('errors.about', { since: moment(answer.since) }), answer.replica && ` ${t('calls.replica', { replica: answer.replica })}`)
   }
-  side.addEventListener('change', show)
-  put(page.root, head(t('nav.errors')), about, h('div', { class: 'tools' }, side), list.element)
+  put(page.root, head(t('nav.errors')), about, h('div', { class: 'tools' }, text, side), list.element)
   page.poll(5000, async () => {
     answer = await page.get('errors')
     show()

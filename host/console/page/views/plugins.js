@@ -3,7 +3,8 @@ import { addPlugin, confirmAddition } from '../add-plugin.js'
 import { chooser } from '../choose.js'
 import { decide, showDialog } from '../dialog.js'
 import { h, put } from '../dom.js'
-import { digest, moment, t } from '../language.js'
+import { filters, has } from '../filters.js'
+import { digest, moment, t, term } from '../language.js'
 import { badge, card, code, facts, guarded, head, problem, signature } from '../parts.js'
 import { live, post, segment } from '../server.js'
 import { table } from '../table.js'
@@ -13,25 +14,36 @@ export default function plugins(page) {
   else all(page)
 }
 
+const states = ['active', 'pending', 'revoked', 'broken', 'conflict']
+
 function all(page) {
+  let items = []
+  const narrow = filters(page, () => show())
+  const text = narrow.search(t('plugins.filter'))
+  const state = narrow.choice('state', t('column.state'), { '': t('plugins.all'), ...Object.fromEntries(states.map(value => [value, term('state', value)])) })
   const list = table({
-    caption: t('nav.plugins'), rowKey: row => `${row.name}/${row.file ?? ''}/${row.digest}`, empty: t('plugins.empty'),
+    caption: t('nav.plugins'), rowKey: row => `${row.name}/${row.file ?? ''}/${row.digest}`, page, narrow,
+    empty: [h('p', {}, t('plugins.empty')), h('p', {}, h('a', { href: '#/find' }, t('nav.find'))), h('p', {}, code('hako plugin add FILE'))],
     open(row) {
       if (row.name) location.hash = `#/plugins/${segment(row.name)}`
       else showFile(row)
     },
     columns: [
-      { label: t('column.plugin'), cell: row => [h('strong', {}, row.name || row.file), h('small', {}, row.title ?? ''), row.reason && h('small', { class: 'narrow' }, row.reason)] },
-      { label: t('column.state'), cell: row => badge('state', row.state) },
+      { label: t('column.plugin'), by: 'name', value: row => row.name || row.file, cell: row => [h('strong', {}, row.name || row.file), h('small', {}, row.title ?? ''), row.reason && h('small', { class: 'narrow' }, row.reason)] },
+      { label: t('column.state'), by: 'state', cell: row => badge('state', row.state) },
       { label: t('column.version'), class: 'wide', cell: row => row.version },
-      { label: t('column.tools'), class: 'number', cell: row => row.tools ?? 0 },
-      { label: t('column.running'), class: 'number wide', cell: row => row.running ?? 0 },
+      { label: t('column.tools'), by: 'tools', down: true, class: 'number', cell: row => row.tools ?? 0 },
+      { label: t('column.running'), by: 'running', down: true, class: 'number wide', cell: row => row.running ?? 0 },
       { label: t('column.reason'), class: 'wide grow', cell: row => row.reason ?? '' },
     ],
   })
   const add = h('button', { type: 'button', class: 'primary', onclick: addPlugin }, t('add.open'))
-  put(page.root, head(t('nav.plugins'), guarded(page.session, 'admin', add)), list.element)
-  const again = page.poll(15_000, async () => list.update(await page.pages('plugins')))
+  const show = () => list.update(items.filter(row => (!state.value || row.state === state.value) && has(text.value, row.name, row.file, row.title, row.reason)))
+  put(page.root, head(t('nav.plugins'), guarded(page.session, 'admin', add)), h('div', { class: 'tools' }, text, state), list.element)
+  const again = page.poll(15_000, async () => {
+    items = await page.pages('plugins')
+    show()
+  })
   live.addEventListener('plugins', again, { signal: page.signal })
 }
 

@@ -1,6 +1,7 @@
 // Who uses hako now: connected MCP clients, and the people who are signed in here.
 import { decide } from '../dialog.js'
 import { h, put } from '../dom.js'
+import { filters, has } from '../filters.js'
 import { number, t, term, who } from '../language.js'
 import { card, code, facts, head, may, since, when } from '../parts.js'
 import { post, segment } from '../server.js'
@@ -9,30 +10,36 @@ import { table } from '../table.js'
 export default function sessions(page) {
   const admin = may(page.session, 'admin')
   const note = h('p', { class: 'hint' }, t('sessions.about'))
-  const clients = clientTable(admin && (row => end(row, again)))
+  let connected = { items: [] }
+  const narrow = filters(page, () => show())
+  const text = narrow.search(t('sessions.filter'))
+  const clients = clientTable(page, narrow, admin && (row => end(row, again)))
+  const show = () => clients.update(connected.items.filter(row => has(text.value, row.client, row.version, row.user, row.tenant, row.token, row.address, row.protocol)))
   const people = peopleTable()
-  put(page.root, head(t('nav.sessions')), card(t('sessions.clients'), note, clients.element), admin && card(t('sessions.people'), people.element))
+  put(page.root, head(t('nav.sessions')), card(t('sessions.clients'), note, h('div', { class: 'tools' }, text), clients.element), admin && card(t('sessions.people'), people.element))
   const again = page.poll(10_000, async () => {
-    const [connected, signedIn] = await Promise.all([page.get('clients'), admin ? page.get('sessions') : { items: [] }])
+    const [answer, signedIn] = await Promise.all([page.get('clients'), admin ? page.get('sessions') : { items: [] }])
+    connected = answer
     put(note, t('sessions.about'), connected.replica && ` ${t('sessions.replica', { replica: connected.replica })}`)
-    clients.update(connected.items)
+    show()
     people.update(signedIn.items)
   })
 }
 
 /** clientTable lists MCP clients; end asks for the end of one, if the reader may. */
-function clientTable(end) {
+function clientTable(page, narrow, end) {
   return table({
-    caption: t('sessions.clients'), rowKey: row => `${row.id}/${row.since}`, empty: t('sessions.noClients'),
+    caption: t('sessions.clients'), rowKey: row => `${row.id}/${row.since}`, page, narrow,
+    empty: [h('p', {}, t('sessions.noClients')), h('p', {}, code('hako connect'))],
     columns: [
-      { label: t('column.client'), cell: row => [h('strong', {}, row.client || t('sessions.unnamed')), ' ', row.version,
+      { label: t('column.client'), by: 'client', cell: row => [h('strong', {}, row.client || t('sessions.unnamed')), ' ', row.version,
         h('small', {}, term('frontend', row.frontend), ' ', row.protocol), (row.user || row.token) && h('small', { class: 'narrow' }, who(row))] },
-      { label: t('column.who'), class: 'wide', cell: row => [row.user || row.token ? who(row) : '–', h('small', {}, row.address)] },
-      { label: t('column.since'), class: 'wide nowrap', cell: row => row.since ? when(row.since) : '–' },
-      { label: t('column.used'), class: 'nowrap', cell: row => row.used ? when(row.used) : '–' },
-      { label: t('column.calls'), class: 'number wide', cell: row => figure(row, row.calls) },
-      { label: t('column.running'), class: 'number wide', cell: row => figure(row, row.requests) },
-      { label: t('column.streams'), class: 'number wide', cell: row => figure(row, row.streams) },
+      { label: t('column.who'), by: 'who', value: row => row.user || row.token, class: 'wide', cell: row => [row.user || row.token ? who(row) : '–', h('small', {}, row.address)] },
+      { label: t('column.since'), by: 'since', down: true, class: 'wide nowrap', cell: row => row.since ? when(row.since) : '–' },
+      { label: t('column.used'), by: 'used', down: true, class: 'nowrap', cell: row => row.used ? since(row.used) : '–' },
+      { label: t('column.calls'), by: 'calls', value: row => row.here ? row.calls : null, down: true, class: 'number wide', cell: row => figure(row, row.calls) },
+      { label: t('column.running'), by: 'running', value: row => row.here ? row.requests : null, down: true, class: 'number wide', cell: row => figure(row, row.requests) },
+      { label: t('column.streams'), by: 'streams', value: row => row.here ? row.streams : null, down: true, class: 'number wide', cell: row => figure(row, row.streams) },
       end && { label: h('span', { class: 'unseen' }, t('sessions.end')), class: 'nowrap', cell: row => row.id && h('button', { type: 'button', class: 'small', onclick: () => end(row) }, t('sessions.end')) },
     ].filter(Boolean),
   })

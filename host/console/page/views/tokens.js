@@ -3,6 +3,7 @@
 import { decide, showDialog } from '../dialog.js'
 import { h, put } from '../dom.js'
 import { labelled } from '../field.js'
+import { filters, has } from '../filters.js'
 import { t, term, who } from '../language.js'
 import { badge, card, code, copyText, dated, facts, head, may, problem, since } from '../parts.js'
 import { post, segment } from '../server.js'
@@ -13,15 +14,22 @@ const lives = ['30', '90', '365', '']
 
 export default function tokens(page) {
   if (!may(page.session, 'admin')) return put(page.root, head(t('nav.tokens')), problem({ role: 'admin' }))
+  let items = []
+  const narrow = filters(page, () => show())
+  const text = narrow.search(t('tokens.filter'))
+  const which = narrow.choice('state', t('column.state'), { '': t('tokens.all'), valid: term('state', 'valid'), expired: term('state', 'expired'), revoked: t('tokens.revoked') })
+  const show = () => list.update(items.filter(row => (!which.value || which.value === (row.revoked ? 'revoked' : row.state)) &&
+    has(text.value, row.name, row.id, row.user, row.setting, use(row))))
   const list = table({
-    caption: t('nav.tokens'), rowKey: row => row.id || `${row.setting}/${row.name}`, empty: t('tokens.empty'),
+    caption: t('nav.tokens'), rowKey: row => row.id || `${row.setting}/${row.name}`, page, narrow,
+    empty: [h('p', {}, t('tokens.empty')), h('p', {}, code('hako token create NAME --role viewer'))],
     columns: [
-      { label: t('column.token'), cell: row => [h('strong', {}, row.name), h('small', {}, row.id ? code(`${row.id}…`) : row.setting), h('small', { class: 'narrow' }, use(row))] },
+      { label: t('column.token'), by: 'name', cell: row => [h('strong', {}, row.name), h('small', {}, row.id ? code(`${row.id}…`) : row.setting), h('small', { class: 'narrow' }, use(row))] },
       { label: t('column.state'), cell: row => [state(row), h('small', { class: 'narrow' }, row.revoked || row.expires ? dated(row.revoked ?? row.expires) : t('tokens.never'))] },
-      { label: t('tokens.for'), class: 'wide', cell: row => [use(row), row.user !== row.name && h('small', {}, row.user)] },
-      { label: t('tokens.created'), class: 'wide nowrap', cell: row => row.created ? [dated(row.created), h('small', {}, row.creator)] : '–' },
-      { label: t('column.used'), class: 'wide nowrap', cell: row => row.used ? since(row.used) : '–' },
-      { label: t('tokens.end'), class: 'wide nowrap', cell: ending },
+      { label: t('tokens.for'), by: 'for', value: use, class: 'wide', cell: row => [use(row), row.user !== row.name && h('small', {}, row.user)] },
+      { label: t('tokens.created'), by: 'created', down: true, class: 'wide nowrap', cell: row => row.created ? [dated(row.created), h('small', {}, row.creator)] : '–' },
+      { label: t('column.used'), by: 'used', down: true, class: 'wide nowrap', cell: row => row.used ? since(row.used) : '–' },
+      { label: t('tokens.end'), by: 'end', value: row => row.revoked ?? row.expires, class: 'wide nowrap', cell: ending },
       { label: h('span', { class: 'unseen' }, t('tokens.revoke')), class: 'nowrap', cell: row => row.state === 'valid' && row.id &&
         h('button', { type: 'button', class: 'small', onclick: () => revoke(row, again) }, t('tokens.revoke')) },
     ],
@@ -32,12 +40,13 @@ export default function tokens(page) {
   const noIssuer = h('p', { class: 'hint', hidden: true }, t('blocks.noIssuer'))
   let issuers = []
   const block = h('button', { type: 'button', disabled: true, onclick: () => blockUser(issuers, again) }, t('blocks.block'))
-  put(page.root, head(t('nav.tokens'), fresh), h('p', { class: 'hint' }, t('tokens.about')), list.element,
+  put(page.root, head(t('nav.tokens'), fresh), h('p', { class: 'hint' }, t('tokens.about')), h('div', { class: 'tools' }, text, which), list.element,
     card(t('logins'), h('p', { class: 'hint' }, t('logins.about')), logins.element),
     card(t('blocks'), h('p', { class: 'hint' }, t('blocks.about')), noIssuer, h('div', { class: 'row' }, block), blocks.element))
   const again = page.poll(10_000, async () => {
     const [tokens, active, blocked] = await Promise.all([page.get('tokens'), page.get('logins'), page.get('blocks')])
-    list.update(tokens.items)
+    items = tokens.items
+    show()
     logins.update(active.items)
     blocks.update(blocked.items)
     issuers = blocked.issuers ?? []
@@ -175,7 +184,7 @@ function create(again) {
         ...life.value && { expires: new Date(Date.now() + Number(life.value) * 86_400_000).toISOString() },
       })
       dialog.close()
-      show(made)
+      showToken(made)
       again()
     } catch (error) {
       put(trouble, problem(error))
@@ -189,8 +198,8 @@ function create(again) {
   name.focus()
 }
 
-/** show shows the text of a new token, once. */
-function show({ text, token }) {
+/** showToken shows the text of a new token, once. */
+function showToken({ text, token }) {
   const value = h('input', { type: 'text', readonly: true, value: text, 'aria-label': t('column.token'), class: 'secret', onfocus: () => value.select() })
   const said = h('span', { role: 'status' })
   const copy = h('button', { type: 'button', class: 'primary', onclick: async () => {

@@ -1,6 +1,7 @@
 // Tools: how they do, what they take, and a way to try them.
 import { callsSeries, chart, latencySeries, sparkline } from '../chart.js'
 import { h, put } from '../dom.js'
+import { filters, has } from '../filters.js'
 import { json, milliseconds, number, percent, rate, t } from '../language.js'
 import { badge, card, code, facts, guarded, head, listing, may, panel, problem, took } from '../parts.js'
 import { questionCard } from '../question.js'
@@ -10,41 +11,33 @@ import { live, post, segment } from '../server.js'
 import { spanned } from '../span.js'
 import { table } from '../table.js'
 
-const orders = {
-  byName: (a, b) => a.name.localeCompare(b.name),
-  byCalls: (a, b) => b.calls - a.calls,
-  byFailures: (a, b) => (b.failures ?? 0) - (a.failures ?? 0),
-  byLatency: (a, b) => (b.p95Ms ?? 0) - (a.p95Ms ?? 0),
-}
-
 export default function tools(page) {
   if (page.path.length > 0) one(page, page.path[0])
   else all(page)
 }
 
 function all(page) {
-  const text = h('input', { type: 'search', placeholder: t('tools.filter'), 'aria-label': t('tools.filter') })
-  const sort = h('select', { 'aria-label': t('tools.sort') },
-    Object.keys(orders).map(key => h('option', { value: key }, t(`tools.${key}`))))
+  const narrow = filters(page, () => show())
+  const text = narrow.search(t('tools.filter'))
   const list = table({
-    caption: t('nav.tools'), rowKey: row => row.name, empty: t('tools.empty'),
+    caption: t('nav.tools'), rowKey: row => row.name, page, narrow, empty: [h('p', {}, t('tools.empty')), h('p', {}, h('a', { href: '#/plugins' }, t('nav.plugins')))],
     open: row => { location.hash = `#/tools/${segment(row.name)}` },
     columns: [
-      { label: t('column.tool'), cell: row => [code(row.name), h('small', {}, row.title ?? '')] },
-      { label: t('column.plugin'), class: 'wide', cell: row => row.plugin },
+      { label: t('column.tool'), by: 'name', cell: row => [code(row.name), h('small', {}, row.title ?? '')] },
+      { label: t('column.plugin'), by: 'plugin', class: 'wide', cell: row => row.plugin },
       { label: t('column.hints'), class: 'wide', cell: hints },
-      { label: t('column.calls'), class: 'number', cell: row => number(row.calls) },
-      { label: t('column.failed'), class: 'number', cell: row => row.calls ? percent(row.failures / row.calls) : '–' },
-      { label: 'p95', class: 'number', cell: row => row.calls ? took(row.p95Ms) : '–' },
+      { label: t('column.calls'), by: 'calls', down: true, class: 'number', cell: row => number(row.calls) },
+      { label: t('column.failed'), by: 'failed', value: row => row.calls ? row.failures / row.calls : null, down: true, class: 'number', cell: row => row.calls ? percent(row.failures / row.calls) : '–' },
+      { label: 'p95', by: 'p95', value: row => row.calls ? row.p95Ms : null, down: true, class: 'number', cell: row => row.calls ? took(row.p95Ms) : '–' },
       { label: t('column.course'), class: 'wide', cell: row => row.spark && sparkline(row.spark, 'tone-calls') },
     ],
   })
-  let tools = []
+  let tools
   let figures = new Map()
   const show = () => {
-    const wanted = text.value.trim().toLowerCase()
+    if (!tools) return
     const rows = tools.map(item => ({ calls: 0, ...figures.get(item.name), ...item }))
-    list.update(rows.filter(row => [row.name, row.title, row.plugin].join(' ').toLowerCase().includes(wanted)).toSorted(orders[sort.value]))
+    list.update(rows.filter(row => has(text.value, row.name, row.title, row.plugin)).toSorted((a, b) => a.name.localeCompare(b.name)))
   }
   const span = spanned(page, async span => {
     const top = await page.get('series/top', { span, by: 'calls', limit: 200 })
@@ -52,9 +45,7 @@ function all(page) {
     show()
     return top
   })
-  put(page.root, head(t('nav.tools'), span), h('div', { class: 'tools' }, text, sort), list.element)
-  text.addEventListener('input', show)
-  sort.addEventListener('change', show)
+  put(page.root, head(t('nav.tools'), span), h('div', { class: 'tools' }, text), list.element)
   const again = page.poll(15_000, async () => {
     tools = await page.pages('tools')
     show()
