@@ -115,10 +115,7 @@ func (a *app) chat(ctx context.Context, c *config.Config, flags chatFlags) error
 func (a *app) withGoverned(ctx context.Context, c *config.Config, logger *slog.Logger,
 	do func(*server.Governance, *host.Host) error) error {
 	return server.WithGovernance(ctx, c, logger, func(g *server.Governance) error {
-		h, err := a.hostFor(ctx, c, func(o *host.Options) {
-			g.Apply(o)
-			o.Results = server.NewResults(c)
-		})
+		h, err := a.hostFor(ctx, c, g.Apply)
 		if err != nil {
 			return err
 		}

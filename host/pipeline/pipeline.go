@@ -95,24 +95,40 @@ func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
 	call = p.unwrap(call)
 	result, err := p.serveCall(ctx, call, new(Record))
 	if err == nil && p.options.Results != nil && call.MaxResult > 0 && call.Request.Method == abi.CallTool {
-		p.shorten(call, result.Response)
+		p.shorten(ctx, call, result.Response)
 	}
 	return result, err
 }
 
-// shorten keeps a result that is larger than the caller takes at once. To an MCP client a result without the structured
-// content that the tool's output schema requires has to be an error: clients refuse it otherwise.
-func (p *Pipeline) shorten(call *Call, response *abi.Response) {
-	tool, ok := p.offer(&call.Caller).Tool(call.Request.Name)
+// shorten keeps a result that is larger than the caller takes at once, if the caller can read it later: with
+// read_result, or as a resource, which MCP clients have. For other callers the result stays whole, and their frontend
+// cuts it off. To an MCP client a result without the structured content that the tool's output schema requires has to be
+// an error: clients refuse it otherwise.
+func (p *Pipeline) shorten(ctx context.Context, call *Call, response *abi.Response) {
+	o, f := p.offer(&call.Caller), call.Caller.Frontend
+	tool, ok := o.Tool(call.Request.Name)
 	if !ok || tool.Source.Own { // it keeps to the limit
 		return
 	}
-	_, structured := p.options.Results.Shorten(response, tool.Name, call.Caller.owner(), call.MaxResult)
-	f := call.Caller.Frontend
-	if structured && tool.Spec.OutputSchema != nil && (f == FrontendHTTP || f == FrontendStdio) {
+	isMCP := f == FrontendHTTP || f == FrontendStdio
+	reader := results.Reader{Owner: call.Caller.owner()}
+	for _, offered := range o.Tools {
+		if offered.Source.Own && offered.Real().Name == results.Tool {
+			reader.Tool = offered.Name
+		}
+		reader.Programs = reader.Programs || offered.Name == codeTool && offered.Source.Calls != nil
+	}
+	if reader.Tool == "" && !isMCP {
+		return
+	}
+	_, structured := p.options.Results.Shorten(ctx, response, tool.Name, reader, call.MaxResult)
+	if structured && tool.Spec.OutputSchema != nil && isMCP {
 		response.IsError = true
 	}
 }
+
+// codeTool is the tool that runs programs.
+const codeTool = "run_code"
 
 // serveCall is Call with the record to fill in.
 func (p *Pipeline) serveCall(ctx context.Context, call *Call, record *Record) (*Result, error) {

@@ -1,18 +1,22 @@
 // Package results keeps tool results that are too large for a model, so that their caller can read them in parts.
 //
-// Keeper.Shorten replaces a large result by its beginning and a link (hako-result:///ID). Keeper.Source offers the tool
-// read_result and the resource behind the link. A result is kept in memory, for the caller that it was for and nobody
-// else, until its time is over or newer results need the room. Fit shortens text without keeping it.
+// Keeper.Shorten replaces a large result by its beginning and a link (hako-result:///ID). Keeper.Offer offers the tool
+// read_result and the resource behind the link. A result is kept for the caller that it was for and nobody else, until
+// its time is over or newer results need the room: in the database that replicas share, otherwise in memory. Fit
+// shortens text without keeping it.
 package results
 
 import (
 	"cmp"
-	"crypto/rand"
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/pdk/abi"
 )
 
 // Options configures a Keeper. A nil *Options means all defaults.
@@ -27,26 +31,21 @@ type Options struct {
 // Keeper keeps results. It is safe for concurrent use.
 type Keeper struct {
 	options Options
-
-	// mu guards the fields below.
-	mu      sync.Mutex
-	kept    map[string]*kept // by ID
-	callers map[string]*caller
-	bytes   int64
+	storage storage
+	logger  *slog.Logger
 }
 
-// caller has the results of one caller, the oldest first.
-type caller struct {
-	kept  []*kept
-	bytes int64
-}
-
-// kept is a document that is kept. It does not change.
-type kept struct {
-	document
-	id, owner string
-	expires   time.Time
-	expiry    *time.Timer
+// storage holds kept documents within Options.PerCaller and Options.Total. Older documents give way: first the owner's
+// own, then those of the owner who has most.
+type storage interface {
+	// add keeps a document that is within the limits.
+	add(ctx context.Context, owner string, d *document) (id string, expires time.Time, err error)
+	// find returns a document of the owner, or errGone.
+	find(ctx context.Context, owner, id string) (*stored, error)
+	// size returns the number of kept documents and their size in bytes.
+	size(ctx context.Context) (count int, bytes int64, err error)
+	// forget deletes documents whose time is over.
+	forget(ctx context.Context) error
 }
 
 // document is a large part of a result.
@@ -57,9 +56,28 @@ const overhead = 512
 
 func (d *document) size() int64 { return int64(len(d.text) + overhead) }
 
-// New returns a Keeper without results.
+// New returns a Keeper that keeps results in memory.
 func New(options *Options) *Keeper {
-	k := &Keeper{kept: map[string]*kept{}, callers: map[string]*caller{}}
+	k := newKeeper(options)
+	k.storage = newMemory(&k.options)
+	return k
+}
+
+// Open returns a Keeper that keeps results in s if other processes share it, so that every replica can read them, and
+// otherwise in memory. The logger receives failures of the store.
+func Open(ctx context.Context, options *Options, s *store.Store, logger *slog.Logger) (*Keeper, error) {
+	if !s.Shared() {
+		return New(options), nil
+	}
+	k := newKeeper(options)
+	k.logger = logger
+	var err error
+	k.storage, err = newTable(ctx, s, &k.options)
+	return k, err
+}
+
+func newKeeper(options *Options) *Keeper {
+	k := &Keeper{logger: slog.New(slog.DiscardHandler)}
 	if options != nil {
 		k.options = *options
 	}
@@ -69,94 +87,50 @@ func New(options *Options) *Keeper {
 	return k
 }
 
-// errTooLarge says that a document is larger than the limits for all results together.
-var errTooLarge = errors.New("it is larger than what is kept of results (results.perCaller, results.total)")
+var (
+	// errGone says that the owner has no document with this ID.
+	errGone = errors.New("no such result")
+	// errTooLarge says that a document is larger than the limits for all results together.
+	errTooLarge = errors.New("it is larger than what is kept of results (results.perCaller, results.total)")
+	// errStore says that the store cannot keep it. The logger has the reason.
+	errStore = errors.New("hako's store does not answer")
+)
 
-// keep keeps a document for its owner. Older results give way where it needs the room: first the owner's own, then
-// those of the caller who has most.
-func (k *Keeper) keep(owner string, d document) (*kept, error) {
-	size := d.size()
-	if size > k.options.PerCaller || size > k.options.Total {
-		return nil, errTooLarge
+// keep keeps a document for its owner.
+func (k *Keeper) keep(ctx context.Context, owner string, d *document) (id string, expires time.Time, err error) {
+	if size := d.size(); size > k.options.PerCaller || size > k.options.Total {
+		return "", time.Time{}, errTooLarge
 	}
-	added := &kept{document: d, id: strings.ToLower(rand.Text()), owner: owner,
-		expires: time.Now().Add(k.options.Lifetime)}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if c := k.callers[owner]; c != nil {
-		for len(c.kept) > 0 && c.bytes+size > k.options.PerCaller {
-			k.remove(c.kept[0])
-		}
+	if id, expires, err = k.storage.add(ctx, owner, d); err != nil {
+		k.logger.ErrorContext(ctx, "a large result is not kept", "tool", d.tool, "err", err)
+		return "", time.Time{}, errStore
 	}
-	for k.bytes+size > k.options.Total {
-		k.remove(k.largest().kept[0])
-	}
-	c := k.callers[owner]
-	if c == nil {
-		c = new(caller)
-		k.callers[owner] = c
-	}
-	c.kept = append(c.kept, added)
-	c.bytes += size
-	k.bytes += size
-	k.kept[added.id] = added
-	added.expiry = time.AfterFunc(k.options.Lifetime, func() {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		k.remove(added)
-	})
-	return added, nil
+	return id, expires, nil
 }
 
-// largest returns the caller with the most bytes. mu is held, and there is one.
-func (k *Keeper) largest() (most *caller) {
-	for _, c := range k.callers {
-		if most == nil || c.bytes > most.bytes {
-			most = c
-		}
-	}
-	return most
+// find returns a document of the owner.
+func (k *Keeper) find(ctx context.Context, owner, id string) (*stored, error) {
+	found, err := k.storage.find(ctx, owner, id)
+	return found, k.explain(err, id)
 }
 
-// remove removes a document that may be gone already. mu is held.
-func (k *Keeper) remove(gone *kept) {
-	if k.kept[gone.id] != gone {
-		return
+// explain makes of errGone an error for the caller. It does not tell whether another caller has a result with this ID.
+func (k *Keeper) explain(err error, id string) error {
+	if !errors.Is(err, errGone) {
+		return err
 	}
-	gone.expiry.Stop()
-	delete(k.kept, gone.id)
-	c := k.callers[gone.owner]
-	for i, other := range c.kept {
-		if other == gone {
-			c.kept = append(c.kept[:i:i], c.kept[i+1:]...)
-			break
-		}
-	}
-	c.bytes -= gone.size()
-	k.bytes -= gone.size()
-	if len(c.kept) == 0 {
-		delete(k.callers, gone.owner)
-	}
-}
-
-// find returns a document of the owner. The error does not tell whether another caller has one with this ID.
-func (k *Keeper) find(owner, id string) (*kept, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if found := k.kept[id]; found != nil && found.owner == owner {
-		return found, nil
-	}
-	return nil, fmt.Errorf(
+	return &abi.Error{Code: abi.CodeNotFound, Message: fmt.Sprintf(
 		"no result %q is kept for you. hako keeps results for %s, or until newer ones need the room: "+
-			"call the tool again", shownID(id), k.options.Lifetime)
+			"call the tool again", shownID(id), k.options.Lifetime)}
 }
 
 // shownID bounds an ID from a caller in a message.
 func shownID(id string) string { return strings.ToValidUTF8(id[:min(len(id), 40)], "") }
 
-// Size returns the number of kept results and their size in bytes.
-func (k *Keeper) Size() (count int, bytes int64) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return len(k.kept), k.bytes
+// Size returns the number of kept results, at all replicas that share the store, and their size in bytes.
+func (k *Keeper) Size(ctx context.Context) (count int, bytes int64, err error) {
+	return k.storage.size(ctx)
 }
+
+// Forget deletes results whose time is over. One of the replicas calls it from time to time. Errors are the store's.
+func (k *Keeper) Forget(ctx context.Context) error { return k.storage.forget(ctx) }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/results"
+	"github.com/hako-run/hako/internal/postgrestest"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -41,10 +42,26 @@ func list(n int) string {
 	return whole + "}"
 }
 
+func reader(owner string) results.Reader { return results.Reader{Owner: owner, Tool: results.Tool} }
+
+// everyStorage runs a test with results in memory and in a shared database.
+func everyStorage(t *testing.T, test func(t *testing.T, open func(*results.Options) *results.Keeper)) {
+	t.Helper()
+	t.Run("memory", func(t *testing.T) {
+		t.Parallel()
+		test(t, results.New)
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		t.Parallel()
+		s := openStore(t, postgrestest.Start(t))
+		test(t, func(o *results.Options) *results.Keeper { return open(t, s, o) })
+	})
+}
+
 // keep shortens a response for an owner and returns the ID in its link.
 func keep(t testing.TB, k *results.Keeper, owner string, r *abi.Response) string {
 	t.Helper()
-	if shortened, _ := k.Shorten(r, "list_rows", owner, limit); !shortened {
+	if shortened, _ := k.Shorten(t.Context(), r, "list_rows", reader(owner), limit); !shortened {
 		t.Fatal("the response is small enough")
 	}
 	for _, block := range r.Content {
@@ -105,7 +122,7 @@ func TestShorten(t *testing.T) {
 			k := results.New(nil)
 			r := test.response
 			images := strings.Count(fmt.Sprintf("%+v", r.Content), "image/png")
-			shortened, structured := k.Shorten(&r, "list_rows", "aki", limit)
+			shortened, structured := k.Shorten(t.Context(), &r, "list_rows", reader("aki"), limit)
 			if !shortened || structured != test.structured || r.StructuredContent != nil {
 				t.Fatalf("shortened %v, structured %v, left %d bytes", shortened, structured, len(r.StructuredContent))
 			}
@@ -138,7 +155,7 @@ func TestShorten(t *testing.T) {
 		})
 	}
 	small := text("small")
-	if shortened, _ := results.New(nil).Shorten(small, "x", "aki", limit); shortened || small.Content[0].Text != "small" {
+	if shortened, _ := results.New(nil).Shorten(t.Context(), small, "x", reader("aki"), limit); shortened || small.Content[0].Text != "small" {
 		t.Errorf("a small result is %+v", small)
 	}
 }
@@ -146,141 +163,149 @@ func TestShorten(t *testing.T) {
 // TestPages reads whole results page by page as the notes say, and compares what comes together.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	k := results.New(nil)
-	whole := strings.Repeat("行 0123456789\n", 500) + strings.Repeat("長", 5000) + "\nlast"
-	id := keep(t, k, "aki", text(whole))
-	inJSON := keep(t, k, "aki", text(rows(300)))
+	everyStorage(t, func(t *testing.T, open func(*results.Options) *results.Keeper) {
+		k := open(nil)
+		whole := strings.Repeat("行 0123456789\n", 500) + strings.Repeat("長", 5000) + "\nlast"
+		id := keep(t, k, "aki", text(whole))
+		inJSON := keep(t, k, "aki", text(rows(300)))
 
-	next := func(note string) (offset int, more bool) {
-		_, after, more := strings.Cut(note, `"offset": `)
-		_, _ = fmt.Sscanf(after, "%d", &offset)
-		return offset, more
-	}
-	var b strings.Builder
-	unit := ""
-	for offset, more := 0, true; more; {
-		page, note, err := read(k, "aki", limit, fmt.Sprintf(`{"id":%q,"offset":%d%s}`, id, offset, unit))
-		if err != nil || len(page)+len(note) > limit || page == "" {
-			t.Fatalf("page of %d bytes at %d: %s, %v", len(page), offset, note, err)
+		next := func(note string) (offset int, more bool) {
+			_, after, more := strings.Cut(note, `"offset": `)
+			_, _ = fmt.Sscanf(after, "%d", &offset)
+			return offset, more
 		}
-		b.WriteString(page)
-		if strings.Contains(note, `"unit": "characters"`) {
-			unit = `,"unit":"characters"`
+		var b strings.Builder
+		unit := ""
+		for offset, more := 0, true; more; {
+			page, note, err := read(k, "aki", limit, fmt.Sprintf(`{"id":%q,"offset":%d%s}`, id, offset, unit))
+			if err != nil || len(page)+len(note) > limit || page == "" {
+				t.Fatalf("page of %d bytes at %d: %s, %v", len(page), offset, note, err)
+			}
+			b.WriteString(page)
+			if strings.Contains(note, `"unit": "characters"`) {
+				unit = `,"unit":"characters"`
+			}
+			offset, more = next(note)
 		}
-		offset, more = next(note)
-	}
-	if b.String() != whole {
-		t.Errorf("the pages have %d bytes, the text %d", b.Len(), len(whole))
-	}
+		if b.String() != whole {
+			t.Errorf("the pages have %d bytes, the text %d", b.Len(), len(whole))
+		}
 
-	var items []json.RawMessage
-	for offset, more := 0, true; more; {
-		page, note, err := read(k, "aki", limit, fmt.Sprintf(`{"id":%q,"pointer":"/rows","offset":%d}`, inJSON, offset))
-		var list []json.RawMessage
-		if err != nil || json.Unmarshal([]byte(page), &list) != nil || len(list) == 0 {
-			t.Fatalf("page %q at %d: %s, %v", page, offset, note, err)
+		var items []json.RawMessage
+		for offset, more := 0, true; more; {
+			page, note, err := read(k, "aki", limit, fmt.Sprintf(`{"id":%q,"pointer":"/rows","offset":%d}`, inJSON, offset))
+			var list []json.RawMessage
+			if err != nil || json.Unmarshal([]byte(page), &list) != nil || len(list) == 0 {
+				t.Fatalf("page %q at %d: %s, %v", page, offset, note, err)
+			}
+			items = append(items, list...)
+			offset, more = next(note)
 		}
-		items = append(items, list...)
-		offset, more = next(note)
-	}
-	if len(items) != 300 || string(items[299]) != `{"id":299,"name":"山田 太郎 299"}` {
-		t.Errorf("%d items", len(items))
-	}
+		if len(items) != 300 || string(items[299]) != `{"id":299,"name":"山田 太郎 299"}` {
+			t.Errorf("%d items", len(items))
+		}
+	})
 }
 
 func TestReadResult(t *testing.T) {
 	t.Parallel()
-	k := results.New(nil)
-	plain := keep(t, k, "aki", text(strings.Repeat("line\n", 1000)))
-	data := keep(t, k, "aki", text(rows(300)))
-	large := keep(t, k, "aki", text(`[1,"`+strings.Repeat("x", 2*limit)+`"]`))
-	for _, test := range []struct{ arguments, want, note, fails string }{
-		{`{"id":"PLAIN","offset":998}`, "line\nline\n", "", ""},
-		{`{"id":"PLAIN","offset":10,"limit":2}`, "line\nline\n", `lines 10 to 11 of 1000: the next page has "offset": 12`, ""},
-		{`{"id":"PLAIN","offset":5000}`, "", "there are only 1000 lines", ""},
-		{`{"id":"PLAIN","offset":3,"limit":4,"unit":"characters"}`, "e\nli", "characters 3 to 6 of 5000", ""},
-		{`{"id":"PLAIN","unit":"items"}`, "", "", "no list"},
-		{`{"id":"PLAIN","pointer":"/a"}`, "", "", "a pointer is for JSON"},
-		{`{"id":"JSON"}`, "/total: 300\n/rows: list of 300 items, ", "an object of", ""},
-		{`{"id":"JSON","pointer":"/total"}`, "300", "", ""},
-		{`{"id":"JSON","pointer":"/rows/17"}`, `{"id":17,"name":"山田 太郎 17"}`, "", ""},
-		{`{"id":"JSON","pointer":"/rows","offset":298}`, `[{"id":298,"name":"山田 太郎 298"},{"id":299,`, "", ""},
-		{`{"id":"JSON","pointer":"/a~1b/~0","offset":2,"limit":1}`, "長い文\n", "lines 2 to 2 of 1000", ""},
-		{`{"id":"JSON","pointer":"/rows/300"}`, "", "", "/rows is a list of 300 items"},
-		{`{"id":"JSON","pointer":"/rows/-1"}`, "", "", "/rows is a list of 300 items"},
-		{`{"id":"JSON","pointer":"/none"}`, "", "", "the result is an object with total, rows, a/b"},
-		{`{"id":"JSON","pointer":"/total/x"}`, "", "", "/total is neither an object nor a list"},
-		{`{"id":"JSON","pointer":"rows"}`, "", "", "begins with /"},
-		{`{"id":"JSON","unit":"items"}`, "", "", "no list"},
-		{`{"id":"LARGE","offset":1}`, "[]", `item 1 has 8194 bytes, which is more than a page: read it with "pointer": "/1"`, ""},
-		{`{"id":"none"}`, "", "", `no result "none" is kept for you`},
-	} {
-		arguments := strings.NewReplacer("PLAIN", plain, "JSON", data, "LARGE", large).Replace(test.arguments)
-		got, note, err := read(k, "aki", limit, arguments)
-		switch {
-		case test.fails != "":
-			if err == nil || !strings.Contains(err.Error(), test.fails) {
-				t.Errorf("%s: %v, want %s", test.arguments, err, test.fails)
+	everyStorage(t, func(t *testing.T, open func(*results.Options) *results.Keeper) {
+		k := open(nil)
+		plain := keep(t, k, "aki", text(strings.Repeat("line\n", 1000)))
+		data := keep(t, k, "aki", text(rows(300)))
+		large := keep(t, k, "aki", text(`[1,"`+strings.Repeat("x", 2*limit)+`"]`))
+		for _, test := range []struct{ arguments, want, note, fails string }{
+			{`{"id":"PLAIN","offset":998}`, "line\nline\n", "", ""},
+			{`{"id":"PLAIN","offset":10,"limit":2}`, "line\nline\n", `lines 10 to 11 of 1000: the next page has "offset": 12`, ""},
+			{`{"id":"PLAIN","offset":5000}`, "", "there are only 1000 lines", ""},
+			{`{"id":"PLAIN","offset":3,"limit":4,"unit":"characters"}`, "e\nli", "characters 3 to 6 of 5000", ""},
+			{`{"id":"PLAIN","unit":"items"}`, "", "", "no list"},
+			{`{"id":"PLAIN","pointer":"/a"}`, "", "", "a pointer is for JSON"},
+			{`{"id":"JSON"}`, "/total: 300\n/rows: list of 300 items, ", "an object of", ""},
+			{`{"id":"JSON","pointer":"/total"}`, "300", "", ""},
+			{`{"id":"JSON","pointer":"/rows/17"}`, `{"id":17,"name":"山田 太郎 17"}`, "", ""},
+			{`{"id":"JSON","pointer":"/rows","offset":298}`, `[{"id":298,"name":"山田 太郎 298"},{"id":299,`, "", ""},
+			{`{"id":"JSON","pointer":"/a~1b/~0","offset":2,"limit":1}`, "長い文\n", "lines 2 to 2 of 1000", ""},
+			{`{"id":"JSON","pointer":"/rows/300"}`, "", "", "/rows is a list of 300 items"},
+			{`{"id":"JSON","pointer":"/rows/-1"}`, "", "", "/rows is a list of 300 items"},
+			{`{"id":"JSON","pointer":"/none"}`, "", "", "the result is an object with total, rows, a/b"},
+			{`{"id":"JSON","pointer":"/total/x"}`, "", "", "/total is neither an object nor a list"},
+			{`{"id":"JSON","pointer":"rows"}`, "", "", "begins with /"},
+			{`{"id":"JSON","unit":"items"}`, "", "", "no list"},
+			{`{"id":"LARGE","offset":1}`, "[]", `item 1 has 8194 bytes, which is more than a page: read it with "pointer": "/1"`, ""},
+			{`{"id":"none"}`, "", "", `no result "none" is kept for you`},
+		} {
+			arguments := strings.NewReplacer("PLAIN", plain, "JSON", data, "LARGE", large).Replace(test.arguments)
+			got, note, err := read(k, "aki", limit, arguments)
+			switch {
+			case test.fails != "":
+				if err == nil || !strings.Contains(err.Error(), test.fails) {
+					t.Errorf("%s: %v, want %s", test.arguments, err, test.fails)
+				}
+			case err != nil || !strings.HasPrefix(got, test.want) || test.want == "" && got != "" || !strings.Contains(note, test.note):
+				t.Errorf("%s: %q, %q, %v", test.arguments, got, note, err)
 			}
-		case err != nil || !strings.HasPrefix(got, test.want) || test.want == "" && got != "" || !strings.Contains(note, test.note):
-			t.Errorf("%s: %q, %q, %v", test.arguments, got, note, err)
 		}
-	}
-	// A program gets values, without notes.
-	if got, note, err := read(k, "aki", 0, fmt.Sprintf(`{"id":%q,"pointer":"/rows","limit":1}`, data)); err != nil || note != "" ||
-		got != `[{"id":0,"name":"山田 太郎 0"}]` {
-		t.Errorf("%q, %q, %v", got, note, err)
-	}
+		// A program gets values, without notes.
+		if got, note, err := read(k, "aki", 0, fmt.Sprintf(`{"id":%q,"pointer":"/rows","limit":1}`, data)); err != nil || note != "" ||
+			got != `[{"id":0,"name":"山田 太郎 0"}]` {
+			t.Errorf("%q, %q, %v", got, note, err)
+		}
+	})
 }
 
 // TestOwners: nobody reads, or learns of, what is kept for others.
 func TestOwners(t *testing.T) {
 	t.Parallel()
-	k := results.New(nil)
-	id := keep(t, k, "aki", text(strings.Repeat("secret ", 1000)))
-	_, _, absent := read(k, "ben", limit, `{"id":"`+strings.Repeat("a", len(id))+`"}`)
-	_, _, err := read(k, "ben", limit, `{"id":"`+id+`"}`)
-	if err == nil || absent == nil || strings.ReplaceAll(err.Error(), id, "") !=
-		strings.ReplaceAll(absent.Error(), strings.Repeat("a", len(id)), "") {
-		t.Errorf("another caller is told %v, and of an ID that is none %v", err, absent)
-	}
-	_, err = k.Call(t.Context(), &catalog.Invocation{Owner: "ben", Request: &abi.Request{Method: abi.ReadResource,
-		URI: "hako-result:///" + id, Variables: map[string]string{"id": id}}})
-	if err == nil {
-		t.Error("another caller reads the resource")
-	}
+	everyStorage(t, func(t *testing.T, open func(*results.Options) *results.Keeper) {
+		k := open(nil)
+		id := keep(t, k, "aki", text(strings.Repeat("secret ", 1000)))
+		_, _, absent := read(k, "ben", limit, `{"id":"`+strings.Repeat("a", len(id))+`"}`)
+		_, _, err := read(k, "ben", limit, `{"id":"`+id+`"}`)
+		if err == nil || absent == nil || strings.ReplaceAll(err.Error(), id, "") !=
+			strings.ReplaceAll(absent.Error(), strings.Repeat("a", len(id)), "") {
+			t.Errorf("another caller is told %v, and of an ID that is none %v", err, absent)
+		}
+		_, err = k.Call(t.Context(), &catalog.Invocation{Owner: "ben", Request: &abi.Request{Method: abi.ReadResource,
+			URI: "hako-result:///" + id, Variables: map[string]string{"id": id}}})
+		if err == nil {
+			t.Error("another caller reads the resource")
+		}
+	})
 }
 
 // TestRoom: newer results replace the caller's own older ones, and then those of the caller with most.
 func TestRoom(t *testing.T) {
 	t.Parallel()
-	const each = 10 << 10
-	k := results.New(&results.Options{PerCaller: 3 * 11 << 10, Total: 5 * 11 << 10})
-	body := strings.Repeat("x", each)
-	var ids []string
-	for range 4 {
-		ids = append(ids, keep(t, k, "greedy", text(body)))
-	}
-	readable := func(owner, id string) bool {
-		_, _, err := read(k, owner, limit, `{"id":"`+id+`"}`)
-		return err == nil
-	}
-	if readable("greedy", ids[0]) || !readable("greedy", ids[1]) || !readable("greedy", ids[3]) {
-		t.Error("the caller's oldest result should have given way")
-	}
-	modest := keep(t, k, "modest", text(body))
-	keep(t, k, "third", text(body))
-	if keep(t, k, "fourth", text(body)); !readable("modest", modest) || readable("greedy", ids[1]) {
-		t.Error("the caller with most should have given way")
-	}
-	if count, bytes := k.Size(); count != 5 || bytes > 5*11<<10 {
-		t.Errorf("%d results of %d bytes are kept", count, bytes)
-	}
-	r := text(strings.Repeat("x", 40<<10))
-	if shortened, _ := k.Shorten(r, "t", "greedy", limit); !shortened || len(r.Content) != 1 || len(r.Content[0].Text) > limit ||
-		!strings.Contains(r.Content[0].Text, "results.perCaller") {
-		t.Errorf("a result that is too large to be kept: %.300q", r.Content[0].Text)
-	}
+	everyStorage(t, func(t *testing.T, open func(*results.Options) *results.Keeper) {
+		const each = 10 << 10
+		k := open(&results.Options{PerCaller: 3 * 11 << 10, Total: 5 * 11 << 10})
+		body := strings.Repeat("x", each)
+		var ids []string
+		for range 4 {
+			ids = append(ids, keep(t, k, "greedy", text(body)))
+		}
+		readable := func(owner, id string) bool {
+			_, _, err := read(k, owner, limit, `{"id":"`+id+`"}`)
+			return err == nil
+		}
+		if readable("greedy", ids[0]) || !readable("greedy", ids[1]) || !readable("greedy", ids[3]) {
+			t.Error("the caller's oldest result should have given way")
+		}
+		modest := keep(t, k, "modest", text(body))
+		keep(t, k, "third", text(body))
+		if keep(t, k, "fourth", text(body)); !readable("modest", modest) || readable("greedy", ids[1]) {
+			t.Error("the caller with most should have given way")
+		}
+		if count, bytes, err := k.Size(t.Context()); err != nil || count != 5 || bytes > 5*11<<10 {
+			t.Errorf("%d results of %d bytes are kept", count, bytes)
+		}
+		r := text(strings.Repeat("x", 40<<10))
+		if shortened, _ := k.Shorten(t.Context(), r, "t", reader("greedy"), limit); !shortened || len(r.Content) != 1 || len(r.Content[0].Text) > limit ||
+			!strings.Contains(r.Content[0].Text, "results.perCaller") {
+			t.Errorf("a result that is too large to be kept: %.300q", r.Content[0].Text)
+		}
+	})
 }
 
 func TestLifetime(t *testing.T) {
@@ -298,7 +323,7 @@ func TestLifetime(t *testing.T) {
 		if _, _, err := read(k, "aki", limit, `{"id":"`+id+`"}`); err == nil || !strings.Contains(err.Error(), "for 1m0s") {
 			t.Errorf("after its lifetime: %v", err)
 		}
-		if count, bytes := k.Size(); count != 0 || bytes != 0 {
+		if count, bytes, err := k.Size(t.Context()); err != nil || count != 0 || bytes != 0 {
 			t.Errorf("%d results of %d bytes are left", count, bytes)
 		}
 	})
@@ -321,7 +346,7 @@ func TestHammer(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if _, bytes := k.Size(); bytes > 128<<10 || bytes < 0 {
+	if _, bytes, err := k.Size(t.Context()); err != nil || bytes > 128<<10 || bytes < 0 {
 		t.Errorf("%d bytes are kept", bytes)
 	}
 }
@@ -367,7 +392,7 @@ func BenchmarkKeeping(b *testing.B) {
 				b.SetBytes(int64(len(body)))
 				b.ReportAllocs()
 				for b.Loop() {
-					if shortened, _ := k.Shorten(text(body), "file_read", "aki", 100<<10); !shortened {
+					if shortened, _ := k.Shorten(b.Context(), text(body), "file_read", reader("aki"), 100<<10); !shortened {
 						b.Fatal("not kept")
 					}
 				}

@@ -37,25 +37,36 @@ func (k *Keeper) Offer(c *catalog.Catalog) error {
 var _ catalog.Backend = (*Keeper)(nil)
 
 // Call implements catalog.Backend.
-func (k *Keeper) Call(_ context.Context, invocation *catalog.Invocation) (*abi.Response, error) {
+func (k *Keeper) Call(ctx context.Context, invocation *catalog.Invocation) (*abi.Response, error) {
 	request := invocation.Request
 	if request.Method == abi.ReadResource {
-		found, err := k.find(invocation.Owner, request.Variables["id"])
+		id := request.Variables["id"]
+		found, err := k.find(ctx, invocation.Owner, id)
 		if err != nil {
-			return nil, &abi.Error{Code: abi.CodeNotFound, Message: err.Error()}
+			return nil, err
+		}
+		text, err := found.whole(ctx)
+		if err != nil {
+			return nil, k.explain(err, id)
 		}
 		return &abi.Response{Contents: []abi.ResourceContents{{URI: request.URI, MIMEType: found.mimeType,
-			Text: found.text}}}, nil
+			Text: text}}}, nil
 	}
 	var q query
 	if err := json.Unmarshal(request.Arguments, &q); err != nil { // they match the schema
 		return nil, &abi.Error{Code: abi.CodeInvalid, Message: err.Error()}
 	}
-	found, err := k.find(invocation.Owner, strings.TrimPrefix(q.ID, uriOf("")))
+	id := strings.TrimPrefix(q.ID, uriOf(""))
+	found, err := k.find(ctx, invocation.Owner, id)
 	if err != nil {
-		return nil, &abi.Error{Code: abi.CodeNotFound, Message: err.Error()}
+		return nil, err
 	}
-	p, err := q.read(&found.document, pageSize(invocation.MaxResult, q.Limit != 0))
+	room := pageSize(invocation.MaxResult, q.Limit != 0)
+	w, err := q.load(ctx, found, room)
+	if err != nil {
+		return nil, k.explain(err, id)
+	}
+	p, err := q.read(w, found.mimeType, room)
 	if err != nil {
 		return nil, &abi.Error{Code: abi.CodeInvalid, Message: err.Error()}
 	}
@@ -95,43 +106,59 @@ type query struct {
 // page is a part of a document, and a note about the rest.
 type page struct{ text, note string }
 
+// load loads what read needs: all of a document in JSON or of one that fits, otherwise the parts with the page.
+func (q *query) load(ctx context.Context, s *stored, room int) (*window, error) {
+	whole := q.Offset == 0 && q.Limit == 0 && (room == 0 || s.total().Bytes <= room)
+	switch {
+	case whole, q.hasPointer(), s.mimeType == mimeJSON && q.Unit != "characters", q.Unit == "items":
+		text, err := s.whole(ctx)
+		return windowOf(text), err
+	case q.Unit == "characters":
+		return s.window(ctx, q, room, func(p part) int { return p.Characters })
+	}
+	return s.window(ctx, q, room, func(p part) int { return p.Lines })
+}
+
+func (q *query) hasPointer() bool { return q.Pointer != nil && *q.Pointer != "" }
+
 // read returns the part of a document that is asked for, at most room bytes of it if room is not zero.
-func (q *query) read(d *document, room int) (*page, error) {
-	selected, inJSON := d.text, d.mimeType == mimeJSON
-	if q.Pointer != nil && *q.Pointer != "" {
+func (q *query) read(w *window, mimeType string, room int) (*page, error) {
+	inJSON := mimeType == mimeJSON
+	if q.hasPointer() {
 		if !inJSON {
-			return nil, fmt.Errorf("the result is %s, and a pointer is for JSON: leave it out", d.mimeType)
+			return nil, fmt.Errorf("the result is %s, and a pointer is for JSON: leave it out", mimeType)
 		}
-		value, err := pointTo(jsontext.Value(selected), *q.Pointer)
+		value, err := pointTo(jsontext.Value(w.text), *q.Pointer)
 		if err != nil {
 			return nil, err
 		}
-		selected = string(value)
+		selected := string(value)
 		if value.Kind() == '"' {
 			inJSON = false
 			if err := json.Unmarshal(value, &selected); err != nil {
 				return nil, err
 			}
 		}
+		w = windowOf(selected)
 	}
-	fits := room == 0 || len(selected) <= room
-	kind := jsontext.Value(selected).Kind()
+	fits := room == 0 || w.total.Bytes <= room
+	kind := jsontext.Value(w.text).Kind()
 	switch {
 	case q.Offset == 0 && q.Limit == 0 && fits:
-		return &page{text: selected}, nil
+		return &page{text: w.text}, nil
 	case q.Unit == "characters", q.Unit == "" && inJSON && kind != '[' && kind != '{':
-		return q.characters(selected, room), nil
+		return q.characters(w, room), nil
 	case q.Unit == "lines", q.Unit == "" && !inJSON:
-		return q.lines(selected, room), nil
+		return q.lines(w, room), nil
 	case !inJSON || kind != '[' && (kind != '{' || q.Unit == "items"):
 		return nil, fmt.Errorf(
 			"this part of the result is no list: leave \"unit\" out, or point to a list with \"pointer\"")
 	case kind == '{':
-		p := q.outline(selected, room)
-		p.note = fmt.Sprintf("an object of %d bytes, whose parts these are, for \"pointer\": %s", len(selected), p.note)
+		p := q.outline(w.text, room)
+		p.note = fmt.Sprintf("an object of %d bytes, whose parts these are, for \"pointer\": %s", len(w.text), p.note)
 		return p, nil
 	}
-	return q.items(selected, room), nil
+	return q.items(w.text, room), nil
 }
 
 // pointTo returns the part of a JSON value at a JSON Pointer (RFC 6901).
@@ -265,14 +292,11 @@ func shape(value jsontext.Value) string {
 }
 
 // lines returns whole lines of a text. A line that is longer than a page is not whole.
-func (q *query) lines(text string, room int) *page {
-	all := strings.Count(text, "\n")
-	if !strings.HasSuffix(text, "\n") {
-		all++
-	}
+func (q *query) lines(w *window, room int) *page {
+	text, all := w.text, w.total.Lines
 	from := min(q.Offset, all)
 	begin := 0
-	for range from {
+	for range from - w.before.Lines {
 		if i := strings.IndexByte(text[begin:], '\n'); i >= 0 {
 			begin += i + 1
 		}
@@ -290,7 +314,7 @@ func (q *query) lines(text string, room int) *page {
 	}
 	if to == from && from < all {
 		start := firstLines(text[begin:], room)
-		at := utf8.RuneCountInString(text[:begin])
+		at := w.before.Characters + utf8.RuneCountInString(text[:begin])
 		return &page{start, fmt.Sprintf("line %d of %d is longer than a page: its rest has \"unit\": \"characters\", "+
 			"\"offset\": %d", from, all, at+utf8.RuneCountInString(start))}
 	}
@@ -298,10 +322,10 @@ func (q *query) lines(text string, room int) *page {
 }
 
 // characters returns characters of a text.
-func (q *query) characters(text string, room int) *page {
-	all := utf8.RuneCountInString(text)
+func (q *query) characters(w *window, room int) *page {
+	text, all := w.text, w.total.Characters
 	from := min(q.Offset, all)
-	begin := afterRunes(text, from)
+	begin := afterRunes(text, from-w.before.Characters)
 	end := len(text)
 	if q.Limit > 0 {
 		end = begin + afterRunes(text[begin:], q.Limit)

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -39,10 +40,23 @@ func textOf(c *abi.Content) *string {
 	return nil
 }
 
-// Shorten keeps the texts and the structured content of a tool's response for its owner if they have more than limit
+// Reader says for whom a result is kept, and how that caller can read it.
+type Reader struct {
+	// Owner is the caller; see catalog.Invocation.
+	Owner string
+	// Tool is the name under which the caller is offered read_result. Empty: it is not, and the caller has to read the
+	// resource.
+	Tool string
+	// Programs says that the caller can also run programs that call Tool.
+	Programs bool
+}
+
+// Shorten keeps the texts and the structured content of a tool's response for the reader if they have more than limit
 // bytes, and replaces them by their beginning and a link for each. Structured content is removed, because a part of it
 // could be taken for the whole. Images and other data stay. It reports whether the response had structured content.
-func (k *Keeper) Shorten(response *abi.Response, tool, owner string, limit int) (shortened, structured bool) {
+func (k *Keeper) Shorten(
+	ctx context.Context, response *abi.Response, tool string, reader Reader, limit int,
+) (shortened, structured bool) {
 	whole := size(response)
 	if whole <= limit {
 		return false, false
@@ -51,8 +65,8 @@ func (k *Keeper) Shorten(response *abi.Response, tool, owner string, limit int) 
 	documents, blocks := split(response, tool)
 	start := min(limit/4, maxStart) / len(documents)
 	var shown []abi.Content
-	for _, d := range documents {
-		shown = append(shown, k.shorten(d, owner, start)...)
+	for i := range documents {
+		shown = append(shown, k.shorten(ctx, &documents[i], reader, start)...)
 	}
 	response.Content, response.StructuredContent = append(shown, blocks...), nil
 	return true, structured
@@ -100,12 +114,12 @@ func split(response *abi.Response, tool string) (documents []document, blocks []
 const mimeJSON = "application/json"
 
 // shorten keeps a document and returns what takes its place: a note, the beginning, and a link.
-func (k *Keeper) shorten(d document, owner string, limit int) []abi.Content {
+func (k *Keeper) shorten(ctx context.Context, d *document, reader Reader, limit int) []abi.Content {
 	if len(d.text) <= limit {
 		return []abi.Content{{Type: abi.Text, Text: d.text}}
 	}
 	start, about := d.start(limit)
-	entry, err := k.keep(owner, d)
+	id, expires, err := k.keep(ctx, reader.Owner, d)
 	if err != nil {
 		return []abi.Content{{Type: abi.Text,
 			Text: fmt.Sprintf("(The result of %s has %d bytes, which is too much to pass on at "+
@@ -113,15 +127,26 @@ func (k *Keeper) shorten(d document, owner string, limit int) []abi.Content {
 				err, about, start)}}
 	}
 	size := int64(len(d.text))
+	way, described := reader.way(id)
 	return []abi.Content{
 		{Type: abi.Text,
 			Text: fmt.Sprintf("(The result of %s has %d bytes, which is too much to pass on at once. All of it is "+
-				"kept for you until %s: read_result with {\"id\": %q} reads parts of it, and so does tools.read_result in a "+
-				"program of run_code. %s)\n%s", d.tool, size, entry.expires.UTC().Format(time.TimeOnly+" MST"),
-				entry.id, about, start)},
-		{Type: abi.ResourceLink, URI: uriOf(entry.id), Name: "result of " + d.tool, MIMEType: d.mimeType, Size: &size,
-			Description: "The whole result, which read_result reads in parts."},
+				"kept for you until %s: %s. %s)\n%s", d.tool, size, expires.UTC().Format(time.TimeOnly+" MST"), way, about, start)},
+		{Type: abi.ResourceLink, URI: uriOf(id), Name: "result of " + d.tool, MIMEType: d.mimeType, Size: &size,
+			Description: described},
 	}
+}
+
+// way says how the reader can read a kept document, for the note and for the link.
+func (r *Reader) way(id string) (note, link string) {
+	if r.Tool == "" {
+		return fmt.Sprintf("the resource %s has the whole", uriOf(id)), "The whole result."
+	}
+	note = fmt.Sprintf("%s with {\"id\": %q} reads parts of it", r.Tool, id)
+	if r.Programs {
+		note += fmt.Sprintf(", and so does tools.%s in a program of run_code", r.Tool)
+	}
+	return note, fmt.Sprintf("The whole result, which %s reads in parts.", r.Tool)
 }
 
 func uriOf(id string) string { return Scheme + ":///" + id }

@@ -17,6 +17,7 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/host/results"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/httpserver"
 )
@@ -42,8 +43,8 @@ func AgentTools(c *config.Config, h *host.Host) (list []*catalog.Tool, err error
 	if err != nil {
 		return nil, err
 	}
-	if k := NewResults(c); k != nil { // as the server that runs the agent's tools has one
-		if err := k.Offer(h.Catalog()); err != nil {
+	if !c.ResultsDisabled { // as the server that runs the agent's tools keeps them
+		if err := results.New(nil).Offer(h.Catalog()); err != nil {
 			return nil, err
 		}
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/quota"
+	"github.com/hako-run/hako/host/results"
 	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
@@ -43,6 +44,8 @@ type Governance struct {
 	quotas *quota.Limiter
 	ledger *quota.Store
 	audit  *audit.Log // nil: calls are not recorded
+	// results keeps large results of tools. Nil: none are kept.
+	results *results.Keeper
 	// databases holds the databases of plugins. Nil: they are files.
 	databases *sqlbroker.PageStore
 	config    *config.Config
@@ -92,6 +95,11 @@ func OpenGovernance(ctx context.Context, c *config.Config, logger *slog.Logger) 
 	})
 	if err != nil {
 		return nil, err
+	}
+	if !c.ResultsDisabled {
+		if g.results, err = results.Open(ctx, &c.Results, g.Store, logger); err != nil {
+			return nil, err
+		}
 	}
 	if !c.Audit.Disabled {
 		g.audit, err = openAuditLog(ctx, c, g.Store, logger)
@@ -148,7 +156,7 @@ func (g *Governance) Apply(o *host.Options) {
 	if g.audit != nil {
 		o.Governance.Audit = g.audit
 	}
-	o.Databases = g.databases
+	o.Results, o.Databases = g.results, g.databases
 	if g.Store.Shared() {
 		o.ConsentStore = g.Store
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/metrics"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/host/results"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/processors"
@@ -101,14 +100,6 @@ func NewHost(
 	return h, nil
 }
 
-// NewResults makes the keeper of large results, or nil if the configuration has none.
-func NewResults(c *config.Config) *results.Keeper {
-	if c.ResultsDisabled {
-		return nil
-	}
-	return results.New(&c.Results)
-}
-
 // LoadConsents reads the consents of the configuration: from the store s if replicas share it, otherwise from the file.
 func LoadConsents(ctx context.Context, c *config.Config, s *store.Store) (*grant.File, error) {
 	if s == nil || !s.Shared() {
@@ -139,14 +130,14 @@ func (p *plugins) start(ctx context.Context) error {
 	}
 	h, err := NewHost(ctx, s.Config, s.Shipped, s.Logger, func(o *host.Options) {
 		o.Credentials, o.Changed = p.credentials, g.pluginChanged
-		if o.Results = NewResults(s.Config); o.Results != nil {
-			s.observability.metrics.ShowResults(o.Results)
-		}
 		if p.renewed {
 			o.Credentials = renewedCredentials{p.credentials}
 		}
 		s.observability.observeHost(o)
 		g.Apply(o)
+		if g.results != nil {
+			s.observability.metrics.ShowResults(g.results)
+		}
 		if p.traffic != nil {
 			if m, ok := o.Observer.(*metrics.Metrics); ok {
 				o.Observer = observers{m, p.traffic}

@@ -15,7 +15,7 @@ import (
 const (
 	// credentialCheck is how often credentials are checked for renewal: several times before each expires.
 	credentialCheck = 4 * time.Minute
-	// sessionSweep is how often idle sessions of MCP clients are removed.
+	// sessionSweep is how often idle sessions of MCP clients and expired results of tools are removed.
 	sessionSweep = time.Minute
 	// retentionSweep is how often records that are too old are deleted.
 	retentionSweep = time.Hour
@@ -44,6 +44,9 @@ func (b *backgroundJobs) start(ctx context.Context) error {
 			return err
 		}
 		jobs = append(jobs, sessionJob(b.sessions, current))
+		if g.results != nil {
+			jobs = append(jobs, background.Job{Name: "old-results", Every: sessionSweep, Run: g.results.Forget})
+		}
 	}
 	if b.runner, err = background.Start(ctx, g.Store, b.server.Logger, jobs...); err != nil {
 		return fmt.Errorf("store: %w", err)
