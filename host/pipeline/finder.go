@@ -49,35 +49,42 @@ func (p *Pipeline) listing(o offer) *catalog.View {
 	return p.offers.listing(o, p.catalog.View(), config)
 }
 
-// listing returns the view as it is if it keeps to the limits of the configuration. Otherwise its list has the tools
-// that the set pins, the host's own, those that call other tools, and the finder's where their names are free.
+// listing caches Listing for the views of one snapshot.
 func (o *offers) listing(of offer, snapshot *catalog.View, config *toolset.Config) *catalog.View {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.reset(snapshot, config)
 	listing := o.listings[of.View]
 	if listing == nil {
-		listing = of.View
-		if config.Search.Passed(of.Tools) {
-			listing = of.Listing(shortened(of))
+		view := of.set
+		if view == nil {
+			view = &toolset.View{View: of.View}
 		}
+		listing = Listing(view, config.Search)
 		o.listings[of.View] = listing
 	}
 	return listing
 }
 
-func shortened(of offer) (listed []*catalog.Tool) {
-	for _, tool := range of.Tools {
-		if tool.Source.Own || tool.Source.Calls != nil || of.set != nil && of.set.Pinned[tool.Name] {
+// Listing returns the view as frontends list it: as it is if it keeps to the limits of the search. Otherwise the list
+// has the tools that the set pins, the host's own, those that call other tools, and the finder's where their names are
+// free.
+func Listing(view *toolset.View, search toolset.Search) *catalog.View {
+	if !search.Passed(view.Tools) {
+		return view.View
+	}
+	var listed []*catalog.Tool
+	for _, tool := range view.Tools {
+		if tool.Source.Own || tool.Source.Calls != nil || view.Pinned(tool.Name) {
 			listed = append(listed, tool)
 		}
 	}
 	for _, tool := range finderTools() {
-		if _, taken := of.Tool(tool.Name); !taken {
+		if _, taken := view.Tool(tool.Name); !taken {
 			listed = append(listed, tool)
 		}
 	}
-	return listed
+	return view.Listing(listed)
 }
 
 // finderTool returns the finder's tool that the call names, nil if it names another. A call of it is served for the

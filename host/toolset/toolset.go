@@ -38,7 +38,8 @@ type Config struct {
 type Search struct {
 	// Tools and Tokens are the most that is listed: the number of tools, and what they take of a model's context; see
 	// toolschema.Tokens. Zero means no limit.
-	Tools, Tokens int
+	Tools  int `json:"tools,omitempty"`
+	Tokens int `json:"tokens,omitempty"`
 }
 
 // Passed reports whether the tools are more than are listed.
@@ -51,54 +52,64 @@ func (s Search) Passed(tools []*catalog.Tool) bool {
 	}
 	sum := 0
 	for _, tool := range tools {
-		sum += toolschema.Tokens(tool.Name, tool.Spec.Description.In("en"), toolschema.Listed(tool.Spec.InputSchema))
+		sum += Tokens(tool)
 	}
 	return sum > s.Tokens
 }
 
+// Tokens estimates how much of a model's context the tool takes with its English description; see toolschema.Tokens.
+func Tokens(tool *catalog.Tool) int {
+	return toolschema.Tokens(tool.Name, tool.Spec.Description.In("en"), toolschema.Listed(tool.Spec.InputSchema))
+}
+
 // Set is a selection of the catalog.
 type Set struct {
-	Name string
+	Name string `json:"name"`
 	// Description says for people what the set is for.
-	Description string
+	Description string `json:"description,omitempty"`
 	// Tools are tried in order; the first entry that matches a tool says how it is offered.
-	Tools []Tool
+	Tools []Tool `json:"tools"`
 	// Except are patterns of tools that are not offered, whatever Tools has.
-	Except []string
+	Except []string `json:"except,omitempty"`
 	// Resources are patterns of URIs and URI templates, Prompts of names.
-	Resources, Prompts []string
+	Resources []string `json:"resources,omitempty"`
+	Prompts   []string `json:"prompts,omitempty"`
 	// For says who may choose the set at its own endpoint. Nil means everyone whom the endpoint lets in.
-	For *People
+	For *People `json:"for,omitempty"`
 }
 
 // Tool is an entry of a set.
 type Tool struct {
 	// Pattern is a tool's name in the catalog, or PLUGIN/TOOL; "*" matches any text.
-	Pattern string
+	Pattern string `json:"tool"`
 	// Rename is the offered name; empty keeps the tool's. A pattern with a star has none.
-	Rename string
+	Rename string `json:"rename,omitempty"`
 	// Fix has the values of arguments that the caller cannot give, as JSON. Hide are arguments that are left out.
-	Fix  map[string]json.RawMessage
-	Hide []string
+	Fix  map[string]json.RawMessage `json:"fix,omitempty"`
+	Hide []string                   `json:"hide,omitempty"`
 	// Description takes the place of the tool's; empty keeps it, or its first sentence if Short is set.
-	Description manifest.Text
-	Short       bool
+	Description manifest.Text `json:"description,omitempty"`
+	Short       bool          `json:"short,omitempty"`
 	// Pin keeps the tool in the list where others are searched for.
-	Pin bool
+	Pin bool `json:"pin,omitempty"`
 }
 
 // Rule gives callers a set.
 type Rule struct {
 	People
 	// Frontends are pipeline.Caller's; Channels are IDs of Slack channels. Empty means any.
-	Frontends, Channels []string
+	Frontends []string `json:"frontends,omitempty"`
+	Channels  []string `json:"channels,omitempty"`
 	// Set is the name of a set, or All.
-	Set string
+	Set string `json:"toolset"`
 }
 
 // People are those who have one of each kind of names that is not empty.
 type People struct {
-	Users, Groups, Tenants, Tokens []string
+	Users   []string `json:"users,omitempty"`
+	Groups  []string `json:"groups,omitempty"`
+	Tenants []string `json:"tenants,omitempty"`
+	Tokens  []string `json:"tokens,omitempty"`
 }
 
 // Caller is what rules match.

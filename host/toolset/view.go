@@ -14,9 +14,15 @@ type View struct {
 	*catalog.View
 	// Problems say what of the set is not offered, and why: patterns that match nothing, and tools that do not fit.
 	Problems []string
-	// Pinned has the offered names of the tools that stay in the list where others are searched for.
-	Pinned map[string]bool
-	forms  map[string]*form
+	// Entries are the entries of the set by the name of the tool that they offer. The host's own tools need none.
+	Entries map[string]*Tool
+	forms   map[string]*form
+}
+
+// Pinned reports whether the tool that is offered under the name stays in the list where others are searched for.
+func (v *View) Pinned(name string) bool {
+	entry := v.Entries[name]
+	return entry != nil && entry.Pin
 }
 
 // Apply returns what the set offers, and what the host itself offers unless the set excepts it. A nil Set offers
@@ -28,7 +34,7 @@ func (s *Set) Apply(of *catalog.View) *View {
 	if s == nil {
 		return &View{View: of.Select(nil, nil, nil, nil)}
 	}
-	v := &View{forms: map[string]*form{}, Pinned: map[string]bool{}}
+	v := &View{forms: map[string]*form{}, Entries: map[string]*Tool{}}
 	tools := v.applyTools(s, of)
 	resources, used := matching(s.Resources, of.Resources, func(r *catalog.Resource) string { return r.Spec.URI })
 	templates, more := matching(s.Resources, of.Templates,
@@ -80,7 +86,7 @@ func (v *View) applyTools(s *Set, of *catalog.View) (offered []*catalog.Tool) {
 		for _, tool := range matched[i] {
 			if shaped := v.shape(entry, tool); shaped != nil {
 				offered = append(offered, shaped)
-				v.Pinned[shaped.Name] = entry.Pin
+				v.Entries[shaped.Name] = entry
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker/httpbroker"
 	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/toolset"
 )
 
@@ -579,5 +580,32 @@ toolsets:
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "hako.yaml:1") {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
+	}
+}
+
+// TestToolsetYAML: a set as YAML, as the console shows it, is read as the same set.
+func TestToolsetYAML(t *testing.T) {
+	t.Parallel()
+	set := &toolset.Set{
+		Name: "support", Description: "yes: # no", Except: []string{"*_delete", "null"}, Resources: []string{"docs://*"}, Prompts: []string{"*"},
+		Tools: []toolset.Tool{
+			{Pattern: "ticket_*"}, {Pattern: "true"},
+			{Pattern: "file_read", Rename: "on", Hide: []string{"12", "a: b"}, Description: manifest.Text{"en": "Reads.\nAll.", "ja": "読む。"},
+				Short: true, Pin: true, Fix: map[string]json.RawMessage{
+					"a": json.RawMessage(`{"b":[1,-2.50,1e5,true,null,"null","\ud83d\ude00"],"c d":{}}`), "n": json.RawMessage(`12345678901234567890`),
+					"t": json.RawMessage(`"12"`), "e": json.RawMessage(`""`),
+				}},
+		},
+		For: &toolset.People{Users: []string{"aki@example.com"}, Groups: []string{"a", "b"}, Tenants: []string{"t"}, Tokens: []string{"no"}},
+	}
+	text, err := set.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := load(t, Source{Dir: write(t, string(text))}).Toolsets.Set("support")
+	set.Tools[2].Fix["a"] = json.RawMessage(`{"b":[1,-2.50,1e5,true,null,"null","😀"],"c d":{}}`)
+	want, _ := json.MarshalIndent(set, "", " ")
+	if have, _ := json.MarshalIndent(got, "", " "); string(have) != string(want) {
+		t.Errorf("%s\nis read as %s\nwant %s", text, have, want)
 	}
 }

@@ -2,8 +2,11 @@ package strictyaml
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -11,7 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Mapping is a mapping to write, its keys in order. A value is a text, a bool, a []string, a Mapping or a []Mapping.
+// Mapping is a mapping to write, its keys in order. A value is a text, a bool, an int, a []string, a Mapping, a
+// []Mapping, a []any of these, or JSON.
 type Mapping []Entry
 
 // Entry is one key of a Mapping. It is left out where its value is the zero value or empty.
@@ -82,6 +86,24 @@ func node(value any) (*yaml.Node, error) {
 			list.Content = append(list.Content, item)
 		}
 		return list, nil
+	case []any:
+		list := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, v := range value {
+			item, err := node(v)
+			if err != nil {
+				return nil, err
+			}
+			list.Content = append(list.Content, item)
+		}
+		return list, nil
+	case json.RawMessage:
+		decoder := json.NewDecoder(bytes.NewReader(value))
+		decoder.UseNumber() // preserves the digits of numbers
+		var decoded any
+		if err := decoder.Decode(&decoded); err != nil {
+			return nil, err
+		}
+		return jsonNode(decoded)
 	case []uint16:
 		list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 		for _, n := range value {
@@ -94,6 +116,41 @@ func node(value any) (*yaml.Node, error) {
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.FormatBool(value)}, nil
 	}
 	return nil, fmt.Errorf("a %T cannot be written", value)
+}
+
+// jsonNode returns a decoded JSON value, on one line.
+func jsonNode(value any) (*yaml.Node, error) {
+	list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	switch value := value.(type) {
+	case nil:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: "null"}, nil
+	case json.Number:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: value.String()}, nil
+	case []any:
+		for _, v := range value {
+			item, err := jsonNode(v)
+			if err != nil {
+				return nil, err
+			}
+			list.Content = append(list.Content, item)
+		}
+		return list, nil
+	case map[string]any:
+		list.Kind = yaml.MappingNode
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			key, err := text(name)
+			if err != nil {
+				return nil, err
+			}
+			item, err := jsonNode(value[name])
+			if err != nil {
+				return nil, err
+			}
+			list.Content = append(list.Content, key, item)
+		}
+		return list, nil
+	}
+	return node(value)
 }
 
 func text(s string) (*yaml.Node, error) {
