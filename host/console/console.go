@@ -28,6 +28,7 @@ import (
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/slackbot"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/toolset"
 )
 
 // Path is the console's path at the server.
@@ -94,6 +95,8 @@ type Settings interface {
 	Tokens() []bearer.Token
 	// Issuers lists the issuers of the configuration whose users can be blocked.
 	Issuers() []string
+	// Toolsets are the toolsets in force. Nil means that there are none.
+	Toolsets() *toolset.Config
 	// Reload reloads the configuration for the person by.
 	Reload(ctx context.Context, by audit.Subject) (*Reloaded, error)
 }

@@ -50,6 +50,13 @@ var japaneseFormats = map[string]string{
 	"no issuer is configured (http.auth, console.oidc)":                                 "発行者が設定されていません (http.auth、console.oidc)",
 	"by is calls, failures or p95":                                                      "by には calls、failures、p95 のいずれかを指定してください",
 
+	"the set cannot stand in hako.yaml":                          "このツールセットは hako.yaml に書けません",
+	"name at least one tool; * is all":                           "ツールを 1 つ以上指定してください (* はすべて)",
+	"a draft has at most %d entries":                             "下書きの項目は %d 件までです",
+	"%s is longer than %d bytes":                                 "%s が %d バイトを超えています",
+	"the value of %s nests deeper than %d, or is not valid text": "%s の値の入れ子が %d 段を超えているか、正しいテキストではありません",
+
+	"there is no toolset %q":                "ツールセット %q はありません",
 	"there is no plugin folder %q":          "プラグインのフォルダー %q はありません",
 	"there is no issuer %q":                 "発行者 %q は設定されていません",
 	"there is no index %q":                  "インデックス %q はありません",

@@ -28,6 +28,7 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/toolset"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -175,6 +176,7 @@ type settings struct {
 	configuration func() console.Configuration
 	auditOptional func() bool
 	issuers       []string
+	toolsets      *toolset.Config
 }
 
 func (s settings) Configuration() console.Configuration {
@@ -191,6 +193,8 @@ func (settings) Tokens() []bearer.Token {
 }
 
 func (s settings) Issuers() []string { return s.issuers }
+
+func (s settings) Toolsets() *toolset.Config { return s.toolsets }
 
 func (s settings) AuditOptional() bool { return s.auditOptional != nil && s.auditOptional() }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/mcpserver/authserver"
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/host/toolset"
 	"github.com/hako-run/hako/internal/config"
 )
 
@@ -195,6 +196,9 @@ func (f *consoleFrontend) Issuers() []string { return issuers(f.server.reloader.
 func ConfiguredTokens(c *config.Config) []bearer.Token {
 	return slices.Concat(c.HTTP.Auth.Tokens, c.Console.Tokens)
 }
+
+// Toolsets implements console.Settings.
+func (f *consoleFrontend) Toolsets() *toolset.Config { return f.server.reloader.config().Toolsets }
 
 // AuditOptional implements console.Settings.
 func (f *consoleFrontend) AuditOptional() bool { return f.server.reloader.config().Audit.Optional }

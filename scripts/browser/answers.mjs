@@ -26,6 +26,37 @@ const tools = [
   ['delete_file', 'Delete a file', 'files', { destructive: true, openWorld: false }, 0, 0, null],
 ]
 
+const offered = (name, tool, plugin, tokens, more) => ({ name, tool, plugin, tokens, ...more })
+const supportTools = [
+  offered('read_manual', 'file_read', 'files', 118, { pinned: true, fixed: [{ name: 'path', value: '"manuals/support.md"' }], hidden: ['offset', 'limit'] }),
+  offered('get_weather', 'get_weather', 'weather', 264), offered('github_create_issue', 'github_create_issue', 'github', 431, { fixed: [{ name: 'repository', value: '"acme/help-desk"' }] }),
+]
+const support = {
+  name: 'support', description: 'For the help desk', tools: 3, tokens: 813, search: false, resources: 4, prompts: 1, for: { groups: ['support', 'support-leads'] },
+  problems: ['jira_* matches no tool, or only tools of earlier entries'],
+}
+const supportSet = {
+  name: 'support', description: 'For the help desk', resources: ['files://*'], for: support.for,
+  tools: [{ tool: 'file_read', rename: 'read_manual', fix: { path: 'manuals/support.md' }, hide: ['offset', 'limit'], pin: true }, { tool: 'get_*' }, { tool: 'jira_*' }],
+}
+const supportYAML = `toolsets:
+  sets:
+    support:
+      description: For the help desk
+      tools:
+        - tool: file_read
+          rename: read_manual
+          fix:
+            path: manuals/support.md
+          hide: [offset, limit]
+          pin: true
+        - get_*
+        - jira_*
+      resources: ["files://*"]
+      for:
+        groups: [support, support-leads]
+`
+
 const wave = (i, top) => Math.max(0, Math.round(top * (0.55 + 0.3 * Math.sin(i / 17) + 0.15 * Math.sin(i / 3.1))))
 
 function points() {
@@ -168,6 +199,16 @@ export function answers(who = session()) {
         remedy: 'hako plugin approve shell --mount workspace=DIR --program NAME' },
     },
     'plugins/shell/review': { digest: digest('e'), version: digest('8'), asks: asksOfShell, gets: shellGets, ready: true },
+    toolsets: {
+      catalog: { tools: 412, tokens: 88_104, search: true, listed: 3, listedTokens: 471, resources: 12, prompts: 3 }, search: { tools: 100, tokens: 20_000 }, local: 'engineering',
+      rules: [
+        { groups: ['admins'], toolset: 'all' }, { frontends: ['slack'], channels: ['C0123456789'], toolset: 'support' },
+        { tenants: ['acme'], frontends: ['mcp-http'], users: ['ken@example.com', 'mori@example.com'], toolset: 'support' },
+      ],
+      items: [{ name: 'engineering', description: 'Builds and repositories', tools: 140, tokens: 31_022, search: true, listed: 5, listedTokens: 980, resources: 0, prompts: 0, problems: [] }, support],
+    },
+    'toolsets/support': { ...support, set: supportSet, items: supportTools },
+    'POST toolsets/preview': { ...support, yaml: supportYAML.replace('get_*', 'get_*\n        - github_*'), current: supportYAML, items: supportTools, more: 0 },
     tools: { items: tools.map(tool) },
     'tools/get_weather': { ...tool(tools[0]), description: 'The forecast for a place in Japan, by the Japan Meteorological Agency.', inputSchema: weatherSchema },
     'POST tools/get_weather/call': (_, body) => ({

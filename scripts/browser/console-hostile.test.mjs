@@ -74,7 +74,7 @@ test('hostile texts stay texts, in every view and dialog', async () => {
   await page.locator('.stat').first().waitFor()
   await host.connected()
   for (let id = 1; id < 4; id++) host.send('call', hostile(call(id)))
-  for (const view of ['overview', 'calls', 'approvals', 'plugins', 'find', 'tools', 'audit', 'errors', 'calls/call_DONE', 'calls/call_RUN1', 'sessions', 'connections', 'configuration']) {
+  for (const view of ['overview', 'calls', 'approvals', 'plugins', 'find', 'tools', 'toolsets', 'toolsets/support', 'audit', 'errors', 'calls/call_DONE', 'calls/call_RUN1', 'sessions', 'connections', 'configuration']) {
     await page.evaluate(hash => { location.hash = hash }, `#/${view}`)
     await page.locator(`.${view.split('/')[0]} ${view === 'overview' ? '.stat' : view === 'approvals' ? '.question' : 'tbody tr'}`).first().waitFor()
     await page.locator('main', { hasText: 'onerror="window.hacked=1"' }).waitFor()

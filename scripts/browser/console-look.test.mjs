@@ -8,7 +8,7 @@ import { startStandIn } from './stand-in.mjs'
 
 // Each view with what shows that it is there.
 const views = {
-  overview: '.stat', calls: 'h1', 'calls/call_DONE': '.steps', approvals: '.question', plugins: 'tbody tr', 'plugins/files': '.facts', 'plugins/shell': '.facts', find: 'tbody tr', tools: 'tbody tr', 'tools/get_weather': 'form',
+  overview: '.stat', calls: 'h1', 'calls/call_DONE': '.steps', approvals: '.question', plugins: 'tbody tr', 'plugins/files': '.facts', 'plugins/shell': '.facts', find: 'tbody tr', tools: 'tbody tr', 'tools/get_weather': 'form', toolsets: 'tbody tr', 'toolsets/support': 'tbody tr', 'toolsets?draft=support': '.result pre',
   audit: 'tbody tr', errors: 'tbody tr', sessions: 'tbody tr', tokens: 'tbody tr', connections: 'tbody tr', configuration: 'tbody tr',
   policy: 'tbody tr', 'policy/table': 'tbody tr', 'policy/explain': 'form', 'policy/try': 'form',
 }
@@ -31,7 +31,7 @@ for (const size of Object.keys(sizes)) {
   for (const [language, theme] of [['en', 'light'], ['ja', 'dark'], ['en', 'dark'], ['ja', 'light']]) {
     test(`${size}, ${language}, ${theme}`, async () => {
       const kind = `${size}-${language}-${theme}`
-      const named = name => `console-${name.replace('/', '-')}-${kind}`
+      const named = name => `console-${name.replace(/[/?=]/g, '-')}-${kind}`
       const login = await chromium.open(stranger.url, { size, language, theme })
       await login.locator('#token').waitFor()
       await looked(login, named('login'), examined.has(kind))
@@ -39,7 +39,7 @@ for (const size of Object.keys(sizes)) {
       const page = await chromium.open(host.url, { size, language, theme })
       for (const [view, shown] of Object.entries(views)) {
         await page.evaluate(hash => { location.hash = hash }, `#/${view}`)
-        await page.locator(`.${view.split('/')[0]} ${shown}`).first().waitFor()
+        await page.locator(`.${view.split(/[/?]/)[0]} ${shown}`).first().waitFor()
         if (view === 'calls') await showCalls(page)
         await looked(page, named(view), examined.has(kind))
       }

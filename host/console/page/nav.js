@@ -19,6 +19,7 @@ const groups = [
     'plugins',
     'find',
     'tools',
+    'toolsets',
   ]],
   ['access', [
     'policy',

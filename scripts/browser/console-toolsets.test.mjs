@@ -1,0 +1,113 @@
+// Toolsets in the console: the sets with what they offer and cost, and a draft that becomes lines for hako.yaml, which a host then applies.
+import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { after, before, describe, test } from 'node:test'
+
+import { answers, session } from './answers.mjs'
+import { accessible, clean, narrow, shoot, sizes, startChromium } from './chromium.mjs'
+import { startHost, tokens } from './host.mjs'
+import { startStandIn } from './stand-in.mjs'
+
+let chromium
+before(async () => { chromium = await startChromium() })
+after(() => chromium.close())
+
+const views = { '#/toolsets': 'tbody tr', '#/toolsets/support': 'tbody tr', '#/toolsets?draft=support': '.result pre', '#/toolsets?draft=': '.result .hint' }
+
+for (const [size, language, theme] of [['desktop', 'en', 'light'], ['desktop', 'ja', 'dark'], ['phone', 'ja', 'light'], ['phone', 'en', 'dark']]) {
+  test(`every part: ${size}, ${language}, ${theme}`, async t => {
+    assert.ok(sizes[size])
+    const host = await startStandIn(answers(session()))
+    t.after(() => host.stop())
+    const page = await chromium.open(host.url, { size, language, theme })
+    for (const [hash, shown] of Object.entries(views)) {
+      await page.evaluate(hash => { location.hash = hash }, hash)
+      await page.locator(`.toolsets ${shown}`).first().waitFor()
+      const name = `toolsets-${hash.replace(/[^a-z]+/g, '-')}-${size}-${language}-${theme}`
+      await narrow(page, name)
+      await accessible(page, name)
+      await shoot(page, name)
+      await page.evaluate(() => { location.hash = '#/overview' })
+      await page.locator('.stat').first().waitFor()
+    }
+    await clean(page)
+  })
+}
+
+test('a viewer sees the sets, and cannot draft one', async t => {
+  const host = await startStandIn(answers(session('viewer')))
+  t.after(() => host.stop())
+  const page = await chromium.open(`${host.url}#/toolsets`)
+  await page.locator('.toolsets tbody tr').first().waitFor()
+  await page.getByText('This needs the role admin.').first().waitFor()
+  await page.evaluate(() => { location.hash = '#/toolsets?draft=support' })
+  await page.locator('.toolsets .problem').waitFor()
+  assert.equal(await page.locator('.toolsets form').count(), 0)
+  assert.deepEqual(host.posted.filter(({ name }) => name.startsWith('toolsets')), [])
+  await clean(page)
+})
+
+test('what is wrong with a draft is said by field', async t => {
+  const error = { code: 'invalid', text: 'the set cannot stand in hako.yaml', fields: { 'tools.0': '<b>no</b>', name: 'no URL', groups: 'too long' } }
+  const host = await startStandIn({ ...answers(session()), 'POST toolsets/preview': { status: 400, error } })
+  t.after(() => host.stop())
+  const page = await chromium.open(`${host.url}#/toolsets?draft=support`)
+  await page.locator('.result li').nth(2).waitFor()
+  assert.match(await page.locator('.result').textContent(), /Tool 1 <b>no<\/b>Name no URLGroups too long/)
+  await page.getByLabel('Fixed arguments, as JSON').first().fill('{')
+  await page.locator('.result .problem', { hasText: 'This is not JSON' }).waitFor()
+  await clean(page)
+})
+
+describe('a host', () => {
+  let host, page
+  before(async () => {
+    host = await startHost()
+    page = await chromium.open(host.url)
+    await page.locator('#token').fill(tokens.admin)
+    await page.keyboard.press('Enter')
+    await page.locator('.attention').getByRole('link', { name: 'weather' }).click()
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click()
+    await page.locator('.head .badge.good').waitFor()
+  })
+  after(async () => {
+    await clean(page)
+    await host.stop()
+  })
+
+  test('a set is drafted, put into hako.yaml, and offered', async () => {
+    await page.evaluate(() => { location.hash = '#/toolsets' })
+    await page.locator('.toolsets tbody tr', { hasText: 'all' }).first().waitFor()
+    await page.getByRole('button', { name: 'Draft a toolset' }).click()
+    await page.getByText('Name the set and at least one tool.').waitFor()
+    await page.getByLabel('Name', { exact: true }).fill('Osaka')
+    await page.getByLabel('Name, or a pattern with *').fill('get_weather')
+    await page.locator('.result .problem').waitFor()
+    await page.getByLabel('Name', { exact: true }).fill('osaka')
+    await page.getByText('Name, arguments, description').click()
+    await page.getByLabel('Name for models').fill('osaka_weather')
+    await page.getByLabel('Fixed arguments, as JSON').fill('{"location": "大阪"}')
+    await page.locator('.result tbody tr', { hasText: 'osaka_weather' }).filter({ hasText: 'location = "大阪"' }).waitFor()
+    await page.getByRole('button', { name: 'Add tools' }).click()
+    await page.keyboard.type('nothing_*')
+    await page.locator('.result .notice', { hasText: 'nothing_* matches no tool' }).waitFor()
+    await shoot(page, 'toolsets-host-draft')
+    const lines = await page.locator('.result pre').first().textContent()
+    const file = path.join(host.cwd, 'hako.yaml')
+    await writeFile(file, `${await readFile(file, 'utf8')}\n${lines}`)
+    await page.evaluate(() => { location.hash = '#/configuration' })
+    await page.getByRole('button', { name: 'Reload' }).click()
+    // The host may have seen by itself that the file has changed.
+    await page.locator('.notice.good').waitFor()
+    await page.evaluate(() => { location.hash = '#/toolsets/osaka' })
+    await page.locator('.toolsets tbody tr', { hasText: 'osaka_weather' }).waitFor()
+    await page.locator('.toolsets .notice', { hasText: 'nothing_* matches no tool' }).waitFor()
+    await shoot(page, 'toolsets-host-set')
+    await page.getByRole('button', { name: 'Draft a change' }).click()
+    await page.locator('.result', { hasText: 'There is no difference.' }).waitFor()
+    await page.getByLabel('For people: what it is for').fill('Weather in 大阪')
+    await page.locator('.diff ins', { hasText: 'Weather in 大阪' }).waitFor()
+  })
+})
