@@ -13,7 +13,7 @@ import (
 const mostAgentCalls = 1000
 
 func (a *app) agentStatusCommand() *cobra.Command {
-	var asJSON, all bool
+	var all bool
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the calls of managed agents that are under way",
@@ -29,17 +29,10 @@ A call whose process has died is "left": the next "hako agent run" that follows 
 				if err != nil {
 					return err
 				}
-				if asJSON {
-					return a.printJSON(list)
-				}
-				if len(list) == 0 {
-					return printf(a.stderr, "No calls.\n")
-				}
-				return report.AgentCalls(a.stdout, list)
+				return showList(a, list, "No calls.", report.AgentCalls)
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&all, "all", false, "also calls that have ended")
-	return cmd
+	return a.withJSON(cmd)
 }

@@ -16,7 +16,6 @@ import (
 )
 
 func (a *app) approvalsCommand() *cobra.Command {
-	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "approvals",
 		Short: "List and answer what waits for a person's yes",
@@ -28,15 +27,14 @@ Whoever can write to hako's store is an operator and may answer any of them.`,
 				return group(cmd, args)
 			}
 			return a.withApprovals(cmd, func(_ *config.Config, approvals *approval.Queue) error {
-				return a.listApprovals(cmd.Context(), approvals, asJSON)
+				return a.listApprovals(cmd.Context(), approvals)
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.AddCommand(a.approvalAnswerCommand("approve", "Agree to a call", true),
 		a.approvalAnswerCommand("refuse", "Refuse a call", false), a.approvalsWatchCommand(),
 		a.approvalsHistoryCommand())
-	return cmd
+	return a.withJSON(cmd)
 }
 
 // withApprovals calls do with the approvals for approvals of the configuration's store.
@@ -50,18 +48,12 @@ func (a *app) withApprovals(cmd *cobra.Command, do func(*config.Config, *approva
 	})
 }
 
-func (a *app) listApprovals(ctx context.Context, approvals *approval.Queue, asJSON bool) error {
+func (a *app) listApprovals(ctx context.Context, approvals *approval.Queue) error {
 	list, err := approvals.Waiting(ctx, nil)
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return a.printJSON(append([]*approval.Question{}, list...))
-	}
-	if len(list) == 0 {
-		return printf(a.stderr, "Nothing waits.\n")
-	}
-	return report.Approvals(a.stdout, list)
+	return showList(a, list, "Nothing waits.", report.Approvals)
 }
 
 func (a *app) approvalAnswerCommand(name, short string, yes bool) *cobra.Command {

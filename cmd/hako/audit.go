@@ -21,7 +21,7 @@ type auditFilter struct {
 	tool, plugin, user, tenant   string
 	outcome, kind, action, token string
 	id                           string
-	asJSON, utc                  bool
+	utc                          bool
 	// asked restricts to calls that asked people, and approver to those that this person answered.
 	asked    bool
 	approver string

@@ -30,14 +30,14 @@ func (a *app) auditTailCommand() *cobra.Command {
 		},
 	}
 	filter.add(cmd)
-	filter.addShow(cmd)
+	a.showFlags(cmd, &filter)
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with the records to come, until interrupted")
 	cmd.Flags().IntVarP(&count, "lines", "n", 20, "how many records")
 	return cmd
 }
 
-func (f *auditFilter) addShow(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print each record as it stands in the log, one a line")
+func (a *app) showFlags(cmd *cobra.Command, f *auditFilter) {
+	cmd.Flags().BoolVar(&a.asJSON, "json", false, "print each record as it stands in the log, one a line")
 	cmd.Flags().BoolVar(&f.utc, "utc", false, "show times in UTC instead of the local zone")
 }
 
@@ -54,7 +54,7 @@ it ("log/checkpoint").`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.showAll(cmd, &filter) },
 	}
 	filter.add(cmd)
-	filter.addShow(cmd)
+	a.showFlags(cmd, &filter)
 	return cmd
 }
 
@@ -96,7 +96,7 @@ A call is shown if it matches all flags.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.showAll(cmd, &filter) },
 	}
 	filter.add(cmd)
-	filter.addShow(cmd)
+	a.showFlags(cmd, &filter)
 	cmd.Flags().StringVar(&filter.approver, "approver", "", "the person who answered")
 	return cmd
 }
@@ -104,7 +104,7 @@ A call is shown if it matches all flags.`,
 // shower shows entries one by one.
 func (a *app) shower(f *auditFilter) func(*audit.Entry) error {
 	switch {
-	case f.asJSON:
+	case a.asJSON:
 		return func(e *audit.Entry) error { return e.Write(a.data(), audit.JSONL, "") }
 	case f.utc:
 		return report.AuditRows(a.stdout, time.UTC)

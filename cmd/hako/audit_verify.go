@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -13,7 +14,6 @@ import (
 
 func (a *app) auditVerifyCommand() *cobra.Command {
 	var key, expect string
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "verify [DIR]",
 		Short: "Find out whether somebody has changed the audit log",
@@ -35,23 +35,17 @@ Exit codes: 0 nothing was found, 1 the log was changed, 2 it cannot be read.`,
 				if err != nil {
 					return err
 				}
-				if asJSON {
-					err = a.printJSON(audit.NewVerification(place.String(), found))
-				} else {
-					err = report.Verification(a.stdout, place.String(), found, expectation.Seq)
-				}
-				if err == nil && !found.OK() {
-					err = &exitError{code: exitFailed}
-				}
-				return err
+				err = show(a, audit.NewVerification(place.String(), found), func(out io.Writer, _ *audit.Verification) error {
+					return report.Verification(out, place.String(), found, expectation.Seq)
+				})
+				return failIf(!found.OK(), err)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&key, "key", "",
 		"a copy of audit.pub, the key that must have signed the log (default the one beside it)")
 	cmd.Flags().StringVar(&expect, "expect", "", "NUMBER:HASH, a head that an earlier verification printed")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	return a.withJSON(cmd)
 }
 
 // expectation reads the flags --key and --expect.

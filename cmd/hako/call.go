@@ -28,7 +28,6 @@ import (
 const maxArguments = 64 << 20
 
 func (a *app) callCommand() *cobra.Command {
-	var asJSON bool
 	var clock, record, tenant string
 	cmd := &cobra.Command{
 		Use:   "call TOOL [ARGUMENTS]",
@@ -58,16 +57,21 @@ the policy or a person says no.`,
 				}
 			}
 			return a.request(cmd, tenant, upstreamFor(args[0]), call, change,
-				func(result *pipeline.Result) error { return a.printResult(result, asJSON) })
+				func(result *pipeline.Result) error { return a.printResult(result) })
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole result as MCP has it")
-	a.tenantFlag(cmd, &tenant)
+	a.requestFlags(cmd, &tenant)
 	cmd.Flags().StringVar(&clock, "clock", "",
 		"pin the plugin's wall clock to this time (RFC 3339), for replay and tests")
 	cmd.Flags().StringVar(&record, "record", "",
 		"write the plugin's HTTP exchanges to NAME.recordings.json in this directory")
 	return cmd
+}
+
+// requestFlags adds the flags of commands that send a request.
+func (a *app) requestFlags(cmd *cobra.Command, tenant *string) {
+	a.tenantFlag(cmd, tenant)
+	cmd.Flags().BoolVar(&a.asJSON, "json", false, "print the whole result as MCP has it")
 }
 
 // callArguments returns the arguments given on the command line or on standard input.
@@ -190,13 +194,13 @@ func callError(h *host.Host, err error) error {
 }
 
 // printResult writes the result to standard output, or to standard error what is the tool's failure and not its answer.
-func (a *app) printResult(result *pipeline.Result, asJSON bool) error {
+func (a *app) printResult(result *pipeline.Result) error {
 	r, out := result.Response, a.data()
-	if r.IsError && !asJSON {
+	if r.IsError && !a.asJSON {
 		out = a.stderr
 	}
 	err := error(nil)
-	if asJSON {
+	if a.asJSON {
 		err = a.printJSON(terminal.NewToolResult(r))
 	} else {
 		err = terminal.WriteContent(out, r.Content)

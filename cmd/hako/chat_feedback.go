@@ -11,7 +11,7 @@ import (
 )
 
 func (a *app) chatFeedbackCommand() *cobra.Command {
-	asJSON, texts := false, false
+	texts := false
 	cmd := &cobra.Command{
 		Use:   "feedback",
 		Short: "List what people thought of answers",
@@ -24,18 +24,10 @@ answered is there too. Feedback is deleted with its conversation.`,
 				if err != nil {
 					return err
 				}
-				switch entries := inspect.Feedback(list, texts); {
-				case asJSON:
-					return a.printJSON(entries)
-				case len(list) == 0:
-					return printf(a.stderr, "There is no feedback.\n")
-				default:
-					return report.Feedback(a.stdout, entries)
-				}
+				return showList(a, inspect.Feedback(list, texts), "There is no feedback.", report.Feedback)
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&texts, "texts", false, "show what was asked and answered")
-	return cmd
+	return a.withJSON(cmd)
 }

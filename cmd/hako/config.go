@@ -47,14 +47,13 @@ func (a *app) checkConfig(v *view) error {
 }
 
 func (a *app) configShowCommand() *cobra.Command {
-	asJSON := false
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "show",
 		Short: "Print the effective values and grants, and where each value comes from",
 		Args:  arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.inspectPlugins(cmd, func(v *view) error {
-				if asJSON {
+				if a.asJSON {
 					return a.printJSON(map[string]any{
 						"file": v.config.File, "values": v.config.Entries(), "grants": inspect.GrantsOf(v.plugins),
 					})
@@ -62,7 +61,5 @@ func (a *app) configShowCommand() *cobra.Command {
 				return report.Configuration(a.stdout, v.config, v.plugins)
 			})
 		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	})
 }

@@ -12,8 +12,7 @@ import (
 )
 
 func (a *app) connectStatusCommand() *cobra.Command {
-	asJSON := false
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "status",
 		Short: "Show how the credentials stand, without secrets",
 		Long: `Show how the credentials stand: whether each can be used, since when and until when, and what to do about those that cannot. No
@@ -27,24 +26,12 @@ Exit codes: 0 all can be used, 1 one cannot.`,
 				if err != nil {
 					return err
 				}
-				switch {
-				case asJSON:
-					err = a.printJSON(append([]credential.Status{}, list...))
-				case len(list) == 0:
-					err = printf(a.stderr, "no credentials are configured (docs/credentials.md)\n")
-				default:
-					err = report.Credentials(a.stdout, list)
-				}
-				if err == nil &&
-					slices.ContainsFunc(list, func(s credential.Status) bool { return s.State != credential.Ready }) {
-					err = &exitError{code: exitFailed}
-				}
-				return err
+				err = showList(a, list, "no credentials are configured (docs/credentials.md)", report.Credentials)
+				unready := func(s credential.Status) bool { return s.State != credential.Ready }
+				return failIf(slices.ContainsFunc(list, unready), err)
 			})
 		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	})
 }
 
 func (a *app) connectRemoveCommand() *cobra.Command {

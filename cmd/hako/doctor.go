@@ -1,14 +1,16 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/internal/doctor"
+	"github.com/hako-run/hako/internal/report"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
-	asJSON := false
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "doctor",
 		Short: "Say what this machine can enforce, and what is wrong with the configuration",
 		Long: `Report what this machine can enforce, and problems of the configuration with their remedies. No file is changed.
@@ -18,13 +20,11 @@ that are not in service.
 
 Exit codes: 0 everything works, perhaps with warnings, 1 something does not work.`,
 		Args: arguments(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd, asJSON) },
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd) },
+	})
 }
 
-func (a *app) doctor(cmd *cobra.Command, asJSON bool) error {
+func (a *app) doctor(cmd *cobra.Command) error {
 	findings := doctor.Machine()
 	if c, err := a.config(cmd); err != nil {
 		findings = append(findings, doctor.Unusable(err))
@@ -33,24 +33,6 @@ func (a *app) doctor(cmd *cobra.Command, asJSON bool) error {
 		findings = append(findings, doctor.Configuration(cmd.Context(), c, shippedPlugins())...)
 		findings = append(findings, doctor.Running(cmd.Context(), c, thisBuild().Version)...)
 	}
-	if asJSON {
-		if err := a.printJSON(findings); err != nil {
-			return err
-		}
-	}
-	failed := false
-	for _, f := range findings {
-		failed = failed || f.Level == doctor.LevelError
-		if asJSON {
-			continue
-		}
-		printf(a.stdout, "%-8s %s: %s\n", f.Level, f.Check, f.Message)
-		if f.Remedy != "" {
-			printf(a.stdout, "%-8s -> %s\n", "", f.Remedy)
-		}
-	}
-	if failed {
-		return &exitError{code: exitFailed}
-	}
-	return nil
+	err := show(a, findings, report.Findings)
+	return failIf(slices.ContainsFunc(findings, doctor.Finding.IsError), err)
 }

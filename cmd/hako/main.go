@@ -42,6 +42,14 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
+// failIf returns err, or exitFailed if the command has found something wrong, which it has printed.
+func failIf(found bool, err error) error {
+	if err == nil && found {
+		return &exitError{code: exitFailed}
+	}
+	return err
+}
+
 func main() {
 	confine.Main()    // this process may be the one that runs a plugin's command
 	supervisor.Main() // or the one that an upstream server's program ends with

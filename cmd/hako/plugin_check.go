@@ -30,10 +30,7 @@ Exit codes: 0 no errors (there may be warnings), 1 errors, 2 usage.`,
 			for _, file := range files {
 				ok = a.check(cmd.Context(), file, c.Cache, c.MaxPluginSize) && ok
 			}
-			if !ok {
-				return &exitError{code: exitFailed}
-			}
-			return nil
+			return failIf(!ok, nil)
 		}),
 	}
 }

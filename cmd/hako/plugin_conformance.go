@@ -36,11 +36,7 @@ Exit codes: 0 all tests passed, 1 some failed, 2 usage.`,
 					printf(a.stdout, "failed: %s: %v\n", r.Name, r.Err)
 				}
 			}
-			printf(a.stdout, "%d of %d tests passed\n", len(results)-failed, len(results))
-			if failed > 0 {
-				return &exitError{code: exitFailed}
-			}
-			return nil
+			return failIf(failed > 0, printf(a.stdout, "%d of %d tests passed\n", len(results)-failed, len(results)))
 		},
 	}
 }

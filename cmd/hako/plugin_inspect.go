@@ -13,8 +13,7 @@ import (
 )
 
 func (a *app) pluginInspectCommand() *cobra.Command {
-	asJSON := false
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "inspect FILE|NAME",
 		Short: "Show what a plugin is, asks for and may do",
 		Long: `Show what a plugin is: its manifest, digest and imports, what it asks for and what it is granted, its configuration and limits.
@@ -31,15 +30,10 @@ Everything is read from the file; nothing of the plugin runs.`,
 				if err != nil {
 					return err
 				}
-				if asJSON {
-					return a.printJSON(plugin)
-				}
-				return report.Plugin(a.stdout, plugin)
+				return show(a, plugin, report.Plugin)
 			})
 		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	})
 }
 
 // locate finds a plugin of the configuration by name or file, or else reads the file, which is then in no folder.

@@ -8,8 +8,7 @@ import (
 )
 
 func (a *app) pluginListCommand() *cobra.Command {
-	asJSON := false
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "list",
 		Short: "List the plugins, in service or not",
 		Args:  arguments(0, 0),
@@ -19,7 +18,7 @@ func (a *app) pluginListCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if asJSON {
+				if a.asJSON {
 					return a.printJSON(inspect.List(v.plugins, signers))
 				}
 				if len(v.plugins) == 0 {
@@ -29,7 +28,5 @@ func (a *app) pluginListCommand() *cobra.Command {
 				return report.Plugins(a.stdout, v.plugins, signers)
 			})
 		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	})
 }

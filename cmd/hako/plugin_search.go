@@ -13,8 +13,7 @@ import (
 )
 
 func (a *app) pluginSearchCommand() *cobra.Command {
-	asJSON := false
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "search [WORDS]",
 		Short: "Search the indexes for plugins to add",
 		Long: `Search the indexes of the configuration (index.plugins) for plugins that have all of the words, in English or Japanese, and list all without
@@ -27,7 +26,7 @@ the plugin itself.`,
 					return errors.New("there is no index to search: name one with index.plugins in " + config.FileName)
 				}
 				found := inspect.SearchIndexes(cmd.Context(), pluginfile.Indexes(v.config, 0), v.plugins, strings.Join(args, " "))
-				if asJSON {
+				if a.asJSON {
 					return a.printJSON(found)
 				}
 				for _, note := range found.Notes(time.Now()) {
@@ -39,7 +38,5 @@ the plugin itself.`,
 				return found.Write(a.stdout, v.config.Locale)
 			})
 		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	})
 }

@@ -42,8 +42,7 @@ func (a *app) runCases(v *view, p *policy.Policy, cases *policytest.Cases) error
 		}
 	}
 	if len(failures) > 0 {
-		printf(a.stdout, "%d of %d cases do not hold\n", len(failures), cases.Len())
-		return &exitError{code: exitFailed}
+		return failIf(true, printf(a.stdout, "%d of %d cases do not hold\n", len(failures), cases.Len()))
 	}
 	return printf(a.stdout, "all %d cases hold\n", cases.Len())
 }

@@ -12,7 +12,6 @@ import (
 func (a *app) policyExplainCommand() *cobra.Command {
 	var caller callerFlags
 	var given string
-	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "explain TOOL",
 		Short: "Say which rule decides about a call, and why",
@@ -39,7 +38,7 @@ says what depends on them.`,
 				call := caller.Call(tool.Name, tool.Source.Name, tool.Hints())
 				call.Arguments = input
 				e := policy.NewExplanation(p, call, v.config.Locale)
-				if asJSON {
+				if a.asJSON {
 					return a.printJSON(e)
 				}
 				return printf(a.stdout, "%s\n", block(e.Text(v.config.Policy)))
@@ -49,6 +48,5 @@ says what depends on them.`,
 	caller.add(a, cmd)
 	cmd.Flags().StringVar(&given, "arguments", "",
 		"the arguments, a JSON object, or - to read them from standard input")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	return a.withJSON(cmd)
 }

@@ -9,7 +9,6 @@ import (
 
 func (a *app) policyTableCommand() *cobra.Command {
 	var caller callerFlags
-	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "table",
 		Short: "List all tools with what becomes of a caller's calls",
@@ -23,14 +22,10 @@ arguments; and the rules that decide.`,
 					call := caller.Call(tool.Name, tool.Source.Name, tool.Hints())
 					table = append(table, p.PermissionOf(call, v.config.Locale))
 				}
-				if asJSON {
-					return a.printJSON(table)
-				}
-				return report.Permissions(a.stdout, table)
+				return show(a, table, report.Permissions)
 			})
 		},
 	}
 	caller.add(a, cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	return a.withJSON(cmd)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"time"
 
@@ -15,7 +16,6 @@ import (
 
 func (a *app) policyTryCommand() *cobra.Command {
 	var since string
-	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "try FILE",
 		Short: "Say which recorded calls another policy would decide otherwise",
@@ -49,20 +49,12 @@ Exit codes: 0 no decision would change, 1 some would or cannot be decided again,
 					if err != nil {
 						return err
 					}
-					if asJSON {
-						err = a.printJSON(result)
-					} else {
-						err = result.Print(a.stdout, path)
-					}
-					if err == nil && !result.Safe() {
-						err = &exitError{code: exitFailed}
-					}
-					return err
+					err = show(a, result, func(out io.Writer, r *policytry.Result) error { return r.Print(out, path) })
+					return failIf(!result.Safe(), err)
 				})
 			})
 		},
 	}
 	cmd.Flags().StringVar(&since, "since", "24h", "calls from this time on: 2026-01-31, or how long ago, such as 24h")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	return a.withJSON(cmd)
 }

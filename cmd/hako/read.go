@@ -12,7 +12,6 @@ import (
 )
 
 func (a *app) readCommand() *cobra.Command {
-	var asJSON bool
 	var tenant string
 	cmd := &cobra.Command{
 		Use:   "read URI",
@@ -25,20 +24,18 @@ exit codes are those of "hako call".`,
 			request := abi.Request{Method: abi.ReadResource, URI: args[0]}
 			wanted := func(s *mcpclient.Spec) bool { return s.OwnsResource(args[0]) }
 			return a.request(cmd, tenant, wanted, request, nil, func(result *pipeline.Result) error {
-				if asJSON {
+				if a.asJSON {
 					return a.printJSON(terminal.NewResourceResult(result.Response))
 				}
 				return terminal.WriteResource(a.data(), result.Response.Contents, terminal.IsTerminal(a.stdout))
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole result as MCP has it")
-	a.tenantFlag(cmd, &tenant)
+	a.requestFlags(cmd, &tenant)
 	return cmd
 }
 
 func (a *app) promptCommand() *cobra.Command {
-	var asJSON bool
 	var tenant string
 	cmd := &cobra.Command{
 		Use:   "prompt NAME [ARGUMENTS]",
@@ -57,14 +54,13 @@ standard input. Each message is printed after its role. The exit codes are those
 			}
 			request := abi.Request{Method: abi.GetPrompt, Name: args[0], Arguments: input}
 			return a.request(cmd, tenant, upstreamFor(args[0]), request, nil, func(result *pipeline.Result) error {
-				if asJSON {
+				if a.asJSON {
 					return a.printJSON(terminal.NewPromptResult(result.Response))
 				}
 				return terminal.WritePrompt(a.data(), result.Response.Messages)
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole result as MCP has it")
-	a.tenantFlag(cmd, &tenant)
+	a.requestFlags(cmd, &tenant)
 	return cmd
 }

@@ -39,6 +39,9 @@ type app struct {
 
 	// dir and file are the flags --directory and --config.
 	dir, file string
+
+	// asJSON is the flag --json of the command; see withJSON.
+	asJSON bool
 }
 
 // command returns the root command with all others below it.

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
+
+	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/internal/terminal"
 )
@@ -12,6 +15,39 @@ type block = terminal.Block
 // printf prints for people; see terminal.Printf.
 func printf(out io.Writer, format string, args ...any) error {
 	return terminal.Printf(out, format, args...)
+}
+
+// withJSON adds the flag --json to a command, which prints with show or showList.
+func (a *app) withJSON(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().BoolVar(&a.asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// show prints a value: with --json as JSON, otherwise with text.
+func show[T any](a *app, value T, text func(io.Writer, T) error) error {
+	if a.asJSON {
+		return a.printJSON(value)
+	}
+	return text(a.stdout, value)
+}
+
+// showList is show for a list. If it is empty, none is printed to standard error instead of text.
+func showList[T any](a *app, list []T, none string, text func(io.Writer, []T) error) error {
+	switch {
+	case a.asJSON:
+		return a.printJSON(append([]T{}, list...))
+	case len(list) == 0:
+		return printf(a.stderr, "%s\n", none)
+	}
+	return text(a.stdout, list)
+}
+
+// printJSON writes v to standard output.
+func (a *app) printJSON(v any) error {
+	encoder := json.NewEncoder(a.data())
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(v)
 }
 
 // data returns the stream for results and records that another program may read. At a terminal it is the screen;

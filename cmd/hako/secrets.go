@@ -13,8 +13,7 @@ func (a *app) secretsCommand() *cobra.Command {
 }
 
 func (a *app) secretsRotateCommand() *cobra.Command {
-	asJSON := false
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "rotate",
 		Short: "Encrypt all connections with a new key",
 		Long: `Encrypt all connections with a new key, at once. Where the key is in a file, hako makes the new one and takes the old one out when all
@@ -28,7 +27,7 @@ share the store, put the new key in front of the old one first, on a line of its
 					if err != nil {
 						return err
 					}
-					if asJSON {
+					if a.asJSON {
 						return a.printJSON(r)
 					}
 					printf(a.stdout, "connections encrypted with the new key %s: %d\n", r.Key, r.Records)
@@ -38,7 +37,5 @@ share the store, put the new key in front of the old one first, on a line of its
 					return nil
 				})
 		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	})
 }

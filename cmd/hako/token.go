@@ -57,7 +57,7 @@ func (f *tokenFlags) use() string {
 }
 
 func (a *app) tokenCreateCommand() *cobra.Command {
-	f, asJSON := new(tokenFlags), false
+	f := new(tokenFlags)
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Create a bearer token in the store",
@@ -81,7 +81,7 @@ once. It is printed once, on standard output; the store keeps only its hash.`,
 				if err != nil {
 					return err
 				}
-				if asJSON {
+				if a.asJSON {
 					return a.printJSON(console.NewToken(text, r))
 				}
 				printf(a.stderr, "The token, which is shown only now. %s.\n", f.use())
@@ -95,35 +95,28 @@ once. It is printed once, on standard output; the store keeps only its hash.`,
 	f.add(cmd)
 	a.tenantFlag(cmd, &f.Tenant)
 	cmd.Flags().StringSliceVar(&f.Scopes, "scopes", nil, "what it may be used for, as in http.auth.scopes")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	return a.withJSON(cmd)
 }
 
 func (a *app) tokenListCommand() *cobra.Command {
-	asJSON := false
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "list",
 		Short: "List bearer tokens, logins of MCP clients and blocked users",
 		Args:  arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withAccess(cmd, func(_ *config.Config, access *server.Access) error {
 				list, err := access.List(cmd.Context())
-				switch {
-				case err != nil:
+				if err != nil {
 					return err
-				case asJSON:
-					return a.printJSON(list)
 				}
-				return report.Access(a.stdout, list)
+				return show(a, list, report.Access)
 			})
 		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	})
 }
 
 func (a *app) tokenRevokeCommand() *cobra.Command {
-	user, tenant, asJSON := "", "", false
+	user, tenant := "", ""
 	cmd := &cobra.Command{
 		Use:   "revoke [TOKEN | LOGIN | --user USER]",
 		Short: "Revoke a bearer token of the store, end a login, or both for all of a user",
@@ -148,21 +141,17 @@ Tokens of the configuration have to be removed from it. Tokens of OAuth issuers:
 				} else {
 					revoked, err = access.Revoke(cmd.Context(), args[0], audit.ProcessUser(), record)
 				}
-				switch {
-				case err != nil:
+				if err != nil {
 					return err
-				case asJSON:
-					return a.printJSON(revoked)
 				}
-				return report.Revoked(a.stdout, revoked)
+				return show(a, revoked, report.Revoked)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&user, "user", "", "revoke everything of this user")
 	a.tenantFlag(cmd, &tenant)
 	cmd.Flags().Lookup("tenant").Usage = "with --user: only what the user has in this tenant"
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	return a.withJSON(cmd)
 }
 
 // withAccess calls do with what the configuration and its store let in.

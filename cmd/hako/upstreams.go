@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,6 @@ import (
 )
 
 func (a *app) upstreamsCommand() *cobra.Command {
-	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "upstreams",
 		Short: "Connect the upstream MCP servers and say how they stand",
@@ -34,13 +34,12 @@ Exit codes: 0 all are up or disabled, 1 one is down or all that it offers is lef
 			every := func(*mcpclient.Spec) bool { return true }
 			return closing(h, a.connectUpstreams(cmd.Context(), c, h.Catalog(), every,
 				func(list []mcpclient.Status) error {
-					return a.printUpstreams(list, doctor.Upstreams(cmd.Context(), c), asJSON)
+					return a.printUpstreams(list, doctor.Upstreams(cmd.Context(), c))
 				}))
 		}),
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.AddCommand(a.upstreamsSearchCommand())
-	return cmd
+	return a.withJSON(cmd)
 }
 
 // upstreamFor selects the servers that can have a tool of that name.
@@ -68,19 +67,10 @@ func (a *app) connectUpstreams(ctx context.Context, c *config.Config, to *catalo
 	})
 }
 
-func (a *app) printUpstreams(list []mcpclient.Status, serving map[string]inspect.UpstreamState, asJSON bool) error {
+func (a *app) printUpstreams(list []mcpclient.Status, serving map[string]inspect.UpstreamState) error {
 	shown, failed := inspect.Upstreams(list, serving)
-	var err error
-	switch {
-	case asJSON:
-		err = a.printJSON(shown)
-	case len(shown) == 0:
-		err = printf(a.stderr, "no upstream servers are configured: name a file with upstreams in hako.yaml (docs/upstreams.md)\n")
-	default:
-		err = report.Upstreams(a.stdout, a.stderr, shown)
-	}
-	if err == nil && failed {
-		return &exitError{code: exitFailed}
-	}
-	return err
+	err := showList(a, shown,
+		"no upstream servers are configured: name a file with upstreams in hako.yaml (docs/upstreams.md)",
+		func(out io.Writer, list []inspect.Upstream) error { return report.Upstreams(out, a.stderr, list) })
+	return failIf(failed, err)
 }

@@ -12,8 +12,7 @@ import (
 )
 
 func (a *app) upstreamsSearchCommand() *cobra.Command {
-	asJSON := false
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "search [WORDS]",
 		Short: "Search a registry for MCP servers, and show the lines that configure them",
 		Long: `Search the registry of MCP servers in the configuration (index.servers) for servers that have all of the words. The name of a server
@@ -31,7 +30,7 @@ shows it with the lines for the file of upstream servers. Nothing is added: hako
 			switch {
 			case err != nil:
 				return err
-			case asJSON:
+			case a.asJSON:
 				return a.printJSON(servers)
 			case len(servers) == 0:
 				return printf(a.stderr, "No server has all of these words.\n")
@@ -40,7 +39,5 @@ shows it with the lines for the file of upstream servers. Nothing is added: hako
 			}
 			return inspect.WriteServers(a.stdout, servers, query)
 		}),
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	})
 }

@@ -39,6 +39,9 @@ type Finding struct {
 	Remedy  string `json:"remedy,omitempty"`
 }
 
+// IsError reports whether something does not work.
+func (f Finding) IsError() bool { return f.Level == LevelError }
+
 // Machine examines how this machine confines the commands of plugins.
 func Machine() []Finding { return machine(confine.Check(), os.Geteuid(), processLimit()) }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/backup"
+	"github.com/hako-run/hako/internal/doctor"
 	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/internal/terminal"
@@ -122,4 +123,19 @@ func Problems(out io.Writer, path, kind string, err error) {
 	if list.Omitted > 0 {
 		terminal.Printf(out, "%s: and %d more\n", path, list.Omitted)
 	}
+}
+
+// Findings prints what hako doctor found, each with its remedy.
+func Findings(out io.Writer, list []doctor.Finding) error {
+	for _, f := range list {
+		if err := terminal.Printf(out, "%-8s %s: %s\n", f.Level, f.Check, f.Message); err != nil {
+			return err
+		}
+		if f.Remedy != "" {
+			if err := terminal.Printf(out, "%-8s -> %s\n", "", f.Remedy); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
