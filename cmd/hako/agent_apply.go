@@ -72,13 +72,10 @@ func (a *app) applyTools(ctx context.Context, v *view, unlisted, agents []string
 	if err != nil {
 		return err
 	}
-	removes := func(p *agent.Plan) bool {
-		return slices.ContainsFunc(p.Changes, func(c agent.Change) bool { return c.New == nil })
-	}
 	switch {
 	case flags.dryRun || len(plans) == 0:
 		return nil
-	case len(unlisted) > 0 && slices.ContainsFunc(plans, removes):
+	case len(unlisted) > 0 && slices.ContainsFunc(plans, (*agent.Plan).Removes):
 		return &exitError{exitFailed, fmt.Errorf("nothing was changed: the tools of %s are not known, and would be "+
 			"taken away: mend or remove that server (hako upstreams)", strings.Join(unlisted, ", "))}
 	case !flags.yes && !a.agrees("Apply?"):

@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hako-run/hako/host/agent"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/demo"
 	"github.com/hako-run/hako/internal/fakes/managedagents"
@@ -78,23 +76,9 @@ func (a *app) devApply(ctx context.Context, c *config.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	publisher, err := agent.NewPublisher(c.Agent, nil)
+	summary, err := demo.ApplyTools(ctx, c.Agent, definitions)
 	if err != nil {
 		return err
 	}
-	plan, err := publisher.Plan(ctx, managedagents.DefaultAgent, definitions, false)
-	if err != nil {
-		return err
-	}
-	version, err := publisher.Apply(ctx, plan)
-	if err != nil {
-		return err
-	}
-	names := make([]string, len(definitions))
-	for i, d := range definitions {
-		names[i] = d.Name
-	}
-	printf(a.stdout, "applied: %d tools, as version %d of %s: %s\n", len(names), version, managedagents.DefaultAgent,
-		strings.Join(names, ", "))
-	return nil
+	return printf(a.stdout, "applied: %s\n", summary)
 }

@@ -14,17 +14,11 @@ func (a *app) auditCommand() *cobra.Command {
 		a.auditVerifyCommand(), a.auditTailCommand(), a.auditQueryCommand(), a.auditExportCommand())
 }
 
-// auditFilter are the flags that say which records to read.
+// auditFilter are the flags that say which records to read, where and how to show them.
 type auditFilter struct {
-	dir                          string
-	since, until                 string
-	tool, plugin, user, tenant   string
-	outcome, kind, action, token string
-	id                           string
-	utc                          bool
-	// asked restricts to calls that asked people, and approver to those that this person answered.
-	asked    bool
-	approver string
+	audit.Query
+	dir, since, until string
+	utc               bool
 }
 
 func (f *auditFilter) add(cmd *cobra.Command) {
@@ -33,40 +27,34 @@ func (f *auditFilter) add(cmd *cobra.Command) {
 	flags.StringVar(&f.since, "since", "",
 		"from this time on: 2026-01-31, 2026-01-31T15:04:05+09:00, or how long ago, such as 24h")
 	flags.StringVar(&f.until, "until", "", "before this time, in the same forms")
-	flags.StringVar(&f.tool, "tool", "", "the tool, prompt or resource")
-	flags.StringVar(&f.plugin, "plugin", "", "the plugin")
-	flags.StringVar(&f.user, "user", "", "the user who asked")
-	flags.StringVar(&f.tenant, "tenant", "", "the tenant on whose behalf")
-	flags.StringVar(&f.token, "token", "", "the name of the token that the caller came with")
-	flags.StringVar(&f.outcome, "outcome", "", "the outcome, such as ok or not_allowed")
-	flags.StringVar(&f.id, "id", "", "the ID of a call, an HTTP request (X-Request-Id), a trace or a question")
-	flags.StringVar(&f.kind, "type", "", "the type of record, such as tools/call or operator")
-	flags.StringVar(&f.action, "action", "", "what an operator did, such as plugin.approve")
+	flags.StringVar(&f.Name, "tool", "", "the tool, prompt or resource")
+	flags.StringVar(&f.Plugin, "plugin", "", "the plugin")
+	flags.StringVar(&f.User, "user", "", "the user who asked")
+	flags.StringVar(&f.Tenant, "tenant", "", "the tenant on whose behalf")
+	flags.StringVar(&f.Token, "token", "", "the name of the token that the caller came with")
+	flags.StringVar(&f.Outcome, "outcome", "", "the outcome, such as ok or not_allowed")
+	flags.StringVar(&f.ID, "id", "", "the ID of a call, an HTTP request (X-Request-Id), a trace or a question")
+	flags.StringVar((*string)(&f.Type), "type", "", "the type of record, such as tools/call or operator")
+	flags.StringVar(&f.Action, "action", "", "what an operator did, such as plugin.approve")
 }
 
-// query returns the query of the flags.
-func (f *auditFilter) query(now time.Time) (*audit.Query, error) {
-	q := &audit.Query{
-		Type: audit.Type(f.kind), Outcome: f.outcome, Plugin: f.plugin, Name: f.tool, Tenant: f.tenant, User: f.user,
-		Token: f.token, Action: f.action, ID: f.id, Asked: f.asked, Approver: f.approver,
+// parseTimes puts the times of the flags into the query.
+func (f *auditFilter) parseTimes(now time.Time) (err error) {
+	if f.Since, err = audit.ParseTime(f.since, now); err != nil {
+		return fmt.Errorf("--since %w", err)
 	}
-	var err error
-	if q.Since, err = audit.ParseTime(f.since, now); err != nil {
-		return nil, fmt.Errorf("--since %w", err)
+	if f.Until, err = audit.ParseTime(f.until, now); err != nil {
+		return fmt.Errorf("--until %w", err)
 	}
-	if q.Until, err = audit.ParseTime(f.until, now); err != nil {
-		return nil, fmt.Errorf("--until %w", err)
-	}
-	return q, nil
+	return nil
 }
 
 // selected calls do with the log and the query of a command.
 func (a *app) selected(cmd *cobra.Command, f *auditFilter, do func(audit.Place, *audit.Query) error) error {
-	q, err := f.query(time.Now())
-	if err != nil {
+	if err := f.parseTimes(time.Now()); err != nil {
 		return usageError(cmd, err)
 	}
-	return a.withAudit(cmd, f.dir, func(place audit.Place) error { return do(place, q) })
+	return a.withAudit(cmd, f.dir, func(place audit.Place) error { return do(place, &f.Query) })
 }
 
 func (a *app) auditExportCommand() *cobra.Command {

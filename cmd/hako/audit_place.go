@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"log/slog"
 
@@ -13,29 +13,25 @@ import (
 )
 
 // withAudit calls do with the log in dir as given on the command line, or that of the configuration. There must be one.
-func (a *app) withAudit(cmd *cobra.Command, dir string, do func(audit.Place) error) (err error) {
-	var place audit.Place = audit.Dir(a.path(dir))
+func (a *app) withAudit(cmd *cobra.Command, dir string, do func(audit.Place) error) error {
 	if dir == "" {
 		c, err := a.config(cmd)
 		if err != nil {
 			return err
 		}
-		logger := a.logger(c, slog.LevelWarn)
-		var s *store.Store
-		if store.IsURL(c.Store) {
-			if s, err = c.OpenStore(cmd.Context(), logger); err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, s.Close()) }()
-		}
-		place = server.AuditPlace(cmd.Context(), c, s, logger)
+		return a.withShared(cmd.Context(), c, c.OpenStore, func(s *store.Store) error {
+			return existing(cmd.Context(), server.AuditPlace(cmd.Context(), c, s, a.logger(c, slog.LevelWarn)), do)
+		})
 	}
-	found, err := place.Exists(cmd.Context())
+	return existing(cmd.Context(), audit.Dir(a.path(dir)), do)
+}
+
+// existing calls do with a log if there is one.
+func existing(ctx context.Context, place audit.Place, do func(audit.Place) error) error {
+	found, err := place.Exists(ctx)
 	if err == nil && !found {
-		err = fmt.Errorf(
-			"there is no audit log in %s: hako serve and hako call begin one, unless audit.disabled is set",
-			place,
-		)
+		err = fmt.Errorf("there is no audit log in %s: hako serve and hako call begin one, unless audit.disabled is set",
+			place)
 	}
 	if err != nil {
 		return err

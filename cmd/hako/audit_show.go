@@ -69,7 +69,7 @@ func (a *app) showAll(cmd *cobra.Command, filter *auditFilter) error {
 func (a *app) showRecords(cmd *cobra.Command, filter *auditFilter,
 	read func(audit.Place, *audit.Query) iter.Seq2[*audit.Entry, error]) error {
 	return a.selected(cmd, filter, func(place audit.Place, q *audit.Query) error {
-		q.OwnNotes = filter.kind != ""
+		q.OwnNotes = q.Type != ""
 		show := a.shower(filter)
 		for entry, err := range read(place, q) {
 			if err == nil {
@@ -84,7 +84,7 @@ func (a *app) showRecords(cmd *cobra.Command, filter *auditFilter,
 }
 
 func (a *app) approvalsHistoryCommand() *cobra.Command {
-	filter := auditFilter{asked: true}
+	filter := auditFilter{Query: audit.Query{Asked: true}}
 	cmd := &cobra.Command{
 		Use:   "history",
 		Short: "Show the calls that asked people, who answered, and their outcomes",
@@ -97,7 +97,7 @@ A call is shown if it matches all flags.`,
 	}
 	filter.add(cmd)
 	a.showFlags(cmd, &filter)
-	cmd.Flags().StringVar(&filter.approver, "approver", "", "the person who answered")
+	cmd.Flags().StringVar(&filter.Approver, "approver", "", "the person who answered")
 	return cmd
 }
 

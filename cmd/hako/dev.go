@@ -2,18 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/demo"
 	"github.com/hako-run/hako/internal/fakes"
-	"github.com/hako-run/hako/internal/scratch"
-	"github.com/hako-run/hako/internal/server"
 )
 
 func (a *app) devCommand() *cobra.Command {
@@ -43,48 +38,17 @@ needed. Without --write-config it is in a directory that is removed at the end. 
 }
 
 // devFakes serves the stand-ins; without a dir their configuration is in a temporary one.
-func (a *app) devFakes(ctx context.Context, address, dir string) (err error) {
+func (a *app) devFakes(ctx context.Context, address, dir string) error {
 	if !onLoopback(address) {
 		return fmt.Errorf("--address %s is not on this machine alone: the stand-ins let anybody in, "+
 			"so give a loopback address", address)
 	}
-	if dir == "" {
-		var temp *scratch.Dir
-		if temp, err = scratch.New("", "hako-fakes"); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, temp.Remove()) }()
-		dir = temp.Path
+	if dir != "" {
+		dir = a.path(dir)
 	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return fmt.Errorf("--address: %w", server.ListenError("--address", address, err))
-	}
-	return a.serveFakes(ctx, listener, a.path(dir))
-}
-
-// serveFakes writes the configuration into dir and serves until ctx ends. It closes the listener.
-func (a *app) serveFakes(ctx context.Context, listener net.Listener, dir string) error {
-	f := fakes.New()
-	url := "http://" + listener.Addr().String()
-	text, err := f.WriteConfig(dir, url)
-	if err == nil {
-		err = a.printFakes(url, filepath.Join(dir, "hako.yaml"), text)
-	}
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
-	return demo.Serve(ctx, listener, f)
-}
-
-// printFakes prints the configuration to standard output and what to do with it to standard error.
-func (a *app) printFakes(url, path, text string) error {
-	err := printf(a.stdout, "%s", block(text))
-	printf(
-		a.stderr,
-		"\nThe stand-ins are at %[1]s/. In another terminal:\n\n  hako tools --config %[2]s\n  hako serve --config %[2]s\n",
-		url,
-		path,
-	)
-	return err
+	return demo.ServeFakes(ctx, address, dir, func(url, path, text string) error {
+		printf(a.stderr, "\nThe stand-ins are at %[1]s/. In another terminal:\n\n  hako tools --config %[2]s\n"+
+			"  hako serve --config %[2]s\n", url, path)
+		return printf(a.stdout, "%s", block(text))
+	})
 }

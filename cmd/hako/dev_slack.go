@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -15,7 +13,6 @@ import (
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/demo"
 	"github.com/hako-run/hako/internal/fakes"
-	"github.com/hako-run/hako/internal/fakes/slack/page"
 	"github.com/hako-run/hako/internal/fakes/slack/play"
 	"github.com/hako-run/hako/internal/server"
 )
@@ -47,7 +44,10 @@ docs/fakes.md describes both.`,
 					if scene != "" {
 						return a.playScene(ctx, d.Fakes, scene)
 					}
-					return a.servePage(ctx, d.Fakes, d.URL+"/slack", address)
+					return demo.ServePage(ctx, d.Fakes, d.URL+"/slack", address, func(url string) error {
+						return printf(a.stderr, "Slack, or what stands in for it, is at\n\n  %s\n\nChoose there who you are. "+
+							"Ctrl-C ends it.\n", url)
+					})
 				})
 			})
 		},
@@ -70,18 +70,6 @@ func (a *app) devSlack(ctx context.Context, c *config.Config, f *fakes.Fakes,
 		}
 		return errors.Join(demo.RunBot(ctx, bot.Run, f, people), bot.Close())
 	})
-}
-
-// servePage serves the page until ctx ends.
-func (a *app) servePage(ctx context.Context, f *fakes.Fakes, slackURL, address string) error {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return server.ListenError("--address", address, err)
-	}
-	o := page.Options{Slack: f.Slack, Bot: fakes.SlackBot, BotName: "hako", Token: rand.Text(), FileURL: slackURL}
-	printf(a.stderr, "Slack, or what stands in for it, is at\n\n  %s\n\nChoose there who you are. Ctrl-C ends it.\n",
-		o.URL("http://"+listener.Addr().String()))
-	return demo.Serve(ctx, listener, page.New(o))
 }
 
 // playScene acts a scene and prints what people see.

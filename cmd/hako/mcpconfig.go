@@ -9,14 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/mcpconfig"
 	"github.com/hako-run/hako/internal/strictyaml"
-	"github.com/hako-run/hako/internal/terminal"
 )
 
 func (a *app) mcpConfigCommand() *cobra.Command {
-	var f mcpConfigFlags
+	var o mcpconfig.Options
 	names := slices.Sorted(maps.Keys(mcpconfig.Clients))
 	cmd := &cobra.Command{
 		Use:   "mcp-config " + strings.Join(names, "|"),
@@ -37,67 +35,33 @@ that installs hako. With --oauth the client logs its user in, and sends no token
 			if err != nil {
 				return err
 			}
-			if err := a.printMCPConfig(cmd, client, c, f); err != nil {
+			instructions, err := client.Instructions(c, a.path("."), o)
+			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			return nil
+			return a.printMCPConfig(instructions)
 		},
 	}
-	cmd.Flags().StringVar(&f.name, "name", "hako", "what the client calls the server")
-	cmd.Flags().BoolVar(&f.http, "http", false, "use the HTTP server of this configuration")
-	cmd.Flags().StringVar(&f.url, "url", "", "use the HTTP server at this URL")
-	cmd.Flags().BoolVar(&f.oauth, "oauth", false, "let the client log its user in by OAuth, at the HTTP server")
-	cmd.Flags().BoolVar(&f.command, "command", false, "print the client's own command that adds the server")
-	cmd.Flags().BoolVar(&f.link, "link", false, "print a link that installs the server")
+	cmd.Flags().StringVar(&o.Name, "name", "hako", "what the client calls the server")
+	cmd.Flags().BoolVar(&o.HTTP, "http", false, "use the HTTP server of this configuration")
+	cmd.Flags().StringVar(&o.URL, "url", "", "use the HTTP server at this URL")
+	cmd.Flags().BoolVar(&o.OAuth, "oauth", false, "let the client log its user in by OAuth, at the HTTP server")
+	cmd.Flags().BoolVar(&o.Command, "command", false, "print the client's own command that adds the server")
+	cmd.Flags().BoolVar(&o.Link, "link", false, "print a link that installs the server")
 	cmd.MarkFlagsMutuallyExclusive("command", "link")
 	return cmd
 }
 
-type mcpConfigFlags struct {
-	name, url                  string
-	http, oauth, command, link bool
-}
-
-func (a *app) printMCPConfig(cmd *cobra.Command, client mcpconfig.Client, c *config.Config, f mcpConfigFlags) error {
-	s, err := mcpconfig.Stdio(c, a.path("."))
-	if f.http || f.oauth || f.url != "" {
-		s, err = client.HTTP(c, f.url, f.oauth)
+// printMCPConfig prints what to paste on standard output, and what to do with it on standard error.
+func (a *app) printMCPConfig(i *mcpconfig.Instructions) (err error) {
+	printf(a.stderr, "%s:\n", i.Before)
+	if text, ok := i.Document.(mcpconfig.Text); ok {
+		err = printf(a.stdout, "%s", block(text))
+	} else {
+		err = a.printJSON(i.Document)
 	}
-	if err != nil {
-		return err
+	if err == nil && i.After != "" {
+		printf(a.stderr, "%s\n", i.After)
 	}
-	switch {
-	case f.command && client.Command == nil:
-		return errors.New("this client has no command that adds a server: leave out --command")
-	case f.link && client.Link == nil:
-		return errors.New("this client has no links that install a server: leave out --link")
-	case f.command:
-		printf(a.stderr, "Run this:\n")
-		words := client.Command(f.name, s)
-		for i, word := range words {
-			words[i] = terminal.ShellWord(word)
-		}
-		printf(a.stdout, "%s\n", strings.Join(words, " "))
-	case f.link:
-		printf(a.stderr, "Open this on the machine of the client:\n")
-		printf(a.stdout, "%s\n", client.Link(f.name, s))
-	default:
-		document, err := client.Document(f.name, s)
-		if err != nil {
-			return err
-		}
-		printf(a.stderr, "Paste this into %s:\n", client.File)
-		if text, ok := document.(mcpconfig.Text); ok {
-			err = printf(a.stdout, "%s", block(text))
-		} else {
-			err = a.printJSON(document)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if f.oauth {
-		printf(a.stderr, "Then log in: "+client.Login+"\n", f.name)
-	}
-	return nil
+	return err
 }

@@ -8,12 +8,10 @@ import (
 
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/grant"
-	"github.com/hako-run/hako/host/registry/index"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/install"
-	"github.com/hako-run/hako/internal/pluginfile"
 	"github.com/hako-run/hako/internal/server"
 )
 
@@ -58,30 +56,16 @@ func (a *app) withFolder(do func(*cobra.Command, *config.Config, *install.Folder
 	})
 }
 
+// add adds a plugin from a file, an address or an index.
 func (a *app) add(ctx context.Context, c *config.Config, folder *install.Folder, from string, flags addFlags) error {
-	download, err := a.download(ctx, folder, from)
-	if err != nil && index.IsName(from) && len(c.Index.Plugins) > 0 { // no file, or a folder
-		download, flags.digest, err = folder.FetchNamed(ctx, from, flags.digest)
-	}
+	p, err := folder.Get(ctx, from, a.path(from), flags.digest)
 	if err != nil {
 		return err
-	}
-	p, err := folder.Read(download, flags.digest)
-	if err != nil {
-		return fmt.Errorf("%s: %w", from, err)
 	}
 	if p.Exists() && !flags.replace {
 		return fmt.Errorf("%s is there already: --replace puts this one in its place", p.Path)
 	}
 	return a.place(ctx, c, "plugin.add", p)
-}
-
-// download reads a file, or downloads it if from is a URL or in a registry.
-func (a *app) download(ctx context.Context, folder *install.Folder, from string) (*install.Download, error) {
-	if pluginfile.IsAddress(from) {
-		return folder.Fetch(ctx, from)
-	}
-	return folder.ReadFile(a.path(from))
 }
 
 // place puts a plugin into its folder, recorded as action, and says what comes next.

@@ -4,16 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"log/slog"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/audit"
-	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/internal/choices"
-	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/server"
 )
@@ -55,29 +53,9 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags choice
 	if err != nil {
 		return err
 	}
-	proposal := grant.Propose(file.Consents(), p.Manifest, p.Digest, audit.ProcessUser())
-	proposal.Quota, proposal.Roots = v.config.MountQuota, v.host.Roots()
-	chosen := proposal.Choices()
-	if err := flags.Choose(&chosen, a.dir); err != nil {
-		return err
-	}
-	if err := proposal.Settle(chosen); err != nil {
-		return err
-	}
-	grants, err := proposal.Grants(v.config.Plugin[p.Name].Config)
+	proposal, grants, err := flags.Propose(file, v.config, v.host.Roots(), p, a.dir)
 	if err != nil {
 		return err
-	}
-	if err := server.CheckExec(p.Name, grants.Exec); err != nil {
-		return err
-	}
-	for _, text := range flags.Mounts {
-		name, dir, _, _ := choices.ParseMount(text) // Choose has parsed it
-		relativeTo := ""
-		if !filepath.IsAbs(dir) {
-			relativeTo = v.config.Consents
-		}
-		proposal.Consent.SetFolder(name, chosen.Mounts[name].Dir, relativeTo)
 	}
 	signers, err := inspect.LoadSigners(v.config)
 	if err != nil {
@@ -86,12 +64,10 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags choice
 	inspect.PrintProposal(a.stdout, p, signers.Text(p), proposal, grants, v.config.Locale)
 	operation := &audit.Operation{Action: "plugin.approve", Target: audit.Target{Plugin: p.Name, Digest: p.Digest},
 		Detail: map[string]string{"version": p.Version, "gets": strings.Join(grants.Explain("en"), "\n")}}
-	if flags.Trivial && proposal.Before == nil && !grant.Asks(p.Manifest.Permissions) {
-		flags.Yes = true
-	}
-	if !flags.Yes && !a.agrees("Approve?") {
+	if !flags.Approve(proposal) && !a.agrees("Approve?") {
 		refused := errors.New("not approved: answer y, or give --yes where nobody can answer")
-		return &exitError{exitFailed, errors.Join(refused, a.declined(ctx, v.config, operation))}
+		return &exitError{exitFailed, errors.Join(refused,
+			server.RecordRefusal(ctx, v.config, a.logger(v.config, slog.LevelWarn), operation))}
 	}
 	if err := a.audited(ctx, v.config, operation, func() error { return file.Approve(ctx, proposal.Consent) }); err != nil {
 		return err
@@ -114,11 +90,8 @@ func (a *app) approved(ctx context.Context, v *view, p *host.Status) error {
 	if now.State != host.Active {
 		return fmt.Errorf("plugin %s is still not in service: it is %s: %s", now.Name, now.State, now.Reason)
 	}
-	if wanted := inspect.MissingCredentials(v.host, now.Name); len(wanted) > 0 {
-		printf(a.stdout, "Next: set credentials.%s in %s, without which its tools are of no use (docs/credentials.md)\n",
-			strings.Join(wanted, " or credentials."), config.FileName)
-	} else if len(now.Tools) > 0 {
-		printf(a.stdout, "Next: hako call %s '{...}'%s\n", now.Tools[0], inspect.FolderFlags(v.config))
+	if next := inspect.NextStep(v.config, v.host, now); next != "" {
+		printf(a.stdout, "Next: %s\n", next)
 	}
 	return nil
 }

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"context"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/pluginfile"
+	"github.com/hako-run/hako/internal/report"
 )
 
 func (a *app) pluginCheckCommand() *cobra.Command {
@@ -28,28 +26,10 @@ Exit codes: 0 no errors (there may be warnings), 1 errors, 2 usage.`,
 			}
 			ok := true
 			for _, file := range files {
-				ok = a.check(cmd.Context(), file, c.Cache, c.MaxPluginSize) && ok
+				findings, err := pluginfile.Review(cmd.Context(), file, c.Cache, c.MaxPluginSize)
+				ok = report.Review(a.stdout, file, findings, err) && ok
 			}
 			return failIf(!ok, nil)
 		}),
 	}
-}
-
-// check prints what there is to say about a plugin file, and reports whether it is free of errors.
-func (a *app) check(ctx context.Context, file, cache string, maxSize int64) bool {
-	findings, err := pluginfile.Review(ctx, file, cache, maxSize)
-	if err != nil {
-		findings = []manifest.Finding{{Severity: manifest.SeverityError, Message: err.Error()}}
-	}
-	ok := true
-	for _, finding := range findings {
-		ok = ok && finding.Severity != manifest.SeverityError
-		for line := range strings.SplitSeq(finding.String(), "\n") {
-			printf(a.stdout, "%s: %s\n", file, line)
-		}
-	}
-	if len(findings) == 0 {
-		printf(a.stdout, "%s: nothing to object to\n", file)
-	}
-	return ok
 }

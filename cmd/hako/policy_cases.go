@@ -6,6 +6,7 @@ import (
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/policy/policytest"
 	"github.com/hako-run/hako/internal/inspect"
+	"github.com/hako-run/hako/internal/report"
 )
 
 func (a *app) policyTestCommand() *cobra.Command {
@@ -35,14 +36,5 @@ func (a *app) runCases(v *view, p *policy.Policy, cases *policytest.Cases) error
 	if err != nil {
 		return err
 	}
-	for _, f := range failures {
-		printf(a.stdout, "--- %s (%s:%d)\n-%s\n+%s\n", f.Name, cases.Path, f.Line, f.Want, f.Got)
-		if f.Why != "" {
-			printf(a.stdout, " %s\n", f.Why)
-		}
-	}
-	if len(failures) > 0 {
-		return failIf(true, printf(a.stdout, "%d of %d cases do not hold\n", len(failures), cases.Len()))
-	}
-	return printf(a.stdout, "all %d cases hold\n", cases.Len())
+	return failIf(len(failures) > 0, report.Cases(a.stdout, cases, failures))
 }

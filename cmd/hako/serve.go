@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/signal"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/process"
 	"github.com/hako-run/hako/internal/processors"
 	"github.com/hako-run/hako/internal/report"
 	"github.com/hako-run/hako/internal/server"
@@ -62,7 +60,7 @@ SIGINT or SIGTERM ends it: no more requests are taken, and those in flight may a
 func (a *app) serve(ctx context.Context, o server.Options) (err error) {
 	if o.Stdio {
 		o.In, o.Out = a.stdin, a.pipe
-		defer ignoreBrokenPipes()()
+		defer process.IgnoreBrokenPipes()()
 	}
 	orders, stopOrders := a.orders()
 	defer stopOrders()
@@ -107,26 +105,15 @@ func serving(err error) error {
 // exitIfStuck ends the process if it has not ended by itself some time after ctx: what is stuck, such as a file system
 // that does not answer, must not keep hako from stopping. cancel takes that back.
 func (a *app) exitIfStuck(ctx context.Context, grace func() time.Duration) (cancel func()) {
-	ended := make(chan struct{})
-	go func() {
-		select {
-		case <-ctx.Done():
-		case <-ended:
-			return
+	limit := func() time.Duration { return grace() + server.CloseTime }
+	return process.OnStuck(ctx, limit, func(limit time.Duration) {
+		printf(a.stderr, "hako: stopped without waiting any longer: something has not ended within %v\n", limit)
+		exit := a.exit
+		if exit == nil {
+			exit = os.Exit
 		}
-		most := grace() + server.CloseTime
-		select {
-		case <-time.After(most):
-			printf(a.stderr, "hako: stopped without waiting any longer: something has not ended within %v\n", most)
-			exit := a.exit
-			if exit == nil {
-				exit = os.Exit
-			}
-			exit(exitInterrupted)
-		case <-ended:
-		}
-	}()
-	return sync.OnceFunc(func() { close(ended) })
+		exit(exitInterrupted)
+	})
 }
 
 // orders are signals to read the configuration again, until stop is called.
@@ -134,14 +121,5 @@ func (a *app) orders() (orders <-chan os.Signal, stop func()) {
 	if a.hangups != nil {
 		return a.hangups, func() {}
 	}
-	return hangups()
-}
-
-// ignoreBrokenPipes turns SIGPIPE, which follows a client's closing of stdio, into an error of the write: otherwise it
-// would end hako in the middle of its calls and records. undo takes that back. signal.Ignore is no alternative, because
-// commands of plugins would inherit it.
-func ignoreBrokenPipes() (undo func()) {
-	broken := make(chan os.Signal, 1)
-	signal.Notify(broken, syscall.SIGPIPE)
-	return func() { signal.Stop(broken) }
+	return process.Hangups()
 }

@@ -30,6 +30,11 @@ type Plan struct {
 // Empty reports whether there is nothing to change.
 func (p *Plan) Empty() bool { return len(p.Changes)+len(p.metadata) == 0 }
 
+// Removes reports whether the plan takes a tool away from the agent.
+func (p *Plan) Removes() bool {
+	return slices.ContainsFunc(p.Changes, func(c Change) bool { return c.New == nil })
+}
+
 // Operation is the record of applying the plan.
 func (p *Plan) Operation() *audit.Operation {
 	changes := make([]string, len(p.Changes))

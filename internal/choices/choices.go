@@ -9,24 +9,28 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/internal/server"
 )
 
 // Flags are the flags of "hako plugin approve" and "hako dev plugin".
 type Flags struct {
-	// Mounts are the values of --mount; see ParseMount.
-	Mounts []string
-
+	// mounts are the values of --mount; see parseMount.
+	mounts                     []string
 	http, private, credentials []string
 	exec                       execFlags
 	note                       string
-	// Yes approves without a question, Trivial only a new plugin that asks for nothing.
-	Yes, Trivial bool
+	yes                        bool
+	// Trivial approves a new plugin that asks for nothing without a question.
+	Trivial bool
 }
 
 // Add adds the flags to a command's.
 func (f *Flags) Add(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&f.Mounts, "mount", nil,
+	flags.StringArrayVar(&f.mounts, "mount", nil,
 		"NAME=DIR[:ro], the folder for a mount that the plugin asks for")
 	flags.StringArrayVar(&f.http, "http", nil,
 		"NAME=URL, another address for an HTTP permission: its requests go there")
@@ -36,14 +40,50 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 		"NAME=CREDENTIAL, another of your credentials for an HTTP permission")
 	f.exec.add(flags)
 	flags.StringVar(&f.note, "note", "", "a note for those who read the consents file")
-	flags.BoolVarP(&f.Yes, "yes", "y", false, "do not ask")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 }
 
-// Choose puts the flags into the choices. What none of them names stays as it was. Folders are relative to base.
-func (f *Flags) Choose(c *grant.Choices, base string) error {
+// Propose returns the consent to a plugin that the flags describe, and what the plugin would get by it. file has the
+// consents until now. Folders in the flags are relative to base.
+func (f *Flags) Propose(file *grant.File, c *config.Config, roots grant.Roots, p *host.Status, base string) (
+	*grant.Proposal, grant.Grants, error) {
+	proposal := grant.Propose(file.Consents(), p.Manifest, p.Digest, audit.ProcessUser())
+	proposal.Quota, proposal.Roots = c.MountQuota, roots
+	chosen := proposal.Choices()
+	if err := f.choose(&chosen, base); err != nil {
+		return nil, grant.Grants{}, err
+	}
+	if err := proposal.Settle(chosen); err != nil {
+		return nil, grant.Grants{}, err
+	}
+	grants, err := proposal.Grants(c.Plugin[p.Name].Config)
+	if err == nil {
+		err = server.CheckExec(p.Name, grants.Exec)
+	}
+	if err != nil {
+		return nil, grant.Grants{}, err
+	}
+	for _, text := range f.mounts {
+		name, dir, _, _ := parseMount(text) // choose has parsed it
+		relativeTo := ""
+		if !filepath.IsAbs(dir) {
+			relativeTo = c.Consents
+		}
+		proposal.Consent.SetFolder(name, chosen.Mounts[name].Dir, relativeTo)
+	}
+	return proposal, grants, nil
+}
+
+// Approve reports whether the flags approve a proposal without a question.
+func (f *Flags) Approve(p *grant.Proposal) bool {
+	return f.yes || f.Trivial && p.Before == nil && !grant.Asks(p.Manifest.Permissions)
+}
+
+// choose puts the flags into the choices. What none of them names stays as it was. Folders are relative to base.
+func (f *Flags) choose(c *grant.Choices, base string) error {
 	c.Note = cmp.Or(f.note, c.Note)
-	for _, text := range f.Mounts {
-		name, dir, readOnly, err := ParseMount(text)
+	for _, text := range f.mounts {
+		name, dir, readOnly, err := parseMount(text)
 		if err != nil {
 			return err
 		}
@@ -79,8 +119,8 @@ func (f *Flags) Choose(c *grant.Choices, base string) error {
 	return f.exec.choose(c)
 }
 
-// ParseMount parses the value of a flag --mount.
-func ParseMount(text string) (name, dir string, readOnly bool, err error) {
+// parseMount parses the value of a flag --mount.
+func parseMount(text string) (name, dir string, readOnly bool, err error) {
 	name, dir, ok := strings.Cut(text, "=")
 	if !ok || dir == "" {
 		return "", "", false, fmt.Errorf("--mount %q: write it as NAME=DIR, or NAME=DIR:ro to allow reading only", text)

@@ -6,7 +6,6 @@
 package demo
 
 import (
-	"context"
 	_ "embed"
 	"errors"
 	"net"
@@ -159,15 +158,4 @@ func shortPlace(name string) string {
 		return string(runes[:len(runes)-1])
 	}
 	return name
-}
-
-// Serve serves HTTP until ctx ends. It closes the listener.
-func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer stop()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hako-run/hako/host/agent"
 	"github.com/hako-run/hako/internal/fakes/managedagents"
 )
 
@@ -62,4 +63,26 @@ func FollowSession(ctx context.Context, fake *managedagents.Server, session stri
 			return
 		}
 	}
+}
+
+// ApplyTools gives the tools to the stand-in for a managed agent that is in the configuration, and says which.
+func ApplyTools(ctx context.Context, spec agent.Spec, definitions []agent.Definition) (summary string, err error) {
+	publisher, err := agent.NewPublisher(spec, nil)
+	if err != nil {
+		return "", err
+	}
+	plan, err := publisher.Plan(ctx, managedagents.DefaultAgent, definitions, false)
+	if err != nil {
+		return "", err
+	}
+	version, err := publisher.Apply(ctx, plan)
+	if err != nil {
+		return "", err
+	}
+	names := make([]string, len(definitions))
+	for i, d := range definitions {
+		names[i] = d.Name
+	}
+	return fmt.Sprintf("%d tools, as version %d of %s: %s", len(names), version, managedagents.DefaultAgent,
+		strings.Join(names, ", ")), nil
 }

@@ -70,8 +70,8 @@ func Hint(h *host.Host, name string) string {
 	return "hako tools lists those there are"
 }
 
-// MissingCredentials returns the credentials that a plugin asks for, if callers without a tenant have none of them.
-func MissingCredentials(h *host.Host, plugin string) []string {
+// missingCredentials returns the credentials that a plugin asks for, if callers without a tenant have none of them.
+func missingCredentials(h *host.Host, plugin string) []string {
 	for _, t := range h.Catalog().View().Tools {
 		if t.Source.Name == plugin && !h.Usable("", t.Source) {
 			return t.Source.Credentials

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/hako-run/hako/host"
@@ -36,6 +37,19 @@ func NextCommands(c *config.Config, url string, plugins []host.Status) []string 
 		lines = append(lines, "hako dev fakes          tries the tools that need accounts, without any")
 	}
 	return append(lines, "hako mcp-config claude-code --url "+url)
+}
+
+// NextStep proposes what to do with a plugin that is in service since its approval. It may be empty.
+func NextStep(c *config.Config, h *host.Host, p *host.Status) string {
+	wanted := missingCredentials(h, p.Name)
+	switch {
+	case len(wanted) > 0:
+		return fmt.Sprintf("set credentials.%s in %s, without which its tools are of no use (docs/credentials.md)",
+			strings.Join(wanted, " or credentials."), config.FileName)
+	case len(p.Tools) > 0:
+		return fmt.Sprintf("hako call %s '{...}'%s", p.Tools[0], FolderFlags(c))
+	}
+	return ""
 }
 
 // FolderFlags repeats the flags --plugins of the command line, after a space.

@@ -19,9 +19,29 @@ func (f *Folder) FetchListed(ctx context.Context, listed *index.Plugin) (*Downlo
 	return f.fetch(ctx, listed.Reference, true)
 }
 
-// FetchNamed reads the plugin of that name in the indexes of the configuration. It returns the digest that the plugin
+// Get reads a plugin to add: from an address, from the file at path, or from an index if there is no such file and from
+// is a name. digest is what the plugin must have, unless it is empty.
+func (f *Folder) Get(ctx context.Context, from, path, digest string) (*Addition, error) {
+	var d *Download
+	var err error
+	if pluginfile.IsAddress(from) {
+		d, err = f.Fetch(ctx, from)
+	} else if d, err = f.ReadFile(path); err != nil && index.IsName(from) && len(f.config.Index.Plugins) > 0 {
+		d, digest, err = f.fetchNamed(ctx, from, digest)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := f.Read(d, digest)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", from, err)
+	}
+	return p, nil
+}
+
+// fetchNamed reads the plugin of that name in the indexes of the configuration. It returns the digest that the plugin
 // must have: the given one, else that of the index, which may be empty.
-func (f *Folder) FetchNamed(ctx context.Context, name, digest string) (*Download, string, error) {
+func (f *Folder) fetchNamed(ctx context.Context, name, digest string) (*Download, string, error) {
 	plugins, _ := pluginfile.Indexes(f.config, 0).Load(ctx, nil)
 	var found []index.Plugin
 	var references []string

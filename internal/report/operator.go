@@ -11,6 +11,8 @@ import (
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/backup"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/policy/policytest"
 	"github.com/hako-run/hako/internal/doctor"
 	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/strictyaml"
@@ -127,15 +129,44 @@ func Problems(out io.Writer, path, kind string, err error) {
 
 // Findings prints what hako doctor found, each with its remedy.
 func Findings(out io.Writer, list []doctor.Finding) error {
+	var errs []error
 	for _, f := range list {
-		if err := terminal.Printf(out, "%-8s %s: %s\n", f.Level, f.Check, f.Message); err != nil {
-			return err
-		}
+		errs = append(errs, terminal.Printf(out, "%-8s %s: %s\n", f.Level, f.Check, f.Message))
 		if f.Remedy != "" {
-			if err := terminal.Printf(out, "%-8s -> %s\n", "", f.Remedy); err != nil {
-				return err
-			}
+			errs = append(errs, terminal.Printf(out, "%-8s -> %s\n", "", f.Remedy))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+// Cases prints the cases of a policy that failed, and the number of all.
+func Cases(out io.Writer, cases *policytest.Cases, failures []policytest.Failure) error {
+	for _, f := range failures {
+		_ = terminal.Printf(out, "--- %s (%s:%d)\n-%s\n+%s\n", f.Name, cases.Path, f.Line, f.Want, f.Got)
+		if f.Why != "" {
+			_ = terminal.Printf(out, " %s\n", f.Why)
+		}
+	}
+	if len(failures) > 0 {
+		return terminal.Printf(out, "%d of %d cases do not hold\n", len(failures), cases.Len())
+	}
+	return terminal.Printf(out, "all %d cases hold\n", cases.Len())
+}
+
+// Review prints what the review of a plugin file found, or why there was none, and reports whether it is free of errors.
+func Review(out io.Writer, file string, findings []manifest.Finding, err error) bool {
+	if err != nil {
+		findings = []manifest.Finding{{Severity: manifest.SeverityError, Message: err.Error()}}
+	}
+	ok := true
+	for _, finding := range findings {
+		ok = ok && finding.Severity != manifest.SeverityError
+		for line := range strings.SplitSeq(finding.String(), "\n") {
+			_ = terminal.Printf(out, "%s: %s\n", file, line)
+		}
+	}
+	if len(findings) == 0 {
+		_ = terminal.Printf(out, "%s: nothing to object to\n", file)
+	}
+	return ok
 }

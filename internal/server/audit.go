@@ -54,14 +54,14 @@ func auditKey(ctx context.Context, c *config.Config) (string, error) {
 	return key, nil
 }
 
-// OwnAuditLog is an audit log with the store that holds it. OpenOwnAudit opens one.
-type OwnAuditLog struct {
+// ownAuditLog is an audit log with the store that holds it. openOwnAudit opens one.
+type ownAuditLog struct {
 	*audit.Log
 	store *store.Store // nil: it lies in a directory
 }
 
 // Close closes the log and the store.
-func (l *OwnAuditLog) Close() error {
+func (l *ownAuditLog) Close() error {
 	err := l.Log.Close()
 	if l.store != nil {
 		err = errors.Join(err, l.store.Close())
@@ -69,13 +69,13 @@ func (l *OwnAuditLog) Close() error {
 	return err
 }
 
-// OpenOwnAudit opens the audit log of the configuration, and the store if it holds the log. Both results are nil if the
+// openOwnAudit opens the audit log of the configuration, and the store if it holds the log. Both results are nil if the
 // configuration has no log. The caller closes it.
-func OpenOwnAudit(ctx context.Context, c *config.Config, logger *slog.Logger) (_ *OwnAuditLog, err error) {
+func openOwnAudit(ctx context.Context, c *config.Config, logger *slog.Logger) (_ *ownAuditLog, err error) {
 	if c.Audit.Disabled {
 		return nil, nil
 	}
-	l := new(OwnAuditLog)
+	l := new(ownAuditLog)
 	if store.IsURL(c.Store) {
 		if l.store, err = c.OpenStore(ctx, logger); err != nil {
 			return nil, err
@@ -88,4 +88,51 @@ func OpenOwnAudit(ctx context.Context, c *config.Config, logger *slog.Logger) (_
 		return nil, err
 	}
 	return l, nil
+}
+
+// PerformOperation performs an operation of this process's user with do, and records it before and after in the audit
+// log of the configuration. An operation that cannot be recorded is not performed, unless the configuration says
+// otherwise. warn is called with what is not recorded, and why.
+func PerformOperation(ctx context.Context, c *config.Config, logger *slog.Logger, o *audit.Operation,
+	do func() error, warn func(what string, err error)) (err error) {
+	signOperation(o)
+	log, err := openOwnAudit(ctx, c, logger)
+	if err != nil && !c.Audit.Optional {
+		return fmt.Errorf("%w: %w", audit.ErrUnrecorded, err)
+	}
+	const unrecorded = "this is not recorded"
+	if err != nil {
+		warn(unrecorded, err)
+	}
+	recorder := &audit.Recorder{
+		Optional: c.Audit.Optional,
+		Unrecorded: func(_ *audit.Operation, outcome string, err error) {
+			switch {
+			case outcome != "begun":
+				warn("how it ended is not recorded", err)
+			case c.Audit.Optional:
+				warn(unrecorded, err)
+			}
+		},
+	}
+	if log != nil {
+		recorder.Log = log
+		defer func() { err = errors.Join(err, log.Close()) }()
+	}
+	return recorder.Do(ctx, o, do)
+}
+
+// RecordRefusal records that this process's user was asked about an operation and said no.
+func RecordRefusal(ctx context.Context, c *config.Config, logger *slog.Logger, o *audit.Operation) error {
+	log, err := openOwnAudit(ctx, c, logger)
+	if err != nil || log == nil {
+		return err
+	}
+	signOperation(o)
+	return errors.Join(log.Append(ctx, o.Event("refused", nil)), log.Close())
+}
+
+// signOperation makes this process's user the subject of an operation. It keeps the tenant.
+func signOperation(o *audit.Operation) {
+	o.Subject.Frontend, o.Subject.User = "cli", audit.ProcessUser()
 }
