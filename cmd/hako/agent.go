@@ -20,15 +20,17 @@ func (a *app) agentRunCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Answer the tool calls of managed agents",
-		Long: `Answer the tool calls of Anthropic's managed agents: follow their sessions, run the tools that they call as custom tools, under the same
-policy, limits and records as at every other frontend, and send the results back. What is followed is under "agent" in hako.yaml; a flag takes the place
-of the list there.
+		Long: `Answer the tool calls of Anthropic's managed agents: follow their sessions, run the tools that they call
+as custom tools, under the same policy, limits and records as at every other frontend, and send the results back. What
+is followed is under "agent" in hako.yaml; a flag takes the place of the list there.
 
-The configuration is read again when its file changes and on SIGHUP, as by "hako serve": calls that have begun end under the old one.
+The configuration is read again when its file changes and on SIGHUP, as by "hako serve": calls that have begun end under
+the old one.
 
-A call is written into the store before it runs, so that none is made twice and none is forgotten, also by several processes over one
-store. SIGINT or SIGTERM ends it: no more calls are taken, tools that run may answer until their limit on time ends (shutdown.grace), and
-the next start goes on where this one ended. What is left 10 seconds after that is given up; a second signal ends it at once.
+A call is written into the store before it runs, so that none is made twice and none is forgotten, also by several
+processes over one store. SIGINT or SIGTERM ends it: no more calls are taken, tools that run may answer until their
+limit on time ends (shutdown.grace), and the next start goes on where this one ended. What is left 10 seconds after that
+is given up; a second signal ends it at once.
 
 Exit codes: 0 stopped, or all sessions have ended; 2 usage, configuration, or the key is refused.`,
 		Example: `  hako agent run --agent agent_011CZkZ

@@ -24,11 +24,11 @@ func (a *app) agentApplyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply [AGENT]...",
 		Short: "Give agents the tools",
-		Long: `Give agents the tools that the policy lets them call, as custom tools: what would change is shown, and after your yes each agent that
-differs gets a new version. Without an AGENT it is those of agent.agents in hako.yaml.
+		Long: `Give agents the tools that the policy lets them call, as custom tools: what would change is shown, and
+after your yes each agent that differs gets a new version. Without an AGENT it is those of agent.agents in hako.yaml.
 
-Only custom tools change that hako put there, which it notes in the agent's metadata (hako_tools_1 and so on). Built-in toolsets, MCP
-servers and custom tools of yours stay. Sessions that have begun keep the version that they began with.
+Only custom tools change that hako put there, which it notes in the agent's metadata (hako_tools_1 and so on). Built-in
+toolsets, MCP servers and custom tools of yours stay. Sessions that have begun keep the version that they began with.
 
 Exit codes: 0 done, or nothing to do; 1 not agreed to, or another failure; 2 usage, or configuration.`,
 		Example: `  hako agent apply --dry-run
@@ -40,7 +40,8 @@ Exit codes: 0 done, or nothing to do; 1 not agreed to, or another failure; 2 usa
 					args = v.config.Agent.Agents
 				}
 				if len(args) == 0 {
-					return usageError(cmd, errors.New("no agent is named: give its ID, or name it in agent.agents of hako.yaml"))
+					return usageError(cmd, errors.New(
+						"no agent is named: give its ID, or name it in agent.agents of hako.yaml"))
 				}
 				return a.withUpstreams(cmd.Context(), v.config, v.host.Catalog(),
 					func(servers []mcpclient.Status) error {

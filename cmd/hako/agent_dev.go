@@ -16,9 +16,10 @@ func (a *app) devAgentCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agent TEXT",
 		Short: "Give a task to a stand-in for a managed agent, without any account",
-		Long: `Give a task to a stand-in for a managed agent, which follows a script: give it the shipped tools as "hako agent apply" does, and answer its
-calls as "hako agent run" does, on the stand-ins of "hako dev fakes". That is the whole way of a session, with a policy that asks before
-something is written. What happens is printed. Nothing leaves the machine, and nothing is kept.
+		Long: `Give a task to a stand-in for a managed agent, which follows a script: give it the shipped tools as "hako
+agent apply" does, and answer its calls as "hako agent run" does, on the stand-ins of "hako dev fakes". That is the
+whole way of a session, with a policy that asks before something is written. What happens is printed. Nothing leaves the
+machine, and nothing is kept.
 
 --script takes another script: docs/fakes.md describes them.`,
 		Example: `  hako dev agent 東京の天気は？`,

@@ -19,8 +19,8 @@ func (a *app) approvalsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approvals",
 		Short: "List and answer what waits for a person's yes",
-		Long: `List the questions that wait for a person's yes: calls that the policy asks about and whose callers cannot, or may not, agree themselves.
-Whoever can write to hako's store is an operator and may answer any of them.`,
+		Long: `List the questions that wait for a person's yes: calls that the policy asks about and whose callers
+cannot, or may not, agree themselves. Whoever can write to hako's store is an operator and may answer any of them.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -60,8 +60,8 @@ func (a *app) approvalAnswerCommand(name, short string, yes bool) *cobra.Command
 	return &cobra.Command{
 		Use:   name + " ID",
 		Short: short,
-		Long: short + ` that waits. The first answer counts, and it counts for that call alone, unless the policy's rule lets a yes
-hold for longer. It is recorded in the audit log.`,
+		Long: short + ` that waits. The first answer counts, and it counts for that call alone, unless the policy's rule
+lets a yes hold for longer. It is recorded in the audit log.`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: a.completeApprovals,
 		RunE: func(cmd *cobra.Command, args []string) error {

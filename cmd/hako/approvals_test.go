@@ -43,7 +43,7 @@ func (s *served) echo(t *testing.T) <-chan string {
 var approvalID = regexp.MustCompile(`apr_[A-Z0-9]+`)
 
 // process starts this program in dir.
-func process(t *testing.T, dir string, args ...string) (*exec.Cmd, *watched) {
+func startProcess(t *testing.T, dir string, args ...string) (*exec.Cmd, *watched) {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
@@ -71,7 +71,7 @@ func TestApprovals(t *testing.T) {
 		!strings.Contains(answer, "can be reached") {
 		t.Errorf("while nobody watches: %s", answer)
 	}
-	watch, output := process(t, dir, "approvals", "watch")
+	watch, output := startProcess(t, dir, "approvals", "watch")
 	<-output.await("Watching.")
 	asked := func(number string) (id string, answer <-chan string) {
 		t.Helper()
@@ -87,7 +87,7 @@ func TestApprovals(t *testing.T) {
 	}
 	answers := func(code int, want string, args ...string) {
 		t.Helper()
-		cmd, output := process(t, dir, append([]string{"approvals"}, args...)...)
+		cmd, output := startProcess(t, dir, append([]string{"approvals"}, args...)...)
 		_ = cmd.Wait()
 		if got := cmd.ProcessState.ExitCode(); got != code || !strings.Contains(output.String(), want) {
 			t.Errorf("%q: exit code %d: %s", args, got, output)

@@ -63,8 +63,8 @@ func (a *app) auditExportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Write records in a form that other systems take",
-		Long: `Write records to standard output, one a line, oldest first: as they stand in the log (jsonl), or for a SIEM as OCSF 1.3, class API
-Activity, or as CEF. It may run while hako serves.`,
+		Long: `Write records to standard output, one a line, oldest first: as they stand in the log (jsonl), or for a
+SIEM as OCSF 1.3, class API Activity, or as CEF. It may run while hako serves.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.selected(cmd, &filter, func(place audit.Place, q *audit.Query) error {

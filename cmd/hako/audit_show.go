@@ -18,8 +18,9 @@ func (a *app) auditTailCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tail",
 		Short: "Show the newest records",
-		Long:  `Show the newest records, and with -f those to come, also while hako serves. What the log records about itself is left out.`,
-		Args:  arguments(0, 0),
+		Long: `Show the newest records, and with -f those to come, also while hako serves. What the log records about
+itself is left out.`,
+		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if count < 0 {
 				return usageError(cmd, fmt.Errorf("-n %d is no number of records", count))
@@ -46,8 +47,8 @@ func (a *app) auditQueryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "query",
 		Short: "Show the records that match, oldest first",
-		Long: `Show the records that match, oldest first. All flags have to match. What the log records about itself is left out, unless --type names
-it ("log/checkpoint").`,
+		Long: `Show the records that match, oldest first. All flags have to match. What the log records about itself is
+left out, unless --type names it ("log/checkpoint").`,
 		Example: `  hako audit query --since 24h --outcome not_allowed
   hako audit query --type operator --since 2026-01-01 --utc`,
 		Args: arguments(0, 0),

@@ -32,10 +32,11 @@ func (a *app) callCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call TOOL [ARGUMENTS]",
 		Short: "Call a tool",
-		Long: `Call a tool, the same way as an MCP client does. ARGUMENTS is a JSON object, or - to read it from standard input; left out it is {}.
+		Long: `Call a tool, the same way as an MCP client does. ARGUMENTS is a JSON object, or - to read it from
+standard input; left out it is {}.
 
-Exit codes: 0 the tool answered, 1 it says that it failed, 2 usage or configuration, 3 the plugin waits for your consent, or
-the policy or a person says no.`,
+Exit codes: 0 the tool answered, 1 it says that it failed, 2 usage or configuration, 3 the plugin waits for your
+consent, or the policy or a person says no.`,
 		Example: `  hako call get_weather '{"location":"東京"}'
   echo '{"path":"notes.txt"}' | hako call file_read -`,
 		Args:              arguments(1, 2),
@@ -165,8 +166,8 @@ func (a *app) send(ctx context.Context, h *host.Host, locale, tenant string, req
 
 // terminalCaller is the person at the terminal.
 func terminalCaller(locale, tenant string) pipeline.Caller {
-	return pipeline.Caller{Frontend: pipeline.FrontendTerminal, Tenant: tenant, User: audit.ProcessUser(), Operator: true,
-		Locale: locale}
+	return pipeline.Caller{Frontend: pipeline.FrontendTerminal, Tenant: tenant, User: audit.ProcessUser(),
+		Operator: true, Locale: locale}
 }
 
 // closing closes h and joins what goes wrong with err.

@@ -43,11 +43,11 @@ func (a *app) chatCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat",
 		Short: "Talk with a model that has the tools",
-		Long: `Talk with a model of the configuration (llm.models in hako.yaml). It has the tools that you may call, under the same policy, limits
-and records as at every other frontend; where the policy wants a yes, you are asked.
+		Long: `Talk with a model of the configuration (llm.models in hako.yaml). It has the tools that you may call,
+under the same policy, limits and records as at every other frontend; where the policy wants a yes, you are asked.
 
-On a terminal, /help lists what else there is. Ctrl-C stops an answer, twice it ends. In a pipe the whole input is one message, and
-only the answer is printed.
+On a terminal, /help lists what else there is. Ctrl-C stops an answer, twice it ends. In a pipe the whole input is one
+message, and only the answer is printed.
 
 Exit codes: 0 answered, 1 there is no answer, 2 usage or configuration.`,
 		Example: `  hako chat

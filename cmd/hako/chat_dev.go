@@ -18,8 +18,9 @@ func (a *app) devChatCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat",
 		Short: "Talk with a stand-in for a model, without any account",
-		Long: `Talk with a stand-in for a model, which answers from a script and uses the shipped tools on the stand-ins of "hako dev fakes": the
-whole way of a conversation, with a policy that asks before something is written. Nothing leaves the machine, and nothing is kept.
+		Long: `Talk with a stand-in for a model, which answers from a script and uses the shipped tools on the stand-ins
+of "hako dev fakes": the whole way of a conversation, with a policy that asks before something is written. Nothing
+leaves the machine, and nothing is kept.
 
 --script takes another script: docs/fakes.md describes them.`,
 		Example: `  hako dev chat

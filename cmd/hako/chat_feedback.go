@@ -15,8 +15,8 @@ func (a *app) chatFeedbackCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "feedback",
 		Short: "List what people thought of answers",
-		Long: `List what people thought of answers, as they said with the buttons below them in Slack, the newest first. With --texts what was asked and
-answered is there too. Feedback is deleted with its conversation.`,
+		Long: `List what people thought of answers, as they said with the buttons below them in Slack, the newest first.
+With --texts what was asked and answered is there too. Feedback is deleted with its conversation.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withStore(cmd, func(_ *config.Config, s *store.Store) error {

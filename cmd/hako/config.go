@@ -21,9 +21,9 @@ func (a *app) configCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check",
 		Short: "Say whether hako serve would start with this configuration",
-		Long: `Say whether hako serve would start with this configuration, without starting it: the file and those that it names, the environment,
-tokens, folders, and that every plugin in service gets a valid configuration. Plugins that wait or are broken do not keep hako from
-starting; they are reported too. No file is changed.
+		Long: `Say whether hako serve would start with this configuration, without starting it: the file and those that
+it names, the environment, tokens, folders, and that every plugin in service gets a valid configuration. Plugins that
+wait or are broken do not keep hako from starting; they are reported too. No file is changed.
 
 Exit codes: 0 all is well, 2 it is not.`,
 		Args: arguments(0, 0),

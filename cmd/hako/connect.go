@@ -19,9 +19,10 @@ func (a *app) connectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "connect NAME",
 		Short: "Connect a credential that needs your consent at its provider",
-		Long: `Connect a credential of hako.yaml that needs your consent at its provider, such as freee: the provider's page opens in a browser, and
-what you consent to there is sent back to hako on this machine. With --no-browser you open the page anywhere and paste the code. With
---device, or where the provider has nothing else, you enter a short code on another device.
+		Long: `Connect a credential of hako.yaml that needs your consent at its provider, such as freee: the provider's
+page opens in a browser, and what you consent to there is sent back to hako on this machine. With --no-browser you open
+the page anywhere and paste the code. With --device, or where the provider has nothing else, you enter a short code on
+another device.
 
 The connection is stored encrypted, for one tenant, and renewed without you. Plugins never see it.`,
 		Args: arguments(1, 1),

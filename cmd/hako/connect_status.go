@@ -15,8 +15,8 @@ func (a *app) connectStatusCommand() *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "status",
 		Short: "Show how the credentials stand, without secrets",
-		Long: `Show how the credentials stand: whether each can be used, since when and until when, and what to do about those that cannot. No
-secrets are shown, no tokens are fetched, and no commands of the configuration are run.
+		Long: `Show how the credentials stand: whether each can be used, since when and until when, and what to do about
+those that cannot. No secrets are shown, no tokens are fetched, and no commands of the configuration are run.
 
 Exit codes: 0 all can be used, 1 one cannot.`,
 		Args: arguments(0, 0),
@@ -39,8 +39,8 @@ func (a *app) connectRemoveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Forget a connection",
-		Long: `Forget a connection: plugins cannot use it from now on. The provider is not told; take the application's access back there
-if it is not to be used any more.`,
+		Long: `Forget a connection: plugins cannot use it from now on. The provider is not told; take the application's
+access back there if it is not to be used any more.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			operation := &audit.Operation{Action: "credential.remove", Subject: audit.Subject{Tenant: tenant},

@@ -24,9 +24,10 @@ func (a *app) devFakesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fakes",
 		Short: "Serve stand-ins for the services that tools talk to",
-		Long: `Serve stand-ins for freee, KING OF TIME, SmartHR, Google Sheets, Slack, GitHub, a search engine and the Japan Meteorological
-Agency, filled with made-up data, and write a configuration with which hako uses them: nothing leaves the machine, and no account is
-needed. Without --write-config it is in a directory that is removed at the end. POST /_faults makes them fail. SIGINT or SIGTERM ends it.`,
+		Long: `Serve stand-ins for freee, KING OF TIME, SmartHR, Google Sheets, Slack, GitHub, a search engine and the
+Japan Meteorological Agency, filled with made-up data, and write a configuration with which hako uses them: nothing
+leaves the machine, and no account is needed. Without --write-config it is in a directory that is removed at the end.
+POST /_faults makes them fail. SIGINT or SIGTERM ends it.`,
 		Example: `  hako dev fakes --write-config fakes
   hako call send_slack_dm '{"user_id":"` + fakes.SlackUser + `","message":"hello"}' --config fakes/hako.yaml`,
 		Args: arguments(0, 0),

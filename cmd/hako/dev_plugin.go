@@ -23,11 +23,13 @@ func (a *app) devPluginCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin DIR",
 		Short: "Build a plugin after each save, and call its examples",
-		Long: `Build the plugin in DIR after each save, as "hako plugin build" does, bring it into service and call the examples in DIR/examples.yaml.
-What the plugin logs, its results and how long each step took are shown. A version with a mistake changes nothing: the one before stays.
+		Long: `Build the plugin in DIR after each save, as "hako plugin build" does, bring it into service and call the
+examples in DIR/examples.yaml. What the plugin logs, its results and how long each step took are shown. A version with a
+mistake changes nothing: the one before stays.
 
-A version that asks for no more than was approved is approved by itself; one that asks for more waits for your yes. The interpreter runs
-the plugin, which answers sooner after a change and computes slower than compiled code. Ctrl-C ends it.`,
+A version that asks for no more than was approved is approved by itself; one that asks for more waits for your yes. The
+interpreter runs the plugin, which answers sooner after a change and computes slower than compiled code. Ctrl-C ends
+it.`,
 		Example: `  hako dev plugin greet
   hako dev plugin notes --mount notes=./notes`,
 		Args: arguments(1, 1),
@@ -70,8 +72,8 @@ func (a *app) devPlugin(cmd *cobra.Command, dir string, flags choices.Flags) err
 					return a.approve(ctx, &view{c, s, h, h.Plugins()}, p, flags)
 				},
 				Call: func(ctx context.Context, name, tool string, arguments []byte) (*pipeline.Result, error) {
-					return a.send(ctx, h, c.Locale, "", abi.Request{Method: abi.CallTool, Name: c.Plugin[name].Prefix + tool,
-						Arguments: arguments})
+					return a.send(ctx, h, c.Locale, "", abi.Request{Method: abi.CallTool,
+						Name: c.Plugin[name].Prefix + tool, Arguments: arguments})
 				},
 			}
 			return closing(h, loop.Run(cmd.Context()))

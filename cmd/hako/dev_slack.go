@@ -22,12 +22,13 @@ func (a *app) devSlackCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "slack",
 		Short: "Talk with the bot in a stand-in for Slack, in a browser",
-		Long: `Serve a page that looks and works like Slack, with the bot in it: the same one that "hako serve" connects to Slack, here to a stand-in. A
-model that follows a script answers, with the shipped tools on the stand-ins of "hako dev fakes". Choose at the top of the page who you
-are: what one asks for, another may have to approve. Nothing leaves the machine, and nothing is kept.
+		Long: `Serve a page that looks and works like Slack, with the bot in it: the same one that "hako serve" connects
+to Slack, here to a stand-in. A model that follows a script answers, with the shipped tools on the stand-ins of "hako
+dev fakes". Choose at the top of the page who you are: what one asks for, another may have to approve. Nothing leaves
+the machine, and nothing is kept.
 
---play acts a scene instead, from a file or standard input (-), and prints what people see. --script takes another script for the model:
-docs/fakes.md describes both.`,
+--play acts a scene instead, from a file or standard input (-), and prints what people see. --script takes another
+script for the model: docs/fakes.md describes both.`,
 		Example: `  hako dev slack
   echo 'ken in #general: @hako What is the weather in Tokyo?' | hako dev slack --play -`,
 		Args: arguments(0, 0),
@@ -45,8 +46,8 @@ docs/fakes.md describes both.`,
 						return a.playScene(ctx, d.Fakes, scene)
 					}
 					return demo.ServePage(ctx, d.Fakes, d.URL+"/slack", address, func(url string) error {
-						return printf(a.stderr, "Slack, or what stands in for it, is at\n\n  %s\n\nChoose there who you are. "+
-							"Ctrl-C ends it.\n", url)
+						return printf(a.stderr, "Slack, or what stands in for it, is at\n\n  %s\n\n"+
+							"Choose there who you are. Ctrl-C ends it.\n", url)
 					})
 				})
 			})

@@ -13,10 +13,11 @@ func (a *app) doctorCommand() *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "doctor",
 		Short: "Say what this machine can enforce, and what is wrong with the configuration",
-		Long: `Report what this machine can enforce, and problems of the configuration with their remedies. No file is changed.
+		Long: `Report what this machine can enforce, and problems of the configuration with their remedies. No file is
+changed.
 
-A hako serve on this machine is asked for its version, store and certificate, and for plugins and upstream servers
-that are not in service.
+A hako serve on this machine is asked for its version, store and certificate, and for plugins and upstream servers that
+are not in service.
 
 Exit codes: 0 everything works, perhaps with warnings, 1 something does not work.`,
 		Args: arguments(0, 0),

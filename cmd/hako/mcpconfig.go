@@ -19,11 +19,12 @@ func (a *app) mcpConfigCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp-config " + strings.Join(names, "|"),
 		Short: "Print what to paste into an MCP client's configuration",
-		Long: `Print what to paste into an MCP client's configuration. The client starts hako itself and speaks to it over stdio; with --http
-or --url it uses a server that is running. The file to paste into is named on standard error.
+		Long: `Print what to paste into an MCP client's configuration. The client starts hako itself and speaks to it
+over stdio; with --http or --url it uses a server that is running. The file to paste into is named on standard error.
 
-With --command a command of the client is printed instead that does the same, such as "claude mcp add"; with --link the address of a link
-that installs hako. With --oauth the client logs its user in, and sends no token of the configuration.`,
+With --command a command of the client is printed instead that does the same, such as "claude mcp add"; with --link the
+address of a link that installs hako. With --oauth the client logs its user in, and sends no token of the
+configuration.`,
 		Args:      arguments(1, 1),
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -26,11 +26,13 @@ func (a *app) pluginAddCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add FILE|URL|oci://REFERENCE|NAME",
 		Short: "Put a plugin from elsewhere into the plugin folder",
-		Long: `Put a plugin, a file or what an https address or a registry answers, into the first plugin folder under the name that its manifest has.
-It is read and checked before, and nothing of it runs: it is pending until you approve it.
+		Long: `Put a plugin, a file or what an https address or a registry answers, into the first plugin folder under
+the name that its manifest has. It is read and checked before, and nothing of it runs: it is pending until you approve
+it.
 
-With --digest nothing else than what its author published arrives; a reference to a registry can have the digest of its manifest at the end.
-Your yes is bound to the file's digest in any case. A name is that of a plugin in an index (hako plugin search).`,
+With --digest nothing else than what its author published arrives; a reference to a registry can have the digest of its
+manifest at the end. Your yes is bound to the file's digest in any case. A name is that of a plugin in an index (hako
+plugin search).`,
 		Example: `  hako plugin add https://example.com/weather.wasm --digest sha256:463504be…
   hako plugin add oci://registry.example.com/tools/weather:1.4`,
 		Args: arguments(1, 1),

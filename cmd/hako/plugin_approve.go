@@ -23,8 +23,8 @@ func (a *app) pluginApproveCommand() *cobra.Command {
 		Short: "Show what a plugin asks for, and say yes to it",
 		Long: `Show what a plugin asks for, and say yes to it. Nothing of the plugin runs for that.
 
-The yes goes into the consents file, bound to the digest of the plugin and to what it asks for now. Folders and addresses of an
-earlier yes are kept where the flags name no others.`,
+The yes goes into the consents file, bound to the digest of the plugin and to what it asks for now. Folders and
+addresses of an earlier yes are kept where the flags name no others.`,
 		Example: `  hako plugin approve files --mount workspace=./workspace
   hako plugin approve files --mount workspace=/srv/docs:ro
   hako plugin approve shell --mount workspace=./workspace --program git --program ls
@@ -69,7 +69,8 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags choice
 		return &exitError{exitFailed, errors.Join(refused,
 			server.RecordRefusal(ctx, v.config, a.logger(v.config, slog.LevelWarn), operation))}
 	}
-	if err := a.audited(ctx, v.config, operation, func() error { return file.Approve(ctx, proposal.Consent) }); err != nil {
+	approve := func() error { return file.Approve(ctx, proposal.Consent) }
+	if err := a.audited(ctx, v.config, operation, approve); err != nil {
 		return err
 	}
 	printf(a.stdout, "Approved; recorded in %s\n", file)

@@ -1,7 +1,6 @@
 package main
 
 import (
-
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/internal/config"
@@ -13,9 +12,9 @@ func (a *app) pluginCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE|DIR",
 		Short: "Review a plugin as a careful person would",
-		Long: `Review a plugin file, or all in a folder: handlers without an entry in the manifest and the reverse, imports without a permission,
-schemas, permissions that are too broad, texts that are missing. To learn its handlers the plugin is asked for them in a sandbox with
-nothing granted.
+		Long: `Review a plugin file, or all in a folder: handlers without an entry in the manifest and the reverse,
+imports without a permission, schemas, permissions that are too broad, texts that are missing. To learn its handlers the
+plugin is asked for them in a sandbox with nothing granted.
 
 Exit codes: 0 no errors (there may be warnings), 1 errors, 2 usage.`,
 		Args: arguments(1, 1),

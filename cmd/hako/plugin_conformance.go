@@ -11,8 +11,8 @@ func (a *app) pluginConformanceCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "conformance FILE",
 		Short: "Test a PDK by the plugin that docs/abi.md describes",
-		Long: `Test a PDK: FILE is the plugin that docs/abi.md describes under "Conformance", written with the PDK. Its tools, resources and prompts
-are called in the sandbox, with an HTTP server and a database of the test.
+		Long: `Test a PDK: FILE is the plugin that docs/abi.md describes under "Conformance", written with the PDK. Its
+tools, resources and prompts are called in the sandbox, with an HTTP server and a database of the test.
 
 Exit codes: 0 all tests passed, 1 some failed, 2 usage.`,
 		Args: arguments(1, 1),

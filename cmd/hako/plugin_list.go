@@ -22,7 +22,8 @@ func (a *app) pluginListCommand() *cobra.Command {
 					return a.printJSON(inspect.List(v.plugins, signers))
 				}
 				if len(v.plugins) == 0 {
-					return printf(a.stderr, "There are no plugins: name a folder with --plugins, or start one with hako plugin new\n")
+					return printf(a.stderr, "There are no plugins: name a folder with --plugins, "+
+						"or start one with hako plugin new\n")
 				}
 				defer report.Remedies(a.stderr, v.plugins)
 				return report.Plugins(a.stdout, v.plugins, signers)

@@ -14,14 +14,14 @@ func (a *app) pluginPushCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "push REFERENCE [FILE|NAME]",
 		Short: "Publish a plugin in an OCI registry",
-		Long: `Publish a plugin file, or the plugin NAME of the configuration, in a registry. Without FILE it is the only plugin in this folder or its
-folder dist. Without a tag in the reference, the tag is the plugin's version.
+		Long: `Publish a plugin file, or the plugin NAME of the configuration, in a registry. Without FILE it is the
+only plugin in this folder or its folder dist. Without a tag in the reference, the tag is the plugin's version.
 
-The login is that of docker login or podman login. wkg, wassette, ORAS and hyper-mcp can read what hako publishes. If the file says what it
-was built from, a software bill of materials is attached.
+The login is that of docker login or podman login. wkg, wassette, ORAS and hyper-mcp can read what hako publishes. If
+the file says what it was built from, a software bill of materials is attached.
 
-With --sign it is signed, with a key of cosign generate-key-pair, whose password is in COSIGN_PASSWORD, or a private key in PEM form that
-is not encrypted. Signing keyless, with an identity, is left to cosign sign.`,
+With --sign it is signed, with a key of cosign generate-key-pair, whose password is in COSIGN_PASSWORD, or a private key
+in PEM form that is not encrypted. Signing keyless, with an identity, is left to cosign sign.`,
 		Example: `  hako plugin push registry.example.com/tools/weather dist/weather.wasm
   hako plugin push registry.example.com/tools/weather dist/weather.wasm --sign cosign.key`,
 		Args: arguments(1, 2),

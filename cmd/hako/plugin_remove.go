@@ -17,8 +17,9 @@ func (a *app) pluginRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Remove a plugin from the plugin folder, with its consent",
-		Long: `Remove a plugin: its file and the manifest beside it, its entry in the lock file, and your consent. A hako that is serving stops offering
-its tools; calls in flight are answered. Data, settings and folders stay, and are named. A copy of the file is kept for 30 days.`,
+		Long: `Remove a plugin: its file and the manifest beside it, its entry in the lock file, and your consent. A
+hako that is serving stops offering its tools; calls in flight are answered. Data, settings and folders stay, and are
+named. A copy of the file is kept for 30 days.`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: a.completePlugins(),
 		RunE: a.withFolder(func(cmd *cobra.Command, c *config.Config, folder *install.Folder, args []string) error {
@@ -34,7 +35,8 @@ its tools; calls in flight are answered. Data, settings and folders stay, and ar
 }
 
 // remove removes a plugin, and its consent unless consents is nil, and says what is left.
-func (a *app) remove(ctx context.Context, c *config.Config, folder *install.Folder, name string, consents *grant.File) error {
+func (a *app) remove(ctx context.Context, c *config.Config, folder *install.Folder, name string,
+	consents *grant.File) error {
 	var r *install.Removal
 	operation := &audit.Operation{Action: "plugin.remove", Target: audit.Target{Plugin: name}}
 	err := a.audited(ctx, c, operation, func() (err error) {

@@ -16,16 +16,17 @@ func (a *app) pluginSearchCommand() *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "search [WORDS]",
 		Short: "Search the indexes for plugins to add",
-		Long: `Search the indexes of the configuration (index.plugins) for plugins that have all of the words, in English or Japanese, and list all without
-words. An index that cannot be reached is searched in its last copy. What an index says of a plugin is not verified; hako plugin add reads
-the plugin itself.`,
+		Long: `Search the indexes of the configuration (index.plugins) for plugins that have all of the words, in
+English or Japanese, and list all without words. An index that cannot be reached is searched in its last copy. What an
+index says of a plugin is not verified; hako plugin add reads the plugin itself.`,
 		Args: arguments(0, 20),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.inspectPlugins(cmd, func(v *view) error {
 				if len(v.config.Index.Plugins) == 0 {
 					return errors.New("there is no index to search: name one with index.plugins in " + config.FileName)
 				}
-				found := inspect.SearchIndexes(cmd.Context(), pluginfile.Indexes(v.config, 0), v.plugins, strings.Join(args, " "))
+				indexes := pluginfile.Indexes(v.config, 0)
+				found := inspect.SearchIndexes(cmd.Context(), indexes, v.plugins, strings.Join(args, " "))
 				if a.asJSON {
 					return a.printJSON(found)
 				}

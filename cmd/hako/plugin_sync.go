@@ -15,9 +15,9 @@ func (a *app) pluginSyncCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sync",
 		Short: "Bring the plugin folder to the state of the lock file",
-		Long: `Bring the plugin folder to the state of the lock file, hako.lock.yaml beside the consents: what is missing, or is another file, is put
-there again, from a copy on this machine or from where it came from, with the digest in the lock file. Plugins without an entry are named, and
-stay unless --prune is given.`,
+		Long: `Bring the plugin folder to the state of the lock file, hako.lock.yaml beside the consents: what is
+missing, or is another file, is put there again, from a copy on this machine or from where it came from, with the digest
+in the lock file. Plugins without an entry are named, and stay unless --prune is given.`,
 		Args: arguments(0, 0),
 		RunE: a.withFolder(func(cmd *cobra.Command, c *config.Config, folder *install.Folder, _ []string) error {
 			if from != "" {
@@ -62,7 +62,8 @@ func (a *app) syncUnlocked(ctx context.Context, c *config.Config, folder *instal
 			err = errors.Join(err, a.remove(ctx, c, folder, name, nil))
 			continue
 		}
-		printf(a.stderr, "%s is not in the lock file and stays: hako plugin remove %[1]s, or sync --prune for all\n", name)
+		printf(a.stderr, "%s is not in the lock file and stays: hako plugin remove %[1]s, or sync --prune for all\n",
+			name)
 	}
 	return err
 }
@@ -71,8 +72,9 @@ func (a *app) pluginBundleCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "bundle FILE.tar",
 		Short: "Write the plugins of the lock file to one file, for machines without a network",
-		Long: `Write the plugins of the lock file to a tar file in the form of an OCI layout. On a machine without a network, hako plugin sync
---from FILE.tar fills the plugin folder from it. Plugins from registries keep their manifests and signatures.`,
+		Long: `Write the plugins of the lock file to a tar file in the form of an OCI layout. On a machine without a
+network, hako plugin sync --from FILE.tar fills the plugin folder from it. Plugins from registries keep their manifests
+and signatures.`,
 		Args: arguments(1, 1),
 		RunE: a.withFolder(func(cmd *cobra.Command, _ *config.Config, folder *install.Folder, args []string) error {
 			count, leftOut, err := folder.Bundle(cmd.Context(), a.path(args[0]))
@@ -82,8 +84,8 @@ func (a *app) pluginBundleCommand() *cobra.Command {
 			for _, problem := range leftOut {
 				printf(a.stderr, "left out: %v\n", problem)
 			}
-			return printf(a.stdout, "%s has the %d plugins of the lock file\nNext: hako plugin sync --from %[1]s\n", args[0],
-				count)
+			return printf(a.stdout, "%s has the %d plugins of the lock file\nNext: hako plugin sync --from %[1]s\n",
+				args[0], count)
 		}),
 	}
 }

@@ -13,8 +13,8 @@ func (a *app) pluginOutdatedCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "outdated",
 		Short: "List installed plugins of which there is a newer version",
-		Long: `List the plugins of the lock file of which there is another version where they came from: a newer tag, a tag that was moved, or
-another file at the URL. Nothing is changed.`,
+		Long: `List the plugins of the lock file of which there is another version where they came from: a newer tag, a
+tag that was moved, or another file at the URL. Nothing is changed.`,
 		Args: arguments(0, 0),
 		RunE: a.withFolder(func(cmd *cobra.Command, _ *config.Config, folder *install.Folder, _ []string) error {
 			return a.eachNewer(cmd.Context(), folder, nil, func(n *install.Newer) error {
@@ -29,8 +29,9 @@ func (a *app) pluginUpdateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update [NAME]",
 		Short: "Put the newest version of installed plugins into the plugin folder",
-		Long: `Put the newest version of the installed plugin, or of all of them, into the plugin folder, and show how its permissions, tools and
-schemas differ. A version in service stays there until you approve the new one, unless updates in hako.yaml allows versions that ask for no more.`,
+		Long: `Put the newest version of the installed plugin, or of all of them, into the plugin folder, and show how
+its permissions, tools and schemas differ. A version in service stays there until you approve the new one, unless
+updates in hako.yaml allows versions that ask for no more.`,
 		Args:              arguments(0, 1),
 		ValidArgsFunction: a.completePlugins(),
 		RunE: a.withFolder(func(cmd *cobra.Command, c *config.Config, folder *install.Folder, args []string) error {
@@ -64,8 +65,9 @@ func (a *app) pluginRollbackCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rollback NAME",
 		Short: "Put the version of a plugin that was there before back into the plugin folder",
-		Long: `Put the version of a plugin that was there before the last update back into the plugin folder: from a copy on this machine, or from
-where it came from. It needs your consent as every file does. Another rollback goes forward again.`,
+		Long: `Put the version of a plugin that was there before the last update back into the plugin folder: from a
+copy on this machine, or from where it came from. It needs your consent as every file does. Another rollback goes
+forward again.`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: a.completePlugins(),
 		RunE: a.withFolder(func(cmd *cobra.Command, c *config.Config, folder *install.Folder, args []string) error {

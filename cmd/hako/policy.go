@@ -62,8 +62,8 @@ func (f *callerFlags) add(a *app, cmd *cobra.Command) {
 	flags.StringVar(&f.Frontend, "frontend", pipeline.FrontendHTTP,
 		"where the call comes in: mcp-http, mcp-stdio, terminal, slack, agent or console")
 	flags.StringVar(&f.Token, "token", "",
-		"the name of the token that the caller has, or - to read the token itself from standard input and verify it; its user, "+
-			"tenant, groups and scopes apply")
+		"the name of the token that the caller has, or - to read the token itself from standard input and verify it; "+
+			"its user, tenant, groups and scopes apply")
 	flags.StringArrayVar(&f.Groups, "group", nil,
 		"a group that the frontend knows the user to be in, besides those of the policy; may be given several times")
 	flags.StringArrayVar(&f.Scopes, "scope", nil, "a scope of the caller's token; may be given several times")

@@ -13,7 +13,8 @@ func (a *app) policyTestCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "test FILE",
 		Short: "Hold the policy against cases",
-		Long: `Hold the policy against cases: calls with the decision that each should get, and command lines likewise. docs/policy.md has an example.
+		Long: `Hold the policy against cases: calls with the decision that each should get, and command lines likewise.
+docs/policy.md has an example.
 
 Exit codes: 0 all hold, 1 some do not, 2 usage, or the policy or the cases are not valid.`,
 		Args: arguments(1, 1),

@@ -18,11 +18,12 @@ func (a *app) policyCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Say what is wrong with a policy, and what is probably a mistake",
-		Long: `Say what is wrong with a policy: everything, each with its line and column. Warnings are about what is valid and probably a mistake:
-rules that can never decide, because an earlier one decides about all of their calls, and tools, plugins, frontends, tenants, tokens and groups
-that do not exist here.
+		Long: `Say what is wrong with a policy: everything, each with its line and column. Warnings are about what is
+valid and probably a mistake: rules that can never decide, because an earlier one decides about all of their calls, and
+tools, plugins, frontends, tenants, tokens and groups that do not exist here.
 
-Exit codes: 0 the policy is valid (there may be warnings), 1 it is not, or with --strict there are warnings, 2 usage or configuration.`,
+Exit codes: 0 the policy is valid (there may be warnings), 1 it is not, or with --strict there are warnings, 2 usage or
+configuration.`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withTools(cmd, func(v *view) error {

@@ -15,8 +15,8 @@ func (a *app) policyExplainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain TOOL",
 		Short: "Say which rule decides about a call, and why",
-		Long: `Say what becomes of a caller's call of TOOL, which rule of the policy decides it and why those before it do not. Without --arguments it
-says what depends on them.`,
+		Long: `Say what becomes of a caller's call of TOOL, which rule of the policy decides it and why those before it
+do not. Without --arguments it says what depends on them.`,
 		Example: `  hako policy explain file_write --as ken --group interns
   hako policy explain file_write --token ci --arguments '{"path":"a.txt","content":"x"}'
   hako policy explain file_write --token - <token.jwt`,

@@ -16,8 +16,9 @@ func (a *app) policyNewCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "new [FILE]",
 		Short: "Write a policy to start from",
-		Long: `Write a policy to start from, where the configuration expects one, or to FILE: reading is free, what destroys or writes to other
-systems is asked about, and the rest is there as comments. A file that exists is left alone.`,
+		Long: `Write a policy to start from, where the configuration expects one, or to FILE: reading is free, what
+destroys or writes to other systems is asked about, and the rest is there as comments. A file that exists is left
+alone.`,
 		Args: arguments(0, 1),
 		RunE: a.withConfig(func(cmd *cobra.Command, c *config.Config, args []string) error {
 			path := c.Policy

@@ -19,8 +19,8 @@ func (a *app) policyTryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "try FILE",
 		Short: "Say which recorded calls another policy would decide otherwise",
-		Long: `Decide the calls of the audit log again with the policy in FILE, and list the calls whose decision would change.
-No tool is called, and the policy in force stays.
+		Long: `Decide the calls of the audit log again with the policy in FILE, and list the calls whose decision would
+change. No tool is called, and the policy in force stays.
 
 A call cannot be decided again if the decision needs something that the log lacks, such as arguments. Such calls are
 counted.

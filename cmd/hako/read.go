@@ -16,8 +16,8 @@ func (a *app) readCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "read URI",
 		Short: "Read a resource",
-		Long: `Read a resource, the same way as an MCP client does. Texts are printed as they are, and so are other bytes, but not on a terminal. The
-exit codes are those of "hako call".`,
+		Long: `Read a resource, the same way as an MCP client does. Texts are printed as they are, and so are other
+bytes, but not on a terminal. The exit codes are those of "hako call".`,
 		Example: `  hako read tasks://list`,
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -40,8 +40,9 @@ func (a *app) promptCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prompt NAME [ARGUMENTS]",
 		Short: "Get a prompt",
-		Long: `Get a prompt with its arguments filled in, the same way as an MCP client does. ARGUMENTS is a JSON object of texts, or - to read it from
-standard input. Each message is printed after its role. The exit codes are those of "hako call".`,
+		Long: `Get a prompt with its arguments filled in, the same way as an MCP client does. ARGUMENTS is a JSON object
+of texts, or - to read it from standard input. Each message is printed after its role. The exit codes are those of "hako
+call".`,
 		Example: `  hako prompt plan_day '{"date":"2026-05-01"}'`,
 		Args:    arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -50,7 +50,8 @@ func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "hako",
 		Short: "Offer sandboxed Wasm tools to MCP clients",
-		Long: `hako runs tools that nobody has to trust. Each one is a Wasm plugin in a sandbox of its own; what it may do is what you allowed.
+		Long: `hako runs tools that nobody has to trust. Each one is a Wasm plugin in a sandbox of its own; what it may
+do is what you allowed.
 
 Start with:  hako serve        and point an MCP client at the URL it prints
         or:  hako tools        to see what is there
@@ -89,8 +90,8 @@ Start with:  hako serve        and point an MCP client at the URL it prints
 	flags.String("toolset", "", "offer only this toolset at the terminal and over stdio")
 	config.Flag(flags, "toolset", "toolset")
 	root.AddCommand(
-		a.serveCommand(), a.chatCommand(), a.callCommand(), a.readCommand(), a.promptCommand(), a.toolsCommand(), a.upstreamsCommand(), a.pluginCommand(),
-		a.configCommand(), a.mcpConfigCommand(),
+		a.serveCommand(), a.chatCommand(), a.callCommand(), a.readCommand(), a.promptCommand(), a.toolsCommand(),
+		a.upstreamsCommand(), a.pluginCommand(), a.configCommand(), a.mcpConfigCommand(),
 		a.tokenCommand(), a.connectCommand(), a.secretsCommand(), a.policyCommand(), a.approvalsCommand(),
 		a.slackCommand(), a.agentCommand(), a.auditCommand(), a.consoleCommand(), a.doctorCommand(), a.backupCommand(),
 		a.restoreCommand(), a.devCommand(), a.schemaCommand(), a.versionCommand(),

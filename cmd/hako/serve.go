@@ -26,11 +26,11 @@ func (a *app) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Offer the tools to MCP clients",
-		Long: `Offer the tools to MCP clients over HTTP, or with --stdio to the one client that started hako. Plugin folders are watched: what
-is added, replaced or removed takes effect at once.
+		Long: `Offer the tools to MCP clients over HTTP, or with --stdio to the one client that started hako. Plugin
+folders are watched: what is added, replaced or removed takes effect at once.
 
-The configuration is read again when its file changes, on SIGHUP and by the console. A file with an error changes nothing; what needs a
-restart is named in the log.
+The configuration is read again when its file changes, on SIGHUP and by the console. A file with an error changes
+nothing; what needs a restart is named in the log.
 
 SIGINT or SIGTERM ends it: no more requests are taken, and those in flight may answer until their limit on time ends
 (shutdown.grace). What is left 10 seconds after that is given up; a second signal ends it at once.`,

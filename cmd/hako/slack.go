@@ -20,9 +20,9 @@ func (a *app) slackManifestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "manifest",
 		Short: "Print the app manifest that makes the bot's app in Slack",
-		Long: `Print the app manifest of the bot. Paste it at https://api.slack.com/apps (Create New App, From a manifest): it makes the app with
-scopes, events, buttons, the slash command and the agent view. Without --url the app uses Socket Mode, for which nothing has to be
-reachable from outside.`,
+		Long: `Print the app manifest of the bot. Paste it at https://api.slack.com/apps (Create New App, From a
+manifest): it makes the app with scopes, events, buttons, the slash command and the agent view. Without --url the app
+uses Socket Mode, for which nothing has to be reachable from outside.`,
 		Example: `  hako slack manifest
   hako slack manifest --url https://hako.example.com --workspace acme`,
 		Args: arguments(0, 0),

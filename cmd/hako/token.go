@@ -17,7 +17,8 @@ import (
 )
 
 func (a *app) tokenCommand() *cobra.Command {
-	return groupCommand("token", "Create, list and revoke bearer tokens for clients over HTTP and for the console, and end logins",
+	return groupCommand("token",
+		"Create, list and revoke bearer tokens for clients over HTTP and for the console, and end logins",
 		a.tokenCreateCommand(), a.tokenListCommand(), a.tokenRevokeCommand(), a.tokenBlockCommand(),
 		a.tokenNewCommand())
 }
@@ -29,9 +30,10 @@ type tokenFlags struct {
 }
 
 func (f *tokenFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.User, "user", "", "the user that calls with it are made for (default NAME)")
-	cmd.Flags().StringVar(&f.Role, "role", "", "make a token for the console, with this role: viewer, approver or admin")
-	cmd.Flags().StringVar(&f.expires, "expires", "", "when the token expires: its last day (YYYY-MM-DD) or a time (RFC 3339)")
+	flags := cmd.Flags()
+	flags.StringVar(&f.User, "user", "", "the user that calls with it are made for (default NAME)")
+	flags.StringVar(&f.Role, "role", "", "make a token for the console, with this role: viewer, approver or admin")
+	flags.StringVar(&f.expires, "expires", "", "when the token expires: its last day (YYYY-MM-DD) or a time (RFC 3339)")
 }
 
 // check checks the flags for a token with this name.
@@ -61,8 +63,8 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Create a bearer token in the store",
-		Long: `Create a bearer token in the store: for MCP clients, or with --role for somebody who logs in to the console. All replicas accept it at
-once. It is printed once, on standard output; the store keeps only its hash.`,
+		Long: `Create a bearer token in the store: for MCP clients, or with --role for somebody who logs in to the
+console. All replicas accept it at once. It is printed once, on standard output; the store keeps only its hash.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd, args[0]); err != nil {
@@ -74,8 +76,9 @@ once. It is printed once, on standard output; the store keeps only its hash.`,
 				}
 				var text string
 				var r *bearer.Record
-				err := a.audited(cmd.Context(), c, console.TokenOperation("token.create", &f.Token), func() (err error) {
-					text, r, err = access.Tokens.Create(cmd.Context(), f.Token, audit.ProcessUser(), server.ConfiguredTokens(c))
+				operation, by := console.TokenOperation("token.create", &f.Token), audit.ProcessUser()
+				err := a.audited(cmd.Context(), c, operation, func() (err error) {
+					text, r, err = access.Tokens.Create(cmd.Context(), f.Token, by, server.ConfiguredTokens(c))
 					return err
 				})
 				if err != nil {
@@ -120,11 +123,11 @@ func (a *app) tokenRevokeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke [TOKEN | LOGIN | --user USER]",
 		Short: "Revoke a bearer token of the store, end a login, or both for all of a user",
-		Long: fmt.Sprintf(`Revoke a bearer token of the store by its name or its first characters, or end a login of an MCP client by its ID.
-'hako token list' shows both. All replicas follow within %.0f seconds.
+		Long: fmt.Sprintf(`Revoke a bearer token of the store by its name or its first characters, or end a login of an
+MCP client by its ID. 'hako token list' shows both. All replicas follow within %.0f seconds.
 
---user is for somebody who leaves: it revokes all tokens of the user, and ends all logins and console sessions.
-With --tenant it leaves out the user's other tenants and the console, which has no tenants.
+--user is for somebody who leaves: it revokes all tokens of the user, and ends all logins and console sessions. With
+--tenant it leaves out the user's other tenants and the console, which has no tenants.
 
 Tokens of the configuration have to be removed from it. Tokens of OAuth issuers: see 'hako token block'.`,
 			bearer.Delay.Seconds()),
@@ -170,8 +173,9 @@ func (a *app) tokenNewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Make a bearer token for the configuration",
-		Long: `Make a bearer token for the configuration. It is printed once, on standard error; hako keeps only its hash. The entry for the
-configuration file goes to standard output: for clients of MCP, or with --role for somebody who logs in to the console.`,
+		Long: `Make a bearer token for the configuration. It is printed once, on standard error; hako keeps only its
+hash. The entry for the configuration file goes to standard output: for clients of MCP, or with --role for somebody who
+logs in to the console.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd, args[0]); err != nil {
@@ -182,7 +186,8 @@ configuration file goes to standard output: for clients of MCP, or with --role f
 				key = "console.tokens"
 			}
 			text, hash := bearer.New()
-			printf(a.stderr, "The token, which is shown only now:\n\n  %s\n\n%s\nPut this under %s in hako.yaml:\n\n", text, f.use(), key)
+			printf(a.stderr, "The token, which is shown only now:\n\n  %s\n\n%s\n"+
+				"Put this under %s in hako.yaml:\n\n", text, f.use(), key)
 			fmt.Fprintf(a.data(), "- name: %q\n  hash: %s\n", args[0], hash)
 			for _, line := range [][2]string{{"role", f.Role}, {"user", f.User}, {"expires", f.expires}} {
 				if line[1] != "" {

@@ -14,8 +14,8 @@ func (a *app) tokenBlockCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "block USER",
 		Short: "Refuse the tokens of OAuth issuers for a user, and logins in the console",
-		Long: `Refuse the tokens that OAuth issuers have issued, or will issue, for a user, and the user's logins in the console.
-All replicas follow at once.
+		Long: `Refuse the tokens that OAuth issuers have issued, or will issue, for a user, and the user's logins in the
+console. All replicas follow at once.
 
 Without --issuer the user is blocked at all configured issuers. USER is the name that the audit log shows.`,
 		Args: arguments(1, 1),

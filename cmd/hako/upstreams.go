@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/internal/config"
@@ -20,14 +19,15 @@ func (a *app) upstreamsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upstreams",
 		Short: "Connect the upstream MCP servers and say how they stand",
-		Long: `Connect the MCP servers of the configuration (upstreams in hako.yaml), say for each how it stands and what it offers, and stop them
-again. Each program is started a second time for this if hako serve runs. The column IN HAKO SERVE says how that process stands with
-it: up, connecting, idle (connected for the next call) or down, and since when.
+		Long: `Connect the MCP servers of the configuration (upstreams in hako.yaml), say for each how it stands and
+what it offers, and stop them again. Each program is started a second time for this if hako serve runs. The column IN
+HAKO SERVE says how that process stands with it: up, connecting, idle (connected for the next call) or down, and since
+when.
 
 Exit codes: 0 all are up or disabled, 1 one is down or all that it offers is left out, 2 the configuration is wrong.`,
 		Args: arguments(0, 0),
 		RunE: a.withConfig(func(cmd *cobra.Command, c *config.Config, _ []string) error {
-			h, err := a.hostFor(cmd.Context(), c, func(*host.Options) {}) // what plugins offer is not the servers' to offer
+			h, err := a.hostFor(cmd.Context(), c, nil) // the servers may not offer what plugins offer
 			if err != nil {
 				return err
 			}
@@ -61,10 +61,11 @@ func (a *app) withUpstreams(ctx context.Context, c *config.Config, to *catalog.C
 func (a *app) connectUpstreams(ctx context.Context, c *config.Config, to *catalog.Catalog,
 	wanted func(*mcpclient.Spec) bool, do func([]mcpclient.Status) error) error {
 	logger := a.logger(c, chosenLevel(c, server.Silent))
-	return server.ConnectUpstreams(ctx, c, to, wanted, thisBuild().Version, logger, func(list []mcpclient.Status) error {
-		report.MissingUpstreams(a.stderr, list)
-		return do(list)
-	})
+	return server.ConnectUpstreams(ctx, c, to, wanted, thisBuild().Version, logger,
+		func(list []mcpclient.Status) error {
+			report.MissingUpstreams(a.stderr, list)
+			return do(list)
+		})
 }
 
 func (a *app) printUpstreams(list []mcpclient.Status, serving map[string]inspect.UpstreamState) error {

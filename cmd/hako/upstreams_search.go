@@ -15,8 +15,9 @@ func (a *app) upstreamsSearchCommand() *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "search [WORDS]",
 		Short: "Search a registry for MCP servers, and show the lines that configure them",
-		Long: `Search the registry of MCP servers in the configuration (index.servers) for servers that have all of the words. The name of a server
-shows it with the lines for the file of upstream servers. Nothing is added: hako does not sandbox such a server, and anybody can publish one.`,
+		Long: `Search the registry of MCP servers in the configuration (index.servers) for servers that have all of the
+words. The name of a server shows it with the lines for the file of upstream servers. Nothing is added: hako does not
+sandbox such a server, and anybody can publish one.`,
 		Example: `  hako upstreams search weather
   hako upstreams search io.github.example/weather`,
 		Args: arguments(0, 20),
