@@ -60,22 +60,12 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 func (s *Server) dispatch(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result,
 	error) {
 	switch req := req.(type) {
-	case *mcp.ListToolsRequest:
+	case *mcp.ListToolsRequest, *mcp.ListResourcesRequest, *mcp.ListResourceTemplatesRequest, *mcp.ListPromptsRequest:
 		if view := s.viewFor(req); view.Selected {
-			return orError(s.listSelectedTools(ctx, req, view))
+			return s.listSelected(ctx, req, view)
 		}
-		return s.listTools(ctx, method, req, next)
-	case *mcp.ListResourcesRequest:
-		if view := s.viewFor(req); view.Selected {
-			return orError(s.listSelectedResources(ctx, req, view))
-		}
-	case *mcp.ListResourceTemplatesRequest:
-		if view := s.viewFor(req); view.Selected {
-			return orError(s.listSelectedTemplates(ctx, req, view))
-		}
-	case *mcp.ListPromptsRequest:
-		if view := s.viewFor(req); view.Selected {
-			return orError(s.listSelectedPrompts(ctx, req, view))
+		if tools, ok := req.(*mcp.ListToolsRequest); ok {
+			return s.listTools(ctx, method, tools, next)
 		}
 	case *mcp.CallToolRequest:
 		if !s.extended[req.Params.Name] {

@@ -2,8 +2,10 @@ package mcpserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -76,74 +78,46 @@ func (s *Server) paramHeaders(h http.Header, over *exchange, name string) (heade
 	return transport.ParamHeaders(tool.Spec.InputSchema), true
 }
 
-// The SDK lists the catalog. Selections of it are listed here, with cursors of their own.
-
-func (s *Server) listSelectedTools(ctx context.Context, req *mcp.ListToolsRequest,
-	view *catalog.View) (*mcp.ListToolsResult, error) {
-	caller := s.newCall(req, nil, abi.Request{}).Caller
-	tools := slices.DeleteFunc(slices.Clone(view.Tools), func(t *catalog.Tool) bool { return s.hides(caller, t.Name) })
-	cursor := ""
-	if req.Params != nil {
-		cursor = req.Params.Cursor
-	}
-	result := &mcp.ListToolsResult{Tools: []*mcp.Tool{}}
-	page, err := pageOf(s, tools, func(t *catalog.Tool) string { return t.Name }, cursor, &result.NextCursor)
-	for _, tool := range page {
-		if governor, ok := s.calls.(governor); ok {
-			tool = governor.Described(caller, tool)
+// listSelected answers a list request from a selection of the catalog. The SDK lists only the whole catalog.
+func (s *Server) listSelected(ctx context.Context, req mcp.Request, view *catalog.View) (mcp.Result, error) {
+	switch req := req.(type) {
+	case *mcp.ListToolsRequest:
+		caller := s.newCall(req, nil, abi.Request{}).Caller
+		tools := slices.DeleteFunc(slices.Clone(view.Tools), func(t *catalog.Tool) bool { return s.hides(caller, t.Name) })
+		describe := func(t *catalog.Tool) *mcp.Tool {
+			if governor, ok := s.calls.(governor); ok {
+				t = governor.Described(caller, t)
+			}
+			return s.catalogSync.tool(t)
 		}
-		result.Tools = append(result.Tools, s.catalogSync.tool(tool))
+		name := func(t *catalog.Tool) string { return t.Name }
+		page, next, err := pageOf(s, tools, name, describe, cmp.Or(req.Params, &mcp.ListToolsParams{}).Cursor)
+		result := &mcp.ListToolsResult{Tools: page, NextCursor: next}
+		s.setSelected(ctx, req, &result.Cacheable)
+		return orError(result, err)
+	case *mcp.ListResourcesRequest:
+		uri := func(r *catalog.Resource) string { return r.Spec.URI }
+		page, next, err := pageOf(s, view.Resources, uri, s.catalogSync.resource,
+			cmp.Or(req.Params, &mcp.ListResourcesParams{}).Cursor)
+		result := &mcp.ListResourcesResult{Resources: page, NextCursor: next}
+		s.setSelected(ctx, req, &result.Cacheable)
+		return orError(result, err)
+	case *mcp.ListResourceTemplatesRequest:
+		uri := func(t *catalog.Template) string { return t.Spec.URITemplate }
+		page, next, err := pageOf(s, view.Templates, uri, s.catalogSync.template,
+			cmp.Or(req.Params, &mcp.ListResourceTemplatesParams{}).Cursor)
+		result := &mcp.ListResourceTemplatesResult{ResourceTemplates: page, NextCursor: next}
+		s.setSelected(ctx, req, &result.Cacheable)
+		return orError(result, err)
+	case *mcp.ListPromptsRequest:
+		name := func(p *catalog.Prompt) string { return p.Name }
+		page, next, err := pageOf(s, view.Prompts, name, s.catalogSync.prompt,
+			cmp.Or(req.Params, &mcp.ListPromptsParams{}).Cursor)
+		result := &mcp.ListPromptsResult{Prompts: page, NextCursor: next}
+		s.setSelected(ctx, req, &result.Cacheable)
+		return orError(result, err)
 	}
-	s.setSelected(ctx, req, &result.Cacheable)
-	return result, err
-}
-
-func (s *Server) listSelectedResources(ctx context.Context, req *mcp.ListResourcesRequest,
-	view *catalog.View) (*mcp.ListResourcesResult, error) {
-	cursor := ""
-	if req.Params != nil {
-		cursor = req.Params.Cursor
-	}
-	result := &mcp.ListResourcesResult{Resources: []*mcp.Resource{}}
-	page, err := pageOf(s, view.Resources, func(r *catalog.Resource) string { return r.Spec.URI }, cursor,
-		&result.NextCursor)
-	for _, resource := range page {
-		result.Resources = append(result.Resources, s.catalogSync.resource(resource))
-	}
-	s.setSelected(ctx, req, &result.Cacheable)
-	return result, err
-}
-
-func (s *Server) listSelectedTemplates(ctx context.Context, req *mcp.ListResourceTemplatesRequest,
-	view *catalog.View) (*mcp.ListResourceTemplatesResult, error) {
-	cursor := ""
-	if req.Params != nil {
-		cursor = req.Params.Cursor
-	}
-	result := &mcp.ListResourceTemplatesResult{ResourceTemplates: []*mcp.ResourceTemplate{}}
-	page, err := pageOf(s, view.Templates, func(t *catalog.Template) string { return t.Spec.URITemplate },
-		cursor, &result.NextCursor)
-	for _, template := range page {
-		result.ResourceTemplates = append(result.ResourceTemplates, s.catalogSync.template(template))
-	}
-	s.setSelected(ctx, req, &result.Cacheable)
-	return result, err
-}
-
-func (s *Server) listSelectedPrompts(ctx context.Context, req *mcp.ListPromptsRequest,
-	view *catalog.View) (*mcp.ListPromptsResult, error) {
-	cursor := ""
-	if req.Params != nil {
-		cursor = req.Params.Cursor
-	}
-	result := &mcp.ListPromptsResult{Prompts: []*mcp.Prompt{}}
-	page, err := pageOf(s, view.Prompts, func(p *catalog.Prompt) string { return p.Name }, cursor,
-		&result.NextCursor)
-	for _, prompt := range page {
-		result.Prompts = append(result.Prompts, s.catalogSync.prompt(prompt))
-	}
-	s.setSelected(ctx, req, &result.Cacheable)
-	return result, err
+	panic(fmt.Sprintf("%T requests no list", req))
 }
 
 // setSelected is setCacheable for a list that is the caller's own.
@@ -152,22 +126,27 @@ func (s *Server) setSelected(ctx context.Context, req mcp.Request, c *mcp.Cachea
 	c.CacheScope = "private"
 }
 
-// pageOf returns the page of a list, which is sorted by name, that follows the cursor: the last name before it.
-func pageOf[T any](s *Server, list []T, name func(T) string, cursor string, next *string) ([]T, error) {
+// pageOf returns the page of a list that follows the cursor, and the cursor of the next page. The list is sorted by
+// name; a cursor is the last name before the page. show converts an entry for clients.
+func pageOf[T, M any](s *Server, list []T, name func(T) string, show func(T) M, cursor string) (page []M, next string,
+	err error) {
 	after, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is not one of this list"}
+		return nil, "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is not one of this list"}
 	}
-	start := 0
 	if cursor != "" {
-		start, _ = slices.BinarySearchFunc(list, string(after)+"\x00", func(entry T, after string) int {
+		start, _ := slices.BinarySearchFunc(list, string(after)+"\x00", func(entry T, after string) int {
 			return strings.Compare(name(entry), after)
 		})
+		list = list[start:]
 	}
-	page := list[start:]
-	if len(page) > s.options.PageSize {
-		page = page[:s.options.PageSize]
-		*next = base64.RawURLEncoding.EncodeToString([]byte(name(page[len(page)-1])))
+	if len(list) > s.options.PageSize {
+		list = list[:s.options.PageSize]
+		next = base64.RawURLEncoding.EncodeToString([]byte(name(list[len(list)-1])))
 	}
-	return page, nil
+	page = make([]M, len(list))
+	for i, entry := range list {
+		page[i] = show(entry)
+	}
+	return page, next, nil
 }
