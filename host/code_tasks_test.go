@@ -19,7 +19,7 @@ import (
 // values are the arguments or the result of a tool.
 type values = map[string]any
 
-// atOnce is how many calls the model of the tasks makes in one answer without code mode.
+// atOnce limits the calls that the model of the tasks makes in one answer without code mode.
 const atOnce = 20
 
 // codeTask is work that takes many calls. Each way ends with the same effects.

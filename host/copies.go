@@ -22,7 +22,7 @@ type copies struct {
 	memory map[string][]byte
 }
 
-// copyRetention is how long an unused copy is kept.
+// copyRetention is the time for which an unused copy is kept.
 const copyRetention = 30 * 24 * time.Hour
 
 // save stores a copy of the plugin with this digest.

@@ -137,7 +137,7 @@ func (h *Host) reconsiderResolved() {
 }
 
 const (
-	// settleTime is how long a folder must be unchanged before it is read: files may still be being copied.
+	// settleTime is the time without a change before a folder is read, because files may still be being copied.
 	settleTime = 100 * time.Millisecond
 	// maxSettle bounds the wait for settleTime.
 	maxSettle = 500 * time.Millisecond

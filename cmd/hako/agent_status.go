@@ -9,7 +9,7 @@ import (
 	"github.com/hako-run/hako/internal/report"
 )
 
-// mostAgentCalls is how many calls "hako agent status" lists.
+// mostAgentCalls limits the calls that "hako agent status" lists.
 const mostAgentCalls = 1000
 
 func (a *app) agentStatusCommand() *cobra.Command {

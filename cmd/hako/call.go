@@ -107,8 +107,8 @@ func parseClock(text string) (func() time.Time, error) {
 	return func() time.Time { return now }, nil
 }
 
-// compileGrace is how long a command that has its answer may go on to compile the plugin. If it ended at once, a large
-// component would never be in the cache and be interpreted at every call.
+// compileGrace bounds the compilation that goes on after a command has its answer. If the command ended at once, a
+// large component would never be in the cache and would be interpreted at every call.
 const compileGrace = 2 * time.Minute
 
 // request starts the upstream servers that wanted selects, sends one request and passes the result to show. change may

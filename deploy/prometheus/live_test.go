@@ -23,7 +23,7 @@ import (
 var out = flag.String("hako.panels", "", "write how many series each panel shows to this file")
 
 const (
-	// loadTime is how long hako is used before the panels are looked at.
+	// loadTime is the duration of the load before the panels are read.
 	loadTime = 15 * time.Second
 	// rounds is how often that is done at most: on a machine that is busy what has to happen twice may happen once in
 	// one.

@@ -32,7 +32,7 @@ type Error struct {
 	Kind Kind
 	// Status is the HTTP status, or 0 if there was none.
 	Status int
-	// RetryAfter is how long the API asks to wait, or 0.
+	// RetryAfter is the wait that the API asks for, or 0.
 	RetryAfter time.Duration
 	// Err is the cause. It may contain the API's message, which may quote a conversation, so Error omits it.
 	Err error

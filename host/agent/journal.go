@@ -37,7 +37,7 @@ const (
 	StateDropped  State = "dropped"  // no longer wanted: interrupted, or the session has ended
 )
 
-// retention is how long the journal keeps ended calls. The session itself shows which calls are answered.
+// retention is the time for which the journal keeps ended calls. The session itself shows which calls are answered.
 const retention = 30 * 24 * time.Hour
 
 // lockTry bounds the attempt to lock the name of a living process.

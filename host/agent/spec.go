@@ -29,7 +29,8 @@ type Spec struct {
 	Follow string
 	// Poll is the time between two looks with FollowPoll. Zero means 2 seconds.
 	Poll time.Duration
-	// Parallel is how many tools run at once, of all sessions. Calls that wait for people do not count. Zero means 8.
+	// Parallel limits the tools that run at once, of all sessions. Calls that wait for people do not count. Zero means
+	// 8.
 	Parallel int
 	// Timeout bounds the run of one tool, without the time that people take to agree. Zero means 2 minutes.
 	Timeout time.Duration

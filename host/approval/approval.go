@@ -41,7 +41,7 @@ type Answer struct {
 type Options struct {
 	// May reports whether a person may answer a question. Nil allows only the caller and operators.
 	May func(q *Question, p Person) bool
-	// Timeout is how long a question waits. Zero means 5 minutes.
+	// Timeout bounds the wait of a question. Zero means 5 minutes.
 	Timeout time.Duration
 	// Operators says that operators watch for questions, also without Heartbeat.
 	Operators bool

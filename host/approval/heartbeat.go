@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// HeartbeatTTL is how long a Heartbeat is valid.
+// HeartbeatTTL is the validity of a Heartbeat.
 const HeartbeatTTL = 10 * time.Second
 
 // Heartbeat records, for all processes on the store, that the operator id watches for questions. It has to be repeated

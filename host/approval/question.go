@@ -49,7 +49,7 @@ type Question struct {
 	OpenWorld   bool `json:"openWorld,omitempty"`
 	// Approvers may answer. If it is zero, the caller may.
 	Approvers policy.People `json:"approvers,omitzero"`
-	// Remember is how long a yes holds for the same call. Zero means once.
+	// Remember is the time for which a yes covers the same call again. Zero covers one call.
 	Remember time.Duration `json:"remember,omitempty"`
 	// Asked and Expires are set by Ask.
 	Asked   time.Time `json:"asked"`

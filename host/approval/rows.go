@@ -36,7 +36,7 @@ const (
 	stateWithdrawn = "withdrawn"
 )
 
-// retention is how long ended questions are kept.
+// retention is the time for which ended questions are kept.
 const retention = 24 * time.Hour
 
 // errWaiting says that a question has no answer yet.

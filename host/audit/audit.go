@@ -38,7 +38,7 @@ type Options struct {
 	Sync bool
 	// SegmentBytes is the size at which a new segment begins. Zero means 64 MiB. A log in a Store has no segments.
 	SegmentBytes int64
-	// Retain is how long records are kept; some are kept up to a tenth longer. Zero means forever.
+	// Retain is the time for which records are kept, some of them up to a tenth longer. Zero means forever.
 	Retain time.Duration
 	// Now is the clock. Nil means Store's, or time.Now.
 	Now func() time.Time

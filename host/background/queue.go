@@ -20,7 +20,7 @@ import (
 const (
 	// rescueTime is the age at which a running job is considered lost.
 	rescueTime = 2 * time.Minute
-	// retention is how long the queue keeps completed jobs.
+	// retention is the time for which the queue keeps completed jobs.
 	retention = time.Hour
 	// pollTime is the interval at which a replica polls, in case it missed a notification.
 	pollTime = 5 * time.Second

@@ -21,7 +21,7 @@ const (
 // movingName is a file in the temporary directory of a Restore that has begun to move files to their places.
 const movingName = "moving"
 
-// unfinishedAge is how long a temporary directory is unchanged before it is removed.
+// unfinishedAge is the time without a change after which a temporary directory is removed.
 const unfinishedAge = 24 * time.Hour
 
 // ErrUnfinished means that a Restore was killed after it had put some of the files in place.

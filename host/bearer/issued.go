@@ -32,7 +32,7 @@ const (
 	maxListed = 2000
 	// kept is the time for which revoked and expired tokens are listed.
 	kept = 90 * 24 * time.Hour
-	// idLength is how much of a token's text is its ID. 220 bits of it are not.
+	// idLength is the length of the ID at the start of a token's text, in bytes. The rest has 220 secret bits.
 	idLength = len(prefix) + 6
 	// maxRow bounds the texts of a token in the store, in characters.
 	maxRow = 8 << 10

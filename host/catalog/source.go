@@ -53,7 +53,7 @@ type Invocation struct {
 	// Owner identifies the caller for what the host keeps for it: no other caller has the same one, but for callers
 	// without authentication and session.
 	Owner string
-	// MaxResult is how much text of a result the caller takes at once, in bytes. Zero means no limit.
+	// MaxResult limits the text of a result that the caller takes at once, in bytes. Zero means no limit.
 	MaxResult int
 	// Steps receives the steps that the guest computed, also after a failed call. It may be nil.
 	Steps *int64

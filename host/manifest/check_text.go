@@ -9,8 +9,8 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// longDescription is how many characters of a description a model reads with attention; every one costs tokens in every
-// request.
+// longDescription is the length up to which a model reads a description with attention, in characters. Each character
+// costs tokens in every request.
 const longDescription = 1024
 
 // languages are those that a shipped plugin is expected to speak.
@@ -84,7 +84,7 @@ func (r *review) descriptions() {
 	}
 }
 
-// maxPaths is how many places one finding names.
+// maxPaths limits the places that one finding names.
 const maxPaths = 5
 
 // translations warns of all texts that are missing in a language.

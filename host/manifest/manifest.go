@@ -192,7 +192,7 @@ type Permissions struct {
 	// tools claim, by tool; see Annotations.Claims. Parse fills both in from the rest of the manifest.
 	Limits Limits
 	Claims map[string][]string
-	// State is how long what the plugin's code remembers lives. It stands at the top of a manifest. Empty means
+	// State is the lifetime of what the plugin's code remembers. It stands at the top of a manifest. Empty means
 	// StateCall.
 	State State
 }
@@ -314,7 +314,7 @@ func (m *Manifest) Placeholder(credential string) string {
 type Limits struct {
 	// Time is the wall time of one call, waiting in the queue not included.
 	Time time.Duration
-	// CPU is how much one call computes, in millions of steps. A step is a function call, a turn of a loop, or some
+	// CPU bounds what one call computes, in millions of steps. A step is a function call, a turn of a loop, or some
 	// hundred instructions without either; moving 16 bytes in bulk counts as one too. A core takes some 100 to 1,000
 	// million steps a second.
 	CPU int
@@ -325,17 +325,17 @@ type Limits struct {
 	Output int64
 	// Log bounds what one call may log, in bytes.
 	Log int64
-	// Concurrency is how many calls of the plugin run at once; Queue how many more wait, and QueueWait for how long.
+	// Concurrency limits the calls of the plugin that run at once, Queue those that wait, and QueueWait their wait.
 	Concurrency int
 	Queue       int
 	QueueWait   time.Duration
-	// Rate is how many calls per minute the plugin takes.
+	// Rate limits the calls of the plugin per minute.
 	Rate int
-	// OpenFiles is how many files one call may hold open.
+	// OpenFiles limits the files that one call holds open.
 	OpenFiles int
-	// Requests is how many HTTP requests one call may make.
+	// Requests limits the HTTP requests of one call.
 	Requests int
-	// Calls is how many calls of other tools one call may make, ParallelCalls how many of them run at once; more wait.
+	// Calls limits the calls of other tools that one call makes, ParallelCalls those that run at once; others wait.
 	Calls         int
 	ParallelCalls int
 }

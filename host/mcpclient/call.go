@@ -18,7 +18,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// reconnectTime is how long a call waits for a server that is being reconnected.
+// reconnectTime bounds the wait of a call for a server that is being reconnected.
 const reconnectTime = 5 * time.Second
 
 var _ catalog.Backend = (*server)(nil)

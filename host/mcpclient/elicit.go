@@ -30,7 +30,7 @@ const (
 	sessionless = "2026-07-28"
 	// maxRounds is how often a call is repeated with answers.
 	maxRounds = 10
-	// linger is how long a canceled call still counts as running: the server may not know of the cancellation yet.
+	// linger is the time for which a canceled call counts as running: the server may not know of the cancellation yet.
 	linger = time.Minute
 	// callMark is the key in a server's request for the token of the call on whose stream it arrived. Servers never see
 	// it.

@@ -20,7 +20,7 @@ const (
 	// messageRate and messageBurst bound the messages per second, and at once, that are no responses: notifications and
 	// requests of the server. Further ones wait, with everything after them.
 	messageRate, messageBurst = 200, 1000
-	// headLength is how much is kept of a line that is too long, in bytes: enough to find the request that it answers.
+	// headLength is the part of a too long line that is kept, in bytes: enough to find the request that it answers.
 	headLength = 4 << 10
 	// maxLine is the longest line that is read to its end, in bytes, unless twice the longest message is more. A longer
 	// one ends the connection.

@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// stopGrace is how long a program has to end after its input has ended, and again after SIGTERM (MCP, stdio,
+	// stopGrace is the time that a program has to end after the end of its input, and again after SIGTERM (MCP, stdio,
 	// shutdown).
 	stopGrace = 2 * time.Second
-	// writeGrace is how long a program may leave its input unread.
+	// writeGrace bounds the time for which a program leaves its input unread.
 	writeGrace = 10 * time.Second
 )
 

@@ -26,9 +26,9 @@ const (
 	firstDelay, lastDelay = 500 * time.Millisecond, time.Minute
 	// stable is the time after which a connected server's failures are forgotten.
 	stable = time.Minute
-	// outage is how long the entries of a disconnected server stay in the catalog.
+	// outage is the time for which the entries of a disconnected server stay in the catalog.
 	outage = 30 * time.Second
-	// settle is how long to wait for further list_changed notifications. refreshBurst and refreshEvery bound the
+	// settle is the wait for further list_changed notifications. refreshBurst and refreshEvery bound the
 	// refreshes.
 	settle                     = 200 * time.Millisecond
 	refreshEvery, refreshBurst = 5 * time.Second, 5

@@ -29,8 +29,8 @@ const (
 	// listTime bounds requesting all lists. maxListBytes is the size of lists after which no more pages are requested.
 	listTime     = 30 * time.Second
 	maxListBytes = 16 << 20
-	// endGrace is how long to wait for the end of a program that has closed its output, which may be late on a busy
-	// machine.
+	// endGrace bounds the wait for the end of a program that has closed its output. On a busy machine the end may be
+	// late.
 	endGrace = 5 * time.Second
 	// frameSlack is added to twice the largest result to bound a message, in bytes: JSON escapes text, and base64 is
 	// longer than data.

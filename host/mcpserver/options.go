@@ -33,10 +33,10 @@ type Options struct {
 	Language string
 	// PageSize is the most entries of one page of a list. Zero means 1,000.
 	PageSize int
-	// ListTTL is how long clients may keep a list before they ask again (MCP 2026-07-28, caching). Zero means 10 s,
-	// negative forbids keeping it.
+	// ListTTL is the time for which clients may keep a list (MCP 2026-07-28, caching). Zero means 10 s, a negative time
+	// forbids keeping it.
 	ListTTL time.Duration
-	// MaxResult is how much text of a tool's result clients take at once, in bytes; see pipeline.Call. Zero means no
+	// MaxResult limits the text of a result that clients take at once, in bytes; see pipeline.Call. Zero means no
 	// limit.
 	MaxResult int
 	// Limits bound what clients may use.
@@ -60,7 +60,7 @@ type Options struct {
 	Now func() time.Time
 	// KeepAlive is the interval of comments on event streams that are otherwise silent. Zero means 15 s.
 	KeepAlive time.Duration
-	// Grace is how long calls in flight may still answer after a stdio client has closed its side. Zero means 5 s.
+	// Grace is the time that calls in flight have to answer after a stdio client has closed its side. Zero means 5 s.
 	Grace time.Duration
 	// Extension adds what no catalog can offer; nil adds nothing. It is for the fixtures of the conformance suite.
 	Extension *Extension

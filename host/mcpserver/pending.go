@@ -31,9 +31,9 @@ const (
 	// pendingPrefix begins the requestState of a pending call. The replica follows where there are several, and a
 	// hyphen.
 	pendingPrefix = "call_"
-	// maxPendingCalls is how many calls may wait for answers, maxPendingPerCaller how many of one caller.
+	// maxPendingCalls limits the calls that wait for answers, maxPendingPerCaller those of one caller.
 	maxPendingCalls, maxPendingPerCaller = 256, 16
-	// resultKept is how long the result of a call is kept for whoever did not come back in time.
+	// resultKept is the time for which a result is kept for a client that has not fetched it yet.
 	resultKept = time.Minute
 )
 

@@ -12,7 +12,8 @@ import (
 const (
 	// maxNames bounds the names used as labels, of all plugins and upstream servers together.
 	maxNames = 5000
-	// retention is how long the series of removed plugins and names are kept, so that their last values are scraped.
+	// retention is the time for which the series of removed plugins and names are kept, so that their last values are
+	// scraped.
 	retention = 5 * time.Minute
 	// otherName is the label for names beyond maxNames.
 	otherName = "other"

@@ -99,8 +99,8 @@ type Call struct {
 	Progress func(abi.Progress)
 	// Prompter says how people can be asked about the call. Its By is set from Caller.
 	Prompter approval.Prompter
-	// MaxResult is how much text of a tool's result the caller takes at once, in bytes. A larger result is kept for the
-	// caller, and the response has its beginning and a link; see results.Keeper. Zero means no limit.
+	// MaxResult limits the text of a tool's result that the caller takes at once, in bytes. A larger result is kept for
+	// the caller, and the response has its beginning and a link; see results.Keeper. Zero means no limit.
 	MaxResult int
 	// Permitted, if not nil, is called when policy and approvals have permitted the call, before it is counted and has
 	// any effect. It may wait until ctx ends. Its error ends the call.
@@ -223,7 +223,7 @@ func (r *Record) Active() time.Duration {
 type Answer struct {
 	// Outcome is one of approval.Outcomes.
 	Outcome string
-	// Waited is how long the question waited. It is zero if nobody was asked or if the answer comes in a second call.
+	// Waited is the wait for the answer. It is zero if nobody was asked or if the answer comes in a second call.
 	Waited time.Duration
 }
 

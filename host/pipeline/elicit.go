@@ -31,7 +31,7 @@ type Elicited struct {
 	Mode string
 	// Outcome is the action of the answer, or why there is none.
 	Outcome string
-	// Waited is how long the question waited for its answer.
+	// Waited is the wait for the answer.
 	Waited time.Duration
 }
 

@@ -99,7 +99,7 @@ func (p Prospect) Explain(locale string) ExplainedDecision {
 	return d
 }
 
-// maxUnmatched is how many unmatched rules Text names.
+// maxUnmatched limits the unmatched rules that Text names.
 const maxUnmatched = 8
 
 // Text returns the explanation in English: a sentence, and a line for each rule that did not match. file is the file of

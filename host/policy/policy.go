@@ -61,7 +61,7 @@ type Decision struct {
 	Reason manifest.Text
 	// Approvers may agree to a call that asks. If it is zero, the caller may.
 	Approvers People
-	// Remember is how long a yes holds for the same caller and arguments. Zero means for one call.
+	// Remember is the time for which a yes covers the same caller and arguments again. Zero covers one call.
 	Remember time.Duration
 	// MissingScopes are the scopes that the deciding rule names and the caller's token lacks.
 	MissingScopes []string

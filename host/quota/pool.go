@@ -31,14 +31,14 @@ type share struct {
 	offlineUntil time.Time // until when the pool is not accessed, because it failed
 }
 
-// offlineTime is how long a replica uses only its own share after the pool has failed, so that not every call waits for
-// it.
+// offlineTime is the time for which a replica uses only its own share after the pool has failed, so that not every call
+// waits for the pool.
 const offlineTime = 5 * time.Second
 
-// tokenBatch is how many tokens are taken at once.
+// tokenBatch returns the number of tokens that are taken at once.
 func (r *Rule) tokenBatch() int { return min(max(1, cmp.Or(r.Burst, r.Rate)/10), 100) }
 
-// spareSlots is how many slots a replica keeps beyond those in use.
+// spareSlots returns the number of slots that a replica keeps beyond those in use.
 func (r *Rule) spareSlots() int { return r.Concurrent / 8 }
 
 // refillShare takes from the pool what the share lacks, one goroutine at a time. It fails if the quota is used up.

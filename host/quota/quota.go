@@ -49,7 +49,7 @@ type Rule struct {
 	CPU time.Duration
 }
 
-// StepsPerSecond is how many steps of a guest count as a second of computing, about what a core executes. Steps do not
+// StepsPerSecond is the number of steps that count as a second of computing, about what a core executes. Steps do not
 // depend on the machine or its load.
 const StepsPerSecond = 500_000_000
 

@@ -46,7 +46,7 @@ func (b *Store) usedOn(ctx context.Context, day, key string) (sum time.Duration,
 	return sum, err
 }
 
-// retention is how long unused counters are kept. A day lasts longer than 24 hours if the clocks of replicas have
+// retention is the time for which unused counters are kept. A day exceeds 24 hours if the clocks of replicas have
 // different time zones.
 const retention = 48 * time.Hour
 

@@ -14,7 +14,7 @@ import (
 const poolTables = `CREATE TABLE quota_bucket (owner TEXT PRIMARY KEY, tokens DOUBLE PRECISION NOT NULL, at BIGINT NOT NULL);
 	CREATE TABLE quota_slot (owner TEXT NOT NULL, replica TEXT NOT NULL, held BIGINT NOT NULL, until BIGINT NOT NULL, PRIMARY KEY (owner, replica))`
 
-// slotTime is how long a replica keeps its slots without calling Slots again.
+// slotTime is the time for which a replica keeps its slots without calling Slots again.
 const slotTime = 30 * time.Second
 
 // Tokens implements Pool. It uses the clock of the store: those of replicas may differ.

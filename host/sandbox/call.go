@@ -140,7 +140,7 @@ type call struct {
 	turn     turn
 	log      logSink
 	progress func(abi.Progress)
-	// memoryWait is how long the call waits for memory.
+	// memoryWait bounds the wait for memory.
 	memoryWait time.Duration
 	request    *abi.Request
 	// contractResponse is the response of Contract.Serve.
@@ -174,7 +174,7 @@ func (p *Plugin) newCall(tool string, limits manifest.Limits) *call {
 	return c
 }
 
-// requestCopies is how many copies of the arguments exist during a call: the caller's, and the texts in it that have
+// requestCopies counts the copies of the arguments during a call: the caller's, and the texts in it that have
 // been scanned and validated.
 const requestCopies = 3
 

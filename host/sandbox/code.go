@@ -49,7 +49,7 @@ type module struct {
 // codeFactor is the estimated memory of compiled code and the runtime's data, per byte of the plugin file.
 const codeFactor = 8
 
-// unloadTime is how long unused code stays in memory. The next call loads it from the cache.
+// unloadTime is the time after which unused code leaves the memory. The next call loads it from the cache.
 const unloadTime = 10 * time.Minute
 
 // acquireCode returns the code, loading it if necessary. The call returns it with releaseCode.

@@ -36,7 +36,7 @@ type Options struct {
 	// compiled code, and large requests and answers that the host holds. When it is used up, idle memory is freed
 	// first; then calls wait up to Limits.QueueWait. Zero means 2 GiB.
 	MemoryBudget int64
-	// Processors is how many guests compute at the same time. Zero means GOMAXPROCS.
+	// Processors limits the guests that compute at the same time. Zero means GOMAXPROCS.
 	Processors int
 	// Interpret runs plugins in the interpreter and compiles only those that are too large for it: a new version
 	// answers sooner, and computes slower by a factor of ten to thirty. Compiled code in the cache is used

@@ -163,7 +163,7 @@ func decodeImage(file io.Reader, key [sha256.Size]byte, globals, memories int, l
 	return image, nil
 }
 
-// imagePart is how much of an image file is in memory at once, in bytes.
+// imagePart is the part of an image file that is in memory at once, in bytes.
 const imagePart = 64 << 10
 
 // imageReader reads an image file. After an error, numbers are zero.
@@ -261,5 +261,5 @@ func (e *Engine) Prune() error {
 	return errors.Join(err, wholefile.RemoveLeftovers(e.images), compile.Clean(e.cache.dir))
 }
 
-// unusedFileAge is how long an unused image or note is kept.
+// unusedFileAge is the time for which an unused image or note is kept.
 const unusedFileAge = 30 * 24 * time.Hour

@@ -75,7 +75,7 @@ type linearMemory struct {
 	// memory is the runtime's view of it, once it has been instantiated.
 	memory api.Memory
 	size   uint64
-	// committed is how many bytes are accessible memory; the guest may see fewer.
+	// committed is the size of the accessible memory in bytes. The guest may see less.
 	committed uint64
 	// initial is copied to the memory when it is allocated.
 	initial []rewrite.Segment

@@ -11,7 +11,7 @@ import (
 	"github.com/hako-run/hako/host/limit"
 )
 
-// quantum is how many steps a guest runs before the host checks its deadline: 10 to 40 us in most guests, some 20 ms in
+// quantum is the number of steps between two checks of the deadline: 10 to 40 us in most guests, some 20 ms in
 // one whose every access misses the cache. It also bounds how long a guest delays a garbage collection of the process.
 const quantum = 1 << 12
 

@@ -2,5 +2,5 @@
 
 package sandbox_test
 
-// raceFactor is how much more memory a process uses under the race detector, at most.
+// raceFactor bounds the growth of a process's memory under the race detector.
 const raceFactor = 1

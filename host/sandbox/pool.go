@@ -11,13 +11,13 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// idleTime is how long an unused instance is kept; stateTime applies to one that holds state.
+// idleTime is the time for which an unused instance is kept; stateTime applies to an instance that holds state.
 const (
 	idleTime  = time.Minute
 	stateTime = 30 * time.Minute
 )
 
-// restoreDelay is how long a used instance waits for a call that restores it, before a goroutine does.
+// restoreDelay is the wait of a used instance for a call that restores it; after that a goroutine does.
 const restoreDelay = time.Millisecond
 
 // pool holds the instances of a plugin between calls, and the image from which they are created.
@@ -306,7 +306,7 @@ func (p *pool) shrink() {
 	}
 }
 
-// instanceIdleTime is how long the plugin's unused instances are kept.
+// instanceIdleTime returns the time for which the plugin's unused instances are kept.
 func (p *Plugin) instanceIdleTime() time.Duration {
 	if p.spec.State == manifest.StateShared {
 		return stateTime

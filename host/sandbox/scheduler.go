@@ -47,16 +47,16 @@ type scheduler struct {
 }
 
 const (
-	// timeSlice is how long a guest computes before it hands over to one that has been queued by handOver.
+	// timeSlice is the time after which a guest hands over to one that handOver has queued.
 	timeSlice = time.Millisecond
 	// wakeupCredit is how far below the others a returning share starts.
 	wakeupCredit = 10 * time.Millisecond
 	// reclaimInterval is how often slots are reclaimed from guests in host functions while turns wait.
 	reclaimInterval = time.Millisecond
-	// yieldQuanta is how many quanta a guest computes before it yields its processor: some 100 us in most guests,
-	// longer than a short call.
+	// yieldQuanta is the number of quanta after which a guest yields its processor: some 100 us in most guests, longer
+	// than a short call.
 	yieldQuanta = 4
-	// maxIdleShares is how many callers without a running call a plugin remembers.
+	// maxIdleShares limits the callers without a running call that a plugin remembers.
 	maxIdleShares = 64
 )
 

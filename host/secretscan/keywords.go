@@ -128,7 +128,7 @@ func (k *keywords) number(nodes []node, moves [][1 << columnBits]int) {
 	}
 }
 
-// lanes is how many parts of a text are read at the same time, and lane the size of a part in bytes.
+// lanes is the number of parts of a text that are read at the same time, lane the size of a part in bytes.
 const (
 	lanes = 4
 	lane  = 1 << 10

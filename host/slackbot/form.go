@@ -17,7 +17,7 @@ import (
 // with the form's fields. The question is in the store, because Slack may report a click to any replica; the answer
 // comes back through the store. Only the caller may press the buttons. Answers are validated here.
 
-// formTime is how long a question waits if its call has no deadline.
+// formTime bounds the wait of a question whose call has no deadline.
 const formTime = 5 * time.Minute
 
 // storedForm is a question in the store.

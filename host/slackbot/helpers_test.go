@@ -96,7 +96,7 @@ type world struct {
 	log       *testlog.Buffer
 	rated     chan string
 	stop      func()
-	// streams is how long streamed messages stay open, if not zero.
+	// streams bounds the time for which streamed messages stay open. Zero leaves the default.
 	streams time.Duration
 	// bots is the number of running bots.
 	bots int

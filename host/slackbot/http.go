@@ -54,7 +54,7 @@ func (w *workspace) serveHTTP(out http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// signedFor is how long a signature is valid.
+// signedFor is the validity of a signature.
 const signedFor = 5 * time.Minute
 
 // verify checks that Slack signed the request in the last 5 minutes

@@ -55,7 +55,7 @@ const (
 	// eventTime is longer than Slack repeats an event (docs.slack.dev/apis/events-api: three times within about an
 	// hour).
 	eventTime = 24 * time.Hour
-	// threadTime is how long the bot remembers what it has read of a thread.
+	// threadTime is the time for which the bot remembers what it has read of a thread.
 	threadTime = 90 * 24 * time.Hour
 )
 

@@ -143,7 +143,7 @@ type Bot struct {
 	journal    *journal
 	queues     queues
 	questions  questions
-	// streamTime is how long a streamed message may stay open.
+	// streamTime bounds the time for which a streamed message stays open.
 	streamTime time.Duration
 	// work has the goroutines that Run waits for.
 	work sync.WaitGroup

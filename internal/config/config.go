@@ -59,7 +59,7 @@ type Config struct {
 	MountQuota    int64
 	MemoryBudget  int64
 
-	// ShutdownGrace is how long calls in flight may still answer after a signal to stop. Zero means as long as the
+	// ShutdownGrace is the time that calls in flight have to answer after a signal to stop. Zero means as long as the
 	// longest call may take.
 	ShutdownGrace time.Duration
 

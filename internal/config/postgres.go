@@ -19,7 +19,7 @@ type Postgres struct {
 	Password         credential.Source
 	Connections      int
 	StatementTimeout time.Duration
-	// Wait is how long a server that starts waits for the database.
+	// Wait bounds the wait of a starting server for the database.
 	Wait time.Duration
 	// Dir is a directory of this machine, for what may be lost.
 	Dir string

@@ -10,7 +10,7 @@ import (
 	"github.com/hako-run/hako/internal/fakes/managedagents"
 )
 
-// maxLine is how much of a result SessionLine shows, in characters.
+// maxLine limits the part of a result that SessionLine shows, in characters.
 const maxLine = 200
 
 // SessionLine describes an event of a managed agent's session in a line; empty for events that people need not see.

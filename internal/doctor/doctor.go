@@ -149,8 +149,8 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// lowDisk is how many bytes a directory should have left: room for the compiled code of some plugins, or for a
-// database.
+// lowDisk is the free space that a directory should have, in bytes: room for the compiled code of some plugins, or
+// for a database.
 const lowDisk = 256 << 20
 
 // directory examines a directory that hako writes to, or the place where it would create it. key is its configuration

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// freeSpace is how many bytes this process may still write at path.
+// freeSpace returns the number of bytes that this process may still write at path.
 func freeSpace(path string) (free uint64, known bool) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {
@@ -27,7 +27,7 @@ func totalMemory() (total uint64, known bool) {
 	return uint64(info.Totalram) * uint64(info.Unit), true
 }
 
-// processLimit is how many processes the control groups of this process may have; empty: there is no limit.
+// processLimit returns the number of processes that the control groups of this process may have; empty: no limit.
 func processLimit() string {
 	data, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {

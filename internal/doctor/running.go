@@ -27,7 +27,7 @@ const (
 	// runningTimeout bounds the request to the running server, maxDiagnosis its answer, in bytes.
 	runningTimeout = 5 * time.Second
 	maxDiagnosis   = 1 << 20
-	// renewBefore is how long before its end a certificate should have been renewed.
+	// renewBefore is the time before its end at which a certificate should have been renewed.
 	renewBefore = 14 * 24 * time.Hour
 	// slowConnection is the time after which a server that is still being connected is reported.
 	slowConnection = time.Minute

@@ -8,8 +8,7 @@ import (
 	"sync"
 )
 
-// maxConnections is how many connections one server has open at most, if the process may have four times as many files
-// open.
+// maxConnections limits the open connections of one server, if the process may have four times as many files open.
 const maxConnections = 10_000
 
 // connections limits the connections of one server.

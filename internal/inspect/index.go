@@ -44,7 +44,7 @@ func SearchIndexes(ctx context.Context, indexes *index.Indexes, plugins []host.S
 	return f
 }
 
-// fewPlugins is how many plugins are shown with their details.
+// fewPlugins is the largest number of plugins that are shown with their details.
 const fewPlugins = 3
 
 // Write writes a table of the plugins, or, if they are few, their details with the command that adds each.

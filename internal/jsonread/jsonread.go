@@ -316,7 +316,7 @@ func (r *Reader) name(object *bracket) (Token, error) {
 	return token, nil
 }
 
-// few is how many names are compared one by one.
+// few is the largest number of names that are compared one by one.
 const few = 16
 
 // add adds the name of a member. It reports false if the object has it already.

@@ -240,8 +240,8 @@ func (s *state) exceeds(before *state) string {
 	return strings.Join(more, "\n")
 }
 
-// graceful is how many looks goroutines and processes that have been told to end have for it: a minute's, which also a
-// busy machine keeps, and which only a leak uses up.
+// graceful is the number of looks at goroutines and processes that should end: a minute in all, which suffices on a
+// busy machine, and which only a leak uses up.
 const graceful = 12_000
 
 // compare fails the test if something has been left behind. What ends in the background has time to.

@@ -20,7 +20,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// HandlersTime is how long a plugin may take to list its handlers. Tests raise it.
+// HandlersTime bounds the time in which a plugin lists its handlers. Tests raise it.
 var HandlersTime = 10 * time.Second
 
 // Review returns what a careful reader would object to in a plugin file of at most maxSize bytes. It asks the plugin

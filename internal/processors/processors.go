@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// spare is how many threads Go gets beyond those that guests may occupy: one that waits for the network, and one that
-// serves requests meanwhile.
+// spare is the number of threads that Go gets beyond those that guests may occupy: one that waits for the network, and
+// one that serves requests meanwhile.
 const spare = 2
 
 // Guests returns how many guests may compute at the same moment: GOMAXPROCS as it was at the start.

@@ -12,8 +12,8 @@ import (
 	"github.com/hako-run/hako/internal/pluginfile"
 )
 
-// indexFresh is how long the console uses the copy of an index without a request: people type words one after the
-// other.
+// indexFresh is the age up to which the console uses the copy of an index without a request: people type words one
+// after the other.
 const indexFresh = time.Minute
 
 // pluginIndexes are the indexes of the configuration in force, for the console.

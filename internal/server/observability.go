@@ -18,7 +18,7 @@ import (
 	"github.com/hako-run/hako/internal/config"
 )
 
-// flushTimeout is how long sending the last traces may take.
+// flushTimeout bounds the sending of the last traces.
 const flushTimeout = 3 * time.Second
 
 // observability is the part that measures and traces calls.

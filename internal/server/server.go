@@ -261,11 +261,11 @@ const (
 	// leastGrace is the least default of shutdown.grace: upstream servers and models need time even where no plugin
 	// does.
 	leastGrace = 10 * time.Second
-	// CloseTime is how long the rest of a shutdown may take after Grace.
+	// CloseTime bounds the rest of a shutdown after Grace.
 	CloseTime = 10 * time.Second
 )
 
-// Grace is how long calls in flight may still answer during a shutdown. It may be called at any time.
+// Grace returns the time that calls in flight have to answer during a shutdown. It may be called at any time.
 func (s *Server) Grace() time.Duration {
 	if s.Config.ShutdownGrace > 0 {
 		return s.Config.ShutdownGrace

@@ -40,7 +40,7 @@ func newUpstreams(
 	})
 }
 
-// listsWait is how long WithUpstreams waits for servers whose lists are not in the cache.
+// listsWait bounds the wait of WithUpstreams for servers whose lists are not in the cache.
 const listsWait = 10 * time.Second
 
 // WithUpstreams adds the tools of the configured servers to a catalog, and calls do with the state of each. Servers

@@ -20,7 +20,7 @@ import (
 // ErrServing is the error of a server whose HTTP listener fails while it serves.
 var ErrServing = errors.New("serve HTTP")
 
-// sendTimeout is how long sending the last answers may take during a shutdown.
+// sendTimeout bounds the sending of the last answers during a shutdown.
 const sendTimeout = 3 * time.Second
 
 // web is the part that listens for HTTP. MCP is at mcpserver.Path, health at /healthz, /readyz and

@@ -9,7 +9,7 @@ import (
 	"github.com/hako-run/hako/host/credential"
 )
 
-// consentTime is how long Connect waits for the operator.
+// consentTime bounds the wait of Connect for the operator.
 const consentTime = 10 * time.Minute
 
 // Consenter asks the operator to consent at a credential's provider.

@@ -128,7 +128,7 @@ func (e *editor) styled(style, text string) span {
 	return span{style, text}
 }
 
-// width is how many columns rows may have. The last one stays empty: terminals differ in what happens after it.
+// width returns the most columns of a row. The last column stays empty: terminals differ in what happens after it.
 func (e *editor) width() int {
 	width, _ := e.size()
 	return width - 1

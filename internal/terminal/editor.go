@@ -265,8 +265,8 @@ func (e *editor) takeWritten() (lines []string) {
 	return lines
 }
 
-// typingPause is how long no key was pressed before what is typed is meant for the question on the screen and not for
-// the message that was being typed.
+// typingPause is the pause after which a key is meant for the question on the screen, and not for the message that was
+// being typed.
 const typingPause = 500 * time.Millisecond
 
 // touch notes that something was typed, and decides whether it is the beginning of an answer.

@@ -139,5 +139,5 @@ func (w *Watcher) in(english, japanese string) string {
 	return english
 }
 
-// TimeLeft is how long a question still waits.
+// TimeLeft returns the time that a question still waits.
 func TimeLeft(q *approval.Question) time.Duration { return time.Until(q.Expires).Round(time.Second) }

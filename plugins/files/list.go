@@ -27,7 +27,7 @@ type extent struct {
 	Offset int `json:"offset"`
 }
 
-// defaultLimit is how many items a list has unless the caller says otherwise.
+// defaultLimit is the number of items in a list unless the caller says otherwise.
 const defaultLimit = 50
 
 // page says how much of a list there is. It comes before the items, which a reader may not see all of.

@@ -117,7 +117,7 @@ func bom(head []byte) *encoding {
 	return nil
 }
 
-// bomSize is how long the mark of an encoding is, in bytes.
+// bomSize returns the length of the mark of an encoding, in bytes.
 func bomSize(head []byte) int64 {
 	switch bom(head) {
 	case nil:

@@ -39,7 +39,7 @@ func (e *vendorError) isMissing() bool {
 type failure struct {
 	Error     string `json:"error"`
 	Retryable bool   `json:"retryable"`
-	// RetryAfter is how long to wait, in seconds; null where nobody says.
+	// RetryAfter is the wait before the next try, in seconds; null where nobody says.
 	RetryAfter *int `json:"retry_after_seconds"`
 }
 

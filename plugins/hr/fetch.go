@@ -53,7 +53,7 @@ type arrival struct {
 }
 
 const (
-	// requestsAtOnce is how many requests of a call are under way at once: what the host allows.
+	// requestsAtOnce is the number of requests that a call sends at once, which is the host's limit.
 	requestsAtOnce = 8
 	// lowRemaining is how few requests of the hour may be left before a call stops sending several at once.
 	lowRemaining = 100

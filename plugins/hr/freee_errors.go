@@ -53,7 +53,7 @@ func (f *freee) explainStatus(r *pdk.HTTPResponse, e *vendorError) {
 	}
 }
 
-// throttleTime is how long freee's abuse control, which answers 403, takes to let requests through again.
+// throttleTime is the time after which freee's abuse control, which answers 403, lets requests through again.
 const throttleTime = 10 * time.Minute
 
 // setWait says how long to wait: what Retry-After said, else until the hour's limit is renewed, else as long as abuse

@@ -85,7 +85,7 @@ func (k *kot) explainStatus(r *pdk.HTTPResponse, e *vendorError) {
 	e.text += k.lang.pick("", " ") + k.remedy(e)
 }
 
-// untilOpen is how long KING OF TIME's API stays closed. It opens at 10:00 and at 18:30 Japan time.
+// untilOpen returns the time until KING OF TIME's API opens, at 10:00 or at 18:30 Japan time.
 func untilOpen(now time.Time) time.Duration {
 	midnight := dateOf(now).midnight()
 	for _, opens := range []time.Duration{10 * time.Hour, 18*time.Hour + 30*time.Minute} {

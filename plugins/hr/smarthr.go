@@ -194,8 +194,8 @@ func (h *smarthr) remedy(e *vendorError) string {
 	return pick("設定を確認してください。", "Check the settings.")
 }
 
-// untilLimitEnds is how long the limits that were passed still hold: SmartHR has one for long and one for short
-// periods.
+// untilLimitEnds returns the time for which the limits that were passed still hold: SmartHR has one for
+// long and one for short periods.
 func untilLimitEnds(r *pdk.HTTPResponse) time.Duration {
 	wait := 0
 	for _, limit := range []string{"X-Rate-Limit-", "X-Intensive-Rate-Limit-"} {

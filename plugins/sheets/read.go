@@ -18,7 +18,7 @@ type readArguments struct {
 	ReplacedBy  rows   `json:"replaced_by"`
 }
 
-// defaultRows is how many rows are returned unless the caller says otherwise.
+// defaultRows is the number of rows that are returned unless the caller says otherwise.
 const defaultRows = 50
 
 // table is the tool's structured content.

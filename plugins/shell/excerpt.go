@@ -31,7 +31,7 @@ func (e *excerpt) add(data []byte) {
 	}
 }
 
-// cut is how many bytes are left out.
+// cut returns the number of bytes that are left out.
 func (e *excerpt) cut() int { return max(0, e.total-keepHead-keepTail) }
 
 // text returns the excerpt as UTF-8, with a note where something is left out; replaced says that it holds U+FFFD for

@@ -84,7 +84,7 @@ func (in input) command(ctx context.Context) (*pdkexec.Command, error) {
 // reserve is the part of the call's time that is left for the answer after the command.
 const reserve = time.Second
 
-// timeLeft is how long a command may take so that there is time left to tell how it ended.
+// timeLeft returns the time that a command may take, so that there is time left to report its end.
 func timeLeft(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {

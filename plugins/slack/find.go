@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// membersPage is how many members one answer of users.list has, and maxPages how many answers are read.
+	// membersPage is the number of members in one answer of users.list, maxPages the most answers that are read.
 	membersPage = 1000
 	maxPages    = 50
 	// maxMembersBody bounds such an answer, in bytes; a member has some 2 KiB.
 	maxMembersBody = 16 << 20
-	// maxFound is how many people an answer names.
+	// maxFound limits the people that an answer names.
 	maxFound = 20
 )
 

@@ -6,13 +6,13 @@ import (
 )
 
 const (
-	// standardBudget is how many characters of what agents wrote an answer or a prompt quotes where the caller does not
-	// say.
+	// standardBudget limits what an answer or a prompt quotes of agents' texts where the caller does not say, in
+	// characters.
 	standardBudget = 20_000
 	// entryOverhead is an entry's size beside its texts, for ids, times and names of fields.
 	entryOverhead = 100
-	// leastEntry is how many characters the first entry of a list may have even where the budget is spent, so that
-	// every page has one.
+	// leastEntry is the length that the first entry of a list may have even where the budget is spent, in characters,
+	// so that every page has an entry.
 	leastEntry = 500
 )
 

@@ -20,7 +20,7 @@ type deletedTask struct {
 	DeletedAt string `json:"deleted_at"`
 }
 
-// maxBlocked is how many waiting tasks a refusal names.
+// maxBlocked limits the waiting tasks that a refusal names.
 const maxBlocked = 5
 
 // deleteTask removes a task with everything on record about it. Its id and those of its hand-offs are kept with the

@@ -41,8 +41,8 @@ const timeline = `SELECT saved_at AS at, seq, 1 AS kind, json_object('at', saved
 		'before', before, 'after', after, 'agent_id', agent_id, 'reason', reason))
 	FROM changes WHERE task_id = ?1`
 
-// historyChunk is how many entries are read at once, so that even the longest stay below the limit of the database's
-// answers.
+// historyChunk is the number of entries that are read at once, so that even the longest stay below the limit of the
+// database's answers.
 const historyChunk = 10
 
 // readHistory reads entries, newest first, in the transaction of ctx until the page or the budget is full.

@@ -7,7 +7,7 @@ import (
 	"github.com/hako-run/hako/pdk/pdksql"
 )
 
-// standardPage is how many entries a list has where the caller does not say.
+// standardPage is the number of entries in a list where the caller does not say.
 const standardPage = 50
 
 // paging says which part of a list is asked for.

@@ -149,7 +149,7 @@ func (d *document) task(ctx context.Context, t *taskDetail) error {
 	return nil
 }
 
-// promptHistory is how many entries of the history a prompt quotes.
+// promptHistory limits the entries of the history that a prompt quotes.
 const promptHistory = 10
 
 // onRecord reads what a prompt quotes about the work on a task.

@@ -104,7 +104,7 @@ func (d *document) steps(t *taskDetail, agentID string) {
 		agentID)
 }
 
-// maxCandidates is how many agents a hand-off template names.
+// maxCandidates limits the agents that a hand-off template names.
 const maxCandidates = 20
 
 // handoffTemplate is the prompt that an agent writes a hand-off with.

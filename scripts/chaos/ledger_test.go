@@ -45,7 +45,7 @@ func ledger(t *testing.T, l *load, k *killer, project string) (found faults) {
 	return found
 }
 
-// maxReasons is how many reasons are told of why calls had no good answer, the most frequent ones.
+// maxReasons limits the reasons that are listed for calls without a good answer, the most frequent first.
 const maxReasons = 15
 
 func byKind(table *tabwriter.Writer, b *book) {

@@ -26,9 +26,9 @@ var (
 )
 
 const (
-	// clients is how many call at once.
+	// clients is the number of clients that call at once.
 	clients = 16
-	// databases is how many tenants write, each to a database of its own.
+	// databases is the number of tenants that write, each to a database of its own.
 	databases = 8
 )
 

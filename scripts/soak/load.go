@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// workers is how many calls are under way at most.
+// workers limits the calls under way.
 const workers = 32
 
 // work is one kind of call.

@@ -24,7 +24,7 @@ const (
 	// openTime is the timeout for opening a database, including migrations. A call waits for it no longer than its own
 	// deadline.
 	openTime = 5 * time.Minute
-	// idleTime is how long an unused database stays open.
+	// idleTime is the time after which an unused database is closed.
 	idleTime = time.Minute
 	// maxOpen limits the open databases of one plugin.
 	maxOpen = 64

@@ -15,7 +15,7 @@ const (
 	perAddressEvery = 10 * time.Second
 	ofAll           = 200
 	ofAllEvery      = 200 * time.Millisecond
-	// maxAddresses is how many addresses are remembered before those with all of their attempts are forgotten.
+	// maxAddresses limits the remembered addresses. Beyond it, those with all of their attempts are forgotten.
 	maxAddresses = 4096
 )
 
@@ -55,7 +55,7 @@ func (a *Limiter) Begin(address string, now time.Time) (succeeded func(), wait t
 	}, 0
 }
 
-// Addresses is how many addresses are remembered.
+// Addresses returns the number of addresses that are remembered.
 func (a *Limiter) Addresses() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -72,7 +72,7 @@ func (r *results) rest(t *testing.T) *loadedServer {
 	return loaded
 }
 
-// afterLoad is how long after the load the memory of a server is measured again.
+// afterLoad is the pause between the load and the second measurement of a server's memory.
 const afterLoad = time.Minute
 
 // kept measures the memory that a server keeps a minute after the load. Other benchmarks may run in the meantime.

@@ -20,7 +20,7 @@ import (
 const (
 	// clockSkew is the tolerated difference of a provider's clock.
 	clockSkew = time.Minute
-	// missedFor is how long a failed discovery is not repeated, because anybody can ask to log in.
+	// missedFor is the pause after a failed discovery, because anybody can ask to log in.
 	missedFor = 5 * time.Second
 )
 

@@ -115,7 +115,7 @@ type verified struct {
 }
 
 const (
-	// verifiedTime is how long an access token is not looked up again, unless grants end.
+	// verifiedTime is the time for which a verified access token is not looked up again, unless grants end.
 	verifiedTime = 10 * time.Second
 	maxVerified  = 4096
 )

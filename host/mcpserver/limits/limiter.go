@@ -22,7 +22,7 @@ type Limiter struct {
 	streams []*openListen
 	// idle is closed when calls reaches zero, and nil while nobody waits for that.
 	idle chan struct{}
-	// sweepAt is how many clients there may be before those that use nothing are forgotten.
+	// sweepAt is the number of clients at which those that use nothing are forgotten.
 	sweepAt int
 }
 

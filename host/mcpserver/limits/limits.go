@@ -17,8 +17,8 @@ import (
 type Limits struct {
 	// Sessions is the most sessions (up to MCP 2025-11-25) of all replicas together, and the most event streams of this
 	// replica: subscription streams (from 2026-07-28) and streams of another replica that are resumed here.
-	// SessionsPerClient is how many of each one client may have. A session beyond a limit ends another one. Zero means
-	// 1,024, and half of Sessions.
+	// SessionsPerClient limits those of one client. A session beyond a limit ends another one. Zero means 1,024, and
+	// half of Sessions.
 	Sessions, SessionsPerClient int
 	// SessionIdle ends a session without requests. Zero means 30 min.
 	SessionIdle time.Duration
@@ -26,8 +26,8 @@ type Limits struct {
 	Message int64
 	// Calls is the most requests in flight, CallsPerClient those of one client. Zero means 1,024 and 256.
 	Calls, CallsPerClient int
-	// Rate is how many requests a second one client may send, in the long run; Burst how many at once. Zero means 1,000
-	// and twice Rate.
+	// Rate limits the requests per second of one client in the long run, Burst those at once. Zero means 1,000 and
+	// twice Rate.
 	Rate, Burst int
 }
 

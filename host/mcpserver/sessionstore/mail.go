@@ -127,8 +127,8 @@ func (s *SQL) Receive(ctx context.Context, take func(Mail), failed func(error)) 
 	}
 }
 
-// maxMail is how much mail is read at once, and maxMailBytes how long a body may be: longer than any request, sealed.
-// Mail that is longer was not sent by a replica, and is deleted unread.
+// maxMail limits the messages that are read at once, and maxMailBytes the length of a body, which is more than any
+// sealed request has. A longer body was not sent by a replica, and is deleted unread.
 const (
 	maxMail      = 100
 	maxMailBytes = 16 << 20

@@ -89,7 +89,7 @@ func Key(id string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Limits are how many sessions there may be: of all clients, and of one.
+// Limits bound the number of sessions: of all clients, and of one.
 type Limits struct {
 	Sessions, PerClient int
 	// Use returns what this replica uses a session for at the moment, and when it did last. Sessions in use are ended
@@ -107,7 +107,7 @@ const (
 	Serving
 )
 
-// Held is how long a session counts as in use after a Touch that says so.
+// Held is the time for which a session counts as in use after a Touch that says so.
 const Held = 90 * time.Second
 
 // Add keeps a new session. If there are more than limits allow, it ends others, tells the other replicas, and returns
@@ -399,7 +399,7 @@ func named(keys []string, before ...any) (list string, args []any) {
 	return b.String(), args
 }
 
-// retention is how long events of a stream can be fetched again, and mail waits to be read.
+// retention is the time for which events of a stream can be fetched again, and mail waits to be read.
 const retention = 5 * time.Minute
 
 // Expire removes sessions that have been idle for that long, and what is kept of streams and mail for longer than 5

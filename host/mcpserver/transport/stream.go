@@ -33,7 +33,7 @@ type Stream struct {
 	started bool
 	// events says that messages are sent as server-sent events.
 	events bool
-	// pending is how many requests are not answered. A standalone stream has none, and does not end with its answers.
+	// pending counts the requests without an answer. A standalone stream has none, and does not end with its answers.
 	pending    int
 	standalone bool
 	// log keeps the events; nil keeps none. number is that of the next event.

@@ -35,7 +35,7 @@ type Options struct {
 	Locations []string
 	// Dir is the directory for copies of indexes that are not files.
 	Dir string
-	// Fresh is how long a copy is used before the index is requested again. Zero means not at all.
+	// Fresh is the age up to which a copy is used without a request. Zero requests the index each time.
 	Fresh time.Duration
 	// Proxy is for requests to web servers, and may be nil.
 	Proxy *url.URL

@@ -24,7 +24,7 @@ type Server struct {
 	Script *script.Script
 	// Key is the API key that is accepted. Empty accepts any, also none.
 	Key string
-	// Window is how many tokens a conversation may have, at four bytes each. Zero is any number.
+	// Window limits the tokens of a conversation, at four bytes each. Zero means no limit.
 	Window int
 	// Models are those there are. Nil is any.
 	Models []string

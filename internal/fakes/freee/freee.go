@@ -26,7 +26,7 @@ type Options struct {
 	Now func() time.Time
 	// ClientID and ClientSecret are those of the only app that is known. Empty means "freee-client" and "freee-secret".
 	ClientID, ClientSecret string
-	// RateLimit is how many requests an hour are served. Zero means 10000.
+	// RateLimit limits the requests that are served per hour. Zero means 10000.
 	RateLimit int
 	// Expired403 answers an expired access token with 403 instead of 401; freee does either.
 	Expired403 bool

@@ -39,7 +39,7 @@ func nullableStamp(t *time.Time) any {
 	return stamp(*t)
 }
 
-// minutes is how long closed spans last in all, and how much of that lies between 22:00 and 05:00.
+// minutes returns the length of all closed spans, and of their parts between 22:00 and 05:00.
 func minutes(day time.Time, spans []Span) (all, night int) {
 	for _, span := range spans {
 		in, out := span.times(day)

@@ -22,7 +22,7 @@ import (
 const (
 	// wellKnown is the token endpoint's own address, always a valid audience.
 	wellKnown = "https://oauth2.googleapis.com/token"
-	// tokenLife is how long an access token works, and the longest that an assertion may.
+	// tokenLife is the validity of an access token, and the longest validity of an assertion.
 	tokenLife = time.Hour
 	// skew is by how much clocks may differ.
 	skew = 5 * time.Minute

@@ -56,7 +56,7 @@ type office struct {
 	weekAreas    []area
 	weekStations []area
 	inland       bool
-	// warmth is how many degrees it is warmer than in Tokyo. Seed varies the weather; Tokyo's is 0.
+	// warmth is the difference to the temperature in Tokyo, in degrees. seed varies the weather; Tokyo's is 0.
 	warmth, seed int
 }
 
@@ -111,7 +111,7 @@ func readAreas(text string) (areas []area, more []string) {
 	return areas, more
 }
 
-// warmer is how many degrees a month is warmer than April in Tokyo.
+// warmer has the difference of each month's temperature to April's in Tokyo, in degrees.
 var warmer = [...]int{-5, -4, 0, 0, 7, 10, 15, 17, 12, 6, 2, -3}
 
 // degrees adds to Tokyo's temperature on a day in April what is different here and then: the south is warmer in winter

@@ -8,7 +8,7 @@ import (
 	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
-// maxTools is how many an agent takes.
+// maxTools limits the tools of an agent.
 const maxTools = 256
 
 // Forms of names of tools and of their arguments.

@@ -9,7 +9,7 @@ import (
 	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
-// maxTools is how many tools a request may have.
+// maxTools limits the tools of a request.
 const maxTools = 128
 
 // function is a tool's definition.

@@ -117,7 +117,7 @@ func (s *Server) leave(gone *conn) {
 	}
 }
 
-// Connections is how many connections of Socket Mode are open.
+// Connections returns the number of open connections of Socket Mode.
 func (s *Server) Connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +142,7 @@ func (c *conn) write(v any) error {
 // ErrNoAnswer means that the app did not take what it was told in the time that it has, or is not there.
 var ErrNoAnswer = errors.New("the app did not answer in time")
 
-// ackTime is how long Slack waits (docs.slack.dev/apis/events-api, error handling).
+// ackTime bounds Slack's wait for an acknowledgement (docs.slack.dev/apis/events-api, error handling).
 const ackTime = 3 * time.Second
 
 // Kinds of what an app is told.

@@ -163,7 +163,7 @@ func (s *Server) userGroups(*call) (answer, error) {
 	return answer{"usergroups": list}, nil
 }
 
-// page is how many messages one answer of conversations.replies has at most.
+// page limits the messages in one answer of conversations.replies.
 const page = 50
 
 func (s *Server) replies(c *call) (answer, error) {

@@ -28,7 +28,7 @@ type Server struct {
 	Faults fault.Plan
 	// TeamID is the workspace's identifier. It may be changed before anything happens.
 	TeamID string
-	// AckTime is how long the app has to take what it is told. Zero means Slack's 3 seconds, which a busy machine does
+	// AckTime bounds the wait for the app's acknowledgement. Zero means Slack's 3 seconds, which a busy machine does
 	// not keep to.
 	AckTime time.Duration
 	// LateTriggers makes every trigger of a modal come too late.

@@ -21,7 +21,7 @@ type Options struct {
 	Crews []*Crew
 	// Token is the access token that is accepted. Empty means "smarthr-token".
 	Token string
-	// RateLimit is how many requests are served before they are refused. Zero means 5000.
+	// RateLimit limits the requests that are served. Zero means 5000.
 	RateLimit int
 }
 

@@ -68,7 +68,7 @@ type modal struct {
 	View json.RawMessage `json:"view"`
 }
 
-// gather is how long changes are gathered before they are sent, alive how often something is sent in any case.
+// gather is the time for which changes are gathered before they are sent, alive the longest pause between two messages.
 const (
 	gather = 30 * time.Millisecond
 	alive  = 20 * time.Second

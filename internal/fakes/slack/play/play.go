@@ -36,7 +36,7 @@ type stage struct {
 	modals map[string]*modal
 }
 
-// patience is how long a line waits for what follows from it.
+// patience bounds the wait of a line for what follows from it.
 const patience = 2 * time.Minute
 
 // Scene acts the lines of in, each once all that followed from the one before has happened, and writes to out what
