@@ -1,7 +1,7 @@
 // Rules that would allow a question's call for good: to read, to copy, and for admins to save as a proposal. None answers the question.
 import { h, put, uniqueID } from './dom.js'
 import { t } from './language.js'
-import { copyText, guarded, listing, problem } from './parts.js'
+import { guarded, listing, problem } from './parts.js'
 import { post, segment } from './server.js'
 
 /** always loads the rules when it is opened. */
@@ -34,9 +34,6 @@ function choice(page, question, { rules, before, file }) {
     put(said)
   }
   show()
-  const copy = async () => {
-    put(said, h('p', {}, await copyText(chosen().yaml)))
-  }
   const save = async () => {
     try {
       const saved = await post(`approvals/${segment(question.id)}/rules`, { scope: scope.value })
@@ -48,7 +45,6 @@ function choice(page, question, { rules, before, file }) {
   return [
     h('p', { class: 'hint' }, t('allow.about', { before })),
     h('div', { class: 'field' }, h('label', { for: id }, t('allow.scope')), scope), shown,
-    h('div', { class: 'actions' }, h('button', { type: 'button', onclick: copy }, t('allow.copy')),
-      file && guarded(page.session, 'admin', h('button', { type: 'button', onclick: save }, t('allow.save')))), said,
+    file && h('div', { class: 'actions' }, guarded(page.session, 'admin', h('button', { type: 'button', onclick: save }, t('allow.save')))), said,
   ]
 }

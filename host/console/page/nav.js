@@ -1,5 +1,6 @@
 // The menu: every view of the console, in groups, with the person below.
 import { h, icon, put, uniqueID } from './dom.js'
+import { openMenu } from './keys.js'
 import { t, term } from './language.js'
 import { identify, post } from './server.js'
 import { switches } from './settings.js'
@@ -47,7 +48,8 @@ export function navigation(session, change) {
   }
   const menu = h('button', { type: 'button', class: 'plain menu', 'aria-expanded': 'false', 'aria-controls': 'nav', 'aria-label': t('nav.menu') }, icon('menu'))
   const element = h('header', { class: 'bar' },
-    h('div', { class: 'brand' }, h('img', { src: 'icon.svg', alt: '', width: 22, height: 22 }), h('strong', {}, 'hako'), menu),
+    h('div', { class: 'brand' }, h('img', { src: 'icon.svg', alt: '', width: 22, height: 22 }), h('strong', {}, 'hako'),
+      h('button', { type: 'button', class: 'finder', 'aria-keyshortcuts': 'Control+K Meta+K', onclick: openMenu }, icon('find'), h('span', {}, t('menu.open')), h('kbd', { 'aria-hidden': 'true' }, 'Ctrl K')), menu),
     h('nav', { id: 'nav', 'aria-label': t('nav.label') }, groups.map(([group, names]) => part(group, names))),
     h('div', { class: 'person' },
       h('p', {}, h('span', { class: 'name', title: user.name }, user.name), h('span', { class: 'badge plain' }, term('role', user.role))),

@@ -1,5 +1,5 @@
 // Pieces that several views show: badges, facts, code, refusals, page heads.
-import { h } from './dom.js'
+import { h, icon } from './dom.js'
 import { ago, bytes, dateAndMinute, milliseconds, stamp, t, term, time } from './language.js'
 
 /** tones sorts the server's words by what they mean for who looks. What is not here is neutral. */
@@ -47,7 +47,21 @@ export function listing(text, label) {
     body.focus()
   } }, t('result.more', { size: bytes(text.length) }))
   grow()
-  return more.hidden ? body : h('div', {}, body, more)
+  return h('div', { class: 'listing' }, body, copyButton(text), more)
+}
+
+/** copyable is an ID or a command with a button that copies it; null without one. */
+export function copyable(text) {
+  return text ? h('span', { class: 'copyable' }, code(text), copyButton(text)) : null
+}
+
+function copyButton(text) {
+  const said = h('small', { role: 'status' })
+  const button = h('button', { type: 'button', class: 'plain copy', 'aria-label': t('copy'), title: t('copy'), onclick: async () => {
+    said.textContent = await copyText(text)
+    setTimeout(() => said.replaceChildren(), 3000)
+  } }, icon('copy'))
+  return h('span', { class: 'copying' }, said, button)
 }
 
 /** facts lists what is known of a thing. Those without a value are left out. */

@@ -1,8 +1,8 @@
-// What the reader chose for this browser, language and theme, and the switches for it.
+// What the reader chose for this browser, language, theme and whether single keys do something, and the switches for it.
 import { h } from './dom.js'
 import { language, languages, speak, t } from './language.js'
 
-const known = { language: ['en', 'ja'], theme: ['light', 'dark'] }
+const known = { language: ['en', 'ja'], theme: ['light', 'dark'], keys: ['off'] }
 
 /** setting is a choice, or undefined where the browser is to decide. */
 export function setting(name) {
@@ -15,7 +15,7 @@ export function setting(name) {
 }
 
 /** choose keeps a choice; an empty one is the browser's again. */
-function choose(name, value) {
+export function choose(name, value) {
   try {
     if (value) localStorage.setItem(`hako.${name}`, value)
     else localStorage.removeItem(`hako.${name}`)

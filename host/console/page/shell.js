@@ -1,5 +1,6 @@
 // The frame around the views: the menu, what waits for an answer, and whether the server is there.
 import { h, put } from './dom.js'
+import { listenForKeys } from './keys.js'
 import { t } from './language.js'
 import { navigation, views } from './nav.js'
 import { problem, refresh } from './parts.js'
@@ -29,6 +30,7 @@ export function openShell(session, change) {
   signal.addEventListener('abort', () => clearInterval(clock))
   const router = route(session, main, frame, waiting, signal)
   listen(signal)
+  listenForKeys(signal)
   router()
   return () => ended.abort()
 }

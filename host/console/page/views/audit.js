@@ -2,7 +2,7 @@
 import { showDialog } from '../dialog.js'
 import { h, put, uniqueID } from '../dom.js'
 import { bytes, moment, number, t, term, who } from '../language.js'
-import { badge, callLink, card, code, facts, head, listing, problem, took, when } from '../parts.js'
+import { badge, callLink, card, code, copyable, facts, head, listing, problem, took, when } from '../parts.js'
 import { address, post } from '../server.js'
 import { table } from '../table.js'
 
@@ -145,13 +145,13 @@ export function showRecord(row) {
         [t('column.tool'), row.name && code(row.name)], [t('column.plugin'), row.plugin],
         [t('column.outcome'), row.outcome && badge('outcome', row.outcome)], [t('column.took'), row.durationMs && took(row.durationMs)],
         [t('column.who'), whose(row)], [t('column.token'), caller.token], [t('column.frontend'), caller.frontend && term('frontend', caller.frontend)],
-        [t('column.session'), caller.session && code(caller.session)], [t('column.address'), caller.address], [t('column.client'), caller.client],
+        [t('column.session'), copyable(caller.session)], [t('column.address'), caller.address], [t('column.client'), caller.client],
         [t('column.decision'), row.decision && badge('decision', row.decision)], [t('column.rule'), row.rule],
         [t('column.approval'), row.approval && [badge('answer', row.approval.answer), ' ', row.approval.by ?? '']],
         [t('column.input'), row.inputBytes && bytes(row.inputBytes)], [t('column.output'), row.outputBytes && bytes(row.outputBytes)],
         [t('call.id'), callLink(id)],
         [t('call.parent'), callLink(row.parent)],
-        [t('call.httpRequest'), row.httpRequestId && code(row.httpRequestId)], [t('column.trace'), row.traceId && code(row.traceId)], [t('column.error'), row.error],
+        [t('call.httpRequest'), copyable(row.httpRequestId)], [t('column.trace'), copyable(row.traceId)], [t('column.error'), row.error],
       ]),
       row.findings?.length > 0 && card(t('audit.findings'), h('ul', { class: 'lines' }, row.findings.map(f => h('li', {}, `${f.rule} (${f.place}): ${f.action}`)))),
       row.detail && card(t('audit.detail'), facts(Object.entries(row.detail).map(([key, value]) => [code(key), String(value)]))),

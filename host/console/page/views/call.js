@@ -1,7 +1,7 @@
 // One call: who made it, what came of it, and its steps on a time axis.
 import { h, put, svg } from '../dom.js'
 import { bytes, t, term, who } from '../language.js'
-import { badge, callLink, card, code, facts, guarded, head, listing, took, when } from '../parts.js'
+import { badge, callLink, card, code, copyable, facts, guarded, head, listing, took, when } from '../parts.js'
 import { live, segment } from '../server.js'
 import { stopButton } from '../stop.js'
 
@@ -61,7 +61,7 @@ function aboutRunning(id, call) {
     [t('column.time'), when(call.time)], [t('column.took'), took(call.elapsedMs)],
     [t('calls.progress'), call.progress && [call.progress.share !== undefined && h('progress', { value: call.progress.share, 'aria-label': t('calls.progress') }), ' ', call.progress.message]],
     [t('column.plugin'), plugin(call.plugin)], [t('column.who'), who(call)], [t('column.frontend'), term('frontend', call.frontend)], [t('column.client'), call.client],
-    [t('column.replica'), call.replica], [t('call.id'), code(id)], [t('call.parent'), callLink(call.parent)], [t('column.trace'), call.traceId && code(call.traceId)],
+    [t('column.replica'), call.replica], [t('call.id'), copyable(id)], [t('call.parent'), callLink(call.parent)], [t('column.trace'), copyable(call.traceId)],
   ]))
 }
 
@@ -70,11 +70,11 @@ function about(id, record) {
   return card(t('call.about'), columns([
     [t('column.time'), when(record.time)], [t('column.took'), took(record.durationMs)], [t('column.method'), term('type', record.type)], [t('column.plugin'), plugin(record.plugin)],
     [t('column.who'), who(caller)], [t('column.frontend'), caller.frontend && term('frontend', caller.frontend)], [t('column.client'), caller.client],
-    [t('column.address'), caller.address], [t('column.session'), caller.session && code(caller.session)],
+    [t('column.address'), caller.address], [t('column.session'), copyable(caller.session)],
     [t('column.decision'), record.decision && [badge('decision', record.decision), ' ', record.rule]],
     [t('column.approval'), record.approval && [badge('answer', record.approval.answer), ' ', record.approval.by ?? '']],
-    [t('call.id'), code(id)], [t('call.parent'), callLink(record.parent)], [t('call.request'), record.requestId && code(record.requestId)],
-    [t('call.httpRequest'), record.httpRequestId && code(record.httpRequestId)], [t('column.trace'), record.traceId && code(record.traceId)],
+    [t('call.id'), copyable(id)], [t('call.parent'), callLink(record.parent)], [t('call.request'), copyable(record.requestId)],
+    [t('call.httpRequest'), copyable(record.httpRequestId)], [t('column.trace'), copyable(record.traceId)],
   ]), record.name && h('p', { class: 'hint' }, h('a', { href: `#/tools/${encodeURIComponent(record.name)}` }, t('calls.tool')), ' · ',
     h('a', { href: `#/audit?text=${encodeURIComponent(id)}` }, t('calls.audit'))))
 }

@@ -3,7 +3,7 @@ import { confirmAddition } from '../add-plugin.js'
 import { showDialog } from '../dialog.js'
 import { h, put } from '../dom.js'
 import { ago, number, t } from '../language.js'
-import { card, code, head, may, problem } from '../parts.js'
+import { card, code, head, listing, may, problem } from '../parts.js'
 import { post } from '../server.js'
 import { table } from '../table.js'
 
@@ -72,7 +72,7 @@ function server({ name, version, description, status, setups }) {
   showDialog({ title: `${name} ${version ?? ''}`, side: true, body: [
     h('p', {}, description), status === 'deprecated' && h('p', { class: 'notice' }, t('find.deprecated')), h('p', { class: 'notice' }, t('find.serverAbout')),
     setups.map(({ kind, config, reason, notes }) => [h('h3', {}, kind),
-      config ? h('pre', { tabindex: 0 }, JSON.stringify(config, null, 2)) : h('p', { class: 'hint' }, t('find.unusable', { reason })),
+      config ? listing(JSON.stringify(config, null, 2), kind) : h('p', { class: 'hint' }, t('find.unusable', { reason })),
       notes?.length > 0 && h('ul', { class: 'lines' }, notes.map(note => h('li', {}, note)))]),
   ] })
 }

@@ -5,7 +5,7 @@ import { decide, showDialog } from '../dialog.js'
 import { h, put } from '../dom.js'
 import { filters, has } from '../filters.js'
 import { digest, moment, t, term } from '../language.js'
-import { badge, card, code, facts, guarded, head, problem, signature } from '../parts.js'
+import { badge, card, code, copyable, facts, guarded, head, listing, problem, signature } from '../parts.js'
 import { live, post, segment } from '../server.js'
 import { table } from '../table.js'
 
@@ -79,8 +79,8 @@ function details(page, plugin, again) {
     plugin.config?.length > 0 && card(t('plugins.config'), h('p', { class: 'hint' }, t('plugins.configAbout', { name: plugin.name })), keyList(plugin.config)),
     h('div', { class: 'pair' },
       card(t('plugins.facts'), facts([
-        [t('column.version'), plugin.version], [t('plugins.license'), plugin.license], [t('plugins.file'), plugin.path && code(plugin.path)],
-        [t('plugins.digest'), plugin.digest && code(plugin.digest)], [t('plugins.signer'), signature(plugin.signer)],
+        [t('column.version'), plugin.version], [t('plugins.license'), plugin.license], [t('plugins.file'), copyable(plugin.path)],
+        [t('plugins.digest'), copyable(plugin.digest)], [t('plugins.signer'), signature(plugin.signer)],
         [t('plugins.serving'), plugin.serving && plugin.serving !== plugin.digest && code(plugin.serving)],
         [t('plugins.consent'), consent && consentText(consent)], [t('plugins.note'), consent?.note],
       ])),
@@ -138,7 +138,7 @@ function waiting({ state, serving, consent }) {
 
 /** unready says what is missing before a plugin can be approved: choices that can be made here, or something for the terminal. */
 function unready({ ask, choose }) {
-  const terminal = ask.remedy && h('pre', { tabindex: 0 }, ask.remedy)
+  const terminal = ask.remedy && listing(ask.remedy, t('choose.terminal'))
   if (!choose) return card(t('plugins.notHere'), h('p', {}, ask.problem ?? ''), terminal)
   return card(t('choose.needed'), h('p', {}, t('choose.neededAbout')), h('details', {}, h('summary', {}, t('choose.terminal')), h('p', { class: 'hint' }, ask.problem ?? ''), terminal))
 }

@@ -30,7 +30,7 @@ export default function sessions(page) {
 function clientTable(page, narrow, end) {
   return table({
     caption: t('sessions.clients'), rowKey: row => `${row.id}/${row.since}`, page, narrow,
-    empty: [h('p', {}, t('sessions.noClients')), h('p', {}, code('hako connect'))],
+    empty: [h('p', {}, t('sessions.noClients')), h('p', {}, code('hako mcp-config claude-code'))],
     columns: [
       { label: t('column.client'), by: 'client', cell: row => [h('strong', {}, row.client || t('sessions.unnamed')), ' ', row.version,
         h('small', {}, term('frontend', row.frontend), ' ', row.protocol), (row.user || row.token) && h('small', { class: 'narrow' }, who(row))] },

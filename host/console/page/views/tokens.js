@@ -205,7 +205,7 @@ function showToken({ text, token }) {
   const copy = h('button', { type: 'button', class: 'primary', onclick: async () => {
     value.select()
     put(said, await copyText(text))
-  } }, t('tokens.copy'))
+  } }, t('copy'))
   const dialog = showDialog({ title: t('tokens.shown'), body: [
     h('p', { class: 'notice' }, t('tokens.once')), h('div', { class: 'row' }, value, copy), said,
     h('p', { class: 'hint' }, t(token.role ? 'tokens.useConsole' : 'tokens.useClient')), details(token),

@@ -263,7 +263,7 @@ function preview(seen) {
   const list = toolTable()
   list.update(seen.items)
   const told = h('span', { role: 'status' })
-  const copy = h('button', { type: 'button', class: 'small', async onclick() { put(told, await copyText(seen.yaml)) } }, t('allow.copy'))
+  const copy = h('button', { type: 'button', class: 'small', async onclick() { put(told, await copyText(seen.yaml)) } }, t('copy'))
   return [
     h('h2', {}, t('toolsets.yaml')), h('pre', { tabindex: 0, 'aria-label': t('toolsets.yaml') }, seen.yaml), h('p', { class: 'row' }, copy, told),
     seen.current && [h('h3', {}, t('toolsets.difference')),
