@@ -1,18 +1,18 @@
 // Small charts over time, drawn as SVG. Each has its numbers as a table too, and can be read with the pointer or the arrow keys. The figures
 // come as points: [calls, failures, p50, p95, p99] of so many seconds.
 import { h, put, svg, visible } from './dom.js'
-import { t } from './language.js'
+import { local, t } from './language.js'
 
 const margin = { top: 8, right: 8, bottom: 20, left: 52 }
 const height = 168
 
 /**
  * chart draws lines over time, or stacked areas. It returns {element, draw}: draw takes {times, step, series: [{name, tone, values}]}, where a value may
- * be null, with a title where it is not the chart's own, and may be called again at any time. format turns a value into text; tone is one of the classes tone-… of the style sheet.
+ * be null, with a title where it is not the chart's own, and may be called again at any time. A click, or Enter, leads to the calls of that time in the audit log; tool names the tool that they are of. format turns a value into text; tone is one of the classes tone-… of the style sheet.
  */
-export function chart({ title, format, stacked = false }) {
+export function chart({ title, format, stacked = false, tool }) {
   const heading = h('h2', {}, title)
-  const plot = h('div', { class: 'plot', tabindex: 0, role: 'img', 'aria-label': title })
+  const plot = h('div', { class: 'plot', tabindex: 0, role: 'img', 'aria-label': title, title: t('chart.open') })
   const legend = h('ul', { class: 'legend' })
   const readout = h('output', { class: 'readout' })
   const numbers = h('div', { class: 'scroll', tabindex: 0 })
@@ -53,7 +53,12 @@ export function chart({ title, format, stacked = false }) {
   })
   plot.addEventListener('pointerleave', () => choose(-1))
   plot.addEventListener('blur', () => choose(-1))
+  const open = () => {
+    if (chosen >= 0) location.hash = callsAt(data.times[chosen], data.step, tool)
+  }
+  plot.addEventListener('click', open)
   plot.addEventListener('keydown', event => {
+    if (event.key === 'Enter') open()
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key]
     if (!step || data.times.length === 0) return
     event.preventDefault()
@@ -61,6 +66,14 @@ export function chart({ title, format, stacked = false }) {
   })
   new ResizeObserver(() => draw()).observe(plot)
   return { element, draw }
+}
+
+/** callsAt is the address of the calls of a step in the audit log, in whole minutes. */
+function callsAt(time, step, tool) {
+  const minute = 60_000
+  const text = ms => local(new Date(ms)).slice(0, 'YYYY-MM-DDTHH:MM'.length)
+  const end = Math.ceil((time + step * 1000) / minute) * minute
+  return `#/audit?${new URLSearchParams({ ...tool && { tool }, type: 'tools/call', from: text(time), to: text(end) })}`
 }
 
 /** sparkline is a line without axes, for beside a number that says the same; null where there is nothing but zeros. */

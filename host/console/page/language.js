@@ -97,14 +97,18 @@ export function moment(text) {
   return Number.isNaN(when.getTime()) ? '–' : cached(Intl.DateTimeFormat, { dateStyle: 'medium', timeStyle: 'long' }).format(when)
 }
 
+/** local is a moment by ISO 8601 in the reader's time zone, without the zone. */
+export function local(when) {
+  return new Date(when.getTime() - when.getTimezoneOffset() * 60_000).toISOString().slice(0, -1)
+}
+
 /** stamp is a moment by ISO 8601 in the reader's time zone, with the zone's name. */
 export function stamp(text) {
   const when = new Date(text)
   if (Number.isNaN(when.getTime())) return '–'
   const offset = -when.getTimezoneOffset()
-  const local = new Date(when.getTime() + offset * 60_000).toISOString().slice(0, -1)
   const two = n => String(Math.trunc(n)).padStart(2, '0')
-  return `${local}${offset < 0 ? '-' : '+'}${two(Math.abs(offset) / 60)}:${two(Math.abs(offset) % 60)} (${Intl.DateTimeFormat().resolvedOptions().timeZone})`
+  return `${local(when)}${offset < 0 ? '-' : '+'}${two(Math.abs(offset) / 60)}:${two(Math.abs(offset) % 60)} (${Intl.DateTimeFormat().resolvedOptions().timeZone})`
 }
 
 /** ago is how long something has been, roughly. */

@@ -7,14 +7,15 @@ import { address, post } from '../server.js'
 import { table } from '../table.js'
 
 const types = ['tools/call', 'resources/read', 'prompts/get', 'completion/complete', 'operator']
+const spans = { hour: 3600e3, day: 86_400e3, week: 7 * 86_400e3 }
 const formats = ['jsonl', 'csv']
 const outcomes = ['ok', 'tool_error', 'invalid_arguments', 'invalid_result', 'not_found', 'not_allowed', 'asked', 'timeout', 'cpu', 'memory', 'size', 'busy',
   'trap', 'canceled', 'stopped', 'internal', 'failed', 'refused']
 
 export default function audit(page) {
-  const search = searchForm(page.query)
+  const search = searchForm(page)
   const list = table({
-    caption: t('nav.audit'), rowKey: row => row.seq, open: showRecord, empty: t('audit.empty'),
+    caption: t('nav.audit'), rowKey: row => row.seq, open: showRecord, empty: t('audit.empty'), narrow: search,
     columns: [
       { label: t('column.time'), class: 'nowrap', cell: row => when(row.time) },
       { label: t('column.what'), cell: row => [code(row.action || row.name || row.type), row.plugin && h('small', {}, row.plugin)] },
@@ -29,9 +30,10 @@ export default function audit(page) {
   const trouble = h('div', { role: 'alert' })
   let rows = []
   let next
+  let parameters // of the search whose records are shown
   const exports = formats.map(format => h('a', { class: 'button', download: true, title: t('audit.exportAbout') }, t(`audit.export.${format}`)))
   const load = async fresh => {
-    const parameters = search.parameters()
+    if (fresh) parameters = search.parameters()
     exports.forEach((link, i) => { link.href = address('audit/export', { ...parameters, format: formats[i] }) })
     more.disabled = true
     try {
@@ -50,31 +52,50 @@ export default function audit(page) {
   more.addEventListener('click', () => load(false))
   search.element.addEventListener('submit', event => {
     event.preventDefault()
-    history.replaceState(null, '', `#/audit?${new URLSearchParams(search.filled())}`)
+    search.note()
     load(true)
   })
   put(page.root, head(t('nav.audit'), h('span', { class: 'actions' }, exports)), verification(page), search.element, trouble, list.element, more)
   load(true)
 }
 
-function searchForm(query) {
-  const text = (name, label, type = 'search') => labelled(label, h('input', { type, name, maxlength: 200, autocomplete: 'off', value: query.get(name) ?? '' }))
-  const choice = (name, label, set, values) => labelled(label, h('select', { name },
-    h('option', { value: '' }, t('audit.any')), values.map(value => h('option', { value, selected: query.get(name) === value }, term(set, value)))))
-  const element = h('form', { class: 'search' },
-    text('text', t('audit.text')), text('tool', t('column.tool')), text('plugin', t('column.plugin')), text('user', t('column.who')),
-    choice('type', t('column.method'), 'type', types), choice('outcome', t('column.outcome'), 'outcome', outcomes),
-    text('from', t('audit.from'), 'datetime-local'), text('to', t('audit.to'), 'datetime-local'),
-    h('button', { type: 'submit', class: 'primary' }, t('audit.search')))
-  const filled = () => Object.fromEntries([...new FormData(element)].filter(([, value]) => value !== ''))
+/** searchForm is the search, as the address has it. On a phone all but the text is folded. */
+function searchForm(page) {
+  const given = name => page.query.get(name) ?? ''
+  const text = (name, label, type = 'search') => labelled(label, h('input', { type, name, maxlength: 200, autocomplete: 'off', value: given(name) }))
+  const choice = (name, label, texts) => labelled(label, h('select', { name, onchange: () => element.requestSubmit() },
+    Object.entries(texts).map(([value, text]) => h('option', { value, selected: given(name) === value }, text))))
+  const any = (set, values) => ({ '': t('audit.any'), ...Object.fromEntries(values.map(value => [value, term(set, value)])) })
+  const between = [text('from', t('audit.from'), 'datetime-local'), text('to', t('audit.to'), 'datetime-local')]
+  const fold = h('button', { type: 'button', class: 'fold', 'aria-expanded': 'false', onclick: () => {
+    fold.setAttribute('aria-expanded', String(element.classList.toggle('open')))
+  } })
+  const element = h('form', { class: 'search folded' },
+    text('text', t('audit.text')), choice('span', t('span.label'), any('span', Object.keys(spans))), text('tool', t('column.tool')), text('plugin', t('column.plugin')),
+    text('user', t('column.who')), choice('type', t('column.method'), any('type', types)), choice('outcome', t('column.outcome'), any('outcome', outcomes)), between,
+    h('button', { type: 'submit', class: 'primary' }, t('audit.search')), fold)
+  const filled = () => {
+    const values = Object.fromEntries([...new FormData(element)].filter(([, value]) => value !== ''))
+    return values.span ? { ...values, from: undefined, to: undefined } : values
+  }
+  const note = () => {
+    const values = filled()
+    for (const { name } of element.querySelectorAll('[name]')) page.note(name, values[name])
+    for (const field of between) field.hidden = Boolean(values.span)
+    put(fold, t('audit.filters', { n: Object.entries(values).filter(([name, value]) => name !== 'text' && value).length }))
+  }
+  note()
   return {
-    element, filled,
+    element, note,
+    narrowed: () => Object.keys(filled()).length > 0,
+    clear() {
+      for (const control of element.querySelectorAll('[name]')) control.value = ''
+      element.requestSubmit()
+    },
     parameters() {
-      const values = filled()
-      for (const end of ['from', 'to']) {
-        if (values[end]) values[end] = new Date(values[end]).toISOString()
-      }
-      return values
+      const { span, from, to, ...values } = filled()
+      const time = text => text && new Date(text).toISOString()
+      return { ...values, from: span ? new Date(Date.now() - spans[span]).toISOString() : time(from), to: time(to) }
     },
   }
 }
@@ -133,6 +154,14 @@ function whose(row) {
   return row.type === 'operator' && !row.who?.user ? '–' : who(row.who)
 }
 
+/** only leads to the records that have the value too, besides what is searched for. */
+function only(name, value) {
+  if (!value) return null
+  const query = new URLSearchParams(location.hash.startsWith('#/audit?') ? location.hash.slice('#/audit?'.length) : '')
+  query.set(name, value)
+  return h('a', { href: `#/audit?${query}`, title: t('audit.only') }, value)
+}
+
 /** showRecord shows a record in a dialog. */
 export function showRecord(row) {
   const { who: caller = {} } = row
@@ -142,9 +171,9 @@ export function showRecord(row) {
     body: [
       facts([
         [t('column.time'), when(row.time)], [t('column.method'), term('type', row.type)], [t('column.action'), row.action && code(row.action)],
-        [t('column.tool'), row.name && code(row.name)], [t('column.plugin'), row.plugin],
+        [t('column.tool'), row.name && code(only('tool', row.name))], [t('column.plugin'), only('plugin', row.plugin)],
         [t('column.outcome'), row.outcome && badge('outcome', row.outcome)], [t('column.took'), row.durationMs && took(row.durationMs)],
-        [t('column.who'), whose(row)], [t('column.token'), caller.token], [t('column.frontend'), caller.frontend && term('frontend', caller.frontend)],
+        [t('column.who'), caller.user ? [only('user', caller.user), caller.tenant && ` (${caller.tenant})`] : whose(row)], [t('column.token'), caller.token], [t('column.frontend'), caller.frontend && term('frontend', caller.frontend)],
         [t('column.session'), copyable(caller.session)], [t('column.address'), caller.address], [t('column.client'), caller.client],
         [t('column.decision'), row.decision && badge('decision', row.decision)], [t('column.rule'), row.rule],
         [t('column.approval'), row.approval && [badge('answer', row.approval.answer), ' ', row.approval.by ?? '']],

@@ -62,8 +62,8 @@ function hints(tool) {
 }
 
 function one(page, name) {
-  const calls = chart({ title: t('chart.calls'), format: rate, stacked: true })
-  const latency = chart({ title: t('chart.latency'), format: milliseconds })
+  const calls = chart({ title: t('chart.calls'), format: rate, stacked: true, tool: name })
+  const latency = chart({ title: t('chart.latency'), format: milliseconds, tool: name })
   put(page.root, head(name))
   page.get(`tools/${segment(name)}`).then(tool => {
     const attempt = trial(page, tool)
