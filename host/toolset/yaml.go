@@ -48,7 +48,9 @@ func (t *Tool) mapping() (entry strictyaml.Mapping) {
 		fix = append(fix, strictyaml.Entry{Key: name, Value: t.Fix[name]})
 	}
 	for _, language := range slices.Sorted(maps.Keys(t.Description)) {
-		description = append(description, strictyaml.Entry{Key: language, Value: t.Description[language]})
+		if text := t.Description[language]; text != "" {
+			description = append(description, strictyaml.Entry{Key: language, Value: text})
+		}
 	}
 	add("fix", fix, len(fix) > 0)
 	add("hide", t.Hide, len(t.Hide) > 0)

@@ -589,7 +589,7 @@ func TestToolsetYAML(t *testing.T) {
 	set := &toolset.Set{
 		Name: "support", Description: "yes: # no", Except: []string{"*_delete", "null"}, Resources: []string{"docs://*"}, Prompts: []string{"*"},
 		Tools: []toolset.Tool{
-			{Pattern: "ticket_*"}, {Pattern: "true"},
+			{Pattern: "ticket_*"}, {Pattern: "true"}, {Pattern: "plain", Description: manifest.Text{"en": ""}},
 			{Pattern: "file_read", Rename: "on", Hide: []string{"12", "a: b"}, Description: manifest.Text{"en": "Reads.\nAll.", "ja": "読む。"},
 				Short: true, Pin: true, Fix: map[string]json.RawMessage{
 					"a": json.RawMessage(`{"b":[1,-2.50,1e5,true,null,"null","\ud83d\ude00"],"c d":{}}`), "n": json.RawMessage(`12345678901234567890`),
@@ -603,7 +603,8 @@ func TestToolsetYAML(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := load(t, Source{Dir: write(t, string(text))}).Toolsets.Set("support")
-	set.Tools[2].Fix["a"] = json.RawMessage(`{"b":[1,-2.50,1e5,true,null,"null","😀"],"c d":{}}`)
+	set.Tools[2].Description = nil // it has no text, so there is none
+	set.Tools[3].Fix["a"] = json.RawMessage(`{"b":[1,-2.50,1e5,true,null,"null","😀"],"c d":{}}`)
 	want, _ := json.MarshalIndent(set, "", " ")
 	if have, _ := json.MarshalIndent(got, "", " "); string(have) != string(want) {
 		t.Errorf("%s\nis read as %s\nwant %s", text, have, want)

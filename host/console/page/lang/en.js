@@ -455,6 +455,7 @@ export default {
   'toolsets.commas': 'Separated by commas.',
   'toolsets.begin': 'Name the set and at least one tool.',
   'toolsets.yaml': 'Lines for hako.yaml',
+  'toolsets.yamlAbout': 'Where the file has toolsets already, put the set below its sets.',
   'toolsets.difference': 'Compared with the set in force',
   'toolsets.same': 'There is no difference.',
   'toolsets.moreTools': '{n} more tools are not shown.',

@@ -455,6 +455,7 @@ export default {
   'toolsets.commas': 'コンマで区切ります。',
   'toolsets.begin': 'セットの名前と、ツールを 1 つ以上指定してください。',
   'toolsets.yaml': 'hako.yaml に書く行',
+  'toolsets.yamlAbout': 'すでに toolsets があるファイルでは、その sets の下にこのセットを書いてください。',
   'toolsets.difference': '有効なセットとの違い',
   'toolsets.same': '違いはありません。',
   'toolsets.moreTools': 'ほかに {n} 個のツールがあります。',

@@ -265,7 +265,7 @@ function preview(seen) {
   const told = h('span', { role: 'status' })
   const copy = h('button', { type: 'button', class: 'small', async onclick() { put(told, await copyText(seen.yaml)) } }, t('copy'))
   return [
-    h('h2', {}, t('toolsets.yaml')), h('pre', { tabindex: 0, 'aria-label': t('toolsets.yaml') }, seen.yaml), h('p', { class: 'row' }, copy, told),
+    h('h2', {}, t('toolsets.yaml')), h('p', { class: 'hint' }, t('toolsets.yamlAbout')), h('pre', { tabindex: 0, 'aria-label': t('toolsets.yaml') }, seen.yaml), h('p', { class: 'row' }, copy, told),
     seen.current && [h('h3', {}, t('toolsets.difference')),
       seen.current === seen.yaml ? h('p', { class: 'hint' }, t('toolsets.same')) : h('pre', { class: 'diff', tabindex: 0, 'aria-label': t('toolsets.difference') }, difference(seen.current, seen.yaml))],
     h('h2', {}, t('toolsets.wouldOffer')), unmatched(seen.problems), facts(costs(seen)), list.element, seen.more > 0 && h('p', { class: 'hint' }, t('toolsets.moreTools', { n: number(seen.more) })),
