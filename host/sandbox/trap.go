@@ -160,8 +160,12 @@ func (n *functionNames) add(module string, wasm []byte, frames []stack.Frame) {
 	if functions == nil {
 		return
 	}
+	lines := rewrite.FunctionLines(wasm, functions)
 	for function, name := range rewrite.FunctionNames(wasm, functions) {
-		f := stack.Frame{Module: module, Function: rewrite.Rewritten(function)}
-		n.known[f] = stack.Readable(name)
+		name = stack.Readable(name)
+		if line := lines[function]; line != "" {
+			name += " (" + stack.Readable(line) + ")"
+		}
+		n.known[stack.Frame{Module: module, Function: rewrite.Rewritten(function)}] = name
 	}
 }

@@ -27,6 +27,15 @@ func named(module []byte, names ...string) []byte {
 	return append(module, "\x00"+sized(sized("name")+"\x01"+sized(list))...)
 }
 
+// lined adds a DWARF line table to a module that says that the code at this address begins in line 1 of a.c.
+func lined(module []byte, address byte) []byte {
+	header := "\x01\x01\x01\xfb\x0e\x04\x00\x01\x01" + "\x00a.c\x00\x00\x00\x00\x00"
+	unit := "\x04\x00" + string([]byte{byte(len(header))}) + "\x00\x00\x00" + header +
+		"\x00\x05\x02" + string([]byte{address}) + "\x00\x00\x00" + "\x01"
+	section := "\x0b.debug_line" + string([]byte{byte(len(unit))}) + "\x00\x00\x00" + unit
+	return append(module, append([]byte{0, byte(len(section))}, section...)...)
+}
+
 // TestTrapNames: a trap and a spent limit name the functions of the guest, in the interpreter and compiled, for the log
 // and not for callers.
 func TestTrapNames(t *testing.T) {
@@ -40,6 +49,8 @@ func TestTrapNames(t *testing.T) {
 		}{
 			"names": {named(guesttest.Assemble(1, []byte(call1), []byte(unreachable)), "hako_call",
 				"_ZN3app5parse17h0123456789abcdefE"), false, "  at app::parse\n  at hako_call"},
+			"lines": {lined(named(guesttest.Assemble(1, []byte(call1), []byte(unreachable)), "hako_call", "parse"), 13), false,
+				"  at parse (a.c:1)\n  at hako_call"},
 			"no names": {guesttest.Assemble(1, []byte(call1), []byte(unreachable)), false, "  at function 1\n  at function 0"},
 			"control characters": {named(guesttest.Assemble(1, []byte(unreachable)), "a\x1b]0;b\nc"), false,
 				`  at a\u001b]0;b\nc`},

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 )
@@ -87,6 +88,28 @@ func (r *reader) length() int {
 }
 
 func (r *reader) name() string { return string(r.bytes(r.length())) }
+
+func (r *reader) uint16() uint16 { return binary.LittleEndian.Uint16(r.fixed(2)) }
+func (r *reader) uint32() uint32 { return binary.LittleEndian.Uint32(r.fixed(4)) }
+func (r *reader) uint64() uint64 { return binary.LittleEndian.Uint64(r.fixed(8)) }
+
+// fixed reads n bytes, which are zero where there are none.
+func (r *reader) fixed(n int) []byte {
+	if b := r.bytes(n); b != nil {
+		return b
+	}
+	return make([]byte, n)
+}
+
+// cString reads the text up to a zero byte.
+func (r *reader) cString() []byte {
+	n := bytes.IndexByte(r.rest(), 0)
+	if n < 0 {
+		r.fail(errTruncated)
+		return nil
+	}
+	return r.bytes(n + 1)[:n]
+}
 
 func (r *reader) limits() {
 	flags := r.byte()

@@ -88,10 +88,11 @@ func Readable(name string) (readable string) {
 }
 
 // WithoutPanic drops the functions of Rust's standard library between a panic and the abort, which are the innermost of
-// a stack of readable names.
+// a stack of readable names, which lines in the source may follow.
 func WithoutPanic(names []string) []string {
 	for i := len(names) - 1; i > 0; i-- {
-		if strings.HasPrefix(names[i], "core::panicking::") || strings.HasSuffix(names[i], "rust_begin_unwind") {
+		name, _, _ := strings.Cut(names[i], " (")
+		if strings.HasPrefix(name, "core::panicking::") || strings.HasSuffix(name, "rust_begin_unwind") {
 			return names[i+1:]
 		}
 	}
