@@ -722,7 +722,7 @@ describe('the keyboard alone', () => {
     assert.equal(await page.locator('nav').isVisible(), false)
     await menu.focus()
     await page.keyboard.press('Enter')
-    await page.locator('nav a', { hasText: 'Tools' }).waitFor()
+    await page.getByRole('link', { name: 'Tools', exact: true }).waitFor()
     await page.keyboard.press('Escape')
     assert.equal(await menu.getAttribute('aria-expanded'), 'false')
     assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-label')), 'Menu')

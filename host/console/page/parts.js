@@ -47,7 +47,7 @@ export function listing(text, label) {
     body.focus()
   } }, t('result.more', { size: bytes(text.length) }))
   grow()
-  return h('div', { class: 'listing' }, body, copyButton(text), more)
+  return h('div', { class: 'listing' }, body, copyButton(text), !more.hidden && more)
 }
 
 /** copyable is an ID or a command with a button that copies it; null without one. */
