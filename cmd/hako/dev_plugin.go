@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -24,8 +23,8 @@ func (a *app) devPluginCommand() *cobra.Command {
 		Use:   "plugin DIR",
 		Short: "Build a plugin after each save, and call its examples",
 		Long: `Build the plugin in DIR after each save, as "hako plugin build" does, bring it into service and call the
-examples in DIR/examples.yaml. What the plugin logs, its results and how long each step took are shown. A version with a
-mistake changes nothing: the one before stays.
+examples in DIR/examples.yaml. A change of the configuration or of the consents counts as a save. What the plugin logs,
+its results and how long each step took are shown. A version with a mistake changes nothing: the one before stays.
 
 A version that asks for no more than was approved is approved by itself; one that asks for more waits for your yes. The
 interpreter runs the plugin, which answers sooner after a change and computes slower than compiled code. Ctrl-C ends
@@ -48,10 +47,10 @@ func (a *app) devPlugin(cmd *cobra.Command, dir string, flags choices.Flags) err
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(devloop.Output(dir), 0o755); err != nil {
+	settings, err := devloop.NewSettings(dir, a.source(cmd), c, shippedPlugins())
+	if err != nil {
 		return err
 	}
-	c.Plugins = []string{devloop.Output(dir)}
 	flags.Trivial = true
 	nobody := false // answers questions of the examples, which would take the answers to those of the loop
 	a.person = &nobody
@@ -67,11 +66,12 @@ func (a *app) devPlugin(cmd *cobra.Command, dir string, flags choices.Flags) err
 				return err
 			}
 			loop := &devloop.Loop{
-				Dir: dir, Host: h, Out: a.stdout,
+				Dir: dir, Host: h, Out: a.stdout, Settings: settings,
 				Approve: func(ctx context.Context, p *host.Status) error {
-					return a.approve(ctx, &view{c, s, h, h.Plugins()}, p, flags)
+					return a.approve(ctx, &view{settings.Config(), s, h, h.Plugins()}, p, flags)
 				},
 				Call: func(ctx context.Context, name, tool string, arguments []byte) (*pipeline.Result, error) {
+					c := settings.Config()
 					return a.send(ctx, h, c.Locale, "", abi.Request{Method: abi.CallTool,
 						Name: c.Plugin[name].Prefix + tool, Arguments: arguments})
 				},

@@ -1,4 +1,5 @@
-// Package devloop rebuilds a plugin whenever its sources change, brings it into service and calls its examples.
+// Package devloop rebuilds a plugin whenever its sources, its settings or its consents change, brings it into service
+// and calls its examples.
 package devloop
 
 import (
@@ -23,6 +24,8 @@ type Loop struct {
 	// Dir is the plugin's folder. The plugin is built into Output(Dir), which must be a folder of Host.
 	Dir  string
 	Host *host.Host
+	// Settings are what the plugin is served under.
+	Settings *Settings
 	// Approve shows a person what the plugin asks for, asks, and records the consent.
 	Approve func(ctx context.Context, p *host.Status) error
 	// Call calls a tool of the plugin.
@@ -43,18 +46,22 @@ func (l *Loop) Run(ctx context.Context) error {
 	if l.compile == nil {
 		l.compile = pluginfile.Compile
 	}
-	watch, err := newWatcher(l.Dir)
+	watch, err := newWatcher(l.Dir, l.Settings)
 	if err != nil {
 		return err
 	}
+	changes := ""
 	for ctx.Err() == nil {
 		round, cancel := context.WithCancel(ctx)
-		done, saved := make(chan struct{}), watch.saved
+		done, saved, before := make(chan struct{}), watch.saved, changes
 		go func() {
 			defer close(done)
+			if before != "" {
+				l.print("%s", terminal.Block(before))
+			}
 			l.round(round, ctx, saved)
 		}()
-		err := watch.next(ctx)
+		changes, err = watch.next(ctx)
 		cancel()
 		<-done
 		if err != nil && ctx.Err() == nil {
@@ -65,7 +72,7 @@ func (l *Loop) Run(ctx context.Context) error {
 }
 
 // round is one build with the calls after it. It ends with ctx; a question to a person ends with life. saved is when
-// the last source was saved, zero if nothing has changed since the start.
+// the last file was saved, zero if nothing has changed since the start.
 func (l *Loop) round(ctx, life context.Context, saved time.Time) {
 	begin := time.Now()
 	if saved.IsZero() {
@@ -103,7 +110,7 @@ func (l *Loop) round(ctx, life context.Context, saved time.Time) {
 	}
 }
 
-// build compiles the plugin and writes it with its manifest.
+// build compiles the plugin, puts changed settings in force and writes the plugin with its manifest.
 func (l *Loop) build(ctx context.Context) (name string, size int, err error) {
 	source, err := pluginfile.ReadSource(l.Dir, "")
 	if err != nil {
@@ -115,6 +122,9 @@ func (l *Loop) build(ctx context.Context) (name string, size int, err error) {
 	}
 	if wasm, err = manifest.Embed(wasm, source.Sections); err != nil {
 		return "", 0, err
+	}
+	if err := l.Settings.apply(ctx, l.Host, l.file(source.Name)); err != nil && ctx.Err() == nil {
+		l.print("%v\n%s\n", err, terminal.Block(configKept))
 	}
 	return source.Name, len(wasm), pluginfile.Place(l.file(source.Name), wasm)
 }
@@ -129,7 +139,7 @@ func (l *Loop) load(ctx, life context.Context, name string) (*host.Status, error
 		return nil, err
 	}
 	if status.State == host.Pending || status.State == host.Revoked {
-		if err := l.Approve(life, status); err != nil {
+		if err := l.Settings.approve(func() error { return l.Approve(life, status) }); err != nil {
 			return nil, err
 		}
 		if status, err = l.find(ctx, name); err != nil {

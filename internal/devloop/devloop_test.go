@@ -13,6 +13,7 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/gobuild"
 	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
@@ -80,56 +81,86 @@ func (d *desk) save(name, text string) {
 	}
 }
 
-func TestLoop(t *testing.T) {
-	t.Parallel()
-	d := &desk{t: t, dir: t.TempDir(), wake: make(chan struct{}, 1)}
-	consents := filepath.Join(t.TempDir(), "consents.yaml")
-	d.save("manifest.yaml", strings.Replace(helloManifest, "VERSION", "1.0.0", 1))
-	d.save("main.go", "fine")
-	d.save(ExamplesFile, "- {tool: greet, arguments: {name: Aki}, result: 'Hello, Aki'}\n")
-	if err := os.Mkdir(Output(d.dir), 0o755); err != nil {
-		t.Fatal(err)
+// loop returns a loop on the folder with settings in home, and the number of its questions. Who approves gives the
+// folder home/one to the mount workspace.
+func (d *desk) loop(home string) (loop *Loop, approvals *int) {
+	d.t.Helper()
+	source := config.Source{Dir: home, Default: []byte("{}")}
+	c, err := config.Load(source)
+	if err != nil {
+		d.t.Fatal(err)
 	}
-	h, err := host.New(&host.Options{Folders: []string{Output(d.dir)}, Consents: consents, Interpret: true,
+	settings, err := NewSettings(d.dir, source, c, nil)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	h, err := host.New(&host.Options{Folders: c.Plugins, Consents: c.Consents, Interpret: true,
 		Updates: grant.SamePermissions, Logger: NewLogger(d)})
 	if err != nil {
-		t.Fatal(err)
+		d.t.Fatal(err)
 	}
-	building := make(chan struct{})
-	begun := sync.OnceFunc(func() { close(building) }) // a slow machine may build it again before the last save
-	approvals := 0
-	loop := &Loop{
-		Dir: d.dir, Host: h, Out: d,
+	approvals = new(int)
+	return &Loop{
+		Dir: d.dir, Host: h, Out: d, Settings: settings,
 		Approve: func(ctx context.Context, p *host.Status) error {
-			approvals++
-			file, err := grant.Load(consents)
+			*approvals++
+			file, err := grant.Load(c.Consents)
 			if err != nil {
 				return err
 			}
-			return file.Approve(ctx, grant.Propose(nil, p.Manifest, p.Digest, "test").Consent)
+			consent := grant.Propose(nil, p.Manifest, p.Digest, "test").Consent
+			if len(p.Manifest.Permissions.Files) > 0 {
+				consent.SetFolder("workspace", filepath.Join(home, "one"), "")
+			}
+			return file.Approve(ctx, consent)
 		},
 		Call: func(ctx context.Context, _, tool string, arguments []byte) (*pipeline.Result, error) {
 			return h.Call(ctx, &pipeline.Call{Caller: pipeline.Caller{Frontend: pipeline.FrontendTerminal},
 				Request: abi.Request{Method: abi.CallTool, Name: tool, Arguments: arguments}})
 		},
-		compile: func(ctx context.Context, dir, _ string) ([]byte, error) {
-			source, err := os.ReadFile(filepath.Join(dir, "main.go"))
-			switch {
-			case err != nil:
-				return nil, err
-			case string(source) == "slow":
-				begun()
-				<-ctx.Done()
-				return nil, ctx.Err()
-			case string(source) != "fine":
-				return nil, errors.New("main.go:1:1: expected 'package'")
-			}
-			return gobuild.Plugin(ctx, "../../host/internal/guesttest/guests/hello")
-		},
-	}
-	ctx, cancel := context.WithCancel(testwait.Context(t))
+	}, approvals
+}
+
+// run runs a loop until stop is called.
+func (d *desk) run(loop *Loop) (stop func()) {
+	ctx, cancel := context.WithCancel(testwait.Context(d.t))
 	ended := make(chan error, 1)
 	go func() { ended <- loop.Run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			d.t.Errorf("Run: %v", err)
+		}
+		if err := loop.Host.Close(); err != nil {
+			d.t.Error(err)
+		}
+	}
+}
+
+func TestLoop(t *testing.T) {
+	t.Parallel()
+	d := &desk{t: t, dir: t.TempDir(), wake: make(chan struct{}, 1)}
+	d.save("manifest.yaml", strings.Replace(helloManifest, "VERSION", "1.0.0", 1))
+	d.save("main.go", "fine")
+	d.save(ExamplesFile, "- {tool: greet, arguments: {name: Aki}, result: 'Hello, Aki'}\n")
+	building := make(chan struct{})
+	begun := sync.OnceFunc(func() { close(building) }) // a slow machine may build it again before the last save
+	loop, approvals := d.loop(t.TempDir())
+	loop.compile = func(ctx context.Context, dir, _ string) ([]byte, error) {
+		source, err := os.ReadFile(filepath.Join(dir, "main.go"))
+		switch {
+		case err != nil:
+			return nil, err
+		case string(source) == "slow":
+			begun()
+			<-ctx.Done()
+			return nil, ctx.Err()
+		case string(source) != "fine":
+			return nil, errors.New("main.go:1:1: expected 'package'")
+		}
+		return gobuild.Plugin(ctx, "../../host/internal/guesttest/guests/hello")
+	}
+	stop := d.run(loop)
 
 	d.await("hello 1.0.0 built in ")
 	d.await("greet {\"name\":\"Aki\"}\n  Hello, Aki\n  ok in ")
@@ -152,15 +183,80 @@ func TestLoop(t *testing.T) {
 	d.save(ExamplesFile, "- {tool: greet, argments: {}}\n")
 	d.await(`unknown key "argments": did you mean "arguments"?`)
 
-	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("Run: %v", err)
+	stop()
+	if *approvals != 1 {
+		t.Errorf("%d questions for versions that ask for nothing new", *approvals)
 	}
-	if err := h.Close(); err != nil {
-		t.Error(err)
+}
+
+// TestLoopSettings: changes of the configuration and of the consents are taken up like changed sources, and those that
+// the loop makes itself are none. The files lie among the sources.
+func TestLoopSettings(t *testing.T) {
+	t.Parallel()
+	d := &desk{t: t, dir: t.TempDir(), wake: make(chan struct{}, 1)}
+	for _, name := range []string{"one", "two"} {
+		dir := filepath.Join(d.dir, name)
+		if err := errors.Join(os.Mkdir(dir, 0o755),
+			os.WriteFile(filepath.Join(dir, "note.txt"), []byte("from "+name), 0o600)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if approvals != 1 {
-		t.Errorf("%d questions for versions that ask for nothing new", approvals)
+	source := strings.Replace(helloManifest, "]\n",
+		", {name: look, description: Looks., inputSchema: {type: object}}]\n", 1) +
+		"permissions: {files: [{mount: workspace, access: read-only, reason: To look.}]}\nconfig: {word: {type: string}}\n"
+	d.save("manifest.yaml", strings.Replace(source, "VERSION", "1.0.0", 1))
+	d.save(ExamplesFile, "- {tool: greet, arguments: {name: Aki}}\n- {tool: look}\n")
+	loop, approvals := d.loop(d.dir)
+	built := 0
+	loop.compile = func(ctx context.Context, _, _ string) ([]byte, error) {
+		built++
+		return gobuild.Plugin(ctx, "../../host/internal/guesttest/guests/hello")
+	}
+	stop := d.run(loop)
+	rounds := 0
+	await := func(texts ...string) {
+		t.Helper()
+		for _, text := range append(texts, "after the save.") {
+			d.await(text)
+		}
+		rounds++
+	}
+	configure := func(config string) { d.save("hako.yaml", "plugin: {hello: {config: "+config+"}}\n") }
+
+	await("Hello, Aki", "from one")
+	configure("{word: Hej}")
+	await("hako.yaml changed: plugin.hello.config.word\n", "Hej, Aki")
+	d.save("hako.yaml", "# Swedish\nplugin: {hello: {config: {word: Hej}}}\n") // changes nothing
+
+	file := filepath.Base(loop.Settings.Config().Consents)
+	consents, err := os.ReadFile(filepath.Join(d.dir, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.save(file, strings.Replace(string(consents), filepath.Join(d.dir, "one"), filepath.Join(d.dir, "two"), 1))
+	await(file+" changed: the consents of hello\n", "from two")
+	d.save(file, "nonsense")
+	d.await("the consents before stay in force\n")
+	d.await("1:1: must be a mapping")
+	rounds++
+	d.save(file, strings.Replace(string(consents), filepath.Join(d.dir, "one"), filepath.Join(d.dir, "two"), 1))
+	await(file+" changed: the consents of hello\n", "from two")
+
+	d.save("hako.yaml", "plugn: {}\n")
+	await(`did you mean "plugin"?`, configKept, "Hej, Aki")
+	configure("{word: Hallå, end: '!'}")
+	d.await("hako.yaml changed: plugin.hello.config.end, plugin.hello.config.word\n")
+	d.await(`unknown configuration key "end"`)
+	rounds++
+	// The version before did not take what this one requires.
+	d.save("manifest.yaml", strings.NewReplacer("VERSION", "1.1.0",
+		"{word: {type: string}}", "{word: {type: string}, end: {type: string, required: true}}").Replace(source))
+	await("hello 1.1.0 built in ", "Hallå, Aki")
+	d.save("hako.yaml", "plugin: {hello: {config: {word: Hallå, end: '!'}}}\nhttp: {address: '127.0.0.1:8001'}\n")
+	await("hako.yaml changed: only from the next start: http.address\n", "Hallå, Aki")
+	stop()
+	if *approvals != 1 || built != rounds {
+		t.Errorf("%d questions, and %d rounds for %d changes", *approvals, built, rounds)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,49 +29,84 @@ type stamp struct {
 	modified time.Time
 }
 
-// watcher notices changes of the files below dir.
+// watcher notices changes of the sources below dir and of the settings.
 type watcher struct {
-	dir   string
-	files map[string]stamp
+	dir      string
+	settings *Settings
+	files    map[string]stamp // the sources
+	beside   map[string]stamp // the files of the settings
 	// saved is the time at which the newest of the changed files was written.
 	saved time.Time
 }
 
-func newWatcher(dir string) (*watcher, error) {
-	files, err := scan(dir)
-	return &watcher{dir: dir, files: files}, err
+func newWatcher(dir string, settings *Settings) (*watcher, error) {
+	w := &watcher{dir: dir, settings: settings}
+	var err error
+	w.files, w.beside, err = w.look()
+	return w, err
+}
+
+// look returns the sources and the files of the settings.
+func (w *watcher) look() (files, beside map[string]stamp, err error) {
+	if files, err = scan(w.dir); err != nil {
+		return nil, nil, err
+	}
+	beside = map[string]stamp{}
+	watched, others := w.settings.files()
+	for _, path := range watched {
+		if info, err := os.Stat(path); err == nil { // reading says what is wrong
+			beside[path] = stamp{info.Size(), info.ModTime()}
+		}
+	}
+	for _, path := range slices.Concat(watched, others) {
+		delete(files, path)
+	}
+	return files, beside, nil
 }
 
 // next waits for a change, and then until nothing has changed for an interval: editors and version control write many
-// files at once.
-func (w *watcher) next(ctx context.Context) error {
+// files at once. It returns what Settings.changes says.
+func (w *watcher) next(ctx context.Context) (changes string, err error) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
-	changed := false
+	saved := w.saved
+	sources, settings := false, false
 	for {
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return "", ctx.Err()
 		case <-ticker.C:
 		}
-		files, err := scan(w.dir)
+		files, beside, err := w.look()
 		if err != nil {
-			return err
+			return "", err
 		}
-		if maps.Equal(files, w.files) {
-			if changed {
-				return nil
+		if maps.Equal(files, w.files) && maps.Equal(beside, w.beside) {
+			if settings {
+				changes = w.settings.changes()
+				settings = false
+			}
+			if sources || changes != "" {
+				w.saved = saved
+				return changes, nil
 			}
 			continue
 		}
-		w.saved = time.Time{}
-		for path, now := range files {
-			if now != w.files[path] && now.modified.After(w.saved) {
-				w.saved = now.modified
-			}
-		}
-		w.files, changed = files, true
+		sources = sources || !maps.Equal(files, w.files)
+		settings = settings || !maps.Equal(beside, w.beside)
+		saved = newest(newest(time.Time{}, files, w.files), beside, w.beside)
+		w.files, w.beside = files, beside
 	}
+}
+
+// newest returns when the newest of the changed files was written, or at if that is later.
+func newest(at time.Time, now, before map[string]stamp) time.Time {
+	for path, file := range now {
+		if file != before[path] && file.modified.After(at) {
+			at = file.modified
+		}
+	}
+	return at
 }
 
 // scan returns the sources in dir.

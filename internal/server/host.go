@@ -24,6 +24,12 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
+// HostKeys are the configuration keys whose changes host.Host.Reconfigure applies, each with all keys below it.
+var HostKeys = []string{
+	"plugins", "shipped", "allowPaths", "consents", "updates", "plugin", "tenants", "limits", "ceilings", "maxPluginSize",
+	"mountQuota", "mock", "locale", "toolset", "toolsets", "outbound.proxy", "audit.optional", "audit.fields",
+}
+
 // HostOptions returns the options of the host that a configuration describes. shipped are the plugins that come with
 // the program. A disabled plugin that is not among them is an error, unless there are none at all.
 func HostOptions(c *config.Config, shipped []shipped.Plugin) (*host.Options, error) {
@@ -168,13 +174,7 @@ func (p *plugins) stop() error {
 // run watches the plugin folders.
 func (p *plugins) run(ctx context.Context) error { return p.host.Load().Watch(ctx) }
 
-func (*plugins) keys() []string {
-	return []string{
-		"plugins", "shipped", "allowPaths", "consents", "lock", "updates", "plugin", "tenants", "limits", "ceilings",
-		"maxPluginSize", "mountQuota", "mock", "locale", "toolset", "toolsets", "outbound.proxy", "credentials", "audit.optional",
-		"audit.fields",
-	}
-}
+func (*plugins) keys() []string { return append([]string{"lock", "credentials"}, HostKeys...) }
 
 func (p *plugins) prepare(ctx context.Context, next *config.Config) (func() []string, error) {
 	options, err := HostOptions(next, p.server.Shipped)
