@@ -49,9 +49,26 @@ type replica struct {
 // newFleet starts three replicas. Each gets a caller of its own.
 func newFleet(t *testing.T, offered *catalog.Catalog, calls func(replica int) Caller, change func(*Options)) *fleet {
 	t.Helper()
+	return newFleetOf(t, 3, func(i int, _ *store.Store, o *Options) (*catalog.Catalog, Caller) {
+		if change != nil {
+			change(o)
+		}
+		if calls == nil {
+			return offered, nil
+		}
+		return offered, calls(i)
+	})
+}
+
+// build makes what a replica offers and its caller, which may be nil, and changes its options.
+type build func(replica int, s *store.Store, o *Options) (*catalog.Catalog, Caller)
+
+// newFleetOf starts n replicas.
+func newFleetOf(t *testing.T, n int, build build) *fleet {
+	t.Helper()
 	f, database := &fleet{t: t}, postgrestest.Start(t)
-	for i := range 3 {
-		f.add(database, offered, calls, change, i)
+	for i := range n {
+		f.add(database, build, i)
 	}
 	forward := &httputil.ReverseProxy{
 		FlushInterval: -1, Transport: ownConnections(),
@@ -74,8 +91,7 @@ func newFleet(t *testing.T, offered *catalog.Catalog, calls func(replica int) Ca
 	return f
 }
 
-func (f *fleet) add(database string, offered *catalog.Catalog, calls func(int) Caller, change func(*Options),
-	number int) {
+func (f *fleet) add(database string, build build, number int) {
 	f.t.Helper()
 	s, err := store.OpenWith(f.t.Context(), database, &store.Options{Dir: f.t.TempDir()})
 	if err != nil {
@@ -89,13 +105,7 @@ func (f *fleet) add(database string, offered *catalog.Catalog, calls func(int) C
 	if o.Sessions, err = sessionstore.New(f.t.Context(), s); err != nil {
 		f.t.Fatal(err)
 	}
-	if change != nil {
-		change(o)
-	}
-	var caller Caller
-	if calls != nil {
-		caller = calls(number)
-	}
+	offered, caller := build(number, s, o)
 	r := &replica{Server: newServer(f.t, offered, caller, o), store: s}
 	r.http = httptest.NewServer(r.Handler())
 	r.url = r.http.URL

@@ -4,20 +4,33 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/bearer"
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/results"
+	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/toolset"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
 // keeping returns a server over a pipeline whose policy allows only list and listed, with large results.
 func keeping(t *testing.T) *Server {
+	t.Helper()
+	c, calls := keepingIn(t, results.New(nil), nil)
+	return newServer(t, c, calls, &Options{MaxResult: 8 << 10})
+}
+
+// keepingIn returns the catalog and the pipeline of keeping with this keeper and these toolsets.
+func keepingIn(t *testing.T, k *results.Keeper, sets *toolset.Config) (*catalog.Catalog, Caller) {
 	t.Helper()
 	var rows []string
 	for i := range 1000 {
@@ -29,7 +42,6 @@ func keeping(t *testing.T) *Server {
 	c := offerAll(t, func(context.Context, *abi.Request, func(abi.Progress)) (*abi.Response, error) {
 		return &abi.Response{StructuredContent: json.RawMessage(body)}, nil
 	}, m)
-	k := results.New(nil)
 	if err := k.Offer(c); err != nil {
 		t.Fatal(err)
 	}
@@ -37,9 +49,129 @@ func keeping(t *testing.T) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls := pipeline.New(c, &pipeline.Options{Results: k, Governance: pipeline.Governance{
+	return c, pipeline.New(c, &pipeline.Options{Results: k, Toolsets: sets, Governance: pipeline.Governance{
 		Policy: func() *policy.Policy { return rules }}})
-	return newServer(t, c, calls, &Options{MaxResult: 8 << 10})
+}
+
+// TestKeptAtAnyReplica: what is kept at one replica is read at the others, by the same user alone.
+func TestKeptAtAnyReplica(t *testing.T) {
+	t.Parallel()
+	aki, akiHash := bearer.New()
+	bo, boHash := bearer.New()
+	opened := newAuth(t, auth.Options{Tokens: []bearer.Token{{Name: "a", Hash: akiHash, User: "aki"},
+		{Name: "b", Hash: boHash, User: "bo"}}})
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			f := newFleetOf(t, 2, func(_ int, s *store.Store, o *Options) (*catalog.Catalog, Caller) {
+				k, err := results.Open(t.Context(), nil, s, slog.New(slog.DiscardHandler))
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.Auth, o.MaxResult = opened, 8<<10
+				return keepingIn(t, k, nil)
+			})
+			at := func(url, token string) *mcp.ClientSession {
+				transport := overHTTP(url)
+				transport.HTTPClient.Transport = carrying(token)
+				session := connect(t, transport, version, nil)
+				t.Cleanup(func() { session.Close() })
+				return session
+			}
+			balanced, stranger := at(f.url, aki), at(f.url, bo)
+			link := callWith(t, balanced, "list", 1).Content[1].(*mcp.ResourceLink)
+			readers := []*mcp.ClientSession{balanced, balanced, at(f.replicas[0].url+Path, aki), at(f.replicas[1].url+Path, aki)}
+			for i, session := range readers {
+				whole, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: link.URI})
+				if err != nil || int64(len(whole.Contents[0].Text)) != *link.Size {
+					t.Errorf("reader %d: the resource: %v", i, err)
+				}
+				part, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: results.Tool,
+					Arguments: map[string]any{"id": link.URI, "pointer": "/rows/999/id"}})
+				if err != nil || part.IsError || textOf(t, part) != "999" {
+					t.Errorf("reader %d: read_result: %+v, %v", i, part, err)
+				}
+			}
+			for range 2 {
+				_, err := stranger.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: link.URI})
+				if err == nil || !strings.Contains(err.Error(), "is kept for you") {
+					t.Errorf("another user reads the resource: %v", err)
+				}
+				part, err := stranger.CallTool(t.Context(), &mcp.CallToolParams{Name: results.Tool,
+					Arguments: map[string]any{"id": link.URI}})
+				if err != nil || !part.IsError || !strings.Contains(textOf(t, part), "is kept for you") {
+					t.Errorf("another user reads the result: %+v, %v", part, err)
+				}
+			}
+		})
+	}
+}
+
+// TestKeptForSessionElsewhere: without a user, the session reads what it was given, wherever the session is served, and
+// no other session does.
+func TestKeptForSessionElsewhere(t *testing.T) {
+	t.Parallel()
+	f := newFleetOf(t, 2, func(_ int, s *store.Store, o *Options) (*catalog.Catalog, Caller) {
+		k, err := results.Open(t.Context(), nil, s, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.MaxResult = 8 << 10
+		return keepingIn(t, k, nil)
+	})
+	a, b := f.replicas[0], f.replicas[1]
+	mine, other := a.initialize(t, "{}"), a.initialize(t, "{}")
+	_, data := a.send(t, mine, message(withSessions, 1, "tools/call", `{"name":"list","arguments":{"n":1}}`))
+	_, after, _ := strings.Cut(data, "hako-result:///")
+	id, _, _ := strings.Cut(after, `"`)
+	read := message(withSessions, 2, "tools/call", `{"name":"read_result","arguments":{"id":"`+id+`","pointer":"/rows/999"}}`)
+	if _, data := b.send(t, mine, read); !strings.Contains(data, `{\"id\":999,`) {
+		t.Errorf("the session reads %.300s", data)
+	}
+	if _, data := b.send(t, other, read); !strings.Contains(data, "is kept for you") {
+		t.Errorf("another session reads %.300s", data)
+	}
+}
+
+// TestKeptWithoutTool: a client whose toolset leaves read_result out is told of the resource alone. One whose toolset
+// renames it is told the new name.
+func TestKeptWithoutTool(t *testing.T) {
+	t.Parallel()
+	lists := toolset.Tool{Pattern: "list"}
+	sets := &toolset.Config{Sets: map[string]*toolset.Set{
+		"without": {Name: "without", Tools: []toolset.Tool{lists}, Except: []string{results.Tool}},
+		"renamed": {Name: "renamed", Tools: []toolset.Tool{lists, {Pattern: results.Tool, Rename: "read_more"}}},
+	}}
+	for _, version := range versions {
+		c, calls := keepingIn(t, results.New(nil), sets)
+		url := listen(t, newServer(t, c, calls, &Options{MaxResult: 8 << 10, Toolsets: sets}))
+		for set, want := range map[string]struct{ tools, says string }{
+			"without": {"list", ": the resource hako-result:///"}, "renamed": {"list read_more", `: read_more with {"id": "`},
+		} {
+			session := connect(t, overHTTP(url+Path+"/"+set), version, nil)
+			t.Cleanup(func() { session.Close() })
+			if names := strings.Join(listed(t, session, 10), " "); names != want.tools {
+				t.Errorf("%s: listed: %v", set, names)
+			}
+			result := callWith(t, session, "list", 1)
+			link := result.Content[1].(*mcp.ResourceLink)
+			note, _, _ := strings.Cut(result.Content[0].(*mcp.TextContent).Text, "\n")
+			if !strings.Contains(note, want.says) || strings.Contains(note+link.Description, results.Tool) {
+				t.Errorf("%s: %s %s", set, note, link.Description)
+			}
+			whole, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: link.URI})
+			if err != nil || int64(len(whole.Contents[0].Text)) != *link.Size {
+				t.Errorf("%s: the resource: %v", set, err)
+			}
+			if set == "renamed" {
+				part, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "read_more",
+					Arguments: map[string]any{"id": link.URI, "pointer": "/rows/999/id"}})
+				if err != nil || part.IsError || textOf(t, part) != "999" {
+					t.Errorf("read_more: %+v, %v", part, err)
+				}
+			}
+		}
+	}
 }
 
 // TestKeptResults: a large result is its beginning and a link, which the caller reads in parts and whole, whatever the

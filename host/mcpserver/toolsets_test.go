@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/host/toolset"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -20,6 +22,16 @@ import (
 // withToolsets returns a server whose client is offered "seen" and "other" of four tools, and whose endpoint "one" has
 // one of them.
 func withToolsets(t *testing.T, options *Options) (*Server, *catalog.Catalog) {
+	t.Helper()
+	if options == nil {
+		options = new(Options)
+	}
+	c, calls := callingToolsets(t, options)
+	return newServer(t, c, calls, options), c
+}
+
+// callingToolsets returns the catalog and the pipeline of withToolsets, and puts the toolsets into the options.
+func callingToolsets(t *testing.T, options *Options) (*catalog.Catalog, Caller) {
 	t.Helper()
 	m := &manifest.Manifest{Name: "test"}
 	for _, name := range []string{"look", "move", "erase", "secret"} {
@@ -29,7 +41,7 @@ func withToolsets(t *testing.T, options *Options) (*Server, *catalog.Catalog) {
 	c := offerAll(t, func(_ context.Context, r *abi.Request, _ func(abi.Progress)) (*abi.Response, error) {
 		return text("%s %s", r.Name, r.Arguments), nil
 	}, m)
-	sets := &toolset.Config{
+	options.Toolsets = &toolset.Config{
 		Sets: map[string]*toolset.Set{
 			"two": {Name: "two", Tools: []toolset.Tool{{Pattern: "look", Rename: "seen"}, {Pattern: "move", Rename: "other"}}},
 			"one": {Name: "one", Tools: []toolset.Tool{{Pattern: "erase",
@@ -38,11 +50,66 @@ func withToolsets(t *testing.T, options *Options) (*Server, *catalog.Catalog) {
 		},
 		Rules: []toolset.Rule{{Set: "two"}},
 	}
-	if options == nil {
-		options = new(Options)
+	return c, pipeline.New(c, &pipeline.Options{Toolsets: options.Toolsets})
+}
+
+// TestToolsetAtAnyReplica: a session that was opened at a toolset's endpoint of one replica is offered the same set at
+// the other, and is found at no other endpoint.
+func TestToolsetAtAnyReplica(t *testing.T) {
+	t.Parallel()
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			f := newFleetOf(t, 2, func(_ int, _ *store.Store, o *Options) (*catalog.Catalog, Caller) {
+				return callingToolsets(t, o)
+			})
+			one := connect(t, overHTTP(f.url+"/one"), version, nil)
+			t.Cleanup(func() { one.Close() })
+			for range 4 { // the balancer takes turns
+				if names := listed(t, one, 10); !slices.Equal(names, []string{"erase"}) {
+					t.Errorf("listed: %v", names)
+				}
+				result, err := one.CallTool(t.Context(), &mcp.CallToolParams{Name: "erase", Arguments: map[string]any{}})
+				if err != nil || textOf(t, result) != `erase {"n":1}` {
+					t.Errorf("a call with a fixed argument: %v, %v", result, err)
+				}
+				f.next.Add(1)
+			}
+			if version != withSessions {
+				return
+			}
+			for _, r := range f.replicas {
+				for path, want := range map[string]int{"/one": http.StatusOK, "/two": http.StatusNotFound, "": http.StatusNotFound} {
+					if got, data := r.sendTo(t, path, one.ID(), message(withSessions, 1, "tools/list", "{}")); got != want {
+						t.Errorf("the session of /one at %q: %d %s", path, got, data)
+					}
+				}
+			}
+		})
 	}
-	options.Toolsets = sets
-	return newServer(t, c, pipeline.New(c, &pipeline.Options{Toolsets: sets}), options), c
+}
+
+// sendTo sends one message of a session to an endpoint of the replica.
+func (r *replica) sendTo(t *testing.T, path, session, body string) (status int, data string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+Path+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Content-Type": "application/json", "Mcp-Session-Id": session,
+		"Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": withSessions} {
+		request.Header.Set(name, value)
+	}
+	response, err := web.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(content)
 }
 
 // TestToolsetLists: every client is listed what its toolset offers, page by page, and calls it by that name.
