@@ -25,8 +25,8 @@ type Step struct {
 
 	// Think is the model's reasoning before its answer, in a form that only the vendor's stand-in reads.
 	Think string
-	// Say and the arguments of Call may hold $1 or ${name} for what When has in parentheses, and ${result} for the
-	// results.
+	// Say and the arguments of Call may hold $1 or ${name} for what When has in parentheses, ${name} for what After has in
+	// named parentheses, and ${result} for the results.
 	Say  string
 	Call []Call
 	// Stop is empty for the natural reason, or one of the constants.
@@ -149,11 +149,26 @@ func (s *Step) expand(text string, c *Conversation) string {
 		when = anything
 	}
 	match := when.FindStringSubmatchIndex(c.Text)
+	text = s.expandFound(text, c)
 	parts := strings.Split(text, "${result}")
 	for i, part := range parts {
 		parts[i] = string(when.ExpandString(nil, part, c.Text, match))
 	}
 	return strings.Join(parts, label.ReplaceAllString(strings.Join(c.Results, "\n"), ""))
+}
+
+// expandFound fills in what After has in named parentheses.
+func (s *Step) expandFound(text string, c *Conversation) string {
+	if s.After == nil {
+		return text
+	}
+	found := s.After.FindStringSubmatch(strings.Join(c.Results, "\n"))
+	for i, name := range s.After.SubexpNames() {
+		if name != "" && i < len(found) {
+			text = strings.ReplaceAll(text, "${"+name+"}", strings.ReplaceAll(found[i], "$", "$$"))
+		}
+	}
+	return text
 }
 
 // label is a line in double brackets, as a host puts before and after what is data. Models do not repeat it.
