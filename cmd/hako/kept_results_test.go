@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/internal/demo"
 	"github.com/hako-run/hako/internal/fakes"
 	"github.com/hako-run/hako/internal/fakes/managedagents"
 	"github.com/hako-run/hako/internal/fakes/slack"
@@ -22,8 +23,8 @@ func numbered(n int) string {
 	return b.String()
 }
 
-// TestSlackKeptResult: in Slack, the model gets the beginning of a large file, and reads its end with read_result.
-// The note names programs of run_code too, which is approved here.
+// TestSlackKeptResult: in Slack, the model gets the beginning of a large file, and reads its end with read_result, and
+// in a program of run_code all of it.
 func TestSlackKeptResult(t *testing.T) {
 	t.Parallel()
 	s := serveSlackWith(t, `steps:
@@ -32,11 +33,23 @@ func TestSlackKeptResult(t *testing.T) {
     after: 'read_result with \{"id": "(?P<id>[a-z0-9]+)"\} reads parts of it, and so does tools.read_result'
     call: [{tool: read_result, arguments: '{"id": "${id}", "offset": 3999}'}]
   - {when: last line, after: '行 (?P<line>3999) of', say: "The last one has the number ${line}."}
+  - when: many lines
+    after: 'read_result with \{"id": "(?P<id>[a-z0-9]+)"\}'
+    call:
+      - tool: run_code
+        arguments: {code: "const text = await tools.read_result({id: '${id}'}); return 'lines: ' + text.split('\\n').length"}
+  - {when: many lines, after: 'lines: (?P<count>\d+)', say: "It has ${count} lines."}
   - {after: '(?s).*', say: "Something else: ${result}"}
-`, "", map[string]string{"large.log": strings.TrimSuffix(numbered(4000), "\n")}, "code")
-	must(s.Tell(t.Context(), slack.Said{User: fakes.SlackUser, Channel: fakes.SlackChannel,
-		Text: "<@" + fakes.SlackBot + "> What is in the last line of the log?"}))
-	said(t, s, "The last one has the number 3999.")
+`, "", demo.Policy+"  - {name: programs, action: allow, tools: [run_code]}\n",
+		map[string]string{"large.log": strings.TrimSuffix(numbered(4000), "\n")}, "code")
+	for question, answer := range map[string]string{
+		"What is in the last line of the log?": "The last one has the number 3999.",
+		"How many lines has the log?":          "It has 4000 lines.",
+	} {
+		must(s.Tell(t.Context(), slack.Said{User: fakes.SlackUser, Channel: fakes.SlackChannel,
+			Text: "<@" + fakes.SlackBot + "> " + question}))
+		said(t, s, answer)
+	}
 }
 
 // TestSlackWithoutReadResult: a model whose toolset leaves read_result out gets the beginning of a large file, is not
@@ -53,7 +66,7 @@ toolsets:
     reading: {tools: [file_read], except: [read_result]}
   rules:
     - {frontends: [slack], toolset: reading}
-`, map[string]string{"large.log": numbered(4000)})
+`, demo.Policy, map[string]string{"large.log": numbered(4000)})
 	must(s.Tell(t.Context(), slack.Said{User: fakes.SlackUser, Channel: fakes.SlackChannel,
 		Text: "<@" + fakes.SlackBot + "> What is in the log?"}))
 	said(t, s, "I have the beginning. Ask for less, or for a part!")

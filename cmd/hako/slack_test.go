@@ -18,18 +18,21 @@ import (
 // serveSlack starts hako serve with the bot, on the stand-ins, with a model that follows the script of "hako dev chat".
 func serveSlack(t *testing.T) *slack.Server {
 	t.Helper()
-	return serveSlackWith(t, demo.Script, "", nil)
+	return serveSlackWith(t, demo.Script, "", demo.Policy, nil)
 }
 
-// serveSlackWith is serveSlack with another script, more configuration, files in the workspace, and consent to plugins.
-func serveSlackWith(t *testing.T, script, more string, files map[string]string, approve ...string) *slack.Server {
+// serveSlackWith is serveSlack with another script, more configuration, another policy, files in the workspace, and consent to
+// plugins.
+func serveSlackWith(
+	t *testing.T, script, more, policy string, files map[string]string, approve ...string,
+) *slack.Server {
 	t.Helper()
 	needsPlugins(t)
 	dir, f := t.TempDir(), fakes.New()
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
 	text := must(f.WriteConfig(dir, server.URL)) + strings.ReplaceAll(demo.SlackWorkspace, "URL", server.URL) + more
-	for name, content := range map[string]string{"hako.yaml": text, "hako.policy.yaml": demo.Policy, "slack-app.token": fakes.SlackAppToken} {
+	for name, content := range map[string]string{"hako.yaml": text, "hako.policy.yaml": policy, "slack-app.token": fakes.SlackAppToken} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}

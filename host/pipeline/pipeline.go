@@ -116,7 +116,9 @@ func (p *Pipeline) shorten(ctx context.Context, call *Call, response *abi.Respon
 		if offered.Source.Own && offered.Real().Name == results.Tool {
 			reader.Tool = offered.Name
 		}
-		reader.Programs = reader.Programs || offered.Name == codeTool && offered.Source.Calls != nil
+		if offered.Name == codeTool && offered.Source.Calls != nil {
+			reader.Programs = p.Visible(call.Caller, offered)
+		}
 	}
 	if reader.Tool == "" && !isMCP {
 		return
