@@ -282,8 +282,17 @@ func (h *Host) View(caller pipeline.Caller) *catalog.View { return h.pipeline.Vi
 func (h *Host) MayChoose(caller pipeline.Caller) bool { return h.pipeline.MayChoose(caller) }
 
 // Tools returns the tools that are to be listed for the caller, in the form in which they are offered.
-func (h *Host) Tools(caller pipeline.Caller) (list []*catalog.Tool) {
-	for _, tool := range h.View(caller).Tools {
+func (h *Host) Tools(caller pipeline.Caller) []*catalog.Tool {
+	return h.visible(caller, h.View(caller).Tools)
+}
+
+// Deferred returns the tools that Tools leaves out because the catalog is too large to list; see toolset.Search.
+func (h *Host) Deferred(caller pipeline.Caller) []*catalog.Tool {
+	return h.visible(caller, h.View(caller).Deferred)
+}
+
+func (h *Host) visible(caller pipeline.Caller, tools []*catalog.Tool) (list []*catalog.Tool) {
+	for _, tool := range tools {
 		if h.Visible(caller, tool) {
 			list = append(list, h.Described(caller, tool))
 		}

@@ -1,13 +1,16 @@
 package host_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/toolset"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -47,6 +50,7 @@ func TestToolsOfATenant(t *testing.T) {
 				"    description: Greets.\n    when: {word: [Ahoy]}\n"))}}
 		o.Settings = map[string]host.Settings{"greeter": {Config: map[string]any{"word": "Hi"}}}
 		o.Tenants = map[string]host.Tenant{"acme": {Config: map[string]map[string]any{"greeter": {"word": "Ahoy"}}}}
+		o.Toolsets = &toolset.Config{Search: toolset.Search{Tokens: 1}}
 	})
 	w.load()
 	tool, ok := w.Catalog().View().Tool("greet")
@@ -56,6 +60,10 @@ func TestToolsOfATenant(t *testing.T) {
 	for tenant, want := range map[string]bool{"": false, "acme": true, "other": false} {
 		if got := w.Visible(pipeline.Caller{Frontend: pipeline.FrontendTerminal, Tenant: tenant}, tool); got != want {
 			t.Errorf("tenant %q sees the tool: %v, want %v", tenant, got, want)
+		}
+		deferred := w.Deferred(pipeline.Caller{Frontend: pipeline.FrontendTerminal, Tenant: tenant})
+		if got := slices.ContainsFunc(deferred, func(t *catalog.Tool) bool { return t.Name == "greet" }); got != want {
+			t.Errorf("tenant %q has the tool among the deferred ones: %v, want %v", tenant, got, want)
 		}
 	}
 }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -158,6 +160,44 @@ func TestAC17ChatWithoutMCP(t *testing.T) {
 	if sent := string(f.Anthropic.Requests.All()[0].Body); strings.Contains(sent, "get_weather") ||
 		strings.Contains(sent, `"tools"`) {
 		t.Errorf("the model was sent %s", sent)
+	}
+}
+
+// TestChatWithDeferredTools: above the limit of toolsets.search the model is sent the tools that are not listed as
+// deferred ones, and a call of one is an ordinary call. Pinned tools are not deferred.
+func TestChatWithDeferredTools(t *testing.T) {
+	t.Parallel()
+	dir, f := offline(t, `
+toolsets:
+  search: {tools: 2}
+  sets: {desk: {tools: [{tool: current_time, pin: true}, "*"], except: [file_delete]}}
+  rules: [{frontends: [terminal], toolset: desk}]
+`)
+	f.Anthropic.Script = must(demo.ParseScript(demo.Script))
+	invokeWith(t, dir, "東京の天気は？\n", "chat").want(t, exitOK, "東京都（東京地方）の天気予報です。")
+	requests := f.Anthropic.Requests.All()
+	for _, want := range []string{`{"name":"get_weather",`, `"defer_loading":true}`, `"type":"tool_search_tool_bm25_20251119"`} {
+		if sent := string(requests[0].Body); !strings.Contains(sent, want) {
+			t.Errorf("%s is not in %s", want, sent)
+		}
+	}
+	listed := []string{"current_time", "read_result"}
+	var sent struct {
+		Tools []struct {
+			Type, Name string
+			Deferred   bool `json:"defer_loading"`
+		}
+	}
+	if err := json.Unmarshal(requests[0].Body, &sent); err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range sent.Tools {
+		if tool.Type == "" && (tool.Name == "call_tool" || tool.Name == "file_delete" || tool.Deferred == slices.Contains(listed, tool.Name)) {
+			t.Errorf("%+v is sent", tool)
+		}
+	}
+	if len(requests) != 2 || !strings.Contains(string(requests[1].Body), `"tool_search_tool_result"`) {
+		t.Errorf("%d requests, the last %s", len(requests), requests[len(requests)-1].Body)
 	}
 }
 

@@ -82,6 +82,8 @@ type Source struct {
 	Upstream bool
 	// Own says that it is part of the host. The policy decides nothing about it.
 	Own bool
+	// Finds says that its tools find and call those of View.Deferred, for models that cannot load these themselves.
+	Finds bool
 	// Untrusted says that nobody vouches for its tool annotations; see Tool.Hints.
 	Untrusted bool
 	Backend   Backend

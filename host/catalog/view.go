@@ -65,6 +65,9 @@ type View struct {
 	Templates []*Template
 	Prompts   []*Prompt
 
+	// Deferred has the tools that Listing left out of Tools.
+	Deferred []*Tool
+
 	// Selected says that Select made the view.
 	Selected bool
 
@@ -134,7 +137,8 @@ func (v *View) Select(tools []*Tool, resources []*Resource, templates []*Templat
 	return selected
 }
 
-// Listing returns the view with another list of tools. Those that it leaves out can still be looked up by name.
+// Listing returns the view with another list of tools. Those that it leaves out are in Deferred, and can still be looked
+// up by name.
 func (v *View) Listing(tools []*Tool) *View {
 	listing := *v
 	listing.Selected, listing.tools = true, maps.Clone(v.tools)
@@ -142,7 +146,12 @@ func (v *View) Listing(tools []*Tool) *View {
 	for _, tool := range tools {
 		listing.tools[tool.Name], listed[tool.Name] = tool, tool
 	}
-	listing.Tools = sorted(listed)
+	listing.Tools, listing.Deferred = sorted(listed), nil
+	for _, tool := range v.Tools {
+		if listed[tool.Name] == nil {
+			listing.Deferred = append(listing.Deferred, tool)
+		}
+	}
 	return &listing
 }
 

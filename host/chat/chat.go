@@ -27,6 +27,9 @@ type Options struct {
 	Store *store.Store
 	// Tools lists the tools that the caller may use, sorted by name. Nil means chat without tools.
 	Tools func(caller pipeline.Caller) []*catalog.Tool
+	// Deferred lists further tools that the caller may use: (*host.Host).Deferred. They are for models that load tools
+	// when they need them; see llm.Tool. Nil means that there are none.
+	Deferred func(caller pipeline.Caller) []*catalog.Tool
 	// Call runs a tool: (*host.Host).Call. It must be set if Tools is.
 	Call func(ctx context.Context, call *pipeline.Call) (*pipeline.Result, error)
 	// MayAsk reports whether a call of the tool may wait for people: (*host.Host).MayAsk. Nil means never.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/host/pipeline"
@@ -39,6 +40,32 @@ func TestAC12AnswersWithData(t *testing.T) {
 	if len(given) != 1 || given[0].IsError || !strings.Contains(given[0].Text, "result of the tool get_weather") ||
 		!strings.Contains(given[0].Text, "晴れ 15°C\n詳細") {
 		t.Errorf("the model was given %+v", given)
+	}
+}
+
+// TestDeferredTools: the model is sent them after the listed ones, and a call of one is a call as any other.
+func TestDeferredTools(t *testing.T) {
+	t.Parallel()
+	m := &model{steps: []step{calls("get_weather", `{"location":"東京"}`), says("Sunny.")}}
+	b := setup(t, m, backend{"get_weather": gives("sun")}, nil, func(o *chat.Options) {
+		all := o.Tools
+		o.Tools = func(caller pipeline.Caller) []*catalog.Tool {
+			finder := *all(caller)[0]
+			finder.Name, finder.Source = "find_tools", &catalog.Source{Own: true, Finds: true}
+			return []*catalog.Tool{&finder}
+		}
+		o.Deferred = all
+	})
+	_, s, err := b.say(t, "c", "the weather?")
+	if want := []string{"started get_weather Weather", "ended ok sun"}; err != nil || !slices.Equal(s.events, want) {
+		t.Errorf("shown %q, %v", s.events, err)
+	}
+	var sent []string
+	for _, tool := range m.asked(t, 0).Tools {
+		sent = append(sent, fmt.Sprint(tool.Name, " ", tool.Deferred, " ", tool.Finds))
+	}
+	if want := []string{"find_tools false true", "delete_file true false", "get_weather true false"}; !slices.Equal(sent, want) {
+		t.Errorf("sent %q", sent)
 	}
 }
 

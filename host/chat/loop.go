@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,14 +50,23 @@ func (r *run) prepare() {
 	if o := &r.engine.options; o.Tools != nil {
 		r.tools = o.Tools(r.caller)
 	}
-	for _, tool := range r.tools {
+	var deferred []*catalog.Tool
+	if o := &r.engine.options; o.Deferred != nil {
+		deferred = o.Deferred(r.caller)
+	}
+	for _, tool := range slices.Concat(r.tools, deferred) {
 		r.byName[tool.Name] = tool
+	}
+	offer := offered(r.tools, r.turn.Locale)
+	for _, tool := range offered(deferred, r.turn.Locale) {
+		tool.Deferred = true
+		offer = append(offer, tool)
 	}
 	messages := r.history(r.state)
 	r.past = len(messages)
 	r.mark = rand.Text()[:8]
 	r.request = llm.Request{
-		System: r.system(), Tools: offered(r.tools, r.turn.Locale), Cache: true,
+		System: r.system(), Tools: offer, Cache: true,
 		Retrying: func(retry llm.Retry) { r.display.notice(NoticeRetrying, r.words.retry(retry)) },
 		Messages: append(messages, llm.Message{Role: llm.RoleUser, Text: r.opening(), Images: r.pictures()}),
 	}

@@ -53,7 +53,9 @@ func weight(messages []llm.Message) (n int) {
 func (r *run) fit(ctx context.Context) error {
 	n := tokens(r.request.System) + weight(r.request.Messages)
 	for _, tool := range r.request.Tools {
-		n += tokens(tool.Description) + tokens(string(tool.Schema))
+		if !tool.Deferred {
+			n += tokens(tool.Description) + tokens(string(tool.Schema))
+		}
 	}
 	if n <= r.engine.options.Limits.Window*3/4 || len(r.state.messages) <= keptMessages {
 		return nil

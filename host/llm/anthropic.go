@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -22,17 +23,29 @@ func newAnthropic(spec *Spec, client *http.Client) *messagesAPI {
 }
 
 // dialect has the documented limits. The limit on argument names is known only from the API's error messages.
-func (*messagesAPI) dialect() dialect { return dialect{name: 128, keys: true, patterns: true} }
+func (*messagesAPI) dialect() dialect {
+	return dialect{name: 128, keys: true, patterns: true, deferred: 10_000}
+}
 
 func (a *messagesAPI) send(ctx context.Context, x *exchange) (*Response, error) {
 	header := authorize(x.key)
 	header.Set("Anthropic-Version", anthropicVersion)
-	answer := messagesAnswer{exchange: x}
-	if err := a.messages.stream(ctx, header, newMessagesRequest(x), answer.addEvent); err != nil {
-		return nil, messagesError(err)
+	answer, request := messagesAnswer{exchange: x}, newMessagesRequest(x)
+	turns := request.Messages
+	for {
+		if err := a.messages.stream(ctx, header, request, answer.addEvent); err != nil {
+			return nil, messagesError(err)
+		}
+		said := answer.pause()
+		if said == nil {
+			return answer.response()
+		}
+		request.Messages = slices.Concat(turns, []messagesTurn{{RoleAssistant, said}})
 	}
-	return answer.response()
 }
+
+// maxPauses bounds how often a response is resumed that the API has paused after many searches ("pause_turn").
+const maxPauses = 4
 
 // messagesRequest is a request for a message.
 type messagesRequest struct {
@@ -49,12 +62,21 @@ type messagesToolChoice struct {
 	Type string `json:"type"`
 }
 
+// messagesTool is a tool of the caller's, or one of the API's, which has a type and no schema.
 type messagesTool struct {
-	Name        string         `json:"name"`
-	Description string         `json:"description,omitempty"`
-	InputSchema map[string]any `json:"input_schema"`
+	Type         string         `json:"type,omitempty"`
+	Name         string         `json:"name"`
+	Description  string         `json:"description,omitempty"`
+	InputSchema  map[string]any `json:"input_schema,omitempty"`
+	DeferLoading bool           `json:"defer_loading,omitempty"`
 	cacheable
 }
+
+// The API's search for deferred tools (platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool).
+const (
+	searchTool     = "tool_search_tool_bm25"
+	searchToolType = searchTool + "_20251119"
+)
 
 // messagesTurn is a message. Its content has pointers to the types of blocks below, and verbatim blocks.
 type messagesTurn struct {
@@ -114,7 +136,10 @@ func newMessagesRequest(x *exchange) *messagesRequest {
 	for i := range x.tools.tools {
 		tool := &x.tools.tools[i]
 		r.Tools = append(r.Tools, messagesTool{Name: tool.name, Description: tool.Description,
-			InputSchema: tool.parameters.schema})
+			InputSchema: tool.parameters.schema, DeferLoading: tool.Deferred})
+	}
+	if x.tools.deferred { // last, because a breakpoint cannot be set after a deferred tool
+		r.Tools = append(r.Tools, messagesTool{Type: searchToolType, Name: searchTool})
 	}
 	if x.NoTools && len(r.Tools) > 0 {
 		r.ToolChoice = &messagesToolChoice{"none"}
@@ -190,11 +215,8 @@ func resultBlock(r *Result) *messagesToolResult {
 
 // assistantBlocks returns the model's message, verbatim if its State is known.
 func assistantBlocks(x *exchange, m *Message) []any {
-	var blocks []any
-	if verbatim := x.verbatim(m); verbatim != nil {
-		for _, block := range verbatim {
-			blocks = append(blocks, block)
-		}
+	blocks := x.withoutLostSearches(x.verbatim(m))
+	if blocks != nil {
 		return blocks
 	}
 	if m.Text != "" {
@@ -213,4 +235,56 @@ func (x *exchange) verbatim(m *Message) []json.RawMessage {
 		return nil
 	}
 	return m.State.parts
+}
+
+// messagesSearch is a content block of a search for tools: what the model looks for, or the result.
+type messagesSearch struct {
+	Type      string `json:"type"`
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	ToolUseID string `json:"tool_use_id"`
+	Content   struct {
+		Type       string `json:"type"`
+		References []struct {
+			Name string `json:"tool_name"`
+		} `json:"tool_references"`
+	} `json:"content"`
+}
+
+// withoutLostSearches returns the blocks of a message without the searches that the API would refuse: those of a request
+// without the search, and those whose result is malformed or names a tool that is not sent.
+func (x *exchange) withoutLostSearches(parts []json.RawMessage) (blocks []any) {
+	searches, lost := make([]messagesSearch, len(parts)), map[string]bool{}
+	for i, part := range parts {
+		search := &searches[i]
+		malformed := json.Unmarshal(part, search) != nil
+		switch {
+		case search.Type == "server_tool_use" && search.Name == searchTool:
+			lost[search.ID] = !x.tools.deferred
+		case search.Type == "tool_search_tool_result":
+			_, begun := lost[search.ToolUseID]
+			if !begun || malformed || !x.defines(search) {
+				lost[search.ToolUseID] = true
+			}
+		default:
+			searches[i] = messagesSearch{}
+		}
+	}
+	for i, part := range parts {
+		if id := cmp.Or(searches[i].ToolUseID, searches[i].ID); searches[i].Type == "" || !lost[id] {
+			blocks = append(blocks, part)
+		}
+	}
+	return blocks
+}
+
+// defines reports whether the request has all tools that the search has found.
+func (x *exchange) defines(search *messagesSearch) bool {
+	for _, reference := range search.Content.References {
+		if x.tools.sent[reference.Name] == nil {
+			return false
+		}
+	}
+	return search.Content.Type == "tool_search_tool_search_result" ||
+		search.Content.Type == "tool_search_tool_result_error"
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/hako-run/hako/internal/lazyregexp"
@@ -73,9 +74,10 @@ func (b *messagesBlock) verbatim() (json.RawMessage, error) {
 		}
 	}
 	if input := b.arguments.String(); input != "" {
-		if members["input"] = json.RawMessage(input); !json.Valid(members["input"]) {
-			members["input"] = json.RawMessage("{}")
-		}
+		members["input"] = json.RawMessage(input)
+	}
+	if input, ok := members["input"]; ok && !json.Valid(input) || !ok && b.member("type") == "server_tool_use" {
+		members["input"] = json.RawMessage("{}") // the API requires it, and may leave it out itself
 	}
 	return json.Marshal(members)
 }
@@ -84,9 +86,28 @@ func (b *messagesBlock) verbatim() (json.RawMessage, error) {
 type messagesAnswer struct {
 	*exchange
 	model, stop string
-	usage       Usage
-	blocks      []*messagesBlock
-	ended       bool
+	// usage is that of this stream. earlier and resumed are the usage and the number of blocks of the streams before it,
+	// which ended in pauses.
+	usage, earlier  Usage
+	resumed, pauses int
+	blocks          []*messagesBlock
+	ended           bool
+}
+
+// pause returns the blocks so far if the stream ended in a pause. The next stream continues them, after a request that
+// ends with them.
+func (a *messagesAnswer) pause() []any {
+	if !a.ended || a.stop != "pause_turn" || len(a.blocks) == a.resumed || a.pauses == maxPauses {
+		return nil
+	}
+	parts, err := a.verbatim()
+	blocks := a.withoutLostSearches(parts)
+	if err != nil || len(blocks) == 0 {
+		return nil
+	}
+	a.earlier, a.usage, a.ended = a.earlier.Add(a.usage.bounded()), Usage{}, false
+	a.resumed, a.pauses = len(a.blocks), a.pauses+1
+	return blocks
 }
 
 func (a *messagesAnswer) addEvent(data []byte) error {
@@ -102,8 +123,8 @@ func (a *messagesAnswer) addEvent(data []byte) error {
 		a.stop = event.Delta.StopReason
 		event.Usage.update(&a.usage)
 	case "content_block_start":
-		if event.Index != len(a.blocks) {
-			return fmt.Errorf("%w: block %d begins after %d blocks", errMalformed, event.Index, len(a.blocks))
+		if event.Index != len(a.blocks)-a.resumed {
+			return fmt.Errorf("%w: block %d begins after %d blocks", errMalformed, event.Index, len(a.blocks)-a.resumed)
 		}
 		block := &messagesBlock{members: event.ContentBlock}
 		if block.member("type") == "" {
@@ -116,10 +137,11 @@ func (a *messagesAnswer) addEvent(data []byte) error {
 			a.emit(Delta{Text: text})
 		}
 	case "content_block_delta":
-		if event.Index < 0 || event.Index >= len(a.blocks) {
-			return fmt.Errorf("%w: block %d goes on, and there are %d", errMalformed, event.Index, len(a.blocks))
+		current := a.blocks[a.resumed:]
+		if event.Index < 0 || event.Index >= len(current) {
+			return fmt.Errorf("%w: block %d goes on, and there are %d", errMalformed, event.Index, len(current))
 		}
-		block := a.blocks[event.Index]
+		block := current[event.Index]
 		block.text.WriteString(event.Delta.Text)
 		block.thinking.WriteString(event.Delta.Thinking)
 		block.signature.WriteString(event.Delta.Signature)
@@ -137,7 +159,7 @@ func (a *messagesAnswer) response() (*Response, error) {
 	if !a.ended {
 		return nil, brokenOff(errors.New("no message_stop"))
 	}
-	r := &Response{Model: a.model, Stop: messagesStops[a.stop], Usage: a.usage}
+	r := &Response{Model: a.model, Stop: messagesStops[a.stop], Usage: a.earlier.Add(a.usage)}
 	if r.Stop == "" {
 		r.Stop = StopEnd
 	}
@@ -169,27 +191,35 @@ func (a *messagesAnswer) call(block *messagesBlock) Call {
 	return a.tools.incoming(block.member("id"), block.member("name"), arguments)
 }
 
-// state returns the verbatim response if the model was thinking: thinking blocks are signed and must be sent back in
-// place.
+// state returns the verbatim response if the model was thinking or searching: thinking blocks are signed, and both must
+// be sent back in place.
 func (a *messagesAnswer) state() *State {
-	s := &State{provider: a.spec.Provider, model: a.spec.Model}
-	thought := false
-	for _, block := range a.blocks {
+	if !slices.ContainsFunc(a.blocks, func(block *messagesBlock) bool {
 		kind := block.member("type")
-		if kind == "text" && strings.TrimSpace(block.member("text")+block.text.String()) == "" {
-			continue // the API rejects blank text
-		}
-		thought = thought || kind != "text" && kind != "tool_use"
-		part, err := block.verbatim()
-		if err != nil {
-			return nil
-		}
-		s.parts = append(s.parts, part)
-	}
-	if !thought {
+		return kind != "text" && kind != "tool_use"
+	}) {
 		return nil
 	}
-	return s
+	parts, err := a.verbatim()
+	if err != nil {
+		return nil
+	}
+	return &State{provider: a.spec.Provider, model: a.spec.Model, parts: parts}
+}
+
+// verbatim returns the blocks but for blank text, which the API rejects.
+func (a *messagesAnswer) verbatim() (parts []json.RawMessage, err error) {
+	for _, block := range a.blocks {
+		if block.member("type") == "text" && strings.TrimSpace(block.member("text")+block.text.String()) == "" {
+			continue
+		}
+		part, err := block.verbatim()
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
 }
 
 // messagesError converts an error of the API to an *Error.
@@ -218,7 +248,11 @@ func messagesFailure(status int, header http.Header, f apiError, cause error) *E
 		kind = Refused
 	}
 	e := newError(kind, status, header, cause)
-	e.setParameter(messagesParameter().FindString(f.Message))
+	parameter := messagesParameter().FindString(f.Message)
+	if strings.Contains(f.Message, deferLoading) || strings.Contains(f.Message, searchTool) {
+		parameter = deferLoading
+	}
+	e.setParameter(parameter)
 	return e
 }
 

@@ -122,13 +122,7 @@ func (a *attempt) run(ctx context.Context) (*Response, error) {
 }
 
 func (a *attempt) sendOnce(ctx context.Context) (*Response, error) {
-	x := &exchange{
-		Request:  a.request,
-		messages: normalize(a.request.Messages),
-		tools:    a.tools.adaptAll(a.request.Tools),
-		spec:     &a.spec,
-		emit:     a.emit,
-	}
+	x := &exchange{Request: a.request, messages: normalize(a.request.Messages), spec: &a.spec, emit: a.emit}
 	if err := checkTurns(x.messages); err != nil {
 		return nil, err
 	}
@@ -142,6 +136,7 @@ func (a *attempt) sendOnce(ctx context.Context) (*Response, error) {
 	a.mu.Lock()
 	x.without = a.without
 	a.mu.Unlock()
+	x.tools = a.tools.adaptFor(a.request.Tools, a.spec.defersTools() && !x.without[deferLoading])
 	a.completion.Attempts++
 	response, err := a.vendor.send(ctx, x)
 	var e *Error
@@ -168,9 +163,13 @@ func (x *exchange) maxTokens() int64 {
 }
 
 // optional are the parameters that are omitted after the provider rejected them. Instead of "max_tokens" its newer name
-// is sent. Without "include" responses have no State.
+// is sent. Without "include" responses have no State. Without deferLoading the tools that find the deferred ones are
+// sent.
 var optional = map[string]bool{"include": true, "max_tokens": true, "parallel_tool_calls": true, "stream_options": true,
-	"temperature": true}
+	"temperature": true, deferLoading: true}
+
+// deferLoading is the member of a tool that defers it. It stands for the search that is sent with deferred tools, too.
+const deferLoading = "defer_loading"
 
 // toolParameter matches the index of a tool in the name of a rejected parameter.
 var toolParameter = lazyregexp.New(`^tools(?:\.|\[)(\d+)`)

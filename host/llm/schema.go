@@ -23,6 +23,7 @@ const (
 type dialect struct {
 	tools       int  // number of tools; 0 means no limit
 	name        int  // bytes of a name of letters, digits, "_" and "-"
+	deferred    int  // number of tools that may be deferred; 0 means that the API has no deferred loading
 	description int  // characters; 0 means no limit
 	keys        bool // argument names have at most 64 letters, digits, "_", "." and "-"
 	patterns    bool // "pattern" need not be anchored at both ends

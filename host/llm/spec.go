@@ -61,6 +61,9 @@ type Spec struct {
 	Timeout time.Duration
 	// Images says that a model of OpenAICompatible accepts images in user messages. The vendors' own models always do.
 	Images bool
+	// DeferTools says that the provider loads deferred tools when the model searches for them; see Tool. Nil means at
+	// the vendor's own address only. A model that rejects it is sent the tools that find the others from then on.
+	DeferTools *bool
 	// Prices determine Response.Cost.
 	Prices Prices
 }
@@ -88,6 +91,13 @@ func (s Spec) withDefaults() Spec {
 	return s
 }
 
+func (s *Spec) defersTools() bool {
+	if s.DeferTools != nil {
+		return *s.DeferTools
+	}
+	return s.BaseURL == ""
+}
+
 // Check validates s. It fails for an unknown provider, a missing field, a negative number, or an address to which a key
 // must not be sent.
 func (s Spec) Check() error {
@@ -99,6 +109,9 @@ func (s Spec) Check() error {
 		return errors.New("model is missing: set it to the provider's name of the model")
 	case s.Provider == OpenAICompatible && s.BaseURL == "":
 		return errors.New("baseUrl is missing: set it to the server's address, such as http://127.0.0.1:1234/v1")
+	case s.Provider != Anthropic && s.DeferTools != nil && *s.DeferTools:
+		return fmt.Errorf("deferTools is only for %s: hako searches tools for models of %s itself, so remove it",
+			Anthropic, s.Provider)
 	case s.MaxTokens < 0 || s.ContextWindow < 0 || s.Timeout < 0:
 		return errors.New("maxTokens, contextWindow and timeout must not be negative; 0 is the default")
 	case s.Prices.Input < 0 || s.Prices.Output < 0 || s.Prices.CacheRead < 0 || s.Prices.CacheWrite < 0:

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/hako-run/hako/host/internal/identity"
@@ -40,6 +41,8 @@ type toolset struct {
 	dialect  dialect
 	sent     map[string]*sentTool // by the name sent
 	original map[string]*sentTool // by Tool.Name
+	// deferred says that some are deferred, so that the provider's search is sent with them.
+	deferred bool
 }
 
 // sentTool is a Tool adapted to a dialect.
@@ -47,6 +50,18 @@ type sentTool struct {
 	Tool
 	name       string
 	parameters *parameters
+}
+
+// adaptFor returns the adapted tools for a model that loads deferred tools itself, or for one that has to be sent the
+// tools that find them. The latter are sent as well where the provider's search would not find all tools.
+func (w *toolAdapter) adaptFor(tools []Tool, defers bool) *toolset {
+	if defers && len(tools) <= w.dialect.deferred {
+		b := w.adaptAll(slices.DeleteFunc(slices.Clone(tools), func(t Tool) bool { return t.Finds }))
+		if b.deferred && b.sent[searchTool] == nil {
+			return b
+		}
+	}
+	return w.adaptAll(slices.DeleteFunc(slices.Clone(tools), func(t Tool) bool { return t.Deferred }))
 }
 
 // adaptAll returns the adapted tools. Tools that cannot be adapted are omitted, with a warning the first time.
@@ -89,6 +104,7 @@ func (w *toolAdapter) adaptAll(tools []Tool) *toolset {
 // add appends a tool within the capacity of tools, so that pointers to earlier ones stay valid.
 func (b *toolset) add(tool sentTool) {
 	b.tools = append(b.tools, tool)
+	b.deferred = b.deferred || tool.Deferred
 	last := &b.tools[len(b.tools)-1]
 	b.sent[tool.name], b.original[tool.Name] = last, last
 }

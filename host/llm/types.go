@@ -68,6 +68,11 @@ type Tool struct {
 	// Schema is the JSON Schema of the arguments, an object. Keywords that a provider does not accept are rewritten or
 	// removed, so callers have to validate arguments against the original.
 	Schema json.RawMessage
+	// Deferred says that the model reads the definition only when it has searched for it. Such a tool is sent only to
+	// models whose provider has that search (Spec.DeferTools), and a tool that Finds only to the others.
+	Deferred bool
+	// Finds says that the tool is for finding or calling the deferred ones.
+	Finds bool
 }
 
 // Request is a conversation for a model to complete.

@@ -32,7 +32,7 @@ var finderTools = sync.OnceValue(func() []*catalog.Tool {
 	if err != nil {
 		panic(err) // it is part of the program
 	}
-	source := &catalog.Source{Name: "hako.finder", Own: true}
+	source := &catalog.Source{Name: "hako.finder", Own: true, Finds: true}
 	var tools []*catalog.Tool
 	for i := range m.Tools {
 		tools = append(tools, &catalog.Tool{Source: source, Name: m.Tools[i].Name, Spec: &m.Tools[i]})

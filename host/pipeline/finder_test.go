@@ -42,6 +42,17 @@ func TestFinder(t *testing.T) {
 		if !slices.Equal(names, want) {
 			t.Errorf("%s is listed %v, want %v", frontend, names, want)
 		}
+		all := map[string]int{"terminal": 2, "slack": 2}[frontend] // for the finder's two
+		view := g.View(pipeline.Caller{Frontend: frontend})
+		if n := len(view.Tools) - all + len(view.Deferred); frontend != "agent" && n != len(g.catalog.View().Tools) ||
+			frontend == "agent" && view.Deferred != nil {
+			t.Errorf("%s has %d tools and %d deferred ones", frontend, len(view.Tools), len(view.Deferred))
+		}
+		for _, tool := range view.Deferred {
+			if slices.Contains(want, tool.Name) {
+				t.Errorf("%s is listed and deferred for %s", tool.Name, frontend)
+			}
+		}
 	}
 	call := func(by pipeline.Caller, name, arguments string) (string, error) {
 		result, err := g.Call(t.Context(), &pipeline.Call{Caller: by,

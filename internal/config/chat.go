@@ -92,7 +92,8 @@ func (r reader) model(v strictyaml.Value) (s llm.Spec) {
 				s.Retries = -1 // which is none there
 			}
 		},
-		"images": strictyaml.Bool(&s.Images),
+		"images":     strictyaml.Bool(&s.Images),
+		"deferTools": strictyaml.BoolPointer(&s.DeferTools),
 		"prices": func(v strictyaml.Value) {
 			v.Object(strictyaml.Fields{
 				"input":      amount(&s.Prices.Input),

@@ -451,7 +451,7 @@ func TestDocumented(t *testing.T) {
 // TestModelsOfTheFile reads what is not a plain number or text of a model.
 func TestModelsOfTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "hako.yaml")
-	text := "llm: {models: [{name: a, provider: openai, model: m, key: {env: K}}, {name: b, provider: openai, model: m, key: {env: K}, retries: 0, images: true}, {name: c, provider: openai, model: m, key: {env: K}, retries: 7}]}\n"
+	text := "llm: {models: [{name: a, provider: openai, model: m, key: {env: K}}, {name: b, provider: openai, model: m, key: {env: K}, retries: 0, images: true, deferTools: false}, {name: c, provider: openai, model: m, key: {env: K}, retries: 7}]}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -460,8 +460,9 @@ func TestModelsOfTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []int{0, -1, 7} {
-		if got := c.LLM.Models[i]; got.Retries != want || got.Images != (i == 1) {
-			t.Errorf("model %s has retries %d, images %v", got.Name, got.Retries, got.Images)
+		if got := c.LLM.Models[i]; got.Retries != want || got.Images != (i == 1) ||
+			(got.DeferTools != nil) != (i == 1) {
+			t.Errorf("model %s has retries %d, images %v, deferTools %v", got.Name, got.Retries, got.Images, got.DeferTools)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func NewEngine(
 		}
 	}
 	if c.Chat.Tools {
-		options.Tools, options.Call, options.MayAsk = h.Tools, h.Call, h.MayAsk
+		options.Tools, options.Deferred, options.Call, options.MayAsk = h.Tools, h.Deferred, h.Call, h.MayAsk
 	}
 	if change != nil {
 		change(options)

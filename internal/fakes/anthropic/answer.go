@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/hako-run/hako/internal/fakes/script"
@@ -64,15 +65,16 @@ func (s *Server) answer(in *request, step *script.Step) *answer {
 	if step.Say != "" {
 		a.blocks = append(a.blocks, map[string]any{"type": "text", "text": step.Say})
 	}
+	var calls []map[string]any
 	for i, call := range step.Call {
 		id := fmt.Sprintf("toolu_%04d_%d", s.answers, i)
 		if signature != "" {
 			s.think("before "+id, step.Think)
 		}
-		a.blocks = append(a.blocks, map[string]any{"type": "tool_use", "id": id, "name": call.Tool,
-			"input": call.Arguments})
+		calls = append(calls, map[string]any{"type": "tool_use", "id": id, "name": call.Tool, "input": call.Arguments})
 		a.stop = "tool_use"
 	}
+	a.blocks = slices.Concat(a.blocks, s.search(in, calls), calls)
 	switch step.Stop {
 	case script.Length:
 		a.stop = "max_tokens"
@@ -124,6 +126,9 @@ func marked(in *request) (whole string, marks []string) {
 		}
 	}
 	for _, tool := range in.Tools {
+		if tool.Deferred {
+			continue // it is not part of what is read
+		}
 		mark := tool.CacheControl
 		tool.CacheControl = nil
 		add(tool, mark)
@@ -217,6 +222,11 @@ func parts(b map[string]any) (start map[string]any, deltas []map[string]any) {
 	case "text":
 		start = map[string]any{"type": "text", "text": ""}
 		each("text_delta", "text", b["text"].(string))
+	case "server_tool_use":
+		start = map[string]any{"type": b["type"], "id": b["id"], "name": b["name"]} // without an input
+		each("input_json_delta", "partial_json", b["input"].(string))
+	case "tool_search_tool_result":
+		start = b
 	default:
 		start = map[string]any{"type": "tool_use", "id": b["id"], "name": b["name"], "input": map[string]any{}}
 		each("input_json_delta", "partial_json", b["input"].(string))

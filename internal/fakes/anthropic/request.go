@@ -37,7 +37,7 @@ type message struct {
 	Content content `json:"content"`
 }
 
-// content is a list of blocks, or a text that stands for one.
+// content is a list of blocks, one block, or a text that stands for one.
 type content []block
 
 type block struct {
@@ -53,6 +53,9 @@ type block struct {
 	Thinking     string          `json:"thinking"`
 	Signature    string          `json:"signature"`
 	CacheControl *choice         `json:"cache_control"`
+	// References are the tools that a search has found, each with its Tool.
+	References []block `json:"tool_references"`
+	Tool       string  `json:"tool_name"`
 }
 
 type source struct {
@@ -62,9 +65,11 @@ type source struct {
 }
 
 type tool struct {
+	Type         string         `json:"type"`
 	Name         string         `json:"name"`
 	Description  string         `json:"description"`
 	Schema       map[string]any `json:"input_schema"`
+	Deferred     bool           `json:"defer_loading"`
 	CacheControl *choice        `json:"cache_control"`
 }
 
@@ -73,6 +78,10 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	if json.Unmarshal(data, &text) == nil {
 		*c = content{{Type: "text", Text: text}}
 		return nil
+	}
+	if isObject(data) {
+		*c = make(content, 1)
+		return json.Unmarshal(data, &(*c)[0])
 	}
 	return json.Unmarshal(data, (*[]block)(c))
 }
@@ -112,6 +121,9 @@ func (s *Server) check(in *request) error {
 			return err
 		}
 	}
+	if err := s.checkDeferred(in); err != nil {
+		return err
+	}
 	return s.checkMessages(in)
 }
 
@@ -123,6 +135,13 @@ var (
 func (t *tool) check(i int, before []tool) error {
 	at := fmt.Sprintf("tools.%d.custom", i)
 	switch {
+	case t.Deferred && t.CacheControl != nil:
+		return Invalid("Tool '%s' cannot have both defer_loading=true and cache_control set. "+
+			"Tools with defer_loading cannot use prompt caching.", t.Name)
+	case t.Type == searchType && t.Name == searchName && t.Schema == nil:
+		return nil
+	case t.Type != "" && t.Type != "custom":
+		return Invalid("tools.%d: Input tag '%s' is not one that the stand-in knows with this name", i, t.Type)
 	case !toolName().MatchString(t.Name):
 		return Invalid("%s.name: String should match pattern '%v'", at, toolName)
 	case slices.ContainsFunc(before, func(other tool) bool { return other.Name == t.Name }):
@@ -198,6 +217,10 @@ func (s *Server) checkBlocks(in *request, i int) error {
 				return Invalid(
 					"%s.image: only base64 images of a supported type in messages of the user are known here", at)
 			}
+		case "server_tool_use", "tool_search_tool_result":
+			if err := s.checkSearch(in, at, m.Content[:j], &b); err != nil {
+				return err
+			}
 		case "thinking":
 			if err := s.checkThought(at, &b); err != nil {
 				return err
@@ -253,6 +276,10 @@ func (s *Server) checkThoughts(in *request, i int) error {
 		if s.thoughts["before "+id] != "" && in.Messages[i].Content[0].Type != "thinking" {
 			return Invalid("messages.%d: the thinking blocks of the latest assistant message must not be left out", i)
 		}
+		if search := s.needed[id]; search != "" && in.searches() && !slices.ContainsFunc(in.Messages[i].Content,
+			func(b block) bool { return b.ToolUseID == search }) {
+			return Invalid("messages.%d: the search that found the tool must not be left out", i)
+		}
 	}
 	return nil
 }
@@ -261,7 +288,9 @@ func (s *Server) checkThoughts(in *request, i int) error {
 func (in *request) conversation() *script.Conversation {
 	c := &script.Conversation{NoTools: in.ToolChoice != nil && in.ToolChoice.Type == "none"}
 	for _, tool := range in.Tools {
-		c.Tools = append(c.Tools, tool.Name)
+		if tool.Type != searchType {
+			c.Tools = append(c.Tools, tool.Name)
+		}
 	}
 	for i, m := range in.Messages {
 		if m.Role != "user" {

@@ -26,8 +26,8 @@ type Server struct {
 	Key string
 	// Window limits the tokens of a conversation, at four bytes each. Zero means no limit.
 	Window int
-	// Models are those there are. Nil is any.
-	Models []string
+	// Models are those there are. Nil is any. Searchless are those that cannot search for tools.
+	Models, Searchless []string
 
 	// Requests are the requests that were sent.
 	Requests script.Requests
@@ -36,6 +36,8 @@ type Server struct {
 	answers  int
 	thoughts map[string]string // guarded by mu: what was thought, by its signature
 	cached   map[string]bool   // guarded by mu: beginnings that are kept
+	searches map[string]search // guarded by mu: by ID
+	needed   map[string]string // guarded by mu: the ID of the search before a call, by the call's ID
 }
 
 // Error is a refusal in the API's form (platform.claude.com/docs/en/api/errors).
