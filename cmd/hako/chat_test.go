@@ -176,7 +176,8 @@ toolsets:
 	f.Anthropic.Script = must(demo.ParseScript(demo.Script))
 	invokeWith(t, dir, "東京の天気は？\n", "chat").want(t, exitOK, "東京都（東京地方）の天気予報です。")
 	requests := f.Anthropic.Requests.All()
-	for _, want := range []string{`{"name":"get_weather",`, `"defer_loading":true}`, `"type":"tool_search_tool_bm25_20251119"`} {
+	for _, want := range []string{`{"name":"get_weather",`, `"defer_loading":true}`,
+		`"type":"tool_search_tool_bm25_20251119"`} {
 		if sent := string(requests[0].Body); !strings.Contains(sent, want) {
 			t.Errorf("%s is not in %s", want, sent)
 		}
@@ -192,7 +193,8 @@ toolsets:
 		t.Fatal(err)
 	}
 	for _, tool := range sent.Tools {
-		if tool.Type == "" && (tool.Name == "call_tool" || tool.Name == "file_delete" || tool.Deferred == slices.Contains(listed, tool.Name)) {
+		if tool.Type == "" && (tool.Name == "call_tool" || tool.Name == "file_delete" ||
+			tool.Deferred == slices.Contains(listed, tool.Name)) {
 			t.Errorf("%+v is sent", tool)
 		}
 	}

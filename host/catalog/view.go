@@ -137,8 +137,8 @@ func (v *View) Select(tools []*Tool, resources []*Resource, templates []*Templat
 	return selected
 }
 
-// Listing returns the view with another list of tools. Those that it leaves out are in Deferred, and can still be looked
-// up by name.
+// Listing returns the view with another list of tools. Those that it leaves out are in Deferred, and can still be
+// looked up by name.
 func (v *View) Listing(tools []*Tool) *View {
 	listing := *v
 	listing.Selected, listing.tools = true, maps.Clone(v.tools)

@@ -64,7 +64,8 @@ func TestDeferredTools(t *testing.T) {
 	for _, tool := range m.asked(t, 0).Tools {
 		sent = append(sent, fmt.Sprint(tool.Name, " ", tool.Deferred, " ", tool.Finds))
 	}
-	if want := []string{"find_tools false true", "delete_file true false", "get_weather true false"}; !slices.Equal(sent, want) {
+	want := []string{"find_tools false true", "delete_file true false", "get_weather true false"}
+	if !slices.Equal(sent, want) {
 		t.Errorf("sent %q", sent)
 	}
 }

@@ -251,8 +251,8 @@ type messagesSearch struct {
 	} `json:"content"`
 }
 
-// withoutLostSearches returns the blocks of a message without the searches that the API would refuse: those of a request
-// without the search, and those whose result is malformed or names a tool that is not sent.
+// withoutLostSearches returns the blocks of a message without the searches that the API would refuse: those of a
+// request without the search, and those whose result is malformed or names a tool that is not sent.
 func (x *exchange) withoutLostSearches(parts []json.RawMessage) (blocks []any) {
 	searches, lost := make([]messagesSearch, len(parts)), map[string]bool{}
 	for i, part := range parts {

@@ -69,8 +69,8 @@ func (w *world) sent(i int) (names string) {
 var rainCalls = []script.Call{{Tool: "get_weather_jp", Arguments: `{"location":"東京"}`},
 	{Tool: "get_weather", Arguments: `{"location":"大阪"}`}}
 
-// TestDeferredTools: the model is sent the deferred tools with the provider's search instead of hako's, calls what it has
-// found as any other tool, and what it has found comes back with the results.
+// TestDeferredTools: the model is sent the deferred tools with the provider's search instead of hako's, calls what it
+// has found as any other tool, and what it has found comes back with the results.
 func TestDeferredTools(t *testing.T) {
 	t.Parallel()
 	for _, think := range []string{"", "I need the forecast."} {
@@ -82,15 +82,17 @@ func TestDeferredTools(t *testing.T) {
 		r.Cache = true
 		for _, result := range []string{"雨", "晴れ"} {
 			response, deltas := w.must(r)
-			if len(response.Calls) != 2 || response.Calls[0].Name != "get weather.jp" || response.Calls[1].Name != "get_weather" ||
-				string(response.Calls[0].Arguments) != `{"location":"東京"}` || response.Stop != StopTools {
+			if len(response.Calls) != 2 || response.Calls[0].Name != "get weather.jp" ||
+				response.Calls[1].Name != "get_weather" || response.Stop != StopTools ||
+				string(response.Calls[0].Arguments) != `{"location":"東京"}` {
 				t.Fatalf("%+v", response)
 			}
 			begun := slices.DeleteFunc(slices.Clone(deltas), func(d Delta) bool { return d.Call == nil })
 			if len(begun) != 2 || streamed(deltas) != response.Text || strings.Contains(response.Text, "search") {
 				t.Errorf("streamed %+v", deltas)
 			}
-			results := []Result{{CallID: response.Calls[0].ID, Text: result}, {CallID: response.Calls[1].ID, Text: result}}
+			results := []Result{{CallID: response.Calls[0].ID, Text: result},
+				{CallID: response.Calls[1].ID, Text: result}}
 			r.Messages = append(r.Messages, response.Message(), Message{Role: RoleUser, Results: results})
 		}
 		if response, _ := w.must(r); response.Text != "It rains." {
@@ -214,20 +216,22 @@ const (
 	callBlock   = `{"type":"tool_use","id":"t1","name":"get_weather","input":{"location":"東京"}}`
 )
 
-// TestHostileSearches: what a search cannot have found is no call and is not sent back, so that the conversation goes on.
+// TestHostileSearches: what a search cannot have found is no call and is not sent back. The conversation goes on.
 func TestHostileSearches(t *testing.T) {
 	t.Parallel()
 	result := func(content string) string {
 		return `{"type":"tool_search_tool_result","tool_use_id":"s1","content":` + content + `}`
 	}
-	found := result(`{"type":"tool_search_tool_search_result","tool_references":[{"type":"tool_reference","tool_name":"rm"}]}`)
+	found := result(`{"type":"tool_search_tool_search_result",` +
+		`"tool_references":[{"type":"tool_reference","tool_name":"rm"}]}`)
 	for name, blocks := range map[string][]string{
-		"an unknown tool":      {searchBlock, found, callBlock},
-		"no content":           {searchBlock, `{"type":"tool_search_tool_result","tool_use_id":"s1"}`, callBlock},
-		"a text":               {searchBlock, result(`"rm"`), callBlock},
-		"a list":               {searchBlock, result(`[{"tool_name":"rm"}]`), callBlock},
-		"another kind":         {searchBlock, result(`{"type":"shell","tool_references":[]}`), callBlock},
-		"references to no one": {searchBlock, result(`{"type":"tool_search_tool_search_result","tool_references":[7]}`), callBlock},
+		"an unknown tool": {searchBlock, found, callBlock},
+		"no content":      {searchBlock, `{"type":"tool_search_tool_result","tool_use_id":"s1"}`, callBlock},
+		"a text":          {searchBlock, result(`"rm"`), callBlock},
+		"a list":          {searchBlock, result(`[{"tool_name":"rm"}]`), callBlock},
+		"another kind":    {searchBlock, result(`{"type":"shell","tool_references":[]}`), callBlock},
+		"references to no one": {searchBlock,
+			result(`{"type":"tool_search_tool_search_result","tool_references":[7]}`), callBlock},
 		"a result of nothing":  {found, callBlock},
 		"a call in the result": {searchBlock, result(callBlock), callBlock},
 	} {
@@ -235,7 +239,8 @@ func TestHostileSearches(t *testing.T) {
 		w.chain = w.newChain(w.answering(stream("tool_use", blocks...)), deferring(spec(t, Anthropic)))
 		r := asks("rain?", searchable()...)
 		response, deltas := w.must(r)
-		if len(response.Calls) != 1 || response.Calls[0].Name != "get_weather" || len(deltas) != 1 || response.Text != "" {
+		if len(response.Calls) != 1 || response.Calls[0].Name != "get_weather" || len(deltas) != 1 ||
+			response.Text != "" {
 			t.Fatalf("%s: %+v %+v", name, response, deltas)
 		}
 		r.Messages = append(r.Messages, response.Message(),
@@ -251,7 +256,8 @@ func TestHostileSearches(t *testing.T) {
 func TestPausedSearch(t *testing.T) {
 	t.Parallel()
 	result := `{"content":{"type":"tool_search_tool_search_result",` +
-		`"tool_references":[{"type":"tool_reference","tool_name":"get_weather"}]},"tool_use_id":"s1","type":"tool_search_tool_result"}`
+		`"tool_references":[{"type":"tool_reference","tool_name":"get_weather"}]},` +
+		`"tool_use_id":"s1","type":"tool_search_tool_result"}`
 	w, _ := newSearching(t)
 	text := `{"text":"One moment.","type":"text"}`
 	paused := stream("pause_turn", text, searchBlock, result)
@@ -266,9 +272,10 @@ func TestPausedSearch(t *testing.T) {
 		string(body.Messages[1]) != `{"role":"assistant","content":[`+text+`,`+searchBlock+`,`+result+`]}` {
 		t.Errorf("resumed with %s", body.Messages)
 	}
-	silent := `{"type":"server_tool_use","id":"s1","name":"tool_search_tool_bm25"}` // without an input, which is required
+	silent := `{"type":"server_tool_use","id":"s1","name":"tool_search_tool_bm25"}` // without the required input
 	w.chain = w.newChain(w.answering(stream("end_turn", silent)), deferring(spec(t, Anthropic)))
-	if response, _ := w.must(asks("rain?", searchable()...)); !strings.Contains(string(response.State.parts[0]), `"input":{}`) {
+	if response, _ := w.must(asks("rain?", searchable()...)); !strings.Contains(string(response.State.parts[0]),
+		`"input":{}`) {
 		t.Errorf("a search for nothing is kept as %s", response.State.parts)
 	}
 	endless := slices.Repeat([]string{paused}, 100)

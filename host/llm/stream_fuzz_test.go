@@ -77,7 +77,8 @@ data: {"type":"message_stop"}
 
 `))
 	}
-	f.Add([]byte(stream("pause_turn", searchBlock, `{"type":"tool_search_tool_result","tool_use_id":"s1","content":[]}`)))
+	f.Add([]byte(stream("pause_turn", searchBlock,
+		`{"type":"tool_search_tool_result","tool_use_id":"s1","content":[]}`)))
 	for _, stream := range oddUsage {
 		f.Add([]byte(stream))
 	}

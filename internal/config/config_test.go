@@ -462,7 +462,8 @@ func TestModelsOfTheFile(t *testing.T) {
 	for i, want := range []int{0, -1, 7} {
 		if got := c.LLM.Models[i]; got.Retries != want || got.Images != (i == 1) ||
 			(got.DeferTools != nil) != (i == 1) {
-			t.Errorf("model %s has retries %d, images %v, deferTools %v", got.Name, got.Retries, got.Images, got.DeferTools)
+			t.Errorf("model %s has retries %d, images %v, deferTools %v", got.Name, got.Retries, got.Images,
+				got.DeferTools)
 		}
 	}
 }

@@ -59,17 +59,19 @@ func TestRefusals(t *testing.T) {
 			"unexpected `tool_use_id`", 400},
 		{"a thought of another's", body("",
 			`[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":"y"}]},{"role":"user","content":"b"}]`), "Invalid `signature`", 400},
-		{"all tools deferred", body(`,"tools":[{"name":"a","input_schema":{"type":"object"},"defer_loading":true}]`, ""),
+		{"all tools deferred", body(
+			`,"tools":[{"name":"a","input_schema":{"type":"object"},"defer_loading":true}]`, ""),
 			"All tools have defer_loading set", 400},
 		{"a cached deferred tool", body(`,"tools":[{"name":"a","input_schema":{"type":"object"},"defer_loading":true,`+
 			`"cache_control":{"type":"ephemeral"}},`+searching+`]`, ""), "both defer_loading=true and cache_control", 400},
 		{"a search by another name", body(`,"tools":[{"type":"tool_search_tool_bm25_20251119","name":"a"}]`, ""),
 			"tools.0: Input tag", 400},
-		{"a search that was not made", body(`,"tools":[`+searching+`]`, `[{"role":"user","content":"a"},{"role":"assistant",`+
-			`"content":[{"type":"server_tool_use","id":"s1","name":"tool_search_tool_bm25","input":{}}]},`+
+		{"a search that was not made", body(`,"tools":[`+searching+`]`, `[{"role":"user","content":"a"},`+
+			`{"role":"assistant","content":[{"type":"server_tool_use","id":"s1","name":"tool_search_tool_bm25","input":{}}]},`+
 			`{"role":"user","content":"b"}]`), "server_tool_use: name, id or input is invalid", 400},
-		{"a search that found no tool", body(`,"tools":[`+searching+`]`, `[{"role":"user","content":"a"},{"role":"assistant",`+
-			`"content":[{"type":"tool_search_tool_result","tool_use_id":"s1","content":{"tool_references":[{"tool_name":"x"}]}}]},`+
+		{"a search that found no tool", body(`,"tools":[`+searching+`]`, `[{"role":"user","content":"a"},`+
+			`{"role":"assistant","content":[{"type":"tool_search_tool_result","tool_use_id":"s1",`+
+			`"content":{"tool_references":[{"tool_name":"x"}]}}]},`+
 			`{"role":"user","content":"b"}]`), "Tool reference 'x' has no corresponding tool definition", 400},
 		{"too much", body("", `[{"role":"user","content":"`+strings.Repeat("long ", 2000)+`"}]`), "prompt is too long",
 			400},

@@ -64,8 +64,8 @@ type search struct {
 	found []string // names of tools
 }
 
-// search returns the blocks of a search that finds the deferred tools of the calls. There are none if the model has found
-// them before. mu is held.
+// search returns the blocks of a search that finds the deferred tools of the calls. There are none if the model has
+// found them before. mu is held.
 func (s *Server) search(in *request, calls []map[string]any) []map[string]any {
 	known := in.found()
 	var made search
