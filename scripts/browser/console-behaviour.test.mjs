@@ -76,6 +76,26 @@ describe('logging in and out', () => {
   })
 })
 
+describe('what does not open the console', () => {
+  const refused = { status: 401, error: { code: 'unauthenticated', text: 'no' } }
+  opened('a wrong or old link says so, and where a new one comes from', { hash: '#link=wrong', more: { session: signedOut, 'POST login': () => refused } }, async page => {
+    await page.getByText('This link does not sign in').waitFor()
+    assert.match(await page.locator('.notice').innerText(), /older than 10 minutes.*hako console/)
+    assert.equal(await page.getByText('cannot be reached').count(), 0)
+  })
+  const busy = { status: 429, error: { code: 'limited', text: 'Too many attempts: try again in 7 seconds.', retryAfter: 7 } }
+  opened('another refusal is shown as the server words it', { hash: '#link=wrong', more: { session: signedOut, 'POST login': () => busy } }, async page => {
+    await page.getByText('try again in 7 seconds').waitFor()
+  })
+  opened('a page that is older than the server says so', {}, async page => {
+    await page.locator('.stat').first().waitFor()
+    await page.route('**/views/tools.js', route => route.fulfill({ status: 404 }))
+    await page.evaluate(() => { location.hash = '#/tools' })
+    await page.getByText('it may be older than the hako that answers').waitFor()
+    assert.equal(await page.getByText('cannot be reached').count(), 0)
+  })
+})
+
 describe('roles', () => {
   opened('a viewer sees what others may do, and why not', { hash: '#/plugins/files', who: session('viewer') }, async (page, host) => {
     const approve = page.getByRole('button', { name: 'Approve' })

@@ -319,6 +319,6 @@ test('without logins, the link that hako printed opens the console once', async 
   await shoot(page, 'host-demonstration')
   await clean(page)
   const second = await chromium.open(host.link)
-  await second.getByText('This link has been used').waitFor()
+  await second.getByText('This link does not sign in').waitFor()
   await clean(second)
 })

@@ -5,14 +5,14 @@ import { problem } from './parts.js'
 import { login } from './server.js'
 import { switches } from './settings.js'
 
-/** loginPage asks who it is. why says what happened before; entered takes the session. */
+/** loginPage asks who it is. why, a key of the dictionary or an element, says what happened before; entered takes the session. */
 export function loginPage(session, why, entered) {
   document.title = `${t('login.title')} – hako`
   const { token, oidc } = session.logins
   return h('main', { class: 'login' },
     h('div', { class: 'login-card' },
       h('h1', {}, h('img', { src: 'icon.svg', alt: '', width: 28, height: 28 }), t('login.title')),
-      why && h('p', { class: 'notice', role: 'alert' }, t(why)),
+      why && h('div', { role: 'alert' }, why instanceof Node ? why : h('p', { class: 'notice' }, t(why))),
       oidc && h('a', { class: 'button primary', href: 'api/oidc/login' }, t('login.oidc', { name: oidc.name })),
       oidc && token && h('p', { class: 'or' }, t('login.or')),
       token && tokenForm(entered, !oidc),

@@ -3,14 +3,14 @@ import { h, put } from './dom.js'
 import { speak } from './language.js'
 import { loginPage } from './login.js'
 import { problem } from './parts.js'
-import { events, identify, login } from './server.js'
+import { OfflineError, events, identify, login } from './server.js'
 import { applyTheme, setting } from './settings.js'
 import { openShell } from './shell.js'
 
 const failures = ['denied', 'role', 'expired', 'limited', 'unavailable']
 let leave = () => {}
 
-/** show puts up what the session allows. why is a key of the dictionary, for the way in. */
+/** show puts up what the session allows. why is a key of the dictionary or an element, for the way in. */
 function show(session, why) {
   leave()
   leave = () => {}
@@ -37,8 +37,8 @@ async function begin({ link, failure }) {
     session = await identify()
     if (link) session = await login({ link })
   } catch (error) {
-    if (!session) return later(error, { link, failure })
-    return show(session, { 401: 'login.link.used', 429: 'login.failed.limited' }[error.status] ?? 'login.failed.failed')
+    if (!session || error instanceof OfflineError) return later(error, { link, failure })
+    return show(session, error.status === 401 ? 'login.link.used' : problem(error))
   }
   show(session, failure && `login.failed.${failures.includes(failure) ? failure : 'failed'}`)
 }
@@ -54,7 +54,7 @@ addEventListener('hashchange', () => { // a link that is pasted into an open tab
   if (arrived.link || arrived.failure) begin(arrived)
 })
 events.addEventListener('signedout', () => identify().then(session => show(session, 'login.ended'), () => {}))
-events.addEventListener('hanging', () => document.querySelector('main') || put(document.body, h('main', {}, problem(new Error('no answer')))))
+events.addEventListener('hanging', () => document.querySelector('main') || put(document.body, h('main', {}, problem(new OfflineError('no answer')))))
 applyTheme()
 await speak(setting('language'))
 begin(arrival())

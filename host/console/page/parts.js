@@ -1,6 +1,7 @@
 // Pieces that several views show: badges, facts, code, refusals, page heads.
 import { h, icon } from './dom.js'
 import { ago, bytes, dateAndMinute, milliseconds, stamp, t, term, time } from './language.js'
+import { OfflineError } from './server.js'
 
 /** tones sorts the server's words by what they mean for who looks. What is not here is neutral. */
 const tones = {
@@ -119,12 +120,11 @@ export function panel(...content) {
   return h('section', { class: 'card' }, content)
 }
 
-/** problem says what went wrong, and what to do. */
+/** problem says what went wrong, and what to do. What is neither a refusal nor a server that is away went wrong in the page. */
 export function problem(error) {
-  const known = error.status !== undefined
   if (error.role) return h('p', { class: 'problem' }, t('needs.role', { role: term('role', error.role) }))
   return h('div', { class: 'problem' },
-    h('p', {}, known ? error.message : t('unreached')),
+    h('p', {}, error.status !== undefined ? error.message : t(error instanceof OfflineError ? 'unreached' : 'page.broken')),
     error.remedy && h('p', {}, error.remedy))
 }
 

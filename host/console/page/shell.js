@@ -4,7 +4,7 @@ import { listenForKeys } from './keys.js'
 import { t } from './language.js'
 import { navigation, views } from './nav.js'
 import { problem, refresh } from './parts.js'
-import { events, every, get, listen, live, pages, retry, segment } from './server.js'
+import { events, every, get, identify, listen, live, pages, retry, segment } from './server.js'
 
 /** openShell puts the console up for session and returns what takes it down. change puts it up anew, for another session if one is given. */
 export function openShell(session, change) {
@@ -64,7 +64,7 @@ function route(session, main, frame, waiting, ended) {
     left.abort()
     left = new AbortController()
     const { signal } = left
-    const module = await import(`./views/${view}.js`).catch(problem)
+    const module = await import(`./views/${view}.js`).catch(unloaded)
     if (signal.aborted || ended.aborted) return
     if (!module.default) return put(main, module)
     waiting.title = t(`nav.${view}`)
@@ -81,6 +81,11 @@ function route(session, main, frame, waiting, ended) {
   addEventListener('hashchange', go, { signal: ended })
   ended.addEventListener('abort', () => left.abort())
   return go
+}
+
+/** unloaded says why a view was not loaded: the server is away, or it has another page than this one. */
+async function unloaded(error) {
+  return problem(await identify().then(() => error, away => away))
 }
 
 /** page is what a view gets: where to show, what the address says, and how to ask the server for as long as the view is there. */
