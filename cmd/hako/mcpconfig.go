@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,7 +29,7 @@ configuration.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, ok := mcpconfig.Clients[args[0]]
 			if !ok {
-				return usageError(cmd, errors.New(strictyaml.Unknown("client", args[0], names)))
+				return usageError(cmd, strictyaml.Unknown("client", args[0], names))
 			}
 			c, err := a.config(cmd)
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/inspect"
+	"github.com/hako-run/hako/internal/report"
 	"github.com/hako-run/hako/internal/server"
 )
 
@@ -26,7 +27,7 @@ func (a *app) withPolicy(cmd *cobra.Command, do func(*view, *policy.Policy) erro
 	return a.withTools(cmd, func(v *view) error {
 		live, err := policy.OpenLive(v.config.Policy)
 		if err != nil {
-			return err
+			return report.Said(err, v.config.Locale)
 		}
 		return do(v, live.Policy())
 	})

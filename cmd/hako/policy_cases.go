@@ -19,12 +19,13 @@ docs/policy.md has an example.
 Exit codes: 0 all hold, 1 some do not, 2 usage, or the policy or the cases are not valid.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path := a.path(args[0])
-			cases, err := policytest.Read(path)
-			if err != nil {
-				return err
-			}
-			return a.withPolicy(cmd, func(v *view, p *policy.Policy) error { return a.runCases(v, p, cases) })
+			return a.withPolicy(cmd, func(v *view, p *policy.Policy) error {
+				cases, err := policytest.Read(a.path(args[0]))
+				if err != nil {
+					return report.Said(err, v.config.Locale)
+				}
+				return a.runCases(v, p, cases)
+			})
 		},
 	}
 }

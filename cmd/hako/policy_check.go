@@ -49,11 +49,11 @@ func (a *app) checkPolicy(v *view, path string, strict bool) error {
 	}
 	p, err := policy.Parse(data)
 	if err != nil {
-		report.Problems(a.stdout, path, "error", err)
+		report.Problems(a.stdout, path, "error", v.config.Locale, err)
 		return &exitError{code: exitFailed}
 	}
-	warnings := policy.Lint(data, inspect.PolicySite(v.config, v.host), v.config.Locale)
-	report.Problems(a.stdout, path, "warning", warnings)
+	warnings := policy.Lint(data, inspect.PolicySite(v.config, v.host))
+	report.Problems(a.stdout, path, "warning", v.config.Locale, warnings)
 	if warnings != nil && strict {
 		return &exitError{code: exitFailed}
 	}

@@ -24,11 +24,12 @@ do not. Without --arguments it says what depends on them.`,
 		ValidArgsFunction: a.completeTools,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var input json.RawMessage
-			if given != "" {
-				var err error
-				if input, err = a.callArguments([]string{given}); err != nil {
-					return usageError(cmd, err)
-				}
+			err := inspect.CheckInput("--token", caller.Token, "--arguments", given)
+			if err == nil && given != "" {
+				input, err = a.callArguments([]string{given})
+			}
+			if err != nil {
+				return usageError(cmd, err)
 			}
 			return a.withCaller(cmd, &caller, func(v *view, p *policy.Policy) error {
 				tool, err := inspect.Tool(v.host, args[0])

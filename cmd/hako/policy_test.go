@@ -119,6 +119,23 @@ commands:
 	}
 }
 
+// TestPolicyJapanese: what is wrong with a policy or with cases is in the configured language, also where a command only
+// reads the policy.
+func TestPolicyJapanese(t *testing.T) {
+	t.Parallel()
+	dir := approved(t, "locale: ja\n")
+	put(t, filepath.Join(dir, "hako.policy.yaml"), []byte("version: 1\nrules: [{name: b, action: deny, when: usr == 'x'}]\n"))
+	const usr = `1 文字目: 変数 "usr" はありません。"user" の誤りではありませんか`
+	invoke(t, dir, "policy", "check").want(t, exitFailed, "hako.policy.yaml:2:39: error: rules[0].when: "+usr)
+	invoke(t, dir, "policy", "explain", "probe_echo").want(t, exitUsage, "ポリシー ", usr)
+	invoke(t, dir, "policy", "table").want(t, exitUsage, usr)
+	put(t, filepath.Join(dir, "hako.policy.yaml"), []byte("version: 1\n"))
+	put(t, filepath.Join(dir, "next.yaml"), []byte("version: 1\nrules: [{name: b, action: deny, when: usr == 'x'}]\n"))
+	invoke(t, dir, "policy", "try", "next.yaml").want(t, exitUsage, usr)
+	put(t, filepath.Join(dir, "cases.yaml"), []byte("version: 1\n"))
+	invoke(t, dir, "policy", "test", "cases.yaml").want(t, exitUsage, "ケースがありません")
+}
+
 // TestPolicyToken: --token - takes a token from standard input, and says why the server refuses it, without repeating it.
 func TestPolicyToken(t *testing.T) {
 	t.Parallel()
@@ -159,7 +176,7 @@ func TestPolicyToken(t *testing.T) {
 		"changed":          {valid[:len(valid)-8] + "AAAAAAAA", []string{"table"}, exitUsage, "the server refuses this token: the token is not valid here\n"},
 		"nothing":          {"", []string{"table"}, exitUsage, "standard input has no token"},
 		"two users":        {valid, []string{"table", "--as", "aki"}, exitUsage, "leave out the user"},
-		"and arguments":    {valid, []string{"explain", "probe_log", "--arguments", "-"}, exitUsage, "the arguments are not a JSON object"},
+		"and arguments":    {valid, []string{"explain", "probe_log", "--arguments", "-"}, exitUsage, "standard input cannot be read for both --token - and --arguments -"},
 		"the command line": {"", []string{"table", "--token", valid}, exitUsage, "give it on standard input with --token -"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -191,6 +208,8 @@ func TestPolicyUsage(t *testing.T) {
 		"no such tenant":   {[]string{"table", "--tenant", "acm"}, `unknown tenant "acm": did you mean "acme"?`},
 		"no address": {[]string{"table", "--email", "a@b.test"},
 			"callers at mcp-http have no e-mail address besides their name: Slack alone tells it"},
+		"one input for two": {[]string{"explain", "probe_echo", "--token", "-", "--arguments", "-"},
+			"standard input cannot be read for both --token - and --arguments -: give the value of --token or of"},
 		"no arguments": {[]string{"explain", "probe_echo", "--arguments", "[1]"}, "are not a JSON object"},
 		"ambiguous": {[]string{"explain", "probe_echo", "--arguments", `{"n":1,"n":2}`},
 			`has the key "n" twice`},

@@ -38,12 +38,12 @@ Exit codes: 0 no decision would change, 1 some would or cannot be decided again,
 			if err != nil {
 				return err
 			}
-			next, err := policy.Parse(data)
-			if err != nil {
-				report.Problems(a.stdout, path, "error", err)
-				return &exitError{code: exitUsage}
-			}
 			return a.withPolicy(cmd, func(v *view, now *policy.Policy) error {
+				next, err := policy.Parse(data)
+				if err != nil {
+					report.Problems(a.stdout, path, "error", v.config.Locale, err)
+					return &exitError{code: exitUsage}
+				}
 				return a.withAudit(cmd, "", func(log audit.Place) error {
 					result, err := policytry.Run(cmd.Context(), log, from, next, now, inspect.Hints(v.host))
 					if err != nil {

@@ -155,5 +155,5 @@ func group(cmd *cobra.Command, args []string) error {
 	for _, sub := range cmd.Commands() {
 		known = append(known, sub.Name())
 	}
-	return usageError(cmd, errors.New(strictyaml.Unknown("command", args[0], known)))
+	return usageError(cmd, strictyaml.Unknown("command", args[0], known))
 }

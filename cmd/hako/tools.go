@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"maps"
 	"slices"
 
@@ -29,8 +28,7 @@ has.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			print, ok := toolFormats[format]
 			if !ok {
-				return usageError(cmd, errors.New(strictyaml.Unknown("format", format,
-					slices.Collect(maps.Keys(toolFormats)))))
+				return usageError(cmd, strictyaml.Unknown("format", format, slices.Collect(maps.Keys(toolFormats))))
 			}
 			return a.withTools(cmd, func(v *view) error {
 				if err := v.config.CheckTenant(tenant); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/policy/policytry"
 	"github.com/hako-run/hako/internal/strictyaml"
+	"github.com/hako-run/hako/pdk/locale"
 )
 
 // Policy is the operator's policy. The console shows it and changes nothing.
@@ -320,11 +321,11 @@ func (c *Console) tryPolicy(q *request) (any, error) {
 	answer := &trialJSON{Problems: []problemJSON{}, Warnings: []problemJSON{}}
 	next, err := policy.Parse([]byte(body.Text))
 	if err != nil {
-		answer.Problems, answer.Omitted = problemsOf(err)
+		answer.Problems, answer.Omitted = problemsOf(err, q.language)
 		return answer, nil
 	}
-	if warnings := policy.Lint([]byte(body.Text), about.Site(), q.language); warnings != nil {
-		answer.Warnings, answer.Omitted = problemsOf(warnings)
+	if warnings := policy.Lint([]byte(body.Text), about.Site()); warnings != nil {
+		answer.Warnings, answer.Omitted = problemsOf(warnings, q.language)
 	}
 	if c.options.Journal == nil {
 		answer.NoLog = true
@@ -347,16 +348,16 @@ func (c *Console) replay(ctx context.Context, next, now *policy.Policy, last tim
 	return policytry.Run(ctx, c.options.Journal, c.now().Add(-last), next, now, hints)
 }
 
-// problemsOf lists the problems of a policy, and how many more there are.
-func problemsOf(err error) (list []problemJSON, omitted int) {
+// problemsOf lists the problems of a policy in a language, and how many more there are.
+func problemsOf(err error, language string) (list []problemJSON, omitted int) {
 	var e *strictyaml.Error
 	if !errors.As(err, &e) {
-		return []problemJSON{{Text: err.Error()}}, 0
+		return []problemJSON{{Text: locale.In(err, language)}}, 0
 	}
 	for _, p := range e.Problems {
 		place := problemJSON{Line: p.Line, Column: p.Column}
 		p.Line, p.Column = 0, 0
-		place.Text = p.String()
+		place.Text = p.In(language)
 		list = append(list, place)
 	}
 	return list, e.Omitted

@@ -133,8 +133,8 @@ func TestPolicyIsExplained(t *testing.T) {
 // trial is the result of POST policy/try.
 type trial struct {
 	Problems, Warnings []struct {
-		Line int
-		Text string
+		Line, Column int
+		Text         string
 	}
 	NoLog  bool
 	Result *struct {
@@ -167,6 +167,13 @@ func TestPolicyIsTried(t *testing.T) {
 	if r := got.Result; r == nil || r.Calls != 2 || r.Changed != 2 || r.Changes[0].From.Rule != "ask about danger" ||
 		r.Changes[0].To.Action != "allow" || len(got.Warnings) != 1 || got.Warnings[0].Line != 2 {
 		t.Errorf("%+v %+v", got, got.Result)
+	}
+	got = trial{}
+	b.post("policy/try?lang=ja", map[string]any{"hours": 24,
+		"text": "version: 1\nrules:\n  - {name: x, action: deny, when: tool + 1 == 2}"}).into(t, &got)
+	if p := got.Problems; len(p) != 1 || p[0].Line != 3 || p[0].Column != 35 ||
+		!strings.HasPrefix(p[0].Text, "rules[0].when: 6 文字目: _+_ は (string, int) には使えません") {
+		t.Errorf("in Japanese: %+v", got.Problems)
 	}
 	if text := b.get("policy/text"); !strings.Contains(text.body, "ask about danger") {
 		t.Errorf("%s", text.body)

@@ -170,7 +170,7 @@ func (x *explainer) unknown(path, location string, names []string) []Problem {
 	}
 	problems := make([]Problem, 0, len(names))
 	for _, name := range names {
-		problems = append(problems, Problem{Path: path, Message: strictyaml.Unknown("property", name, known)})
+		problems = append(problems, Problem{Path: path, Message: strictyaml.Unknown("property", name, known).Error()})
 	}
 	return problems
 }

@@ -88,7 +88,7 @@ func unknownImport(i Import, allowed []importModule) error {
 	for j, known := range allowed {
 		names[j] = known.module
 	}
-	text := strictyaml.Unknown("import module", i.Module, names)
+	text := strictyaml.Unknown("import module", i.Module, names).Error()
 	switch i.Module {
 	case "env", "gojs", "wbg":
 		text += "; build for WASI preview 1 (wasip1), not for a browser"

@@ -3,6 +3,8 @@ package policy
 import (
 	"fmt"
 	"strings"
+
+	"github.com/hako-run/hako/pdk/locale"
 )
 
 // Step is a rule that was evaluated on the way to a decision.
@@ -19,14 +21,14 @@ type Step struct {
 }
 
 // Explain decides about a call as Decide does, and returns the evaluated rules. Other rules are included if they match
-// the tool.
-func (p *Policy) Explain(c *Call) (Decision, []Step) {
+// the tool. language, a BCP 47 tag, is that of the reasons.
+func (p *Policy) Explain(c *Call, language string) (Decision, []Step) {
 	facts := p.newFacts(c)
 	var steps []Step
 	for _, rule := range p.rules {
-		step := Step{Rule: rule.Name, Action: rule.Action, Line: rule.Line, Mismatch: rule.mismatch(c, facts)}
+		step := Step{Rule: rule.Name, Action: rule.Action, Line: rule.Line, Mismatch: rule.mismatch(c, facts, language)}
 		if step.Mismatch == nil {
-			step.Decided, step.When, step.Doubt = true, rule.When, rule.evaluationError(facts)
+			step.Decided, step.When, step.Doubt = true, rule.When, rule.evaluationError(facts, language)
 			return rule.decision(c), append(steps, step)
 		}
 		if rule.matchesTool(c.Tool, c.Plugin+"/"+c.Tool) {
@@ -65,7 +67,7 @@ func (m *Mismatch) String() string {
 }
 
 // mismatch says why the rule does not decide; nil if it does.
-func (r *Rule) mismatch(c *Call, f *facts) *Mismatch {
+func (r *Rule) mismatch(c *Call, f *facts, language string) *Mismatch {
 	for _, part := range []struct {
 		name  string
 		want  []string
@@ -89,7 +91,7 @@ func (r *Rule) mismatch(c *Call, f *facts) *Mismatch {
 	met, err := r.evaluate(f)
 	switch {
 	case err != nil && r.Action == Allow:
-		return &Mismatch{Field: "when", Want: []string{r.When}, Problem: err.Error()}
+		return &Mismatch{Field: "when", Want: []string{r.When}, Problem: locale.In(err, language)}
 	case err == nil && !met:
 		return &Mismatch{Field: "when", Want: []string{r.When}}
 	}
@@ -97,9 +99,7 @@ func (r *Rule) mismatch(c *Call, f *facts) *Mismatch {
 }
 
 // evaluationError says why the condition of a deciding rule cannot be evaluated; empty if it can.
-func (r *Rule) evaluationError(f *facts) string {
-	if _, err := r.evaluate(f); err != nil {
-		return err.Error()
-	}
-	return ""
+func (r *Rule) evaluationError(f *facts, language string) string {
+	_, err := r.evaluate(f)
+	return locale.In(err, language)
 }

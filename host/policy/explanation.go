@@ -60,7 +60,7 @@ type UnmatchedRule struct {
 }
 
 // NewExplanation explains what p decides about c. A call with nil Arguments has unknown ones. locale is the language of
-// the rules' reasons.
+// the reasons.
 func NewExplanation(p *Policy, c *Call, locale string) *Explanation {
 	e := &Explanation{
 		Tool: c.Tool, Plugin: c.Plugin, Frontend: c.Frontend, Via: c.Via, Tenant: c.Tenant, User: c.User, Groups: p.GroupsOf(c),
@@ -72,7 +72,7 @@ func NewExplanation(p *Policy, c *Call, locale string) *Explanation {
 		}
 		return e // which rules match depends on the arguments too
 	}
-	result, steps := p.Explain(c)
+	result, steps := p.Explain(c, locale)
 	for _, step := range steps {
 		if !step.Decided {
 			e.Passed = append(e.Passed, UnmatchedRule{step.Rule, step.Line, step.Mismatch.String(), step.Mismatch})

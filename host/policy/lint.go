@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/broker/execbroker/judge"
-	"github.com/hako-run/hako/internal/lang"
 	"github.com/hako-run/hako/internal/strictyaml"
+	"github.com/hako-run/hako/pdk/locale"
 )
 
 // Site has the names to which a policy can refer.
@@ -22,14 +22,14 @@ type ToolName struct{ Name, Plugin string }
 
 // Lint reports probable mistakes in a valid policy: rules that can never decide, because an earlier one decides about
 // all of their calls, and names that the site does not have. The error lists them with their places. It is nil if there
-// are none or if the policy is not valid, which Parse reports. locale is the reader's language.
-func Lint(data []byte, site *Site, locale string) error {
+// are none or if the policy is not valid, which Parse reports.
+func Lint(data []byte, site *Site) error {
 	if _, err := Parse(data); err != nil {
 		return nil
 	}
 	var f file
 	return strictyaml.Read(data, maxFile, f.read, func() error {
-		l := linter{file: &f, site: site, japanese: lang.Japanese(locale)}
+		l := linter{file: &f, site: site}
 		l.rules()
 		l.commands()
 		l.quotas()
@@ -40,31 +40,17 @@ func Lint(data []byte, site *Site, locale string) error {
 type linter struct {
 	file     *file
 	site     *Site
-	japanese bool
 	warnings strictyaml.Error
 }
 
 // warn adds a warning: a format in English and in Japanese, with the same arguments in the same order.
 func (l *linter) warn(path, english, japanese string, args ...any) {
-	if l.japanese {
-		english = japanese
-	}
-	l.warnings.Add(path, english, args...)
+	l.warnings.Add(path, "%v", locale.Text{"en": english, "ja": japanese}.Errorf(args...))
 }
-
-// kinds are the Japanese words for kinds of names.
-var kinds = map[string]string{"frontend": "フロントエンド", "tenant": "テナント", "token": "トークン", "plugin": "プラグイン",
-	"tool": "ツール"}
 
 // unknown warns of a name that is none of known.
 func (l *linter) unknown(path, kind, name string, known []string) {
-	if !l.japanese {
-		l.warnings.Add(path, "%s", strictyaml.Unknown(kind, name, known))
-	} else if near := strictyaml.Nearest(name, known); near != "" {
-		l.warnings.Add(path, "%s %q はありません。%q の誤りではありませんか", kinds[kind], name, near)
-	} else {
-		l.warnings.Add(path, "%s %q はありません", kinds[kind], name)
-	}
+	l.warnings.Add(path, "%v", strictyaml.Unknown(kind, name, known))
 }
 
 func (l *linter) rules() {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/pdk/locale"
 )
 
 var site = &policy.Site{
@@ -76,7 +77,7 @@ func TestLint(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			got := ""
-			if err := policy.Lint([]byte(head+test.text+"\n"), site, "en"); err != nil {
+			if err := policy.Lint([]byte(head+test.text+"\n"), site); err != nil {
 				got = err.Error()
 			}
 			if got != test.want {
@@ -185,7 +186,7 @@ rules:
 		if d := p.Decide(&c); d.Rule != want {
 			t.Errorf("%d: %s, want %s", i+1, d.Rule, want)
 		}
-		if d, _ := p.Explain(&c); d.Rule != want {
+		if d, _ := p.Explain(&c, "en"); d.Rule != want {
 			t.Errorf("%d: explained as %s, want %s", i+1, d.Rule, want)
 		}
 		if n := len(p.Prospects(&c)); n != 11 {
@@ -213,11 +214,11 @@ commands:
 	if _, err := policy.Parse(text); err != nil {
 		t.Fatal(err)
 	}
-	err := policy.Lint(text, site, "ja")
+	err := policy.Lint(text, site)
 	if err == nil {
 		t.Fatal("nothing found")
 	}
-	for line := range strings.Lines(err.Error()) {
+	for line := range strings.Lines(locale.In(err, "ja")) {
 		t.Log(line)
 		if !strings.Contains(line, "ありません") && !strings.Contains(line, "ください") && !strings.Contains(line, "ためです") {
 			t.Errorf("in English: %s", line)

@@ -39,8 +39,8 @@ func (p People) In(language string) string {
 // ReadPeople reads the two lists.
 func ReadPeople(v strictyaml.Value, p *People) {
 	if v.IsList() {
-		v.Problem("must say which names are users and which are groups: write {users: [mori@example.com], groups: " +
-			"[hr-admins]}")
+		v.Problem("must say which names are users and which are groups: " +
+			"write {users: [mori@example.com], groups: [hr-admins]}")
 		return
 	}
 	v.Object(strictyaml.Fields{"users": strictyaml.Strings(&p.Users), "groups": strictyaml.Strings(&p.Groups)})

@@ -18,6 +18,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/quota"
 	"github.com/hako-run/hako/host/secretscan"
+	"github.com/hako-run/hako/pdk/locale"
 )
 
 // Action is the decision about a call.
@@ -112,11 +113,11 @@ type relevantKey struct{ tool, plugin, via, frontend, tenant, user, token, group
 func Open(path string) (*Policy, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("policy: %w", err)
+		return nil, locale.Text{"en": "policy: %w", "ja": "ポリシー: %w"}.Errorf(err)
 	}
 	p, err := Parse(data)
 	if err != nil {
-		return nil, fmt.Errorf("policy %s: %w", path, err)
+		return nil, locale.Text{"en": "policy %s: %w", "ja": "ポリシー %s: %w"}.Errorf(path, err)
 	}
 	return p, nil
 }

@@ -129,7 +129,7 @@ func TestDecide(t *testing.T) {
 					t.Errorf("%s, want %s", got, test.want)
 				}
 			}
-			explained, steps := p.Explain(&test.call)
+			explained, steps := p.Explain(&test.call, "en")
 			if got := fmt.Sprintf("%s %s", explained.Action, explained.Rule); got != test.want ||
 				!steps[len(steps)-1].Decided {
 				t.Errorf("explained as %s by %+v", got, steps)
@@ -169,7 +169,7 @@ func TestExplain(t *testing.T) {
 	t.Parallel()
 	p := parse(t, example)
 	c := call("write_rows_to_google_sheet", "sheets", `{"rows":[[1],[2],[3]]}`, writes)
-	_, steps := p.Explain(&c)
+	_, steps := p.Explain(&c, "en")
 	want := []policy.Step{
 		{Rule: "small sheets", Action: policy.Allow, Line: 13,
 			Mismatch: &policy.Mismatch{Field: "when", Want: []string{"size(arguments.rows) <= 2"}}},
@@ -324,7 +324,7 @@ func FuzzParse(f *testing.F) {
 		}
 		c := call("delete_file", "files", `{"path":"x"}`, destroys)
 		d := p.Decide(&c)
-		if explained, _ := p.Explain(&c); explained.Action != d.Action || explained.Rule != d.Rule {
+		if explained, _ := p.Explain(&c, "en"); explained.Action != d.Action || explained.Rule != d.Rule {
 			t.Errorf("decided %+v, explained %+v", d, explained)
 		}
 		if d.Action != policy.Deny && !p.Visible(&c) {
@@ -337,7 +337,7 @@ func FuzzParse(f *testing.F) {
 			func(prospect policy.Prospect) bool { return prospect.Rule == d.Rule }) {
 			t.Errorf("%+v is no prospect", d)
 		}
-		_ = policy.Lint(data, site, "en") // must not panic
+		_ = policy.Lint(data, site) // must not panic
 	})
 }
 

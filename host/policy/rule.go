@@ -3,9 +3,6 @@ package policy
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -101,10 +98,10 @@ func (r *Rule) compile(known map[string]compiledCondition) (err error) {
 func compileCondition(text string) (c compiledCondition, err error) {
 	checked, issues := environment.Compile(text)
 	if issues.Err() != nil {
-		return c, conditionError(issues)
+		return c, conditionError(text, issues)
 	}
 	if checked.OutputType() != cel.BoolType {
-		return c, fmt.Errorf("it must be true or false, not %s", checked.OutputType())
+		return c, conditionType.Errorf(checked.OutputType())
 	}
 	if c.program, err = environment.Program(checked, cel.CostLimit(costLimit),
 		cel.EvalOptions(cel.OptOptimize)); err != nil {
@@ -137,7 +134,7 @@ func (c *compiledCondition) inspect(condition ast.Expr) (unknown error) {
 			whole--
 		case e.Kind() == ast.SelectKind && isVariable(e.AsSelect().Operand(), "caller") &&
 			!slices.Contains(callerFields, e.AsSelect().FieldName()):
-			unknown = errors.New(strictyaml.Unknown("field of caller", e.AsSelect().FieldName(), callerFields))
+			unknown = strictyaml.Unknown("field of caller", e.AsSelect().FieldName(), callerFields)
 		}
 	}))
 	c.wholeArguments = whole > 0
@@ -149,20 +146,6 @@ var callerFields = []string{"employee", "groups", "scopes", "toolset"}
 
 func isVariable(e ast.Expr, name string) bool {
 	return e.Kind() == ast.IdentKind && e.AsIdent() == name
-}
-
-var undeclared = regexp.MustCompile(`undeclared reference to '(\w+)'`)
-
-// conditionError returns the first error of a condition on one line, with its position and, for an unknown variable, a
-// suggestion.
-func conditionError(issues *cel.Issues) error {
-	first := issues.Errors()[0]
-	if name := undeclared.FindStringSubmatch(first.Message); name != nil {
-		return fmt.Errorf("at character %d: %s", first.Location.Column()+1,
-			strictyaml.Unknown("variable", name[1], variables))
-	}
-	return fmt.Errorf("at character %d: %s", first.Location.Column()+1,
-		strings.Join(strings.Fields(first.Message), " "))
 }
 
 // matchesNames reports whether all fields but the condition match. full is PLUGIN/TOOL.
@@ -215,11 +198,11 @@ func (c *compiledCondition) evaluate(f *facts) (bool, error) {
 	}
 	value, _, err := c.program.Eval(f)
 	if err != nil {
-		return false, err
+		return false, celError(err.Error())
 	}
 	met, ok := value.Value().(bool)
 	if !ok {
-		return false, fmt.Errorf("it is %v, neither true nor false", value)
+		return false, conditionValue.Errorf(value)
 	}
 	return met, nil
 }

@@ -47,7 +47,7 @@ func TestScopes(t *testing.T) {
 		if d.Rule != test.rule || strings.Join(d.MissingScopes, " ") != test.missing {
 			t.Errorf("%+v: %+v", test, d)
 		}
-		explained, steps := p.Explain(c)
+		explained, steps := p.Explain(c, "en")
 		if explained.Rule != d.Rule || !slices.Equal(explained.MissingScopes, d.MissingScopes) {
 			t.Errorf("%+v: explained as %+v, %+v", test, explained, steps)
 		}

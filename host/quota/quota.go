@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/hako-run/hako/pdk/locale"
 )
 
 // Scope says whose use is counted together.
@@ -138,13 +140,17 @@ func New(rules []Rule, options *Options) *Limiter {
 func (r *Rule) Check() error {
 	switch {
 	case r.Name == "":
-		return fmt.Errorf("a quota needs a name, by which errors refer to it")
+		return locale.Text{"en": "a quota needs a name, by which errors refer to it",
+			"ja": "クォータには name が必要です。エラーはこの名前で示します"}.Errorf()
 	case r.Per != "" && !slices.Contains(scopes, r.Per):
-		return fmt.Errorf("quota %s: per must be one of %v, not %q", r.Name, scopes, r.Per)
+		return locale.Text{"en": "quota %s: per must be one of %v, not %q",
+			"ja": "クォータ %s: per には %v のいずれかを書いてください (現在は %q)"}.Errorf(r.Name, scopes, r.Per)
 	case min(r.Rate, r.Burst, r.Concurrent) < 0 || r.CPU < 0:
-		return fmt.Errorf("quota %s: limits must not be below zero", r.Name)
+		return locale.Text{"en": "quota %s: limits must not be below zero",
+			"ja": "クォータ %s: 上限に負の値は使えません"}.Errorf(r.Name)
 	case r.Rate == 0 && r.Concurrent == 0 && r.CPU == 0:
-		return fmt.Errorf("quota %s limits nothing: set rate, concurrent or cpu", r.Name)
+		return locale.Text{"en": "quota %s limits nothing: set rate, concurrent or cpu",
+			"ja": "クォータ %s には上限がありません。rate、concurrent、cpu のいずれかを書いてください"}.Errorf(r.Name)
 	}
 	return nil
 }

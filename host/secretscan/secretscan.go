@@ -7,12 +7,12 @@
 package secretscan
 
 import (
-	"errors"
-	"fmt"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/hako-run/hako/pdk/locale"
 )
 
 // Action says what happens to a secret.
@@ -82,7 +82,7 @@ func New(rules *Rules) (*Scanner, error) {
 	}, overrides: rules.Overrides}
 	for place, action := range s.places {
 		if !action.known() {
-			return nil, fmt.Errorf("%s: %w", place, errAction)
+			return nil, locale.Text{"en": "%s: %w"}.Errorf(place, errAction)
 		}
 	}
 	for _, o := range rules.Overrides {
@@ -93,7 +93,7 @@ func New(rules *Rules) (*Scanner, error) {
 	for _, text := range rules.Allow {
 		expression, err := regexp.Compile(text)
 		if err != nil {
-			return nil, fmt.Errorf("allow: %w", err)
+			return nil, locale.Text{"en": "allow: %w", "ja": "allow の正規表現が正しくありません (%w)"}.Errorf(err)
 		}
 		s.allow = append(s.allow, expression)
 	}
@@ -109,7 +109,8 @@ func Default() *Scanner {
 	return s
 }
 
-var errAction = errors.New("must be ignore, report, mask or refuse")
+var errAction = locale.Text{"en": "must be ignore, report, mask or refuse",
+	"ja": "ignore、report、mask、refuse のいずれかを書いてください"}.Errorf()
 
 func or(a, b Action) Action {
 	if a == "" {
@@ -122,13 +123,14 @@ func (a Action) known() bool { return slices.Contains([]Action{Ignore, Report, M
 
 func (o Override) check() error {
 	if !o.Action.known() {
-		return fmt.Errorf("rule %q: %w", o.Rule, errAction)
+		return locale.Text{"en": "rule %q: %w", "ja": "ルール %q: %w"}.Errorf(o.Rule, errAction)
 	}
 	_, err := path.Match(o.Rule, "")
 	if err != nil || !slices.ContainsFunc(ruleIDs(), o.covers) {
-		return fmt.Errorf(
-			"rule %q: there is no such rule: it is the ID of one of gitleaks' (slack-bot-token), or a glob (slack-*)",
-			o.Rule)
+		return locale.Text{
+			"en": "rule %q: there is no such rule: it is the ID of one of gitleaks' (slack-bot-token), or a glob (slack-*)",
+			"ja": "ルール %q はありません。gitleaks のルールの ID (例: slack-bot-token) か、glob (例: slack-*) を書いてください",
+		}.Errorf(o.Rule)
 	}
 	return nil
 }

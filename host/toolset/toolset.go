@@ -166,7 +166,7 @@ func (c *Config) CheckName(name string) error {
 		return nil
 	}
 	if known := c.Names(); len(known) > 0 {
-		return fmt.Errorf("%s", strictyaml.Unknown("toolset", name, append(known, All)))
+		return strictyaml.Unknown("toolset", name, append(known, All))
 	}
 	return fmt.Errorf("unknown toolset %q: define it below toolsets.sets in hako.yaml", name)
 }

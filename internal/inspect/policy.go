@@ -42,6 +42,23 @@ func PolicySite(c *config.Config, h *host.Host) *policy.Site {
 	return site
 }
 
+// CheckInput returns an error if two flags are to be read from standard input, which the value "-" means. Each flag is
+// followed by its value.
+func CheckInput(flags ...string) error {
+	first := ""
+	for flag := range slices.Chunk(flags, 2) {
+		switch {
+		case flag[1] != "-":
+		case first != "":
+			return fmt.Errorf("standard input cannot be read for both %[1]s - and %[2]s -: give the value of %[1]s or of "+
+				"%[2]s on the command line", first, flag[0])
+		default:
+			first = flag[0]
+		}
+	}
+	return nil
+}
+
 // ResolveCaller checks the names of a caller under a configuration, and adds what the configuration says of its token,
 // or the token itself: verified is whom that speaks for, and nil if only its name is given.
 func ResolveCaller(c *config.Config, caller *policy.Caller, verified *auth.Identity) error {
@@ -49,7 +66,7 @@ func ResolveCaller(c *config.Config, caller *policy.Caller, verified *auth.Ident
 		return errors.New("the token says who calls: leave out the user (--as) and the tenant")
 	}
 	if !slices.Contains(pipeline.Frontends, caller.Frontend) {
-		return errors.New(strictyaml.Unknown("frontend", caller.Frontend, pipeline.Frontends))
+		return strictyaml.Unknown("frontend", caller.Frontend, pipeline.Frontends)
 	}
 	if caller.Email != "" && caller.Frontend != policy.FrontendSlack {
 		return fmt.Errorf("callers at %s have no e-mail address besides their name: Slack alone tells it, so choose "+
@@ -100,7 +117,7 @@ func Tool(h *host.Host, name string) (*catalog.Tool, error) {
 	for _, tool := range tools.Tools {
 		known = append(known, tool.Name)
 	}
-	return nil, errors.New(strictyaml.Unknown("tool", name, known))
+	return nil, strictyaml.Unknown("tool", name, known)
 }
 
 // Hints returns the annotations of the tools on offer.

@@ -17,6 +17,7 @@ import (
 	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/internal/terminal"
+	"github.com/hako-run/hako/pdk/locale"
 )
 
 // Approvals prints the questions that wait.
@@ -110,8 +111,12 @@ Verify where hako writes the log, or give a head that was noted there: --expect 
 `, r.Last, r.Last, r.Head)
 }
 
-// Problems prints each problem of a file on a line with its place, as editors understand it. kind is error or warning.
-func Problems(out io.Writer, path, kind string, err error) {
+// Said returns the text of err in a language, a BCP 47 tag, as an error.
+func Said(err error, language string) error { return errors.New(locale.In(err, language)) }
+
+// Problems prints each problem of a file on a line with its place, as editors understand it. kind is error or warning,
+// language a BCP 47 tag.
+func Problems(out io.Writer, path, kind, language string, err error) {
 	var list *strictyaml.Error
 	if !errors.As(err, &list) {
 		if err != nil {
@@ -119,11 +124,8 @@ func Problems(out io.Writer, path, kind string, err error) {
 		}
 		return
 	}
-	for _, problem := range list.Lines(path, kind) {
+	for _, problem := range list.Lines(path, kind, language) {
 		terminal.Printf(out, "%s\n", problem)
-	}
-	if list.Omitted > 0 {
-		terminal.Printf(out, "%s: and %d more\n", path, list.Omitted)
 	}
 }
 

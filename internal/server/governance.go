@@ -32,6 +32,7 @@ import (
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/wholefile"
+	"github.com/hako-run/hako/pdk/locale"
 )
 
 // Governance decides about calls, limits them and records them: the policy, approvals, quotas and the audit log, with
@@ -308,7 +309,7 @@ func (g *governance) problems(language string) []console.Problem {
 	if err == nil {
 		return nil
 	}
-	return []console.Problem{{Kind: "policy", Text: err.Error(), Remedy: manifest.Text{
+	return []console.Problem{{Kind: "policy", Text: locale.In(err, language), Remedy: manifest.Text{
 		"en": "Correct the policy file (hako policy check); until then the previous policy stays in force.",
 		"ja": "ポリシーファイルを修正してください (hako policy check)。それまでは以前のポリシーが有効です。",
 	}.In(language)}}

@@ -1,25 +1,27 @@
 package strictyaml
 
 import (
-	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/hako-run/hako/pdk/locale"
 )
 
 // Unknown says that name, a kind of thing ("key", "property"), is none of known, and which one was probably meant.
-func Unknown(kind, name string, known []string) string {
+func Unknown(kind, name string, known []string) *locale.Error {
+	what := word(kind)
 	if near := Nearest(name, known); near != "" {
-		return fmt.Sprintf("unknown %s %s: did you mean %q?", kind, quote(name), near)
+		return textOf("unknown %s %s: did you mean %q?").Errorf(what, quote(name), near)
 	}
 	if len(known) == 0 {
-		return fmt.Sprintf("unknown %s %s: none is allowed here", kind, quote(name))
+		return textOf("unknown %s %s: none is allowed here").Errorf(what, quote(name))
 	}
 	names := slices.Sorted(slices.Values(known))
 	const most = 24
 	if len(names) > most {
 		names = append(names[:most], "...")
 	}
-	return fmt.Sprintf("unknown %s %s: known are %s", kind, quote(name), strings.Join(names, ", "))
+	return textOf("unknown %s %s: known are %s").Errorf(what, quote(name), strings.Join(names, ", "))
 }
 
 // Nearest returns the one of known that name is probably a misspelling of, or "" if none is near: at most one edit in

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/hako-run/hako/pdk/locale"
 )
 
 // maxProblems is how many problems one Error lists.
@@ -16,24 +18,40 @@ type Problem struct {
 	Line, Column int
 	// Path is the place within the document, such as "tools[0].inputSchema". Empty means the whole.
 	Path string
-	// Message names the rule, and the remedy where there is one.
+	// Message names the rule, and the remedy where there is one, in English.
 	Message string
+	// text is the format of Message with its values, if it has other languages.
+	text *locale.Error
+}
+
+// newProblem returns a problem whose text is in all languages that texts has the format in.
+func newProblem(line, column int, path, format string, args ...any) Problem {
+	text := textOf(format).Errorf(args...)
+	return Problem{line, column, path, text.Error(), text}
 }
 
 // String returns the problem on one line: position, path and message, as far as they are known.
-func (p Problem) String() string {
-	var b strings.Builder
+func (p Problem) String() string { return p.In("en") }
+
+// In returns String in a language, a BCP 47 tag.
+func (p Problem) In(language string) string { return p.said().In(language) }
+
+// said is the problem in all languages.
+func (p Problem) said() *locale.Error {
+	place, path, text := locale.Text{"en": ""}.Errorf(), "", p.text
 	switch {
 	case p.Column > 0:
-		fmt.Fprintf(&b, "%d:%d: ", p.Line, p.Column)
+		place = locale.Text{"en": "%d:%d: "}.Errorf(p.Line, p.Column)
 	case p.Line > 0:
-		fmt.Fprintf(&b, "line %d: ", p.Line)
+		place = textOf("line %d: ").Errorf(p.Line)
 	}
 	if p.Path != "" {
-		b.WriteString(p.Path + ": ")
+		path = p.Path + ": "
 	}
-	b.WriteString(p.Message)
-	return b.String()
+	if text == nil {
+		text = locale.Text{"en": "%s"}.Errorf(p.Message)
+	}
+	return locale.Text{"en": "%s%s%s"}.Errorf(place, path, text)
 }
 
 // Error lists the problems of one document or value, so that its author can mend them all at once. Its zero value is an
@@ -45,34 +63,52 @@ type Error struct {
 	Omitted int
 }
 
-// Lines returns each problem in a line with its place, as editors understand it. kind is a word such as "error".
-func (e *Error) Lines(path, kind string) (lines []string) {
+// Lines returns each problem in a line with its place, as editors understand it, and in the last line how many more
+// there are. kind is a word such as "error", language a BCP 47 tag.
+func (e *Error) Lines(path, kind, language string) (lines []string) {
 	for _, p := range e.Problems {
 		place := path
 		if p.Line > 0 {
 			place = fmt.Sprintf("%s:%d:%d", path, p.Line, max(p.Column, 1))
 		}
 		p.Line, p.Column = 0, 0
-		lines = append(lines, fmt.Sprintf("%s: %s: %s", place, kind, p.String()))
+		lines = append(lines, fmt.Sprintf("%s: %s: %s", place, kind, p.In(language)))
+	}
+	if e.Omitted > 0 {
+		lines = append(lines, path+": "+textOf("and %d more").Errorf(e.Omitted).In(language))
 	}
 	return lines
 }
 
-// Error returns one problem per line.
-func (e *Error) Error() string {
-	lines := make([]string, 0, len(e.Problems)+1)
-	for _, p := range e.Problems {
-		lines = append(lines, p.String())
+// Error returns one problem per line, in English.
+func (e *Error) Error() string { return e.In("en") }
+
+// In returns one problem per line in a language, a BCP 47 tag.
+func (e *Error) In(language string) string { return e.said().In(language) }
+
+// As gives [locale.In] the problems in all languages, also if another error wraps e.
+func (e *Error) As(target any) bool {
+	said, ok := target.(**locale.Error)
+	if ok {
+		*said = e.said()
 	}
-	if e.Omitted > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more", e.Omitted))
-	}
-	return strings.Join(lines, "\n")
+	return ok
 }
 
-// Add appends a problem at path.
+func (e *Error) said() *locale.Error {
+	lines := make([]any, 0, len(e.Problems)+1)
+	for _, p := range e.Problems {
+		lines = append(lines, p.said())
+	}
+	if e.Omitted > 0 {
+		lines = append(lines, textOf("and %d more").Errorf(e.Omitted))
+	}
+	return locale.Text{"en": strings.TrimSuffix(strings.Repeat("%s\n", len(lines)), "\n")}.Errorf(lines...)
+}
+
+// Add appends a problem at path. Values that are a [locale.Error] are in the language of the problem.
 func (e *Error) Add(path, format string, args ...any) {
-	e.add(Problem{Path: path, Message: fmt.Sprintf(format, args...)})
+	e.add(newProblem(0, 0, path, format, args...))
 }
 
 // Err returns e, or nil if it holds no problem.

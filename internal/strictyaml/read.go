@@ -8,7 +8,6 @@ package strictyaml
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -56,7 +55,7 @@ type document struct {
 }
 
 func (d *document) problem(n *yaml.Node, path, format string, args ...any) {
-	d.err.add(Problem{n.Line, n.Column, path, fmt.Sprintf(format, args...)})
+	d.err.add(newProblem(n.Line, n.Column, path, format, args...))
 	d.reported = append(d.reported, path)
 }
 
@@ -67,7 +66,7 @@ func (d *document) parse(data []byte, limit int) *yaml.Node {
 		return nil
 	}
 	if line, column, ok := invalidUTF8(data); ok {
-		d.err.add(Problem{line, column, "", "the document is not valid UTF-8: save it as UTF-8"})
+		d.err.add(newProblem(line, column, "", "the document is not valid UTF-8: save it as UTF-8"))
 		return nil
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -80,8 +79,8 @@ func (d *document) parse(data []byte, limit int) *yaml.Node {
 		return nil
 	}
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
-		d.err.add(Problem{more.Line, more.Column, "",
-			`there is more than one document: remove what follows "---" or "..."`})
+		d.err.add(newProblem(more.Line, more.Column, "",
+			`there is more than one document: remove what follows "---" or "..."`))
 		return nil
 	}
 	return root.Content[0]
@@ -108,15 +107,16 @@ func invalidUTF8(data []byte) (line, column int, found bool) {
 var syntaxError = lazyregexp.New(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
 
 func syntaxProblem(err error) Problem {
-	p := Problem{Message: "YAML syntax: " + err.Error()}
-	if m := syntaxError().FindStringSubmatch(err.Error()); m != nil {
-		p.Line, _ = strconv.Atoi(m[1])
-		p.Message = "YAML syntax: " + m[2]
+	line, message := 0, err.Error()
+	if m := syntaxError().FindStringSubmatch(message); m != nil {
+		line, _ = strconv.Atoi(m[1])
+		message = m[2]
 	}
-	if strings.HasSuffix(p.Message, "found character that cannot start any token") {
-		p.Message += ": indent with spaces, not with tabs, and put texts that start with @ or ` in quotes"
+	format := "YAML syntax: %s"
+	if strings.HasSuffix(message, "found character that cannot start any token") {
+		format = "YAML syntax: %s: indent with spaces, not with tabs, and put texts that start with @ or ` in quotes"
 	}
-	return p
+	return newProblem(line, 0, "", format, message)
 }
 
 // screen refuses what makes a document more than a plain tree with unique text keys.
@@ -168,7 +168,8 @@ func (d *document) check(check func() error) error {
 	for _, p := range list.Problems {
 		if !d.isReported(p.Path) {
 			at := d.locate(p.Path)
-			d.err.add(Problem{at.line, at.column, p.Path, p.Message})
+			p.Line, p.Column = at.line, at.column
+			d.err.add(p)
 		}
 	}
 	d.err.Omitted += list.Omitted

@@ -117,14 +117,14 @@ func TestNearest(t *testing.T) {
 
 func TestUnknown(t *testing.T) {
 	t.Parallel()
-	if got, want := Unknown("key", "\x1b[2J"+strings.Repeat("x", 100), nil), `unknown key "\x1b[2J`+strings.Repeat("x", 56)+`…": none is allowed here`; got != want {
+	if got, want := Unknown("key", "\x1b[2J"+strings.Repeat("x", 100), nil), `unknown key "\x1b[2J`+strings.Repeat("x", 56)+`…": none is allowed here`; got.Error() != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	var many []string
 	for i := range 30 {
 		many = append(many, fmt.Sprintf("known%02d", i))
 	}
-	if got := Unknown("key", "zzz", many); !strings.HasSuffix(got, "known23, ...") {
+	if got := Unknown("key", "zzz", many); !strings.HasSuffix(got.Error(), "known23, ...") {
 		t.Errorf("got %s", got)
 	}
 }

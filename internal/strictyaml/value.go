@@ -1,7 +1,6 @@
 package strictyaml
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -18,7 +17,7 @@ type Value struct {
 // Fields says how the keys of an object are read, by name.
 type Fields map[string]func(Value)
 
-// Problem reports that v breaks a rule.
+// Problem reports that v breaks a rule. Values that are a [locale.Error] are in the language of the problem.
 func (v Value) Problem(format string, args ...any) {
 	v.doc.problem(v.node, v.path, format, args...)
 }
@@ -37,7 +36,7 @@ func (v Value) Object(fields Fields) {
 			return
 		}
 		known := slices.Collect(maps.Keys(fields))
-		v.doc.err.add(Problem{key.Line, key.Column, v.path, Unknown("key", key.Value, known)})
+		v.doc.err.add(newProblem(key.Line, key.Column, v.path, "%v", Unknown("key", key.Value, known)))
 		if near := Nearest(key.Value, known); near != "" {
 			v.doc.reported = append(v.doc.reported, Key(v.path, near))
 		}
@@ -63,11 +62,11 @@ func (v Value) entries(each func(key *yaml.Node, value Value)) {
 // List reads a list.
 func (v Value) List(each func(i int, item Value)) {
 	if v.node.Kind != yaml.SequenceNode {
-		remedy := ""
 		if v.IsText() {
-			remedy = ": put it in brackets, as in [a, b]"
+			v.Problem("must be a list, not text: put it in brackets, as in [a, b]")
+		} else {
+			v.Problem("must be a list, not %s", describe(v.node))
 		}
-		v.Problem("must be a list, not %s%s", describe(v.node), remedy)
 		return
 	}
 	for i, item := range v.node.Content {
@@ -84,11 +83,11 @@ func (v Value) IsText() bool { return v.node.Kind == yaml.ScalarNode && isText(v
 // Text returns a text, or false after reporting that v is something else.
 func (v Value) Text() (string, bool) {
 	if !v.IsText() {
-		remedy := ""
 		if v.node.Kind == yaml.ScalarNode && v.node.ShortTag() != "!!null" {
-			remedy = fmt.Sprintf(`: for a text write "%s"`, v.node.Value)
+			v.Problem(`must be text, not %s: for a text write "%s"`, describe(v.node), v.node.Value)
+		} else {
+			v.Problem("must be text, not %s", describe(v.node))
 		}
-		v.Problem("must be text, not %s%s", describe(v.node), remedy)
 		return "", false
 	}
 	return v.node.Value, true
@@ -100,7 +99,10 @@ func isText(n *yaml.Node) bool {
 }
 
 // describe names what n is.
-func describe(n *yaml.Node) string {
+func describe(n *yaml.Node) error { return word(kindOf(n)) }
+
+// kindOf returns the English words for what n is.
+func kindOf(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.SequenceNode:
 		return "a list"

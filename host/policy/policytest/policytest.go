@@ -14,6 +14,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/strictyaml"
+	"github.com/hako-run/hako/pdk/locale"
 )
 
 // maxFile is the largest file of cases, in bytes.
@@ -67,7 +68,7 @@ func Read(path string) (*Cases, error) {
 		})
 	}, c.check)
 	if err != nil {
-		return nil, fmt.Errorf("cases %s: %w", path, err)
+		return nil, locale.Text{"en": "cases %s: %w", "ja": "ケース %s: %w"}.Errorf(path, err)
 	}
 	return c, nil
 }
@@ -179,7 +180,7 @@ func (c *Cases) Run(p *policy.Policy, callOf func(*Call) (*policy.Call, error)) 
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", c.Path, want.Line, err)
 		}
-		got, steps := p.Explain(call)
+		got, steps := p.Explain(call, "en")
 		if f := compare(want.Want, want.Rule, got.Action, got.Rule); f != nil {
 			f.Name, f.Line = cmp.Or(want.Name, want.Tool), want.Line
 			for _, step := range steps {

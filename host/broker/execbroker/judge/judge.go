@@ -20,6 +20,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/interp"
+
+	"github.com/hako-run/hako/pdk/locale"
 )
 
 // Action is the decision about a command. A larger one is stricter.
@@ -113,7 +115,7 @@ func New(rules []Rule, named []string) (*Judge, error) {
 	j := &Judge{rules: slices.Concat(rules, defaults), named: named}
 	for i := range j.rules {
 		if err := j.rules[i].compile(); err != nil {
-			return nil, fmt.Errorf("command rule %q: %w", j.rules[i].Name, err)
+			return nil, locale.Text{"en": "command rule %q: %w", "ja": "コマンドのルール %q: %w"}.Errorf(j.rules[i].Name, err)
 		}
 	}
 	return j, nil

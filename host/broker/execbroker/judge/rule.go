@@ -1,11 +1,12 @@
 package judge
 
 import (
-	"errors"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/hako-run/hako/pdk/locale"
 )
 
 // Rule decides about the commands that it matches. A command must match Programs, Flags and Args.
@@ -29,8 +30,9 @@ type Rule struct {
 
 func (r *Rule) compile() error {
 	if len(r.Programs)+len(r.Flags)+len(r.Args) == 0 {
-		return errors.New("it names no program, flag or argument, and would match everything: write programs: " +
-			"[\"*\"] if you mean that")
+		return locale.Text{"en": `it names no program, flag or argument, and would match everything: write programs: ` +
+			`["*"] if you mean that`,
+			"ja": `programs、flags、args のどれもないため、すべてに一致します。そのつもりなら programs: ["*"] と書いてください`}.Errorf()
 	}
 	r.programs, r.args = patterns(r.Programs), patterns(r.Args)
 	return nil
