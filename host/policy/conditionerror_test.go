@@ -24,9 +24,9 @@ func TestConditionErrors(t *testing.T) {
 		`tool + 1 == 2`: {`at character 6: found no matching overload for '_+_' applied to '(string, int)'`,
 			`6 文字目: _+_ は (string, int) には使えません。値の型を確認してください ` +
 				`(CEL の説明: "found no matching overload for '_+_' applied to '(string, int)'")`},
-		`tool ==`:        {"at character 8: Syntax error:", `8 文字目: 構文エラーです (CEL の説明: "Syntax error: `},
-		`tool`:           {"it must be true or false, not string", "true か false になる式を書いてください (現在の型は string)"},
-		`tool.x == ""`:   {"does not support field selection", "string 型の値にフィールドはありません (CEL の説明: "},
+		`tool ==`:               {"at character 8: Syntax error:", `8 文字目: 構文エラーです (CEL の説明: "Syntax error: `},
+		`tool`:                  {"it must be true or false, not string", "true か false になる式を書いてください (現在の型は string)"},
+		`tool.x == ""`:          {"does not support field selection", "string 型の値にフィールドはありません (CEL の説明: "},
 		`caller.emploee == "1"`: {`unknown field of caller "emploee"`, `caller のフィールド "emploee" はありません。"employee" の誤りではありませんか`},
 	} {
 		_, err := policy.Parse([]byte("version: 1\nrules:\n  - name: a\n    action: deny\n    when: '" + condition + "'\n"))

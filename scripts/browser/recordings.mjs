@@ -39,7 +39,7 @@ after(async () => {
 })
 
 /** begin puts the old file in its place. */
-const begin = () => writeFile(path.join(host.cwd, 'workspace/plan.txt'), 'Monday: review\nTuesday: release 1.3\n')
+const begin = (text = 'Monday: review\nTuesday: release 1.3\n') => writeFile(path.join(host.cwd, 'workspace/plan.txt'), text)
 
 /** recorder numbers the pictures of a frontend. */
 function recorder(frontend) {
@@ -66,6 +66,8 @@ test('the console', async () => {
   await question.getByRole('button', { name: 'Allow this call' }).click()
   assert.ok(!(await waiting).isError)
   await page.locator('.history tbody tr, .approvals tbody tr').first().waitFor()
+  await page.mouse.move(5, 5) // the answered card folds when the pointer is elsewhere
+  await page.waitForFunction(() => !document.querySelector('.question.answered').style.minHeight)
   await shot(page)
   await page.evaluate(() => { location.hash = '#/calls' })
   await page.locator('.calls tbody tr').first().click()
@@ -127,13 +129,13 @@ test('Slack', async () => {
 })
 
 test('the form of an MCP client', async () => {
-  await begin()
+  await begin('Tuesday: release 1.3') // one line, as the Inspector's fields have
   const shot = recorder('form')
   const client = await startInspector()
   const page = await chromium.open(client.url)
   await client.connect(page)
   await shot(page)
-  await client.call(page, 'file_write', change)
+  await client.call(page, 'file_write', { ...change, content: 'Tuesday: release 1.4' })
   await page.getByText('release 1.4').first().waitFor()
   await shot(page)
   await page.getByRole('checkbox', { name: 'Allow this call' }).check({ force: true })
