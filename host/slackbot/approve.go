@@ -109,11 +109,11 @@ func (b *Bot) asked(q *approval.Question) {
 func (w *workspace) postQuestion(ctx context.Context, q *approval.Question, places []spot) []posted {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
-	approvers := w.approvers(ctx, q)
+	approvers, names := w.approvers(ctx, q), w.namesIn(ctx, q)
 	var list []posted
 	for _, p := range places {
 		options := []slack.MsgOption{slack.MsgOptionText(clipEscaped(q.Text(p.locale), maxQuestion), false),
-			slack.MsgOptionBlocks(questionBlocks(q, p.locale, approvers)...)}
+			slack.MsgOptionBlocks(questionBlocks(q, p.locale, approvers, names)...)}
 		if p.thread != "" {
 			options = append(options, slack.MsgOptionTS(p.thread))
 		}

@@ -87,8 +87,8 @@ func methodName(r *http.Request) string {
 // methods are the methods that the bot uses, for metrics.
 var methods = map[string]struct{}{
 	"auth.test": {}, "apps.connections.open": {}, "users.info": {}, "usergroups.list": {}, "conversations.replies": {},
-	"conversations.open": {},
-	"chat.postMessage":   {}, "chat.update": {}, "chat.postEphemeral": {}, "views.open": {}, "chat.startStream": {},
+	"conversations.open": {}, "conversations.info": {},
+	"chat.postMessage": {}, "chat.update": {}, "chat.postEphemeral": {}, "views.open": {}, "chat.startStream": {},
 	"chat.appendStream": {}, "chat.stopStream": {},
 	"agents.sessions.setStatus": {}, "files.getUploadURLExternal": {}, "files.completeUploadExternal": {},
 }

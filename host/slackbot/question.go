@@ -1,6 +1,7 @@
 package slackbot
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/internal/clip"
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // Bounds of a question in a message, so that its buttons stay in view. The button "exact arguments" shows everything.
@@ -24,9 +26,10 @@ const (
 )
 
 // questionBlocks show a waiting question: the call and its arguments, the caller, the reason, the state and buttons.
-// approvers are mentioned because the question waits for them.
-func questionBlocks(q *approval.Question, locale string, approvers []string) []slack.Block {
+// approvers are mentioned because the question waits for them. Values that are IDs are shown as their names.
+func questionBlocks(q *approval.Question, locale string, approvers []string, names map[string]string) []slack.Block {
 	words, d := wordsFor(locale), q.Describe(locale)
+	eachID(d, func(id *string) { *id = cmp.Or(names[*id], *id) })
 	ask := clip.Marked(strings.TrimSpace(d.Ask+"\n"+d.About), maxQuestion)
 	blocks := []slack.Block{slack.NewSectionBlock(plain(ask), nil, nil)}
 	if values := valuesBlock(d, words); values != nil {
@@ -65,6 +68,55 @@ func endedBlocks(q *approval.Question, locale, ending string) []slack.Block {
 	}
 	return []slack.Block{slack.NewContextBlock("", slack.NewTextBlockObject(slack.MarkdownType,
 		"*"+clipEscaped(name, maxFact)+"* (`"+clipEscaped(q.Tool, maxFact)+"`)  "+ending, false, false))}
+}
+
+// slackID are the IDs that Slack gives people (U, W) and channels (C, G) today.
+var slackID = lazyregexp.New(`^[UWCG][A-Z0-9]{8,20}$`)
+
+// maxNames bounds the IDs of a question whose names are shown, because Slack is asked for each that is not cached.
+const maxNames = 10
+
+// namesIn returns the names of the people and channels whose IDs are values of the question, as far as they are known.
+func (w *workspace) namesIn(ctx context.Context, q *approval.Question) map[string]string {
+	names := map[string]string{}
+	eachID(q.Describe(""), func(value *string) {
+		id := *value
+		if _, asked := names[id]; asked || len(names) == maxNames {
+			return
+		}
+		mark, name := "#", ""
+		if isUser(id) {
+			mark, name = "@", w.lookUp(ctx, id).name
+		} else {
+			name = w.channelName(ctx, id)
+		}
+		if names[id] = shownName(name); names[id] != "" {
+			names[id] = mark + names[id]
+		}
+	})
+	return names
+}
+
+// eachID calls do with each value and each cell that is an ID, and with the items of short lists of IDs.
+func eachID(d *approval.Description, do func(id *string)) {
+	each := func(text *string) {
+		items := strings.Split(*text, ", ")
+		if slices.ContainsFunc(items, func(item string) bool { return !slackID().MatchString(item) }) {
+			return
+		}
+		for i := range items {
+			do(&items[i])
+		}
+		*text = strings.Join(items, ", ")
+	}
+	for i := range d.Values {
+		each(&d.Values[i].Text)
+		for _, row := range d.Values[i].Rows {
+			for j := range row {
+				each(&row[j])
+			}
+		}
+	}
 }
 
 // valuesBlock shows the arguments. In a rich_text block, text is neither markup nor a mention.

@@ -302,7 +302,7 @@ const (
 	groupsTime = 2 * time.Minute
 )
 
-// people caches Slack's data about people. The zero value is ready.
+// people caches Slack's data about people, and the names of channels. The zero value is ready.
 type people struct {
 	asking sync.Mutex // held while Slack is asked for the groups, so that one request suffices
 	mu     sync.Mutex // guards the fields below
@@ -347,19 +347,24 @@ func (w *workspace) name(ctx context.Context, id string) string {
 	return named(id, w.lookUp(ctx, id).name)
 }
 
-// named returns the ID and then the name. People choose their names, so it is short and without punctuation that could
-// imitate the rest of a line or another line.
+// named returns the ID and then the name, as shownName has it.
 func named(id, name string) string {
+	if name = shownName(name); name == "" {
+		return id
+	}
+	return id + " (" + name + ")"
+}
+
+// shownName returns the name to show. People choose their names, so it is short and without punctuation that could
+// imitate the rest of a line or another line.
+func shownName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || strings.ContainsRune(" .'’・-_", r) {
 			return r
 		}
 		return ' '
 	}, name)
-	if name = clip.Marked(strings.Join(strings.Fields(name), " "), maxCard); name == "" {
-		return id
-	}
-	return id + " (" + name + ")"
+	return clip.Marked(strings.Join(strings.Fields(name), " "), maxCard)
 }
 
 // lookUp asks Slack about a person unless the answer is cached. Unknown fields get defaults.
@@ -394,19 +399,47 @@ func (w *workspace) lookUp(ctx context.Context, id string) remembered {
 		}
 		return known
 	}
-	w.people.mu.Lock()
-	defer w.people.mu.Unlock()
-	if w.people.known == nil || len(w.people.known) > maxPeople {
-		w.people.known = map[string]remembered{}
-	}
-	w.people.known[id] = known
+	w.people.remember(id, known)
 	return known
 }
 
-// strangerErrors are Slack's errors for people whom the app may not see.
-var strangerErrors = []string{"user_not_found", "user_not_visible", "missing_scope"}
+// remember caches what is known of a person or a channel.
+func (p *people) remember(id string, known remembered) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known == nil || len(p.known) > maxPeople {
+		p.known = map[string]remembered{}
+	}
+	p.known[id] = known
+}
 
-// maxPeople bounds the cached people.
+// channelName asks Slack for the name of a channel unless it is cached. It is empty if the bot may not know it.
+func (w *workspace) channelName(ctx context.Context, id string) string {
+	w.people.mu.Lock()
+	known := w.people.known[id]
+	w.people.mu.Unlock()
+	if time.Now().Before(known.until) {
+		return known.name
+	}
+	channel, err := w.account.Load().api.GetConversationInfoContext(ctx, &slack.GetConversationInfoInput{ChannelID: id})
+	switch code := slackError(err); {
+	case err == nil:
+		known.name = channel.Name
+	case slices.Contains(strangerErrors, code):
+		known.name = ""
+	default:
+		w.logger.Warn("the name of a channel is unknown", "channel", id, "err", err)
+		return known.name
+	}
+	known.until = time.Now().Add(localeTime)
+	w.people.remember(id, known)
+	return known.name
+}
+
+// strangerErrors are Slack's errors for people and channels that the app may not see.
+var strangerErrors = []string{"user_not_found", "user_not_visible", "channel_not_found", "missing_scope"}
+
+// maxPeople bounds the cached people and channels.
 const maxPeople = 10_000
 
 // groups returns the handles of the person's user groups.

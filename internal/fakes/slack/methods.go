@@ -29,6 +29,15 @@ func (s *Server) usersInfo(c *call) (answer, error) {
 	return answer{"user": s.describe(c, u)}, nil
 }
 
+// conversationInfo describes a channel of which the app is a member.
+func (s *Server) conversationInfo(c *call) (answer, error) {
+	channel := s.channels[c.text("channel")]
+	if channel == nil || !slices.Contains(channel.members, c.bot) {
+		return nil, refuse("channel_not_found")
+	}
+	return answer{"channel": answer{"id": channel.id, "name": channel.name, "is_channel": true}}, nil
+}
+
 // usersList serves everybody, also those who are gone, in the order of their IDs. It reads a form alone, as Slack's
 // reading methods do.
 func (s *Server) usersList(c *call) (answer, error) {
