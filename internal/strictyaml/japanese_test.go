@@ -1,6 +1,7 @@
 package strictyaml
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -128,7 +129,7 @@ func TestProblemsIn(t *testing.T) {
 		"flag: true\n\"%s\": 1": `2:1: キー "%s" はありません。使えるのは flag, list, text です`,
 	} {
 		err := Read([]byte(document), 1000, read, nil)
-		list, ok := err.(*Error)
+		list, ok := errors.AsType[*Error](err)
 		if !ok {
 			t.Errorf("%q: %v", document, err)
 			continue
