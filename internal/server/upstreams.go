@@ -40,7 +40,7 @@ func newUpstreams(
 	})
 }
 
-// listsWait bounds the wait of WithUpstreams for servers whose lists are not in the cache.
+// listsWait bounds the wait for servers whose lists are not in the cache.
 const listsWait = 10 * time.Second
 
 // WithUpstreams adds the tools of the configured servers to a catalog, and calls do with the state of each. Servers
@@ -52,13 +52,21 @@ func WithUpstreams(
 ) error {
 	all := func(*mcpclient.Spec) bool { return true }
 	return withUpstreams(ctx, c, to, mcpclient.Lazy, all, version, logger, func(u *mcpclient.Upstreams) error {
-		wait, done := context.WithTimeout(ctx, listsWait)
-		defer done()
-		if err := u.Ready(wait); err != nil && ctx.Err() != nil {
+		if err := awaitLists(ctx, u); err != nil {
 			return err
 		}
 		return do(u.Status())
 	})
+}
+
+// awaitLists waits until each server is ready, at most for listsWait. The error says that ctx has ended.
+func awaitLists(ctx context.Context, u *mcpclient.Upstreams) error {
+	wait, done := context.WithTimeout(ctx, listsWait)
+	defer done()
+	if err := u.Ready(wait); err != nil && ctx.Err() != nil {
+		return err
+	}
+	return nil
 }
 
 // ConnectUpstreams connects the configured servers that are wanted, adds their tools to a catalog, and calls do with
