@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -157,7 +158,11 @@ func (c *cache) save(l *listing, version string, changed bool) error {
 	if version == legacyVersion {
 		f.Protocol = version
 	}
-	data, err := json.Marshal(f)
+	var content bytes.Buffer
+	encoder := json.NewEncoder(&content)
+	encoder.SetEscapeHTML(false) // escaped, a list of the largest size can become six times as long
+	err := encoder.Encode(f)
+	data := content.Bytes()
 	if err == nil {
 		err = checkCache(data)
 	}
