@@ -2,14 +2,22 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/internal/demo"
+	"github.com/hako-run/hako/internal/fakes/managedagents"
 	"github.com/hako-run/hako/internal/inspect"
 )
 
@@ -84,6 +92,50 @@ func TestUpstreamsFromCache(t *testing.T) {
 	invoke(t, dir, "call", "box_probe_echo", `{"text":"now"}`).want(t, exitOK, "now")
 	if o := invoke(t, dir, "tools"); strings.Contains(o.stdout, "box_probe_past") {
 		t.Errorf("the call has not refreshed the lists: %s", o)
+	}
+}
+
+// TestCommandsWithMissingUpstreams: tools, chat and agent apply have the tools of a cached server without connecting it,
+// and say why another one is missing. How long they wait is in internal/server: TestAwaitLists.
+func TestCommandsWithMissingUpstreams(t *testing.T) {
+	t.Parallel()
+	server := mcp.NewServer(&mcp.Implementation{Name: "box", Version: "1"}, nil)
+	server.AddTool(&mcp.Tool{Name: "open", Description: "Opens.", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return new(mcp.CallToolResult), nil
+		})
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	var requests atomic.Int64
+	box := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(box.Close)
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the context does not end with the connection
+		<-r.Context().Done()
+	}))
+	t.Cleanup(silent.Close)
+	agents, _ := agentPlaceWith(t, "", "upstreams: servers.json\n")
+	chats, f := offline(t, "upstreams: servers.json\n")
+	f.Anthropic.Script = must(demo.ParseScript("steps: [{say: Hello!}]"))
+	for _, dir := range []string{agents, chats} {
+		file := filepath.Join(dir, "servers.json")
+		put(t, file, fmt.Appendf(nil, `{"mcpServers": {"box": {"url": %q}}}`, box.URL))
+		invoke(t, dir, "upstreams").want(t, exitOK, "box   up")
+		put(t, file, fmt.Appendf(nil, `{"mcpServers": {"box": {"url": %q}, "mute": {"url": %q, "startTimeout": "100ms"}}}`,
+			box.URL, silent.URL))
+	}
+	filled := requests.Load()
+	const missing = "down: upstream server mute: it did not answer within 100ms"
+	invoke(t, agents, "tools").want(t, exitOK, "box_open", missing)
+	invoke(t, agents, "agent", "apply", managedagents.DefaultAgent, "--dry-run").want(t, exitOK, "  + box_open\n", missing)
+	invokeWith(t, chats, "hello", "chat").want(t, exitOK, "Hello!", missing)
+	if sent := string(f.Anthropic.Requests.All()[0].Body); !strings.Contains(sent, `"box_open"`) {
+		t.Errorf("the model was sent %s", sent)
+	}
+	if n := requests.Load() - filled; n != 0 {
+		t.Errorf("%d requests to a server that is in the cache", n)
 	}
 }
 
