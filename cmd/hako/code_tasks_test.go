@@ -43,8 +43,10 @@ type codeTask struct {
 	find, code string
 }
 
+var overtimeTask = fmt.Sprintf("overtime of %d people into a sheet, and a message to the leads", overtimePeople)
+
 var codeTasks = []codeTask{
-	{"overtime of 300 people into a sheet, and a message to the leads", 302, func(m *taskModel) {
+	{overtimeTask, overtimePeople + 2, func(m *taskModel) {
 		page := func(offset int) toolUse {
 			return toolUse{"calculate_overtime", values{"month": "2026-05", "limit": 100, "offset": offset}}
 		}
@@ -259,9 +261,9 @@ func newTaskWorld(t *testing.T, now time.Time) *taskWorld {
 	return w
 }
 
-// taskPeople are 300 people with overtime in May 2026.
+// taskPeople are people with overtime in May 2026.
 func taskPeople() (people []*freee.Employee) {
-	for i := range 300 {
+	for i := range overtimePeople {
 		e := &freee.Employee{ID: 1001 + i, Num: fmt.Sprintf("%03d", i+1), LastName: "見本",
 			FirstName: fmt.Sprintf("%03d", i+1), Hired: "2020-04-01", EmploymentType: freee.Text("regular"),
 			Memberships: []freee.Membership{{Group: fmt.Sprint("第", i%6+1, "課")}}, Days: map[string]freee.Day{}}
