@@ -107,17 +107,20 @@ func (b *Bot) asked(q *approval.Question) {
 // postQuestion posts a question and returns the messages. It continues while the process ends, because the journal must
 // know of each message.
 func (w *workspace) postQuestion(ctx context.Context, q *approval.Question, places []spot) []posted {
+	approvers, described := w.approvers(ctx, q), w.describe(ctx, q, places)
+	messages := make([][]slack.MsgOption, len(places))
+	for i, p := range places {
+		messages[i] = []slack.MsgOption{slack.MsgOptionText(clipEscaped(q.Text(p.locale), maxQuestion), false),
+			slack.MsgOptionBlocks(questionBlocks(q, described[i], p.locale, approvers)...)}
+		if p.thread != "" {
+			messages[i] = append(messages[i], slack.MsgOptionTS(p.thread))
+		}
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
-	approvers, names := w.approvers(ctx, q), w.namesIn(ctx, q)
 	var list []posted
-	for _, p := range places {
-		options := []slack.MsgOption{slack.MsgOptionText(clipEscaped(q.Text(p.locale), maxQuestion), false),
-			slack.MsgOptionBlocks(questionBlocks(q, p.locale, approvers, names)...)}
-		if p.thread != "" {
-			options = append(options, slack.MsgOptionTS(p.thread))
-		}
-		channel, ts, err := w.post(ctx, p.channel, options...)
+	for i, p := range places {
+		channel, ts, err := w.post(ctx, p.channel, messages[i]...)
 		if err != nil {
 			w.logger.Error("a question could not be brought to people", "channel", p.channel, "err", err)
 			continue

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/slack-go/slack"
@@ -26,10 +27,9 @@ const (
 )
 
 // questionBlocks show a waiting question: the call and its arguments, the caller, the reason, the state and buttons.
-// approvers are mentioned because the question waits for them. Values that are IDs are shown as their names.
-func questionBlocks(q *approval.Question, locale string, approvers []string, names map[string]string) []slack.Block {
-	words, d := wordsFor(locale), q.Describe(locale)
-	eachID(d, func(id *string) { *id = cmp.Or(names[*id], *id) })
+// approvers are mentioned because the question waits for them.
+func questionBlocks(q *approval.Question, d *approval.Description, locale string, approvers []string) []slack.Block {
+	words := wordsFor(locale)
 	ask := clip.Marked(strings.TrimSpace(d.Ask+"\n"+d.About), maxQuestion)
 	blocks := []slack.Block{slack.NewSectionBlock(plain(ask), nil, nil)}
 	if values := valuesBlock(d, words); values != nil {
@@ -74,27 +74,40 @@ func endedBlocks(q *approval.Question, locale, ending string) []slack.Block {
 var slackID = lazyregexp.New(`^[UWCG][A-Z0-9]{8,20}$`)
 
 // maxNames bounds the IDs of a question whose names are shown, because Slack is asked for each that is not cached.
-const maxNames = 10
+// nameTime is how long the question waits for the answers.
+const (
+	maxNames = 10
+	nameTime = 2 * time.Second
+)
 
-// namesIn returns the names of the people and channels whose IDs are values of the question, as far as they are known.
-func (w *workspace) namesIn(ctx context.Context, q *approval.Question) map[string]string {
+// describe describes a question for each place. Values that are IDs of people and channels are names there, as far as
+// Slack tells them within nameTime.
+func (w *workspace) describe(ctx context.Context, q *approval.Question, places []spot) []*approval.Description {
+	ctx, cancel := context.WithTimeout(ctx, nameTime)
+	defer cancel()
 	names := map[string]string{}
-	eachID(q.Describe(""), func(value *string) {
+	name := func(value *string) {
 		id := *value
-		if _, asked := names[id]; asked || len(names) == maxNames {
-			return
+		if _, known := names[id]; !known && len(names) < maxNames {
+			mark, name := "#", ""
+			if isUser(id) {
+				mark, name = "@", w.lookUp(ctx, id).name
+			} else {
+				name = w.channelName(ctx, id)
+			}
+			if names[id] = shownName(name); names[id] != "" {
+				names[id] = mark + names[id]
+			}
 		}
-		mark, name := "#", ""
-		if isUser(id) {
-			mark, name = "@", w.lookUp(ctx, id).name
-		} else {
-			name = w.channelName(ctx, id)
-		}
-		if names[id] = shownName(name); names[id] != "" {
-			names[id] = mark + names[id]
-		}
-	})
-	return names
+		*value = cmp.Or(names[id], id)
+	}
+	var list []*approval.Description
+	for _, p := range places {
+		d := q.Describe(p.locale)
+		eachID(d, name)
+		list = append(list, d)
+	}
+	return list
 }
 
 // eachID calls do with each value and each cell that is an ID, and with the items of short lists of IDs.
