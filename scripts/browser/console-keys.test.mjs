@@ -94,6 +94,7 @@ for (const [size, language, theme] of [['desktop', 'en', 'dark'], ['phone', 'ja'
       await accessible(page, name)
       await shoot(page, `console-${name}-${size}-${language}-${theme}`)
       await page.keyboard.press('Escape')
+      await page.locator(shown).waitFor({ state: 'hidden' }) // until then keys are typed into its search
     }
   })
 }
