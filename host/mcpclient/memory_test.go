@@ -156,6 +156,14 @@ func TestHostileLists(t *testing.T) {
 		"too large schemas": {func(name string) any { return bulkyTool(name, 1, 256<<10) }, 34, 0},
 		"texts of 22 MiB":   {described(strings.Repeat("w", 250<<10)), 30, 3 * 30},
 		"escaped texts":     {described(strings.Repeat("<", 250<<10)), 30, 3 * 30},
+		"many subschemas": {func(name string) any {
+			tool, properties := toolNamed(name), map[string]any{}
+			for i := range 1990 {
+				properties[fmt.Sprint("p", i)] = true
+			}
+			tool["inputSchema"] = map[string]any{"type": "object", "properties": properties}
+			return tool
+		}, 34, 10},
 		"200,000 values": {func(name string) any {
 			tool := toolNamed(name)
 			tool["inputSchema"] = map[string]any{"type": "object", "examples": make([]int, 9900)}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/clip"
+	"github.com/hako-run/hako/internal/toolschema"
 	"github.com/hako-run/hako/internal/visible"
 )
 
@@ -51,10 +52,15 @@ type offer struct {
 	tools, prompts map[string]string
 	// omitted lists what is omitted, and why.
 	omitted []string
+	// parts counts those of the schemas that were compiled.
+	parts int
 }
 
 // maxOffered bounds the entries of each kind, as for plugins.
 const maxOffered = 256
+
+// maxParts bounds the parts of all schemas of a server: a compiled one keeps about 1 KiB for each.
+const maxParts = 20_000
 
 // newOffer converts a listing for the catalog. Each entry that breaks a rule is omitted.
 func newOffer(spec *Spec, l *listing) *offer {
@@ -122,6 +128,10 @@ func (o *offer) addTools(spec *Spec, tools []*mcp.Tool, room int) {
 
 // tool returns the tool with compiled schemas. An output schema that cannot be used is omitted.
 func (o *offer) tool(name string, t *mcp.Tool) (*manifest.Tool, error) {
+	if o.parts += toolschema.Parts(t.InputSchema) + toolschema.Parts(t.OutputSchema); o.parts > maxParts {
+		return nil, fmt.Errorf("the schemas of the server's tools up to here have more than %d parts: choose tools with "+
+			"tools.allow", maxParts)
+	}
 	input, err := schema(t.InputSchema)
 	if err != nil {
 		return nil, err

@@ -7,12 +7,13 @@ import (
 	"math"
 
 	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/internal/toolschema"
 )
 
 // jsonObject is a JSON object that is made here.
-type jsonObject map[string]any
+type jsonObject = map[string]any
 
-// maxSchemas bounds the objects and booleans in a schema, and maxSchemaDepth how deep its types nest: manifests accept
+// maxSchemas bounds the parts of a schema, and maxSchemaDepth how deep its types nest: manifests accept
 // 2,000 subschemas and 64 levels of JSON.
 const maxSchemas, maxSchemaDepth = 2000, 24
 
@@ -38,30 +39,10 @@ func inputSchema(f *component.Func) (json.RawMessage, error) {
 
 // marshalSchema encodes a schema that manifests accept.
 func marshalSchema(schema jsonObject) (json.RawMessage, error) {
-	if subschemas(schema) > maxSchemas {
+	if toolschema.Parts(schema) > maxSchemas {
 		return nil, errLargeTypes
 	}
 	return json.Marshal(schema)
-}
-
-// subschemas counts the objects and booleans in a schema.
-func subschemas(value any) int {
-	n := 1
-	switch value := value.(type) {
-	case jsonObject:
-		for _, member := range value {
-			n += subschemas(member)
-		}
-	case []any:
-		n = 0
-		for _, element := range value {
-			n += subschemas(element)
-		}
-	case bool:
-	default:
-		return 0
-	}
-	return n
 }
 
 // outputSchema returns the schema of a function's structured result; nil if it has none: a text or nothing.
