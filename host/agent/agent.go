@@ -188,6 +188,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		return err
 	}
 	defer r.journal.end()
+	defer r.client.http.CloseIdleConnections()
 	following, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	r.fail, r.following = fail, following

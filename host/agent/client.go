@@ -79,7 +79,10 @@ func newHTTPClient(proxy *url.URL) *http.Client {
 const maxEvent = 32 << 20
 
 // bounded bounds the size of responses and of events in streams.
-type bounded struct{ next http.RoundTripper }
+type bounded struct{ next *http.Transport }
+
+// CloseIdleConnections is for http.Client's method of this name.
+func (b bounded) CloseIdleConnections() { b.next.CloseIdleConnections() }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := b.next.RoundTrip(r)

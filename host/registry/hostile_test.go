@@ -847,16 +847,16 @@ func TestBrokenReferrers(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := tagged.WithDigest(digest)
-	refer := func(tag, artifactType string, layers any) {
+	refer := func(tag, configType, artifactType string, layers any) {
 		t.Helper()
-		config := at.PutBlob(t, "tools/probe", emptyType, []byte("{}"))
+		config := at.PutBlob(t, "tools/probe", configType, []byte("{}"))
 		at.PutManifest(t, "tools/probe", tag, registrytest.ImageType, map[string]any{"schemaVersion": 2,
 			"mediaType": registrytest.ImageType, "artifactType": artifactType, "config": config, "layers": layers,
 			"subject": map[string]any{"mediaType": registrytest.ImageType, "digest": digest, "size": 1}, "annotations": map[string]string{"tag": tag}})
 	}
-	refer("size", "text/note", []map[string]any{{"mediaType": "text/plain", "digest": digest, "size": -1}})
-	refer("gone", "text/note", []map[string]any{{"mediaType": "text/plain", "digest": registrytest.Digest([]byte("gone")), "size": 4}})
-	refer("large", "text/note", []map[string]any{{"mediaType": "text/plain", "digest": digest, "size": 9 << 20}})
+	refer("size", emptyType, "text/note", []map[string]any{{"mediaType": "text/plain", "digest": digest, "size": -1}})
+	refer("gone", emptyType, "text/note", []map[string]any{{"mediaType": "text/plain", "digest": registrytest.Digest([]byte("gone")), "size": 4}})
+	refer("large", emptyType, "text/note", []map[string]any{{"mediaType": "text/plain", "digest": digest, "size": 9 << 20}})
 	if err := c.Attach(t.Context(), r, "text/note", []byte("note"), "text/plain", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -875,8 +875,8 @@ func TestBrokenReferrers(t *testing.T) {
 		t.Errorf("AddArtifact: %v, %v", leftOut, err)
 	}
 
-	for i := range 70 { // listed before the note or after it
-		refer(fmt.Sprint("other", i), "text/other", []any{})
+	for i := range 70 { // this registry lists the type of the config, in any order
+		refer(fmt.Sprint("other", i), "text/other", "text/other", []any{})
 	}
 	notes, unread, err = c.Referrers(t.Context(), r, "text/note")
 	if err != nil || len(notes) != 1 || !strings.Contains(errors.Join(unread...).Error(), "more than 64 artifacts refer to it") {

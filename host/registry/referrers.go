@@ -42,7 +42,8 @@ type Referrer struct {
 
 // Referrers returns what refers to r, which has a digest, with the artifact type; an empty one means all. Registries
 // without the API for referrers list them under a tag, which is read too. The types are those in the manifests, because
-// not every registry lists them as they are; those that are listed with the type are read first.
+// not every registry lists them as they are; those that are listed with the type are read first, those that are listed
+// with another one last.
 //
 // Whoever may push to the repository can add referrers, so one that is broken does not hide the others: unread says
 // which could not be read and why, and that there are more than are read.
@@ -52,10 +53,13 @@ func (c *Client) Referrers(ctx context.Context, r Reference, artifactType string
 		return nil, nil, errNoDigest(r)
 	}
 	rank := func(d ocispec.Descriptor) int {
-		if d.ArtifactType == artifactType {
+		switch d.ArtifactType {
+		case artifactType:
 			return 0
+		case "", ocispec.MediaTypeEmptyJSON: // the config's type is listed in place of the artifact's
+			return 1
 		}
-		return 1
+		return 2
 	}
 	err = c.read(ctx, r, func(ctx context.Context, repository *remote.Repository) error {
 		found, more, err := listReferrers(ctx, repository, digest.Digest(r.Digest))

@@ -228,6 +228,11 @@ func (b *Bot) Run(ctx context.Context) error {
 		return err
 	}
 	defer b.journal.end()
+	defer func() { // after all work
+		for _, w := range b.workspaces {
+			w.client.http.CloseIdleConnections()
+		}
+	}()
 	writing, written := context.WithCancel(context.WithoutCancel(ctx))
 	var journal sync.WaitGroup
 	journal.Go(func() { b.journal.commit(writing) })
