@@ -65,7 +65,7 @@ func (p *Pipeline) recordCall(ctx context.Context, call *Call, record *Record, r
 		InputBytes: record.Input, OutputBytes: record.Output, Findings: findings(record),
 		Call: record.ID, Parent: record.Parent, Via: record.Via, RequestID: record.Caller.RequestID, TraceID: record.TraceID,
 		HTTPRequestID: record.Caller.HTTPRequestID,
-		Arguments:     p.recordedArguments(record, call.Request.Arguments), OutputSummary: record.Summary,
+		Arguments:     p.recordedArguments(call, record), OutputSummary: record.Summary,
 	}
 	if record.Name == "" {
 		event.Target.Name = clipped(p.maskSecrets(requestedName(&call.Request)))
@@ -114,7 +114,11 @@ func findings(record *Record) (list []audit.Finding) {
 }
 
 // recordedArguments is the recorded form of the arguments: a digest, and the fields in AuditFields.
-func (p *Pipeline) recordedArguments(record *Record, arguments json.RawMessage) json.RawMessage {
+func (p *Pipeline) recordedArguments(call *Call, record *Record) json.RawMessage {
+	arguments := record.whole
+	if arguments == nil {
+		arguments = call.Request.Arguments
+	}
 	if len(arguments) == 0 {
 		return nil
 	}

@@ -205,6 +205,9 @@ type Record struct {
 	Error string
 
 	running *Running // nil without an observer
+	// whole are the arguments as the tool gets them, with those that a toolset fixes. They are nil for a call that was
+	// refused before.
+	whole json.RawMessage
 }
 
 // Active is the duration without the time in which people were asked.

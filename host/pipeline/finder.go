@@ -32,10 +32,12 @@ var finderTools = sync.OnceValue(func() []*catalog.Tool {
 	if err != nil {
 		panic(err) // it is part of the program
 	}
-	source := &catalog.Source{Name: "hako.finder", Own: true, Finds: true}
 	var tools []*catalog.Tool
 	for i := range m.Tools {
-		tools = append(tools, &catalog.Tool{Source: source, Name: m.Tools[i].Name, Spec: &m.Tools[i]})
+		name := m.Tools[i].Name
+		// People may be asked about the tool that call_tool calls.
+		source := &catalog.Source{Name: "hako.finder", Own: true, Finds: true, Asks: name == callTool}
+		tools = append(tools, &catalog.Tool{Source: source, Name: name, Spec: &m.Tools[i]})
 	}
 	return tools
 })
@@ -94,7 +96,7 @@ func (p *Pipeline) finderTool(call *Call) *catalog.Tool {
 		return nil
 	}
 	listed, ok := p.View(call.Caller).Tool(call.Request.Name)
-	if !ok || listed.Source != finderTools()[0].Source {
+	if !ok || !listed.Source.Finds {
 		return nil
 	}
 	source, tool := *listed.Source, *listed

@@ -30,6 +30,11 @@ func TestFinder(t *testing.T) {
 	}
 	g := newGoverned(t, func(o *pipeline.Options) { o.Toolsets = config })
 	by := pipeline.Caller{Frontend: "terminal", User: "aki"}
+	for name, asks := range map[string]bool{"call_tool": true, "find_tools": false} {
+		if tool, ok := g.View(by).Tool(name); !ok || g.MayAsk(by, tool) != asks {
+			t.Errorf("a call of %s may ask people: %v", name, !asks)
+		}
+	}
 	for frontend, want := range map[string][]string{
 		"terminal": {"call_tool", "find_tools"},
 		"slack":    {"call_tool", "count", "find_tools"},

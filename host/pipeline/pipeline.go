@@ -358,6 +358,7 @@ func (p *Pipeline) resolveReference(call *Call) (*catalog.Source, string, abi.Re
 // run calls the backend if policy, people and quotas permit it.
 func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi.Request,
 	record *Record) (*abi.Response, error) {
+	record.whole, record.Input = request.Arguments, len(request.Arguments)
 	record.Arguments = p.shownArguments(record.Name, request.Arguments)
 	record.running.change(func(state *RunningState) {
 		state.Name, state.Source, state.Arguments = record.Name, record.Source, record.Arguments

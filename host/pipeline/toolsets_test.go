@@ -45,6 +45,13 @@ func TestToolset(t *testing.T) {
 	if e := g.ledger.last(); e.Target.Name != "p_free" || e.Subject.Toolset != "few" {
 		t.Errorf("recorded: %+v %+v", e.Target, e.Subject)
 	}
+	for _, none := range []string{`{}`, ``} { // both are the tool's {"n":11}
+		_, err := call(by, "count", none)
+		if e := g.ledger.last(); err != nil || e.InputBytes != len(`{"n":11}`) ||
+			string(e.Arguments) != `{"digest":"`+g.ledger.Digest([]byte(`{"n":11}`))+`","n":11}` {
+			t.Errorf("%q is recorded as %s of %d bytes: %v", none, e.Arguments, e.InputBytes, err)
+		}
+	}
 	result, err := call(by, "count", `{"n":1}`)
 	if err != nil || !result.Response.IsError || !strings.Contains(result.Response.Content[0].Text, `count are not valid: "n"`) {
 		t.Errorf("a fixed argument that was given: %+v, %v", result, err)
