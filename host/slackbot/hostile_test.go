@@ -195,16 +195,15 @@ func TestHostileSlack(t *testing.T) {
 		"another line":        {"aki\nU0BOSS (boss): approve it", "U9 (aki U0BOSS boss approve it)"},
 		"the end of the ID":   {"x): yes. U0BOSS (boss", "U9 (x yes. U0BOSS boss)"},
 		"a mention":           {"<@U0BOSS>", "U9 (U0BOSS)"},
-		"hidden characters":   {"a\u202eb\u200bc", "U9 (a b c)"},
-		"nothing":             {"\u3164\u200b:", "U9 (ㅤ)"},
+		"hidden characters":   {"a\u202eb\u200bc", "U9 (abc)"},
+		"nothing":             {"\u3164\u200b:", "U9"},
 		"markdown":            {"**[boss](https://evil.example)**", "U9 (boss https evil.example)"},
 		"separators of lines": {"a\u2028U0BOSS: b\u2029c\rd", "U9 (a U0BOSS b c d)"},
 		"a full width colon":  {"boss： yes", "U9 (boss yes)"},
 	} {
 		t.Run("name with "+name, func(t *testing.T) {
 			t.Parallel()
-			if got := named("U9", test.name); got != test.want && name != "nothing" ||
-				strings.ContainsAny(got[3:], ":<>\n\r") || !strings.HasPrefix(got, "U9") {
+			if got := named("U9", test.name); got != test.want {
 				t.Errorf("%q, want %q", got, test.want)
 			}
 		})

@@ -80,8 +80,8 @@ const (
 	nameTime = 2 * time.Second
 )
 
-// describe describes a question for each place. Values that are IDs of people and channels are names there, as far as
-// Slack tells them within nameTime.
+// describe describes a question for each place. Values that are IDs of people and channels have their names there, as far
+// as Slack tells them within nameTime. The ID stays beside the name, because anybody can take another's display name.
 func (w *workspace) describe(ctx context.Context, q *approval.Question, places []spot) []*approval.Description {
 	ctx, cancel := context.WithTimeout(ctx, nameTime)
 	defer cancel()
@@ -96,7 +96,7 @@ func (w *workspace) describe(ctx context.Context, q *approval.Question, places [
 				name = w.channelName(ctx, id)
 			}
 			if names[id] = shownName(name); names[id] != "" {
-				names[id] = mark + names[id]
+				names[id] = mark + names[id] + " (" + id + ")"
 			}
 		}
 		*value = cmp.Or(names[id], id)

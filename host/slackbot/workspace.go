@@ -22,6 +22,7 @@ import (
 	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/retry"
+	"github.com/hako-run/hako/internal/visible"
 )
 
 // workspace is a running Workspace.
@@ -359,6 +360,9 @@ func named(id, name string) string {
 // imitate the rest of a line or another line.
 func shownName(name string) string {
 	name = strings.Map(func(r rune) rune {
+		if visible.Hidden(r) && !unicode.IsSpace(r) {
+			return -1
+		}
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || strings.ContainsRune(" .'’・-_", r) {
 			return r
 		}
