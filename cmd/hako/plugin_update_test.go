@@ -353,6 +353,8 @@ func TestPluginRemove(t *testing.T) {
 	text := must(os.ReadFile(filepath.Join(dir, "plugins", "probe.wasm")))
 	inside, _ := manifest.Inside(text)
 	put(t, filepath.Join(dir, "plugins", "probe.yaml"), inside)
+	shared := filepath.Join(dir, "plugins", "policy.yaml") // of all components in the folder
+	put(t, shared, []byte("version: \"1.0\"\n"))
 	s := serve(t, dir)
 	answered := make(chan string, 1)
 	go func() {
@@ -382,8 +384,20 @@ func TestPluginRemove(t *testing.T) {
 	if len(must(lock.Load(filepath.Join(dir, lock.FileName)))) != 0 {
 		t.Error("it has an entry in the lock file")
 	}
+	if _, err := os.Stat(shared); err != nil {
+		t.Error(err)
+	}
 	invoke(t, dir, "plugin", "add", copied).want(t, exitOK, "Next: hako plugin approve probe")
 	invoke(t, dir, "audit", "query", "--json").want(t, exitOK, "plugin.remove")
+	elsewhere := filepath.Join(dir, "plugins", "elsewhere.wasm")
+	put(t, elsewhere, probePlugin(t, "name: probe\n", "name: elsewhere\n"))
+	invoke(t, dir, "plugin", "approve", "elsewhere", "-y").want(t, exitOK)
+	if err := os.Remove(elsewhere); err != nil {
+		t.Fatal(err)
+	}
+	invoke(t, dir, "plugin", "remove", "elsewhere").want(t, exitUsage, "there is no plugin elsewhere to remove")
+	put(t, elsewhere, probePlugin(t, "name: probe\n", "name: elsewhere\n"))
+	invoke(t, dir, "plugin", "remove", "elsewhere").want(t, exitOK, "its consent in ") // it was kept
 	invoke(t, dir, "plugin", "remove", "nothing").want(t, exitUsage, "there is no plugin nothing to remove")
 	invoke(t, dir, "plugin", "remove", "../probe").want(t, exitUsage, "is no name of a plugin")
 

@@ -37,7 +37,7 @@ func (r *Removal) Print(out io.Writer) (err error) {
 	return err
 }
 
-// Remove removes a plugin from the folder: its file, the manifest beside it, its entry in the lock file and, unless
+// Remove removes a plugin from the folder: its file, the manifest and policy of its own beside it, its entry in the lock file and, unless
 // consents is nil, its consent. Hosts that watch the folder let running calls end. A copy of the file stays in the
 // cache. It fails if there is nothing of that name, and can be repeated after another error.
 func (f *Folder) Remove(ctx context.Context, name string, consents *grant.File) (*Removal, error) {
@@ -58,7 +58,7 @@ func (f *Folder) Remove(ctx context.Context, name string, consents *grant.File) 
 	if err != nil {
 		return nil, err
 	}
-	if consents != nil {
+	if consents != nil && len(r.Removed) > 0 { // a plugin of this name elsewhere keeps its consent
 		if err := f.removeConsent(ctx, name, consents, r); err != nil {
 			return nil, err
 		}
@@ -72,7 +72,7 @@ func (f *Folder) Remove(ctx context.Context, name string, consents *grant.File) 
 	return r, nil
 }
 
-// removeFiles removes the plugin's file, of which a copy is kept, and the manifest beside it.
+// removeFiles removes the plugin's file, of which a copy is kept, and the manifest and policy beside it.
 func (f *Folder) removeFiles(name string, r *Removal) error {
 	path := f.path(name)
 	wasm, err := manifest.ReadFile(path, f.maxSize)
@@ -87,7 +87,7 @@ func (f *Folder) removeFiles(name string, r *Removal) error {
 		r.Left = append(r.Left, "a copy of the file, for 30 days: "+f.copies.File(digest))
 	}
 	side := manifest.SidePaths(path)
-	for _, file := range append([]string{path}, side[:]...) {
+	for _, file := range append([]string{path}, side[:2]...) { // the third is for all plugins of the folder
 		switch err := os.Remove(file); {
 		case err == nil:
 			r.Removed = append(r.Removed, file)
