@@ -446,3 +446,24 @@ func cutOff(dir string) error {
 	}
 	return errors.Join(s.Close(), os.Truncate(filepath.Join(dir, database), 4096+100))
 }
+
+// TestOpenTogether: processes that start at once with a new store all open it.
+func TestOpenTogether(t *testing.T) {
+	t.Parallel()
+	over(t, func(t *testing.T, where string) {
+		var wait sync.WaitGroup
+		for range 6 {
+			wait.Go(func() {
+				s, err := Open(t.Context(), where)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wait.Wait()
+	})
+}

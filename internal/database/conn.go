@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -59,7 +60,7 @@ func open(ctx context.Context, o *Options) (*conn, error) {
 			return err
 		}
 		c.db.SetInterrupt(ctx)
-		return c.configure(o)
+		return c.configure(ctx, o)
 	})
 	if err != nil && c.running == nil {
 		c.broken = true
@@ -100,7 +101,7 @@ var limits = map[sqlite3.LimitCategory]int{
 
 const pageSize = 4096
 
-func (c *conn) configure(o *Options) error {
+func (c *conn) configure(ctx context.Context, o *Options) error {
 	if err := c.db.BusyHandler(waitBusy()); err != nil {
 		return err
 	}
@@ -119,7 +120,12 @@ func (c *conn) configure(o *Options) error {
 		pragmas = append(pragmas, "journal_mode = memory", "cache_spill = off")
 	}
 	for _, pragma := range pragmas {
-		if err := c.db.Exec("PRAGMA " + pragma); err != nil {
+		// SQLite does not call the busy handler while another connection changes the journal mode too.
+		err, wait := c.db.Exec("PRAGMA "+pragma), waitBusy()
+		for count := 0; errors.Is(err, sqlite3.BUSY) && wait(ctx, count); count++ {
+			err = c.db.Exec("PRAGMA " + pragma)
+		}
+		if err != nil {
 			return err
 		}
 	}
