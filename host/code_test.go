@@ -42,6 +42,7 @@ func coder(t *testing.T) *world {
 	w.load()
 	w.approve("code.wasm", nil)
 	w.load()
+	w.prepare()
 	return w
 }
 

@@ -152,13 +152,13 @@ func hunt(t *testing.T, record bool, credentials *credential.Broker, servers []*
 			"other": servers[1].URL}}}
 		o.Credentials = credentials
 		o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		// it may run in the interpreter, under the race detector
 		o.Limits = manifest.Limits{Log: 1 << 20, Time: 10 * time.Minute}
 		if record {
 			o.RecordDir = dir
 		}
 	})
 	w.load()
+	w.prepare()
 	arguments := map[string]any{"api": servers[0].URL, "other": servers[1].URL, "foreign": servers[2].URL,
 		"paths":        paths,
 		"fingerprints": fingerprints()}

@@ -126,6 +126,15 @@ func (w *world) load() {
 	}
 }
 
+// prepare waits until the plugins are compiled, for tests whose guests compute much: under the race detector, the
+// interpreter takes minutes for what compiled code does in a second.
+func (w *world) prepare() {
+	w.t.Helper()
+	if err := w.Prepare(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // approve says yes to the plugin in file, as the operator would.
 func (w *world) approve(name string, mounts map[string]grant.Mount) {
 	w.t.Helper()
