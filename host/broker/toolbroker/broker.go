@@ -21,6 +21,8 @@ import (
 const (
 	// maxArguments limits the arguments of the calls of one guest call that have not ended, in bytes.
 	maxArguments = 8 << 20
+	// maxName limits the name of a tool, in bytes. No tool has a longer one.
+	maxName = 256
 	// maxQuery limits a query, in bytes, and maxListed the tools of its answer.
 	maxQuery  = 4 << 10
 	maxListed = 100
@@ -122,6 +124,9 @@ func (b *Broker) begin(ctx context.Context, call *broker.Call, request *abi.Tool
 	switch {
 	case call.Tools == nil:
 		return 0, failf(abi.CodeNotGranted, "no other tools can be called here")
+	case len(request.Name) > maxName:
+		return 0, failf(abi.CodeInvalid, "the name of the tool has %d bytes, and names have at most %d",
+			len(request.Name), maxName)
 	case s.started == b.calls:
 		return 0, failf(abi.CodeLimit, "one call may call other tools %d times (limits.calls)", b.calls)
 	case s.arguments+len(request.Arguments) > maxArguments:

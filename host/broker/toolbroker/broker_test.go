@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -161,6 +162,7 @@ func TestRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		``: abi.CodeInvalid, `{`: abi.CodeInvalid, `[]`: abi.CodeInvalid, `{"name":1}`: abi.CodeInvalid,
 		`{"name":"a","unknown":1}`: abi.CodeInvalid, "{\"name\":\"\xff\"}": abi.CodeInvalid,
+		`{"name":"a` + strings.Repeat("a", 256) + `"}`: abi.CodeInvalid,
 	} {
 		handle := g.pass("start", text)
 		var failure abi.Error
