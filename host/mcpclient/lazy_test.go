@@ -280,6 +280,24 @@ func TestIdleTimeout(t *testing.T) {
 	}
 }
 
+// TestLazyServerThatDies: a lazy server that ends soon after each start is started at growing intervals, however often
+// it is called.
+func TestLazyServerThatDies(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, lazily(child("plain", "plain")))
+	begin := time.Now()
+	for range 4 {
+		if got := r.call("plain_die", "{}"); !got.Response.IsError {
+			t.Errorf("got %+v", got.Response)
+		}
+	}
+	// At least half of 0.5, 1 and 2 seconds; an instance starts within a few hundredths of a second.
+	if took := time.Since(begin); took < 1750*time.Millisecond {
+		t.Errorf("three restarts within %v", took)
+	}
+	r.eventually("the status", func() bool { return r.status("plain").Restarts >= 3 })
+}
+
 // TestIdleButWatched: a server with a subscription is connected, and stays so.
 func TestIdleButWatched(t *testing.T) {
 	t.Parallel()

@@ -159,11 +159,13 @@ func TestHostileLists(t *testing.T) {
 		"many subschemas": {func(name string) any {
 			tool, properties := toolNamed(name), map[string]any{}
 			for i := range 1990 {
-				properties[fmt.Sprint("p", i)] = true
+				if !strings.HasSuffix(name, "_33") { // small ones after large ones that are omitted are offered
+					properties[fmt.Sprint("p", i)] = true
+				}
 			}
 			tool["inputSchema"] = map[string]any{"type": "object", "properties": properties}
 			return tool
-		}, 34, 10},
+		}, 34, 10 + 2},
 		"200,000 values": {func(name string) any {
 			tool := toolNamed(name)
 			tool["inputSchema"] = map[string]any{"type": "object", "examples": make([]int, 9900)}

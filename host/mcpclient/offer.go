@@ -128,10 +128,12 @@ func (o *offer) addTools(spec *Spec, tools []*mcp.Tool, room int) {
 
 // tool returns the tool with compiled schemas. An output schema that cannot be used is omitted.
 func (o *offer) tool(name string, t *mcp.Tool) (*manifest.Tool, error) {
-	if o.parts += toolschema.Parts(t.InputSchema) + toolschema.Parts(t.OutputSchema); o.parts > maxParts {
+	parts := toolschema.Parts(t.InputSchema) + toolschema.Parts(t.OutputSchema)
+	if o.parts+parts > maxParts {
 		return nil, fmt.Errorf("the schemas of the server's tools up to here have more than %d parts: choose tools with "+
 			"tools.allow", maxParts)
 	}
+	o.parts += parts
 	input, err := schema(t.InputSchema)
 	if err != nil {
 		return nil, err

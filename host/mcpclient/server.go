@@ -145,17 +145,18 @@ func (s *server) start(ctx context.Context) {
 
 // run connects the server, again and again. A lazy server whose lists are known is idle in between.
 func (s *server) run(ctx context.Context) {
-	var ended error // why the last session of a lazy server ended
+	var ended error         // why the last session of a lazy server ended
+	var delay time.Duration // before the next attempt
 	idle := s.rested
-	for failures := 0; ctx.Err() == nil; failures++ {
+	for failures := 0; ctx.Err() == nil; {
 		if idle {
-			if s.rest(ctx, ended) != nil {
+			if s.rest(ctx, ended, delay) != nil {
 				return
 			}
 			if ended != nil {
 				s.count()
 			}
-			idle, ended, failures = false, nil, 0
+			ended, delay = nil, 0
 		}
 		release, err := s.acquireStart(ctx)
 		if err != nil {
@@ -166,16 +167,19 @@ func (s *server) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			break
 		}
-		if idle = s.lazy() && connected; idle {
-			if !errors.Is(err, errIdle) {
-				ended = err
-			}
-			continue
-		}
-		if time.Since(began) > stable {
+		idle = s.lazy() && connected
+		if time.Since(began) > stable || errors.Is(err, errIdle) {
 			failures = 0
 		}
-		delay := retry.Backoff(failures, firstDelay, lastDelay)
+		if errors.Is(err, errIdle) {
+			continue
+		}
+		delay = retry.Backoff(failures, firstDelay, lastDelay)
+		failures++
+		if idle {
+			ended = err
+			continue
+		}
 		s.down(err, delay)
 		s.lapse()
 		s.attempted()

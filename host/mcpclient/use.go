@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/internal/cause"
+	"github.com/hako-run/hako/internal/retry"
 )
 
 // Start says when a server is connected.
@@ -84,10 +85,14 @@ func (s *server) needed() bool {
 	return waiting || len(s.watches.uris()) > 0
 }
 
-// rest marks the server as idle and waits until it is needed. err is why its last session ended, or nil.
-func (s *server) rest(ctx context.Context, err error) error {
+// rest marks the server as idle and waits until it is needed, at least for the delay. err is why its last session
+// ended, or nil.
+func (s *server) rest(ctx context.Context, err error, delay time.Duration) error {
 	s.idle(err)
 	s.attempted()
+	if err := retry.Wait(ctx, delay); err != nil {
+		return err
+	}
 	for !s.needed() {
 		select {
 		case <-s.interest:
