@@ -155,7 +155,7 @@ func TestKeylessPlugin(t *testing.T) {
 	sign(sigstore, subject)
 	const signed = "signed by " + subject + " (" + issuer + ")"
 	invoke(t, dir, add...).want(t, exitOK, signed, "Next: hako plugin approve probe")
-	invoke(t, dir, "plugin", "approve", "probe", "-y").want(t, exitOK, "\n"+signed+"\n\nIt offers:")
+	invoke(t, dir, "plugin", "approve", "probe", "-y").want(t, exitOK, "\n"+signed+", according to the lock file\n\nIt offers:")
 	invoke(t, dir, "plugin", "list").want(t, exitOK, "signed by "+subject)
 	if e := locked(t, dir); e.Signer == nil || *e.Signer != (lock.Signer{Issuer: issuer, Subject: subject}) {
 		t.Errorf("the lock file: %+v", e.Signer)

@@ -1,7 +1,9 @@
 package registry_test
 
 import (
+	"archive/tar"
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -657,6 +659,49 @@ func TestMirrors(t *testing.T) {
 	}
 }
 
+// TestMirrorsThatLack: what a mirror does not have is not missing in the registry, neither a tag nor referrers.
+func TestMirrorsThatLack(t *testing.T) {
+	t.Parallel()
+	var down atomic.Bool
+	origin := registrytest.Start(t, answering(func(*http.Request) bool { return down.Load() },
+		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	mirror := registrytest.Start(t)
+	c := client(t, registry.Options{Registries: map[string]registry.Host{origin.Host: {Mirrors: []string{mirror.Host}}}})
+	tagged := parse(t, origin.Reference("tools/probe", "1.0"))
+	if _, err := client(t, registry.Options{}).Push(t.Context(), parse(t, mirror.Reference("tools/probe", "1.0")),
+		&registry.Artifact{Wasm: plugin(t)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Resolve(t.Context(), tagged); err != nil {
+		t.Errorf("the tag of the mirror: %v", err)
+	}
+	if _, err := c.Published(t.Context(), tagged); !errors.Is(err, registry.ErrNotFound) {
+		t.Errorf("a tag that the mirror alone has: %v", err)
+	}
+	digest, err := c.Push(t.Context(), tagged, &registry.Artifact{Wasm: plugin(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := tagged.WithDigest(digest)
+	if err := c.Attach(t.Context(), r, "text/note", []byte("note"), "text/plain", nil); err != nil {
+		t.Fatal(err)
+	}
+	if notes, unread, err := c.Referrers(t.Context(), r, "text/note"); err != nil || len(notes) != 1 || len(unread) != 0 {
+		t.Errorf("referrers that the mirror does not have: %+v, %v, %v", notes, unread, err)
+	}
+	down.Store(true)
+	if notes, unread, err := c.Referrers(t.Context(), r, "text/note"); err != nil || len(notes) != 0 || len(unread) != 1 {
+		t.Errorf("referrers while only the mirror answers: %+v, %v, %v", notes, unread, err)
+	}
+	absent := parse(t, origin.Reference("tools/absent", "1.0"))
+	for name, resolve := range map[string]func(context.Context, registry.Reference) (string, error){
+		"Resolve": c.Resolve, "Published": c.Published} {
+		if _, err := resolve(t.Context(), absent); err == nil || errors.Is(err, registry.ErrNotFound) {
+			t.Errorf("%s while the registry refuses and the mirror lacks it: %v", name, err)
+		}
+	}
+}
+
 // TestPublic: people who may not reach the operator's network reach registries that the operator has configured, and
 // others at public addresses only and without credentials.
 func TestPublic(t *testing.T) {
@@ -770,7 +815,11 @@ func TestParseReference(t *testing.T) {
 		"oci://[::1]/x:1":                                  "oci://[::1]/x:1",
 		"oci://registry.日本/x:1":                            "oci://registry.xn--wgv71a/x:1",
 		"oci://registry.example.com/x:1":                   "oci://registry.example.com/x:1",
-		"oci://registry.example.com:443/x_y__z/a-b.c:1_-.": "oci://registry.example.com:443/x_y__z/a-b.c:1_-.",
+		"oci://registry.example.com:443/x_y__z/a-b.c:1_-.": "oci://registry.example.com/x_y__z/a-b.c:1_-.",
+		"oci://[2001:db8::1]:443/x:1":                      "oci://[2001:db8::1]/x:1",
+		"oci://registry:443/x:1":                           "oci://registry:443/x:1",
+		"oci://localhost:443/x:1":                          "oci://localhost:443/x:1",
+		"oci://registry.example.com:05000/x:1":             "oci://registry.example.com:5000/x:1",
 	} {
 		if r, err := registry.ParseReference(text); err != nil || r.String() != want {
 			t.Errorf("%q: got %q, %v, want %q", text, r, err, want)
@@ -813,6 +862,66 @@ func FuzzParseReference(f *testing.F) {
 	})
 }
 
+// sparse returns a tar with Wasm files of zeros, of which it holds only the sizes: GNU tar's PAX format 0.1 for sparse
+// files (GNU tar manual, "Storing Sparse Files").
+func sparse(t *testing.T, files int, size int64) []byte {
+	t.Helper()
+	var all bytes.Buffer
+	add := func(kind byte, name, body string) {
+		var one bytes.Buffer
+		w := tar.NewWriter(&one)
+		err := w.WriteHeader(&tar.Header{Name: name, Size: int64(len(body)), Mode: 0o644, Format: tar.FormatUSTAR})
+		if err != nil {
+			t.Fatal(err)
+		}
+		header, sum := one.Bytes()[:512], 0
+		header[156] = kind
+		copy(header[148:156], "        ")
+		for _, b := range header {
+			sum += int(b)
+		}
+		copy(header[148:156], fmt.Sprintf("%06o\x00 ", sum))
+		all.Write(header)
+		all.WriteString(body + strings.Repeat("\x00", -len(body)&511))
+	}
+	records := ""
+	for _, r := range []string{"GNU.sparse.numblocks=1", fmt.Sprintf("GNU.sparse.map=%d,0", size),
+		fmt.Sprintf("GNU.sparse.size=%d", size)} {
+		records += fmt.Sprintf("%d %s\n", len(r)+4, r) // two digits
+	}
+	for i := range files {
+		add(tar.TypeXHeader, "x", records)
+		add(tar.TypeReg, fmt.Sprintf("%d.wasm", i), "")
+	}
+	return all.Bytes()
+}
+
+// TestHostileUnpacking: layers that unpack to much more than a plugin are refused before that, and unpacking ends with
+// the context.
+func TestHostileUnpacking(t *testing.T) {
+	t.Parallel()
+	const limit = 1 << 20
+	bomb := []byte(archive(t, true, "a.bin", make([]byte, limit*3/2)))
+	for name, layers := range map[string][][]byte{
+		"sparse files":                  {sparse(t, 3, limit)},
+		"sparse files in many layers":   {sparse(t, 1, limit), sparse(t, 1, limit), sparse(t, 1, limit)},
+		"compressed tars, many of them": {bomb, bomb},
+	} {
+		if wasm, err := registry.FindWasm(t.Context(), limit, layers...); wasm != nil || err == nil ||
+			!strings.Contains(err.Error(), "unpack to more") {
+			t.Errorf("%s: %d bytes, %v", name, len(wasm), err)
+		}
+	}
+	if _, err := registry.FindWasm(t.Context(), limit, bomb, []byte(archive(t, true, "plugin.wasm", []byte("\x00asm")))); err != nil {
+		t.Errorf("a plugin after a large layer: %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := registry.FindWasm(ended, limit, bomb); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of the context: %v", err)
+	}
+}
+
 // FuzzFindWasm: any layer gives a Wasm file within the limit, none, or an error.
 func FuzzFindWasm(f *testing.F) {
 	const limit = 1 << 16
@@ -821,7 +930,7 @@ func FuzzFindWasm(f *testing.F) {
 	f.Add([]byte(archive(f, false, "a/b.wasm", []byte("\x00asm"), "plugin.wasm", []byte("x"))))
 	f.Add([]byte("\x28\xb5\x2f\xfd\x04\x00\x01\x00\x00"))
 	f.Fuzz(func(t *testing.T, layer []byte) {
-		wasm, err := registry.FindWasm(layer, limit)
+		wasm, err := registry.FindWasm(t.Context(), limit, layer)
 		if wasm != nil && (err != nil || !bytes.HasPrefix(wasm, []byte("\x00asm")) || len(wasm) > max(limit, len(layer))) {
 			t.Errorf("%d bytes, %v", len(wasm), err)
 		}

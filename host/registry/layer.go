@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"io"
 	"path"
@@ -24,14 +25,26 @@ const pluginFile = "plugin.wasm"
 const (
 	// maxFiles bounds the entries of a tar that are looked at.
 	maxFiles = 10_000
-	// maxTarFactor times the size of the largest plugin is the most that is unpacked from one layer.
+	// maxTarFactor times the size of the largest plugin is the most that is unpacked from the layers of an image.
 	maxTarFactor = 2
 )
 
-// findWasm returns the Wasm file in a layer, of at most limit bytes: the layer itself, or a file of its tar, which may
-// be compressed. In a tar, plugin.wasm comes before other names that end in .wasm, and those higher up come first. It
-// returns nil if the layer has none.
-func findWasm(layer []byte, limit int64) ([]byte, error) {
+// unpacker looks for the plugin in the layers of one image.
+type unpacker struct {
+	// limit is the size of the largest plugin.
+	limit int64
+	// unpacked and files are what may still be unpacked, and read of files. They differ because a tar describes sparse
+	// files in a few bytes.
+	unpacked, files int64
+}
+
+func newUnpacker(limit int64) *unpacker {
+	return &unpacker{limit, maxTarFactor * limit, maxTarFactor * limit}
+}
+
+// find returns the Wasm file in a layer: the layer itself, or a file of its tar, which may be compressed. In a tar, plugin.wasm comes before other names that end in .wasm, and those higher up come first. It
+// returns nil if the layer has none, and fails if it is too large or the context ends.
+func (u *unpacker) find(ctx context.Context, layer []byte) ([]byte, error) {
 	if bytes.HasPrefix(layer, wasmMagic) {
 		return layer, nil
 	}
@@ -44,21 +57,21 @@ func findWasm(layer []byte, limit int64) ([]byte, error) {
 		}
 		unpacked = r
 	case bytes.HasPrefix(layer, zstdMagic):
-		r, err := zstd.NewReader(unpacked, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(limit)))
+		r, err := zstd.NewReader(unpacked, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(u.limit)))
 		if err != nil {
 			return nil, err
 		}
 		defer r.Close()
 		unpacked = r
 	}
-	wasm, err := findInTar(&boundedReader{unpacked, maxTarFactor * limit}, limit)
-	if errors.Is(err, errUnpacked) || errors.Is(err, errTooLarge) {
+	wasm, err := u.findInTar(&boundedReader{ctx, unpacked, &u.unpacked})
+	if errors.Is(err, errUnpacked) || errors.Is(err, errTooLarge) || ctx.Err() != nil {
 		return nil, err
 	}
 	return wasm, nil // what cannot be read as a tar has none
 }
 
-func findInTar(r io.Reader, limit int64) (best []byte, err error) {
+func (u *unpacker) findInTar(r io.Reader) (best []byte, err error) {
 	archive, bestRank := tar.NewReader(r), 0
 	for range maxFiles {
 		header, err := archive.Next()
@@ -72,8 +85,11 @@ func findInTar(r io.Reader, limit int64) (best []byte, err error) {
 		if rank == 0 || best != nil && rank >= bestRank {
 			continue
 		}
-		if header.Size > limit {
-			return nil, tooLarge("the plugin in a layer", limit)
+		if header.Size > u.limit {
+			return nil, tooLarge("the plugin in a layer", u.limit)
+		}
+		if u.files -= header.Size; u.files < 0 {
+			return nil, errUnpacked
 		}
 		wasm, err := io.ReadAll(archive)
 		if err != nil {
@@ -103,19 +119,24 @@ func rankOf(header *tar.Header) int {
 	return depth + otherName
 }
 
-var errUnpacked = errors.New("a layer unpacks to more than a plugin with a few files beside it")
+var errUnpacked = errors.New("its layers unpack to more than a plugin with a few files beside it")
 
-// boundedReader fails after n bytes, where an io.LimitReader would end as if the tar were cut off.
+// boundedReader fails after n bytes, where an io.LimitReader would end as if the tar were cut off, and when the context
+// has ended.
 type boundedReader struct {
-	r io.Reader
-	n int64
+	ctx context.Context
+	r   io.Reader
+	n   *int64
 }
 
 func (b *boundedReader) Read(p []byte) (int, error) {
-	if b.n <= 0 {
+	if err := b.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if *b.n <= 0 {
 		return 0, errUnpacked
 	}
-	n, err := b.r.Read(p[:min(int64(len(p)), b.n)])
-	b.n -= int64(n)
+	n, err := b.r.Read(p[:min(int64(len(p)), *b.n)])
+	*b.n -= int64(n)
 	return n, err
 }

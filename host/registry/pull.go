@@ -76,6 +76,9 @@ func (c *Client) pull(ctx context.Context, repository *remote.Repository, r Refe
 	if err != nil {
 		return nil, err
 	}
+	if !strings.HasPrefix(digest, "sha256:") {
+		return nil, fmt.Errorf("the digest of its manifest is %s, and hako takes only those of sha256", digest)
+	}
 	if m.Manifests != nil {
 		platform, err := choosePlatform(m.Manifests)
 		if err != nil {
@@ -191,13 +194,13 @@ func (c *Client) wasm(ctx context.Context, repository *remote.Repository, layers
 	if len(typed) == 0 {
 		typed = slices.DeleteFunc(slices.Clone(layers), hasType(policyTypes))
 	}
-	left := c.options.MaxSize
+	left, unpacker := c.options.MaxSize, newUnpacker(c.options.MaxSize)
 	for _, layer := range typed {
 		packed, err := c.blob(ctx, repository, layer, left)
 		if err != nil {
 			return nil, err
 		}
-		wasm, err := findWasm(packed, c.options.MaxSize)
+		wasm, err := unpacker.find(ctx, packed)
 		if err != nil || wasm != nil {
 			return wasm, err
 		}

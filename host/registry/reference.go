@@ -84,13 +84,17 @@ func canonicalRegistry(host string) (string, error) {
 	if !strings.ContainsAny(name, ".:") && u.Port() == "" && !address.IsLoopback(name) {
 		return "", fmt.Errorf("%q is no host of a registry; Docker Hub is docker.io", name)
 	}
-	switch port := u.Port(); {
-	case port != "":
-		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+	if port := u.Port(); port != "" {
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil || n == 0 {
 			return "", fmt.Errorf("there is no port %s", port)
 		}
-		return net.JoinHostPort(name, port), nil
-	case strings.Contains(name, ":"):
+		// Without the default port, all rules for the registry apply. Loopback addresses are reached without TLS.
+		if n != 443 || address.IsLoopback(name) || !strings.ContainsAny(name, ".:") {
+			return net.JoinHostPort(name, strconv.FormatUint(n, 10)), nil
+		}
+	}
+	if strings.Contains(name, ":") {
 		return "[" + name + "]", nil
 	}
 	return name, nil

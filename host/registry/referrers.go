@@ -61,10 +61,15 @@ func (c *Client) Referrers(ctx context.Context, r Reference, artifactType string
 		}
 		return 2
 	}
+	mirrored := false // a mirror answered with an empty list
 	err = c.read(ctx, r, func(ctx context.Context, repository *remote.Repository) error {
 		found, more, err := listReferrers(ctx, repository, digest.Digest(r.Digest))
 		if err != nil {
 			return err
+		}
+		if len(found) == 0 && repository.Reference.Registry != r.Registry {
+			mirrored = true
+			return errNoReferrers
 		}
 		slices.SortStableFunc(found, func(a, b ocispec.Descriptor) int { return cmp.Compare(rank(a), rank(b)) })
 		referrers, unread = nil, nil
@@ -89,8 +94,14 @@ func (c *Client) Referrers(ctx context.Context, r Reference, artifactType string
 		}
 		return nil
 	})
+	if err != nil && mirrored {
+		return nil, []error{err}, nil
+	}
 	return referrers, unread, err
 }
+
+// errNoReferrers makes the next source answer: not every mirror copies referrers.
+var errNoReferrers = errors.New("it lists none")
 
 // errEnough ends a list.
 var errEnough = errors.New("enough")

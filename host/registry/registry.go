@@ -237,6 +237,17 @@ func (c *Client) Resolve(ctx context.Context, r Reference) (digest string, err e
 	return digest, err
 }
 
+// Published is Resolve at the registry itself, whatever its mirrors say.
+func (c *Client) Published(ctx context.Context, r Reference) (digest string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, transferTime)
+	defer cancel()
+	descriptor, err := c.repository(r).Resolve(ctx, r.object())
+	if err != nil {
+		return "", readable(r.String(), r, err)
+	}
+	return descriptor.Digest.String(), nil
+}
+
 // maxTags bounds the tags of a repository.
 const maxTags = 10_000
 
@@ -259,7 +270,8 @@ func (c *Client) Tags(ctx context.Context, r Reference) (tags []string, err erro
 	return tags, err
 }
 
-// read runs an operation that reads at the registry's mirrors, and at the registry if they all fail.
+// read runs an operation that reads at the registry's mirrors, and at the registry if they all fail. Then the error
+// matches that of the registry: what a mirror does not have may be there.
 func (c *Client) read(ctx context.Context, r Reference,
 	operation func(context.Context, *remote.Repository) error) error {
 	ctx, cancel := context.WithTimeout(ctx, transferTime)
@@ -275,12 +287,15 @@ func (c *Client) read(ctx context.Context, r Reference,
 		}
 		failures = append(failures, readable("mirror "+mirror, at, err))
 		if ctx.Err() != nil {
-			return errors.Join(failures...)
+			return fmt.Errorf("%v\n%w", errors.Join(failures...), ctx.Err())
 		}
 	}
 	err := operation(ctx, c.repository(r))
 	if err == nil {
 		return nil
 	}
-	return errors.Join(append(failures, readable(r.String(), r, err))...)
+	if err = readable(r.String(), r, err); len(failures) > 0 {
+		err = fmt.Errorf("%v\n%w", errors.Join(failures...), err)
+	}
+	return err
 }

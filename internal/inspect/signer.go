@@ -10,7 +10,8 @@ import (
 	"github.com/hako-run/hako/internal/config"
 )
 
-// Signers says who signed the plugins in the plugin folders, as it was verified when they were installed.
+// Signers says who signed the plugins in the plugin folders, as the lock file records it from when they were installed
+// there or on another machine.
 type Signers struct {
 	folders []string
 	locked  lock.Plugins
@@ -34,11 +35,14 @@ func (s Signers) Of(p *host.Status) (signer signature.Signer, ok bool) {
 	return signer, true
 }
 
-// Text says who signed the file of a plugin. It is empty for plugins that are in no folder.
+// Text says who signed the file of a plugin, as it is recorded. It is empty for plugins that are in no folder.
 func (s Signers) Text(p *host.Status) string {
 	signer, ok := s.Of(p)
 	if !ok {
 		return ""
 	}
-	return signer.String()
+	if signer == (signature.Signer{}) {
+		return signer.String()
+	}
+	return signer.String() + ", according to the lock file"
 }

@@ -80,7 +80,7 @@ func Publish(ctx context.Context, client *registry.Client, r registry.Reference,
 	if err != nil {
 		return nil, err
 	}
-	switch before, err := client.Resolve(ctx, r); {
+	switch before, err := client.Published(ctx, r); {
 	case errors.Is(err, registry.ErrNotFound):
 	case err != nil:
 		return nil, err

@@ -116,6 +116,9 @@ func (e *Entry) check(errs *strictyaml.Error, path string) {
 	}
 	isText("version", e.Version)
 	if s := e.Signer; s != nil {
+		if !strings.HasPrefix(e.From, registry.Scheme) {
+			errs.Add(path+".signer", "is only for plugins from a registry (%s…): remove it", registry.Scheme)
+		}
 		isText("signer.issuer", s.Issuer)
 		isText("signer.subject", s.Subject)
 		isText("signer.key", s.Key)

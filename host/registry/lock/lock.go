@@ -107,7 +107,14 @@ func Update(ctx context.Context, path string, change func(Plugins) error) error 
 		if reflect.DeepEqual(plugins, before) {
 			return old, nil
 		}
-		return format(plugins)
+		text, err := format(plugins)
+		if err == nil {
+			_, err = parse(text) // what Load would refuse is not written
+		}
+		if err != nil {
+			return nil, fmt.Errorf("what is to be written to the lock file is not valid: %w", err)
+		}
+		return text, nil
 	})
 	if err != nil && !locked && ctx.Err() == nil {
 		err = fmt.Errorf("the lock file cannot be written: %w: set lock in hako.yaml to a path that hako may write",

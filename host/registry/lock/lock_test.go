@@ -46,9 +46,9 @@ func TestUpdate(t *testing.T) {
 		for _, p := range []lock.Plugins{p, want} {
 			p["weather"] = lock.Plugin{Note: "for the dashboard: # kept"}
 			p.Set("weather", entry("1.0.0", first))
-			p.Set("weather", lock.Entry{From: "https://example.com/w.wasm", Digest: second, Wasm: second, Version: "1.1.0",
+			p.Set("weather", lock.Entry{From: "oci://example.com/w:1.1.0", Digest: second, Wasm: second, Version: "1.1.0",
 				Signer: &lock.Signer{Issuer: "https://issuer.example", Subject: "release@example.com"}})
-			p.Set("calc", lock.Entry{From: lock.FromFile, Digest: first, Wasm: first, Version: "0.1.0", Signer: &lock.Signer{Key: "k"}})
+			p.Set("calc", lock.Entry{From: lock.FromFile, Digest: first, Wasm: first, Version: "0.1.0"})
 		}
 	})
 	got, err := lock.Load(path)
@@ -250,4 +250,31 @@ func FuzzLoad(f *testing.F) {
 			t.Fatalf("%+v is written and read as %+v, %v", plugins, again, err)
 		}
 	})
+}
+
+// TestUpdateRefuses: what Load would refuse is not written, and the file stays as it is.
+func TestUpdateRefuses(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), lock.FileName)
+	update(t, path, func(p lock.Plugins) { p.Set("weather", entry("1.0", first)) })
+	for name, change := range map[string]func(*lock.Entry){
+		"version":  func(e *lock.Entry) { e.Version = strings.Repeat("1", 3000) },
+		"digest":   func(e *lock.Entry) { e.Digest = "sha512:" + strings.Repeat("1", 128) },
+		"from":     func(e *lock.Entry) { e.From = "https://registry.example/" + strings.Repeat("x", 3000) },
+		"signer":   func(e *lock.Entry) { e.From, e.Signer = lock.FromFile, &lock.Signer{Key: "acme"} },
+		"previous": func(e *lock.Entry) { e.Wasm = "" },
+	} {
+		err := lock.Update(t.Context(), path, func(p lock.Plugins) error {
+			e := entry("2.0", second)
+			change(&e)
+			p.Set("weather", e)
+			return nil
+		})
+		if err == nil || name != "previous" && !strings.Contains(err.Error(), "plugins.weather."+name) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if now, err := lock.Load(path); err != nil || now["weather"].Version != "1.0" {
+			t.Errorf("%s: now it is %+v, %v", name, now, err)
+		}
+	}
 }
