@@ -139,7 +139,8 @@ func (c *Console) remove(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if body.Digest != p.Digest && body.Digest != p.Serving {
+	// Without a digest, only what has none is removed: a file that cannot be read.
+	if body.Digest != p.Digest && (body.Digest == "" || body.Digest != p.Serving) {
 		return nil, faultChanged
 	}
 	_, end, err := c.beginAdding(q)

@@ -103,8 +103,10 @@ func TestInstalled(t *testing.T) {
 	if err := file.Approve(t.Context(), grant.Consent{Name: "asking", Version: "0.9.0", Digest: p.Digest, ApprovedBy: "aki"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.post("plugins/asking/remove", map[string]any{"digest": "sha256:other"}); got.code() != "conflict" {
-		t.Errorf("another file: %s", got.body)
+	for _, other := range []string{"sha256:other", ""} { // it does not serve, so it has no other digest either
+		if got := b.post("plugins/asking/remove", map[string]any{"digest": other}); got.code() != "conflict" {
+			t.Errorf("another file, %q: %s", other, got.body)
+		}
 	}
 	if got := b.post("plugins/asking/remove", map[string]any{"digest": p.Digest}); got.body != `{"left":["a copy"]}`+"\n" {
 		t.Errorf("remove: %s", got.body)
