@@ -80,7 +80,7 @@ func TestCode(t *testing.T) {
 		{"```js\nreturn 9\n```", "9"},
 		{"```\n10\n```", "10"},
 		{`1 // a comment`, "1"},
-		{`const x = 1`, "The program returned nothing: end it with return, or with an expression."},
+		{`const x = 1`, "The program returned nothing: put return before its last value."},
 		{`tools.greet({name: "Aki"})`, "Hello, Aki"},
 		{`await tools.greet({name: "Aki"})`, "Hello, Aki"},
 		{`const all = await Promise.all(["a","b","c"].map(name => tools.greet({name}))); return all.join("; ")`,
@@ -127,11 +127,64 @@ func TestCodeFails(t *testing.T) {
 		{`Array.from({length: 9000}, (_, i) => ({id: i, name: "a"}))`,
 			"It is a list of 9000, the first is an object with id (number), name (a string of 1 characters)."},
 		{`const a = {}; a.a = a; return a`, "TypeError: circular reference"},
+		{`throw new Error("x".repeat(40000))`, "x… (40007 characters) (line 1)"},
+		{`throw "x".repeat(5e6)`, "x… (5000000 characters)"},
+		{`await tools.greet({name: "a"}); throw new Error("x".repeat(5e6))`, "effects remain:\ngreet: ok"},
+		{`return {["k".repeat(41)]: "x".repeat(40000)}`,
+			"It is an object with " + strings.Repeat("k", 40) + "… (a string of 40000 characters)."},
 		{`await Promise.all(Array.from({length: 51}, () => tools.greet({name: "x"})))`,
 			"ToolError: one call may call other tools 50 times (limits.calls)"},
 	} {
 		if got, failed := w.run(test.code); !strings.Contains(got, test.want) || !failed {
 			t.Errorf("%s\n gives %q, %v\n want  %q", test.code, got, failed, test.want)
+		}
+	}
+}
+
+// TestJobThatThrows: an error outside of the program's own promises is an error of the program, with the calls made.
+func TestJobThatThrows(t *testing.T) {
+	t.Parallel()
+	w := coder(t)
+	const before = `await tools.greet({name: "a"}); `
+	for _, test := range []struct{ name, code, want string }{
+		{"finalizer", `globalThis.f = new FinalizationRegistry(() => { throw new Error("thrown") }); f.register({}, 1); await 1; await tools.greet({name: "b"})`,
+			"Error: thrown (line 1)"},
+		{"finalizer, while a call runs", `tools.wait({}); globalThis.f = new FinalizationRegistry(() => { throw 7 }); f.register({}, 1); await 1; await 1`, "7"},
+		{"hint", `const p = tools.gre_et({}); Object.prototype.toJSON = () => "x"
+			try { await p } finally { delete Object.prototype.toJSON }`, `ToolError: unknown tool "gre_et"`},
+		{"hint, of an error of all objects", `Object.prototype.error = {code: "x", message: "polluted"}; await tools.gre_et({})`,
+			"did you mean greet?\n\nTools that there are:"},
+		{"toJSON that throws", `Object.prototype.toJSON = () => { throw new Error("encoded") }; throw new Error("own")`, "Error: own"},
+		{"species", `Object.defineProperty(Array, Symbol.species, {get() { throw new Error("species") }}); throw new Error("own")`, "Error: own"},
+		{"species, in settle", `Object.defineProperty(Array, Symbol.species, {get() { throw new Error("species") }})
+			return [await tools.greet({name: "b"})].x.y`, "TypeError: cannot read property 'y'"},
+		{"setter of all arrays", `Object.defineProperty(Array.prototype, "1", {set() { throw new Error("setter") }}); throw new Error("own")`, "Error: own"},
+	} {
+		got, failed := w.run(before + test.code)
+		if !strings.Contains(got, test.want) || !strings.Contains(got, "effects remain:\ngreet: ok") || !failed {
+			t.Errorf("%s: gives %.300q, %v, want %q and the call before", test.name, got, failed, test.want)
+		}
+	}
+}
+
+// TestErrorsAreBounded: everything that a failing program makes long is cut, so errors keep to max_result too.
+func TestErrorsAreBounded(t *testing.T) {
+	t.Parallel()
+	w := coder(t)
+	const most = 32768 + 8192 // the message; its line, the list of calls, and the console output
+	for _, code := range []string{
+		`throw new Error("x".repeat(1e5))`,
+		`throw "x".repeat(1e5)`,
+		`const e = new Error("x"); e.name = "n".repeat(1e5); throw e`,
+		`await tools.greet({name: 1, more: "x".repeat(1e5)})`,
+		`await tools["x".repeat(1e5)]({})`,
+		`tools["x".repeat(1e5)]({}); return 1`,
+		`console.log("x".repeat(1e5)); throw new Error("x".repeat(1e5))`,
+		`return Object.fromEntries(Array.from({length: 30}, (_, i) => [i + "k".repeat(1e4), i]))`,
+		`const grow = depth => depth ? Object.fromEntries(Array.from({length: 14}, (_, i) => ["k".repeat(60) + i, grow(depth - 1)])) : 1; return grow(4)`,
+	} {
+		if got, _ := w.run(code); len(got) > most {
+			t.Errorf("%s\n gives %d bytes: %.200q", code, len(got), got)
 		}
 	}
 }
@@ -146,10 +199,10 @@ var hostilePrograms = []struct{ class, name, code, want string }{
 	{"hooks", "caller of a getter", `function f() { return String(f.caller) + String(f.arguments) } return tools.greet({get name() { return f() }})`, "Hello, undefinedundefined"},
 	{"hooks", "source of a function", `tools.greet.toString().length + ":" + console.log.toString().includes("start")`, "26:false"},
 	{"hooks", "arguments of bound functions", `Function.prototype.call = Function.prototype.apply = Function.prototype.bind = function () { globalThis.got = [...arguments]; return this }; console.log("x"); await tools.greet({name: "x"}); return typeof globalThis.got`, "undefined"},
-	{"hooks", "species of arrays", `let got = []; Object.defineProperty(Array, Symbol.species, {value: function (n) { got.push(n); return [] }}); console.log("a", "b"); return [got.length > 0, typeof got[0]]`, "[true,\"number\"]"},
+	{"hooks", "species of arrays", `let got = []; Object.defineProperty(Array, Symbol.species, {value: function (n) { got.push(n); return [] }}); console.log("a", "b"); return got.length`, "0"},
 	{"hooks", "setter of Array.prototype", `let got; Object.defineProperty(Array.prototype, "0", {set(v) { got = v }, configurable: true}); const p = tools.greet({name: "x"}); delete Array.prototype[0]; await p; return "found " + Object.keys(got ?? {}).filter(k => /start|host|respond|settle/.test(k)).length`, "found 0"},
 	{"prototypes", "polluted prototype", `Object.prototype.error = {code: "x", message: "polluted"}; Object.prototype.structuredContent = 1; return tools.greet({name: "x"})`, "Hello, x"},
-	{"prototypes", "toJSON of all objects", `Object.prototype.toJSON = () => "forged"; return tools.greet({name: "x"})`, "breaks ABI 1"},
+	{"prototypes", "toJSON of all objects", `Object.prototype.toJSON = () => "forged"; return tools.greet({name: "x"})`, "must be an object, not a string"},
 	{"prototypes", "then of all objects", `Object.prototype.then = function (resolve) { resolve("taken") }; return tools.greet({name: "x"})`, "Hello, x"},
 	{"prototypes", "replaced JSON", `JSON.parse = JSON.stringify = () => { throw 1 }; return tools.greet({name: "x"})`, "Hello, x"},
 	{"prototypes", "replaced Promise", `globalThis.Promise = null; Object.prototype.then = undefined; return tools.greet({name: "x"})`, "Hello, x"},
@@ -183,7 +236,7 @@ var hostilePrograms = []struct{ class, name, code, want string }{
 	{"hostile values", "proxy as result", `new Proxy({}, {ownKeys() { throw new Error("trap") }})`, "trap"},
 	{"hostile values", "error with hostile getters", `throw Object.defineProperties(new Error("x"), {message: {get() { throw 1 }}, stack: {get() { for (;;) {} }}})`, "what cannot be shown"},
 	{"hostile values", "error whose name is an object", `const e = new Error("x"); e.name = {toString() { throw new Error("within") }}; throw e`, "what cannot be shown"},
-	{"hostile values", "error with a long message", `throw new Error("x".repeat(5e6))`, "output limit"},
+	{"hostile values", "error with a long message", `throw new Error("x".repeat(5e6))`, "x… (5000007 characters) (line 1)"},
 	{"hostile values", "thrown symbol", `throw Symbol("s")`, "Symbol(s)"},
 	{"hostile values", "symbol as result", `Symbol("s")`, "Symbol(s)"},
 	{"hostile values", "result with a cycle", `const a = {}; a.a = a; return a`, "circular reference"},

@@ -20,7 +20,7 @@ enum { maxStack = 768 * 1024 };
 
 static JSRuntime *runtime;
 static JSContext *context;
-static JSValue serve, settle, end; // of the prelude
+static JSValue serve, settle, end, fail; // of the prelude
 static int running;                // calls that the program has started and that have not ended
 static int answered;
 
@@ -92,13 +92,19 @@ static void stop(void) {
     abort();
 }
 
-// called calls a function of the prelude with at most one argument, which it frees.
-static JSValue called(JSValueConst function, JSValue argument) {
-    if (JS_IsException(argument)) stop();
+// called calls a function of the prelude with an argument, which it frees. It returns 0 if an exception is pending.
+static int called(JSValueConst function, JSValue argument) {
+    if (JS_IsException(argument)) return 0;
     JSValue value = JS_Call(context, function, JS_UNDEFINED, 1, (JSValueConst *)&argument);
-    if (JS_IsException(value)) stop();
     JS_FreeValue(context, argument);
-    return value;
+    if (JS_IsException(value)) return 0;
+    JS_FreeValue(context, value);
+    return 1;
+}
+
+// report answers with the pending exception, as an error of the program with the calls that were made.
+static void report(void) {
+    if (!called(fail, JS_GetException(context))) stop();
 }
 
 static void property(JSValueConst object, const char *name, JSCFunction *function) {
@@ -120,10 +126,13 @@ __attribute__((constructor)) static void begin(void) {
     property(host, "respond", js_respond);
     JSValue prelude = JS_Eval(context, (const char *)prelude_js, prelude_js_len, "prelude", JS_EVAL_TYPE_GLOBAL);
     if (JS_IsException(prelude)) stop();
-    JSValue functions = called(prelude, host);
+    JSValue functions = JS_Call(context, prelude, JS_UNDEFINED, 1, (JSValueConst *)&host);
+    if (JS_IsException(functions)) stop();
+    JS_FreeValue(context, host);
     serve = JS_GetPropertyStr(context, functions, "serve");
     settle = JS_GetPropertyStr(context, functions, "settle");
     end = JS_GetPropertyStr(context, functions, "end");
+    fail = JS_GetPropertyStr(context, functions, "fail");
     JS_FreeValue(context, functions);
     JS_FreeValue(context, prelude);
     JS_RunGC(runtime);
@@ -134,19 +143,22 @@ __attribute__((export_name("hako_abi_1"))) void hako_abi_1(void) {}
 __attribute__((export_name("hako_call"))) int32_t hako_call(uint32_t length) {
     running = answered = 0;
     JS_UpdateStackTop(runtime);
-    called(serve, taken(length));
+    if (!called(serve, taken(length))) report();
     while (!answered) {
         JSContext *c;
         int more;
         while ((more = JS_ExecutePendingJob(runtime, &c)) > 0 && !answered) {}
-        if (more < 0) stop();
         if (answered) break;
-        if (running == 0) {
-            called(end, JS_UNDEFINED);
-            break;
+        int done;
+        if (more < 0) {
+            done = 0; // the job threw, such as the callback of a FinalizationRegistry
+        } else if (running > 0) {
+            running--;
+            done = called(settle, taken(host_wait()));
+        } else {
+            done = called(end, JS_UNDEFINED);
         }
-        running--;
-        called(settle, taken(host_wait()));
+        if (!done) report();
     }
-    return answered ? 0 : 1;
+    return 0;
 }

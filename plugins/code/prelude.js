@@ -8,15 +8,31 @@
   const { parse, stringify } = JSON
   const { keys, freeze, defineProperty, hasOwn } = Object
   const { isArray } = Array
-  const [push, join, map, filter] = ['push', 'join', 'map', 'filter'].map(name => uncurry(Array.prototype[name]))
+  const join = uncurry(Array.prototype.join)
   const [cut, indexOf, trim, startsWith, endsWith] = ['slice', 'indexOf', 'trim', 'startsWith', 'endsWith'].map(name => uncurry(String.prototype[name]))
   const [get, set, remove] = ['get', 'set', 'delete'].map(name => uncurry(Map.prototype[name]))
   const then = uncurry(Promise.prototype.then)
-  const test = uncurry(RegExp.prototype.test)
   const { Promise: SavedPromise, Proxy: SavedProxy, Error: SavedError, TypeError: SavedTypeError, SyntaxError: SavedSyntaxError } = globalThis
   const text = String
 
   const maxConsole = 4096 // characters
+  const maxKey = 40 // characters of a key in the shape of a value
+  const maxName = 128 // characters of a tool's name in a list of calls
+  let limit = 32768 // characters of a result, and of the message of an error
+
+  // The methods of arrays would call setters and constructors that programs may put on the prototype.
+  const push = (list, value) => defineProperty(list, list.length, { __proto__: null, value, writable: true, enumerable: true, configurable: true })
+  const map = (list, change) => {
+    const changed = []
+    for (let i = 0; i < list.length; i++) push(changed, change(list[i]))
+    return changed
+  }
+  const filter = (list, wanted) => {
+    const left = []
+    for (let i = 0; i < list.length; i++) if (wanted(list[i], i)) push(left, list[i])
+    return left
+  }
+  const clip = (value, most) => value.length > most ? `${cut(value, 0, most)}…` : value
 
   // Stack frames would give access to the functions of this file.
   defineProperty(Error, 'prepareStackTrace', { value: undefined, writable: false, configurable: false })
@@ -57,7 +73,7 @@
   const invoke = (name, args = {}) => new SavedPromise((resolve, reject) => {
     if (args === null || typeof args !== 'object' || isArray(args)) throw new SavedTypeError(`tools.${name} takes one object with its arguments`)
     const call = { name, state: 'running', resolve, reject }
-    const started = start(stringify({ name, arguments: args }))
+    const started = start(stringify({ __proto__: null, name, arguments: args }))
     if (typeof started === 'string') {
       const { code, message } = parse(started)
       throw new ToolError(name, code, message)
@@ -72,6 +88,16 @@
   // own is a property that is the object's and not of a prototype, which programs may change.
   const own = (object, name) => hasOwn(object, name) ? object[name] : undefined
 
+  // hint is the declarations of tools whose names are similar.
+  const hint = name => {
+    try {
+      const similar = declared(name, 3)
+      return similar && `\n\nTools that there are:\n${similar}`
+    } catch {
+      return '' // the error says what is wrong without them
+    }
+  }
+
   // settle takes the end of a call.
   const settle = json => {
     const end = parse(json)
@@ -82,8 +108,7 @@
     if (error) {
       const { code, message } = error
       call.state = code
-      const hint = code === 'not-found' ? declared(call.name, 3) : ''
-      call.reject(new ToolError(call.name, code, message + (hint && `\n\nTools that there are:\n${hint}`)))
+      call.reject(new ToolError(call.name, code, code === 'not-found' ? message + hint(call.name) : message))
     } else {
       call.state = 'ok'
       call.resolve(valueOf(end))
@@ -97,7 +122,8 @@
     const texts = map(filter(content, block => block.type === 'text'), block => block.text ?? '')
     if (texts.length === 0) return content
     const whole = join(texts, '\n')
-    if (test(/^\s*[[{]/, whole)) {
+    const first = trim(whole)[0]
+    if (first === '{' || first === '[') {
       try {
         return parse(whole)
       } catch {} // it is no JSON
@@ -108,12 +134,14 @@
   let answered = false
   const answer = (body, isError) => {
     if (answered) return
+    const content = [] // encoded: only strings are safe from toJSON, and from setters of the program's that stringify calls
+    const add = part => push(content, `{"type":"text","text":${stringify(part)}}`)
+    add(body)
+    const left = map(filter(calls, call => call.state === 'running'), call => clip(call.name, maxName))
+    if (left.length > 0) add(`The program ended before these calls, which were canceled: ${join(left, ', ')}. Wait for every call with await.`)
+    if (lines.length > 0) add(`Console output:\n${join(lines, '\n')}`)
+    respond(`{"content":[${join(content, ',')}],"isError":${isError}}`)
     answered = true
-    const content = [{ type: 'text', text: body }]
-    const left = map(filter(calls, call => call.state === 'running'), call => call.name)
-    if (left.length > 0) push(content, { type: 'text', text: `The program ended before these calls, which were canceled: ${join(left, ', ')}. Wait for every call with await.` })
-    if (lines.length > 0) push(content, { type: 'text', text: `Console output:\n${join(lines, '\n')}` })
-    respond(stringify(isError ? { content, isError } : { content }))
   }
 
   // without are the codes of calls that had no effect.
@@ -122,10 +150,11 @@
   const fail = error => {
     let what = 'the program threw what cannot be shown'
     try {
-      what = error === null ? 'the program threw null, or had no memory left for an error' : text(error)
-      if (error instanceof SavedError) what = `${error.name}: ${error.message}${place(error)}`
+      const known = error instanceof SavedError
+      const whole = error === null ? 'the program threw null, or had no memory left for an error' : known ? `${error.name}: ${error.message}` : text(error)
+      what = `${clip(whole, limit)}${whole.length > limit ? ` (${whole.length} characters)` : ''}${known ? place(error) : ''}`
     } catch {} // a getter of the program's throws
-    const made = map(filter(calls, call => call.state !== 'running' && !without[call.state]), call => `${call.name}: ${call.state}`)
+    const made = map(filter(calls, call => call.state !== 'running' && !without[call.state]), call => `${clip(call.name, maxName)}: ${call.state}`)
     answer(made.length === 0 ? what : `${what}\n\nCalls that the program made before, whose effects remain:\n${join(made, '\n')}`, true)
   }
 
@@ -137,11 +166,11 @@
   }
   const parseInt = globalThis.parseInt
 
-  const succeed = (value, limit) => {
+  const succeed = value => {
     const body = typeof value === 'string' ? value : value === undefined
-      ? 'The program returned nothing: end it with return, or with an expression.' : stringify(value, (_, v) => typeof v === 'bigint' ? text(v) : v) ?? text(value)
+      ? 'The program returned nothing: put return before its last value.' : stringify(value, (_, v) => typeof v === 'bigint' ? text(v) : v) ?? text(value)
     if (body.length > limit) {
-      answer(`The result has ${body.length} characters and may have ${limit}: return less of it. It is ${shape(value, 0)}.`, true)
+      answer(`The result has ${body.length} characters and may have ${limit}: return less of it. It is ${clip(shape(value, 0), limit)}.`, true)
     } else {
       answer(body, false)
     }
@@ -153,7 +182,8 @@
     if (isArray(value)) return `a list of ${value.length}${value.length > 0 && depth < 3 ? `, the first is ${shape(value[0], depth + 1)}` : ''}`
     const names = keys(value)
     const more = names.length > 20 ? ` and ${names.length - 20} more` : ''
-    return `an object with ${join(map(filter(names, (_, i) => i < 20), name => depth < 3 ? `${name} (${shape(value[name], depth + 1)})` : name), ', ')}${more}`
+    const member = name => `${clip(name, maxKey)}${depth < 3 ? ` (${shape(value[name], depth + 1)})` : ''}`
+    return `an object with ${join(map(filter(names, (_, i) => i < 20), member), ', ')}${more}`
   }
 
   // source is the program without the fence of a code block.
@@ -174,7 +204,8 @@
     }
   }
 
-  const run = ({ code }, { max_result: limit = 32768 } = {}) => {
+  const run = ({ code }, config) => {
+    limit = config?.max_result ?? limit
     let program
     try {
       program = compile(source(code))
@@ -184,23 +215,25 @@
     }
     then(then(program(), value => typeof value === 'function' ? value() : value), value => {
       try {
-        succeed(value, limit)
+        succeed(value)
       } catch (error) { // it cannot be encoded
         fail(error)
       }
     }, fail)
   }
 
-  // declared are the TypeScript declarations of the tools that match a query.
-  const declared = (query, limit) => {
-    const found = parse(list(stringify({ query: cut(query, 0, 1000), limit })))
-    if (found.error) throw new ToolError('find_tools', found.error.code, found.error.message)
-    return join(map(found.tools, tool => tool.declaration), '\n\n')
+  const search = (query, limit) => {
+    const found = parse(list(stringify({ __proto__: null, query, limit })))
+    const error = own(found, 'error')
+    if (error) throw new ToolError('find_tools', error.code, error.message)
+    return found
   }
 
+  // declared are the TypeScript declarations of the tools that match a query.
+  const declared = (query, limit) => join(map(search(cut(query, 0, 1000), limit).tools, tool => tool.declaration), '\n\n')
+
   const find = ({ query, limit = 8 }) => {
-    const found = parse(list(stringify({ query, limit })))
-    if (found.error) throw new ToolError('find_tools', found.error.code, found.error.message)
+    const found = search(query, limit)
     if (found.total === 0) return answer('No tool matches. Try other words, or none for the list of all tools.', false)
     answer(`${found.tools.length} of ${found.total} tools:\n\n${join(map(found.tools, tool => tool.declaration), '\n\n')}`, false)
   }
@@ -219,5 +252,5 @@
   // end answers for a program that waits for what never comes.
   const end = () => fail(new SavedError('the program waits for a promise that nothing settles'))
 
-  return { serve, settle, end }
+  return { serve, settle, end, fail }
 })
