@@ -55,37 +55,49 @@ func TestOtherLanguages(t *testing.T) {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			if err := pluginfile.NewFolder(dir, "conformance", language, ""); err != nil {
-				t.Fatal(err)
-			}
-			guest := "conformance" + filepath.Ext(source)
-			for from, to := range map[string]string{"manifest.yaml": "manifest.yaml", guest: source} {
-				text, err := os.ReadFile(filepath.Join(guests, from))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(dir, to), text, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
+			scaffold(t, dir, "conformance", language, map[string]string{
+				filepath.Join(guests, "manifest.yaml"):                    "manifest.yaml",
+				filepath.Join(guests, "conformance"+filepath.Ext(source)): source})
 			if _, err := pluginfile.ReadSource(dir, ""); err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Contains(languages, language) {
-				return
+			if slices.Contains(languages, language) {
+				check(t, compile(t, dir, "conformance", language))
 			}
-			if language == "assemblyscript" {
-				install := exec.CommandContext(t.Context(), testprogram.Find(t, "npm"), "install", "--no-audit", "--no-fund")
-				install.Dir = dir
-				if output, err := install.CombinedOutput(); err != nil {
-					t.Fatalf("%v\n%s", err, output)
-				}
-			}
-			wasm, err := pluginfile.Compile(t.Context(), dir, "conformance")
-			if err != nil {
-				t.Fatal(err)
-			}
-			check(t, wasm)
 		})
 	}
+}
+
+// scaffold makes the folder of a plugin, in which files are replaced.
+func scaffold(t *testing.T, dir, name, language string, files map[string]string) {
+	t.Helper()
+	if err := pluginfile.NewFolder(dir, name, language, ""); err != nil {
+		t.Fatal(err)
+	}
+	for from, to := range files {
+		text, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, to), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// compile builds the plugin in a folder that scaffold made.
+func compile(t *testing.T, dir, name, language string) []byte {
+	t.Helper()
+	if language == "assemblyscript" {
+		install := exec.CommandContext(t.Context(), testprogram.Find(t, "npm"), "install", "--no-audit", "--no-fund")
+		install.Dir = dir
+		if output, err := install.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, output)
+		}
+	}
+	wasm, err := pluginfile.Compile(t.Context(), dir, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wasm
 }

@@ -4,7 +4,7 @@ export enum Kind { Null, Bool, Number, String, Array, Object }
 /** A JSON value. Members and elements that are not there are null values, so that accesses can be chained. */
 export class Value {
   kind: Kind = Kind.Null;
-  /** A string, decoded; a number as it was written; "true" or "false". */
+  /** A string, decoded; a number as it was written; "true", "false" or "null". "" if the value is not there. */
   text: string = "";
   keys: string[] = [];
   items: Value[] = [];
@@ -51,23 +51,73 @@ export function quote(text: string): string {
   return out.join("");
 }
 
-/** Parses JSON. What follows a mistake is left out; the host sends none. */
-export function parse(json: string): Value { return new Parser(json).value(0); }
+/**
+ * The deepest nesting that parse accepts: parsing and toString take several calls for each level, and the stack of an
+ * interpreted plugin has 2,000.
+ */
+const maxDepth = 500;
+
+/** Parses JSON (RFC 8259). What is not JSON, or is nested more than 500 deep, gives a value that is not there. */
+export function parse(json: string): Value {
+  const parser = new Parser(json);
+  const value = parser.value(0);
+  parser.skip();
+  return parser.valid && parser.at == json.length ? value : new Value();
+}
+
+/** The number of digits in text from start on. */
+function digits(text: string, start: i32): i32 {
+  let end = start;
+  while (end < text.length && text.charCodeAt(end) >= 0x30 && text.charCodeAt(end) <= 0x39) end++;
+  return end - start;
+}
+
+function isNumber(text: string): bool {
+  let at = text.startsWith("-") ? 1 : 0;
+  const whole = digits(text, at);
+  if (whole == 0 || (whole > 1 && text.charAt(at) == "0")) return false;
+  at += whole;
+  if (text.charAt(at) == ".") {
+    const fraction = digits(text, at + 1);
+    if (fraction == 0) return false;
+    at += 1 + fraction;
+  }
+  if (text.charAt(at) == "e" || text.charAt(at) == "E") {
+    at++;
+    if (text.charAt(at) == "+" || text.charAt(at) == "-") at++;
+    const exponent = digits(text, at);
+    if (exponent == 0) return false;
+    at += exponent;
+  }
+  return at == text.length;
+}
 
 class Parser {
   at: i32 = 0;
+  /** Whether there was no mistake so far. */
+  valid: bool = true;
   constructor(private json: string) {}
 
-  private skip(): i32 {
-    while (this.at < this.json.length && this.json.charCodeAt(this.at) <= 0x20) this.at++;
-    return this.at < this.json.length ? this.json.charCodeAt(this.at) : 0;
+  /** Skips white space and returns the character after it, 0 at the end. */
+  skip(): i32 {
+    for (; this.at < this.json.length; this.at++) {
+      const c = this.json.charCodeAt(this.at);
+      if (c != 0x20 && c != 0x09 && c != 0x0a && c != 0x0d) return c;
+    }
+    return 0;
+  }
+
+  private accept(c: i32): bool {
+    if (this.skip() != c) return false;
+    this.at++;
+    return true;
   }
 
   value(depth: i32): Value {
     const value = new Value();
     const c = this.skip();
-    if (c == 0 || depth > 1000) {
-      this.at = this.json.length;
+    if (depth >= maxDepth) {
+      this.valid = false;
     } else if (c == 0x22) {
       value.kind = Kind.String;
       value.text = this.string();
@@ -78,46 +128,62 @@ class Parser {
     } else {
       const start = this.at;
       while (this.at < this.json.length && !",]} \t\r\n".includes(this.json.charAt(this.at))) this.at++;
-      value.text = this.json.substring(start, this.at);
-      value.kind = value.text == "null" ? Kind.Null : c == 0x74 || c == 0x66 ? Kind.Bool : Kind.Number;
-      if (this.at == start) this.at = this.json.length;
+      const text = this.json.substring(start, this.at);
+      value.text = text;
+      if (text == "true" || text == "false") value.kind = Kind.Bool;
+      else if (isNumber(text)) value.kind = Kind.Number;
+      else if (text != "null") this.valid = false;
     }
     return value;
   }
 
   private list(list: Value, depth: i32): void {
     const close = list.kind == Kind.Object ? 0x7d : 0x5d;
-    for (let c = this.skip(); c != 0 && c != close; c = this.skip()) {
+    if (this.accept(close)) return;
+    do {
       if (list.kind == Kind.Object) {
         list.keys.push(this.string());
-        this.skip();
-        this.at++; // the colon
+        if (!this.accept(0x3a)) this.valid = false;
       }
+      if (!this.valid) return;
       list.items.push(this.value(depth + 1));
-      if (this.skip() == 0x2c) this.at++;
-    }
-    this.at++;
+    } while (this.valid && this.accept(0x2c));
+    if (!this.accept(close)) this.valid = false;
   }
 
   private string(): string {
+    if (!this.accept(0x22)) this.valid = false;
     const out: string[] = [];
-    let start = ++this.at;
-    for (; this.at < this.json.length; this.at++) {
+    let start = this.at;
+    for (; this.valid && this.at < this.json.length; this.at++) {
       const c = this.json.charCodeAt(this.at);
-      if (c == 0x22) break;
-      if (c != 0x5c) continue;
-      out.push(this.json.substring(start, this.at));
-      const escaped = this.json.charAt(++this.at);
-      const i = "bfnrt".indexOf(escaped);
-      if (escaped == "u") {
-        out.push(String.fromCharCode(<i32>I32.parseInt(this.json.substr(this.at + 1, 4), 16)));
-        this.at += 4;
-      } else {
-        out.push(i < 0 ? escaped : "\b\f\n\r\t".charAt(i));
+      if (c == 0x22) {
+        out.push(this.json.substring(start, this.at++));
+        return out.join("");
       }
+      if (c < 0x20) break;
+      if (c != 0x5c) continue;
+      out.push(this.json.substring(start, this.at++));
+      out.push(this.escape());
       start = this.at + 1;
     }
-    out.push(this.json.substring(start, this.at++));
-    return out.join("");
+    this.valid = false;
+    return "";
+  }
+
+  /** Decodes an escape sequence from the character after the backslash on, and stays at its last character. */
+  private escape(): string {
+    const i = '"\\/bfnrt'.indexOf(this.json.charAt(this.at));
+    if (this.at < this.json.length && i >= 0) return '"\\/\b\f\n\r\t'.charAt(i);
+    let unit = 0;
+    if (this.json.charAt(this.at) != "u") this.valid = false;
+    for (let n = 0; this.valid && n < 4; n++) {
+      const c = this.json.charCodeAt(++this.at);
+      const letter = c | 0x20;
+      if (c >= 0x30 && c <= 0x39) unit = unit << 4 | (c - 0x30);
+      else if (letter >= 0x61 && letter <= 0x66) unit = unit << 4 | (letter - 0x57);
+      else this.valid = false;
+    }
+    return String.fromCharCode(unit);
   }
 }

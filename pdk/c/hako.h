@@ -32,7 +32,7 @@ typedef struct hako_value {
     struct hako_value *first, *next;
 } hako_value;
 
-/* hako_parse returns NULL for what is not JSON. */
+/* hako_parse returns NULL for what is not JSON (RFC 8259) or is nested more than 1000 deep. */
 const hako_value *hako_parse(const char *json, size_t length);
 /* hako_get returns NULL if there is no such member; object may be NULL. */
 const hako_value *hako_get(const hako_value *object, const char *key);
@@ -387,11 +387,32 @@ static const char *hako_parse_string(hako_parser *p, size_t *length) {
     while (p->at && p->at < quote) {
         char c = *p->at++;
         if (c == '\\') out = hako_escape(p, out);
+        else if ((unsigned char)c < 0x20) p->at = NULL;
         else *out++ = c;
     }
     if (p->at) p->at = quote + 1;
     *length = (size_t)(out - text);
     return text;
+}
+
+/* hako_digits skips digits and returns how many there are. */
+static size_t hako_digits(const char **p) {
+    size_t n = strspn(*p, "0123456789");
+    return *p += n, n;
+}
+
+static bool hako_is_number(const char *text) {
+    if (*text == '-') text++;
+    const char *whole = text;
+    size_t n = hako_digits(&text);
+    if (n == 0 || (n > 1 && *whole == '0')) return false;
+    if (*text == '.' && (text++, hako_digits(&text) == 0)) return false;
+    if (*text == 'e' || *text == 'E') {
+        text++;
+        if (*text == '+' || *text == '-') text++;
+        if (hako_digits(&text) == 0) return false;
+    }
+    return !*text;
 }
 
 static hako_value *hako_parse_value(hako_parser *p);
@@ -433,9 +454,9 @@ static hako_value *hako_parse_value(hako_parser *p) {
         char *text = hako_alloc(value->length + 1);
         memcpy(text, start, value->length);
         value->text = text;
-        char *end = text;
         if (!strcmp(text, "true") || !strcmp(text, "false")) value->type = HAKO_BOOL;
-        else if (strcmp(text, "null") && (value->type = HAKO_NUMBER, strtod(text, &end), *end || end == text)) p->at = NULL;
+        else if (hako_is_number(text)) value->type = HAKO_NUMBER;
+        else if (strcmp(text, "null")) p->at = NULL;
     }
     p->depth--;
     return value;
@@ -445,7 +466,7 @@ const hako_value *hako_parse(const char *json, size_t length) {
     hako_parser p = {json, json + length, 0};
     const hako_value *value = hako_parse_value(&p);
     hako_skip(&p);
-    return p.at == p.end ? value : NULL;
+    return p.at && p.at == p.end ? value : NULL;
 }
 
 const hako_value *hako_get(const hako_value *object, const char *key) {
@@ -704,9 +725,14 @@ __attribute__((export_name("hako_call"))) int32_t hako_call(size_t length) {
 }
 #else
 const hako_value *hako_test_call(const char *request) {
+    size_t length = strlen(request);
+    char *copy = malloc(length + 1); /* the request may be memory of the call before, which is freed here */
+    if (!copy) abort();
+    memcpy(copy, request, length + 1);
     hako_free_all();
     hako_responded = (hako_buffer){0};
-    hako_serve(request, strlen(request));
+    hako_serve(copy, length);
+    free(copy);
     return hako_parse(hako_responded.data, hako_responded.length);
 }
 #endif
