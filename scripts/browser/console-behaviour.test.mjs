@@ -238,6 +238,31 @@ describe('approvals', () => {
     await page.locator('.question.answered').nth(1).waitFor()
     assert.deepEqual(approved, ['apr_7', 'apr_8'])
   })
+  let yes
+  const pressed = { 'POST approvals/apr_1': (_, { answer }) => {
+    yes = answer
+    return { answer }
+  } }
+  opened('a press right after the page was scrolled counts', { hash: '#/approvals', size: 'phone', more: pressed }, async page => {
+    const card = page.locator('.question').first()
+    const button = card.getByRole('button', { name: 'Allow this call' })
+    await button.waitFor()
+    await page.setViewportSize({ width: 360, height: 300 })
+    await button.and(page.locator(':enabled')).waitFor()
+    const moved = await button.evaluate(button => {
+      const card = button.closest('.question').getBoundingClientRect()
+      const place = () => button.getBoundingClientRect().top + scrollY
+      scrollBy(0, card.top + card.height / 2 - innerHeight) // half of the card is below the window
+      const before = place()
+      scrollBy(0, 40)
+      button.dispatchEvent(new PointerEvent('pointerdown', { bubbles: true }))
+      button.click()
+      return place() - before
+    })
+    assert.ok(moved > 0, 'the buttons were not held in view')
+    await page.locator('.question.answered').waitFor()
+    assert.equal(yes, 'yes')
+  })
   opened('an answer that comes too late is said to be', {
     hash: '#/approvals', more: { 'POST approvals/apr_1': { status: 409, error: { code: 'conflict', text: 'It was answered already.' } } },
   }, async page => {

@@ -58,7 +58,7 @@ export function questionCard(page, question, answered) {
     (description.values ?? []).length > 0 && exact(page, question),
     may(page.session, 'approver') && always(page, question),
     question.may || !may(page.session, 'approver') ? buttons : h('p', { class: 'notice' }, question.why), trouble)
-  const steady = guardPresses(buttons)
+  const steady = guardPresses(element, buttons)
 
   let ended = false
   const end = (...outcome) => {
@@ -135,15 +135,16 @@ function shown(value) {
 }
 
 /**
- * guardPresses disables the buttons for the time of settled after they appeared or moved on the page, and ignores a press before that was noticed. It
- * returns a function that looks where the buttons are; the view calls it often.
+ * guardPresses ignores presses of the buttons of a card until they have been in one place for the time of settled. It returns a function that looks where
+ * they are and whether they may be pressed; the view calls it often. Their place is that of the card's end: while a long card is scrolled, the buttons
+ * stay in view, and so move on the page but not under the pointer.
  */
-function guardPresses(buttons) {
+function guardPresses(card, buttons) {
   let place
   let since = 0
   let tooEarly = false
   const steady = () => {
-    const now = buttons.getBoundingClientRect().top + scrollY
+    const now = Math.round(card.getBoundingClientRect().bottom + scrollY)
     if (now !== place) {
       place = now
       since = performance.now()
