@@ -27,7 +27,7 @@ import (
 func (s *Server) newCall(req mcp.Request, meta mcp.Meta, request abi.Request) *pipeline.Call {
 	session := req.GetSession().(*mcp.ServerSession)
 	call := &pipeline.Call{Request: request, Caller: pipeline.Caller{Frontend: pipeline.FrontendStdio,
-		Toolset: s.options.Toolset, RequestID: lineID(req.GetExtra())}}
+		RequestID: lineID(req.GetExtra())}}
 	if over := exchangeOf(req.GetExtra()); over != nil {
 		call = over.newCall(req.GetExtra().Header, session.ID(), request)
 	}

@@ -25,10 +25,8 @@ type Options struct {
 	// to the client.
 	Instructions string
 	Overview     bool
-	// Toolsets are the selections of the catalog that the Caller offers; nil if there are none. Toolset is that of the
-	// client over stdio; empty leaves it to the rules.
+	// Toolsets are the selections of the catalog that the Caller offers; nil if there are none.
 	Toolsets *toolset.Config
-	Toolset  string
 	// Language is the language of titles and descriptions, a BCP 47 tag. Empty means "en".
 	Language string
 	// PageSize is the most entries of one page of a list. Zero means 1,000.

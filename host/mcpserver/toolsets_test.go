@@ -134,11 +134,13 @@ func TestToolsetLists(t *testing.T) {
 	})
 }
 
-// TestToolsetOfStdio: the client over stdio is offered the set that the options name.
+// TestToolsetOfStdio: the client over stdio is offered the set for callers at this machine.
 func TestToolsetOfStdio(t *testing.T) {
 	t.Parallel()
-	s, _ := withToolsets(t, &Options{Toolset: "one"})
-	session := connectStdio(t, s, versions[0], nil)
+	options := new(Options)
+	c, calls := callingToolsets(t, options)
+	options.Toolsets.Local = "one"
+	session := connectStdio(t, newServer(t, c, calls, options), versions[0], nil)
 	if names := listed(t, session, 10); !slices.Equal(names, []string{"erase"}) {
 		t.Errorf("listed: %v", names)
 	}
