@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -88,12 +89,14 @@ func (c *Console) toolsets(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := &toolsetsJSON{Catalog: newOffered(&toolset.View{View: view}, config.Search), Search: config.Search,
-		Local: config.Local, Rules: append([]toolset.Rule{}, config.Rules...)}
+	offered, _ := newOffered(&toolset.View{View: view}, config.Search)
+	answer := &toolsetsJSON{Catalog: offered, Search: config.Search, Local: config.Local,
+		Rules: append([]toolset.Rule{}, config.Rules...)}
 	answer.Items, answer.Next = []*toolsetJSON{}, names.Next
 	for _, name := range names.Items {
 		set := config.Set(name)
-		answer.Items = append(answer.Items, newToolset(set, set.Apply(view), config.Search))
+		item, _ := newToolset(set, set.Apply(view), config.Search)
+		answer.Items = append(answer.Items, item)
 	}
 	return answer, nil
 }
@@ -106,26 +109,35 @@ func (c *Console) toolsetConfig() *toolset.Config {
 	return new(toolset.Config)
 }
 
-func newOffered(view *toolset.View, search toolset.Search) offeredJSON {
-	o := offeredJSON{Tools: len(view.Tools), Tokens: tokensOf(view.Tools), Search: search.Passed(view.Tools),
-		Resources: len(view.Resources) + len(view.Templates), Prompts: len(view.Prompts)}
-	if o.Search {
-		listed := pipeline.Listing(view, search).Tools
-		o.Listed, o.ListedTokens = len(listed), tokensOf(listed)
-	}
-	return o
-}
+// tokens has the estimate of each tool, which takes reading its whole schema.
+type tokens map[*catalog.Tool]int
 
-func tokensOf(tools []*catalog.Tool) (sum int) {
+// add returns the sum of the tools, and estimates those that are new.
+func (t tokens) add(tools []*catalog.Tool) (sum int) {
 	for _, tool := range tools {
-		sum += toolset.Tokens(tool)
+		n, known := t[tool]
+		if !known {
+			n = toolset.Tokens(tool)
+			t[tool] = n
+		}
+		sum += n
 	}
 	return sum
 }
 
-func newToolset(set *toolset.Set, view *toolset.View, search toolset.Search) *toolsetJSON {
-	return &toolsetJSON{newOffered(view, search), set.Name, set.Description, set.For,
-		append([]string{}, view.Problems...)}
+func newOffered(view *toolset.View, search toolset.Search) (offeredJSON, tokens) {
+	each := tokens{}
+	o := offeredJSON{Tools: len(view.Tools), Tokens: each.add(view.Tools),
+		Resources: len(view.Resources) + len(view.Templates), Prompts: len(view.Prompts)}
+	if listed := pipeline.Listing(view, search); listed != view.View {
+		o.Search, o.Listed, o.ListedTokens = true, len(listed.Tools), each.add(listed.Tools)
+	}
+	return o, each
+}
+
+func newToolset(set *toolset.Set, view *toolset.View, search toolset.Search) (*toolsetJSON, tokens) {
+	o, each := newOffered(view, search)
+	return &toolsetJSON{o, set.Name, set.Description, set.For, append([]string{}, view.Problems...)}, each
 }
 
 // toolset shows one set, or the whole catalog under the name toolset.All.
@@ -133,33 +145,32 @@ func (c *Console) toolset(q *request) (any, error) {
 	config, name := c.toolsetConfig(), q.PathValue("name")
 	whole := c.options.Host.Catalog().View()
 	view, set := &toolset.View{View: whole}, config.Set(name)
-	answer := new(toolsetPage)
 	switch {
 	case set != nil:
 		view = set.Apply(whole)
-		answer.toolsetJSON = newToolset(set, view, config.Search)
-	case name == toolset.All:
-		answer.toolsetJSON = newToolset(&toolset.Set{Name: name}, view, config.Search)
-	default:
+	case name != toolset.All:
 		return nil, notFound("toolset", name)
 	}
+	tools, err := page(q, view.Tools, func(t *catalog.Tool) string { return t.Name })
+	if err != nil {
+		return nil, err
+	}
+	answer := new(toolsetPage)
+	var each tokens
+	answer.toolsetJSON, each = newToolset(cmp.Or(set, &toolset.Set{Name: name}), view, config.Search)
 	admin := q.session.Role.includes(Admin)
 	if admin {
 		answer.Set = set
 	}
-	items, err := page(q, offeredTools(view, admin), func(t *offeredTool) string { return t.Name })
-	if err != nil {
-		return nil, err
-	}
-	answer.listJSON = *items
+	answer.Items, answer.Next = offeredTools(tools.Items, view, each, admin), tools.Next
 	return answer, nil
 }
 
-// offeredTools lists the tools of a view by name. With values, fixed arguments have theirs.
-func offeredTools(view *toolset.View, values bool) []*offeredTool {
+// offeredTools describes tools of a view. With values, fixed arguments have theirs.
+func offeredTools(tools []*catalog.Tool, view *toolset.View, each tokens, values bool) []*offeredTool {
 	list := []*offeredTool{}
-	for _, tool := range view.Tools {
-		item := &offeredTool{Name: tool.Name, Tool: tool.Name, Plugin: tool.Source.Name, Tokens: toolset.Tokens(tool),
+	for _, tool := range tools {
+		item := &offeredTool{Name: tool.Name, Tool: tool.Name, Plugin: tool.Source.Name, Tokens: each[tool],
 			Pinned: view.Pinned(tool.Name)}
 		if tool.Origin != nil {
 			item.Tool = tool.Origin.Name
@@ -211,11 +222,10 @@ func (c *Console) previewToolset(q *request) (any, error) {
 		answer.Current = string(text)
 	}
 	view := draft.Apply(c.options.Host.Catalog().View())
-	answer.toolsetJSON = newToolset(draft, view, config.Search)
-	answer.Items = offeredTools(view, true)
-	if answer.More = max(0, len(answer.Items)-maxLimit); answer.More > 0 {
-		answer.Items = answer.Items[:maxLimit]
-	}
+	var each tokens
+	answer.toolsetJSON, each = newToolset(draft, view, config.Search)
+	shown := view.Tools[:min(len(view.Tools), maxLimit)]
+	answer.Items, answer.More = offeredTools(shown, view, each, true), len(view.Tools)-len(shown)
 	return answer, nil
 }
 

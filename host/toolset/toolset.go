@@ -52,9 +52,11 @@ func (s Search) Passed(tools []*catalog.Tool) bool {
 	}
 	sum := 0
 	for _, tool := range tools {
-		sum += Tokens(tool)
+		if sum += Tokens(tool); sum > s.Tokens {
+			return true
+		}
 	}
-	return sum > s.Tokens
+	return false
 }
 
 // Tokens estimates how much of a model's context the tool takes with its English description; see toolschema.Tokens.
