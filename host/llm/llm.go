@@ -84,9 +84,20 @@ func New(o Options) (*Chain, error) {
 		if slices.Contains(c.Models(), spec.Name) {
 			return nil, fmt.Errorf("two models have the name %s: give one another name", spec.Name)
 		}
-		c.models = append(c.models, newModel(spec, newVendor(&spec, newHTTPClient(o.Proxy, spec.Timeout)), &o))
+		client := newHTTPClient(o.Proxy, spec.Timeout)
+		m := newModel(spec, newVendor(&spec, client), &o)
+		m.closeIdle = client.CloseIdleConnections
+		c.models = append(c.models, m)
 	}
 	return c, nil
+}
+
+// CloseIdleConnections closes the connections to the providers that no request uses, and those of requests in flight
+// when these have ended. The chain, and those that First made of it, can be used afterwards.
+func (c *Chain) CloseIdleConnections() {
+	for _, m := range c.models {
+		m.closeIdle()
+	}
 }
 
 // newVendor returns the API client for a checked Spec.

@@ -43,6 +43,8 @@ type model struct {
 	key     *credential.Secret // nil if there is none
 	observe func(Completion)
 	logger  *slog.Logger
+	// closeIdle closes the vendor's idle connections.
+	closeIdle func()
 
 	mu        sync.Mutex
 	without   map[string]bool // guarded by mu, copied on write: parameters that the provider rejects

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -130,6 +131,36 @@ func TestProxy(t *testing.T) {
 		if got := <-through; got != want {
 			t.Errorf("%s arrived as %s", address, got)
 		}
+	}
+}
+
+// TestCloseIdleConnections: a connection that no request uses is not kept for the next one.
+func TestCloseIdleConnections(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	remotes := map[string]bool{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		remotes[r.RemoteAddr] = true
+		mu.Unlock()
+		w.Header().Set("Content-Type", "text/event-stream")
+	}))
+	defer server.Close()
+	one := spec(t, OpenAICompatible)
+	one.BaseURL, one.Retries = server.URL, -1
+	chain, err := New(Options{Specs: []Spec{one}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const requests = 5
+	for range requests {
+		_, _ = chain.Complete(t.Context(), asks("hello"), nil) // an empty stream is no answer
+		chain.CloseIdleConnections()
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(remotes) < requests {
+		t.Errorf("%d requests came over %d connections", requests, len(remotes))
 	}
 }
 

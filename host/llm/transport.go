@@ -46,6 +46,11 @@ type transport struct {
 	idleTimeout time.Duration
 }
 
+// CloseIdleConnections is for http.Client's method of this name.
+func (t *transport) CloseIdleConnections() {
+	(&http.Client{Transport: t.next}).CloseIdleConnections()
+}
+
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	watch := time.AfterFunc(t.idleTimeout, func() { cancel(errIdle) })

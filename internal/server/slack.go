@@ -58,7 +58,10 @@ func newSlackBot(
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("configuration: %w", err), engine.Close())
 	}
-	return &SlackBot{bot, sync.OnceValue(engine.Close)}, nil
+	return &SlackBot{bot, sync.OnceValue(func() error {
+		defer models.CloseIdleConnections()
+		return engine.Close()
+	})}, nil
 }
 
 // slackUsage returns a function that says how much somebody has used today.
