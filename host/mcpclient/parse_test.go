@@ -354,3 +354,28 @@ func TestHostileStreams(t *testing.T) {
 		}
 	})
 }
+
+// TestRestartDelays: the time before an attempt grows until the server has been connected for long or was not used.
+func TestRestartDelays(t *testing.T) {
+	t.Parallel()
+	died, long := errors.New("died"), stable+time.Second
+	var f failures
+	for i, step := range []struct {
+		err       error
+		connected bool
+		took      time.Duration
+		longest   time.Duration // of the delay; at least half of it is waited
+	}{
+		{died, true, 0, firstDelay},
+		{died, true, 0, 2 * firstDelay},
+		{died, false, long, 4 * firstDelay}, // it took long to find that there is no answer
+		{died, true, long, firstDelay},
+		{died, false, 0, 2 * firstDelay},
+		{errIdle, true, 0, 0},
+		{died, true, 0, firstDelay},
+	} {
+		if got := f.delay(step.err, step.connected, step.took); got > step.longest || got < step.longest/2 {
+			t.Errorf("step %d: %v, want %v to %v", i, got, step.longest/2, step.longest)
+		}
+	}
+}

@@ -147,8 +147,9 @@ func (s *server) start(ctx context.Context) {
 func (s *server) run(ctx context.Context) {
 	var ended error         // why the last session of a lazy server ended
 	var delay time.Duration // before the next attempt
+	var failed failures
 	idle := s.rested
-	for failures := 0; ctx.Err() == nil; {
+	for ctx.Err() == nil {
 		if idle {
 			if s.rest(ctx, ended, delay) != nil {
 				return
@@ -156,7 +157,7 @@ func (s *server) run(ctx context.Context) {
 			if ended != nil {
 				s.count()
 			}
-			ended, delay = nil, 0
+			ended = nil
 		}
 		release, err := s.acquireStart(ctx)
 		if err != nil {
@@ -167,17 +168,11 @@ func (s *server) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			break
 		}
-		idle = s.lazy() && connected
-		if time.Since(began) > stable || errors.Is(err, errIdle) {
-			failures = 0
-		}
-		if errors.Is(err, errIdle) {
-			continue
-		}
-		delay = retry.Backoff(failures, firstDelay, lastDelay)
-		failures++
+		idle, delay = s.lazy() && connected, failed.delay(err, connected, time.Since(began))
 		if idle {
-			ended = err
+			if !errors.Is(err, errIdle) {
+				ended = err
+			}
 			continue
 		}
 		s.down(err, delay)
@@ -189,6 +184,24 @@ func (s *server) run(ctx context.Context) {
 		s.count()
 	}
 	s.attempted()
+}
+
+// failures counts the attempts that failed one after the other.
+type failures int
+
+// delay returns the time before the next attempt, after one that took so long and ended with err. It is zero after a
+// session that ended because nobody used it.
+func (f *failures) delay(err error, connected bool, took time.Duration) time.Duration {
+	if errors.Is(err, errIdle) {
+		*f = 0
+		return 0
+	}
+	if connected && took > stable {
+		*f = 0
+	}
+	d := retry.Backoff(int(*f), firstDelay, lastDelay)
+	*f++
+	return d
 }
 
 func (s *server) attempted() { s.triedOnce.Do(func() { close(s.tried) }) }
