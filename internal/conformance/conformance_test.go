@@ -63,8 +63,23 @@ func TestOtherLanguages(t *testing.T) {
 			}
 			if slices.Contains(languages, language) {
 				check(t, compile(t, dir, "conformance", language))
+				if language == "rust" {
+					testCrate(t)
+				}
 			}
 		})
+	}
+}
+
+// testCrate runs the tests of the Rust crate and of its macros.
+func testCrate(t *testing.T) {
+	t.Helper()
+	for _, dir := range []string{"../../pdk/rust", "../../pdk/rust/macros"} {
+		test := exec.CommandContext(t.Context(), testprogram.Find(t, "cargo"), "test")
+		test.Dir, test.Env = dir, append(os.Environ(), "CARGO_TARGET_DIR="+t.TempDir())
+		if output, err := test.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", dir, err, output)
+		}
 	}
 }
 

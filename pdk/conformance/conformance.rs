@@ -1,98 +1,143 @@
 //! The plugin that hako plugin conformance tests the Rust PDK by.
 
-use hako::serde::Deserialize;
-use hako::serde_json::{json, Value};
-use hako::{http, sql, Call, Contents, Json, Level, Message, Output, Plugin, Prompt, Result};
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
-use std::sync::atomic::{AtomicU32, Ordering};
+#[hako::plugin]
+mod conformance {
+    use hako::serde_json::{json, Value};
+    use hako::{http, sql, Call, Contents, Json, Level, Message, Output, Prompt, Result};
+    use std::collections::hash_map::RandomState;
+    use std::hash::{BuildHasher, Hasher};
+    use std::sync::atomic::{AtomicU32, Ordering};
 
-hako::plugin!(handlers);
+    static CALLS: AtomicU32 = AtomicU32::new(0);
 
-#[derive(Default, Deserialize)]
-#[serde(crate = "hako::serde", default)]
-struct Args {
-    a: i64,
-    b: i64,
-    steps: u32,
-    bytes: Vec<u8>,
-    urls: Vec<String>,
-    text: String,
-    message: String,
-    uri: String,
-    method: String,
-    url: String,
-    body: String,
-    sql: String,
-}
+    fn all() -> Vec<u8> {
+        (0..=255).collect()
+    }
 
-static CALLS: AtomicU32 = AtomicU32::new(0);
+    #[tool]
+    fn echo(text: String) -> Result<String> {
+        Ok(text)
+    }
 
-fn handlers(p: &mut Plugin) {
-    p.tool("echo", |_, args: Args| Ok(args.text));
-    p.tool("add", |_, args: Args| Ok(Json(json!({"sum": args.a + args.b}))));
-    p.tool("blocks", |_, _: Args| {
+    #[tool]
+    fn add(a: i64, b: i64) -> Result<Json<Value>> {
+        Ok(Json(json!({"sum": a + b})))
+    }
+
+    #[tool]
+    fn blocks() -> Result<Output> {
         let contents = Contents::text("conformance://text", "text/plain", "embedded");
         let all = all();
         let output = Output::new().text("text").image("image/png", &all).audio("audio/wav", &all);
         Ok(output.link("conformance://text", "text", "text/plain").resource(contents))
-    });
-    p.tool("bytes", |_, args: Args| Ok(String::from_utf8_lossy(&args.bytes).into_owned()));
-    p.tool("fail", |_, args: Args| -> Result<String> { Err(args.message.into()) });
-    p.tool("panic", |_, args: Args| -> Result<String> { panic!("{}", args.message) });
-    p.tool("progress", |_, args: Args| {
-        for i in 1..=args.steps {
-            hako::progress(i.into(), args.steps.into(), &format!("step {i}"));
+    }
+
+    #[tool]
+    fn bytes(bytes: Vec<u8>) -> Result<String> {
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    #[tool]
+    fn fail(message: String) -> Result<String> {
+        Err(message.into())
+    }
+
+    #[tool("panic")]
+    fn panics(message: String) -> Result<String> {
+        panic!("{message}")
+    }
+
+    #[tool]
+    fn progress(steps: u32) -> Result<&'static str> {
+        for i in 1..=steps {
+            hako::progress(i.into(), steps.into(), &format!("step {i}"));
         }
         Ok("done")
-    });
-    p.tool("log", |_, args: Args| {
-        hako::log(Level::Info, &args.message);
+    }
+
+    #[tool]
+    fn log(message: String) -> Result<&'static str> {
+        hako::log(Level::Info, &message);
         Ok("logged")
-    });
-    p.tool("config", |call, _: Args| {
+    }
+
+    #[tool]
+    fn config(call: &Call) -> Result<String> {
         let config: Value = call.config()?;
         Ok(config["greeting"].as_str().unwrap_or_default().to_string())
-    });
-    p.tool("locale", |call, _: Args| Ok(call.locale().to_string()));
-    p.tool("count", |_, _: Args| Ok((CALLS.fetch_add(1, Ordering::Relaxed) + 1).to_string()));
-    p.tool("random", |_, _: Args| Ok(RandomState::new().build_hasher().finish().to_string()));
-    p.tool("update", |_, args: Args| {
-        hako::resource_updated(&args.uri);
+    }
+
+    #[tool]
+    fn locale(call: &Call) -> Result<String> {
+        Ok(call.locale().to_string())
+    }
+
+    #[tool]
+    fn count() -> Result<String> {
+        Ok((CALLS.fetch_add(1, Ordering::Relaxed) + 1).to_string())
+    }
+
+    #[tool]
+    fn random() -> Result<String> {
+        Ok(RandomState::new().build_hasher().finish().to_string())
+    }
+
+    #[tool]
+    fn update(uri: String) -> Result<&'static str> {
+        hako::resource_updated(&uri);
         Ok("updated")
-    });
-    p.tool("http", |_, args: Args| {
-        let request = http::Request { method: args.method, url: args.url, body: args.body.into(), ..Default::default() };
-        let response = request.send()?;
+    }
+
+    #[tool("http")]
+    fn send(method: String, url: String, #[serde(default)] body: String) -> Result<Json<Value>> {
+        let response = http::Request { method, url, body: body.into(), ..Default::default() }.send()?;
         Ok(Json(json!({"status": response.status, "type": response.header("Content-Type"), "body": response.text()})))
-    });
-    p.tool("parallel", parallel);
-    p.tool("exec", |_, args: Args| Ok(sql::exec(&args.sql, &[])?.changes.to_string()));
-    p.tool("query", |_, args: Args| {
-        let rows = sql::query(&args.sql, &[args.text.into()])?.rows;
+    }
+
+    #[tool]
+    fn parallel(urls: Vec<String>) -> Result<String> {
+        let started = urls.iter().map(|url| http::Request::get(url).start()).collect::<Result<Vec<_>>>()?;
+        let bodies = started.into_iter().map(|pending| Ok(pending.wait()?.text())).collect::<Result<Vec<_>>>()?;
+        Ok(bodies.join("|"))
+    }
+
+    #[tool]
+    fn exec(sql: String) -> Result<String> {
+        Ok(sql::exec(&sql, &[])?.changes.to_string())
+    }
+
+    #[tool]
+    fn query(sql: String, text: String) -> Result<String> {
+        let rows = sql::query(&sql, &[text.into()])?.rows;
         Ok(match &rows[0][0] {
             sql::Value::Text(text) => text.clone(),
             value => value.to_json().to_string(),
         })
-    });
-    p.resource("conformance://text", |_, uri| Ok(vec![Contents::text(uri, "text/plain", "a text")]));
-    p.resource("conformance://bytes", |_, uri| Ok(vec![Contents::bytes(uri, "application/octet-stream", &all())]));
-    p.template("conformance://item/{id}", |_, uri, variables| {
-        Ok(vec![Contents::text(uri, "text/plain", &format!("item {}", variables["id"]))])
-    });
-    p.prompt("greet", |_, arguments| {
-        let messages = vec![Message::user(&format!("Greet {}.", arguments["name"]))];
+    }
+
+    #[resource("conformance://text")]
+    fn a_text(uri: &str) -> Result<Vec<Contents>> {
+        Ok(vec![Contents::text(uri, "text/plain", "a text")])
+    }
+
+    #[resource("conformance://bytes")]
+    fn all_bytes(uri: &str) -> Result<Vec<Contents>> {
+        Ok(vec![Contents::bytes(uri, "application/octet-stream", &all())])
+    }
+
+    #[template("conformance://item/{id}")]
+    fn item(uri: &str, id: String) -> Result<Vec<Contents>> {
+        Ok(vec![Contents::text(uri, "text/plain", &format!("item {id}"))])
+    }
+
+    #[prompt]
+    fn greet(name: String) -> Result<Prompt> {
+        let messages = vec![Message::user(&format!("Greet {name}."))];
         Ok(Prompt { description: String::new(), messages })
-    });
-    p.completer("greet", "name", |_, value, _| Ok(vec![format!("{value}1"), format!("{value}2")]));
-}
+    }
 
-fn all() -> Vec<u8> {
-    (0..=255).collect()
-}
-
-fn parallel(_: &Call, args: Args) -> Result<String> {
-    let started = args.urls.iter().map(|url| http::Request::get(url).start()).collect::<Result<Vec<_>>>()?;
-    let bodies = started.into_iter().map(|pending| Ok(pending.wait()?.text())).collect::<Result<Vec<_>>>()?;
-    Ok(bodies.join("|"))
+    #[completer(of = "greet", argument = "name")]
+    fn names(value: &str) -> Result<Vec<String>> {
+        Ok(vec![format!("{value}1"), format!("{value}2")])
+    }
 }

@@ -1,26 +1,25 @@
 //! Write [hako](https://github.com/hako-run/hako) plugins in Rust, over ABI 1.
 //!
-//! A plugin registers its handlers in one function and is built for `wasm32-wasip1` as a `cdylib`:
+//! A plugin is a module of handlers, built for `wasm32-wasip1` as a `cdylib`:
 //!
 //! ```ignore
-//! hako::plugin!(handlers);
+//! #[hako::plugin]
+//! mod tools {
+//!     use hako::{Call, Result};
 //!
-//! fn handlers(plugin: &mut hako::Plugin) {
-//!     plugin.tool("greet", greet);
-//! }
-//!
-//! #[derive(serde::Deserialize)]
-//! struct Greeting {
-//!     name: String,
-//! }
-//!
-//! fn greet(_: &hako::Call, input: Greeting) -> hako::Result<String> {
-//!     Ok(format!("Hello, {}!", input.name))
+//!     #[tool]
+//!     fn greet(call: &Call, name: String) -> Result<String> {
+//!         Ok(match call.locale() {
+//!             "ja" => format!("こんにちは、{name}さん!"),
+//!             _ => format!("Hello, {name}!"),
+//!         })
+//!     }
 //! }
 //! ```
 //!
-//! Handlers are ordinary functions: call them from `cargo test`, or by name with [`testing`]. An instance serves one call at a
-//! time and starts each from the same state, so statics do not survive a call. Files are those of `std::fs`, below `/MOUNT`.
+//! The manifest describes the tools; the host checks arguments against it. [`macro@plugin`] says what handlers there are and what
+//! they take. They remain ordinary functions: call them from `cargo test`, or by name with [`testing`]. An instance serves one call
+//! at a time and starts each from the same state, so statics do not survive a call. Files are those of `std::fs`, below `/MOUNT`.
 
 mod host;
 pub mod http;
@@ -29,6 +28,7 @@ mod plugin;
 pub mod sql;
 pub mod testing;
 
+pub use hako_macros::{completer, plugin, prompt, resource, template, tool};
 pub use output::{Contents, Json, Message, Output, Prompt};
 pub use plugin::{Call, Plugin};
 pub use serde;
@@ -36,6 +36,12 @@ pub use serde_json;
 
 use serde::Deserialize;
 use std::fmt;
+
+/// What `#[plugin]` brings into scope in its module.
+#[doc(hidden)]
+pub mod attributes {
+    pub use hako_macros::{completer, prompt, resource, template, tool};
+}
 
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -107,22 +113,6 @@ pub fn resource_updated(uri: &str) {
 /// Reports whether the caller has gone or the time is up. The host stops the plugin anyway.
 pub fn is_canceled() -> bool {
     host::canceled()
-}
-
-/// Makes the function `handlers`, which registers the handlers of the plugin, its entry point.
-#[macro_export]
-macro_rules! plugin {
-    ($handlers:path) => {
-        #[cfg(target_arch = "wasm32")]
-        #[no_mangle]
-        pub extern "C" fn hako_abi_1() {}
-
-        #[cfg(target_arch = "wasm32")]
-        #[no_mangle]
-        pub extern "C" fn hako_call(length: usize) -> i32 {
-            $crate::serve_request(length, $handlers)
-        }
-    };
 }
 
 #[doc(hidden)]

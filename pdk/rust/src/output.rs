@@ -30,31 +30,31 @@ impl Output {
         let text = text.as_ref();
         let long = cfg!(target_arch = "wasm32") && text.len() >= LONG_TEXT && self.texts < MAX_TEXTS;
         self.texts += usize::from(long);
-        self.add(if long { json!({"type": "text", "blob": host::blob(text.as_bytes())}) } else { json!({"type": "text", "text": text}) })
+        self.block(if long { json!({"type": "text", "blob": host::blob(text.as_bytes())}) } else { json!({"type": "text", "text": text}) })
     }
 
     /// Adds an image, such as of the type `image/png`.
     pub fn image(self, mime_type: &str, data: &[u8]) -> Self {
-        self.add(json!({"type": "image", "mimeType": mime_type, "blob": host::blob(data)}))
+        self.block(json!({"type": "image", "mimeType": mime_type, "blob": host::blob(data)}))
     }
 
     /// Adds a sound, such as of the type `audio/wav`.
     pub fn audio(self, mime_type: &str, data: &[u8]) -> Self {
-        self.add(json!({"type": "audio", "mimeType": mime_type, "blob": host::blob(data)}))
+        self.block(json!({"type": "audio", "mimeType": mime_type, "blob": host::blob(data)}))
     }
 
     /// Adds a link to a resource.
     pub fn link(self, uri: &str, name: &str, mime_type: &str) -> Self {
-        self.add(json!({"type": "resource_link", "uri": uri, "name": name, "mimeType": mime_type}))
+        self.block(json!({"type": "resource_link", "uri": uri, "name": name, "mimeType": mime_type}))
     }
 
     /// Adds a resource.
     pub fn resource(self, contents: Contents) -> Self {
-        self.add(json!({"type": "resource", "resource": contents.0}))
+        self.block(json!({"type": "resource", "resource": contents.0}))
     }
 
     /// Adds a block as docs/abi.md describes it, for annotations.
-    pub fn add(mut self, block: Value) -> Self {
+    pub fn block(mut self, block: Value) -> Self {
         self.content.push(block);
         self
     }

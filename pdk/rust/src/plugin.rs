@@ -19,12 +19,12 @@ struct Request<'a> {
     uri: String,
     #[serde(default)]
     template: String,
-    #[serde(default)]
-    variables: HashMap<String, String>,
+    #[serde(borrow)]
+    variables: Option<&'a RawValue>,
     #[serde(default, rename = "ref")]
     reference: Reference,
-    #[serde(default)]
-    argument: Argument,
+    #[serde(borrow, default)]
+    argument: Argument<'a>,
     #[serde(flatten)]
     call: Call,
 }
@@ -38,11 +38,11 @@ struct Reference {
 }
 
 #[derive(Default, Deserialize)]
-struct Argument {
+struct Argument<'a> {
     name: String,
     value: String,
-    #[serde(default)]
-    resolved: HashMap<String, String>,
+    #[serde(borrow)]
+    resolved: Option<&'a RawValue>,
 }
 
 /// What every request has.
@@ -81,11 +81,14 @@ impl Call {
     }
 }
 
-type Tool = Box<dyn Fn(&Call, &str) -> Result<Output>>;
+/// Values by name: the arguments of a tool or prompt, the variables of a template.
+type Values<'a> = Option<&'a RawValue>;
+
+type Tool = Box<dyn Fn(&Call, Values) -> Result<Output>>;
 type Resource = Box<dyn Fn(&Call, &str) -> Result<Vec<Contents>>>;
-type Template = Box<dyn Fn(&Call, &str, &HashMap<String, String>) -> Result<Vec<Contents>>>;
-type PromptHandler = Box<dyn Fn(&Call, &HashMap<String, String>) -> Result<Prompt>>;
-type Completer = Box<dyn Fn(&Call, &str, &HashMap<String, String>) -> Result<Vec<String>>>;
+type Template = Box<dyn Fn(&Call, &str, Values) -> Result<Vec<Contents>>>;
+type PromptHandler = Box<dyn Fn(&Call, Values) -> Result<Prompt>>;
+type Completer = Box<dyn Fn(&Call, &str, Values) -> Result<Vec<String>>>;
 
 /// The handlers of a plugin, by the names in its manifest.
 #[derive(Default)]
@@ -106,12 +109,8 @@ impl Plugin {
         Out: TryInto<Output>,
         Error: From<Out::Error>,
     {
-        let decode_and_handle: Tool = Box::new(move |call, arguments| {
-            let input = serde_json::from_str(arguments)
-                .map_err(|error| Error::new(code::INVALID, format!("arguments of {name}: {error}")))?;
-            Ok(handle(call, input)?.try_into()?)
-        });
-        register(&mut self.tools, name, decode_and_handle);
+        let decode_and_handle = move |call: &Call, arguments: Values| Ok(handle(call, decode(name, arguments)?)?.try_into()?);
+        register(&mut self.tools, name, Box::new(decode_and_handle));
     }
 
     /// Registers the handler of the resource with this URI.
@@ -119,40 +118,49 @@ impl Plugin {
         register(&mut self.resources, uri, Box::new(handle));
     }
 
-    /// Registers the handler of a resource template, which gets the URI and the values of the template's variables.
-    pub fn template(
+    /// Registers the handler of a resource template, which gets the URI and the template's variables. These are texts, decoded
+    /// with serde, such as into a map.
+    pub fn template<In: DeserializeOwned>(
         &mut self,
         uri_template: &'static str,
-        handle: impl Fn(&Call, &str, &HashMap<String, String>) -> Result<Vec<Contents>> + 'static,
+        handle: impl Fn(&Call, &str, In) -> Result<Vec<Contents>> + 'static,
     ) {
-        register(&mut self.templates, uri_template, Box::new(handle));
+        let decode_and_handle =
+            move |call: &Call, uri: &str, variables: Values| handle(call, uri, decode(uri_template, variables)?);
+        register(&mut self.templates, uri_template, Box::new(decode_and_handle));
     }
 
-    /// Registers the handler of a prompt, which gets the prompt's arguments.
-    pub fn prompt(&mut self, name: &'static str, handle: impl Fn(&Call, &HashMap<String, String>) -> Result<Prompt> + 'static) {
-        register(&mut self.prompts, name, Box::new(handle));
+    /// Registers the handler of a prompt. The arguments are texts, decoded with serde, such as into a map.
+    pub fn prompt<In: DeserializeOwned>(
+        &mut self,
+        name: &'static str,
+        handle: impl Fn(&Call, In) -> Result<Prompt> + 'static,
+    ) {
+        let decode_and_handle = move |call: &Call, arguments: Values| handle(call, decode(name, arguments)?);
+        register(&mut self.prompts, name, Box::new(decode_and_handle));
     }
 
     /// Registers what proposes values for an argument of a prompt, or for a variable of a template, that start with a text. It
-    /// also gets the arguments that were given before.
-    pub fn completer(
+    /// also gets the arguments that were given before: texts, decoded with serde.
+    pub fn completer<In: DeserializeOwned>(
         &mut self,
         of: &'static str,
         argument: &'static str,
-        handle: impl Fn(&Call, &str, &HashMap<String, String>) -> Result<Vec<String>> + 'static,
+        handle: impl Fn(&Call, &str, In) -> Result<Vec<String>> + 'static,
     ) {
-        register(&mut self.completers, (of, argument), Box::new(handle));
+        let decode_and_handle = move |call: &Call, text: &str, resolved: Values| handle(call, text, decode(of, resolved)?);
+        register(&mut self.completers, (of, argument), Box::new(decode_and_handle));
     }
 
     fn serve(&self, request: &Request) -> Result<Value> {
         match request.method.as_str() {
             "tools/call" => {
                 let handle = self.tools.get(&*request.name).ok_or_else(|| not_found("tool", &request.name))?;
-                Ok(handle(&request.call, request.arguments.map_or("{}", RawValue::get))?.response())
+                Ok(handle(&request.call, request.arguments)?.response())
             }
             "resources/read" => {
                 let contents = match (self.templates.get(&*request.template), self.resources.get(&*request.uri)) {
-                    (Some(handle), _) => handle(&request.call, &request.uri, &request.variables)?,
+                    (Some(handle), _) => handle(&request.call, &request.uri, request.variables)?,
                     (_, Some(handle)) => handle(&request.call, &request.uri)?,
                     _ => return Err(not_found("resource", &request.uri)),
                 };
@@ -160,8 +168,7 @@ impl Plugin {
             }
             "prompts/get" => {
                 let handle = self.prompts.get(&*request.name).ok_or_else(|| not_found("prompt", &request.name))?;
-                let arguments = serde_json::from_str(request.arguments.map_or("{}", RawValue::get))?;
-                Ok(serde_json::to_value(handle(&request.call, &arguments)?)?)
+                Ok(serde_json::to_value(handle(&request.call, request.arguments)?)?)
             }
             "completion/complete" => self.complete(request),
             "hako/handlers" => Ok(json!({"handlers": {
@@ -177,13 +184,18 @@ impl Plugin {
     fn complete(&self, request: &Request) -> Result<Value> {
         let of = if request.reference.name.is_empty() { &request.reference.uri } else { &request.reference.name };
         let values = match self.completers.get(&(of.as_str(), request.argument.name.as_str())) {
-            Some(handle) => handle(&request.call, &request.argument.value, &request.argument.resolved)?,
+            Some(handle) => handle(&request.call, &request.argument.value, request.argument.resolved)?,
             None => Vec::new(),
         };
         const MOST: usize = 100; // of MCP
         let shown = &values[..values.len().min(MOST)];
         Ok(json!({"completion": {"values": shown, "total": values.len(), "hasMore": values.len() > MOST}}))
     }
+}
+
+fn decode<In: DeserializeOwned>(of: &str, values: Values) -> Result<In> {
+    let values = values.map_or("{}", RawValue::get);
+    serde_json::from_str(values).map_err(|error| Error::new(code::INVALID, format!("arguments of {of}: {error}")))
 }
 
 /// Panics if there is a handler for the name already.

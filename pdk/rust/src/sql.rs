@@ -79,8 +79,7 @@ pub fn query(sql: &str, args: &[Value]) -> Result<Rows> {
         blobs = host::take(unsafe { imports::blobs() });
     }
     let mut blobs = blobs.into_iter();
-    let decode = |value: &Box<RawValue>| decode(value.get(), &mut blobs);
-    let mut values = answer.rows.iter().flatten().map(decode);
+    let mut values = answer.rows.iter().flatten().map(|value| decode(value.get(), &mut blobs));
     let rows = answer.rows.iter().map(|row| values.by_ref().take(row.len()).collect()).collect::<Result<_>>()?;
     Ok(Rows { columns: answer.columns, rows })
 }
