@@ -42,7 +42,7 @@ do not. Without --arguments it says what depends on them.`,
 				if a.asJSON {
 					return a.printJSON(e)
 				}
-				return printf(a.stdout, "%s\n", block(e.Text(v.config.Policy)))
+				return printf(a.stdout, "%s\n", block(e.Text(v.config.Policy, v.config.Locale)))
 			})
 		},
 	}

@@ -47,9 +47,12 @@ commands:
 `
 
 // policed is a workplace with an approved plugin and a policy.
-func policed(t *testing.T, text string) string {
+func policed(t *testing.T, text string) string { return policedIn(t, "en", text) }
+
+// policedIn is policed with a language.
+func policedIn(t *testing.T, language, text string) string {
 	t.Helper()
-	dir := approved(t, "http: {auth: {tokens: [{name: ci, hash: 'sha256:"+strings.Repeat("0", 64)+
+	dir := approved(t, "locale: "+language+"\nhttp: {auth: {tokens: [{name: ci, hash: 'sha256:"+strings.Repeat("0", 64)+
 		"', user: ken, tenant: acme}]}}\n")
 	put(t, filepath.Join(dir, "hako.policy.yaml"), []byte(text))
 	return dir
@@ -58,7 +61,7 @@ func policed(t *testing.T, text string) string {
 // TestPolicyCommands compares what the commands print.
 func TestPolicyCommands(t *testing.T) {
 	t.Parallel()
-	dir := policed(t, testPolicy)
+	dir, japanese := policed(t, testPolicy), policedIn(t, "ja", testPolicy)
 	put(t, filepath.Join(dir, "cases.yaml"), []byte(`version: 1
 cases:
   - {name: admins see logs, tool: probe_log, as: {user: aki}, arguments: {text: a}, want: allow}
@@ -115,6 +118,10 @@ commands:
 			o := invoke(t, dir, append([]string{"policy"}, test.args...)...)
 			o.want(t, test.code)
 			golden(t, filepath.Join("policy", name+".txt"), strings.ReplaceAll(o.stdout, dir, "DIR"))
+			if test.args[0] == "explain" && name != "explain-json" {
+				o = invoke(t, japanese, append([]string{"policy"}, test.args...)...)
+				golden(t, filepath.Join("policy", name+".ja.txt"), o.stdout)
+			}
 		})
 	}
 }

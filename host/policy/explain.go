@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/hako-run/hako/pdk/locale"
@@ -50,20 +49,41 @@ type Mismatch struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// String returns the reason in English.
-func (m *Mismatch) String() string {
-	want := strings.Join(m.Want, " or ")
+// The reasons of a mismatch. Their values are in the order of the English.
+var (
+	mismatchDoubt = locale.Text{
+		"en": `"when" cannot be evaluated (%s), and a rule that allows needs it: %s`,
+		"ja": `"when" を評価できません (%s)。許可するルールでは評価できる必要があります: %s`,
+	}
+	mismatchWhen   = locale.Text{"en": `"when" is false: %s`, "ja": `"when" が成り立ちません: %s`}
+	mismatchScopes = locale.Text{
+		"en": `"missingScopes" does not match: the token has %s`,
+		"ja": `"missingScopes" が一致しません: トークンに %s があります`,
+	}
+	mismatchNone = locale.Text{
+		"en": "%q does not match: the call has none, the rule wants %s",
+		"ja": "%q が一致しません: 呼び出しに指定がなく、ルールは %s を求めています",
+	}
+	mismatchOther = locale.Text{
+		"en": "%q does not match: the call has %s, the rule wants %s",
+		"ja": "%q が一致しません: 呼び出しは %s、ルールは %s を求めています",
+	}
+)
+
+// In returns the reason in a language, a BCP 47 tag.
+func (m *Mismatch) In(language string) string {
+	want := strings.Join(m.Want, sayOr.In(language))
 	switch {
 	case m.Problem != "":
-		return fmt.Sprintf(`"when" cannot be evaluated (%s), and a rule that allows needs it: %s`, m.Problem, want)
+		return say(language, mismatchDoubt, m.Problem, want)
 	case m.Field == "when":
-		return fmt.Sprintf(`"when" is false: %s`, want)
+		return say(language, mismatchWhen, want)
 	case m.Field == "missingScopes":
-		return fmt.Sprintf(`"missingScopes" does not match: the token has %s`, m.Have)
+		return say(language, mismatchScopes, m.Have)
 	case m.Have == "":
-		return fmt.Sprintf("%q does not match: the call has none, the rule wants %s", m.Field, want)
+		return say(language, mismatchNone, m.Field, want)
 	}
-	return fmt.Sprintf("%q does not match: the call has %s, the rule wants %s", m.Field, m.Have, want)
+	return say(language, mismatchOther, m.Field, m.Have, want)
 }
 
 // mismatch says why the rule does not decide; nil if it does.

@@ -185,7 +185,7 @@ func (c *Cases) Run(p *policy.Policy, callOf func(*Call) (*policy.Call, error)) 
 			f.Name, f.Line = cmp.Or(want.Name, want.Tool), want.Line
 			for _, step := range steps {
 				if step.Rule == want.Rule && !step.Decided {
-					f.Why = step.Mismatch.String()
+					f.Why = step.Mismatch.In("en")
 				}
 			}
 			failures = append(failures, *f)
