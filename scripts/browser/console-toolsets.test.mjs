@@ -48,6 +48,30 @@ test('a viewer sees the sets, and cannot draft one', async t => {
   await clean(page)
 })
 
+test('the lists are searched and sorted, and the address has both', async t => {
+  const host = await startStandIn(answers(session()))
+  t.after(() => host.stop())
+  const page = await chromium.open(`${host.url}#/toolsets`)
+  const names = () => page.locator('.toolsets .rows').first().locator('tbody tr th strong').allTextContents()
+  await page.getByRole('searchbox', { name: 'Filter toolsets' }).fill('REPOS builds')
+  assert.deepEqual(await names(), ['engineering'])
+  assert.equal(new URL(page.url()).hash, '#/toolsets?q=REPOS+builds')
+  await page.reload()
+  await page.locator('.toolsets tbody tr').first().waitFor()
+  assert.deepEqual(await names(), ['engineering'])
+  await page.getByRole('searchbox', { name: 'Filter toolsets' }).fill('')
+  const byTokens = page.getByRole('columnheader', { name: 'Tokens' }).getByRole('button')
+  await byTokens.click()
+  assert.deepEqual(await names(), ['all', 'engineering', 'support'])
+  await byTokens.click()
+  assert.deepEqual(await names(), ['support', 'engineering', 'all'])
+  assert.equal(new URL(page.url()).hash, '#/toolsets?sort=tokens')
+  await page.goto(`${host.url}#/toolsets/support?q=weather`)
+  await page.locator('.toolsets tbody tr', { hasText: 'weather' }).first().waitFor()
+  for (const row of await page.locator('.toolsets tbody tr').allTextContents()) assert.match(row, /weather/)
+  await clean(page)
+})
+
 test('what is wrong with a draft is said by field', async t => {
   const error = { code: 'invalid', text: 'the set cannot stand in hako.yaml', fields: { 'tools.0': '<b>no</b>', name: 'no URL', groups: 'too long' } }
   const host = await startStandIn({ ...answers(session()), 'POST toolsets/preview': { status: 400, error } })

@@ -392,6 +392,7 @@ export default {
   'add.from': 'Downloaded from',
 
   'toolsets.about': 'What callers are offered, and what that costs a model. What they may call is up to the policy.',
+  'toolsets.filter': 'Filter toolsets',
   'toolsets.set': 'Toolset',
   'toolsets.everything': 'Everything in the catalog',
   'toolsets.endpoint': 'Endpoint',

@@ -392,6 +392,7 @@ export default {
   'add.from': 'ダウンロード元',
 
   'toolsets.about': '呼び出し元に提示するツールと、モデルのトークン数です。呼び出しを許可するかどうかはポリシーが決めます。',
+  'toolsets.filter': 'ツールセットを絞り込み',
   'toolsets.set': 'ツールセット',
   'toolsets.everything': 'カタログのすべて',
   'toolsets.endpoint': 'エンドポイント',

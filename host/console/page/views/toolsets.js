@@ -1,6 +1,7 @@
 // Toolsets: what each offers and costs, to whom, and a draft of one as lines for hako.yaml. Nothing is written here.
 import { h, put } from '../dom.js'
 import { labelled } from '../field.js'
+import { filters, has } from '../filters.js'
 import { number, t, term } from '../language.js'
 import { card, code, copyText, facts, guarded, head, may, problem } from '../parts.js'
 import { live, post, segment } from '../server.js'
@@ -23,14 +24,16 @@ const draftLink = (session, name, label) => guarded(session, 'admin', h('button'
 
 function all(page) {
   const limits = h('p', { class: 'hint' })
+  const narrow = filters(page, () => show())
+  const text = narrow.search(t('toolsets.filter'))
   const list = table({
-    caption: t('nav.toolsets'), rowKey: row => row.name, empty: '–', open: row => { location.hash = `#/toolsets/${segment(row.name)}` },
+    caption: t('nav.toolsets'), rowKey: row => row.name, page, narrow, empty: '–', open: row => { location.hash = `#/toolsets/${segment(row.name)}` },
     columns: [
-      { label: t('toolsets.set'), cell: row => [h('strong', {}, row.name), h('small', {}, row.description ?? ''),
+      { label: t('toolsets.set'), by: 'name', cell: row => [h('strong', {}, row.name), h('small', {}, row.description ?? ''),
         row.problems.length > 0 && h('small', { class: 'warning' }, t('toolsets.problems', { n: row.problems.length }))] },
       { label: t('toolsets.endpoint'), class: 'wide', cell: row => endpoint(row.name) },
-      { label: t('column.tools'), class: 'number', cell: row => [number(row.tools), row.search && h('small', {}, t('toolsets.listed', { n: number(row.listed) }))] },
-      { label: t('toolsets.tokens'), class: 'number', cell: row => [number(row.tokens), row.search && h('small', {}, t('toolsets.listed', { n: number(row.listedTokens) }))] },
+      { label: t('column.tools'), by: 'tools', down: true, class: 'number', cell: row => [number(row.tools), row.search && h('small', {}, t('toolsets.listed', { n: number(row.listed) }))] },
+      { label: t('toolsets.tokens'), by: 'tokens', down: true, class: 'number', cell: row => [number(row.tokens), row.search && h('small', {}, t('toolsets.listed', { n: number(row.listedTokens) }))] },
       { label: t('toolsets.offeredTo'), class: 'wide', cell: row => row.to.length ? h('ul', { class: 'terms' }, row.to.map(text => h('li', {}, text))) : t('toolsets.endpointOnly') },
     ],
   })
@@ -42,12 +45,14 @@ function all(page) {
       { label: t('toolsets.set'), cell: row => h('a', { href: `#/toolsets/${segment(row.toolset)}` }, row.toolset) },
     ],
   })
-  put(page.root, head(t('nav.toolsets'), draftLink(page.session, '', t('toolsets.new'))), h('p', { class: 'hint' }, t('toolsets.about')), list.element,
+  put(page.root, head(t('nav.toolsets'), draftLink(page.session, '', t('toolsets.new'))), h('p', { class: 'hint' }, t('toolsets.about')), h('div', { class: 'tools' }, text), list.element,
     h('p', { class: 'hint' }, t('toolsets.tokensAbout')), limits, card(t('toolsets.rules'), h('p', { class: 'hint' }, t('toolsets.rulesAbout')), order.element))
+  let rows
+  const show = () => rows && list.update(rows.filter(row => has(text.value, row.name, row.description ?? '', row.to)))
   const again = page.poll(60_000, async () => {
-    const now = await page.get('toolsets', { limit: 200 })
-    const rows = [{ ...now.catalog, name: everything, description: t('toolsets.everything'), problems: [] }, ...now.items]
-    list.update(rows.map(row => ({ ...row, to: offeredTo(row.name, now) })))
+    const [now, sets] = await Promise.all([page.get('toolsets', { limit: 1 }), page.pages('toolsets')])
+    rows = [{ ...now.catalog, name: everything, description: t('toolsets.everything'), problems: [] }, ...sets].map(row => ({ ...row, to: offeredTo(row.name, now) }))
+    show()
     order.update(now.rules.map((rule, i) => ({ n: i + 1, ...rule })))
     put(limits, searchLimits(now.search))
   })
@@ -80,14 +85,14 @@ const argumentList = row => [
   row.hidden?.map(name => h('small', {}, t('toolsets.hidden'), ' ', code(name))),
 ]
 
-function toolTable() {
+function toolTable(more) {
   return table({
-    caption: t('column.tools'), rowKey: row => row.name, empty: t('toolsets.empty'),
+    ...more, caption: t('column.tools'), rowKey: row => row.name, empty: t('toolsets.empty'),
     columns: [
-      { label: t('toolsets.offeredName'), cell: row => [code(row.name), row.pinned && h('span', { class: 'badge plain' }, t('toolsets.pinned')), h('small', { class: 'narrow' }, argumentList(row))] },
-      { label: t('toolsets.inCatalog'), cell: row => [h('a', { href: `#/tools/${segment(row.tool)}` }, code(row.tool)), h('small', {}, row.plugin)] },
+      { label: t('toolsets.offeredName'), by: more && 'name', cell: row => [code(row.name), row.pinned && h('span', { class: 'badge plain' }, t('toolsets.pinned')), h('small', { class: 'narrow' }, argumentList(row))] },
+      { label: t('toolsets.inCatalog'), by: more && 'tool', cell: row => [h('a', { href: `#/tools/${segment(row.tool)}` }, code(row.tool)), h('small', {}, row.plugin)] },
       { label: t('toolsets.arguments'), class: 'wide', cell: argumentList },
-      { label: t('toolsets.tokens'), class: 'number', cell: row => number(row.tokens) },
+      { label: t('toolsets.tokens'), by: more && 'tokens', down: true, class: 'number', cell: row => number(row.tokens) },
     ],
   })
 }
@@ -105,20 +110,17 @@ const unmatched = problems => problems.length > 0 && h('div', { class: 'notice' 
 
 function one(page, name) {
   const about = h('div', { class: 'stack' })
-  const text = h('input', { type: 'search', placeholder: t('tools.filter'), 'aria-label': t('tools.filter') })
-  const list = toolTable()
-  let tools = []
-  const show = () => {
-    const wanted = text.value.trim().toLowerCase()
-    list.update(tools.filter(row => `${row.name} ${row.tool} ${row.plugin}`.toLowerCase().includes(wanted)))
-  }
+  const narrow = filters(page, () => show())
+  const text = narrow.search(t('tools.filter'))
+  const list = toolTable({ page, narrow })
+  let tools
+  const show = () => tools && list.update(tools.filter(row => has(text.value, row.name, row.tool, row.plugin)))
   const title = name === everything ? t('toolsets.everything') : code(name)
   put(page.root, h('p', { class: 'back' }, h('a', { href: '#/toolsets' }, t('nav.toolsets'))),
     head(title, name !== everything && draftLink(page.session, name, t('toolsets.change'))), about, h('div', { class: 'tools' }, text), list.element)
-  text.addEventListener('input', show)
   const again = page.poll(60_000, async () => {
     const path = `toolsets/${segment(name)}`
-    const [set, sets] = await Promise.all([page.get(path, { limit: 1 }), page.get('toolsets', { limit: 200 })])
+    const [set, sets] = await Promise.all([page.get(path, { limit: 1 }), page.get('toolsets', { limit: 1 })])
     tools = await page.pages(path, {}, 5000)
     put(about, set.description && h('p', { class: 'lead' }, set.description), unmatched(set.problems),
       card(t('toolsets.offers'), facts([
