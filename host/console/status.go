@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"time"
 
 	"github.com/hako-run/hako/host/credential"
@@ -104,17 +105,23 @@ type replicaJSON struct {
 	Started time.Time `json:"started"`
 	Seen    time.Time `json:"seen"`
 	Self    bool      `json:"self"`
+	// Lost says that it ended without saying so, after Seen.
+	Lost bool `json:"lost,omitempty"`
 }
 
 func (c *Console) replicas(q *request) (any, error) {
-	list, err := c.options.Store.Replicas(q.Context())
+	live, err := c.options.Store.Replicas(q.Context())
+	if err != nil {
+		return nil, err
+	}
+	lost, err := c.options.Store.LostReplicas(q.Context())
 	if err != nil {
 		return nil, err
 	}
 	items := []replicaJSON{}
-	for _, r := range list {
-		items = append(items, replicaJSON{r.ID, r.Host, r.Version, r.Started.UTC(), r.Seen.UTC(),
-			r.ID == c.options.Store.Replica()})
+	for i, r := range slices.Concat(live, lost) {
+		items = append(items, replicaJSON{ID: r.ID, Host: r.Host, Version: r.Version, Started: r.Started.UTC(),
+			Seen: r.Seen.UTC(), Self: r.ID == c.options.Store.Replica(), Lost: i >= len(live)})
 	}
 	return listed(items), nil
 }

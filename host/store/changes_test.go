@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/hako-run/hako/internal/testwait"
 )
@@ -136,6 +137,21 @@ func TestReplicas(t *testing.T) {
 		if err := exec(t, first, "INSERT INTO replica (id, host, version, started, seen) VALUES ('dead', 'h', 'v', "+
 			"1, 1)"); err != nil {
 			t.Fatal(err)
+		}
+		// One that died a few minutes ago.
+		if err := first.Update(t.Context(), func(tx *sql.Tx) error {
+			now, err := first.Now(t.Context(), tx)
+			if err != nil {
+				return err
+			}
+			_, err = tx.ExecContext(t.Context(), "INSERT INTO replica (id, host, version, started, seen) "+
+				"VALUES ('lost', 'h', 'v', 1, $1)", now.Add(-5*time.Minute).UnixMilli())
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if lost, err := second.LostReplicas(t.Context()); err != nil || len(lost) != 1 || lost[0].ID != "lost" {
+			t.Errorf("lost: %+v, %v", lost, err)
 		}
 		list, err := open(t, where).Replicas(t.Context())
 		if err != nil || len(list) != 2 || list[0].Version != "v1.2.3" || list[0].Host == "" || list[0].Seen.IsZero() {

@@ -85,7 +85,20 @@ func (s *Store) unregister() {
 
 // Replicas lists the live replicas, the oldest first. A process that ends without Close stays in the list for 15
 // seconds.
-func (s *Store) Replicas(ctx context.Context) (list []Replica, err error) {
+func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
+	return s.readReplicas(ctx, -replicaGone, time.Hour)
+}
+
+// LostReplicas lists those that ended within the last hour without Close, the oldest first.
+func (s *Store) LostReplicas(ctx context.Context) ([]Replica, error) {
+	return s.readReplicas(ctx, -time.Hour, -replicaGone)
+}
+
+// maxReplicas bounds the list of replicas, maxReplicaText the texts of one, in characters.
+const maxReplicas, maxReplicaText = 1000, 1000
+
+// readReplicas lists the replicas that were seen from one time to another, which are relative to now.
+func (s *Store) readReplicas(ctx context.Context, from, to time.Duration) (list []Replica, err error) {
 	if s.unprepared {
 		return nil, nil // no hako has used it
 	}
@@ -94,20 +107,13 @@ func (s *Store) Replicas(ctx context.Context) (list []Replica, err error) {
 		if err != nil {
 			return err
 		}
-		list, err = readReplicas(ctx, tx, now)
+		list, err = Select(ctx, tx, scanReplica, `SELECT id, host, version, started, seen FROM replica
+			WHERE seen >= $1 AND seen < $2 AND length(id) + length(host) + length(version) <= $3
+			ORDER BY started, id LIMIT $4`,
+			now.Add(from).UnixMilli(), now.Add(to).UnixMilli(), maxReplicaText, maxReplicas)
 		return err
 	})
 	return list, err
-}
-
-// maxReplicas bounds the list of replicas, maxReplicaText the texts of one, in characters.
-const maxReplicas, maxReplicaText = 1000, 1000
-
-func readReplicas(ctx context.Context, tx *sql.Tx, now time.Time) ([]Replica, error) {
-	return Select(ctx, tx, scanReplica, `SELECT id, host, version, started, seen FROM replica
-		WHERE seen BETWEEN $1 AND $2 AND length(id) + length(host) + length(version) <= $3
-		ORDER BY started, id LIMIT $4`,
-		now.Add(-replicaGone).UnixMilli(), now.Add(time.Hour).UnixMilli(), maxReplicaText, maxReplicas)
 }
 
 func scanReplica(rows *sql.Rows) (r Replica, err error) {

@@ -265,7 +265,7 @@ export function answers(who = session()) {
       { name: 'freee', tenant: 'acme', provider: 'freee', state: 'ready', expires: ago(-300 * minute), renewed: ago(60 * minute), facts: { company_id: '1' } },
       { name: 'google', tenant: '', provider: 'google-service-account', state: 'reconnect', remedy: 'The consent has ended: hako connect google' },
     ] },
-    replicas: { items: ['web-1', 'web-2', 'web-3'].map((host, i) => ({ id: `${i}123456789abcdef`, host, version: '1.4.0', started: ago(190 * minute), seen: ago(2000), self: i === 0 })) },
+    replicas: { items: ['web-1', 'web-2', 'web-3'].map((host, i) => ({ id: `${i}123456789abcdef`, host, version: '1.4.0', started: ago(190 * minute), seen: ago(i === 2 ? 4 * minute : 2000), self: i === 0, lost: i === 2 })) },
     'plugin-folder': { dir: '/srv/hako/plugins', maxSize: 64 << 20, machines: 3 },
     index: {
       total: 231, items: [

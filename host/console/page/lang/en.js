@@ -523,6 +523,7 @@ export default {
   'choose.noteAbout': 'For those who read the list of consents.',
 
   'replicas.empty': 'This process works alone: its store is a directory.',
+  'replicas.seen': 'last seen',
   'replicas.self': 'this one',
 
   'tools.filter': 'Filter tools',

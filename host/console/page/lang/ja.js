@@ -523,6 +523,7 @@ export default {
   'choose.noteAbout': '承認の記録を読む人のためのメモ。',
 
   'replicas.empty': 'このプロセスだけで動いています（ストアはディレクトリーです）。',
+  'replicas.seen': '最終確認',
   'replicas.self': '表示中',
 
   'tools.filter': 'ツールを絞り込み',

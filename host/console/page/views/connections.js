@@ -1,7 +1,8 @@
 // What hako is connected to: upstream servers, Slack, credentials and its replicas.
 import { h, put } from '../dom.js'
-import { digest, t, time } from '../language.js'
-import { badge, card, code, head, since, when } from '../parts.js'
+import { t, time } from '../language.js'
+import { badge, card, head, when } from '../parts.js'
+import { replicaTable } from '../replicas.js'
 import { table } from '../table.js'
 
 export default function connections(page) {
@@ -36,16 +37,7 @@ export default function connections(page) {
       { label: t('column.reason'), class: 'grow', cell: row => row.remedy ? row.remedy : Object.entries(row.facts ?? {}).map(([key, value]) => `${key}: ${value} `) },
     ],
   })
-  const replicas = table({
-    caption: t('overview.replicas'), rowKey: row => row.id, empty: '–',
-    columns: [
-      { label: t('column.replica'), cell: row => [code(digest(row.id)), ' ', row.self && h('span', { class: 'badge plain' }, t('replicas.self'))] },
-      { label: t('column.host'), cell: row => row.host },
-      { label: t('column.version'), cell: row => row.version },
-      { label: t('column.started'), class: 'wide nowrap', cell: row => when(row.started) },
-      { label: t('column.seen'), class: 'wide nowrap', cell: row => since(row.seen) },
-    ],
-  })
+  const replicas = replicaTable()
   const parts = [
     ['upstreams', card(t('connections.upstreams'), upstreams.element), upstreams, t('connections.noUpstreams')],
     ['slack', card('Slack', slack.element), slack, t('connections.noSlack')],

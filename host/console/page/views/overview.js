@@ -1,8 +1,9 @@
 // What runs, how much is called, and what somebody should look at.
 import { callsSeries, chart, latencySeries, sparkline } from '../chart.js'
 import { h, put } from '../dom.js'
-import { ago, digest, milliseconds, number, percent, rate, t, term } from '../language.js'
+import { ago, milliseconds, number, percent, rate, t, term } from '../language.js'
 import { badge, card, code, head, panel, when } from '../parts.js'
+import { replicaTable } from '../replicas.js'
 import { spanned } from '../span.js'
 import { table } from '../table.js'
 
@@ -120,19 +121,6 @@ function topTools() {
       { label: t('column.failed'), class: 'number', cell: row => percent(row.calls ? row.failures / row.calls : 0) },
       { label: 'p95', class: 'number wide', cell: row => row.p95Ms === null || row.p95Ms === undefined ? '–' : milliseconds(row.p95Ms) },
       { label: t('column.course'), class: 'wide', cell: row => sparkline(row.spark, 'tone-calls') },
-    ],
-  })
-}
-
-function replicaTable() {
-  return table({
-    caption: t('overview.replicas'), rowKey: row => row.id, empty: '–',
-    columns: [
-      { label: t('column.replica'), cell: row => [code(digest(row.id)), ' ', row.self && h('span', { class: 'badge plain' }, t('replicas.self'))] },
-      { label: t('column.host'), cell: row => row.host },
-      { label: t('column.version'), class: 'wide', cell: row => row.version },
-      { label: t('column.started'), cell: row => when(row.started) },
-      { label: t('column.state'), class: 'wide', cell: row => badge('state', Date.now() - new Date(row.seen) < 30_000 ? 'up' : 'down') },
     ],
   })
 }
