@@ -115,3 +115,17 @@ describe('tables', () => {
     assert.match(await seen.getAttribute('title'), /^\d{4}-\d\d-\d\dT/)
   })
 })
+
+describe('the overview', () => {
+  let answer
+  const known = new Promise(resolve => { answer = resolve })
+  opened('has charts once it is known whether anything stands above them', { more: { overview: async () => (await known, answers().overview) } }, async page => {
+    await page.locator('.stat .sparkline').first().waitFor() // the figures of the charts are there
+    assert.equal(await page.locator('.chart').count(), 0)
+    answer()
+    await page.locator('.attention').waitFor()
+    await page.locator('.chart .legend li').first().waitFor()
+    const [attention, chart] = [await page.locator('.attention').boundingBox(), await page.locator('.chart').first().boundingBox()]
+    assert.ok(attention.y + attention.height <= chart.y)
+  })
+})

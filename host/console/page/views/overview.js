@@ -28,8 +28,7 @@ export default function overview(page) {
     charts.hidden = busiest.items.length === 0
     return series
   })
-  put(page.root, head(t('nav.overview'), build, span), stats.element, problems.element, charts,
-    h('div', { class: 'pair' }, card(t('overview.top'), top.element), machines))
+  put(page.root, head(t('nav.overview'), build, span), stats.element)
   page.poll(5000, async () => {
     const [now, processes] = await Promise.all([page.get('overview'), page.get('replicas')])
     put(build, t('overview.build', { version: now.build.version, since: ago(now.started) }))
@@ -38,6 +37,8 @@ export default function overview(page) {
     problems.update(now.problems)
     machines.hidden = processes.items.length === 0
     replicas.update(processes.items)
+    // What needs attention has no place where there is nothing: what stands below it comes when that is known, so that it does not jump.
+    if (!charts.isConnected) page.root.append(problems.element, charts, h('div', { class: 'pair' }, card(t('overview.top'), top.element), machines))
   })
 }
 
