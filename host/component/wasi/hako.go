@@ -34,6 +34,7 @@ func (h *host) hako() []broker.Interface {
 			"call":     func1(func(c caller, request []any) any { return h.callTools(c, []any{request})[0] }),
 			"call-all": func1(func(c caller, requests []any) any { return h.callTools(c, requests) }),
 			"find":     func2(h.findTools),
+			"declare":  func2(h.declareTools),
 		}},
 		{Name: "hako:tool/log", Version: "1", Functions: functions{
 			"write": func2(func(c caller, level component.Case, text string) any {
@@ -216,6 +217,22 @@ func toolResult(end *abi.ToolEnd) component.Case {
 
 // findTools is calls.find.
 func (h *host) findTools(c caller, query string, limit uint64) any {
+	return h.listTools(c, query, limit, func(t *abi.ListedTool) any {
+		output := component.None
+		if len(t.OutputSchema) > 0 {
+			output = component.Some(string(t.OutputSchema))
+		}
+		return []any{t.Name, t.Plugin, t.Title, t.Description, string(t.InputSchema), output, t.ReadOnly}
+	})
+}
+
+// declareTools is calls.declare.
+func (h *host) declareTools(c caller, query string, limit uint64) any {
+	return h.listTools(c, query, limit, func(t *abi.ListedTool) any { return t.Declaration })
+}
+
+// listTools returns what is made of each tool that matches a query.
+func (h *host) listTools(c caller, query string, limit uint64, of func(*abi.ListedTool) any) any {
 	if h.Tools == nil {
 		return failure(errNoTools)
 	}
@@ -224,12 +241,8 @@ func (h *host) findTools(c caller, query string, limit uint64) any {
 		return failure(list.Error)
 	}
 	found := make([]any, len(list.Tools))
-	for i, t := range list.Tools {
-		output := component.None
-		if len(t.OutputSchema) > 0 {
-			output = component.Some(string(t.OutputSchema))
-		}
-		found[i] = []any{t.Name, t.Plugin, t.Title, t.Description, string(t.InputSchema), output, t.ReadOnly}
+	for i := range list.Tools {
+		found[i] = of(&list.Tools[i])
 	}
 	return component.OK(found)
 }

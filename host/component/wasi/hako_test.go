@@ -2,11 +2,14 @@ package wasi_test
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/broker/execbroker"
+	"github.com/hako-run/hako/host/broker/toolbroker"
 	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/component/wasi"
 	"github.com/hako-run/hako/pdk/abi"
@@ -74,6 +77,51 @@ func TestCommandsRefused(t *testing.T) {
 	g = newGuest(t, wasi.Options{Exec: execbroker.Idle()})
 	for _, command := range []component.Case{line, argv, {Number: 1, Value: "a\x00b"}, {Number: 0, Value: []any{}}} {
 		g.failed("hako:exec/commands#run", command, options)
+	}
+}
+
+// someTools answers calls with their arguments, and has one tool.
+type someTools struct{}
+
+func (someTools) Call(_ context.Context, request *abi.ToolCall, granted broker.Granted) (*abi.ToolEnd, int64) {
+	if !granted("probe", request.Name) {
+		return &abi.ToolEnd{Error: &abi.Error{Code: abi.CodeDenied, Message: "no"}}, 1
+	}
+	content := []abi.ToolContent{{Content: abi.Content{Type: "text", Text: "done"}}}
+	return &abi.ToolEnd{StructuredContent: request.Arguments, Content: content}, 1
+}
+
+func (someTools) List(query *abi.ToolQuery, granted broker.Granted) *abi.ToolList {
+	if query.Query == "nothing" || !granted("probe", "echo") {
+		return &abi.ToolList{}
+	}
+	return &abi.ToolList{Total: 1, Tools: []abi.ListedTool{{Name: "echo", Plugin: "probe", Title: "Echo",
+		Description: "Echoes.", InputSchema: json.RawMessage(`{"type":"object"}`), ReadOnly: true,
+		Declaration: "tools.echo(args: {}): Promise<any>"}}}
+}
+
+func TestTools(t *testing.T) {
+	t.Parallel()
+	const calls = "hako:tools/calls#"
+	echo, erase := []any{"echo", `{"a":1}`}, []any{"erase", "{}"}
+	g := newGuest(t, wasi.Options{Tools: toolbroker.New([]string{"echo"}, 50, 8)})
+	g.call.Tools = someTools{}
+	answer := []any{component.Some(`{"a":1}`), `[{"type":"text","text":"done"}]`}
+	denied := []any{abi.CodeDenied, "no"}
+	g.want(g.ok(calls+"call", echo), answer)
+	g.want(g.failed(calls+"call", erase), denied)
+	g.want(g.do(calls+"call-all", []any{erase, echo}), []any{component.Failed(denied), component.OK(answer)})
+	tool := []any{"echo", "probe", "Echo", "Echoes.", `{"type":"object"}`, component.None, true}
+	g.want(g.ok(calls+"find", "", uint64(5)), []any{tool})
+	g.want(g.ok(calls+"declare", "", uint64(5)), []any{"tools.echo(args: {}): Promise<any>"})
+	g.want(g.ok(calls+"declare", "nothing", uint64(5)), []any{})
+
+	g = newGuest(t, wasi.Options{})
+	for function, args := range map[string][]any{"call": {echo}, "find": {"", uint64(1)}, "declare": {"", uint64(1)}} {
+		failed := g.failed(calls+function, args...).([]any)
+		if failed[0] != abi.CodeNotGranted || !strings.Contains(failed[1].(string), "permissions.tools") {
+			t.Errorf("%s: %v", function, failed)
+		}
 	}
 }
 
