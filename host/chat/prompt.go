@@ -71,7 +71,7 @@ func offered(tools []*catalog.Tool, locale string) []llm.Tool {
 	list := make([]llm.Tool, len(tools))
 	for i, tool := range tools {
 		list[i] = llm.Tool{Name: tool.Name, Description: tool.Spec.Description.In(locale),
-			Schema: tool.Spec.InputSchema, Finds: tool.Source.Finds}
+			Schema: tool.Spec.InputSchema, Finds: tool.Source.Finds, Group: tool.Source.Name}
 	}
 	return list
 }

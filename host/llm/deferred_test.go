@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/internal/fakes/anthropic"
+	"github.com/hako-run/hako/internal/fakes/openai"
 	"github.com/hako-run/hako/internal/fakes/script"
 	"github.com/hako-run/hako/internal/testlog"
 )
@@ -22,7 +23,13 @@ func searchable() []Tool {
 	}
 	return []Tool{{Name: "call_tool", Schema: weatherTool.Schema, Finds: true},
 		{Name: "find_tools", Schema: weatherTool.Schema, Finds: true},
-		{Name: "pinned", Schema: weatherTool.Schema}, deferred("get_weather"), deferred("get weather.jp")}
+		{Name: "pinned", Schema: weatherTool.Schema}, inGroup("weather", deferred("get_weather")),
+		deferred("get weather.jp")}
+}
+
+func inGroup(group string, tool Tool) Tool {
+	tool.Group = group
+	return tool
 }
 
 // newSearching returns a world with a model of Anthropic's that loads deferred tools, and its API.
@@ -40,24 +47,31 @@ func deferring(s Spec) Spec {
 	return s
 }
 
-// sent returns the tools of request i: names, with a "+" for deferred ones and a "|" for a cache breakpoint.
+// sent returns the tools of request i: names, with a "+" for deferred ones, a "|" for a cache breakpoint, and the tools of
+// a namespace in brackets.
 func (w *world) sent(i int) (names string) {
 	w.t.Helper()
-	var body struct {
-		Tools []struct {
-			Type, Name string
-			Function   struct{ Name string }
-			Deferred   bool            `json:"defer_loading"`
-			Cache      json.RawMessage `json:"cache_control"`
+	type tool struct {
+		Type, Name string
+		Function   struct{ Name string }
+		Deferred   bool            `json:"defer_loading"`
+		Cache      json.RawMessage `json:"cache_control"`
+		Tools      []struct {
+			Name     string
+			Deferred bool `json:"defer_loading"`
 		}
 	}
+	var body struct{ Tools []tool }
 	if err := json.Unmarshal(w.requests.All()[i].Body, &body); err != nil {
 		w.t.Fatal(err)
 	}
 	for _, tool := range body.Tools {
-		names += " " + cmp.Or(tool.Name, tool.Function.Name)
+		names += " " + cmp.Or(tool.Name, tool.Function.Name, tool.Type)
 		if tool.Deferred {
 			names += "+"
+		}
+		for _, member := range tool.Tools {
+			names += "(" + member.Name + strings.Repeat("+", map[bool]int{true: 1}[member.Deferred]) + ")"
 		}
 		if tool.Cache != nil {
 			names += "|"
@@ -122,7 +136,9 @@ func TestWhoDefersTools(t *testing.T) {
 		{Anthropic, "", &no, false},
 		{Anthropic, "https://model.example", nil, false},
 		{Anthropic, "https://model.example", &yes, true},
-		{OpenAI, "", nil, false},
+		{OpenAI, "", nil, true},
+		{OpenAI, "", &no, false},
+		{OpenAI, "https://model.example/v1", nil, false},
 		{OpenAICompatible, "https://model.example/v1", nil, false},
 	} {
 		s := spec(t, test.provider)
@@ -133,15 +149,102 @@ func TestWhoDefersTools(t *testing.T) {
 		want := "call_tool find_tools pinned"
 		if test.want {
 			want = "pinned get_weather+ get_weather_jp+ tool_search_tool_bm25"
+			if test.provider == OpenAI {
+				want = "pinned get_weather_jp+ weather(get_weather+) tool_search"
+			}
 		}
 		if sent := w.sent(0); sent != want {
 			t.Errorf("%+v: sent %s", test, sent)
 		}
 	}
-	for _, provider := range []string{OpenAI, OpenAICompatible} {
-		if err := deferring(spec(t, provider)).Check(); err == nil || !strings.Contains(err.Error(), "deferTools") {
-			t.Errorf("%s: %v", provider, err)
+	err := deferring(spec(t, OpenAICompatible)).Check()
+	if err == nil || !strings.Contains(err.Error(), "deferTools") {
+		t.Error(err)
+	}
+}
+
+// newOpenAISearching is newSearching for a model of OpenAI's.
+func newOpenAISearching(t *testing.T, steps ...script.Step) (*world, *openai.Server) {
+	t.Helper()
+	server := &openai.Server{Script: &script.Script{Steps: steps}, Key: testKey, Thinking: []string{"thinker"}}
+	w := &world{t: t, side: side{server, &server.Faults, &server.Requests}, log: &testlog.Buffer{}}
+	w.chain = w.newChain(server, deferring(spec(t, OpenAI)))
+	return w, server
+}
+
+// TestDeferredToolsOfOpenAI: deferred tools are sent in namespaces with the API's search, and a search of the model's
+// is sent back as it came, with the thoughts before it or without any.
+func TestDeferredToolsOfOpenAI(t *testing.T) {
+	t.Parallel()
+	for _, think := range []string{"", "I need the forecast."} {
+		w, _ := newOpenAISearching(t,
+			script.Step{When: regexp.MustCompile("天気"), Think: think, Say: "調べます。", Call: rainCalls, Times: 1},
+			script.Step{After: regexp.MustCompile("雨"), Call: rainCalls, Times: 1},
+			script.Step{After: regexp.MustCompile("晴れ"), Say: "It rains."})
+		r := asks("天気は？", searchable()...)
+		for _, result := range []string{"雨", "晴れ"} {
+			response, deltas := w.must(r)
+			if len(response.Calls) != 2 || response.Calls[0].Name != "get weather.jp" ||
+				response.Calls[1].Name != "get_weather" || response.Stop != StopTools ||
+				streamed(deltas) != response.Text {
+				t.Fatalf("%+v", response)
+			}
+			r.Messages = append(r.Messages, response.Message(), Message{Role: RoleUser, Results: []Result{
+				{CallID: response.Calls[0].ID, Text: result}, {CallID: response.Calls[1].ID, Text: result}}})
 		}
+		if response, _ := w.must(r); response.Text != "It rains." {
+			t.Errorf("%+v", response)
+		}
+		for i := range 3 {
+			if sent := w.sent(i); sent != "pinned get_weather_jp+ weather(get_weather+) tool_search" {
+				t.Errorf("request %d has the tools %s", i, sent)
+			}
+			if n := strings.Count(string(w.requests.All()[i].Body), `"tool_search_output"`); n != min(i, 1) {
+				t.Errorf("request %d has the results of %d searches", i, n)
+			}
+		}
+		if think != "" {
+			continue
+		}
+		// Once the catalog is small, nothing is said of searches.
+		r.Tools = slices.DeleteFunc(slices.Clone(r.Tools), func(t Tool) bool { return t.Deferred })
+		w.must(r)
+		if last := w.requests.All()[3].Body; strings.Contains(string(last), toolSearch) {
+			t.Errorf("sent %s", last)
+		}
+	}
+}
+
+// TestOpenAIRejectsDeferredTools: a model that has no search is sent hako's tools, also later; so it is if a definition
+// of a deferred tool is refused.
+func TestOpenAIRejectsDeferredTools(t *testing.T) {
+	t.Parallel()
+	w, server := newOpenAISearching(t)
+	server.Searchless = []string{"thinker"}
+	for range 2 {
+		w.must(asks("hello", searchable()...))
+	}
+	if len(w.requests.All()) != 3 || !strings.Contains(w.sent(0), toolSearch) ||
+		w.sent(1) != "call_tool find_tools pinned" || w.sent(2) != w.sent(1) {
+		t.Errorf("%d requests, then %s", len(w.requests.All()), w.sent(1))
+	}
+	w, _ = newOpenAISearching(t)
+	refused := `{"error":{"message":"Invalid schema.","type":"invalid_request_error","param":"tools[1].tools[0]"}}`
+	refusals := 1
+	w.chain = w.newChain(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if refusals--; refusals == 0 {
+			if _, err := w.requests.Read(rw, r); err != nil {
+				t.Error(err)
+			}
+			rw.WriteHeader(http.StatusBadRequest)
+			_, _ = rw.Write([]byte(refused))
+			return
+		}
+		w.ServeHTTP(rw, r)
+	}), deferring(spec(t, OpenAI)))
+	w.must(asks("hello", searchable()...))
+	if sent := w.sent(1); sent != "call_tool find_tools pinned" {
+		t.Errorf("sent %s", sent)
 	}
 }
 
@@ -284,5 +387,30 @@ func TestPausedSearch(t *testing.T) {
 	if response, _ := w.must(asks("rain?", searchable()...)); response.Stop != StopEnd ||
 		len(w.requests.All())-before != 1+maxPauses {
 		t.Errorf("%+v after %d requests", response, len(w.requests.All())-before)
+	}
+}
+
+// TestHostileSearchesOfOpenAI: whatever an endpoint calls a search is no call and no text, and the call beside it is one.
+func TestHostileSearchesOfOpenAI(t *testing.T) {
+	t.Parallel()
+	const call = `{"type":"function_call","call_id":"c1","namespace":"elsewhere","name":"get_weather",` +
+		`"arguments":"{\"location\":\"東京\"}"}`
+	for name, items := range map[string][]string{
+		"nothing in it":           {`{"type":"tool_search_call"}`, call},
+		"an output of nothing":    {`{"type":"tool_search_output","tools":"rm"}`, call},
+		"arguments of any type":   {`{"type":"tool_search_call","arguments":[{"rm":7}],"call_id":7}`, call},
+		"a call in what is found": {`{"type":"tool_search_output","tools":[` + call + `],"name":"rm"}`, call},
+		"a call and content": {`{"type":"tool_search_call","call_id":"c2","name":"rm","content":[{"type":"output_text",` +
+			`"text":"run rm"}]}`, call},
+	} {
+		w, _ := newOpenAISearching(t)
+		events := `data: {"type":"response.completed","response":{"model":"m","output":[` + strings.Join(items, ",") + `]}}` +
+			"\n\n"
+		w.chain = w.newChain(w.answering(events), deferring(spec(t, OpenAI)))
+		response, deltas := w.must(asks("rain?", searchable()...))
+		if len(response.Calls) != 1 || response.Calls[0].Name != "get_weather" || len(deltas) > 0 ||
+			response.Text != "" || string(response.Calls[0].Arguments) != `{"location":"東京"}` {
+			t.Errorf("%s: %+v %+v", name, response, deltas)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -184,6 +185,9 @@ const maxChanges = 32
 func (a *attempt) dropRejected(x *exchange, parameter string) bool {
 	if a.changes++; a.changes > maxChanges {
 		return false
+	}
+	if x.tools.deferred && x.tools.dialect.groups && strings.HasPrefix(parameter, "tools") {
+		parameter = deferLoading
 	}
 	if match := toolParameter().FindStringSubmatch(parameter); match != nil {
 		i, err := strconv.Atoi(match[1])

@@ -53,6 +53,9 @@ func openAIFailure(status int, header http.Header, f apiError, cause error) *Err
 		kind = ContextWindow
 	}
 	e := newError(kind, status, header, cause)
+	if strings.Contains(f.Message, deferLoading) || strings.Contains(f.Message, toolSearch) {
+		f.Param = deferLoading
+	}
 	e.setParameter(f.Param)
 	return e
 }

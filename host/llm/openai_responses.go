@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
+
+	"github.com/hako-run/hako/internal/clip"
 )
 
 // responsesAPI is a client of OpenAI's Responses API (developers.openai.com/api/reference/resources/responses).
@@ -17,9 +20,14 @@ func newResponses(spec *Spec, client *http.Client) *responsesAPI {
 	return &responsesAPI{newOpenAI(spec, client, "/responses")}
 }
 
+// dialect has the limit of 128 tools that is documented for Chat Completions. That deferred ones do not count for it is not.
 func (*responsesAPI) dialect() dialect {
-	return dialect{tools: 128, name: 64, description: 1024, patterns: true}
+	return dialect{tools: 128, name: 64, description: 1024, patterns: true, deferred: 128, groups: true}
 }
+
+// toolSearch is the API's search for deferred tools (developers.openai.com/api/docs/guides/tools-tool-search). The model
+// sees names and descriptions of the namespaces that deferred functions are in, and of functions outside of one.
+const toolSearch = "tool_search"
 
 func (a *responsesAPI) send(ctx context.Context, x *exchange) (*Response, error) {
 	answer := responsesAnswer{exchange: x}
@@ -32,24 +40,34 @@ func (a *responsesAPI) send(ctx context.Context, x *exchange) (*Response, error)
 // responsesRequest is a request for a response. Its input has a responsesMessage, responsesCall or responsesOutput for
 // each item, or an item of an earlier response.
 type responsesRequest struct {
-	Model           string          `json:"model"`
-	Instructions    string          `json:"instructions,omitempty"`
-	Input           []any           `json:"input"`
-	Include         []string        `json:"include,omitempty"`
-	MaxOutputTokens int64           `json:"max_output_tokens"`
-	Temperature     *float64        `json:"temperature,omitempty"`
-	Tools           []responsesTool `json:"tools,omitempty"`
-	ToolChoice      string          `json:"tool_choice,omitempty"`
-	Store           bool            `json:"store"`
-	Stream          bool            `json:"stream"`
+	Model           string   `json:"model"`
+	Instructions    string   `json:"instructions,omitempty"`
+	Input           []any    `json:"input"`
+	Include         []string `json:"include,omitempty"`
+	MaxOutputTokens int64    `json:"max_output_tokens"`
+	Temperature     *float64 `json:"temperature,omitempty"`
+	// Tools has responsesFunctions, responsesNamespaces and the search.
+	Tools      []any  `json:"tools,omitempty"`
+	ToolChoice string `json:"tool_choice,omitempty"`
+	Store      bool   `json:"store"`
+	Stream     bool   `json:"stream"`
 }
 
-type responsesTool struct {
-	Type        string         `json:"type"`
-	Name        string         `json:"name"`
-	Description string         `json:"description,omitempty"`
-	Parameters  map[string]any `json:"parameters"`
-	Strict      bool           `json:"strict"`
+type responsesFunction struct {
+	Type         string         `json:"type"`
+	Name         string         `json:"name"`
+	Description  string         `json:"description,omitempty"`
+	Parameters   map[string]any `json:"parameters"`
+	Strict       bool           `json:"strict"`
+	DeferLoading bool           `json:"defer_loading,omitempty"`
+}
+
+// responsesNamespace has the deferred functions of a group.
+type responsesNamespace struct {
+	Type        string              `json:"type"`
+	Name        string              `json:"name"`
+	Description string              `json:"description"`
+	Tools       []responsesFunction `json:"tools"`
 }
 
 // responsesMessage is a message. Its content is a string or []responsesPart.
@@ -69,6 +87,7 @@ type responsesPart struct {
 type responsesCall struct {
 	Type      string `json:"type"`
 	CallID    string `json:"call_id"`
+	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
 }
@@ -81,18 +100,14 @@ type responsesOutput struct {
 }
 
 func newResponsesRequest(x *exchange) *responsesRequest {
-	r := &responsesRequest{Model: x.spec.Model, Instructions: x.System, Input: responsesInput(x),
-		MaxOutputTokens: x.maxTokens(), Stream: true}
+	tools, namespaces := responsesTools(x.tools)
+	r := &responsesRequest{Model: x.spec.Model, Instructions: x.System, Input: responsesInput(x, namespaces),
+		MaxOutputTokens: x.maxTokens(), Tools: tools, Stream: true}
 	if !x.without["include"] {
 		r.Include = []string{"reasoning.encrypted_content"}
 	}
 	if !x.without["temperature"] {
 		r.Temperature = x.Temperature
-	}
-	for i := range x.tools.tools {
-		tool := &x.tools.tools[i]
-		r.Tools = append(r.Tools, responsesTool{Type: "function", Name: tool.name, Description: tool.Description,
-			Parameters: tool.parameters.schema})
 	}
 	if x.NoTools && len(r.Tools) > 0 {
 		r.ToolChoice = "none"
@@ -100,14 +115,46 @@ func newResponsesRequest(x *exchange) *responsesRequest {
 	return r
 }
 
-func responsesInput(x *exchange) []any {
+// responsesTools returns the tools of a request, and the namespaces of the deferred ones by their groups.
+func responsesTools(tools *toolset) (list []any, namespaces map[string]string) {
+	var groups []string
+	members := map[string][]responsesFunction{}
+	for i := range tools.tools {
+		tool := &tools.tools[i]
+		function := responsesFunction{Type: "function", Name: tool.name, Description: tool.Description,
+			Parameters: tool.parameters.schema, DeferLoading: tool.Deferred}
+		if !tool.Deferred || tool.Group == "" {
+			list = append(list, function)
+			continue
+		}
+		if members[tool.Group] == nil {
+			groups = append(groups, tool.Group)
+		}
+		members[tool.Group] = append(members[tool.Group], function)
+	}
+	namespaces = identifiers(groups, "_-", tools.dialect.name)
+	for _, group := range groups {
+		var names []string
+		for _, function := range members[group] {
+			names = append(names, function.Name)
+		}
+		description := clip.Runes("Functions of "+group+": "+strings.Join(names, ", "), tools.dialect.description)
+		list = append(list, responsesNamespace{"namespace", namespaces[group], description, members[group]})
+	}
+	if tools.deferred {
+		list = append(list, map[string]string{"type": toolSearch})
+	}
+	return list, namespaces
+}
+
+func responsesInput(x *exchange, namespaces map[string]string) []any {
 	var items []any
 	for i := range x.messages {
 		m := &x.messages[i]
 		for j := range m.Results {
 			items = append(items, newResponsesOutput(&m.Results[j]))
 		}
-		if verbatim := x.verbatim(m); verbatim != nil {
+		if verbatim := x.verbatim(m); verbatim != nil && (x.tools.deferred || !searched(verbatim)) {
 			for _, item := range verbatim {
 				items = append(items, item)
 			}
@@ -118,10 +165,22 @@ func responsesInput(x *exchange) []any {
 		}
 		for j := range m.Calls {
 			name, arguments := x.tools.outgoing(&m.Calls[j])
-			items = append(items, responsesCall{"function_call", m.Calls[j].ID, name, string(arguments)})
+			namespace := ""
+			if tool := x.tools.original[m.Calls[j].Name]; tool != nil && tool.Deferred {
+				namespace = namespaces[tool.Group]
+			}
+			items = append(items, responsesCall{"function_call", m.Calls[j].ID, namespace, name, string(arguments)})
 		}
 	}
 	return items
+}
+
+// searched reports whether the items of a response have a search for tools.
+func searched(items []json.RawMessage) bool {
+	return slices.ContainsFunc(items, func(data json.RawMessage) bool {
+		var item responsesItem
+		return json.Unmarshal(data, &item) == nil && item.searches()
+	})
 }
 
 func newResponsesMessage(text string, images []Image, role Role) responsesMessage {
@@ -190,6 +249,11 @@ type responsesItem struct {
 	} `json:"content"`
 
 	raw json.RawMessage // the whole item
+}
+
+// searches reports whether the item is a search for tools, or what that has found.
+func (i *responsesItem) searches() bool {
+	return i.Type == toolSearch+"_call" || i.Type == toolSearch+"_output"
 }
 
 // UnmarshalJSON keeps the item as it came besides its fields.
@@ -282,20 +346,21 @@ func (a *responsesAnswer) addItem(r *Response, text *strings.Builder, item *resp
 	}
 }
 
-// state returns the verbatim response if the model was reasoning.
+// state returns the verbatim response if the model was reasoning or has searched for tools.
 func (a *responsesAnswer) state(items []responsesItem) *State {
 	s := &State{provider: a.spec.Provider, model: a.spec.Model}
-	thought := false
+	keep := false
 	for _, item := range items {
 		if item.Type == "reasoning" {
 			if item.EncryptedContent == "" {
 				return nil // the API accepts unencrypted reasoning only by the ID of a stored response
 			}
-			thought = true
+			keep = true
 		}
+		keep = keep || item.searches()
 		s.parts = append(s.parts, item.raw)
 	}
-	if !thought {
+	if !keep {
 		return nil
 	}
 	return s

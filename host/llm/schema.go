@@ -23,7 +23,8 @@ const (
 type dialect struct {
 	tools       int  // number of tools; 0 means no limit
 	name        int  // bytes of a name of letters, digits, "_" and "-"
-	deferred    int  // number of tools that may be deferred; 0 means that the API has no deferred loading
+	deferred    int  // number of tools with which some may be deferred; 0 means that the API has no deferred loading
+	groups      bool // deferred tools are sent in groups, so that an error does not tell them by their index
 	description int  // characters; 0 means no limit
 	keys        bool // argument names have at most 64 letters, digits, "_", "." and "-"
 	patterns    bool // "pattern" need not be anchored at both ends

@@ -109,9 +109,9 @@ func (s Spec) Check() error {
 		return errors.New("model is missing: set it to the provider's name of the model")
 	case s.Provider == OpenAICompatible && s.BaseURL == "":
 		return errors.New("baseUrl is missing: set it to the server's address, such as http://127.0.0.1:1234/v1")
-	case s.Provider != Anthropic && s.DeferTools != nil && *s.DeferTools:
-		return fmt.Errorf("deferTools is only for %s: hako searches tools for models of %s itself, so remove it",
-			Anthropic, s.Provider)
+	case s.Provider == OpenAICompatible && s.DeferTools != nil && *s.DeferTools:
+		return fmt.Errorf("deferTools is only for %s and %s: hako searches tools for models of %s itself, so remove it",
+			Anthropic, OpenAI, s.Provider)
 	case s.MaxTokens < 0 || s.ContextWindow < 0 || s.Timeout < 0:
 		return errors.New("maxTokens, contextWindow and timeout must not be negative; 0 is the default")
 	case s.Prices.Input < 0 || s.Prices.Output < 0 || s.Prices.CacheRead < 0 || s.Prices.CacheWrite < 0:

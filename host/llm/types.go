@@ -73,6 +73,8 @@ type Tool struct {
 	Deferred bool
 	// Finds says that the tool is for finding or calling the deferred ones.
 	Finds bool
+	// Group names what the tool belongs to, such as its plugin. A model may be shown the groups of deferred tools.
+	Group string
 }
 
 // Request is a conversation for a model to complete.

@@ -11,20 +11,30 @@ import (
 
 // responsesRequest is a request for a response.
 type responsesRequest struct {
-	Model           string   `json:"model"`
-	Instructions    string   `json:"instructions"`
-	Input           []item   `json:"input"`
-	MaxOutputTokens int      `json:"max_output_tokens"`
-	Temperature     *float64 `json:"temperature"`
-	Stream          bool     `json:"stream"`
-	Store           *bool    `json:"store"`
-	Include         []string `json:"include"`
-	Tools           []struct {
-		Type string `json:"type"`
-		function
-	} `json:"tools"`
-	ToolChoice        any   `json:"tool_choice"`
-	ParallelToolCalls *bool `json:"parallel_tool_calls"`
+	Model             string   `json:"model"`
+	Instructions      string   `json:"instructions"`
+	Input             []item   `json:"input"`
+	MaxOutputTokens   int      `json:"max_output_tokens"`
+	Temperature       *float64 `json:"temperature"`
+	Stream            bool     `json:"stream"`
+	Store             *bool    `json:"store"`
+	Include           []string `json:"include"`
+	Tools             []tool   `json:"tools"`
+	ToolChoice        any      `json:"tool_choice"`
+	ParallelToolCalls *bool    `json:"parallel_tool_calls"`
+}
+
+// tool is a function, a namespace of functions, or the search for those that are deferred.
+type tool struct {
+	Type string `json:"type"`
+	function
+	Tools []member `json:"tools"`
+}
+
+// member is a function in a namespace.
+type member struct {
+	Type string `json:"type"`
+	function
 }
 
 // item is one of the input.
@@ -36,7 +46,10 @@ type item struct {
 	Content          json.RawMessage `json:"content"`
 	CallID           string          `json:"call_id"`
 	Name             string          `json:"name"`
-	Arguments        string          `json:"arguments"`
+	Namespace        string          `json:"namespace"`
+	Arguments        json.RawMessage `json:"arguments"`
+	Execution        string          `json:"execution"`
+	Tools            json.RawMessage `json:"tools"`
 	Output           json.RawMessage `json:"output"`
 	Summary          []any           `json:"summary"`
 	EncryptedContent string          `json:"encrypted_content"`
@@ -76,23 +89,24 @@ func (s *Server) checkResponses(in *responsesRequest, body []byte) error {
 		return invalid("max_output_tokens",
 			"Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16.")
 	}
+	if err := s.checkSearch(in); err != nil {
+		return err
+	}
 	var tools []function
-	for _, tool := range in.Tools {
-		if tool.Type != "function" {
-			return invalid("tools", "the stand-in knows functions only")
-		}
-		tools = append(tools, tool.function)
+	for _, f := range in.functions() {
+		tools = append(tools, f.function)
 	}
 	if err := s.checkTools(tools, "tools[%d]."); err != nil {
 		return err
 	}
-	return s.checkItems(in.Input)
+	return s.checkItems(in)
 }
 
 // checkItems holds that each call is answered once, after the thoughts that led to it.
-func (s *Server) checkItems(items []item) error {
+func (s *Server) checkItems(in *responsesRequest) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	items := in.Input
 	open, thought := map[string]bool{}, map[string]bool{}
 	for i, it := range items {
 		at := fmt.Sprintf("input[%d]", i)
@@ -107,10 +121,19 @@ func (s *Server) checkItems(items []item) error {
 			if needs := s.thoughts[it.CallID]; needs != "" && !thought[needs] {
 				return invalid(at, "Item of type 'function_call' was provided without its required 'reasoning' item.")
 			}
-			if !functionName().MatchString(it.Name) || !json.Valid([]byte(it.Arguments)) {
+			var arguments string
+			if json.Unmarshal(it.Arguments, &arguments) != nil || !functionName().MatchString(it.Name) ||
+				!json.Valid([]byte(arguments)) {
 				return invalid(at, "a call with a bad name or without JSON")
 			}
+			if namespace := in.namespaceOf(it.Name); namespace != it.Namespace {
+				return invalid(at+".namespace", "%s is in the namespace %q.", it.Name, namespace)
+			}
 			open[it.CallID] = true
+		case "tool_search_call", "tool_search_output":
+			if err := s.checkFound(in, i, at); err != nil {
+				return err
+			}
 		case "function_call_output":
 			if !open[it.CallID] {
 				return invalid(at, "No tool call found for function call output with call_id %s.", it.CallID)
@@ -131,8 +154,8 @@ func (s *Server) checkItems(items []item) error {
 
 func (in *responsesRequest) conversation() *script.Conversation {
 	c := &script.Conversation{NoTools: in.ToolChoice == "none"}
-	for _, tool := range in.Tools {
-		c.Tools = append(c.Tools, tool.Name)
+	for _, f := range in.functions() {
+		c.Tools = append(c.Tools, f.Name)
 	}
 	for _, it := range in.Input {
 		switch {
@@ -190,11 +213,15 @@ func (s *Server) respond(in *responsesRequest, step *script.Step, input int) *re
 		a.items = append(a.items, map[string]any{"id": fmt.Sprintf("msg_%04d", n), "type": "message",
 			"role": "assistant", "status": "completed", "content": []any{part}})
 	}
+	a.items = append(a.items, s.search(in, step.Call, n)...)
 	for i, call := range step.Call {
 		id := fmt.Sprintf("call_%04d_%d", n, i)
-		a.items = append(a.items, map[string]any{"id": fmt.Sprintf("fc_%04d_%d", n, i), "type": "function_call",
-			"status":  "completed",
-			"call_id": id, "name": call.Tool, "arguments": call.Arguments})
+		item := map[string]any{"id": fmt.Sprintf("fc_%04d_%d", n, i), "type": "function_call", "status": "completed",
+			"call_id": id, "name": call.Tool, "arguments": call.Arguments}
+		if namespace := in.namespaceOf(call.Tool); namespace != "" {
+			item["namespace"] = namespace
+		}
+		a.items = append(a.items, item)
 		s.led(id, thought)
 	}
 	output := max(1, len(step.Say+step.Think)/4+8*len(step.Call))

@@ -28,6 +28,8 @@ type Server struct {
 	Window int
 	// Models are those there are. Nil is any.
 	Models []string
+	// Searchless are the models that cannot search for tools.
+	Searchless []string
 	// Thinking are the models that think: they take no temperature, and tools only in the Responses API.
 	Thinking []string
 	// Compatible is a local server: it has Chat Completions only, calls the limit max_tokens, and takes any tool.
@@ -39,6 +41,7 @@ type Server struct {
 	mu       sync.Mutex
 	answers  int
 	thoughts map[string]string // guarded by mu: encrypted thoughts, by the ID of the call that they led to
+	sent     map[string]string // guarded by mu: items of searches, by ID
 }
 
 // apiError is an error in the API's form (developers.openai.com/api/docs/guides/error-codes).

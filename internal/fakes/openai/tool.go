@@ -18,6 +18,7 @@ type function struct {
 	Description string         `json:"description"`
 	Parameters  map[string]any `json:"parameters"`
 	Strict      bool           `json:"strict"`
+	Deferred    bool           `json:"defer_loading"`
 }
 
 var functionName = lazyregexp.New(`^[a-zA-Z0-9_-]{1,64}$`)
