@@ -63,15 +63,25 @@ func (h *replicas) forward(w http.ResponseWriter, r *http.Request, over *exchang
 	request.Header.Del("Cookie")
 	mail := sessionstore.Mail{ID: rand.Text(), Kind: sessionstore.Request, Session: sessionstore.Key(state)}
 	mail.Body = sessionstore.Seal(state, sessionstore.MailPlace(mail.Kind, mail.ID), withHeader(request, body.Raw))
-	if sent, err := h.store.Ask(ctx, replica, mail); err != nil {
-		h.unreachable(w, err)
-		return true
-	} else if !sent {
+	a := &awaited{tail: tail{replicas: h, id: state, stream: mail.ID}, w: w, message: body.ID()}
+	sent, err := h.ask(ctx, replica, mail)
+	if err == nil && !sent {
 		return false
 	}
-	a := &awaited{tail: tail{replicas: h, id: state, stream: mail.ID}, w: w, message: body.ID()}
 	defer a.drop(replica)
+	if err != nil {
+		h.unreachable(w, err) // the other replica may have the request all the same
+		return true
+	}
 	return a.serve(ctx)
+}
+
+// ask sends a request also if its client leaves meanwhile: otherwise nobody would know whether the other replica serves
+// it, and has to be told that the client has left.
+func (h *replicas) ask(ctx context.Context, replica string, mail sessionstore.Mail) (sent bool, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
+	defer cancel()
+	return h.store.Ask(ctx, replica, mail)
 }
 
 // awaited is the answer to a forwarded request.

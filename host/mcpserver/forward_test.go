@@ -285,6 +285,38 @@ func TestClientLeavesElsewhere(t *testing.T) {
 	f.expectNothingLeft(t)
 }
 
+// slowAsk returns from Ask when after has returned, with the error of a context that has ended meanwhile, as a
+// connection to the database does.
+type slowAsk struct {
+	sessionstore.Store
+	after func()
+}
+
+func (s *slowAsk) Ask(ctx context.Context, replica string, mail sessionstore.Mail) (bool, error) {
+	sent, err := s.Store.Ask(ctx, replica, mail)
+	s.after()
+	return sent, errors.Join(err, ctx.Err())
+}
+
+// TestClientLeavesWhileForwarding: a client that leaves while its request is being sent to another replica cancels the
+// call there.
+func TestClientLeavesWhileForwarding(t *testing.T) {
+	t.Parallel()
+	f, backend := newSlowAsker(t, nil)
+	first := callAgain(t, f.replicas[0].Handler(), "greet", "", "")
+	ctx, cancel := context.WithCancel(t.Context())
+	b := f.replicas[1].Server
+	b.replicas.store = &slowAsk{b.replicas.store, func() {
+		wait(t, backend.working)
+		cancel()
+	}}
+	callAgainIn(ctx, b.Handler(), roundBody("greet", `{"n":1}`, first.state, aki))
+	if err := wait(t, backend.ended); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	f.expectNothingLeft(t)
+}
+
 // TestConnectionsAreLostMeanwhile: an answer outlives the connections to the database.
 func TestConnectionsAreLostMeanwhile(t *testing.T) {
 	t.Parallel()

@@ -107,8 +107,9 @@ func (s *SQL) send(ctx context.Context, tx *sql.Tx, now int64, targets []string,
 	return nil
 }
 
-// Receive passes on what other replicas tell this one, each once and what came earlier first, until ctx ends. Failures
-// of the store are reported to failed, and the mail is read later.
+// Receive passes on what other replicas tell this one, each once and what came earlier first, until ctx ends. Within a
+// millisecond, Left is the last, so that it comes after its Request. Failures of the store are reported to failed, and
+// the mail is read later.
 func (s *SQL) Receive(ctx context.Context, take func(Mail), failed func(error)) {
 	rings := s.store.Changes(ctx, topic(s.Replica()))
 	retry := time.NewTicker(10 * time.Second)
@@ -153,9 +154,11 @@ func (s *SQL) collectSome(ctx context.Context, taken map[string]bool, take func(
 			tx,
 			scanMail,
 			`SELECT id, CASE WHEN length(body) > $1 THEN '' ELSE kind END, session,
-			CASE WHEN length(body) > $1 THEN '' ELSE body END FROM mcp_mail WHERE target = $2 ORDER BY sent LIMIT $3`,
+			CASE WHEN length(body) > $1 THEN '' ELSE body END FROM mcp_mail WHERE target = $2
+			ORDER BY sent, CASE kind WHEN $3 THEN 1 ELSE 0 END LIMIT $4`,
 			maxMailBytes,
 			s.Replica(),
+			Left,
 			maxMail,
 		)
 		return err

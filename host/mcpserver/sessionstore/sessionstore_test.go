@@ -278,6 +278,28 @@ func rows(t *testing.T, s *SQL, table string) (n int) {
 	return n
 }
 
+// TestLeftComesLast: that a client has left is not read before its request.
+func TestLeftComesLast(t *testing.T) {
+	t.Parallel()
+	places(t, func(t *testing.T, open func() *SQL) {
+		s := open()
+		check(t, s.update(t.Context(), func(tx *sql.Tx, now int64) error {
+			for i, kind := range []string{Left, Request, Left, Updated} {
+				mail := Mail{ID: fmt.Sprint(i), Kind: kind}
+				if err := s.send(t.Context(), tx, now, []string{s.Replica()}, mail); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		var kinds []string
+		check(t, s.collect(t.Context(), map[string]bool{}, func(m Mail) { kinds = append(kinds, m.Kind) }))
+		if len(kinds) != 4 || kinds[2] != Left || kinds[3] != Left {
+			t.Errorf("came as %v", kinds)
+		}
+	})
+}
+
 // Mail reaches all others, and nobody twice.
 func TestMail(t *testing.T) {
 	t.Parallel()
