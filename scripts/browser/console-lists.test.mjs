@@ -54,6 +54,32 @@ describe('the address', () => {
     await page.getByRole('columnheader', { name: '呼び出し' }).and(page.locator('[aria-sort="descending"]')).waitFor()
     assert.equal(await page.getByRole('searchbox').inputValue(), 'file')
   })
+  opened('that somebody goes to is not replaced by that of a view that is left', {}, async page => {
+    await page.getByLabel('Time that is shown').waitFor()
+    await page.evaluate(() => {
+      location.hash = '#/tools'
+      const span = document.querySelector('.span select') // "hashchange" comes only after this script
+      span.value = 'day'
+      span.dispatchEvent(new Event('change'))
+    })
+    await page.locator('.tools tbody tr').first().waitFor()
+    assert.equal(hash(page), '#/tools?span=day')
+  })
+  opened('that somebody goes to while a view loads is not replaced by that of the view', {}, async page => {
+    await page.getByLabel('Time that is shown').waitFor()
+    await page.evaluate(async () => {
+      location.hash = '#/tools'
+      await new Promise(resolve => addEventListener('hashchange', resolve, { once: true }))
+      // The page sets the title when the view is loaded, right before it shows it.
+      Object.defineProperty(document, 'title', { configurable: true, set() {
+        delete document.title
+        location.hash = '#/plugins'
+      } })
+      location.hash = '#/'
+    })
+    await page.locator('.plugins tbody tr').first().waitFor()
+    assert.equal(hash(page), '#/plugins')
+  })
   opened('with a choice that is none shows all', { hash: '#/plugins?state=nonsense&sort=-nonsense' }, async page => {
     await page.locator('tbody tr').nth(4).waitFor()
     assert.equal(await page.getByLabel('State').inputValue(), '')

@@ -58,7 +58,8 @@ function route(session, main, frame, waiting, ended) {
   let left = new AbortController()
   let first = true
   const go = async () => {
-    const [path, search] = location.hash.replace(/^#\/?/, '').split('?')
+    const { hash } = location
+    const [path, search] = hash.replace(/^#\/?/, '').split('?')
     const [name, ...rest] = path.split('/').map(part => decode(part))
     const view = views.includes(name) ? name : views[0]
     left.abort()
@@ -73,7 +74,7 @@ function route(session, main, frame, waiting, ended) {
     const root = h('div', { class: `view ${view}` })
     const alert = h('div', { role: 'alert' })
     put(main, alert, root)
-    module.default(page(session, root, alert, waiting, { view, path: rest.filter(Boolean), query: new URLSearchParams(search) }, signal))
+    module.default(page(session, root, alert, waiting, { hash, view, path: rest.filter(Boolean), query: new URLSearchParams(search) }, signal))
     if (!first) root.querySelector('h1')?.focus()
     first = false
     scrollTo(0, 0)
@@ -89,7 +90,7 @@ async function unloaded(error) {
 }
 
 /** page is what a view gets: where to show, what the address says, and how to ask the server for as long as the view is there. */
-function page(session, root, alert, waiting, { view, path, query }, signal) {
+function page(session, root, alert, waiting, { hash, view, path, query }, signal) {
   const failed = error => put(alert, problem(error))
   return {
     session, root, path, query, signal, failed, waiting: waiting.show,
@@ -103,7 +104,10 @@ function page(session, root, alert, waiting, { view, path, query }, signal) {
     note(name, value) {
       if (value) query.set(name, value)
       else query.delete(name)
+      // The reader may have gone elsewhere already: "hashchange" comes later than the new address.
+      if (location.hash !== hash) return
       history.replaceState(null, '', `#/${[view, ...path].map(segment).join('/')}${query.size > 0 ? `?${query}` : ''}`)
+      ;({ hash } = location)
     },
     get: (from, parameters) => get(from, parameters, signal),
     pages: (from, parameters, limit) => pages(from, parameters, signal, limit),
