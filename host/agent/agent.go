@@ -4,7 +4,8 @@
 // New returns a Runner and Run runs it. Every call is recorded in a journal in the store before it runs and after each
 // step. So a call is answered once, by one of several processes, even if its event arrives twice. When a process dies,
 // another one takes over its calls: it runs those that had not started, sends answers that were not sent, and reports
-// an unknown outcome for the others. Types of the Anthropic SDK stay inside this package.
+// an unknown outcome for the others. The tool runner of Anthropic's SDK is not used: it runs one tool at a time, for
+// two minutes at most, and forgets everything at a restart.
 package agent
 
 import (

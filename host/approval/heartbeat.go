@@ -10,7 +10,8 @@ import (
 const HeartbeatTTL = 10 * time.Second
 
 // Heartbeat records, for all processes on the store, that the operator id watches for questions. It has to be repeated
-// within HeartbeatTTL. Errors are the store's.
+// within HeartbeatTTL. Operators who do not watch are not asked: a refusal that names the remedy is better than a
+// question that nobody sees until it expires. Errors are the store's.
 func (d *Queue) Heartbeat(ctx context.Context, id string) error {
 	now := d.options.Now().UnixMilli()
 	return d.store.Update(ctx, func(tx *sql.Tx) error {

@@ -1,5 +1,6 @@
-// Package bearer has bearer tokens, for MCP clients and for the console. A Token is listed in the configuration by its
-// hash, or created while hako runs: Issued keeps those in the store, where all replicas find them.
+// Package bearer manages bearer tokens for MCP clients and the console. A Token is listed in the configuration by its
+// hash, or created while hako runs: Issued stores those where all replicas find them, and blocks users of OAuth
+// issuers.
 package bearer
 
 import (

@@ -73,6 +73,7 @@ func (b *Broker) Consent(ctx context.Context, tenant, name, redirect string) (*C
 		}
 	}
 	consent := &Consent{connection: c, party: p, redirect: redirect, state: rand.Text()}
+	// x/oauth2 creates the URL and does not renew: it would not store a pair of tokens before its use.
 	config := oauth2.Config{ClientID: p.ClientID, RedirectURL: redirect, Scopes: p.Scopes,
 		Endpoint: oauth2.Endpoint{AuthURL: p.AuthorizeURL}}
 	var parameters []oauth2.AuthCodeOption

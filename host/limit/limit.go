@@ -1,5 +1,5 @@
-// Package limit has what plugins and upstream servers share of the limits of calls: Error, which says which limit ended
-// a call, and Gate, which bounds concurrent and waiting calls.
+// Package limit has what plugins and upstream servers share of the limits of calls. An Error says which limit ended a
+// call; a Gate bounds concurrent and waiting calls.
 package limit
 
 import (

@@ -66,7 +66,8 @@ func (h *replicas) keep(stream *transport.Stream, session string, requests []*js
 	return true
 }
 
-// missed says that everything may have changed.
+// missed returns notifications that everything may have changed, for a client that returns to its session's own stream.
+// Notifications of that stream are not stored: this is never wrong and costs no writes.
 func (s *Server) missed(session *session) (all [][]byte) {
 	for _, list := range []string{"tools", "resources", "prompts"} {
 		all = append(

@@ -112,7 +112,8 @@ func (s *Store) countMissing(ctx context.Context, tx *sql.Tx, consumer string, s
 // appliedStep is a recorded migration.
 type appliedStep struct {
 	checksum string
-	breaking bool // not additive
+	// breaking steps may stop older programs from working during a rolling update.
+	breaking bool
 }
 
 // maxSteps limits the migrations that are read. No consumer has as many, but somebody may have changed the table.

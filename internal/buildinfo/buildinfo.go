@@ -1,4 +1,4 @@
-// Package buildinfo describes the program that runs: its version, commit and ABI.
+// Package buildinfo describes the running program: New returns its version, commit and ABI.
 package buildinfo
 
 import (

@@ -1,4 +1,7 @@
-// Package cause takes away from errors what the reader knows already, or must not see because it may hold a secret.
+// Package cause shortens errors whose text repeats a path or holds a URL.
+//
+// WithoutPath removes the operation and path from an error of package os, for messages that name the path already.
+// WithoutURL removes the URL from an error of net/http, because a URL may hold a secret.
 package cause
 
 import (

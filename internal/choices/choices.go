@@ -1,4 +1,8 @@
-// Package choices has the flags by which an operator chooses what a plugin gets.
+// Package choices defines the flags with which an operator chooses what a plugin gets: mounts, addresses, credentials,
+// programs and hosts.
+//
+// Flags.Add adds them to a command, Flags.Propose makes a proposal for a consent with them, and Flags.Approve reports
+// whether they approve it without a question.
 package choices
 
 import (

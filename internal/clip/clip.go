@@ -1,4 +1,5 @@
-// Package clip shortens texts for people and logs, never within a character.
+// Package clip shortens texts for people and logs, never within a character: Bytes and Runes cut at a limit, Marked
+// says that it has cut.
 package clip
 
 import (

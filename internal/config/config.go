@@ -1,5 +1,8 @@
-// Package config puts hako's settings together from flags, the environment, a file and the defaults, in this order of
-// precedence, and remembers where each value came from. docs/configuration.md describes the keys.
+// Package config loads hako's settings from flags, the environment, a file and the defaults, in this order of
+// precedence, and records the origin of each value.
+//
+// Load reads a Source and returns a Config. The methods table have one row for each key;
+// docs/configuration.md describes the keys.
 package config
 
 import (

@@ -110,8 +110,8 @@ func (s setting) setDefault(fileDir string) error {
 // kubernetesLink matches the variables that Kubernetes sets for a service called "hako".
 var kubernetesLink = lazyregexp.New(`^HAKO_(SERVICE_(HOST|PORT)|PORT(_|$))`)
 
-// unknownVariables warns of variables that look like hako's and mean nothing, and are none of those that the file names
-// as places of secrets. They are no errors, because others set some.
+// unknownVariables warns of HAKO_ variables that no setting has and that the file does not name as places of secrets.
+// They are no errors, because others set such variables: Kubernetes for a service called "hako", clients HAKO_TOKEN.
 func unknownVariables(environ []string, settings []setting, secrets []Secret) []string {
 	known := []string{fileVariable, clientVariable}
 	var warnings []string

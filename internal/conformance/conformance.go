@@ -1,5 +1,6 @@
-// Package conformance tests PDKs: it runs the plugin that docs/abi.md describes under "Conformance", written with the
-// PDK and built with pdk/conformance/manifest.yaml, and compares what it answers with what ABI 1 demands.
+// Package conformance tests PDKs ("hako plugin conformance"). Run calls the plugin that docs/abi.md describes under
+// "Conformance", written with the PDK and built with pdk/conformance/manifest.yaml, and returns the Result of each
+// test.
 package conformance
 
 import (

@@ -15,7 +15,7 @@ import (
 )
 
 // files is the virtual file system of one connection. It uses the operating system's files and limits the size of the
-// write-ahead log and of temporary files.
+// write-ahead log and of temporary files, which SQLite's own quota of pages does not cover.
 type files struct {
 	vfs.VFSFilename
 	name string

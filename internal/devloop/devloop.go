@@ -1,5 +1,5 @@
-// Package devloop rebuilds a plugin whenever its sources, its settings or its consents change, brings it into service
-// and calls its examples.
+// Package devloop is "hako dev plugin": a Loop rebuilds a plugin whenever its sources, its settings or its consents
+// change, brings it into service and calls its examples (ExamplesFile).
 package devloop
 
 import (

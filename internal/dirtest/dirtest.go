@@ -1,4 +1,4 @@
-// Package dirtest lets tests compare the contents of directories.
+// Package dirtest lets tests compare the contents of directories: List returns one as text.
 package dirtest
 
 import (

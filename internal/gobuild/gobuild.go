@@ -1,4 +1,4 @@
-// Package gobuild compiles plugins that are written in Go, with the standard compiler.
+// Package gobuild compiles plugins that are written in Go, with the standard compiler: Plugin builds the folder of one.
 package gobuild
 
 import (

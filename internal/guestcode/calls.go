@@ -1,4 +1,5 @@
-// Package guestcode makes guests for tests, out of machine code.
+// Package guestcode assembles small guests for tests. Calls returns a module that makes a list of HostCalls once and
+// another one in a loop.
 package guestcode
 
 import (

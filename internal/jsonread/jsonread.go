@@ -1,7 +1,8 @@
 // Package jsonread reads the tokens of a JSON document in place, at about the speed of memory.
 //
-// It is for documents that are large and of which little is kept. Package strictjson decodes into Go values and says
-// where a document is wrong; it accepts the same documents as a strict Reader, and those with unpaired surrogates.
+// A Reader is for large documents of which little is kept: Reader.Members and Reader.Elements visit objects and arrays,
+// Reader.Next returns the next Token. Package strictjson decodes into Go values and reports where a document is wrong.
+// It accepts the same documents as a strict Reader, and those with unpaired surrogates.
 package jsonread
 
 import (

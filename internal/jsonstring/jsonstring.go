@@ -1,5 +1,5 @@
-// Package jsonstring quotes and unquotes JSON strings at about the speed of a copy: it looks at sixteen bytes at a
-// time, and copies what stands for itself in one piece.
+// Package jsonstring quotes and unquotes JSON strings at about the speed of a copy. It checks sixteen bytes at a time
+// and copies what needs no escape in one piece.
 package jsonstring
 
 import (

@@ -1,4 +1,4 @@
-// Package lang chooses between the languages that hako has texts in: Japanese and English.
+// Package lang decides whether a language tag means Japanese. hako has texts in Japanese and English.
 package lang
 
 import "strings"

@@ -1,5 +1,5 @@
-// Package measurement has the results of benchmarks as a JSON array, which benchmarks write and docs/performance.md is
-// made from.
+// Package measurement stores results of benchmarks as a JSON array. Benchmarks write it with Write; scripts/performance
+// reads it with Read and makes docs/performance.md from it.
 package measurement
 
 import (

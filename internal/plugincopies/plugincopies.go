@@ -1,5 +1,6 @@
-// Package plugincopies keeps copies of plugin files in a directory of the host's cache, by the digest of their bytes:
-// of the versions in service, and of those that were replaced. The host removes copies that were not used for 30 days.
+// Package plugincopies stores copies of plugin files in a directory of the host's cache, by the digest of their bytes:
+// of the versions in service, and of those that were replaced. Dir.Open checks the digest. The host removes copies that
+// were not used for 30 days.
 package plugincopies
 
 import (

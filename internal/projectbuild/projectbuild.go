@@ -1,5 +1,5 @@
-// Package projectbuild builds plugins that are not written in Go, with the tools of their languages. It downloads
-// nothing but what cargo does.
+// Package projectbuild builds plugins that are not written in Go, with the tools of their languages: Plugin builds the
+// folder of one. It downloads nothing but what cargo does.
 package projectbuild
 
 import (

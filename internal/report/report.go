@@ -1,4 +1,5 @@
-// Package report prints lists for people: tables of what commands return.
+// Package report prints the results of commands as text for people: one function for each kind of list or report.
+// Commands print the same values as JSON themselves.
 package report
 
 import (

@@ -1,4 +1,5 @@
-// Package retry has the parts of every retry: waiting, exponential backoff and the Retry-After header.
+// Package retry has the parts of every retry: Wait waits until a context ends, Backoff is the exponential delay, and
+// After reads the Retry-After header.
 package retry
 
 import (

@@ -1,5 +1,5 @@
-// Package scratch makes temporary directories that do not stay for ever when the process that made them is killed: the
-// next process that makes one of the same kind removes them.
+// Package scratch makes temporary directories that are also removed when their process is killed: New first removes
+// those of the same kind whose processes have ended.
 package scratch
 
 import (

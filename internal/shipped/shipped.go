@@ -1,11 +1,10 @@
-// Package shipped is the form in which plugins are part of the program. Each is two files: NAME.wasm.zst, its
-// compressed bytes, and NAME.json, its manifest, imports and exports, so that nothing is decompressed as long as no
-// code of the plugin has to be compiled.
+// Package shipped stores plugins inside the program. Each is two files: NAME.wasm.zst, its compressed bytes, and
+// NAME.json, its manifest, imports and exports, so that code is decompressed only when it has to be compiled.
 //
-// Plugins in the same language share its runtime, so a large plugin is the dictionary of the others: together they have
-// less than half the size that they have one by one. Its file is NAME.dictionary.wasm.zst.
+// Plugins in the same language share its runtime, so a large plugin is the compression dictionary of the others
+// (NAME.dictionary.wasm.zst): together they have less than half the size that they have one by one.
 //
-// Files returns the files of plugins for the build to write, and MustRead reads them in the program.
+// The build writes the files that Files returns, and MustRead reads them in the program.
 package shipped
 
 import (

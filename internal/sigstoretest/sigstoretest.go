@@ -1,5 +1,5 @@
-// Package sigstoretest has a Sigstore instance for tests, that of sigstore-go, whose signatures are written as cosign
-// writes them.
+// Package sigstoretest runs a Sigstore instance for tests: that of sigstore-go, whose signatures are written as cosign
+// writes them. Start returns an Instance, which signs and writes its trusted root.
 package sigstoretest
 
 import (

@@ -1,4 +1,5 @@
-// Package storetest creates stores for tests, so that each test can run with SQLite and with PostgreSQL.
+// Package storetest creates stores for tests, with SQLite, or with PostgreSQL in "make postgres". Where returns the
+// location of a new store, and Open opens it.
 package storetest
 
 import (

@@ -1,8 +1,9 @@
-// Package strictyaml reads YAML that people write and that nobody has checked: strictly, with every problem at its line
-// and column, and with the name that was probably meant.
+// Package strictyaml reads YAML that people write: strictly, with every problem at its line and column, and with
+// suggestions for misspelled names.
 //
-// A document is a tree: aliases, anchors, merge keys, tags, repeated keys and further documents are refused, so that
-// what a reviewer reads is what is in force.
+// Read parses a document and passes its root to a function; Fields, List, String and the like read its values into Go
+// variables. Aliases, anchors, merge keys, tags, repeated keys and further documents are refused, so that what a
+// reviewer reads is what is in force.
 package strictyaml
 
 import (

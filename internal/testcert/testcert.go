@@ -1,4 +1,5 @@
-// Package testcert makes TLS certificates for 127.0.0.1, for tests.
+// Package testcert makes TLS certificates for 127.0.0.1, for tests. Pair returns a certificate with its key, and Write
+// writes both to files.
 package testcert
 
 import (

@@ -1,4 +1,5 @@
-// Package testlog keeps what tests look at while it is still written: logs, and the output of programs.
+// Package testlog provides a Buffer for tests that read logs and output while another goroutine or process still writes
+// them.
 package testlog
 
 import (

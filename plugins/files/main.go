@@ -1,10 +1,9 @@
 // Command files is a plugin with tools for the text files of granted directories: read, write, list, search, move,
 // delete.
 //
-// What it can reach is the host's business: its mounts, /workspace and one for each further root, know nothing outside
-// of themselves. The plugin adds what a mount cannot know: that text is text, in which encoding, that a write is
-// atomic, and that nothing executable is written. Every refusal says which rule and what to do instead, in the caller's
-// language.
+// The host decides what it can reach: /workspace and a mount for each further root. The plugin decides how text is
+// read and written: it detects encodings, refuses files that are no text, replaces files atomically and never writes
+// executables. Every refusal names the rule and the remedy in the caller's language.
 package main
 
 import "github.com/hako-run/hako/pdk"

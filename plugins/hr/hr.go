@@ -1,10 +1,11 @@
 // Hr is the guest plugin of the tools list_employees, list_attendance and calculate_overtime, for companies that use
 // freee HR, KING OF TIME or SmartHR.
 //
-// The configuration says which vendor a tenant uses. A vendor is one type (freee.go, kot.go, smarthr.go) that has the
-// capabilities of vendor.go that its API allows; it reads the vendor's records with object (object.go) and turns them
-// into the shared types of employee.go, attendance.go and overtime.go. Those types are the allow-list: what they have
-// no field for never leaves the sandbox.
+// The configuration says which vendor a tenant uses. A vendor is one type (freee.go, kot.go, smarthr.go) that
+// implements those interfaces of vendor.go that its API allows, so "no overtime" and "not known here" differ. It reads
+// records with object (object.go) and converts them into the types of employee.go, attendance.go and overtime.go.
+// Those types are the allow-list: a field that they lack never leaves the sandbox, also when a vendor adds one. A month
+// is a calendar month everywhere, so companies that close on the 20th stay comparable.
 package main
 
 import (

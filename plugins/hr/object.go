@@ -86,6 +86,8 @@ func (d *document) malformed(path, want string) {
 		want))
 }
 
+// missing reports a field that the answer lacks. It is an error: read as 0, a renamed field would look like a month
+// without overtime.
 func (d *document) missing(path string) {
 	d.fail(d.lang.errorf("%sの応答に必要な項目 %s がありません。値を推測しないため中止しました。プラグインの更新が必要かもしれません。",
 		"the answer of %s lacks the field %s, and its value is not guessed. The plugin may need an update.", d.vendor,

@@ -1,9 +1,9 @@
 // Command sheets is a plugin with two tools for Google Sheets: one writes rows, one reads them.
 //
-// The host signs in as the operator's service account; nothing here knows a token. What the caller wants is checked
-// before anything is sent (a1.go, rows.go), each tool is one request (write.go, read.go), and what Google says to it
-// becomes words that say what to do (google.go). Rows are appended at most once: a lost answer is reported, never tried
-// again.
+// The host signs in as the operator's service account, and the plugin never sees a token. Arguments are checked before
+// anything is sent (a1.go, rows.go), each tool makes one request (write.go, read.go), and Google's errors are
+// translated into what the caller can do (google.go). Rows are appended at most once: if the response is lost, the
+// result says what may have happened, because Google accepts no idempotency key.
 package main
 
 import (

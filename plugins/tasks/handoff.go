@@ -15,7 +15,8 @@ type handoff struct {
 	Summary         string `json:"summary"`
 	Context         string `json:"context,omitempty"`
 	Recommendations string `json:"recommendations,omitempty"`
-	// Forced says that somebody else than the task's assignee handed it over.
+	// Forced says that somebody else than the task's assignee handed it over. That needs the argument force, because a
+	// hand-off says how far its agent has come. Agents are not authenticated: this prevents mistakes, not malice.
 	Forced     bool   `json:"forced,omitempty"`
 	State      string `json:"state"`
 	Reason     string `json:"reason,omitempty"`

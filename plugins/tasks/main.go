@@ -1,9 +1,10 @@
 // Command tasks is a plugin for work that several agents share: projects, their tasks, the context of each task and
 // hand-offs from agent to agent.
 //
-// It knows no caller: who and what is meant comes with each call as an id, from the prompt that started the agent.
-// Everything is in the plugin's database (tables in manifests/tasks.yaml). Each change is one transaction that reads
-// what it decides on, so agents that work at the same time cannot overwrite what they have not seen.
+// It does not know who calls: each call names agent and task by ID, from the prompt that started the agent. Everything
+// is in the plugin's database (tables in manifests/tasks.yaml). Each change is one transaction that also reads what it
+// depends on, so no agent overwrites a change that it has not seen. Records are only added; the latest value of each
+// field counts.
 package main
 
 import (

@@ -20,7 +20,8 @@ type task struct {
 	BlockedBy   idList `json:"blocked_by,omitempty"`
 	// OpenBlockers counts those of BlockedBy that are not finished.
 	OpenBlockers int `json:"open_blockers,omitempty"`
-	// Version counts the states that the task has had.
+	// Version counts the changes of the task. A transaction protects a change, not the decision of an agent that thinks
+	// for minutes between reading and writing: it may pass the version that it has read.
 	Version          int    `json:"version"`
 	PendingHandoffID string `json:"pending_handoff_id,omitempty"`
 	CreatedAt        string `json:"created_at"`

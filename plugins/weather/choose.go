@@ -33,7 +33,8 @@ func (c chooser) area(class10, name string) string {
 }
 
 // station returns the station for a place: the one in its municipality, else one in its class15 area, else the main one
-// of its class10 area. A station that the file lacks is passed over.
+// of its class10 area. A station that the file lacks is passed over. The first station of the area would be wrong: 郡山市
+// would get 福島.
 func (c chooser) station(ctx context.Context, at place, known []station) string {
 	s := c.file.short.temperatures()
 	if len(s.Areas) == 0 {

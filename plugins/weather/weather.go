@@ -1,9 +1,10 @@
 // Weather is the guest plugin of the tool get_weather: the weather forecast for a place in Japan, from the files behind
 // the Japan Meteorological Agency's website.
 //
-// A location is looked up in JMA's table of areas (locate.go and the files it names), the office's forecast file is
-// read (forecast.go), the values of the place's area, weekly area and station are picked out of it (choose.go) and
-// merged by date (day.go), and what was asked for is written down (report.go, text.go).
+// The tool finds the place in JMA's table of areas (locate.go), reads the forecast file of its office (forecast.go),
+// selects the values of its area, weekly area and station (choose.go), merges them by date (day.go) and writes the
+// report (report.go, text.go). Areas, offices and stations are built in, so the usual call is one request; JMA's own
+// tables are fetched only if they do not match.
 package main
 
 import (

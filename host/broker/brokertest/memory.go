@@ -1,4 +1,4 @@
-// Package brokertest stands in for a guest in tests of brokers.
+// Package brokertest provides the Memory of a guest for tests of brokers, without a guest.
 package brokertest
 
 // Memory is a guest's linear memory. It implements broker.Memory, with the views and the bounds that wazero's has.

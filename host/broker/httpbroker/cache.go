@@ -98,7 +98,7 @@ func (c *cache) removeURL(url string) {
 
 // cacheKey returns a key of the URL, the tenant, the credential's account, and all request headers except those for
 // caches. So two requests share a response only if they agree in everything that Vary could name, and in tenant and
-// account.
+// account: a response to one credential never reaches another, at the price of some hits.
 func cacheKey(r *request) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%q", r.target.String(), r.tenant)

@@ -1,5 +1,5 @@
-// Package attempts limits failed logins, to keep the audit log readable as much as for what could be guessed: some at
-// once, then one after the other, for each address and for all of them together.
+// Package attempts limits failed logins, for each address and for all addresses together: some at once, then one after
+// the other. This also keeps the audit log readable. Limiter.Begin counts an attempt.
 package attempts
 
 import (

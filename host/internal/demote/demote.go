@@ -1,4 +1,4 @@
-// Package demote lowers the level of a library's log records.
+// Package demote lowers the level of a library's log records: Logger returns a logger that does so.
 package demote
 
 import (

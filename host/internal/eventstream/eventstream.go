@@ -1,4 +1,5 @@
-// Package eventstream reads server-sent events (html.spec.whatwg.org/multipage/server-sent-events.html).
+// Package eventstream reads server-sent events (html.spec.whatwg.org/multipage/server-sent-events.html). Events yields
+// the data of each event, within a limit on its size.
 package eventstream
 
 import (

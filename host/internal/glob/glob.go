@@ -1,4 +1,4 @@
-// Package glob matches paths against untrusted patterns. Match requires a pattern that is Valid.
+// Package glob matches paths against untrusted patterns: Match, for a pattern that is Valid.
 package glob
 
 import (

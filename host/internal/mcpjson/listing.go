@@ -1,5 +1,5 @@
-// Package mcpjson reads what guests list and answer in the JSON of MCP: guests of the Extism ABI, and components that
-// export wasmcp's interfaces.
+// Package mcpjson reads MCP's JSON from guests: those with the Extism ABI, and components that export wasmcp's
+// interfaces. Complete adds a guest's Listing to its manifest, and DecodeResponse reads an answer.
 package mcpjson
 
 import (

@@ -1,4 +1,5 @@
-// Package peer determines the client address of requests, also behind trusted proxies.
+// Package peer determines the client address of requests. Proxies are the trusted ones; Proxies.Address returns the
+// address of the client in front of them.
 package peer
 
 import (

@@ -1,4 +1,5 @@
-// Package sealed encrypts data for the host's store under random IDs that the store does not have.
+// Package sealed encrypts data for the host's store under random IDs that the store does not have. Seal binds data to
+// an ID and a place, and Open opens it for the same ones.
 package sealed
 
 import (

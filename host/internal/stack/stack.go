@@ -1,5 +1,7 @@
-// Package stack makes the stack traces of guests readable: those that the runtime appends to a trap, and those that Go
-// programs print. All text comes from guests and is untrusted: lines are bounded, and hidden characters are escaped.
+// Package stack makes the stack traces of guests readable. Parse reads the Frames that the runtime appends to a trap,
+// and a GoTrace shortens the panics that Go programs print.
+//
+// All text comes from guests and is untrusted: lines are bounded, and hidden characters are escaped.
 package stack
 
 import (

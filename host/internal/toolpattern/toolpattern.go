@@ -1,4 +1,5 @@
-// Package toolpattern matches names of tools, as rules of the policy and permissions write them.
+// Package toolpattern matches names of tools against the patterns in policies and permissions. Compile returns a
+// Pattern; Pattern.MatchesTool compares it with both names of a tool.
 package toolpattern
 
 import "strings"

@@ -1,7 +1,7 @@
 //lint:file-ignore SA1019 the conformance suite still asks for what MCP 2026-07-28 deprecates.
 
-// Package conformance has the fixtures of the MCP conformance suite that no plugin can offer: they need requests from
-// the server to the client, MCP's logging, or the protocol itself. All other fixtures come from a plugin
+// Package conformance implements the fixtures of the MCP conformance suite that no plugin can offer: they need requests
+// from the server to the client, MCP's logging, or the protocol itself. All other fixtures come from a plugin
 // (host/internal/guesttest/guests/conformance), as every tool does. Names, schemas and some texts are the suite's.
 //
 // Configure and Register make a mcpserver.Extension. The shipped program does not have it: see make conformance.

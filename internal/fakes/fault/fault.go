@@ -1,4 +1,5 @@
-// Package fault makes the stand-ins for vendors fail in the ways the real ones do.
+// Package fault makes the stand-ins for vendors fail in the ways the real ones do. Plan.Wrap puts a Plan of Faults
+// before a stand-in's handler.
 package fault
 
 import (

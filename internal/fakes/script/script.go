@@ -1,5 +1,5 @@
-// Package script says what the stand-ins for models answer: the first step that fits a conversation, as docs/fakes.md
-// describes.
+// Package script decides what the stand-ins for models answer. Parse reads a Script, and Script.Answer returns the
+// first Step that matches a Conversation (docs/fakes.md).
 package script
 
 import (

@@ -1,5 +1,5 @@
-// Package standin has the parts that every stand-in for a vendor's API is made of: JSON answers, bearer tokens and a
-// record of what was sent. How the stand-ins fail is in package fault.
+// Package standin has the parts that the stand-ins for vendors' APIs share: JSON answers, bearer tokens and a Log of
+// what was sent. How the stand-ins fail is in package fault.
 package standin
 
 import (

@@ -1,4 +1,4 @@
-// Package visibletest has texts that attack terminals, and a check that a text does not, for tests.
+// Package visibletest has Tricks, texts that attack terminals, and Check, which fails a test if a text does.
 package visibletest
 
 import (
