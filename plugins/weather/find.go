@@ -141,7 +141,7 @@ func (p place) size() int {
 	switch {
 	case p.level <= officeLevel:
 		return 0
-	case slices.ContainsFunc(prefectures[:], func(f prefecture) bool { return f.capital == p.name }):
+	case slices.ContainsFunc(prefectures, func(f prefecture) bool { return f.capital == p.name }):
 		return 1
 	case slices.ContainsFunc(nicknames, func(n nickname) bool {
 		return n.city != "" &&

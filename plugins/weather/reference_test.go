@@ -332,7 +332,7 @@ func TestReferenceTables(t *testing.T) {
 	}
 	for code, o := range areas.Offices {
 		p := prefectures[prefectureOf(code)-1]
-		if !slices.ContainsFunc(offices[:], func(own office) bool { return own.code == code }) &&
+		if !slices.ContainsFunc(offices, func(own office) bool { return own.code == code }) &&
 			(p.name != o.Name || p.en != o.EnName) {
 			t.Errorf("office %s is %s (%s), want %s (%s)", code, p.name, p.en, o.Name, o.EnName)
 		}
