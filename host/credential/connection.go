@@ -49,10 +49,6 @@ type connection struct {
 	unsaved error
 }
 
-func newConnection(b *Broker, i id, spec Spec) *connection {
-	return &connection{broker: b, id: i, spec: spec, secret: secret{source: spec.ClientSecret}}
-}
-
 func (c *connection) credential(ctx context.Context) (*broker.Credential, error) {
 	r, err := c.load(ctx)
 	if err != nil {

@@ -247,11 +247,11 @@ func (b *Broker) slot(i id) (slot, error) {
 func (b *Broker) newSlot(i id, spec Spec) slot {
 	switch {
 	case spec.connects():
-		return newConnection(b, i, spec)
+		return &connection{broker: b, id: i, spec: spec, secret: secret{source: spec.ClientSecret}}
 	case spec.Provider == GoogleServiceAccount:
-		return newServiceAccount(b, i, spec)
+		return &serviceAccount{broker: b, id: i, spec: spec, secret: secret{source: spec.Key}}
 	}
-	return newStatic(i, spec)
+	return &static{id: i, spec: spec, secret: secret{source: spec.Token}}
 }
 
 // begin starts work that Close waits for. It fails after Close.

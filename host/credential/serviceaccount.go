@@ -47,10 +47,6 @@ type serviceAccount struct {
 	token *record
 }
 
-func newServiceAccount(b *Broker, i id, spec Spec) *serviceAccount {
-	return &serviceAccount{broker: b, id: i, spec: spec, secret: secret{source: spec.Key}}
-}
-
 func (s *serviceAccount) credential(ctx context.Context) (*broker.Credential, error) {
 	token, fresh := s.cached()
 	if fresh {

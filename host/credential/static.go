@@ -24,10 +24,6 @@ type static struct {
 	secret secret
 }
 
-func newStatic(i id, spec Spec) *static {
-	return &static{id: i, spec: spec, secret: secret{source: spec.Token}}
-}
-
 func (s *static) credential(ctx context.Context) (*broker.Credential, error) {
 	token, err := s.read(ctx)
 	if err != nil {

@@ -30,10 +30,6 @@ type composer struct {
 	progress  func(abi.Progress)
 }
 
-func newComposer(p *Pipeline, call *Call, s *subject, record *Record, progress func(abi.Progress)) *composer {
-	return &composer{pipeline: p, call: call, subject: s, record: record, progress: progress}
-}
-
 // report passes a progress report of the parent's tool on.
 func (c *composer) report(r abi.Progress) {
 	c.reporting.Lock()

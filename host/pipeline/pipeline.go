@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -136,7 +137,7 @@ const codeTool = "run_code"
 func (p *Pipeline) serveCall(ctx context.Context, call *Call, record *Record) (*Result, error) {
 	ctx, span, traceID := p.startSpan(ctx, call)
 	*record = Record{
-		ID: newCallID(), Caller: p.recordedCaller(&call.Caller), Method: call.Request.Method, Started: time.Now(),
+		ID: "call_" + rand.Text(), Caller: p.recordedCaller(&call.Caller), Method: call.Request.Method, Started: time.Now(),
 		Input: len(call.Request.Arguments), TraceID: traceID,
 	}
 	if call.parent != nil {
@@ -389,7 +390,7 @@ func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi
 		Steps: &record.Steps,
 	}
 	if s.source.Calls != nil {
-		c := newComposer(p, call, s, record, invocation.Progress)
+		c := &composer{pipeline: p, call: call, subject: s, record: record, progress: invocation.Progress}
 		invocation.Tools, invocation.Progress = c, c.report
 		defer func() { record.Steps -= c.steps.Load() }()
 	}

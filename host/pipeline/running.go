@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"sync"
@@ -14,11 +13,6 @@ import (
 
 // ErrStopped is the error of a call that an operator stopped. Its text is for the caller.
 var ErrStopped = errors.New("an operator of this server stopped the call: do not repeat it unless you are asked to")
-
-// idPrefix starts the ID of every call.
-const idPrefix = "call_"
-
-func newCallID() string { return idPrefix + rand.Text() }
 
 // Running is a call that has started. Observers may keep it. Its methods are safe for concurrent use, also after the
 // call has ended.

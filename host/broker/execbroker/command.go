@@ -53,7 +53,10 @@ func (b *Broker) launch(ctx context.Context, call *broker.Call, request *abi.Exe
 		return nil, seen.refused(failure)
 	}
 	running, stop := context.WithCancelCause(ctx)
-	c := &command{stop: stop, done: make(chan struct{}), output: newOutput(func() { stop(errFlood) })}
+	c := &command{
+		stop: stop, done: make(chan struct{}),
+		output: &output{flood: func() { stop(errFlood) }, ready: make(chan struct{}, 1)},
+	}
 	timer := newTimer(request.TimeoutMS, func() { stop(errTimeout) })
 	stdout, stderr := stream{c.output, abi.ExecStdout}, stream{c.output, abi.ExecStderr}
 	options := &confine.Options{

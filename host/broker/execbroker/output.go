@@ -39,8 +39,6 @@ type piece struct {
 // streamNames are the names of the streams in abi.ExecExit.
 var streamNames = [2]string{"stdout", "stderr"}
 
-func newOutput(flood func()) *output { return &output{flood: flood, ready: make(chan struct{}, 1)} }
-
 // stream is the io.Writer of one output stream.
 type stream struct {
 	*output

@@ -10,6 +10,7 @@
 package httpbroker
 
 import (
+	"container/list"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -135,7 +136,7 @@ func New(rules []grant.HTTPRule, options *Options) (*Broker, error) {
 		b.proxyMask = newMask(secrets)
 	}
 	if o.CacheBytes > 0 {
-		b.cache = newCache(o.CacheBytes)
+		b.cache = &cache{limit: o.CacheBytes, byKey: map[string]*list.Element{}}
 	}
 	if o.Replay != nil {
 		if b.replay, err = o.Replay.index(); err != nil {

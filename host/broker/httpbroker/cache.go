@@ -34,13 +34,6 @@ type entry struct {
 	received  time.Time
 }
 
-func newCache(limit int64) *cache {
-	return &cache{limit: limit, byKey: map[string]*list.Element{}}
-}
-
-// entryLimit returns the size of the largest stored body, so that one response does not evict all others.
-func (c *cache) entryLimit() int64 { return c.limit / 4 }
-
 // size returns the approximate memory size of e.
 func (e *entry) size() int64 {
 	n := 512 + len(e.key) + len(e.url) + len(e.body)
@@ -212,7 +205,7 @@ func (k *storingBody) Read(p []byte) (int, error) {
 	}
 	k.body.Write(p[:n])
 	switch {
-	case int64(k.body.Len()) > k.cache.entryLimit():
+	case int64(k.body.Len()) > k.cache.limit/4: // one response must not evict all others
 		k.entry, k.body = nil, bytes.Buffer{}
 	case err == io.EOF:
 		k.entry.body = bytes.Clone(k.body.Bytes())
