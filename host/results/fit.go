@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -108,107 +109,138 @@ func (p *pager) listName() string { return strings.ToValidUTF8(p.list[:min(len(p
 // member is a member of an object, with its name as quoted in the JSON, or an item of a list.
 type member struct{ name, value jsontext.Value }
 
-// shrink truncates the longest list in value, at any depth, so that value has at most limit bytes. It reports false if
+// maxDepth bounds the depth of the list that is truncated. Each level is read once more for it.
+const maxDepth = 8
+
+// shrink truncates the longest list in value, up to maxDepth, so that value has at most limit bytes. It reports false if
 // there is no list or no item would remain.
 func (p *pager) shrink(name string, value jsontext.Value, limit, depth int) (jsontext.Value, bool) {
-	const maxDepth = 16
 	if depth > maxDepth || limit <= 0 {
 		return nil, false
 	}
-	members := decode(value)
 	if value.Kind() == '[' {
-		return p.cut(name, members, limit)
+		return p.cut(name, value, limit)
 	}
-	longest := -1
-	for i, m := range members {
-		if kind := m.value.Kind(); (kind == '[' || kind == '{') &&
-			(longest < 0 || len(m.value) > len(members[longest].value)) {
-			longest = i
+	at, longest := -1, member{}
+	for i, m := range membersOf(value) {
+		if kind := m.value.Kind(); (kind == '[' || kind == '{') && len(m.value) > len(longest.value) {
+			at, longest = i, m
 		}
 	}
-	if longest < 0 {
+	if at < 0 {
 		return nil, false
 	}
-	rest := len(value) - len(members[longest].value)
-	var inner string
-	_ = json.Unmarshal(members[longest].name, &inner) // cannot fail: it was decoded as a string
-	cut, ok := p.shrink(inner, members[longest].value, limit-rest, depth+1)
+	inner, ok := p.shrink(unquoted(longest.name), longest.value, limit-(len(value)-len(longest.value)), depth+1)
 	if !ok {
 		return nil, false
 	}
-	members[longest].value = cut
-	return encode(p.fixCursors(members)), true
+	shrunk := composite{kind: '{'}
+	for i, m := range membersOf(value) {
+		if i == at {
+			m.value = inner
+		}
+		if p.fixCursor(&m) {
+			shrunk.add(m)
+		}
+	}
+	return shrunk.close(), true
 }
 
 // cut returns as many items of a list as fit.
-func (p *pager) cut(name string, items []member, limit int) (jsontext.Value, bool) {
-	size := len("[]")
-	p.list, p.shown, p.all = name, 0, len(items)
-	for _, item := range items {
-		if size += len(item.value) + 1; size > limit {
-			break
+func (p *pager) cut(name string, list jsontext.Value, limit int) (jsontext.Value, bool) {
+	p.list, p.shown, p.all = name, 0, 0
+	cut := composite{kind: '['}
+	for i, item := range membersOf(list) {
+		p.all++
+		if p.shown == i && cut.size()+len(item.value)+1 <= limit {
+			cut.add(item)
+			p.shown++
 		}
-		p.shown++
 	}
-	return encode(items[:p.shown]), p.shown > 0
+	return cut.close(), p.shown > 0
 }
 
-// fixCursors makes next_offset point to the first item cut off, and removes cursors, which would skip the items cut
-// off.
-func (p *pager) fixCursors(members []member) []member {
-	var kept []member
-	for _, m := range members {
-		name := strings.Trim(string(m.name), `"`)
-		switch {
-		case slices.Contains(cursorNames, name):
-			p.cursor = name
-			continue
-		case p.offset >= 0 && name == "next_offset":
-			m.value = jsontext.Value(fmt.Sprint(p.offset + p.shown))
-		}
-		kept = append(kept, m)
+// fixCursor makes next_offset point to the first item cut off. It reports false for a cursor, which would skip the items
+// cut off.
+func (p *pager) fixCursor(m *member) bool {
+	name := strings.Trim(string(m.name), `"`)
+	switch {
+	case slices.Contains(cursorNames, name):
+		p.cursor = name
+		return false
+	case p.offset >= 0 && name == "next_offset":
+		m.value = jsontext.Value(fmt.Sprint(p.offset + p.shown))
 	}
-	return kept
+	return true
 }
 
-// decode returns the members of an object or the items of a list, as parts of value, which must be valid JSON.
-func decode(value jsontext.Value) (list []member) {
-	decoder := jsontext.NewDecoder(bytes.NewBuffer(value), jsontext.AllowDuplicateNames(true))
-	part := func() (jsontext.Value, bool) {
-		read, err := decoder.ReadValue()
-		end := int(decoder.InputOffset())
-		return value[end-len(read) : end : end], err == nil
-	}
-	named := value.Kind() == '{'
-	_, _ = decoder.ReadToken() // the bracket
-	for kind := decoder.PeekKind(); kind != '}' && kind != ']' && kind != 0; kind = decoder.PeekKind() {
-		var m member
-		ok := true
-		if named {
-			m.name, _ = part()
+// membersOf yields the members of an object or the items of a list with their positions, as parts of value, which must
+// be valid JSON. It keeps none of them: a list of a few megabytes can have millions.
+func membersOf(value jsontext.Value) iter.Seq2[int, member] {
+	return func(yield func(int, member) bool) {
+		decoder := newDecoder(value)
+		_, _ = decoder.ReadToken() // the bracket
+		for i := 0; hasNext(decoder); i++ {
+			var m member
+			if value.Kind() == '{' {
+				m.name = nextOf(value, decoder)
+			}
+			if m.value = nextOf(value, decoder); !yield(i, m) {
+				return
+			}
 		}
-		if m.value, ok = part(); !ok {
-			return list
-		}
-		list = append(list, m)
 	}
-	return list
 }
 
-// encode reverses decode. No members make an empty list.
-func encode(list []member) jsontext.Value {
-	brackets := "[]"
-	var b bytes.Buffer
-	for i, m := range list {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		if m.name != nil {
-			brackets = "{}"
-			b.Write(m.name)
-			b.WriteByte(':')
-		}
-		b.Write(m.value)
+// nextOf returns the next value of a decoder of whole, as a part of that.
+func nextOf(whole jsontext.Value, decoder *jsontext.Decoder) jsontext.Value {
+	read, _ := decoder.ReadValue() // it is valid
+	end := int(decoder.InputOffset())
+	return whole[end-len(read) : end : end]
+}
+
+// count returns the number of members or items of value.
+func count(value jsontext.Value) (n int) {
+	for range membersOf(value) {
+		n++
 	}
-	return jsontext.Value(brackets[:1] + b.String() + brackets[1:])
+	return n
+}
+
+func newDecoder(value jsontext.Value) *jsontext.Decoder {
+	return jsontext.NewDecoder(bytes.NewBuffer(value), jsontext.AllowDuplicateNames(true))
+}
+
+// hasNext reports whether the object or list that the decoder is in has another member.
+func hasNext(decoder *jsontext.Decoder) bool {
+	kind := decoder.PeekKind()
+	return kind != '}' && kind != ']' && kind != 0
+}
+
+// composite is an object or a list that is written.
+type composite struct {
+	kind jsontext.Kind // '{' or '['
+	text []byte
+}
+
+// size is that of the closed text, in bytes.
+func (c *composite) size() int { return max(len(c.text), 1) + 1 }
+
+func (c *composite) add(m member) {
+	separator := byte(',')
+	if len(c.text) == 0 {
+		separator = byte(c.kind)
+	}
+	c.text = append(c.text, separator)
+	if m.name != nil {
+		c.text = append(append(c.text, m.name...), ':')
+	}
+	c.text = append(c.text, m.value...)
+}
+
+func (c *composite) close() jsontext.Value {
+	if len(c.text) == 0 {
+		c.text = append(c.text, byte(c.kind))
+	}
+	return append(c.text, byte(c.kind)+2) // in ASCII, the closing bracket is two after the opening one
 }

@@ -161,22 +161,20 @@ func (q *query) read(w *window, mimeType string, room int) (*page, error) {
 	return q.items(w.text, room), nil
 }
 
-// pointTo returns the part of a JSON value at a JSON Pointer (RFC 6901).
+// pointTo returns the part of a JSON value at a JSON Pointer (RFC 6901). It reads the value once, however deep the part is.
 func pointTo(value jsontext.Value, pointer string) (jsontext.Value, error) {
 	if pointer[0] != '/' {
 		return nil, fmt.Errorf("the pointer %q is no JSON Pointer: it begins with /", pointer)
 	}
-	at := ""
+	decoder, at := newDecoder(value), ""
 	for token := range strings.SplitSeq(pointer[1:], "/") {
 		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
-		next, err := step(value, token)
-		if err != nil {
+		if err := step(decoder, token); err != nil {
 			return nil, fmt.Errorf("there is nothing at %q of the result: %s %w", pointer, place(at), err)
 		}
-		value = next
 		at += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
 	}
-	return value, nil
+	return nextOf(value, decoder), nil
 }
 
 func place(pointer string) string {
@@ -189,29 +187,43 @@ func place(pointer string) string {
 // maxNames bounds the member names in an error.
 const maxNames = 10
 
-// step returns the member or the item of a value that a token of a pointer names.
-func step(value jsontext.Value, token string) (jsontext.Value, error) {
-	switch value.Kind() {
+// step moves the decoder from a value to its member or item that a token of a pointer names.
+func step(decoder *jsontext.Decoder, token string) error {
+	switch decoder.PeekKind() {
 	case '[':
-		list := decode(value)
-		if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(list) {
-			return list[i].value, nil
+		_, _ = decoder.ReadToken() // the bracket
+		n := 0
+		for ; hasNext(decoder); n++ {
+			if strconv.Itoa(n) == token { // no other spelling is an index
+				return nil
+			}
+			if err := decoder.SkipValue(); err != nil {
+				return err
+			}
 		}
-		return nil, fmt.Errorf("is a list of %d items", len(list))
+		return fmt.Errorf("is a list of %d items", n)
 	case '{':
+		_, _ = decoder.ReadToken()
 		var names []string
-		for _, m := range decode(value) {
-			name := unquoted(m.name)
+		for hasNext(decoder) {
+			read, err := decoder.ReadToken()
+			if err != nil {
+				return err
+			}
+			name := read.String()
 			if name == token {
-				return m.value, nil
+				return nil
 			}
 			if len(names) < maxNames {
 				names = append(names, shownID(name))
 			}
+			if err := decoder.SkipValue(); err != nil {
+				return err
+			}
 		}
-		return nil, fmt.Errorf("is an object with %s", strings.Join(names, ", "))
+		return fmt.Errorf("is an object with %s", strings.Join(names, ", "))
 	}
-	return nil, fmt.Errorf("is neither an object nor a list")
+	return fmt.Errorf("is neither an object nor a list")
 }
 
 func unquoted(name jsontext.Value) (text string) {
@@ -221,20 +233,29 @@ func unquoted(name jsontext.Value) (text string) {
 
 // items returns whole items of a list.
 func (q *query) items(list string, room int) *page {
-	members := decode(jsontext.Value(list))
-	from := min(q.Offset, len(members))
-	to := from
-	for size := len("[]"); to < len(members) && (q.Limit == 0 || to-from < q.Limit); to++ {
-		if size += len(members[to].value) + 1; room > 0 && size > room {
-			break
+	large := 0 // the size of the first item of the page, if it does not fit
+	part := composite{kind: '['}
+	to, all := q.Offset, 0
+	for i, item := range membersOf(jsontext.Value(list)) {
+		all++
+		if i != to || q.Limit > 0 && to-q.Offset == q.Limit {
+			continue
 		}
+		if room > 0 && part.size()+len(item.value)+1 > room {
+			if to == q.Offset {
+				large = len(item.value)
+			}
+			continue
+		}
+		part.add(item)
+		to++
 	}
-	if to == from && from < len(members) {
+	if large > 0 {
 		return &page{text: "[]",
 			note: fmt.Sprintf("item %d has %d bytes, which is more than a page: read it with \"pointer\": %q",
-				from, len(members[from].value), q.below(strconv.Itoa(from)))}
+				to, large, q.below(strconv.Itoa(to)))}
 	}
-	return &page{string(encode(members[from:to])), rest("items", from, to, len(members))}
+	return &page{string(part.close()), rest("items", min(q.Offset, all), min(to, all), all)}
 }
 
 // below returns the pointer to a member of what the query points to.
@@ -259,22 +280,21 @@ func rest(unit string, from, to, all int) string {
 
 // outline describes the members of an object that is too large for a page.
 func (q *query) outline(object string, room int) *page {
-	members := decode(jsontext.Value(object))
 	var b strings.Builder
-	shown := 0
-	for _, m := range members[min(q.Offset, len(members)):] {
-		if q.Limit > 0 && shown == q.Limit {
-			break
+	to, all := q.Offset, 0
+	for i, m := range membersOf(jsontext.Value(object)) {
+		all++
+		if i != to || q.Limit > 0 && to-q.Offset == q.Limit {
+			continue
 		}
 		line := fmt.Sprintf("%s: %s\n", q.below(unquoted(m.name)), shape(m.value))
 		if room > 0 && b.Len()+len(line) > room {
-			break
+			continue
 		}
 		b.WriteString(line)
-		shown++
+		to++
 	}
-	from := min(q.Offset, len(members))
-	return &page{b.String(), rest("members", from, from+shown, len(members))}
+	return &page{b.String(), rest("members", min(q.Offset, all), min(to, all), all)}
 }
 
 // shape describes a JSON value in a few words.
@@ -282,9 +302,9 @@ func shape(value jsontext.Value) string {
 	const short = 60
 	switch kind := value.Kind(); {
 	case kind == '[':
-		return fmt.Sprintf("list of %d items, %d bytes", len(decode(value)), len(value))
+		return fmt.Sprintf("list of %d items, %d bytes", count(value), len(value))
 	case kind == '{':
-		return fmt.Sprintf("object with %d members, %d bytes", len(decode(value)), len(value))
+		return fmt.Sprintf("object with %d members, %d bytes", count(value), len(value))
 	case len(value) <= short:
 		return string(value)
 	}
