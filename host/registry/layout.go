@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -21,6 +23,8 @@ import (
 	"oras.land/oras-go/v2/content/oci"
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote"
+
+	"github.com/hako-run/hako/internal/clip"
 )
 
 // Layout is an OCI image layout on this machine, in a directory or a tar file. OpenLayout opens one. Nothing in it is
@@ -29,6 +33,10 @@ type Layout struct {
 	storage *oci.ReadOnlyStorage
 	index   document
 	maxSize int64
+
+	mu sync.Mutex
+	// bySubject are the artifacts that refer to others, by what they refer to. It is nil until somebody asks.
+	bySubject map[digest.Digest][]ocispec.Descriptor // guarded by mu
 }
 
 // OpenLayout opens the layout at path, whose plugins have at most maxSize bytes.
@@ -40,13 +48,15 @@ func OpenLayout(path string, maxSize int64) (*Layout, error) {
 	l := &Layout{maxSize: maxSize}
 	var index []byte
 	if info.IsDir() {
-		root := os.DirFS(path)
+		root := regularFiles{os.DirFS(path)}
 		l.storage = oci.NewStorageFromFS(root)
 		file, openErr := root.Open(ocispec.ImageIndexFile)
 		if err = openErr; err == nil {
 			defer file.Close()
 			index, err = readAtMost(file, maxMetadata)
 		}
+	} else if !info.Mode().IsRegular() {
+		err = errNotRegular
 	} else if l.storage, err = oci.NewStorageFromTar(path); err == nil {
 		index, err = readTarFile(path, ocispec.ImageIndexFile)
 	}
@@ -57,6 +67,22 @@ func OpenLayout(path string, maxSize int64) (*Layout, error) {
 		return nil, fmt.Errorf("%s is no OCI layout, such as hako plugin bundle writes: %w", path, err)
 	}
 	return l, nil
+}
+
+var errNotRegular = errors.New("it is not a regular file")
+
+// regularFiles opens regular files and folders only: a pipe would be waited for, and a device read without end.
+type regularFiles struct{ fs.FS }
+
+func (r regularFiles) Open(name string) (fs.File, error) {
+	info, err := fs.Stat(r.FS, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
+	}
+	return r.FS.Open(name)
 }
 
 // maxIndex bounds the entries of a layout's index.
@@ -192,21 +218,45 @@ func mediaTypeOf(text []byte) string {
 
 // referrers returns an index of the artifacts that refer to a digest.
 func (l *Layout) referrers(ctx context.Context, subject digest.Digest) ([]byte, error) {
-	index := ocispec.Index{Versioned: version2, MediaType: ocispec.MediaTypeImageIndex,
-		Manifests: []ocispec.Descriptor{}}
-	for _, d := range l.index.Manifests {
-		text, err := l.blob(ctx, d.Digest, maxMetadata)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.bySubject == nil {
+		bySubject, err := l.readSubjects(ctx)
 		if err != nil {
 			return nil, err
 		}
-		var m ocispec.Manifest
-		if json.Unmarshal(text, &m) == nil && m.Subject != nil && m.Subject.Digest == subject {
-			d := content.NewDescriptorFromBytes(mediaTypeOf(text), text)
-			d.ArtifactType, d.Annotations = m.ArtifactType, m.Annotations
-			index.Manifests = append(index.Manifests, d)
-		}
+		l.bySubject = bySubject
+	}
+	index := ocispec.Index{Versioned: version2, MediaType: ocispec.MediaTypeImageIndex, Manifests: l.bySubject[subject]}
+	if index.Manifests == nil {
+		index.Manifests = []ocispec.Descriptor{}
 	}
 	return json.Marshal(index)
+}
+
+// maxListedType bounds the type of an artifact in a list, in characters. Referrers compares the one in the artifact.
+const maxListedType = 255
+
+// readSubjects reads each artifact of the layout once, also one that the index lists often.
+func (l *Layout) readSubjects(ctx context.Context) (map[digest.Digest][]ocispec.Descriptor, error) {
+	bySubject, seen := map[digest.Digest][]ocispec.Descriptor{}, map[digest.Digest]bool{}
+	for _, listed := range l.index.Manifests {
+		if seen[listed.Digest] {
+			continue
+		}
+		seen[listed.Digest] = true
+		text, err := l.blob(ctx, listed.Digest, maxMetadata)
+		if err != nil {
+			return nil, fmt.Errorf("an artifact that the layout lists cannot be read: %v", err) // the list itself is there
+		}
+		var m ocispec.Manifest
+		if json.Unmarshal(text, &m) == nil && m.Subject != nil {
+			d := content.NewDescriptorFromBytes(mediaTypeOf(text), text)
+			d.ArtifactType = clip.Runes(m.ArtifactType, maxListedType)
+			bySubject[m.Subject.Digest] = append(bySubject[m.Subject.Digest], d)
+		}
+	}
+	return bySubject, nil
 }
 
 // LayoutWriter writes an OCI layout as a tar file. The same content makes the same bytes. Close completes it.
@@ -279,12 +329,12 @@ func (l *LayoutWriter) AddArtifact(ctx context.Context, c *Client, name string,
 		return nil, err
 	}
 	err = c.read(ctx, r, func(ctx context.Context, repository *remote.Repository) error {
-		if err := l.copy(ctx, c, repository, name, r.Digest); err != nil {
+		if err := l.copy(ctx, c, repository, name, r.Digest, false); err != nil {
 			return err
 		}
 		leftOut = slices.Clone(unread)
 		for _, referrer := range referrers {
-			err := l.copy(ctx, c, repository, "", referrer.Digest)
+			err := l.copy(ctx, c, repository, "", referrer.Digest, false)
 			switch {
 			case ctx.Err() != nil:
 				return ctx.Err()
@@ -293,7 +343,7 @@ func (l *LayoutWriter) AddArtifact(ctx context.Context, c *Client, name string,
 			}
 		}
 		tag := strings.Replace(r.Digest, ":", "-", 1) + ".sig" // where cosign before version 3 puts signatures
-		if err := l.copy(ctx, c, repository, tag, tag); !errors.Is(err, errdef.ErrNotFound) {
+		if err := l.copy(ctx, c, repository, tag, tag, false); !errors.Is(err, errdef.ErrNotFound) {
 			return err
 		}
 		return nil
@@ -301,7 +351,9 @@ func (l *LayoutWriter) AddArtifact(ctx context.Context, c *Client, name string,
 	return leftOut, err
 }
 
-func (l *LayoutWriter) copy(ctx context.Context, c *Client, repository *remote.Repository, name, object string) error {
+// copy copies an artifact. inIndex says that it is one of the platforms of an index.
+func (l *LayoutWriter) copy(ctx context.Context, c *Client, repository *remote.Repository, name, object string,
+	inIndex bool) error {
 	descriptor, body, err := repository.FetchReference(ctx, object)
 	if err != nil {
 		return err
@@ -318,21 +370,26 @@ func (l *LayoutWriter) copy(ctx context.Context, c *Client, repository *remote.R
 	if err != nil {
 		return err
 	}
-	if m.Manifests != nil {
+	switch {
+	case m.Manifests != nil && inIndex:
+		return errNestedIndex
+	case m.Manifests != nil:
 		platform, err := choosePlatform(m.Manifests)
 		if err == nil {
-			err = l.copy(ctx, c, repository, "", platform.Digest.String())
+			err = l.copy(ctx, c, repository, "", platform.Digest.String(), true)
 		}
 		return errors.Join(err, l.manifest(name, text))
 	}
+	left := maxTarFactor * c.options.MaxSize
 	for _, d := range slices.Concat(m.Layers, []ocispec.Descriptor{m.Config}) {
 		if l.blobs[d.Digest] || strings.HasPrefix(d.MediaType, ocispec.MediaTypeEmptyJSON) && len(d.Data) > 0 {
 			continue
 		}
-		blob, err := c.blob(ctx, repository, d, c.options.MaxSize)
+		blob, err := c.blob(ctx, repository, d, min(left, c.options.MaxSize))
 		if err != nil {
 			return err
 		}
+		left -= d.Size
 		if err := l.blob(blob); err != nil {
 			return err
 		}

@@ -88,7 +88,7 @@ func (c *Client) pull(ctx context.Context, repository *remote.Repository, r Refe
 			return nil, err
 		}
 		if m.Manifests != nil {
-			return nil, errors.New("it is an index in an index")
+			return nil, errNestedIndex
 		}
 	}
 	a := &Artifact{Reference: r.WithDigest(digest), Digest: digest, Annotations: m.Annotations}
@@ -105,6 +105,8 @@ func (c *Client) pull(ctx context.Context, repository *remote.Repository, r Refe
 	}
 	return a, err
 }
+
+var errNestedIndex = errors.New("it is an index in an index")
 
 // document is a manifest or an index of OCI or Docker. The content says which of them it is, because the media type
 // that the registry states may be wrong.
