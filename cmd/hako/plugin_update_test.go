@@ -116,6 +116,55 @@ func TestPluginUpdateRule(t *testing.T) {
 	invoke(t, dir, "plugin", "update").want(t, exitUsage, "it is the plugin other by now")
 }
 
+// TestHostileUpdates: where a plugin came from, something else is served later, also what its author signed and mended
+// long ago. It does not become the installed version, even if updates need nobody's yes.
+func TestHostileUpdates(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		edits []string
+		bytes string // instead of a plugin
+		want  string
+	}{
+		"an older version":          {[]string{"version: 1.0.0", "version: 0.9.9"}, "", "older than the installed 1.0.0"},
+		"an older major version":    {[]string{"version: 1.0.0", "version: 0.100.100"}, "", "older than the installed 1.0.0"},
+		"a prerelease of it":        {[]string{"version: 1.0.0", "version: 1.0.0-rc.1"}, "", "older than the installed 1.0.0"},
+		"a prerelease with a tag":   {[]string{"version: 1.0.0", "version: 1.0.0-9999+2.0.0"}, "", "older than the installed 1.0.0"},
+		"another plugin":            {[]string{"name: probe\n", "name: shell\n"}, "", "it is the plugin shell by now"},
+		"a name with an escape":     {[]string{"name: probe\n", "name: \"probe\\e[2J\"\n"}, "", "name"},
+		"no plugin":                 {nil, "<html>", "not a Wasm module"},
+		"nothing":                   {nil, " ", "not a Wasm module"},
+		"a module without manifest": {nil, "\x00asm\x01\x00\x00\x00", "manifest"},
+		"the first bytes of one":    {nil, "\x00asm", "not a Wasm module"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first := probePlugin(t)
+			p := publish(t, first)
+			dir := p.installs(t)
+			put(t, filepath.Join(dir, "hako.yaml"), []byte("plugins: [plugins]\nupdates: same-permissions\n"))
+			invoke(t, dir, "plugin", "approve", "probe", "-y").want(t, exitOK)
+			served := []byte(test.bytes)
+			if test.bytes == "" {
+				served = probePlugin(t, test.edits...)
+			}
+			p.wasm.Store(&served)
+			for _, command := range []string{"outdated", "update"} {
+				o := invoke(t, dir, "plugin", command)
+				o.want(t, exitUsage, test.want)
+				if strings.Contains(o.stderr+o.stdout, "\x1b") {
+					t.Errorf("%s: %q", command, o.stderr)
+				}
+			}
+			if now := must(os.ReadFile(filepath.Join(dir, "plugins", "probe.wasm"))); !bytes.Equal(now, first) {
+				t.Error("the installed version was replaced")
+			}
+			if e := locked(t, dir); e.Version != "1.0.0" || e.Previous != nil {
+				t.Errorf("the lock file: %+v", e)
+			}
+		})
+	}
+}
+
 // TestPluginSync: a folder is rebuilt from its lock file, and from nothing else than the recorded bytes.
 func TestPluginSync(t *testing.T) {
 	t.Parallel()
@@ -285,7 +334,7 @@ func TestPluginUpdateRegistry(t *testing.T) {
 	}
 	push("1.10.0", version("1.9.9"))
 	invoke(t, dir, "plugin", "outdated").want(t, exitOK, "the tag 1.10.0 names another version by now")
-	invoke(t, dir, "plugin", "update", "--dry-run").want(t, exitOK, "! It is a downgrade: 1.9.9 is older than 1.10.0")
+	invoke(t, dir, "plugin", "update", "--dry-run").want(t, exitUsage, "it is version 1.9.9 by now, which is older")
 
 	invoke(t, dir, "plugin", "add", "local.wasm").want(t, exitOK)
 	invoke(t, dir, "plugin", "outdated").want(t, exitUsage, "probe 1.10.0: the tag", "local was added from a file")

@@ -123,12 +123,24 @@ func (f *Folder) Update(ctx context.Context, n *Newer) (_ *Addition, err error) 
 		}
 	}
 	p, err := f.Read(d, "")
-	if err == nil && p.Manifest.Name != n.Name {
+	switch {
+	case err != nil:
+	case p.Manifest.Name != n.Name:
 		err = fmt.Errorf("it is the plugin %s by now, and not %s: to install it, use hako plugin add",
 			p.Manifest.Name, n.Name)
+	case isOlder(p.Manifest.Version, n.Installed):
+		err = fmt.Errorf("it is version %s by now, which is older than the installed %s and may have defects that "+
+			"are mended there: to install it all the same, use hako plugin add --replace", p.Manifest.Version, n.Installed)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", n.from, err)
 	}
 	return p, nil
+}
+
+// isOlder reports whether a version is older than another one. A registry that lies, or one that was taken over, can serve
+// what its owner signed long ago.
+func isOlder(version, than string) bool {
+	order, ok := lock.Compare(version, than)
+	return ok && order < 0
 }
