@@ -88,7 +88,7 @@ recordings: build ## one approval as a sequence of pictures in the console, the 
 	./scripts/recordings.sh
 
 conformance: plugins ## the official MCP conformance suite, both frozen sets, against a build that has its fixtures
-	$(GO) build -tags $(TAGS),conformance -o bin/hako-conformance ./cmd/hako
+	$(GO) build -tags $(TAGS),conformance $(GCFLAGS) -o bin/hako-conformance ./cmd/hako
 	./scripts/conformance.sh
 
 bench: build ## benchmarks; writes bench/results.json and docs/performance.md. BENCH='-hako.duration 100ms -hako.settle 1s' tries it out
