@@ -177,7 +177,7 @@ type Tenant struct {
 type Shipped struct {
 	// File is its file name, for messages.
 	File string
-	// Module is what manifest.Read returns for the plugin, without Recordings. Its ParseManifest must succeed: the host
+	// Module is the result of manifest.Read for the plugin, without Recordings. Its ParseManifest must succeed: the host
 	// does not validate it again. If it is nil, the plugin is read.
 	Module *manifest.Module
 	// Wasm returns the plugin. It is called whenever its code or its recordings are needed, so that the host need not

@@ -28,18 +28,18 @@ type values = map[string]any
 const (
 	// callsInAnswer limits the calls that the model of the tasks makes in one answer without code mode.
 	callsInAnswer = 20
-	// callsAtOnce is how many of them run in parallel, as many as in a program.
+	// callsAtOnce bounds the parallel calls, as a program is bounded.
 	callsAtOnce = 8
 )
 
 // codeTask is work that takes many calls. Each way ends with the same effects.
 type codeTask struct {
 	name string
-	// effects is how many cells, messages, files and hand-offs there are afterwards that were not there before.
+	// effects is the number of cells, messages, files and hand-offs that the task creates.
 	effects int
 	// calls does the work with a model that calls the tools itself.
 	calls func(m *taskModel)
-	// find is what the model asks find_tools for before it writes code, a program that does the same.
+	// find is the query of the model for find_tools, before it writes a program that does the same.
 	find, code string
 }
 

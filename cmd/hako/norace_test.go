@@ -2,5 +2,5 @@
 
 package main
 
-// overtimePeople is how many people TestCodeTasks has.
+// overtimePeople is the number of people in TestCodeTasks.
 const overtimePeople = 300

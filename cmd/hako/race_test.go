@@ -2,5 +2,5 @@
 
 package main
 
-// overtimePeople is how many people TestCodeTasks has: fewer under the race detector, which needs 20 s for 300.
+// overtimePeople is the number of people in TestCodeTasks: fewer under the race detector, which needs 20 s for 300.
 const overtimePeople = 120

@@ -103,7 +103,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 // eventBody ends a stream with an event that does not end: its lines are kept until then.
 type eventBody struct {
 	io.ReadCloser
-	// size is that of the event so far. blank says that its last line has nothing in it yet.
+	// size is the size of the event so far. blank reports that its last line is empty so far.
 	size  int
 	blank bool
 }

@@ -44,7 +44,7 @@ func (r *Runner) discover(followers *sync.WaitGroup) {
 	}
 }
 
-// deepLook is how often more than the newest sessions are listed: every sixth time, which is once a minute.
+// deepLook is the number of lookups of which one lists more than the newest sessions: one a minute.
 const deepLook = 6
 
 // look lists the sessions once, at most most of each agent.

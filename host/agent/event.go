@@ -31,7 +31,7 @@ type event struct {
 	Type string `json:"type"`
 	// ProcessedAt is nil while the event is queued.
 	ProcessedAt *time.Time `json:"processed_at"`
-	// Thread is that of a subagent; empty is the session's own, or for an interrupt all of them.
+	// Thread identifies a subagent; empty means the session's own, or for an interrupt all of them.
 	Thread string `json:"session_thread_id"`
 	// Name and Input are a call's. Input is kept as it was written, so that no number loses digits.
 	Name  string          `json:"name"`

@@ -135,7 +135,7 @@ func (d *Queue) activeWatchers() []watcher {
 	return slices.Collect(maps.Values(d.watchers))
 }
 
-// Prompter is how the frontend can reach the caller.
+// Prompter asks the caller in their frontend.
 type Prompter struct {
 	// Ask asks the caller, By, and returns the answer. It must return when ctx ends. An error says that the caller
 	// cannot be asked.
@@ -146,7 +146,7 @@ type Prompter struct {
 	Fill func(ctx context.Context, q *elicitation.Question) (elicitation.Answer, error)
 	// Later says that the caller brings the answer with a second call, in Reply.
 	Later bool
-	// Reply is that answer.
+	// Reply is the answer.
 	Reply *Reply
 	// Compare, if not nil, is called once it is certain that a person has to agree. It sets Replaces of the question.
 	Compare func(ctx context.Context, q *Question)
@@ -222,7 +222,7 @@ func (d *Queue) notify(q *Question) {
 	}
 }
 
-// poll is how often a waiting question looks for answers of other processes.
+// poll is the interval at which a waiting question looks for answers of other processes.
 const poll = time.Second
 
 // waitForAnswer waits for the first answer.

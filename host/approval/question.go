@@ -11,7 +11,7 @@ import (
 	"github.com/hako-run/hako/host/policy"
 )
 
-// Caller is who made a call.
+// Caller identifies the maker of a call.
 type Caller struct {
 	Frontend string `json:"frontend,omitempty"`
 	Tenant   string `json:"tenant,omitempty"`

@@ -23,7 +23,7 @@ type Query struct {
 	Tenant, User  string
 	Token, Action string
 	Call          string
-	// ID is that of a call, an HTTP request, a trace or a question. Clients choose some of them.
+	// ID identifies a call, an HTTP request, a trace or a question. Clients choose some of them.
 	ID string
 	// Asked restricts to calls about which people were asked, and Approver to those that this person answered.
 	Asked    bool

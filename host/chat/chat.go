@@ -58,7 +58,7 @@ type Options struct {
 
 // Limits bound a turn. Zero means the default.
 type Limits struct {
-	// Rounds is how often the model may call tools before it must answer: 10.
+	// Rounds is the number of rounds of tool calls before the model must answer: 10.
 	Rounds int
 	// Calls is the maximum of calls in one round: 16. Parallel is how many of them run at once: 8.
 	Calls, Parallel int

@@ -119,7 +119,7 @@ func (e *Engine) Today(ctx context.Context, who pipeline.Caller) (Use, error) {
 	return used[1], err
 }
 
-// useRetention is how long daily use is kept.
+// useRetention is the time for which daily use is kept.
 const useRetention = 400 * 24 * time.Hour
 
 // Forget deletes the conversations that were last used longer ago than retain and have no running turn; zero keeps all.

@@ -81,7 +81,7 @@ func rate(ctx context.Context, tx *sql.Tx, f Feedback) (changed bool, err error)
 	return n > 0, err
 }
 
-// maxFeedback is how much feedback is listed.
+// maxFeedback bounds the listed feedback.
 const maxFeedback = 1000
 
 // Feedbacks lists what people thought of answers, the newest first, at most 1,000. It is for operators: it tells what

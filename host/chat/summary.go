@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// keptMessages is how many of the latest messages are not summarised.
+	// keptMessages is the number of latest messages that are not summarised.
 	keptMessages = 4
 	// summaryTokens bounds a summary.
 	summaryTokens = 1024

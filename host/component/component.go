@@ -219,7 +219,7 @@ const (
 	OpResourceRep  Op = 0x04
 )
 
-// Encoding is how strings lie in a guest's memory.
+// Encoding is the encoding of strings in a guest's memory.
 type Encoding byte
 
 // Encodings, in the numbers of the binary format.

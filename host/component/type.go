@@ -60,9 +60,9 @@ type Type struct {
 	Elem *Type
 	// Err is the error of a result, or the value of a map.
 	Err *Type
-	// Length is that of a list with a fixed length. Zero means any.
+	// Length is the length of a list with a fixed length. Zero means any.
 	Length uint32
-	// Resource is that of own and borrow.
+	// Resource is the resource of own and borrow.
 	Resource *Resource
 
 	measure

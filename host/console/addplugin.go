@@ -57,7 +57,7 @@ type Addition struct {
 	Exists bool
 	// Signer is the verified signer.
 	Signer signature.Signer
-	// Size is that of the file, in bytes. From is where it was downloaded, empty for an upload.
+	// Size is the size of the file, in bytes. From is the source of a download, empty for an upload.
 	Size  int
 	From  string
 	Place func(context.Context) error

@@ -25,7 +25,7 @@ type Installed interface {
 	Remove(ctx context.Context, name string) (left []string, err error)
 }
 
-// installedJSON is how a plugin was installed.
+// installedJSON describes the installation of a plugin.
 type installedJSON struct {
 	From     string `json:"from,omitempty"`
 	Previous string `json:"previous,omitempty"`

@@ -133,7 +133,7 @@ func (r route) pattern() string {
 // request is a request to the API.
 type request struct {
 	*http.Request
-	// language is that of the server's texts, "en" or "ja".
+	// language is the language of the server's texts, "en" or "ja".
 	language string
 	// site is the site when the request arrived, address the client's address.
 	site    *site

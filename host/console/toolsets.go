@@ -28,7 +28,7 @@ const (
 // toolsetsJSON is a page of the sets, and what there is without them.
 type toolsetsJSON struct {
 	listJSON[*toolsetJSON]
-	// Catalog is what callers without a set are offered.
+	// Catalog is the offer to callers without a set.
 	Catalog offeredJSON `json:"catalog"`
 	// Search has the limits above which tools are searched for. Local is the set at the terminal and over stdio.
 	Search toolset.Search `json:"search"`
@@ -36,8 +36,8 @@ type toolsetsJSON struct {
 	Rules  []toolset.Rule `json:"rules"`
 }
 
-// offeredJSON is what a model is offered. Tokens are those of all offered tools, Listed and ListedTokens what is listed
-// if Search replaces the list.
+// offeredJSON measures an offer to a model. Tokens are the tokens of all offered tools, Listed and ListedTokens what is
+// listed if Search replaces the list.
 type offeredJSON struct {
 	Tools        int  `json:"tools"`
 	Tokens       int  `json:"tokens"`
@@ -190,7 +190,7 @@ func offeredTools(tools []*catalog.Tool, view *toolset.View, each tokens, values
 	return list
 }
 
-// previewJSON is what a drafted set would offer. YAML is the draft as it would stand in hako.yaml, Current the set of
+// previewJSON is the offer of a drafted set. YAML is the draft as it would stand in hako.yaml, Current the set of
 // this name that is there. More counts the tools beyond maxLimit.
 type previewJSON struct {
 	*toolsetJSON

@@ -27,7 +27,7 @@ type File struct {
 	content atomic.Pointer[Content]
 }
 
-// Content is that of a File at one time. It is immutable.
+// Content is a snapshot of a File. It is immutable.
 type Content struct {
 	text     []byte
 	consents map[string]Consent

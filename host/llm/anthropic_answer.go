@@ -86,7 +86,7 @@ func (b *messagesBlock) verbatim() (json.RawMessage, error) {
 type messagesAnswer struct {
 	*exchange
 	model, stop string
-	// usage is that of this stream. earlier and resumed are the usage and the number of blocks of the streams before,
+	// usage is the usage of this stream. earlier and resumed are the usage and the number of blocks of the streams before,
 	// which ended in pauses.
 	usage, earlier  Usage
 	resumed, pauses int

@@ -40,7 +40,7 @@ type Error struct {
 	Provider string
 	// Status is the HTTP status, or 0 if there was none or the error came within a successful response.
 	Status int
-	// RetryAfter is how long the provider asks to wait, or 0.
+	// RetryAfter is the wait that the provider asks for, or 0.
 	RetryAfter time.Duration
 	// Text says what happened and how to repair it, in English, for the operator. It contains neither the key nor parts
 	// of the conversation, so it may be logged and shown.

@@ -30,7 +30,7 @@ const (
 	// DefaultContextWindow is smaller than the windows of Anthropic's and OpenAI's current models. Local servers often
 	// have less.
 	DefaultContextWindow = 128_000
-	// DefaultRetries is how often a request is retried.
+	// DefaultRetries is the number of retries of a request.
 	DefaultRetries = 3
 	// DefaultTimeout bounds the time without data. Thinking models, and local models that process a long prompt, may
 	// send nothing for minutes.

@@ -16,7 +16,7 @@ import (
 const (
 	maxDepth  = 64
 	maxValues = 100_000
-	// maxExponent is how large the exponent of a number may be, and maxNumber how long its text: beyond the range of a
+	// maxExponent bounds the exponent of a number, and maxNumber the length of its text: beyond the range of a
 	// double, which is what RFC 8259 section 6 says to count on, and short enough to compute with exactly.
 	maxExponent = 400
 	maxNumber   = 128

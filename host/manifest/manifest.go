@@ -35,7 +35,7 @@ type Manifest struct {
 	Permissions Permissions
 	// Config declares the keys that an operator may set, by name.
 	Config map[string]ConfigKey
-	// Limits are what the plugin asks for, within the host's ceilings; an operator's settings override them in either
+	// Limits are requested by the plugin, within the host's ceilings; an operator's settings override them in either
 	// direction.
 	Limits Limits
 }
@@ -215,7 +215,7 @@ var States = []State{StateCall, StateSession, StateShared}
 
 // HTTPPermission asks to send requests to what is under one base URL.
 type HTTPPermission struct {
-	// Name is how grants refer to it: 1 to 40 of a-z, 0-9 and "-", starting with a letter.
+	// Name identifies it in grants: 1 to 40 of a-z, 0-9 and "-", starting with a letter.
 	Name string
 	// URL is the base: scheme, host, optional port, and the path under which all requests must lie. The host may start
 	// with "*." for any subdomain; "*" alone is any host, which plugin check reports as over-broad.

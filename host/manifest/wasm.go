@@ -113,7 +113,7 @@ func (r *wasmReader) vector(element func() error) error {
 type section struct {
 	id         byte
 	start, end int
-	// name is that of a custom section.
+	// name is the name of a custom section.
 	name    string
 	content []byte
 }

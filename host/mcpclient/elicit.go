@@ -28,7 +28,7 @@ import (
 const (
 	// sessionless is the first protocol version without requests from servers.
 	sessionless = "2026-07-28"
-	// maxRounds is how often a call is repeated with answers.
+	// maxRounds bounds the number of times that a call is repeated with answers.
 	maxRounds = 10
 	// linger is the time for which a canceled call counts as running: the server may not know of the cancellation yet.
 	linger = time.Minute

@@ -470,7 +470,7 @@ func (r *rig) tools() []string {
 	return names
 }
 
-// status is that of one server.
+// status is the status of one server.
 func (r *rig) status(name string) mcpclient.Status {
 	r.t.Helper()
 	list := r.upstreams.Status()

@@ -75,7 +75,7 @@ func lister(t *testing.T, pages ...[]any) (url string, size int64) {
 	return server.URL, size
 }
 
-// liveHeap is what is reachable, in bytes. Tests that use it are not parallel.
+// liveHeap returns the size of the reachable heap in bytes. Tests that use it are not parallel.
 func liveHeap() int64 {
 	runtime.GC()
 	runtime.GC() // empties pools

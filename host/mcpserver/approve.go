@@ -226,7 +226,7 @@ func (s *Server) language(call *pipeline.Call) string {
 	return cmp.Or(call.Caller.Locale, s.now().Language)
 }
 
-// input is what a call that waits for an answer results in: a state, and the form that asks for it. ok is false for
+// input returns the result of a call that waits for an answer: a state, and the form that asks for it. ok is false for
 // every other error.
 func (s *Server) input(call *pipeline.Call, err error) (state string, requests mcp.InputRequestMap, ok bool) {
 	pending, ok := errors.AsType[*approval.PendingError](err)

@@ -100,7 +100,7 @@ const followPoll = 5 * time.Second
 // tail reads a stream from the store.
 type tail struct {
 	*replicas
-	// id is that of the session, or of the call that waits.
+	// id identifies the session, or the pending call.
 	id, stream string
 	// after is the number of the last event that was read.
 	after int

@@ -56,7 +56,7 @@ func (c *memoryCollector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// residentFiles returns the resident memory that maps files, which is that of the program. Only Linux tells it.
+// residentFiles returns the resident memory that maps files, such as the program. Only Linux reports it.
 func residentFiles() (bytes uint64, ok bool) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

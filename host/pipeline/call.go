@@ -37,7 +37,7 @@ const (
 // Frontends lists all frontends.
 var Frontends = []string{FrontendHTTP, FrontendStdio, FrontendTerminal, FrontendSlack, FrontendAgent, FrontendConsole}
 
-// Caller is who makes a call.
+// Caller identifies the person or program that makes a call.
 type Caller struct {
 	// Frontend is the frontend of the call, one of the constants above.
 	Frontend string
@@ -48,7 +48,7 @@ type Caller struct {
 	// frontend knows.
 	Token  string
 	Groups []string
-	// Scopes are what the caller's token may be used for.
+	// Scopes are the scopes of the caller's token.
 	Scopes []string
 	// SessionSecret identifies the session for callers without a User, where Session is only a part of its ID. It is
 	// not in records.
@@ -64,7 +64,7 @@ type Caller struct {
 	// Operator says that the caller operates the host, at its own terminal.
 	Operator bool
 	// Client and ClientVersion are the client's own claims, Address is its address, RequestID and TraceID are its
-	// identifiers of the call, HTTPRequestID is that of the HTTP request. They are only recorded.
+	// identifiers of the call, HTTPRequestID identifies the HTTP request. They are only recorded.
 	Client, ClientVersion, Address, RequestID, TraceID, HTTPRequestID string
 	// Trace is the caller's span to which the call belongs. It is not trusted.
 	Trace trace.Remote

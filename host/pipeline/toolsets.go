@@ -9,7 +9,7 @@ import (
 	"github.com/hako-run/hako/host/toolset"
 )
 
-// offer is what a caller is offered: the catalog, or a toolset's view of it.
+// offer is the part of the catalog that a caller is offered: all of it, or a toolset's view of it.
 type offer struct {
 	*catalog.View
 	set *toolset.View // nil: everything

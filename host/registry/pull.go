@@ -23,7 +23,7 @@ import (
 type Artifact struct {
 	// Reference is the reference that it was pulled from, with its digest.
 	Reference Reference
-	// Digest is that of the OCI manifest, or of the index of platforms that the reference names.
+	// Digest is the digest of the OCI manifest, or of the index of platforms that the reference names.
 	Digest string
 	// Wasm is the plugin file as it was published.
 	Wasm []byte

@@ -34,7 +34,7 @@ type Layer struct {
 
 // Referrer is an artifact that refers to another one, such as a signature.
 type Referrer struct {
-	// Digest is that of its OCI manifest.
+	// Digest is the digest of its OCI manifest.
 	Digest, ArtifactType string
 	Annotations          map[string]string
 	Layers               []Layer

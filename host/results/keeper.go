@@ -24,7 +24,7 @@ type Options struct {
 	// PerCaller and Total bound the kept results of one caller and of all callers, in bytes. Zero means 16 MiB and
 	// 64 MiB.
 	PerCaller, Total int64
-	// Lifetime is how long a result is kept. Zero means an hour.
+	// Lifetime is the time for which a result is kept. Zero means an hour.
 	Lifetime time.Duration
 }
 

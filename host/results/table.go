@@ -48,7 +48,7 @@ type head struct {
 }
 
 const (
-	// partSize is how much text one row has, in bytes.
+	// partSize is the size of the text in one row, in bytes.
 	partSize = 256 << 10
 	// maxHead and maxBody bound what is read of one row. No replica writes more.
 	maxHead, maxBody = 1 << 20, partSize + 64

@@ -13,7 +13,7 @@ import (
 // The host's own memory for a call is charged to the memory budget: the request, the copies made while an answer is
 // decoded, and the answer until it has been delivered. Each is charged before it is allocated.
 
-// freeReservation is what the host may hold for a call without a charge, in bytes. Most calls stay below.
+// freeReservation is the memory in bytes that the host may hold for a call without a charge. Most calls stay below.
 const freeReservation = 64 << 10
 
 // reserve charges n bytes of host memory until the call has ended. It waits for them like a guest's memory and fails
@@ -95,7 +95,7 @@ const (
 	elementBytes = 600
 	// valueBytes is the minimum memory of any other value: a string header.
 	valueBytes = 16
-	// textCopies is how often the text of a structured member is copied while it is inserted.
+	// textCopies is the number of copies of the text of a structured member while it is inserted.
 	textCopies = 3
 	// encodings counts the copies of an answer during delivery: one masked or completed, one encoded.
 	encodings = 2

@@ -49,9 +49,9 @@ type scheduler struct {
 const (
 	// timeSlice is the time after which a guest hands over to one that handOver has queued.
 	timeSlice = time.Millisecond
-	// wakeupCredit is how far below the others a returning share starts.
+	// wakeupCredit is the advantage in virtual time with which a returning share starts.
 	wakeupCredit = 10 * time.Millisecond
-	// reclaimInterval is how often slots are reclaimed from guests in host functions while turns wait.
+	// reclaimInterval is the interval at which slots are reclaimed from guests in host functions while turns wait.
 	reclaimInterval = time.Millisecond
 	// yieldQuanta is the number of quanta after which a guest yields its processor: some 100 us in most guests, longer
 	// than a short call.

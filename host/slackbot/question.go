@@ -74,14 +74,15 @@ func endedBlocks(q *approval.Question, locale, ending string) []slack.Block {
 var slackID = lazyregexp.New(`^[UWCG][A-Z0-9]{8,20}$`)
 
 // maxNames bounds the IDs of a question whose names are shown, because Slack is asked for each that is not cached.
-// nameTime is how long the question waits for the answers.
+// nameTime bounds the wait of the question for the answers.
 const (
 	maxNames = 10
 	nameTime = 2 * time.Second
 )
 
-// describe describes a question for each place. Values that are IDs of people and channels have their names there, as far
-// as Slack tells them within nameTime. The ID stays beside the name, because anybody can take another's display name.
+// describe describes a question for each place. Values that are IDs of people and channels have their names there, as
+// far as Slack tells them within nameTime. The ID stays beside the name, because anybody can take another's display
+// name.
 func (w *workspace) describe(ctx context.Context, q *approval.Question, places []spot) []*approval.Description {
 	ctx, cancel := context.WithTimeout(ctx, nameTime)
 	defer cancel()

@@ -15,7 +15,7 @@ type Status struct {
 	Error string
 }
 
-// State is whether hako is connected to a workspace.
+// State tells whether hako is connected to a workspace.
 type State string
 
 // States of a workspace. With events as requests, Up means that Slack has accepted the bot's token.

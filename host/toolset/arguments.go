@@ -24,7 +24,7 @@ func (e *ArgumentError) Error() string {
 	return fmt.Sprintf("%q could be taken for %q, which the toolset sets or hides: leave it out", e.Name, e.Argument)
 }
 
-// form is how the arguments of a tool are offered.
+// form changes the arguments of a tool as a set offers it.
 type form struct {
 	// tool is the name in the catalog.
 	tool string

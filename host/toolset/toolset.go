@@ -114,7 +114,7 @@ type People struct {
 	Tokens  []string `json:"tokens,omitempty"`
 }
 
-// Caller is what rules match.
+// Caller has the properties of a caller that rules match.
 type Caller struct {
 	Frontend, Tenant, User, Token, Channel string
 	Groups                                 []string

@@ -9,7 +9,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// View is what a set offers of one snapshot of the catalog. It is immutable.
+// View is the part of a snapshot of the catalog that a set offers. It is immutable.
 type View struct {
 	*catalog.View
 	// Problems say what of the set is not offered, and why: patterns that match nothing, and tools that do not fit.

@@ -33,7 +33,7 @@ const (
 	grpcPrefix = 5
 	// maxGRPCResponse bounds a response, in bytes. It names at most how many spans were rejected, and why.
 	maxGRPCResponse = 64 << 10
-	// defaultExportTimeout is that of the specification of the exporters.
+	// defaultExportTimeout is the default in the specification of the exporters.
 	defaultExportTimeout = 10 * time.Second
 )
 

@@ -17,7 +17,7 @@ type LLM struct {
 	// Models are asked in this order, but for Default, the name of the one that is asked first. Empty means the first.
 	Models  []llm.Spec
 	Default string
-	// Currency is that of the prices.
+	// Currency is the currency of the prices.
 	Currency string
 }
 

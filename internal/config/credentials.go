@@ -8,7 +8,7 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// credentialName is the rule for the names of credentials, which is that of permissions.
+// credentialName is the rule for names of credentials, the same as for permissions.
 var credentialName = lazyregexp.New(`^[a-z][a-z0-9-]{0,39}$`)
 
 // credentials reads what is below "credentials" into specs, which is made if it is nil. No values of secrets are in the

@@ -13,7 +13,7 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// Postgres is how the store is used where it is a PostgreSQL database.
+// Postgres has the settings of a store that is a PostgreSQL database.
 type Postgres struct {
 	// Password is the source of the user's password; zero means the URL or libpq's environment variables.
 	Password         credential.Source

@@ -20,8 +20,8 @@ import (
 // deep is JSON that a parser may refuse, by a limit of its own.
 var deep = strings.Repeat("[", 1000) + strings.Repeat("]", 1000)
 
-// jsonTexts are what parsers of JSON differ in (RFC 8259), and all that one changed or missing character makes of some
-// documents.
+// jsonTexts are texts about which parsers of JSON differ (RFC 8259), and all that one changed or missing character
+// makes of some documents.
 func jsonTexts() []string {
 	texts := []string{
 		"", " ", "\x00", "\ufeff1", "nul", "nulll", "NULL", "True", "undefined", "'a'", "// c\n1", "1 2", "1,", ",1",

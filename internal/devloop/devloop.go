@@ -24,7 +24,7 @@ type Loop struct {
 	// Dir is the plugin's folder. The plugin is built into Output(Dir), which must be a folder of Host.
 	Dir  string
 	Host *host.Host
-	// Settings are what the plugin is served under.
+	// Settings apply to the served plugin.
 	Settings *Settings
 	// Approve shows a person what the plugin asks for, asks, and records the consent.
 	Approve func(ctx context.Context, p *host.Status) error

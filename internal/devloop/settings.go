@@ -21,7 +21,7 @@ import (
 	"github.com/hako-run/hako/internal/wholefile"
 )
 
-// Settings are what a plugin is served under beside its sources: the configuration and the operator's consents. A Loop
+// Settings are the configuration and the operator's consents under which a plugin is served. A Loop
 // takes up their changes.
 type Settings struct {
 	source  config.Source

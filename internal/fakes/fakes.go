@@ -37,7 +37,7 @@ const (
 	SlackColleague = "U0000000K1"
 	SlackBot       = "U00000HAKO"
 	SlackChannel   = "C0000000G1"
-	// SlackAppToken is that of the bot's app, for Socket Mode.
+	// SlackAppToken is the token of the bot's app, for Socket Mode.
 	SlackAppToken = "xapp-made-up-for-the-stand-in"
 	// Repository is at GitHub.
 	Repository = "hako-run/demo"

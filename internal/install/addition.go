@@ -62,7 +62,7 @@ func (f *Folder) Read(d *Download, digest string) (*Addition, error) {
 // path returns the path of a plugin's file.
 func (f *Folder) path(name string) string { return filepath.Join(f.dir, name+".wasm") }
 
-// Size is that of the file, in bytes.
+// Size is the size of the file, in bytes.
 func (a *Addition) Size() int { return len(a.wasm) }
 
 // Exists reports whether there is a file at Path, which Place would replace.

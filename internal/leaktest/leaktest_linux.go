@@ -92,7 +92,7 @@ type run struct {
 	before    state
 }
 
-// surely is how often a construction has to succeed: what it does in the background may still fail at the first time.
+// surely is the number of successes that a constructor needs, since its background work may fail at first.
 const surely = 3
 
 // withoutFiles makes the construction fail for want of a file descriptor, at each step that needs one.

@@ -11,7 +11,7 @@ import (
 
 // Options say how a client reaches hako, and in which form it is told.
 type Options struct {
-	// Name is what the client calls the server.
+	// Name is the name of the server in the client.
 	Name string
 	// HTTP uses the HTTP server of the configuration, URL the HTTP server at this address. OAuth also lets the client
 	// log its user in there. Without them the client starts hako itself.

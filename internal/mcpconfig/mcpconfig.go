@@ -19,7 +19,8 @@ import (
 type Client struct {
 	// File is the file to paste a document into, and what to do then.
 	File string
-	// Token is how the client's configuration refers to a token that is kept elsewhere. Empty: the client has no HTTP.
+	// Token is the reference in the client's configuration to a token that is kept elsewhere. Empty: the client has no
+	// HTTP.
 	Token string
 	// Login tells a person how to log in by OAuth; %s is the server's name. Empty: the client has no OAuth.
 	Login string

@@ -10,7 +10,7 @@ import (
 	"github.com/hako-run/hako/internal/config"
 )
 
-// Server is how hako is reached: by starting a program, or at a URL.
+// Server describes a way to reach hako: by starting a program, or at a URL.
 type Server struct {
 	Program string
 	Args    []string

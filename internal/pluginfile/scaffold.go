@@ -23,7 +23,7 @@ var templates embed.FS
 type scaffold struct {
 	// Name is the name of the plugin, Tool that of its tool.
 	Name, Tool string
-	// Version is that of the PDK, Go the language version that it needs.
+	// Version is the version of the PDK, Go the language version that it needs.
 	Version, Go string
 }
 

@@ -23,7 +23,7 @@ import (
 type Published struct {
 	// Wasm has a manifest inside if it is a component or made for Extism, also if none was published.
 	Wasm []byte
-	// Digest is that of the file as it was published.
+	// Digest is the digest of the file as it was published.
 	Digest string
 	// From is its source, without secrets.
 	From string

@@ -18,7 +18,7 @@ const (
 	// gcGarbage is the most garbage in bytes: under load 40 to 100 MiB are alive, and four times that would be too
 	// much. With twice as much, calls need no less processor time, within what can be measured.
 	gcGarbage = 64 << 20
-	// loadCheck is how often the end of a load is looked for.
+	// loadCheck is the interval of checks whether a load has ended.
 	loadCheck = 5 * time.Second
 )
 

@@ -182,9 +182,10 @@ func (g *Governance) Close() error {
 }
 
 const (
-	// policyPoll is how often the policy file is checked for changes.
+	// policyPoll is the interval at which the policy file is checked for changes.
 	policyPoll = 500 * time.Millisecond
-	// quotaFlush is how often used quotas are written to the store, and reserved ones returned to other replicas.
+	// quotaFlush is the interval at which used quotas are written to the store, and reserved ones returned to other
+	// replicas.
 	quotaFlush = 2 * time.Second
 )
 

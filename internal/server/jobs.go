@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// credentialCheck is how often credentials are checked for renewal: several times before each expires.
+	// credentialCheck is the interval at which credentials are checked for renewal: several times before each expires.
 	credentialCheck = 4 * time.Minute
-	// sessionSweep is how often idle sessions of MCP clients and expired results of tools are removed.
+	// sessionSweep is the interval at which idle sessions of MCP clients and expired results of tools are removed.
 	sessionSweep = time.Minute
-	// retentionSweep is how often records that are too old are deleted.
+	// retentionSweep is the interval at which records that are too old are deleted.
 	retentionSweep = time.Hour
 )
 

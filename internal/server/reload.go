@@ -79,7 +79,7 @@ func (r *reloader) start(context.Context) error {
 	return nil
 }
 
-// configPoll is how often the configuration file is checked for changes.
+// configPoll is the interval at which the configuration file is checked for changes.
 const configPoll = 500 * time.Millisecond
 
 // run reloads whenever the configuration file has changed and on every signal. A file that changed since the last check

@@ -123,7 +123,7 @@ type upstreams struct {
 	credentials *credentials
 
 	*mcpclient.Upstreams
-	// ctx is that of the server.
+	// ctx is the context of the server.
 	ctx context.Context
 	// stopFollowing stops following the file. Reloads, which change it, are serialised.
 	stopFollowing func()

@@ -108,7 +108,7 @@ func MustRead(files fs.FS, dir string) []Plugin {
 	return plugins
 }
 
-// Name returns the plugin's name, which is that of its file.
+// Name returns the plugin's name, the name of its file.
 func (p *Plugin) Name() string { return strings.TrimSuffix(p.File, ".wasm") }
 
 func read(files fs.FS, dir string) ([]Plugin, error) {

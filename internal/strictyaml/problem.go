@@ -8,7 +8,7 @@ import (
 	"github.com/hako-run/hako/pdk/locale"
 )
 
-// maxProblems is how many problems one Error lists.
+// maxProblems bounds the problems that one Error lists.
 const maxProblems = 20
 
 // Problem is one thing that is wrong with a document or a value.

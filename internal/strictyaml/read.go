@@ -20,7 +20,7 @@ import (
 	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
-// maxDepth is how deep lists and mappings may nest.
+// maxDepth bounds the nesting of lists and mappings.
 const maxDepth = 64
 
 // Read parses data, one YAML document of at most limit bytes, and hands its root to read, which takes the values out

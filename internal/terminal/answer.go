@@ -28,7 +28,7 @@ func (t IO) AnswerQuestions(ctx context.Context, approvals *approval.Queue, loca
 	}
 }
 
-// answerPoll is how often to check whether a question was answered elsewhere.
+// answerPoll is the interval of checks whether a question was answered elsewhere.
 const answerPoll = time.Second
 
 // answerOne asks until the question is answered, here or elsewhere.

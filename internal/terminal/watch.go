@@ -29,7 +29,7 @@ type Watcher struct {
 	last  int
 }
 
-// watchPoll is how often the watcher checks for questions and renews its registration.
+// watchPoll is the interval at which the watcher checks for questions and renews its registration.
 const watchPoll = time.Second
 
 // Run watches until ctx ends, or the operator's input does.

@@ -17,10 +17,10 @@ const mount = "/workspace"
 
 // location is a file or directory in one of the roots: the workspace, or another directory that the operator allows.
 type location struct {
-	// path is how callers know it: relative to the workspace in its shortest form ("." for the workspace itself), else
-	// absolute, as "/docs/a.md".
+	// path is the path in arguments and results: relative to the workspace in its shortest form ("." for the workspace
+	// itself), else absolute, as "/docs/a.md".
 	path string
-	// full is how package os takes it.
+	// full is the path for package os.
 	full string
 	// root is the guest path of the root.
 	root string

@@ -16,7 +16,7 @@ type kind struct {
 	program, image bool
 }
 
-// signature is how files of a kind begin.
+// signature is the beginning of files of a kind.
 type signature struct {
 	at    int
 	magic string

@@ -22,7 +22,7 @@ type attendanceAnswer struct {
 	*attendance
 }
 
-// attendancePage is that for several people.
+// attendancePage is the result for several people.
 type attendancePage struct {
 	page
 	Employees []attendance `json:"employees"`

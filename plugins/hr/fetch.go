@@ -55,7 +55,7 @@ type arrival struct {
 const (
 	// requestsAtOnce is the number of requests that a call sends at once, which is the host's limit.
 	requestsAtOnce = 8
-	// lowRemaining is how few requests of the hour may be left before a call stops sending several at once.
+	// lowRemaining is the number of requests left in the hour at which a call stops sending several at once.
 	lowRemaining = 100
 )
 

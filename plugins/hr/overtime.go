@@ -27,7 +27,7 @@ type overtimeAnswer struct {
 	*overtime
 }
 
-// overtimePage is that for several people.
+// overtimePage is the result for several people.
 type overtimePage struct {
 	page
 	// Undecided are people who are not above the limit that was asked for, but whose days are incomplete.

@@ -63,7 +63,7 @@ func one[T any](ctx context.Context, k kind, query, id string) (*T, error) {
 // random draws the part of an id that is not its prefix: 50 bits.
 var random = func() string { return strings.ToLower(rand.Text()[:10]) }
 
-// maxDraws is how often a new id is drawn when the one before is taken.
+// maxDraws bounds the ids that are drawn until one is free.
 const maxDraws = 5
 
 // add inserts a record with values under id, or under a new one if id is empty, and returns its id. The statement's

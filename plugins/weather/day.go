@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// dateLayout is that of a day's key: a date in Japan.
+// dateLayout is the layout of a day's key: a date in Japan.
 const dateLayout = time.DateOnly
 
 // day is a forecast file's entry for one date at one place. What JMA gives no value for is empty or nil.

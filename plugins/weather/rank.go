@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// rank is how well a name fits a place; lower is better. A plain prefix search would take 横浜 for 横浜町 in Aomori and 津
-// for 津別町 in Hokkaido, so a name that only lacks its 市 goes before one that merely starts the same.
+// rank measures how well a name fits a place; lower is better. A plain prefix search would take 横浜 for 横浜町 in Aomori
+// and 津 for 津別町 in Hokkaido, so a name that only lacks its 市 goes before one that merely starts the same.
 type rank int
 
 const (
@@ -27,7 +27,7 @@ const (
 	anywhere = asStart
 )
 
-// fit is how one name compares with another.
+// fit is the relation of one name to another.
 type fit int
 
 const (

@@ -400,7 +400,7 @@ type refreshes struct {
 
 func newRefreshes() *refreshes { return &refreshes{uses: map[string]int{}} }
 
-// lifetime is that of access tokens, in seconds: so short that they have to be renewed under load.
+// lifetime is the lifetime of access tokens, in seconds: so short that they have to be renewed under load.
 const lifetime = "3"
 
 // watch looks at the requests for tokens on their way to the stand-ins.

@@ -21,7 +21,7 @@ type work struct {
 	name, tool, arguments string
 	// want is in every answer.
 	want string
-	// weight is how often it comes.
+	// weight is its share of the load.
 	weight int
 }
 

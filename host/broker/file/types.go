@@ -13,7 +13,7 @@ type (
 	File = sys.File
 	// Errno is the error of an operation; zero means success. Handles.ErrorCode explains it.
 	Errno = sys.Errno
-	// Flag is how a file is opened.
+	// Flag has the options with which a file is opened.
 	Flag = sys.Oflag
 	// Stat are the attributes of a file.
 	Stat = wsys.Stat_t

@@ -31,7 +31,7 @@ type Layouts struct {
 	funcs sync.Map // *component.Func -> *layout
 }
 
-// layout is how the values of a type are represented.
+// layout is the representation of the values of a type.
 type layout struct {
 	kind        component.Kind // list instead of map, tuple instead of record, variant instead of its special forms
 	typ         *component.Type

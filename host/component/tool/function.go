@@ -11,7 +11,7 @@ import (
 
 // Function is an exported function of a component.
 type Function struct {
-	// Export is how the component exports it: "name", or "interface#name".
+	// Export is its name in the component: "name", or "interface#name".
 	Export string
 	// Name is the name of its tool, if the manifest gives no other.
 	Name string

@@ -62,8 +62,8 @@ func (a *Limiter) Addresses() int {
 	return len(a.addresses)
 }
 
-// limiter is that of an address. mu is held. There are never many more than maxAddresses: each new one costs an attempt
-// of all.
+// limiter returns the limiter of an address. mu is held. There are never many more than maxAddresses: each new one
+// costs an attempt of all.
 func (a *Limiter) limiter(address string, now time.Time) *rate.Limiter {
 	l, ok := a.addresses[address]
 	if ok {

@@ -34,7 +34,7 @@ type Identity struct {
 	Revoked context.Context
 	// Groups are the user's groups, according to the issuer.
 	Groups []string
-	// Scopes are what the token may be used for.
+	// Scopes are the scopes of the token.
 	Scopes []string
 	// Expires is the time at which the token stops being valid; zero means never.
 	Expires time.Time
@@ -71,9 +71,9 @@ type Auth struct {
 	issued *bearer.Issued
 	oauth  *oauthVerifier
 	scopes []string
-	// clock is that of the server, which comes later; nil means time.Now.
+	// clock is the clock of the server, which sets it later; nil means time.Now.
 	clock atomic.Pointer[func() time.Time]
-	// logger is that of the server too; nil means none.
+	// logger is the logger of the server, which sets it later; nil means none.
 	logger atomic.Pointer[slog.Logger]
 }
 

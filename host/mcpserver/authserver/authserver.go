@@ -123,7 +123,7 @@ const (
 
 const (
 	defaultLifetime = 7 * 24 * time.Hour
-	// accessLifetime is that of access tokens.
+	// accessLifetime is the lifetime of access tokens.
 	accessLifetime = time.Hour
 	// codeLifetime is the time for the exchange of a code, loginLifetime the one for a login at the provider.
 	codeLifetime  = time.Minute

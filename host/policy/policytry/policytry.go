@@ -82,7 +82,7 @@ type Change struct {
 	Time time.Time `json:"time"`
 }
 
-// Caller is who made the calls.
+// Caller made the calls.
 type Caller struct {
 	Frontend string `json:"frontend"`
 	Tenant   string `json:"tenant,omitempty"`

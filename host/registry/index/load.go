@@ -72,7 +72,7 @@ type Source struct {
 	// Fetched is the time at which the index was last known to be current. It is zero for a file, and for one that was
 	// never loaded.
 	Fetched time.Time `json:"fetched,omitzero"`
-	// Problem says why the index could not be loaded. If there are plugins, they are those of the copy from Fetched.
+	// Problem says why the index could not be loaded. Plugins are then those of the copy from Fetched, if there is one.
 	Problem string `json:"problem,omitempty"`
 	// Omitted says which entries were left out and why.
 	Omitted []string `json:"omitted,omitempty"`

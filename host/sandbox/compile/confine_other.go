@@ -29,7 +29,8 @@ func confineSelf(o *childConfig) error {
 	return nil
 }
 
-// watchInterval is how often the memory is checked. The limit is exceeded by some hundred megabytes at most.
+// watchInterval is the interval at which the memory is checked. The limit is exceeded by some hundred megabytes at
+// most.
 const watchInterval = 10 * time.Millisecond
 
 func watch(limit uint64) {

@@ -31,9 +31,9 @@ type scope struct {
 
 // coreInstance is the instance of a core module, or is made of items that exist.
 type coreInstance struct {
-	// number is that of the core instance, 0 if it has none yet.
+	// number identifies the core instance; 0 if it has none yet.
 	number int
-	// module is that of an instance of a module, items are those of other instances.
+	// module belongs to an instance of a module, items to other instances.
 	module *Module
 	items  map[string]coreItem
 }

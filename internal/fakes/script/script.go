@@ -20,7 +20,7 @@ type Step struct {
 	// After fits the results of the calls before, one per line. Nil fits only a conversation that does not end in
 	// results.
 	After *regexp.Regexp
-	// Times is how often the step answers before it is spent. Zero is always.
+	// Times is the number of answers after which the step is used up. Zero means no limit.
 	Times int
 
 	// Think is the model's reasoning before its answer, in a form that only the vendor's stand-in reads.

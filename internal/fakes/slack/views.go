@@ -24,7 +24,7 @@ type View struct {
 		Close      Text              `json:"close"`
 		Blocks     []json.RawMessage `json:"blocks"`
 	}
-	// Raw is that as it came.
+	// Raw is the view as it came.
 	Raw string
 }
 

@@ -69,7 +69,7 @@ func (s *stage) person(id string) string {
 	return s.name
 }
 
-// marks are what cards begin with.
+// marks are the beginnings of cards.
 var marks = map[string]string{"pending": "✋", "in_progress": "⏳", "complete": "✓", "error": "✗"}
 
 // lines are the text, cards, blocks and buttons.
@@ -152,7 +152,7 @@ func blocks(raw string) []block {
 	return list
 }
 
-// text is that of a section, a context or rich text.
+// text returns the text of a section, a context or rich text.
 func (b block) text() string {
 	text := b.Text.Text
 	if b.Type == "rich_text" {
