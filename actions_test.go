@@ -9,7 +9,7 @@ import (
 )
 
 // recordedAction matches code that records an operator's action, such as Action: "plugin.approve".
-var recordedAction = regexp.MustCompile(`(?:Action: +|TokenOperation\()"([a-z]+\.[a-z._]+)"`)
+var recordedAction = regexp.MustCompile(`Action: +"([a-z]+\.[a-z._]+)"`)
 
 // TestActionsAreDocumented compares the actions of audit records with the table of docs/audit.md.
 func TestActionsAreDocumented(t *testing.T) {

@@ -24,7 +24,7 @@ do not. Without --arguments it says what depends on them.`,
 		ValidArgsFunction: a.completeTools,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var input json.RawMessage
-			err := inspect.CheckInput("--token", caller.Token, "--arguments", given)
+			err := inspect.CheckInput(caller.Token, given)
 			if err == nil && given != "" {
 				input, err = a.callArguments([]string{given})
 			}

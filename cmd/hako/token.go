@@ -76,7 +76,7 @@ console. All replicas accept it at once. It is printed once, on standard output;
 				}
 				var text string
 				var r *bearer.Record
-				operation, by := console.TokenOperation("token.create", &f.Token), audit.ProcessUser()
+				operation, by := console.TokenOperation(&f.Token), audit.ProcessUser()
 				err := a.audited(cmd.Context(), c, operation, func() (err error) {
 					text, r, err = access.Tokens.Create(cmd.Context(), f.Token, by, server.ConfiguredTokens(c))
 					return err

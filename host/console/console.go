@@ -248,7 +248,7 @@ func (c *Console) Run(ctx context.Context) error {
 			c.endRevoked(ctx)
 		case <-ctx.Done():
 			c.stop()
-			c.options.Traffic.hub.endAll(endShutdown)
+			c.options.Traffic.hub.endWhere(endShutdown, func(*stream) bool { return true })
 			c.check.end()
 			work.Wait()
 			return nil

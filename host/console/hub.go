@@ -106,16 +106,10 @@ func (h *hub) call(e *callEvent) {
 	})
 }
 
-// end ends the streams of a session, endPerson those of a person, endAll all.
-func (h *hub) end(session, reason string) {
-	h.endWhere(reason, func(s *stream) bool { return s.session.id == session })
+// endSession ends the streams of a session that was logged out.
+func (h *hub) endSession(id string) {
+	h.endWhere(endLogout, func(s *stream) bool { return s.session.id == id })
 }
-
-func (h *hub) endPerson(p *Person, reason string) {
-	h.endWhere(reason, func(s *stream) bool { return s.session.is(p) })
-}
-
-func (h *hub) endAll(reason string) { h.endWhere(reason, func(*stream) bool { return true }) }
 
 func (h *hub) endWhere(reason string, which func(*stream) bool) {
 	h.each(func(s *stream) {

@@ -139,7 +139,7 @@ func (c *Console) begin(w http.ResponseWriter, q *request, s *session) error {
 	}
 	q.session, q.secret = s, secret
 	if old != "" {
-		c.options.Traffic.hub.end(hashed(old), endLogout)
+		c.options.Traffic.hub.endSession(hashed(old))
 	}
 	q.site.setCookie(w, q.Request, sessionCookie, secret, int(c.sessions.Lifetime.Seconds()), http.SameSiteStrictMode)
 	return nil
@@ -167,9 +167,9 @@ func (c *Console) logout(w http.ResponseWriter, q *request) error {
 	}
 	c.note(q, d, "ok", nil)
 	if body.Everywhere {
-		c.options.Traffic.hub.endPerson(&q.session.Person, endLogout)
+		c.options.Traffic.hub.endWhere(endLogout, func(s *stream) bool { return s.session.is(&q.session.Person) })
 	} else {
-		c.options.Traffic.hub.end(q.session.id, endLogout)
+		c.options.Traffic.hub.endSession(q.session.id)
 	}
 	q.site.setCookie(w, q.Request, sessionCookie, "", -1, http.SameSiteStrictMode)
 	writeJSON(w, http.StatusOK, struct{}{})

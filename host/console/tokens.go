@@ -121,7 +121,7 @@ func (c *Console) createToken(q *request) (any, error) {
 	}
 	t := bearer.Token{Name: body.Name, User: body.User, Tenant: body.Tenant, Scopes: body.Scopes,
 		Role: string(body.Role), Expires: body.Expires}
-	o := TokenOperation("token.create", &t)
+	o := TokenOperation(&t)
 	var text string
 	var r *bearer.Record
 	err := c.audited(q, o, func() (err error) {
@@ -148,9 +148,9 @@ func NewToken(text string, r *bearer.Record) CreatedToken {
 	return CreatedToken{text, newTokenItem(r, r.Created)}
 }
 
-// TokenOperation is the record of an operation on a token.
-func TokenOperation(action string, t *bearer.Token) *audit.Operation {
-	o := &audit.Operation{Action: action, Target: audit.Target{Name: t.Name},
+// TokenOperation is the record of the creation of a token.
+func TokenOperation(t *bearer.Token) *audit.Operation {
+	o := &audit.Operation{Action: "token.create", Target: audit.Target{Name: t.Name},
 		Detail: map[string]string{"user": t.Owner()}}
 	for key, value := range map[string]string{
 		"role": t.Role, "tenant": t.Tenant, "scopes": strings.Join(t.Scopes, " "),

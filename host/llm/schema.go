@@ -177,7 +177,7 @@ func (c *cleaner) cleanValues(schema map[string]any) {
 	} else if slices.Contains(kinds, "array") && schema["items"] == nil {
 		schema["items"] = map[string]any{} // OpenAI refuses an array without items
 	}
-	requireStrings(schema, "required")
+	cleanRequired(schema)
 	if list, ok := schema["enum"].([]any); !ok || len(list) == 0 {
 		delete(schema, "enum")
 	}
@@ -187,13 +187,13 @@ func (c *cleaner) cleanValues(schema map[string]any) {
 	}
 }
 
-// requireStrings removes keyword unless it is a list of strings.
-func requireStrings(schema map[string]any, keyword string) {
-	list, ok := schema[keyword].([]any)
+// cleanRequired removes the keyword required unless it is a list of strings.
+func cleanRequired(schema map[string]any) {
+	list, ok := schema["required"].([]any)
 	if ok && !slices.ContainsFunc(list, func(v any) bool { _, is := v.(string); return !is }) {
 		return
 	}
-	delete(schema, keyword)
+	delete(schema, "required")
 }
 
 func (c *cleaner) cleanMember(schema map[string]any, keyword string, depth int) {

@@ -102,7 +102,7 @@ func (s *server) suspect(x *session, err error) {
 
 func (s *server) do(ctx context.Context, x *session, o *ongoing) (response *abi.Response, err error) {
 	request, t := o.invocation.Request, translator{s.spec.scheme()}
-	meta := func() mcp.Meta { return s.without(traced(ctx, nil), x, o.invocation) }
+	meta := func() mcp.Meta { return s.without(traceMeta(ctx), x, o.invocation) }
 	switch request.Method {
 	case abi.CallTool:
 		name, ok := s.names().tools[request.Name]
@@ -221,7 +221,7 @@ func (s *server) complete(ctx context.Context, x *session, request *abi.Request,
 		return &abi.Response{Completion: &abi.Completion{Values: []string{}}}, nil
 	}
 	params := &mcp.CompleteParams{
-		Meta:     traced(ctx, nil),
+		Meta:     traceMeta(ctx),
 		Ref:      &mcp.CompleteReference{Type: request.Ref.Type},
 		Argument: mcp.CompleteParamsArgument{Name: request.Argument.Name, Value: request.Argument.Value},
 	}

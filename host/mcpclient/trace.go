@@ -26,17 +26,14 @@ func (s *server) begin(ctx context.Context, inv *catalog.Invocation) (context.Co
 	return ctx, span
 }
 
-// traced adds the span in ctx to the metadata of a request, which may be nil, so that the server's spans are its
-// children.
-func traced(ctx context.Context, meta mcp.Meta) mcp.Meta {
+// traceMeta returns metadata for a request that makes the server's spans children of the span in ctx, or nil without a
+// span.
+func traceMeta(ctx context.Context) mcp.Meta {
 	at := trace.From(ctx)
 	if at.Parent == "" {
-		return meta
+		return nil
 	}
-	if meta == nil {
-		meta = mcp.Meta{}
-	}
-	meta[trace.ParentKey] = at.Parent
+	meta := mcp.Meta{trace.ParentKey: at.Parent}
 	if at.State != "" {
 		meta[trace.StateKey] = at.State
 	}

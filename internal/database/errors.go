@@ -69,11 +69,11 @@ func (db *DB) explain(ctx context.Context, c *conn, err error, sql string) (told
 }
 
 // publicError returns the result of explain, or a *Fault that contains it. Nil stays nil.
-func (db *DB) publicError(ctx context.Context, c *conn, err error, sql string) error {
+func (db *DB) publicError(ctx context.Context, c *conn, err error) error {
 	if err == nil {
 		return nil
 	}
-	told, fault := db.explain(ctx, c, err, sql)
+	told, fault := db.explain(ctx, c, err, "")
 	if !fault {
 		return told
 	}

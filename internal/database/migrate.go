@@ -14,7 +14,7 @@ import (
 func (db *DB) migrate(ctx context.Context) error {
 	c, err := db.acquire(ctx, true)
 	if err != nil {
-		return db.publicError(ctx, nil, err, "")
+		return db.publicError(ctx, nil, err)
 	}
 	defer db.release(c)
 	if n, err := db.applied(ctx, c); err != nil || n == len(db.options.Migrations) {
@@ -24,12 +24,12 @@ func (db *DB) migrate(ctx context.Context) error {
 	// disabled before it and checked at its end, and the connection is not reused.
 	c.broken = true
 	if err := c.execTrusted(ctx, "PRAGMA foreign_keys = off; BEGIN IMMEDIATE"); err != nil {
-		return db.publicError(ctx, c, err, "")
+		return db.publicError(ctx, c, err)
 	}
 	if err := db.applyMissing(ctx, c); err != nil {
 		return err
 	}
-	return db.publicError(ctx, c, c.execTrusted(ctx, "COMMIT"), "")
+	return db.publicError(ctx, c, c.execTrusted(ctx, "COMMIT"))
 }
 
 func (db *DB) applyMissing(ctx context.Context, c *conn) error {
@@ -59,7 +59,7 @@ const createMigrations = `CREATE TABLE IF NOT EXISTS ` + migrationTable + ` (
 func (db *DB) applied(ctx context.Context, c *conn) (int, error) {
 	sums, err := c.checksums(ctx)
 	if err != nil {
-		return 0, db.publicError(ctx, c, err, "")
+		return 0, db.publicError(ctx, c, err)
 	}
 	known := db.options.Migrations
 	if len(sums) > len(known) {

@@ -42,19 +42,11 @@ func PolicySite(c *config.Config, h *host.Host) *policy.Site {
 	return site
 }
 
-// CheckInput returns an error if two flags are to be read from standard input, which the value "-" means. Each flag is
-// followed by its value.
-func CheckInput(flags ...string) error {
-	first := ""
-	for flag := range slices.Chunk(flags, 2) {
-		switch {
-		case flag[1] != "-":
-		case first != "":
-			return fmt.Errorf("standard input cannot be read for both %[1]s - and %[2]s -: give the value of %[1]s or of "+
-				"%[2]s on the command line", first, flag[0])
-		default:
-			first = flag[0]
-		}
+// CheckInput returns an error if both flags are "-", which means standard input.
+func CheckInput(token, arguments string) error {
+	if token == "-" && arguments == "-" {
+		return errors.New("standard input cannot be read for both --token - and --arguments -: give the value of " +
+			"--token or of --arguments on the command line")
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ fastest of three. *Power* is the exponent of the last step: 1 is linear, 0 is no
 `
 
 // renderGrowth writes the section and, into folder, its pictures.
-func renderGrowth(out io.Writer, results []measurement.Result, folder string) error {
+func renderGrowth(out io.Writer, results []measurement.Result) error {
 	fmt.Fprint(out, growthHead)
 	byKey := indexResults(results)
 	for _, g := range growthGoals {

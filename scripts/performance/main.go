@@ -85,8 +85,7 @@ var sections = []struct {
 	render func(out io.Writer, results []measurement.Result) error
 }{
 	{"bench", []string{"bench/results.json"}, render},
-	{"bench-growth", []string{"bench/growth.json", "bench/replicas.json"},
-		func(out io.Writer, results []measurement.Result) error { return renderGrowth(out, results, folder) }},
+	{"bench-growth", []string{"bench/growth.json", "bench/replicas.json"}, renderGrowth},
 	{"bench-peers", []string{"bench/peers.json"}, renderPeers},
 }
 
