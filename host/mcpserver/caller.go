@@ -11,6 +11,7 @@ import (
 	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/text/language"
 
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/trace"
@@ -53,6 +54,18 @@ func (over *exchange) newCall(header http.Header, session string, request abi.Re
 		caller.Groups, caller.Scopes = by.Groups, by.Scopes
 	}
 	return call
+}
+
+// locale returns the language that an Accept-Language header (RFC 9110, section 12.5.4) prefers, or "".
+func locale(header string) string {
+	if header == "" || len(header) > 256 {
+		return ""
+	}
+	tags, _, err := language.ParseAcceptLanguage(header)
+	if err != nil || len(tags) == 0 || tags[0] == language.Und || header == "*" {
+		return ""
+	}
+	return tags[0].String()
 }
 
 // shortID tells sessions apart in logs without giving them away: who knows a session's whole ID can use it.

@@ -44,18 +44,20 @@ func (m *catalogSync) sync() {
 	view, sdk := m.server.catalog.View(), m.server.sdk
 
 	headers := maps.Clone(*m.headers.Load())
-	update(m, &m.tools, index(view.Tools, func(t *catalog.Tool) string { return t.Name }),
+	update(m, &m.tools, index(view.Tools, toolName),
 		func(t *catalog.Tool) { m.addTool(headers, t) }, sdk.RemoveTools)
 	maps.DeleteFunc(headers, func(name string, _ []transport.ParamHeader) bool { return m.tools[name] == nil })
 	m.headers.Store(&headers)
 
-	update(m, &m.resources, index(view.Resources, func(r *catalog.Resource) string { return r.Spec.URI }),
-		m.addResource, sdk.RemoveResources)
-	update(m, &m.templates, index(view.Templates, func(t *catalog.Template) string { return t.Spec.URITemplate }),
-		m.addTemplate, sdk.RemoveResourceTemplates)
-	update(m, &m.prompts, index(view.Prompts, func(p *catalog.Prompt) string { return p.Name }),
-		m.addPrompt, sdk.RemovePrompts)
+	update(m, &m.resources, index(view.Resources, resourceURI), m.addResource, sdk.RemoveResources)
+	update(m, &m.templates, index(view.Templates, templateURI), m.addTemplate, sdk.RemoveResourceTemplates)
+	update(m, &m.prompts, index(view.Prompts, promptName), m.addPrompt, sdk.RemovePrompts)
 }
+
+func toolName(t *catalog.Tool) string        { return t.Name }
+func resourceURI(r *catalog.Resource) string { return r.Spec.URI }
+func templateURI(t *catalog.Template) string { return t.Spec.URITemplate }
+func promptName(p *catalog.Prompt) string    { return p.Name }
 
 func index[T any](list []T, name func(T) string) map[string]T {
 	table := make(map[string]T, len(list))

@@ -147,19 +147,3 @@ func unquoted(text json.RawMessage) string {
 	}
 	return string(text[1 : len(text)-1])
 }
-
-// progressOf returns what reports a call's progress on its stream.
-func progressOf(token json.RawMessage, stream *transport.Stream) func(abi.Progress) {
-	return increasing(func(p abi.Progress) {
-		params, err := json.Marshal(&mcp.ProgressNotificationParams{
-			ProgressToken: token, Progress: p.Progress, Total: p.Total, Message: p.Message,
-		})
-		if err != nil {
-			return
-		}
-		data, err := jsonrpc.EncodeMessage(&jsonrpc.Request{Method: "notifications/progress", Params: params})
-		if err == nil {
-			_ = stream.Send(data) // a client that has left misses nothing
-		}
-	})
-}

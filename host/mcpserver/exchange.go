@@ -80,3 +80,15 @@ func exchangeOf(extra *mcp.RequestExtra) *exchange {
 	over, _ := extra.TokenInfo.Extra[exchangeKey].(*exchange)
 	return over
 }
+
+// bound returns a context that also ends with the server, and with the HTTP request where that has been given up. over
+// is nil on stdio.
+func (s *Server) bound(ctx context.Context, over *exchange) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stopBase := context.AfterFunc(s.base, cancel)
+	if over == nil || over.gone == nil {
+		return ctx, func() { stopBase(); cancel() }
+	}
+	stopGone := context.AfterFunc(over.gone, cancel)
+	return ctx, func() { stopBase(); stopGone(); cancel() }
+}

@@ -4,18 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/internal/demote"
 	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/mcpserver/transport"
-	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/pdk/abi"
 )
 
 // receive is the middleware that every request passes once the SDK has decoded it.
@@ -55,82 +51,6 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// dispatch passes requests for what the SDK does not list to the pipeline too: it records them, and knows more of a
-// name than that it is not listed.
-func (s *Server) dispatch(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result,
-	error) {
-	switch req := req.(type) {
-	case *mcp.ListToolsRequest, *mcp.ListResourcesRequest, *mcp.ListResourceTemplatesRequest, *mcp.ListPromptsRequest:
-		if view := s.viewFor(req); view.Selected {
-			return s.listSelected(ctx, req, view)
-		}
-		if tools, ok := req.(*mcp.ListToolsRequest); ok {
-			return s.listTools(ctx, method, tools, next)
-		}
-	case *mcp.CallToolRequest:
-		if !s.extended[req.Params.Name] {
-			return orError(s.callTool(ctx, req))
-		}
-	case *mcp.GetPromptRequest:
-		if _, ok := s.catalog.View().Prompt(req.Params.Name); !ok && !s.extended[req.Params.Name] {
-			return orError(s.getPrompt(ctx, req))
-		}
-	case *mcp.ReadResourceRequest:
-		if !hasResource(s.catalog.View(), req.Params.URI) && !s.extended[req.Params.URI] {
-			return orError(s.readResource(ctx, req))
-		}
-	}
-	return next(ctx, method, req)
-}
-
-// listTools lists the tools that the caller may call, or ask for. That makes pages shorter, but none is empty before
-// the last.
-func (s *Server) listTools(ctx context.Context, method string, req *mcp.ListToolsRequest,
-	next mcp.MethodHandler) (mcp.Result, error) {
-	if req.Params == nil {
-		req.Params = new(mcp.ListToolsParams)
-	}
-	caller := s.newCall(req, nil, abi.Request{}).Caller
-	for {
-		result, err := next(ctx, method, req)
-		page, ok := result.(*mcp.ListToolsResult)
-		if err != nil || !ok {
-			return result, err
-		}
-		page.Tools = slices.DeleteFunc(page.Tools, func(tool *mcp.Tool) bool { return s.hides(caller, tool.Name) })
-		for i, tool := range page.Tools {
-			page.Tools[i] = s.described(caller, tool)
-		}
-		if len(page.Tools) > 0 || page.NextCursor == "" {
-			return page, nil
-		}
-		req.Params.Cursor = page.NextCursor
-	}
-}
-
-// hides reports whether a tool is there, but not for the caller.
-func (s *Server) hides(caller pipeline.Caller, name string) bool {
-	governor, governed := s.calls.(governor)
-	tool, ok := s.view(caller).Tool(name)
-	return governed && ok && !governor.Visible(caller, tool)
-}
-
-// described returns a tool with its description for the caller. listed is shared between callers and not changed.
-func (s *Server) described(caller pipeline.Caller, listed *mcp.Tool) *mcp.Tool {
-	governor, governed := s.calls.(governor)
-	tool, ok := s.catalog.View().Tool(listed.Name)
-	if !governed || !ok {
-		return listed
-	}
-	described := governor.Described(caller, tool)
-	if described == tool {
-		return listed
-	}
-	own := *listed
-	own.Description = described.Spec.Description.In(s.now().Language)
-	return &own
-}
-
 // noteSession keeps the table of sessions over HTTP, the calls in it, and what all replicas know of them, up to date
 // with what the SDK has taken in.
 func (s *Server) noteSession(ctx context.Context, req mcp.Request) error {
@@ -167,22 +87,6 @@ func (s *Server) noteOpened(ctx context.Context, sdk *mcp.ServerSession, over *e
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
 		Message: "the session cannot be kept at the moment: try again later"}
-}
-
-func hasResource(view *catalog.View, uri string) bool {
-	if _, ok := view.Resource(uri); ok {
-		return true
-	}
-	_, _, ok := view.Template(uri)
-	return ok
-}
-
-// orError keeps a nil result a nil interface.
-func orError[R mcp.Result](result R, err error) (mcp.Result, error) {
-	if err != nil {
-		return nil, err
-	}
-	return result, nil
 }
 
 // enterStdio holds a request over stdio against the limits; those over HTTP have been, before they were decoded.

@@ -4,9 +4,10 @@
 // New makes a Server of a catalog, a Caller and Options; Handler serves HTTP, ServeStdio one client over stdio. All
 // protocol versions share them: those with sessions, up to 2025-11-25, and those without, from 2026-07-28. A tools/call
 // over HTTP is read, called and answered here (answerCall). All other messages go to the official SDK, over a
-// connection of package transport; the middlewares in receive.go take part in what it does. The packages below:
-// transport decodes requests and writes answers, auth decides who may use the endpoint, limits bounds what clients use,
-// sessionstore keeps sessions where every replica finds them.
+// connection of package transport; the middlewares in receive.go take part in what it does. The head of methods.go
+// lists the methods of MCP with the functions that answer them. The packages below: transport decodes requests and
+// writes answers, auth decides who may use the endpoint, limits bounds what clients use, sessionstore keeps sessions
+// where every replica finds them.
 package mcpserver
 
 import (

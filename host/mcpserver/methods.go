@@ -4,16 +4,55 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/text/language"
 
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/mcpserver/transport"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
 )
+
+// The methods of MCP, and what answers them:
+//
+//	tools/call                             answerCall over HTTP (directcall.go), else callTool
+//	resources/read                         readResource
+//	prompts/get                            getPrompt
+//	completion/complete                    complete
+//	tools/list and the other lists         listTools, listSelected (lists.go), or the SDK
+//	resources/subscribe, unsubscribe,
+//	subscriptions/listen                   subscriptions (subscription.go)
+//	initialize, server/discover            the SDK, completed by introduce (introduce.go)
+//	ping, logging/setLevel, notifications  the SDK
+
+// dispatch passes requests for what the SDK does not list to the pipeline too: it records them, and knows more of a
+// name than that it is not listed.
+func (s *Server) dispatch(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result,
+	error) {
+	switch req := req.(type) {
+	case *mcp.ListToolsRequest, *mcp.ListResourcesRequest, *mcp.ListResourceTemplatesRequest, *mcp.ListPromptsRequest:
+		if view := s.viewFor(req); view.Selected {
+			return s.listSelected(ctx, req, view)
+		}
+		if tools, ok := req.(*mcp.ListToolsRequest); ok {
+			return s.listTools(ctx, method, tools, next)
+		}
+	case *mcp.CallToolRequest:
+		if !s.extended[req.Params.Name] {
+			return orError(s.callTool(ctx, req))
+		}
+	case *mcp.GetPromptRequest:
+		if _, ok := s.catalog.View().Prompt(req.Params.Name); !ok && !s.extended[req.Params.Name] {
+			return orError(s.getPrompt(ctx, req))
+		}
+	case *mcp.ReadResourceRequest:
+		if !hasResource(s.catalog.View(), req.Params.URI) && !s.extended[req.Params.URI] {
+			return orError(s.readResource(ctx, req))
+		}
+	}
+	return next(ctx, method, req)
+}
 
 // toolResult is the result of a tools/call for the SDK. The encoder of this package encodes it.
 type toolResult struct {
@@ -29,11 +68,6 @@ func (r *toolResult) MarshalJSON() ([]byte, error) {
 		return failed.appendResult(nil)
 	}
 	return data, nil
-}
-
-// callListedTool is the handler of every tool at the SDK. dispatch does not let a call get there.
-func (s *Server) callListedTool(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: internalText}
 }
 
 // callTool answers a tools/call that the SDK has decoded.
@@ -156,54 +190,23 @@ func (s *Server) call(ctx context.Context, call *pipeline.Call) (*abi.Response, 
 	return answer.Response, nil
 }
 
-// bound returns a context that also ends with the server, and with the HTTP request where that has been given up. over
-// is nil on stdio.
-func (s *Server) bound(ctx context.Context, over *exchange) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	stopBase := context.AfterFunc(s.base, cancel)
-	if over == nil || over.gone == nil {
-		return ctx, func() { stopBase(); cancel() }
-	}
-	stopGone := context.AfterFunc(over.gone, cancel)
-	return ctx, func() { stopBase(); stopGone(); cancel() }
+// callListedTool is the handler of every tool at the SDK. dispatch does not let a call get there.
+func (s *Server) callListedTool(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: internalText}
 }
 
-// progress returns what reports a call's progress to the client, or nil if the client has not asked for it.
-func progress(ctx context.Context, req *mcp.CallToolRequest) func(abi.Progress) {
-	token := req.Params.GetProgressToken()
-	if token == nil {
-		return nil
+func hasResource(view *catalog.View, uri string) bool {
+	if _, ok := view.Resource(uri); ok {
+		return true
 	}
-	return increasing(func(p abi.Progress) {
-		// A client that has left misses nothing.
-		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
-			ProgressToken: token, Progress: p.Progress, Total: p.Total, Message: p.Message,
-		})
-	})
+	_, _, ok := view.Template(uri)
+	return ok
 }
 
-// increasing returns report with values that increase, as they must (MCP, progress): guests do not know what was
-// reported before they ran. JSON has no infinite numbers, so those are left out.
-func increasing(report func(abi.Progress)) func(abi.Progress) {
-	last := math.Inf(-1)
-	return func(p abi.Progress) {
-		if math.IsNaN(p.Progress) || math.IsInf(p.Progress, 0) {
-			return
-		}
-		p.Progress = max(p.Progress, math.Nextafter(last, math.Inf(1)))
-		last = p.Progress
-		report(p)
+// orError keeps a nil result a nil interface.
+func orError[R mcp.Result](result R, err error) (mcp.Result, error) {
+	if err != nil {
+		return nil, err
 	}
-}
-
-// locale returns the language that an Accept-Language header (RFC 9110, section 12.5.4) prefers, or "".
-func locale(header string) string {
-	if header == "" || len(header) > 256 {
-		return ""
-	}
-	tags, _, err := language.ParseAcceptLanguage(header)
-	if err != nil || len(tags) == 0 || tags[0] == language.Und || header == "*" {
-		return ""
-	}
-	return tags[0].String()
+	return result, nil
 }

@@ -1,0 +1,136 @@
+package mcpserver
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// listTools lists the tools that the caller may call, or ask for. That makes pages shorter, but none is empty before
+// the last.
+func (s *Server) listTools(ctx context.Context, method string, req *mcp.ListToolsRequest,
+	next mcp.MethodHandler) (mcp.Result, error) {
+	if req.Params == nil {
+		req.Params = new(mcp.ListToolsParams)
+	}
+	caller := s.newCall(req, nil, abi.Request{}).Caller
+	for {
+		result, err := next(ctx, method, req)
+		page, ok := result.(*mcp.ListToolsResult)
+		if err != nil || !ok {
+			return result, err
+		}
+		page.Tools = slices.DeleteFunc(page.Tools, func(tool *mcp.Tool) bool { return s.hides(caller, tool.Name) })
+		for i, tool := range page.Tools {
+			page.Tools[i] = s.described(caller, tool)
+		}
+		if len(page.Tools) > 0 || page.NextCursor == "" {
+			return page, nil
+		}
+		req.Params.Cursor = page.NextCursor
+	}
+}
+
+// hides reports whether a tool is there, but not for the caller.
+func (s *Server) hides(caller pipeline.Caller, name string) bool {
+	governor, governed := s.calls.(governor)
+	tool, ok := s.view(caller).Tool(name)
+	return governed && ok && !governor.Visible(caller, tool)
+}
+
+// described returns a tool with its description for the caller. listed is shared between callers and not changed.
+func (s *Server) described(caller pipeline.Caller, listed *mcp.Tool) *mcp.Tool {
+	governor, governed := s.calls.(governor)
+	tool, ok := s.catalog.View().Tool(listed.Name)
+	if !governed || !ok {
+		return listed
+	}
+	described := governor.Described(caller, tool)
+	if described == tool {
+		return listed
+	}
+	own := *listed
+	own.Description = described.Spec.Description.In(s.now().Language)
+	return &own
+}
+
+// listSelected answers a list request from a selection of the catalog. The SDK lists only the whole catalog.
+func (s *Server) listSelected(ctx context.Context, req mcp.Request, view *catalog.View) (mcp.Result, error) {
+	switch req := req.(type) {
+	case *mcp.ListToolsRequest:
+		caller := s.newCall(req, nil, abi.Request{}).Caller
+		tools := slices.DeleteFunc(slices.Clone(view.Tools), func(t *catalog.Tool) bool {
+			return s.hides(caller, t.Name)
+		})
+		describe := func(t *catalog.Tool) *mcp.Tool {
+			if governor, ok := s.calls.(governor); ok {
+				t = governor.Described(caller, t)
+			}
+			return s.catalogSync.tool(t)
+		}
+		page, next, err := pageOf(s, tools, toolName, describe, cmp.Or(req.Params, &mcp.ListToolsParams{}).Cursor)
+		result := &mcp.ListToolsResult{Tools: page, NextCursor: next}
+		s.setSelected(ctx, req, &result.Cacheable)
+		return orError(result, err)
+	case *mcp.ListResourcesRequest:
+		page, next, err := pageOf(s, view.Resources, resourceURI, s.catalogSync.resource,
+			cmp.Or(req.Params, &mcp.ListResourcesParams{}).Cursor)
+		result := &mcp.ListResourcesResult{Resources: page, NextCursor: next}
+		s.setSelected(ctx, req, &result.Cacheable)
+		return orError(result, err)
+	case *mcp.ListResourceTemplatesRequest:
+		page, next, err := pageOf(s, view.Templates, templateURI, s.catalogSync.template,
+			cmp.Or(req.Params, &mcp.ListResourceTemplatesParams{}).Cursor)
+		result := &mcp.ListResourceTemplatesResult{ResourceTemplates: page, NextCursor: next}
+		s.setSelected(ctx, req, &result.Cacheable)
+		return orError(result, err)
+	case *mcp.ListPromptsRequest:
+		page, next, err := pageOf(s, view.Prompts, promptName, s.catalogSync.prompt,
+			cmp.Or(req.Params, &mcp.ListPromptsParams{}).Cursor)
+		result := &mcp.ListPromptsResult{Prompts: page, NextCursor: next}
+		s.setSelected(ctx, req, &result.Cacheable)
+		return orError(result, err)
+	}
+	panic(fmt.Sprintf("%T requests no list", req))
+}
+
+// setSelected is setCacheable for a list that is the caller's own.
+func (s *Server) setSelected(ctx context.Context, req mcp.Request, c *mcp.Cacheable) {
+	s.setCacheable(ctx, req, c)
+	c.CacheScope = "private"
+}
+
+// pageOf returns the page of a list that follows the cursor, and the cursor of the next page. The list is sorted by
+// name; a cursor is the last name before the page. show converts an entry for clients.
+func pageOf[T, M any](s *Server, list []T, name func(T) string, show func(T) M, cursor string) (page []M, next string,
+	err error) {
+	after, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		return nil, "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is not one of this list"}
+	}
+	if cursor != "" {
+		start, _ := slices.BinarySearchFunc(list, string(after)+"\x00", func(entry T, after string) int {
+			return strings.Compare(name(entry), after)
+		})
+		list = list[start:]
+	}
+	if len(list) > s.options.PageSize {
+		list = list[:s.options.PageSize]
+		next = base64.RawURLEncoding.EncodeToString([]byte(name(list[len(list)-1])))
+	}
+	page = make([]M, len(list))
+	for i, entry := range list {
+		page[i] = show(entry)
+	}
+	return page, next, nil
+}
