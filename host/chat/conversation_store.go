@@ -141,7 +141,8 @@ func (b *conversationStore) begin(p place, person, text, locale string, shared b
 
 // getOrCreate returns the conversation, creating it if it is new.
 func getOrCreate(ctx context.Context, tx *sql.Tx, p place, owner, title, locale string, now time.Time) (*state, error) {
-	const query = `INSERT INTO chat_conversation (tenant, id, owner, title, locale, began, used, last, summary, summarised, tokens, cost, running)
+	const query = `INSERT INTO chat_conversation
+			(tenant, id, owner, title, locale, began, used, last, summary, summarised, tokens, cost, running)
 		VALUES ($1, $2, $3, $4, $5, $6, $6, 0, '', 0, 0, 0, '')
 		ON CONFLICT (tenant, id) DO UPDATE SET used = excluded.used
 		RETURNING owner, running, substr(summary, 1, 1000000), summarised, last`

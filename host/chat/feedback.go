@@ -70,8 +70,10 @@ func rate(ctx context.Context, tx *sql.Tx, f Feedback) (changed bool, err error)
 	if f.Good {
 		good = 1
 	}
-	result, err := tx.ExecContext(ctx, `INSERT INTO chat_feedback (tenant, conversation, answer, person, door, good, written) VALUES ($1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT (tenant, conversation, answer, person) DO UPDATE SET good = excluded.good, written = excluded.written
+	result, err := tx.ExecContext(ctx, `INSERT INTO chat_feedback
+			(tenant, conversation, answer, person, door, good, written) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (tenant, conversation, answer, person)
+			DO UPDATE SET good = excluded.good, written = excluded.written
 		WHERE chat_feedback.good <> excluded.good`, f.Tenant, f.Conversation, f.Answer, f.Person, f.Frontend, good,
 		f.Written.UnixMilli())
 	if err != nil {
@@ -91,8 +93,8 @@ func Feedbacks(ctx context.Context, s *store.Store) ([]Feedback, error) {
 		return nil, err
 	}
 	const query = `SELECT f.tenant, f.conversation, f.answer, f.person, f.door, f.good, f.written, a.text,
-		(SELECT q.text FROM chat_message q WHERE q.tenant = f.tenant AND q.conversation = f.conversation AND q.number < f.answer AND q.role = $1
-			ORDER BY q.number DESC LIMIT 1)
+		(SELECT q.text FROM chat_message q WHERE q.tenant = f.tenant AND q.conversation = f.conversation
+			AND q.number < f.answer AND q.role = $1 ORDER BY q.number DESC LIMIT 1)
 		FROM chat_feedback f
 		JOIN chat_message a ON a.tenant = f.tenant AND a.conversation = f.conversation AND a.number = f.answer
 		ORDER BY f.written DESC, f.tenant, f.conversation, f.answer, f.person LIMIT $2`

@@ -263,7 +263,8 @@ func (c *Console) shown(q *request, p *Addition) *additionJSON {
 		answer.Before = list[i].Version
 	}
 	if p.Changes != nil {
-		answer.Changes, _ = p.Changes(q.language) // a lock file that cannot be read is reported when the plugin is placed
+		// A lock file that cannot be read is reported when the plugin is placed.
+		answer.Changes, _ = p.Changes(q.language)
 	}
 	return answer
 }

@@ -74,8 +74,8 @@ func newClient(m *Client) clientJSON {
 		frontend = "mcp-stdio"
 	}
 	return clientJSON{
-		m.Key, m.Name, m.Version, m.Protocol, m.User, m.Tenant, m.Token, m.Address, frontend, m.Opened.UTC(), m.Used.UTC(),
-		m.Here, m.Calls, m.Requests, m.Streams,
+		m.Key, m.Name, m.Version, m.Protocol, m.User, m.Tenant, m.Token, m.Address, frontend, m.Opened.UTC(),
+		m.Used.UTC(), m.Here, m.Calls, m.Requests, m.Streams,
 	}
 }
 

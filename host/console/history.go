@@ -88,8 +88,10 @@ func (c *Console) keepSaving(ctx context.Context) {
 }
 
 func (t *tally) write(ctx context.Context, tx *sql.Tx, replica string) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO console_traffic (span, tool, number, replica, plugin, calls, failures, durations) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-		ON CONFLICT (span, tool, number, replica) DO UPDATE SET plugin = excluded.plugin, calls = excluded.calls, failures = excluded.failures, durations = excluded.durations`,
+	_, err := tx.ExecContext(ctx, `INSERT INTO console_traffic (span, tool, number, replica, plugin, calls, failures,
+			durations) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+		ON CONFLICT (span, tool, number, replica) DO UPDATE SET plugin = excluded.plugin, calls = excluded.calls,
+			failures = excluded.failures, durations = excluded.durations`,
 		t.span, t.tool, t.number, replica, t.plugin, int64(t.calls), int64(t.failures), encodeDurations(&t.durations))
 	return err
 }

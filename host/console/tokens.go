@@ -43,7 +43,8 @@ func newTokenItem(r *bearer.Record, now time.Time) TokenItem {
 	}
 	return TokenItem{
 		ID: r.ID, Name: r.Name, User: r.Owner(), Tenant: r.Tenant, Scopes: r.Scopes, Role: Role(r.Role), State: state,
-		Expires: r.Expires, Created: r.Created, Creator: r.Creator, Used: r.Used, Revoked: r.Revoked, Revoker: r.Revoker,
+		Expires: r.Expires, Created: r.Created, Creator: r.Creator, Used: r.Used, Revoked: r.Revoked,
+		Revoker: r.Revoker,
 	}
 }
 

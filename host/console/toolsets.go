@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// maxToolset bounds a drafted set, in bytes of the request; maxEntries bounds its tools, and maxPattern its names and
-	// patterns in bytes. They bound the work of a preview.
+	// maxToolset bounds a drafted set, in bytes of the request; maxEntries bounds its tools, and maxPattern its names
+	// and patterns in bytes. They bound the work of a preview.
 	maxToolset = 64 << 10
 	maxEntries = 200
 	maxPattern = 200

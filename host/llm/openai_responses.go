@@ -20,13 +20,14 @@ func newResponses(spec *Spec, client *http.Client) *responsesAPI {
 	return &responsesAPI{newOpenAI(spec, client, "/responses")}
 }
 
-// dialect has the limit of 128 tools that is documented for Chat Completions. That deferred ones do not count for it is not.
+// dialect has the limit of 128 tools that is documented for Chat Completions. It is not documented that deferred tools
+// do not count for it.
 func (*responsesAPI) dialect() dialect {
 	return dialect{tools: 128, name: 64, description: 1024, patterns: true, deferred: 128, groups: true}
 }
 
-// toolSearch is the API's search for deferred tools (developers.openai.com/api/docs/guides/tools-tool-search). The model
-// sees names and descriptions of the namespaces that deferred functions are in, and of functions outside of one.
+// toolSearch is the API's search for deferred tools (developers.openai.com/api/docs/guides/tools-tool-search). The
+// model sees names and descriptions of the namespaces that deferred functions are in, and of functions outside of one.
 const toolSearch = "tool_search"
 
 func (a *responsesAPI) send(ctx context.Context, x *exchange) (*Response, error) {

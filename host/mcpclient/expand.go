@@ -67,7 +67,8 @@ func (e environment) value(ctx context.Context, v Value) (string, error) {
 // inherited are the variables that programs get. By convention, none contains a secret.
 var inherited = []string{
 	"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ",
-	"SYSTEMROOT", "SYSTEMDRIVE", "TEMP", "TMP", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "PATHEXT", "COMSPEC", // Windows
+	// Windows
+	"SYSTEMROOT", "SYSTEMDRIVE", "TEMP", "TMP", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "PATHEXT", "COMSPEC",
 }
 
 // forProgram returns the environment of a server's program: the inherited variables and those of its entry.

@@ -158,7 +158,9 @@ func insert(ctx context.Context, tx *sql.Tx, owner string, m *message) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO slack_turn (id, owner, workspace, conversation, state, message, answer, stopped_by) VALUES ($1, $2, $3, $4, $5, $6, '', '')
+	_, err = tx.ExecContext(ctx, `INSERT INTO slack_turn
+			(id, owner, workspace, conversation, state, message, answer, stopped_by)
+		VALUES ($1, $2, $3, $4, $5, $6, '', '')
 		ON CONFLICT (id) DO NOTHING`, m.id(), owner, m.Workspace, m.conversation(), stateWaiting, string(encoded))
 	return err
 }

@@ -46,8 +46,10 @@ func (e *postgres) health(ctx context.Context, h *Health) error {
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	var pid uint32
 	var recovery, readOnly bool
-	err = conn.QueryRow(ctx, `SELECT current_setting('server_version'), pg_backend_pid(), pg_is_in_recovery(), current_setting('transaction_read_only')::bool,
-		coalesce(has_schema_privilege(current_schema(), 'CREATE'), false), coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false),
+	err = conn.QueryRow(ctx, `SELECT current_setting('server_version'), pg_backend_pid(), pg_is_in_recovery(),
+		current_setting('transaction_read_only')::bool,
+		coalesce(has_schema_privilege(current_schema(), 'CREATE'), false),
+		coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false),
 		inet_server_addr() IS NULL OR host(inet_server_addr()) IN ('127.0.0.1', '::1'),
 		(SELECT sum(numbackends) FROM pg_stat_database), current_setting('max_connections')::int`).
 		Scan(&h.Version, &pid, &recovery, &readOnly, &h.CanCreate, &h.Encrypted, &h.Local,

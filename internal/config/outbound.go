@@ -21,7 +21,8 @@ func checkProxy(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || !slices.Contains(proxySchemes, u.Scheme) || u.Hostname() == "" || u.Path != "" && u.Path != "/" ||
 		u.RawQuery != "" {
-		return errors.New(`must be the URL of a proxy, such as "http://proxy.example.com:3128": http, https or socks5`) // the text may hold a password
+		// The error does not repeat the text, which may hold a password.
+		return errors.New(`must be the URL of a proxy, such as "http://proxy.example.com:3128": http, https or socks5`)
 	}
 	return nil
 }

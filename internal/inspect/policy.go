@@ -83,7 +83,8 @@ func ResolveCaller(c *config.Config, caller *policy.Caller, verified *auth.Ident
 
 // unknownToken is the error for a token that is not in the configuration. It does not repeat what may be a secret.
 func unknownToken(c *config.Config, name string) error {
-	const remedy = "for other tokens, such as JWTs and those of 'hako token create', give it on standard input with --token -, or give the user, tenant, groups and scopes"
+	const remedy = "for other tokens, such as JWTs and those of 'hako token create', give it on standard input with " +
+		"--token -, or give the user, tenant, groups and scopes"
 	if bearer.IsToken(name) || strings.Count(name, ".") == 2 {
 		return errors.New("a token is given by its name in http.auth.tokens, not by its text: " + remedy)
 	}

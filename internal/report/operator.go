@@ -155,7 +155,8 @@ func Cases(out io.Writer, cases *policytest.Cases, failures []policytest.Failure
 	return terminal.Printf(out, "all %d cases hold\n", cases.Len())
 }
 
-// Review prints what the review of a plugin file found, or why there was none, and reports whether it is free of errors.
+// Review prints what the review of a plugin file found, or why there was none, and reports whether it is free of
+// errors.
 func Review(out io.Writer, file string, findings []manifest.Finding, err error) bool {
 	if err != nil {
 		findings = []manifest.Finding{{Severity: manifest.SeverityError, Message: err.Error()}}

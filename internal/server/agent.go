@@ -51,8 +51,8 @@ func AgentTools(c *config.Config, h *host.Host) (list []*catalog.Tool, err error
 	caller := pipeline.Caller{Frontend: pipeline.FrontendAgent, Tenant: c.Agent.Tenant, User: c.Agent.User}
 	for _, tool := range h.View(caller).Tools {
 		visible := tool.Source.Own || live.Policy().Visible(&policy.Call{
-			Tool: tool.Real().Name, Plugin: tool.Source.Name, Annotations: tool.Hints(), Frontend: pipeline.FrontendAgent,
-			Tenant: c.Agent.Tenant, User: c.Agent.User,
+			Tool: tool.Real().Name, Plugin: tool.Source.Name, Annotations: tool.Hints(),
+			Frontend: caller.Frontend, Tenant: caller.Tenant, User: caller.User,
 		})
 		if visible && h.Offered(c.Agent.Tenant, tool) {
 			list = append(list, tool)

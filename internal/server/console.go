@@ -117,9 +117,9 @@ func (f *consoleFrontend) start(ctx context.Context) (err error) {
 		Settings: f, Consents: f, Upstreams: f.upstreams, Credentials: f.credentials, Problems: s,
 		Clients: mcpClients{f.mcp.mcp}, ClientLogins: clientLogins{logins},
 		Slack: f.slack.statuses, Folder: pluginFolder{s.reloader.config}, Installed: pluginFolder{s.reloader.config},
-		Indexes: &pluginIndexes{config: s.reloader.config}, Servers: &pluginIndexes{config: s.reloader.config}, Policy: shownPolicy{s},
-		Proposals: policy.ProposalsPath(s.Config.Policy),
-		Build:     s.Build, Logger: s.Logger,
+		Indexes: &pluginIndexes{config: s.reloader.config}, Servers: &pluginIndexes{config: s.reloader.config},
+		Policy: shownPolicy{s}, Proposals: policy.ProposalsPath(s.Config.Policy),
+		Build: s.Build, Logger: s.Logger,
 	}
 	if log := s.governance.audit; log != nil {
 		o.Journal = journal{log, AuditPlace(ctx, s.Config, s.governance.Store, s.Logger)}

@@ -141,8 +141,8 @@ func (f *mcpFrontend) stop() error {
 
 func (*mcpFrontend) keys() []string {
 	return []string{
-		"mcp.instructions", "mcp.listTTL", "mcp.limits", "locale", "toolset", "toolsets", "http.auth", "http.origins", "http.hosts",
-		"http.trustedProxies", "outbound.proxy",
+		"mcp.instructions", "mcp.listTTL", "mcp.limits", "locale", "toolset", "toolsets", "http.auth", "http.origins",
+		"http.hosts", "http.trustedProxies", "outbound.proxy",
 	}
 }
 

@@ -137,8 +137,10 @@ func (i *Instance) Bundle(t testing.TB, entity *ca.TestEntity) *protobundle.Bund
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.Content = &protobundle.Bundle_DsseEnvelope{DsseEnvelope: &protodsse.Envelope{Payload: payload,
-			PayloadType: envelope.RawEnvelope().PayloadType, Signatures: []*protodsse.Signature{{Sig: sig.Signature()}}}}
+		b.Content = &protobundle.Bundle_DsseEnvelope{DsseEnvelope: &protodsse.Envelope{
+			Payload: payload, PayloadType: envelope.RawEnvelope().PayloadType,
+			Signatures: []*protodsse.Signature{{Sig: sig.Signature()}},
+		}}
 	}
 	return b
 }

@@ -151,7 +151,8 @@ func (s *Server) showConsent(w http.ResponseWriter, r *http.Request, a *authoriz
 	}
 	show(w, http.StatusOK, &page{
 		Language: in, Title: texts["title"].In(in), Lead: texts["lead"].In(in), Warning: texts["warning"].In(in),
-		Facts: facts, Action: consentPath, Request: request, Proof: proof, Yes: texts["yes"].In(in), No: texts["no"].In(in),
+		Facts: facts, Action: consentPath, Request: request, Proof: proof, Yes: texts["yes"].In(in),
+		No: texts["no"].In(in),
 	})
 }
 

@@ -25,8 +25,8 @@ type Step struct {
 
 	// Think is the model's reasoning before its answer, in a form that only the vendor's stand-in reads.
 	Think string
-	// Say and the arguments of Call may hold $1 or ${name} for what When has in parentheses, ${name} for what After has in
-	// named parentheses, and ${result} for the results.
+	// Say and the arguments of Call may hold $1 or ${name} for what When has in parentheses, ${name} for what After has
+	// in named parentheses, and ${result} for the results.
 	Say  string
 	Call []Call
 	// Stop is empty for the natural reason, or one of the constants.

@@ -198,7 +198,8 @@ func (s *Server) Views() []View {
 // element. It returns what the app answers, such as what is wrong with a field; anything else closes the modal.
 func (s *Server) Submit(ctx context.Context, user string, v View, values map[string]map[string]any) (string, error) {
 	s.mu.Lock()
-	team := s.teamOf(user) // a modal is the person's: their workspace's, and opened by an app that is installed in another one
+	// A modal belongs to the person's workspace, also if an app that is installed in another one opened it.
+	team := s.teamOf(user)
 	s.mu.Unlock()
 	answer, err := s.Deliver(ctx, KindAction, map[string]any{
 		"type": "view_submission", "team": map[string]string{"id": team},
