@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/hako-run/hako/internal/mcpload"
 )
 
 // workers limits the calls under way.
@@ -118,38 +117,16 @@ func (s *server) one(ctx context.Context, c *counts) {
 	}
 }
 
-const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"soak","version":"1"},` +
-	`"io.modelcontextprotocol/clientCapabilities":{}},`
-
-// call makes a call of a protocol version without sessions.
+// call makes a call of a protocol version without sessions. What is wanted may be an error, whose status is not 200.
 func (s *server) call(ctx context.Context, w *work) error {
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{%s"name":%q,"arguments":%s}}`, meta,
-		w.tool, w.arguments)
-	_, text, err := s.post(ctx, body, map[string]string{"Mcp-Protocol-Version": "2026-07-28",
-		"Mcp-Method": "tools/call", "Mcp-Name": w.tool})
-	if err == nil && !strings.Contains(text, w.want) {
-		return fmt.Errorf("%s: the answer has no %q: %.200s", w.name, w.want, text)
+	_, data, err := s.calls.Post(ctx, "tools/call", w.tool, s.calls.Body(w.tool, w.arguments))
+	switch {
+	case w.want == "" && err == nil, w.want != "" && bytes.Contains(data, []byte(w.want)):
+		return nil
+	case err == nil:
+		err = fmt.Errorf("the answer has no %q: %.200s", w.want, data)
 	}
-	return err
-}
-
-func (s *server) post(ctx context.Context, body string, headers map[string]string) (http.Header, string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base+"/mcp", bytes.NewReader([]byte(body)))
-	if err != nil {
-		return nil, "", err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Accept", "application/json, text/event-stream")
-	for name, value := range headers {
-		request.Header.Set(name, value)
-	}
-	response, err := s.client.Do(request)
-	if err != nil {
-		return nil, "", err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	return response.Header, string(text), err
+	return fmt.Errorf("%s: %w", w.name, err)
 }
 
 // visit lets clients of a protocol version with sessions come, call and go, ten in a second; every other one leaves
@@ -170,33 +147,19 @@ func (s *server) visit(ctx context.Context, c *counts) {
 }
 
 func (s *server) session(ctx context.Context, polite bool) error {
-	header, _, err := s.post(ctx,
-		`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"soak","version":"1"}}}`, nil)
+	c := &mcpload.Client{HTTP: s.client, URL: s.base + "/mcp", Version: mcpload.WithSessions}
+	if err := c.Open(ctx); err != nil {
+		return err
+	}
+	_, _, err := c.Post(ctx, "tools/list", "", []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 	if err != nil {
 		return err
 	}
-	known := map[string]string{"Mcp-Protocol-Version": "2025-11-25", "Mcp-Session-Id": header.Get("Mcp-Session-Id")}
-	for _, body := range []string{
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}`, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
-		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"file_read","arguments":{"path":"soak.txt"}}}`,
-	} {
-		if _, _, err := s.post(ctx, body, known); err != nil {
-			return err
-		}
-	}
-	if !polite {
-		return nil
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodDelete, s.base+"/mcp", nil)
-	if err != nil {
+	if err := c.Call(ctx, "file_read", c.Body("file_read", `{"path":"soak.txt"}`), "soak"); err != nil {
 		return err
 	}
-	for name, value := range known {
-		request.Header.Set(name, value)
+	if polite {
+		return c.End(ctx)
 	}
-	response, err := s.client.Do(request)
-	if err != nil {
-		return err
-	}
-	return response.Body.Close()
+	return nil
 }

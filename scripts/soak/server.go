@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/hako-run/hako/internal/mcpload"
 )
 
 // server is a hako that serves in a directory of its own.
@@ -22,6 +24,8 @@ type server struct {
 	base    string
 	began   time.Time
 	client  *http.Client
+	// calls is a client without sessions.
+	calls *mcpload.Client
 }
 
 const configuration = `
@@ -66,6 +70,7 @@ func start(ctx context.Context, binary string) (*server, error) {
 	}()
 	s.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: workers, MaxConnsPerHost: 4 * workers},
 		Timeout: time.Minute}
+	s.calls = &mcpload.Client{HTTP: s.client, URL: s.base + "/mcp", Version: mcpload.Sessionless}
 	return s, nil
 }
 

@@ -231,28 +231,28 @@ func observed(t *testing.T, numbers *metrics.Metrics, dir string, plugins ...[]b
 	return serve(t, server.Handler()) + "/mcp"
 }
 
-// http compares the tool echo in both, at several numbers of clients and in both protocolVersions.
+// http compares the tool echo in both, at several numbers of clients and in both protocol versions.
 func (r *results) http(t *testing.T) {
 	dir := t.TempDir()
 	urls := map[string]string{"native": native(t, dir), "sandboxed": sandboxed(t, dir, echoPlugin(t, "echo", "echo"))}
 	const arguments, want = `{"text":"hello from a client"}`, "hello from a client"
 	var worstRate, worstTail = 1e9, 0.0
-	for _, protocolVersion := range protocolVersions {
+	for _, version := range protocolVersions {
 		for _, clients := range []int{1, 8, 64} {
 			rates := map[string]rate{}
 			for _, side := range []string{"native", "sandboxed"} { // one warm-up round
-				load(t, urls[side], protocolVersion, clients, "echo", arguments, want, *duration/4)
+				load(t, urls[side], version, clients, "echo", arguments, want, *duration/4)
 			}
 			for _, side := range []string{"native", "sandboxed"} {
-				rates[side] = load(t, urls[side], protocolVersion, clients, "echo", arguments, want, *duration)
-				prefix := fmt.Sprintf("mcp_http_%s_%s_c%d", protocolVersion.name, side, clients)
+				rates[side] = load(t, urls[side], version, clients, "echo", arguments, want, *duration)
+				prefix := fmt.Sprintf("mcp_http_%s_%s_c%d", version[:4], side, clients)
 				r.add(t, prefix+"_rate", rates[side].perSecond, "calls/s")
 				r.add(t, prefix+"_p50", ms(rates[side].p50), "ms")
 				r.add(t, prefix+"_p99", ms(rates[side].p99), "ms")
 			}
 			rateRatio := rates["sandboxed"].perSecond / rates["native"].perSecond
 			tailRatio := float64(rates["sandboxed"].p99) / float64(rates["native"].p99)
-			key := fmt.Sprintf("mcp_http_%s_c%d", protocolVersion.name, clients)
+			key := fmt.Sprintf("mcp_http_%s_c%d", version[:4], clients)
 			r.add(t, key+"_throughput_ratio", rateRatio, "sandboxed/native")
 			r.add(t, key+"_p99_ratio", tailRatio, "sandboxed/native")
 			if clients == 64 {
@@ -367,7 +367,7 @@ func (r *results) start(t *testing.T) {
 	for _, kind := range []string{"cold", "warm"} {
 		start := time.Now()
 		s := startHost(t, options)
-		_, data, err := s.client.post(t.Context(), "tools/list", "",
+		_, data, err := s.client.Post(t.Context(), "tools/list", "",
 			[]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 		if n := strings.Count(string(data), `"name":"echop`); err != nil || n != plugins {
 			t.Fatalf("%d tools, %v: %.300s", n, err, data)

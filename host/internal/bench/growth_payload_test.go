@@ -15,8 +15,8 @@ func (r *results) growPayload(t *testing.T) {
 	client := connect(t, url, protocolVersions[0])
 	for _, kib := range []int{1, 4, 16, 64, 256, 1024, 4095} { // a message has at most 4 MiB
 		arguments := fmt.Sprintf(`{"text":%q}`, strings.Repeat("sixteen letters ", kib*64))
-		body := client.body("echo", arguments)
-		call := func() error { return client.call(t.Context(), "echo", body, "sixteen") }
+		body := client.Body("echo", arguments)
+		call := func() error { return client.Call(t.Context(), "echo", body, "sixteen") }
 		if err := call(); err != nil {
 			t.Fatal(err)
 		}

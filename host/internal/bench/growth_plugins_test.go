@@ -13,6 +13,7 @@ import (
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/internal/mcpload"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -116,7 +117,7 @@ tools:
 type started struct {
 	host   *host.Host
 	server *mcpserver.Server
-	client *client
+	client *mcpload.Client
 }
 
 func startHost(t *testing.T, options *host.Options) *started {
@@ -156,13 +157,13 @@ func (f *pluginFolder) measure(t *testing.T, r *results, plugins int) {
 		before = memory()
 		begin := time.Now()
 		s = startHost(t, f.options)
-		s.client.list(t, plugins)
+		list(t, s.client, plugins)
 		fastest = min(fastest, time.Since(begin))
 	}
 	defer func() { s.stop(t) }()
 	r.addPoint(t, "plugins", plugins, "start_ms", ms(fastest), "ms")
 	r.addPoint(t, "plugins", plugins, "mib", (memory()-before)/(1<<20), "MiB")
-	r.addPoint(t, "plugins", plugins, "list_ms", ms(perRun(t, 10, func() error { s.client.list(t, plugins); return nil })),
+	r.addPoint(t, "plugins", plugins, "list_ms", ms(perRun(t, 10, func() error { list(t, s.client, plugins); return nil })),
 		"ms")
 	versions := 0
 	reload := perRun(t, 5, func() error {

@@ -32,7 +32,7 @@ func (r *results) growSessions(t *testing.T) {
 		r.addPoint(t, "sessions", n, "open_us", us(took), "us")
 		r.addPoint(t, "sessions", n, "mib", (memory()-before)/(1<<20), "MiB")
 		client := connect(t, serve(t, handler)+"/mcp", protocolVersions[0])
-		r.addPoint(t, "sessions", n, "list_us", us(perRun(t, samples, func() error { client.list(t, 0); return nil })), "us")
+		r.addPoint(t, "sessions", n, "list_us", us(perRun(t, samples, func() error { list(t, client, 0); return nil })), "us")
 		_ = server.Close()
 		_ = h.Close()
 	}

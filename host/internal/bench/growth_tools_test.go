@@ -10,6 +10,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/mcpload"
 )
 
 // toolsPerSource is the number of tools of one source in a large catalog.
@@ -28,7 +29,7 @@ func (r *results) growTools(t *testing.T) {
 			t.Fatal(err)
 		}
 		client := connect(t, serve(t, server.Handler())+"/mcp", protocolVersions[0])
-		r.addPoint(t, "tools", n, "list_ms", ms(perRun(t, 10, func() error { client.list(t, n); return nil })), "ms")
+		r.addPoint(t, "tools", n, "list_ms", ms(perRun(t, 10, func() error { list(t, client, n); return nil })), "ms")
 		r.addPoint(t, "tools", n, "change_ms", ms(perRun(t, 10, func() error { putTools(t, c, 0); return nil })), "ms")
 		call := nothingCall("aki")
 		call.Request.Name = "source0_tool0"
@@ -60,12 +61,12 @@ func putTools(t *testing.T, c *catalog.Catalog, number int) {
 }
 
 // list lists all tools, page by page.
-func (c *client) list(t *testing.T, want int) {
+func list(t *testing.T, c *mcpload.Client, want int) {
 	t.Helper()
 	tools := 0
 	for cursor := ""; ; {
 		body := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":%q}}`, cursor)
-		_, data, err := c.post(t.Context(), "tools/list", "", body)
+		_, data, err := c.Post(t.Context(), "tools/list", "", body)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,104 +1,26 @@
 package bench
 
 import (
-	"bytes"
-	"context"
-	"fmt"
-	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/hako-run/hako/internal/mcpload"
 )
 
-// protocolVersion is one protocol version of MCP over HTTP.
-type protocolVersion struct {
-	name, version string
-	// session reports whether a client initializes first and sends its session ID.
-	session bool
-}
+var protocolVersions = []string{mcpload.WithSessions, mcpload.Sessionless}
 
-var protocolVersions = []protocolVersion{{"2025", "2025-11-25", true}, {"2026", "2026-07-28", false}}
-
-// client sends prepared requests over one keep-alive connection, to measure mostly the server.
-type client struct {
-	http            *http.Client
-	url             string
-	protocolVersion protocolVersion
-	session         string
-}
-
-func connect(t *testing.T, url string, protocolVersion protocolVersion) *client {
+// connect returns a client with one keep-alive connection.
+func connect(t *testing.T, url, version string) *mcpload.Client {
 	t.Helper()
-	c := &client{
-		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}},
-		url:  url, protocolVersion: protocolVersion,
-	}
-	if protocolVersion.session {
-		response, _, err := c.post(t.Context(), "initialize", "",
-			fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,`+
-				`"capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`, protocolVersion.version))
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.session = response.Header.Get("Mcp-Session-Id")
-		if _, _, err := c.post(t.Context(), "notifications/initialized", "",
-			[]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)); err != nil {
-			t.Fatal(err)
-		}
+	c := &mcpload.Client{HTTP: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}}, URL: url,
+		Version: version}
+	if err := c.Open(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	return c
-}
-
-// body is a tools/call request.
-func (c *client) body(tool, arguments string) []byte {
-	meta := ""
-	if !c.protocolVersion.session {
-		meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},` +
-			`"io.modelcontextprotocol/clientCapabilities":{}},`
-	}
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{%s"name":%q,"arguments":%s}}`,
-		meta, tool, arguments)
-}
-
-func (c *client) post(ctx context.Context, method, tool string, body []byte) (*http.Response, []byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
-	if err != nil {
-		return nil, nil, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Accept", "application/json, text/event-stream")
-	if c.session != "" || !c.protocolVersion.session {
-		request.Header.Set("Mcp-Protocol-Version", c.protocolVersion.version)
-	}
-	if c.session != "" {
-		request.Header.Set("Mcp-Session-Id", c.session)
-	}
-	if !c.protocolVersion.session {
-		request.Header.Set("Mcp-Method", method)
-		request.Header.Set("Mcp-Name", tool)
-	}
-	response, err := c.http.Do(request)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer response.Body.Close()
-	data, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode/100 != 2 {
-		err = fmt.Errorf("%s: %s", response.Status, data)
-	}
-	return response, data, err
-}
-
-// call calls a tool and checks that the response contains want.
-func (c *client) call(ctx context.Context, tool string, body []byte, want string) error {
-	_, data, err := c.post(ctx, "tools/call", tool, body)
-	if err == nil && !strings.Contains(string(data), want) {
-		err = fmt.Errorf("the answer is %.300s", data)
-	}
-	return err
 }
 
 // rate is the result of load.
@@ -109,25 +31,24 @@ type rate struct {
 }
 
 // load calls a tool from n clients for the given time.
-func load(t *testing.T, url string, protocolVersion protocolVersion, n int, tool, arguments, want string,
-	duration time.Duration) rate {
+func load(t *testing.T, url, version string, n int, tool, arguments, want string, duration time.Duration) rate {
 	t.Helper()
 	var mu sync.Mutex
 	var all []time.Duration
-	clients := make([]*client, n)
+	clients := make([]*mcpload.Client, n)
 	for i := range clients {
-		clients[i] = connect(t, url, protocolVersion)
+		clients[i] = connect(t, url, version)
 	}
 	begin := time.Now()
 	var group sync.WaitGroup
 	for _, c := range clients {
 		group.Go(func() {
-			body := c.body(tool, arguments)
+			body := c.Body(tool, arguments)
 			var own []time.Duration
 			for time.Since(begin) < duration {
 				start := time.Now()
-				if err := c.call(t.Context(), tool, body, want); err != nil {
-					t.Errorf("%s, protocolVersion %s, %d clients: %v", tool, protocolVersion.name, n, err)
+				if err := c.Call(t.Context(), tool, body, want); err != nil {
+					t.Errorf("%s, version %s, %d clients: %v", tool, version, n, err)
 					return
 				}
 				own = append(own, time.Since(start))
@@ -140,7 +61,7 @@ func load(t *testing.T, url string, protocolVersion protocolVersion, n int, tool
 	group.Wait()
 	elapsed := time.Since(begin)
 	for _, c := range clients {
-		c.http.CloseIdleConnections()
+		c.HTTP.CloseIdleConnections()
 	}
 	if len(all) == 0 {
 		t.Fatal("no call came back")

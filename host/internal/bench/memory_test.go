@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/internal/mcpload"
 )
 
 var (
@@ -162,12 +163,12 @@ func (r *results) memory(t *testing.T) {
 		t.Skip("it needs -hako.program and Linux")
 	}
 	s := newSite(t, extismPlugins).serve(t)
-	clients := make([]*client, 2*extismPlugins)
+	clients := make([]*mcpload.Client, 2*extismPlugins)
 	for i := range clients {
 		clients[i] = connect(t, s.url, protocolVersions[1])
 	}
-	call := func(c *client, tool, arguments string) error {
-		return c.call(t.Context(), tool, c.body(tool, arguments), "")
+	call := func(c *mcpload.Client, tool, arguments string) error {
+		return c.Call(t.Context(), tool, c.Body(tool, arguments), "")
 	}
 	for i := range extismPlugins { // compiled and started once
 		if err := call(clients[i], fmt.Sprintf("ext%d_echo", i), `{"text":"a"}`); err != nil {
@@ -193,7 +194,7 @@ func (r *results) memory(t *testing.T) {
 			for n := i; ctx.Err() == nil; n++ {
 				a := attacks[n%len(attacks)]
 				tool := fmt.Sprintf("ext%d_%s", i%extismPlugins, a.tool)
-				_ = c.call(ctx, tool, c.body(tool, a.arguments), "")
+				_ = c.Call(ctx, tool, c.Body(tool, a.arguments), "")
 			}
 		})
 	}

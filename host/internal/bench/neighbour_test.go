@@ -23,7 +23,7 @@ func (r *results) neighbour(t *testing.T) {
 		var took []time.Duration
 		for begin := time.Now(); time.Since(begin) < *duration || len(took) < 20; {
 			start := time.Now()
-			if err := quiet.call(t.Context(), "echo", quiet.body("echo", arguments), "hello"); err != nil {
+			if err := quiet.Call(t.Context(), "echo", quiet.Body("echo", arguments), "hello"); err != nil {
 				t.Fatal(err)
 			}
 			took = append(took, time.Since(start))
@@ -39,7 +39,7 @@ func (r *results) neighbour(t *testing.T) {
 		spinner := connect(t, url, protocolVersions[1])
 		group.Go(func() {
 			for ctx.Err() == nil {
-				_ = spinner.call(ctx, "loop", spinner.body("loop", arguments), "") // its limits end it repeatedly
+				_ = spinner.Call(ctx, "loop", spinner.Body("loop", arguments), "") // its limits end it repeatedly
 			}
 		})
 	}

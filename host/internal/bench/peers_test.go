@@ -64,7 +64,7 @@ func (r *results) peer(t *testing.T, p peer) {
 	s := p.start(t, os.Getenv(p.program), os.Getenv(p.guest))
 	defer s.stop()
 	// The last version that all of them have.
-	version := protocolVersion{"2025", "2025-03-26", true}
+	const version = "2025-03-26"
 	awaitTool(t, s, version, p.tool)
 	add := func(key string, value float64, unit string) { r.add(t, "peer_"+p.key+"_"+key, value, unit) }
 	settlePeer()
@@ -143,7 +143,7 @@ func servePeer(t *testing.T, dir, address, program string, args ...string) *serv
 }
 
 // awaitTool waits until a server lists the tool.
-func awaitTool(t *testing.T, s *served, version protocolVersion, tool string) {
+func awaitTool(t *testing.T, s *served, version, tool string) {
 	t.Helper()
 	const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
@@ -152,7 +152,7 @@ func awaitTool(t *testing.T, s *served, version protocolVersion, tool string) {
 			continue
 		}
 		_ = connection.Close()
-		_, data, err := connect(t, s.url, version).post(t.Context(), "tools/list", "", []byte(list))
+		_, data, err := connect(t, s.url, version).Post(t.Context(), "tools/list", "", []byte(list))
 		if err == nil && strings.Contains(string(data), strconv.Quote(tool)) {
 			return
 		}

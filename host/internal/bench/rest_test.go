@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hako-run/hako/internal/mcpload"
 )
 
 // loadedServer is a server that has been under load until a time.
@@ -39,14 +41,14 @@ func (r *results) rest(t *testing.T) *loadedServer {
 	r.add(t, "rest_rss_mib", s.resident(t), "MiB")
 	r.add(t, "rest_private_mib", s.private(t), "MiB")
 
-	load := make([]*client, 64)
+	load := make([]*mcpload.Client, 64)
 	for i := range load {
 		load[i] = connect(t, s.url, protocolVersions[1])
 	}
 	results := make(chan error, len(load))
 	for begin := time.Now(); time.Since(begin) < *duration; {
 		for _, c := range load {
-			go func() { results <- c.call(t.Context(), "file_list", c.body("file_list", `{}`), "") }()
+			go func() { results <- c.Call(t.Context(), "file_list", c.Body("file_list", `{}`), "") }()
 		}
 		for range load {
 			err = errors.Join(err, <-results)

@@ -108,9 +108,9 @@ func (s *served) calls(t *testing.T, n int, tool, arguments string, lasting time
 	for i := range n {
 		c := connect(t, s.url, protocolVersions[1])
 		group.Go(func() {
-			body := c.body(tool, arguments)
+			body := c.Body(tool, arguments)
 			for begin := time.Now(); errs[i] == nil && (counts[i] == 0 || time.Since(begin) < lasting); counts[i]++ {
-				errs[i] = c.call(t.Context(), tool, body, "12 people")
+				errs[i] = c.Call(t.Context(), tool, body, "12 people")
 			}
 		})
 	}
