@@ -10,11 +10,11 @@ import (
 	"github.com/hako-run/hako/internal/fakes/managedagents"
 )
 
-// maxLine limits the part of a result that SessionLine shows, in characters.
+// maxLine limits the part of a result that sessionLine shows, in characters.
 const maxLine = 200
 
-// SessionLine describes an event of a managed agent's session in a line; empty for events that people need not see.
-func SessionLine(e managedagents.Event) string {
+// sessionLine describes an event of a managed agent's session in a line; empty for events that people need not see.
+func sessionLine(e managedagents.Event) string {
 	text := ""
 	blocks, _ := e["content"].([]any)
 	for _, b := range blocks {
@@ -49,7 +49,7 @@ func FollowSession(ctx context.Context, fake *managedagents.Server, session stri
 	for shown := 0; ; {
 		events, changed := fake.Events(session)
 		for _, e := range events[shown:] {
-			if line := SessionLine(e); line != "" {
+			if line := sessionLine(e); line != "" {
 				show(line)
 			}
 			if reason, _ := e["stop_reason"].(map[string]any); reason["type"] == "end_turn" {

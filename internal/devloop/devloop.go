@@ -21,7 +21,7 @@ import (
 
 // Loop is the work on one plugin. All fields are required.
 type Loop struct {
-	// Dir is the plugin's folder. The plugin is built into Output(Dir), which must be a folder of Host.
+	// Dir is the plugin's folder. The plugin is built into its folder dist, which must be a folder of Host.
 	Dir  string
 	Host *host.Host
 	// Settings apply to the served plugin.
@@ -37,8 +37,8 @@ type Loop struct {
 	compile func(ctx context.Context, dir, name string) ([]byte, error)
 }
 
-// Output is the folder that plugins in dir are built into.
-func Output(dir string) string { return filepath.Join(dir, "dist") }
+// outputFolder is the folder that plugins in dir are built into.
+func outputFolder(dir string) string { return filepath.Join(dir, "dist") }
 
 // Run builds the plugin at once and after each change, until ctx ends. A change in the middle of a build starts it
 // again. It fails if Dir cannot be read.
@@ -129,7 +129,7 @@ func (l *Loop) build(ctx context.Context) (name string, size int, err error) {
 	return source.Name, len(wasm), pluginfile.Place(l.file(source.Name), wasm)
 }
 
-func (l *Loop) file(name string) string { return filepath.Join(Output(l.Dir), name+".wasm") }
+func (l *Loop) file(name string) string { return filepath.Join(outputFolder(l.Dir), name+".wasm") }
 
 // load brings the file that was built into service. It needs a person's yes if the plugin asks for more than was
 // approved.
@@ -166,7 +166,7 @@ func (l *Loop) callExamples(ctx context.Context, p *host.Status) (failed int, er
 		return 0, err
 	}
 	if file == "" && len(p.Manifest.Tools) > 0 {
-		l.print("Write %s to have tools called after each save:\n\n  - tool: %s\n    arguments: {…}\n\n", ExamplesFile,
+		l.print("Write %s to have tools called after each save:\n\n  - tool: %s\n    arguments: {…}\n\n", examplesFile,
 			p.Manifest.Tools[0].Name)
 	}
 	for _, e := range examples {

@@ -142,7 +142,7 @@ func TestLoop(t *testing.T) {
 	d := &desk{t: t, dir: t.TempDir(), wake: make(chan struct{}, 1)}
 	d.save("manifest.yaml", strings.Replace(helloManifest, "VERSION", "1.0.0", 1))
 	d.save("main.go", "fine")
-	d.save(ExamplesFile, "- {tool: greet, arguments: {name: Aki}, result: 'Hello, Aki'}\n")
+	d.save(examplesFile, "- {tool: greet, arguments: {name: Aki}, result: 'Hello, Aki'}\n")
 	building := make(chan struct{})
 	begun := sync.OnceFunc(func() { close(building) }) // a slow machine may build it again before the last save
 	loop, approvals := d.loop(t.TempDir())
@@ -171,7 +171,7 @@ func TestLoop(t *testing.T) {
 
 	d.save("main.go", "slow") // is given up for the next change
 	<-building
-	d.save(ExamplesFile, "- {tool: greet, arguments: {name: Bo}, result: 'Hello, Aki'}\n- {tool: gret}\n")
+	d.save(examplesFile, "- {tool: greet, arguments: {name: Bo}, result: 'Hello, Aki'}\n- {tool: gret}\n")
 	d.save("manifest.yaml", strings.Replace(helloManifest, "VERSION", "2.0.0", 1))
 	d.save("main.go", "fine")
 	d.await("hello 2.0.0 built in ")
@@ -180,7 +180,7 @@ func TestLoop(t *testing.T) {
 	d.await("FAILED in ")
 	d.await("2 of the examples failed")
 
-	d.save(ExamplesFile, "- {tool: greet, argments: {}}\n")
+	d.save(examplesFile, "- {tool: greet, argments: {}}\n")
 	d.await(`unknown key "argments": did you mean "arguments"?`)
 
 	stop()
@@ -205,7 +205,7 @@ func TestLoopSettings(t *testing.T) {
 		", {name: look, description: Looks., inputSchema: {type: object}}]\n", 1) +
 		"permissions: {files: [{mount: workspace, access: read-only, reason: To look.}]}\nconfig: {word: {type: string}}\n"
 	d.save("manifest.yaml", strings.Replace(source, "VERSION", "1.0.0", 1))
-	d.save(ExamplesFile, "- {tool: greet, arguments: {name: Aki}}\n- {tool: look}\n")
+	d.save(examplesFile, "- {tool: greet, arguments: {name: Aki}}\n- {tool: look}\n")
 	loop, approvals := d.loop(d.dir)
 	built := 0
 	loop.compile = func(ctx context.Context, _, _ string) ([]byte, error) {

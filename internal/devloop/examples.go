@@ -16,8 +16,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// ExamplesFile has the examples of a plugin, in its folder. examples.json may have them instead: JSON is YAML.
-const ExamplesFile = "examples.yaml"
+// examplesFile has the examples of a plugin, in its folder. examples.json may have them instead: JSON is YAML.
+const examplesFile = "examples.yaml"
 
 // maxExamples bounds the file, in bytes.
 const maxExamples = 1 << 20
@@ -34,7 +34,7 @@ type example struct {
 
 // readExamples reads the examples in dir, and returns the name of their file. Both are empty if there is none.
 func readExamples(dir string) (list []example, name string, err error) {
-	for _, name := range []string{ExamplesFile, "examples.json"} {
+	for _, name := range []string{examplesFile, "examples.json"} {
 		data, err := wholefile.ReadAtMost(filepath.Join(dir, name), maxExamples)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -39,12 +39,12 @@ type Settings struct {
 }
 
 // NewSettings returns the settings of a loop on the plugin in dir: c was read from source and is in force. It makes
-// Output(dir) the only plugin folder of c. shipped are the plugins that come with the program.
+// the output folder in dir the only plugin folder of c. shipped are the plugins that come with the program.
 func NewSettings(dir string, source config.Source, c *config.Config, shipped []shipped.Plugin) (*Settings, error) {
-	if err := os.MkdirAll(Output(dir), 0o755); err != nil {
+	if err := os.MkdirAll(outputFolder(dir), 0o755); err != nil {
 		return nil, err
 	}
-	c.Plugins = []string{Output(dir)}
+	c.Plugins = []string{outputFolder(dir)}
 	consents, err := readConsents(c.Consents)
 	return &Settings{source: source, shipped: shipped, config: c, digest: source.Digest(), latest: c,
 		consents: consents}, err

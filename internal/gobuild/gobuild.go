@@ -14,17 +14,17 @@ import (
 	"github.com/hako-run/hako/internal/scratch"
 )
 
-// ErrNoCompiler says that there is no go command to build with.
-var ErrNoCompiler = errors.New("the Go compiler is not installed or not in PATH: install it from https://go.dev/dl/")
+// errNoCompiler says that there is no go command to build with.
+var errNoCompiler = errors.New("the Go compiler is not installed or not in PATH: install it from https://go.dev/dl/")
 
 // Plugin compiles the main package in dir to a Wasm library and returns its bytes. The same sources and compiler give
 // the same bytes.
 //
-// It fails with ErrNoCompiler, with the compiler's own messages, or with ctx's error when ctx ends first.
+// It fails if there is no go command, with the compiler's own messages, or with ctx's error when ctx ends first.
 func Plugin(ctx context.Context, dir string) (_ []byte, err error) {
 	goCommand, err := exec.LookPath("go")
 	if err != nil {
-		return nil, ErrNoCompiler
+		return nil, errNoCompiler
 	}
 	temp, err := scratch.New("", "hako-build")
 	if err != nil {

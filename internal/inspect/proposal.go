@@ -23,7 +23,7 @@ func PrintProposal(out io.Writer, p *host.Status, signer string, proposal *grant
 		_ = terminal.Printf(out, "%s\n", signer)
 	}
 	_ = terminal.Printf(out, "\nIt offers: %s\n\nIt\n",
-		cmp.Or(strings.Join(Offers(m), ", "), "what it lists when it is asked, once it may run"))
+		cmp.Or(strings.Join(offersOf(m), ", "), "what it lists when it is asked, once it may run"))
 	printList(out, "  - %s\n", grant.Explain(m.Permissions, locale))
 	if proposal.Updates() {
 		printAdditions(out, proposal.Before, m, locale)

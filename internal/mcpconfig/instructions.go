@@ -34,7 +34,7 @@ type Instructions struct {
 // Instructions returns what to do for a configuration, which was read in dir. It fails if the client lacks what the
 // options ask for.
 func (client Client) Instructions(c *config.Config, dir string, o Options) (*Instructions, error) {
-	s, err := Stdio(c, dir)
+	s, err := stdioServer(c, dir)
 	if o.HTTP || o.OAuth || o.URL != "" {
 		s, err = client.HTTP(c, o.URL, o.OAuth)
 	}

@@ -19,9 +19,9 @@ type Server struct {
 	Token string
 }
 
-// Stdio is a server of this program with a configuration, which was read in dir. Every path is absolute, because
+// stdioServer is a server of this program with a configuration, which was read in dir. Every path is absolute, because
 // clients run the program in a directory of their choice.
-func Stdio(c *config.Config, dir string) (Server, error) {
+func stdioServer(c *config.Config, dir string) (Server, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return Server{}, err

@@ -20,16 +20,16 @@ import (
 // fetchTime bounds how long a plugin may take to arrive.
 const fetchTime = 5 * time.Minute
 
-// Fetch downloads a file of at most maxSize bytes from an https URL, or an http URL of this machine. proxy may be nil.
+// fetch downloads a file of at most maxSize bytes from an https URL, or an http URL of this machine. proxy may be nil.
 // Errors do not show the query of the URL, which may hold a secret.
-func Fetch(ctx context.Context, u, proxy *url.URL, maxSize int64) ([]byte, error) {
+func fetch(ctx context.Context, u, proxy *url.URL, maxSize int64) ([]byte, error) {
 	return download(ctx, outbound.NewTransport(proxy), u, checkSource, maxSize)
 }
 
-// FetchPublic is Fetch for people who may not reach the operator's network through hako: it accepts only https URLs and
+// fetchPublic is fetch for people who may not reach the operator's network through hako: it accepts only https URLs and
 // connects only to public addresses, also after redirects. The exception are servers that the operator has named, in
 // the form of outbound.HostPort.
-func FetchPublic(ctx context.Context, u, proxy *url.URL, maxSize int64, named ...string) ([]byte, error) {
+func fetchPublic(ctx context.Context, u, proxy *url.URL, maxSize int64, named ...string) ([]byte, error) {
 	check := func(u *url.URL) error {
 		if slices.Contains(named, outbound.HostPort(u)) {
 			return checkSource(u)
@@ -41,7 +41,7 @@ func FetchPublic(ctx context.Context, u, proxy *url.URL, maxSize int64, named ..
 	if errors.As(err, &refused) {
 		err = fmt.Errorf(
 			"%s: %s is at %s address, and only public addresses are reached from here: download it yourself and "+
-				"give the file, or use hako plugin add at a terminal", WithoutQuery(u.String()),
+				"give the file, or use hako plugin add at a terminal", withoutQuery(u.String()),
 			refused.Host, refused.Kind)
 	}
 	return wasm, err
@@ -58,7 +58,7 @@ func download(ctx context.Context, transport *http.Transport, u *url.URL, check 
 	defer cancel()
 	wasm, err := request(ctx, transport, u, check, maxSize)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", WithoutQuery(u.String()), cause.WithoutURL(err)) // its query may be a secret
+		return nil, fmt.Errorf("%s: %w", withoutQuery(u.String()), cause.WithoutURL(err)) // its query may be a secret
 	}
 	return wasm, nil
 }
@@ -111,8 +111,8 @@ func checkPublicSource(u *url.URL) error {
 	return fmt.Errorf("%s://%s is not https: what comes from there could be anybody's", u.Scheme, u.Host)
 }
 
-// WithoutQuery returns a URL without the parts that may be secret, or any other text as it is.
-func WithoutQuery(from string) string {
+// withoutQuery returns a URL without the parts that may be secret, or any other text as it is.
+func withoutQuery(from string) string {
 	if u, err := url.Parse(from); err == nil && u.Hostname() != "" {
 		u.RawQuery, u.Fragment, u.User = "", "", nil
 		return u.String()

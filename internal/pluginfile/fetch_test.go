@@ -31,7 +31,7 @@ func TestFetchPublicRefuses(t *testing.T) {
 		"http://127.0.0.1/p.wasm":                   "is not https",
 		"file:///etc/passwd":                        "is not https",
 	} {
-		_, err := FetchPublic(t.Context(), parseURL(t, address), nil, 1<<20)
+		_, err := fetchPublic(t.Context(), parseURL(t, address), nil, 1<<20)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want %q", address, err, want)
 		}
@@ -112,11 +112,11 @@ func TestFetchPublicNamed(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	named := outbound.HostPort(parseURL(t, server.URL))
-	if wasm, err := FetchPublic(t.Context(), parseURL(t, server.URL), nil, 100, named); string(wasm) != "wasm" {
+	if wasm, err := fetchPublic(t.Context(), parseURL(t, server.URL), nil, 100, named); string(wasm) != "wasm" {
 		t.Errorf("the named server: %q, %v", wasm, err)
 	}
 	for _, address := range []string{other.URL, server.URL + "/away"} {
-		if wasm, err := FetchPublic(t.Context(), parseURL(t, address), nil, 100, named); err == nil {
+		if wasm, err := fetchPublic(t.Context(), parseURL(t, address), nil, 100, named); err == nil {
 			t.Errorf("%s: %q", address, wasm)
 		}
 	}

@@ -34,7 +34,7 @@ func (p *Publication) Materials() string {
 	return fmt.Sprintf("a software bill of materials is attached (entries: %d)", p.Dependencies)
 }
 
-// PublishFile is Publish for a file of a plugin and the file of a private key, which may be empty, with its password.
+// PublishFile is publish for a file of a plugin and the file of a private key, which may be empty, with its password.
 func PublishFile(ctx context.Context, c *config.Config, r registry.Reference, file, keyFile, password string,
 	replace bool) (*Publication, error) {
 	wasm, err := manifest.ReadFile(file, c.MaxPluginSize)
@@ -52,13 +52,13 @@ func PublishFile(ctx context.Context, c *config.Config, r registry.Reference, fi
 		return nil, err
 	}
 	defer client.Close()
-	return Publish(ctx, client, r, wasm, key, replace)
+	return publish(ctx, client, r, wasm, key, replace)
 }
 
-// Publish pushes a plugin file with its manifest to a registry, and attaches a software bill of materials if the file
+// publish pushes a plugin file with its manifest to a registry, and attaches a software bill of materials if the file
 // says what it was built from, and a signature of key unless that is nil. Without a tag in r, the tag is the plugin's
 // version. A tag that names another plugin already stays, unless replace is set.
-func Publish(ctx context.Context, client *registry.Client, r registry.Reference, wasm []byte,
+func publish(ctx context.Context, client *registry.Client, r registry.Reference, wasm []byte,
 	key *signature.PrivateKey, replace bool) (*Publication, error) {
 	m, module, err := Parse(wasm)
 	if err != nil {

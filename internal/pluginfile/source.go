@@ -64,18 +64,18 @@ func Download(ctx context.Context, c *config.Config, from string, public bool) (
 	}
 	u, err := url.Parse(from)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no URL", WithoutQuery(from))
+		return nil, fmt.Errorf("%s is no URL", withoutQuery(from))
 	}
 	var wasm []byte
 	if public {
-		wasm, err = FetchPublic(ctx, u, c.ProxyURL(), c.MaxPluginSize, index.Hosts(c.Index.Plugins)...)
+		wasm, err = fetchPublic(ctx, u, c.ProxyURL(), c.MaxPluginSize, index.Hosts(c.Index.Plugins)...)
 	} else {
-		wasm, err = Fetch(ctx, u, c.ProxyURL(), c.MaxPluginSize)
+		wasm, err = fetch(ctx, u, c.ProxyURL(), c.MaxPluginSize)
 	}
 	if err != nil {
 		return nil, err
 	}
-	p := &Published{Wasm: wasm, From: WithoutQuery(from)}
+	p := &Published{Wasm: wasm, From: withoutQuery(from)}
 	return p, p.complete(c, path.Base(u.Path), nil)
 }
 

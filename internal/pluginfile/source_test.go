@@ -144,7 +144,7 @@ func TestPublish(t *testing.T) {
 		}
 		return wasm
 	}
-	first, err := Publish(t.Context(), client, r, described("First."), nil, false)
+	first, err := publish(t.Context(), client, r, described("First."), nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestPublish(t *testing.T) {
 		a.Annotations[registry.AnnotationDescription] != "First." || a.Annotations[registry.AnnotationLicenses] != "Apache-2.0" {
 		t.Errorf("got %+v, %v", a, err)
 	}
-	if again, err := Publish(t.Context(), client, r, described("First."), nil, false); err != nil || again.Reference != first.Reference {
+	if again, err := publish(t.Context(), client, r, described("First."), nil, false); err != nil || again.Reference != first.Reference {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 	boms, _, err := client.Referrers(t.Context(), first.Reference, sbomType)
@@ -168,14 +168,14 @@ func TestPublish(t *testing.T) {
 		content.Metadata.Component.Name != "hello" || content.Components[0].Name != "std" {
 		t.Errorf("the bill of materials is %+v, %v", content, err)
 	}
-	if _, err := Publish(t.Context(), client, r, described("Second."), nil, false); err == nil || !strings.Contains(err.Error(), "--replace") {
+	if _, err := publish(t.Context(), client, r, described("Second."), nil, false); err == nil || !strings.Contains(err.Error(), "--replace") {
 		t.Errorf("over another one: %v", err)
 	}
-	second, err := Publish(t.Context(), client, r, described("Second."), nil, true)
+	second, err := publish(t.Context(), client, r, described("Second."), nil, true)
 	if err != nil || second.Reference == first.Reference {
 		t.Errorf("with --replace: %+v, %v", second, err)
 	}
-	if _, err := Publish(t.Context(), client, r, module, nil, false); err == nil {
+	if _, err := publish(t.Context(), client, r, module, nil, false); err == nil {
 		t.Error("a plugin without a manifest is published")
 	}
 }

@@ -185,9 +185,9 @@ func (f *stdio) run(ctx context.Context) error {
 	return errDone
 }
 
-// Check says what in a configuration keeps "hako serve" from starting, as CheckHTTP and CheckConsole do. It reads no
-// plugins.
-func Check(c *config.Config) error {
+// checkConfig says what in a configuration keeps "hako serve" from starting, as CheckHTTP and CheckConsole do. It reads
+// no plugins.
+func checkConfig(c *config.Config) error {
 	if err := CheckHTTP(c); err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func Check(c *config.Config) error {
 
 // CheckStart does what a server with the plugins of h does before it listens.
 func CheckStart(c *config.Config, h *host.Host) error {
-	if err := Check(c); err != nil {
+	if err := checkConfig(c); err != nil {
 		return err
 	}
 	if _, err := UpstreamSpecs(c); err != nil {

@@ -119,7 +119,7 @@ type Server struct {
 // New returns the server of "hako serve". The error says what in the configuration is not usable.
 func New(o Options) (*Server, error) {
 	s := &Server{Options: o}
-	if err := Check(o.Config); err != nil {
+	if err := checkConfig(o.Config); err != nil {
 		return nil, err
 	}
 	credentials, err := s.newCommonParts(agentKeys)

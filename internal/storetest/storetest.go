@@ -10,14 +10,11 @@ import (
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
-// Postgres reports whether tests use PostgreSQL: whether the environment variable TEST_STORE is "postgres".
-func Postgres() bool { return os.Getenv("TEST_STORE") == "postgres" }
-
 // Where returns the location of a new, empty store for store.Open: a directory of the test, or a PostgreSQL database if
-// Postgres reports true.
+// the environment variable TEST_STORE is "postgres".
 func Where(t testing.TB) string {
 	t.Helper()
-	if Postgres() {
+	if os.Getenv("TEST_STORE") == "postgres" {
 		return postgrestest.Start(t)
 	}
 	return t.TempDir()

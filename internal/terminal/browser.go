@@ -8,8 +8,8 @@ import (
 	"runtime"
 )
 
-// OpenBrowser opens a page in the user's browser.
-func OpenBrowser(url string) error {
+// openBrowser opens a page in the user's browser.
+func openBrowser(url string) error {
 	switch runtime.GOOS {
 	case "windows":
 		return exec.Command("rundll32", "url.dll,FileProtocolHandler", url).Start()

@@ -16,7 +16,7 @@ const consentTime = 10 * time.Minute
 type Consenter struct {
 	// IO is the terminal. Err gets the instructions.
 	IO
-	// Browse opens a page. Nil means OpenBrowser.
+	// Browse opens a page. Nil means the user's browser.
 	Browse func(url string) error
 }
 
@@ -58,7 +58,7 @@ func (c *Consenter) openPage(url string) {
 	Printf(c.Err, "Give your consent on this page:\n\n  %s\n\n", url)
 	browse := c.Browse
 	if browse == nil {
-		browse = OpenBrowser
+		browse = openBrowser
 	}
 	if err := browse(url); err != nil {
 		Printf(c.Err, "No browser opens here (%v): open the page yourself on this machine, or use --no-browser.\n", err)

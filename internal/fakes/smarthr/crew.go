@@ -1,7 +1,7 @@
 package smarthr
 
-// Demo returns made-up people, one for every status.
-func Demo() []*Crew {
+// demo returns made-up people, one for every status.
+func demo() []*Crew {
 	return []*Crew{
 		{ID: "11111111-1111-4111-8111-111111111111", Code: "0001", LastName: "架空", FirstName: "太郎", BusinessLast: "仮",
 			BusinessFirst: "太郎",

@@ -17,7 +17,7 @@ import (
 
 // Options configure a Server. A nil *Options means all defaults.
 type Options struct {
-	// Crews are the company's people. Nil means Demo's.
+	// Crews are the company's people. Nil means made-up ones.
 	Crews []*Crew
 	// Token is the access token that is accepted. Empty means "smarthr-token".
 	Token string
@@ -58,7 +58,7 @@ func New(options *Options) *Server {
 		s.options = *options
 	}
 	if s.options.Crews == nil {
-		s.options.Crews = Demo()
+		s.options.Crews = demo()
 	}
 	s.options.Token = cmp.Or(s.options.Token, "smarthr-token")
 	s.options.RateLimit = cmp.Or(s.options.RateLimit, 5000)
