@@ -2,10 +2,7 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"reflect"
 	"sync"
 
@@ -19,7 +16,6 @@ import (
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/results"
 	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/httpserver"
 )
 
 // checkAgent says what in the configuration of agents is not usable.
@@ -174,44 +170,4 @@ func (f *agentFrontend) prepare(ctx context.Context, next *config.Config) (func(
 		return nil, err
 	}
 	return silently(func() { f.replace(runner, next) }), nil
-}
-
-// metricsServer is the part that serves metrics at metrics.address, for a process without web.
-type metricsServer struct {
-	server   *Server
-	listener net.Listener // nil: no address is configured
-	http     *http.Server
-}
-
-func (m *metricsServer) start(context.Context) (err error) {
-	address, handler := m.server.Config.MetricsAddress, m.server.observability.handler()
-	if address == "" || handler == nil {
-		return nil
-	}
-	if m.listener, err = net.Listen("tcp", address); err != nil {
-		return fmt.Errorf("metrics.address: %w", ListenError("metrics.address", address, err))
-	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", handler)
-	m.http = httpserver.New(address, mux, m.server.Logger)
-	return nil
-}
-
-func (m *metricsServer) run(ctx context.Context) error {
-	if m.listener == nil {
-		return nil
-	}
-	stop := context.AfterFunc(ctx, func() { _ = m.http.Close() })
-	defer stop()
-	if err := m.http.Serve(m.listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("%w: metrics: %w", ErrServing, err)
-	}
-	return nil
-}
-
-func (m *metricsServer) stop() error {
-	if m.listener != nil {
-		_ = m.listener.Close() // it is closed already if run has served it
-	}
-	return nil
 }
