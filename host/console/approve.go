@@ -73,7 +73,7 @@ func faultConsents(err error, command string) error {
 	return &fault{code: codeUnavailable, text: manifest.Text{
 		"en": "The consents cannot be written: " + err.Error(), "ja": "承認の記録を書き込めません: " + err.Error(),
 	}, remedy: manifest.Text{
-		"en": "At a terminal, as somebody who may write them: " + command, "ja": "書き込みのできるユーザーで、端末から実行してください: " +
+		"en": "At a terminal, as somebody who may write them: " + command, "ja": "書き込みのできるユーザーで、ターミナルで実行してください: " +
 			command,
 	}}
 }

@@ -155,7 +155,7 @@ func (c *Console) remove(q *request) (any, error) {
 		if err != nil {
 			return &fault{code: codeUnavailable, text: said("%v", err), remedy: manifest.Text{
 				"en": "At a terminal, as somebody who may write there: hako plugin remove " + p.Name,
-				"ja": "書き込みのできるユーザーで、端末から実行してください: hako plugin remove " + p.Name,
+				"ja": "書き込みのできるユーザーで、ターミナルで実行してください: hako plugin remove " + p.Name,
 			}}
 		}
 		answer.Left = append(answer.Left, left...)

@@ -122,7 +122,7 @@ var (
 	sayNobody   = locale.Text{"en": "a caller without a name", "ja": "名前のない呼び出し元"}
 	sayGroups   = locale.Text{"en": " of %s", "ja": "グループ %s"}
 	sayEmployee = locale.Text{"en": ", employee %s,", "ja": "従業員 %s"}
-	sayFrontend = locale.Text{"en": " at %s", "ja": "入口 %s"}
+	sayFrontend = locale.Text{"en": " at %s", "ja": "フロントエンド %s"}
 	sayTenant   = locale.Text{"en": " for the tenant %s", "ja": "テナント %s"}
 	sayVia      = locale.Text{"en": " through a tool of the plugin %s", "ja": "プラグイン %s のツール経由"}
 

@@ -12,6 +12,8 @@ export const root = path.resolve(import.meta.dirname, '../..')
 const shots = path.join(root, 'dist/browser')
 // Only what hangs takes as long; node:test's own limit (browser.sh) is longer.
 const patience = 120_000
+// SLOWDOWN=8 makes pages as slow as that, which shows specs that do not wait for what they need.
+const slowdown = Number(process.env.SLOWDOWN ?? 1)
 const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
   '--disable-component-update', '--disable-sync']
 
@@ -31,6 +33,7 @@ export async function startChromium() {
       context.setDefaultTimeout(patience)
       const page = await context.newPage()
       watch(page)
+      if (slowdown > 1) await (await context.newCDPSession(page)).send('Emulation.setCPUThrottlingRate', { rate: slowdown })
       await page.goto(url)
       return page
     },
@@ -72,10 +75,20 @@ export async function clean(page) {
 export async function shoot(page, name) {
   await mkdir(shots, { recursive: true })
   const size = page.viewportSize()
-  const height = await page.evaluate(() => document.documentElement.scrollHeight)
-  await page.setViewportSize({ ...size, height: Math.max(size.height, Math.min(height, 4000)) })
+  const height = Math.min(await page.evaluate(() => document.documentElement.scrollHeight), 4000)
+  if (height > size.height) await page.setViewportSize({ ...size, height })
   await page.screenshot({ path: path.join(shots, `${name}.png`), animations: 'disabled' })
-  await page.setViewportSize(size)
+  if (height > size.height) await page.setViewportSize(size)
+}
+
+/** visit goes to a view of the console by its address, such as "plugins/files", and resolves when the view before it is gone. */
+export async function visit(page, view) {
+  const left = await page.evaluateHandle(hash => {
+    const shown = location.hash === hash ? null : document.querySelector('.view')
+    location.hash = hash
+    return shown
+  }, `#/${view}`)
+  await page.waitForFunction(shown => !shown?.isConnected, left)
 }
 
 const axeSource = readFile(path.join(import.meta.dirname, 'node_modules/axe-core/axe.min.js'), 'utf8')
@@ -93,6 +106,22 @@ export async function accessible(page, what) {
   assert.equal(exceptionDetails, undefined, JSON.stringify(exceptionDetails))
   const violations = JSON.parse(result.value).map(v => `${v.impact} ${v.id}: ${v.nodes.map(n => `${n.target.join(' ')} ${n.any[0]?.message ?? ''}`).join('\n  ')}`)
   assert.deepEqual(violations, [], what)
+}
+
+/** uncut fails if a text or a placeholder does not fit where it is, unless the whole of it is in its title. */
+export async function uncut(page, what) {
+  const cut = await page.evaluate(() => {
+    const ruler = document.createElement('canvas').getContext('2d')
+    const tooLong = input => {
+      const style = getComputedStyle(input)
+      ruler.font = style.font
+      return ruler.measureText(input.placeholder).width > input.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight)
+    }
+    const hides = element => ['hidden', 'clip'].includes(getComputedStyle(element).overflowX) && element.scrollWidth > element.clientWidth + 1
+    const texts = [...document.querySelectorAll('body *')].filter(element => !element.title && !element.matches('.unseen, .finder *, svg, .rows, input') && element.clientWidth > 1 && hides(element))
+    return [...[...document.querySelectorAll('[placeholder]')].filter(input => input.clientWidth > 0 && tooLong(input)).map(input => input.placeholder), ...texts.map(element => element.textContent)]
+  })
+  assert.deepEqual(cut, [], `${what}: is cut`)
 }
 
 /** narrow fails if the page has to be scrolled sideways. */

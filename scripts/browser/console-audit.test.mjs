@@ -1,37 +1,23 @@
 // The audit log's search in the console: its time, its filters on a phone, values of a record, and the way from a chart. Over the stand-in.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
 
-import { answers, session } from './answers.mjs'
-import { accessible, clean, narrow, startChromium } from './chromium.mjs'
-import { startStandIn } from './stand-in.mjs'
+import { answers } from './answers.mjs'
+import { accessible, narrow } from './chromium.mjs'
+import { opened } from './opened.mjs'
 
-let chromium
-before(async () => { chromium = await startChromium() })
-after(() => chromium.close())
-
-/** opened runs work on a page, with the parameters of all searches so far, and cleans up. */
-function opened(name, { hash = '#/audit', more = {}, ...options }, work) {
-  test(name, async () => {
-    const asked = []
-    const host = await startStandIn({ ...answers(session()), audit: url => {
-      asked.push(Object.fromEntries(url.searchParams))
-      return answers().audit(url)
-    }, ...more })
-    try {
-      const page = await chromium.open(host.url + hash, options)
-      await page.locator('main h1').waitFor()
-      await work(page, asked)
-      await clean(page)
-    } finally {
-      await host.stop()
-    }
-  })
+/** searched runs work on a page, with the parameters of all searches so far. */
+function searched(name, { hash = '#/audit', more = {}, ...options }, work) {
+  const asked = []
+  const audit = url => {
+    asked.push(Object.fromEntries(url.searchParams))
+    return answers().audit(url)
+  }
+  opened(name, { hash, more: { audit, ...more }, ...options }, page => work(page, asked))
 }
 
 const parameters = page => Object.fromEntries(new URLSearchParams(new URL(page.url()).hash.split('?')[1]))
 
-opened('a span ends now, and is the same time on older pages; it takes the place of two moments', { hash: '#/audit?from=2026-01-01T00:00' }, async (page, asked) => {
+searched('a span ends now, and is the same time on older pages; it takes the place of two moments', { hash: '#/audit?from=2026-01-01T00:00' }, async (page, asked) => {
   await page.locator('tbody tr').first().waitFor()
   await Promise.all([page.waitForResponse(response => asked.length > 1 && response.url().includes('from=')), page.getByLabel('Time that is shown').selectOption('hour')])
   assert.deepEqual(parameters(page), { span: 'hour' })
@@ -44,7 +30,7 @@ opened('a span ends now, and is the same time on older pages; it takes the place
   assert.equal(asked.at(-1).from, from)
   assert.equal(new URL(await page.getByRole('link', { name: 'CSV' }).getAttribute('href')).searchParams.get('from'), from)
 })
-opened('a value of a record narrows the search', { hash: '#/audit?outcome=ok' }, async (page, asked) => {
+searched('a value of a record narrows the search', { hash: '#/audit?outcome=ok' }, async (page, asked) => {
   await page.locator('.opener').first().click()
   await page.getByRole('dialog').getByRole('link', { name: 'aki@example.com' }).click()
   await page.getByRole('dialog').waitFor({ state: 'detached' })
@@ -53,12 +39,12 @@ opened('a value of a record narrows the search', { hash: '#/audit?outcome=ok' },
   await page.locator('tbody tr').first().waitFor()
   assert.deepEqual(asked.at(-1), { outcome: 'ok', user: 'aki@example.com', lang: 'en' })
 })
-opened('a search without a result can be cleared', { hash: '#/audit?tool=none&text=x', more: { audit: url => url.searchParams.has('tool') ? { items: [] } : answers().audit(url) } }, async page => {
+searched('a search without a result can be cleared', { hash: '#/audit?tool=none&text=x', more: { audit: url => url.searchParams.has('tool') ? { items: [] } : answers().audit(url) } }, async page => {
   await page.getByRole('button', { name: 'Clear the filters' }).click()
   await page.locator('tbody tr').first().waitFor()
   assert.deepEqual(parameters(page), {})
 })
-opened('on a phone, records come before filters, which say how many there are', { hash: '#/audit?tool=x&outcome=ok&text=y', size: 'phone' }, async page => {
+searched('on a phone, records come before filters, which say how many there are', { hash: '#/audit?tool=x&outcome=ok&text=y', size: 'phone' }, async page => {
   const fold = page.getByRole('button', { name: 'Filters (2)' })
   assert.equal(await page.getByLabel('Outcome').isVisible(), false)
   await page.locator('tbody tr').first().waitFor()
@@ -69,7 +55,7 @@ opened('on a phone, records come before filters, which say how many there are', 
   await narrow(page, 'filters')
   await accessible(page, 'filters')
 })
-opened('a chart leads to the calls of a moment, of its tool', { hash: '#/tools/get_weather', timezoneId: 'Asia/Tokyo' }, async (page, asked) => {
+searched('a chart leads to the calls of a moment, of its tool', { hash: '#/tools/get_weather', timezoneId: 'Asia/Tokyo' }, async (page, asked) => {
   await page.locator('.legend li').first().waitFor()
   const plot = page.locator('.plot').first()
   const before = Date.now()

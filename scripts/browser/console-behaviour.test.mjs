@@ -1,28 +1,12 @@
 // How the console behaves, over the stand-in: roles, approvals, live calls, forms, a server that goes away, a session that ends, the keyboard.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 
 import { answers, call, session, signedOut } from './answers.mjs'
-import { clean, shoot, startChromium } from './chromium.mjs'
+import { clean, shoot } from './chromium.mjs'
+import { freePort } from './host.mjs'
+import { chromium, opened } from './opened.mjs'
 import { startStandIn } from './stand-in.mjs'
-
-let chromium
-before(async () => { chromium = await startChromium() })
-after(() => chromium.close())
-
-/** opened runs work on a page of a host with other answers, and cleans up. */
-function opened(name, { hash = '', who = session(), more = {}, ...options }, work) {
-  test(name, async () => {
-    const host = await startStandIn({ ...answers(who), ...more })
-    try {
-      const page = await chromium.open(host.url + hash, options)
-      await work(page, host)
-      await clean(page)
-    } finally {
-      await host.stop()
-    }
-  })
-}
 
 describe('logging in and out', () => {
   let who = signedOut
@@ -72,6 +56,7 @@ describe('logging in and out', () => {
   opened('a session that ends leads to the login, and says so', { more: ending }, async page => {
     await page.locator('.stat').first().waitFor()
     ended = true
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange'))) // asks again at once
     await page.getByText('Your session has ended').waitFor()
   })
 })
@@ -678,13 +663,13 @@ describe('language and theme', () => {
 
 describe('a server that goes away', () => {
   test('the page says so, tries again, and goes on', async t => {
-    const host = await startStandIn(answers())
+    const port = await freePort()
+    const host = await startStandIn(answers(), port)
     const page = await chromium.open(host.url)
     await page.locator('.stat').first().waitFor()
-    const port = new URL(host.url).port
     await host.stop()
     await page.getByText('hako cannot be reached.').waitFor()
-    const again = await startStandIn(answers(), Number(port))
+    const again = await startStandIn(answers(), port)
     t.after(() => again.stop())
     await page.getByText('hako cannot be reached.').waitFor({ state: 'detached' })
     await page.evaluate(() => { location.hash = '#/calls' })
@@ -724,6 +709,29 @@ describe('a server that hangs', () => {
     await hangs.waitFor({ state: 'detached' })
     await page.locator('.tools tbody tr').first().waitFor()
   })
+})
+
+describe('a view that is opened while a server hangs', () => {
+  const views = { 'tools/get_weather': ['tools/get_weather', 'form'], 'toolsets?draft=support': ['toolsets/support', '.result pre'], 'policy/try': ['policy/text', '.editor'],
+    'policy/table': ['policy/table', '.matrix'], audit: ['audit', 'tbody tr'], calls: ['calls/finished', 'tbody tr'] }
+  for (const [view, [asked, shown]] of Object.entries(views)) {
+    opened(`is shown when it answers again: ${view}`, { hash: '#/connections' }, async (page, host) => {
+      await page.locator('.connections tbody tr').first().waitFor()
+      await page.clock.install()
+      const before = { session: host.answers.session, [asked]: host.answers[asked] }
+      host.answers.session = host.answers[asked] = () => new Promise(() => {})
+      await Promise.all([page.waitForRequest(request => request.url().includes(`/api/${asked}`)), page.evaluate(hash => { location.hash = hash }, `#/${view}`)])
+      await Promise.all([page.waitForRequest(/api\/session$/), page.clock.runFor(8_000)])
+      await page.clock.runFor(5_000)
+      await page.getByText('hako can be reached, but does not answer.').waitFor()
+      Object.assign(host.answers, before)
+      await page.clock.runFor(20_000)
+      await page.clock.resume()
+      await page.locator(`.view ${shown}`).first().waitFor()
+      if (view === 'policy/try') await page.waitForFunction(() => document.querySelector('.editor').value.startsWith('version: 1'))
+      assert.equal(await page.getByText('hako cannot be reached').count(), 0)
+    })
+  }
 })
 
 describe('times', () => {

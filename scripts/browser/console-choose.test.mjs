@@ -5,7 +5,7 @@ import path from 'node:path'
 import { after, before, describe, test } from 'node:test'
 
 import { answers, session } from './answers.mjs'
-import { accessible, clean, narrow, root, shoot, startChromium } from './chromium.mjs'
+import { accessible, clean, narrow, root, shoot, startChromium, visit } from './chromium.mjs'
 import { call, startHost, tokens } from './host.mjs'
 import { startStandIn } from './stand-in.mjs'
 
@@ -108,9 +108,9 @@ test('a real host refuses what it must not give, gives what was chosen, and can 
   await page.locator('.stat').first().waitFor()
   await copyFile(path.join(root, 'dist/plugins/files.wasm'), path.join(host.cwd, 'plugins/files.part'))
   await rename(path.join(host.cwd, 'plugins/files.part'), path.join(host.cwd, 'plugins/files.wasm'))
-  await page.evaluate(() => { location.hash = '#/plugins' })
+  await visit(page, 'plugins')
   await page.locator('.plugins .opener', { hasText: 'files' }).waitFor()
-  await page.evaluate(() => { location.hash = '#/plugins/files' })
+  await visit(page, 'plugins/files')
   await page.getByRole('button', { name: 'Choose what it gets' }).click()
   const dialog = page.getByRole('dialog')
   const folder = dialog.getByLabel('Folder')
@@ -135,7 +135,7 @@ test('a real host refuses what it must not give, gives what was chosen, and can 
   await dialog.getByRole('button', { name: 'Approve' }).click()
   await page.locator('.plugins li', { hasText: `may read what is in ${other}` }).waitFor()
   assert.doesNotMatch(JSON.stringify(await call(host.mcp, 'file_read', { path: 'note.txt' })), /a note of the docs/)
-  await page.evaluate(() => { location.hash = '#/audit' })
+  await visit(page, 'audit')
   await page.locator('.audit tbody tr', { hasText: 'plugin.approve' }).first().click()
   await dialog.getByText(`files /workspace: may read what is in ${other}`).waitFor()
   await shoot(page, 'host-audit-approve')

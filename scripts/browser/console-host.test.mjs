@@ -4,7 +4,7 @@ import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { after, before, describe, test } from 'node:test'
 
-import { accessible, clean, root, shoot, startChromium } from './chromium.mjs'
+import { accessible, clean, root, shoot, startChromium, visit } from './chromium.mjs'
 import { call, startHost, tokens } from './host.mjs'
 
 let chromium
@@ -18,8 +18,6 @@ async function login(host, role, options) {
   await page.locator('.stat').first().waitFor()
   return page
 }
-
-const view = (page, name) => page.evaluate(hash => { location.hash = hash }, `#/${name}`)
 
 describe('a host with tokens', () => {
   let host, admin
@@ -40,7 +38,7 @@ describe('a host with tokens', () => {
     await page.locator('#token').fill(tokens.viewer)
     await page.keyboard.press('Enter')
     await page.locator('.stat').first().waitFor()
-    await view(page, 'plugins/weather')
+    await visit(page, 'plugins/weather')
     await page.getByText('This needs the role admin.').first().waitFor()
     const refused = await page.evaluate(async () => {
       const { csrf } = await (await fetch('api/session')).json()
@@ -72,7 +70,7 @@ describe('a host with tokens', () => {
 
   test('a call waits, is announced, answered, and gets its result', async () => {
     const approver = await login(host, 'approver')
-    await view(approver, 'approvals')
+    await visit(approver, 'approvals')
     const waiting = call(host.mcp, 'get_weather', { location: '大阪' })
     const question = approver.locator('.question:not(.answered)')
     await question.waitFor()
@@ -91,7 +89,7 @@ describe('a host with tokens', () => {
   })
 
   test('a call that runs appears with no reload, and Stop ends it; its page shows the steps', async () => {
-    await view(admin, 'calls')
+    await visit(admin, 'calls')
     await admin.locator('.calls tbody tr').first().waitFor()
     const running = call(host.mcp, 'get_weather', { location: '名古屋' })
     const row = admin.locator('.calls tbody tr').filter({ hasText: 'waits for a person' })
@@ -107,31 +105,31 @@ describe('a host with tokens', () => {
     await admin.locator('.steps tr').filter({ hasText: 'Approval' }).waitFor()
     await admin.getByText('browser 1').waitFor()
     await shoot(admin, 'host-call-stopped')
-    await view(admin, 'calls')
+    await visit(admin, 'calls')
     await admin.locator('.calls tbody tr').filter({ hasText: 'ok' }).first().click()
     await admin.locator('.steps tr').filter({ hasText: 'Instance' }).waitFor()
     await shoot(admin, 'host-call')
   })
 
   test('calls are charted, and what fails has a remedy', async () => {
-    await view(admin, 'calls')
+    await visit(admin, 'calls')
     await admin.locator('.calls tbody tr').nth(1).waitFor()
     assert.match(await admin.locator('.calls tbody').textContent(), /get_weather/)
     const before = await admin.locator('.calls tbody tr').count()
     assert.ok(JSON.stringify(await call(host.mcp, 'get_weather', { place: 1 })).includes('place'))
     await admin.locator('.calls tbody tr').nth(before).waitFor()
-    await view(admin, 'errors')
+    await visit(admin, 'errors')
     await admin.locator('.errors tbody tr').filter({ hasText: 'get_weather' }).first().waitFor()
-    await view(admin, 'tools')
+    await visit(admin, 'tools')
     await admin.locator('.tools tbody tr').first().waitFor()
     await shoot(admin, 'host-tools')
-    await view(admin, 'overview')
+    await visit(admin, 'overview')
     await admin.locator('.overview tbody tr').filter({ hasText: 'get_weather' }).waitFor()
     await shoot(admin, 'host-overview')
   })
 
   test('the audit log has it all, and is whole', async () => {
-    await view(admin, 'audit')
+    await visit(admin, 'audit')
     await admin.getByRole('button', { name: 'Verify now' }).click()
     await admin.getByText('The log is whole').waitFor()
     await admin.getByLabel('Text').fill('plugin.approve')
@@ -157,7 +155,7 @@ describe('a host with tokens', () => {
   })
 
   test('connected clients are listed, and a session is ended', async () => {
-    await view(admin, 'sessions')
+    await visit(admin, 'sessions')
     const rows = admin.locator('.sessions tbody tr').filter({ hasText: 'browser' })
     await rows.first().waitFor()
     const before = await rows.count()
@@ -168,7 +166,7 @@ describe('a host with tokens', () => {
   })
 
   test('a token is created, signs somebody in, and is revoked', async () => {
-    await view(admin, 'tokens')
+    await visit(admin, 'tokens')
     await admin.locator('.tokens tbody tr').filter({ hasText: 'console.tokens' }).first().waitFor()
     await admin.getByRole('button', { name: 'New token' }).click()
     const form = admin.getByRole('dialog')
@@ -180,8 +178,7 @@ describe('a host with tokens', () => {
     await form.getByRole('button', { name: 'Create' }).click()
     const token = await admin.locator('.secret').inputValue()
     assert.match(token, /^hako_[\w-]{43}$/)
-    await admin.getByRole('button', { name: 'Copy' }).click()
-    await admin.getByRole('status').filter({ hasText: /Copied|allow/ }).waitFor()
+    await Promise.all([admin.getByRole('status').filter({ hasText: /Copied|allow/ }).waitFor(), admin.getByRole('button', { name: 'Copy' }).click()])
     await admin.getByRole('button', { name: 'Done' }).click()
     await admin.locator('.secret').waitFor({ state: 'detached' }) // the browser announces that a dialog has closed a moment later
     assert.ok(!(await admin.content()).includes(token))
@@ -189,7 +186,7 @@ describe('a host with tokens', () => {
     await mori.locator('#token').fill(token)
     await mori.keyboard.press('Enter')
     await mori.locator('.stat').first().waitFor()
-    await view(mori, 'tokens')
+    await visit(mori, 'tokens')
     await mori.getByText('This needs the role admin.').first().waitFor()
     const row = admin.locator('.tokens tbody tr').filter({ hasText: 'mori-laptop' })
     await row.getByRole('button', { name: 'Revoke' }).click()
@@ -203,7 +200,7 @@ describe('a host with tokens', () => {
   })
 
   test('another policy is tried on the calls so far', async () => {
-    await admin.evaluate(() => { location.hash = '#/policy/explain?tool=get_weather&user=aki' })
+    await visit(admin, 'policy/explain?tool=get_weather&user=aki')
     await admin.locator('.policy .verdict').waitFor()
     await admin.getByRole('link', { name: 'Try a change' }).click()
     await admin.waitForFunction(() => document.querySelector('.editor')?.value.includes('version: 1'))
@@ -211,12 +208,12 @@ describe('a host with tokens', () => {
     await admin.getByRole('button', { name: 'Check and try' }).click()
     await admin.locator('.result tbody tr').filter({ hasText: 'get_weather' }).filter({ hasText: 'deny' }).first().waitFor()
     await shoot(admin, 'host-policy-trial')
-    await view(admin, 'policy')
+    await visit(admin, 'policy')
   })
 
   test('every other view shows what there is', async () => {
     for (const [name, shown] of [['plugins', 'tbody tr'], ['connections', '.lines li'], ['configuration', 'tbody tr']]) {
-      await view(admin, name)
+      await visit(admin, name)
       await admin.locator(`.${name} ${shown}`).first().waitFor()
       await shoot(admin, `host-${name}`)
     }
@@ -225,7 +222,7 @@ describe('a host with tokens', () => {
   test('the configuration is read anew: what is in force, and what is wrong', async () => {
     const file = path.join(host.cwd, 'hako.yaml')
     const before = await readFile(file, 'utf8')
-    await view(admin, 'configuration')
+    await visit(admin, 'configuration')
     await writeFile(file, `${before}\nlimits: {time: 20s}\n`)
     await admin.getByRole('button', { name: 'Reload' }).click()
     // The host sees by itself that the file has changed, so the button may find nothing left to do.
@@ -239,7 +236,7 @@ describe('a host with tokens', () => {
   })
 
   test('hako is started again: the page says so, and goes on in the same session', async () => {
-    await view(admin, 'overview')
+    await visit(admin, 'overview')
     await host.restart(() => admin.getByText('hako cannot be reached').waitFor())
     await admin.getByText('hako cannot be reached').waitFor({ state: 'detached' })
     await admin.locator('.stat').first().waitFor()
@@ -259,7 +256,7 @@ describe('a host with tokens', () => {
   })
 
   test('a plugin is added from a file, and waits for approval', async () => {
-    await view(admin, 'plugins')
+    await visit(admin, 'plugins')
     await admin.getByRole('button', { name: 'Add a plugin' }).click()
     const [chooser] = await Promise.all([admin.waitForEvent('filechooser'), admin.getByRole('button', { name: 'Choose a file' }).click()])
     await chooser.setFiles({ name: 'weather.wasm', mimeType: 'application/wasm', buffer: Buffer.from('PK no module') })
@@ -283,7 +280,7 @@ describe('a host with tokens', () => {
   test('a plugin is found in an index and added with two clicks, and waits for approval', async () => {
     await copyFile(path.join(root, 'dist/plugins/tasks.wasm'), path.join(host.cwd, 'listed.wasm'))
     await writeFile(path.join(host.cwd, 'index.yaml'), 'plugins:\n- {name: tasks, reference: listed.wasm, title: {en: Tasks, ja: タスク管理}}\n- {name: Evil, reference: x}\n')
-    await view(admin, 'find')
+    await visit(admin, 'find')
     await admin.getByRole('searchbox').fill('たすく')
     await admin.locator('.find .opener', { hasText: 'Tasks' }).click()
     await admin.getByRole('dialog', { name: 'Add tasks' }).locator('.facts').waitFor()
@@ -295,7 +292,7 @@ describe('a host with tokens', () => {
   })
 
   test('a plugin that was added is removed', async () => {
-    await view(admin, 'plugins/tasks')
+    await visit(admin, 'plugins/tasks')
     await admin.getByRole('button', { name: 'Remove …' }).click()
     await admin.getByRole('dialog').getByRole('button', { name: 'Remove …' }).click()
     await admin.getByRole('dialog', { name: 'tasks is removed' }).getByText('a copy of the file').waitFor()
@@ -303,7 +300,7 @@ describe('a host with tokens', () => {
   })
 
   test('a plugin is revoked', async () => {
-    await view(admin, 'plugins/weather')
+    await visit(admin, 'plugins/weather')
     await admin.getByRole('button', { name: 'Revoke' }).click()
     await admin.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
     await admin.locator('.head .badge', { hasText: 'revoked' }).waitFor()

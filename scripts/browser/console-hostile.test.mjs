@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 
 import { answers, call, session } from './answers.mjs'
-import { clean, narrow, startChromium } from './chromium.mjs'
+import { clean, narrow, startChromium, visit } from './chromium.mjs'
 import { startStandIn } from './stand-in.mjs'
 
 const attack = '"><img src=x onerror="window.hacked=1"><script>window.hacked=2</script><svg onload="window.hacked=3"></svg>javascript:window.hacked=4\u202etxt.exe\u061c\u2066\u3164\ufe01\u{e0041}\u{e01ef}\u2800\u009b2J\u001b[2J\u200bn\u00ad\u2028{n}'
@@ -75,7 +75,7 @@ test('hostile texts stay texts, in every view and dialog', async () => {
   await host.connected()
   for (let id = 1; id < 4; id++) host.send('call', hostile(call(id)))
   for (const view of ['overview', 'calls', 'approvals', 'plugins', 'find', 'tools', 'toolsets', 'toolsets/support', 'audit', 'errors', 'calls/call_DONE', 'calls/call_RUN1', 'sessions', 'connections', 'configuration']) {
-    await page.evaluate(hash => { location.hash = hash }, `#/${view}`)
+    await visit(page, view)
     await page.locator(`.${view.split('/')[0]} ${view === 'overview' ? '.stat' : view === 'approvals' ? '.question' : 'tbody tr'}`).first().waitFor()
     await page.locator('main', { hasText: 'onerror="window.hacked=1"' }).waitFor()
     await harmless(page, view)

@@ -1,31 +1,12 @@
 // The keyboard and the clipboard in the console: the menu that leads everywhere, keys for views and searches, and copies of IDs. Over the stand-in.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
 
-import { answers, session } from './answers.mjs'
-import { accessible, clean, narrow, shoot, startChromium } from './chromium.mjs'
-import { startStandIn } from './stand-in.mjs'
-
-let chromium
-before(async () => { chromium = await startChromium() })
-after(() => chromium.close())
-
-/** opened runs work on a page of a host with other answers, and cleans up. */
-function opened(name, { hash = '', more = {}, ...options }, work) {
-  test(name, async () => {
-    const host = await startStandIn({ ...answers(session()), ...more })
-    try {
-      const page = await chromium.open(host.url + hash, options)
-      await page.locator('main h1').waitFor()
-      await work(page, host)
-      await clean(page)
-    } finally {
-      await host.stop()
-    }
-  })
-}
+import { accessible, narrow, shoot } from './chromium.mjs'
+import { opened } from './opened.mjs'
 
 const at = (page, hash) => page.waitForFunction(hash => location.hash === hash, hash)
+// The browser announces that a dialog has closed a moment later; until then it has the keys.
+const gone = page => page.locator('dialog').waitFor({ state: 'detached' })
 
 opened('the menu leads to a tool, a call and a search by the keyboard', { hash: '#/plugins' }, async page => {
   const text = page.getByRole('combobox', { name: 'A view, plugin, tool or call ID' })
@@ -42,7 +23,7 @@ opened('the menu leads to a tool, a call and a search by the keyboard', { hash: 
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('Enter')
   await at(page, '#/tools/file_read')
-  assert.equal(await page.locator('dialog').count(), 0)
+  await gone(page)
   await go('call_DONE', 'Enter')
   await at(page, '#/calls/call_DONE')
   await page.locator('.steps').waitFor()
@@ -50,7 +31,7 @@ opened('the menu leads to a tool, a call and a search by the keyboard', { hash: 
   await at(page, '#/audit?text=a%26b%20%3Ci%3E')
   assert.equal(await page.getByLabel('Text').inputValue(), 'a&b <i>')
   await go('aud', 'Escape')
-  assert.equal(await page.locator('dialog').count(), 0)
+  await gone(page)
 })
 opened('the menu is there while plugins and tools cannot be listed', { more: { plugins: { status: 500, error: { code: 'internal', text: 'no' } } } }, async page => {
   await page.getByRole('button', { name: 'Go to …' }).click()
@@ -74,6 +55,7 @@ opened('keys of one letter can be turned off, the menu not', {}, async page => {
   await page.keyboard.press('?')
   await page.getByRole('dialog', { name: 'Keys' }).getByRole('checkbox').uncheck()
   await page.keyboard.press('Escape')
+  await gone(page)
   await page.keyboard.press('g')
   await page.keyboard.press('t')
   await page.keyboard.press('?')
@@ -94,16 +76,15 @@ for (const [size, language, theme] of [['desktop', 'en', 'dark'], ['phone', 'ja'
       await accessible(page, name)
       await shoot(page, `console-${name}-${size}-${language}-${theme}`)
       await page.keyboard.press('Escape')
-      await page.locator(shown).waitFor({ state: 'hidden' }) // until then keys are typed into its search
+      await gone(page)
     }
   })
 }
 opened('an ID is copied whole, and it is said', { hash: '#/calls/call_DONE', permissions: ['clipboard-read', 'clipboard-write'] }, async page => {
   const trace = page.locator('.facts div').filter({ hasText: 'Trace' })
-  await trace.getByRole('button', { name: 'Copy' }).click()
-  await trace.getByRole('status').getByText('Copied.').waitFor()
+  const copy = part => Promise.all([part.getByText('Copied.').waitFor(), part.getByRole('button', { name: 'Copy' }).click()])
+  await copy(trace)
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), '4bf92f3577b34da6a3ce929d0e0e4736')
-  await page.locator('.listing').first().getByRole('button', { name: 'Copy' }).click()
-  await page.locator('.listing').first().getByText('Copied.').waitFor()
+  await copy(page.locator('.listing').first())
   assert.match(await page.evaluate(() => navigator.clipboard.readText()), /panic: runtime error/)
 })

@@ -1,29 +1,10 @@
 // Lists of the console: filters and order are in the address, heads stay in view and sort, what is empty says why, and what is not there yet is not
 // said to be empty. Over the stand-in.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe } from 'node:test'
 
-import { answers, session } from './answers.mjs'
-import { clean, startChromium } from './chromium.mjs'
-import { startStandIn } from './stand-in.mjs'
-
-let chromium
-before(async () => { chromium = await startChromium() })
-after(() => chromium.close())
-
-/** opened runs work on a page of a host with other answers, and cleans up. */
-function opened(name, { hash = '', more = {}, ...options }, work) {
-  test(name, async () => {
-    const host = await startStandIn({ ...answers(session()), ...more })
-    try {
-      const page = await chromium.open(host.url + hash, options)
-      await work(page, host)
-      await clean(page)
-    } finally {
-      await host.stop()
-    }
-  })
-}
+import { answers } from './answers.mjs'
+import { opened } from './opened.mjs'
 
 const names = page => page.locator('tbody tr > th:first-child').evaluateAll(cells => cells.map(cell => (cell.querySelector('strong, code') ?? cell).textContent))
 const hash = page => new URL(page.url()).hash
@@ -47,7 +28,7 @@ describe('the address', () => {
     await page.locator('tbody tr').nth(1).click()
     await page.locator('.back').waitFor()
     await page.goBack()
-    await page.locator('tbody tr').nth(2).waitFor()
+    await page.locator('.tools tbody tr').nth(2).waitFor()
     assert.deepEqual(await names(page), ['file_read', 'file_write', 'delete_file'])
     assert.equal(await page.getByRole('searchbox').inputValue(), 'file')
     await page.getByLabel('Language').selectOption('ja')

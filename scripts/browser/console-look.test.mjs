@@ -3,7 +3,7 @@
 import { after, before, test } from 'node:test'
 
 import { answers, call, session, signedOut } from './answers.mjs'
-import { accessible, clean, narrow, shoot, sizes, startChromium } from './chromium.mjs'
+import { accessible, clean, narrow, shoot, sizes, startChromium, uncut, visit } from './chromium.mjs'
 import { startStandIn } from './stand-in.mjs'
 
 // Each view with what shows that it is there.
@@ -38,7 +38,7 @@ for (const size of Object.keys(sizes)) {
       await clean(login)
       const page = await chromium.open(host.url, { size, language, theme })
       for (const [view, shown] of Object.entries(views)) {
-        await page.evaluate(hash => { location.hash = hash }, `#/${view}`)
+        await visit(page, view)
         await page.locator(`.${view.split(/[/?]/)[0]} ${shown}`).first().waitFor()
         if (view === 'calls') await showCalls(page)
         await looked(page, named(view), examined.has(kind))
@@ -51,6 +51,7 @@ for (const size of Object.keys(sizes)) {
 
 async function looked(page, name, examine) {
   await narrow(page, name)
+  await uncut(page, name)
   if (examine) await accessible(page, name)
   await shoot(page, name)
 }
@@ -64,7 +65,7 @@ async function showCalls(page) {
 }
 
 async function dialogs(page, named, examine) {
-  await page.evaluate(() => { location.hash = '#/plugins' })
+  await visit(page, 'plugins')
   await page.locator('.plugins .head .primary').click()
   await page.locator('.drop').waitFor()
   await looked(page, named('add'), examine)
@@ -72,17 +73,17 @@ async function dialogs(page, named, examine) {
   await page.locator('dialog .facts').waitFor()
   await looked(page, named('add-confirm'), examine)
   await page.keyboard.press('Escape')
-  await page.evaluate(() => { location.hash = '#/find' })
+  await visit(page, 'find')
   await page.locator('.find .opener').first().click()
   await page.locator('dialog .facts').waitFor()
   await looked(page, named('find-confirm'), examine)
   await page.keyboard.press('Escape')
-  await page.evaluate(() => { location.hash = '#/sessions' })
+  await visit(page, 'sessions')
   await page.locator('.sessions tbody button').first().click()
   await page.locator('dialog .facts').waitFor()
   await looked(page, named('end-session'), examine)
   await page.keyboard.press('Escape')
-  await page.evaluate(() => { location.hash = '#/tokens' })
+  await visit(page, 'tokens')
   await page.locator('.tokens .head .primary').click()
   await page.locator('dialog form').waitFor()
   await looked(page, named('new-token'), examine)
@@ -103,21 +104,23 @@ async function dialogs(page, named, examine) {
   await page.locator('dialog form select').waitFor()
   await looked(page, named('block-user'), examine)
   await page.keyboard.press('Escape')
-  await page.evaluate(() => { location.hash = '#/plugins/files' })
+  await visit(page, 'plugins/files')
   await page.locator('.plugins .head .primary').click()
+  await page.locator('dialog[open]').waitFor()
   await looked(page, named('approve'), examine)
   await page.keyboard.press('Escape')
-  await page.evaluate(() => { location.hash = '#/plugins/shell' })
+  await visit(page, 'plugins/shell')
   await page.locator('.plugins .head h1', { hasText: 'shell' }).waitFor()
   await page.locator('.plugins .head .primary').click()
   await page.locator('dialog form').waitFor()
   await looked(page, named('choose'), examine)
   await page.keyboard.press('Escape')
-  await page.evaluate(() => { location.hash = '#/audit' })
+  await visit(page, 'audit')
   await page.locator('.audit .opener').nth(1).click()
+  await page.locator('dialog[open]').waitFor()
   await looked(page, named('record'), examine)
   await page.keyboard.press('Escape')
-  await page.evaluate(() => { location.hash = '#/tools/get_weather' })
+  await visit(page, 'tools/get_weather')
   await page.getByLabel('location').fill('東京')
   await page.locator('form .primary').click()
   await page.locator('.result pre').first().waitFor()

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 
 import { answers, session } from './answers.mjs'
-import { accessible, clean, narrow, shoot, startChromium } from './chromium.mjs'
+import { accessible, clean, narrow, shoot, startChromium, visit } from './chromium.mjs'
 import { startStandIn } from './stand-in.mjs'
 
 let chromium, host
@@ -59,7 +59,7 @@ test('a change is checked and tried', async () => {
     await page.locator('.result .lines button').click()
     assert.equal(await page.evaluate(() => document.activeElement.value.slice(document.activeElement.selectionStart, document.activeElement.selectionEnd)), 'rules: [{action: forbid}]')
     await shoot(page, `console-policy-invalid-${kind}`)
-    await page.evaluate(() => { location.hash = '#/policy/explain?tool=file_write&user=ken' })
+    await visit(page, 'policy/explain?tool=file_write&user=ken')
     await page.locator('.result .lines').waitFor()
     await shoot(page, `console-policy-why-${kind}`)
     await clean(page)

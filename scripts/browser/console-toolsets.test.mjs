@@ -5,7 +5,7 @@ import path from 'node:path'
 import { after, before, describe, test } from 'node:test'
 
 import { answers, session } from './answers.mjs'
-import { accessible, clean, narrow, shoot, sizes, startChromium } from './chromium.mjs'
+import { accessible, clean, narrow, shoot, sizes, startChromium, visit } from './chromium.mjs'
 import { startHost, tokens } from './host.mjs'
 import { startStandIn } from './stand-in.mjs'
 
@@ -13,7 +13,7 @@ let chromium
 before(async () => { chromium = await startChromium() })
 after(() => chromium.close())
 
-const views = { '#/toolsets': 'tbody tr', '#/toolsets/support': 'tbody tr', '#/toolsets?draft=support': '.result pre', '#/toolsets?draft=': '.result .hint' }
+const views = { toolsets: 'tbody tr', 'toolsets/support': 'tbody tr', 'toolsets?draft=support': '.result pre', 'toolsets?draft=': '.result .hint' }
 
 for (const [size, language, theme] of [['desktop', 'en', 'light'], ['desktop', 'ja', 'dark'], ['phone', 'ja', 'light'], ['phone', 'en', 'dark']]) {
   test(`every part: ${size}, ${language}, ${theme}`, async t => {
@@ -21,15 +21,13 @@ for (const [size, language, theme] of [['desktop', 'en', 'light'], ['desktop', '
     const host = await startStandIn(answers(session()))
     t.after(() => host.stop())
     const page = await chromium.open(host.url, { size, language, theme })
-    for (const [hash, shown] of Object.entries(views)) {
-      await page.evaluate(hash => { location.hash = hash }, hash)
+    for (const [view, shown] of Object.entries(views)) {
+      await visit(page, view)
       await page.locator(`.toolsets ${shown}`).first().waitFor()
-      const name = `toolsets-${hash.replace(/[^a-z]+/g, '-')}-${size}-${language}-${theme}`
+      const name = `toolsets-${view.replace(/[^a-z]+/g, '-')}-${size}-${language}-${theme}`
       await narrow(page, name)
       await accessible(page, name)
       await shoot(page, name)
-      await page.evaluate(() => { location.hash = '#/overview' })
-      await page.locator('.stat').first().waitFor()
     }
     await clean(page)
   })
@@ -41,7 +39,7 @@ test('a viewer sees the sets, and cannot draft one', async t => {
   const page = await chromium.open(`${host.url}#/toolsets`)
   await page.locator('.toolsets tbody tr').first().waitFor()
   await page.getByText('This needs the role admin.').first().waitFor()
-  await page.evaluate(() => { location.hash = '#/toolsets?draft=support' })
+  await visit(page, 'toolsets?draft=support')
   await page.locator('.toolsets .problem').waitFor()
   assert.equal(await page.locator('.toolsets form').count(), 0)
   assert.deepEqual(host.posted.filter(({ name }) => name.startsWith('toolsets')), [])
@@ -52,6 +50,7 @@ test('the lists are searched and sorted, and the address has both', async t => {
   const host = await startStandIn(answers(session()))
   t.after(() => host.stop())
   const page = await chromium.open(`${host.url}#/toolsets`)
+  await page.locator('.toolsets tbody tr').nth(2).waitFor()
   const names = () => page.locator('.toolsets .rows').first().locator('tbody tr th strong').allTextContents()
   await page.getByRole('searchbox', { name: 'Filter toolsets' }).fill('REPOS builds')
   assert.deepEqual(await names(), ['engineering'])
@@ -102,7 +101,7 @@ describe('a host', () => {
   })
 
   test('a set is drafted, put into hako.yaml, and offered', async () => {
-    await page.evaluate(() => { location.hash = '#/toolsets' })
+    await visit(page, 'toolsets')
     await page.locator('.toolsets tbody tr', { hasText: 'all' }).first().waitFor()
     await page.getByRole('button', { name: 'Draft a toolset' }).click()
     await page.getByText('Name the set and at least one tool.').waitFor()
@@ -121,11 +120,11 @@ describe('a host', () => {
     const lines = await page.locator('.result pre').first().textContent()
     const file = path.join(host.cwd, 'hako.yaml')
     await writeFile(file, `${await readFile(file, 'utf8')}\n${lines}`)
-    await page.evaluate(() => { location.hash = '#/configuration' })
+    await visit(page, 'configuration')
     await page.getByRole('button', { name: 'Reload' }).click()
     // The host may have seen by itself that the file has changed.
     await page.locator('.notice.good').waitFor()
-    await page.evaluate(() => { location.hash = '#/toolsets/osaka' })
+    await visit(page, 'toolsets/osaka')
     await page.locator('.toolsets tbody tr', { hasText: 'osaka_weather' }).waitFor()
     await page.locator('.toolsets .notice', { hasText: 'nothing_* matches no tool' }).waitFor()
     await shoot(page, 'toolsets-host-set')

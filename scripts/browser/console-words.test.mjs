@@ -7,13 +7,21 @@ import { test } from 'node:test'
 import { root } from './chromium.mjs'
 
 const folder = path.join(root, 'host/console/page')
-const { default: en } = await import(path.join(folder, 'lang/en.js'))
-const { default: ja } = await import(path.join(folder, 'lang/ja.js'))
+const read = async language => {
+  const parts = await Promise.all([`lang/${language}.js`, `lang/views/${language}.js`].map(file => import(path.join(folder, file))))
+  const [first, views] = parts.map(part => part.default)
+  return { first: Object.keys(first), views: Object.keys(views), all: { ...first, ...views } }
+}
+const [english, japanese] = await Promise.all(['en', 'ja'].map(read))
+const [en, ja] = [english.all, japanese.all]
 
 const forms = text => typeof text === 'string' ? [text] : Object.values(text)
 const places = text => [...new Set(forms(text).flatMap(form => form.match(/\{\w+\}/g) ?? []))].sort()
 
-test('both dictionaries have the same keys, in the same order', () => assert.deepEqual(Object.keys(ja), Object.keys(en)))
+test('both dictionaries have the same keys, in the same order, each once', () => {
+  for (const part of ['first', 'views']) assert.deepEqual(japanese[part], english[part])
+  assert.equal(Object.keys(en).length, english.first.length + english.views.length)
+})
 
 test('a text has the same places to fill in both', () => {
   for (const key of Object.keys(en)) assert.deepEqual(places(ja[key]), places(en[key]), key)
@@ -27,15 +35,29 @@ test('no text is empty, and Japanese is Japanese', () => {
   }
 })
 
-test('every key that the page uses is there, and every one that is there is used', async () => {
-  const names = (await readdir(folder, { recursive: true })).filter(name => name.endsWith('.js') && !name.startsWith('lang/'))
+/** used finds the keys of the modules: those that are named, and the beginnings of those that are made of a word. */
+async function used(names) {
   const source = (await Promise.all(names.map(name => readFile(path.join(folder, name), 'utf8')))).join('\n')
+  return {
+    called: [...source.matchAll(/\bt\('([^']+)'/g)].map(match => match[1]),
+    quoted: new Set([...source.matchAll(/'([a-z]+(?:\.[a-zA-Z]+)*)'/g)].map(match => match[1])),
+    made: [...source.matchAll(/(?:term|badge|choice)\([^)]*?'([a-z]+)'|`([a-z.]+)\.\$\{/g)].map(match => match[1] ?? match[2]),
+  }
+}
+
+const needs = ({ quoted, made }, key) => quoted.has(key) || made.some(set => key.startsWith(`${set}.`))
+
+test('every key that the page uses is there, and every one that is there is used', async () => {
+  const all = await used((await readdir(folder, { recursive: true })).filter(name => name.endsWith('.js') && !name.startsWith('lang/')))
   const sets = new Set(Object.keys(en).filter(key => key.includes('.')).map(key => key.split('.')[0]))
-  const quoted = new Set([...source.matchAll(/'([a-z]+(?:\.[a-zA-Z]+)*)'/g)].map(match => match[1]))
-  const called = [...source.matchAll(/\bt\('([^']+)'/g)].map(match => match[1])
-  for (const key of [...called, ...[...quoted].filter(text => text.includes('.') && sets.has(text.split('.')[0]))]) {
+  for (const key of [...all.called, ...[...all.quoted].filter(text => text.includes('.') && sets.has(text.split('.')[0]))]) {
     assert.ok(Object.hasOwn(en, key), `no text for ${key}`)
   }
-  const made = [...source.matchAll(/(?:term|badge|choice)\([^)]*?'([a-z]+)'|`([a-z.]+)\.\$\{/g)].map(match => match[1] ?? match[2])
-  assert.deepEqual(Object.keys(en).filter(key => !quoted.has(key) && !made.some(set => key.startsWith(`${set}.`))), [])
+  assert.deepEqual(Object.keys(en).filter(key => !needs(all, key)), [])
+})
+
+test('the first page has the texts that it needs, and no others', async () => {
+  const index = await readFile(path.join(folder, 'index.html'), 'utf8')
+  const first = await used([...index.matchAll(/modulepreload" href="((?!lang)[^"]+)"/g)].map(match => match[1]))
+  assert.deepEqual(Object.keys(en).filter(key => needs(first, key)), english.first)
 })

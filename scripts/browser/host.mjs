@@ -61,7 +61,7 @@ export async function startHost({ configured = true } = {}) {
 }
 
 /** freePort is one that a host can have again after a restart: it is below those that connections get. */
-async function freePort() {
+export async function freePort() {
   for (;;) {
     const server = createServer()
     const port = 10_000 + Math.floor(Math.random() * 20_000)

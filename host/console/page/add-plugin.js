@@ -60,7 +60,7 @@ function fileField({ maxSize }, trouble, take) {
 
 function addressField(form, read) {
   const line = (type, placeholder) => h('input', { type, autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false', placeholder })
-  const url = line('url', 'https://example.com/weather.wasm')
+  const url = line('url', 'https://…/weather.wasm')
   const digest = line('text', 'sha256:…')
   form.addEventListener('submit', event => {
     event.preventDefault()

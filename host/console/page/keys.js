@@ -1,4 +1,5 @@
 // Keys for the whole page: a menu of all views, plugins and tools, the search of a view, and two keys for a view. Keys in fields and dialogs are theirs.
+import { learn } from './language.js'
 import { views } from './nav.js'
 import { setting } from './settings.js'
 
@@ -8,9 +9,15 @@ export const letters = {
 }
 const patience = 1500
 
-/** openMenu opens the menu, which is loaded when it is wanted first. */
+/** openMenu opens the menu. */
 export function openMenu() {
-  import('./commands.js').then(({ menu }) => menu(), () => {}) // the page says that hako is away
+  opened('menu')
+}
+
+/** opened opens a dialog of commands.js, which is loaded when it is wanted first. */
+async function opened(name) {
+  const [commands] = await Promise.all([import('./commands.js'), learn()]).catch(() => []) // the page says that hako is away
+  commands?.[name]()
 }
 
 /** listenForKeys follows the keys until signal aborts. Whoever has turned the single keys off, as some speak to their computer, still has the menu. */
@@ -31,7 +38,7 @@ export function listenForKeys(signal) {
     const view = first && letters[key]
     if (views.includes(view)) return act(() => { location.hash = `#/${view}` })
     if (key === 'g') after = setTimeout(() => { after = undefined }, patience)
-    else if (key === '?') act(() => import('./commands.js').then(({ help }) => help(), () => {}))
+    else if (key === '?') act(() => opened('help'))
     else if (key === '/') act(() => document.querySelector('main input[type=search]')?.focus())
   }, { signal })
   signal.addEventListener('abort', () => clearTimeout(after))

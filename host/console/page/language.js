@@ -1,6 +1,7 @@
-// The page in two languages: texts, numbers and times. There is one dictionary each, with the same keys; which one, the reader chooses, else the browser.
+// The page in two languages: texts, numbers and times. Each has a dictionary with the same keys, in two files: what the first page needs, and all else.
+// Which language, the reader chooses, else the browser.
 
-// The dictionaries that were needed so far, by language.
+// What was needed of the dictionaries so far, by language.
 const dictionaries = {}
 
 /** languages are those there are, by their own names. */
@@ -12,9 +13,15 @@ export let language = 'en'
 /** speak changes the language: to one of languages, or to what the browser prefers. It gets the dictionary first. */
 export async function speak(wanted = preferred()) {
   const next = Object.hasOwn(languages, wanted) ? wanted : 'en'
-  dictionaries[next] ??= (await import(`./lang/${next}.js`)).default
+  dictionaries[next] ??= { ...(await import(`./lang/${next}.js`)).default }
   language = next
   document.documentElement.lang = language
+}
+
+/** learn gets the texts of all views but the first, in the language in use. */
+export async function learn() {
+  const dictionary = dictionaries[language]
+  Object.assign(dictionary, (await import(`./lang/views/${language}.js`)).default)
 }
 
 function preferred() {

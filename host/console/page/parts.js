@@ -16,9 +16,9 @@ export function badge(set, word) {
   return h('span', { class: `badge ${tones[word] ?? 'plain'}` }, term(set, word))
 }
 
-/** code is a text of somebody else's, in a fixed pitch. */
+/** code is a text of somebody else's, in a fixed pitch. Where it does not fit, it breaks after a sign between words. */
 export function code(text) {
-  return h('code', {}, text)
+  return h('code', {}, String(text ?? '').split(/(?<=[_/.:-])/).map((part, i) => [i > 0 && h('wbr'), part]))
 }
 
 /** callLink links to the page of a call; null without an ID. */

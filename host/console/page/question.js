@@ -58,7 +58,11 @@ export function questionCard(page, question, answered) {
     (description.values ?? []).length > 0 && exact(page, question),
     may(page.session, 'approver') && always(page, question),
     question.may || !may(page.session, 'approver') ? buttons : h('p', { class: 'notice' }, question.why), trouble)
-  const steady = guardPresses(element, buttons)
+  // A press that does not count is seen not to: the buttons are off until they have been in their place for long enough.
+  const steady = guardPresses(element, buttons, () => {
+    ready = false
+    enable()
+  })
 
   let ended = false
   const end = (...outcome) => {
@@ -139,13 +143,13 @@ function shown(value) {
  * they are and whether they may be pressed; the view calls it often. Their place is that of the card's end: while a long card is scrolled, the buttons
  * stay in view, and so move on the page but not under the pointer.
  */
-function guardPresses(card, buttons) {
+function guardPresses(card, buttons, refused) {
   let place
   let since = 0
   let tooEarly = false
   const steady = () => {
-    const now = Math.round(card.getBoundingClientRect().bottom + scrollY)
-    if (now !== place) {
+    const now = card.getBoundingClientRect().bottom + scrollY
+    if (!(Math.abs(now - place) < 2)) { // less is rounding, and moves nothing under the pointer
       place = now
       since = performance.now()
     }
@@ -155,6 +159,7 @@ function guardPresses(card, buttons) {
   buttons.addEventListener('click', event => {
     if (!event.target.closest('button') || (!tooEarly && steady())) return
     tooEarly = false
+    refused()
     event.stopPropagation()
     event.preventDefault()
   }, { capture: true })

@@ -9,8 +9,7 @@ export function replicaTable() {
   return table({
     caption: t('overview.replicas'), rowKey: row => row.id, empty: '–',
     columns: [
-      { label: t('column.replica'), cell: row => [code(digest(row.id)), ' ', row.self && h('span', { class: 'badge plain' }, t('replicas.self'))] },
-      { label: t('column.host'), cell: row => row.host },
+      { label: t('column.replica'), cell: row => [h('strong', {}, row.host), ' ', row.self && h('span', { class: 'badge plain' }, t('replicas.self')), h('small', {}, code(digest(row.id)))] },
       { label: t('column.version'), class: 'wide', cell: row => row.version },
       { label: t('column.started'), class: 'wide', cell: row => when(row.started) },
       { label: t('column.state'), cell: row => [badge('state', row.lost ? 'down' : 'up'), row.lost && h('small', {}, t('replicas.seen'), ' ', when(row.seen))] },

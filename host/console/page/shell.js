@@ -1,7 +1,7 @@
 // The frame around the views: the menu, what waits for an answer, and whether the server is there.
 import { h, put } from './dom.js'
 import { listenForKeys } from './keys.js'
-import { t } from './language.js'
+import { learn, t } from './language.js'
 import { navigation, views } from './nav.js'
 import { problem, refresh } from './parts.js'
 import { events, every, get, identify, listen, live, pages, retry, segment } from './server.js'
@@ -65,7 +65,7 @@ function route(session, main, frame, waiting, ended) {
     left.abort()
     left = new AbortController()
     const { signal } = left
-    const module = await import(`./views/${view}.js`).catch(unloaded)
+    const [module] = await Promise.all([import(`./views/${view}.js`), view !== views[0] && learn()]).catch(unloaded)
     if (signal.aborted || ended.aborted) return
     if (!module.default) return put(main, module)
     waiting.title = t(`nav.${view}`)
@@ -86,7 +86,7 @@ function route(session, main, frame, waiting, ended) {
 
 /** unloaded says why a view was not loaded: the server is away, or it has another page than this one. */
 async function unloaded(error) {
-  return problem(await identify().then(() => error, away => away))
+  return [problem(await identify().then(() => error, away => away))]
 }
 
 /** page is what a view gets: where to show, what the address says, and how to ask the server for as long as the view is there. */
@@ -115,6 +115,15 @@ function page(session, root, alert, waiting, { hash, view, path, query }, signal
       await work()
       put(alert)
     }, signal, failed),
+    // once does work until it succeeds: a server that was away or did not answer when the view was opened only delays it.
+    once(work) {
+      const done = new AbortController()
+      every(10_000, async () => {
+        await work()
+        put(alert)
+        done.abort()
+      }, AbortSignal.any([signal, done.signal]), failed)
+    },
   }
 }
 

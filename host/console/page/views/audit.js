@@ -44,19 +44,19 @@ export default function audit(page) {
       list.update(rows)
       more.hidden = !next
       put(more, found.searched ? t('audit.further', { at: moment(found.searched) }) : t('audit.more'))
-    } catch (error) {
-      if (error.name !== 'AbortError') put(trouble, problem(error))
+    } finally {
+      more.disabled = false
     }
-    more.disabled = false
   }
-  more.addEventListener('click', () => load(false))
+  const tell = error => error.name !== 'AbortError' && put(trouble, problem(error))
+  more.addEventListener('click', () => load(false).catch(tell))
   search.element.addEventListener('submit', event => {
     event.preventDefault()
     search.note()
-    load(true)
+    load(true).catch(tell)
   })
   put(page.root, head(t('nav.audit'), h('span', { class: 'actions' }, exports)), verification(page), search.element, trouble, list.element, more)
-  load(true)
+  page.once(() => load(true))
 }
 
 /** searchForm is the search, as the address has it. On a phone all but the text is folded. */

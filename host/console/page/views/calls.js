@@ -40,7 +40,7 @@ export default async function calls(page) {
     ],
   })
   put(page.root, head(t('nav.calls'), state), about,
-    h('div', { class: 'tools' }, pause, text, outcome), list.element)
+    h('div', { class: 'tools' }, text, outcome, pause), list.element)
 
   const rows = () => {
     const ended = new Map([...earlier, ...recent].map(call => [call.id, call]))
@@ -77,10 +77,10 @@ export default async function calls(page) {
     dropped += event.detail.count
     soon()
   }, { signal: page.signal })
-  page.get('calls/finished').then(({ items }) => {
-    earlier = items
+  page.once(async () => {
+    earlier = (await page.get('calls/finished')).items
     show()
-  }, () => {}) // the poll shows what is wrong
+  })
   const again = page.poll(1000, async () => {
     running = await page.get('calls/running')
     show()

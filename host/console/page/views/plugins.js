@@ -4,7 +4,7 @@ import { chooser } from '../choose.js'
 import { decide, showDialog } from '../dialog.js'
 import { h, put } from '../dom.js'
 import { filters, has } from '../filters.js'
-import { digest, moment, t, term } from '../language.js'
+import { digest, moment, number, t, term } from '../language.js'
 import { badge, card, code, copyable, facts, guarded, head, listing, problem, signature } from '../parts.js'
 import { live, post, segment } from '../server.js'
 import { table } from '../table.js'
@@ -85,8 +85,15 @@ function details(page, plugin, again) {
         [t('plugins.consent'), consent && consentText(consent)], [t('plugins.note'), consent?.note],
       ])),
       installed(page, plugin),
-      card(t('plugins.limits'), facts(Object.entries(plugin.limits ?? {}).map(([key, value]) => [code(key), String(value)])))),
+      card(t('plugins.limits'), facts(Object.entries(plugin.limits ?? {}).map(([key, value]) => [code(key), limit(key, value)])))),
   ]
+}
+
+/** counted are the limits that are numbers; all others have their unit. */
+const counted = ['cpu', 'concurrency', 'queue', 'rate', 'openFiles', 'requests', 'calls', 'parallelCalls']
+
+function limit(key, value) {
+  return counted.includes(key) ? t(`limit.${key}`, { n: number(Number(value)) }) : value
 }
 
 /** installed says how a plugin came into the folder, with what can be done about its version. */

@@ -93,32 +93,29 @@ function permissions(page, root) {
   const tool = h('input', { type: 'search', value: page.query.get('tool') ?? '', autocomplete: 'off' })
   const frontend = anyFrontend(page.query.get('frontend') ?? 'mcp-http')
   const sheet = h('div', { class: 'stack' })
-  const more = h('button', { type: 'button', hidden: true, onclick: () => load(next) }, t('policy.moreTools'))
+  const more = h('button', { type: 'button', hidden: true, onclick: () => page.once(() => load(next)) }, t('policy.moreTools'))
   let rows = []
   let next, timer, asked = 0
   const load = async cursor => {
     const turn = ++asked
-    try {
-      const found = await page.get('policy/table', { caller: caller.value.trim(), tool: tool.value.trim(), frontend: frontend.value, cursor })
-      if (turn !== asked) return
-      rows = cursor ? [...rows, ...found.items] : found.items
-      next = found.next
-      more.hidden = !next
-      put(sheet, found.columns.length ? matrix(found, rows, frontend.value) : h('p', { class: 'empty' }, t('policy.noCallers')),
-        found.more > 0 && h('p', { class: 'hint' }, t('policy.moreCallers', { n: number(found.more) })))
-    } catch (error) {
-      if (error.name !== 'AbortError') put(sheet, problem(error))
-    }
+    const found = await page.get('policy/table', { caller: caller.value.trim(), tool: tool.value.trim(), frontend: frontend.value, cursor })
+    if (turn !== asked) return
+    rows = cursor ? [...rows, ...found.items] : found.items
+    next = found.next
+    more.hidden = !next
+    put(sheet, found.columns.length ? matrix(found, rows, frontend.value) : h('p', { class: 'empty' }, t('policy.noCallers')),
+      found.more > 0 && h('p', { class: 'hint' }, t('policy.moreCallers', { n: number(found.more) })))
   }
+  const again = () => load().catch(error => error.name !== 'AbortError' && put(sheet, problem(error)))
   const soon = () => {
     clearTimeout(timer)
-    timer = setTimeout(load, 200)
+    timer = setTimeout(again, 200)
   }
   for (const control of [caller, tool]) control.addEventListener('input', soon)
-  frontend.addEventListener('change', () => load())
-  put(root, h('p', { class: 'lead' }, t('policy.tableAbout')),
+  frontend.addEventListener('change', again)
+  put(root, h('p', { class: 'hint' }, t('policy.tableAbout')),
     h('div', { class: 'search' }, field(t('policy.callerFilter'), caller), field(t('policy.toolFilter'), tool), field(t('column.frontend'), frontend)), sheet, more)
-  load()
+  page.once(load)
 }
 
 function matrix({ columns }, rows, frontend) {
@@ -229,13 +226,7 @@ function attempt(page, root) {
   const hours = select([[1, t('span.hour')], [24, t('span.day')], [168, t('span.week')]].map(([n, label]) => [String(n), label]), '24')
   const answer = h('div', { class: 'result', 'aria-live': 'polite' })
   const button = h('button', { type: 'submit', class: 'primary' }, t('policy.run'))
-  const begin = async () => {
-    try {
-      text.value = (await page.get('policy/text')).text
-    } catch (error) {
-      if (error.name !== 'AbortError') put(answer, problem(error))
-    }
-  }
+  const begin = async () => { text.value = (await page.get('policy/text')).text }
   const run = async event => {
     event.preventDefault()
     button.disabled = true
@@ -250,8 +241,8 @@ function attempt(page, root) {
   }
   put(root, card(t('policy.tryTitle'), h('p', { class: 'hint' }, t('policy.tryAbout')),
     h('form', { onsubmit: run }, field(t('policy.text'), text),
-      h('div', { class: 'actions' }, button, h('span', { class: 'of' }, field(t('policy.calls'), hours)), h('button', { type: 'button', onclick: begin }, t('policy.inForce'))))), answer)
-  begin()
+      h('div', { class: 'actions' }, button, h('span', { class: 'of' }, field(t('policy.calls'), hours)), h('button', { type: 'button', onclick: () => page.once(begin) }, t('policy.inForce'))))), answer)
+  page.once(begin)
 }
 
 /** trial shows what is wrong with the text, or what it would do. */

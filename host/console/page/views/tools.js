@@ -64,22 +64,27 @@ function hints(tool) {
 function one(page, name) {
   const calls = chart({ title: t('chart.calls'), format: rate, stacked: true, tool: name })
   const latency = chart({ title: t('chart.latency'), format: milliseconds, tool: name })
+  const charts = h('div', { class: 'pair' }, panel(calls.element), panel(latency.element))
+  const quiet = h('p', { class: 'hint', hidden: true }, t('overview.quiet'))
   put(page.root, head(name))
-  page.get(`tools/${segment(name)}`).then(tool => {
+  page.once(async () => {
+    const tool = await page.get(`tools/${segment(name)}`)
     const attempt = trial(page, tool)
     const span = spanned(page, async span => {
       const series = await page.get('series', { span, tool: name })
       calls.draw(callsSeries(series))
       latency.draw(latencySeries(series))
+      quiet.hidden = series.points.some(([calls]) => calls > 0)
+      charts.hidden = !quiet.hidden
       return series
     })
     page.show(
       h('p', { class: 'back' }, h('a', { href: '#/tools' }, t('nav.tools'))),
       head(code(tool.name), hints(tool), span),
       tool.description && h('p', { class: 'lead' }, tool.description),
-      h('div', { class: 'pair' }, panel(calls.element), panel(latency.element)),
-      h('div', { class: 'pair' }, attempt.form, h('div', { class: 'stack' }, attempt.result, about(tool))))
-  }).catch(error => error.name === 'AbortError' || page.failed(error))
+      charts, quiet,
+      h('div', { class: 'pair loose' }, attempt.form, h('div', { class: 'stack' }, attempt.result, about(tool))))
+  })
 }
 
 function about(tool) {

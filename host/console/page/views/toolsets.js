@@ -89,9 +89,9 @@ function toolTable(more) {
   return table({
     ...more, caption: t('column.tools'), rowKey: row => row.name, empty: t('toolsets.empty'),
     columns: [
-      { label: t('toolsets.offeredName'), by: more && 'name', cell: row => [code(row.name), row.pinned && h('span', { class: 'badge plain' }, t('toolsets.pinned')), h('small', { class: 'narrow' }, argumentList(row))] },
+      { label: t('toolsets.offeredName'), by: more && 'name', cell: row => [code(row.name), row.pinned && h('span', { class: 'badge plain' }, t('toolsets.pinned')), h('small', { class: more && 'narrow' }, argumentList(row))] },
       { label: t('toolsets.inCatalog'), by: more && 'tool', cell: row => [h('a', { href: `#/tools/${segment(row.tool)}` }, code(row.tool)), h('small', {}, row.plugin)] },
-      { label: t('toolsets.arguments'), class: 'wide', cell: argumentList },
+      ...more ? [{ label: t('toolsets.arguments'), class: 'wide', cell: argumentList }] : [],
       { label: t('toolsets.tokens'), by: more && 'tokens', down: true, class: 'number', cell: row => number(row.tokens) },
     ],
   })
@@ -188,7 +188,10 @@ function draft(page, from) {
   if (!may(page.session, 'admin')) return page.root.append(problem({ role: 'admin' }))
   const begin = set => drafting(page, set)
   if (!from) return begin({ name: '', tools: [{ tool: '' }] })
-  page.get(`toolsets/${segment(from)}`, { limit: 1 }).then(({ set }) => begin(set ?? { name: '', tools: [{ tool: '*' }] })).catch(error => error.name === 'AbortError' || page.failed(error))
+  page.once(async () => {
+    const { set } = await page.get(`toolsets/${segment(from)}`, { limit: 1 })
+    begin(set ?? { name: '', tools: [{ tool: '*' }] })
+  })
 }
 
 function drafting(page, set) {
