@@ -21,8 +21,8 @@ after(async () => {
 })
 
 /** phone opens a slow phone. prepare is run at full speed. */
-async function phone(prepare) {
-  const page = await chromium.open('about:blank', { size: 'phone' })
+async function phone(prepare, language) {
+  const page = await chromium.open('about:blank', { size: 'phone', language })
   await prepare(page)
   const session = await page.context().newCDPSession(page)
   await session.send('Network.enable')
@@ -49,11 +49,11 @@ async function visit({ page, forget }, usable, figures) {
   }, [await ready.jsonValue(), await complete.jsonValue()])
 }
 
-const pages = { 'the login': ['#token', '#token', async () => {}], 'the console': ['main h1', '.legend li', login] }
+const pages = { 'the login': ['en', '#token', '#token', async () => {}], 'the console': ['en', 'main h1', '.legend li', login], 'the console in Japanese': ['ja', 'main h1', '.legend li', login] }
 
-for (const [name, [usable, figures, prepare]] of Object.entries(pages)) {
+for (const [name, [language, usable, figures, prepare]] of Object.entries(pages)) {
   test(`${name} is light`, async t => {
-    const slow = await phone(prepare)
+    const slow = await phone(prepare, language)
     const visits = []
     for (let i = 0; i < 5; i++) visits.push(await visit(slow, usable, figures))
     visits.sort((a, b) => a.ready - b.ready)
