@@ -61,7 +61,7 @@ func newCodeCache(dir string) (*codeCache, error) {
 			"give this user write permission, or name another directory with cache or HAKO_CACHE", err)
 	}
 	var err error
-	if c.code, err = wazero.NewCompilationCacheWithDir(c.dir); err != nil {
+	if c.code, err = compile.NewCache(c.dir); err != nil {
 		err = fmt.Errorf("open the compilation cache %s: %w", c.dir, err)
 		if c.private != nil {
 			err = errors.Join(err, c.private.Remove())

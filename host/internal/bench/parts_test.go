@@ -16,6 +16,7 @@ import (
 	"github.com/hako-run/hako/host/internal/rewrite"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
+	sandboxcompile "github.com/hako-run/hako/host/sandbox/compile"
 )
 
 // parts measures the steps before a call: rewriting, compiling, and the image of a plugin's start.
@@ -35,7 +36,7 @@ func (r *results) parts(t *testing.T) {
 
 // compile compiles a module with the cache in dir.
 func compile(t *testing.T, dir string, wasm []byte) error {
-	cache, err := wazero.NewCompilationCacheWithDir(dir)
+	cache, err := sandboxcompile.NewCache(dir)
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func generate(in io.Reader, stubSize int) error {
 }
 
 func compileInto(dir string, module []byte) error {
-	cache, err := wazero.NewCompilationCacheWithDir(dir)
+	cache, err := NewCache(dir)
 	if err != nil {
 		return errors.Join(errConfine, err)
 	}

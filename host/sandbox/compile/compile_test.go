@@ -34,7 +34,7 @@ var passive = []byte("\x00asm\x01\x00\x00\x00\x01\x05\x01\x60\x00\x01\x7f\x03\x0
 // runtimeAt returns a runtime with its cache at dir.
 func runtimeAt(t *testing.T, dir string) wazero.Runtime {
 	t.Helper()
-	cache, err := wazero.NewCompilationCacheWithDir(dir)
+	cache, err := compile.NewCache(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

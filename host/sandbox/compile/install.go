@@ -27,7 +27,7 @@ func install(ctx context.Context, temp, dir string, stub []byte, functions int, 
 		return "", fmt.Errorf("%w: %w", errOutput, err)
 	}
 	// Only wazero knows the file name of a module's code.
-	cache, err := wazero.NewCompilationCacheWithDir(temp)
+	cache, err := NewCache(temp)
 	if err != nil {
 		return "", err
 	}
@@ -59,8 +59,11 @@ func singleFile(dir string) (string, error) {
 	return dir, nil
 }
 
-// checkFile validates the form of a file of wazero's cache: a magic word, the version, the offsets of the functions,
-// the code, its checksum, no source map and no table of exception handlers.
+// codeMagic starts a file of wazero's.
+const codeMagic = "WAZEVO"
+
+// checkFile validates the form of a file of the cache: the prefix of NewCache, if there is one, a magic word, the
+// version, the offsets of the functions, the code, its checksum, no source map and no table of exception handlers.
 func checkFile(path string, functions int, largest int64) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -75,12 +78,15 @@ func checkFile(path string, functions int, largest int64) error {
 		return fmt.Errorf("it has %d bytes", info.Size())
 	}
 	r := bufio.NewReader(file)
-	const magic = "WAZEVO"
-	header := make([]byte, len(magic)+1)
-	if _, err := io.ReadFull(r, header); err != nil || string(header[:len(magic)]) != magic {
+	prefix, err := discardPrefix(r)
+	header := make([]byte, len(codeMagic)+1)
+	if err == nil {
+		_, err = io.ReadFull(r, header)
+	}
+	if err != nil || string(header[:len(codeMagic)]) != codeMagic {
 		return errors.New("it does not begin as code does")
 	}
-	version := int64(header[len(magic)])
+	version := int64(header[len(codeMagic)])
 	if _, err := r.Discard(int(version)); err != nil {
 		return err
 	}
@@ -104,7 +110,7 @@ func checkFile(path string, functions int, largest int64) error {
 	}
 	const checksum, noMap, noHandlers = 4, 1, 4
 	code := number(8)
-	rest := info.Size() - int64(len(header)) - version - 4 - 8*int64(functions) - 8 - checksum - noMap - noHandlers
+	rest := info.Size() - prefix - int64(len(header)) - version - 4 - 8*int64(functions) - 8 - checksum - noMap - noHandlers
 	switch {
 	case err != nil:
 		return err

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package compile
+
+import (
+	"errors"
+	"os"
+)
+
+func mapCode(*os.File, int64, []byte) error { return errors.ErrUnsupported }
