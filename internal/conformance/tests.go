@@ -92,6 +92,8 @@ var tests = []struct {
 		return s.wantText("parallel", object{"urls": urls}, "GET /open/1 |GET /open/2 |GET /open/3 ")
 	}},
 	{"SQL", sql},
+	{"SQL values", sqlValues},
+	{"SQL transactions", sqlTransactions},
 }
 
 func (s *suite) wantStructured(tool string, arguments any, want string) error {
@@ -244,7 +246,7 @@ func handlers(s *suite) error {
 		return err
 	}
 	h := response.Handlers
-	if h == nil || len(h.Tools) != 17 || !slices.Contains(h.Tools, "echo") || len(h.Resources) != 2 ||
+	if h == nil || len(h.Tools) != 19 || !slices.Contains(h.Tools, "echo") || len(h.Resources) != 2 ||
 		!slices.Equal(h.ResourceTemplates, []string{"conformance://item/{id}"}) ||
 		!slices.Equal(h.Prompts, []string{"greet"}) {
 		return fmt.Errorf("handlers are %+v", h)
@@ -259,5 +261,32 @@ func sql(s *suite) error {
 		s.wantText("query", object{"sql": "SELECT s FROM t WHERE s = ?", "text": "海"}, "海"),
 		s.wantFailure("query", object{"sql": "SELECT n FROM absent WHERE s = ?", "text": ""}, "invalid: "),
 		s.wantFailure("exec", object{"sql": "INSERT INTO t VALUES (2, 'again')"}, "conflict: "),
+	)
+}
+
+// sqlValues wants each value to come back from the PDK as the literal that it was read from.
+func sqlValues(s *suite) error {
+	literals := []string{"NULL", "9223372036854775807", "-9223372036854775808", "9007199254740993", "0", "2.0", "-0.1",
+		"1.0e-7", "1.7976931348623157e308", "4.9406564584124654e-324", "9e999", "-9e999",
+		"''", "'海\"\\''\n\t'", "'7'", "x'00ff80c3'", "x''", "x'2b'"}
+	var same []string
+	for i, literal := range literals {
+		same = append(same, fmt.Sprintf(
+			"iif(?%d IS %s AND typeof(?%[1]d) = typeof(%[2]s), '', ' %[1]d: ' || quote(?%[1]d))", i+1, literal))
+	}
+	// The first row has blobs too, whose bytes come before those of the last.
+	first := strings.Repeat("x'0102', ", len(literals)-1) + "x''"
+	return s.wantText("copy", object{"sql": "VALUES (" + first + "), (" + strings.Join(literals, ", ") + ")",
+		"into": "SELECT 'different:' || " + strings.Join(same, " || ")}, "different:")
+}
+
+func sqlTransactions(s *suite) error {
+	const insert, count = "INSERT INTO t VALUES (100, 'kept')", "SELECT count(*) FROM t WHERE s = ?"
+	return errors.Join(
+		s.wantText("transaction", object{"sql": insert, "keep": false}, "1"),
+		s.wantText("query", object{"sql": count, "text": "kept"}, "0"),
+		s.wantText("transaction", object{"sql": insert, "keep": true}, "1"),
+		s.wantText("query", object{"sql": count, "text": "kept"}, "1"),
+		s.wantFailure("transaction", object{"sql": insert, "keep": true}, "conflict: "),
 	)
 }

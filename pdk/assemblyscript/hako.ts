@@ -10,10 +10,10 @@
  * asconfig.json makes abort and the seed of Math.random use the PDK.
  */
 import { setReporter } from "./abort";
+import { address, encode, take } from "./host";
 import { Kind, Value, parse, quote } from "./json";
 export { Kind, Value, parse, quote };
 
-@external("hako:core/1", "take") declare function hostTake(p: usize): void;
 @external("hako:core/1", "respond") declare function hostRespond(p: usize, length: usize): void;
 @external("hako:core/1", "blob") declare function hostBlob(p: usize, length: usize): i32;
 @external("hako:core/1", "log") declare function hostLog(level: i32, p: usize, length: usize): void;
@@ -25,16 +25,7 @@ export { Kind, Value, parse, quote };
 @external("hako:http/1", "wait") declare function hostWait(handle: i32): i32;
 @external("hako:http/1", "read") declare function hostRead(handle: i32, p: usize, capacity: usize): i32;
 @external("hako:http/1", "close") declare function hostClose(handle: i32): void;
-@external("hako:sql/1", "query") declare function hostQuery(head: usize, n: usize, blobs: usize, m: usize): i32;
-@external("hako:sql/1", "exec") declare function hostExec(head: usize, n: usize, blobs: usize, m: usize): i32;
-@external("hako:sql/1", "begin") declare function hostBegin(write: i32): i32;
-@external("hako:sql/1", "commit") declare function hostCommit(): i32;
-@external("hako:sql/1", "rollback") declare function hostRollback(): i32;
 @external("wasi_snapshot_preview1", "random_get") declare function randomGet(p: usize, length: usize): i32;
-
-function encode(text: string): ArrayBuffer { return String.UTF8.encode(text, false, String.UTF8.ErrorMode.REPLACE); }
-function decode(data: ArrayBuffer): string { return String.UTF8.decode(data); }
-function address(data: ArrayBuffer): usize { return changetype<usize>(data); }
 
 /** The length of the UTF-8 sequence at p, 0 if it is none. */
 function sequence(p: usize, left: i32): i32 {
@@ -61,12 +52,6 @@ export function decodeText(bytes: Uint8Array): string {
   }
   parts.push(String.UTF8.decodeUnsafe(bytes.dataStart + start, bytes.length - start));
   return parts.join("");
-}
-
-function take(length: i32): string {
-  const data = new ArrayBuffer(length);
-  hostTake(address(data));
-  return decode(data);
 }
 
 function attach(data: Uint8Array): string { return hostBlob(data.dataStart, data.length).toString(); }
@@ -311,24 +296,3 @@ export function start(method: string, url: string, headers: string = "{}", body:
   const handle = hostStart(address(head), head.byteLength, body.dataStart, body.length);
   return new Pending(handle, handle < 0 ? failed(parse(take(-handle))) : new Response());
 }
-
-function statement(sql: string, args: string): ArrayBuffer { return encode('{"sql":' + quote(sql) + ',"args":' + args + "}"); }
-
-/** Runs a statement; args is a JSON array of texts, numbers and null. The answer has "columns" and "rows", or "error". */
-export function query(sql: string, args: string = "[]"): Value {
-  const head = statement(sql, args);
-  return parse(take(hostQuery(address(head), head.byteLength, 0, 0)));
-}
-
-/** Runs a statement. The answer has "changes" and "lastInsertId", or "error". */
-export function exec(sql: string, args: string = "[]"): Value {
-  const head = statement(sql, args);
-  return parse(take(hostExec(address(head), head.byteLength, 0, 0)));
-}
-
-function control(length: i32): Value { return length == 0 ? new Value() : parse(take(length)); }
-
-/** Transactions. The answer is null or has "error". */
-export function begin(write: bool): Value { return control(hostBegin(write ? 1 : 0)); }
-export function commit(): Value { return control(hostCommit()); }
-export function rollback(): Value { return control(hostRollback()); }

@@ -131,6 +131,36 @@ static void query(const hako_value *in, hako_result *out) {
     hako_text(out, value->text, value->length);
 }
 
+static size_t blobs_of(const hako_value *row) {
+    size_t length = 0;
+    for (const hako_value *value = row->first; value; value = value->next) length += (size_t)hako_integer(value, "blob", 0);
+    return length;
+}
+
+static void copy(const hako_value *in, hako_result *out) {
+    const hako_value *answer = hako_sql_query(hako_string(in, "sql", ""), NULL, NULL, 0);
+    if (failed(answer, out)) return;
+    size_t length;
+    const char *blobs = hako_sql_blobs(&length);
+    const hako_value *row = hako_get(answer, "rows")->first;
+    for (; row->next; row = row->next) blobs += blobs_of(row);
+    hako_buffer args = {0};
+    hako_write_value(&args, row);
+    answer = hako_sql_query(hako_string(in, "into", ""), args.data, blobs, blobs_of(row));
+    if (failed(answer, out)) return;
+    const hako_value *value = hako_get(answer, "rows")->first->first;
+    hako_text(out, value->text, value->length);
+}
+
+static void transaction(const hako_value *in, hako_result *out) {
+    const hako_value *answer = hako_sql_begin(true);
+    if (failed(answer, out)) return;
+    const hako_value *done = hako_sql_exec(hako_string(in, "sql", ""), NULL, NULL, 0);
+    if (failed(done, out)) return; /* the end of the call undoes it */
+    answer = hako_bool(in, "keep", false) ? hako_sql_commit() : hako_sql_rollback();
+    if (!failed(answer, out)) hako_textf(out, "%lld", (long long)hako_integer(done, "changes", 0));
+}
+
 static void text(const char *uri, const hako_value *variables, hako_result *out) {
     (void)variables;
     hako_contents(out, uri, "text/plain", "a text");
@@ -158,7 +188,8 @@ static void complete(const char *value, const hako_value *resolved, hako_result 
 static const hako_tool tools[] = {
     {"echo", echo},     {"add", add},           {"blocks", blocks},   {"bytes", bytes}, {"fail", fail},     {"panic", panics},
     {"log", logs},      {"progress", progress}, {"config", config},   {"count", count}, {"locale", locale}, {"random", randoms},
-    {"update", update}, {"http", http},         {"parallel", parallel}, {"exec", exec}, {"query", query},   {0},
+    {"update", update}, {"http", http},         {"parallel", parallel}, {"exec", exec}, {"query", query},
+    {"copy", copy},     {"transaction", transaction},               {0},
 };
 static const hako_resource resources[] = {{"conformance://text", text}, {"conformance://bytes", binary}, {0}};
 static const hako_resource templates[] = {{"conformance://item/{id}", item}, {0}};

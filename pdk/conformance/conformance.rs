@@ -115,6 +115,29 @@ mod conformance {
         })
     }
 
+    #[tool]
+    fn copy(sql: String, into: String) -> Result<String> {
+        let rows = sql::query(&sql, &[])?.rows;
+        let copied = sql::query(&into, &rows[rows.len() - 1])?.rows;
+        match &copied[0][0] {
+            sql::Value::Text(text) => Ok(text.clone()),
+            value => Err(format!("the value is {value:?}").into()),
+        }
+    }
+
+    #[tool]
+    fn transaction(sql: String, keep: bool) -> Result<String> {
+        let mut changes = 0;
+        let ended = sql::transaction(true, || {
+            changes = sql::exec(&sql, &[])?.changes;
+            if keep { Ok(()) } else { Err("undone".into()) }
+        });
+        match ended {
+            Err(error) if keep || changes == 0 => Err(error),
+            _ => Ok(changes.to_string()),
+        }
+    }
+
     #[resource("conformance://text")]
     fn a_text(uri: &str) -> Result<Vec<Contents>> {
         Ok(vec![Contents::text(uri, "text/plain", "a text")])

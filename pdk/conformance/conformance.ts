@@ -1,6 +1,7 @@
 // The plugin that hako plugin conformance tests the AssemblyScript PDK by.
 import * as hako from "./pdk/hako";
 import { Result, Response, Value, fail } from "./pdk/hako";
+import * as sql from "./pdk/sql";
 
 export { hako_abi_1, hako_call } from "./pdk/hako";
 
@@ -56,18 +57,31 @@ hako.tool("parallel", (input: Value): Result => {
   return text(started.map<string>((p) => p.wait().text()).join("|"));
 });
 
-function sqlFailure(answer: Value): Result {
-  const error = answer.get("error");
-  return fail(error.get("message").string(), error.get("code").string());
-}
+function failed(answer: sql.Result): Result { return fail(answer.message, answer.code); }
 
 hako.tool("exec", (input: Value): Result => {
-  const answer = hako.exec(input.get("sql").string());
-  return answer.keys.includes("error") ? sqlFailure(answer) : text(answer.get("changes").toString());
+  const done = sql.exec(input.get("sql").string());
+  return done.code != "" ? failed(done) : text(done.changes.toString());
 });
 hako.tool("query", (input: Value): Result => {
-  const answer = hako.query(input.get("sql").string(), "[" + input.get("text").toString() + "]");
-  return answer.keys.includes("error") ? sqlFailure(answer) : text(answer.get("rows").at(0).at(0).text);
+  const found = sql.query(input.get("sql").string(), [sql.text(input.get("text").string())]);
+  if (found.code != "") return failed(found);
+  const value = found.rows[0][0];
+  return text(value.type == sql.Type.Integer ? value.integer.toString() : value.text);
+});
+hako.tool("copy", (input: Value): Result => {
+  const found = sql.query(input.get("sql").string());
+  if (found.code != "") return failed(found);
+  const copied = sql.query(input.get("into").string(), found.rows[found.rows.length - 1]);
+  return copied.code != "" ? failed(copied) : text(copied.rows[0][0].text);
+});
+hako.tool("transaction", (input: Value): Result => {
+  const begun = sql.begin(true);
+  if (begun.code != "") return failed(begun);
+  const done = sql.exec(input.get("sql").string());
+  const ended = input.get("keep").bool() ? sql.commit() : sql.rollback();
+  if (done.code != "") return failed(done);
+  return ended.code != "" ? failed(ended) : text(done.changes.toString());
 });
 
 hako.resource("conformance://text", (uri: string, variables: Value): Result => new Result().contents(uri, "text/plain", "a text"));

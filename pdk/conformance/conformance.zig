@@ -25,6 +25,8 @@ const handlers: hako.Handlers = .{
         hako.tool("parallel", parallel),
         hako.tool("exec", exec),
         hako.tool("query", query),
+        hako.tool("copy", copy),
+        hako.tool("transaction", transaction),
     },
     .resources = &.{
         .{ .uri = "conformance://text", .handle = text },
@@ -52,6 +54,8 @@ const Args = struct {
     url: []const u8 = "",
     body: []const u8 = "",
     sql: []const u8 = "",
+    into: []const u8 = "",
+    keep: bool = false,
 };
 
 const all = blk: {
@@ -138,16 +142,30 @@ fn parallel(call: *hako.Call, in: Args) !void {
 }
 
 fn exec(call: *hako.Call, in: Args) !void {
-    const answer = try hako.sql.exec(call, in.sql, .{});
-    try call.text("{d}", .{hako.get(answer, "changes").integer});
+    const done = try hako.sql.exec(call, in.sql, &.{});
+    try call.text("{d}", .{done.changes});
 }
 
 fn query(call: *hako.Call, in: Args) !void {
-    const answer = try hako.sql.query(call, in.sql, .{in.text});
-    switch (hako.get(answer, "rows").array.items[0].array.items[0]) {
+    const found = try hako.sql.query(call, in.sql, &.{.{ .text = in.text }});
+    switch (found.rows[0][0]) {
         .integer => |n| try call.text("{d}", .{n}),
-        else => |value| try call.text("{s}", .{hako.string(value)}),
+        .text => |value| try call.text("{s}", .{value}),
+        else => |value| return call.fail("the value is {t}", .{value}),
     }
+}
+
+fn copy(call: *hako.Call, in: Args) !void {
+    const found = try hako.sql.query(call, in.sql, &.{});
+    const copied = try hako.sql.query(call, in.into, found.rows[found.rows.len - 1]);
+    try call.text("{s}", .{copied.rows[0][0].text});
+}
+
+fn transaction(call: *hako.Call, in: Args) !void {
+    try hako.sql.begin(call, true);
+    const done = try hako.sql.exec(call, in.sql, &.{});
+    if (in.keep) try hako.sql.commit(call) else try hako.sql.rollback(call);
+    try call.text("{d}", .{done.changes});
 }
 
 fn text(call: *hako.Call, uri: []const u8, _: Value) !void {

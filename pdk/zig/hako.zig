@@ -40,6 +40,7 @@ const web = struct {
 const database = struct {
     extern "hako:sql/1" fn query(head: [*]const u8, head_length: usize, blobs: [*]const u8, blobs_length: usize) usize;
     extern "hako:sql/1" fn exec(head: [*]const u8, head_length: usize, blobs: [*]const u8, blobs_length: usize) usize;
+    extern "hako:sql/1" fn blobs() usize;
     extern "hako:sql/1" fn begin(write: i32) usize;
     extern "hako:sql/1" fn commit() usize;
     extern "hako:sql/1" fn rollback() usize;
@@ -441,18 +442,55 @@ fn receive(call: *Call, length: usize) !Response {
     return .{ .status = get(head, "status").integer, .head = head, .body = body.written() };
 }
 
-/// The plugin's database, permission sql. args is a tuple of texts, numbers and null. The answer is that of docs/abi.md.
+/// A value of SQLite. NaN is none.
+pub const SqlValue = union(enum) {
+    none,
+    integer: i64,
+    real: f64,
+    text: []const u8,
+    blob: []const u8,
+
+    /// Writes what stands for the value in a statement: a real has an exponent, a blob is its length.
+    pub fn jsonStringify(value: SqlValue, json: *std.json.Stringify) !void {
+        switch (value) {
+            .none => try json.write(null),
+            .integer => |n| try json.write(n),
+            .real => |f| if (std.math.isInf(f)) try json.print("{s}9e999", .{if (f < 0) "-" else ""}) else {
+                try json.print("{e}", .{f});
+            },
+            .text => |t| try json.write(t),
+            .blob => |b| try json.write(.{ .blob = b.len }),
+        }
+    }
+};
+
+/// The plugin's database, permission sql. An error of the host becomes the failure of the call.
 pub const sql = struct {
-    pub fn query(call: *Call, statement: []const u8, args: anytype) !Value {
-        const head = try encode(call, statement, args);
-        return answer(call, database.query(head.ptr, head.len, head.ptr, 0));
+    pub const Rows = struct { columns: []const []const u8, rows: []const []const SqlValue };
+    pub const Changes = struct { changes: i64, last_insert_id: i64 };
+
+    /// Runs a statement and returns its rows. There is a value for each parameter: &.{ .{ .text = "Aki" }, .{ .integer = 7 } }.
+    pub fn query(call: *Call, statement: []const u8, args: []const SqlValue) !Rows {
+        const head, const blobs = try encode(call, statement, args);
+        const found = try answer(call, database.query(head.ptr, head.len, blobs.ptr, blobs.len));
+        const columns = get(found, "columns").array.items;
+        const names_ = try call.arena.alloc([]const u8, columns.len);
+        for (columns, names_) |column, *name| name.* = string(column);
+        const rows = get(found, "rows").array.items;
+        const values = try call.arena.alloc([]const SqlValue, rows.len);
+        var bytes: ?[]const u8 = null;
+        for (rows, values) |row, *list| list.* = try decode(call, row.array.items, &bytes);
+        return .{ .columns = names_, .rows = values };
     }
 
-    pub fn exec(call: *Call, statement: []const u8, args: anytype) !Value {
-        const head = try encode(call, statement, args);
-        return answer(call, database.exec(head.ptr, head.len, head.ptr, 0));
+    /// Runs a statement and returns what it changed.
+    pub fn exec(call: *Call, statement: []const u8, args: []const SqlValue) !Changes {
+        const head, const blobs = try encode(call, statement, args);
+        const done = try answer(call, database.exec(head.ptr, head.len, blobs.ptr, blobs.len));
+        return .{ .changes = get(done, "changes").integer, .last_insert_id = get(done, "lastInsertId").integer };
     }
 
+    /// Starts a transaction, which is undone unless the call commits it. Without write it only reads.
     pub fn begin(call: *Call, write: bool) !void {
         return control(call, database.begin(@intFromBool(write)));
     }
@@ -465,8 +503,37 @@ pub const sql = struct {
         return control(call, database.rollback());
     }
 
-    fn encode(call: *Call, statement: []const u8, args: anytype) ![]u8 {
-        return std.json.Stringify.valueAlloc(call.arena, .{ .sql = statement, .args = args }, .{});
+    fn encode(call: *Call, statement: []const u8, args: []const SqlValue) !struct { []const u8, []const u8 } {
+        if (!std.unicode.utf8ValidateSlice(statement)) return call.failWith("invalid", "the statement is not UTF-8");
+        var blobs: Writer.Allocating = .init(call.arena);
+        for (args) |arg| switch (arg) {
+            .real => |f| if (std.math.isNan(f)) return call.failWith("invalid", "SQL does not know NaN"),
+            .text => |t| if (!std.unicode.utf8ValidateSlice(t)) {
+                return call.failWith("invalid", "a text is not UTF-8: send it as a blob");
+            },
+            .blob => |b| try blobs.writer.writeAll(b),
+            else => {},
+        };
+        return .{ try std.json.Stringify.valueAlloc(call.arena, .{ .sql = statement, .args = args }, .{}), blobs.written() };
+    }
+
+    /// Decodes a row. The bytes of an answer's blobs are taken with the first of them.
+    fn decode(call: *Call, row: []const Value, bytes: *?[]const u8) ![]const SqlValue {
+        const values = try call.arena.alloc(SqlValue, row.len);
+        for (row, values) |column, *value| value.* = switch (column) {
+            .integer => |n| .{ .integer = n },
+            .float => |f| .{ .real = f },
+            .number_string => |infinite| .{ .real = try std.fmt.parseFloat(f64, infinite) },
+            .string => |t| .{ .text = t },
+            .object => blk: {
+                const left = bytes.* orelse try take(call, database.blobs());
+                const length: usize = @intCast(get(column, "blob").integer);
+                bytes.* = left[length..];
+                break :blk .{ .blob = left[0..length] };
+            },
+            else => .none,
+        };
+        return values;
     }
 
     fn answer(call: *Call, length: usize) !Value {

@@ -26,6 +26,8 @@ type args struct {
 	URL     string   `json:"url"`
 	Body    string   `json:"body"`
 	SQL     string   `json:"sql"`
+	Into    string   `json:"into"`
+	Keep    bool     `json:"keep"`
 }
 
 var (
@@ -128,7 +130,33 @@ func brokers() {
 		}
 		return fmt.Sprint(rows.Values[0][0]), nil
 	})
+	tool("copy", func(ctx context.Context, in args) (string, error) {
+		rows, err := pdksql.Query(ctx, in.SQL)
+		if err != nil {
+			return "", coded(err)
+		}
+		copied, err := pdksql.Query(ctx, in.Into, rows.Values[len(rows.Values)-1]...)
+		if err != nil {
+			return "", coded(err)
+		}
+		return fmt.Sprint(copied.Values[0][0]), nil
+	})
+	tool("transaction", func(ctx context.Context, in args) (string, error) {
+		var result pdksql.Result
+		err := pdksql.Transaction(ctx, func(ctx context.Context) (err error) {
+			if result, err = pdksql.Exec(ctx, in.SQL); err == nil && !in.Keep {
+				err = errUndone
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, errUndone) {
+			return "", coded(err)
+		}
+		return fmt.Sprint(result.Changes), nil
+	})
 }
+
+var errUndone = errors.New("undone")
 
 // coded puts the code of an error of the host before its text.
 func coded(err error) error {
