@@ -21,11 +21,11 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// This file is how the person at a client is asked, about a call or by a server in the middle of it: with a form (MCP,
-// elicitation). Up to 2025-11-25 the server sends it while the call waits. From 2026-07-28 on it is the result of the
-// call, and a second request brings the answer (multi round-trip requests). Its state is the ID of a question about a
-// call that has not begun, or of the call that waits (pending.go). The ID is all that a client gets to keep: what it
-// stands for lies with the host, so there is nothing to forge.
+// Elicitation: the person at a client is asked with a form, before a call by hako or during it by a server. Up to
+// 2025-11-25 the form is a request to the client while the call waits. From 2026-07-28 on it is the result of the call,
+// and a second request brings the answer (multi round-trip requests). The requestState is the ID of a question about a
+// call that has not begun, or of a pending call (pending.go). The host keeps everything else, so there is nothing to
+// forge.
 
 // governor is an optional ability of a Caller: it knows before a call what callers may do.
 type governor interface {
@@ -37,7 +37,7 @@ type governor interface {
 	MayAsk(caller pipeline.Caller, tool *catalog.Tool) bool
 }
 
-// inputApproval is the key of the question among what a result asks for.
+// inputApproval is the key of the question among the inputs that a result requests.
 const inputApproval = "approval"
 
 // round continues an earlier request that asked for input.
@@ -75,7 +75,7 @@ func (s *Server) askInSession(session *session) asker {
 	}
 }
 
-// prompterFor returns what asks the person at a client with these capabilities, in this language.
+// prompterFor returns the Prompter for a client with these capabilities, in this language.
 func prompterFor(able *mcp.ClientCapabilities, ask asker, language string) (prompter approval.Prompter) {
 	if !canAsk(able) {
 		return prompter
@@ -94,7 +94,7 @@ func prompterFor(able *mcp.ClientCapabilities, ask asker, language string) (prom
 		switch {
 		case errors.Is(err, errTooManyPending):
 			return elicitation.Answer{}, err
-		case err != nil: // what the SDK says can repeat the answer
+		case err != nil: // the SDK's error may repeat the answer
 			return elicitation.Answer{}, elicitation.ErrMisfit
 		}
 		return elicitation.Answer{Action: answer.Action, Content: answer.Content}, nil
@@ -104,19 +104,18 @@ func prompterFor(able *mcp.ClientCapabilities, ask asker, language string) (prom
 
 var errMode = errors.New("the client does not show questions of this kind")
 
-// questionFor is a question of a server's as the client gets it: in the name of the server, and with what hako has
-// taken of its form.
+// questionFor returns a server's question for the client: in the name of the server, with the validated form.
 func questionFor(q *elicitation.Question, language string) *mcp.ElicitParams {
 	params := &mcp.ElicitParams{Mode: q.Mode(), Message: q.Text(language)}
 	if q.Form != nil {
 		params.RequestedSchema = q.Form.Schema()
 	} else {
-		params.URL, params.ElicitationID = q.URL.String(), "elc_"+rand.Text() // the server's own could be another's too
+		params.URL, params.ElicitationID = q.URL.String(), "elc_"+rand.Text() // the server's own may not be unique
 	}
 	return params
 }
 
-// request holds the parts of a client's request that say how its call may ask.
+// request has the parts of a client's request that determine how its call may ask.
 type request struct {
 	able        *mcp.ClientCapabilities
 	sessionless bool
@@ -131,8 +130,7 @@ func requestOf[P mcp.Params](req *mcp.ServerRequest[P], before round) *request {
 		exchangeOf(req.Extra), before}
 }
 
-// answer makes the call of a request with run. state and requests are there if the call wants input instead of having a
-// response.
+// answer makes the call of a request with run. It returns a response, or state and requests if the call needs input.
 func (s *Server) answer(ctx context.Context, r *request, call *pipeline.Call,
 	run func(context.Context, *pipeline.Call) (*abi.Response, error)) (
 	response *abi.Response, state string, requests mcp.InputRequestMap, err error) {
@@ -145,7 +143,7 @@ func (s *Server) answer(ctx context.Context, r *request, call *pipeline.Call,
 		response, err = run(ctx, call)
 	case !r.before.known():
 		return nil, "", nil, errForeignState
-	case !canAsk(r.able) && !r.before.goesOn():
+	case !canAsk(r.able) && !r.before.continuesCall():
 		response, err = run(ctx, call)
 	default:
 		response, state, requests, err = s.converse(ctx, call, r,
@@ -166,20 +164,20 @@ func (s *Server) answer(ctx context.Context, r *request, call *pipeline.Call,
 	return response, state, requests, err
 }
 
-// errForeignState is for a requestState that was changed on its way, or is another server's: the request may be the
-// second half of a call, and is not made a call of its own.
+// errForeignState refuses a requestState that was changed or belongs to another server. The request may be the second
+// half of a call, so it does not become a call of its own.
 var errForeignState = &jsonrpc.Error{
 	Code:    jsonrpc.CodeInvalidParams,
 	Message: "requestState is not one that hako gave out: send it as it came, or begin again with a request without it",
 }
 
-// known reports whether the requestState has the form of one that hako gives out, or there is none.
+// known reports whether the requestState has the form of hako's, or is empty.
 func (b round) known() bool {
-	return b.state == "" || b.goesOn() || strings.HasPrefix(b.state, approval.IDPrefix)
+	return b.state == "" || b.continuesCall() || strings.HasPrefix(b.state, approval.IDPrefix)
 }
 
-// goesOn reports whether the request goes on with a call that waits (pending.go).
-func (b round) goesOn() bool { return strings.HasPrefix(b.state, pendingPrefix) }
+// continuesCall reports whether the request continues a pending call (pending.go).
+func (b round) continuesCall() bool { return strings.HasPrefix(b.state, pendingPrefix) }
 
 // reply is the answer to the question of the earlier round, or nil.
 func (b round) reply() *approval.Reply {
@@ -193,14 +191,13 @@ func (b round) reply() *approval.Reply {
 // canAsk reports whether a client can ask its user anything: to fill in a form, to visit a page, or both.
 func canAsk(c *mcp.ClientCapabilities) bool { return c != nil && c.Elicitation != nil }
 
-// fillsForms reports whether a client shows forms to its user. One that says nothing of modes does (MCP 2025-11-25,
+// fillsForms reports whether a client shows forms to its user. A client that declares no modes does (MCP 2025-11-25,
 // elicitation, capabilities).
 func fillsForms(c *mcp.ClientCapabilities) bool {
 	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
 }
 
-// agrees reports whether a form came back with a yes. Everything else is a no: to decline, to cancel, and to leave the
-// box empty.
+// agrees reports whether a form came back with a yes. Declining, canceling and an empty box are a no.
 func agrees(answer *mcp.ElicitResult) bool {
 	yes, _ := answer.Content["approve"].(bool)
 	return answer.Action == "accept" && yes
@@ -212,7 +209,7 @@ var (
 		`{"type":"object","properties":{"approve":{"type":"boolean","title":"この呼び出しを許可する"}},"required":["approve"]}`)
 )
 
-// formFor is the question as a form.
+// formFor returns the question as a form.
 func formFor(q *approval.Question, language string) *mcp.ElicitParams {
 	schema := formEnglish
 	if lang.Japanese(language) {
@@ -221,7 +218,7 @@ func formFor(q *approval.Question, language string) *mcp.ElicitParams {
 	return &mcp.ElicitParams{Mode: "form", Message: q.Text(language), RequestedSchema: schema}
 }
 
-// language is the one that the caller reads.
+// language returns the caller's language.
 func (s *Server) language(call *pipeline.Call) string {
 	return cmp.Or(call.Caller.Locale, s.now().Language)
 }

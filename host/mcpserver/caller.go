@@ -20,11 +20,11 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// This file says who calls: what decisions are about, and what is for records alone, because the client says it of
-// itself.
+// The caller of a request: the verified parts, on which decisions are based, and the client's own claims, which are
+// only recorded.
 
-// newCall returns the pipeline's call for a request that the SDK has taken in, with who asks filled in. meta is the
-// request's metadata.
+// newCall returns the pipeline's call for a request that the SDK has decoded, with the caller. meta is the request's
+// metadata.
 func (s *Server) newCall(req mcp.Request, meta mcp.Meta, request abi.Request) *pipeline.Call {
 	session := req.GetSession().(*mcp.ServerSession)
 	call := &pipeline.Call{Request: request, Caller: pipeline.Caller{Frontend: pipeline.FrontendStdio,
@@ -40,7 +40,7 @@ func (s *Server) newCall(req mcp.Request, meta mcp.Meta, request abi.Request) *p
 	return call
 }
 
-// newCall returns the pipeline's call for a request over HTTP. session is empty where there is none.
+// newCall returns the pipeline's call for a request over HTTP. session may be empty.
 func (over *exchange) newCall(header http.Header, session string, request abi.Request) *pipeline.Call {
 	call := &pipeline.Call{Request: request, Caller: pipeline.Caller{
 		Frontend: pipeline.FrontendHTTP, Session: shortID(session), SessionSecret: session,
@@ -68,11 +68,11 @@ func locale(header string) string {
 	return tags[0].String()
 }
 
-// shortID tells sessions apart in logs without giving them away: who knows a session's whole ID can use it.
+// shortID identifies a session in logs without its whole ID, which would let others use it.
 func shortID(id string) string { return id[:min(len(id), 8)] }
 
-// clientOf returns what the client calls itself: in the request's metadata (2026-07-28), or when it opened the session.
-// It may be nil.
+// clientOf returns the client's own name and version, from the request's metadata (2026-07-28) or from the opening of
+// the session. It may be nil.
 func clientOf(session *mcp.ServerSession, meta mcp.Meta) *mcp.Implementation {
 	if value, ok := meta[mcp.MetaKeyClientInfo]; ok {
 		encoded, err := json.Marshal(value)
@@ -87,10 +87,10 @@ func clientOf(session *mcp.ServerSession, meta mcp.Meta) *mcp.Implementation {
 	return nil
 }
 
-// maxDescription bounds what a client says of itself in records, in bytes.
+// maxDescription bounds a client's own name and version in records, in bytes.
 const maxDescription = 128
 
-// setClient adds what the client calls itself.
+// setClient adds the client's own name and version.
 func setClient(caller *pipeline.Caller, info *mcp.Implementation) {
 	if info != nil {
 		caller.Client, caller.ClientVersion = clipped(info.Name), clipped(info.Version)
@@ -99,13 +99,13 @@ func setClient(caller *pipeline.Caller, info *mcp.Implementation) {
 
 func clipped(text string) string { return clip.Bytes(text, maxDescription) }
 
-// Where the ID of a message over stdio, and its connection, are in what the SDK passes on with it.
+// Keys of the ID and the connection of a message over stdio, in the values that the SDK passes with it.
 const (
 	lineKey = "id"
 	connKey = "connection"
 )
 
-// withLine notes the message's ID and connection for lineID and notifierOf: the SDK keeps them to itself.
+// withLine adds the message's ID and connection for lineID and notifierOf, which the SDK does not pass.
 func withLine(request *jsonrpc.Request, conn *stdioConn) {
 	request.Extra = &mcp.RequestExtra{TokenInfo: &sdkauth.TokenInfo{
 		Extra: map[string]any{lineKey: textOfID(request.ID.Raw()), connKey: conn}}}
@@ -146,8 +146,7 @@ func textOfID(id any) string {
 	}
 }
 
-// setTrace notes the trace that the caller names, if it is one. What a message says in _meta counts more than the
-// headers around it.
+// setTrace sets the trace that the caller names, if it is valid. A trace in _meta takes precedence over the headers.
 func setTrace(caller *pipeline.Caller, parent, state string) {
 	if id := traceID(parent); id != "" {
 		caller.TraceID, caller.Trace = id, trace.Remote{Parent: parent, State: state}

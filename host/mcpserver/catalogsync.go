@@ -15,7 +15,7 @@ import (
 	"github.com/hako-run/hako/internal/toolschema"
 )
 
-// catalogSync keeps what the SDK's server lists equal to the catalog. The SDK notifies the clients of changes.
+// catalogSync keeps the lists of the SDK's server equal to the catalog. The SDK notifies the clients of changes.
 type catalogSync struct {
 	server *Server
 
@@ -37,7 +37,7 @@ func newCatalogSync(s *Server) *catalogSync {
 	return m
 }
 
-// sync brings the SDK's server up to date with the catalog as it is now.
+// sync updates the SDK's server to the current catalog.
 func (m *catalogSync) sync() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -67,7 +67,8 @@ func index[T any](list []T, name func(T) string) map[string]T {
 	return table
 }
 
-// update adds what is new or other than in *have and removes what is gone. What cannot be added is left out and logged.
+// update adds entries that are new or differ from *have, and removes the others. An entry that cannot be added is left
+// out and logged.
 func update[T comparable](m *catalogSync, have *map[string]T, want map[string]T, add func(T), remove func(...string)) {
 	var gone []string
 	for name := range *have {
@@ -107,7 +108,7 @@ func (m *catalogSync) addTool(headers map[string][]transport.ParamHeader, t *cat
 	headers[t.Name] = transport.ParamHeaders(t.Spec.InputSchema)
 }
 
-// again lists everything anew.
+// again adds all entries again.
 func (m *catalogSync) again() {
 	m.mu.Lock()
 	m.tools, m.resources, m.templates, m.prompts = nil, nil, nil, nil

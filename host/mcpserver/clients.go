@@ -15,15 +15,15 @@ import (
 type Client struct {
 	// Key identifies the session to EndClient. It is empty on stdio. It does not let anybody use the session.
 	Key string
-	// Name, Version and Protocol are what the client said of itself, the protocol version being the one it asked for.
+	// Name and Version are the client's own claims; Protocol is the version that it requested.
 	Name, Version, Protocol string
 	// User, Tenant and Token, its name, are empty without authentication. Address is where the session was opened from.
 	User, Tenant, Token, Address string
 	// Opened is zero if an earlier version of hako opened the session. Used may lag behind by a minute or so for
 	// sessions of other replicas.
 	Opened, Used time.Time
-	// Here says that this process has served the session. What follows is about this process: calls of tools so far,
-	// requests in flight and open streams.
+	// Here is set if this process has served the session. The following fields count its calls of tools, requests in
+	// flight and open streams in this process.
 	Here              bool
 	Calls             uint64
 	Requests, Streams int
@@ -68,11 +68,11 @@ func (s *Server) Clients(ctx context.Context) ([]Client, error) {
 	return list, nil
 }
 
-// client returns what the store and this process know of a session.
+// client describes a session, from the store and from this process.
 func (t *sessions) client(l *sessionstore.Listed) Client {
 	c := Client{Key: l.Key, Opened: l.Opened, Used: l.Used}
 	opened, by := new(mcp.InitializeParams), opener{}
-	if json.Unmarshal(l.Opening, opened) == nil { // others than hako may have written to the store
+	if json.Unmarshal(l.Opening, opened) == nil { // the store may have been changed
 		c.introduce(opened)
 	}
 	if json.Unmarshal(l.Opener, &by) == nil {
@@ -89,7 +89,7 @@ func (t *sessions) client(l *sessionstore.Listed) Client {
 	return c
 }
 
-// introduce sets what the client said of itself. opened may be nil.
+// introduce sets the client's own claims. opened may be nil.
 func (c *Client) introduce(opened *mcp.InitializeParams) {
 	if opened == nil {
 		return

@@ -21,8 +21,8 @@ func failedTool(text string) *abi.Response {
 // withLinks is the first protocol version with links to resources in results.
 const withLinks = "2025-06-18"
 
-// fit makes of structured content that is no object a text, for versions before 2026-07-28: there it had to be an
-// object, and clients refuse anything else. Links become texts for versions that have none.
+// fit converts structured content that is not an object to text for versions before 2026-07-28, whose clients refuse
+// it. Links become text for versions without links.
 func fit(response *abi.Response, version string) {
 	if response == nil {
 		return

@@ -92,9 +92,8 @@ func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, over *exchan
 	_ = over.stream.Answer(status, answer.appendTo) // a client that has left misses nothing
 }
 
-// isDirect reports whether a call can be answered without the SDK: the tool is the catalog's, and headers and body say
-// the same (MCP 2026-07-28, transports, standard headers; basic, _meta). session is nil in protocol versions without
-// sessions.
+// isDirect reports whether a call can be answered without the SDK: the catalog has the tool, and headers and body agree
+// (MCP 2026-07-28, transports, standard headers; basic, _meta). session is nil in protocol versions without sessions.
 func (s *Server) isDirect(h http.Header, over *exchange, session *session, c *transport.Call) bool {
 	headers, listed := s.paramHeaders(h, over, c.Name)
 	version := h.Get("Mcp-Protocol-Version")
@@ -123,14 +122,14 @@ func capabilitiesOf(c *transport.Call) *mcp.ClientCapabilities {
 	return capabilities
 }
 
-// roundOf returns what a call says of an earlier one.
+// roundOf returns the parts of a call that continue an earlier one.
 func roundOf(c *transport.Call) round {
 	before := round{state: c.RequestState}
 	_ = json.Unmarshal(c.InputResponses, &before.answers) // isDirect has decoded them
 	return before
 }
 
-// setMeta adds what the call's metadata says of the client and of its trace.
+// setMeta adds client and trace from the call's metadata.
 func setMeta(caller *pipeline.Caller, c *transport.Call) {
 	if info := new(mcp.Implementation); c.ClientInfo != nil && json.Unmarshal(c.ClientInfo, info) == nil {
 		setClient(caller, info)

@@ -13,14 +13,14 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// reply is the answer to a tools/call. It is the only encoder of them; the SDK's would copy the result three times.
+// reply is the answer to a tools/call and its only encoder; the SDK's would copy the result three times.
 type reply struct {
 	id       jsonrpc.ID
 	response *abi.Response
 	// err, if not nil, is the answer instead of the response.
 	err error
-	// requests, if not nil, are what the call wants to know before it has a response, and state is what the client
-	// sends with the answers (multi round-trip requests).
+	// requests, if not nil, are the questions of a call without a response yet, and state is the requestState that the
+	// client sends with the answers (multi round-trip requests).
 	requests mcp.InputRequestMap
 	state    string
 	// server describes the server in each result of 2026-07-28; nil before.
@@ -41,7 +41,7 @@ func (r *reply) appendTo(dst []byte) []byte {
 	return append(dst, data...)
 }
 
-// room is about how long the answer will be, in bytes.
+// room estimates the length of the answer in bytes.
 func (r *reply) room() int {
 	if r.response == nil {
 		return 1024
@@ -79,7 +79,7 @@ func (r *reply) appendResult(dst []byte) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// appendRequests appends what the call wants to know.
+// appendRequests appends the questions of the call.
 func (r *reply) appendRequests(dst []byte) ([]byte, error) {
 	requests, err := json.Marshal(r.requests)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// internalText is all that clients learn of a fault of the host.
+// internalText is the only text that clients get about a fault of the host.
 const internalText = "the server failed inside: its log has the details"
 
 // canceledText answers a request that ends before its answer.
@@ -24,7 +24,7 @@ const canceledText = "the request was canceled"
 // JSON-RPC's reserved range; HTTP has this number for it.
 const codeBusy = 429
 
-// protocolError makes the JSON-RPC error of what ended a call, and logs what clients must not see.
+// protocolError converts the error of a call to a JSON-RPC error, and logs what clients must not see.
 func (s *Server) protocolError(call *pipeline.Call, err error) error {
 	var wire *jsonrpc.Error
 	var missing *pipeline.NotFoundError
@@ -55,7 +55,7 @@ func atFault[E error](err error) bool {
 	return ok
 }
 
-// guestError passes on how a guest explains that it cannot serve a request.
+// guestError returns a guest's explanation why it cannot serve a request.
 func guestError(call *pipeline.Call, err *abi.Error) error {
 	switch err.Code {
 	case abi.CodeNotFound:

@@ -13,7 +13,7 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/transport"
 )
 
-// exchange is one HTTP request and its response, as the calls that it causes see it.
+// exchange is one HTTP request with its response, for the calls that it causes.
 type exchange struct {
 	identity *auth.Identity
 	// under are the options that let the request in.
@@ -22,7 +22,7 @@ type exchange struct {
 	toolset string
 	// address is the client's address, requestID the ID of its message. They are for records.
 	address, requestID string
-	// gone ends when the client has left and nobody can fetch the answer any more; nil is never.
+	// gone ends when the client has left and cannot fetch the answer any more. Nil never ends.
 	gone context.Context
 	// conn is the connection that its messages are delivered to, stream is where they are answered.
 	conn   *transport.Conn
@@ -45,7 +45,7 @@ func (over *exchange) sessionOwner() string {
 	return identity.Key(over.owner(), over.toolset)
 }
 
-// clientKey tells clients apart for the limits. Whoever has one address of IPv6 has the 2^64 of its network.
+// clientKey identifies a client for the limits. An IPv6 client is its /64 network, all of whose addresses it may have.
 func clientKey(over *exchange) string {
 	if over.identity != nil {
 		return "user " + over.identity.Key()
@@ -57,7 +57,7 @@ func clientKey(over *exchange) string {
 	return "address " + over.address
 }
 
-// exchangeKey is the key of the exchange in the values that the SDK passes on with a message.
+// exchangeKey is the key of the exchange in the values that the SDK passes with a message.
 const exchangeKey = "exchange"
 
 // extra accompanies a message to the SDK: exchangeOf finds the exchange in it.
@@ -72,7 +72,7 @@ func (over *exchange) extra(header http.Header) *mcp.RequestExtra {
 	}
 }
 
-// exchangeOf returns the exchange that a message came with, or nil on stdio.
+// exchangeOf returns the exchange of a message, or nil on stdio.
 func exchangeOf(extra *mcp.RequestExtra) *exchange {
 	if extra == nil || extra.TokenInfo == nil {
 		return nil
@@ -81,8 +81,8 @@ func exchangeOf(extra *mcp.RequestExtra) *exchange {
 	return over
 }
 
-// bound returns a context that also ends with the server, and with the HTTP request where that has been given up. over
-// is nil on stdio.
+// bound returns a context that also ends with the server, and with the HTTP request if its client has left for good.
+// over is nil on stdio.
 func (s *Server) bound(ctx context.Context, over *exchange) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stopBase := context.AfterFunc(s.base, cancel)

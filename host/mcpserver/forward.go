@@ -18,9 +18,9 @@ import (
 )
 
 // Forwarding: a request that continues a pending call (from 2026-07-28) is served by the replica that holds the call.
-// The replica that receives it checks who sends it, forwards it by mail, and sends the answer from the store, as with a
-// stream that is resumed. The replica of the call serves it as if it had come there. Both directions are sealed under
-// the requestState, which the client has and the store has not.
+// The replica that receives it verifies the sender, forwards the request by mail, and sends the answer from the store,
+// as for a resumed stream. The replica of the call serves it like a request of its own client. Both directions are
+// sealed under the requestState, which the client has and the store has not.
 
 // forwardHeader precedes a forwarded request body, as one line of JSON.
 type forwardHeader struct {
@@ -48,7 +48,7 @@ func cutHeader(data []byte, v any) (body []byte, err error) {
 	return body, json.Unmarshal(head, v)
 }
 
-// forward serves a request that continues a call at another replica, or reports false if it continues none there.
+// forward serves a request that continues a call at another replica. It reports false if there is no such call.
 func (h *replicas) forward(w http.ResponseWriter, r *http.Request, over *exchange, body *transport.Body) bool {
 	state := body.RequestState()
 	replica := replicaOf(state)
@@ -70,14 +70,14 @@ func (h *replicas) forward(w http.ResponseWriter, r *http.Request, over *exchang
 	}
 	defer a.drop(replica)
 	if err != nil {
-		h.unreachable(w, err) // the other replica may have the request all the same
+		h.unreachable(w, err) // the other replica may have received the request
 		return true
 	}
 	return a.serve(ctx)
 }
 
-// ask sends a request also if its client leaves meanwhile: otherwise nobody would know whether the other replica serves
-// it, and has to be told that the client has left.
+// ask sends a request even if its client leaves meanwhile. Otherwise it would be unknown whether the other replica
+// serves the request and has to be notified that the client has left.
 func (h *replicas) ask(ctx context.Context, replica string, mail sessionstore.Mail) (sent bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
 	defer cancel()
@@ -89,8 +89,7 @@ type awaited struct {
 	tail
 	w       http.ResponseWriter
 	message jsonrpc.ID
-	// started says that the client has been sent something, gone that nothing can be sent to it, ended that there is no
-	// more to come.
+	// started: the client was sent something. gone: nothing more can be sent to it. ended: the answer is complete.
 	started, gone, ended bool
 }
 
@@ -110,7 +109,7 @@ func (a *awaited) serve(ctx context.Context) bool {
 			a.fail(canceledText)
 			return true
 		}
-		// What the other replica does goes on while this one cannot reach the store.
+		// The other replica continues while this one cannot reach the store.
 		a.server.options.Logger.Warn("the answer of another replica cannot be read at the moment", "err", err)
 		select {
 		case <-time.After(time.Second):
@@ -147,7 +146,7 @@ func (a *awaited) write(parts [][]byte) error {
 	return err
 }
 
-// fail says why there is no answer, if the client can still be told.
+// fail answers with an error, if the client can still be answered.
 func (a *awaited) fail(text string) {
 	if !a.started {
 		writeError(a.w, http.StatusOK, a.message, jsonrpc.CodeInternalError, text)
@@ -158,8 +157,8 @@ func (a *awaited) fail(text string) {
 	_, _ = a.w.Write(transport.Event(data)) // a client that has gone misses nothing
 }
 
-// drop leaves nothing of the answer in the store. If there is more to come, the replica that writes it is told that
-// nobody waits for it.
+// drop removes the answer from the store. If it is not complete, the replica that writes it is notified that nobody
+// waits for it.
 func (a *awaited) drop(replica string) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
 	defer cancel()
@@ -252,14 +251,14 @@ func (h *replicas) serveFor(ctx context.Context, w *forwardedAnswer, mail sessio
 // forwardedAnswer is the ResponseWriter for a forwarded request. What is written goes to the store.
 type forwardedAnswer struct {
 	*replicas
-	// key and state are the call's: what the store and what the client knows it by. stream is where the answer goes.
+	// key identifies the call in the store, state at the client. stream is the stream of the answer.
 	key, state, stream string
 
 	mu     sync.Mutex // guards what follows
 	header http.Header
 	status int
-	// part is the text since the last flush, parts those that are not in the store yet, number that of the last one
-	// that is.
+	// part is the text since the last flush. parts are not in the store yet; number is the number of the last part in
+	// the store.
 	part   []byte
 	parts  [][]byte
 	number int
@@ -299,7 +298,7 @@ func (w *forwardedAnswer) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cut()
-	_ = w.keep(false) // it is tried again
+	_ = w.keep(false) // the next one tries again
 }
 
 // cut ends a part.
@@ -309,7 +308,7 @@ func (w *forwardedAnswer) cut() {
 	}
 }
 
-// keep writes down what there is. A part that has failed is written again as it was, because it may be there.
+// keep stores the parts. A part whose write failed is written again unchanged, because it may be there.
 func (w *forwardedAnswer) keep(last bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
 	defer cancel()

@@ -21,10 +21,9 @@ const Path = "/mcp"
 
 // Handler returns the handler of the HTTP endpoint, for Path, for each toolset below Path and, with OAuth, for the
 // metadata below /.well-known/ and the authorization server below authserver.Path.
-//
-// Requests must name an allowed host, and an allowed origin if they name one; a refusal says what is wrong and nothing
-// more. All protocol versions share the endpoint: a request is of the version in its Mcp-Protocol-Version header. It is
-// served by a server of package httpserver, which limits the time that requests take to arrive.
+// Requests must name an allowed host, and an allowed origin if they name any. All protocol versions share the endpoint:
+// a request is of the version in its Mcp-Protocol-Version header. It is served by a server of package httpserver, which
+// limits the time that requests take to arrive.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	serve := func(w http.ResponseWriter, r *http.Request) { s.serveMCP(w.(*transport.Response), r) }
@@ -101,12 +100,12 @@ func (s *Server) serveMCP(w *transport.Response, r *http.Request) {
 // FailedLogin is a request whose token was refused. User, Tenant and Token, its name, are empty unless they are proven.
 type FailedLogin struct {
 	Address, User, Tenant, Token string
-	// Err is why, in words without anything of the token.
+	// Err is the reason. Its text has no part of the token.
 	Err error
 }
 
-// failedLogin reports a refused token to Options.LoginFailed. A request without a token is how clients find out that
-// they need one.
+// failedLogin reports a refused token to Options.LoginFailed. Requests without a token are not reported: clients find
+// out with them that they need one.
 func (s *Server) failedLogin(address string, by *auth.Identity, err error) {
 	if s.options.LoginFailed == nil || errors.Is(err, auth.ErrNoToken) || errors.Is(err, auth.ErrUnavailable) {
 		return
@@ -175,7 +174,7 @@ func (s *Server) post(w *transport.Response, r *http.Request, over *exchange) {
 		leave, err := s.limiter.Enter(key, max(1, requests))
 		if err == nil {
 			defer leave()
-		} else if sessionless || requests > 0 { // a notification may be what cancels a call
+		} else if sessionless || requests > 0 { // a notification may cancel a call
 			s.refuse(w, RefusedBusy, err)
 			return
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/transport"
 )
 
-// sessionOf returns the session that a request names, or answers it and returns false if there is none, as the SDK
-// does, or if it is somebody else's, which must look the same. It is nil if the request names none.
+// sessionOf returns the session that a request names, or nil if it names none. If there is no such session, it answers
+// like the SDK and returns false. A session of another user is answered in the same way.
 func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, over *exchange) (*session, bool) {
 	id := r.Header.Get("Mcp-Session-Id")
 	if id == "" {
@@ -37,7 +37,7 @@ func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, over *exchang
 	return session, true
 }
 
-// serveBodyless serves what has no body: the event stream of a session, and its end.
+// serveBodyless serves requests without a body: the event stream of a session (GET), and its end (DELETE).
 func (s *Server) serveBodyless(w *transport.Response, r *http.Request, over *exchange) {
 	if err := s.limiter.Allow(clientKey(over), 1); err != nil {
 		s.refuse(w, RefusedRate, err)
@@ -115,7 +115,7 @@ func (s *Server) connection(ctx context.Context, session *session) (*transport.C
 	return conn, sdk, nil
 }
 
-// serveInSession serves what a client with a session sends, or one that opens a session.
+// serveInSession serves messages of a client with a session, or of a client that opens one.
 func (s *Server) serveInSession(w *transport.Response, r *http.Request, over *exchange, body *transport.Body) {
 	session, ok := s.sessionOf(w, r, over)
 	if !ok {
@@ -197,7 +197,7 @@ func (s *Server) open(w *transport.Response, r *http.Request, over *exchange, bo
 	}
 	s.serveBySDK(w, r, over, "", body.Messages)
 	if sdk.InitializeParams() == nil {
-		_ = sdk.Close() // it has served nothing
+		_ = sdk.Close() // no request was served
 	}
 }
 
@@ -262,7 +262,7 @@ func (s *Server) refuseDuplicate(w http.ResponseWriter, id jsonrpc.ID) {
 		fmt.Sprintf("duplicate in-flight request ID %v", id.Raw()))
 }
 
-// cancelled cancels the call that a client withdraws, if it is one that the SDK does not know; the SDK cancels others.
+// cancelled cancels the call that a client withdraws, if the SDK does not have it; the SDK cancels the others.
 func (s *Server) cancelled(session *session, message jsonrpc.Message) {
 	request, ok := message.(*jsonrpc.Request)
 	if !ok || request.Method != transport.MethodCancelled {

@@ -13,7 +13,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// introduce is the middleware that completes what clients are told at first: who the server is, and how to use it.
+// introduce is the middleware that completes the first answer to clients with the server's identity and instructions.
 func (s *Server) introduce(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		result, err := next(ctx, method, req)
@@ -41,10 +41,10 @@ func (s *Server) instructions(req mcp.Request) string {
 	return s.overview(s.newCall(req, nil, abi.Request{}).Caller)
 }
 
-// maxOverview bounds how many names of one source, and how many sources, an overview has.
+// maxOverview bounds the names of one source, and the sources, in an overview.
 const maxOverview = 20
 
-// overview says what is on offer to the caller.
+// overview describes the offer to the caller.
 func (s *Server) overview(caller pipeline.Caller) string {
 	view := s.view(caller)
 	tools := map[string][]string{}

@@ -16,8 +16,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// listTools lists the tools that the caller may call, or ask for. That makes pages shorter, but none is empty before
-// the last.
+// listTools lists the tools that the caller may call, or ask for. Pages become shorter, but only the last may be empty.
 func (s *Server) listTools(ctx context.Context, method string, req *mcp.ListToolsRequest,
 	next mcp.MethodHandler) (mcp.Result, error) {
 	if req.Params == nil {
@@ -41,7 +40,7 @@ func (s *Server) listTools(ctx context.Context, method string, req *mcp.ListTool
 	}
 }
 
-// hides reports whether a tool is there, but not for the caller.
+// hides reports whether a tool exists but is not visible to the caller.
 func (s *Server) hides(caller pipeline.Caller, name string) bool {
 	governor, governed := s.calls.(governor)
 	tool, ok := s.view(caller).Tool(name)

@@ -51,7 +51,7 @@ func (h *replicas) changed(session *session) {
 	defer session.restoring.Unlock()
 	conn, sdk := h.server.sessions.connectionOf(session)
 	if sdk == nil {
-		return // it will be made of what is in the store then
+		return // restore reads them from the store later
 	}
 	if found, err := h.store.Find(h.ctx, session.key); err == nil {
 		h.server.subscriptions.set(sdk, conn, tenantOf(session.identity), found.Subscriptions)
@@ -64,7 +64,7 @@ func (h *replicas) receive(mail sessionstore.Mail) {
 	case sessionstore.Updated:
 		var topics []string
 		if json.Unmarshal([]byte(mail.Body), &topics) == nil {
-			h.server.subscriptions.updatedElsewhere(topics)
+			h.server.subscriptions.handleRemoteUpdates(topics)
 		}
 		return
 	case sessionstore.Request:
@@ -76,7 +76,7 @@ func (h *replicas) receive(mail sessionstore.Mail) {
 	}
 	session := h.server.sessions.byStoreKey(mail.Session)
 	if session == nil {
-		return // it is not known here, and then nobody waits
+		return // the session is not here, so nobody waits
 	}
 	switch mail.Kind {
 	case sessionstore.Ended:
@@ -94,7 +94,7 @@ func (h *replicas) receive(mail sessionstore.Mail) {
 	}
 }
 
-// deliver gives a message that arrived at another replica to whoever waits for it here.
+// deliver delivers a message that arrived at another replica to the request that waits for it here.
 func (h *replicas) deliver(session *session, message jsonrpc.Message) {
 	h.server.cancelled(session, message)
 	if conn, _ := h.server.sessions.connectionOf(session); conn != nil {
@@ -112,8 +112,8 @@ func (h *replicas) sendUpdates(topics []string) {
 	}
 }
 
-// route sends messages of a session to the replicas that wait for them: a response to the one that has asked, and a
-// cancellation to all. It returns the messages that are for this replica.
+// route sends messages of a session to the replicas that wait for them: a response to the replica that sent the
+// request, a cancellation to all. It returns the messages for this replica.
 func (h *replicas) route(ctx context.Context, session *session, messages []jsonrpc.Message) ([]jsonrpc.Message, error) {
 	var own []jsonrpc.Message
 	for _, message := range messages {
@@ -123,7 +123,7 @@ func (h *replicas) route(ctx context.Context, session *session, messages []jsonr
 			if ok && replica != h.store.Replica() {
 				mail, err := h.mailOf(session, bare)
 				if err == nil {
-					_, err = h.store.SendTo(ctx, replica, mail) // nobody waits at a replica that has ended
+					_, err = h.store.SendTo(ctx, replica, mail) // a replica that has ended waits for nothing
 				}
 				if err != nil {
 					return nil, err
@@ -159,7 +159,7 @@ func (h *replicas) mailOf(session *session, message jsonrpc.Message) (sessionsto
 		Body: sessionstore.Seal(session.id, sessionstore.MailPlace(sessionstore.Message, ""), data)}, nil
 }
 
-// mustJSON encodes what always has a form in JSON.
+// mustJSON encodes values that always have a form in JSON.
 func mustJSON(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {

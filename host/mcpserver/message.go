@@ -16,7 +16,7 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/transport"
 )
 
-// readBody reads a message, or answers what is too large or incomplete and returns false.
+// readBody reads a message. If it is too large or incomplete, readBody answers with an error and returns false.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	body, err := readAll(http.MaxBytesReader(w, r.Body, s.now().Limits.Message),
 		min(r.ContentLength, s.now().Limits.Message))
@@ -34,8 +34,8 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool)
 	return body, true
 }
 
-// readAll reads what r has. It believes that there are size bytes once an eighth of them has arrived: a client must not
-// make the server reserve memory with a header.
+// readAll reads r. It reserves memory for size bytes only when an eighth of them has arrived: a client must not make
+// the server reserve memory with a header alone.
 func readAll(r io.Reader, size int64) ([]byte, error) {
 	var body bytes.Buffer
 	_, err := io.CopyN(&body, r, max(size/8, bytes.MinRead))

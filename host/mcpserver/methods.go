@@ -26,8 +26,8 @@ import (
 //	initialize, server/discover            the SDK, completed by introduce (introduce.go)
 //	ping, logging/setLevel, notifications  the SDK
 
-// dispatch passes requests for what the SDK does not list to the pipeline too: it records them, and knows more of a
-// name than that it is not listed.
+// dispatch also passes requests for names that the SDK does not list to the pipeline, which records them and has better
+// errors.
 func (s *Server) dispatch(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result,
 	error) {
 	switch req := req.(type) {
@@ -95,8 +95,8 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*toolR
 	return result, nil
 }
 
-// useTool passes a tools/call on. Its errors are for the client. missing are the scopes that the caller's token would
-// have needed, if it was refused for want of them.
+// useTool passes a tools/call to the pipeline. Its errors are for the client. missing are the scopes that the caller's
+// token lacks, if the call was refused for that.
 func (s *Server) useTool(ctx context.Context, call *pipeline.Call) (response *abi.Response,
 	missing []string, err error) {
 	defer func() {
@@ -181,7 +181,7 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	return &mcp.CompleteResult{Completion: completion(response.Completion)}, nil
 }
 
-// call passes a call on that has no tool error to report with.
+// call passes a request without tool errors, such as prompts/get, to the pipeline.
 func (s *Server) call(ctx context.Context, call *pipeline.Call) (*abi.Response, error) {
 	answer, err := s.calls.Call(ctx, call)
 	if err != nil {

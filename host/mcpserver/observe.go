@@ -12,10 +12,10 @@ import (
 // Observer sees every request at the frontend. Its methods are called concurrently and must be quick. Every argument
 // that is a text is one of a fixed set.
 type Observer interface {
-	// RequestAnswered tells of a request or notification that was taken in: the mode of the protocol that it is of, its
-	// method, or MethodOther, and how long it took until its answer had left.
+	// RequestAnswered is called for each accepted request or notification, with the mode of the protocol, the method or
+	// MethodOther, and the time until the answer was sent.
 	RequestAnswered(mode, method string, took time.Duration)
-	// RequestRefused tells of one over HTTP that was not taken in, and for which of RefusalReasons.
+	// RequestRefused is called for each request over HTTP that was not accepted, with one of RefusalReasons.
 	RequestRefused(reason string)
 }
 
@@ -25,10 +25,10 @@ const (
 	ModeStateless = "stateless" // from 2026-07-28
 )
 
-// MethodOther stands for methods that are none of MCP's.
+// MethodOther stands for methods that MCP does not have.
 const MethodOther = "other"
 
-// Why requests are refused.
+// Reasons for refusals.
 const (
 	RefusedHost     = auth.RefusedHost
 	RefusedOrigin   = auth.RefusedOrigin
@@ -53,7 +53,7 @@ type unobserved struct{}
 func (unobserved) RequestAnswered(string, string, time.Duration) {}
 func (unobserved) RequestRefused(string)                         {}
 
-// observedStdio tells of a request over stdio; those over HTTP are told of where they come in.
+// observedStdio observes a request over stdio. Requests over HTTP are observed in the handler.
 func (s *Server) observedStdio(method string, req mcp.Request, begin time.Time) {
 	if exchangeOf(req.GetExtra()) != nil {
 		return
@@ -80,7 +80,7 @@ type Load struct {
 	Requests, Streams, Sessions int
 }
 
-// Load tells what the server does now.
+// Load returns the current load.
 func (s *Server) Load() Load {
 	var load Load
 	load.Requests, load.Streams = s.limiter.InUse()

@@ -44,28 +44,30 @@ type Options struct {
 	Origins []string
 	// Hosts are names, without port, under which the HTTP endpoint may be addressed, apart from loopback names.
 	Hosts []string
-	// TrustedProxies are the addresses of proxies, or networks in CIDR notation, whose X-Forwarded-For header says
-	// where a request comes from, for limits and records.
+	// TrustedProxies are the addresses of proxies, or networks in CIDR notation, whose X-Forwarded-For header has the
+	// client's address, for limits and records.
 	TrustedProxies []string
 	// Sessions keeps sessions (up to MCP 2025-11-25), and connects this server with its other replicas: a client may
 	// send each request to another one. Nil means a sessionstore.Memory, for a server that is alone.
 	Sessions sessionstore.Store
-	// Auth says who may use the HTTP endpoint. Nil lets everyone in; auth.CheckExposure holds that against the address.
+	// Auth decides who may use the HTTP endpoint. Nil admits everyone; auth.CheckExposure checks that the address permits
+	// it.
 	Auth *auth.Auth
 	// Authorization is hako's own authorization server, for the paths that authserver.Handles names. Nil means none.
 	Authorization http.Handler
-	// Now is the clock that tokens expire by. Nil means time.Now.
+	// Now is the clock for the expiry of tokens. Nil means time.Now.
 	Now func() time.Time
 	// KeepAlive is the interval of comments on event streams that are otherwise silent. Zero means 15 s.
 	KeepAlive time.Duration
 	// Grace is the time that calls in flight have to answer after a stdio client has closed its side. Zero means 5 s.
 	Grace time.Duration
-	// Extension adds what no catalog can offer; nil adds nothing. It is for the fixtures of the conformance suite.
+	// Extension adds tools, resources and prompts that no catalog can offer; nil adds nothing. It is for the fixtures of
+	// the conformance suite.
 	Extension *Extension
-	// Tracer makes spans of requests that are no calls; those of calls are the pipeline's. Nil makes none.
+	// Tracer makes spans of requests that are not calls; the pipeline makes those of calls. Nil makes none.
 	Tracer *trace.Tracer
-	// LoginFailed is told of requests whose token was refused: of ten at once and one every ten seconds from each
-	// address, and of 200 and five a second from all of them. Nil is not told.
+	// LoginFailed is called for requests whose token was refused: for ten at once and one every ten seconds from each
+	// address, and for 200 at once and five a second from all addresses. It may be nil.
 	LoginFailed func(FailedLogin)
 	// Observer may be nil.
 	Observer Observer
@@ -78,7 +80,7 @@ type Options struct {
 type Extension struct {
 	// Configure changes the options that the SDK's server is made with.
 	Configure func(*mcp.ServerOptions)
-	// Register adds what there is to add, and returns the names and URIs of it.
+	// Register adds tools, resources and prompts, and returns their names and URIs.
 	Register func(*mcp.Server) (names []string)
 }
 

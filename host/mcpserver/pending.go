@@ -22,9 +22,9 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// A call of a protocol version without sessions that asks while it runs: the question is the result of the client's
-// request, and the call is pending. The second request, with the answer, continues the same call, which passes policy,
-// quotas and audit log once. The requestState names the call and the replica that holds it, to which other replicas
+// Pending calls: in protocol versions without sessions, a question during a call is the result of the client's request,
+// and the call is pending. A second request, with the answer, continues the same call, which passes policy, quotas and
+// audit log once. The requestState names the call and the replica that holds it, to which other replicas
 // forward the request (forward.go). Only whoever made the call can continue it.
 
 const (
@@ -49,9 +49,9 @@ var (
 // pendingCalls are the calls that wait for answers.
 type pendingCalls struct {
 	mu sync.Mutex
-	// byKey finds them by what their IDs are known by among replicas.
+	// byKey finds them by the keys that replicas have for their IDs.
 	byKey map[string]*pendingCall
-	// work are the calls that run, and requests of other replicas that go on with them.
+	// work counts running calls, and requests of other replicas that continue them.
 	work sync.WaitGroup
 }
 
@@ -59,18 +59,18 @@ type pendingCalls struct {
 type pendingCall struct {
 	id, key, caller, binding string
 	cancel                   context.CancelFunc
-	// one is held by the question that is put.
+	// one is held by the current question.
 	one chan struct{}
 
 	// done is closed when there is a result.
 	done     chan struct{}
 	response *abi.Response
 	err      error
-	// over says that the call has ended; pendingCalls.mu guards it.
+	// over is set when the call has ended. pendingCalls.mu guards it.
 	over bool
 
 	mu sync.Mutex // guards what follows
-	// question waits for its answer; nil is none. asked counts them.
+	// question waits for its answer; it may be nil. asked counts the questions.
 	question  *question
 	asked     int
 	attendant *attendant
@@ -79,7 +79,7 @@ type pendingCall struct {
 // attendant is a request that waits for a call.
 type attendant struct {
 	report func(abi.Progress)
-	// wake says that there is a question; displaced is closed when another one has taken its place.
+	// wake signals a question. displaced is closed when another attendant has taken its place.
 	wake, displaced chan struct{}
 }
 
@@ -122,7 +122,7 @@ func (t *pendingCall) elicit(ctx context.Context, params *mcp.ElicitParams) (*mc
 	}
 }
 
-// settle ends a question if it waits, with an answer or without.
+// settle ends a waiting question, with an answer or without.
 func (t *pendingCall) settle(q *question, answer *mcp.ElicitResult) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -132,14 +132,14 @@ func (t *pendingCall) settle(q *question, answer *mcp.ElicitResult) {
 	}
 }
 
-// waiting is the question that waits, or nil.
+// waiting returns the waiting question, or nil.
 func (t *pendingCall) waiting() *question {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.question
 }
 
-// progress passes a report on to the request that attends, if it wants any.
+// progress passes a report to the attendant, if its client requested progress.
 func (t *pendingCall) progress(p abi.Progress) {
 	t.mu.Lock()
 	a := t.attendant
@@ -149,8 +149,8 @@ func (t *pendingCall) progress(p abi.Progress) {
 	}
 }
 
-// attend begins a request that waits for the call. It takes the place of one that does already: its client may have
-// sent it again, because the way to it was lost.
+// attend makes a request the attendant of the call, in place of an earlier one: its client may have sent it again
+// because the connection was lost.
 func (t *pendingCall) attend(report func(abi.Progress)) *attendant {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -161,7 +161,7 @@ func (t *pendingCall) attend(report func(abi.Progress)) *attendant {
 	return t.attendant
 }
 
-// leave ends what attend began, and reports whether it attended until now.
+// leave ends the attendance, and reports whether no other attendant had taken its place.
 func (t *pendingCall) leave(a *attendant) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,7 +172,7 @@ func (t *pendingCall) leave(a *attendant) bool {
 	return true
 }
 
-// next waits for a question, or the result: then it is nil. A client that leaves cancels the call.
+// next waits for a question, or for the result, when it returns nil. A client that leaves cancels the call.
 func (t *pendingCall) next(ctx context.Context, a *attendant) (*question, error) {
 	for {
 		if q := t.waiting(); q != nil {
@@ -217,7 +217,7 @@ func (s *Server) startPending(ctx context.Context, caller string, call *pipeline
 	return t
 }
 
-// replicaOf is the replica at which the call waits that a requestState names, or empty.
+// replicaOf returns the replica with the pending call that a requestState names, or empty.
 func replicaOf(state string) string {
 	name, ok := strings.CutPrefix(state, pendingPrefix)
 	replica, _, tagged := strings.Cut(name, "-")
@@ -227,8 +227,8 @@ func replicaOf(state string) string {
 	return replica
 }
 
-// park keeps a call for the request that brings the answer, and reports false if there is no room.
-func (l *pendingCalls) park(t *pendingCall) bool {
+// store stores a call for the request with the answer. It reports false if there is no room.
+func (l *pendingCalls) store(t *pendingCall) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.byKey[t.key] != nil {
@@ -251,7 +251,7 @@ func (l *pendingCalls) park(t *pendingCall) bool {
 	return true
 }
 
-// ended keeps the result of a call that somebody may come back for.
+// ended keeps the result of a call whose client may still fetch it.
 func (l *pendingCalls) ended(t *pendingCall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -259,7 +259,7 @@ func (l *pendingCalls) ended(t *pendingCall) {
 	l.expire(t)
 }
 
-// expire has a call removed that has ended, if it is kept. The caller holds mu.
+// expire schedules the removal of a call that has ended, if it is kept. The caller holds mu.
 func (l *pendingCalls) expire(t *pendingCall) {
 	if t.over && l.byKey[t.key] != nil {
 		key := t.key // the result itself may be gone long before
@@ -280,7 +280,7 @@ func (l *pendingCalls) of(key string) *pendingCall {
 	return l.byKey[key]
 }
 
-// find returns the call that a request goes on with, or nil if it is not this caller's very call.
+// find returns the call that a request continues, or nil if caller, tool or arguments differ.
 func (l *pendingCalls) find(id, caller string, call *pipeline.Call) *pendingCall {
 	if t := l.of(sessionstore.Key(id)); t != nil && t.caller == caller && t.binding == bindingOf(call) {
 		return t
@@ -288,7 +288,7 @@ func (l *pendingCalls) find(id, caller string, call *pipeline.Call) *pendingCall
 	return nil
 }
 
-// callerKey tells callers apart, as far as the frontend knows them.
+// callerKey identifies a caller, as far as the frontend knows it.
 func callerKey(c pipeline.Caller, over *exchange) string {
 	owner := ""
 	if over != nil {
@@ -297,7 +297,7 @@ func callerKey(c pipeline.Caller, over *exchange) string {
 	return identity.Key(c.Frontend, owner, c.Token, c.Toolset)
 }
 
-// bindingOf is a digest of what is called.
+// bindingOf returns a digest of the called tool and its arguments.
 func bindingOf(call *pipeline.Call) string {
 	r := call.Request
 	arguments := jsontext.Value(r.Arguments).Clone()
@@ -310,14 +310,14 @@ func bindingOf(call *pipeline.Call) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// converse makes a call that can ask, or goes on with the one that the request names, until there is a result or a
-// question: then state and requests are there.
+// converse makes a call that can ask, or continues the call that the request names, until there is a result or a
+// question. For a question it returns state and requests.
 func (s *Server) converse(ctx context.Context, call *pipeline.Call, r *request,
 	run func(ctx context.Context, t *pendingCall) (*abi.Response, error)) (
 	_ *abi.Response, state string, requests mcp.InputRequestMap, _ error) {
 	caller := callerKey(call.Caller, r.over)
 	var t *pendingCall
-	if !r.before.goesOn() {
+	if !r.before.continuesCall() {
 		t = s.startPending(ctx, caller, call, run)
 	} else if t = s.pending.find(r.before.state, caller, call); t == nil {
 		return nil, "", nil, errNoCall
@@ -340,7 +340,7 @@ func (s *Server) converse(ctx context.Context, call *pipeline.Call, r *request,
 				return t.response, "", nil, t.err
 			}
 			return nil, "", nil, err
-		case s.pending.park(t):
+		case s.pending.store(t):
 			return nil, t.id, mcp.InputRequestMap{q.key: q.params}, nil
 		}
 		t.settle(q, nil)

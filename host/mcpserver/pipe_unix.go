@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// isBrokenPipe tells whether err is of a write to a pipe that nobody reads any more.
+// isBrokenPipe reports whether err comes from a write to a pipe that nobody reads any more.
 func isBrokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }

@@ -12,7 +12,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// progress returns what reports a call's progress to the client, or nil if the client has not asked for it.
+// progress returns a function that reports a call's progress to the client, or nil if the client did not request it.
 func progress(ctx context.Context, req *mcp.CallToolRequest) func(abi.Progress) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
@@ -40,7 +40,7 @@ func increasing(report func(abi.Progress)) func(abi.Progress) {
 	}
 }
 
-// progressOf returns what reports a call's progress on its stream.
+// progressOf returns a function that reports a call's progress on its stream.
 func progressOf(token json.RawMessage, stream *transport.Stream) func(abi.Progress) {
 	return increasing(func(p abi.Progress) {
 		params, err := json.Marshal(&mcp.ProgressNotificationParams{

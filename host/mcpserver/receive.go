@@ -51,8 +51,8 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// noteSession keeps the table of sessions over HTTP, the calls in it, and what all replicas know of them, up to date
-// with what the SDK has taken in.
+// noteSession updates the table of sessions over HTTP, their calls and the store after a request that the SDK has
+// accepted.
 func (s *Server) noteSession(ctx context.Context, req mcp.Request) error {
 	over := exchangeOf(req.GetExtra())
 	if over == nil {
@@ -69,7 +69,7 @@ func (s *Server) noteSession(ctx context.Context, req mcp.Request) error {
 	return nil
 }
 
-// noteOpened registers a session that the SDK has accepted. It closes one that cannot be kept.
+// noteOpened registers a session that the SDK has accepted, or closes it if it cannot be stored.
 func (s *Server) noteOpened(ctx context.Context, sdk *mcp.ServerSession, over *exchange) error {
 	if sdk.ID() == "" {
 		return nil
@@ -89,7 +89,7 @@ func (s *Server) noteOpened(ctx context.Context, sdk *mcp.ServerSession, over *e
 		Message: "the session cannot be kept at the moment: try again later"}
 }
 
-// enterStdio holds a request over stdio against the limits; those over HTTP have been, before they were decoded.
+// enterStdio applies the limits to a request over stdio. Requests over HTTP are checked before they are decoded.
 func (s *Server) enterStdio(ctx context.Context, method string, req mcp.Request) (context.Context, func(), error) {
 	if exchangeOf(req.GetExtra()) != nil || isNotification(method) {
 		return ctx, func() {}, nil
@@ -116,8 +116,7 @@ func isNotification(method string) bool {
 	return len(method) > len("notifications/") && method[:len("notifications/")] == "notifications/"
 }
 
-// withCode gives errors of the SDK that have no JSON-RPC code the one for a request that breaks the protocol's order:
-// that is what they are about.
+// withCode adds a JSON-RPC code to errors of the SDK that have none. They are about requests in the wrong order.
 func withCode(err error) error {
 	if err == nil {
 		return nil

@@ -10,12 +10,12 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/auth"
 )
 
-// live are the options that can change while a Server serves, with what is made of them.
+// live has the options that can change while a Server serves, and the values derived from them.
 type live struct {
 	Options
 	guard   *auth.Guard
 	proxies peer.Proxies
-	// authorized ends when other rules of who may come in are in force.
+	// authorized ends when other rules for access are in force.
 	authorized context.Context
 	revoke     context.CancelFunc
 }
@@ -41,12 +41,10 @@ func newLive(filled Options) (*live, error) {
 	return l, nil
 }
 
-// Reconfigure checks other options and returns what puts them in force. Those count that say what clients are told and
-// granted: Instructions, Overview, Language, Toolsets, ListTTL, Limits, Origins, Hosts, TrustedProxies, Auth and
-// Authorization; all others stay as they were given to New. The error is that of New.
-//
-// Requests in flight go on. Sessions stay, and of each the next request has to be one that Auth lets in; event streams
-// end, so that clients open them again. Of Limits, Message is for connections over stdio as it was when they began.
+// Reconfigure checks other options and returns a function that applies them. Only these change: Instructions, Overview,
+// Language, Toolsets, ListTTL, Limits, Origins, Hosts, TrustedProxies, Auth and Authorization. Errors are those of New.
+// Requests in flight continue. Sessions stay, but Auth must admit their next request; event streams end, so that
+// clients open them again. Limits.Message does not change for open connections over stdio.
 func (s *Server) Reconfigure(options *Options) (put func(), err error) {
 	filled, err := options.withDefaults()
 	if err != nil {
@@ -71,7 +69,7 @@ func (s *Server) Reconfigure(options *Options) (put func(), err error) {
 	}, nil
 }
 
-// whileValid ends a stream when the token that opened it expires or is revoked, or other rules say who may come in.
+// whileValid ends a stream when the token that opened it expires or is revoked, or the rules for access change.
 func (l *live) whileValid(r *http.Request, identity *auth.Identity) (*http.Request, context.CancelFunc) {
 	r, cancel := l.untilExpiry(r, identity)
 	ctx, end := context.WithCancel(r.Context())

@@ -14,9 +14,9 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 )
 
-// Sessions of all replicas: what a session is made of is in the store. A replica that meets a session for the first
-// time looks it up and answers calls from what it finds. For everything else it restores the session: it connects the
-// SDK with the state that is in the store. Both are kept until the session has been idle for long. Other replicas learn
+// Sessions of all replicas: the state of a session is in the store. A replica that gets a request of a session for the
+// first time reads the state and answers calls with it. For everything else it restores the session: it connects the
+// SDK with that state. Both are kept until the session has been idle for long. Other replicas learn
 // of the end of a session and of other subscriptions by mail.
 
 // replicas connects the sessions here with those of other replicas, through the store.
@@ -47,7 +47,7 @@ func (h *replicas) start() {
 			h.server.options.Logger.Warn("sessions of other replicas cannot be followed", "err", err)
 		})
 	})
-	h.work.Go(h.tend)
+	h.work.Go(h.refreshUse)
 }
 
 func (h *replicas) close() {
@@ -55,10 +55,10 @@ func (h *replicas) close() {
 	h.work.Wait()
 }
 
-// lookupTime bounds what is looked up in the store for one request.
+// lookupTime bounds the lookups in the store for one request.
 const lookupTime = 5 * time.Second
 
-// find looks a session up in the store. It is nil if there is none, or if it is somebody else's.
+// find returns a session from the store, or nil if there is none or it belongs to another user.
 func (h *replicas) find(ctx context.Context, id string, over *exchange) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	defer cancel()
@@ -98,7 +98,7 @@ func (h *replicas) add(ctx context.Context, sdk *mcp.ServerSession, over *exchan
 	return err
 }
 
-// keepsEvents reports whether the store keeps what is sent on streams.
+// keepsEvents reports whether the store keeps the events of streams.
 func (h *replicas) keepsEvents() bool { return h.store.Replica() != "" }
 
 // end ends a session everywhere.
@@ -111,14 +111,14 @@ func (h *replicas) end(w http.ResponseWriter, r *http.Request, session *session)
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// unreachable answers a request whose session nobody can tell at the moment.
+// unreachable answers a request whose session cannot be looked up at the moment.
 func (h *replicas) unreachable(w http.ResponseWriter, err error) {
 	h.server.options.Logger.Warn("a session cannot be looked up", "err", err)
 	h.server.refuse(w, RefusedBusy, &limits.BusyError{
 		Reason: "sessions cannot be looked up at the moment; try again later", Retry: time.Second, Everyone: true})
 }
 
-// note keeps what a request that has succeeded has changed of its session.
+// note stores the changes that a successful request has made to its session.
 func (h *replicas) note(ctx context.Context, req mcp.Request) error {
 	key := func(s *mcp.ServerSession) string { return sessionstore.Key(s.ID()) }
 	switch req := req.(type) {
@@ -133,9 +133,9 @@ func (h *replicas) note(ctx context.Context, req mcp.Request) error {
 	return nil
 }
 
-// tend tells the store which sessions are in use, and ends those here that have ended elsewhere, should mail have been
-// lost.
-func (h *replicas) tend() {
+// refreshUse records in the store which sessions are in use, and ends sessions here that have ended elsewhere, in case mail
+// was lost.
+func (h *replicas) refreshUse() {
 	ticker := time.NewTicker(min(sessionstore.Held/3, h.server.options.Limits.SessionIdle/4))
 	defer ticker.Stop()
 	since := time.Now()
@@ -149,7 +149,7 @@ func (h *replicas) tend() {
 		used, held, known := h.server.sessions.keys(since)
 		ended, err := h.store.Touch(h.ctx, used, held, known)
 		if err != nil {
-			continue // the next time tells of more
+			continue // the next round will show
 		}
 		since = now
 		for _, key := range ended {

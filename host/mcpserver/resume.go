@@ -19,9 +19,8 @@ import (
 )
 
 // A client that was cut off resumes a stream at any replica (MCP 2025-11-25, transports, resumability and redelivery).
-// The stream of a request is sent from the store, until its last answer is there. Of a session's own stream nothing is
-// kept: all that is sent there are hints that lists or resources have changed, so a resumed one begins with all of
-// them.
+// The stream of a request is sent from the store, until its last answer. The session's own stream is not stored: it has
+// only hints that lists or resources have changed, so a resumed one begins with all of them.
 
 // eventLog keeps the events of a stream in the store.
 type eventLog struct {
@@ -45,12 +44,12 @@ func (l *eventLog) Append(number int, data []byte, last bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
 	defer cancel()
 	sealed := sessionstore.Seal(l.session, sessionstore.EventPlace(l.id, number), data)
-	// An event that cannot be kept is missing when the client resumes, which the reader of the store says.
+	// An event that cannot be stored is missing when the client resumes; the reader of the store reports it.
 	_ = l.store.Append(ctx, sessionstore.Key(l.session), l.id, sessionstore.Event{Number: number, Data: sealed}, last)
 }
 
-// keep has the events of a stream kept, so that its requests can be resumed. It reports false if the store cannot be
-// reached: whether a request is served is not up to its stream.
+// keep stores the events of a stream from now on, so that the client can resume it. It reports false if the store
+// cannot be reached; the request is served nevertheless.
 func (h *replicas) keep(stream *transport.Stream, session string, requests []*jsonrpc.Request, prime bool) bool {
 	ids := make([]json.RawMessage, 0, len(requests))
 	for _, request := range requests {
@@ -84,14 +83,14 @@ func (s *Server) missed(session *session) (all [][]byte) {
 	return all
 }
 
-// parseEventID reads the ID of an event: that of the stream, which is empty for a session's own, and its number.
+// parseEventID reads the ID of an event: the ID of the stream, which is empty for a session's own, and a number.
 func parseEventID(id string) (stream string, number int, ok bool) {
 	stream, digits, ok := strings.Cut(id, "_")
 	number, err := strconv.Atoi(digits)
 	return stream, number, ok && err == nil && number >= 0 && utf8.ValidString(stream)
 }
 
-// errMissing says that events are missing between those that are kept.
+// errMissing means that stored events are not consecutive.
 var errMissing = errors.New("the stream was longer than what is kept of it")
 
 // followPoll is the interval of checks that the replica that answers still lives.
@@ -106,8 +105,8 @@ type tail struct {
 	after int
 }
 
-// follow passes on what there is of the stream, which may be nothing, and what comes, until it ends. lost is the stream
-// if the replica that writes it has ended before.
+// follow sends the stored and the coming events of the stream until it ends. lost is the stream if its replica ended
+// first.
 func (t *tail) follow(ctx context.Context, pass func(data [][]byte) error) (lost *sessionstore.Stream, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -121,8 +120,8 @@ func (t *tail) follow(ctx context.Context, pass func(data [][]byte) error) (lost
 		}
 		if !rung {
 			if lives, err := t.store.Lives(ctx, found.Replica); err == nil &&
-				!lives { // one that cannot be asked will be
-				// It may have written its last before it went.
+				!lives { // on an error it is asked again
+				// It may have written its last events before it ended.
 				if found, err = t.read(ctx, pass); err != nil || found.Ended {
 					return nil, err
 				}
@@ -140,7 +139,7 @@ func (t *tail) follow(ctx context.Context, pass func(data [][]byte) error) (lost
 	}
 }
 
-// read passes on what there is.
+// read sends the stored events.
 func (t *tail) read(ctx context.Context, pass func(data [][]byte) error) (*sessionstore.Stream, error) {
 	found, err := t.store.Stream(ctx, sessionstore.Key(t.id), t.stream, t.after)
 	if err != nil {
@@ -166,7 +165,7 @@ func (t *tail) read(ctx context.Context, pass func(data [][]byte) error) (*sessi
 	return found, nil
 }
 
-// follow sends what is in the store of a stream, and what comes, until the stream ends.
+// follow sends the stored and the coming events of a stream until the stream ends.
 func (h *replicas) follow(w *transport.Response, r *http.Request, session *session, stream string, after int) {
 	ctx, cancel := h.server.bound(r.Context(), nil)
 	defer cancel()
@@ -182,7 +181,7 @@ func (h *replicas) follow(w *transport.Response, r *http.Request, session *sessi
 	case err != nil && !f.started:
 		f.refuse(err)
 	case lost != nil:
-		f.bury(lost)
+		f.failRequests(lost)
 	}
 }
 
@@ -217,8 +216,8 @@ func (f *follower) write(messages [][]byte) error {
 // lostText answers a call whose replica has ended.
 const lostText = "the replica that ran this has ended in the midst of it: whether it has taken effect is not known"
 
-// bury answers the requests of a replica that is no more.
-func (f *follower) bury(stream *sessionstore.Stream) {
+// failRequests answers the requests of a replica that has ended with an error.
+func (f *follower) failRequests(stream *sessionstore.Stream) {
 	var answers [][]byte
 	for _, id := range stream.Requests {
 		answers = append(answers, mustJSON(map[string]any{"jsonrpc": "2.0", "id": id,
@@ -227,7 +226,7 @@ func (f *follower) bury(stream *sessionstore.Stream) {
 	_ = f.write(answers) // a client that has gone misses nothing
 }
 
-// refuse says why a stream cannot go on. 404 would mean that the session is no more.
+// refuse answers a stream that cannot continue. Status 404 would mean that the session has ended.
 func (f *follower) refuse(err error) {
 	if errors.Is(err, sessionstore.ErrNone) || errors.Is(err, errMissing) {
 		http.Error(f.w, "What was sent on this stream is not kept any more.", http.StatusBadRequest)

@@ -29,7 +29,7 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 )
 
-// Caller takes calls; *pipeline.Pipeline and *host.Host do. Its errors are those of pipeline.Pipeline.Call.
+// Caller makes calls. *pipeline.Pipeline and *host.Host implement it; errors are those of pipeline.Pipeline.Call.
 type Caller interface {
 	Call(ctx context.Context, call *pipeline.Call) (*pipeline.Result, error)
 }
@@ -37,28 +37,28 @@ type Caller interface {
 // Server offers a catalog to MCP clients. It is safe for concurrent use.
 type Server struct {
 	options Options
-	// live takes the place of those options that can change: see Reconfigure.
+	// live replaces the options that can change: see Reconfigure.
 	live        atomic.Pointer[live]
 	catalog     *catalog.Catalog
 	calls       Caller
 	sdk         *mcp.Server
 	catalogSync *catalogSync
 	limiter     *limits.Limiter
-	// failedLogins limits how many of them are told.
+	// failedLogins limits their reports.
 	failedLogins *attempts.Limiter
-	// subscriptions are those to resources.
+	// subscriptions are the subscriptions to resources.
 	subscriptions *subscriptions
-	// sessions are those over HTTP. replicas connects them with the store and other replicas.
+	// sessions are the sessions over HTTP. replicas connects them with the store and other replicas.
 	sessions *sessions
 	replicas *replicas
-	// info is the name and version of the server, as every result of 2026-07-28 carries it; introduction says all that
-	// there is to say.
+	// info is the name and version of the server, for every result of 2026-07-28. introduction has title, website and
+	// icon too.
 	info         json.RawMessage
 	introduction *mcp.Implementation
 	// extended has the names and URIs of Options.Extension.
 	extended map[string]bool
 
-	// draining ends when no more requests are taken, base when those in flight have to stop.
+	// draining ends when no more requests are accepted, base when requests in flight have to stop.
 	draining, base       context.Context
 	startDrain, stopBase context.CancelFunc
 	unwatch              func()
@@ -68,8 +68,8 @@ type Server struct {
 	stdio stdioConns
 }
 
-// New returns a Server that offers what c holds, also after changes, and passes calls to calls. It fails if an option
-// is out of range or an origin or host in it is malformed. Shutdown or Close ends it.
+// New returns a Server that offers the entries of c, also after changes, and passes calls to calls. It fails if an
+// option is out of range or an origin or host in it is malformed. Shutdown or Close ends it.
 func New(c *catalog.Catalog, calls Caller, options *Options) (*Server, error) {
 	filled, err := options.withDefaults()
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Server) sdkOptions() *mcp.ServerOptions {
 			Completions: &mcp.CompletionCapabilities{},
 		},
 		SetCacheable: s.setCacheable,
-		// What there is to decide is decided in subscriptions.receive.
+		// subscriptions.receive decides.
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 	}
@@ -134,7 +134,8 @@ func (s *Server) sdkOptions() *mcp.ServerOptions {
 	return options
 }
 
-// setCacheable says how long a result may be kept, and that one that may depend on the caller is nobody else's.
+// setCacheable sets the time for which clients may keep a result, and makes a result that may depend on the caller
+// private.
 func (s *Server) setCacheable(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
 	_, read := req.(*mcp.ReadResourceRequest)
 	if read || s.now().Auth != nil {
@@ -149,9 +150,9 @@ func (s *Server) setCacheable(_ context.Context, req mcp.Request, c *mcp.Cacheab
 // catalog, such as another policy.
 func (s *Server) ToolsChanged() { s.catalogSync.touch() }
 
-// Shutdown ends the server in good order: it takes no more requests, waits for those in flight, and then ends the
-// sessions and streams. When ctx is done first it stops what is still running and returns ctx's error; if that was a
-// deadline, calls have three more seconds to answer that they were stopped. It ends ServeStdio too. Shut the
+// Shutdown ends the server gracefully: it accepts no more requests, waits for those in flight, and then ends sessions
+// and streams. When ctx ends first, it stops the running requests and returns ctx's error; after a deadline, calls have
+// three more seconds to answer that they were stopped. It ends ServeStdio too. Shut the
 // http.Server down afterwards: its own Shutdown waits for open streams. Shutdown may be called twice.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.startDrain()
@@ -162,7 +163,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), stoppedTime)
 		defer cancel()
-		_ = cmp.Or(s.limiter.Wait(ctx), s.stdio.wait(ctx)) // what is stuck is left behind
+		_ = cmp.Or(s.limiter.Wait(ctx), s.stdio.wait(ctx)) // stuck requests are abandoned
 	}
 	s.replicas.close()
 	s.sessions.clear()

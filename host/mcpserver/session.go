@@ -15,8 +15,8 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/transport"
 )
 
-// sessions are the open sessions over HTTP: which there are, whose they are, and which of their calls the SDK has not
-// seen. It ends sessions that are idle. Which sessions have to make room for new ones is up to the store.
+// sessions is the table of open sessions over HTTP, with their owners and the calls that bypass the SDK. It ends idle
+// sessions. The store decides which sessions make room for new ones.
 type sessions struct {
 	// mu guards what follows and the fields of each session that change.
 	mu     sync.Mutex
@@ -27,13 +27,12 @@ type sessions struct {
 	store sessionstore.Store
 }
 
-// session is one session. What changes in it is guarded by the table.
+// session is one session. The table guards the fields that change.
 type session struct {
 	table *sessions
-	// id is the client's, key the one in the store of all replicas.
+	// id identifies the session at the client, key in the store.
 	id, key string
-	// conn connects the client to sdk. Both are nil where the session is another replica's and nothing that needs the
-	// SDK has come here.
+	// conn connects the client to sdk. Both are nil in a session of another replica until a request needs the SDK here.
 	conn *transport.Conn
 	sdk  *mcp.ServerSession
 	// owner is the key of the user who opened it, empty without authentication; toolset names its endpoint, see
@@ -42,25 +41,25 @@ type session struct {
 	toolset  string
 	identity *auth.Identity
 	address  string
-	// clientKey is the client's whose limit the session counts against.
+	// clientKey identifies the client against whose limit the session counts.
 	clientKey string
-	// restoring is held while conn and sdk are made from the store, or their subscriptions are changed to its.
+	// restoring is held while conn and sdk are restored from the store, or their subscriptions updated from it.
 	restoring sync.Mutex
 	// client is the client's own name; it may be nil.
 	client *mcp.Implementation
-	// version is the protocol version that was negotiated.
+	// version is the negotiated protocol version.
 	version string
-	// capabilities are its client's; they may be nil.
+	// capabilities are the client's capabilities; they may be nil.
 	capabilities *mcp.ClientCapabilities
 
 	// requests are in flight, streams open. called counts the calls of tools.
 	requests, streams int
 	called            uint64
-	// closing says that the session has ended, and that its connection is closed after the requests in flight.
+	// closing: the session has ended, and its connection is closed after the requests in flight.
 	closing  bool
 	lastUsed time.Time
 	ending   *time.Timer
-	// calls are those in flight that the SDK has not seen.
+	// calls are the calls in flight that bypass the SDK.
 	calls map[jsonrpc.ID]context.CancelFunc
 }
 
@@ -68,7 +67,7 @@ func newSessions(limits limits.Limits, store sessionstore.Store) *sessions {
 	return &sessions{limits: limits, byID: map[string]*session{}, byKey: map[string]*session{}, store: store}
 }
 
-// set puts other limits in force, for sessions that are used or opened from now on.
+// set applies other limits to sessions that are used or opened from now on.
 func (t *sessions) set(limits limits.Limits) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,7 +92,7 @@ func (t *sessions) add(id string, opened *mcp.InitializeParams, over *exchange) 
 	return s
 }
 
-// use returns what the session is used for at the moment. The caller holds the table's mu.
+// use returns the current use of the session. The caller holds the table's mu.
 func (s *session) use() sessionstore.Use {
 	switch {
 	case s.requests > 0:
@@ -104,7 +103,7 @@ func (s *session) use() sessionstore.Use {
 	return sessionstore.Idle
 }
 
-// use returns what the session with this key is used for here, and when it was last.
+// use returns the current use of the session with this key here, and the time of the last.
 func (t *sessions) use(key string) (sessionstore.Use, time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -139,7 +138,7 @@ func (t *sessions) byStoreKey(key string) *session {
 	return t.byKey[key]
 }
 
-// keys are those of the sessions that have been used since then, that have requests or streams now, and of all.
+// keys returns the keys of the sessions that were used since then, of those with requests or streams now, and of all.
 func (t *sessions) keys(since time.Time) (used, held, known []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -247,7 +246,7 @@ func (t *sessions) forget(s *session) {
 	delete(t.byKey, s.key)
 }
 
-// expire ends the session if it has been idle for long enough, and otherwise looks again when it may have been.
+// expire ends the session if it has been idle for long enough, and otherwise checks again at the earliest time for it.
 func (s *session) expire() {
 	if s.isExpired() {
 		s.table.store.Release(s.key)
@@ -273,7 +272,7 @@ func (s *session) isExpired() bool {
 	return true
 }
 
-// begin notes a call that can be cancelled until end is called. It reports false if one with the same ID is in flight.
+// begin registers a call that can be cancelled until end is called. It reports false if its ID is in flight already.
 func (s *session) begin(id jsonrpc.ID, cancel context.CancelFunc) bool {
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
@@ -291,7 +290,7 @@ func (s *session) end(id jsonrpc.ID) {
 	delete(s.calls, id)
 }
 
-// cancel cancels the call with this ID, if it is one that the SDK has not seen.
+// cancel cancels the call with this ID, if it bypasses the SDK.
 func (s *session) cancel(requestID any) {
 	id, err := jsonrpc.MakeID(requestID)
 	if err != nil {
@@ -304,7 +303,7 @@ func (s *session) cancel(requestID any) {
 	}
 }
 
-// takesBatches reports whether the session is of a version that has batches, and the header does not say otherwise.
+// takesBatches reports whether the protocol version of the session, and of the header if there is one, has batches.
 func (s *session) takesBatches(h http.Header) bool {
 	version := h.Get("Mcp-Protocol-Version")
 	return withBatches[s.version] && (version == "" || withBatches[version])

@@ -44,8 +44,7 @@ func (s *Server) serveSessionless(w http.ResponseWriter, r *http.Request, over *
 	}
 }
 
-// checkSessionless compares the headers with the body. It returns the request, or nil for a message that nobody
-// answers.
+// checkSessionless compares the headers with the body. It returns the request, or nil for a message without an answer.
 func (s *Server) checkSessionless(h http.Header, over *exchange, body *transport.Body) (*jsonrpc.Request,
 	*refusedRequest) {
 	messages, err := body.Decoded()
@@ -86,8 +85,7 @@ type refusedRequest struct {
 	transport.Refusal
 }
 
-// refuseSessionless returns an error for a request in a session that says in its _meta that it is of a version without
-// sessions.
+// refuseSessionless returns an error for a request in a session whose _meta names a version without sessions.
 func refuseSessionless(h http.Header, request *jsonrpc.Request) *jsonrpc.Error {
 	if transport.CheckVersion(http.Header{}, request) == nil || request.Method == "server/discover" {
 		return nil

@@ -24,10 +24,8 @@ import (
 // ServeStdio serves one client that writes a JSON-RPC message per line to in and reads such lines from out, until in
 // ends, ctx is done or the server is shut down. Calls in flight may then still answer, for Options.Grace at most,
 // before they are stopped. A line that is no message is answered with an error and does no harm.
-//
-// A client may also leave by closing its end of out: what then is written is lost, as with every client that has gone.
-// ServeStdio returns nil except when in or out fails otherwise. It closes neither; a read from in that is under way
-// when ctx ends is left behind.
+// A client may also leave by closing its end of out; later output is lost. ServeStdio returns nil unless in or out
+// fails otherwise. It closes neither, and abandons a running read from in when ctx ends.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -84,7 +82,7 @@ type stdioConns struct {
 	ended map[*stdioConn]chan struct{}
 }
 
-// add counts c in, until the returned function is called.
+// add registers c until the returned function is called.
 func (s *stdioConns) add(c *stdioConn) (remove func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,8 +106,8 @@ func (s *stdioConns) all() []*stdioConn {
 	return slices.Collect(maps.Keys(s.ended))
 }
 
-// wait waits until none is served, or ctx is done. They end by themselves when the server drains, with their answers
-// written; closed earlier, a connection would lose them.
+// wait waits until no connection is served, or ctx is done. Connections end by themselves when the server drains, after
+// their answers are written.
 func (s *stdioConns) wait(ctx context.Context) error {
 	s.mu.Lock()
 	all := slices.Collect(maps.Values(s.ended))
@@ -161,7 +159,7 @@ func (c *stdioConn) scan(in io.Reader, limit int) {
 	}
 }
 
-// readLine reads one line. What exceeds limit bytes is skipped.
+// readLine reads one line. Bytes beyond limit are skipped.
 func readLine(reader *bufio.Reader, limit int) line {
 	var l line
 	for {
@@ -183,7 +181,7 @@ func readLine(reader *bufio.Reader, limit int) line {
 	}
 }
 
-// Read implements mcp.Connection: it returns the next message, and answers lines that are none.
+// Read implements mcp.Connection: it returns the next message, and answers invalid lines.
 func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 	for {
 		select {
@@ -205,7 +203,7 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// accept returns a line's message, or nil after answering one that is none.
+// accept returns a line's message, or answers an invalid line and returns nil.
 func (c *stdioConn) accept(l line) (jsonrpc.Message, error) {
 	if !l.long && len(bytes.TrimSpace(l.data)) == 0 {
 		return nil, nil
@@ -227,8 +225,8 @@ func (c *stdioConn) accept(l line) (jsonrpc.Message, error) {
 	return message, nil
 }
 
-// parse decodes a line, or gives the answer to one that is no message (JSON-RPC 2.0, section 5.1). Batches are refused:
-// MCP has had none but in the version of 2025-03-26.
+// parse decodes a line, or returns the answer to an invalid one (JSON-RPC 2.0, section 5.1). Batches are refused: only
+// MCP 2025-03-26 has them.
 func parse(l line) (jsonrpc.Message, *jsonrpc.Response) {
 	refuse := func(id jsonrpc.ID, code int64, text string) (jsonrpc.Message, *jsonrpc.Response) {
 		return nil, &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: code, Message: text}}

@@ -17,41 +17,40 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/auth"
 )
 
-// Bounds of resource subscriptions: how many one session (up to MCP 2025-11-25) or one stream (from 2026-07-28) may
-// have, the bytes of a URI, and how many changes wait to be told.
+// Bounds of resource subscriptions: of one session (up to MCP 2025-11-25) or one stream (from 2026-07-28), of a URI in
+// bytes, and of changes that wait for their notifications.
 const (
 	maxSubscriptions = 256
-	maxAsked         = 4 * maxSubscriptions // what a stream asks for beyond it is not looked at
+	maxAsked         = 4 * maxSubscriptions // the rest of a request is ignored
 	maxURI           = 2 << 10
 	maxPending       = 4096
 )
 
 // subscriptions let clients subscribe to resources and notify them of changes, in all protocol versions.
 //
-// A topic is a resource of a tenant, so that nobody is notified of what happens at another tenant's. Sessions (up to
+// A topic is a resource of a tenant, so that changes for one tenant notify no other. Sessions (up to
 // 2025-11-25) are notified from here. The subscription streams of 2026-07-28 are the SDK's, which gets topics for URIs:
 // the middlewares of both directions put topics in and take them out.
 type subscriptions struct {
 	server *Server
-	// stop ends the taking in of changes.
+	// stop ends the notifications of changes from the Caller.
 	stop func()
 	done sync.WaitGroup
 
 	// mu guards what follows.
 	mu sync.Mutex
-	// sessions are those that have asked with resources/subscribe.
+	// sessions are the sessions that have sent resources/subscribe.
 	sessions map[*mcp.ServerSession]*subscription
-	// pending are topics whose subscribers are still to be told, in order and each once; dropping says that there were
-	// too many.
+	// pending are topics whose subscribers wait for a notification, in order and each once. dropping: there were too
+	// many.
 	pending []string
 	queued  map[string]bool
-	// foreign are those of them that other replicas know of already.
+	// foreign are the pending topics of which other replicas were notified.
 	foreign   map[string]bool
 	dropping  bool
 	notifying bool
 	closed    bool
-	// watches are the resources that somebody has subscribed to, by topic; asked are those of which backends send
-	// notifications.
+	// watches are the resources with subscribers, by topic. asked are those of which backends send notifications.
 	watches map[string]*watch
 	asked   int
 }
@@ -95,7 +94,7 @@ func cutTopic(topic string) (tenant, uri string) {
 	return rest[:n], rest[n:]
 }
 
-// tenantOf returns the tenant of who sends a message; identity may be nil.
+// tenantOf returns the tenant of the sender of a message; identity may be nil.
 func tenantOf(identity *auth.Identity) string {
 	if identity == nil {
 		return ""
@@ -112,12 +111,12 @@ type subscription struct {
 // done is the empty result.
 type done struct{ mcp.ResultBase }
 
-// accepts reports whether a view has a resource with this URI to subscribe to.
+// accepts reports whether a view has a resource with this URI.
 func (t *subscriptions) accepts(view *catalog.View, uri string) bool {
 	return len(uri) <= maxURI && (hasResource(view, uri) || t.server.extended[uri])
 }
 
-// receive takes requests about subscriptions on their way to the SDK.
+// receive is the middleware for requests about subscriptions.
 func (t *subscriptions) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		tenant := ""
@@ -138,17 +137,17 @@ func (t *subscriptions) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return new(done), nil
 		case *mcp.SubscriptionsListenRequest:
 			if wanted := req.Params.Notifications; wanted != nil {
-				wanted.ResourceSubscriptions = t.agreed(t.server.viewFor(req), tenant, wanted.ResourceSubscriptions)
-				defer t.disagree(wanted.ResourceSubscriptions) // next returns when the stream ends
+				wanted.ResourceSubscriptions = t.subscribeTopics(t.server.viewFor(req), tenant, wanted.ResourceSubscriptions)
+				defer t.unsubscribeTopics(wanted.ResourceSubscriptions) // next returns when the stream ends
 			}
 		}
 		return next(ctx, method, req)
 	}
 }
 
-// agreed are the topics of those URIs that can be subscribed to. The client learns from the acknowledgement which these
-// are (MCP 2026-07-28, subscriptions).
-func (t *subscriptions) agreed(view *catalog.View, tenant string, uris []string) []string {
+// subscribeTopics adds a subscription for, and returns, the topics of the URIs that can be subscribed to. The acknowledgement names them to the client (MCP
+// 2026-07-28, subscriptions).
+func (t *subscriptions) subscribeTopics(view *catalog.View, tenant string, uris []string) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var topics []string
@@ -162,8 +161,8 @@ func (t *subscriptions) agreed(view *catalog.View, tenant string, uris []string)
 	return topics
 }
 
-// disagree ends what agreed began.
-func (t *subscriptions) disagree(topics []string) {
+// unsubscribeTopics ends the subscriptions of subscribeTopics.
+func (t *subscriptions) unsubscribeTopics(topics []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.unsubscribed(topics...)
@@ -178,7 +177,7 @@ func unknownResource(uri string) error {
 		Data: data}
 }
 
-// add notes a subscription of a session, until the session ends.
+// add adds a subscription of a session, until the session ends.
 func (t *subscriptions) add(session *mcp.ServerSession, client notifier, topic string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -195,7 +194,7 @@ func (t *subscriptions) add(session *mcp.ServerSession, client notifier, topic s
 		s = &subscription{client, map[string]bool{}}
 		t.sessions[session] = s
 		t.done.Go(func() {
-			_ = session.Wait() // how it ended is not of interest
+			_ = session.Wait() // its error does not matter
 			t.forget(session)
 		})
 	}
@@ -259,7 +258,7 @@ func (t *subscriptions) clients(topic string) (clients []notifier) {
 	return clients
 }
 
-// notifyReplicas notifies other replicas of changes here, whose clients may listen.
+// notifyReplicas notifies other replicas of changes here, for their clients.
 func (t *subscriptions) notifyReplicas(topics []string) {
 	var own []string
 	t.mu.Lock()
@@ -275,14 +274,14 @@ func (t *subscriptions) notifyReplicas(topics []string) {
 	}
 }
 
-// updatedElsewhere takes in that resources have changed at another replica.
-func (t *subscriptions) updatedElsewhere(topics []string) {
+// handleRemoteUpdates handles changes of resources at another replica.
+func (t *subscriptions) handleRemoteUpdates(topics []string) {
 	for _, topic := range topics {
 		t.update(topic, true)
 	}
 }
 
-// updated takes in that a resource has changed. It does not wait for those who are told.
+// updated handles a change of a resource. It does not wait for the notifications.
 func (t *subscriptions) updated(tenant, uri string) { t.update(topic(tenant, uri), false) }
 
 func (t *subscriptions) update(name string, foreign bool) {
@@ -340,7 +339,7 @@ func (t *subscriptions) notifyPending() {
 	}
 }
 
-// send takes topics out of what the SDK sends.
+// send is the middleware that replaces topics by URIs in notifications of the SDK.
 func (t *subscriptions) send(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		session, _ := req.GetSession().(*mcp.ServerSession)
@@ -362,8 +361,8 @@ func (t *subscriptions) send(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// close takes in no more changes. It waits for those who are being told, and for sessions with subscriptions to end:
-// they must be closed before.
+// close ends the handling of changes. It waits for running notifications, and for the end of sessions with
+// subscriptions, which must be closed before.
 func (t *subscriptions) close() {
 	t.stop()
 	t.mu.Lock()

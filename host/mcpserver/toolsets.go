@@ -12,7 +12,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// viewer is an optional ability of a Caller: it knows what callers are offered.
+// viewer is an optional ability of a Caller: it returns the offer to a caller.
 type viewer interface {
 	View(caller pipeline.Caller) *catalog.View
 	// MayChoose reports whether the caller may use the toolset that it names.
@@ -37,7 +37,7 @@ func (s *Server) offersToolset(w http.ResponseWriter, r *http.Request, over *exc
 	return true
 }
 
-// view returns what the caller is offered. Without toolsets that is the catalog.
+// view returns the offer to the caller: without toolsets the whole catalog.
 func (s *Server) view(caller pipeline.Caller) *catalog.View {
 	if calls, ok := s.calls.(viewer); ok && s.now().Toolsets != nil {
 		return calls.View(caller)
@@ -45,7 +45,7 @@ func (s *Server) view(caller pipeline.Caller) *catalog.View {
 	return s.catalog.View()
 }
 
-// viewFor returns what is offered to the caller of a request.
+// viewFor returns the offer to the caller of a request.
 func (s *Server) viewFor(req mcp.Request) *catalog.View {
 	if s.now().Toolsets == nil {
 		return s.catalog.View()

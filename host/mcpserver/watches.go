@@ -5,7 +5,7 @@ import "github.com/hako-run/hako/host/catalog"
 // maxWatched bounds the resources of backends that are watched for subscribers, tenants counted apart.
 const maxWatched = 4096
 
-// watch is a resource that somebody has subscribed to.
+// watch is a resource with subscribers.
 type watch struct {
 	tenant, uri string
 	subscribers int
@@ -14,8 +14,8 @@ type watch struct {
 	stop func()
 }
 
-// subscribed counts a subscriber of a topic, until unsubscribed is called. With the first one it asks the backend of
-// the resource for notifications, if that is one that has to be asked, as upstream servers are. The caller holds mu.
+// subscribed counts a subscriber of a topic, until unsubscribed is called. The first one makes the backend of the
+// resource send notifications, if it is a catalog.Subscriber (an upstream server). The caller holds mu.
 func (t *subscriptions) subscribed(name string) {
 	w := t.watches[name]
 	if w == nil {
@@ -40,7 +40,7 @@ func (t *subscriptions) unsubscribed(topics ...string) {
 	}
 }
 
-// ask has another backend send notifications, or none. The caller holds mu.
+// ask makes another backend send notifications, or none. The caller holds mu.
 func (t *subscriptions) ask(w *watch, by catalog.Subscriber) {
 	if w.by != nil {
 		w.stop()
@@ -53,7 +53,7 @@ func (t *subscriptions) ask(w *watch, by catalog.Subscriber) {
 	}
 }
 
-// subscriberOf returns the backend of the resource if it has to be asked for notifications, or nil.
+// subscriberOf returns the backend of the resource if it is a catalog.Subscriber, or nil.
 func (t *subscriptions) subscriberOf(uri string) catalog.Subscriber {
 	view := t.server.catalog.View()
 	if resource, ok := view.Resource(uri); ok {
@@ -77,12 +77,12 @@ func (t *subscriptions) unwatch() {
 	clear(t.watches)
 }
 
-// rewatch asks the backends that have taken the place of others.
+// rewatch subscribes at backends that have replaced others.
 func (t *subscriptions) rewatch() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, w := range t.watches {
-		if by := t.subscriberOf(w.uri); by != nil && by != w.by { // what has gone may come back
+		if by := t.subscriberOf(w.uri); by != nil && by != w.by { // a removed backend may return
 			t.ask(w, by)
 		}
 	}

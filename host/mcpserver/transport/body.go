@@ -16,7 +16,7 @@ import (
 // MaxBatch is the most messages of a JSON-RPC batch.
 const MaxBatch = 100
 
-// Texts for what is no message.
+// Texts for invalid messages.
 const (
 	NoBatches = "The body is a JSON-RPC batch, which MCP has up to version 2025-03-26 only: " +
 		"send each message in a request of its own."
@@ -56,18 +56,18 @@ type Body struct {
 	Batch    bool
 	// Wrong is the error in the method of the message, or of one in the batch; nil if there is none.
 	Wrong *Refusal
-	// Ignored says that the message is a notification that the server does not know.
+	// Ignored: the message is a notification that the server does not know.
 	Ignored bool
 }
 
-// Refusal is why a message is refused, with its ID if it has one.
+// Refusal is the reason for refusing a message, with the message's ID if it has one.
 type Refusal struct {
 	ID   jsonrpc.ID
 	Code int64
 	Text string
 }
 
-// Decode reads a body. It returns a Refusal if that is no JSON-RPC message and no batch of them.
+// Decode reads a body. It returns a Refusal if the body is neither a JSON-RPC message nor a batch.
 func Decode(raw []byte) (*Body, *Refusal) {
 	body := &Body{Raw: raw}
 	if call, ok := parseCall(raw); ok {
@@ -138,7 +138,7 @@ func (b *Body) decodeBatch() (reason string) {
 	return ""
 }
 
-// Size returns how many messages there are, and how many of them are requests.
+// Size returns the number of messages, and of requests among them.
 func (b *Body) Size() (messages, requests int) {
 	if b.Call != nil {
 		return 1, 1
@@ -205,8 +205,8 @@ func (b *Body) single() *jsonrpc.Request {
 	return request
 }
 
-// membersOf returns the members of an object by their exact names, which decoding into a struct does not ask for. It is
-// nil if value is no object.
+// membersOf returns the members of an object by their exact names; decoding into a struct would ignore case. It returns
+// nil if value is not an object.
 func membersOf(value json.RawMessage) map[string]json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(value, &members) != nil {
@@ -235,7 +235,7 @@ func (b *Body) Decoded() ([]jsonrpc.Message, error) {
 // maxInteger is the largest integer that every JSON decoder keeps.
 const maxInteger = 1<<53 - 1
 
-// IDOf returns the ID of what may be no message. It is empty if a number is no integer, or too large.
+// IDOf returns the ID of a value that may not be a message. It is empty for a number that is no integer, or too large.
 func IDOf(raw []byte) jsonrpc.ID {
 	var envelope struct {
 		ID any `json:"id"`

@@ -32,11 +32,11 @@ type Call struct {
 	InputResponses json.RawMessage
 }
 
-// maxNesting is the deepest nesting of a Call: that which the SDK accepts.
+// maxNesting is the deepest nesting of a Call, as the SDK accepts it.
 const maxNesting = 1000
 
-// parseCall reads a message, or reports false if it is anything but a Call. It is strict: all that it accepts, the SDK
-// accepts too, and the SDK answers all that it does not.
+// parseCall reads a Call, or reports false for any other message. It is strict: the SDK accepts everything that it
+// accepts, and answers everything else.
 func parseCall(body []byte) (*Call, bool) {
 	p := &callParser{tokens: jsonread.Reader{Data: body, MaxDepth: maxNesting}, call: new(Call)}
 	if !p.object(p.message) || !p.isWhole() {
@@ -52,14 +52,14 @@ type callParser struct {
 	seen int
 }
 
-// isWhole reports whether nothing is missing and nothing follows. The reader has refused members that come twice.
+// isWhole reports whether no required member is missing and nothing follows. The reader refuses repeated members.
 func (p *callParser) isWhole() bool {
 	const required = 5 // jsonrpc, id, method, params and its name
 	_, err := p.tokens.Next()
 	return errors.Is(err, io.EOF) && p.seen == required
 }
 
-// object reads an object whose members are all taken by member.
+// object reads an object; member reads each of its members.
 func (p *callParser) object(member func(name []byte) bool) bool {
 	token, err := p.tokens.Next()
 	return err == nil && token.Kind == '{' && p.tokens.Members(member)
@@ -122,7 +122,7 @@ func (p *callParser) meta(name []byte) bool {
 	return !bytes.HasPrefix(name, []byte(reserved)) && p.value("", new(json.RawMessage))
 }
 
-// is reads a required member that has but one value.
+// is reads a required member with a fixed value.
 func (p *callParser) is(want string) bool {
 	p.seen++
 	token, err := p.tokens.Next()

@@ -15,8 +15,8 @@ import (
 )
 
 // Conn connects the SDK's server to one client over HTTP: for a session (up to MCP 2025-11-25), or for one request
-// (from 2026-07-28). Deliver gives it messages of the client. What the server answers goes to the stream that was named
-// in Expect; what it sends besides, to the stream in the context (WithStream), else to the standalone stream.
+// (from 2026-07-28). Deliver passes it messages of the client. The server's answers go to the stream that was named in
+// Expect, its other messages to the stream in the context (WithStream), else to the standalone stream.
 type Conn struct {
 	session string
 	// replica begins the IDs of requests to the client, whose answers can come to another replica.
@@ -36,8 +36,8 @@ var (
 	_ mcp.ProtocolVersionSupporter = (*Conn)(nil)
 )
 
-// NewConn returns a connection for a session, or with an empty ID for one request. An empty replica is for a server
-// that has no others beside it.
+// NewConn returns a connection for a session, or with an empty ID for one request. An empty replica means a server
+// without other replicas.
 func NewConn(session, replica string) *Conn {
 	return &Conn{session: session, replica: replica, incoming: make(chan jsonrpc.Message, 1),
 		closed: make(chan struct{}), streams: map[jsonrpc.ID]*Stream{}}
@@ -72,8 +72,8 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Expect has the answers to these requests sent to s. If a request with one of their IDs is in flight, it returns that
-// request, and expects none.
+// Expect makes the answers to these requests go to s. If a request with one of their IDs is in flight, it returns that
+// request and changes nothing.
 func (c *Conn) Expect(s *Stream, requests ...*jsonrpc.Request) (duplicate *jsonrpc.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +88,7 @@ func (c *Conn) Expect(s *Stream, requests ...*jsonrpc.Request) (duplicate *jsonr
 	return nil
 }
 
-// Deliver gives the server a message of the client. It reports false if the connection is closed.
+// Deliver passes a message of the client to the server. It reports false if the connection is closed.
 func (c *Conn) Deliver(message jsonrpc.Message) bool {
 	select {
 	case c.incoming <- message:
@@ -109,7 +109,7 @@ func (c *Conn) Attach(s *Stream) bool {
 	return true
 }
 
-// Detach ends what Attach began.
+// Detach ends the role of the standalone stream.
 func (c *Conn) Detach(s *Stream) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

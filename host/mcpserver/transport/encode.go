@@ -21,8 +21,8 @@ func AppendResult(dst []byte, id jsonrpc.ID) []byte {
 	return append(dst, `,"result":`...)
 }
 
-// encode returns what appends a response of the SDK. A result is JSON of one line already; the SDK would validate and
-// copy it once more, which is half of what a long list of tools costs.
+// encode returns a function that appends a response of the SDK. A result is JSON of one line already; the SDK would
+// validate and copy it once more, which is half of what a long list of tools costs.
 func encode(r *jsonrpc.Response) (func(dst []byte) []byte, error) {
 	if r.Error == nil && len(r.Result) > 0 && r.ID.IsValid() {
 		return func(dst []byte) []byte {
