@@ -246,7 +246,7 @@ func (h *Host) MountQuota() int64 { return cmp.Or(h.options().MountQuota, grant.
 // Roots are the directories for plugins whose manifests ask for roots.
 func (h *Host) Roots() grant.Roots { return h.options().Roots }
 
-// lacksCredentials says what to set if none of the credentials that a plugin asks for is configured for anybody. One is
+// lacksCredentials returns the remedy if none of the credentials that a plugin asks for is configured. One is
 // enough: a plugin may support several services, of which an operator uses one.
 func (h *Host) lacksCredentials(m *manifest.Manifest) string {
 	var asked []string

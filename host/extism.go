@@ -55,7 +55,7 @@ func (h *Host) configureExtism(p *pluginFile, s *service, client *httpbroker.Bro
 	return err
 }
 
-// askListing returns what a guest lists itself: its tools, prompts and resources. spec must grant it nothing but
+// askListing asks a guest for its list of tools, prompts and resources. spec must grant it nothing but
 // mounts, which are left out. It fails with errAsked until the listing is available.
 func (h *Host) askListing(p *pluginFile, config []byte, spec sandbox.Spec,
 	list func(context.Context, *sandbox.Plugin) ([]byte, error)) ([]byte, error) {

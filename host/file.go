@@ -13,7 +13,7 @@ import (
 // source is the origin of a plugin: a file in a folder, or the program itself.
 type source struct {
 	path string
-	// wasm and module are those of a Shipped, else nil.
+	// wasm and module come from a Shipped, else they are nil.
 	wasm   func() ([]byte, error)
 	module *manifest.Module
 }
@@ -29,7 +29,7 @@ type pluginFile struct {
 	recordings *httpbroker.Recordings
 }
 
-// read reads a plugin and checks what can be checked without running it: the Wasm format, the manifest, the ABI, and
+// read reads a plugin and checks it without running it: the Wasm format, the manifest, the ABI, and
 // that it imports only what its manifest asks for.
 func (s source) read(maxSize int64) (*pluginFile, error) {
 	read := s.wasm

@@ -94,7 +94,7 @@ type Options struct {
 	// Results keeps tool results that are too large for their callers, and offers them; see pipeline.Options. Nil keeps
 	// none.
 	Results *results.Keeper
-	// Clock is the guests' wall clock. Nil means the real one, or with Mock that of the recordings.
+	// Clock is the guests' wall clock. Nil means the real clock, or with Mock the clock of the recordings.
 	Clock func() time.Time
 	// Locale is for callers without one, a BCP 47 tag. Empty means "en".
 	Locale string
@@ -275,7 +275,7 @@ func (h *Host) WatchUpdates(updated func(tenant, uri string)) (stop func()) {
 	return h.pipeline.WatchUpdates(updated)
 }
 
-// View returns what the caller is offered; see pipeline.Pipeline.View.
+// View returns the offer to the caller; see pipeline.Pipeline.View.
 func (h *Host) View(caller pipeline.Caller) *catalog.View { return h.pipeline.View(caller) }
 
 // MayChoose reports whether the caller may use the toolset that it names.

@@ -54,7 +54,7 @@ type service struct {
 	// manifest is the file's, completed with the listing of an Extism guest.
 	manifest *manifest.Manifest
 	tools    []string
-	// omitted names what the guest lists and cannot be offered, each with the reason.
+	// omitted names the entries of the guest's list that cannot be offered, each with the reason.
 	omitted []string
 	sandbox *sandbox.Plugin
 	closers []io.Closer
@@ -250,7 +250,7 @@ func (h *Host) commands(s *service, grants grant.Grants) (*execbroker.Broker, er
 	return commands, nil
 }
 
-// clock returns a plugin's wall clock: the operator's, or that of its recordings. Nil means the real one.
+// clock returns a plugin's wall clock: the operator's, or the clock of its recordings. Nil means the real clock.
 func (h *Host) clock(p *pluginFile) func() time.Time {
 	if h.options().Clock != nil || !h.options().Mock || p.recordings == nil || p.recordings.Clock.IsZero() {
 		return h.options().Clock

@@ -8,7 +8,7 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 )
 
-// Reconfigure checks other options and returns what puts them in force, which Watch need not run for. Of options those
+// Reconfigure checks other options and returns a function that applies them. Watch need not run. Of options those
 // count that say what an operator wants of plugins: Folders, Shipped, ShippedMounts, Roots, Consents, Updates,
 // Settings, Tenants, Limits, Ceilings, MaxPluginSize, MountQuota, Mock, Locale, Proxy, Toolsets, and of Governance
 // AuditOptional and AuditFields. All others stay as they were given to New.

@@ -14,7 +14,7 @@ import (
 	"github.com/hako-run/hako/internal/visible"
 )
 
-// Limits of a Description: what is longer is cut, and says so. Question.JSON always has everything.
+// Limits of a Description. Longer texts are cut, with a note. Question.JSON always has everything.
 const (
 	maxValues  = 40
 	maxText    = 2000 // bytes of one value
@@ -60,7 +60,7 @@ type Value struct {
 	// Diff compares the argument with the value that it replaces: lines after "- ", "+ " or two spaces. Other lines say
 	// where the following ones are.
 	Diff []string `json:"diff,omitempty"`
-	// Cut says how much was left out, and what a comparison amounts to.
+	// Cut notes how much was left out, and the totals of a comparison.
 	Cut string `json:"cut,omitempty"`
 }
 
@@ -203,7 +203,7 @@ func newNode(raw jsontext.Value, depth int) (node, error) {
 // isScalar reports whether a value fits into a cell of a table.
 func (n node) isScalar() bool { return n.kind != '{' && n.kind != '[' }
 
-// values are the members of an object, those of nested objects included; or a single one without a name.
+// values returns the members of an object, also of nested ones, or a single value without a name.
 func (n node) values(prefix string, depth int, w *words) (list []Value) {
 	if n.kind != '{' || len(n.members) == 0 || depth > maxNesting {
 		return []Value{n.value(prefix, w)}

@@ -116,7 +116,7 @@ func hunks(edits []edit) (list []Hunk, rest int) {
 		around := edits[max(0, i-maxDiffContext):min(len(edits), i+maxDiffContext+1)]
 		return slices.ContainsFunc(around, func(e edit) bool { return e.kind != ' ' })
 	}
-	line, lines, open := 1, 0, false // line counts those of the new text
+	line, lines, open := 1, 0, false // line counts lines of the new text
 	for i, e := range edits {
 		switch {
 		case lines >= maxDiffLines:

@@ -111,7 +111,7 @@ func (c *Catalog) Put(source Source, m *manifest.Manifest) error {
 	return nil
 }
 
-// Resolved reports whether what a Put failed for is no longer offered by another source.
+// Resolved reports whether the conflict of a failed Put has ended: no other source offers the name any more.
 func (c *Catalog) Resolved(e *ConflictError) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -33,7 +33,7 @@ type Invocation struct {
 	// Updated receives the URIs of changed resources after the call, also after a failed one, each once. They are the
 	// backend's and not validated. It may be nil.
 	Updated func(uri string)
-	// Ask asks a person to agree to what the backend is about to do, once per question; an error means no. It may be
+	// Ask asks a person to agree to an operation of the backend, once per question; an error means no. It may be
 	// nil: then nobody can be asked.
 	Ask func(ctx context.Context, q broker.Question) error
 	// Tools calls other tools as the caller. It may be nil: then there are none.

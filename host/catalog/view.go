@@ -155,7 +155,7 @@ func (v *View) Listing(tools []*Tool) *View {
 	return &listing
 }
 
-// Instead returns what a source recommends instead of a name that it has retired. kind is "tool", "prompt" or
+// Instead returns the recommendation of a source for a name that it has retired. kind is "tool", "prompt" or
 // "resource". It does not check whether the name is offered again.
 func (v *View) Instead(kind, name string) (manifest.Text, bool) {
 	old, ok := v.retired[entry{kind, name}]

@@ -145,8 +145,8 @@ func (t *subscriptions) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// subscribeTopics adds a subscription for, and returns, the topics of the URIs that can be subscribed to. The acknowledgement names them to the client (MCP
-// 2026-07-28, subscriptions).
+// subscribeTopics subscribes to those URIs that have a resource and returns their topics. The acknowledgement names
+// them to the client (MCP 2026-07-28, subscriptions).
 func (t *subscriptions) subscribeTopics(view *catalog.View, tenant string, uris []string) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -127,7 +127,7 @@ func presentIn(response *abi.Response, r *manifest.Replaces) (present json.RawMe
 	return result[r.Result], nil
 }
 
-// maxProblem bounds what a tool says about a value that it cannot read, in characters.
+// maxProblem bounds the error of a tool that cannot read a value, in characters.
 const maxProblem = 200
 
 var (

@@ -39,7 +39,7 @@ func (c *composer) report(r abi.Progress) {
 	}
 }
 
-// reportWaiting passes on that a person is asked. Reports of the called tools are not those of the parent's.
+// reportWaiting reports to the parent's caller that a person is asked. Reports of the called tools are not passed on.
 func (c *composer) reportWaiting(r abi.Progress) {
 	if r.Progress == 0 && r.Total == 0 {
 		c.report(r)

@@ -67,7 +67,7 @@ func declarations(tools []*catalog.Tool, locale string) string {
 	return "\n\n" + declarationsFollow.In(locale) + "\n" + b.String()
 }
 
-// declared returns what a declaration says of a tool.
+// declared returns the description of a tool for a declaration.
 func declared(tool *catalog.Tool, locale string) *typescript.Tool {
 	hints := tool.Hints()
 	return &typescript.Tool{

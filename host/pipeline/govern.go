@@ -23,7 +23,7 @@ type Approvals interface {
 	Ask(ctx context.Context, q *approval.Question, way approval.Prompter) (by string, err error)
 }
 
-// Quotas limits what callers use. *quota.Limiter implements it.
+// Quotas limits the use by callers. *quota.Limiter implements it.
 type Quotas interface {
 	Acquire(c quota.Call) (release func(steps int64), err error)
 }
@@ -224,7 +224,7 @@ func (p *Pipeline) ask(ctx context.Context, call *Call, s *subject, q *approval.
 	}
 }
 
-// asker returns a function with which a broker asks about what the call is doing. A second call cannot bring the
+// asker returns a function with which a broker asks about an operation within the call. A second call cannot bring the
 // answer, because this one would have ended.
 func (p *Pipeline) asker(
 	call *Call, s *subject, arguments json.RawMessage, record *Record,

@@ -103,8 +103,8 @@ func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
 
 // shorten keeps a result that is larger than the caller takes at once, if the caller can read it later: with
 // read_result, or as a resource, which MCP clients have. For other callers the result stays whole, and their frontend
-// cuts it off. To an MCP client a result without the structured content that the tool's output schema requires has to be
-// an error: clients refuse it otherwise.
+// cuts it off. To an MCP client a result without the structured content that the tool's output schema requires has to
+// be an error: clients refuse it otherwise.
 func (p *Pipeline) shorten(ctx context.Context, call *Call, response *abi.Response) {
 	o, f := p.offer(&call.Caller), call.Caller.Frontend
 	tool, ok := o.Tool(call.Request.Name)
@@ -429,7 +429,7 @@ func (p *Pipeline) locale(call *Call) string {
 
 // notFound returns the error for a name that is not offered.
 func (p *Pipeline) notFound(call *Call, kind, name string) error {
-	if p.offer(&call.Caller).set != nil { // what others are offered is not said
+	if p.offer(&call.Caller).set != nil { // do not reveal the offers to others
 		return &NotFoundError{Kind: kind, Name: name, Near: p.near(call, kind, name)}
 	}
 	if p.options.Missing != nil {

@@ -46,7 +46,7 @@ func (p *Pipeline) maskSecrets(text string) string {
 	return text
 }
 
-// recordedCaller returns the caller for records, with secrets masked in what the client claims.
+// recordedCaller returns the caller for records, with secrets masked in the client's claims.
 func (p *Pipeline) recordedCaller(c *Caller) Caller {
 	recorded := *c
 	recorded.Toolset = p.toolsetName(c)

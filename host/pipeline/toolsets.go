@@ -42,7 +42,7 @@ func (o *offers) reset(of *catalog.View, config *toolset.Config) {
 	}
 }
 
-// view returns what the set with this name offers. Nothing is offered under an unknown name.
+// view returns the view of the set with this name. The view of an unknown set is empty.
 func (o *offers) view(of *catalog.View, config *toolset.Config, name string) *toolset.View {
 	set := config.Set(name)
 	if set == nil {
@@ -59,7 +59,7 @@ func (o *offers) view(of *catalog.View, config *toolset.Config, name string) *to
 	return view
 }
 
-// offer returns what the caller is offered.
+// offer returns the offer to the caller.
 func (p *Pipeline) offer(caller *Caller) offer {
 	view, name := p.catalog.View(), p.toolsetName(caller)
 	if name == "" {
@@ -69,7 +69,7 @@ func (p *Pipeline) offer(caller *Caller) offer {
 	return offer{set.View, set}
 }
 
-// offerFor returns what the names of the call are from.
+// offerFor returns the offer to which the names of the call belong.
 func (p *Pipeline) offerFor(call *Call) offer {
 	if call.unshaped {
 		return offer{View: p.catalog.View()}
@@ -112,6 +112,6 @@ func (p *Pipeline) groupsOf(caller *Caller) []string {
 	return p.options.Policy().GroupsOf(&policy.Call{User: caller.User, Groups: caller.Groups})
 }
 
-// View returns what the caller is offered, by the names and in the form in which it is offered. Frontends list nothing
+// View returns the offer to the caller, with the offered names and forms. Frontends list nothing
 // else. The policy may forbid some of it: see Visible. Of a large catalog only a part is listed: see toolset.Search.
 func (p *Pipeline) View(caller Caller) *catalog.View { return p.listing(p.offer(&caller)) }

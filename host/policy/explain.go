@@ -20,7 +20,7 @@ type Step struct {
 }
 
 // Explain decides about a call as Decide does, and returns the evaluated rules. Other rules are included if they match
-// the tool. language, a BCP 47 tag, is that of the reasons.
+// the tool. language, a BCP 47 tag, is the language of the reasons.
 func (p *Policy) Explain(c *Call, language string) (Decision, []Step) {
 	facts := p.newFacts(c)
 	var steps []Step

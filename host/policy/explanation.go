@@ -26,7 +26,7 @@ type Explanation struct {
 	Groups []string `json:"groups,omitempty"`
 	// Employee is the user's id in the HR tools, by the employees of the policy.
 	Employee string `json:"employee,omitempty"`
-	// Scopes are those of the caller's token.
+	// Scopes are the scopes of the caller's token.
 	Scopes    []string        `json:"scopes,omitempty"`
 	Token     string          `json:"token,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
@@ -63,8 +63,8 @@ type UnmatchedRule struct {
 	*Mismatch
 }
 
-// NewExplanation explains what p decides about c. A call with nil Arguments has unknown ones. language, a BCP 47 tag, is that
-// of the reasons.
+// NewExplanation explains what p decides about c. A call with nil Arguments has unknown ones. language, a BCP 47 tag,
+// is that of the reasons.
 func NewExplanation(p *Policy, c *Call, language string) *Explanation {
 	e := &Explanation{
 		Tool: c.Tool, Plugin: c.Plugin, Frontend: c.Frontend, Via: c.Via, Tenant: c.Tenant, User: c.User, Groups: p.GroupsOf(c),
@@ -91,7 +91,7 @@ func NewExplanation(p *Policy, c *Call, language string) *Explanation {
 	return e
 }
 
-// Explain returns the decision in a form to show. language is that of its reason.
+// Explain returns the decision in a form to show. language is the language of its reason.
 func (p Prospect) Explain(language string) ExplainedDecision {
 	d := ExplainedDecision{
 		Action: p.Action, Rule: p.Rule, Line: p.Line, When: p.When, Reason: p.Reason.In(language), Approvers: p.Approvers,
@@ -275,7 +275,8 @@ type ToolPermission struct {
 	Prospects  []ExplainedDecision `json:"prospects"`
 }
 
-// PermissionOf returns what happens to calls like c, whose arguments do not matter. language is that of reasons.
+// PermissionOf returns what happens to calls like c, whose arguments do not matter. language is the language of
+// reasons.
 func (p *Policy) PermissionOf(c *Call, language string) ToolPermission {
 	t := ToolPermission{Tool: c.Tool, Plugin: c.Plugin}
 	for _, prospect := range p.Prospects(c) {

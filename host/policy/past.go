@@ -100,7 +100,7 @@ func (e employees) needsEmail(c *Call) bool {
 	return c.Frontend == FrontendSlack && c.Email == "" && len(e.byEmail) > 0 && e.byUser[c.User] == ""
 }
 
-// uses returns those of the variables with the value true that the rule's condition uses.
+// uses returns the variables with the value true that the rule's condition uses.
 func (r *Rule) uses(variables map[string]bool) (used []string) {
 	for _, name := range r.variables {
 		if variables[name] {

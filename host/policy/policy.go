@@ -45,7 +45,7 @@ type Call struct {
 	Email string
 	// Groups are the groups that the frontend knows, in addition to those of the policy.
 	Groups []string
-	// Scopes are those of the caller's token.
+	// Scopes are the scopes of the caller's token.
 	Scopes []string
 	// Toolset is the name of the toolset that the caller is offered, empty for everything.
 	Toolset string

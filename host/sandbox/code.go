@@ -193,13 +193,13 @@ func (p *Plugin) unloadLocked() error {
 func (p *Plugin) closeCode(code *code) error {
 	image, err := code.pool.close()
 	ctx := context.Background()
-	// The runtime's engine is that of the cache, which keeps the module's code until the module is closed.
+	// The runtime's engine is the engine of the cache, which keeps the module's code until the module is closed.
 	err = errors.Join(err, code.closeModules(ctx))
 	p.engine.budget.release(code.weight + image)
 	return err
 }
 
-// globals is the number of mutable globals of an instance, memories that of its memories.
+// globals is the number of mutable globals of an instance, memories the number of its memories.
 func (code *code) globals() (count int) {
 	for _, module := range code.modules {
 		count += len(module.globals)

@@ -24,7 +24,7 @@ type codeCache struct {
 	code wazero.CompilationCache
 	// dir contains wazero's directory of code; notes is the directory of notes on modules and of images.
 	dir, notes string
-	// private is set if both directories are one that is removed when the engine is closed.
+	// private is set if both directories are the same temporary one, which Close removes.
 	private  *scratch.Dir
 	compiler compile.Compiler
 	// compileSlot holds one element while a module is compiled.

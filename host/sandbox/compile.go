@@ -247,7 +247,7 @@ func (p *Plugin) loadOutlined(ctx context.Context) (bool, error) {
 	case err != nil && !found:
 		return false, err
 	}
-	p.engine.cache.removeOutline(p.spec.Digest) // whoever reads the plugin finds out what is wrong
+	p.engine.cache.removeOutline(p.spec.Digest) // reading the plugin reports the cause
 	return false, nil
 }
 

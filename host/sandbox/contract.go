@@ -66,7 +66,8 @@ func (g *Guest) Exports(name string) bool {
 	return g.call.instance.cores[0].module.ExportedFunction(name) != nil
 }
 
-// Invoke calls a function that the guest exports, with as many parameters as it takes. ctx is that of Start or Serve.
+// Invoke calls a function that the guest exports, with as many parameters as it takes. ctx is the context of Start or
+// Serve.
 func (g *Guest) Invoke(ctx context.Context, name string, params ...uint64) ([]uint64, error) {
 	return g.call.instance.cores[0].module.ExportedFunction(name).Call(ctx, params...)
 }
@@ -80,7 +81,7 @@ func (g *Guest) Component() *component.Component {
 }
 
 // Call calls a function that the guest, a component, exports: "function", or "interface#function". Arguments and result
-// are values as package component describes them. ctx is that of Start or Serve. After an error the instance is
+// are values as package component describes them. ctx is the context of Start or Serve. After an error the instance is
 // unusable, and discarded when the call ends.
 func (g *Guest) Call(ctx context.Context, export string, args []any) (any, error) {
 	if g.call.instance.linked == nil {

@@ -16,7 +16,7 @@ type startData struct {
 	mu sync.Mutex
 	// source is the digest of the plugin file, or zero if the code has its data.
 	source [sha256.Size]byte
-	// segments are those of each module, or nil if they have to be read.
+	// segments are the segments of each module, or nil if they have to be read.
 	segments [][]rewrite.Segment
 }
 

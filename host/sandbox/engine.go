@@ -50,11 +50,11 @@ type Options struct {
 	// Redact removes secrets from a guest's record before it is logged; a record that becomes empty is not logged. It
 	// is called concurrently. Nil means no redaction.
 	Redact func(text string) string
-	// Observer is notified of what the engine does. It may be nil.
+	// Observer is notified of the engine's activity. It may be nil.
 	Observer Observer
 }
 
-// Engine compiles plugins and holds what they share. It is safe for concurrent use.
+// Engine compiles plugins and holds their shared state. It is safe for concurrent use.
 type Engine struct {
 	cache  *codeCache
 	images string // the directory with images; empty means none
@@ -142,7 +142,7 @@ type Spec struct {
 	Clock func() time.Time
 	// State says how long the guest's state lasts. Empty means manifest.StateCall.
 	State manifest.State
-	// Limits apply to each call. Zero fields mean those of manifest.DefaultLimits.
+	// Limits apply to each call. Zero fields mean the values of manifest.DefaultLimits.
 	Limits manifest.Limits
 }
 

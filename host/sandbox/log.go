@@ -59,7 +59,7 @@ func (s *logSink) emitLines(level abi.LogLevel, text string, goTrace *stack.GoTr
 	}
 }
 
-// screen charges a text and returns what may be logged of it.
+// screen charges a text and returns the part of it that may be logged.
 func (s *logSink) screen(text string) string {
 	const longest = 2 * maxLine // redaction must see a secret that begins before the cut to its end
 	text = text[:min(len(text), longest)]

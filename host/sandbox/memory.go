@@ -56,7 +56,7 @@ func (s *memories) endCall() {
 	}
 }
 
-// free releases the memories and what is reserved for them. It may be called twice.
+// free releases the memories and their reservations. It may be called twice.
 func (s *memories) free() {
 	for _, m := range s.list {
 		m.Free()
@@ -123,7 +123,7 @@ func (m *linearMemory) reserveBudget(size uint64) bool {
 	return true
 }
 
-// releaseBudget gives back what is reserved beyond size.
+// releaseBudget releases the reservation beyond size.
 func (m *linearMemory) releaseBudget(size uint64) {
 	if m.reserved > size {
 		m.shared.budget.release(int64(m.reserved - size))
@@ -160,7 +160,7 @@ func (m *linearMemory) shrink(size uint64) bool {
 	return ok && uint64(m.memory.Size()) == size
 }
 
-// decommitBeyond sets the size and decommits what exceeds it by more than keptGrowth.
+// decommitBeyond sets the size and decommits the memory beyond size and keptGrowth.
 func (m *linearMemory) decommitBeyond(size uint64) bool {
 	if kept := size + keptGrowth; m.committed > kept {
 		if m.decommit(kept, m.committed) != nil {

@@ -2,8 +2,8 @@ package sandbox
 
 import "time"
 
-// Observer is notified of what an Engine does. Its methods are called concurrently, also during calls, and must be
-// quick. Apart from the name of the plugin, each string is one of a fixed set.
+// Observer is notified of the activity of an Engine. Its methods are called concurrently, also during calls, and must
+// be quick. Apart from the name of the plugin, each string is one of a fixed set.
 type Observer interface {
 	// CallQueued reports how long a call waited for a slot, mostly not at all.
 	CallQueued(plugin string, waited time.Duration)
@@ -62,7 +62,7 @@ type Load struct {
 	Interpreted, Loaded bool
 }
 
-// Load returns the current load. It never blocks: what is locked at the moment is left zero.
+// Load returns the current load. It never blocks: values that are locked at the moment are zero.
 func (p *Plugin) Load() Load {
 	var load Load
 	load.Running, load.Waiting = p.gate.Load()

@@ -26,7 +26,7 @@ const outlineSuffix = ".outline"
 // outlineHeader is the JSON of an outline.
 type outlineHeader struct {
 	rewritten
-	// Shell and Stubs are the sizes of what follows.
+	// Shell and Stubs are the sizes of the parts that follow.
 	Shell int
 	Stubs []int
 }

@@ -34,7 +34,7 @@ func (w *faultWatch) faulted() bool {
 	return faults < 0 || faults != w.before
 }
 
-// restore copies the image into the first size bytes of the region and clears what lies beyond the image.
+// restore copies the image into the first size bytes of the region and clears the rest of them.
 //
 // The kernel walks over all pages to find the private ones, so it is asked only if a page fault occurred during a call.
 func (r *region) restore(image *imageMemory, size uint64) {
@@ -66,7 +66,7 @@ const (
 	discardSlack    = 64
 )
 
-// copyImage copies the image from offset on into pages and clears what lies beyond the image.
+// copyImage copies the image from offset on into pages and clears their rest.
 func copyImage(pages, image []byte, offset int) {
 	n := 0
 	if offset < len(image) {

@@ -93,7 +93,7 @@ type turn struct {
 	quanta int
 	// share is the call's. It is attached while others wait.
 	share share
-	// chargedUntil is the time at which the slot was granted or last charged, grantedAt that of the grant.
+	// chargedUntil is the time at which the slot was granted or last charged, grantedAt the time of the grant.
 	chargedUntil, grantedAt time.Time
 	// newArrival says that it was not queued by handOver.
 	newArrival bool

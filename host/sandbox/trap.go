@@ -14,8 +14,8 @@ import (
 	"github.com/hako-run/hako/host/internal/stack"
 )
 
-// StackError says where in a guest an error occurred. Its text is that of Err, which is a *GuestError or a
-// *limit.Error.
+// StackError adds the place in a guest at which an error occurred. Its text is the text of Err, which is a *GuestError
+// or a *limit.Error.
 type StackError struct {
 	Err error
 	// Stack has the functions that the guest was in, the innermost first, each on a line. It is for authors and

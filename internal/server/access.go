@@ -41,7 +41,7 @@ func newClientLogins(list []*authserver.ActiveLogin) []*console.ClientLogin {
 	return items
 }
 
-// Access manages what lets people and programs in, without a running server: bearer tokens, logins of MCP clients and
+// Access manages the access of people and programs, without a running server: bearer tokens, logins of MCP clients and
 // sessions in the console. Running servers over the same store follow.
 type Access struct {
 	Tokens *bearer.Issued

@@ -18,7 +18,7 @@ import (
 	"github.com/hako-run/hako/internal/config"
 )
 
-// checkAgent says what in the configuration of agents is not usable.
+// checkAgent returns an error if the configuration of agents is not usable.
 func checkAgent(c *config.Config) error {
 	if err := c.CheckTenant(c.Agent.Tenant); err != nil {
 		return fmt.Errorf("configuration: agent.tenant: %w", err)

@@ -92,7 +92,7 @@ func openOwnAudit(ctx context.Context, c *config.Config, logger *slog.Logger) (_
 
 // PerformOperation performs an operation of this process's user with do, and records it before and after in the audit
 // log of the configuration. An operation that cannot be recorded is not performed, unless the configuration says
-// otherwise. warn is called with what is not recorded, and why.
+// otherwise. warn is called for each record that cannot be written, with the reason.
 func PerformOperation(ctx context.Context, c *config.Config, logger *slog.Logger, o *audit.Operation,
 	do func() error, warn func(what string, err error)) (err error) {
 	signOperation(o)

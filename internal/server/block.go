@@ -76,7 +76,7 @@ func issuers(c *config.Config) (list []string) {
 		list = append(list, cmp.Or(i.Issuer, i.URL))
 	}
 	if own := c.HTTP.AuthorizationServer(); own != nil {
-		list = append(list, own.Provider.Issuer) // users of hako's own server are those of its identity provider
+		list = append(list, own.Provider.Issuer) // hako's own server has the users of its identity provider
 	}
 	if c.Console.OIDC.Issuer != "" {
 		list = append(list, c.Console.OIDC.Issuer)

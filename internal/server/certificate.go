@@ -23,7 +23,7 @@ type certificate struct {
 	certFile, keyFile string
 	loaded            *tls.Certificate
 	stamp             [2]fileStamp
-	// broken says why the current files are not what is served; nil if they are.
+	// broken is the reason why the current files are not served; nil if they are.
 	broken error
 }
 
@@ -104,7 +104,7 @@ func checkValidity(c *tls.Certificate) error {
 	return nil
 }
 
-// err reads the files again if they have changed, and says what is wrong with them.
+// err reads the files again if they have changed, and returns their error.
 func (c *certificate) err() error {
 	_, _ = c.get(nil) // which sets broken
 	c.mu.Lock()

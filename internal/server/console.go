@@ -89,7 +89,7 @@ func CheckExec(plugin string, g *grant.Exec) error {
 	return execbroker.Unconfinable(plugin, g)
 }
 
-// consoleFrontend is the part with the console. It also answers what the console asks about the configuration.
+// consoleFrontend is the part with the console. It also answers the console's requests about the configuration.
 type consoleFrontend struct {
 	server      *Server
 	traffic     *console.Traffic
@@ -142,7 +142,7 @@ func (m mcpClients) Clients(ctx context.Context) ([]console.Client, error) {
 	return clients, err
 }
 
-// run updates what people watch.
+// run updates the pages that people watch.
 func (f *consoleFrontend) run(ctx context.Context) error { return f.console.Run(ctx) }
 
 func (*consoleFrontend) keys() []string {
@@ -218,12 +218,12 @@ func (f *consoleFrontend) CheckGrants(plugin string, g grant.Grants) error {
 	return CheckExec(plugin, g.Exec)
 }
 
-// LinkURL returns a link that logs in whoever opens it on this machine. Proxies do not forward it, so it has the
+// LinkURL returns a link that logs in the person who opens it on this machine. Proxies do not forward it, so it has the
 // server's own address.
 func LinkURL(c *config.Config, secret string) string { return console.LinkURL(localURL(c), secret) }
 
 // ConsoleLink returns the URL of the console on an open server; empty if there is none. Where no logins are configured,
-// withLogin adds one that logs in whoever opens it. It must not be used for a log that others can read.
+// withLogin adds a login link. It must not be used for a log that others can read.
 func (s *Server) ConsoleLink(ctx context.Context, withLogin bool) (url string, needsLink bool, err error) {
 	if s.console == nil {
 		return "", false, nil

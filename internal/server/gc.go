@@ -89,7 +89,7 @@ const (
 	restChecks = 6
 )
 
-// load detects the end of a load from what is allocated between checks.
+// load detects the end of a load from the allocations between checks.
 type load struct {
 	allocated uint64
 	loaded    bool

@@ -58,7 +58,7 @@ type Governance struct {
 	stamp string
 }
 
-// OpenGovernance opens the policy, the store and what is in it. The caller closes it, after all calls have ended. A
+// OpenGovernance opens the policy, the store and its contents. The caller closes it, after all calls have ended. A
 // policy file that changes meanwhile is applied.
 func OpenGovernance(ctx context.Context, c *config.Config, logger *slog.Logger) (_ *Governance, err error) {
 	g := &Governance{config: c, logger: logger, stop: make(chan struct{})}
@@ -221,7 +221,7 @@ func (g *Governance) settled() bool {
 	return same
 }
 
-// reloadPolicy applies a changed policy file. It returns what is wrong with the file, and reports that unless it is
+// reloadPolicy applies a changed policy file. It returns the error of the file, and reports it unless it is
 // reported already.
 func (g *Governance) reloadPolicy(reported string) string {
 	changed, err := g.policy.Reload()

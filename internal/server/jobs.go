@@ -59,7 +59,7 @@ func (b *backgroundJobs) stop() error {
 	return nil
 }
 
-// retentionJobs delete what is too old under the current configuration.
+// retentionJobs delete records that are too old under the current configuration.
 func retentionJobs(g *Governance, current func() *config.Config) (jobs []background.Job) {
 	forget := map[string]func(context.Context) error{
 		"old-approvals": g.Approvals.Forget, "old-quotas": g.ledger.Forget, "old-replicas": g.Store.ForgetReplicas,

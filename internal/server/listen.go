@@ -16,7 +16,7 @@ import (
 	"github.com/hako-run/hako/internal/address"
 )
 
-// onLoopback reports whether an address, as host:port, is one that only this machine can reach.
+// onLoopback reports whether only this machine can reach an address (host:port).
 func onLoopback(hostport string) bool { return address.IsLoopback(address.Hostname(hostport)) }
 
 // loopbackOnly refuses requests to other names than loopback ones: web pages make browsers of their visitors send them
@@ -35,7 +35,7 @@ func loopbackOnly(next http.Handler) http.Handler {
 // wsaAddressInUse is WSAEADDRINUSE, which syscall does not name.
 const wsaAddressInUse = syscall.Errno(10048)
 
-// ListenError says who has the address, as far as that can be found out, and what to do.
+// ListenError names the program that has the address, as far as it is known, and the remedy.
 func ListenError(key, address string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EACCES):

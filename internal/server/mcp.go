@@ -170,7 +170,7 @@ func (f *mcpFrontend) prepare(ctx context.Context, next *config.Config) (func() 
 	}), nil
 }
 
-// stdio is the part that serves the one client that started this process. The server ends when the client disconnects.
+// stdio is the part that serves the client that started this process. The server ends when the client disconnects.
 type stdio struct {
 	server *Server
 	mcp    *mcpFrontend
@@ -194,7 +194,7 @@ func checkConfig(c *config.Config) error {
 	return CheckConsole(c)
 }
 
-// CheckStart does what a server with the plugins of h does before it listens.
+// CheckStart performs the checks of a server with the plugins of h before it listens.
 func CheckStart(c *config.Config, h *host.Host) error {
 	if err := checkConfig(c); err != nil {
 		return err

@@ -26,7 +26,7 @@ var (
 	serveKeys = []string{"http", "mcp", "console", "slack", "llm", "chat"}
 )
 
-// silently makes an apply function of one that has no warnings.
+// silently converts a function without warnings to an apply function.
 func silently(apply func()) func() []string {
 	return func() []string { apply(); return nil }
 }
@@ -47,11 +47,11 @@ type reloader struct {
 	// mu serialises reloads and guards the fields below.
 	mu     sync.Mutex
 	closed bool
-	// digest is Source.Digest of what was read last.
+	// digest is the Source.Digest of the last reading.
 	digest string
 }
 
-// reloadOutcome says when a configuration was read, and what was wrong with it. A nil err means that it is in force.
+// reloadOutcome is the result of reading a configuration. A nil err means that it is in force.
 type reloadOutcome struct {
 	at  time.Time
 	err error

@@ -116,7 +116,7 @@ type Server struct {
 	web           *web             // nil: nothing is served over HTTP
 }
 
-// New returns the server of "hako serve". The error says what in the configuration is not usable.
+// New returns the server of "hako serve", or an error if the configuration is not usable.
 func New(o Options) (*Server, error) {
 	s := &Server{Options: o}
 	if err := checkConfig(o.Config); err != nil {
@@ -159,7 +159,7 @@ func New(o Options) (*Server, error) {
 }
 
 // NewAgent returns the server of "hako agent run", which runs the tools of managed agents. It is not one of several
-// replicas and runs no background jobs. The error says what in the configuration is not usable.
+// replicas and runs no background jobs. It fails if the configuration is not usable.
 func NewAgent(o Options) (*Server, error) {
 	s := &Server{Options: o}
 	if err := checkAgent(o.Config); err != nil {
@@ -285,7 +285,7 @@ func (s *Server) Approvals() *approval.Queue { return s.governance.Approvals }
 // URL is the MCP endpoint of an open server with HTTP, for clients on this machine.
 func (s *Server) URL() string { return s.web.http.URL() }
 
-// status lists what an operator should look at, for /readyz.
+// status lists the problems for an operator, for /readyz.
 func (s *Server) status() (lines []string) {
 	for _, p := range s.parts {
 		if r, ok := p.(reporter); ok {
@@ -295,7 +295,7 @@ func (s *Server) status() (lines []string) {
 	return lines
 }
 
-// Problems lists what an operator should look at, in the language "en" or "ja".
+// Problems lists the problems for an operator, in the language "en" or "ja".
 func (s *Server) Problems(language string) (list []console.Problem) {
 	for _, p := range s.parts {
 		if r, ok := p.(reporter); ok {

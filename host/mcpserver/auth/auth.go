@@ -53,7 +53,7 @@ func (i *Identity) CanStepUp() bool { return i != nil && i.Issuer != "" }
 
 // Options says which tokens open the HTTP endpoint. At least one of Tokens, OAuth and Required is needed.
 type Options struct {
-	// Tokens are those of the configuration.
+	// Tokens are the tokens of the configuration.
 	Tokens []bearer.Token
 	// Issued has those in the store. It may be nil.
 	Issued *bearer.Issued
@@ -138,7 +138,7 @@ var (
 
 // Authenticate returns who sends the request, or nil if a is nil and anybody may. Otherwise it answers the request and
 // returns an error, with the identity as far as it is proven; ErrUnavailable alone is left to the caller to answer. The
-// answers and errors are fixed texts: what the verification has to say may hold parts of the token.
+// answers and errors are fixed texts, because errors of the verification may have parts of the token.
 func (a *Auth) Authenticate(w http.ResponseWriter, r *http.Request) (*Identity, error) {
 	if a == nil {
 		return nil, nil
@@ -186,7 +186,7 @@ func bearerToken(h http.Header) (string, bool) {
 	return token, ok && strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// verify returns whose token it is. With errExpired it returns whose it was.
+// verify returns the identity of a token. With errExpired it returns the identity too.
 func (a *Auth) verify(ctx context.Context, token string) (*Identity, error) {
 	if t := bearer.Find(a.tokens, token); t != nil {
 		if t.Expired(a.Now()) {

@@ -51,7 +51,7 @@ const (
 	RefusedOrigin = "origin" // a web page of another origin sent it
 )
 
-// AllowsHost checks the Host header of a request. It answers one that is not allowed.
+// AllowsHost checks the Host header of a request. If it is not allowed, AllowsHost answers the request.
 func (g *Guard) AllowsHost(w http.ResponseWriter, r *http.Request) bool {
 	if host := address.Hostname(r.Host); address.IsLocalName(host) || g.hosts[host] {
 		return true

@@ -27,7 +27,7 @@ import (
 type Introspection struct {
 	// URL is the endpoint, an https URL (http on this machine).
 	URL string
-	// ClientID and ClientSecret are those of hako there.
+	// ClientID and ClientSecret identify hako there.
 	ClientID     string
 	ClientSecret credential.Source
 	// Issuer is the issuer of the tokens. Empty means URL.

@@ -31,7 +31,7 @@ type OAuth struct {
 	Server  AuthorizationServer
 	// Introspection is for tokens that are no JWTs. It may be nil.
 	Introspection *Introspection
-	// UserClaim and TenantClaim name the claims that hold who is meant. Empty means "sub", and no tenant.
+	// UserClaim and TenantClaim name the claims with user and tenant. Empty means "sub", and no tenant.
 	UserClaim, TenantClaim string
 	// GroupsClaim names the claim with the user's groups, a list of strings. Empty means that tokens bring no groups.
 	GroupsClaim string
@@ -48,7 +48,7 @@ type OAuth struct {
 type Issuer struct {
 	// URL is the issuer as its tokens name it, to the letter.
 	URL string
-	// Keys is the URL of its JSON Web Key Set. Empty means that of its OpenID Connect discovery document.
+	// Keys is the URL of its JSON Web Key Set. Empty means the URL in its OpenID Connect discovery document.
 	Keys string
 }
 
@@ -58,7 +58,7 @@ type AuthorizationServer interface {
 	Issuer() string
 	// Owns reports whether a token has the form of the server's own.
 	Owns(token string) bool
-	// Verify returns whose token it is, or nil if it is not valid. An error says that it cannot be verified now.
+	// Verify returns the identity of a token, or nil if it is not valid. An error means that it cannot be verified now.
 	Verify(ctx context.Context, token string) (*Identity, error)
 }
 
@@ -159,7 +159,7 @@ func (v *oauthVerifier) verify(ctx context.Context, token string) (*Identity, er
 	return nil, errInvalidToken
 }
 
-// unverifiedIssuer reads who claims to have issued a token, to know whose keys to check that with.
+// unverifiedIssuer reads the claimed issuer of a token, to select the keys that verify it.
 func unverifiedIssuer(token string) string {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

@@ -32,7 +32,7 @@ type authorization struct {
 	State    string `json:"state,omitempty"`
 	// Challenge is the S256 challenge of the client's verifier.
 	Challenge string `json:"challenge"`
-	// Scopes are those of the tokens.
+	// Scopes are the scopes of the tokens.
 	Scopes []string `json:"scopes,omitempty"`
 	// Begun is in seconds since 1970.
 	Begun int64 `json:"begun"`
@@ -157,7 +157,7 @@ func (s *Server) browser(r *http.Request) string {
 	return cookies[0].Value
 }
 
-// derive returns a value that only who knows the secret can compute.
+// derive returns a value that cannot be computed without the secret.
 func derive(secret, purpose, text string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	fmt.Fprintf(mac, "hako oauth %s %s", purpose, text)

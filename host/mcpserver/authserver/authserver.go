@@ -37,7 +37,7 @@ import (
 type Provider struct {
 	// Issuer is the provider's identifier, an https URL (http on this machine).
 	Issuer string
-	// ClientID and ClientSecret are those of hako at the provider. A public client has no secret.
+	// ClientID and ClientSecret identify hako at the provider. A public client has no secret.
 	ClientID     string
 	ClientSecret credential.Source
 	// Scopes are requested besides "openid". Empty means "profile" and "email".
@@ -82,7 +82,7 @@ type Options struct {
 	// of the tokens.
 	Resource string
 	Provider Provider
-	// Scopes are those of every token, OptionalScopes those that a client gets if it asks for them.
+	// Every token has Scopes; a client gets OptionalScopes if it requests them.
 	Scopes, OptionalScopes []string
 	// Lifetime is the time after which people log in again. Zero means 7 days.
 	Lifetime time.Duration
@@ -94,7 +94,7 @@ type Options struct {
 	// Client sends requests to the provider, and Documents those for client ID metadata documents. Nil means clients
 	// with a timeout; that for documents connects to public addresses only.
 	Client, Documents *http.Client
-	// Now is the clock. Nil means that of the store.
+	// Now is the clock. Nil means the clock of the store.
 	Now func() time.Time
 	// Record receives every login and every refused or revoked one. Failures of one address are recorded at a limited
 	// rate. Nil records nothing.
@@ -143,7 +143,7 @@ type Server struct {
 	proxies   peer.Proxies
 	origins   *http.CrossOriginProtection
 	handler   http.Handler
-	// registrations, consents and failures limit what addresses can do.
+	// registrations, consents and failures limit the requests of an address.
 	registrations, consents, failures *attempts.Limiter
 	// end ends streams, which Close waits for.
 	end     context.CancelFunc

@@ -322,7 +322,7 @@ func (g *grants) revoke(ctx context.Context, secret, client string) (ended *gran
 	return ended, err
 }
 
-// verify returns whose access token it is, or nil if it is not valid. accept is asked once for each lookup.
+// verify returns the identity of an access token, or nil if it is not valid. accept is asked once for each lookup.
 func (g *grants) verify(ctx context.Context, secret string, now time.Time,
 	accept func(*grant) *auth.Identity) (*auth.Identity,
 	error) {
@@ -364,7 +364,7 @@ func (g *grants) verify(ctx context.Context, secret string, now time.Time,
 	return by, nil
 }
 
-// known returns what is known about a token, after it has forgotten everything if grants have ended.
+// known returns the cached lookup of a token. If grants have ended, it clears the cache first.
 func (g *grants) known(id string) (verified, uint64) {
 	select {
 	case <-g.ended:

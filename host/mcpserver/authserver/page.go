@@ -180,7 +180,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		s.options.Logger.Warn("a client ID metadata document cannot be used", "err", err)
 	}
 	for known, japanese := range reasons {
-		if errors.Is(err, known) { // what a document's server says besides is not for who asks
+		if errors.Is(err, known) { // other texts of the document's server are not shown
 			s.showFailure(w, r, http.StatusBadRequest, "again", manifest.Text{"en": known.Error(), "ja": japanese})
 			return
 		}

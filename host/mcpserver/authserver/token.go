@@ -141,7 +141,8 @@ func (s *Server) Owns(token string) bool {
 	})
 }
 
-// Verify returns whose access token it is, or nil if it is not valid. An error says that the store cannot be read.
+// Verify returns the identity of an access token, or nil if it is not valid. An error means that the store cannot be
+// read.
 func (s *Server) Verify(ctx context.Context, token string) (*auth.Identity, error) {
 	return s.grants.verify(ctx, token, s.options.Now(), func(g *grant) *auth.Identity {
 		if !s.accepts(g) {

@@ -45,7 +45,7 @@ func New(limits Limits) *Limiter {
 	return &Limiter{limits: limits, clients: map[string]*client{}, sweepAt: minSweep}
 }
 
-// Set puts other limits in force, for who comes from now on.
+// Set applies other limits to later requests.
 func (l *Limiter) Set(limits Limits) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

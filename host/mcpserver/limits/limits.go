@@ -17,14 +17,14 @@ import (
 type Limits struct {
 	// Sessions is the most sessions (up to MCP 2025-11-25) of all replicas together, and the most event streams of this
 	// replica: subscription streams (from 2026-07-28) and streams of another replica that are resumed here.
-	// SessionsPerClient limits those of one client. A session beyond a limit ends another one. Zero means 1,024, and
-	// half of Sessions.
+	// SessionsPerClient limits the sessions of one client. A session beyond a limit ends another one. Zero means 1,024,
+	// and half of Sessions.
 	Sessions, SessionsPerClient int
 	// SessionIdle ends a session without requests. Zero means 30 min.
 	SessionIdle time.Duration
 	// Message is the largest message from a client, in bytes. Zero means 4 MiB.
 	Message int64
-	// Calls is the most requests in flight, CallsPerClient those of one client. Zero means 1,024 and 256.
+	// Calls is the most requests in flight, CallsPerClient the requests of one client. Zero means 1,024 and 256.
 	Calls, CallsPerClient int
 	// Rate limits the requests per second of one client in the long run, Burst those at once. Zero means 1,000 and
 	// twice Rate.

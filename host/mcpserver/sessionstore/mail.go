@@ -22,7 +22,7 @@ const (
 	// Request is one of a client, sealed, that goes on with a call that waits. What comes of it is sent on the stream
 	// of the mail's ID.
 	Request = "request"
-	// Left says that the client of a Request, whose ID is the body, does not wait for it any more.
+	// Left notifies that the client of a Request, whose ID is the body, has left.
 	Left = "left"
 	// Updated says that resources have changed. It is of no session.
 	Updated = "updated"
@@ -61,7 +61,7 @@ func (s *SQL) SendTo(ctx context.Context, replica string, mail Mail) (sent bool,
 	})
 }
 
-// Ask sends a Request to a replica, with a stream for what comes of it, and reports false if that lives no more.
+// Ask sends a Request to a replica, with a stream for its answer. It reports false if the replica has ended.
 func (s *SQL) Ask(ctx context.Context, replica string, mail Mail) (sent bool, err error) {
 	if lives, err := s.Lives(ctx, replica); err != nil || !lives {
 		return false, err

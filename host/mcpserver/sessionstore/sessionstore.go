@@ -63,16 +63,16 @@ func (s *SQL) Replica() string { return s.store.Replica() }
 // Session is the state from which another replica restores a session.
 type Session struct {
 	Key string
-	// Owner tells whose session it is.
+	// Owner identifies the owner of the session.
 	Owner string
-	// Client tells whose limit it counts against. Find leaves it out.
+	// Client identifies the client whose limit it counts against. Find leaves it out.
 	Client string
 	// Opening are the parameters of initialize, Level is the one of logging/setLevel, or empty.
 	Opening json.RawMessage
 	Level   string
 	// Subscriptions are the URIs of resources.
 	Subscriptions []string
-	// Opener describes who opened it, for lists of sessions. Find leaves it out.
+	// Opener describes the caller that opened it, for lists of sessions. Find leaves it out.
 	Opener json.RawMessage
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// Bounds of what is kept of one stream, in events and bytes.
+// Bounds of a stored stream, in events and bytes.
 const (
 	maxEvents = 1000
 	maxBytes  = 8 << 20
@@ -115,7 +115,7 @@ func (s *SQL) StreamChanges(ctx context.Context, stream string) <-chan struct{} 
 	return s.store.Changes(ctx, streamTopic(stream))
 }
 
-// Stream returns what is known of a stream, with its events after that number, or ErrNone.
+// Stream returns a stream with its events after that number, or ErrNone.
 func (s *SQL) Stream(ctx context.Context, key, stream string, after int) (*Stream, error) {
 	var found Stream
 	err := s.store.View(ctx, func(tx *sql.Tx) error {
