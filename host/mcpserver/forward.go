@@ -31,10 +31,27 @@ type forwardHeader struct {
 	Toolset  string
 }
 
-// answerHeaderer precedes the first part of its answer.
+// answerHeader precedes the first part of its answer.
 type answerHeader struct {
 	Status int
 	Header http.Header
+}
+
+// answerHeaders are the header fields of an answer that are passed on. All others are for this replica to set.
+var answerHeaders = []string{"Content-Type", "Cache-Control", "Retry-After", "X-Accel-Buffering"}
+
+// pass writes the header of another replica's answer. It reports false for one that no replica gives.
+func (a *answerHeader) pass(w http.ResponseWriter) bool {
+	if a.Status < 200 || a.Status > 599 || a.Status/100 == 3 {
+		return false
+	}
+	for _, name := range answerHeaders {
+		if values := a.Header[name]; len(values) == 1 {
+			w.Header().Set(name, values[0])
+		}
+	}
+	w.WriteHeader(a.Status)
+	return true
 }
 
 // withHeader puts v before a body, on a line of its own.
@@ -124,13 +141,9 @@ func (a *awaited) write(parts [][]byte) error {
 		if !a.started {
 			var head answerHeader
 			body, err := cutHeader(part, &head)
-			if err != nil {
+			if err != nil || !head.pass(a.w) {
 				return errMissing
 			}
-			for name, values := range head.Header {
-				a.w.Header()[name] = values
-			}
-			a.w.WriteHeader(head.Status)
 			a.started, part = true, body
 		}
 		if _, err := a.w.Write(part); err != nil {
