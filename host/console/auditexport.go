@@ -7,13 +7,14 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/visible"
 )
 
 const (
@@ -180,23 +181,32 @@ func inCell(v any, n int) string {
 	return string(data)
 }
 
-// inner is the start of a formula after a character at which some spreadsheets begin another cell, whatever the quotes.
-var inner = regexp.MustCompile(`([;\t\r\n]\s*)([-=+@|%＝＋－＠])`)
+// Signs at which spreadsheets begin a formula, and characters after which some of them begin another cell, whatever the
+// quotes.
+const (
+	formulaSigns = "=+-@|%＝＋－＠"
+	cellBreaks   = ";\t\r\n"
+)
 
-// harmless marks a text that spreadsheets would run as a formula, also after spaces and in full width, with an
-// apostrophe, as OWASP advises.
+// harmless marks a text that spreadsheets would run as a formula, also after spaces and hidden characters and in full
+// width, with an apostrophe, as OWASP advises.
 func harmless(cell string) string {
-	if strings.ContainsAny(cell, ";\t\r\n") {
-		cell = inner.ReplaceAllString(cell, "$1'$2")
-	}
-	if strings.HasPrefix(cell, "\t") || strings.HasPrefix(cell, "\r") || strings.HasPrefix(cell, "\n") {
-		return "'" + cell
-	}
-	text := strings.TrimSpace(strings.TrimLeft(cell, "\ufeff\u200b"))
-	for _, sign := range []string{"=", "+", "-", "@", "|", "%", "＝", "＋", "－", "＠"} {
-		if strings.HasPrefix(text, sign) {
-			return "'" + cell
+	var b strings.Builder
+	mark := strings.IndexAny(cell, cellBreaks) == 0
+	begins := true // nothing of a cell has been seen
+	for i, r := range cell {
+		if begins && strings.ContainsRune(formulaSigns, r) {
+			if strings.ContainsAny(cell[:i], cellBreaks) {
+				b.WriteByte('\'')
+			} else {
+				mark = true
+			}
 		}
+		b.WriteRune(r)
+		begins = strings.ContainsRune(cellBreaks, r) || begins && (unicode.IsSpace(r) || visible.Hidden(r))
 	}
-	return cell
+	if mark {
+		return "'" + b.String()
+	}
+	return b.String()
 }
