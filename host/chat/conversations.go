@@ -16,8 +16,9 @@ type Conversation struct {
 	// ID is Turn.Conversation.
 	ID string
 	// Title is the beginning of the first message.
-	Title       string
-	Began, Used time.Time
+	Title string
+	// Used is the time of the last turn.
+	Used time.Time
 	// Use is the total of all turns.
 	Use Use
 	// Messages are ordered from the oldest on. Conversations does not fill them in.
@@ -28,20 +29,19 @@ type Conversation struct {
 type Message struct {
 	Role llm.Role
 	// Person is the author, or empty for the model.
-	Person  string
-	Text    string
-	Written time.Time
+	Person string
+	Text   string
 }
 
 // maxListed bounds the conversations in a list.
 const maxListed = 200
 
-const columns = `id, title, began, used, tokens, cost`
+const columns = `id, title, used, tokens, cost`
 
 func (c *Conversation) scan(scan func(...any) error) error {
-	var began, used int64
-	err := scan(&c.ID, &c.Title, &began, &used, &c.Use.Tokens, &c.Use.Cost)
-	c.Began, c.Used = time.UnixMilli(began), time.UnixMilli(used)
+	var used int64
+	err := scan(&c.ID, &c.Title, &used, &c.Use.Tokens, &c.Use.Cost)
+	c.Used = time.UnixMilli(used)
 	return err
 }
 
@@ -80,11 +80,9 @@ func (e *Engine) Conversation(ctx context.Context, who pipeline.Caller, id strin
 
 func messages(ctx context.Context, tx *sql.Tx, p place) ([]Message, error) {
 	return store.Select(ctx, tx, func(rows *sql.Rows) (m Message, err error) {
-		var written int64
-		err = rows.Scan(&m.Role, &m.Person, &m.Text, &written)
-		m.Written = time.UnixMilli(written)
+		err = rows.Scan(&m.Role, &m.Person, &m.Text)
 		return m, err
-	}, `SELECT role, person, text, written FROM chat_message WHERE tenant = $1 AND conversation = $2 ORDER BY number`,
+	}, `SELECT role, person, text FROM chat_message WHERE tenant = $1 AND conversation = $2 ORDER BY number`,
 		p.tenant, p.id)
 }
 

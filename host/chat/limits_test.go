@@ -410,8 +410,8 @@ func TestRetriesAreNoticed(t *testing.T) {
 	} {
 		m := &model{steps: []step{
 			func(ctx context.Context, r *llm.Request, stream func(llm.Delta)) (*llm.Response, error) {
-				r.Retrying(llm.Retry{Kind: llm.Overloaded, Model: "one", Pause: 1500 * time.Millisecond})
-				r.Retrying(llm.Retry{Kind: llm.Overloaded, Model: "two"})
+				r.Retrying(llm.Retry{Model: "one", Pause: 1500 * time.Millisecond})
+				r.Retrying(llm.Retry{Model: "two"})
 				return says("hello")(ctx, r, stream)
 			},
 		}}

@@ -1,10 +1,6 @@
 package chat
 
-import (
-	"time"
-
-	"github.com/hako-run/hako/host/llm"
-)
+import "time"
 
 // Outcome classifies turns for metrics: one of the constants below or a reason of Error.
 type Outcome string
@@ -26,8 +22,6 @@ type Record struct {
 	// Duration is the time from the turn's arrival to its answer, including its wait in the queue.
 	Duration      time.Duration
 	Rounds, Calls int
-	Usage         llm.Usage
-	Cost          float64
 	// TraceID is the ID of the turn's trace, or empty.
 	TraceID string
 }

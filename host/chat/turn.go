@@ -229,7 +229,6 @@ func (e *Engine) observe(r *run, err error, traceID string) {
 	}
 	e.options.Observe(Record{
 		Frontend: r.caller.Frontend, Outcome: r.outcome, Duration: e.options.Now().Sub(r.started),
-		Rounds: r.answer.Rounds, Calls: r.answer.Calls, Usage: r.answer.Usage, Cost: r.answer.Cost,
-		TraceID: traceID,
+		Rounds: r.answer.Rounds, Calls: r.answer.Calls, TraceID: traceID,
 	})
 }

@@ -29,6 +29,6 @@ func (a *attempt) waitForRetry(ctx context.Context, e *Error) bool {
 	}
 	a.retries++
 	a.logger.Info("retrying the model", "kind", e.Kind, "status", e.Status, "pause", pause)
-	a.request.retrying(Retry{e.Kind, a.spec.Name, pause})
+	a.request.retrying(Retry{a.spec.Name, pause})
 	return retry.Wait(ctx, pause) == nil
 }

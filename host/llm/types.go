@@ -99,7 +99,6 @@ type Request struct {
 
 // Retry says how a request goes on that failed.
 type Retry struct {
-	Kind Kind
 	// Model is the Spec.Name of the model that is asked next, after Pause.
 	Model string
 	Pause time.Duration

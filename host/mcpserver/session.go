@@ -36,11 +36,10 @@ type session struct {
 	conn *transport.Conn
 	sdk  *mcp.ServerSession
 	// owner is the key of the user who opened it, empty without authentication; toolset names its endpoint, see
-	// exchange. identity and address are of the request that it came with.
+	// exchange. identity is that of the request that opened it.
 	owner    string
 	toolset  string
 	identity *auth.Identity
-	address  string
 	// clientKey identifies the client against whose limit the session counts.
 	clientKey string
 	// restoring is held while conn and sdk are restored from the store, or their subscriptions updated from it.
@@ -83,7 +82,7 @@ func (t *sessions) add(id string, opened *mcp.InitializeParams, over *exchange) 
 	}
 	s := &session{
 		table: t, id: id, key: sessionstore.Key(id), clientKey: clientKey(over),
-		owner: over.owner(), toolset: over.toolset, identity: over.identity, address: over.address,
+		owner: over.owner(), toolset: over.toolset, identity: over.identity,
 		client: opened.ClientInfo, version: opened.ProtocolVersion, capabilities: opened.Capabilities,
 		lastUsed: time.Now(), calls: map[jsonrpc.ID]context.CancelFunc{},
 	}
