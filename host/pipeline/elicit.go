@@ -179,7 +179,8 @@ func (e *elicitor) scan(content map[string]any) (map[string]any, error) {
 		return nil, err
 	}
 	scanned := map[string]any{}
-	return scanned, json.Unmarshal(masked, &scanned)
+	err = json.Unmarshal(masked, &scanned)
+	return scanned, err
 }
 
 var _ interface{ Timeout() time.Duration } = (*approval.Queue)(nil)

@@ -85,7 +85,8 @@ func (j *journal) awaitForm(ctx context.Context, id string, wake <-chan struct{}
 			return tx.QueryRowContext(ctx, `SELECT answer FROM slack_form WHERE id = $1`, id).Scan(&text)
 		})
 		if err == nil && text != "" {
-			return answer, json.Unmarshal([]byte(text), &answer)
+			err = json.Unmarshal([]byte(text), &answer)
+			return answer, err
 		}
 		if errors.Is(err, sql.ErrNoRows) {
 			return answer, err

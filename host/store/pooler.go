@@ -45,7 +45,8 @@ type querier interface {
 
 // serverProcess returns the ID of the server process that answers.
 func serverProcess(ctx context.Context, a querier) (pid uint32, err error) {
-	return pid, a.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeSimpleProtocol).Scan(&pid)
+	err = a.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeSimpleProtocol).Scan(&pid)
+	return pid, err
 }
 
 // sharesSessions reports whether several server processes answer one connection. A second connection provokes a switch:

@@ -232,7 +232,8 @@ func inTurn(ctx context.Context, db *sql.DB, name string, f func(*sql.Tx) error)
 }
 
 func (e *postgres) now(ctx context.Context, tx *sql.Tx) (now time.Time, err error) {
-	return now, tx.QueryRowContext(ctx, "SELECT clock_timestamp()").Scan(&now)
+	err = tx.QueryRowContext(ctx, "SELECT clock_timestamp()").Scan(&now)
+	return now, err
 }
 
 func (e *postgres) announce(ctx context.Context, tx *sql.Tx, topic string) error {

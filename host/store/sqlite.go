@@ -166,7 +166,8 @@ func (e *sqlite) version(ctx context.Context, conn **sql.Conn) (version int64, e
 			return 0, err
 		}
 	}
-	return version, (*conn).QueryRowContext(ctx, "PRAGMA data_version").Scan(&version)
+	err = (*conn).QueryRowContext(ctx, "PRAGMA data_version").Scan(&version)
+	return version, err
 }
 
 // causes maps SQLite's primary result codes (sqlite.org/rescode.html) to the causes of errors.go.

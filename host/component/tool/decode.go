@@ -312,18 +312,20 @@ func (d *decoder) members(token jsonread.Token, what string,
 func (d *decoder) mapping(t *component.Type, token jsonread.Token) (any, error) {
 	entries := []any{}
 	if hasTextKeys(t) {
-		return entries, d.members(token, "an object", func(name string, token jsonread.Token) error {
+		err := d.members(token, "an object", func(name string, token jsonread.Token) error {
 			value, err := d.value(t.Err, token)
 			entries = append(entries, []any{name, value})
 			return err
 		})
+		return entries, err
 	}
 	pair := &component.Type{Kind: component.KindTuple, Fields: []component.Field{{Type: t.Elem}, {Type: t.Err}}}
-	return entries, d.elements(token, "a list of pairs", func(token jsonread.Token) error {
+	err := d.elements(token, "a list of pairs", func(token jsonread.Token) error {
 		value, err := d.tuple(pair, token)
 		entries = append(entries, value)
 		return err
 	})
+	return entries, err
 }
 
 func (d *decoder) tuple(t *component.Type, token jsonread.Token) (any, error) {

@@ -156,7 +156,8 @@ func (b *contentBlock) content() (abi.Content, error) {
 		c.URI, c.Name, c.Title, c.Description = b.URI, b.Name, b.Title, b.Description
 		c.MIMEType, c.Size = b.MIMEType, b.Size
 	case abi.Embedded:
-		return c, b.embed(&c)
+		err := b.embed(&c)
+		return c, err
 	case "":
 		return c, errors.New("it has no type, and its other fields do not determine one")
 	default:

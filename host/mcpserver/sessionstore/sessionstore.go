@@ -261,9 +261,10 @@ func scanListed(rows *sql.Rows) (l Listed, err error) {
 
 // Count returns how many sessions there are.
 func (s *SQL) Count(ctx context.Context) (n int, err error) {
-	return n, s.store.View(ctx, func(tx *sql.Tx) error {
+	err = s.store.View(ctx, func(tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, "SELECT count(*) FROM mcp_session").Scan(&n)
 	})
+	return n, err
 }
 
 // Remove ends a session, and tells the other replicas. It reports whether there was one.
