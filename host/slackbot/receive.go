@@ -72,7 +72,7 @@ const (
 )
 
 // event handles an event of the Events API. An error means that it could not be stored and must not be acknowledged.
-func (w *workspace) event(ctx context.Context, e slackevents.EventsAPIEvent) error {
+func (w *workspace) event(ctx context.Context, e slackevents.EventsAPIEvent) (err error) {
 	kind, result := kindOther, resultIgnored
 	observer := w.bot.options.Observer
 	defer func() { observer.SlackEvent(kind, result) }()
@@ -93,32 +93,27 @@ func (w *workspace) event(ctx context.Context, e slackevents.EventsAPIEvent) err
 	case *slackevents.AgentSessionStoppedEvent:
 		kind = kindStop
 		id := callback.TeamID + ":" + callback.EventID
-		fresh, err := w.bot.journal.claim(ctx, id, nil)
-		switch {
-		case err != nil:
-			result = resultFailed
-		case !fresh:
-			result = resultDuplicate
-		default:
-			result = resultTaken
-			w.bot.work.Go(func() { w.stopSession(inner) })
-		}
+		result, err = w.claim(ctx, id, nil, func() { w.bot.work.Go(func() { w.stopSession(inner) }) })
 		return err
 	}
 	if m == nil {
 		return nil
 	}
-	fresh, err := w.bot.journal.claim(ctx, m.id(), m)
+	result, err = w.claim(ctx, m.id(), m, func() { w.bot.enqueue(m) })
+	return err
+}
+
+// claim handles an event, unless it was claimed before, here or by another process. It returns the result for metrics.
+func (w *workspace) claim(ctx context.Context, id string, m *message, handle func()) (result string, err error) {
+	fresh, err := w.bot.journal.claim(ctx, id, m)
 	switch {
 	case err != nil:
-		result = resultFailed
+		return resultFailed, err
 	case !fresh:
-		result = resultDuplicate
-	default:
-		result = resultTaken
-		w.bot.enqueue(m)
+		return resultDuplicate, nil
 	}
-	return err
+	handle()
+	return resultTaken, nil
 }
 
 // stopSession stops the turn of a thread if the person who pressed Slack's stop button may use the bot there.

@@ -2,8 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -69,20 +67,12 @@ const maxClaim = 200
 // mismatch says which claims of a JWT, which are not verified, do not fit the configuration. It is empty if all of them
 // do or the token is not a JWT.
 func mismatch(c *config.Config, token string, now time.Time) string {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return ""
-	}
-	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return ""
-	}
 	var claims struct {
 		Issuer   string  `json:"iss"`
 		Audience any     `json:"aud"`
 		Expires  float64 `json:"exp"`
 	}
-	if json.Unmarshal(payload, &claims) != nil {
+	if !auth.UnverifiedClaims(token, &claims) {
 		return ""
 	}
 	var found []string

@@ -147,35 +147,29 @@ func (v *oauthVerifier) verify(ctx context.Context, token string) (*Identity, er
 	if v.introspection != nil && (strings.Count(token, ".") != 2 || len(v.issuers) == 0) {
 		return v.introspect(ctx, token)
 	}
-	if issuer.Check(token, v.types...) != nil {
+	// The issuer says whose keys verify the token.
+	var claimed struct {
+		Issuer string `json:"iss"`
+	}
+	if issuer.Check(token, v.types...) != nil || !UnverifiedClaims(token, &claimed) {
 		return nil, errInvalidToken
 	}
-	name := unverifiedIssuer(token)
 	for _, trusted := range v.issuers {
-		if trusted.url == name {
+		if trusted.url == claimed.Issuer {
 			return v.identify(ctx, trusted, token)
 		}
 	}
 	return nil, errInvalidToken
 }
 
-// unverifiedIssuer reads the claimed issuer of a token, to select the keys that verify it.
-func unverifiedIssuer(token string) string {
+// UnverifiedClaims decodes the claims of a JWT into v. It does not verify the token, and reports false if it is no JWT.
+func UnverifiedClaims(token string, v any) bool {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
-		return ""
+		return false
 	}
 	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return ""
-	}
-	var claims struct {
-		Issuer string `json:"iss"`
-	}
-	if err := json.Unmarshal(payload, &claims); err != nil {
-		return ""
-	}
-	return claims.Issuer
+	return err == nil && json.Unmarshal(payload, v) == nil
 }
 
 // clockSkew is by how much an issuer's clock may be ahead.
