@@ -74,10 +74,29 @@ function addressField(form, read) {
 }
 
 /**
+ * fetchAddition shows that a plugin is being fetched, and from where, and then what it asks for. work resolves to the plugin, or to nothing where there is no
+ * newer version. source is what confirmAddition knows of it.
+ */
+export async function fetchAddition(title, from, work, source) {
+  const place = from && h('p', {}, code(from))
+  const state = h('div', { role: 'status' }, h('p', {}, t('find.reading')), place)
+  const dialog = showDialog({ title, body: state })
+  try {
+    const plugin = await work()
+    if (!dialog.isConnected) return
+    if (!plugin) return put(state, h('p', {}, t('plugins.newest')))
+    dialog.close()
+    confirmAddition(plugin, source)
+  } catch (error) {
+    put(state, problem(error), place)
+  }
+}
+
+/**
  * confirmAddition shows what a plugin asks for that comes from a file, a URL or an index that lists it, or that is another version of an installed one: step
  * is "update" or "rollback". Adding it sends its digest, so that nothing else is added.
  */
-export function confirmAddition(plugin, { file, url, listed, step }) {
+function confirmAddition(plugin, { file, url, listed, step }) {
   const { name, version, digest, exists } = plugin
   const lines = texts => h('ul', { class: 'lines' }, texts.map(text => h('li', {}, text)))
   decide({

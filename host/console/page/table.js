@@ -11,6 +11,12 @@ function renew(element, content) {
   else before.forEach((node, i) => node.isEqualNode(after[i]) || node.replaceWith(after[i]))
 }
 
+/** buttonColumn is a column with a button in each row where it can be pressed. Its head is for screen readers only. */
+export function buttonColumn(label, press, where = () => true) {
+  return { label: h('span', { class: 'unseen' }, label), class: 'nowrap',
+    cell: row => where(row) && h('button', { type: 'button', class: 'small', onclick: () => press(row) }, label) }
+}
+
 /**
  * table makes a table and returns {element, update}. columns are {label, cell(row), class}; the first is the row's header. rowKey tells rows apart.
  * With open, the first cell is a button, reached with Tab once for the table and then with the arrow keys; a click anywhere in the row does the same.

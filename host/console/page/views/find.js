@@ -1,5 +1,5 @@
 // Plugins in the operator's indexes: a search, what one of them asks for, and with one more click it is in the folder and waits for approval.
-import { confirmAddition } from '../add-plugin.js'
+import { fetchAddition } from '../add-plugin.js'
 import { showDialog } from '../dialog.js'
 import { h, put } from '../dom.js'
 import { ago, number, t } from '../language.js'
@@ -85,15 +85,6 @@ function source({ location, title, plugins, fetched, problem: trouble, omitted }
 }
 
 /** open reads the plugin that is listed, and shows what it asks for. */
-async function open(row) {
-  const state = h('div', { role: 'status' }, h('p', {}, t('find.reading')), h('p', {}, code(row.reference)))
-  const dialog = showDialog({ title: `${row.name} ${row.version}`, body: state })
-  try {
-    const plugin = await post('index/read', { index: row.index, name: row.name })
-    if (!dialog.isConnected) return
-    dialog.close()
-    confirmAddition(plugin, { listed: row })
-  } catch (error) {
-    put(state, problem(error), h('p', {}, code(row.reference)))
-  }
+function open(row) {
+  return fetchAddition(`${row.name} ${row.version}`, row.reference, () => post('index/read', { index: row.index, name: row.name }), { listed: row })
 }

@@ -1,11 +1,11 @@
 // Plugins: what they may do in plain words, and the operator's yes and no.
-import { addPlugin, confirmAddition } from '../add-plugin.js'
+import { addPlugin, fetchAddition } from '../add-plugin.js'
 import { chooser } from '../choose.js'
 import { decide, showDialog } from '../dialog.js'
 import { h, put } from '../dom.js'
 import { filters, has } from '../filters.js'
 import { digest, moment, number, t, term } from '../language.js'
-import { badge, card, code, copyable, facts, guarded, head, listing, problem, signature } from '../parts.js'
+import { badge, card, code, copyable, facts, guarded, head, listing, signature } from '../parts.js'
 import { live, post, segment } from '../server.js'
 import { table } from '../table.js'
 
@@ -110,19 +110,11 @@ function installed(page, plugin) {
 }
 
 /** version fetches another version of a plugin, and shows how it differs before it takes the place of the one that is there. */
-async function version(name, read, step) {
-  const state = h('div', { role: 'status' }, h('p', {}, t('find.reading')))
-  const dialog = showDialog({ title: name, body: state })
-  try {
+function version(name, read, step) {
+  return fetchAddition(name, null, async () => {
     const answer = await post(`plugins/${segment(name)}/${read}`, {})
-    if (!dialog.isConnected) return
-    const found = read === 'newer' ? answer.newer : answer
-    if (!found) return put(state, h('p', {}, t('plugins.newest')))
-    dialog.close()
-    confirmAddition(found, { step })
-  } catch (error) {
-    put(state, problem(error))
-  }
+    return read === 'newer' ? answer.newer : answer
+  }, { step })
 }
 
 function remove({ name, digest: sum }) {

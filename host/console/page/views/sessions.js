@@ -5,7 +5,7 @@ import { filters, has } from '../filters.js'
 import { number, t, term, who } from '../language.js'
 import { card, code, facts, head, may, since, when } from '../parts.js'
 import { post, segment } from '../server.js'
-import { table } from '../table.js'
+import { buttonColumn, table } from '../table.js'
 
 export default function sessions(page) {
   const admin = may(page.session, 'admin')
@@ -40,7 +40,7 @@ function clientTable(page, narrow, end) {
       { label: t('column.calls'), by: 'calls', value: row => row.here ? row.calls : null, down: true, class: 'number wide', cell: row => figure(row, row.calls) },
       { label: t('column.running'), by: 'running', value: row => row.here ? row.requests : null, down: true, class: 'number wide', cell: row => figure(row, row.requests) },
       { label: t('column.streams'), by: 'streams', value: row => row.here ? row.streams : null, down: true, class: 'number wide', cell: row => figure(row, row.streams) },
-      end && { label: h('span', { class: 'unseen' }, t('sessions.end')), class: 'nowrap', cell: row => row.id && h('button', { type: 'button', class: 'small', onclick: () => end(row) }, t('sessions.end')) },
+      end && buttonColumn(t('sessions.end'), end, row => row.id),
     ].filter(Boolean),
   })
 }

@@ -7,7 +7,7 @@ import { filters, has } from '../filters.js'
 import { t, term, who } from '../language.js'
 import { badge, card, code, copyText, dated, facts, head, may, problem, since } from '../parts.js'
 import { post, segment } from '../server.js'
-import { table } from '../table.js'
+import { buttonColumn, table } from '../table.js'
 
 const roles = ['viewer', 'approver', 'admin']
 const lives = ['30', '90', '365', '']
@@ -30,8 +30,7 @@ export default function tokens(page) {
       { label: t('tokens.created'), by: 'created', down: true, class: 'wide nowrap', cell: row => row.created ? [dated(row.created), h('small', {}, row.creator)] : '–' },
       { label: t('column.used'), by: 'used', down: true, class: 'wide nowrap', cell: row => row.used ? since(row.used) : '–' },
       { label: t('tokens.end'), by: 'end', value: row => row.revoked ?? row.expires, class: 'wide nowrap', cell: ending },
-      { label: h('span', { class: 'unseen' }, t('tokens.revoke')), class: 'nowrap', cell: row => row.state === 'valid' && row.id &&
-        h('button', { type: 'button', class: 'small', onclick: () => revoke(row, again) }, t('tokens.revoke')) },
+      buttonColumn(t('tokens.revoke'), row => revoke(row, again), row => row.state === 'valid' && row.id),
     ],
   })
   const fresh = h('button', { type: 'button', class: 'primary', onclick: () => create(again) }, t('tokens.new'))
@@ -64,8 +63,7 @@ function loginTable(end) {
       { label: t('tokens.scopes'), class: 'wide', cell: row => row.scopes?.join(' ') ?? '–' },
       { label: t('column.since'), class: 'wide nowrap', cell: row => dated(row.created) },
       { label: t('tokens.end'), class: 'nowrap', cell: row => dated(row.expires) },
-      { label: h('span', { class: 'unseen' }, t('sessions.end')), class: 'nowrap', cell: row =>
-        h('button', { type: 'button', class: 'small', onclick: () => end(row) }, t('sessions.end')) },
+      buttonColumn(t('sessions.end'), end),
     ],
   })
 }
@@ -92,8 +90,7 @@ function blockTable(undo) {
       { label: t('blocks.issuer'), class: 'wide', cell: row => row.issuer },
       { label: t('column.since'), class: 'wide nowrap', cell: row => dated(row.blocked) },
       { label: t('blocks.by'), class: 'wide', cell: row => row.by },
-      { label: h('span', { class: 'unseen' }, t('blocks.unblock')), class: 'nowrap', cell: row =>
-        h('button', { type: 'button', class: 'small', onclick: () => undo(row) }, t('blocks.unblock')) },
+      buttonColumn(t('blocks.unblock'), undo),
     ],
   })
 }
