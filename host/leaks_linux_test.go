@@ -72,7 +72,7 @@ func TestConstructorsThatFail(t *testing.T) {
 				Path: filepath.Join(dir, "a.db"), Migrations: []string{"CREATE TABLE a (b)"}, Quota: 1 << 20}))
 		},
 		"mount": func(_ context.Context, dir string) (func() error, error) {
-			return leaktest.Closer(file.New(grant.Mount{Name: "m", Path: dir, Write: true, Quota: 1 << 20}, nil))
+			return leaktest.Closer(file.New(grant.Mount{Name: "m", Path: dir, Write: true, Quota: 1 << 20}))
 		},
 		"engine": func(context.Context, string) (func() error, error) {
 			return leaktest.Closer(sandbox.New(nil))

@@ -102,7 +102,7 @@ func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants gr
 		return nil, err
 	}
 	for _, granted := range grants.Mounts {
-		mount, err := file.New(granted, nil)
+		mount, err := file.New(granted)
 		if errors.Is(err, fs.ErrNotExist) && h.options().ReadOnly && from.source.shipped() {
 			continue // a host that serves would have made it
 		}

@@ -236,7 +236,7 @@ func TestMount(t *testing.T) {
 		os.Symlink("/etc/hostname", filepath.Join(dir, "out"))); err != nil {
 		t.Fatal(err)
 	}
-	mount, err := file.New(grant.Mount{Name: "data", Path: dir}, nil)
+	mount, err := file.New(grant.Mount{Name: "data", Path: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 // instance could be restored or not.
 func TestNoTraceRemains(t *testing.T) {
 	t.Parallel()
-	mount, err := file.New(grant.Mount{Name: "workspace", Path: t.TempDir(), Write: true}, nil)
+	mount, err := file.New(grant.Mount{Name: "workspace", Path: t.TempDir(), Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestNoTraceRemains(t *testing.T) {
 // TestSearchFindsTraces checks that the search of TestNoTraceRemains finds traces of the same call.
 func TestSearchFindsTraces(t *testing.T) {
 	t.Parallel()
-	mount, err := file.New(grant.Mount{Name: "workspace", Path: t.TempDir(), Write: true}, nil)
+	mount, err := file.New(grant.Mount{Name: "workspace", Path: t.TempDir(), Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}

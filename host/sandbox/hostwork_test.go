@@ -206,7 +206,7 @@ func sparse(t *testing.T, path string, size int64) {
 // mountedPlugin loads a guest with a writable mount.
 func mountedPlugin(t *testing.T, dir string, wasm []byte, limits manifest.Limits) *sandbox.Plugin {
 	t.Helper()
-	mount, err := file.New(grant.Mount{Name: "workspace", Path: dir, Write: true}, nil)
+	mount, err := file.New(grant.Mount{Name: "workspace", Path: dir, Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}

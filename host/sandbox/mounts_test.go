@@ -23,7 +23,7 @@ func filesPlugin(t testing.TB, m grant.Mount) *sandbox.Plugin {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mount, err := file.New(m, nil)
+	mount, err := file.New(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func BenchmarkFileRead(b *testing.B) {
 // TestPathsOutsideTheMounts checks that paths in no mount do not exist and that "/" lists the mounts.
 func TestPathsOutsideTheMounts(t *testing.T) {
 	t.Parallel()
-	mount, err := file.New(grant.Mount{Name: "workspace", Path: t.TempDir(), Write: true}, nil)
+	mount, err := file.New(grant.Mount{Name: "workspace", Path: t.TempDir(), Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func newShell(t testing.TB, workspace string, g *grant.Exec, options execbroker.
 	if err != nil {
 		t.Fatal(err)
 	}
-	mount, err := file.New(mounted, nil)
+	mount, err := file.New(mounted)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tetratelabs/wazero/experimental/sys"
 
-	"github.com/hako-run/hako/host/broker/file"
 	"github.com/hako-run/hako/host/grant"
 )
 
@@ -323,7 +322,7 @@ func TestTwoGuestsOfOneMount(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	m := mount(t, grant.Mount{Name: "workspace", Path: dir, Write: true, Quota: 1 << 20,
-		Deny: []string{"x"}}, &file.Options{})
+		Deny: []string{"x"}})
 	var guests sync.WaitGroup
 	for i := range 8 {
 		g := enter(t, m, dir, 0)

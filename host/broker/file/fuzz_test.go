@@ -37,7 +37,7 @@ func FuzzOperations(f *testing.F) {
 			symlink(t, target, filepath.Join(inside, link))
 		}
 		m, err := file.New(grant.Mount{Name: "w", Path: inside, Write: true,
-			Deny: []string{"keep/hidden"}, Quota: fuzzQuota}, nil)
+			Deny: []string{"keep/hidden"}, Quota: fuzzQuota})
 		must(t, err)
 		g := enter(t, m, inside, 4)
 		for i, line := range strings.Split(program, "\n") {

@@ -28,8 +28,8 @@ func TestGoGuest(t *testing.T) {
 	host(t, reference, map[string]string{"given": "given", ".env": "token"})
 
 	handles := file.NewHandles(8)
-	workspace := mount(t, grant.Mount{Name: "workspace", Path: inside, Write: true, Quota: 2 << 20}, nil)
-	readOnly := mount(t, grant.Mount{Name: "reference", Path: reference, Deny: []string{"**/.env"}}, nil)
+	workspace := mount(t, grant.Mount{Name: "workspace", Path: inside, Write: true, Quota: 2 << 20})
+	readOnly := mount(t, grant.Mount{Name: "reference", Path: reference, Deny: []string{"**/.env"}})
 	mounts := wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(workspace.FS(handles), workspace.GuestPath())
 	mounts = mounts.(sysfs.FSConfig).WithSysFSMount(readOnly.FS(handles), readOnly.GuestPath())
 

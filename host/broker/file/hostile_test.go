@@ -75,7 +75,7 @@ func TestHostileDisk(t *testing.T) {
 	t.Run("names made by many at once", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
-		m := mount(t, grant.Mount{Name: "workspace", Path: dir, Write: true, Quota: 8 << 10}, nil)
+		m := mount(t, grant.Mount{Name: "workspace", Path: dir, Write: true, Quota: 8 << 10})
 		done := make(chan struct{})
 		for i := range 4 {
 			g := enter(t, m, dir, 0)

@@ -24,19 +24,11 @@ import (
 	"io/fs"
 	"os"
 	"sync"
-	"time"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
 
 	"github.com/hako-run/hako/host/grant"
 )
-
-// Options configures a Mount. A nil *Options means all defaults.
-type Options struct {
-	// Remeasure is the age at which the measurement of a directory with a quota is repeated in the background, when a
-	// file grows, to include changes by other processes. Zero means 1m.
-	Remeasure time.Duration
-}
 
 // Mount is one granted directory. It is safe for concurrent use by any number of guests.
 type Mount struct {
@@ -54,7 +46,7 @@ type Mount struct {
 // It fails if the path is missing or no directory, if the mount has no name, if the quota is negative, or if a deny
 // glob is malformed. The first write to a mount with a quota starts a goroutine that measures the files' size; writes
 // wait for it. All mounts of the same directory in this process share that measurement.
-func New(m grant.Mount, opts *Options) (*Mount, error) {
+func New(m grant.Mount) (*Mount, error) {
 	deny, err := parseGlobs(m.Deny)
 	switch {
 	case err != nil:
@@ -71,7 +63,7 @@ func New(m grant.Mount, opts *Options) (*Mount, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mount %q: %w", m.Name, err)
 	}
-	quota, err := newQuota(m, root, opts)
+	quota, err := newQuota(m, root)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("mount %q: %w", m.Name, err), root.Close())
 	}

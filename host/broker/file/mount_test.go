@@ -29,7 +29,7 @@ func open(t *testing.T, options ...func(*grant.Mount)) *guest {
 	for _, o := range options {
 		o(&m)
 	}
-	return enter(t, mount(t, m, nil), m.Path, 0)
+	return enter(t, mount(t, m), m.Path, 0)
 }
 
 // enter returns a guest of a mount. Like wazero it opens the preopen first.
@@ -44,9 +44,9 @@ func enter(t *testing.T, m *file.Mount, dir string, limit int) *guest {
 	return g
 }
 
-func mount(t *testing.T, m grant.Mount, options *file.Options) *file.Mount {
+func mount(t *testing.T, m grant.Mount) *file.Mount {
 	t.Helper()
-	mounted, err := file.New(m, options)
+	mounted, err := file.New(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +337,7 @@ func TestReadOnly(t *testing.T) {
 func TestOpenFileLimit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	g := enter(t, mount(t, grant.Mount{Name: "workspace", Path: dir, Write: true}, nil), dir, 3)
+	g := enter(t, mount(t, grant.Mount{Name: "workspace", Path: dir, Write: true}), dir, 3)
 	var last sys.File
 	for _, path := range []string{"a", "b"} {
 		f, errno := g.OpenFile(path, sys.O_RDWR|sys.O_CREAT, 0)
@@ -405,7 +405,7 @@ func TestNewRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := file.New(c.mount, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := file.New(c.mount); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
 		})

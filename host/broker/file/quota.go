@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"time"
 
 	wsys "github.com/tetratelabs/wazero/sys"
 
@@ -16,23 +15,18 @@ import (
 // quota limits the files below a mount: the sum of their sizes, holes included, counted once per name, and the number
 // of names. It is exact for changes by guests of this process. Changes by others count from the next measurement on.
 type quota struct {
-	limit     int64 // bytes; math.MaxInt64 for none
-	entries   int64 // names
-	remeasure time.Duration
-	usage     *usage
+	limit   int64 // bytes; math.MaxInt64 for none
+	entries int64 // names
+	usage   *usage
 }
 
-func newQuota(m grant.Mount, root *os.Root, opts *Options) (quota, error) {
-	if opts == nil {
-		opts = &Options{}
-	}
+func newQuota(m grant.Mount, root *os.Root) (quota, error) {
 	u, err := acquireUsage(root)
 	if err != nil {
 		return quota{}, err
 	}
 	limit := cmp.Or(m.Quota, math.MaxInt64)
-	return quota{limit: limit, entries: max(minEntries, limit/bytesPerEntry),
-		remeasure: cmp.Or(opts.Remeasure, time.Minute), usage: u}, nil
+	return quota{limit: limit, entries: max(minEntries, limit/bytesPerEntry), usage: u}, nil
 }
 
 // A mount with a quota has room for one name for each bytesPerEntry bytes of it, and at least for minEntries.
@@ -45,25 +39,33 @@ func (q quota) limited() bool { return q.limit != math.MaxInt64 }
 
 func (q quota) close() { q.usage.release() }
 
+// lock locks the usage, with a quota when it is measured. The caller unlocks it.
+func (q quota) lock(ctx context.Context) error {
+	if q.limited() {
+		if err := q.usage.wait(ctx); err != nil {
+			return err
+		}
+	}
+	q.usage.mu.Lock()
+	return nil
+}
+
 // change runs do, which changes the size of f to at most end(size before). If the quota has no room for the growth, it
 // returns EDQUOT and does not call do. Changes below one directory are serialized, so concurrent guests cannot exceed
 // the quota together.
 func (q quota) change(ctx context.Context, n *node, f *os.File, end func(size int64) int64,
 	do func(size int64) error) error {
 	u := q.usage
-	if q.limited() {
-		if err := u.wait(ctx); err != nil {
-			return err
-		}
+	if err := q.lock(ctx); err != nil {
+		return err
 	}
-	u.mu.Lock()
 	defer u.mu.Unlock()
 	before, err := size(f)
 	if err != nil {
 		return err
 	}
 	if growth := end(before) - before; growth > 0 && q.limited() {
-		u.remeasureLocked(q.remeasure)
+		u.remeasureLocked()
 		if growth > q.limit-u.usedLocked().bytes {
 			return wasiEDQUOT
 		}
@@ -78,15 +80,12 @@ func (q quota) change(ctx context.Context, n *node, f *os.File, end func(size in
 // add runs do, which creates a name. It returns EDQUOT if the quota has no room for another name.
 func (q quota) add(ctx context.Context, do func() error) error {
 	u := q.usage
-	if q.limited() {
-		if err := u.wait(ctx); err != nil {
-			return err
-		}
+	if err := q.lock(ctx); err != nil {
+		return err
 	}
-	u.mu.Lock()
 	defer u.mu.Unlock()
 	if q.limited() && u.usedLocked().entries >= q.entries {
-		u.remeasureLocked(q.remeasure)
+		u.remeasureLocked()
 		return wasiEDQUOT
 	}
 	if err := do(); err != nil {
@@ -107,12 +106,9 @@ func (q quota) remove(p *dirEntry, do func() error) error {
 // move runs do, which renames source to target.
 func (q quota) move(ctx context.Context, source, target *dirEntry, do func() error) error {
 	u := q.usage
-	if q.limited() {
-		if err := u.wait(ctx); err != nil {
-			return err
-		}
+	if err := q.lock(ctx); err != nil {
+		return err
 	}
-	u.mu.Lock()
 	defer u.mu.Unlock()
 	if err := u.replaceLocked(target, source.info, do); err != nil {
 		return err

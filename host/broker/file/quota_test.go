@@ -11,7 +11,6 @@ import (
 
 	"github.com/tetratelabs/wazero/experimental/sys"
 
-	"github.com/hako-run/hako/host/broker/file"
 	"github.com/hako-run/hako/host/grant"
 )
 
@@ -105,7 +104,7 @@ func TestQuotaHoldsForConcurrentGuests(t *testing.T) {
 	const limit = 100 << 10
 	var writers sync.WaitGroup
 	for i := range 8 { // each with its own mount of the same directory
-		m := mount(t, grant.Mount{Name: "workspace", Path: dir, Write: true, Quota: limit}, nil)
+		m := mount(t, grant.Mount{Name: "workspace", Path: dir, Write: true, Quota: limit})
 		g := enter(t, m, dir, 0)
 		writers.Go(func() {
 			for n := range 50 {
@@ -133,7 +132,7 @@ func TestQuotaHoldsForConcurrentGuests(t *testing.T) {
 	if total > limit {
 		t.Fatalf("%d bytes, more than the quota of %d", total, limit)
 	}
-	g := enter(t, mount(t, grant.Mount{Name: "workspace", Path: dir, Write: true, Quota: limit}, nil), dir, 0)
+	g := enter(t, mount(t, grant.Mount{Name: "workspace", Path: dir, Write: true, Quota: limit}), dir, 0)
 	want(t, "exactly what is left", write(g, "rest", strings.Repeat("x", int(limit-total))), 0)
 	full(t, "one more", g, write(g, "more", "x"))
 }
@@ -142,7 +141,7 @@ func TestMountsOfOneDirectoryShareItsMeasure(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	granted := grant.Mount{Name: "workspace", Path: dir, Write: true, Quota: 8 << 10}
-	first, second := mount(t, granted, nil), mount(t, granted, nil)
+	first, second := mount(t, granted), mount(t, granted)
 	one, other := enter(t, first, dir, 0), enter(t, second, dir, 0)
 	want(t, "write", write(one, "f", kilobytes(5)), 0)
 	full(t, "write by the other", other, write(other, "g", kilobytes(4)))
@@ -151,14 +150,14 @@ func TestMountsOfOneDirectoryShareItsMeasure(t *testing.T) {
 	}
 	want(t, "write by the other, less", write(other, "g", kilobytes(3)), 0)
 	want(t, "write by the closed one", write(one, "h", "x"), sys.EBADF)
-	third := enter(t, mount(t, granted, nil), dir, 0)
+	third := enter(t, mount(t, granted), dir, 0)
 	full(t, "write by a third", third, write(third, "h", "x"))
 }
 
 func TestAppendingGuestsDoNotOverwriteEachOther(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	m := mount(t, grant.Mount{Name: "workspace", Path: dir, Write: true}, nil)
+	m := mount(t, grant.Mount{Name: "workspace", Path: dir, Write: true})
 	var writers sync.WaitGroup
 	for range 4 {
 		g := enter(t, m, dir, 0)
@@ -181,8 +180,7 @@ func TestQuotaNoticesWhatOthersDo(t *testing.T) {
 	dir := t.TempDir()
 	host(t, dir, map[string]string{"theirs": kilobytes(8)})
 	synctest.Test(t, func(t *testing.T) {
-		m := mount(t, grant.Mount{Name: "workspace", Path: dir, Write: true, Quota: 8 << 10},
-			&file.Options{Remeasure: time.Hour})
+		m := mount(t, grant.Mount{Name: "workspace", Path: dir, Write: true, Quota: 8 << 10})
 		g := enter(t, m, dir, 0)
 		full(t, "over the quota", g, write(g, "ours", "x"))
 		must(t, os.Remove(filepath.Join(dir, "theirs")))

@@ -18,7 +18,7 @@ func TestEnterSeesAnExchange(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m, err := New(grant.Mount{Name: "w", Path: dir}, nil)
+	m, err := New(grant.Mount{Name: "w", Path: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

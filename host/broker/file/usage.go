@@ -121,9 +121,13 @@ func (u *usage) startFirstWalk() {
 	}
 }
 
-// remeasureLocked starts a new measurement if the last one is older than age and than restFactor allows.
-func (u *usage) remeasureLocked(age time.Duration) {
-	if !u.measuredAt.IsZero() && time.Since(u.measuredAt) > max(age, restFactor*u.duration) {
+// remeasureAge is the age at which the measurement of a directory with a quota is repeated, when a file grows, to
+// include changes by other processes.
+const remeasureAge = time.Minute
+
+// remeasureLocked starts a new measurement if the last one is older than remeasureAge and than restFactor allows.
+func (u *usage) remeasureLocked() {
+	if !u.measuredAt.IsZero() && time.Since(u.measuredAt) > max(remeasureAge, restFactor*u.duration) {
 		u.walkLocked()
 	}
 }

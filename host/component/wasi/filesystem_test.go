@@ -41,7 +41,7 @@ func fileGuest(t *testing.T) (*guest, string) {
 		{Name: "data", Path: dirs[0], Write: true, Quota: 1 << 20, Deny: []string{"**/secret*"}},
 		{Name: "docs", Path: dirs[1]},
 	} {
-		m, err := file.New(g, nil)
+		m, err := file.New(g)
 		if err != nil {
 			t.Fatal(i, err)
 		}
