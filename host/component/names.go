@@ -213,3 +213,11 @@ func checkLabels(r *reader, what string, fields []Field) {
 		seen[key] = true
 	}
 }
+
+// interfaceName returns the name of an instance's interface: its own name if it has no other.
+func (e *Extern) interfaceName() string {
+	if e.Implements != "" {
+		return e.Implements
+	}
+	return e.Name
+}

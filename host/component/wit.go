@@ -5,11 +5,8 @@ import (
 	"strings"
 )
 
-// The most bytes of a type and of a world as text. A type can mention another one 100,000 times.
-const (
-	maxText  = 10_000
-	maxWorld = 1 << 20
-)
+// maxText bounds the text of a type, in bytes. A type can mention another one 100,000 times.
+const maxText = 10_000
 
 // kindNames are the kinds of types in WIT.
 var kindNames = [...]string{"bool", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f32", "f64",

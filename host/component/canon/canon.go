@@ -40,10 +40,9 @@ type Frame struct {
 	borrowed int      // handles that were borrowed to the guest and that it has not dropped
 }
 
-// Signature returns the signature of the core function that implements f, or of the one that calls it if lowered, as
-// core value types: 0x7f i32, 0x7e i64, 0x7d f32, 0x7c f64. It returns nothing for a function with a type that has no
+// Signature returns the signature of the core function through which a guest calls f, as core value types: 0x7f i32, 0x7e i64, 0x7d f32, 0x7c f64. It returns nothing for a function with a type that has no
 // representation; the methods of Frame return an error for it.
-func Signature(f *component.Func, lowered bool) (params, results []byte) {
+func Signature(f *component.Func) (params, results []byte) {
 	var layouts Layouts
 	in, err := layouts.params(f)
 	if err != nil {
@@ -60,12 +59,10 @@ func Signature(f *component.Func, lowered bool) (params, results []byte) {
 	switch {
 	case err != nil:
 		return nil, nil
-	case !out.inMemory(maxFlatResults):
-		return params, out.flat
-	case lowered:
+	case out.inMemory(maxFlatResults):
 		return append(params[:len(params):len(params)], i32), nil
 	}
-	return params, []byte{i32}
+	return params, out.flat
 }
 
 // LiftParams returns the arguments of a function that the guest calls.

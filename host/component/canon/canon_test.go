@@ -227,7 +227,7 @@ func TestRoundTrips(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if params, _ := Signature(f, false); len(params) != len(flat) {
+			if params, _ := Signature(&component.Func{Params: f.Params}); len(params) != len(flat) {
 				t.Fatalf("%d core arguments for the signature %x", len(flat), params)
 			}
 			got, err := frame.LiftParams(f, flat)
@@ -241,7 +241,7 @@ func TestRoundTrips(t *testing.T) {
 
 func checkResult(t *testing.T, memory *fakeMemory, frame *Frame, f *component.Func, flat []uint64, result any) {
 	t.Helper()
-	params, results := Signature(f, true)
+	params, results := Signature(f)
 	stack := append(make([]uint64, 0, 20), flat...)
 	lifted := []uint64{0}
 	if len(results) == 0 { // the caller gives the address, as the last argument
@@ -272,24 +272,22 @@ func TestSignature(t *testing.T) {
 	for _, test := range []struct {
 		name            string
 		f               *component.Func
-		lowered         bool
 		params, results string
 	}{
-		{"nothing", function(nil), false, "", ""},
-		{"scalars", function(f64Type, u8Type, u64Type, f32Type), false, "\x7f\x7e\x7d", "\x7c"},
-		{"string result of an export", function(stringType, stringType), false, "\x7f\x7f", "\x7f"},
-		{"string result of an import", function(stringType, stringType), true, "\x7f\x7f\x7f", ""},
-		{"16 parameters", function(nil, fixed(u64Type, 16)), false, strings.Repeat("\x7e", 16), ""},
-		{"17 parameters", function(nil, fixed(u64Type, 17)), false, "\x7f", ""},
-		{"17 parameters and a result in memory", function(stringType, fixed(u64Type, 17)), true, "\x7f\x7f", ""},
-		{"joined cases", function(nil, join), false, "\x7f\x7e\x7d", ""},
-		{"joined f32 and i32", function(nil, variantOf(f32Type, u32Type)), false, "\x7f\x7f", ""},
-		{"result without payload", function(scalar(component.KindResult)), false, "", "\x7f"},
-		{"flags", function(labels(component.KindFlags, 32)), false, "", "\x7f"},
-		{"a huge list of fixed length", function(nil, fixed(u8Type, 1<<27)), false, "\x7f", ""},
-		{"type too large", function(nil, fixed(u64Type, 1<<31)), false, "", ""},
+		{"nothing", function(nil), "", ""},
+		{"scalars", function(f64Type, u8Type, u64Type, f32Type), "\x7f\x7e\x7d", "\x7c"},
+		{"string result", function(stringType, stringType), "\x7f\x7f\x7f", ""},
+		{"16 parameters", function(nil, fixed(u64Type, 16)), strings.Repeat("\x7e", 16), ""},
+		{"17 parameters", function(nil, fixed(u64Type, 17)), "\x7f", ""},
+		{"17 parameters and a result in memory", function(stringType, fixed(u64Type, 17)), "\x7f\x7f", ""},
+		{"joined cases", function(nil, join), "\x7f\x7e\x7d", ""},
+		{"joined f32 and i32", function(nil, variantOf(f32Type, u32Type)), "\x7f\x7f", ""},
+		{"result without payload", function(scalar(component.KindResult)), "", "\x7f"},
+		{"flags", function(labels(component.KindFlags, 32)), "", "\x7f"},
+		{"a huge list of fixed length", function(nil, fixed(u8Type, 1<<27)), "\x7f", ""},
+		{"type too large", function(nil, fixed(u64Type, 1<<31)), "", ""},
 	} {
-		params, results := Signature(test.f, test.lowered)
+		params, results := Signature(test.f)
 		if string(params) != test.params || string(results) != test.results {
 			t.Errorf("%s: %x, %x, want %x, %x", test.name, params, results, test.params, test.results)
 		}

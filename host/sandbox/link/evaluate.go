@@ -352,7 +352,7 @@ func (b *builder) lower(s *scope, d *component.Lower) error {
 	if target.lifted != nil && (s.within(target.owner) || target.owner.within(s)) {
 		call = func(context.Context, api.Module, []uint64) { panic(errEntered) }
 	}
-	params, results := canon.Signature(d.Type, true)
+	params, results := canon.Signature(d.Type)
 	s.addFunction(b.hostFunction(call, params, results))
 	return nil
 }

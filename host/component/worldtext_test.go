@@ -5,7 +5,10 @@ import (
 	"strings"
 )
 
-// World returns what the component imports and exports as text of WIT: the world, and the packages with the interfaces
+// maxWorld bounds the text of a world, in bytes.
+const maxWorld = 1 << 20
+
+// World shows in tests what was decoded. It returns what the component imports and exports as text of WIT: the world, and the packages with the interfaces
 // that it mentions.
 func (c *Component) World() string {
 	w := &worldText{witText: witText{limit: maxWorld}, owners: map[any]owner{}, interfaces: map[string][]Extern{}}
@@ -53,14 +56,6 @@ func (w *worldText) own(externs []Extern) {
 	}
 }
 
-// interfaceName returns the name of an instance's interface: its own name if it has no other.
-func (e *Extern) interfaceName() string {
-	if e.Implements != "" {
-		return e.Implements
-	}
-	return e.Name
-}
-
 // line writes a line of these parts, indented.
 func (w *worldText) line(indent int, parts ...string) {
 	if w.full() {
@@ -86,7 +81,7 @@ func (w *worldText) item(keyword string, e Extern) {
 		w.mention(e.interfaceName(), e.Instance.Exports)
 	case e.Sort == SortInstance:
 		w.line(1, keyword, " ", identifier(e.Name), ": interface {")
-		w.body(2, e.Name, e.Instance.Exports)
+		w.body(e.Name, e.Instance.Exports)
 		w.line(1, "}")
 	case e.Sort == SortType:
 		w.definedType(1, "", e, nil)
@@ -123,7 +118,7 @@ func (w *worldText) pack(pack string) {
 	for _, name := range w.names {
 		if in, iface := splitInterface(name); in == pack {
 			w.line(1, "interface ", identifier(iface), " {")
-			w.body(2, name, w.interfaces[name])
+			w.body(name, w.interfaces[name])
 			w.line(1, "}")
 		}
 	}
@@ -131,7 +126,7 @@ func (w *worldText) pack(pack string) {
 }
 
 // body writes the types and functions of an interface.
-func (w *worldText) body(indent int, iface string, exports []Extern) {
+func (w *worldText) body(iface string, exports []Extern) {
 	methods := map[string][]Extern{} // functions of resources
 	for _, e := range exports {
 		if name := (externName{Name: e.Name}); e.Sort == SortFunc && strings.HasPrefix(e.Name, "[") {
@@ -141,12 +136,12 @@ func (w *worldText) body(indent int, iface string, exports []Extern) {
 	}
 	for _, e := range exports {
 		if e.Sort == SortType {
-			w.definedType(indent, iface, e, methods[e.Name])
+			w.definedType(2, iface, e, methods[e.Name])
 		}
 	}
 	for _, e := range exports {
 		if e.Sort == SortFunc && !strings.HasPrefix(e.Name, "[") {
-			w.line(indent, identifier(e.Name), ": ", e.Func.String(), ";")
+			w.line(2, identifier(e.Name), ": ", e.Func.String(), ";")
 		}
 	}
 }
