@@ -41,7 +41,8 @@ func (h *host) environment(caller) any {
 	return list
 }
 
-func (h *host) arguments(caller) any { return texts(h.Arguments) }
+// arguments returns none: a plugin has no command line.
+func (h *host) arguments(caller) any { return []any{} }
 
 // texts returns a list<string>.
 func texts(list []string) []any {

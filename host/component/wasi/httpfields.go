@@ -150,18 +150,7 @@ func setField(c caller, f *fields, name string, values []any) any {
 	return component.OK(nil)
 }
 
-func deleteField(c caller, f *fields, name string) any {
-	failure := checkField(name)
-	switch {
-	case f.immutable:
-		return errImmutable
-	case failure.Number != 0:
-		return failure
-	}
-	f.search(c)
-	f.remove(name)
-	return component.OK(nil)
-}
+func deleteField(c caller, f *fields, name string) any { return setField(c, f, name, nil) }
 
 func (f *fields) remove(name string) {
 	f.list = slices.DeleteFunc(f.list, func(own field) bool {

@@ -27,8 +27,6 @@ import (
 type Options struct {
 	// Environment are the environment variables, as name and value. wasi:config has them too.
 	Environment [][2]string
-	// Arguments are the command-line arguments.
-	Arguments []string
 	// Now is the wall clock. Nil means time.Now.
 	Now func() time.Time
 	// Monotonic is the monotonic clock, in nanoseconds. It must not be before the clock of the process that captured an

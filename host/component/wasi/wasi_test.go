@@ -118,9 +118,9 @@ var closed = component.Case{Number: 1} // stream-error.closed
 
 func TestCLI(t *testing.T) {
 	t.Parallel()
-	g := newGuest(t, wasi.Options{Environment: [][2]string{{"A", "1"}, {"B", ""}}, Arguments: []string{"weather"}})
+	g := newGuest(t, wasi.Options{Environment: [][2]string{{"A", "1"}, {"B", ""}}})
 	g.want(g.do("wasi:cli/environment#get-environment"), []any{[]any{"A", "1"}, []any{"B", ""}})
-	g.want(g.do("wasi:cli/environment#get-arguments"), []any{"weather"})
+	g.want(g.do("wasi:cli/environment#get-arguments"), []any{})
 	g.want(g.do("wasi:cli/environment#initial-cwd"), component.None)
 	for _, name := range []string{"stdin", "stdout", "stderr"} {
 		g.want(g.do("wasi:cli/terminal-"+name+"#get-terminal-"+name), component.None)
