@@ -97,7 +97,7 @@ func TestLayout(t *testing.T) {
 		}
 		offline := l.Client()
 		a, err := offline.Pull(t.Context(), r)
-		if err != nil || !bytes.Equal(a.Wasm, wasm) || string(a.Manifest) != manifestText || a.Digest != r.Digest {
+		if err != nil || !bytes.Equal(a.Wasm, wasm) || a.Digest != r.Digest {
 			t.Errorf("%s: Pull: %+v, %v", name, a, err)
 		}
 		found, _, err := offline.Referrers(t.Context(), r, "text/sbom")

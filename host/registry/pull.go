@@ -21,14 +21,10 @@ import (
 
 // Artifact is a plugin in a registry.
 type Artifact struct {
-	// Reference is the reference that it was pulled from, with its digest.
-	Reference Reference
 	// Digest is the digest of the OCI manifest, or of the index of platforms that the reference names.
 	Digest string
 	// Wasm is the plugin file as it was published.
 	Wasm []byte
-	// Manifest is hako's manifest, which is in Wasm too. It is nil for what was not packed by hako.
-	Manifest []byte
 	// Policy is a policy of wassette that was published with a component. It may be nil.
 	Policy []byte
 	// Annotations are those of the OCI manifest. They are untrusted text.
@@ -91,7 +87,7 @@ func (c *Client) pull(ctx context.Context, repository *remote.Repository, r Refe
 			return nil, errNestedIndex
 		}
 	}
-	a := &Artifact{Reference: r.WithDigest(digest), Digest: digest, Annotations: m.Annotations}
+	a := &Artifact{Digest: digest, Annotations: m.Annotations}
 	if a.Wasm, err = c.wasm(ctx, repository, m.Layers); err != nil {
 		return nil, err
 	}
@@ -101,7 +97,7 @@ func (c *Client) pull(ctx context.Context, repository *remote.Repository, r Refe
 		}
 	}
 	if m.Config.MediaType == configType {
-		a.Manifest, err = c.checkManifest(ctx, repository, m.Config, a.Wasm)
+		err = c.checkManifest(ctx, repository, m.Config, a.Wasm)
 	}
 	return a, err
 }
@@ -285,23 +281,20 @@ type componentConfig struct {
 	Target  *string  `json:"target"`
 }
 
-// checkManifest returns hako's manifest in a config, if it has one. It must be the one in the plugin file: an index or
-// a console may show the config without having read the file.
+// checkManifest checks that hako's manifest in a config, if it has one, is the one in the plugin file: an index or a
+// console may show the config without having read the file.
 func (c *Client) checkManifest(ctx context.Context, repository *remote.Repository, d ocispec.Descriptor,
-	wasm []byte) ([]byte, error) {
+	wasm []byte) error {
 	text, err := c.blob(ctx, repository, d, maxMetadata)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var config wasmConfig
 	if err := json.Unmarshal(text, &config); err != nil {
-		return nil, errors.New("its config is not JSON as " + configType + " defines it")
+		return errors.New("its config is not JSON as " + configType + " defines it")
 	}
-	if config.Manifest == "" {
-		return nil, nil
+	if inside, _ := manifest.Inside(wasm); config.Manifest != "" && string(inside) != config.Manifest {
+		return errors.New("the manifest in its config is not the one in its file")
 	}
-	if inside, _ := manifest.Inside(wasm); !bytes.Equal(inside, []byte(config.Manifest)) {
-		return nil, errors.New("the manifest in its config is not the one in its file")
-	}
-	return []byte(config.Manifest), nil
+	return nil
 }

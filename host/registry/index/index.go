@@ -10,7 +10,6 @@
 package index
 
 import (
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,11 +27,6 @@ import (
 	"github.com/hako-run/hako/internal/visible"
 	"github.com/hako-run/hako/pdk/locale"
 )
-
-// JSONSchema is the JSON Schema of an index.
-//
-//go:embed schema.json
-var JSONSchema string
 
 // Bounds of an index. An index that exceeds the first two is refused, texts are shortened.
 const (

@@ -75,7 +75,12 @@ func TestParse(t *testing.T) {
 // TestSchema: the JSON Schema accepts the example, and refuses what parse leaves out.
 func TestSchema(t *testing.T) {
 	t.Parallel()
-	document, err := jsonschema.UnmarshalJSON(strings.NewReader(JSONSchema))
+	file, err := os.Open("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	document, err := jsonschema.UnmarshalJSON(file)
 	if err != nil {
 		t.Fatal(err)
 	}
