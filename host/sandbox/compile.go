@@ -95,7 +95,7 @@ func coreModules(c *component.Component) (modules []*component.Module) {
 // rewriteModule rewrites a core module, whose tables may grow by growth elements. A name that is not empty is its name
 // in stack traces.
 func rewriteModule(original []byte, name string, growth int) (*rewrittenModule, error) {
-	result, err := rewrite.BoundedModule(original, quantum, growth)
+	result, err := rewrite.Module(original, quantum, growth)
 	if err != nil {
 		return nil, err
 	}

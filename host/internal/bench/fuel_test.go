@@ -69,7 +69,7 @@ func ratio(a, b func() time.Duration) float64 {
 
 func rewritten(t *testing.T, wasm []byte) []byte {
 	t.Helper()
-	result, err := rewrite.Module(wasm, quantum)
+	result, err := rewrite.Module(wasm, quantum, rewrite.MaxElements)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func (r *results) parts(t *testing.T) {
 	wasm := guesttest.Build(t, "host/internal/guesttest/guests/probe")
 	var result *rewrite.Result
 	r.add(t, "part_rewrite_ms", ms(least(t, 5, func() (err error) {
-		result, err = rewrite.Module(wasm, quantum)
+		result, err = rewrite.Module(wasm, quantum, rewrite.MaxElements)
 		return err
 	})), "ms")
 	dir := t.TempDir()

@@ -52,7 +52,7 @@ func TestBulkIsCharged(t *testing.T) {
 				data,
 			)
 			const quantum = 1000
-			rewritten, err := rewrite.Module(wasm, quantum)
+			rewritten, err := rewrite.Module(wasm, quantum, rewrite.MaxElements)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +77,7 @@ func TestTablesAreBounded(t *testing.T) {
 		return module([]byte{1, 1, 0x60, 1, 0x7f, 1, 0x7f}, []byte{3, 1, 0}, append([]byte{4}, table...),
 			[]byte{7, 1, 1, 'f', 0, 0}, append([]byte{10, 1, byte(len(code))}, code...))
 	}
-	rewritten, err := rewrite.Module(growing(2, 0x70, 0, 1, 0x70, 1, 10, 10), 1000)
+	rewritten, err := rewrite.Module(growing(2, 0x70, 0, 1, 0x70, 1, 10, 10), 1000, rewrite.MaxElements)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestTablesAreBounded(t *testing.T) {
 		"one large table": {1, 0x70, 0, 0xff, 0xff, 0xff, 0x7f}, "two large tables": {2, 0x70, 0, 0xff, 0xff, 0x3f,
 			0x70, 0, 0xff, 0xff, 0x3f},
 	} {
-		if _, err := rewrite.Module(growing(table...), 1000); err == nil {
+		if _, err := rewrite.Module(growing(table...), 1000, rewrite.MaxElements); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

@@ -225,7 +225,7 @@ func TestCorpus(t *testing.T) {
 			if len(wasm) > 100_000 {
 				quantum = 250
 			}
-			rewritten, err := rewrite.Module(wasm, quantum)
+			rewritten, err := rewrite.Module(wasm, quantum, rewrite.MaxElements)
 			if err != nil || !valid(t, wasm) {
 				return // unsupported, or invalid on purpose
 			}

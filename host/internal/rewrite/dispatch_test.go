@@ -145,7 +145,7 @@ func FuzzDispatch(f *testing.F) {
 			return
 		}
 		original := (&switched{choices: choices}).module()
-		rewritten, err := rewrite.Module(original, 1000)
+		rewritten, err := rewrite.Module(original, 1000, rewrite.MaxElements)
 		if err != nil {
 			t.Fatal(err)
 		}

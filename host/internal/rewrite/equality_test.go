@@ -163,7 +163,7 @@ func TestEquality(t *testing.T) {
 			t.Parallel()
 			var total trace
 			for name, wasm := range modules(t) {
-				rewritten, err := rewrite.Module(wasm, quantum)
+				rewritten, err := rewrite.Module(wasm, quantum, rewrite.MaxElements)
 				if err != nil {
 					t.Errorf("%s: %v", name, err)
 					continue
@@ -194,7 +194,7 @@ func TestSameMeaningC(t *testing.T) {
 	t.Parallel()
 	original := read(t, "c.wasm")
 	const quantum = 1000
-	rewritten, err := rewrite.Module(original, quantum)
+	rewritten, err := rewrite.Module(original, quantum, rewrite.MaxElements)
 	if err != nil {
 		t.Fatal(err)
 	}

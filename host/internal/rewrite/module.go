@@ -107,15 +107,11 @@ var sectionOrder = []byte{
 // magic starts every core module of version 1.
 var magic = []byte{0, 'a', 's', 'm', 1, 0, 0, 0}
 
-// Module rewrites a module, whose fuel starts at quantum. Custom sections are dropped: they refer to function indexes
-// that shift. The error is one of Check, or a *LimitError if the module becomes too large. The runtime has to detect
-// other invalid modules.
-func Module(module []byte, quantum int64) (*Result, error) {
-	return BoundedModule(module, quantum, MaxElements)
-}
-
-// BoundedModule is Module for one of the modules of a component. All its tables together may grow by growth elements.
-func BoundedModule(module []byte, quantum int64, growth int) (*Result, error) {
+// Module rewrites a module, whose fuel starts at quantum. All its tables together may grow by growth elements:
+// MaxElements, or less for one of the modules of a component. Custom sections are dropped: they refer to function
+// indexes that shift. The error is one of Check, or a *LimitError if the module becomes too large. The runtime has to
+// detect other invalid modules.
+func Module(module []byte, quantum int64, growth int) (*Result, error) {
 	if err := Check(module); err != nil {
 		return nil, err
 	}

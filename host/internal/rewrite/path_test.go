@@ -78,7 +78,7 @@ func TestSteps(t *testing.T) {
 			[][]byte{join([]byte{0x20, 0, 0x04, 0x40, 0x20, 0, 0x41, 1, 0x6b, 0x10, 0, 0x1a}, repeat(square, 80),
 				[]byte{0x0b, 0x20, 0})}, 40, 45},
 	} {
-		rewritten, err := rewrite.Module(assembled(test.functions...), 1<<40)
+		rewritten, err := rewrite.Module(assembled(test.functions...), 1<<40, rewrite.MaxElements)
 		if err != nil {
 			t.Fatalf("%s: %v", test.name, err)
 		}

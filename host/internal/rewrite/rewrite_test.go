@@ -73,7 +73,7 @@ func TestSameMeaning(t *testing.T) {
 	t.Parallel()
 	original := command(t, "host/internal/guesttest/guests/compute")
 	const quantum = 1000
-	rewritten, err := rewrite.Module(original, quantum)
+	rewritten, err := rewrite.Module(original, quantum, rewrite.MaxElements)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestSameMeaning(t *testing.T) {
 func TestIndexesMove(t *testing.T) {
 	t.Parallel()
 	module := assemble()
-	rewritten, err := rewrite.Module(module, 3)
+	rewritten, err := rewrite.Module(module, 3, rewrite.MaxElements)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestUnsupported(t *testing.T) {
 		{"unknown instruction", append(header[:8:8], 1, 4, 1, 0x60, 0, 0, 3, 2, 1, 0, 10, 5, 1, 3, 0, 0xfe, 0x0b),
 			false},
 	} {
-		_, err := rewrite.Module(test.module, 1)
+		_, err := rewrite.Module(test.module, 1, rewrite.MaxElements)
 		var unsupported *rewrite.UnsupportedError
 		if err == nil || errors.As(err, &unsupported) == test.supported {
 			t.Errorf("%s: %v", test.name, err)
@@ -195,7 +195,7 @@ func TestUnsupported(t *testing.T) {
 func FuzzRewrite(f *testing.F) {
 	f.Add(assemble())
 	f.Fuzz(func(t *testing.T, module []byte) {
-		rewritten, err := rewrite.Module(module, 1000)
+		rewritten, err := rewrite.Module(module, 1000, rewrite.MaxElements)
 		if err != nil {
 			return
 		}
