@@ -201,15 +201,6 @@ func (f *File) Consents() []Consent {
 	return list
 }
 
-// Lookup returns the consent in force for a plugin's name and digest. It does not compare permissions; Decide does.
-func (f *File) Lookup(name, digest string) (Consent, bool) {
-	c, ok := f.lookup(name)
-	if !ok || c.Digest != digest || !c.RevokedAt.IsZero() {
-		return Consent{}, false
-	}
-	return c, true
-}
-
 // InForce returns the consent in force for any version of the plugin.
 func (f *File) InForce(name string) (Consent, bool) {
 	c, ok := f.lookup(name)

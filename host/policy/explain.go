@@ -8,8 +8,7 @@ import (
 
 // Step is a rule that was evaluated on the way to a decision.
 type Step struct {
-	Rule   string
-	Action Action
+	Rule string
 	// Line is the line of the rule in its file, counted from 1. Zero means that it is not in the file.
 	Line int
 	// Decided says that this rule decided. Otherwise Mismatch says why it did not.
@@ -25,7 +24,7 @@ func (p *Policy) Explain(c *Call, language string) (Decision, []Step) {
 	facts := p.newFacts(c)
 	var steps []Step
 	for _, rule := range p.rules {
-		step := Step{Rule: rule.Name, Action: rule.Action, Line: rule.Line, Mismatch: rule.mismatch(c, facts, language)}
+		step := Step{Rule: rule.Name, Line: rule.Line, Mismatch: rule.mismatch(c, facts, language)}
 		if step.Mismatch == nil {
 			step.Decided, step.When, step.Doubt = true, rule.When, rule.evaluationError(facts, language)
 			return rule.decision(c), append(steps, step)
@@ -35,7 +34,7 @@ func (p *Policy) Explain(c *Call, language string) (Decision, []Step) {
 		}
 	}
 	d := p.fallback(c)
-	return d, append(steps, Step{Rule: d.Rule, Action: d.Action, Decided: true})
+	return d, append(steps, Step{Rule: d.Rule, Decided: true})
 }
 
 // Mismatch says which field of a rule does not match a call.

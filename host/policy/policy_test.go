@@ -171,9 +171,9 @@ func TestExplain(t *testing.T) {
 	c := call("write_rows_to_google_sheet", "sheets", `{"rows":[[1],[2],[3]]}`, writes)
 	_, steps := p.Explain(&c, "en")
 	want := []policy.Step{
-		{Rule: "small sheets", Action: policy.Allow, Line: 13,
+		{Rule: "small sheets", Line: 13,
 			Mismatch: &policy.Mismatch{Field: "when", Want: []string{"size(arguments.rows) <= 2"}}},
-		{Rule: "ask before writing", Action: policy.Ask, Line: 17, Decided: true, When: "!readOnly && openWorld"},
+		{Rule: "ask before writing", Line: 17, Decided: true, When: "!readOnly && openWorld"},
 	}
 	if !reflect.DeepEqual(steps, want) {
 		t.Errorf("%+v", steps)

@@ -58,8 +58,8 @@ type Load struct {
 	Running, Waiting int
 	// Idle counts instances ready for a call, Used those to be restored first.
 	Idle, Used int
-	// Loaded says whether code is in memory, Interpreted that it is not compiled.
-	Interpreted, Loaded bool
+	// Interpreted says that the code in memory is not compiled.
+	Interpreted bool
 }
 
 // Load returns the current load. It never blocks: values that are locked at the moment are zero.
@@ -67,7 +67,7 @@ func (p *Plugin) Load() Load {
 	var load Load
 	load.Running, load.Waiting = p.gate.Load()
 	if code, ok := p.tryLoadedCode(); ok {
-		load.Loaded, load.Interpreted = true, code.interpreted
+		load.Interpreted = code.interpreted
 		code.pool.mu.Lock()
 		defer code.pool.mu.Unlock()
 		load.Idle, load.Used = len(code.pool.idle), len(code.pool.used)

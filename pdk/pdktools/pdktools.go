@@ -63,7 +63,6 @@ func Call(ctx context.Context, name string, arguments, result any) error {
 
 // Pending is a call that was started. It is not safe for concurrent use.
 type Pending struct {
-	name   string
 	wait   func() (*abi.ToolEnd, error)
 	result *Result
 	err    error
@@ -86,7 +85,7 @@ func Start(ctx context.Context, name string, arguments any) (*Pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Pending{name: name, wait: wait}, nil
+	return &Pending{wait: wait}, nil
 }
 
 // Wait waits for the end of the call.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 	"unicode/utf8"
 
 	"github.com/hako-run/hako/pdk"
@@ -66,10 +65,9 @@ func read(ctx context.Context, in readArgs) (*pdk.Result, error) {
 // regular is an open file with what all tools want to know of it.
 type regular struct {
 	*os.File
-	path     string // as callers know it
-	size     int64
-	modified time.Time
-	head     []byte // the first bytes
+	path string // as callers know it
+	size int64
+	head []byte // the first bytes
 }
 
 // openRegular opens the file at full to read it. rel is the path as callers know it.
@@ -85,7 +83,7 @@ func openRegular(rel, full string) (f *regular, err error) {
 	if err != nil {
 		return nil, explain(rel, err)
 	}
-	f = &regular{File: file, path: rel, size: info.Size(), modified: info.ModTime()}
+	f = &regular{File: file, path: rel, size: info.Size()}
 	if f.head, err = f.at(0, sniffed); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}

@@ -115,7 +115,7 @@ func (c *client) call(ctx context.Context, method string, arguments map[string]a
 		return nil, fail(
 			"Slack limits how often messages are sent (%s). This one was not sent: try again in %s seconds",
 			"Slack の送信回数の上限に達しました (%s)。このメッセージは送られていません。%s 秒後にもう一度試してください",
-			cmp.Or(a.Error, "HTTP 429"), pause(response, "30"))
+			cmp.Or(a.Error, "HTTP 429"), pause(response))
 	case response.Status != 200:
 		return nil, &uncertain{fail("Slack failed (%s: HTTP %d)", "Slack でエラーが起きました (%s: HTTP %d)", method,
 			response.Status)}
@@ -138,12 +138,12 @@ func unreached(err error) error {
 	return &uncertain{fail("no answer from Slack (%s)", "Slack から応答がありません (%s)", own.Message)}
 }
 
-// pause is for how many seconds a service wants to be left alone. It may also name a date; the usual pause is good
-// enough then.
-func pause(response *pdk.HTTPResponse, usual string) string {
+// pause is for how many seconds a service wants to be left alone. It may also name a date; 30 are good enough
+// then.
+func pause(response *pdk.HTTPResponse) string {
 	if seconds := response.Header["Retry-After"]; seconds != "" && len(seconds) < 6 &&
 		strings.Trim(seconds, "0123456789") == "" {
 		return seconds
 	}
-	return usual
+	return "30"
 }

@@ -137,7 +137,7 @@ func (c *client) members(ctx context.Context, cursor string) ([]member, string, 
 	switch {
 	case response.Status == 429 || a.Error == "ratelimited" || a.Error == "rate_limited":
 		return nil, "", fail("Slack limits how often members are looked up (%s): try again in %s seconds",
-			"Slack のメンバー検索の回数の上限に達しました (%s)。%s 秒後にもう一度試してください", cmp.Or(a.Error, "HTTP 429"), pause(response, "30"))
+			"Slack のメンバー検索の回数の上限に達しました (%s)。%s 秒後にもう一度試してください", cmp.Or(a.Error, "HTTP 429"), pause(response))
 	case response.Status != 200:
 		return nil, "", fail("Slack failed (%s: HTTP %d)", "Slack でエラーが起きました (%s: HTTP %d)", "users.list",
 			response.Status)

@@ -21,8 +21,6 @@ type Observation struct {
 	Duration time.Duration
 	// Sent and Received are the bytes that the command sent and received.
 	Sent, Received int64
-	// TraceID is the trace of the connection; empty if there is none.
-	TraceID string
 }
 
 // observer records one connection for metrics and its trace.
@@ -42,8 +40,7 @@ func (s *session) watch() *observer {
 }
 
 func (s *observer) end(outcome string, sent, received int64) {
-	o := Observation{Rule: s.rule, Outcome: outcome, Duration: time.Since(s.start), Sent: sent, Received: received,
-		TraceID: trace.ID(s.ctx)}
+	o := Observation{Rule: s.rule, Outcome: outcome, Duration: time.Since(s.start), Sent: sent, Received: received}
 	if s.gateway.observe != nil {
 		s.gateway.observe(o)
 	}
