@@ -66,8 +66,8 @@ func (s *server) attempt(ctx context.Context, clock *callclock.Clock, inv *catal
 	if err != nil {
 		return nil, err
 	}
-	f := &fate{token: rand.Text()}
-	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, fateKey{}, f))
+	f := &callOutcome{token: rand.Text()}
+	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, callOutcomeKey{}, f))
 	defer cancel(nil)
 	defer context.AfterFunc(x.ctx, func() { cancel(context.Cause(x.ctx)) })()
 	o, end := x.begin(ctx, inv, clock, f.token)

@@ -143,17 +143,17 @@ func (r *remote) client() *http.Client {
 
 var errRedirect = errors.New("the server sends requests elsewhere: put that address into url")
 
-// fate records the outcome of a call's HTTP request, and has the token for its questions. It is in the request's
+// callOutcome records the outcome of a call's HTTP request, and has the token for its questions. It is in the request's
 // context, because the SDK reports the outcome only after it has ended the session.
-type fate struct {
+type callOutcome struct {
 	refusal atomic.Pointer[error]
 	token   string
 }
 
-type fateKey struct{}
+type callOutcomeKey struct{}
 
 // note records the status of the response.
-func (f *fate) note(req *http.Request, status int) {
+func (f *callOutcome) note(req *http.Request, status int) {
 	var err error
 	switch {
 	case status == http.StatusNotFound && req.Header.Get("Mcp-Session-Id") != "":
@@ -170,7 +170,7 @@ func (f *fate) note(req *http.Request, status int) {
 func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, release := r.bound(req)
 	inTime := func() bool { return true }
-	f, called := req.Context().Value(fateKey{}).(*fate)
+	f, called := req.Context().Value(callOutcomeKey{}).(*callOutcome)
 	if _, limited := ctx.Deadline(); !limited && !called {
 		inTime = time.AfterFunc(headGrace, release).Stop // the header must arrive in time, the body need not
 	}
@@ -257,7 +257,7 @@ func (r *remote) bounded(req *http.Request, resp *http.Response, release func())
 			owed.Store(1)
 		}
 		stream := newLines(r.ctx, body, r.most, r.limiter, r.meter, owed, r.noise, true)
-		if f, ok := req.Context().Value(fateKey{}).(*fate); ok {
+		if f, ok := req.Context().Value(callOutcomeKey{}).(*callOutcome); ok {
 			stream.token = f.token
 		}
 		return readCloser{stream, closer}

@@ -12,8 +12,8 @@ import (
 
 func dup(from, to int) error { return unix.Dup3(from, to, 0) }
 
-// adopt makes this process the parent of orphaned descendants (subreaper).
-func adopt() error {
+// becomeSubreaper makes this process the parent of orphaned descendants (subreaper).
+func becomeSubreaper() error {
 	return os.NewSyscallError("prctl", unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 }
 

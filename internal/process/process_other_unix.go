@@ -10,7 +10,7 @@ import (
 
 func dup(from, to int) error { return unix.Dup2(from, to) }
 
-func adopt() error { return nil }
+func becomeSubreaper() error { return nil }
 
 // killRest kills the process group, including this process. Processes outside of the group remain; only Linux can find
 // them.

@@ -58,7 +58,7 @@ func supervise(path string, argv []string) int {
 	life, report := os.NewFile(lifelineFD, "lifeline"), os.NewFile(reportFD, "report")
 	// Signals to the group are for the program.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
-	if err := adopt(); err != nil {
+	if err := becomeSubreaper(); err != nil {
 		return failed(report, err)
 	}
 	command := &exec.Cmd{Path: path, Args: argv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}

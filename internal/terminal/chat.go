@@ -60,7 +60,7 @@ func (e *NoAnswer) Error() string { return e.text }
 // errQuit ends the session.
 var errQuit = errors.New("the end")
 
-// Run talks until the input ends. In a pipe it answers one message, and the error may be a NoAnswer.
+// Run holds the conversation until the input ends. In a pipe it answers one message, and the error may be a NoAnswer.
 func (s *Chat) Run(ctx context.Context) error {
 	if s.Conversation == "" && s.Resume {
 		var err error
@@ -86,7 +86,7 @@ func (s *Chat) Run(ctx context.Context) error {
 		err = s.edit(ctx, caught)
 	} else {
 		s.input = newLines(s.In)
-		err = s.talk(ctx, signals)
+		err = s.readLines(ctx, signals)
 	}
 	if err == nil && !s.Fleeting {
 		s.say("%s\n", s.words().goOn+s.Conversation)
@@ -94,7 +94,7 @@ func (s *Chat) Run(ctx context.Context) error {
 	return err
 }
 
-// edit talks at a terminal on which lines can be edited.
+// edit holds the conversation at a terminal on which lines can be edited.
 func (s *Chat) edit(ctx context.Context, signals chan os.Signal) error {
 	path := ""
 	if !s.Fleeting {
@@ -110,11 +110,11 @@ func (s *Chat) edit(ctx context.Context, signals chan os.Signal) error {
 	}
 	defer s.editor.stop()
 	s.input = &Lines{s.editor.typed}
-	return s.talk(ctx, signals)
+	return s.readLines(ctx, signals)
 }
 
-// talk greets, and executes lines until the end.
-func (s *Chat) talk(ctx context.Context, signals <-chan os.Signal) error {
+// readLines greets, and executes lines until the input ends.
+func (s *Chat) readLines(ctx context.Context, signals <-chan os.Signal) error {
 	s.greet()
 	if c, err := s.Engine.Conversation(ctx, s.Caller, s.Conversation); err == nil {
 		s.goOn(c)

@@ -137,14 +137,14 @@ func (c *client) prepare() {
 	}
 }
 
-// eras are the versions of MCP with sessions and without.
-var eras = []string{"2025-11-25", "2026-07-28"}
+// versions are the versions of MCP with sessions and without.
+var versions = []string{"2025-11-25", "2026-07-28"}
 
 // TestWorkflows lets two agents work on a task: one hands it over, the other finishes it. They know what their prompts
 // say.
 func TestWorkflows(t *testing.T) {
 	t.Parallel()
-	for _, version := range eras {
+	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			b := newBoard(t)
@@ -198,7 +198,7 @@ func TestCrowdThroughTheFrontend(t *testing.T) {
 	b := newBoard(t)
 	var callers []caller
 	for i := range crowdSize {
-		c := b.connect(eras[i%len(eras)], nil)
+		c := b.connect(versions[i%len(versions)], nil)
 		if i == 0 {
 			c.prepare()
 		}
@@ -211,7 +211,7 @@ func TestCrowdThroughTheFrontend(t *testing.T) {
 func TestOffer(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t)
-	c := b.connect(eras[0], nil)
+	c := b.connect(versions[0], nil)
 	c.prepare()
 	tools, err := c.ListTools(t.Context(), nil)
 	must(t, err)
@@ -259,10 +259,10 @@ func TestOffer(t *testing.T) {
 func TestSubscriber(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t)
-	ann := b.connect(eras[0], nil)
+	ann := b.connect(versions[0], nil)
 	ann.prepare()
 	heard := make(chan string, 100)
-	watcher := b.connect(eras[0], &mcp.ClientOptions{ResourceUpdatedHandler: func(_ context.Context,
+	watcher := b.connect(versions[0], &mcp.ClientOptions{ResourceUpdatedHandler: func(_ context.Context,
 		r *mcp.ResourceUpdatedNotificationRequest) {
 		heard <- r.Params.URI
 	}})
