@@ -83,6 +83,10 @@ func tool(name, arguments string) *abi.Request {
 // cost is the average cost of a call.
 type cost struct{ latency, cpu time.Duration }
 
+func (c cost) least(other cost) cost {
+	return cost{min(c.latency, other.latency), min(c.cpu, other.cpu)}
+}
+
 // measure calls a tool repeatedly and returns the median latency and the CPU time per call, including resets.
 func measure(t *testing.T, plugin *sandbox.Plugin, request *abi.Request) cost {
 	t.Helper()
@@ -98,8 +102,16 @@ func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond)
 
 // sandbox compares a clean call with one on a reused instance, and measures how late the worst hostile guest is
 // stopped.
+//
+// The fastest of several instances counts. wazero allocates the native stack of an instance anywhere in Go's heap. If its
+// addresses agree in their lowest twelve bits with those of the guest's variables in its memory, the processor takes
+// loads for dependent on stores, and a guest that handles JSON takes up to twice as long, whether it is clean or not.
 func (r *results) sandbox(t *testing.T) {
-	clean, reused := probe(t, manifest.StateCall), probe(t, manifest.StateShared)
+	const instances = 7
+	var clean, reused []*sandbox.Plugin
+	for range instances {
+		clean, reused = append(clean, probe(t, manifest.StateCall)), append(reused, probe(t, manifest.StateShared))
+	}
 	for _, test := range []struct {
 		key     string
 		request *abi.Request
@@ -108,26 +120,22 @@ func (r *results) sandbox(t *testing.T) {
 		{"clean_json", tool("structured", `{"text":"`+strings.Repeat("hello ", 4000)+`"}`)},
 		{"clean_compute", tool("recurse", `{"n":20}`)},
 	} {
-		var latency, cpu []float64
-		var c, u cost
-		for range 7 { // alternately, because the machine's load changes
-			c, u = measure(t, clean, test.request), measure(t, reused, test.request)
-			latency = append(latency, float64(c.latency)/float64(u.latency))
-			cpu = append(cpu, float64(c.cpu)/float64(u.cpu))
+		c, u := cost{time.Hour, time.Hour}, cost{time.Hour, time.Hour}
+		for i := range instances { // alternately, because the machine's load changes
+			c, u = c.least(measure(t, clean[i], test.request)), u.least(measure(t, reused[i], test.request))
 		}
-		slices.Sort(latency)
-		slices.Sort(cpu)
+		latency, cpu := float64(c.latency)/float64(u.latency), float64(c.cpu)/float64(u.cpu)
 		r.add(t, test.key+"_us", us(c.latency), "us")
 		r.add(t, test.key+"_reused_us", us(u.latency), "us")
-		r.add(t, test.key+"_latency_ratio", latency[len(latency)/2], "clean/reused")
-		r.add(t, test.key+"_cpu_ratio", cpu[len(cpu)/2], "clean/reused")
+		r.add(t, test.key+"_latency_ratio", latency, "clean/reused")
+		r.add(t, test.key+"_cpu_ratio", cpu, "clean/reused")
 		if test.key == "clean_json" {
-			r.add(t, "clean_latency_ratio", latency[len(latency)/2], "clean/reused")
-			r.add(t, "clean_cpu_ratio", cpu[len(cpu)/2], "clean/reused")
+			r.add(t, "clean_latency_ratio", latency, "clean/reused")
+			r.add(t, "clean_cpu_ratio", cpu, "clean/reused")
 		}
 	}
-	r.deadline(t, clean)
-	r.heartbeat(t, clean)
+	r.deadline(t, clean[0])
+	r.heartbeat(t, clean[0])
 }
 
 // deadline measures how late the worst hostile guest is stopped. The median of three tries counts.
