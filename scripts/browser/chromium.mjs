@@ -91,6 +91,18 @@ export async function visit(page, view) {
   await page.waitForFunction(shown => !shown?.isConnected, left)
 }
 
+/** answer presses a button of a question until it counts: buttons that have just moved, as below a banner that comes, take no press. */
+export async function answer(question, name) {
+  const button = question.getByRole('button', { name })
+  for (let done = false; !done;) {
+    await button.click()
+    done = await Promise.race([
+      button.waitFor({ state: 'detached' }).then(() => true),
+      button.and(question.locator('button:enabled')).waitFor().then(() => false, () => true), // fails with the page, later
+    ])
+  }
+}
+
 const axeSource = readFile(path.join(import.meta.dirname, 'node_modules/axe-core/axe.min.js'), 'utf8')
 
 /** accessible fails if axe-core finds what keeps somebody from using the page. */

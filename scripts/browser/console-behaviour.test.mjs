@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 
 import { answers, call, session, signedOut } from './answers.mjs'
-import { clean, shoot } from './chromium.mjs'
+import { answer, clean, shoot, visit } from './chromium.mjs'
 import { freePort } from './host.mjs'
 import { chromium, opened } from './opened.mjs'
 import { startStandIn } from './stand-in.mjs'
@@ -136,7 +136,7 @@ describe('approvals', () => {
     await first.getByText('Exact arguments').click()
     await first.getByText('"force": true').waitFor()
     await first.getByLabel(/Reason/).fill('release day')
-    await first.getByRole('button', { name: 'Allow this call' }).click()
+    await answer(first, 'Allow this call')
     await page.locator('.question:not(.answered)').nth(2).waitFor({ state: 'detached' })
     assert.deepEqual(given, [{ answer: 'yes', reason: 'release day' }])
     await page.getByText('Only hr-admins may answer this.').waitFor()
@@ -278,7 +278,7 @@ describe('trying a tool that needs a yes', () => {
     await page.getByLabel('location').fill('x')
     await page.keyboard.press('Enter')
     const question = page.locator('.result .question')
-    await question.getByRole('button', { name: 'Allow this call' }).click()
+    await answer(question, 'Allow this call')
     await page.getByText('sunny').waitFor()
     assert.equal(await page.locator('.question').count(), 0)
   })
@@ -298,6 +298,12 @@ describe('plugins', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click()
     await dialog.waitFor({ state: 'detached' })
     assert.deepEqual(host.posted.map(post => post.body.version), [answers()['plugins/files'].ask.version, 'sha256:newer'])
+  })
+  opened('limits have units', { hash: '#/plugins/files' }, async page => {
+    const limits = page.locator('.card').filter({ hasText: 'Limits of a call' })
+    await limits.getByText('10,000 million steps').waitFor()
+    await limits.getByText('6,000 a minute').waitFor()
+    await limits.getByText('30s').waitFor()
   })
   opened('a file that cannot be read says why', { hash: '#/plugins' }, async page => {
     await page.locator('.opener', { hasText: 'notes.wasm' }).click()
@@ -645,6 +651,13 @@ describe('few calls', () => {
     await page.getByText('No calls in this time.').waitFor()
     assert.equal(await page.locator('.plot').first().isVisible(), false)
     assert.equal(await page.getByRole('heading', { name: 'Replicas' }).count(), 0)
+    await visit(page, 'tools/get_weather')
+    await page.getByText('No calls in this time.').waitFor()
+    assert.equal(await page.locator('.plot').first().isVisible(), false)
+    Object.assign(host.answers, { series: answers().series })
+    await page.reload()
+    await page.locator('.legend li').first().waitFor()
+    assert.equal(await page.locator('.plot').first().isVisible(), true)
   })
 })
 

@@ -4,7 +4,7 @@ import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { after, before, describe, test } from 'node:test'
 
-import { accessible, clean, root, shoot, startChromium, visit } from './chromium.mjs'
+import { accessible, answer, clean, root, shoot, startChromium, visit } from './chromium.mjs'
 import { call, startHost, tokens } from './host.mjs'
 
 let chromium
@@ -77,13 +77,13 @@ describe('a host with tokens', () => {
     await approver.waitForFunction(() => document.title.startsWith('(1)'))
     assert.match(await question.textContent(), /大阪[^]*ask <b>clients<\/b>/)
     await shoot(approver, 'host-approval')
-    await question.getByRole('button', { name: 'Allow this call' }).click()
+    await answer(question, 'Allow this call')
     const result = await waiting
     assert.ok(!result.isError, JSON.stringify(result))
     assert.match(result.content[0].text, /大阪/)
     await question.waitFor({ state: 'detached' })
     const refused = call(host.mcp, 'get_weather', { location: '京都' })
-    await question.getByRole('button', { name: 'Refuse' }).click()
+    await answer(question, 'Refuse')
     assert.match(JSON.stringify(await refused), /not allowed/)
     await clean(approver)
   })
