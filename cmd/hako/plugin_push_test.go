@@ -34,6 +34,15 @@ func TestPluginPush(t *testing.T) {
 	invoke(t, author, "plugin", "push", at.Host+"/tools/probe").want(t, exitUsage, "is there already", "--replace")
 	invoke(t, author, "plugin", "push", "tools/probe").want(t, exitUsage, "Docker Hub is docker.io")
 	invoke(t, author, "plugin", "push", at.Host+"/tools/probe", "missing").want(t, exitUsage, "there is no plugin missing")
-	invoke(t, author, "plugin", "push", "127.0.0.1:1/tools/probe", "probe").want(t, exitUsage, "refused")
-	invoke(t, author, "plugin", "add", at.Reference("tools/other", "1")).want(t, exitUsage, "the registry does not have it")
+	invoke(t, author, "plugin", "push", "127.0.0.1:1/tools/probe", "probe").
+		want(t, exitUsage, "127.0.0.1:1 does not answer", "refused", "check its name and port")
+
+	add := func(reference string, texts ...string) {
+		t.Helper()
+		invoke(t, author, "plugin", "add", reference).want(t, exitUsage, append(texts, "the registry does not have it")...)
+	}
+	add(at.Reference("tools/other", "1"), "check the name", "docker login "+at.Host)
+	add("oci://"+at.Host+"/tools/probe", "no tag latest, but oci://"+at.Host+"/tools/probe:1.0.0")
+	add(at.Reference("tools/probe", "9.9"), "no tag 9.9, but oci://"+at.Host+"/tools/probe:1.0.0")
+	add("oci://"+at.Host+"/tools/probe@sha256:"+strings.Repeat("0", 64), "check the digest")
 }

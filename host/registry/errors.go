@@ -60,6 +60,7 @@ func explain(r Reference, err error) (string, error) {
 	var response *errcode.ErrorResponse
 	var refused *outbound.RefusedError
 	var unknown *net.DNSError
+	var connection *net.OpError
 	switch {
 	case errors.As(err, &response):
 		return explainResponse(r, response)
@@ -76,7 +77,10 @@ func explain(r Reference, err error) (string, error) {
 				"registries of the configuration, or use hako plugin add at a terminal", refused.Host,
 			refused.Kind), nil
 	case errors.As(err, &unknown):
-		return "the address of " + unknown.Name + " is not found", nil
+		return "the address of " + unknown.Name + " is not found: check the name of the registry", nil
+	case errors.As(err, &connection) && connection.Op == "dial":
+		return fmt.Sprintf("%s does not answer (%v): check its name and port, and that the registry is running",
+			r.Registry, connection.Err), nil
 	case errors.Is(err, context.DeadlineExceeded):
 		return "the registry takes too long", nil
 	case isInterrupted(err):

@@ -1,6 +1,7 @@
 package pluginfile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/registry"
 	"github.com/hako-run/hako/host/registry/index"
+	"github.com/hako-run/hako/host/registry/lock"
 	"github.com/hako-run/hako/host/registry/signature"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/pdk/abi"
@@ -90,6 +92,9 @@ func Pull(ctx context.Context, c *config.Config, client *registry.Client, from s
 		return nil, err
 	}
 	a, err := client.Pull(ctx, r)
+	if errors.Is(err, registry.ErrNotFound) {
+		return nil, adviseNotFound(ctx, client, r, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +104,20 @@ func Pull(ctx context.Context, c *config.Config, client *registry.Client, from s
 	}
 	p := &Published{Wasm: a.Wasm, From: r.String(), Artifact: a.Digest, Signer: signer}
 	return p, p.complete(c, r.Name(), a.Policy)
+}
+
+// adviseNotFound adds to err, that the registry does not have r, what it has instead.
+func adviseNotFound(ctx context.Context, client *registry.Client, r registry.Reference, err error) error {
+	if r.Digest != "" {
+		return fmt.Errorf("%w: check the digest, or use a tag to get what is there now", err)
+	}
+	tags, listed := client.Tags(ctx, r)
+	if listed != nil || len(tags) == 0 {
+		return fmt.Errorf("%w: check the name; a private repository may need docker login %s", err, r.Registry)
+	}
+	missing := cmp.Or(r.Tag, "latest")
+	r.Tag = cmp.Or(lock.Newest(tags, "0.0.0"), tags[len(tags)-1])
+	return fmt.Errorf("%w: the repository has no tag %s, but %s", err, missing, r)
 }
 
 // complete notes the digest, and embeds a manifest into a plugin that was published without one. What cannot have a
