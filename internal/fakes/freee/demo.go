@@ -5,9 +5,9 @@ import "fmt"
 // Text returns a pointer, for Employee.EmploymentType.
 func Text(s string) *string { return &s }
 
-// demo returns a made-up company whose May 2026 has everything that attendance can have, paid in the following month,
+// Demo returns a made-up company whose May 2026 has everything that attendance can have, paid in the following month,
 // and a second one whose periods close on the 20th.
-func demo() []*Company {
+func Demo() []*Company {
 	people := []*Employee{
 		{ID: 101, Num: "001", LastName: "架空", FirstName: "太郎", Hired: "2015-04-01", EmploymentType: Text("regular"),
 			Title:       "部長",

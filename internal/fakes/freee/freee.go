@@ -20,7 +20,7 @@ import (
 
 // Options configure a Server. A nil *Options means all defaults.
 type Options struct {
-	// Companies are those of the connected user. Nil means made-up ones.
+	// Companies are those of the connected user. Nil means Demo's.
 	Companies []*Company
 	// Now is the clock of tokens, limits and retirements. Nil means time.Now.
 	Now func() time.Time
@@ -63,7 +63,7 @@ func New(options *Options) *Server {
 		s.options = *options
 	}
 	if s.options.Companies == nil {
-		s.options.Companies = demo()
+		s.options.Companies = Demo()
 	}
 	if s.options.Now == nil {
 		s.options.Now = time.Now

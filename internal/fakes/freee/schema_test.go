@@ -83,7 +83,7 @@ func TestAgainstTheSchema(t *testing.T) {
 	if err := compiler.AddResource("freee.json", document); err != nil {
 		t.Fatal(err)
 	}
-	people := demo()
+	people := Demo()
 	people[0].Employees[1].Days["2026-05-25"] = Day{Paid: []PaidLeave{{"half", 240, 0.5}, {"hourly", 60, 0}},
 		LegacyLeave: true}
 	people[1].Employees[0].Days["2026-05-25"] = Day{TwoSpecial: true}

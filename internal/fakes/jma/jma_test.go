@@ -33,15 +33,15 @@ func TestNewestIssue(t *testing.T) {
 // at any time of the year.
 func TestOffices(t *testing.T) {
 	t.Parallel()
-	if n := len(offices()); n != 56 {
+	if n := len(Offices()); n != 56 {
 		t.Fatalf("%d offices", n)
 	}
 	for month := range 12 {
 		for _, hour := range []int{5, 11, 17} {
 			alike := map[string]string{}
-			for code := range offices() {
+			for _, code := range Offices() {
 				var file []bulletin
-				if err := json.Unmarshal([]byte(forecastFile(code,
+				if err := json.Unmarshal([]byte(Forecast(code,
 					time.Date(2026, time.Month(month+1), 15, hour, 0, 0, 0, jst))), &file); err != nil {
 					t.Fatal(err)
 				}

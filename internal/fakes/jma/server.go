@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if s.Now != nil {
 		now = s.Now
 	}
-	file, ok := issueFiles(newest(now()))[strings.TrimPrefix(r.URL.Path, "/bosai")]
+	file, ok := Files(newest(now()))[strings.TrimPrefix(r.URL.Path, "/bosai")]
 	if !ok || r.Method != http.MethodGet {
 		http.NotFound(w, r)
 		return
@@ -54,6 +55,9 @@ func newest(now time.Time) time.Time {
 	return day.Add(-7 * time.Hour)
 }
 
+// Offices returns the codes of the forecast offices that have files.
+func Offices() []string { return slices.Sorted(maps.Keys(offices())) }
+
 // Places returns names of prefectures, regions and stations that have forecasts, in Japanese and English.
 func Places() []string {
 	var names []string
@@ -64,12 +68,12 @@ func Places() []string {
 	return slices.Compact(names)
 }
 
-// issueFiles returns the files of an issue, by their path below /bosai: the table of areas, and of each office the forecast
+// Files returns the files of an issue, by their path below /bosai: the table of areas, and of each office the forecast
 // and the overview.
-func issueFiles(issued time.Time) map[string]string {
-	files := map[string]string{"/common/const/area.json": areaFile()}
+func Files(issued time.Time) map[string]string {
+	files := map[string]string{"/common/const/area.json": Areas()}
 	for code, o := range offices() {
-		files["/forecast/data/forecast/"+code+".json"] = forecastFile(code, issued)
+		files["/forecast/data/forecast/"+code+".json"] = Forecast(code, issued)
 		files["/forecast/data/overview_forecast/"+code+".json"] = fmt.Sprintf(
 			`{"publishingOffice":%q,"reportDatetime":%q,"targetArea":"","headlineText":"見出し","text":"　高気圧に覆われて晴れています。\n\n　夜は曇りでしょう。"}`,
 			o.publisher, stamp(issued))
@@ -80,8 +84,8 @@ func issueFiles(issued time.Time) map[string]string {
 	return files
 }
 
-// forecastFile returns the forecast that an office issues at a time.
-func forecastFile(office string, issued time.Time) string {
+// Forecast returns the forecast that one of Offices issues at a time.
+func Forecast(office string, issued time.Time) string {
 	return encode(offices()[office].issue(issued.In(jst)))
 }
 
@@ -90,8 +94,8 @@ func forecastFile(office string, issued time.Time) string {
 //go:embed areas.txt
 var areaTable string
 
-// areaFile returns the table of areas.
-func areaFile() string {
+// Areas returns the table of areas.
+func Areas() string {
 	type entry struct {
 		Name     string   `json:"name"`
 		EnName   string   `json:"enName"`

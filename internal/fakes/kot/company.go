@@ -40,8 +40,8 @@ type Day struct {
 	Error     bool
 }
 
-// demo returns made-up people with a month of May 2026.
-func demo() []*Employee {
+// Demo returns made-up people with a month of May 2026.
+func Demo() []*Employee {
 	days := map[string]Day{}
 	for day := 1; day <= 31; day++ {
 		date := time.Date(2026, 5, day, 0, 0, 0, 0, jst)

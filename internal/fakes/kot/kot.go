@@ -18,7 +18,7 @@ import (
 
 // Options configure a Server. A nil *Options means all defaults.
 type Options struct {
-	// Employees are the company's people. Nil means made-up ones.
+	// Employees are the company's people. Nil means Demo's.
 	Employees []*Employee
 	// Token is the access token that is accepted. Empty means "kot-token".
 	Token string
@@ -52,7 +52,7 @@ func New(options *Options) *Server {
 		s.options = *options
 	}
 	if s.options.Employees == nil {
-		s.options.Employees = demo()
+		s.options.Employees = Demo()
 	}
 	s.options.Token = cmp.Or(s.options.Token, "kot-token")
 	s.options.ClosingDay = cmp.Or(s.options.ClosingDay, 31)
@@ -115,6 +115,9 @@ func Closed(now time.Time) bool {
 func refuse(w http.ResponseWriter, status, code int, message string) {
 	standin.JSON(w, status, map[string]any{"errors": []any{map[string]any{"message": message, "code": code}}})
 }
+
+// TooManyRequests is the body of the refusal of too many requests, which comes with 429. It has a form of its own.
+const TooManyRequests = `{"code":"303","message":"Too Many Requests"}`
 
 // additional reports whether the request asks for a field that does not come by itself.
 func additional(r *http.Request, field string) bool {

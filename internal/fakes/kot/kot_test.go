@@ -105,8 +105,7 @@ func TestMonths(t *testing.T) {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	s := New(&Options{Now: atNow(t, "12:00")})
-	s.Faults.Add(fault.Fault{Path: "/v1.0/employees", Times: 1, Status: 429,
-		Body: `{"code":"303","message":"Too Many Requests"}`})
+	s.Faults.Add(fault.Fault{Path: "/v1.0/employees", Times: 1, Status: 429, Body: TooManyRequests})
 	if w := get(t, s, "employees", "kot-token"); w.Code != 429 || !strings.Contains(w.Body.String(), `"303"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
