@@ -66,6 +66,9 @@ func (w *world) run(code string) (text string, failed bool) {
 	return strings.Join(texts, "\n"), result.Response.IsError
 }
 
+// usage is what messages say of how tools are called.
+const usage = "tools are called as tools.NAME({...}), with the names and arguments that find_tools shows"
+
 func TestCode(t *testing.T) {
 	t.Parallel()
 	w := coder(t)
@@ -79,6 +82,20 @@ func TestCode(t *testing.T) {
 		{`() => 8`, "8"},
 		{"```js\nreturn 9\n```", "9"},
 		{"```\n10\n```", "10"},
+		{"```js\n11;\n```\n\nIt counts.", "11"},
+		{"Here is the program:\n\n```typescript\nreturn 12\n```", "12"},
+		{"const a = 13 // ```js\nreturn a // ```", "13"}, // is JavaScript
+		{`1 + 1;`, "2"},
+		{`(async () => { return 14 })();`, "14"},
+		{`await tools.greet({name: "Aki"}); // greets`, "The program returned nothing: put return before its last value."},
+		{`async (tools) => tools.greet({name: "Aki"})`, "Hello, Aki"},
+		{`new Map([["a", new Set([1])]])`, `[["a",[1]]]`},
+		{`const p = tools.greet({name: "a"}); await p; return {p}`, `{"p":"(a promise: put await before it)"}`},
+		{`const all = await Promise.allSettled([tools.greet({name: "a"}), tools.greet({})]); return [all[0], all[1].reason.message.slice(0, 30)]`,
+			`[{"status":"fulfilled","value":"Hello, a"},"the arguments of greet are not"]`},
+		{`try { null.x } catch (error) { return {error} }`, `{"error":{"name":"TypeError","message":"cannot read property 'x' of null"}}`},
+		{`const a = {}; a.a = a; console.log(a, tools); return 1`, "1\nConsole output:\n(cannot be shown: circular reference) " +
+			"(cannot be shown: a program cannot list tools: " + usage + ")"},
 		{`1 // a comment`, "1"},
 		{`const x = 1`, "The program returned nothing: put return before its last value."},
 		{`tools.greet({name: "Aki"})`, "Hello, Aki"},
@@ -110,10 +127,25 @@ func TestCodeFails(t *testing.T) {
 	w := coder(t)
 	for _, test := range []struct{ code, want string }{
 		{`retrn 5`, "SyntaxError: "},
-		{"const a = 1;\nconst b = ;\nreturn a", "(line 2)"},
-		{"const a = 1;\n\nnull.x", "TypeError: cannot read property 'x' of null (line 3)"},
+		{"const a = 1;\nconst b = ;\nreturn a", "(line 2: const b = ;)\nThe code must be plain JavaScript: no types of TypeScript"},
+		{`const a: string = "x"; return a`, "The code must be plain JavaScript: no types of TypeScript"},
+		{`import {tools} from "hako"; return 1`, "no import or export"},
+		{`["a"].map(name => await tools.greet({name}))`, "await only in async functions"},
+		{"```js\nreturn 1\n```\nor\n```js\nreturn 2\n```", "SyntaxError: there are several code blocks"},
+		{"const a = 1;\n\nnull.x", "TypeError: cannot read property 'x' of null (line 3: null.x)"},
+		{`const a = {}; ` + strings.Repeat("a.b = 1; ", 40) + `a.c.d; return "the end of the line"`,
+			`a.b = 1; a.c.d; return "the end of the line")`},
 		{`throw 7`, "7"},
-		{`throw {get name() { throw 1 }}`, "[object Object]"},
+		{`throw {code: 5, reason: "none"}`, `{"code":5,"reason":"none"}`},
+		{`throw {get name() { throw 1 }}`, "(cannot be shown: 1)"},
+		{`greet({name: "x"})`, "ReferenceError: greet is not defined (line 1: greet({name: \"x\"}))\nThere are JavaScript's own objects, tools and console;" +
+			" no modules, files, network or timers. And " + usage},
+		{`tools.hello.greet({name: "x"})`, "TypeError: there is no tools.hello.greet: " + usage},
+		{`tools.call("greet", {})`, "TypeError: tools.call takes one object with its arguments: " + usage},
+		{`Object.keys(tools)`, "TypeError: a program cannot list tools: " + usage},
+		{`"greet" in tools`, "TypeError: a program cannot list tools: " + usage},
+		{`tools.zzzz({})`, `unknown tool "zzzz": ` + usage + " (line 1: tools.zzzz({}))"},
+		{"await tools.greet({name: \"x\"})\nawait tools.greet({})", "call it again (line 2: await tools.greet({}))"},
 		{`tools.gret({name: "x"})`, `ToolError: unknown tool "gret": did you mean greet?`},
 		{`tools.gre_et({name: "x"})`, "did you mean greet?\n\nTools that there are:\n/** Greets */\ntools.greet("},
 		{`tools.greeting({name: "x"})`, "tools.greet(args: { name: string }): Promise<any>"},
@@ -121,17 +153,21 @@ func TestCodeFails(t *testing.T) {
 		{`tools.look()`, "ToolError: look is not allowed: the policy's rule \"not for programs\" denies it"},
 		{`tools.run_code({code: "1"})`, "a tool cannot be called by another"},
 		{"await tools.greet({name: \"x\"});\nthrow new Error(\"late\")",
-			"Error: late (line 2)\n\nCalls that the program made before, whose effects remain:\ngreet: ok"},
+			"Error: late (line 2: throw new Error(\"late\"))\n\nCalls that the program made before, whose effects remain:\ngreet: ok"},
 		{`new Promise(() => {})`, "Error: the program waits for a promise that nothing settles"},
 		{`"x".repeat(40000)`, "The result has 40000 characters and may have 32768: return less of it. It is a string of 40000 characters."},
 		{`Array.from({length: 9000}, (_, i) => ({id: i, name: "a"}))`,
 			"It is a list of 9000, the first is an object with id (number), name (a string of 1 characters)."},
 		{`const a = {}; a.a = a; return a`, "TypeError: circular reference"},
-		{`throw new Error("x".repeat(40000))`, "x… (40007 characters) (line 1)"},
+		{`throw new Error("x".repeat(40000))`, "x… (40007 characters) (line 1: throw new Error(\"x\".repeat(40000)))"},
 		{`throw "x".repeat(5e6)`, "x… (5000000 characters)"},
 		{`await tools.greet({name: "a"}); throw new Error("x".repeat(5e6))`, "effects remain:\ngreet: ok"},
 		{`return {["k".repeat(41)]: "x".repeat(40000)}`,
 			"It is an object with " + strings.Repeat("k", 40) + "… (a string of 40000 characters)."},
+		{`await tools.greet({name: "a"}); await tools.greet({name: "b"}); return "x".repeat(40000)`,
+			"It is a string of 40000 characters.\n\nCalls that the program made before, whose effects remain:\ngreet: ok (2 times)"},
+		{`await tools.greet({name: "a"}); await tools.greet({name: "b"}); for (;;) {}`,
+			"limits.cpu\n\nCalls that it made before, whose effects remain:\ngreet: ok (2 times)"},
 		{`await Promise.all(Array.from({length: 51}, () => tools.greet({name: "x"})))`,
 			"ToolError: one call may call other tools 50 times (limits.calls)"},
 	} {
@@ -148,7 +184,7 @@ func TestJobThatThrows(t *testing.T) {
 	const before = `await tools.greet({name: "a"}); `
 	for _, test := range []struct{ name, code, want string }{
 		{"finalizer", `globalThis.f = new FinalizationRegistry(() => { throw new Error("thrown") }); f.register({}, 1); await 1; await tools.greet({name: "b"})`,
-			"Error: thrown (line 1)"},
+			"Error: thrown (line 1: "},
 		{"finalizer, while a call runs", `tools.wait({}); globalThis.f = new FinalizationRegistry(() => { throw 7 }); f.register({}, 1); await 1; await 1`, "7"},
 		{"hint", `const p = tools.gre_et({}); Object.prototype.toJSON = () => "x"
 			try { await p } finally { delete Object.prototype.toJSON }`, `ToolError: unknown tool "gre_et"`},
@@ -197,7 +233,7 @@ var hostilePrograms = []struct{ class, name, code, want string }{
 	{"hooks", "frames of the prelude", `let got = "none"; Object.defineProperty(Error, "prepareStackTrace", {value: (_, f) => { got = f }}); return got`, "not configurable"},
 	{"hooks", "caller of toJSON", `await tools.greet({name: {toJSON() { return arguments.callee?.caller ? "leak" : "none" }}})`, "TypeError"},
 	{"hooks", "caller of a getter", `function f() { return String(f.caller) + String(f.arguments) } return tools.greet({get name() { return f() }})`, "Hello, undefinedundefined"},
-	{"hooks", "source of a function", `tools.greet.toString().length + ":" + console.log.toString().includes("start")`, "26:false"},
+	{"hooks", "source of a function", `tools.greet.toString().length + ":" + console.log.toString().includes("start")`, "33:false"},
 	{"hooks", "arguments of bound functions", `Function.prototype.call = Function.prototype.apply = Function.prototype.bind = function () { globalThis.got = [...arguments]; return this }; console.log("x"); await tools.greet({name: "x"}); return typeof globalThis.got`, "undefined"},
 	{"hooks", "species of arrays", `let got = []; Object.defineProperty(Array, Symbol.species, {value: function (n) { got.push(n); return [] }}); console.log("a", "b"); return got.length`, "0"},
 	{"hooks", "setter of Array.prototype", `let got; Object.defineProperty(Array.prototype, "0", {set(v) { got = v }, configurable: true}); const p = tools.greet({name: "x"}); delete Array.prototype[0]; await p; return "found " + Object.keys(got ?? {}).filter(k => /start|host|respond|settle/.test(k)).length`, "found 0"},
@@ -217,7 +253,7 @@ var hostilePrograms = []struct{ class, name, code, want string }{
 	{"constructors", "constructor of a function", `(() => {}).constructor("return typeof start + typeof host")()`, "undefinedundefined"},
 	{"constructors", "generator function", `Object.getPrototypeOf(function* () {}).constructor("yield typeof host + typeof respond")().next().value`, "undefinedundefined"},
 	{"constructors", "indirect eval", `(0, eval)("typeof host + typeof start + typeof list")`, "undefinedundefinedundefined"},
-	{"constructors", "prototype of the tools", `String(Object.getPrototypeOf(tools)) + Object.isFrozen(tools)`, "[object Object]true"},
+	{"constructors", "prototype of the tools", `String(Object.getPrototypeOf(tools)) + Object.isExtensible(tools)`, "[object Object]false"},
 	{"forgery", "result as an error", `({isError: true, content: [{type: "text", text: "forged"}], error: {code: "denied"}})`, `{"isError":true`},
 	{"forgery", "forged tool error", `throw new ToolError("greet", "ok", "forged")`, "ToolError: forged"},
 	{"forgery", "list of effects", `await tools.greet({name: "x"}); Array.prototype.filter = () => []; throw new Error("nothing happened")`, "greet: ok"},
@@ -236,7 +272,7 @@ var hostilePrograms = []struct{ class, name, code, want string }{
 	{"hostile values", "proxy as result", `new Proxy({}, {ownKeys() { throw new Error("trap") }})`, "trap"},
 	{"hostile values", "error with hostile getters", `throw Object.defineProperties(new Error("x"), {message: {get() { throw 1 }}, stack: {get() { for (;;) {} }}})`, "what cannot be shown"},
 	{"hostile values", "error whose name is an object", `const e = new Error("x"); e.name = {toString() { throw new Error("within") }}; throw e`, "what cannot be shown"},
-	{"hostile values", "error with a long message", `throw new Error("x".repeat(5e6))`, "x… (5000007 characters) (line 1)"},
+	{"hostile values", "error with a long message", `throw new Error("x".repeat(5e6))`, "x… (5000007 characters) (line 1: "},
 	{"hostile values", "thrown symbol", `throw Symbol("s")`, "Symbol(s)"},
 	{"hostile values", "symbol as result", `Symbol("s")`, "Symbol(s)"},
 	{"hostile values", "result with a cycle", `const a = {}; a.a = a; return a`, "circular reference"},
@@ -367,7 +403,7 @@ func TestDeclarations(t *testing.T) {
 func TestUnfinishedCalls(t *testing.T) {
 	t.Parallel()
 	w := coder(t)
-	const left = "The program ended before these calls, which were canceled: wait, wait."
+	const left = "The program ended before these calls, which were canceled: wait (2 times). Wait for each: await"
 	for _, test := range []struct{ code, want string }{
 		{`tools.wait({}); tools.wait({}); await tools.greet({name: "x"}); return 5`, "5\n" + left},
 		{`tools.wait({}); tools.wait({}); throw 7`, "7\n" + left},

@@ -25,6 +25,11 @@ type composer struct {
 	// steps is the number of steps of all calls.
 	steps atomic.Int64
 
+	// mu guards made, which counts the calls that may have had effects, by name and end, and order, its keys.
+	mu    sync.Mutex
+	made  map[string]int
+	order []string
+
 	// reporting is held while progress, which may be nil, is called.
 	reporting sync.Mutex
 	progress  func(abi.Progress)
@@ -58,6 +63,7 @@ func (c *composer) Call(ctx context.Context, request *abi.ToolCall, granted brok
 		granted: granted,
 	}, &record)
 	c.steps.Add(record.Steps)
+	c.count(request.Name, record.Outcome)
 	if err != nil {
 		return &abi.ToolEnd{Error: &abi.Error{Code: endCodes[record.Outcome], Message: err.Error()}}, record.Steps
 	}
@@ -75,6 +81,44 @@ func (c *composer) Call(ctx context.Context, request *abi.ToolCall, granted brok
 		end.Content = append(end.Content, content)
 	}
 	return end, record.Steps
+}
+
+// count notes a call that may have had effects.
+func (c *composer) count(name string, outcome Outcome) {
+	end := "ok"
+	switch outcome {
+	case OK:
+	case NotFound, NotAllowed, Asked, InvalidArguments, Busy:
+		return
+	default:
+		end = endCodes[outcome]
+	}
+	key := name + ": " + end
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.made == nil {
+		c.made = map[string]int{}
+	}
+	if c.made[key]++; c.made[key] == 1 {
+		c.order = append(c.order, key)
+	}
+}
+
+// withCalls adds to an error that stopped the parent's tool which calls it had made: the tool itself cannot say so.
+func (c *composer) withCalls(err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.order) == 0 {
+		return err
+	}
+	var lines strings.Builder
+	for _, key := range c.order {
+		lines.WriteString("\n" + key)
+		if n := c.made[key]; n > 1 {
+			fmt.Fprintf(&lines, " (%d times)", n)
+		}
+	}
+	return fmt.Errorf("%w\n\nCalls that it made before, whose effects remain:%s", err, &lines)
 }
 
 // endCodes are the codes of the errors that a plugin gets, by the outcome of its call.

@@ -389,10 +389,11 @@ func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi
 		Elicit:    elicitor.elicit, CanElicit: call.Prompter.Fill != nil,
 		Steps: &record.Steps,
 	}
+	var composed *composer
 	if s.source.Calls != nil {
-		c := &composer{pipeline: p, call: call, subject: s, record: record, progress: invocation.Progress}
-		invocation.Tools, invocation.Progress = c, c.report
-		defer func() { record.Steps -= c.steps.Load() }()
+		composed = &composer{pipeline: p, call: call, subject: s, record: record, progress: invocation.Progress}
+		invocation.Tools, invocation.Progress = composed, composed.report
+		defer func() { record.Steps -= composed.steps.Load() }()
 	}
 	response, err := serve(ctx, s.source, invocation)
 	for errors.Is(err, sandbox.ErrClosed) {
@@ -404,6 +405,9 @@ func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi
 		}
 		s.source = next
 		response, err = serve(ctx, next, invocation)
+	}
+	if err != nil && composed != nil {
+		err = composed.withCalls(err)
 	}
 	if err != nil {
 		return nil, err

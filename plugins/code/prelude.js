@@ -9,15 +9,18 @@
   const { keys, freeze, defineProperty, hasOwn } = Object
   const { isArray } = Array
   const join = uncurry(Array.prototype.join)
-  const [cut, indexOf, trim, startsWith, endsWith] = ['slice', 'indexOf', 'trim', 'startsWith', 'endsWith'].map(name => uncurry(String.prototype[name]))
-  const [get, set, remove] = ['get', 'set', 'delete'].map(name => uncurry(Map.prototype[name]))
+  const [cut, indexOf, lastIndexOf, trim, trimEnd, startsWith, endsWith] = ['slice', 'indexOf', 'lastIndexOf', 'trim', 'trimEnd', 'startsWith', 'endsWith'].map(name => uncurry(String.prototype[name]))
+  const [get, set, remove, eachEntry] = ['get', 'set', 'delete', 'forEach'].map(name => uncurry(Map.prototype[name]))
+  const eachMember = uncurry(Set.prototype.forEach)
   const then = uncurry(Promise.prototype.then)
-  const { Promise: SavedPromise, Proxy: SavedProxy, Error: SavedError, TypeError: SavedTypeError, SyntaxError: SavedSyntaxError } = globalThis
+  const { Promise: SavedPromise, Proxy: SavedProxy, Map: SavedMap, Set: SavedSet, parseInt } = globalThis
+  const { Error: SavedError, TypeError: SavedTypeError, ReferenceError: SavedReferenceError, SyntaxError: SavedSyntaxError } = globalThis
   const text = String
 
   const maxConsole = 4096 // characters
   const maxKey = 40 // characters of a key in the shape of a value
   const maxName = 128 // characters of a tool's name in a list of calls
+  const maxLine = 100 // characters of the line of an error
   let limit = 32768 // characters of a result, and of the message of an error
 
   // The methods of arrays would call setters and constructors that programs may put on the prototype.
@@ -34,6 +37,19 @@
   }
   const clip = (value, most) => value.length > most ? `${cut(value, 0, most)}…` : value
 
+  // plain replaces values that JSON has not, or of which it would leave nothing.
+  const plain = (_, value) => {
+    if (typeof value === 'bigint') return text(value)
+    if (value === null || typeof value !== 'object') return value
+    if (value instanceof SavedPromise) return '(a promise: put await before it)'
+    if (value instanceof SavedError) return { name: value.name, message: value.message, ...value }
+    const list = []
+    if (value instanceof SavedMap) eachEntry(value, (member, key) => push(list, [key, member]))
+    else if (value instanceof SavedSet) eachMember(value, member => push(list, member))
+    else return value
+    return list
+  }
+
   // Stack frames would give access to the functions of this file.
   defineProperty(Error, 'prepareStackTrace', { value: undefined, writable: false, configurable: false })
 
@@ -44,9 +60,9 @@
     if (typeof value === 'string') return value
     if (value instanceof SavedError) return `${value.name}: ${value.message}`
     try {
-      return stringify(value) ?? text(value)
-    } catch {
-      return text(value)
+      return stringify(value, plain) ?? text(value)
+    } catch (error) {
+      return `(cannot be shown: ${text(error?.message ?? error)})`
     }
   }
   const print = (...values) => {
@@ -70,9 +86,11 @@
   const calls = [] // all calls so far
   const open = new Map() // those that run, by handle
 
+  const usage = 'tools are called as tools.NAME({...}), with the names and arguments that find_tools shows'
+
   const invoke = (name, args = {}) => new SavedPromise((resolve, reject) => {
-    if (args === null || typeof args !== 'object' || isArray(args)) throw new SavedTypeError(`tools.${name} takes one object with its arguments`)
-    const call = { name, state: 'running', resolve, reject }
+    if (args === null || typeof args !== 'object' || isArray(args)) throw new SavedTypeError(`tools.${name} takes one object with its arguments: ${usage}`)
+    const call = { name, state: 'running', resolve, reject, stack: new SavedError().stack }
     const started = start(stringify({ __proto__: null, name, arguments: args }))
     if (typeof started === 'string') {
       const { code, message } = parse(started)
@@ -81,18 +99,31 @@
     push(calls, call)
     set(open, started, call)
   })
-  globalThis.tools = freeze(new SavedProxy(freeze({}), {
-    get: (_, name) => typeof name === 'string' && name !== 'then' && name !== 'toJSON' ? args => invoke(name, args) : undefined,
-  }))
+
+  // Neither a tool nor the object tools has members that JavaScript would look for on its own.
+  const implicit = { __proto__: null, then: true, toJSON: true, toString: true, valueOf: true }
+  const toolOf = name => new SavedProxy(args => invoke(name, args), {
+    get(target, key) {
+      if (typeof key === 'string' && !(key in target) && !implicit[key]) throw new SavedTypeError(`there is no tools.${clip(name, maxName)}.${clip(key, maxName)}: ${usage}`)
+      return target[key]
+    },
+  })
+  const unlisted = () => {
+    throw new SavedTypeError(`a program cannot list tools: ${usage}`)
+  }
+  const tools = new SavedProxy(freeze({}), {
+    get: (_, name) => typeof name === 'string' && !implicit[name] ? toolOf(name) : undefined, has: unlisted, ownKeys: unlisted,
+  })
+  globalThis.tools = tools
 
   // own is a property that is the object's and not of a prototype, which programs may change.
   const own = (object, name) => hasOwn(object, name) ? object[name] : undefined
 
-  // hint is the declarations of tools whose names are similar.
+  // hint is the declarations of tools whose names are similar, or how to find tools.
   const hint = name => {
     try {
       const similar = declared(name, 3)
-      return similar && `\n\nTools that there are:\n${similar}`
+      return similar ? `\n\nTools that there are:\n${similar}` : `: ${usage}`
     } catch {
       return '' // the error says what is wrong without them
     }
@@ -107,8 +138,10 @@
     const error = own(end, 'error')
     if (error) {
       const { code, message } = error
+      const failure = new ToolError(call.name, code, code === 'not-found' ? message + hint(call.name) : message)
+      defineProperty(failure, 'stack', { __proto__: null, value: call.stack, writable: true, configurable: true })
       call.state = code
-      call.reject(new ToolError(call.name, code, code === 'not-found' ? message + hint(call.name) : message))
+      call.reject(failure)
     } else {
       call.state = 'ok'
       call.resolve(valueOf(end))
@@ -131,14 +164,25 @@
     return whole
   }
 
+  // tally is the labels of calls, each once, with the number of calls.
+  const tally = (calls, label) => {
+    const counts = new SavedMap(), labels = []
+    map(calls, call => {
+      const name = label(call), n = get(counts, name) ?? 0
+      if (n === 0) push(labels, name)
+      set(counts, name, n + 1)
+    })
+    return map(labels, name => get(counts, name) > 1 ? `${name} (${get(counts, name)} times)` : name)
+  }
+
   let answered = false
   const answer = (body, isError) => {
     if (answered) return
     const content = [] // encoded: only strings are safe from toJSON, and from setters of the program's that stringify calls
     const add = part => push(content, `{"type":"text","text":${stringify(part)}}`)
     add(body)
-    const left = map(filter(calls, call => call.state === 'running'), call => clip(call.name, maxName))
-    if (left.length > 0) add(`The program ended before these calls, which were canceled: ${join(left, ', ')}. Wait for every call with await.`)
+    const left = tally(filter(calls, call => call.state === 'running'), call => clip(call.name, maxName))
+    if (left.length > 0) add(`The program ended before these calls, which were canceled: ${join(left, ', ')}. Wait for each: await tools.NAME({...}), or await Promise.all([...]) for several.`)
     if (lines.length > 0) add(`Console output:\n${join(lines, '\n')}`)
     respond(`{"content":[${join(content, ',')}],"isError":${isError}}`)
     answered = true
@@ -147,30 +191,47 @@
   // without are the codes of calls that had no effect.
   const without = { __proto__: null, 'not-found': true, denied: true, invalid: true, 'not-granted': true, busy: true }
 
-  const fail = error => {
+  // refuse answers with an error, and with the calls that the program has made.
+  const refuse = what => {
+    const made = tally(filter(calls, call => call.state !== 'running' && !without[call.state]), call => `${clip(call.name, maxName)}: ${call.state}`)
+    answer(made.length === 0 ? what : `${what}\n\nCalls that the program made before, whose effects remain:\n${join(made, '\n')}`, true)
+  }
+
+  const fail = (error, advice = '') => {
     let what = 'the program threw what cannot be shown'
     try {
       const known = error instanceof SavedError
-      const whole = error === null ? 'the program threw null, or had no memory left for an error' : known ? `${error.name}: ${error.message}` : text(error)
-      what = `${clip(whole, limit)}${whole.length > limit ? ` (${whole.length} characters)` : ''}${known ? place(error) : ''}`
+      const whole = error === null ? 'the program threw null, or had no memory left for an error' : known ? `${error.name}: ${error.message}` : show(error)
+      if (error instanceof SavedReferenceError) advice = `\nThere are JavaScript's own objects, tools and console; no modules, files, network or timers. And ${usage}.`
+      what = `${clip(whole, limit)}${whole.length > limit ? ` (${whole.length} characters)` : ''}${known ? place(error) : ''}${advice}`
     } catch {} // a getter of the program's throws
-    const made = map(filter(calls, call => call.state !== 'running' && !without[call.state]), call => `${clip(call.name, maxName)}: ${call.state}`)
-    answer(made.length === 0 ? what : `${what}\n\nCalls that the program made before, whose effects remain:\n${join(made, '\n')}`, true)
+    refuse(what)
   }
 
   // place is the line of the program in an error's stack.
   const place = ({ stack = '' }) => {
-    const at = indexOf(text(stack), 'program:')
-    const line = at < 0 ? 0 : parseInt(cut(text(stack), at + 8))
-    return line > 0 ? ` (line ${line})` : ''
+    const frames = text(stack), at = indexOf(frames, 'program:')
+    const line = at < 0 ? 0 : parseInt(cut(frames, at + 8)), column = parseInt(cut(frames, indexOf(frames, ':', at + 8) + 1))
+    if (!(line > 0)) return ''
+    let start = 0
+    for (let i = 1; i < line; i++) {
+      start = indexOf(program, '\n', start) + 1
+      if (start === 0) return ` (line ${line})`
+    }
+    const end = indexOf(program, '\n', start)
+    let code = trim(cut(program, start, end < 0 ? program.length : end))
+    if (code.length > maxLine) { // the part that begins a bit before the error
+      const from = column - (line === 1 ? shift : 0) - maxLine / 4
+      code = clip(from > 0 ? `…${cut(program, start + from, end < 0 ? program.length : end)}` : code, maxLine)
+    }
+    return ` (line ${line}: ${code})`
   }
-  const parseInt = globalThis.parseInt
 
   const succeed = value => {
     const body = typeof value === 'string' ? value : value === undefined
-      ? 'The program returned nothing: put return before its last value.' : stringify(value, (_, v) => typeof v === 'bigint' ? text(v) : v) ?? text(value)
+      ? 'The program returned nothing: put return before its last value.' : stringify(value, plain) ?? text(value)
     if (body.length > limit) {
-      answer(`The result has ${body.length} characters and may have ${limit}: return less of it. It is ${clip(shape(value, 0), limit)}.`, true)
+      refuse(`The result has ${body.length} characters and may have ${limit}: return less of it. It is ${clip(shape(value, 0), limit)}.`)
     } else {
       answer(body, false)
     }
@@ -186,34 +247,60 @@
     return `an object with ${join(map(filter(names, (_, i) => i < 20), member), ', ')}${more}`
   }
 
-  // source is the program without the fence of a code block.
-  const source = code => {
-    const trimmed = trim(code)
-    if (!startsWith(trimmed, '```') || !endsWith(trimmed, '```') || trimmed.length < 6) return code
-    const end = indexOf(trimmed, '\n')
-    return end < 0 ? cut(trimmed, 3, -3) : cut(trimmed, end + 1, -3)
+  let program = '' // as it was compiled last
+  let shift = 0 // characters that are before it in its first line
+
+  const enclose = (before, code, after) => {
+    program = code
+    shift = before.length
+    return evaluate(`${before}${code}\n${after}`)
   }
 
   // compile makes a function of a program, which is an expression, the body of a function, or a function itself. The
   // program starts in the first line, so that lines in errors are its own.
   const compile = code => {
     try {
-      return evaluate(`(async () => { return (${code}\n) })`)
+      const ended = trimEnd(code)
+      return enclose('(async () => { return (', endsWith(ended, ';') ? cut(ended, 0, -1) : code, ') })')
     } catch {
-      return evaluate(`(async () => { ${code}\n})`)
+      return enclose('(async () => { ', code, '})')
+    }
+  }
+
+  // fenced is what the only code block of a text contains. It is undefined without one.
+  const fenced = text => {
+    const first = indexOf(text, '```'), last = lastIndexOf(text, '```')
+    if (last < first + 3) return undefined
+    const line = indexOf(text, '\n', first)
+    const block = line < 0 || line > last ? cut(text, first + 3, last) : cut(text, line + 1, last)
+    return indexOf(block, '\n```') < 0 ? block : undefined
+  }
+
+  // read compiles the code that a model sends: a program, or a text with one in a code block.
+  const read = code => {
+    const block = fenced(code)
+    if (startsWith(trim(code), '```')) {
+      if (block === undefined) throw new SavedSyntaxError('there are several code blocks, or one without an end: send one program')
+      return compile(block)
+    }
+    try {
+      return compile(code)
+    } catch (error) {
+      if (block === undefined) throw error
+      return compile(block)
     }
   }
 
   const run = ({ code }, config) => {
     limit = config?.max_result ?? limit
-    let program
+    let started
     try {
-      program = compile(source(code))
+      started = read(code)
     } catch (error) {
-      fail(error)
+      fail(error, error instanceof SavedSyntaxError ? "\nThe code must be plain JavaScript: no types of TypeScript, no import or export, and await only in async functions." : '')
       return
     }
-    then(then(program(), value => typeof value === 'function' ? value() : value), value => {
+    then(then(started(), value => typeof value === 'function' ? value(tools) : value), value => {
       try {
         succeed(value)
       } catch (error) { // it cannot be encoded
