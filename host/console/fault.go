@@ -13,6 +13,7 @@ import (
 	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/pdk/locale"
 )
 
 // Codes of faults, which the page knows.
@@ -52,11 +53,15 @@ type fault struct {
 func (f *fault) Error() string { return f.text.In("en") }
 
 // said returns a text in English and, if japaneseFormats has the format, in Japanese. A format that is only "%v" passes
-// an error on, which is in English.
+// an error on, in the languages that it has.
 func said(format string, args ...any) manifest.Text {
 	text := manifest.Text{"en": fmt.Sprintf(format, args...)}
 	if translated := japanese(format, args...); translated != "" {
 		text["ja"] = translated
+	} else if format == "%v" {
+		if err, ok := args[0].(error); ok {
+			text["ja"] = locale.In(err, "ja") // in English where it has no other language
+		}
 	}
 	return text
 }

@@ -51,6 +51,8 @@ var japaneseFormats = map[string]string{
 	"by is calls, failures or p95":                                                      "by には calls、failures、p95 のいずれかを指定してください",
 
 	"the set cannot stand in hako.yaml":                          "このツールセットは hako.yaml に書けません",
+	"the rules cannot stand in hako.yaml":                        "これらのルールは hako.yaml に書けません",
+	"there is no rule":                                           "ルールがありません",
 	"name at least one tool; * is all":                           "ツールを 1 つ以上指定してください (* はすべて)",
 	"a draft has at most %d entries":                             "下書きの項目は %d 件までです",
 	"%s is longer than %d bytes":                                 "%s が %d バイトを超えています",

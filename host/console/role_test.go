@@ -52,7 +52,8 @@ var needs = map[string]console.Role{
 	"GET logins": console.Admin, "POST logins/{id}/end": console.Admin,
 
 	"GET toolsets": console.Viewer, "GET toolsets/{name}": console.Viewer, "POST toolsets/preview": console.Admin,
-	"GET policy": console.Viewer, "GET policy/table": console.Viewer, "POST policy/explain": console.Viewer,
+	"POST toolsets/rules/preview": console.Admin,
+	"GET policy":                  console.Viewer, "GET policy/table": console.Viewer, "POST policy/explain": console.Viewer,
 	"GET policy/text": console.Admin, "POST policy/try": console.Admin,
 }
 

@@ -77,6 +77,7 @@ var routes = []route{
 	{name: "GET toolsets", role: Viewer, answer: (*Console).toolsets, query: []string{"cursor", "limit"}},
 	{name: "GET toolsets/{name}", role: Viewer, answer: (*Console).toolset, query: []string{"cursor", "limit"}},
 	{name: "POST toolsets/preview", role: Admin, answer: (*Console).previewToolset, body: maxToolset},
+	{name: "POST toolsets/rules/preview", role: Admin, answer: (*Console).previewRules, body: maxToolset},
 	{name: "GET approvals", role: Viewer, answer: (*Console).approvals},
 	{name: "GET approvals/{id}/arguments", role: Viewer, answer: (*Console).approvalArguments},
 	{name: "GET approvals/{id}/rules", role: Approver, answer: (*Console).allowRules},

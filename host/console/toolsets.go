@@ -13,6 +13,7 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/toolset"
 	"github.com/hako-run/hako/internal/clip"
+	"github.com/hako-run/hako/internal/strictyaml"
 )
 
 const (
@@ -268,6 +269,86 @@ func checkDraft(draft *toolset.Set) *fault {
 			f.fields[field] = text
 		} else if len(names) > maxEntries {
 			f.fields[field] = said("a draft has at most %d entries", maxEntries)
+		}
+	}
+	if len(f.fields) == 0 {
+		return nil
+	}
+	return f
+}
+
+// rulesJSON are drafted rules.
+type rulesJSON struct {
+	Rules []toolset.Rule `json:"rules"`
+}
+
+// rulesPreviewJSON is drafted rules as they would stand in hako.yaml, Current those that are there. Unreachable are the
+// drafted rules that decide about nobody.
+type rulesPreviewJSON struct {
+	YAML        string            `json:"yaml"`
+	Current     string            `json:"current,omitempty"`
+	Unreachable []unreachableRule `json:"unreachable"`
+}
+
+// unreachableRule names a rule and the earlier one that matches all of its callers. The first rule is 1.
+type unreachableRule struct {
+	Rule int `json:"rule"`
+	By   int `json:"by"`
+}
+
+// previewRules checks drafted rules. It puts nothing in force.
+func (c *Console) previewRules(q *request) (any, error) {
+	draft := new(rulesJSON)
+	if err := q.decode(draft); err != nil {
+		return nil, err
+	}
+	config, answer := c.toolsetConfig(), &rulesPreviewJSON{Unreachable: []unreachableRule{}}
+	if f := checkRules(draft.Rules, config); f != nil {
+		return nil, f
+	}
+	text, err := toolset.RulesYAML(draft.Rules)
+	if err != nil {
+		return nil, invalid("%v", err)
+	}
+	answer.YAML = string(text)
+	if len(config.Rules) > 0 {
+		if text, err = toolset.RulesYAML(config.Rules); err != nil {
+			return nil, err
+		}
+		answer.Current = string(text)
+	}
+	for i := range draft.Rules {
+		covers := func(earlier toolset.Rule) bool { return earlier.Covers(&draft.Rules[i]) }
+		if by := slices.IndexFunc(draft.Rules[:i], covers); by >= 0 {
+			answer.Unreachable = append(answer.Unreachable, unreachableRule{i + 1, by + 1})
+		}
+	}
+	return answer, nil
+}
+
+// checkRules checks what hako.yaml would refuse, and the bounds of a draft. The fields of the fault are "rules" for all
+// of them, and "rules.0" for the first.
+func checkRules(rules []toolset.Rule, config *toolset.Config) *fault {
+	f := &fault{code: codeInvalid, text: said("the rules cannot stand in hako.yaml"), fields: map[string]manifest.Text{}}
+	switch n := len(rules); {
+	case n == 0:
+		f.fields["rules"] = said("there is no rule")
+	case n > maxEntries:
+		f.fields["rules"] = said("a draft has at most %d entries", maxEntries)
+		return f
+	}
+	for i := range rules {
+		r, field := &rules[i], fmt.Sprintf("rules.%d", i)
+		unknown := func(name string) bool { return !slices.Contains(pipeline.Frontends, name) }
+		names := slices.Concat([]string{r.Set}, r.Users, r.Groups, r.Tenants, r.Tokens, r.Frontends, r.Channels)
+		if text := checkNames(names); text != nil {
+			f.fields[field] = text
+		} else if len(names) > maxEntries {
+			f.fields[field] = said("a draft has at most %d entries", maxEntries)
+		} else if at := slices.IndexFunc(r.Frontends, unknown); at >= 0 {
+			f.fields[field] = said("%v", strictyaml.Unknown("frontend", r.Frontends[at], pipeline.Frontends))
+		} else if err := config.CheckName(r.Set); err != nil {
+			f.fields[field] = said("%v", err)
 		}
 	}
 	if len(f.fields) == 0 {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -237,5 +238,72 @@ func TestWrongToolsetPreview(t *testing.T) {
 	b.csrf = "wrong"
 	if a := b.post("toolsets/preview", entry(nil)); a.code() != "csrf" {
 		t.Errorf("without the token of the session: %d %s", a.status, a.body)
+	}
+}
+
+// TestRulesPreview: drafted rules become YAML for hako.yaml, and those that decide about nobody are named.
+func TestRulesPreview(t *testing.T) {
+	t.Parallel()
+	w := offering(t, offeredSets())
+	b := w.as(console.Admin)
+	rule := func(set string, more ...any) map[string]any {
+		r := map[string]any{"toolset": set}
+		for i := 0; i < len(more); i += 2 {
+			r[more[i].(string)] = more[i+1]
+		}
+		return r
+	}
+	draft := func(rules ...any) any { return map[string]any{"rules": rules} }
+	var got struct {
+		YAML, Current string
+		Unreachable   []struct{ Rule, By int }
+	}
+	b.post("toolsets/rules/preview", draft(
+		rule("support", "groups", []string{"help desk"}, "frontends", []string{"slack", "mcp-http"}),
+		rule("few", "groups", []string{"help desk"}, "frontends", []string{"slack"}, "users", []string{"ken"}),
+		rule("few", "frontends", []string{"slack"}), rule("all"), rule("few"),
+	)).into(t, &got)
+	want := "toolsets:\n  rules:\n    - groups: [help desk]\n      frontends: [slack, mcp-http]\n      toolset: support\n"
+	if !strings.HasPrefix(got.YAML, want) || !strings.HasSuffix(got.YAML, "    - toolset: all\n    - toolset: few\n") {
+		t.Error(got.YAML)
+	}
+	if !strings.Contains(got.Current, "tenants: [acme]") {
+		t.Errorf("now there is %q", got.Current)
+	}
+	if fmt.Sprint(got.Unreachable) != "[{2 1} {5 4}]" {
+		t.Errorf("decide about nobody: %v", got.Unreachable)
+	}
+	for name, test := range map[string]struct {
+		body        any
+		field, want string
+	}{
+		"none":       {draft(), "rules", "there is no rule"},
+		"many":       {map[string]any{"rules": slices.Repeat([]any{rule("all")}, 201)}, "rules", "at most 200"},
+		"no set":     {draft(rule("all"), rule("")), "rules.1", `unknown toolset ""`},
+		"a set":      {draft(rule("suport")), "rules.0", `did you mean "support"?`},
+		"a frontend": {draft(rule("all", "frontends", []string{"slak"})), "rules.0", `did you mean "slack"?`},
+		"long":       {draft(rule("all", "users", []string{strings.Repeat("u", 300)})), "rules.0", "longer than"},
+		"many names": {draft(rule("all", "users", slices.Repeat([]string{"u"}, 201))), "rules.0", "at most 200"},
+	} {
+		a := b.post("toolsets/rules/preview", test.body)
+		var body struct {
+			Error struct{ Fields map[string]string }
+		}
+		if err := json.Unmarshal([]byte(a.body), &body); err != nil {
+			t.Fatal(err)
+		}
+		if a.status != http.StatusBadRequest || !strings.Contains(body.Error.Fields[test.field], test.want) {
+			t.Errorf("%s: %d %.300s", name, a.status, a.body)
+		}
+	}
+	if a := b.post("toolsets/rules/preview?lang=ja", draft(rule("suport"))); !strings.Contains(a.body, "の誤りではありませんか") {
+		t.Errorf("in Japanese: %s", a.body)
+	}
+	for name, body := range map[string]string{
+		"an unknown field": `{"rules":[{"toolset":"all","set":"all"}]}`, "twice": `{"rules":[],"rules":[]}`, "a list": `[]`, "text": `{"rules":"all"}`,
+	} {
+		if a := b.post("toolsets/rules/preview", body); a.status < 400 || a.status >= 500 {
+			t.Errorf("%s: %d %.300s", name, a.status, a.body)
+		}
 	}
 }

@@ -146,6 +146,19 @@ func (c *Config) For(caller *Caller) string {
 	return All
 }
 
+// Covers reports whether the rule matches every caller whom the other one matches, so that the other one decides about
+// nobody if it is below.
+func (r *Rule) Covers(other *Rule) bool {
+	return covers(r.Users, other.Users) && covers(r.Groups, other.Groups) && covers(r.Tenants, other.Tenants) &&
+		covers(r.Tokens, other.Tokens) && covers(r.Frontends, other.Frontends) && covers(r.Channels, other.Channels)
+}
+
+// covers reports whether the list has all that the other one has. An empty list has everything.
+func covers(list, other []string) bool {
+	return len(list) == 0 || len(other) > 0 &&
+		!slices.ContainsFunc(other, func(name string) bool { return !slices.Contains(list, name) })
+}
+
 // Set returns the set with this name, or nil. A nil Config has none.
 func (c *Config) Set(name string) *Set {
 	if c == nil {

@@ -23,15 +23,31 @@ func (s *Set) YAML() ([]byte, error) {
 		{Key: "description", Value: s.Description}, {Key: "tools", Value: tools}, {Key: "except", Value: s.Except},
 		{Key: "resources", Value: s.Resources}, {Key: "prompts", Value: s.Prompts},
 	}
-	if p := s.For; p != nil {
-		set = append(set, strictyaml.Entry{Key: "for", Value: strictyaml.Mapping{
-			{Key: "users", Value: p.Users}, {Key: "groups", Value: p.Groups}, {Key: "tenants", Value: p.Tenants},
-			{Key: "tokens", Value: p.Tokens},
-		}})
+	if s.For != nil {
+		set = append(set, strictyaml.Entry{Key: "for", Value: s.For.mapping()})
 	}
 	return strictyaml.Write(strictyaml.Mapping{{Key: "toolsets", Value: strictyaml.Mapping{
 		{Key: "sets", Value: strictyaml.Mapping{{Key: s.Name, Value: set}}},
 	}}}, "")
+}
+
+// RulesYAML returns rules as they stand in hako.yaml, from "toolsets:" on. It fails for a text that is not valid UTF-8.
+func RulesYAML(rules []Rule) ([]byte, error) {
+	var list []strictyaml.Mapping
+	for i := range rules {
+		r := &rules[i]
+		list = append(list, append(r.mapping(), strictyaml.Mapping{
+			{Key: "frontends", Value: r.Frontends}, {Key: "channels", Value: r.Channels}, {Key: "toolset", Value: r.Set},
+		}...))
+	}
+	return strictyaml.Write(strictyaml.Mapping{{Key: "toolsets", Value: strictyaml.Mapping{{Key: "rules", Value: list}}}}, "")
+}
+
+func (p *People) mapping() strictyaml.Mapping {
+	return strictyaml.Mapping{
+		{Key: "users", Value: p.Users}, {Key: "groups", Value: p.Groups}, {Key: "tenants", Value: p.Tenants},
+		{Key: "tokens", Value: p.Tokens},
+	}
 }
 
 // mapping returns the members that the entry has.

@@ -612,3 +612,21 @@ func TestToolsetYAML(t *testing.T) {
 		t.Errorf("%s\nis read as %s\nwant %s", text, have, want)
 	}
 }
+
+// TestToolsetRulesYAML: rules as YAML, as the console shows them, are read as the same rules.
+func TestToolsetRulesYAML(t *testing.T) {
+	t.Parallel()
+	rules := []toolset.Rule{
+		{People: toolset.People{Users: []string{"no", "a: b"}, Tokens: []string{"12"}}, Frontends: []string{"slack"}, Channels: []string{"C1", "null"}, Set: "all"},
+		{People: toolset.People{Groups: []string{"# g"}, Tenants: []string{"日本"}}, Set: "all"}, {Set: "all"},
+	}
+	text, err := toolset.RulesYAML(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := load(t, Source{Dir: write(t, string(text))}).Toolsets.Rules
+	want, _ := json.Marshal(rules)
+	if have, _ := json.Marshal(got); string(have) != string(want) {
+		t.Errorf("%s\nis read as %s\nwant %s", text, have, want)
+	}
+}

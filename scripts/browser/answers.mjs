@@ -208,6 +208,10 @@ export function answers(who = session()) {
       items: [{ name: 'engineering', description: 'Builds and repositories', tools: 140, tokens: 31_022, search: true, listed: 5, listedTokens: 980, resources: 0, prompts: 0, problems: [] }, support],
     },
     'toolsets/support': { ...support, set: supportSet, items: supportTools },
+    'POST toolsets/rules/preview': (_, { rules }) => ({
+      yaml: `toolsets:\n  rules:\n${rules.map(({ toolset }) => `    - toolset: ${toolset}\n`).join('')}`, current: 'toolsets:\n  rules:\n    - groups:\n        - admins\n      toolset: all\n',
+      unreachable: rules.length > 3 ? [{ rule: 4, by: 2 }] : [],
+    }),
     'POST toolsets/preview': { ...support, yaml: supportYAML.replace('get_*', 'get_*\n        - github_*'), current: supportYAML, items: supportTools, more: 0 },
     tools: { items: tools.map(tool) },
     'tools/get_weather': { ...tool(tools[0]), description: 'The forecast for a place in Japan, by the Japan Meteorological Agency.', inputSchema: weatherSchema },

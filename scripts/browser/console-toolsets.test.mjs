@@ -13,7 +13,7 @@ let chromium
 before(async () => { chromium = await startChromium() })
 after(() => chromium.close())
 
-const views = { toolsets: 'tbody tr', 'toolsets/support': 'tbody tr', 'toolsets?draft=support': '.result pre', 'toolsets?draft=': '.result .hint' }
+const views = { toolsets: 'tbody tr', 'toolsets/support': 'tbody tr', 'toolsets?draft=support': '.result pre', 'toolsets?draft=': '.result .hint', 'toolsets?rules=': '.result pre' }
 
 for (const [size, language, theme] of [['desktop', 'en', 'light'], ['desktop', 'ja', 'dark'], ['phone', 'ja', 'light'], ['phone', 'en', 'dark']]) {
   test(`every part: ${size}, ${language}, ${theme}`, async t => {
@@ -41,6 +41,8 @@ test('a viewer sees the sets, and cannot draft one', async t => {
   await page.getByText('This needs the role admin.').first().waitFor()
   await visit(page, 'toolsets?draft=support')
   await page.locator('.toolsets .problem').waitFor()
+  await visit(page, 'toolsets?rules=')
+  await page.locator('.toolsets h1', { hasText: 'Draft of rules' }).waitFor()
   assert.equal(await page.locator('.toolsets form').count(), 0)
   assert.deepEqual(host.posted.filter(({ name }) => name.startsWith('toolsets')), [])
   await clean(page)
@@ -80,6 +82,28 @@ test('what is wrong with a draft is said by field', async t => {
   assert.match(await page.locator('.result').textContent(), /Tool 1 <b>no<\/b>Name no URLGroups too long/)
   await page.getByLabel('Fixed arguments, as JSON').first().fill('{')
   await page.locator('.result .problem', { hasText: 'This is not JSON' }).waitFor()
+  await clean(page)
+})
+
+test('rules are added, moved and removed, and those that decide about nobody are named', async t => {
+  const host = await startStandIn(answers(session()))
+  t.after(() => host.stop())
+  const page = await chromium.open(`${host.url}#/toolsets?rules=`)
+  const drafted = async sets => page.locator('.result pre', { hasText: new RegExp(`^toolsets:\\s+rules:\\s+${sets.map(set => `- toolset: ${set}`).join('\\s+')}\\s*$`) }).first().waitFor()
+  await drafted(['all', 'support', 'support'])
+  await page.getByRole('button', { name: 'Add a rule' }).click()
+  await page.keyboard.type('engineering')
+  await drafted(['all', 'support', 'support', 'engineering'])
+  await page.locator('.result .notice', { hasText: 'Rule 4 decides about nobody: rule 2 matches all of its callers.' }).waitFor()
+  const rule = n => page.getByRole('group', { name: `Rule ${n}`, exact: true })
+  await rule(4).getByRole('button', { name: 'Move up' }).click()
+  await drafted(['all', 'support', 'engineering', 'support'])
+  await rule(1).getByRole('button', { name: 'Move up' }).click() // stays
+  await rule(1).getByRole('button', { name: 'Move down' }).click()
+  await drafted(['support', 'all', 'engineering', 'support'])
+  await rule(2).getByRole('button', { name: 'Remove' }).click()
+  await drafted(['support', 'engineering', 'support'])
+  assert.deepEqual(host.posted.at(-1).body.rules[0], { frontends: ['slack'], channels: ['C0123456789'], users: [], groups: [], tenants: [], tokens: [], toolset: 'support' })
   await clean(page)
 })
 
@@ -132,5 +156,32 @@ describe('a host', () => {
     await page.locator('.result', { hasText: 'There is no difference.' }).waitFor()
     await page.getByLabel('For people: what it is for').fill('Weather in 大阪')
     await page.locator('.diff ins', { hasText: 'Weather in 大阪' }).waitFor()
+  })
+
+  test('rules are drafted, put into hako.yaml, and in force', async () => {
+    await visit(page, 'toolsets')
+    await page.getByRole('button', { name: 'Draft other rules' }).click()
+    await page.getByText('Add a rule. Without rules everyone is offered everything.').waitFor()
+    await page.getByRole('button', { name: 'Add a rule' }).click()
+    await page.getByLabel('Toolset', { exact: true }).fill('osak')
+    await page.locator('.result li', { hasText: 'Rule 1' }).filter({ hasText: 'did you mean "osaka"?' }).waitFor()
+    await page.getByLabel('Toolset', { exact: true }).fill('osaka')
+    await page.getByLabel('Frontends').fill('slack')
+    await page.getByRole('button', { name: 'Add a rule' }).click()
+    await page.getByLabel('Toolset', { exact: true }).nth(1).fill('all')
+    await page.getByLabel('Frontends').nth(1).fill('slack')
+    await page.locator('.result .notice', { hasText: 'Rule 2 decides about nobody' }).waitFor()
+    await page.getByRole('button', { name: 'Remove' }).nth(1).click()
+    await page.locator('.result .notice').waitFor({ state: 'detached' })
+    const lines = await page.locator('.result pre').first().textContent()
+    const file = path.join(host.cwd, 'hako.yaml')
+    await writeFile(file, (await readFile(file, 'utf8')).replace(/^toolsets:\n/m, lines))
+    await visit(page, 'configuration')
+    await page.getByRole('button', { name: 'Reload' }).click()
+    await page.locator('.notice.good').waitFor()
+    await visit(page, 'toolsets')
+    await page.locator('.toolsets table', { hasText: 'Who is offered which' }).locator('tbody tr', { hasText: 'osaka' }).waitFor()
+    await page.getByRole('button', { name: 'Draft other rules' }).click()
+    await page.locator('.result', { hasText: 'There is no difference.' }).waitFor()
   })
 })

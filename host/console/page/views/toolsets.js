@@ -12,15 +12,19 @@ const everything = 'all'
 /** pause is how long a reader who types is waited for, in milliseconds. */
 const pause = 300
 const people = ['users', 'groups', 'tenants', 'tokens']
+const conditions = ['frontends', 'channels', ...people]
+const frontends = ['mcp-http', 'mcp-stdio', 'slack', 'terminal', 'agent', 'console']
 
 export default function toolsets(page) {
   if (page.query.has('draft')) draft(page, page.query.get('draft'))
+  else if (page.query.has('rules')) draftRules(page)
   else if (page.path.length > 0) one(page, page.path[0])
   else all(page)
 }
 
 const endpoint = name => code(name === everything ? '/mcp' : `/mcp/${name}`)
-const draftLink = (session, name, label) => guarded(session, 'admin', h('button', { type: 'button', onclick: () => { location.hash = `#/toolsets?draft=${segment(name)}` } }, label))
+const link = (session, query, label) => guarded(session, 'admin', h('button', { type: 'button', onclick: () => { location.hash = `#/toolsets?${query}` } }, label))
+const draftLink = (session, name, label) => link(session, `draft=${segment(name)}`, label)
 
 function all(page) {
   const limits = h('p', { class: 'hint' })
@@ -46,7 +50,7 @@ function all(page) {
     ],
   })
   put(page.root, head(t('nav.toolsets'), draftLink(page.session, '', t('toolsets.new'))), h('p', { class: 'hint' }, t('toolsets.about')), h('div', { class: 'tools' }, text), list.element,
-    h('p', { class: 'hint' }, t('toolsets.tokensAbout')), limits, card(t('toolsets.rules'), h('p', { class: 'hint' }, t('toolsets.rulesAbout')), order.element))
+    h('p', { class: 'hint' }, t('toolsets.tokensAbout')), limits, card(t('toolsets.rules'), h('p', { class: 'hint' }, t('toolsets.rulesAbout')), order.element, h('div', { class: 'actions' }, link(page.session, 'rules=', t('toolsets.rulesChange')))))
   let rows
   const show = () => rows && list.update(rows.filter(row => has(text.value, row.name, row.description ?? '', row.to)))
   const again = page.poll(60_000, async () => {
@@ -74,7 +78,7 @@ function searchLimits({ tools, tokens }) {
 
 /** matched lists whom a rule matches, or who may use an endpoint. */
 function matched(row) {
-  const fields = ['frontends', 'channels', ...people].filter(name => row[name]?.length)
+  const fields = conditions.filter(name => row[name]?.length)
   if (fields.length === 0) return t('toolsets.everyone')
   return h('ul', { class: 'terms' }, fields.map(name => h('li', {}, h('span', { class: 'soft' }, `${t(`toolsets.field.${name}`)}: `),
     row[name].map((value, i) => [i > 0 && ', ', name === 'frontends' ? term('frontend', value) : code(value)]))))
@@ -182,10 +186,43 @@ function object(text) {
   return value
 }
 
+/** mayDraft begins the page of a draft, which is for admins. */
+function mayDraft(page, title) {
+  put(page.root, h('p', { class: 'back' }, h('a', { href: '#/toolsets' }, t('nav.toolsets'))), head(title))
+  if (may(page.session, 'admin')) return true
+  page.root.append(problem({ role: 'admin' }))
+  return false
+}
+
+/** asking has the server look at a draft while it is written, and shows in result what it says. read returns what to post to path, or nothing yet. */
+function asking(page, path, { read, begin, show, result }) {
+  let timer, asked = 0
+  const ask = async () => {
+    const turn = ++asked
+    try {
+      const wanted = read()
+      if (!wanted) return put(result, h('p', { class: 'hint' }, begin))
+      const seen = await post(path, wanted, page.signal)
+      if (turn === asked) put(result, show(seen))
+    } catch (error) {
+      if (error.name !== 'AbortError' && turn === asked) put(result, refused(error))
+    }
+  }
+  page.signal.addEventListener('abort', () => clearTimeout(timer))
+  const soon = () => {
+    clearTimeout(timer)
+    timer = setTimeout(ask, pause)
+  }
+  const form = { novalidate: true, oninput: soon, onsubmit: event => {
+    event.preventDefault()
+    ask()
+  } }
+  return { ask, soon, form }
+}
+
 /** draft is the form for a set, with what it would offer beside it. from names the set to begin with. */
 function draft(page, from) {
-  put(page.root, h('p', { class: 'back' }, h('a', { href: '#/toolsets' }, t('nav.toolsets'))), head(t('toolsets.draft')))
-  if (!may(page.session, 'admin')) return page.root.append(problem({ role: 'admin' }))
+  if (!mayDraft(page, t('toolsets.draft'))) return
   const begin = set => drafting(page, set)
   if (!from) return begin({ name: '', tools: [{ tool: '' }] })
   page.once(async () => {
@@ -220,32 +257,14 @@ function drafting(page, set) {
   } }, t('toolsets.add'))
   const read = () => {
     const values = (from, key) => words(from[key])
-    return {
+    const wanted = {
       name: controls.name.value.trim(), description: controls.description.value.trim(), tools: entries.map(entry => entry.read()).filter(entry => entry.tool),
       ...Object.fromEntries(Object.keys(lists).map(key => [key, values(lists, key)])), for: Object.fromEntries(people.map(key => [key, values(who, key)])),
     }
+    return wanted.name && wanted.tools.length > 0 && wanted
   }
-  let timer, asked = 0
-  const ask = async () => {
-    const turn = ++asked
-    try {
-      const wanted = read()
-      if (!wanted.name || wanted.tools.length === 0) return put(result, h('p', { class: 'hint' }, t('toolsets.begin')))
-      const seen = await post('toolsets/preview', wanted, page.signal)
-      if (turn === asked) put(result, preview(seen))
-    } catch (error) {
-      if (error.name !== 'AbortError' && turn === asked) put(result, refused(error))
-    }
-  }
-  const soon = () => {
-    clearTimeout(timer)
-    timer = setTimeout(ask, pause)
-  }
-  page.signal.addEventListener('abort', () => clearTimeout(timer))
-  const form = h('form', { novalidate: true, oninput: soon, onsubmit: event => {
-    event.preventDefault()
-    ask()
-  } },
+  const { ask, soon, form: asks } = asking(page, 'toolsets/preview', { read, begin: t('toolsets.begin'), show: preview, result })
+  const form = h('form', asks,
   known, field(t('toolsets.name'), controls.name, t('toolsets.nameAbout')), field(t('toolsets.description'), controls.description),
   h('h3', {}, t('toolsets.entries')), h('p', { class: 'hint' }, t('toolsets.entriesAbout')), rows, h('div', { class: 'actions' }, more),
   Object.entries(lists).map(([key, control]) => field(t(`toolsets.${key}`), control, t('toolsets.commas'))),
@@ -255,25 +274,105 @@ function drafting(page, set) {
   ask()
 }
 
+/** ruleForm is the form for one rule. move takes it out, or puts it by -1 or 1 further. */
+function ruleForm(rule, move) {
+  const toolset = line(rule.toolset, { list: 'toolset-names' })
+  const controls = Object.fromEntries(conditions.map(name => [name, line(joined(rule[name]), name === 'frontends' && { list: 'toolset-frontends' })]))
+  const button = (label, by) => h('button', { type: 'button', class: 'small', onclick: () => move(by) }, label)
+  const legend = h('legend')
+  return {
+    element: h('fieldset', {}, legend, field(t('toolsets.set'), toolset), conditions.map(name => field(t(`toolsets.field.${name}`), controls[name])),
+      h('p', { class: 'row' }, button(t('toolsets.up'), -1), button(t('toolsets.down'), 1), button(t('form.remove')))),
+    number(n) {
+      put(legend, `${t('column.rule')} ${number(n)}`)
+    },
+    focus: () => toolset.focus(),
+    read: () => ({ ...Object.fromEntries(conditions.map(name => [name, words(controls[name])])), toolset: toolset.value.trim() }),
+  }
+}
+
+/** draftRules is the form for the rules, with what is wrong with them and the lines for hako.yaml beside it. */
+function draftRules(page) {
+  if (!mayDraft(page, t('toolsets.rulesDraft'))) return
+  page.get('toolsets', { limit: 1 }).then(({ rules }) => draftingRules(page, rules)).catch(error => error.name === 'AbortError' || page.failed(error))
+}
+
+function draftingRules(page, rules) {
+  const options = names => names.map(value => h('option', { value }))
+  const sets = h('datalist', { id: 'toolset-names' }, options([everything]))
+  page.pages('toolsets').then(list => put(sets, options([everything, ...list.map(({ name }) => name)])), () => {})
+  const rows = h('div', { class: 'items' })
+  const result = h('div', { class: 'result', 'aria-live': 'polite' })
+  let list = []
+  const show = () => {
+    list.forEach((form, i) => form.number(i + 1))
+    soon()
+  }
+  const add = rule => {
+    const made = ruleForm(rule, by => {
+      const at = list.indexOf(made), to = at + by
+      if (by && !list[to]) return
+      if (by) {
+        [list[at], list[to]] = [list[to], list[at]]
+        if (by < 0) list[to + 1].element.before(made.element)
+        else list[to - 1].element.after(made.element)
+        made.focus()
+      } else {
+        list.splice(at, 1)
+        made.element.remove()
+        more.focus()
+      }
+      show()
+    })
+    list.push(made)
+    rows.append(made.element)
+    return made
+  }
+  const more = h('button', { type: 'button', onclick: () => {
+    add({}).focus()
+    show()
+  } }, t('toolsets.rulesAdd'))
+  const read = () => list.length > 0 && { rules: list.map(form => form.read()) }
+  const { ask, soon, form } = asking(page, 'toolsets/rules/preview', { read, begin: t('toolsets.rulesBegin'), show: rulesPreview, result })
+  page.root.append(h('p', { class: 'lead' }, t('toolsets.draftAbout')), h('div', { class: 'pair' },
+    card(t('toolsets.rules'), h('form', form, sets, h('datalist', { id: 'toolset-frontends' }, options(frontends)), h('p', { class: 'hint' }, t('toolsets.conditionsAbout')), rows,
+      h('div', { class: 'actions' }, more))), result))
+  rules.forEach(add)
+  show()
+  ask()
+}
+
+const rulesPreview = seen => [
+  lines(seen, t('toolsets.rulesYAMLAbout')),
+  seen.unreachable.length > 0 && h('div', { class: 'notice' }, h('ul', { class: 'lines' }, seen.unreachable.map(({ rule, by }) => h('li', {}, t('toolsets.unreachable', { rule: number(rule), by: number(by) }))))),
+]
+
 /** refused says what is wrong with a draft: with which field, or that the server refuses it. */
 function refused(error) {
   const labels = key => {
     const [name, at] = key.split('.')
-    return at === undefined ? t(people.includes(name) ? `toolsets.field.${name}` : name === 'tools' ? 'toolsets.entries' : `toolsets.${name}`) : `${t('column.tool')} ${Number(at) + 1}`
+    if (at !== undefined) return `${t(name === 'rules' ? 'column.rule' : 'column.tool')} ${Number(at) + 1}`
+    return t(people.includes(name) ? `toolsets.field.${name}` : name === 'tools' ? 'toolsets.entries' : `toolsets.${name}`)
   }
   return [problem(error), error.fields && h('ul', { class: 'lines' }, Object.entries(error.fields).map(([key, text]) => h('li', {}, h('strong', {}, labels(key)), ' ', text)))]
+}
+
+/** lines are those for hako.yaml, and what they change there. */
+function lines(seen, about) {
+  const told = h('span', { role: 'status' })
+  const copy = h('button', { type: 'button', class: 'small', async onclick() { put(told, await copyText(seen.yaml)) } }, t('copy'))
+  return [
+    h('h2', {}, t('toolsets.yaml')), h('p', { class: 'hint' }, about), h('pre', { tabindex: 0, 'aria-label': t('toolsets.yaml') }, seen.yaml), h('p', { class: 'row' }, copy, told),
+    seen.current && [h('h3', {}, t('toolsets.difference')),
+      seen.current === seen.yaml ? h('p', { class: 'hint' }, t('toolsets.same')) : h('pre', { class: 'diff', tabindex: 0, 'aria-label': t('toolsets.difference') }, difference(seen.current, seen.yaml))],
+  ]
 }
 
 function preview(seen) {
   const list = toolTable()
   list.update(seen.items)
-  const told = h('span', { role: 'status' })
-  const copy = h('button', { type: 'button', class: 'small', async onclick() { put(told, await copyText(seen.yaml)) } }, t('copy'))
   return [
-    h('h2', {}, t('toolsets.yaml')), h('p', { class: 'hint' }, t('toolsets.yamlAbout')), h('pre', { tabindex: 0, 'aria-label': t('toolsets.yaml') }, seen.yaml), h('p', { class: 'row' }, copy, told),
-    seen.current && [h('h3', {}, t('toolsets.difference')),
-      seen.current === seen.yaml ? h('p', { class: 'hint' }, t('toolsets.same')) : h('pre', { class: 'diff', tabindex: 0, 'aria-label': t('toolsets.difference') }, difference(seen.current, seen.yaml))],
-    h('h2', {}, t('toolsets.wouldOffer')), unmatched(seen.problems), facts(costs(seen)), list.element, seen.more > 0 && h('p', { class: 'hint' }, t('toolsets.moreTools', { n: number(seen.more) })),
+    lines(seen, t('toolsets.yamlAbout')), h('h2', {}, t('toolsets.wouldOffer')), unmatched(seen.problems), facts(costs(seen)), list.element, seen.more > 0 && h('p', { class: 'hint' }, t('toolsets.moreTools', { n: number(seen.more) })),
   ]
 }
 
