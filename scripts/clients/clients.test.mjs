@@ -52,6 +52,100 @@ describe('the TypeScript SDK', () => {
   }
 })
 
+describe('code mode and toolsets', () => {
+  let server
+  before(async () => {
+    server = await serve([], {
+      'hako.yaml': `
+shipped: {enabled: true, mounts: {workspace: workspace}}
+upstreams: servers.json
+mcp: {maxResult: 8KiB}
+toolsets:
+  search: {tools: 12}
+  sets:
+    weather:
+      tools: [{tool: get_weather, rename: osaka_weather, fix: {location: 大阪}}, run_code, find_tools]
+    pinned: {tools: [{tool: file_read, pin: true}, "*"]}
+    others: {tools: ["*"], for: {users: [nobody]}}
+`,
+      'servers.json': JSON.stringify({ mcpServers: { hangs: { command: 'sleep', args: ['1000'] } } }),
+    })
+    await run(hako, ['plugin', 'approve', 'code', '--yes'], { cwd: server.cwd, env })
+  })
+  after(() => server.stop())
+
+  const at = async set => connect(new StreamableHTTPClientTransport(new URL(`${server.url}${set}`)), 'legacy')
+  const names = async client => (await client.listTools()).tools.map(tool => tool.name).sort()
+  const call = async (client, name, args) => {
+    const result = await client.callTool({ name, arguments: args })
+    return { ...result, text: result.content.map(block => block.text ?? '').join('\n') }
+  }
+  /** coded waits until the host has taken up the consent to the plugin code. */
+  const coded = async client => {
+    while (!(await names(client)).includes('run_code')) await new Promise(resolve => setTimeout(resolve, 50))
+  }
+
+  test('a long list is searched, and a server that hangs does not hold it up', async () => {
+    const client = await at('')
+    await coded(client)
+    assert.deepEqual(await names(client), ['call_tool', 'find_tools', 'read_result', 'run_code'])
+    const found = await call(client, 'find_tools', { query: '天気', limit: 1 })
+    assert.match(found.text, /^1 of \d+ tools:\n\n\/\*\* .*\*\/\ntools\.get_weather\(args: \{/)
+    const weather = await call(client, 'call_tool', { name: 'get_weather', arguments: { location: '東京' } })
+    assert.ok(!weather.isError && weather.text.includes('東京'), weather.text)
+    const program = await call(client, 'run_code', { code: '```js\n(await Promise.all(["東京", "大阪"].map(location => tools.get_weather({location})))).map(w => w.location.prefecture);\n```' })
+    assert.equal(program.text, '["東京都","大阪府"]')
+    for (const [code, says] of [
+      ['const a: string = "x"; return a', /^SyntaxError: .*\nThe code must be plain JavaScript: no types of TypeScript/],
+      ['await tools.get_wether({location: "東京"})', /did you mean get_weather\?[^]*tools\.get_weather\(args: \{/],
+      ['await get_weather({location: "東京"})', /^ReferenceError: .*\n.*tools are called as tools\.NAME/],
+      ['await tools.hangs_anything({})', /unknown tool/],
+    ]) {
+      const failed = await call(client, 'run_code', { code })
+      assert.ok(failed.isError, failed.text)
+      assert.match(failed.text, says)
+    }
+    await client.close()
+  })
+
+  test('each set has an endpoint, and pinned tools stay listed', async () => {
+    const osaka = await at('/weather')
+    await coded(osaka)
+    assert.deepEqual(await names(osaka), ['find_tools', 'osaka_weather', 'read_result', 'run_code'])
+    const weather = await call(osaka, 'osaka_weather', {})
+    assert.ok(!weather.isError && weather.text.includes('大阪'), weather.text)
+    const tried = await call(osaka, 'osaka_weather', { location: '東京' })
+    assert.ok(tried.isError && tried.text.includes('location'), tried.text)
+    assert.equal((await call(osaka, 'run_code', { code: '(await tools.osaka_weather()).location.prefecture' })).text, '大阪府')
+    assert.match((await call(osaka, 'run_code', { code: 'tools.get_weather({location: "東京"})' })).text, /unknown tool "get_weather"/)
+    const described = (await osaka.listTools()).tools.find(tool => tool.name === 'run_code').description
+    assert.ok(described.includes('tools.osaka_weather(args: {') && !described.includes('file_read'), described)
+    await osaka.close()
+    const pinned = await at('/pinned')
+    assert.ok((await names(pinned)).includes('file_read'))
+    await pinned.close()
+    await assert.rejects(at('/absent'), /There is no toolset of this name/)
+    await assert.rejects(at('/others'), { status: 403 })
+  })
+
+  test('a large result is kept, read in parts, and filtered by a program', async () => {
+    const client = await at('')
+    await coded(client)
+    const lines = Array.from({ length: 2000 }, (_, i) => `line ${i}: ${'x'.repeat(20)}`).join('\n')
+    await call(client, 'call_tool', { name: 'file_write', arguments: { path: 'large.txt', content: lines } })
+    const kept = await client.callTool({ name: 'call_tool', arguments: { name: 'file_read', arguments: { path: 'large.txt' } } })
+    const link = kept.content.find(block => block.type === 'resource_link')
+    assert.ok(link, JSON.stringify(kept).slice(0, 500))
+    const whole = await client.readResource({ uri: link.uri })
+    assert.ok(whole.contents[0].text.includes('line 1999: '), 'the resource is not whole')
+    const id = link.uri.split('/').pop()
+    assert.ok((await call(client, 'read_result', { id, offset: 100, limit: 2 })).text.length < 8192)
+    const counted = await call(client, 'run_code', { code: `JSON.stringify(await tools.read_result({id: "${id}"})).split("line ").length - 1` })
+    assert.equal(counted.text, '2000')
+    await client.close()
+  })
+})
+
 describe('the Inspector', () => {
   let server
   before(async () => { server = await serve() })
