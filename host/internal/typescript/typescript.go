@@ -143,7 +143,15 @@ func (d *declaration) addType(raw json.RawMessage, depth int) {
 	case alternatives != nil:
 		d.join(len(alternatives), " | ", func(i int) { d.addType(alternatives[i], depth+1) })
 	case s.AllOf != nil && s.Properties == nil:
-		d.join(len(s.AllOf), " & ", func(i int) { d.addType(s.AllOf[i], depth+1) })
+		before, after := "(", ")"
+		if len(s.AllOf) == 1 {
+			before, after = "", ""
+		}
+		d.join(len(s.AllOf), " & ", func(i int) {
+			d.WriteString(before)
+			d.addType(s.AllOf[i], depth+1)
+			d.WriteString(after)
+		})
 	default:
 		d.join(len(types), " | ", func(i int) { d.addNamed(types[i], &s, depth) })
 	}
