@@ -37,17 +37,24 @@
   }
   const clip = (value, most) => value.length > most ? `${cut(value, 0, most)}…` : value
 
-  // plain replaces values that JSON has not, or of which it would leave nothing.
-  const plain = (_, value) => {
-    if (typeof value === 'bigint') return text(value)
-    if (value === null || typeof value !== 'object') return value
-    if (value instanceof SavedPromise) return '(a promise: put await before it)'
-    if (value instanceof SavedError) return { name: value.name, message: value.message, ...value }
-    const list = []
-    if (value instanceof SavedMap) eachEntry(value, (member, key) => push(list, [key, member]))
-    else if (value instanceof SavedSet) eachMember(value, member => push(list, member))
-    else return value
-    return list
+  // plain returns a replacer of values that JSON has not, or of which it would leave nothing. What has itself becomes one
+  // value that has itself, which is an error.
+  const plain = () => {
+    const made = new SavedMap()
+    return (_, value) => {
+      if (typeof value === 'bigint') return text(value)
+      if (value === null || typeof value !== 'object') return value
+      if (value instanceof SavedPromise) return '(a promise: put await before it)'
+      const isError = value instanceof SavedError, isMap = value instanceof SavedMap
+      if (!isError && !isMap && !(value instanceof SavedSet)) return value
+      const known = get(made, value)
+      if (known) return known
+      const plain = isError ? { name: value.name, message: value.message, ...value } : []
+      set(made, value, plain)
+      if (isMap) eachEntry(value, (member, key) => push(plain, [key, member]))
+      else if (!isError) eachMember(value, member => push(plain, member))
+      return plain
+    }
   }
 
   // Stack frames would give access to the functions of this file.
@@ -60,7 +67,7 @@
     if (typeof value === 'string') return value
     if (value instanceof SavedError) return `${value.name}: ${value.message}`
     try {
-      return stringify(value, plain) ?? text(value)
+      return stringify(value, plain()) ?? text(value)
     } catch (error) {
       return `(cannot be shown: ${text(error?.message ?? error)})`
     }
@@ -229,7 +236,7 @@
 
   const succeed = value => {
     const body = typeof value === 'string' ? value : value === undefined
-      ? 'The program returned nothing: put return before its last value.' : stringify(value, plain) ?? text(value)
+      ? 'The program returned nothing: put return before its last value.' : stringify(value, plain()) ?? text(value)
     if (body.length > limit) {
       refuse(`The result has ${body.length} characters and may have ${limit}: return less of it. It is ${clip(shape(value, 0), limit)}.`)
     } else {
