@@ -27,8 +27,12 @@ func Find(plugins []host.Status, name, file string) (*host.Status, error) {
 		}
 	}
 	if found == nil {
-		return nil, fmt.Errorf("%s\nPlugins are looked for in the folders of the configuration, or of --plugins",
-			strictyaml.Unknown("plugin", name, known))
+		unknown := fmt.Errorf("unknown plugin %q: there is none", name)
+		if len(known) > 0 {
+			unknown = strictyaml.Unknown("plugin", name, known)
+		}
+		return nil, fmt.Errorf("%w\nPlugins are looked for in the folders of the configuration, or of --plugins. Those that come with "+
+			"hako need shipped.enabled", unknown)
 	}
 	return found, nil
 }
