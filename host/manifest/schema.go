@@ -18,7 +18,8 @@ const (
 	maxSchemaBytes   = 256 << 10
 	maxSubschemas    = 2000
 	maxPatternLength = 1000
-	maxPatternSize   = 1000 // instructions of the compiled pattern
+	maxPatternSize   = 1000   // instructions of the compiled pattern, each of which takes about 45 bytes
+	maxPatterns      = 10_000 // instructions of all patterns
 )
 
 const draft2020 = "https://json-schema.org/draft/2020-12/schema"
@@ -35,14 +36,19 @@ type Schema struct {
 	byLocation map[string]*jsonschema.Schema
 	costs      []cost
 	spellings  spellings
+	patterns   int
 }
+
+// PatternSize returns the number of instructions of all compiled patterns, each of which takes about 45 bytes.
+func (s *Schema) PatternSize() int { return s.patterns }
 
 // CompileSchema compiles a JSON Schema whose root type is "object".
 //
 // The error is an *Error with paths within the schema. Refused are: what is not a valid schema of draft 2020-12,
 // another $schema, a $ref to anything but a place in the schema itself ("#/$defs/name"), $dynamicRef, a nested $id,
 // required properties of the root that properties does not list, a reference that leads back to itself, and what is too
-// large: 256 KiB, 64 levels, 2,000 subschemas, a pattern of 1,000 bytes or instructions, or alternatives that multiply.
+// large: 256 KiB, 64 levels, 2,000 subschemas, a pattern of 1,000 bytes or instructions, patterns of 10,000
+// instructions together, or alternatives that multiply.
 func CompileSchema(data []byte) (*Schema, error) {
 	doc, err := decodeSchema(data)
 	if err != nil {
@@ -51,11 +57,12 @@ func CompileSchema(data []byte) (*Schema, error) {
 	if err := screenSchema(doc); err != nil {
 		return nil, err
 	}
-	compiled, err := compile(doc)
+	patterns := &patternCompiler{compiled: map[string]pattern{}}
+	compiled, err := compile(doc, patterns)
 	if err != nil {
 		return nil, schemaError(doc, err)
 	}
-	s := &Schema{compiled: compiled, byLocation: map[string]*jsonschema.Schema{},
+	s := &Schema{compiled: compiled, patterns: patterns.size, byLocation: map[string]*jsonschema.Schema{},
 		spellings: spellings{map[string]string{}, map[string][]string{}}}
 	g := newSchemaGraph(compiled)
 	for _, sub := range g.nodes {
@@ -217,11 +224,11 @@ func screenKeyword(e *Error, path, key, text string) {
 	}
 }
 
-func compile(doc map[string]any) (*jsonschema.Schema, error) {
+func compile(doc map[string]any, patterns *patternCompiler) (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(noLoader{})
-	c.UseRegexpEngine(compilePattern)
+	c.UseRegexpEngine(patterns.compile)
 	if err := c.AddResource(schemaURL, doc); err != nil {
 		return nil, err
 	}
@@ -241,7 +248,22 @@ type pattern struct {
 	size int
 }
 
-func compilePattern(text string) (jsonschema.Regexp, error) {
+var errPatterns = errors.New("the patterns of the schema are too large together: use fewer or smaller ones")
+
+// patternCompiler compiles the patterns of one schema. size is the number of their instructions. The compiler of schemas
+// asks twice for each pattern: whether it is valid, and for its use.
+type patternCompiler struct {
+	compiled map[string]pattern
+	size     int
+}
+
+func (c *patternCompiler) compile(text string) (jsonschema.Regexp, error) {
+	if known, ok := c.compiled[text]; ok {
+		return known, nil
+	}
+	if c.size > maxPatterns { // the rest is not looked at
+		return nil, errPatterns
+	}
 	if len(text) > maxPatternLength {
 		return nil, fmt.Errorf("a pattern has at most %d bytes", maxPatternLength)
 	}
@@ -256,6 +278,13 @@ func compilePattern(text string) (jsonschema.Regexp, error) {
 	if len(program.Inst) > maxPatternSize {
 		return nil, errors.New("the pattern is too large: use fewer or smaller repetitions")
 	}
+	if c.size += len(program.Inst); c.size > maxPatterns {
+		return nil, errPatterns
+	}
 	compiled, err := regexp.Compile(text)
-	return pattern{compiled, len(program.Inst)}, err
+	if err != nil {
+		return nil, err
+	}
+	c.compiled[text] = pattern{compiled, len(program.Inst)}
+	return c.compiled[text], nil
 }

@@ -174,6 +174,7 @@ func TestCompileSchemaRefuses(t *testing.T) {
 		{"long pattern", `{"type": "object", "properties": {"a": {"pattern": "` + strings.Repeat("a", 1001) + `"}}}`,
 			"at most 1000 bytes"},
 		{"large pattern", `{"type": "object", "properties": {"a": {"pattern": "(a{30}){30}b{1000}"}}}`, "too large"},
+		{"large patterns", `{"type": "object", "properties": {` + patterns(11) + `}}`, "too large together"},
 		{"pattern of names", `{"type": "object", "patternProperties": {"(": {}}}`,
 			`the property name "(" is not allowed`},
 		{"required", `{"type": "object", "properties": {"date": {}}, "required": ["dat"]}`,
@@ -224,6 +225,7 @@ func TestCompileSchemaAccepts(t *testing.T) {
 		"many of each": `{"type": "object", "properties": {"a": {"enum": [` + strings.Repeat(`"x", `, 1800) +
 			`"y"]}}}`,
 		"format asserts nothing": `{"type": "object", "properties": {"a": {"format": "date"}}}`,
+		"large patterns":         `{"type": "object", "properties": {` + patterns(10) + `, "again": {"pattern": "(a{30}){30}"}}}`,
 	} {
 		if s, err := manifest.CompileSchema([]byte(schema)); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -448,4 +450,13 @@ func TestSpellingWork(t *testing.T) {
 	if err == nil || len(err.Error()) > 2000 {
 		t.Errorf("got %.300v", err)
 	}
+}
+
+// patterns returns n properties with patterns of nearly the largest size.
+func patterns(n int) string {
+	var list []string
+	for i := range n {
+		list = append(list, fmt.Sprintf(`"p%d": {"pattern": "(%c{30}){30}"}`, i, 'a'+i))
+	}
+	return strings.Join(list, ", ")
 }

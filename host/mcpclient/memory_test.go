@@ -133,6 +133,18 @@ func TestMemoryOfFiftyUpstreams(t *testing.T) {
 	}
 }
 
+// patterned makes tools with n patterns, each of nearly the largest size.
+func patterned(n int) func(name string) any {
+	return func(name string) any {
+		tool, properties := toolNamed(name), map[string]any{}
+		for i := range n {
+			properties[fmt.Sprint("p", i)] = map[string]any{"pattern": fmt.Sprintf("(%c{30}){30}", 'a'+i%26)}
+		}
+		tool["inputSchema"] = map[string]any{"type": "object", "properties": properties}
+		return tool
+	}
+}
+
 // TestHostileLists: lists of the largest size that hako reads, with the largest schemas, are offered and cached within
 // the fixed limits of docs/upstreams.md.
 func TestHostileLists(t *testing.T) {
@@ -166,6 +178,8 @@ func TestHostileLists(t *testing.T) {
 			tool["inputSchema"] = map[string]any{"type": "object", "properties": properties}
 			return tool
 		}, 34, 10 + 2},
+		"many patterns":  {patterned(1990), 10, 0},
+		"large patterns": {patterned(10), 600, 40},
 		"200,000 values": {func(name string) any {
 			tool := toolNamed(name)
 			tool["inputSchema"] = map[string]any{"type": "object", "examples": make([]int, 9900)}

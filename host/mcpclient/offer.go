@@ -117,6 +117,12 @@ func (o *offer) addTools(spec *Spec, tools []*mcp.Tool, room int) {
 			return
 		}
 		tool, err := o.tool(name, t)
+		if err == nil {
+			parts := patternParts(tool)
+			if err = o.addParts(parts); err != nil {
+				o.parts += parts // no more are compiled
+			}
+		}
 		if err != nil {
 			o.omit("tool %s: %v", quoted(t.Name), err)
 			continue
@@ -126,14 +132,32 @@ func (o *offer) addTools(spec *Spec, tools []*mcp.Tool, room int) {
 	}
 }
 
-// tool returns the tool with compiled schemas. An output schema that cannot be used is omitted.
-func (o *offer) tool(name string, t *mcp.Tool) (*manifest.Tool, error) {
-	parts := toolschema.Parts(t.InputSchema) + toolschema.Parts(t.OutputSchema)
-	if o.parts+parts > maxParts {
-		return nil, fmt.Errorf("the schemas of the server's tools up to here have more than %d parts: choose tools with "+
+// addParts counts parts of schemas. It returns an error for those that are too many.
+func (o *offer) addParts(n int) error {
+	if o.parts+n > maxParts {
+		return fmt.Errorf("the schemas of the server's tools up to here have more than %d parts: choose tools with "+
 			"tools.allow", maxParts)
 	}
-	o.parts += parts
+	o.parts += n
+	return nil
+}
+
+// patternParts returns as how many parts the compiled patterns of a tool count.
+func patternParts(t *manifest.Tool) (n int) {
+	const instructions = 20 // take about as much as a part
+	for _, schema := range []*manifest.Schema{t.Input(), t.Output()} {
+		if schema != nil {
+			n += schema.PatternSize() / instructions
+		}
+	}
+	return n
+}
+
+// tool returns the tool with compiled schemas. An output schema that cannot be used is omitted.
+func (o *offer) tool(name string, t *mcp.Tool) (*manifest.Tool, error) {
+	if err := o.addParts(toolschema.Parts(t.InputSchema) + toolschema.Parts(t.OutputSchema)); err != nil {
+		return nil, err
+	}
 	input, err := schema(t.InputSchema)
 	if err != nil {
 		return nil, err
