@@ -7,7 +7,7 @@ import (
 	"github.com/hako-run/hako/host/component"
 )
 
-// written is what wasm-tools 1.262 writes for a package with comments.
+// written is the output of wasm-tools 1.262 for a package with comments.
 const written = `{"docs":"The package.","worlds":{"w":{"docs":"The world.","funcs":{"add":{"docs":"Imported add."},` +
 	`"one":{"docs":"One."}},"interfaces":{"k":{"funcs":{"f":{"docs":"F."}}}},` +
 	`"interface_exports":{"k":{"funcs":{"g":{"docs":"Inline one."}}}},"func_exports":{"add":{"docs":"Adds numbers."}}}},` +
