@@ -50,8 +50,8 @@ type Options struct {
 	// Sessions keeps sessions (up to MCP 2025-11-25), and connects this server with its other replicas: a client may
 	// send each request to another one. Nil means a sessionstore.Memory, for a server that is alone.
 	Sessions sessionstore.Store
-	// Auth decides who may use the HTTP endpoint. Nil admits everyone; auth.CheckExposure checks that the address permits
-	// it.
+	// Auth decides who may use the HTTP endpoint. Nil admits everyone; auth.CheckExposure checks that the address
+	// permits it.
 	Auth *auth.Auth
 	// Authorization is hako's own authorization server, for the paths that authserver.Handles names. Nil means none.
 	Authorization http.Handler
@@ -61,8 +61,8 @@ type Options struct {
 	KeepAlive time.Duration
 	// Grace is the time that calls in flight have to answer after a stdio client has closed its side. Zero means 5 s.
 	Grace time.Duration
-	// Extension adds tools, resources and prompts that no catalog can offer; nil adds nothing. It is for the fixtures of
-	// the conformance suite.
+	// Extension adds tools, resources and prompts that no catalog can offer; nil adds nothing. It is for the fixtures
+	// of the conformance suite.
 	Extension *Extension
 	// Tracer makes spans of requests that are not calls; the pipeline makes those of calls. Nil makes none.
 	Tracer *trace.Tracer

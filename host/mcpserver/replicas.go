@@ -133,8 +133,8 @@ func (h *replicas) note(ctx context.Context, req mcp.Request) error {
 	return nil
 }
 
-// refreshUse records in the store which sessions are in use, and ends sessions here that have ended elsewhere, in case mail
-// was lost.
+// refreshUse records in the store which sessions are in use, and ends sessions here that have ended elsewhere, in case
+// mail was lost.
 func (h *replicas) refreshUse() {
 	ticker := time.NewTicker(min(sessionstore.Held/3, h.server.options.Limits.SessionIdle/4))
 	defer ticker.Stop()

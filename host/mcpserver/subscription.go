@@ -137,7 +137,8 @@ func (t *subscriptions) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return new(done), nil
 		case *mcp.SubscriptionsListenRequest:
 			if wanted := req.Params.Notifications; wanted != nil {
-				wanted.ResourceSubscriptions = t.subscribeTopics(t.server.viewFor(req), tenant, wanted.ResourceSubscriptions)
+				view := t.server.viewFor(req)
+				wanted.ResourceSubscriptions = t.subscribeTopics(view, tenant, wanted.ResourceSubscriptions)
 				defer t.unsubscribeTopics(wanted.ResourceSubscriptions) // next returns when the stream ends
 			}
 		}
