@@ -61,6 +61,9 @@ func TestFind(t *testing.T) {
 		{"Otawara", "大田原市 090020"},
 		{"Hokkaido", "北海道 016010"}, {"Okinawa Main Island", "沖縄本島地方 471010"}, {"China Town", "知名町 460040"},
 		{"　東 京 ", "東京都 130010"}, {"龍ヶ崎", "龍ケ崎市 080020"}, {"竜ケ崎", "龍ケ崎市 080020"},
+		// Emoji, which have variation selectors and joiners, and variants of kanji.
+		{"\u2600\ufe0f札幌!", "札幌市 016010"}, {"\u2744\ufe0f 札幌 \u2603\ufe0f", "札幌市 016010"}, {"札\U000e0100幌", "札幌市 016010"},
+		{"\U0001f468\u200d\U0001f469札幌\U0001f3fb", "札幌市 016010"}, {"Sapporo \u26c4\ufe0e", "札幌市 016010"},
 		// Nothing.
 		{"チリ", ""}, {"Iran", ""}, {"", ""}, {" ", ""}, {"、", ""}, {"()", ""}, {"市", ""}, {"県", ""},
 	}

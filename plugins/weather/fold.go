@@ -40,7 +40,7 @@ func narrow(r rune) rune {
 }
 
 // fold brings a place name into the form in which names are compared: narrow letters in lower case, wide katakana,
-// voiced kana as one character, and no difference between large and small ヶ. Unlike x/text's NFKC it needs no tables.
+// voiced kana as one character, no difference between large and small ヶ, and no variation selectors (☀️, 葛󠄀). Unlike x/text's NFKC it needs no tables.
 func fold(name string) string {
 	if isFolded(name) {
 		return name
@@ -48,6 +48,9 @@ func fold(name string) string {
 	var b strings.Builder
 	var last rune // what will be written next: a voicing mark may still change it
 	for _, r := range name {
+		if unicode.Is(unicode.Variation_Selector, r) {
+			continue
+		}
 		r = foldRune(r)
 		if voiced := voice(last, r); voiced != 0 {
 			last = voiced
