@@ -174,10 +174,8 @@ func readings(escaped string) ([]string, error) {
 		}
 		p = next
 	}
-	for _, p := range all {
-		if hidesSegments(p) {
-			return nil, errors.New("the path contains encoded dot segments, separators or control characters")
-		}
+	if slices.ContainsFunc(all, hidesSegments) {
+		return nil, errors.New("the path contains encoded dot segments, separators or control characters")
 	}
 	return all, nil
 }

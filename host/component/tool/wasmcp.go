@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -484,9 +485,7 @@ func (m *mcpForm) record(t *component.Type, values []any) (any, error) {
 		switch {
 		case value == nil:
 		case ok && field.Name == "options":
-			for key, value := range options {
-				object[key] = value
-			}
+			maps.Copy(object, options)
 		case isJSONField(field.Name):
 			text, _ := value.(string)
 			if !json.Valid([]byte(text)) {

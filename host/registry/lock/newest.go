@@ -2,6 +2,7 @@ package lock
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -59,10 +60,8 @@ func parseVersion(text string) (v version, ok bool) {
 	if hasPrerelease {
 		v.prerelease = strings.Split(prerelease, ".")
 	}
-	for _, identifier := range v.prerelease {
-		if identifier == "" {
-			return v, false
-		}
+	if slices.Contains(v.prerelease, "") {
+		return v, false
 	}
 	return v, true
 }
