@@ -41,7 +41,7 @@ func refuse(context.Context, *broker.Call, []uint64) uint64 { return 0 }
 
 // benchLimits are limits that do not affect the measurements.
 var benchLimits = manifest.Limits{Rate: 100_000_000, Memory: 128 << 20, Input: 4 << 20, Output: 4 << 20,
-	Concurrency: 64, Queue: 10_000}
+	Concurrency: 64, Queue: 10_000, Time: 10 * time.Minute}
 
 func probeSpec(t *testing.T, state manifest.State) sandbox.Spec {
 	t.Helper()
@@ -149,10 +149,8 @@ func (r *results) deadline(t *testing.T, plugin *sandbox.Plugin) {
 		worst = max(worst, overshoot(t, plugin, name, tool(name, arguments)))
 	}
 	for name, wasm := range guesttest.Hostile() {
-		hostile := loadSpec(t, sandbox.Spec{Name: "hostile", Wasm: func() ([]byte, error) {
-			return wasm,
-				nil
-		}, Limits: benchLimits})
+		read := func() ([]byte, error) { return wasm, nil }
+		hostile := loadSpec(t, sandbox.Spec{Name: "hostile", Wasm: read, Limits: benchLimits})
 		worst = max(worst, overshoot(t, hostile, name, tool("any", "{}")))
 	}
 	r.add(t, "deadline_overshoot_ms", ms(worst), "ms")
