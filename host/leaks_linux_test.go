@@ -82,11 +82,9 @@ func TestConstructorsThatFail(t *testing.T) {
 			if err := os.Mkdir(folder, 0o700); err != nil {
 				return nil, err
 			}
+			shipped := host.Shipped{File: "hello.wasm", Wasm: func() ([]byte, error) { return hello, nil }}
 			h, err := host.New(&host.Options{Folders: []string{folder}, CacheDir: filepath.Join(dir, "cache"),
-				DataDir: dir, Shipped: []host.Shipped{{File: "hello.wasm", Wasm: func() ([]byte, error) {
-					return hello,
-						nil
-				}}},
+				DataDir: dir, Shipped: []host.Shipped{shipped},
 				ShippedMounts: map[string]string{"workspace": filepath.Join(dir, "workspace")}})
 			if err != nil {
 				return nil, err

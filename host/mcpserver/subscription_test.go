@@ -371,8 +371,7 @@ func TestChangesAreTakenInQuickly(t *testing.T) {
 func TestSubscriptionsWithoutUpdates(t *testing.T) {
 	t.Parallel()
 	nothing := caller(func(context.Context, *pipeline.Call) (*pipeline.Result, error) {
-		return nil,
-			errors.New("not called")
+		return nil, errors.New("not called")
 	})
 	s := newServer(t, offerChanging(t, changing{}), nothing, nil)
 	client := newSubscriber(t, func(o *mcp.ClientOptions) *mcp.ClientSession {

@@ -259,10 +259,10 @@ func claim(ctx context.Context, in acceptArgs) (*handoff, error) {
 		return nil, err
 	}
 	if h.FromAgentID == in.AgentID {
-		return nil,
-			refuse("hand-off %[1]s is %[2]s's own, so %[2]s cannot accept it: withdraw_handoff(handoff_id=%[1]q, agent_id=%[2]q) takes it back",
-				"ハンドオフ %[1]s は %[2]s 自身が作成したものなので、%[2]s は受領できません。取り消すには withdraw_handoff(handoff_id=%[1]q, agent_id=%[2]q) を呼び出してください",
-				h.ID, in.AgentID)
+		return nil, refuse(
+			"hand-off %[1]s is %[2]s's own, so %[2]s cannot accept it: withdraw_handoff(handoff_id=%[1]q, agent_id=%[2]q) takes it back",
+			"ハンドオフ %[1]s は %[2]s 自身が作成したものなので、%[2]s は受領できません。取り消すには withdraw_handoff(handoff_id=%[1]q, agent_id=%[2]q) を呼び出してください",
+			h.ID, in.AgentID)
 	}
 	return nil, h.notAddressed(in.AgentID)
 }

@@ -207,9 +207,9 @@ type taskUpdate struct {
 
 func updateTask(ctx context.Context, in updateArgs) (*taskUpdate, error) {
 	if in.Title == nil && in.Description == nil && in.Priority == nil && in.BlockedBy == nil {
-		return nil,
-			refuse("there is nothing to change: give at least one of title, description, priority and blocked_by",
-				"変更する内容がありません。title、description、priority、blocked_by のうち少なくとも 1 つを指定してください")
+		return nil, refuse(
+			"there is nothing to change: give at least one of title, description, priority and blocked_by",
+			"変更する内容がありません。title、description、priority、blocked_by のうち少なくとも 1 つを指定してください")
 	}
 	before, after, err := editTask(ctx, in.TaskID, in.edit, func(_ context.Context, t *task) error {
 		set(&t.Title, in.Title)
