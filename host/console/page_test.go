@@ -55,12 +55,13 @@ func TestPageImports(t *testing.T) {
 	if len(modules) < 30 || len(exported) < 50 {
 		t.Fatalf("found %d modules with %d functions", len(modules), len(exported))
 	}
+	known := regexp.MustCompile(
+		`(?m)^import .*$|function \w+\(.*\{|\bconst [^=]*=|\blet [^=]*=|\(([^()]*)\) =>|\w+ =>`)
+	call, word := regexp.MustCompile(`(?:^|[^.\w'])(\w+)\(`), regexp.MustCompile(`\w+`)
 	for file, text := range modules {
-		known := regexp.MustCompile(`(?m)^import .*$|function \w+\(.*\{|\bconst [^=]*=|\blet [^=]*=|\(([^()]*)\) =>|\w+ =>`).FindAllString(text, -1)
-		names := strings.Join(known, "\n")
-		for name := range exported {
-			called := regexp.MustCompile(`(?:^|[^.\w'])` + name + `\(`).MatchString(text)
-			if called && !regexp.MustCompile(`\b`+name+`\b`).MatchString(names) {
+		names := word.FindAllString(strings.Join(known.FindAllString(text, -1), "\n"), -1)
+		for _, called := range call.FindAllStringSubmatch(text, -1) {
+			if name := called[1]; exported[name] && !slices.Contains(names, name) {
 				t.Errorf("%s calls %s and does not import it", file, name)
 			}
 		}
