@@ -383,33 +383,48 @@ func TestThread(t *testing.T) {
 	}
 }
 
-// TestLongThread: of a thread that is too long to be read as a whole the newest messages count.
+// TestLongThread: of a thread that is too long to be read as a whole the newest messages count, also if they were
+// written long before the question.
 func TestLongThread(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	turns := w.startEchoing(nil)
-	thread := w.slack.Say(slack.Said{User: aki, Channel: general, Text: "the beginning"})
-	const messages = 1500
-	for i := range messages {
-		w.slack.Say(slack.Said{User: aki, Channel: general, Thread: thread, Text: fmt.Sprintf("line %d of many", i)})
-	}
-	said := mention("what now?")
-	said.Thread = thread
-	w.tell(said)
-	turn := <-turns
-	earlier := string(turn.Files[0].Data)
-	gap := strings.LastIndex(earlier, "[...]\n")
-	if gap < 0 || !strings.HasSuffix(earlier, fmt.Sprintf("line %d of many", messages-1)) {
-		t.Fatalf("%d bytes, from %.60q to %q", len(earlier), earlier, earlier[max(0, len(earlier)-60):])
-	}
-	_, after, _ := strings.Cut(earlier[gap:], "line ") // from here on nothing is missing
-	first, _, _ := strings.Cut(after, " ")
-	n, err := strconv.Atoi(first)
-	if err != nil || strings.Count(after, "of many") != messages-n {
-		t.Errorf("from %s on: %d of %d", first, strings.Count(after, "of many"), messages-n)
-	}
-	if _, content, _ := strings.Cut(earlier, "\n"); len(content) > 24<<10 { // the first line says what it is
-		t.Errorf("%d bytes", len(content))
+	for name, later := range map[string]time.Duration{"at once": 0, "a minute later": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			turns := w.startEchoing(nil)
+			thread := w.slack.Say(slack.Said{User: aki, Channel: general, Text: "the beginning"})
+			const messages = 1500
+			for i := range messages {
+				w.slack.Say(slack.Said{User: aki, Channel: general, Thread: thread, Text: fmt.Sprintf("line %d of many", i)})
+			}
+			said := mention("what now?")
+			said.Thread = thread
+			ts := w.slack.Say(said)
+			if later > 0 {
+				at := time.Now().Add(later)
+				ts = fmt.Sprintf("%d.%06d", at.Unix(), at.Nanosecond()/1000)
+			}
+			event := w.slack.Event(said, ts)
+			if _, err := w.slack.Deliver(t.Context(), slack.KindEvent, event, 0); err != nil {
+				t.Fatal(err)
+			}
+			turn := <-turns
+			earlier := string(turn.Files[0].Data)
+			gap := strings.LastIndex(earlier, "[...]\n")
+			if gap < 0 || !strings.HasSuffix(earlier, fmt.Sprintf("line %d of many", messages-1)) {
+				t.Fatalf("%d bytes, from %.60q to %q", len(earlier), earlier, earlier[max(0, len(earlier)-60):])
+			}
+			_, after, _ := strings.Cut(earlier[gap:], "line ") // from here on nothing is missing
+			first, _, _ := strings.Cut(after, " ")
+			n, err := strconv.Atoi(first)
+			if err != nil || strings.Count(after, "of many") != messages-n {
+				t.Errorf("from %s on: %d of %d", first, strings.Count(after, "of many"), messages-n)
+			}
+			// The first line says what it is.
+			if _, content, _ := strings.Cut(earlier, "\n"); len(content) > 24<<10 {
+				t.Errorf("%d bytes", len(content))
+			}
+		})
 	}
 }
 

@@ -322,41 +322,53 @@ const leftOut = "[...]"
 
 // replies reads the messages of others in the thread between seen and m. Slack returns the oldest messages first and
 // not their number. If a thread is too long to be read as a whole, replies skips half of the remaining time until the
-// rest fits into one page. A message without a timestamp marks skipped messages.
+// rest fits into one page, or less if there is no message after that time. A message without a timestamp marks messages
+// that were not read.
 func (w *workspace) replies(ctx context.Context, m *message, seen string) []slack.Message {
 	a := w.account.Load()
 	var found []slack.Message
-	last := seen
+	// last is the newest message that was read, and the page begins after from. No message is between until and m.
+	last, from, until := seen, seen, m.TS
 	parameters := &slack.GetConversationRepliesParameters{ChannelID: m.Channel, Timestamp: m.Thread, Oldest: seen,
 		Limit: 200}
 	for page := 1; page <= threadPages+threadSkips; page++ {
 		list, more, next, err := a.api.GetConversationRepliesContext(ctx, parameters)
 		if err != nil {
 			w.logger.Warn("a thread could not be read", "channel", m.Channel, "err", err)
-			break
+			return found
 		}
+		more = more && next != ""
 		for _, said := range list {
-			if said.Timestamp <= last { // each page may begin with the thread's first message
+			if said.Timestamp <= from { // each page may begin with the thread's first message
 				continue
 			}
-			if last = said.Timestamp; last >= m.TS {
-				return found
+			if said.Timestamp >= m.TS {
+				more = false
+				break
 			}
+			if from != last {
+				found = append(found, slack.Message{})
+			}
+			last, from = said.Timestamp, said.Timestamp
 			if said.User != a.user && said.BotID != a.bot && !strings.Contains(said.Text, "<@"+a.user+">") {
 				found = append(found, said)
 			}
 		}
-		if !more || next == "" {
+		switch tooFar := from != last; {
+		case !more && !tooFar:
+			return found
+		case !more:
+			until = from
+		case page < threadPages || tooFar:
+			parameters.Cursor = next
+			continue
+		}
+		if from = halfway(last, until); from == last {
 			break
 		}
-		parameters.Cursor = next
-		if page >= threadPages {
-			last = halfway(last, m.TS)
-			parameters.Cursor, parameters.Oldest = "", last
-			found = append(found, slack.Message{})
-		}
+		parameters.Cursor, parameters.Oldest = "", from
 	}
-	return found
+	return append(found, slack.Message{})
 }
 
 // halfway returns the time in the middle between two of Slack's timestamps, or from if they are invalid.
