@@ -387,7 +387,9 @@ func TestThread(t *testing.T) {
 // written long before the question.
 func TestLongThread(t *testing.T) {
 	t.Parallel()
-	for name, later := range map[string]time.Duration{"at once": 0, "a minute later": time.Minute} {
+	for name, later := range map[string]time.Duration{
+		"at once": 0, "a second later": time.Second, "a minute later": time.Minute, "an hour later": time.Hour,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
@@ -417,8 +419,9 @@ func TestLongThread(t *testing.T) {
 			_, after, _ := strings.Cut(earlier[gap:], "line ") // from here on nothing is missing
 			first, _, _ := strings.Cut(after, " ")
 			n, err := strconv.Atoi(first)
-			if err != nil || strings.Count(after, "of many") != messages-n {
-				t.Errorf("from %s on: %d of %d", first, strings.Count(after, "of many"), messages-n)
+			// The stand-in gives 50 messages in a page. A message at the very microsecond of a skip may be left out.
+			if count := strings.Count(after, "of many"); err != nil || count != messages-n || count < 24 {
+				t.Errorf("from %s on: %d of %d", first, count, messages-n)
 			}
 			// The first line says what it is.
 			if _, content, _ := strings.Cut(earlier, "\n"); len(content) > 24<<10 {

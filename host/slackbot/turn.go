@@ -286,7 +286,7 @@ func failureText(err error, w *words) string {
 // Bounds of what is read of a thread.
 const (
 	threadPages = 10       // in order, from the oldest message on
-	threadSkips = 30       // then with half of the rest skipped each time
+	threadSkips = 40       // then, to find the newest: halvings of a year to less than a second
 	threadBytes = 24 << 10 // about 8,000 tokens
 	maxSaid     = 4 << 10  // in bytes, of one message
 )
@@ -321,54 +321,72 @@ func (w *workspace) earlier(ctx context.Context, m *message) string {
 const leftOut = "[...]"
 
 // replies reads the messages of others in the thread between seen and m. Slack returns the oldest messages first and
-// not their number. If a thread is too long to be read as a whole, replies skips half of the remaining time until the
-// rest fits into one page, or less if there is no message after that time. A message without a timestamp marks messages
-// that were not read.
+// not their number. If a thread is too long to be read as a whole, replies also looks for its newest messages: it
+// halves the time in which the last page may begin until that page is at least half full. A message without a timestamp
+// marks messages that were not read.
 func (w *workspace) replies(ctx context.Context, m *message, seen string) []slack.Message {
 	a := w.account.Load()
-	var found []slack.Message
-	// last is the newest message that was read, and the page begins after from. No message is between until and m.
-	last, from, until := seen, seen, m.TS
-	parameters := &slack.GetConversationRepliesParameters{ChannelID: m.Channel, Timestamp: m.Thread, Oldest: seen,
-		Limit: 200}
-	for page := 1; page <= threadPages+threadSkips; page++ {
+	parameters := &slack.GetConversationRepliesParameters{ChannelID: m.Channel, Timestamp: m.Thread, Limit: 200}
+	// page returns the messages between from and m, and the cursor of the next page if there are more.
+	page := func(from, cursor string) (list []slack.Message, next string, err error) {
+		parameters.Oldest, parameters.Cursor = from, cursor
 		list, more, next, err := a.api.GetConversationRepliesContext(ctx, parameters)
 		if err != nil {
 			w.logger.Warn("a thread could not be read", "channel", m.Channel, "err", err)
+			return nil, "", err
+		}
+		list = slices.DeleteFunc(list, func(said slack.Message) bool { // each page may have the thread's first message
+			return said.Timestamp <= from
+		})
+		end := slices.IndexFunc(list, func(said slack.Message) bool { return said.Timestamp >= m.TS })
+		if end >= 0 {
+			return list[:end], "", nil
+		}
+		if !more {
+			next = ""
+		}
+		return list, next, nil
+	}
+	var found []slack.Message
+	after, until := seen, m.TS // the last page begins between these
+	full, cursor := 0, ""
+	for i := range threadPages {
+		list, next, err := page(seen, cursor)
+		found = append(found, a.others(list)...)
+		switch {
+		case err != nil && i == 0, err == nil && next == "":
 			return found
+		case err != nil:
+			return append(found, slack.Message{})
+		case len(list) > 0:
+			after = list[len(list)-1].Timestamp
 		}
-		more = more && next != ""
-		for _, said := range list {
-			if said.Timestamp <= from { // each page may begin with the thread's first message
-				continue
-			}
-			if said.Timestamp >= m.TS {
-				more = false
-				break
-			}
-			if from != last {
-				found = append(found, slack.Message{})
-			}
-			last, from = said.Timestamp, said.Timestamp
-			if said.User != a.user && said.BotID != a.bot && !strings.Contains(said.Text, "<@"+a.user+">") {
-				found = append(found, said)
-			}
-		}
-		switch tooFar := from != last; {
-		case !more && !tooFar:
-			return found
-		case !more:
-			until = from
-		case page < threadPages || tooFar:
-			parameters.Cursor = next
-			continue
-		}
-		if from = halfway(last, until); from == last {
+		full, cursor = max(full, len(list)), next
+	}
+	var newest []slack.Message
+	for i := 0; i < threadSkips && len(newest) <= full/2; i++ {
+		at := halfway(after, until)
+		if at <= after || at >= until {
 			break
 		}
-		parameters.Cursor, parameters.Oldest = "", from
+		list, next, err := page(at, "")
+		if err != nil {
+			break
+		}
+		if next != "" {
+			after = at
+			continue
+		}
+		until, newest = at, list
 	}
-	return append(found, slack.Message{})
+	return slices.Concat(found, []slack.Message{{}}, a.others(newest))
+}
+
+// others returns the messages that are neither by the bot nor for it.
+func (a *account) others(list []slack.Message) []slack.Message {
+	return slices.DeleteFunc(slices.Clone(list), func(said slack.Message) bool {
+		return said.User == a.user || said.BotID == a.bot || strings.Contains(said.Text, "<@"+a.user+">")
+	})
 }
 
 // halfway returns the time in the middle between two of Slack's timestamps, or from if they are invalid.
