@@ -76,6 +76,14 @@ static JSValue js_respond(JSContext *c, JSValueConst this, int argc, JSValueCons
     return JS_UNDEFINED;
 }
 
+// push appends to an array without the setters and methods that programs may put on the prototype.
+static JSValue js_push(JSContext *c, JSValueConst this, int argc, JSValueConst *argv) {
+    int64_t length;
+    if (JS_GetLength(c, argv[0], &length) < 0) return JS_EXCEPTION;
+    if (JS_DefinePropertyValueUint32(c, argv[0], length, JS_DupValue(c, argv[1]), JS_PROP_C_W_E) < 0) return JS_EXCEPTION;
+    return JS_UNDEFINED;
+}
+
 // random replaces Math.random: the engine's own generator is seeded before the first call, and all calls start from its
 // state then.
 static JSValue js_random(JSContext *c, JSValueConst this, int argc, JSValueConst *argv) {
@@ -124,6 +132,7 @@ __attribute__((constructor)) static void begin(void) {
     property(host, "list", js_list);
     property(host, "evaluate", js_evaluate);
     property(host, "respond", js_respond);
+    property(host, "push", js_push);
     JSValue prelude = JS_Eval(context, (const char *)prelude_js, prelude_js_len, "prelude", JS_EVAL_TYPE_GLOBAL);
     if (JS_IsException(prelude)) stop();
     JSValue functions = JS_Call(context, prelude, JS_UNDEFINED, 1, (JSValueConst *)&host);

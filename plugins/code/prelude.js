@@ -3,10 +3,10 @@
 // every global object, so only what is saved here is used later.
 (host => {
   'use strict'
-  const { start, list, evaluate, respond } = host
+  const { start, list, evaluate, respond, push } = host
   const uncurry = Function.prototype.bind.bind(Function.prototype.call)
   const { parse, stringify } = JSON
-  const { keys, freeze, defineProperty, hasOwn } = Object
+  const { keys, freeze, defineProperty, setPrototypeOf } = Object
   const { isArray } = Array
   const join = uncurry(Array.prototype.join)
   const [cut, indexOf, lastIndexOf, trim, trimEnd, startsWith, endsWith] = ['slice', 'indexOf', 'lastIndexOf', 'trim', 'trimEnd', 'startsWith', 'endsWith'].map(name => uncurry(String.prototype[name]))
@@ -24,7 +24,6 @@
   let limit = 32768 // characters of a result, and of the message of an error
 
   // The methods of arrays would call setters and constructors that programs may put on the prototype.
-  const push = (list, value) => defineProperty(list, list.length, { __proto__: null, value, writable: true, enumerable: true, configurable: true })
   const map = (list, change) => {
     const changed = []
     for (let i = 0; i < list.length; i++) push(changed, change(list[i]))
@@ -95,36 +94,48 @@
 
   const usage = 'tools are called as tools.NAME({...}), with the names and arguments that find_tools shows'
 
-  const invoke = (name, args = {}) => new SavedPromise((resolve, reject) => {
+  // invoke calls a tool, whose name is also given as JSON. The stack is that of the call.
+  const invoke = (name, json, args, stack) => new SavedPromise((resolve, reject) => {
     if (args === null || typeof args !== 'object' || isArray(args)) throw new SavedTypeError(`tools.${name} takes one object with its arguments: ${usage}`)
-    const call = { name, state: 'running', resolve, reject, stack: new SavedError().stack }
-    const started = start(stringify({ __proto__: null, name, arguments: args }))
+    const started = start(`{"name":${json},"arguments":${stringify(args) ?? '{}'}}`)
     if (typeof started === 'string') {
       const { code, message } = parse(started)
       throw new ToolError(name, code, message)
     }
+    const call = { name, state: 'running', resolve, reject, stack }
     push(calls, call)
     set(open, started, call)
   })
 
   // Neither a tool nor the object tools has members that JavaScript would look for on its own.
   const implicit = { __proto__: null, then: true, toJSON: true, toString: true, valueOf: true }
-  const toolOf = name => new SavedProxy(args => invoke(name, args), {
-    get(target, key) {
-      if (typeof key === 'string' && !(key in target) && !implicit[key]) throw new SavedTypeError(`there is no tools.${clip(name, maxName)}.${clip(key, maxName)}: ${usage}`)
-      return target[key]
-    },
-  })
+  const toolOf = name => {
+    const json = stringify(name)
+    return new SavedProxy((args = {}) => invoke(name, json, args, new SavedError().stack), {
+      get(target, key) {
+        if (typeof key === 'string' && !(key in target) && !implicit[key]) throw new SavedTypeError(`there is no tools.${clip(name, maxName)}.${clip(key, maxName)}: ${usage}`)
+        return target[key]
+      },
+    })
+  }
   const unlisted = () => {
     throw new SavedTypeError(`a program cannot list tools: ${usage}`)
   }
+  const known = new Map() // the tools that the program has named
   const tools = new SavedProxy(freeze({}), {
-    get: (_, name) => typeof name === 'string' && !implicit[name] ? toolOf(name) : undefined, has: unlisted, ownKeys: unlisted,
+    get(_, name) {
+      if (typeof name !== 'string' || implicit[name]) return undefined
+      const tool = get(known, name) ?? toolOf(name)
+      set(known, name, tool)
+      return tool
+    },
+    has: unlisted,
+    ownKeys: unlisted,
   })
   globalThis.tools = tools
 
-  // own is a property that is the object's and not of a prototype, which programs may change.
-  const own = (object, name) => hasOwn(object, name) ? object[name] : undefined
+  // bare parses the JSON of an object, which then has nothing of a prototype, which programs may change.
+  const bare = json => setPrototypeOf(parse(json), null)
 
   // hint is the declarations of tools whose names are similar, or how to find tools.
   const hint = name => {
@@ -138,11 +149,10 @@
 
   // settle takes the end of a call.
   const settle = json => {
-    const end = parse(json)
-    const call = get(open, own(end, 'handle'))
+    const { handle, error, structuredContent, content } = bare(json)
+    const call = get(open, handle)
     if (!call) return
-    remove(open, own(end, 'handle'))
-    const error = own(end, 'error')
+    remove(open, handle)
     if (error) {
       const { code, message } = error
       const failure = new ToolError(call.name, code, code === 'not-found' ? message + hint(call.name) : message)
@@ -151,17 +161,15 @@
       call.reject(failure)
     } else {
       call.state = 'ok'
-      call.resolve(valueOf(end))
+      call.resolve(structuredContent === undefined ? valueOf(content ?? []) : structuredContent)
     }
   }
 
-  // valueOf is the structured content, else the JSON in the text, else the text, else the content blocks.
-  const valueOf = end => {
-    const structuredContent = own(end, 'structuredContent'), content = own(end, 'content') ?? []
-    if (structuredContent !== undefined) return structuredContent
+  // valueOf is the JSON in the text of content blocks, else the text, else the blocks.
+  const valueOf = content => {
     const texts = map(filter(content, block => block.type === 'text'), block => block.text ?? '')
     if (texts.length === 0) return content
-    const whole = join(texts, '\n')
+    const whole = texts.length === 1 ? texts[0] : join(texts, '\n')
     const first = trim(whole)[0]
     if (first === '{' || first === '[') {
       try {
@@ -317,9 +325,8 @@
   }
 
   const search = (query, limit) => {
-    const found = parse(list(stringify({ __proto__: null, query, limit })))
-    const error = own(found, 'error')
-    if (error) throw new ToolError('find_tools', error.code, error.message)
+    const found = bare(list(stringify({ __proto__: null, query, limit })))
+    if (found.error) throw new ToolError('find_tools', found.error.code, found.error.message)
     return found
   }
 
