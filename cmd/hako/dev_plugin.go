@@ -20,29 +20,41 @@ import (
 func (a *app) devPluginCommand() *cobra.Command {
 	var flags choices.Flags
 	cmd := &cobra.Command{
-		Use:   "plugin DIR",
+		Use:   "plugin [DIR]",
 		Short: "Build a plugin after each save, and call its examples",
-		Long: `Build the plugin in DIR after each save, as "hako plugin build" does, bring it into service and call the
-examples in DIR/examples.yaml. A change of the configuration or of the consents counts as a save. What the plugin logs,
-its results and how long each step took are shown. A version with a mistake changes nothing: the one before stays.
+		Long: `Build the plugin in DIR (default: the current directory) after each save, as "hako plugin build" does, bring it into
+service and call the examples in DIR/examples.yaml. A change of the configuration or of the consents counts as a save,
+a file that the host or the plugin's tools write does not. What the plugin logs, its results and how long each step took
+are shown. A version with a mistake changes nothing: the one before stays.
 
 A version that asks for no more than was approved is approved by itself; one that asks for more waits for your yes. The
 interpreter runs the plugin, which answers sooner after a change and computes slower than compiled code. Ctrl-C ends
 it.`,
 		Example: `  hako dev plugin greet
-  hako dev plugin notes --mount notes=./notes`,
-		Args: arguments(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.devPlugin(cmd, a.path(args[0]), flags) },
+  hako dev plugin notes --mount notes=./data`,
+		Args: arguments(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := a.pluginDir(args)
+			if err != nil {
+				return err
+			}
+			return a.devPlugin(cmd, dir, flags)
+		},
 	}
 	flags.Add(cmd.Flags())
 	return cmd
 }
 
-func (a *app) devPlugin(cmd *cobra.Command, dir string, flags choices.Flags) error {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return err
+// pluginDir returns the absolute path of the folder of a plugin's sources: the first argument, or the current directory.
+func (a *app) pluginDir(args []string) (string, error) {
+	dir := "."
+	if len(args) > 0 {
+		dir = args[0]
 	}
+	return filepath.Abs(a.path(dir))
+}
+
+func (a *app) devPlugin(cmd *cobra.Command, dir string, flags choices.Flags) error {
 	c, err := a.config(cmd)
 	if err != nil {
 		return err

@@ -17,21 +17,25 @@ import (
 func (a *app) pluginBuildCommand() *cobra.Command {
 	var manifestFile, output string
 	cmd := &cobra.Command{
-		Use:   "build DIR",
+		Use:   "build [DIR]",
 		Short: "Compile a plugin, with its manifest inside",
-		Long: `Compile the plugin in DIR and embed its manifest: manifest.yaml or NAME.yaml in DIR, where NAME is DIR's.
-recordings.json in DIR, if there is one, is embedded too, for MOCK_MODE. The result is DIR/dist/NAME.wasm. The standard
-Go compiler builds it, or what DIR has: npm with a package.json, cargo with a Cargo.toml, zig with a build.zig,
-componentize-py with a requirements.txt, make with a Makefile (make build/NAME.wasm).`,
-		Args: arguments(1, 1),
+		Long: `Compile the plugin in DIR (default: the current directory) and embed its manifest: manifest.yaml or NAME.yaml in DIR,
+where NAME is DIR's. recordings.json in DIR, if there is one, is embedded too, for MOCK_MODE. The result is
+DIR/dist/NAME.wasm. The standard Go compiler builds it, or what DIR has: npm with a package.json, cargo with a
+Cargo.toml, zig with a build.zig, componentize-py with a requirements.txt, make with a Makefile (make build/NAME.wasm).`,
+		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := a.pluginDir(args)
+			if err != nil {
+				return err
+			}
 			if manifestFile != "" {
 				manifestFile = a.path(manifestFile)
 			}
 			if output != "" {
 				output = a.path(output)
 			}
-			out, wasm, err := pluginfile.Build(cmd.Context(), a.path(args[0]), manifestFile, output)
+			out, wasm, err := pluginfile.Build(cmd.Context(), dir, manifestFile, output)
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -224,6 +225,12 @@ func TestLoopSettings(t *testing.T) {
 	configure := func(config string) { d.save("hako.yaml", "plugin: {hello: {config: "+config+"}}\n") }
 
 	await("Hello, Aki", "from one")
+	_, others := loop.Settings.files()
+	for _, path := range []string{"hako.store", "one"} { // the host and tools write there
+		if !slices.Contains(others, filepath.Join(d.dir, path)) {
+			t.Errorf("%s is among the sources: %q", path, others)
+		}
+	}
 	configure("{word: Hej}")
 	await("hako.yaml changed: plugin.hello.config.word\n", "Hej, Aki")
 	d.save("hako.yaml", "# Swedish\nplugin: {hello: {config: {word: Hej}}}\n") // changes nothing
@@ -309,17 +316,18 @@ func TestScan(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"main.go", "sub/b.rs", "dist/x.wasm", "node_modules/a/b.js", ".git/index", "a.go~",
-		".a.go.swp", "4913"} {
+		".a.go.swp", "4913", "hako.store/audit/1", "hako.consents.yaml", "workspace/out.txt"} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	files, err := scan(dir)
+	files, err := scan(dir, map[string]bool{filepath.Join(dir, "hako.store"): true,
+		filepath.Join(dir, "hako.consents.yaml"): true, filepath.Join(dir, "workspace"): true})
 	if err != nil || len(files) != 2 {
 		t.Errorf("%v, %v", files, err)
 	}
-	if _, err := scan(filepath.Join(dir, "missing")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := scan(filepath.Join(dir, "missing"), nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing folder: %v", err)
 	}
 }

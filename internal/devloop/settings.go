@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -18,7 +19,6 @@ import (
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/server"
 	"github.com/hako-run/hako/internal/shipped"
-	"github.com/hako-run/hako/internal/wholefile"
 )
 
 // Settings are the configuration and the operator's consents under which a plugin is served. A Loop
@@ -66,7 +66,8 @@ func readConsents(path string) (map[string]grant.Consent, error) {
 	return consents, nil
 }
 
-// files are the files to watch, and those that are no sources if they lie among them.
+// files returns the files to watch, and the files and directories that are no sources if they lie among them: what the
+// host itself writes, and where tools may write.
 func (s *Settings) files() (watched, others []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +75,18 @@ func (s *Settings) files() (watched, others []string) {
 	if err != nil {
 		path = ""
 	}
-	return []string{path, s.latest.Consents}, []string{s.latest.Consents + wholefile.LockSuffix}
+	others = slices.Concat(s.latest.OwnFiles(), s.latest.AllowPaths,
+		slices.Collect(maps.Values(s.latest.ShippedMounts)))
+	for _, c := range s.consents {
+		for _, mount := range c.Mounts {
+			path := mount.Path
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(filepath.Dir(s.latest.Consents), path)
+			}
+			others = append(others, path)
+		}
+	}
+	return []string{path, s.latest.Consents}, others
 }
 
 // changes reads the files again and says what has changed, a line for each file with a change. Changes of formatting,

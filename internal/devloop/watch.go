@@ -33,6 +33,7 @@ type stamp struct {
 type watcher struct {
 	dir      string
 	settings *Settings
+	others   map[string]bool  // files and directories that are or were no sources: Settings.files
 	files    map[string]stamp // the sources
 	beside   map[string]stamp // the files of the settings
 	// saved is the time at which the newest of the changed files was written.
@@ -40,7 +41,7 @@ type watcher struct {
 }
 
 func newWatcher(dir string, settings *Settings) (*watcher, error) {
-	w := &watcher{dir: dir, settings: settings}
+	w := &watcher{dir: dir, settings: settings, others: map[string]bool{}}
 	var err error
 	w.files, w.beside, err = w.look()
 	return w, err
@@ -48,18 +49,24 @@ func newWatcher(dir string, settings *Settings) (*watcher, error) {
 
 // look returns the sources and the files of the settings.
 func (w *watcher) look() (files, beside map[string]stamp, err error) {
-	if files, err = scan(w.dir); err != nil {
+	watched, others := w.settings.files()
+	for _, path := range slices.Concat(watched, others) {
+		if path == w.dir || w.others[path] {
+			continue
+		}
+		w.others[path] = true
+		maps.DeleteFunc(w.files, func(file string, _ stamp) bool {
+			return file == path || strings.HasPrefix(file, path+string(filepath.Separator))
+		})
+	}
+	if files, err = scan(w.dir, w.others); err != nil {
 		return nil, nil, err
 	}
 	beside = map[string]stamp{}
-	watched, others := w.settings.files()
 	for _, path := range watched {
 		if info, err := os.Stat(path); err == nil { // reading says what is wrong
 			beside[path] = stamp{info.Size(), info.ModTime()}
 		}
-	}
-	for _, path := range slices.Concat(watched, others) {
-		delete(files, path)
 	}
 	return files, beside, nil
 }
@@ -109,8 +116,8 @@ func newest(at time.Time, now, before map[string]stamp) time.Time {
 	return at
 }
 
-// scan returns the sources in dir.
-func scan(dir string) (map[string]stamp, error) {
+// scan returns the sources in dir. Others are files and directories that are none.
+func scan(dir string, others map[string]bool) (map[string]stamp, error) {
 	files := map[string]stamp{}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -119,6 +126,10 @@ func scan(dir string) (map[string]stamp, error) {
 		case err != nil:
 			return err
 		case path == dir:
+			return nil
+		case others[path] && entry.IsDir():
+			return filepath.SkipDir
+		case others[path]:
 			return nil
 		case entry.IsDir() && (slices.Contains(outputs, entry.Name()) || strings.HasPrefix(entry.Name(), ".")):
 			return filepath.SkipDir
