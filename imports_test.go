@@ -12,7 +12,7 @@ import (
 
 const module = "github.com/hako-run/hako"
 
-// wrapped says which packages may import a dependency, tests aside: its types stay inside them.
+// wrapped lists the packages that may import a dependency, tests aside: its types stay inside them.
 var wrapped = map[string][]string{
 	"github.com/tetratelabs/wazero":          {"host/sandbox", "host/broker/file"},
 	"github.com/modelcontextprotocol/go-sdk": {"host/mcpserver", "host/mcpclient", "host/credential"},

@@ -177,8 +177,8 @@ type Tenant struct {
 type Shipped struct {
 	// File is its file name, for messages.
 	File string
-	// Module is the result of manifest.Read for the plugin, without Recordings. Its ParseManifest must succeed: the host
-	// does not validate it again. If it is nil, the plugin is read.
+	// Module is the result of manifest.Read for the plugin, without Recordings. Its ParseManifest must succeed: the
+	// host does not validate it again. If it is nil, the plugin is read.
 	Module *manifest.Module
 	// Wasm returns the plugin. It is called whenever its code or its recordings are needed, so that the host need not
 	// hold it.
@@ -397,7 +397,7 @@ type Status struct {
 	// Path is the file. Name, Version and Digest describe its content, as far as it could be read.
 	Path, Name, Version, Digest string
 	State                       State
-	// Reason says why the plugin is not active, and the remedy. For an active one it may be a warning.
+	// Reason explains why the plugin is not active, and the remedy. For an active one it may be a warning.
 	Reason string
 	// Serving is the digest of the version in service, or empty. It differs from Digest while an update is pending or
 	// broken.
@@ -412,7 +412,7 @@ type Status struct {
 	Running, Waiting int
 	// Idle and Used count instances between calls: those ready for a call, and those still to be restored.
 	Idle, Used int
-	// Interpreted says that the interpreter runs the code because it is not compiled yet.
+	// Interpreted reports whether the interpreter runs the code because it is not compiled yet.
 	Interpreted bool
 }
 

@@ -11,7 +11,7 @@ import (
 // listingTime bounds an Extism guest's listing of its tools.
 const listingTime = 10 * time.Second
 
-// errAsked says that a guest has not yet listed its tools.
+// errAsked means that the guest has been asked for its tools and has not answered yet.
 var errAsked = errors.New("it is being asked what it offers")
 
 // listings runs Extism guests to list their tools. That runs their code and may take long, so h.scanning is not held.

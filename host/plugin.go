@@ -35,7 +35,7 @@ type plugin struct {
 	stamp  stamp
 	// stale forces an evaluation although the file has not changed.
 	stale bool
-	// asked says that the last evaluation was waiting for the guest's listing. Guarded by h.scanning.
+	// asked reports whether the last evaluation was waiting for the guest's listing. Guarded by h.scanning.
 	asked  bool
 	status Status
 	// conflict is why the plugin was not offered at the last evaluation, if another source was in the way. Guarded by
@@ -58,9 +58,10 @@ type service struct {
 	omitted []string
 	sandbox *sandbox.Plugin
 	closers []io.Closer
-	// fixedConfig says that the plugin has one configuration for all tenants: it has the Extism ABI or is a component.
+	// fixedConfig reports whether the plugin has one configuration for all tenants: it has the Extism ABI or is a
+	// component.
 	fixedConfig bool
-	// known says that an earlier process served the same file, so compiled code is probably cached.
+	// known reports whether an earlier process served the same file, so compiled code is probably cached.
 	known bool
 }
 

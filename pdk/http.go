@@ -33,8 +33,8 @@ type HTTPResponse struct {
 }
 
 // Fetch sends a request through the host, which checks it against the plugin's grants. An error is an *abi.Error whose
-// code says whether the request was not granted, timed out or failed on the network. A status of 4xx or 5xx is not an
-// error. Package pdkhttp has an http.RoundTripper for programs that use net/http.
+// code reports whether the request was not granted, timed out or failed on the network. A status of 4xx or 5xx is not
+// an error. Package pdkhttp has an http.RoundTripper for programs that use net/http.
 func Fetch(ctx context.Context, request *HTTPRequest) (*HTTPResponse, error) {
 	answer, body, err := Send(ctx, request.head(), request.Body)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 type chatFlags struct {
 	model, conversation, tenant string
 	verbose, resume             bool
-	// fleeting says that nothing is kept.
+	// fleeting reports whether nothing is kept.
 	fleeting bool
 	// files go along with the first message.
 	files []string

@@ -70,7 +70,7 @@ func (a *app) add(ctx context.Context, c *config.Config, folder *install.Folder,
 	return a.place(ctx, c, "plugin.add", p)
 }
 
-// place puts a plugin into its folder, recorded as action, and says what comes next.
+// place puts a plugin into its folder, recorded as action, and prints the next step.
 func (a *app) place(ctx context.Context, c *config.Config, action string, p *install.Addition) error {
 	m := p.Manifest
 	if err := p.PrintChanges(a.stdout, c.Locale); err != nil {

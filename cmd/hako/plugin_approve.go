@@ -77,7 +77,7 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags choice
 	return a.approved(ctx, v, p)
 }
 
-// approved says what has become of the plugin and what comes next.
+// approved prints the state of the plugin after its approval and the next step.
 func (a *app) approved(ctx context.Context, v *view, p *host.Status) error {
 	if err := v.host.Load(ctx); err != nil {
 		return err

@@ -48,7 +48,7 @@ Cargo.toml, zig with a build.zig, componentize-py with a requirements.txt, make 
 	return cmd
 }
 
-// printOther says that another version of a plugin is in service than the one that was built, and stays there.
+// printOther prints that a version other than the built one is in service and stays there.
 func (a *app) printOther(cmd *cobra.Command, wasm []byte) error {
 	c, err := config.Load(a.source(cmd))
 	if err != nil {

@@ -34,7 +34,7 @@ named. A copy of the file is kept for 30 days.`,
 	}
 }
 
-// remove removes a plugin, and its consent unless consents is nil, and says what is left.
+// remove removes a plugin, and its consent unless consents is nil, and prints what is left.
 func (a *app) remove(ctx context.Context, c *config.Config, folder *install.Folder, name string,
 	consents *grant.File) error {
 	var r *install.Removal

@@ -22,7 +22,7 @@ type app struct {
 	// stdout and stderr are screens as soon as run has begun; pipe is standard output as it is.
 	stdout, stderr, pipe io.Writer
 
-	// person says whether somebody sits at standard input. Nil looks whether it is a terminal.
+	// person reports whether somebody sits at standard input. Nil looks whether it is a terminal.
 	person *bool
 
 	// signals are Ctrl-C and orders to stop, for what takes them itself. Nil means the process's.
@@ -120,12 +120,12 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usageError(cmd, err)
 }
 
-// usageError says where help is to be found.
+// usageError adds to an error the command that prints help.
 func usageError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w\nSee: %s --help", err, cmd.CommandPath())
 }
 
-// arguments checks the number of arguments, and says what they are where it is wrong.
+// arguments checks the number of arguments. The error lists the expected ones.
 func arguments(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) >= least && len(args) <= most {

@@ -23,7 +23,7 @@ func (a *app) tokenCommand() *cobra.Command {
 		a.tokenNewCommand())
 }
 
-// tokenFlags says what a token is for.
+// tokenFlags are the flags that describe a new token.
 type tokenFlags struct {
 	bearer.Token
 	expires string
@@ -50,7 +50,7 @@ func (f *tokenFlags) check(cmd *cobra.Command, name string) (err error) {
 	return nil
 }
 
-// use says what to do with a token.
+// use returns the instructions for using a token.
 func (f *tokenFlags) use() string {
 	if f.Role != "" {
 		return "It logs in to the console"

@@ -109,7 +109,7 @@ type target struct {
 	Datasource                struct{ UID string }
 }
 
-// variables says what is wrong with the variables: which Prometheus and which processes has to be a choice everywhere.
+// variables finds what is wrong with the variables: which Prometheus and which processes has to be a choice everywhere.
 func (m *model) variables() (problems []string) {
 	found := map[string]bool{}
 	for _, v := range m.Templating.List {
@@ -132,7 +132,7 @@ func (m *model) variables() (problems []string) {
 	return problems
 }
 
-// layout says which panels have the same number, stand outside of the grid, or lie upon each other.
+// layout finds which panels have the same number, stand outside of the grid, or lie upon each other.
 func (m *model) layout() (problems []string) {
 	ids := map[int]bool{}
 	for i, p := range m.Panels {
@@ -161,7 +161,7 @@ var (
 	bare       = regexp.MustCompile(`hako_[a-z_]+_(?:total|bucket)\{[^}]*\}(?:\)|\s|$)`)
 )
 
-// panels says what is wrong with single panels. documented is docs/metrics.md.
+// panels finds what is wrong with single panels. documented is docs/metrics.md.
 func (m *model) panels(documented string) (problems []string) {
 	for _, p := range m.Panels {
 		add := func(text string) { problems = append(problems, p.Title+": "+text) }

@@ -62,7 +62,7 @@ func create(ctx context.Context, in issue) (*pdk.Result, error) {
 	return pdk.Text(fmt.Sprintf("Created issue #%d: %s", answer.Number, answer.URL)).WithStructured(answer.created), nil
 }
 
-// remedy says what to do about a status of GitHub's (https://docs.github.com/rest/issues/issues#create-an-issue).
+// remedy returns what to do about a status of GitHub's (https://docs.github.com/rest/issues/issues#create-an-issue).
 func remedy(status int) string {
 	switch status {
 	case 401:

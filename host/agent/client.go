@@ -330,7 +330,7 @@ type seen struct {
 	id string
 	// stamp changes whenever something happens in the session.
 	stamp string
-	// updated is the time of the last event. idle says that the agent waits for input.
+	// updated is the time of the last event. idle reports whether the agent waits for input.
 	updated     time.Time
 	idle, ended bool
 	// belt reads the session's tools.

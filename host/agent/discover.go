@@ -97,7 +97,7 @@ func (r *Runner) crowd(waiting int) {
 // forGood is the stamp of a session that is never followed again.
 const forGood = "for good"
 
-// errFull says that maxSessions are followed.
+// errFull means that maxSessions are followed.
 var errFull = errors.New("too many sessions are followed")
 
 // wants returns the session if it should be followed and is not yet, else nil. It fails with errFull.

@@ -27,7 +27,7 @@ const (
 // Error implements error, so that errors.Is can match a Kind.
 func (k Kind) Error() string { return "agent: " + string(k) }
 
-// Error says why a request to the Managed Agents API failed. It matches its Kind.
+// Error explains why a request to the Managed Agents API failed. It matches its Kind.
 type Error struct {
 	Kind Kind
 	// Status is the HTTP status, or 0 if there was none.

@@ -36,8 +36,8 @@ type event struct {
 	// Name and Input are a call's. Input is kept as it was written, so that no number loses digits.
 	Name  string          `json:"name"`
 	Input json.RawMessage `json:"-"`
-	// refused says why Input was left out, after "The arguments of NAME": it is longer than maxInput, or an object in
-	// it has a key twice.
+	// refused explains why Input was left out, after "The arguments of NAME": it is longer than maxInput, or an object
+	// in it has a key twice.
 	refused string
 	// Call is the ID of the call that a result is for.
 	Call string `json:"custom_tool_use_id"`

@@ -76,7 +76,7 @@ type entry struct {
 	answer *answer // of StateAnswered
 }
 
-// errElsewhere says that another process owns the call.
+// errElsewhere means that another process owns the call.
 var errElsewhere = errors.New("another process has this call")
 
 // claim makes this process the owner of a call, also of one whose owner has died, and returns its row. It fails with

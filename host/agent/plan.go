@@ -153,7 +153,7 @@ func label(raw string) string {
 	return tool.Type
 }
 
-// errMetadata says that an agent's metadata has no room for the marks of hako's tools.
+// errMetadata means that an agent's metadata has no room for the marks of hako's tools.
 var errMetadata = errors.New(
 	"the agent's metadata has no room: hako notes there which tools are its own. Remove some of the other keys")
 

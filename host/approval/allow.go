@@ -10,7 +10,7 @@ import (
 	"github.com/hako-run/hako/internal/visible"
 )
 
-// Scope says for which calls a rule holds.
+// Scope is the set of calls for which a rule holds.
 type Scope string
 
 // Scopes.

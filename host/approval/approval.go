@@ -27,7 +27,7 @@ type Person struct {
 	Tenant, User string
 	// Groups are the groups that the frontend knows.
 	Groups []string
-	// Operator says that the person operates the host and may answer every question.
+	// Operator reports whether the person operates the host and may answer every question.
 	Operator bool
 }
 
@@ -43,7 +43,7 @@ type Options struct {
 	May func(q *Question, p Person) bool
 	// Timeout bounds the wait of a question. Zero means 5 minutes.
 	Timeout time.Duration
-	// Operators says that operators watch for questions, also without Heartbeat.
+	// Operators reports whether operators watch for questions, also without Heartbeat.
 	Operators bool
 	// Now is the clock. Nil means the store's (store.Store.Time), which all replicas share.
 	Now func() time.Time
@@ -144,7 +144,7 @@ type Prompter struct {
 	// with elicitation.ErrMisfit for an invalid answer, and with another error if the caller cannot be asked. Nil means
 	// that nobody can be asked.
 	Fill func(ctx context.Context, q *elicitation.Question) (elicitation.Answer, error)
-	// Later says that the caller brings the answer with a second call, in Reply.
+	// Later reports whether the caller brings the answer with a second call, in Reply.
 	Later bool
 	// Reply is the answer.
 	Reply *Reply

@@ -23,7 +23,7 @@ var (
 	ErrOther = errors.New("this approval is for another call")
 )
 
-// RefusedError says that a person said no.
+// RefusedError means that a person said no.
 type RefusedError struct{ By string }
 
 func (e *RefusedError) Error() string {
@@ -33,7 +33,7 @@ func (e *RefusedError) Error() string {
 	return "it was refused by " + e.By
 }
 
-// PendingError says that the caller has to bring the answer with a second call.
+// PendingError means that the caller has to bring the answer with a second call.
 type PendingError struct{ Question *Question }
 
 func (e *PendingError) Error() string { return "it waits for an approval" }

@@ -23,10 +23,10 @@ type Replacement struct {
 	Added   int `json:"added,omitempty"`
 	Removed int `json:"removed,omitempty"`
 	Rest    int `json:"rest,omitempty"`
-	// Unseen says that the values differ in something that no line shows: the line break at the end, a masked secret,
-	// or the type of a value in a list.
+	// Unseen reports whether the values differ in something that no line shows: the line break at the end, a masked
+	// secret, or the type of a value in a list.
 	Unseen bool `json:"unseen,omitempty"`
-	// Problem says why there is no comparison.
+	// Problem explains why there is no comparison.
 	Problem manifest.Text `json:"problem,omitempty"`
 	// Digest identifies the present value, or the failure to read it.
 	Digest string `json:"digest"`

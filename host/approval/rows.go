@@ -39,7 +39,7 @@ const (
 // retention is the time for which ended questions are kept.
 const retention = 24 * time.Hour
 
-// errWaiting says that a question has no answer yet.
+// errWaiting means that a question has no answer yet.
 var errWaiting = errors.New("no answer yet")
 
 func (d *Queue) insert(ctx context.Context, q *Question) error {

@@ -118,7 +118,7 @@ func parsePublicKey(text string) (ed25519.PublicKey, error) {
 	return public, nil
 }
 
-// head says where the log ends.
+// head is the end of the log.
 type head struct {
 	Seq  uint64 `json:"seq"`
 	Hash string `json:"hash"`

@@ -32,7 +32,7 @@ type Appender interface {
 	Append(ctx context.Context, e *Event) error
 }
 
-// ErrUnrecorded says that an operation was not performed because its record could not be written.
+// ErrUnrecorded means that an operation was not performed because its record could not be written.
 var ErrUnrecorded = errors.New("nothing was done, because it could not be recorded")
 
 // Recorder performs operations and records them.

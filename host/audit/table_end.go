@@ -16,7 +16,7 @@ type end struct {
 	key      *key
 	chain    chain
 	unsigned int
-	// moved says that the head has to be written.
+	// moved reports whether the head has to be written.
 	moved  bool
 	signed time.Time // zero if nothing was signed
 

@@ -28,8 +28,8 @@ type Report struct {
 	Signed      uint64
 	// PublicKey is the key with which signatures were verified.
 	PublicKey ed25519.PublicKey
-	// EndChecked says that the private key was available to authenticate the head. Without it, only an Expectation
-	// detects that records after the last checkpoint were cut off.
+	// EndChecked reports whether the private key was available to authenticate the head. Without it, only an
+	// Expectation detects that records after the last checkpoint were cut off.
 	EndChecked bool
 	// Problems are signs of changes, in the order of the log. At most 100 are kept.
 	Problems []Problem
@@ -67,8 +67,8 @@ type verifier struct {
 	chain    chain
 	at       place // the position of the chain's last record
 	unsigned int
-	// missing is the end of the chain before the first record. attested says that a record explains why earlier records
-	// are gone.
+	// missing is the end of the chain before the first record. attested reports whether a record explains why earlier
+	// records are gone.
 	missing  chain
 	attested bool
 	headSeen bool

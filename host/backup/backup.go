@@ -58,7 +58,7 @@ func CheckStore(at string) error {
 		"pg_restore, and keep audit.key and secrets.key elsewhere (docs/store.md)", store.Redacted(at))
 }
 
-// Title says for people which database the file is.
+// Title names the database of the file for people.
 func (f File) Title() string {
 	dir, name := path.Split(f.Path)
 	plugin, ok := strings.CutPrefix(path.Clean(dir), sqlbroker.Folder+"/")

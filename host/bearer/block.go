@@ -27,7 +27,7 @@ type subject struct{ issuer, user string }
 // maxBlocks bounds the blocks.
 const maxBlocks = 10_000
 
-// ErrBlocks says that there are too many blocks for another one.
+// ErrBlocks means that there are too many blocks for another one.
 var ErrBlocks = fmt.Errorf("%d users are blocked: unblock those whose accounts their issuer has ended", maxBlocks)
 
 // Blocked reports whether a user of an issuer is blocked. changed ends when somebody else may be. The error is

@@ -89,11 +89,11 @@ func (e *InvalidError) Error() string { return e.Reason }
 func invalid(format string, args ...any) error { return &InvalidError{fmt.Sprintf(format, args...)} }
 
 var (
-	// ErrTaken says that a valid token has the name already.
+	// ErrTaken means that a valid token has the name already.
 	ErrTaken = errors.New("a token with this name exists: take another name, or revoke that token first")
-	// ErrNone says that there is no valid token with the name or ID.
+	// ErrNone means that there is no valid token with the name or ID.
 	ErrNone = errors.New("there is no such token in the store: 'hako token list' shows them")
-	// ErrUnavailable says that the store could not be read, so that it is unknown which tokens are revoked.
+	// ErrUnavailable means that the store could not be read, so that it is unknown which tokens are revoked.
 	ErrUnavailable = errors.New("the tokens in the store cannot be read")
 )
 

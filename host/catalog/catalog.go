@@ -15,7 +15,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// ConflictError says that two sources offer the same name.
+// ConflictError means that two sources offer the same name.
 type ConflictError struct {
 	// Kind is "tool", "prompt", "resource" or "resource template", or "source" for a plugin and an upstream server with
 	// one name.

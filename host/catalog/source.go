@@ -42,7 +42,7 @@ type Invocation struct {
 	// in words for the caller: an *elicitation.RuleError for a question that is not allowed, or the error of ctx, which
 	// must end before the Backend returns. The Answer is valid in any case. It may be nil: then nobody can be asked.
 	Elicit func(ctx context.Context, r *elicitation.Request) (elicitation.Answer, error)
-	// CanElicit says that Elicit can reach the caller.
+	// CanElicit reports whether Elicit can reach the caller.
 	CanElicit bool
 	// Tenant is the caller's; "" for callers without one. Nothing of one tenant may reach another.
 	Tenant string
@@ -73,18 +73,19 @@ type Source struct {
 	Roots []byte
 	// Credentials are the names of credentials that each caller must have. Empty means none.
 	Credentials []string
-	// Asks says that calls may ask people questions while they run.
+	// Asks reports whether calls may ask people questions while they run.
 	Asks bool
 	// Calls reports which tools its tools may call. Nil: they call none. Tools that call others cannot call each other.
 	Calls broker.Granted
-	// Upstream says that it is a server and not a plugin. A plugin never replaces a server of the same name, nor vice
-	// versa.
+	// Upstream reports whether it is a server and not a plugin. A plugin never replaces a server of the same name, nor
+	// vice versa.
 	Upstream bool
-	// Own says that it is part of the host. The policy decides nothing about it.
+	// Own reports whether it is part of the host. The policy decides nothing about it.
 	Own bool
-	// Finds says that its tools find and call those of View.Deferred, for models that cannot load these themselves.
+	// Finds reports whether its tools find and call those of View.Deferred, for models that cannot load these
+	// themselves.
 	Finds bool
-	// Untrusted says that nobody vouches for its tool annotations; see Tool.Hints.
+	// Untrusted reports whether nobody vouches for its tool annotations; see Tool.Hints.
 	Untrusted bool
 	Backend   Backend
 }

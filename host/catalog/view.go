@@ -68,7 +68,7 @@ type View struct {
 	// Deferred has the tools that Listing left out of Tools.
 	Deferred []*Tool
 
-	// Selected says that Select made the view.
+	// Selected reports whether Select made the view.
 	Selected bool
 
 	retired   map[entry]*retired

@@ -25,9 +25,9 @@ const maxRepeats = 3
 type pastCall struct {
 	times  int
 	result llm.Result
-	// again says that the call never reached its tool and may be repeated.
+	// again reports whether the call never reached its tool and may be repeated.
 	again bool
-	// reads says that the tool is read-only.
+	// reads reports whether the tool is read-only.
 	reads bool
 }
 

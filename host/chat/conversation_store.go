@@ -101,7 +101,7 @@ type message struct {
 	text, ending string
 }
 
-// runningError says that another process is running a turn of the conversation.
+// runningError means that another process is running a turn of the conversation.
 type runningError struct{ process string }
 
 func (e *runningError) Error() string {

@@ -29,11 +29,11 @@ const (
 	ReasonHost    = "internal"
 )
 
-// Error says why a turn has no answer.
+// Error explains why a turn has no answer.
 type Error struct {
 	// Reason is one of the Reason constants or an llm.Kind.
 	Reason string
-	// Text tells the person, in their language, what happened and what to do.
+	// Text is what happened and what to do, in the person's language.
 	Text string
 	// Err is the cause, for logs and errors.Is.
 	Err error

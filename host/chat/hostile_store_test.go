@@ -35,7 +35,7 @@ func TestHostileStore(t *testing.T) {
 	}
 	cases := map[string]struct {
 		change func(*testing.T, *sql.Tx) error
-		// unusable says that the conversation itself may refuse turns.
+		// unusable reports whether the conversation itself may refuse turns.
 		unusable bool
 	}{
 		"the last message is the last number": {conversation(`last = $1`, int64(math.MaxInt64)), true},

@@ -48,7 +48,7 @@ const (
 type display struct {
 	mu      sync.Mutex
 	surface Surface
-	// written says that the model has written text, broken that its next text begins a new paragraph.
+	// written reports whether the model has written text, broken that its next text begins a new paragraph.
 	written, broken bool
 }
 

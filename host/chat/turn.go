@@ -20,8 +20,8 @@ type Turn struct {
 	// Conversation is the frontend's key of the conversation: 1 to 200 bytes, unique in the tenant across all
 	// frontends. The first turn creates the conversation.
 	Conversation string
-	// Shared says that the frontend decides who takes part, as in a channel. Otherwise only the person who began the
-	// conversation may continue it.
+	// Shared reports whether the frontend decides who takes part, as in a channel. Otherwise only the person who began
+	// the conversation may continue it.
 	Shared bool
 	Caller pipeline.Caller
 	// Name returns the display name of a user, by which the model learns the authors in Shared conversations. Nil means

@@ -176,7 +176,7 @@ func (w *words) span(d time.Duration) string {
 	return fmt.Sprintf(units[0], n)
 }
 
-// reset says when a daily budget is reset.
+// reset returns the text about when a daily budget is reset.
 func (w *words) reset(at time.Time) string {
 	if w == japanese {
 		return fmt.Sprintf("%s にリセットされます。", at.Format("1月2日 15:04 (MST)"))

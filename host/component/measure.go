@@ -7,9 +7,9 @@ type measure struct {
 	size   int  // mentioned types, each as often as it is mentioned
 	depth  int  // of value types in each other
 	borrow bool // mentions a borrowed handle
-	// pointers says that values have parts elsewhere in memory: they have strings, lists or maps.
+	// pointers reports whether values have parts elsewhere in memory: they have strings, lists or maps.
 	pointers bool
-	// resources says that a resource type is mentioned.
+	// resources reports whether a resource type is mentioned.
 	resources bool
 }
 

@@ -5,7 +5,7 @@ type scope struct {
 	parent *scope
 	kind   scopeKind
 	depth  int
-	// id tells the scope's resources from those of others.
+	// id distinguishes the scope's resources from those of others.
 	id int
 	// resources are the resource types that came into being in the scope.
 	resources []*Resource

@@ -96,7 +96,7 @@ type Func struct {
 type Resource struct {
 	// Name is the name under which it was imported or exported.
 	Name string
-	// Imported says that the resource is not defined by the component itself.
+	// Imported reports whether the resource is not defined by the component itself.
 	Imported bool
 
 	scope int // in which it came into being

@@ -20,7 +20,7 @@ import (
 
 // PluginFolder is the folder that plugins are added to.
 type PluginFolder interface {
-	// State says where the folder is and whether plugins can be added to it.
+	// State returns the path of the folder and whether plugins can be added to it.
 	State() PluginFolderState
 	// Fetch downloads a file of at most MaxSize bytes, over https and from public addresses only.
 	Fetch(ctx context.Context, from *url.URL) ([]byte, error)
@@ -52,7 +52,7 @@ type PluginFolderState struct {
 type Addition struct {
 	Manifest *manifest.Manifest
 	Digest   string
-	// Path is its file in the folder. Exists says that Place replaces that file.
+	// Path is its file in the folder. Exists reports whether Place replaces that file.
 	Path   string
 	Exists bool
 	// Signer is the verified signer.
@@ -171,7 +171,7 @@ func (c *Console) beginAdding(q *request) (s PluginFolderState, end func(), err 
 	}
 }
 
-// faultFolder says that the folder cannot be written.
+// faultFolder is the response when the folder cannot be written.
 func faultFolder(problem error) *fault {
 	return &fault{code: codeUnavailable, text: said("%v", problem), remedy: manifest.Text{
 		"en": "Put the file there in the way that fills this folder, such as an image or a volume, or set plugins to a folder " +

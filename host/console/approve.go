@@ -19,7 +19,7 @@ type ask struct {
 	Additions   []string `json:"additions,omitzero"`
 	AdditionsTo string   `json:"additionsTo,omitempty"`
 	Gets        []string `json:"gets"`
-	// Ready says that the plugin can be approved as it is. If not, Problem says why, and Remedy what to do.
+	// Ready reports whether the plugin can be approved as it is. If not, Problem says why, and Remedy what to do.
 	Ready   bool   `json:"ready"`
 	Problem string `json:"problem,omitempty"`
 	Remedy  string `json:"remedy,omitempty"`
@@ -31,7 +31,7 @@ type proposal struct {
 	plugin *host.Status
 	grants grant.Grants
 	err    error
-	// unconfined says that err is about the kernel, which cannot confine commands here.
+	// unconfined reports whether err is about the kernel, which cannot confine commands here.
 	unconfined bool
 }
 

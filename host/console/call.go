@@ -19,7 +19,8 @@ type oneCallJSON struct {
 	// Text and Remedy explain the failure.
 	Text   string `json:"text,omitempty"`
 	Remedy string `json:"remedy,omitempty"`
-	// Kept says that Steps and Log were kept. They are in the memory of the process that ran the call, for a while.
+	// Kept reports whether Steps and Log were kept. They are in the memory of the process that ran the call, for a
+	// while.
 	Kept         bool       `json:"kept"`
 	Steps        []stepJSON `json:"steps"`
 	DroppedSteps int        `json:"droppedSteps,omitempty"`

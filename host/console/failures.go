@@ -13,7 +13,7 @@ import (
 
 // advice explains an outcome and its remedy. {plugin} and similar placeholders stand for values of the call.
 type advice struct {
-	// side says where to look first: at the answer of the "tool", at a "plugin" that broke its contract, at a "limit",
+	// side is where to look first: at the answer of the "tool", at a "plugin" that broke its contract, at a "limit",
 	// at the "caller", at the "policy" or at the "host".
 	side         string
 	text, remedy manifest.Text

@@ -101,7 +101,7 @@ var (
 	}}
 )
 
-// faultRole says that the person needs another role.
+// faultRole is the response when the person needs another role.
 func faultRole(has, needed Role) *fault {
 	return &fault{code: codeForbidden, role: needed, text: manifest.Text{
 		"en": fmt.Sprintf("This needs the role %s; yours is %s.", needed, has),
@@ -112,7 +112,7 @@ func faultRole(has, needed Role) *fault {
 	}}
 }
 
-// faultLimited says that a limit was exceeded, and when to try again.
+// faultLimited is the response when a limit was exceeded, with the time to wait.
 func faultLimited(wait time.Duration) *fault {
 	seconds := int(math.Ceil(wait.Seconds()))
 	return &fault{code: codeLimited, retry: seconds, text: manifest.Text{

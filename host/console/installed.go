@@ -124,7 +124,7 @@ func (c *Console) installed(q *request) (*host.Status, error) {
 	return p, err
 }
 
-// removedJSON says what is left of a plugin.
+// removedJSON is what is left of a removed plugin.
 type removedJSON struct {
 	Left []string `json:"left"`
 }

@@ -13,7 +13,7 @@ import (
 // sessionCookie is the short name of the cookie with a session's secret.
 const sessionCookie = "console"
 
-// sessionJSON says who is logged in and which logins exist.
+// sessionJSON holds who is logged in and which logins exist.
 type sessionJSON struct {
 	User    *userJSON  `json:"user"`
 	CSRF    string     `json:"csrf,omitempty"`

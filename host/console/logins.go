@@ -105,7 +105,7 @@ func (l *logins) byHash(hash string, now time.Time) *bearer.Token {
 	return l.issued.ByHash(hash, now)
 }
 
-// errNoLogin says that a login is no longer valid.
+// errNoLogin means that a login is no longer valid.
 var errNoLogin = errors.New("the login is no longer valid")
 
 // admit sets the person's role from the current configuration. It fails with errNoLogin if there is none.

@@ -118,9 +118,9 @@ func newProvider(o OIDC, s *site, now func() time.Time, logger *slog.Logger) (*p
 }
 
 var (
-	// errNoRole says that the person has no role.
+	// errNoRole means that the person has no role.
 	errNoRole = errors.New("no group of this person has a role in console.oidc.roles")
-	// errBlocked says that an operator has blocked the person.
+	// errBlocked means that an operator has blocked the person.
 	errBlocked = errors.New("this person is blocked (hako token block)")
 )
 

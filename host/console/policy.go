@@ -287,7 +287,7 @@ type trialJSON struct {
 	Warnings []problemJSON     `json:"warnings"`
 	Omitted  int               `json:"omitted,omitempty"`
 	Result   *policytry.Result `json:"result,omitempty"`
-	// NoLog says that there is no audit log to try the policy on.
+	// NoLog reports whether there is no audit log to try the policy on.
 	NoLog bool `json:"noLog,omitempty"`
 }
 

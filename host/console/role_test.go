@@ -11,7 +11,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// needs says which role each endpoint needs; "" is nobody's.
+// needs is the role that each endpoint needs; "" is for no role.
 var needs = map[string]console.Role{
 	"GET session": "", "POST login": "", "GET oidc/login": "", "GET oidc/callback": "",
 	"POST logout":  console.Viewer,

@@ -105,7 +105,7 @@ type replicaJSON struct {
 	Started time.Time `json:"started"`
 	Seen    time.Time `json:"seen"`
 	Self    bool      `json:"self"`
-	// Lost says that it ended without saying so, after Seen.
+	// Lost reports whether it ended without saying so, after Seen.
 	Lost bool `json:"lost,omitempty"`
 }
 

@@ -38,9 +38,9 @@ type stream struct {
 	session *session
 	calls   chan *callEvent
 	dropped atomic.Int64
-	// started says that calls have started.
+	// started reports whether calls have started.
 	started atomic.Bool
-	// approvals is the number of waiting questions plus 1, or 0 if it was written. plugins says that plugins have
+	// approvals is the number of waiting questions plus 1, or 0 if it was written. plugins reports whether plugins have
 	// changed.
 	approvals atomic.Int64
 	plugins   atomic.Bool

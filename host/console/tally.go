@@ -7,7 +7,7 @@ type tally struct {
 	span         string
 	tool, plugin string
 	point
-	// fresh says that it has calls that are not stored yet.
+	// fresh reports whether it has calls that are not stored yet.
 	fresh bool
 }
 

@@ -21,7 +21,7 @@ const (
 type verification struct {
 	done sync.WaitGroup
 
-	// mu guards the fields below. ended says that no further check starts.
+	// mu guards the fields below. ended reports whether no further check starts.
 	mu    sync.Mutex
 	state verificationJSON
 	ended bool

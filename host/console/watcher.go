@@ -21,7 +21,7 @@ const attendEvery = approval.HeartbeatTTL / 2
 // watcher looks for changes for the open streams.
 type watcher struct {
 	console *Console
-	// id identifies the console in heartbeats. attends says that it sends them.
+	// id identifies the console in heartbeats. attends reports whether it sends them.
 	id       string
 	attends  bool
 	attended time.Time

@@ -80,7 +80,7 @@ type Answer struct {
 	Content map[string]any
 }
 
-// RuleError says which rule a question breaks, so that nobody is asked. It quotes nothing of the question but field
+// RuleError is the rule that a question breaks, so that nobody is asked. It quotes nothing of the question but field
 // names.
 type RuleError struct{ Rule string }
 

@@ -121,7 +121,7 @@ func (f *Form) Check(content map[string]any) (map[string]any, error) {
 	return checked, nil
 }
 
-// Problem says what is wrong with the value of a field. It does not quote the value.
+// Problem describes what is wrong with the value of a field. It does not quote the value.
 type Problem struct {
 	// Field is the name of the field.
 	Field             string

@@ -20,12 +20,12 @@ const (
 	Budget = "memoryBudget"
 )
 
-// Error says which limit ended a call. Its text is safe to show to a model. An error for Time matches
+// Error is the error of a call that a limit ended. Its text is safe to show to a model. An error for Time matches
 // context.DeadlineExceeded.
 type Error struct {
 	// Plugin is the plugin's name, Limit one of the names above, Value the limit in words ("30s", "64 MiB").
 	Plugin, Limit, Value string
-	// Remedy tells the reader what to do.
+	// Remedy is what the reader should do.
 	Remedy string
 }
 

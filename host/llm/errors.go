@@ -33,7 +33,7 @@ const (
 // Error implements error, so that errors.Is can match a Kind.
 func (k Kind) Error() string { return "llm: " + string(k) }
 
-// Error says why a model gave no response.
+// Error explains why a model gave no response.
 type Error struct {
 	Kind Kind
 	// Provider is Spec.Name.
@@ -42,7 +42,7 @@ type Error struct {
 	Status int
 	// RetryAfter is the wait that the provider asks for, or 0.
 	RetryAfter time.Duration
-	// Text says what happened and how to repair it, in English, for the operator. It contains neither the key nor parts
+	// Text is what happened and how to repair it, in English, for the operator. It contains neither the key nor parts
 	// of the conversation, so it may be logged and shown.
 	Text string
 	// Err is the cause, or nil. It may contain the provider's message, which may quote the conversation, so Error omits

@@ -59,9 +59,10 @@ type Spec struct {
 	Retries int
 	// Timeout bounds the time without data, before the response and within it. Zero means DefaultTimeout.
 	Timeout time.Duration
-	// Images says that a model of OpenAICompatible accepts images in user messages. The vendors' own models always do.
+	// Images reports whether a model of OpenAICompatible accepts images in user messages. The vendors' own models
+	// always do.
 	Images bool
-	// DeferTools says that the provider loads deferred tools when the model searches for them; see Tool. Nil means at
+	// DeferTools is true if the provider loads deferred tools when the model searches for them; see Tool. Nil means at
 	// the vendor's own address only. A model that rejects it is sent the tools that find the others from then on.
 	DeferTools *bool
 	// Prices determine Response.Cost.

@@ -41,7 +41,7 @@ type toolset struct {
 	dialect  dialect
 	sent     map[string]*sentTool // by the name sent
 	original map[string]*sentTool // by Tool.Name
-	// deferred says that some are deferred, so that the provider's search is sent with them.
+	// deferred reports whether some are deferred, so that the provider's search is sent with them.
 	deferred bool
 }
 

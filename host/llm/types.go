@@ -68,10 +68,10 @@ type Tool struct {
 	// Schema is the JSON Schema of the arguments, an object. Keywords that a provider does not accept are rewritten or
 	// removed, so callers have to validate arguments against the original.
 	Schema json.RawMessage
-	// Deferred says that the model reads the definition only when it has searched for it. Such a tool is sent only to
-	// models whose provider has that search (Spec.DeferTools), and a tool that Finds only to the others.
+	// Deferred reports whether the model reads the definition only when it has searched for it. Such a tool is sent
+	// only to models whose provider has that search (Spec.DeferTools), and a tool that Finds only to the others.
 	Deferred bool
-	// Finds says that the tool is for finding or calling the deferred ones.
+	// Finds reports whether the tool is for finding or calling the deferred ones.
 	Finds bool
 	// Group names what the tool belongs to, such as its plugin. A model may be shown the groups of deferred tools.
 	Group string
@@ -91,13 +91,14 @@ type Request struct {
 	MaxTokens int
 	// Temperature is the provider's default if nil. It is not sent to models that reject it.
 	Temperature *float64
-	// Cache says that the next request will have this one as its prefix, so that the provider should cache the prompt.
+	// Cache reports whether the next request will have this one as its prefix, so that the provider should cache the
+	// prompt.
 	Cache bool
 	// Retrying, if not nil, is called before the request is sent again, to the same model or to another one.
 	Retrying func(Retry)
 }
 
-// Retry says how a request goes on that failed.
+// Retry describes how a request goes on that failed.
 type Retry struct {
 	// Model is the Spec.Name of the model that is asked next, after Pause.
 	Model string

@@ -65,7 +65,7 @@ func (m *Module) ABI() (int, error) {
 		numbers(hostABIs), remedy(guest))
 }
 
-// remedy says which side of an ABI mismatch has to move.
+// remedy returns which side of an ABI mismatch to rebuild or update.
 func remedy(guest []int) string {
 	if slices.Max(guest) > slices.Max(hostABIs) {
 		return "update the host, or rebuild the plugin with an older PDK"

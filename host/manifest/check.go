@@ -12,7 +12,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Severity says how bad a Finding is.
+// Severity is the severity of a Finding.
 type Severity string
 
 // Severities. A plugin with an error cannot be loaded or does not do what its manifest says; a warning is for a person

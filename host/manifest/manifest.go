@@ -84,7 +84,7 @@ type Tool struct {
 	// When names configuration keys of type "string", and the values with which the tool is on offer: all must hold.
 	// Empty means always.
 	When map[string][]string
-	// Replaces says what the tool overwrites. Nil means that it does not say.
+	// Replaces describes what the tool overwrites. Nil means that this is unknown.
 	Replaces *Replaces
 	// Declarations has the description followed by declarations of the tools that the tool may call.
 	Declarations bool
@@ -174,7 +174,7 @@ type PromptArgument struct {
 type Retired struct {
 	// Tool, Prompt or Resource is the name, or the resource's URI; the other two are empty.
 	Tool, Prompt, Resource string
-	// Instead says what to use, in a sentence for models and people.
+	// Instead is a sentence for models and people about what to use instead.
 	Instead Text
 }
 
@@ -197,7 +197,7 @@ type Permissions struct {
 	State State
 }
 
-// State says how long what a plugin's code remembers lives.
+// State is the lifetime of what a plugin's code remembers.
 type State string
 
 // States, each of which remembers longer than the one before.

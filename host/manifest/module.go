@@ -51,7 +51,7 @@ type Export struct {
 	Type *FuncType
 }
 
-// Kind says what is imported or exported.
+// Kind is the kind of an import or export.
 type Kind byte
 
 // Kinds of imports and exports, as the binary format numbers them.

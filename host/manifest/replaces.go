@@ -7,7 +7,7 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// Replaces says how to read the value that a tool's argument replaces, so that people who approve a call see the
+// Replaces describes how to read the value that a tool's argument replaces, so that people who approve a call see the
 // difference. It is read with a read-only tool of the same plugin, on behalf of the caller.
 type Replaces struct {
 	// Argument replaces the value.

@@ -58,5 +58,5 @@ func (v *validation) line(path, s string, most int) {
 	}
 }
 
-// invisible says which character is in the way.
+// invisible is the problem of a text with an invisible character.
 const invisible = "holds the invisible character %U: remove it"

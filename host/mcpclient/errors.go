@@ -24,7 +24,8 @@ var (
 	errClosed = errors.New("the upstream servers are closed")
 )
 
-// limitError says which limit ended a call. It wraps a *limit.Error, so that metrics sort it as those of plugins.
+// limitError is the error of a call that a limit ended. It wraps a *limit.Error, so that metrics sort it as those of
+// plugins.
 type limitError struct{ limit *limit.Error }
 
 func newLimitError(server, name, value string) *limitError {
@@ -100,7 +101,7 @@ func (s *server) callError(ctx context.Context, method string, err error) error 
 	return failure
 }
 
-// failed says why the transport failed.
+// failed explains why the transport failed.
 func (s *server) failed(err error) string {
 	text := err.Error()
 	why := "it could not be reached, or broke off: whether the call had an effect is not known"

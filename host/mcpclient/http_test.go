@@ -38,7 +38,7 @@ type web struct {
 	seen []http.Header
 	// handler is the real one; replacing it forgets all sessions.
 	handler http.Handler
-	// stateless says that it speaks the newest version.
+	// stateless reports whether it speaks the newest version.
 	stateless bool
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/hako-run/hako/internal/retry"
 )
 
-// Start says when a server is connected.
+// Start is the time at which a server is connected.
 type Start string
 
 // Values of Start.

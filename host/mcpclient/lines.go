@@ -47,7 +47,7 @@ type meter struct{ bytes, values atomic.Int64 }
 // host.
 type lines struct {
 	source *bufio.Reader
-	// events says that the stream has server-sent events: messages are in "data:" lines, and other lines pass.
+	// events reports whether the stream has server-sent events: messages are in "data:" lines, and other lines pass.
 	events bool
 	// most bounds a line, in bytes.
 	most int

@@ -61,7 +61,7 @@ type server struct {
 
 	stop context.CancelFunc
 	done chan struct{}
-	// forgotten says that the server is no longer configured: close removes its cache.
+	// forgotten reports whether the server is no longer configured: close removes its cache.
 	forgotten atomic.Bool
 	// tried is closed after the first attempt.
 	tried     chan struct{}
@@ -83,7 +83,7 @@ type server struct {
 	// active counts the calls, waiting those without a session. lastUse is the time of the last call.
 	active, waiting int
 	lastUse         time.Time
-	// rested says that run begins idle.
+	// rested reports whether run begins idle.
 	rested bool
 
 	// offering guards the entry in the catalog: the name of its source, the digest of its listing, and whether it

@@ -52,7 +52,7 @@ type Spec struct {
 	ProtocolVersion string
 	// StartTimeout bounds connecting, including the start of a program. Zero means 30s.
 	StartTimeout time.Duration
-	// Start says when the server is connected. Empty means Options.Start.
+	// Start is the time at which the server is connected. Empty means Options.Start.
 	Start Start
 	// IdleTimeout is the time without a call after which a lazy server is disconnected. Zero means 10m.
 	IdleTimeout time.Duration
@@ -61,7 +61,7 @@ type Spec struct {
 	// TrustAnnotations lets the policy use the server's annotations of its tools (readOnlyHint and so on). Clients see
 	// them in any case.
 	TrustAnnotations bool
-	// Elicitation says how the server's questions in the middle of a call are handled. Empty means ElicitationAsk.
+	// Elicitation is how the server's questions in the middle of a call are handled. Empty means ElicitationAsk.
 	Elicitation Elicitation
 	// Limits bound calls, as for a plugin. Time, Input, Output, Concurrency, Queue, QueueWait and Rate apply. Zero
 	// fields mean Options.Limits.
@@ -75,7 +75,7 @@ type Elicitation string
 const (
 	// ElicitationAsk asks the caller.
 	ElicitationAsk Elicitation = "ask"
-	// ElicitationDecline tells the server that nobody can be asked.
+	// ElicitationDecline declines every question: nobody can be asked.
 	ElicitationDecline Elicitation = "decline"
 )
 

@@ -33,8 +33,8 @@ type Status struct {
 	Retry time.Time
 	// Protocol is the protocol version. Server and Version are the server's own name and version.
 	Protocol, Server, Version string
-	// Listed says that the server's lists are known and on offer. Cached says that they are from the cache, and that
-	// the server has not been connected since then.
+	// Listed reports whether the server's lists are known and on offer. Cached reports whether they are from the cache,
+	// and that the server has not been connected since then.
 	Listed, Cached bool
 	// Tools, Prompts and Resources count the entries in the catalog. Resources includes templates.
 	Tools, Prompts, Resources int

@@ -19,13 +19,13 @@ type shape struct {
 
 	depth           int
 	quoted, escaped bool // in a string, after a backslash
-	// naming says that the current string is the name of a member of the message or of its result. name is its
+	// naming reports whether the current string is the name of a member of the message or of its result. name is its
 	// beginning.
 	naming bool
 	name   [len(structuredContent) + utf8.UTFMax]byte
 	length int
-	// member is the name of the message's current member. exempt says that the current value is the result's structured
-	// content, done that there was one.
+	// member is the name of the message's current member. exempt reports whether the current value is the result's
+	// structured content, done that there was one.
 	member       string
 	exempt, done bool
 	results      int

@@ -20,8 +20,8 @@ const internalText = "the server failed inside: its log has the details"
 // canceledText answers a request that ends before its answer.
 const canceledText = "the request was canceled"
 
-// codeBusy says that a limit on what clients may use has been reached. MCP 2026-07-28 asks for new codes to stay out of
-// JSON-RPC's reserved range; HTTP has this number for it.
+// codeBusy means that a limit on what clients may use has been reached. MCP 2026-07-28 asks for new codes to stay out
+// of JSON-RPC's reserved range; HTTP has this number for it.
 const codeBusy = 429
 
 // protocolError converts the error of a call to a JSON-RPC error, and logs what clients must not see.

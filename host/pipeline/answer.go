@@ -14,7 +14,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// argumentsError says that arguments do not match a tool's input schema.
+// argumentsError means that arguments do not match a tool's input schema.
 type argumentsError struct {
 	tool string
 	err  error
@@ -24,7 +24,7 @@ func (e *argumentsError) Error() string {
 	return fmt.Sprintf("the arguments of %s are not valid: %v. Correct them and call it again", e.tool, e.err)
 }
 
-// resultError says that a result does not match its tool's output schema.
+// resultError means that a result does not match its tool's output schema.
 type resultError struct {
 	tool string
 	err  error

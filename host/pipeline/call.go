@@ -61,7 +61,7 @@ type Caller struct {
 	// Toolset is the name of the toolset that the frontend has chosen. Empty means that of the rules; toolset.All is
 	// everything. In records it is the one in force, or empty for everything.
 	Toolset string
-	// Operator says that the caller operates the host, at its own terminal.
+	// Operator reports whether the caller operates the host, at its own terminal.
 	Operator bool
 	// Client and ClientVersion are the client's own claims, Address is its address, RequestID and TraceID are its
 	// identifiers of the call, HTTPRequestID identifies the HTTP request. They are only recorded.
@@ -97,7 +97,7 @@ type Call struct {
 	Request abi.Request
 	// Progress receives reports during the call, one at a time. It may be nil.
 	Progress func(abi.Progress)
-	// Prompter says how people can be asked about the call. Its By is set from Caller.
+	// Prompter asks people about the call. Its By is set from Caller.
 	Prompter approval.Prompter
 	// MaxResult limits the text of a tool's result that the caller takes at once, in bytes. A larger result is kept for
 	// the caller, and the response has its beginning and a link; see results.Keeper. Zero means no limit.
@@ -106,9 +106,9 @@ type Call struct {
 	// any effect. It may wait until ctx ends. Its error ends the call.
 	Permitted func(ctx context.Context) error
 
-	// unattended says that nobody may be asked anything.
+	// unattended reports whether nobody may be asked anything.
 	unattended bool
-	// unshaped says that the request has names and arguments of the catalog, whatever the caller is offered.
+	// unshaped reports whether the request has names and arguments of the catalog, whatever the caller is offered.
 	unshaped bool
 	// parent is the call whose tool makes this one, granted what that tool's plugin may call. Both are nil for calls of
 	// frontends.
@@ -200,8 +200,8 @@ type Record struct {
 	// Arguments are those that the operator wants recorded, with secrets masked. Summary describes the result.
 	Arguments map[string]json.RawMessage
 	Summary   *audit.OutputSummary
-	// Error says for operators why the call failed. It is empty for a failure that the tool reported, whose text is the
-	// tool's result.
+	// Error is the reason of the failure, for operators. It is empty for a failure that the tool reported, whose text
+	// is the tool's result.
 	Error string
 
 	running *Running // nil without an observer
@@ -236,7 +236,7 @@ type Observer interface {
 	CallEnded(Record)
 }
 
-// NotFoundError says that the catalog does not have the name. The request is wrong, not a tool.
+// NotFoundError means that the catalog does not have the name. The request is wrong, not a tool.
 type NotFoundError struct {
 	// Kind is "tool", "prompt" or "resource".
 	Kind, Name string
@@ -256,7 +256,7 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("unknown %s %q", e.Kind, e.Name)
 }
 
-// NotAllowedError says that the caller may not use what it requested, and how that can change.
+// NotAllowedError means that the caller may not use what it requested, and how that can change.
 type NotAllowedError struct {
 	Name, Reason string
 	// Rule is the policy's rule against the call. It is empty if the plugin is not available to anybody.
@@ -271,7 +271,7 @@ func (e *NotAllowedError) Error() string {
 	return fmt.Sprintf("%s is not allowed: %s", e.Name, e.Reason)
 }
 
-// InvalidError says that a request is invalid before any tool is involved, such as a prompt without a required
+// InvalidError means that a request is invalid before any tool is involved, such as a prompt without a required
 // argument.
 type InvalidError struct{ Reason string }
 

@@ -67,7 +67,7 @@ func members(object json.RawMessage) (list map[string]json.RawMessage) {
 	return list
 }
 
-// present reads the value that the call would replace. problem says why that is not possible.
+// present reads the value that the call would replace. problem explains why that is not possible.
 func (p *Pipeline) present(ctx context.Context, call *Call, s *subject,
 	arguments json.RawMessage) (present json.RawMessage, problem manifest.Text) {
 	tools := p.catalog.View().Tools

@@ -44,7 +44,7 @@ const (
 	elicitedInvalid     = "invalid"   // the answer was invalid or contained a secret
 )
 
-// errSecretAnswer says that an answer was rejected because of the rules for secrets.
+// errSecretAnswer means that an answer was rejected because of the rules for secrets.
 var errSecretAnswer = errors.New("the answer holds what looks like a secret, and was not passed on")
 
 // elicitor asks the questions of one call.

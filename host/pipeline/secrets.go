@@ -12,7 +12,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// secretError says that arguments or a result are withheld because they contain a secret. To a model it is the tool's
+// secretError means that arguments or a result are withheld because they contain a secret. To a model it is the tool's
 // error.
 type secretError struct {
 	name  string

@@ -11,10 +11,10 @@ type Step struct {
 	Rule string
 	// Line is the line of the rule in its file, counted from 1. Zero means that it is not in the file.
 	Line int
-	// Decided says that this rule decided. Otherwise Mismatch says why it did not.
+	// Decided reports whether this rule decided. Otherwise Mismatch says why it did not.
 	Decided  bool
 	Mismatch *Mismatch
-	// When is the condition of the deciding rule. Doubt says why it could not be evaluated.
+	// When is the condition of the deciding rule. Doubt explains why it could not be evaluated.
 	When, Doubt string
 }
 
@@ -37,14 +37,14 @@ func (p *Policy) Explain(c *Call, language string) (Decision, []Step) {
 	return d, append(steps, Step{Rule: d.Rule, Decided: true})
 }
 
-// Mismatch says which field of a rule does not match a call.
+// Mismatch is a field of a rule that does not match a call.
 type Mismatch struct {
 	// Field is the key of the field in the file.
 	Field string `json:"field"`
 	// Have is the call's value; empty if it has none. Want is the rule's.
 	Have string   `json:"have,omitempty"`
 	Want []string `json:"want"`
-	// Problem says why a condition could not be evaluated.
+	// Problem explains why a condition could not be evaluated.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -85,7 +85,7 @@ func (m *Mismatch) In(language string) string {
 	return say(language, mismatchOther, m.Field, m.Have, want)
 }
 
-// mismatch says why the rule does not decide; nil if it does.
+// mismatch explains why the rule does not decide; nil if it does.
 func (r *Rule) mismatch(c *Call, f *facts, language string) *Mismatch {
 	for _, part := range []struct {
 		name  string
@@ -117,7 +117,7 @@ func (r *Rule) mismatch(c *Call, f *facts, language string) *Mismatch {
 	return nil
 }
 
-// evaluationError says why the condition of a deciding rule cannot be evaluated; empty if it can.
+// evaluationError explains why the condition of a deciding rule cannot be evaluated; empty if it can.
 func (r *Rule) evaluationError(f *facts, language string) string {
 	_, err := r.evaluate(f)
 	return locale.In(err, language)

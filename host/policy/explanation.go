@@ -12,7 +12,7 @@ import (
 	"github.com/hako-run/hako/pdk/locale"
 )
 
-// Explanation says what happens to a call, which rule decides it, and why the rules before it do not. NewExplanation
+// Explanation is the decision on a call, the rule that decides it, and why the rules before it do not. NewExplanation
 // makes one.
 type Explanation struct {
 	Tool     string `json:"tool"`
@@ -30,7 +30,7 @@ type Explanation struct {
 	Scopes    []string        `json:"scopes,omitempty"`
 	Token     string          `json:"token,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// Listed says that the caller sees the tool in lists.
+	// Listed reports whether the caller sees the tool in lists.
 	Listed bool `json:"listed"`
 	// Decision is nil if it depends on the arguments and they are unknown. Then Prospects are the possible decisions.
 	Decision  *ExplainedDecision  `json:"decision,omitempty"`
@@ -51,7 +51,7 @@ type ExplainedDecision struct {
 	MissingScopes []string `json:"missingScopes,omitempty"`
 	// Remember is a duration, such as "10m0s".
 	Remember string `json:"remember,omitempty"`
-	// Doubt says why When could not be evaluated.
+	// Doubt explains why When could not be evaluated.
 	Doubt string `json:"doubt,omitempty"`
 }
 
@@ -266,7 +266,7 @@ func (a Action) Permission() string {
 	return map[Action]string{Allow: PermissionAllow, Ask: PermissionConfirm, Deny: PermissionDeny}[a]
 }
 
-// ToolPermission says whether a caller may call a tool.
+// ToolPermission reports whether a caller may call a tool.
 type ToolPermission struct {
 	Tool   string `json:"tool"`
 	Plugin string `json:"plugin"`

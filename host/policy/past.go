@@ -10,7 +10,7 @@ import (
 type PastCall struct {
 	// Call is the call as recorded. Arguments has the recorded fields of the arguments.
 	Call
-	// NoHints says that the annotations of the tool are not known.
+	// NoHints reports whether the annotations of the tool are not known.
 	NoHints bool
 	// By is the policy that decided, with the rule Rule. Nil means that it is not known any more.
 	By   *Policy

@@ -41,11 +41,11 @@ type Rule struct {
 // compiledCondition is a compiled When. Rules with the same text share it. The zero value is always true.
 type compiledCondition struct {
 	program cel.Program
-	// variables are those that it uses, fields the fields of the arguments. wholeArguments says that it uses the
+	// variables are those that it uses, fields the fields of the arguments. wholeArguments reports whether it uses the
 	// arguments in other ways too.
 	variables, fields []string
 	wholeArguments    bool
-	// onArguments says that it uses no other variable and has no value as long as the arguments are unknown.
+	// onArguments reports whether it uses no other variable and has no value as long as the arguments are unknown.
 	onArguments bool
 }
 

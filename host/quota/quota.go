@@ -20,7 +20,7 @@ import (
 	"github.com/hako-run/hako/pdk/locale"
 )
 
-// Scope says whose use is counted together.
+// Scope is the group of callers whose use is counted together.
 type Scope string
 
 // Scopes.
@@ -38,7 +38,7 @@ var scopes = []Scope{All, Tenant, User, Token, Plugin}
 // Rule is a quota. Zero limits do not apply.
 type Rule struct {
 	Name string
-	// Per says whose use is counted together. Empty means User.
+	// Per is the group of callers whose use is counted together. Empty means User.
 	Per Scope
 	// Tenants, Users, Tokens, Plugins and Tools restrict the calls to which the quota applies. Empty means all.
 	Tenants, Users, Tokens, Plugins, Tools []string
@@ -63,7 +63,7 @@ type Call struct {
 	Parent *Call
 }
 
-// Error says that a quota is used up.
+// Error means that a quota is used up.
 type Error struct {
 	// Rule is the name of the quota, Limit its limit in words.
 	Rule, Limit string
@@ -210,7 +210,7 @@ func (l *Limiter) tryAcquire(mine []counted, now time.Time) (short *counted, err
 // counted is a use in which a call counts.
 type counted struct {
 	*use
-	// concurrent says that it is one of the concurrent calls.
+	// concurrent reports whether it is one of the concurrent calls.
 	concurrent bool
 }
 

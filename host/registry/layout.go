@@ -351,7 +351,7 @@ func (l *LayoutWriter) AddArtifact(ctx context.Context, c *Client, name string,
 	return leftOut, err
 }
 
-// copy copies an artifact. inIndex says that it is one of the platforms of an index.
+// copy copies an artifact. inIndex reports whether it is one of the platforms of an index.
 func (l *LayoutWriter) copy(ctx context.Context, c *Client, repository *remote.Repository, name, object string,
 	inIndex bool) error {
 	descriptor, body, err := repository.FetchReference(ctx, object)

@@ -88,11 +88,11 @@ func newKeeper(options *Options) *Keeper {
 }
 
 var (
-	// errGone says that the owner has no document with this ID.
+	// errGone means that the owner has no document with this ID.
 	errGone = errors.New("no such result")
-	// errTooLarge says that a document is larger than the limits for all results together.
+	// errTooLarge means that a document is larger than the limits for all results together.
 	errTooLarge = errors.New("it is larger than what is kept of results (results.perCaller, results.total)")
-	// errStore says that the store cannot keep it. The logger has the reason.
+	// errStore means that the store cannot keep it. The logger has the reason.
 	errStore = errors.New("hako's store does not answer")
 )
 

@@ -161,7 +161,8 @@ func (q *query) read(w *window, mimeType string, room int) (*page, error) {
 	return q.items(w.text, room), nil
 }
 
-// pointTo returns the part of a JSON value at a JSON Pointer (RFC 6901). It reads the value once, however deep the part is.
+// pointTo returns the part of a JSON value at a JSON Pointer (RFC 6901). It reads the value once, however deep the part
+// is.
 func pointTo(value jsontext.Value, pointer string) (jsontext.Value, error) {
 	if pointer[0] != '/' {
 		return nil, fmt.Errorf("the pointer %q is no JSON Pointer: it begins with /", pointer)
@@ -267,7 +268,7 @@ func (q *query) below(token string) string {
 	return pointer + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
 }
 
-// rest says which part a page has and where the next one begins.
+// rest returns the line about the part that a page has and where the next one begins.
 func rest(unit string, from, to, all int) string {
 	switch {
 	case from >= all:

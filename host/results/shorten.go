@@ -40,14 +40,14 @@ func textOf(c *abi.Content) *string {
 	return nil
 }
 
-// Reader says for whom a result is kept, and how that caller can read it.
+// Reader is the caller for whom a result is kept, and how that caller can read it.
 type Reader struct {
 	// Owner is the caller; see catalog.Invocation.
 	Owner string
 	// Tool is the name under which the caller is offered read_result. Empty: it is not, and the caller has to read the
 	// resource.
 	Tool string
-	// Programs says that the caller can also run programs that call Tool.
+	// Programs reports whether the caller can also run programs that call Tool.
 	Programs bool
 }
 
@@ -137,7 +137,7 @@ func (k *Keeper) shorten(ctx context.Context, d *document, reader Reader, limit 
 	}
 }
 
-// way says how the reader can read a kept document, for the note and for the link.
+// way describes how the reader can read a kept document, for the note and for the link.
 func (r *Reader) way(id string) (note, link string) {
 	if r.Tool == "" {
 		return fmt.Sprintf("the resource %s has the whole", uriOf(id)), "The whole result."

@@ -140,7 +140,7 @@ type Spec struct {
 	Mounts []*file.Mount
 	// Clock is the guest's wall clock. Nil means the real one.
 	Clock func() time.Time
-	// State says how long the guest's state lasts. Empty means manifest.StateCall.
+	// State is the lifetime of the guest's state. Empty means manifest.StateCall.
 	State manifest.State
 	// Limits apply to each call. Zero fields mean the values of manifest.DefaultLimits.
 	Limits manifest.Limits

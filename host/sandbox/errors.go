@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// GuestError says that a guest broke its contract: it trapped, exited, or sent an invalid response. Its text reveals
+// GuestError means that a guest broke its contract: it trapped, exited, or sent an invalid response. Its text reveals
 // nothing of the host and is safe to show; Err has the details.
 type GuestError struct {
 	Plugin string

@@ -33,7 +33,7 @@ type instance struct {
 	// true once the guest has changed one of them.
 	descriptors        uint32
 	descriptorsChanged bool
-	// notCopyable says why the instance must not be copied after its start; empty means that it may.
+	// notCopyable explains why the instance must not be copied after its start; empty means that it may.
 	notCopyable string
 	// started is true once the start has ended.
 	started bool

@@ -58,7 +58,7 @@ type Load struct {
 	Running, Waiting int
 	// Idle counts instances ready for a call, Used those to be restored first.
 	Idle, Used int
-	// Interpreted says that the code in memory is not compiled.
+	// Interpreted reports whether the code in memory is not compiled.
 	Interpreted bool
 }
 

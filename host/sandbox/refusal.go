@@ -11,13 +11,13 @@ import (
 	"github.com/hako-run/hako/host/sandbox/compile"
 )
 
-// Refusal says why a module is not compiled: an earlier compilation exceeded a limit.
+// Refusal explains why a module is not compiled: an earlier compilation exceeded a limit.
 type Refusal struct {
 	// Reason is the limit, as a clause: "it took more than 2048 MiB of memory".
 	Reason string
 	// Note is the file that records the refusal. Without it the module is compiled again.
 	Note string
-	// Unusable says that the module cannot be called, because it is too large for the interpreter.
+	// Unusable reports whether the module cannot be called, because it is too large for the interpreter.
 	Unusable bool
 }
 
@@ -30,7 +30,7 @@ func (r *Refusal) Problem() string {
 	return "the plugin is not compiled, because the compiler was ended: " + r.Reason + ", " + consequence
 }
 
-// Remedy says how to have the module compiled.
+// Remedy describes how to have the module compiled.
 func (r *Refusal) Remedy() string {
 	return "if the machine was short of memory or busy at that time, remove " + r.Note +
 		", and the next start compiles it again; otherwise split up its largest functions, which cost the compiler most"

@@ -23,7 +23,7 @@ type privatePages struct {
 
 func (r *region) markFaulted() { r.rescan = true }
 
-// faultWatch tells whether a call caused page faults. Without one, no page has become private.
+// faultWatch reports whether a call caused page faults. Without one, no page has become private.
 type faultWatch struct{ before int64 }
 
 func (w *faultWatch) begin() { w.before = pageFaults() }

@@ -95,7 +95,7 @@ type turn struct {
 	share share
 	// chargedUntil is the time at which the slot was granted or last charged, grantedAt the time of the grant.
 	chargedUntil, grantedAt time.Time
-	// newArrival says that it was not queued by handOver.
+	// newArrival reports whether it was not queued by handOver.
 	newArrival bool
 	granted    chan struct{}
 }

@@ -39,7 +39,7 @@ type rule struct {
 	// expression compiles Regex, once it is needed.
 	expression func() *regexp.Regexp
 	reach      int
-	// first says that matches begin with the keyword, at the start of a word.
+	// first reports whether matches begin with the keyword, at the start of a word.
 	first bool
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/hako-run/hako/pdk/locale"
 )
 
-// Action says what happens to a secret.
+// Action is what happens to a secret.
 type Action string
 
 // Actions.

@@ -10,13 +10,14 @@ import (
 // between lines of three backticks at the left margin, and spans of single backticks within a line. What a tag, an
 // address, a link or a table may contain is not code. The zero value is at the beginning of a message.
 type code struct {
-	// lost says that readings may differ on what is in a block. Nothing counts as code any more.
+	// lost reports whether readings may differ on what is in a block. Nothing counts as code any more.
 	lost bool
-	// fenced says that the lines are in a block.
+	// fenced reports whether the lines are in a block.
 	fenced bool
-	// unsure says that readings may differ on the backticks of the paragraph. No span in it counts as code any more.
+	// unsure reports whether readings may differ on the backticks of the paragraph. No span in it counts as code any
+	// more.
 	unsure bool
-	// within says that the last piece ended within a line, address within a word that may be an address.
+	// within reports whether the last piece ended within a line, address within a word that may be an address.
 	within, address bool
 }
 
@@ -100,7 +101,7 @@ func (c *code) spans(line string) []string {
 	return parts
 }
 
-// interrupt says that something else than text follows. Slack may read the text after it as a continuation or anew.
+// interrupt is called before something that is not text. Slack may read the text after it as a continuation or anew.
 func (c *code) interrupt() {
 	c.lost = c.lost || c.fenced
 	c.unsure = c.unsure || c.within

@@ -47,7 +47,7 @@ func TestHostileSlackJournal(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		row map[string]string
-		// answered says that the message is answered all the same.
+		// answered reports whether the message is answered all the same.
 		answered bool
 	}{
 		"a message that is no JSON": {row(func(_ map[string]any, r map[string]string) { r["message"] = "{" }),

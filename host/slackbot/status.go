@@ -6,7 +6,7 @@ import "time"
 type Status struct {
 	// Name is the workspace's in the configuration.
 	Name string
-	// SocketMode says that events arrive over Socket Mode, and not as requests.
+	// SocketMode reports whether events arrive over Socket Mode, and not as requests.
 	SocketMode bool
 	State      State
 	// Since is the time at which State began, zero before the first connection is attempted.
@@ -15,7 +15,7 @@ type Status struct {
 	Error string
 }
 
-// State tells whether hako is connected to a workspace.
+// State reports whether hako is connected to a workspace.
 type State string
 
 // States of a workspace. With events as requests, Up means that Slack has accepted the bot's token.

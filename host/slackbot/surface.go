@@ -46,7 +46,7 @@ type surface struct {
 	wake  chan struct{}
 	// answer is the number of a complete answer.
 	answer int64
-	// begun says that the goroutine runs; closing ends it, and done reports its end.
+	// begun reports whether the goroutine runs; closing ends it, and done reports its end.
 	begun         bool
 	closing, done chan struct{}
 
@@ -67,7 +67,7 @@ type surface struct {
 // part is a piece of the answer: text, or the new state of a card.
 type part struct {
 	text string
-	// note says that the text is the bot's and may mention people; calm that mentions were removed.
+	// note reports whether the text is the bot's and may mention people; calm that mentions were removed.
 	note, calm bool
 	card       *card
 	// question separates the parts before a question from those below it. It is called when all parts before it are
@@ -360,7 +360,7 @@ func (s *surface) conclude(answer *chat.Answer, err, cause error) {
 	}
 }
 
-// refuse tells a person who may not use the bot, unseen by others.
+// refuse responds to a person who may not use the bot, unseen by others.
 func (s *surface) refuse(ctx context.Context) error {
 	text := slack.MsgOptionText(s.w.refusal(s.who), false)
 	var err error

@@ -26,7 +26,7 @@ type broken struct {
 	// answer is the timestamp of the message with the answer so far, or empty. cards are its open cards.
 	answer string
 	cards  []openCard
-	// ending says that only the end of the message may be missing.
+	// ending reports whether only the end of the message may be missing.
 	ending bool
 }
 

@@ -315,8 +315,8 @@ type people struct {
 // remembered has a person's language, name and confirmed e-mail address, until it expires.
 type remembered struct {
 	locale, name, email string
-	// team and organisation are where the person comes from, if known. member says that the person is a member of this
-	// workspace.
+	// team and organisation are where the person comes from, if known. member reports whether the person is a member of
+	// this workspace.
 	team, organisation string
 	member             bool
 	until              time.Time
@@ -495,7 +495,7 @@ func (p *people) in(handle string) []string {
 	return list
 }
 
-// refusal tells a person why the workspace does not allow them, and who can change that.
+// refusal returns why the workspace does not allow a person, and who can change that.
 func (w *workspace) refusal(p person) string {
 	words := wordsFor(p.locale)
 	switch {

@@ -35,28 +35,28 @@ const (
 // long answer continues in another message. It is used by one goroutine at a time.
 type answerWriter struct {
 	surface *surface
-	// ts is the current message, or empty. plain says that messages are updated instead of streamed.
+	// ts is the current message, or empty. plain reports whether messages are updated instead of streamed.
 	ts    string
 	plain bool
 	// opened is the time at which the message began, last that of the last request.
 	opened, last time.Time
-	// size is the text in the message, in characters. fenced says that it ends within a code block.
+	// size is the text in the message, in characters. fenced reports whether it ends within a code block.
 	size   int
 	fenced bool
 	// held is the end of the text, which may become a mention, a link or code with the next text.
 	held string
 	// code is the state of the text before held.
 	code code
-	// final says that no parts follow, shows that something was shown.
+	// final reports whether no parts follow, shows that something was shown.
 	final, shows bool
 	// shown are the parts of a plain message, cards those of any message, as last sent.
 	shown []part
 	cards []card
-	// below says that a question was asked below the message, so new parts go below the question.
+	// below reports whether a question was asked below the message, so new parts go below the question.
 	below bool
 	// noted is the journal's state of the message, notedTS its timestamp.
 	noted, notedTS string
-	// said says that the answer is complete and only the end of the message may be missing.
+	// said reports whether the answer is complete and only the end of the message may be missing.
 	said bool
 }
 

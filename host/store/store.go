@@ -52,7 +52,7 @@ type Store struct {
 	dir      string
 	replica  string
 	readOnly bool
-	// unprepared says that a store opened with ReadOnly lacks the store's own tables.
+	// unprepared reports whether a store opened with ReadOnly lacks the store's own tables.
 	unprepared bool
 
 	// ending ends with Close; working counts the goroutines that Close waits for.

@@ -14,7 +14,7 @@ import (
 	"github.com/hako-run/hako/internal/toolschema"
 )
 
-// ArgumentError says that a call has an argument that the toolset fixes or hides.
+// ArgumentError means that a call has an argument that the toolset fixes or hides.
 type ArgumentError struct{ Name, Argument string }
 
 func (e *ArgumentError) Error() string {

@@ -34,7 +34,7 @@ type Config struct {
 	Search Search
 }
 
-// Search says from when on tools are searched for and not listed. The zero value lists all.
+// Search is the number of tools from which on they are searched for and not listed. The zero value lists all.
 type Search struct {
 	// Tools and Tokens are the most that is listed: the number of tools, and what they take of a model's context; see
 	// toolschema.Tokens. Zero means no limit.
@@ -67,7 +67,7 @@ func Tokens(tool *catalog.Tool) int {
 // Set is a selection of the catalog.
 type Set struct {
 	Name string `json:"name"`
-	// Description says for people what the set is for.
+	// Description is the purpose of the set, for people.
 	Description string `json:"description,omitempty"`
 	// Tools are tried in order; the first entry that matches a tool says how it is offered.
 	Tools []Tool `json:"tools"`
@@ -76,7 +76,7 @@ type Set struct {
 	// Resources are patterns of URIs and URI templates, Prompts of names.
 	Resources []string `json:"resources,omitempty"`
 	Prompts   []string `json:"prompts,omitempty"`
-	// For says who may choose the set at its own endpoint. Nil means everyone whom the endpoint lets in.
+	// For is who may choose the set at its own endpoint. Nil means everyone whom the endpoint lets in.
 	For *People `json:"for,omitempty"`
 }
 

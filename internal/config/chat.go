@@ -12,7 +12,7 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// LLM says which models there are.
+// LLM configures the models.
 type LLM struct {
 	// Models are asked in this order, but for Default, the name of the one that is asked first. Empty means the first.
 	Models  []llm.Spec
@@ -28,11 +28,11 @@ func (l *LLM) table() []setting {
 	}
 }
 
-// Chat says how people talk with models.
+// Chat configures conversations with models.
 type Chat struct {
 	// Tools is false for plain chat.
 	Tools bool
-	// System says who the model is.
+	// System is the system prompt.
 	System string
 	// Zone is the name of a time zone; empty means the machine's.
 	Zone    string

@@ -71,7 +71,7 @@ type Config struct {
 
 	// Registries are settings for single registries that plugins come from, by host.
 	Registries map[string]registry.Host
-	// Signatures says whose signatures plugins from registries need.
+	// Signatures configures whose signatures plugins from registries need.
 	Signatures signature.Options
 
 	Index     Index
@@ -89,7 +89,7 @@ type Config struct {
 	// Policy is the file with the policy, which need not exist.
 	Policy          string
 	ApprovalTimeout time.Duration
-	// ApprovalOperators says that operators always look at questions.
+	// ApprovalOperators reports whether operators always look at questions.
 	ApprovalOperators bool
 	Audit             Audit
 
@@ -135,7 +135,7 @@ type Config struct {
 	leaves map[string]string
 }
 
-// Audit says what becomes of the audit log, which lies in the store.
+// Audit configures the audit log, which is in the store.
 type Audit struct {
 	// Disabled records nothing. Optional answers calls that could not be recorded.
 	Disabled, Optional bool
@@ -149,7 +149,7 @@ type Audit struct {
 	Fields map[string][]string
 }
 
-// Source says where to look for settings.
+// Source holds the places of settings.
 type Source struct {
 	// Dir is the directory that relative paths in flags and the environment start from, and where FileName is looked
 	// for. Empty means the process's working directory.
@@ -217,7 +217,7 @@ func (s Source) Path() (string, error) {
 	return absolute(cmp.Or(s.File, os.Getenv(fileVariable), FileName), dir), err
 }
 
-// Digest tells one content of what Load would read now from another. What cannot be read has one too.
+// Digest returns a digest of what Load would read now. Unreadable content has a digest too.
 func (s Source) Digest() string {
 	dir, err := filepath.Abs(s.Dir)
 	if err != nil {

@@ -41,7 +41,7 @@ func (c *Console) table() []setting {
 	}
 }
 
-// Logins says who may log in. issued has the tokens in the store, and may be nil.
+// Logins returns who may log in. issued has the tokens in the store, and may be nil.
 func (c *Console) Logins(issued *bearer.Issued) console.Logins {
 	l := console.Logins{Tokens: c.Tokens, Issued: issued}
 	if c.OIDC.Issuer != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/hako-run/hako/host/registry/index"
 )
 
-// Index says where plugins and upstream servers can be searched for.
+// Index configures where plugins and upstream servers can be searched for.
 type Index struct {
 	// Plugins are the locations of indexes of plugins: oci:// references, https URLs and absolute paths.
 	Plugins []string

@@ -34,7 +34,7 @@ func (p *Postgres) table() []setting {
 	}
 }
 
-// checkStore tells the URL of another database, or a misspelt one, from a directory, which would be made.
+// checkStore refuses the URL of another database, or a misspelt one, which would otherwise become a directory.
 func checkStore(text string) error {
 	scheme, _, ok := strings.Cut(text, ":")
 	if ok && len(scheme) > 1 && !store.IsURL(text) && !strings.ContainsAny(scheme, `./\`) { // C: is a drive

@@ -27,7 +27,7 @@ func (c *Config) Entries() []Entry {
 	return append(entries, c.nested...)
 }
 
-// Origin says where the value of a key comes from, as in Entry.
+// Origin returns the origin of a key's value, as in Entry.
 func (c *Config) Origin(key string) string { return c.origins[key] }
 
 var secretName = lazyregexp.New(`(?i)token|secret|password|passphrase|credential|api_?key`)

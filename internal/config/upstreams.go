@@ -6,13 +6,13 @@ import (
 	"github.com/hako-run/hako/host/mcpclient"
 )
 
-// Upstreams says where the upstream MCP servers are configured.
+// Upstreams configures the upstream MCP servers.
 type Upstreams struct {
 	// File is in the form that MCP clients share; package mcpclient reads it.
 	File string
 	// Enabled is false to do without them.
 	Enabled bool
-	// Start says when servers without their own setting are connected: eager or lazy.
+	// Start is when servers without their own setting are connected: eager or lazy.
 	Start string
 }
 

@@ -102,7 +102,7 @@ func (s *Settings) changes() string {
 	consents, err := readConsents(s.latest.Consents)
 	if err != nil {
 		s.consents = nil // a repaired file is a change
-		// Load says why.
+		// Load explains why.
 		return text + line(s.latest.Consents, "it cannot be read, and the consents before stay in force")
 	}
 	var changed []string

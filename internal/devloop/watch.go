@@ -23,7 +23,7 @@ const maxFiles = 20_000
 // outputs are folders that builds write. Names that begin with a dot are ignored too.
 var outputs = []string{"dist", "build", "target", "node_modules", "__pycache__"}
 
-// stamp tells versions of a file apart.
+// stamp distinguishes versions of a file.
 type stamp struct {
 	size     int64
 	modified time.Time

@@ -117,7 +117,7 @@ func Unusable(err error) Finding {
 		"correct it; hako config shows what is in force"}
 }
 
-// frontends says what keeps hako serve from opening its frontends.
+// frontends finds what keeps hako serve from opening its frontends.
 func frontends(c *config.Config) (findings []Finding) {
 	for _, err := range []error{server.CheckHTTP(c), server.CheckConsole(c)} {
 		if err != nil {
@@ -193,7 +193,7 @@ func checkWritable(folder string) error {
 	return checkAccess(folder)
 }
 
-// plugins says which plugins are in service, and why others are not. s holds the consents if replicas share them.
+// plugins lists which plugins are in service, and why others are not. s holds the consents if replicas share them.
 func plugins(ctx context.Context, c *config.Config, shipped []shipped.Plugin, s *store.Store) []Finding {
 	h, err := server.NewHost(ctx, c, shipped, slog.New(slog.DiscardHandler), func(o *host.Options) {
 		o.ConsentStore, o.ReadOnly = s, true
@@ -233,7 +233,7 @@ func pluginStates(h *host.Host) (findings []Finding) {
 	return append(findings, Finding{LevelOK, "plugins", fmt.Sprintf("%d in service", active), ""})
 }
 
-// toolsets says what in the sets has no effect on the plugins' tools.
+// toolsets finds what in the sets has no effect on the plugins' tools.
 func toolsets(c *toolset.Config, offered *catalog.View) (findings []Finding) {
 	for _, name := range c.Names() {
 		for _, problem := range c.Set(name).Apply(offered).Problems {
@@ -244,7 +244,7 @@ func toolsets(c *toolset.Config, offered *catalog.View) (findings []Finding) {
 	return findings
 }
 
-// compilation says why a plugin in service is not compiled.
+// compilation explains why a plugin in service is not compiled.
 func compilation(h *host.Host, p host.Status) []Finding {
 	refusal, err := h.CompileRefusal(p)
 	name := "plugin " + p.Title()

@@ -101,7 +101,7 @@ func Running(ctx context.Context, c *config.Config, version string) []Finding {
 	return findings
 }
 
-// diagnosed says what a running server reports.
+// diagnosed returns the findings of a running server.
 func diagnosed(d *server.Diagnosis, version string) []Finding {
 	findings := []Finding{{LevelOK, "server", fmt.Sprintf("hako %s runs", d.Version), ""}}
 	if d.Version != version {

@@ -28,7 +28,7 @@ func secrets(ctx context.Context, c *config.Config) (findings []Finding) {
 	return findings
 }
 
-// proxy says that hako ignores a proxy in the environment.
+// proxy warns about a proxy in the environment, which hako ignores.
 func proxy(c *config.Config, lookup func(string) (string, bool)) []Finding {
 	if c.Proxy != "" {
 		return nil

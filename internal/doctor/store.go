@@ -48,7 +48,7 @@ func database(ctx context.Context, c *config.Config, s *store.Store) []Finding {
 	return append(findings, databaseHealth(health)...)
 }
 
-// databaseHealth says what is wrong with a database.
+// databaseHealth finds what is wrong with a database.
 func databaseHealth(h *store.Health) (findings []Finding) {
 	note := func(bad bool, level, problem, remedy string) {
 		if bad {

@@ -14,7 +14,7 @@ import (
 	"github.com/hako-run/hako/internal/scratch"
 )
 
-// errNoCompiler says that there is no go command to build with.
+// errNoCompiler means that there is no go command to build with.
 var errNoCompiler = errors.New("the Go compiler is not installed or not in PATH: install it from https://go.dev/dl/")
 
 // Plugin compiles the main package in dir to a Wasm library and returns its bytes. The same sources and compiler give

@@ -43,7 +43,7 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && a == b
 }
 
-// Remedy says why a plugin is not in service and what to do; empty if it is in service.
+// Remedy explains why a plugin is not in service and what to do; empty if it is in service.
 func Remedy(plugin host.Status) string {
 	switch plugin.State {
 	case host.Active:
@@ -54,7 +54,7 @@ func Remedy(plugin host.Status) string {
 	return fmt.Sprintf("%s: %s: %s", plugin.State, plugin.Path, plugin.Reason)
 }
 
-// Hint says what to do about an unknown tool.
+// Hint returns what to do about an unknown tool.
 func Hint(h *host.Host, name string) string {
 	var known []string
 	for _, t := range h.Catalog().View().Tools {

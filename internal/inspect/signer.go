@@ -10,7 +10,7 @@ import (
 	"github.com/hako-run/hako/internal/config"
 )
 
-// Signers says who signed the plugins in the plugin folders, as the lock file records it from when they were installed
+// Signers holds who signed the plugins in the plugin folders, as the lock file records it from when they were installed
 // there or on another machine.
 type Signers struct {
 	folders []string
@@ -35,7 +35,7 @@ func (s Signers) Of(p *host.Status) (signer signature.Signer, ok bool) {
 	return signer, true
 }
 
-// Text says who signed the file of a plugin, as it is recorded. It is empty for plugins that are in no folder.
+// Text returns who signed the file of a plugin, as recorded. It is empty for plugins that are in no folder.
 func (s Signers) Text(p *host.Status) string {
 	signer, ok := s.Of(p)
 	if !ok {

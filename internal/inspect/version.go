@@ -9,7 +9,7 @@ import (
 	"github.com/hako-run/hako/internal/pluginfile"
 )
 
-// OtherVersion says that a tool is answered by another version of its plugin than the one in the folder. It is empty if
+// OtherVersion returns a note if another version of the plugin than the one in the folder serves a tool. It is empty if
 // that is not so.
 func OtherVersion(plugins []host.Status, tool string) string {
 	for _, p := range plugins {
@@ -20,7 +20,7 @@ func OtherVersion(plugins []host.Status, tool string) string {
 	return ""
 }
 
-// OtherApproved says that another version of a plugin is approved than the file that was built, which waits for
+// OtherApproved returns a note if another version of a plugin is approved than the file that was built, which waits for
 // consent. It is empty if that is not so.
 func OtherApproved(file *grant.File, wasm []byte, rule grant.UpdateRule) (string, error) {
 	m, module, err := pluginfile.Parse(wasm)

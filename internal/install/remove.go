@@ -20,7 +20,7 @@ import (
 	"github.com/hako-run/hako/internal/wholefile"
 )
 
-// Removal says what Remove has removed, and what is left of the plugin.
+// Removal is what Remove has removed, and what is left of the plugin.
 type Removal struct {
 	// Removed are files and entries. Left are things that hako does not remove.
 	Removed, Left []string
@@ -37,9 +37,9 @@ func (r *Removal) Print(out io.Writer) (err error) {
 	return err
 }
 
-// Remove removes a plugin from the folder: its file, the manifest and policy of its own beside it, its entry in the lock
-// file and, unless consents is nil, its consent. Hosts that watch the folder let running calls end. A copy of the file
-// stays in the cache. It fails if there is nothing of that name, and can be repeated after another error.
+// Remove removes a plugin from the folder: its file, the manifest and policy of its own beside it, its entry in the
+// lock file and, unless consents is nil, its consent. Hosts that watch the folder let running calls end. A copy of the
+// file stays in the cache. It fails if there is nothing of that name, and can be repeated after another error.
 func (f *Folder) Remove(ctx context.Context, name string, consents *grant.File) (*Removal, error) {
 	if !index.IsName(name) {
 		return nil, fmt.Errorf("%q is no name of a plugin: give the name, not the path of the file", name)

@@ -64,7 +64,7 @@ var (
 	ErrDepth     = errors.New("it nests too deep")
 )
 
-// SyntaxError says that a document is not JSON at an offset.
+// SyntaxError means that a document is not JSON at an offset.
 type SyntaxError struct {
 	Offset int
 	// Reason is "missing value", for example.

@@ -222,7 +222,7 @@ func count(t *testing.T) state {
 	return s
 }
 
-// exceeds says what s has more than before, or nothing.
+// exceeds returns what s has more than before, or "".
 func (s *state) exceeds(before *state) string {
 	var more []string
 	if len(s.files) > len(before.files) {

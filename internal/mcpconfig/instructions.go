@@ -25,7 +25,7 @@ type Options struct {
 
 // Instructions tell a person how to add hako to a client.
 type Instructions struct {
-	// Before says what to do with Document, After what to do then; After may be empty.
+	// Before is what to do with Document, After what to do then; After may be empty.
 	Before, After string
 	// Document is a Text, or a value that is encoded as JSON.
 	Document any

@@ -15,14 +15,14 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// Client says how one MCP client describes its servers.
+// Client is one MCP client: the form in which it lists its servers.
 type Client struct {
 	// File is the file to paste a document into, and what to do then.
 	File string
 	// Token is the reference in the client's configuration to a token that is kept elsewhere. Empty: the client has no
 	// HTTP.
 	Token string
-	// Login tells a person how to log in by OAuth; %s is the server's name. Empty: the client has no OAuth.
+	// Login is how a person logs in by OAuth; %s is the server's name. Empty: the client has no OAuth.
 	Login string
 	// Document returns what to paste: a Text, or a value that is encoded as JSON.
 	Document func(name string, s Server) (any, error)

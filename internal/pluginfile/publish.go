@@ -26,7 +26,7 @@ type Publication struct {
 	Signer signature.Signer
 }
 
-// Materials says whether a software bill of materials was attached.
+// Materials reports whether a software bill of materials was attached.
 func (p *Publication) Materials() string {
 	if p.Dependencies == 0 {
 		return "there is no software bill of materials: the file does not say what it was built from"

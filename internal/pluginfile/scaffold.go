@@ -32,7 +32,7 @@ var pluginName = lazyregexp.New(`^[a-z][a-z0-9-]{0,39}$`)
 // ToolName is the name of the tool in a new plugin.
 func ToolName(plugin string) string { return strings.ReplaceAll(plugin, "-", "_") }
 
-// CheckName says why a new plugin cannot have a name.
+// CheckName explains why a new plugin cannot have a name.
 func CheckName(name string) error {
 	if !pluginName().MatchString(name) {
 		return fmt.Errorf("%q is no name for a plugin: 1 to 40 of a-z, 0-9 and -, starting with a letter", name)
@@ -74,7 +74,7 @@ func Languages() []string {
 	return names
 }
 
-// CheckLanguage says why there is no new plugin in a language.
+// CheckLanguage explains why there is no new plugin in a language.
 func CheckLanguage(name string) error {
 	if !slices.Contains(Languages(), name) {
 		return fmt.Errorf("no new plugin in %q: --lang %s", name, strings.Join(Languages(), ", --lang "))

@@ -13,14 +13,14 @@ import (
 	"strings"
 )
 
-// project says how the plugin in a folder is built.
+// project describes how the plugin in a folder is built.
 type project struct {
-	// file tells the project by.
+	// file is the name of the file that marks a project of this kind.
 	file string
 	// command is the command line for a plugin, output where it writes the module or component.
 	command func(dir, name string) ([]string, error)
 	output  func(dir, name string) string
-	// install says how to get the command.
+	// install describes how to get the command.
 	install string
 }
 

@@ -46,7 +46,7 @@ func moment(t time.Time) string {
 
 func dash(text string) string { return cmp.Or(text, "-") }
 
-// Greeting tells the person who started the server where it and its console are, what it offers and what to try next.
+// Greeting prints where the server and its console are, what it offers and what to try next.
 func Greeting(to io.Writer, version string, c *config.Config, url, console string, plugins []host.Status) {
 	out := new(bytes.Buffer)
 	terminal.Printf(out, "\nhako %s serves MCP at %s\n", version, url)

@@ -52,7 +52,7 @@ func ConsoleEnabled(c *config.Config) bool {
 	return onLoopback(ConsoleAddress(c)) || c.Console.HasLogins()
 }
 
-// CheckConsole says why the console is not usable, or not safe at its address.
+// CheckConsole explains why the console is not usable, or not safe at its address.
 func CheckConsole(c *config.Config) error {
 	if !ConsoleEnabled(c) {
 		return nil
@@ -81,7 +81,8 @@ func consoleSite(c *config.Config) console.Site {
 	return console.Site{URL: c.Console.URL, Local: localURL(c), Hosts: c.HTTP.Hosts, Proxies: c.HTTP.TrustedProxies}
 }
 
-// CheckExec says why commands that are granted to a plugin cannot run on this machine; nil if they can, or if g is nil.
+// CheckExec explains why commands that are granted to a plugin cannot run on this machine; nil if they can, or if g is
+// nil.
 func CheckExec(plugin string, g *grant.Exec) error {
 	if g == nil || g.Unconfined {
 		return nil

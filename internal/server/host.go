@@ -121,7 +121,7 @@ const Silent = slog.Level(math.MaxInt32)
 type plugins struct {
 	server      *Server
 	credentials *credentials
-	// renewed says that a background job renews the credentials, so that the host does not.
+	// renewed reports whether a background job renews the credentials, so that the host does not.
 	renewed bool
 	// traffic receives calls for the console. Nil: there is no console.
 	traffic *console.Traffic

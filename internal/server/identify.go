@@ -21,7 +21,7 @@ import (
 const maxToken = 64 << 10
 
 // Identify reads a token for MCP over HTTP, verifies it as a running server would, and returns whom it speaks for. An
-// error says why the server refuses the token; it never holds the token.
+// error explains why the server refuses the token; it never holds the token.
 func Identify(ctx context.Context, c *config.Config, s *store.Store, in io.Reader) (*auth.Identity, error) {
 	text, err := io.ReadAll(io.LimitReader(in, maxToken+1))
 	if err != nil {
@@ -64,7 +64,7 @@ func Identify(ctx context.Context, c *config.Config, s *store.Store, in io.Reade
 // maxClaim bounds the bytes of a claim in an error.
 const maxClaim = 200
 
-// mismatch says which claims of a JWT, which are not verified, do not fit the configuration. It is empty if all of them
+// mismatch returns which unverified claims of a JWT do not fit the configuration. It is empty if all of them
 // do or the token is not a JWT.
 func mismatch(c *config.Config, token string, now time.Time) string {
 	var claims struct {

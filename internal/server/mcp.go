@@ -185,8 +185,8 @@ func (f *stdio) run(ctx context.Context) error {
 	return errDone
 }
 
-// checkConfig says what in a configuration keeps "hako serve" from starting, as CheckHTTP and CheckConsole do. It reads
-// no plugins.
+// checkConfig returns an error if a configuration keeps "hako serve" from starting, as CheckHTTP and CheckConsole do.
+// It reads no plugins.
 func checkConfig(c *config.Config) error {
 	if err := CheckHTTP(c); err != nil {
 		return err
@@ -208,7 +208,7 @@ func CheckStart(c *config.Config, h *host.Host) error {
 	return checkMCP(c, h)
 }
 
-// CheckHTTP says whether logins or the certificate are not usable, or do not suffice for the address.
+// CheckHTTP reports whether logins or the certificate are not usable, or do not suffice for the address.
 func CheckHTTP(c *config.Config) error {
 	if _, err := authenticator(c, nil, nil); err != nil {
 		return err

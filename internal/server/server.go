@@ -105,7 +105,7 @@ type Server struct {
 
 	parts   []part
 	started []part
-	// draining says that the shutdown has begun.
+	// draining reports whether the shutdown has begun.
 	draining atomic.Bool
 
 	observability *observability

@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// notifyReady tells the service manager that the process serves (systemd, sd_notify(3)).
+// notifyReady notifies the service manager that the process serves (systemd, sd_notify(3)).
 const notifyReady = "READY=1"
 
-// notifyStopping says that the process ends, and how long that takes at most, which may be longer than the unit's
-// TimeoutStopSec.
+// notifyStopping returns the notification that the process ends, and how long that takes at most, which may be longer
+// than the unit's TimeoutStopSec.
 func notifyStopping(most time.Duration) string {
 	return fmt.Sprintf("STOPPING=1\nEXTEND_TIMEOUT_USEC=%d", most.Microseconds())
 }
 
-// notifyReloading says that the configuration is being read again, and since when.
+// notifyReloading returns the notification that the configuration is being read again, and since when.
 func notifyReloading() string {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {

@@ -38,7 +38,7 @@ type web struct {
 	// http is the configuration of the main address, with the port that was assigned.
 	http    config.HTTP
 	servers []*http.Server
-	// access says that requests are logged.
+	// access reports whether requests are logged.
 	access    atomic.Bool
 	listeners []net.Listener
 	// serving counts the listeners in use.

@@ -18,7 +18,7 @@ func CheckObject(text []byte) error {
 	return nil
 }
 
-// problem says where the error err of json.Unmarshal is in text.
+// problem adds to the error err of json.Unmarshal its position in text.
 func problem(text []byte, err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError

@@ -7,7 +7,8 @@ import (
 	"github.com/hako-run/hako/pdk/locale"
 )
 
-// Unknown says that name, a kind of thing ("key", "property"), is none of known, and which one was probably meant.
+// Unknown is the error for a name of a kind ("key", "property") that is not in known, with the name that was probably
+// meant.
 func Unknown(kind, name string, known []string) *locale.Error {
 	what := word(kind)
 	if near := Nearest(name, known); near != "" {

@@ -14,7 +14,7 @@ type Value struct {
 	path string
 }
 
-// Fields says how the keys of an object are read, by name.
+// Fields describes how the keys of an object are read, by name.
 type Fields map[string]func(Value)
 
 // Problem reports that v breaks a rule. Values that are a [locale.Error] are in the language of the problem.

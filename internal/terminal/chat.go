@@ -42,13 +42,13 @@ type Chat struct {
 	Now func() time.Time
 	// Files go with the first message.
 	Files []chat.File
-	// Verbose shows the arguments of tool calls. Fleeting says that nothing is stored.
+	// Verbose shows the arguments of tool calls. Fleeting reports whether nothing is stored.
 	Verbose, Fleeting bool
 
 	input *Lines
 	// editor is set at a terminal on which lines can be edited.
 	editor *editor
-	// interrupted says that Ctrl-C came last: a second one ends the session.
+	// interrupted reports whether Ctrl-C came last: a second one ends the session.
 	interrupted bool
 }
 

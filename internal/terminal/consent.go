@@ -20,7 +20,7 @@ type Consenter struct {
 	Browse func(url string) error
 }
 
-// Consenting says how the operator consents. The zero value is a browser on this machine.
+// Consenting describes how the operator consents. The zero value is a browser on this machine.
 type Consenting struct {
 	// NoBrowser takes the code from the terminal, Device shows a code for another device.
 	NoBrowser, Device bool

@@ -57,7 +57,7 @@ type editor struct {
 	history *history
 	// queued are the messages that were typed and not answered yet.
 	queued []string
-	// closed says that the input has ended, left that the region was removed.
+	// closed reports whether the input has ended, left that the region was removed.
 	closed, left bool
 	// lastKey is the time of the last key press.
 	lastKey time.Time
@@ -88,7 +88,7 @@ type question struct {
 	// expires is the time at which it ends. Zero means never.
 	expires time.Time
 	reply   chan string
-	// answering says that the person types the answer, draft is what was typed before.
+	// answering reports whether the person types the answer, draft is what was typed before.
 	answering bool
 	draft     string
 }

@@ -35,7 +35,7 @@ var markdownParser = parser.NewParser(
 // block is a paragraph, list, table or the like at the top level of a text.
 type block struct {
 	rows []row
-	// fixed says that the first rows stay as they are when the text continues.
+	// fixed reports whether the first rows stay as they are when the text continues.
 	fixed bool
 }
 

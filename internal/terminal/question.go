@@ -17,7 +17,7 @@ import (
 type IO struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// Interactive says that a person sits at In.
+	// Interactive reports whether a person sits at In.
 	Interactive bool
 }
 

@@ -15,7 +15,7 @@ import (
 // text of clients, plugins, models and others neither hides anything nor controls the terminal.
 type Screen struct {
 	*visible.Writer
-	// Terminal says that a person is probably at the other end.
+	// Terminal reports whether a person is probably at the other end.
 	Terminal bool
 
 	stream io.Writer

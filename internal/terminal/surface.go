@@ -22,7 +22,7 @@ type chatSurface struct {
 	// mu guards the fields below: questions are asked while the turn reports progress.
 	mu     sync.Mutex
 	titles map[string]string
-	// open says that the last line of the answer has no line feed yet, apart that other output followed it.
+	// open reports whether the last line of the answer has no line feed yet, apart that other output followed it.
 	open, apart bool
 	// asking is held by the question on the screen.
 	asking sync.Mutex

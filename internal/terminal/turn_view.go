@@ -19,7 +19,7 @@ type turnView struct {
 	// the number of printed rows of the next one.
 	answer       string
 	block, shown int
-	// changed says that there is new text, which the next picture shows.
+	// changed reports whether there is new text, which the next picture shows.
 	changed bool
 }
 

@@ -58,7 +58,7 @@ type Request struct {
 	Argument *Argument `json:"argument,omitempty"`
 	// Config is the plugin's configuration with defaults filled in. It contains no secrets.
 	Config json.RawMessage `json:"config,omitempty"`
-	// Roots says where the plugin's mounts are, if its manifest asks for roots: an object of the guest's paths by the
+	// Roots holds where the plugin's mounts are, if its manifest asks for roots: an object of the guest's paths by the
 	// host's, such as {"/srv/docs":"/docs"}.
 	Roots json.RawMessage `json:"roots,omitempty"`
 	// Locale is the caller's language, a BCP 47 tag such as "ja"; empty if unknown.
@@ -105,9 +105,9 @@ type Response struct {
 	Completion *Completion `json:"completion,omitempty"`
 	// Handlers is the response to ListHandlers.
 	Handlers *Handlers `json:"handlers,omitempty"`
-	// Replayed says that an HTTP response behind the result came from a recording. The host sets it.
+	// Replayed reports whether an HTTP response behind the result came from a recording. The host sets it.
 	Replayed bool `json:"-"`
-	// Error says that the request itself could not be served, for example because a resource is unknown.
+	// Error means that the request itself could not be served, for example because a resource is unknown.
 	Error *Error `json:"error,omitempty"`
 }
 

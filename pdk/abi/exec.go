@@ -34,7 +34,7 @@ type ExecExit struct {
 	// ExitCode is the exit status, or -1 if a signal ended the command; Signal is the name of that signal ("killed").
 	ExitCode int    `json:"exitCode"`
 	Signal   string `json:"signal,omitempty"`
-	// Stopped says why the host ended the command: StoppedTime or StoppedOutput.
+	// Stopped explains why the host ended the command: StoppedTime or StoppedOutput.
 	Stopped string `json:"stopped,omitempty"`
 	// Cut lists the streams ("stdout", "stderr") whose output exceeded the limit.
 	Cut []string `json:"cut,omitempty"`

@@ -62,7 +62,7 @@ type ListedTool struct {
 	Description  string          `json:"description"`
 	InputSchema  json.RawMessage `json:"inputSchema"`
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
-	// ReadOnly says that the tool changes nothing.
+	// ReadOnly reports whether the tool changes nothing.
 	ReadOnly bool `json:"readOnly,omitempty"`
 	// Declaration declares the tool as a function in TypeScript, with its description as a comment.
 	Declaration string `json:"declaration,omitempty"`

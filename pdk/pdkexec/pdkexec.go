@@ -39,12 +39,12 @@ const (
 	Stderr Stream = abi.ExecStderr
 )
 
-// Exit says how a command ended.
+// Exit describes how a command ended.
 type Exit struct {
 	// Code is the exit status, or -1 if a signal ended the command; Signal is the name of that signal ("killed").
 	Code   int
 	Signal string
-	// Stopped says why the host ended the command: abi.StoppedTime or abi.StoppedOutput; empty if it did not.
+	// Stopped explains why the host ended the command: abi.StoppedTime or abi.StoppedOutput; empty if it did not.
 	Stopped string
 	// Cut lists the streams whose output exceeded the limit.
 	Cut []Stream

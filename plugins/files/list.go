@@ -21,7 +21,7 @@ type listArgs struct {
 	extent
 }
 
-// extent says which part of a list is asked for.
+// extent is the requested part of a list.
 type extent struct {
 	Limit  int `json:"limit"`
 	Offset int `json:"offset"`
@@ -30,7 +30,7 @@ type extent struct {
 // defaultLimit is the number of items in a list unless the caller says otherwise.
 const defaultLimit = 50
 
-// page says how much of a list there is. It comes before the items, which a reader may not see all of.
+// page describes how much of a list there is. It comes before the items, which a reader may not see all of.
 type page struct {
 	Count      int  `json:"count"`
 	NextOffset *int `json:"next_offset"`
@@ -57,7 +57,7 @@ func (p *page) next() (bool, error) {
 	return true, nil
 }
 
-// note says that there is more, if so.
+// note returns a line if there is more.
 func (p *page) note(ctx context.Context) string {
 	if p.NextOffset == nil {
 		return ""

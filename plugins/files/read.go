@@ -160,7 +160,7 @@ func (f *regular) text(ctx context.Context, p part, name string) (*pdk.Result, e
 	return result.WithStructured(out).WithStructuredText("content", d.text), nil
 }
 
-// rest says where to go on.
+// rest returns the line about where to read on.
 func rest(ctx context.Context, r readResult) string {
 	where := fmt.Sprintf(`"offset": %d`, r.NextOffset)
 	if r.NextLine > 0 {

@@ -77,7 +77,8 @@ var (
 	data  = kind{"application/octet-stream", "binary data", "バイナリデータ", false, false}
 )
 
-// sniff tells what the beginning of a file is, by its content alone. Everything that may be text gives the zero kind.
+// sniff returns the kind of a file from its beginning, by its content alone. Everything that may be text gives the zero
+// kind.
 func sniff(head []byte) kind {
 	if bom(head) != nil {
 		return kind{}
@@ -104,7 +105,7 @@ func controls(head []byte) (n int) {
 	return n
 }
 
-// program tells whether a system would run content of this beginning.
+// program reports whether a system would run content of this beginning.
 func program(content []byte) (kind, bool) {
 	if bytes.HasPrefix(content, []byte("#!")) {
 		return kind{mime: "text/x-shellscript", en: "a script (#!)", ja: "スクリプト (#!)"}, true

@@ -43,7 +43,7 @@ func encodingNamed(name string) *encoding {
 	return nil
 }
 
-// errMalformed says that bytes are not text of an encoding.
+// errMalformed means that bytes are not text of an encoding.
 var errMalformed = errors.New("malformed")
 
 // decodeUTF8 returns src itself.

@@ -132,7 +132,7 @@ func encode(target area, values rows) ([]byte, error) {
 	return body, nil
 }
 
-// report tells what was written where, as Google says.
+// report returns the result: what was written where, as Google reports it.
 func report(ctx context.Context, mode string, u update) (*pdk.Result, error) {
 	if u.Range == "" {
 		return nil, fail("Google accepted the rows but did not say where they are (no updatedRange): read the sheet before writing again",

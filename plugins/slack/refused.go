@@ -2,7 +2,7 @@ package main
 
 import "strings"
 
-// remedy says how to mend an error, in two languages.
+// remedy describes how to mend an error, in two languages.
 type remedy struct{ en, ja string }
 
 // The remedies, by who can do it.

@@ -28,7 +28,7 @@ type call struct {
 	kind, trace string
 	// title is the text that the call writes, if it does.
 	title string
-	// answered says that an answer came, failed that it was an error of the tool or the protocol.
+	// answered reports whether an answer came, failed that it was an error of the tool or the protocol.
 	answered, failed bool
 	text             string
 	at               time.Time

@@ -37,7 +37,7 @@ type listed struct {
 	// ImportMap has those imports whose package has another path than the import declaration, such as vendored ones and
 	// those under test.
 	ImportMap map[string]string
-	// DepOnly says that the package is only imported by those that were asked for.
+	// DepOnly reports whether the package is only imported by those that were asked for.
 	DepOnly bool
 	Module  *struct{ GoVersion string }
 	Error   *struct{ Err string }

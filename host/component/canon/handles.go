@@ -47,7 +47,7 @@ type handle struct {
 	frame *Frame
 	// lends counts the calls that have borrowed the handle.
 	lends int
-	// serial tells the handle from others at its index.
+	// serial distinguishes the handle from others at its index.
 	serial uint64
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// errTooLarge says that a value has more JSON than the encoder's limit.
+// errTooLarge means that a value has more JSON than the encoder's limit.
 var errTooLarge = errors.New("the JSON is too large")
 
 // encoder encodes values of types as JSON.

@@ -16,7 +16,7 @@ type Function struct {
 	// Name is the name of its tool, if the manifest gives no other.
 	Name string
 	Type *component.Func
-	// Reason says why the function is no tool. It is empty for a tool.
+	// Reason explains why the function is no tool. It is empty for a tool.
 	Reason string
 
 	docs          string          // its comment in WIT, if the component has it

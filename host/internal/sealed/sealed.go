@@ -11,7 +11,7 @@ import (
 	"errors"
 )
 
-// ErrSealed says that data was not sealed under this ID, or not for this place.
+// ErrSealed means that data was not sealed under this ID, or not for this place.
 var ErrSealed = errors.New("it was not sealed under this ID for this place")
 
 // Seal encrypts data, so that only who knows the ID can read it. The result is bound to its place: who writes to the

@@ -27,7 +27,7 @@ type Tool struct {
 	Name, Title, Description string
 	// Input and Output are JSON Schemas. Output may be nil.
 	Input, Output json.RawMessage
-	// ReadOnly says that the tool changes nothing.
+	// ReadOnly reports whether the tool changes nothing.
 	ReadOnly bool
 }
 

@@ -51,13 +51,13 @@ func (i *Identity) Key() string {
 // authorization, step-up). i may be nil.
 func (i *Identity) CanStepUp() bool { return i != nil && i.Issuer != "" }
 
-// Options says which tokens open the HTTP endpoint. At least one of Tokens, OAuth and Required is needed.
+// Options lists the tokens that the HTTP endpoint accepts. At least one of Tokens, OAuth and Required is needed.
 type Options struct {
 	// Tokens are the tokens of the configuration.
 	Tokens []bearer.Token
 	// Issued has those in the store. It may be nil.
 	Issued *bearer.Issued
-	// Required says that a token is needed even if there is no other than those in the store.
+	// Required reports whether a token is needed even if there is no other than those in the store.
 	Required bool
 	// OAuth accepts access tokens of authorization servers. It may be nil.
 	OAuth *OAuth
@@ -124,9 +124,9 @@ func New(options Options) (*Auth, error) {
 }
 
 var (
-	// ErrNoToken says that the request has no token, which is how clients find out that they need one.
+	// ErrNoToken means that the request has no token, which is how clients find out that they need one.
 	ErrNoToken = errors.New("no token")
-	// ErrUnavailable says that the keys of the issuer, or the tokens in the store, could not be had.
+	// ErrUnavailable means that the keys of the issuer, or the tokens in the store, could not be had.
 	ErrUnavailable = errors.New("what tokens are verified with is not available")
 
 	errTokenInURL   = errors.New("the token is in the URL")

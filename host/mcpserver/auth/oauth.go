@@ -272,8 +272,8 @@ func (t *trusted) verify(ctx context.Context, token string) (*oidc.IDToken, erro
 
 type unavailableKey struct{}
 
-// keySet tells the caller, through the context, when a token could not be checked at all: the verifier hides that from
-// it.
+// keySet reports to the caller, through the context, that a token could not be checked at all: the verifier hides that
+// from it.
 type keySet struct{ inner oidc.KeySet }
 
 func (k *keySet) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {

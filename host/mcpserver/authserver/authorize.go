@@ -372,7 +372,7 @@ func (s *Server) failed(r *http.Request, e *Event, err error) {
 	}
 }
 
-// retryAfter tells the client when to try again.
+// retryAfter sets the header Retry-After.
 func retryAfter(w http.ResponseWriter, wait time.Duration) {
 	w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
 }

@@ -89,7 +89,7 @@ type grant struct {
 	detail
 	id, client string
 	expires    time.Time
-	// spent says that the token was used, tokenExpires when it ends.
+	// spent reports whether the token was used, tokenExpires when it ends.
 	spent        bool
 	tokenExpires time.Time
 }
@@ -227,9 +227,9 @@ func parseDetail(text, user, tenant string) (d detail, ok bool) {
 
 // Outcomes of a redemption.
 var (
-	// errToken says that there is no such code or refresh token any more, or that it is not the client's.
+	// errToken means that there is no such code or refresh token any more, or that it is not the client's.
 	errToken = errors.New("the code or refresh token is not valid")
-	// errReplayed says that a code or refresh token was used twice, which ended the grant.
+	// errReplayed means that a code or refresh token was used twice, which ended the grant.
 	errReplayed = errors.New("a code or refresh token was used a second time: its login has ended")
 )
 
@@ -240,7 +240,7 @@ type tokens struct {
 }
 
 // redeem exchanges a code or a refresh token for new tokens. Each can be used once: a second use ends the grant,
-// because either the client or a thief has a copy (OAuth 2.1, section 4.3.1). check says whether this client may use
+// because either the client or a thief has a copy (OAuth 2.1, section 4.3.1). check reports whether this client may use
 // it; a code that it refuses is spent. It returns the grant with errReplayed too.
 func (g *grants) redeem(ctx context.Context, secret, kind string, now time.Time,
 	check func(*grant) bool) (t *tokens, from *grant, outcome error) {

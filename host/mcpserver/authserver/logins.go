@@ -23,7 +23,7 @@ type ActiveLogin struct {
 	Created, Expires time.Time
 }
 
-// ErrNoLogin says that no login with this ID is active.
+// ErrNoLogin means that no login with this ID is active.
 var ErrNoLogin = errors.New("there is no such login: 'hako token list' shows them")
 
 // maxListed bounds the logins that are listed.

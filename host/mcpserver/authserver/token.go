@@ -165,7 +165,7 @@ func refuseTooMany(w http.ResponseWriter, wait time.Duration) {
 	writeError(w, http.StatusTooManyRequests, "temporarily_unavailable", "Too many requests: try again later.")
 }
 
-// unavailable says that the store cannot be used, and logs why.
+// unavailable responds that the store cannot be used, and logs why.
 func (s *Server) unavailable(w http.ResponseWriter, err error) {
 	s.options.Logger.Error("the store of logins cannot be used", "err", err)
 	writeError(w, http.StatusServiceUnavailable, "temporarily_unavailable", "Try again later.")

@@ -63,12 +63,12 @@ func (l *Limits) Check() error {
 	return nil
 }
 
-// BusyError says that a client, or all together, use as much as they may. Its text is safe to show.
+// BusyError means that one client, or all clients together, have reached a limit. Its text is safe to show.
 type BusyError struct {
 	Reason string
 	// Retry is the time after which trying again makes sense.
 	Retry time.Duration
-	// Everyone says that all clients together have reached the limit, not this one.
+	// Everyone reports whether all clients together have reached the limit, not this one.
 	Everyone bool
 }
 

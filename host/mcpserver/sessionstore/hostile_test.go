@@ -154,7 +154,7 @@ func TestHostileRows(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		statement string
-		// found says that the session is still there, streamed that the stream can be read.
+		// found reports whether the session is still there, streamed that the stream can be read.
 		found, streamed bool
 	}{
 		"requests that are no JSON":  {"UPDATE mcp_stream SET requests = '{'", true, false},

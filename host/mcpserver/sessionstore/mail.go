@@ -12,9 +12,9 @@ import (
 
 // Kinds of mail.
 const (
-	// Ended says that the session has ended.
+	// Ended means that the session has ended.
 	Ended = "ended"
-	// Changed says that the session's level or subscriptions are others.
+	// Changed means that the session's log level or subscriptions have changed.
 	Changed = "changed"
 	// Message is one of the session's client for whoever waits for it, sealed: an answer to a request of the server's,
 	// or a cancellation.
@@ -24,7 +24,7 @@ const (
 	Request = "request"
 	// Left notifies that the client of a Request, whose ID is the body, has left.
 	Left = "left"
-	// Updated says that resources have changed. It is of no session.
+	// Updated means that resources have changed. It belongs to no session.
 	Updated = "updated"
 )
 
@@ -41,7 +41,7 @@ type Mail struct {
 // topic is the channel on which mail for a replica is announced.
 func topic(replica string) string { return "mcp mail " + replica }
 
-// Send tells all other replicas.
+// Send sends a message to all other replicas.
 func (s *SQL) Send(ctx context.Context, mail Mail) error {
 	others, err := s.others(ctx)
 	if err != nil || len(others) == 0 {
@@ -50,7 +50,7 @@ func (s *SQL) Send(ctx context.Context, mail Mail) error {
 	return s.update(ctx, func(tx *sql.Tx, now int64) error { return s.send(ctx, tx, now, others, mail) })
 }
 
-// SendTo tells one replica, and reports false if that lives no more.
+// SendTo sends a message to one replica. It reports false if that replica has ended.
 func (s *SQL) SendTo(ctx context.Context, replica string, mail Mail) (sent bool, err error) {
 	if lives, err := s.Lives(ctx, replica); err != nil || !lives {
 		return false, err

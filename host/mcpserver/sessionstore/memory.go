@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// ErrNotKept says that the store does not keep events, so that streams cannot be resumed.
+// ErrNotKept means that the store does not keep events, so that streams cannot be resumed.
 var ErrNotKept = errors.New("events are not kept")
 
 // Memory is the Store of a server that is alone. It keeps sessions for as long as the process runs, and no events.

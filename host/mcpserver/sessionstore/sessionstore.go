@@ -22,7 +22,7 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// ErrNone says that there is no such session or stream, or none any more.
+// ErrNone means that there is no such session or stream, or none any more.
 var ErrNone = errors.New("there is no such session or stream")
 
 // SQL is the Store of replicas that have a database in common.

@@ -20,9 +20,10 @@ type Store interface {
 	List(ctx context.Context, n int) ([]Listed, error)
 	// Remove ends a session. It reports whether there was one.
 	Remove(ctx context.Context, key string) (there bool, err error)
-	// Release says that the session has been idle for long at this replica. Where that is alone, the session ends.
+	// Release is called when the session has been idle for long at this replica. If there is no other replica, the
+	// session ends.
 	Release(key string)
-	// Touch says that used sessions have been used just now and that held ones are in use. It returns those of known
+	// Touch records that used sessions were used just now and that held ones are in use. It returns those of known
 	// that have ended.
 	Touch(ctx context.Context, used, held, known []string) (ended []string, err error)
 	// SetLevel keeps the level of logging/setLevel.

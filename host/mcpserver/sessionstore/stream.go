@@ -23,7 +23,7 @@ type Stream struct {
 	Replica string
 	// Requests are the IDs of those that are not answered.
 	Requests []json.RawMessage
-	// Ended says that there is no more to come.
+	// Ended reports whether there is no more to come.
 	Ended bool
 	// Events are those after a number, in order.
 	Events []Event

@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// errRejected tells the SDK that a message cannot be delivered. The SDK recognises the code; every
-// other error of a write would end the session.
+// errRejected is the error with which the SDK learns that a message cannot be delivered. The SDK recognises the code;
+// every other error of a write would end the session.
 var errRejected = &jsonrpc.Error{Code: -32005, Message: "the client cannot receive this message"}
 
 // EventLog keeps what is sent on a stream, for a client that loses its connection (MCP 2025-11-25, transports,
@@ -20,7 +20,7 @@ var errRejected = &jsonrpc.Error{Code: -32005, Message: "the client cannot recei
 type EventLog interface {
 	// ID is the stream's name. It begins the IDs of its events.
 	ID() string
-	// Append keeps an event. last says that it is the last one.
+	// Append keeps an event. last reports whether it is the last one.
 	Append(number int, data []byte, last bool)
 }
 
@@ -31,7 +31,7 @@ type Stream struct {
 	mu      sync.Mutex
 	w       http.ResponseWriter // nil when the client has left
 	started bool
-	// events says that messages are sent as server-sent events.
+	// events reports whether messages are sent as server-sent events.
 	events bool
 	// pending counts the requests without an answer. A standalone stream has none, and does not end with its answers.
 	pending    int
@@ -39,7 +39,7 @@ type Stream struct {
 	// log keeps the events; nil keeps none. number is that of the next event.
 	log    EventLog
 	number int
-	// numbered says that events have IDs.
+	// numbered reports whether events have IDs.
 	numbered bool
 	// done is made when somebody waits for it. It is closed when the stream is released.
 	done            chan struct{}

@@ -161,7 +161,7 @@ type Failure struct {
 	Line int
 	// Want and Got are the decisions, with the rules if they matter.
 	Want, Got string
-	// Why says why the rule that the case names did not decide; empty if it was not evaluated.
+	// Why explains why the rule that the case names did not decide; empty if it was not evaluated.
 	Why string
 }
 

@@ -31,13 +31,13 @@ const (
 
 // Reasons why a call cannot be decided again.
 const (
-	// Arguments says that a condition needs arguments that were not recorded.
+	// Arguments: a condition needs arguments that were not recorded.
 	Arguments = "arguments"
-	// Employee says that a condition needs the caller's employee, which an address decides that is not recorded.
+	// Employee: a condition needs the caller's employee, which depends on an address that is not recorded.
 	Employee = "employee"
-	// Tool says that a condition needs the hints of a tool that is not on offer now.
+	// Tool: a condition needs the hints of a tool that is not in the catalog now.
 	Tool = "tool"
-	// Older says that an earlier version wrote the record, without the caller's token, groups and scopes.
+	// Older: an earlier version wrote the record, without the caller's token, groups and scopes.
 	Older = "older"
 )
 
@@ -97,7 +97,7 @@ type Verdict struct {
 	Line   int           `json:"line,omitempty"`
 }
 
-// kind tells changes apart.
+// kind distinguishes changes.
 type kind struct {
 	tool, plugin string
 	caller       Caller

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// reasonTexts says why calls cannot be decided again, in the order in which they are printed.
+// reasonTexts explains why calls cannot be decided again, in the order in which they are printed.
 var reasonTexts = []struct{ reason, text string }{
 	{Arguments, "a rule needs arguments, of which the log has a digest (audit.fields records some)"},
 	{Employee, "a rule needs the employee, by an address that the log does not have"},

@@ -47,14 +47,14 @@ type Plugin struct {
 	Index   string `json:"index"`
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
-	// Reference says where the plugin is: an oci:// reference, a URL, or, from an index that is a file, an absolute
-	// path.
+	// Reference is the location of the plugin: an oci:// reference, a URL, or, from an index that is a file, an
+	// absolute path.
 	Reference string `json:"reference"`
 	// Digest is the digest that the .wasm file must have, as "sha256:HEX", or empty.
 	Digest      string      `json:"digest,omitempty"`
 	Title       locale.Text `json:"title,omitempty"`
 	Description locale.Text `json:"description,omitempty"`
-	// Asks says in short what the plugin asks for. The plugin's manifest has the precise permissions.
+	// Asks summarises what the plugin asks for. The plugin's manifest has the precise permissions.
 	Asks     locale.Text `json:"asks,omitempty"`
 	License  string      `json:"license,omitempty"`
 	Homepage string      `json:"homepage,omitempty"`
@@ -70,7 +70,7 @@ type Plugin struct {
 type document struct {
 	title   locale.Text
 	plugins []Plugin
-	// omitted says which entries were left out and why.
+	// omitted lists the entries that were left out, and why.
 	omitted []string
 }
 

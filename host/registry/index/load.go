@@ -72,9 +72,10 @@ type Source struct {
 	// Fetched is the time at which the index was last known to be current. It is zero for a file, and for one that was
 	// never loaded.
 	Fetched time.Time `json:"fetched,omitzero"`
-	// Problem says why the index could not be loaded. Plugins are then those of the copy from Fetched, if there is one.
+	// Problem explains why the index could not be loaded. Plugins are then those of the copy from Fetched, if there is
+	// one.
 	Problem string `json:"problem,omitempty"`
-	// Omitted says which entries were left out and why.
+	// Omitted lists the entries that were left out, and why.
 	Omitted []string `json:"omitted,omitempty"`
 }
 

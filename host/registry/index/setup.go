@@ -276,7 +276,7 @@ func (t *transportJSON) setup(key string) Setup {
 	return w.finish(t.Type, key, entry)
 }
 
-// runner says how the packages of a registry are started.
+// runner is how the packages of a registry are started.
 type runner struct {
 	command    string
 	identifier lazyregexp.Regexp

@@ -130,7 +130,7 @@ func (e *Entry) check(errs *strictyaml.Error, path string) {
 	}
 }
 
-// checkFrom says why a plugin cannot have come from an address.
+// checkFrom explains why a plugin cannot have come from an address.
 func checkFrom(from string) error {
 	if from == FromFile {
 		return nil

@@ -133,7 +133,7 @@ func (o Options) Check() error {
 	return nil
 }
 
-// Policy says whose signatures are needed for which repositories. NewPolicy makes one; it is safe for concurrent use.
+// Policy holds whose signatures are needed for which repositories. NewPolicy makes one; it is safe for concurrent use.
 // A nil Policy needs none.
 type Policy struct {
 	signers  []*trustedSigner

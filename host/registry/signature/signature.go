@@ -26,7 +26,7 @@ type Signer struct {
 	Key string
 }
 
-// String says in one line who signed, or that nobody did.
+// String returns one line about who signed, or that nobody did.
 func (s Signer) String() string {
 	switch {
 	case s == Signer{}:
@@ -87,7 +87,7 @@ func Verify(ctx context.Context, client Registry, r registry.Reference, digest s
 	return Signer{}, refusal(r, trusted, len(faults), reasons)
 }
 
-// refusal says what is missing and what to do about it.
+// refusal returns which signatures are missing and what to do.
 func refusal(r registry.Reference, trusted []*trustedSigner, count int, reasons []string) error {
 	var names []string
 	for _, t := range trusted {

@@ -44,7 +44,7 @@ type Limits struct {
 // is for a child that hangs: on a busy machine, a minute of processor time takes several minutes.
 var DefaultLimits = Limits{Memory: 2 << 30, CPU: time.Minute, Time: 10 * time.Minute, Code: 16, BaseCode: 4 << 20}
 
-// LimitError says that the compiler exceeded its limits or failed in a way that would repeat. The module must not be
+// LimitError means that the compiler exceeded its limits or failed in a way that would repeat. The module must not be
 // compiled again.
 type LimitError struct{ Reason string }
 

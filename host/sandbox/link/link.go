@@ -107,7 +107,7 @@ type lifted struct {
 	core, postReturn int // numbers in Program.functions; -1 for none
 }
 
-// frame says how a function's values are converted.
+// frame describes how a function's values are converted.
 type frame struct {
 	typ *component.Func
 	// owner is the component instance whose function it is, or that calls it.

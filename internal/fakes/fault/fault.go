@@ -10,7 +10,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Fault says which requests fail, and how. A Fault with neither Status, Body nor Drop answers as the server does, only
+// Fault is which requests fail, and how. A Fault with neither Status, Body nor Drop answers as the server does, only
 // later, cut short or with more headers.
 type Fault struct {
 	Method string // the method of the requests it meets; empty meets any

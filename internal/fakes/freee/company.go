@@ -14,7 +14,7 @@ type Company struct {
 	Self int
 	// ClosingDay is the last day of a pay period, 1 to 31; 31 is the end of the month. Zero means 31.
 	ClosingDay int
-	// NextMonth says that a period is paid in the month after it closes.
+	// NextMonth reports whether a period is paid in the month after it closes.
 	NextMonth bool
 	Employees []*Employee
 }
@@ -59,7 +59,7 @@ type Day struct {
 	TwoSpecial bool    // two kinds of 特別休暇 on one day, which freee cannot give out
 	Late       int     // minutes
 	Early      int     // minutes
-	// Manual says that the lengths were entered by hand (not_auto_calc_work_time).
+	// Manual reports whether the lengths were entered by hand (not_auto_calc_work_time).
 	Manual bool
 	// LegacyLeave gives paid leave in the fields that were in use until 2025.
 	LegacyLeave bool

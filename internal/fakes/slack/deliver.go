@@ -46,7 +46,7 @@ func (s *Server) UseSocketMode(token string) {
 	s.app.token = token
 }
 
-// UseHTTP tells the app at url what happens, in requests that are signed with secret.
+// UseHTTP sends events to the app at url, in requests that are signed with secret.
 func (s *Server) UseHTTP(url, secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +152,7 @@ const (
 	KindCommand = "slash_commands"
 )
 
-// Deliver tells the app something and returns what it answered. It fails with ErrNoAnswer, or with the status of a
+// Deliver sends an event to the app and returns its response. It fails with ErrNoAnswer, or with the status of a
 // refused request. retry is how often it was told before.
 func (s *Server) Deliver(ctx context.Context, kind string, payload any, retry int) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.AckTime, ackTime))

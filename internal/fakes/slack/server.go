@@ -65,7 +65,7 @@ type User struct {
 	Name  string `json:"name"`
 	Real  string `json:"real_name"`
 	Email string `json:"-"`
-	// Unconfirmed says that nobody has shown yet that the address is the person's.
+	// Unconfirmed reports whether nobody has shown yet that the address is the person's.
 	Unconfirmed bool   `json:"-"`
 	Bot         bool   `json:"is_bot"`
 	Deleted     bool   `json:"deleted"`
@@ -77,7 +77,7 @@ type User struct {
 	// member.
 	Enterprise string   `json:"-"`
 	Teams      []string `json:"-"`
-	// Hidden says that users.info does not tell of the person.
+	// Hidden reports whether users.info does not tell of the person.
 	Hidden bool `json:"-"`
 }
 
@@ -100,7 +100,7 @@ type Message struct {
 	Thread  string         // the first message of its thread, or empty
 	// Ephemeral is the only one who sees it, or empty.
 	Ephemeral string
-	// Streaming says that it is still being written. Tasks are its task cards, as they were last updated.
+	// Streaming reports whether it is still being written. Tasks are its task cards, as they were last updated.
 	Streaming bool
 	Tasks     []Task
 	// Parts are the streamed parts, in order: text, and cards where they first appeared.

@@ -12,7 +12,7 @@ import (
 // View is a modal that an app has opened for somebody.
 type View struct {
 	ID, User string
-	// Open says that it is still on the screen: the app has not taken it, and nobody has closed it.
+	// Open reports whether it is still on the screen: the app has not taken it, and nobody has closed it.
 	Open bool
 	// Sent is the app's description of it.
 	Sent struct {

@@ -16,7 +16,7 @@ func (s *Server) Changed() <-chan struct{} {
 	return s.changed
 }
 
-// touch tells whoever waits in Changed. The caller holds mu.
+// touch wakes the waiters of Changed. The caller holds mu.
 func (s *Server) touch() {
 	if s.changed != nil {
 		close(s.changed)

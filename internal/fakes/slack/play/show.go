@@ -179,7 +179,7 @@ func (b block) text() string {
 	return text
 }
 
-// button is one that can be pressed. page says that it leads to an address, which nothing follows from.
+// button is one that can be pressed. page reports whether it leads to an address, which nothing follows from.
 type button struct {
 	label, action, value string
 	page                 bool
