@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/internal/fakes/jma"
 	"github.com/hako-run/hako/pdk/abi"
 	"github.com/hako-run/hako/pdk/pdktest"
 )
@@ -30,6 +32,26 @@ func newFakeJMA(t testing.TB, files map[string]string) *fakeJMA {
 	t.Cleanup(server.Close)
 	fake.url = server.URL + "/bosai"
 	return fake
+}
+
+// wholeFiles returns the files of the day of issue. Their table of areas has as many municipalities as JMA's, most of
+// them made up.
+func wholeFiles(t testing.TB, issued string) map[string]string {
+	t.Helper()
+	files := jma.Files(moment(t, issued))
+	var table map[string]map[string]any
+	if err := json.Unmarshal([]byte(files[areaPath]), &table); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1500 {
+		table["class20s"][fmt.Sprintf("98%05d", 100*i)] = area{}
+	}
+	data, err := json.Marshal(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files[areaPath] = string(data)
+	return files
 }
 
 func (f *fakeJMA) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -135,6 +135,13 @@ func (a atlas) nearest(location string) []place {
 	return places
 }
 
+// municipalities returns the municipalities of JMA's table.
+func (a atlas) municipalities() []place {
+	return distinct(slices.DeleteFunc(slices.Clone(a), func(p place) bool {
+		return p.level != municipalityLevel || p.class15 == ""
+	}))
+}
+
 // size orders places by how many people ask for them: prefectures, their capitals and the cities with wards, other
 // cities, the rest.
 func (p place) size() int {

@@ -107,7 +107,7 @@ func checkBuiltin(t *testing.T, all atlas) {
 
 func TestLocateErrors(t *testing.T) {
 	t.Parallel()
-	files := jma.Files(moment(t, "2026-04-15 11:00"))
+	files := wholeFiles(t, "2026-04-15 11:00")
 	broken := map[string]string{forecastFile("016000"): files[forecastFile("016000")], areaPath: "503"}
 	tests := []struct {
 		name, location, lang string
@@ -126,6 +126,12 @@ func TestLocateErrors(t *testing.T) {
 		{"a region", "中国地方", "", files, []string{"広すぎます", "鳥取県", "広島県"}},
 		{"a region, in English", "Tohoku", "en", files, []string{"too large", "Miyagi"}},
 		{"the country", "日本", "", files, []string{"広すぎます"}},
+		{"not in a sample", "南会津町", "", jma.Files(moment(t, "2026-04-15 11:00")),
+			[]string{"地域表は見本", "帯広市（北海道）", "例: 東京"}},
+		{"not in a sample, in English", "Esashi, Hokkaido", "en", jma.Files(moment(t, "2026-04-15 11:00")),
+			[]string{"a sample with few", "Obihiro"}},
+		{"one of several places, of which a sample has one", "上野", "", jma.Files(moment(t, "2026-04-15 11:00")),
+			[]string{"地域表は見本"}},
 		{"no table of areas", "渋谷", "", broken, []string{"地域表を取得できません", "県庁所在地", "HTTP 503"}},
 	}
 	for _, test := range tests {
@@ -150,7 +156,7 @@ func TestLocateErrors(t *testing.T) {
 func TestWithoutAreaTable(t *testing.T) {
 	t.Parallel()
 	for _, table := range []string{"503", "404", "{", "[]", `{"class20s":{}}`, "<html>"} {
-		files := jma.Files(moment(t, "2026-04-15 11:00"))
+		files := wholeFiles(t, "2026-04-15 11:00")
 		files[areaPath] = table
 		fake := newFakeJMA(t, files)
 		_, rep, err := ask(t, fake.url, arguments{Location: "帯広"}, moment(t, "2026-04-15 12:00"))
@@ -167,7 +173,7 @@ func TestWithoutAreaTable(t *testing.T) {
 
 func TestNamesakes(t *testing.T) {
 	t.Parallel()
-	files := jma.Files(moment(t, "2026-04-15 11:00"))
+	files := wholeFiles(t, "2026-04-15 11:00")
 	fake := newFakeJMA(t, files)
 	_, rep, err := ask(t, fake.url, arguments{Location: "沖縄市"}, moment(t, "2026-04-15 12:00"))
 	if err != nil || len(rep.Notes) != 1 {
@@ -180,5 +186,10 @@ func TestNamesakes(t *testing.T) {
 	}
 	if want := []string{"名前の似た別の場所: 草津町（群馬県）。"}; !slices.Equal(found.notes, want) {
 		t.Errorf("草津: notes %q, want %q", found.notes, want)
+	}
+	fake = newFakeJMA(t, jma.Files(moment(t, "2026-04-15 11:00")))
+	_, rep, err = ask(t, fake.url, arguments{Location: "草津"}, moment(t, "2026-04-15 12:00"))
+	if err != nil || !slices.ContainsFunc(rep.Notes, func(n string) bool { return strings.Contains(n, "地域表は見本") }) {
+		t.Errorf("草津 in a sample: notes %q, error %v; want one on the sample", rep.Notes, err)
 	}
 }

@@ -34,10 +34,30 @@ func locate(ctx context.Context, jma client, location string) (*located, error) 
 	}
 	all := newAtlas(table)
 	m := all.find(location, anywhere)
+	if table.excerpt() {
+		return m.decideInExcerpt(l, location, all.municipalities())
+	}
 	if len(m.places) == 0 {
 		return nil, notFound(l, location, all.nearest(location))
 	}
 	return m.decide(l, location)
+}
+
+// decideInExcerpt is decide for a table that lacks most municipalities. In it a name that fits loosely could be that of
+// a place that the table does not have, as 上野 is a station in 三重県 and a district of 東京都.
+func (m match) decideInExcerpt(l language, location string, known []place) (*located, error) {
+	if len(m.places) == 0 || m.rank > asTown && m.rank != asAddress {
+		return nil, l.errorf("「%s」は、ここにある地域表では決められません。地域表は見本で、市区町村の一部しかありません。都道府県・県庁所在地（例: 東京、横浜市）か、見本にある次の場所を指定してください: %s。",
+			"%q cannot be found in the table of areas here, which is a sample with few municipalities. Give a prefecture, "+
+				"its capital (for example: Tokyo, Yokohama), or one of the sample: %s.",
+			location, listPlaces(l, known))
+	}
+	found, err := m.decide(l, location)
+	if err == nil && m.rank > asWhole {
+		found.notes = append(found.notes, l.pick("地域表は見本で、市区町村の一部しかないため、同じ名前の別の場所は調べていません。",
+			"The table of areas is a sample with few municipalities: other places of this name were not looked for."))
+	}
+	return found, err
 }
 
 // locateWithout makes do with the built-in atlas when the table of areas cannot be had, for the reason given.

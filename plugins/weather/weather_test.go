@@ -45,7 +45,7 @@ func TestAnswers(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			fake := newFakeJMA(t, jma.Files(moment(t, test.issued)))
+			fake := newFakeJMA(t, wholeFiles(t, test.issued))
 			text, _, err := ask(t, fake.url, test.in, moment(t, test.now))
 			if err != nil {
 				t.Fatal(err)
