@@ -15,6 +15,7 @@ import (
 	"github.com/hako-run/hako/host/broker/execbroker"
 	"github.com/hako-run/hako/host/broker/execbroker/judge"
 	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/testprogram"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -263,6 +264,31 @@ func TestHiddenParts(t *testing.T) {
 	if _, err := roots.Dir("/w"); err == nil || !strings.Contains(err.Error(),
 		"(/w cannot be used, because commands would see the parts of it") {
 		t.Error(err)
+	}
+}
+
+// TestGitStartsNothing: the file system monitor and the editors of a repository's configuration are not started, even if
+// all programs are granted and allowed. Hooks need no test: the kernel executes no file in a writable mount.
+func TestGitStartsNothing(t *testing.T) {
+	t.Parallel()
+	testprogram.Find(t, "git")
+	dir := workspace(t)
+	s := newShell(t, dir, &grant.Exec{Programs: []string{manifest.AnyProgram}},
+		execbroker.Options{Rules: func() []judge.Rule { return []judge.Rule{execbroker.AllowAll} }})
+	succeed := func(line string) {
+		t.Helper()
+		if r := s.line(line); r.ExitCode != 0 {
+			t.Errorf("%s: %+v", line, r)
+		}
+	}
+	succeed("git init -q -b master && git config user.email a@b.test && git config user.name A && git add a.txt && git commit -qm one")
+	for _, key := range []string{"core.editor", "sequence.editor", "core.fsmonitor"} {
+		succeed("git config " + key + " 'touch started-" + key + ";:'")
+	}
+	succeed("echo more >> a.txt && git commit -qam two && git commit -q --amend && git checkout -q -b other")
+	succeed("git status && git rebase -q -i HEAD~1 && git branch -D master")
+	if started, err := filepath.Glob(filepath.Join(dir, "started-*")); err != nil || len(started) > 0 {
+		t.Errorf("git started %q, %v", started, err)
 	}
 }
 

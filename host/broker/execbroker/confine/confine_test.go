@@ -405,6 +405,9 @@ func TestWithoutNamespaces(t *testing.T) {
 		{[]string{"attribute", secret}, "not permitted"},
 		{[]string{"dial", "udp", "192.0.2.1:53"}, "not permitted"},
 		{[]string{"dial", "tcp", "127.0.0.1:1"}, "not permitted"},
+		{[]string{"syscall", strconv.Itoa(unix.SYS_SHMGET), "0"}, "not permitted"},
+		{[]string{"syscall", strconv.Itoa(unix.SYS_SEMTIMEDOP), "0"}, "not permitted"},
+		{[]string{"syscall", strconv.Itoa(unix.SYS_MQ_OPEN), "0"}, "not permitted"},
 		{[]string{"setuid"}, "^exit"}, // root may change its user, with the same restrictions
 	} {
 		spec := b.spec

@@ -55,6 +55,17 @@ var metadata = []uint32{
 	unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR, unix.SYS_REMOVEXATTRAT,
 }
 
+// sharedIPC are the system calls for System V IPC and POSIX message queues. They are forbidden without an IPC namespace,
+// because they reach those of all processes of hako's user.
+var sharedIPC = []uint32{
+	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
+	unix.SYS_SEMGET, unix.SYS_SEMCTL, unix.SYS_SEMTIMEDOP, semop[runtime.GOARCH],
+	unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
+}
+
+// semop are the numbers of semop; of ppc64le, which has none, the number of ipc, which makes all calls of System V IPC.
+var semop = map[string]uint32{"amd64": 65, "arm64": 193, "riscv64": 193, "ppc64le": 117}
+
 // newNamespaces are the flags of clone that create namespaces.
 const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWUSER | unix.CLONE_NEWPID |
 	unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
@@ -128,7 +139,7 @@ var errArchitecture = errors.New("hako has no seccomp filter for the processor "
 func filterSelf(o *childSpec) error {
 	calls := slices.Concat(forbidden, oldForbidden)
 	if !o.Namespaces {
-		calls = slices.Concat(calls, metadata, oldMetadata)
+		calls = slices.Concat(calls, metadata, oldMetadata, sharedIPC)
 	}
 	if len(o.Listen) == 0 {
 		calls = append(calls, unix.SYS_SOCKET)
