@@ -21,12 +21,16 @@ var special = []struct {
 }{
 	// AWS, Azure, Google Cloud and most others
 	{netip.MustParsePrefix("169.254.169.254/32"), "a cloud metadata", Named},
-	{netip.MustParsePrefix("169.254.170.2/32"), "a cloud metadata", Named},   // AWS ECS task credentials
-	{netip.MustParsePrefix("169.254.170.23/32"), "a cloud metadata", Named},  // AWS EKS pod identity
-	{netip.MustParsePrefix("100.100.100.200/32"), "a cloud metadata", Named}, // Alibaba Cloud
-	{netip.MustParsePrefix("168.63.129.16/32"), "a cloud metadata", Named},   // Azure platform, in a public block
-	{netip.MustParsePrefix("fd00:ec2::/32"), "a cloud metadata", Named},      // AWS: ::254 metadata, ::23 pod identity
-	{netip.MustParsePrefix("fd20:ce::254/128"), "a cloud metadata", Named},   // Google Cloud
+	{netip.MustParsePrefix("169.254.170.2/32"), "a cloud metadata", Named},    // AWS ECS task credentials
+	{netip.MustParsePrefix("169.254.170.23/32"), "a cloud metadata", Named},   // AWS EKS pod identity
+	{netip.MustParsePrefix("169.254.0.23/32"), "a cloud metadata", Named},     // Tencent Cloud
+	{netip.MustParsePrefix("169.254.42.42/32"), "a cloud metadata", Named},    // Scaleway
+	{netip.MustParsePrefix("100.100.100.200/32"), "a cloud metadata", Named},  // Alibaba Cloud
+	{netip.MustParsePrefix("168.63.129.16/32"), "a cloud metadata", Named},    // Azure platform, in a public block
+	{netip.MustParsePrefix("fd00:ec2::/32"), "a cloud metadata", Named},       // AWS: ::254 metadata, ::23 pod identity
+	{netip.MustParsePrefix("fd20:ce::254/128"), "a cloud metadata", Named},    // Google Cloud
+	{netip.MustParsePrefix("fd00:42::42/128"), "a cloud metadata", Named},     // Scaleway
+	{netip.MustParsePrefix("fe80::a9fe:a9fe/128"), "a cloud metadata", Named}, // OpenStack
 
 	{netip.MustParsePrefix("127.0.0.0/8"), "a loopback", Private},
 	{netip.MustParsePrefix("10.0.0.0/8"), "a private", Private},
