@@ -72,7 +72,11 @@ func (p *Pipeline) scanResult(name string, response *abi.Response, record *Recor
 	if s == nil || response == nil {
 		return nil
 	}
-	found := s.Texts(secretscan.Results, modelTexts(response))
+	texts, labels := modelTexts(response)
+	found := s.Texts(secretscan.Results, texts)
+	for _, label := range labels {
+		found = append(found, s.Texts(secretscan.Results, []*string{label})...)
+	}
 	if len(response.StructuredContent) > 0 {
 		masked, more := s.JSON(secretscan.Results, response.StructuredContent)
 		response.StructuredContent, found = masked, append(found, more...)
@@ -80,26 +84,33 @@ func (p *Pipeline) scanResult(name string, response *abi.Response, record *Recor
 	return record.addFindings(name, secretscan.Results, found)
 }
 
-// modelTexts returns the texts of a response that a model reads, list by list.
-func modelTexts(r *abi.Response) (list []*string) {
+// modelTexts returns the texts of a response that a model reads, list by list, and the labels that stand beside them:
+// names, descriptions and URIs.
+func modelTexts(r *abi.Response) (texts, labels []*string) {
 	add := func(c *abi.Content) {
 		if c.Type == abi.Text {
-			list = append(list, &c.Text)
+			texts = append(texts, &c.Text)
 		}
+		labels = append(labels, &c.Name, &c.Title, &c.Description, &c.URI)
 		if c.Resource != nil {
-			list = append(list, &c.Resource.Text)
+			texts, labels = append(texts, &c.Resource.Text), append(labels, &c.Resource.URI)
 		}
 	}
 	for i := range r.Content {
 		add(&r.Content[i])
 	}
 	for i := range r.Contents {
-		list = append(list, &r.Contents[i].Text)
+		texts, labels = append(texts, &r.Contents[i].Text), append(labels, &r.Contents[i].URI)
 	}
 	for i := range r.Messages {
 		add(&r.Messages[i].Content)
 	}
-	return list
+	if r.Completion != nil {
+		for i := range r.Completion.Values {
+			labels = append(labels, &r.Completion.Values[i])
+		}
+	}
+	return texts, labels
 }
 
 // scanFailure masks secrets in the text of an error for the caller.

@@ -38,7 +38,8 @@ func TestSecretsInResults(t *testing.T) {
 				{Type: abi.Text, Text: "use " + token}, {Type: abi.Text, Text: "or " + token[:half]}, {Type: abi.Text,
 					Text: token[half:] + " now"},
 				{Type: abi.Image, MIMEType: "image/png", Data: []byte(token)}, {Type: abi.Embedded,
-					Resource: &abi.ResourceContents{URI: "x:y", Text: token}},
+					Resource: &abi.ResourceContents{URI: "x:" + token, Text: token}},
+				{Type: abi.ResourceLink, URI: "https://x/?t=" + token, Name: token, Title: token, Description: "with " + token},
 			},
 			StructuredContent: json.RawMessage(`{"n":1.50,"deep":[{"token":"` + token + `"}]}`),
 		}, nil
@@ -58,6 +59,10 @@ func TestSecretsInResults(t *testing.T) {
 	}
 	if r.Content[4].Resource.Text != mark || string(r.Content[3].Data) != token {
 		t.Errorf("resource %q, image %q", r.Content[4].Resource.Text, r.Content[3].Data)
+	}
+	if link := r.Content[5]; link.URI != "https://x/?t="+mark || link.Name != mark || link.Title != mark ||
+		link.Description != "with "+mark || r.Content[4].Resource.URI != "x:"+mark {
+		t.Errorf("link %+v, resource %q", link, r.Content[4].Resource.URI)
 	}
 	if f := g.findings(); len(f) != 1 || f[0] != (audit.Finding{Rule: "github-pat", Place: "results", Action: "mask"}) {
 		t.Errorf("recorded %v", f)
