@@ -258,6 +258,11 @@ func TestHostileCommandKernel(t *testing.T) {
 	}
 	defer other.Close()
 	host := strconv.Itoa(os.Getpid())
+	shared, err := unix.SysvShmGet(os.Getpid(), 4096, unix.IPC_CREAT|0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.SysvShmCtl(shared, unix.IPC_RMID, nil)
 	run := func(argv ...string) *result {
 		spec := b.spec
 		spec.Argv = append([]string{"probe"}, argv...)
@@ -311,6 +316,7 @@ func TestHostileCommandKernel(t *testing.T) {
 		{"hides calls", []string{"syscall", strconv.Itoa(unix.SYS_IO_URING_SETUP), "8"}, "not permitted"},
 		{"looks into processes", []string{"syscall", strconv.Itoa(unix.SYS_PTRACE), "0"}, "not permitted"},
 		{"signals the host", []string{"signal", host}, "process already finished|no such process|not permitted"},
+		{"shares memory with the host", []string{"syscall", strconv.Itoa(unix.SYS_SHMGET), host}, "no such file|not permitted"},
 		{"kills what watches over it", []string{"signal", "1"}, "alive"},
 		{"mounts", []string{"mount"}, "not permitted"},
 		{"changes its user", []string{"setuid"}, "not permitted|invalid argument"},
