@@ -183,7 +183,7 @@ func callError(h *host.Host, err error) error {
 			terminal.ShellWord(denied.Name), pipeline.FrontendTerminal, terminal.ShellWord(audit.ProcessUser()))}
 	case errors.As(err, &denied):
 		return &exitError{exitNotAllowed, err}
-	case errors.As(err, &missing) && missing.Hint == "":
+	case errors.As(err, &missing) && missing.Hint == "" && len(missing.Near) == 0:
 		missing.Hint = inspect.Hint(h, missing.Name)
 		return missing
 	case errors.Is(err, context.Canceled):

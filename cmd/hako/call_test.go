@@ -29,6 +29,8 @@ func TestCall(t *testing.T) {
 			stderr: []string{`did you mean "text"?`}},
 		"no such tool": {args: []string{"probe_ecko", "{}"}, code: exitUsage,
 			stderr: []string{`unknown tool "probe_ecko": did you mean probe_echo?`}},
+		"the words in another order": {args: []string{"echo_probe", "{}"}, code: exitUsage,
+			stderr: []string{`unknown tool "echo_probe": did you mean probe_echo?`}},
 		"nothing alike": {args: []string{"weather"}, code: exitUsage,
 			stderr: []string{`unknown tool "weather": hako tools lists`}},
 		"no JSON": {args: []string{"probe_echo", `{"text":`}, code: exitUsage,

@@ -209,7 +209,7 @@ func TestPolicyUsage(t *testing.T) {
 		want string
 	}{
 		"no such tool": {[]string{"explain", "probe_ehco"},
-			`unknown tool "probe_ehco": did you mean "probe_echo"?`},
+			`unknown tool "probe_ehco": did you mean probe_echo or probe_show?`},
 		"no such frontend": {[]string{"table", "--frontend", "slak"}, `unknown frontend "slak": did you mean "slack"?`},
 		"no such token":    {[]string{"table", "--token", "cj"}, `unknown token "cj": did you mean "ci"?`},
 		"no such tenant":   {[]string{"table", "--tenant", "acm"}, `unknown tenant "acm": did you mean "acme"?`},

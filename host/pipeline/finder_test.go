@@ -67,9 +67,11 @@ func TestFinder(t *testing.T) {
 		}
 		return result.Response.Content[0].Text, nil
 	}
-	found, err := call(by, "find_tools", `{"query":"p_fre"}`)
-	if err != nil || !strings.Contains(found, "tools.p_free(args:") {
-		t.Errorf("found %q, %v", found, err)
+	for _, query := range []string{"p_fre", "free_p", "freeP"} {
+		found, err := call(by, "find_tools", `{"query":"`+query+`"}`)
+		if err != nil || !strings.Contains(found, "tools.p_free(args:") {
+			t.Errorf("%s: found %q, %v", query, found, err)
+		}
 	}
 	if all, err := call(by, "find_tools", `{"query":"","limit":50}`); err != nil || strings.Contains(all, "p_strict") ||
 		strings.Contains(all, "call_tool(") || !strings.Contains(all, "tools.p_loose(") {

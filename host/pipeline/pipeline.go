@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
@@ -20,6 +23,7 @@ import (
 	"github.com/hako-run/hako/host/toolset"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/internal/strictjson"
+	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -463,7 +467,20 @@ func (p *Pipeline) near(call *Call, kind, name string) []string {
 			known = append(known, prompt.Name)
 		}
 	}
-	return nearest(name, known)
+	near := strictyaml.Suggest(name, known)
+	if len(near) == 0 && kind == "tool" && !strings.ContainsFunc(name, isLatin) { // words of a title, in Japanese
+		for _, tool := range p.search.find(view.View, name) {
+			if slices.Contains(known, tool.Name) && len(near) < maxFound {
+				near = append(near, tool.Name)
+			}
+		}
+	}
+	return near
 }
+
+// maxFound bounds the tools that are suggested for words in place of a name.
+const maxFound = 3
+
+func isLatin(r rune) bool { return unicode.Is(unicode.Latin, r) }
 
 var _ catalog.Backend = (*sandbox.Plugin)(nil)

@@ -22,7 +22,7 @@ version: 1.0.0
 description: d
 tools:
   - name: free
-    description: d
+    description: {en: d, ja: 無料}
     inputSchema: {type: object, properties: {n: {type: integer}}, required: [n], additionalProperties: false}
   - name: loose
     description: d
@@ -180,6 +180,8 @@ func TestRequestErrors(t *testing.T) {
 	}{
 		{"unknown tool", abi.Request{Method: abi.CallTool, Name: "free"}, pipeline.NotFound,
 			`unknown tool "free": did you mean p_free?`},
+		{"unknown tool, in Japanese", abi.Request{Method: abi.CallTool, Name: "無料"}, pipeline.NotFound,
+			`unknown tool "無料": did you mean p_free?`},
 		{"waiting tool", abi.Request{Method: abi.CallTool, Name: "waiting"}, pipeline.NotAllowed,
 			"waiting is not allowed: it waits"},
 		{"unknown resource", abi.Request{Method: abi.ReadResource, URI: "x://"}, pipeline.NotFound,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/internal/toolsearch"
+	"github.com/hako-run/hako/internal/strictyaml"
 )
 
 // search has indexes of the tools of views, the catalog's and those of toolsets, each built at the first search. The
@@ -23,7 +24,7 @@ type search struct {
 const maxIndexes = 16
 
 // toolName matches queries that are names of tools rather than words.
-var toolName = regexp.MustCompile(`^[A-Za-z0-9]+(?:[_.-][A-Za-z0-9]+)+$`)
+var toolName = regexp.MustCompile(`^(?:[A-Za-z0-9]+(?:[_.-][A-Za-z0-9]+)+|[a-z0-9]+(?:[A-Z][a-z0-9]*)+)$`)
 
 // find returns the tools of a view that match a query, best first. A misspelled name finds the tools with similar names
 // first.
@@ -34,7 +35,7 @@ func (s *search) find(view *catalog.View, query string) []*catalog.Tool {
 		for i, tool := range view.Tools {
 			names[i] = tool.Name
 		}
-		for _, near := range nearest(name, names) {
+		for _, near := range strictyaml.Suggest(name, names) {
 			found = append(found, view.Tools[slices.Index(names, near)])
 		}
 	}

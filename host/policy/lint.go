@@ -136,9 +136,9 @@ func (l *linter) pattern(path, pattern string) {
 	}) {
 		return
 	}
-	switch near := strictyaml.Nearest(pattern, known); {
-	case near != "":
-		l.warn(path, "there is no tool %q: did you mean %q?", "ツール %q はありません。%q の誤りではありませんか", pattern, near)
+	switch near := strictyaml.Suggest(pattern, known); {
+	case len(near) > 0:
+		l.warn(path, "there is no tool %q: did you mean %q?", "ツール %q はありません。%q の誤りではありませんか", pattern, near[0])
 	case ofPlugin && !l.hasPlugin(plugin):
 		l.unknown(path, "plugin", plugin, l.plugins())
 	default:

@@ -100,7 +100,7 @@ func tokenNames(c *config.Config) []string {
 	return names
 }
 
-// Tool finds a tool on offer. The error names the one that was probably meant.
+// Tool finds a tool on offer. Its error is a *pipeline.NotFoundError.
 func Tool(h *host.Host, name string) (*catalog.Tool, error) {
 	tools := h.Catalog().View()
 	if tool, ok := tools.Tool(name); ok {
@@ -110,7 +110,11 @@ func Tool(h *host.Host, name string) (*catalog.Tool, error) {
 	for _, tool := range tools.Tools {
 		known = append(known, tool.Name)
 	}
-	return nil, strictyaml.Unknown("tool", name, known)
+	missing := &pipeline.NotFoundError{Kind: "tool", Name: name, Near: strictyaml.Suggest(name, known)}
+	if len(missing.Near) == 0 {
+		missing.Hint = Hint(h, name)
+	}
+	return nil, missing
 }
 
 // Hints returns the annotations of the tools on offer.

@@ -1,4 +1,4 @@
-package pipeline
+package strictyaml
 
 import (
 	"slices"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestNearest(t *testing.T) {
+func TestSuggest(t *testing.T) {
 	t.Parallel()
 	known := []string{"calculate_overtime", "create_task", "file_read", "file_write", "get_task", "get_task_context",
 		"get_weather", "list_employees", "list_tasks", "send_slack_dm"}
@@ -21,11 +21,20 @@ func TestNearest(t *testing.T) {
 		"employees.list":                  "list_employees",
 		"get_tasks":                       "get_task list_tasks get_task_context",
 		"task_create":                     "create_task",
+		"tasks_create_task":               "create_task",
+		"tasks.create":                    "create_task",
+		"addTask":                         "create_task",
+		"remove_task":                     "create_task get_task list_tasks",
+		"file_save":                       "file_write",
+		"weather_forecast":                "get_weather",
+		"hr_overtime":                     "calculate_overtime",
+		"create_invoice":                  "",
+		"list":                            "",
 		"book_flight":                     "",
 		"":                                "",
 		strings.Repeat("get_weather", 20): "",
 	} {
-		if got := nearest(name, known); !slices.Equal(got, strings.Fields(want)) {
+		if got := Suggest(name, known); !slices.Equal(got, strings.Fields(want)) {
 			t.Errorf("%q is near %q, want %s", name, got, want)
 		}
 	}
