@@ -89,7 +89,7 @@ func (s Support) Missing() string {
 	if !s.Namespaces {
 		missing = append(missing, "unprivileged processes cannot create namespaces (sysctl "+
 			"kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0, AppArmor's restriction of them, "+
-			"or a container's seccomp profile)")
+			"a container's seccomp profile, or RestrictNamespaces= and SystemCallFilter= of a systemd unit)")
 	}
 	return strings.Join(missing, "; ")
 }
