@@ -59,12 +59,12 @@ var metadata = []uint32{
 // because they reach those of all processes of hako's user.
 var sharedIPC = []uint32{
 	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
-	unix.SYS_SEMGET, unix.SYS_SEMCTL, unix.SYS_SEMTIMEDOP, semop[runtime.GOARCH],
-	unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
+	unix.SYS_SEMGET, unix.SYS_SEMCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
 }
 
-// semop are the numbers of semop; of ppc64le, which has none, the number of ipc, which makes all calls of System V IPC.
-var semop = map[string]uint32{"amd64": 65, "arm64": 193, "riscv64": 193, "ppc64le": 117}
+// semop has the numbers of semop and semtimedop, which package unix lacks on some processors. On ppc64le the first is
+// ipc, which makes all calls of System V IPC.
+var semop = map[string][]uint32{"amd64": {65, 220}, "arm64": {193, 192}, "riscv64": {193, 192}, "ppc64le": {117, 392}}
 
 // newNamespaces are the flags of clone that create namespaces.
 const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWUSER | unix.CLONE_NEWPID |
@@ -139,7 +139,7 @@ var errArchitecture = errors.New("hako has no seccomp filter for the processor "
 func filterSelf(o *childSpec) error {
 	calls := slices.Concat(forbidden, oldForbidden)
 	if !o.Namespaces {
-		calls = slices.Concat(calls, metadata, oldMetadata, sharedIPC)
+		calls = slices.Concat(calls, metadata, oldMetadata, sharedIPC, semop[runtime.GOARCH])
 	}
 	if len(o.Listen) == 0 {
 		calls = append(calls, unix.SYS_SOCKET)
