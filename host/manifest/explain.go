@@ -12,6 +12,7 @@ import (
 
 	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/strictyaml"
+	"github.com/hako-run/hako/internal/visible"
 )
 
 // maxFailures bounds the failures that explain a value.
@@ -81,7 +82,16 @@ func (x *explainer) problems(e *jsonschema.ValidationError) []Problem {
 	case *kind.Enum:
 		return one(path, x.enum(e.InstanceLocation, k.Want))
 	}
-	return one(path, message(e.ErrorKind))
+	return one(path, message(e.ErrorKind)+x.described(e))
+}
+
+// described returns what the schema says about a value that must match a pattern, which few people can read.
+func (x *explainer) described(e *jsonschema.ValidationError) string {
+	s := x.byLocation[e.SchemaURL]
+	if _, ok := e.ErrorKind.(*kind.Pattern); !ok || s == nil || s.Description == "" {
+		return ""
+	}
+	return " (" + clip.Runes(visible.Line(strings.TrimSpace(s.Description)), 200) + ")"
 }
 
 func one(path, message string) []Problem {

@@ -28,6 +28,7 @@ const forecastSchema = `{
 		"either": {"anyOf": [{"type": "string"}, {"type": "null"}]},
 		"nested": {"type": "object", "properties": {"a b": {"type": "boolean"}}, "minProperties": 1, "propertyNames": {"maxLength": 5}},
 		"unit": {"not": {"const": "kelvin"}},
+		"month": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$", "description": "The month as YYYY-MM."},
 		"start": {}, "end": {}
 	},
 	"required": ["location"],
@@ -53,7 +54,7 @@ func TestSchemaValidate(t *testing.T) {
 		{"missing", `{}`, "location: is missing, a string"},
 		{"unknown", `{"location": "x", "locaton": "y", "zzz": 1}`,
 			"unknown property \"locaton\": did you mean \"location\"?\n" +
-				"unknown property \"zzz\": known are date, days, either, end, id, location, nested, ratio, shape, start, tags, unit"},
+				"unknown property \"zzz\": known are date, days, either, end, id, location, month, nested, ratio, shape, start, tags, unit"},
 		{"type", `{"location": 1, "days": 1.5}`,
 			"days: must be an integer, not a number\nlocation: must be a string, not a number"},
 		{"enum", `{"location": "x", "date": "tomorow"}`,
@@ -64,6 +65,8 @@ func TestSchemaValidate(t *testing.T) {
 		{"exclusive bound", `{"location": "x", "days": 8}`, "days: must be less than 8"},
 		{"multiple", `{"location": "x", "ratio": 0.3}`, "ratio: must be a multiple of 0.25"},
 		{"pattern", `{"location": "x", "id": "A"}`, "id: must match the pattern ^[a-z]+$"},
+		{"pattern with a description", `{"location": "x", "month": "May"}`,
+			"month: must match the pattern ^[0-9]{4}-[0-9]{2}$ (The month as YYYY-MM.)"},
 		{"items", `{"location": "x", "tags": ["a", 2, "a"]}`,
 			"tags: items 0 and 2 are equal; each may occur once\ntags[1]: must be a string, not a number"},
 		{"too few items", `{"location": "x", "tags": []}`, "tags: must have at least 1 items, not 0"},

@@ -114,7 +114,11 @@ func listEmployees(ctx context.Context, s *session, in employeesQuery) (any, err
 	if all.about != nil {
 		out.Notes = append(out.Notes, all.about(shown)...)
 	}
-	if len(matching) == 0 && in.Department != "" {
+	switch {
+	case len(matching) > 0:
+	case in.Name != "" && len(employeesQuery{Name: in.Name}.filter(all.people)) == 0:
+		out.Notes = append(out.Notes, s.noName(in.Name, len(all.people)))
+	case in.Department != "":
 		out.Notes = append(out.Notes, s.noDepartment(in.Department, all.people))
 	}
 	return out, nil
@@ -125,7 +129,7 @@ func (q employeesQuery) filter(people []employee) []employee {
 	matching := slices.DeleteFunc(slices.Clone(people), func(e employee) bool {
 		return q.Status != "" && e.Status != q.Status ||
 			q.Department != "" && !hasName(e.departments, q.Department) ||
-			q.Name != "" && !strings.Contains(fold(e.Name), fold(q.Name))
+			!hasWords(e.Name, q.Name)
 	})
 	for i := range matching {
 		matching[i].IsSecondary = q.Department != "" && !hasName(matching[i].main, q.Department)
@@ -134,6 +138,16 @@ func (q employeesQuery) filter(people []employee) []employee {
 		return cmp.Or(compareCodes(a.Code, b.Code), cmp.Compare(len(a.ID), len(b.ID)), strings.Compare(a.ID, b.ID))
 	})
 	return matching
+}
+
+// hasWords reports whether a name has each of the words, in any order and with any spaces between them.
+func hasWords(name, words string) bool {
+	for word := range strings.FieldsSeq(words) {
+		if !strings.Contains(fold(name), fold(word)) {
+			return false
+		}
+	}
+	return true
 }
 
 func hasName(names []string, name string) bool {
@@ -163,6 +177,13 @@ func sortedKeys(set map[string]bool) []string { return slices.Sorted(maps.Keys(s
 
 // maxNames bounds the names that a note lists.
 const maxNames = 50
+
+// noName says that no one of the company's people has a name.
+func (s *session) noName(asked string, people int) string {
+	return s.lang.sprintf("氏名に「%s」を含む従業員はいません（全%d人）。氏名の一部や別の表記（漢字、かな、ローマ字）で調べるか、name を指定せずに一覧を確認してください。",
+		"nobody's name contains %q (of %d people). Try a part of it or another spelling (kanji, kana, Latin letters), or leave out name.",
+		clip(asked), people)
+}
 
 // noDepartment says which departments there are, for a caller that named none of them.
 func (s *session) noDepartment(asked string, people []employee) string {

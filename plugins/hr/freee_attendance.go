@@ -94,7 +94,7 @@ func (f *freee) worked(ctx context.Context, employee string, m month) ([]payMont
 	}
 	months, err := f.payMonths(ctx, employee, m)
 	if err != nil {
-		return nil, f.withRole(ctx, err)
+		return nil, f.lang.errorf("従業員 %s の%s分: %w", "employee %s, month %s: %w", employee, m, f.withRole(ctx, err))
 	}
 	return months, nil
 }

@@ -250,6 +250,7 @@ func TestFilterEmployees(t *testing.T) {
 		{"parent department", employeesQuery{Department: "本社"}, "101"},
 		{"name", employeesQuery{Name: "見本花"}, "102"},
 		{"several", employeesQuery{Department: "営業部", Name: "太郎"}, "101"},
+		{"name in another order", employeesQuery{Name: "花子　見本"}, "102"},
 		{"nobody", employeesQuery{Name: "?"}, ""},
 	} {
 		answer, err := call[employeesAnswer](t, listEmployees, test.query, config, english)
@@ -268,6 +269,10 @@ func TestFilterEmployees(t *testing.T) {
 	wantError(t, err, "freee does not expose the status on_leave", "active, retired")
 	_, err = call[employeesAnswer](t, listEmployees, employeesQuery{Status: onLeave}, config, japanese)
 	wantError(t, err, "freeeは在籍ステータス on_leave を公開していない")
+	unnamed, err := call[employeesAnswer](t, listEmployees, employeesQuery{Name: "みほん"}, config, japanese)
+	if err != nil || !strings.Contains(strings.Join(unnamed.Notes, " "), "「みほん」を含む従業員はいません（全5人）") {
+		t.Errorf("no note on a name that nobody has: %v, %v", unnamed, err)
+	}
 	answer, err := call[employeesAnswer](t, listEmployees, employeesQuery{Department: "人事"}, config, english)
 	if err != nil || !strings.Contains(strings.Join(answer.Notes, " "), "営業部, 本社, 経営企画室, 開発部") {
 		t.Errorf("no departments in the notes: %v, %v", answer, err)

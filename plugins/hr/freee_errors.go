@@ -102,7 +102,8 @@ func (f *freee) statusRemedy(p *freeeProblem, e *vendorError) string {
 		return pick("権限がないか、アクセスの集中による一時的な制限です。従業員一覧には管理者（company_admin）の権限が必要です。さきほどまで使えていたなら、10分ほど待ってください。",
 			"Either the connected user's role lacks the permission (lists of employees need company_admin), or freee is holding back requests: if it worked a moment ago, wait about 10 minutes.")
 	case e.status == statusNotFound:
-		return pick("ID、対象月、事業所を確認してください。", "Check the id, the month and the company.")
+		return pick("ID、対象月、事業所を確認してください。従業員IDは list_employees で調べられます。",
+			"Check the id, the month and the company: list_employees finds ids.")
 	case e.status == statusTooMany:
 		return pick("リクエストの上限に達しました。", "The limit of requests is reached. ") +
 			f.waiting(e, pick("1時間ほど待ってください。", "Wait up to an hour."))

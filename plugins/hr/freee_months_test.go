@@ -228,7 +228,7 @@ func TestBadMonthQueries(t *testing.T) {
 	}
 	_, err := call[attendanceAnswer](t, listAttendance, monthQuery{EmployeeID: "999999", Month: "2026-05"}, config,
 		english)
-	wantError(t, err, "HTTP 404", "Check the id")
+	wantError(t, err, "employee 999999, month 2026-05", "HTTP 404", "list_employees finds ids")
 	_, err = call[attendanceAnswer](t, listAttendance, monthQuery{EmployeeID: "102", Month: "2010-05"}, config, english)
 	wantError(t, err, "HTTP 404")
 }
