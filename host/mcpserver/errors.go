@@ -37,6 +37,8 @@ func (s *Server) protocolError(call *pipeline.Call, err error) error {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: missing.Error(), Data: uriData(call)}
 	case atFault[*pipeline.NotAllowedError](err), atFault[*pipeline.InvalidError](err):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+	case errors.Is(err, pipeline.ErrInternal): // the pipeline has logged the cause
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	case atFault[*limit.Error](err), atFault[*sandbox.GuestError](err), errors.Is(err, pipeline.ErrStopped):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

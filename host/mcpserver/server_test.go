@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"slices"
@@ -302,7 +303,9 @@ func TestErrorsHaveCodes(t *testing.T) {
 		"guest invalid":   {&abi.Error{Code: abi.CodeInvalid, Message: "bad"}, -32602, "bad", ""},
 		"guest network":   {&abi.Error{Code: abi.CodeNetwork, Message: "unplugged"}, -32603, "unplugged", ""},
 		"host":            {errors.New("password is hunter2"), -32603, internalText, ""},
-		"canceled":        {context.Canceled, -32603, "the request was canceled", ""},
+		"host, with the call's ID": {fmt.Errorf("%w (call_1)", pipeline.ErrInternal), -32603,
+			"the host failed inside: its log has the details (call_1)", ""},
+		"canceled": {context.Canceled, -32603, "the request was canceled", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

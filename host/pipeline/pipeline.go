@@ -164,10 +164,10 @@ func (p *Pipeline) serveCall(ctx context.Context, call *Call, record *Record) (*
 		response, err = stopped(ctx, response, err)
 	}
 	record.Outcome = outcomeOf(response, err)
-	if record.Outcome == Internal && !errors.Is(err, errInternal) && !errors.Is(err, errUnrecordable) {
+	if record.Outcome == Internal && !errors.Is(err, ErrInternal) && !errors.Is(err, errUnrecordable) {
 		p.options.Logger.ErrorContext(ctx, "a call failed inside the host", "method", record.Method,
 			"name", record.Name, "err", err)
-		err = errInternal
+		err = ErrInternal
 	}
 	switch record.Outcome {
 	case Internal, Trap, InvalidResult: // somebody has to look at it
@@ -182,7 +182,7 @@ func (p *Pipeline) serveCall(ctx context.Context, call *Call, record *Record) (*
 	record.Duration = time.Since(record.Started)
 	if unrecorded := p.recordCall(ctx, call, record, response, err); unrecorded != nil &&
 		!errors.Is(err, errUnrecordable) {
-		record.Outcome, response, err = Internal, nil, unrecorded
+		record.Outcome, response, err = Internal, nil, fmt.Errorf("%w (%s)", unrecorded, record.ID)
 		record.Error = unrecorded.Error()
 	}
 	stack := sandbox.Stack(err)
@@ -202,7 +202,7 @@ func (p *Pipeline) callRecovered(ctx context.Context, call *Call, record *Record
 			p.options.Logger.ErrorContext(ctx, "a call panicked inside the host", "method", record.Method,
 				"name", record.Name,
 				"err", fmt.Sprint(cause), "stack", string(debug.Stack()))
-			response, err = nil, errInternal
+			response, err = nil, ErrInternal
 		}
 	}()
 	if response, err = p.dispatch(ctx, call, record); err == nil {
@@ -228,7 +228,9 @@ func (p *Pipeline) dispatch(ctx context.Context, call *Call, record *Record) (*a
 	return nil, &InvalidError{fmt.Sprintf("method %q is none of the pipeline's", call.Request.Method)}
 }
 
-var errInternal = errors.New("the host failed inside: its log has the details")
+// ErrInternal is a fault of the host. The errors of Call that wrap it add the call's ID, which the log, the audit log and
+// the trace have too.
+var ErrInternal = errors.New("the host failed inside: its log has the details")
 
 func (p *Pipeline) callTool(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
 	offered := p.offerFor(call)
