@@ -63,8 +63,10 @@ func (s *Server) described(caller pipeline.Caller, listed *mcp.Tool) *mcp.Tool {
 	return &own
 }
 
-// listSelected answers a list request from a selection of the catalog. The SDK lists only the whole catalog.
-func (s *Server) listSelected(ctx context.Context, req mcp.Request, view *catalog.View) (mcp.Result, error) {
+// listSelected responds to a list request from a selection of the catalog. The SDK lists only the whole catalog. The
+// list is the caller's own.
+func (s *Server) listSelected(ctx context.Context, req mcp.Request, view *catalog.View) (list mcp.Result, err error) {
+	var cacheable *mcp.Cacheable
 	switch req := req.(type) {
 	case *mcp.ListToolsRequest:
 		caller := s.newCall(req, nil, abi.Request{}).Caller
@@ -77,36 +79,34 @@ func (s *Server) listSelected(ctx context.Context, req mcp.Request, view *catalo
 			}
 			return s.catalogSync.tool(t)
 		}
-		page, next, err := pageOf(s, tools, toolName, describe, cmp.Or(req.Params, &mcp.ListToolsParams{}).Cursor)
-		result := &mcp.ListToolsResult{Tools: page, NextCursor: next}
-		s.setSelected(ctx, req, &result.Cacheable)
-		return orError(result, err)
+		result := new(mcp.ListToolsResult)
+		result.Tools, result.NextCursor, err = pageOf(s, tools, toolName, describe,
+			cmp.Or(req.Params, &mcp.ListToolsParams{}).Cursor)
+		list, cacheable = result, &result.Cacheable
 	case *mcp.ListResourcesRequest:
-		page, next, err := pageOf(s, view.Resources, resourceURI, s.catalogSync.resource,
+		result := new(mcp.ListResourcesResult)
+		result.Resources, result.NextCursor, err = pageOf(s, view.Resources, resourceURI, s.catalogSync.resource,
 			cmp.Or(req.Params, &mcp.ListResourcesParams{}).Cursor)
-		result := &mcp.ListResourcesResult{Resources: page, NextCursor: next}
-		s.setSelected(ctx, req, &result.Cacheable)
-		return orError(result, err)
+		list, cacheable = result, &result.Cacheable
 	case *mcp.ListResourceTemplatesRequest:
-		page, next, err := pageOf(s, view.Templates, templateURI, s.catalogSync.template,
-			cmp.Or(req.Params, &mcp.ListResourceTemplatesParams{}).Cursor)
-		result := &mcp.ListResourceTemplatesResult{ResourceTemplates: page, NextCursor: next}
-		s.setSelected(ctx, req, &result.Cacheable)
-		return orError(result, err)
+		result := new(mcp.ListResourceTemplatesResult)
+		result.ResourceTemplates, result.NextCursor, err = pageOf(s, view.Templates, templateURI,
+			s.catalogSync.template, cmp.Or(req.Params, &mcp.ListResourceTemplatesParams{}).Cursor)
+		list, cacheable = result, &result.Cacheable
 	case *mcp.ListPromptsRequest:
-		page, next, err := pageOf(s, view.Prompts, promptName, s.catalogSync.prompt,
+		result := new(mcp.ListPromptsResult)
+		result.Prompts, result.NextCursor, err = pageOf(s, view.Prompts, promptName, s.catalogSync.prompt,
 			cmp.Or(req.Params, &mcp.ListPromptsParams{}).Cursor)
-		result := &mcp.ListPromptsResult{Prompts: page, NextCursor: next}
-		s.setSelected(ctx, req, &result.Cacheable)
-		return orError(result, err)
+		list, cacheable = result, &result.Cacheable
+	default:
+		panic(fmt.Sprintf("%T requests no list", req))
 	}
-	panic(fmt.Sprintf("%T requests no list", req))
-}
-
-// setSelected is setCacheable for a list that is the caller's own.
-func (s *Server) setSelected(ctx context.Context, req mcp.Request, c *mcp.Cacheable) {
-	s.setCacheable(ctx, req, c)
-	c.CacheScope = "private"
+	if err != nil {
+		return nil, err
+	}
+	s.setCacheable(ctx, req, cacheable)
+	cacheable.CacheScope = "private"
+	return list, nil
 }
 
 // pageOf returns the page of a list that follows the cursor, and the cursor of the next page. The list is sorted by
