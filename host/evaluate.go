@@ -290,7 +290,7 @@ func (h *Host) restoreConsented(ctx context.Context, p *plugin, name string) {
 	}
 	wasm, err := h.copies.open(consent.Digest)
 	if err != nil {
-		h.logger.Debug("no copy of the version with consent", "plugin", name, "err", err)
+		h.logger.Debug("the approved version has no copy", "plugin", name, "err", err)
 		return
 	}
 	content, err := parse(wasm)

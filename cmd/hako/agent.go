@@ -21,18 +21,18 @@ func (a *app) agentRunCommand() *cobra.Command {
 		Use:   "run",
 		Short: "Answer the tool calls of managed agents",
 		Long: `Answer the tool calls of Anthropic's managed agents: follow their sessions, run the tools that they call
-as custom tools, under the same policy, limits and records as at every other frontend, and send the results back. What
-is followed is under "agent" in hako.yaml; a flag takes the place of the list there.
+as custom tools, under the same policy, limits and records as at every other frontend, and send the results back. The
+section "agent" in hako.yaml lists what to follow; a flag replaces that list.
 
-The configuration is read again when its file changes and on SIGHUP, as by "hako serve": calls that have begun end under
+The configuration is read again when its file changes and on SIGHUP, as by "hako serve": running calls finish under
 the old one.
 
-A call is written into the store before it runs, so that none is made twice and none is forgotten, also by several
-processes over one store. SIGINT or SIGTERM ends it: no more calls are taken, tools that run may answer until their
-limit on time ends (shutdown.grace), and the next start goes on where this one ended. What is left 10 seconds after that
-is given up; a second signal ends it at once.
+A call is written to the store before it runs, so that no call is made twice or lost, even if several processes share the
+store. SIGINT or SIGTERM starts a graceful shutdown: no more calls are accepted, running tools may finish within their
+time limit (shutdown.grace), and the next start continues from there. 10 seconds later remaining calls are abandoned. A
+second signal stops hako at once.
 
-Exit codes: 0 stopped, or all sessions have ended; 2 usage, configuration, or the key is refused.`,
+Exit codes: 0 stopped, or all sessions have ended; 2 usage, configuration, or the key is rejected.`,
 		Example: `  hako agent run --agent agent_011CZkZ
   hako agent run --session sesn_011CZkZ`,
 		Args: arguments(0, 0),

@@ -23,14 +23,15 @@ func (a *app) agentApplyCommand() *cobra.Command {
 	var flags applyFlags
 	cmd := &cobra.Command{
 		Use:   "apply [AGENT]...",
-		Short: "Give agents the tools",
-		Long: `Give agents the tools that the policy lets them call, as custom tools: what would change is shown, and
-after your yes each agent that differs gets a new version. Without an AGENT it is those of agent.agents in hako.yaml.
+		Short: "Publish hako's tools to managed agents",
+		Long: `Publish the tools that the policy lets managed agents call, as custom tools of these agents. The changes
+are shown first. After your approval each changed agent gets a new version. Without an AGENT, the command updates those of
+agent.agents in hako.yaml.
 
-Only custom tools change that hako put there, which it notes in the agent's metadata (hako_tools_1 and so on). Built-in
-toolsets, MCP servers and custom tools of yours stay. Sessions that have begun keep the version that they began with.
+Only custom tools that hako created are changed; hako records them in the agent's metadata (hako_tools_1 and so on).
+Built-in toolsets, MCP servers and your own custom tools stay. Running sessions keep their version.
 
-Exit codes: 0 done, or nothing to do; 1 not agreed to, or another failure; 2 usage, or configuration.`,
+Exit codes: 0 done, or nothing to do; 1 not approved, or another failure; 2 usage or configuration.`,
 		Example: `  hako agent apply --dry-run
   hako agent apply agent_011CZkZ --yes`,
 		Args: cobra.ArbitraryArgs,
@@ -41,7 +42,7 @@ Exit codes: 0 done, or nothing to do; 1 not agreed to, or another failure; 2 usa
 				}
 				if len(args) == 0 {
 					return usageError(cmd, errors.New(
-						"no agent is named: give its ID, or name it in agent.agents of hako.yaml"))
+						"no agent is named: pass its ID, or set agent.agents in hako.yaml"))
 				}
 				return a.withUpstreams(cmd.Context(), v.config, v.host.Catalog(),
 					func(servers []mcpclient.Status) error {
@@ -53,7 +54,7 @@ Exit codes: 0 done, or nothing to do; 1 not agreed to, or another failure; 2 usa
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "show what would change, and change nothing")
 	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&flags.adopt, "adopt", false,
-		"make custom tools hako's that are named like its tools, and that it did not put there")
+		"take over custom tools of the agent that have the names of hako's tools")
 	cmd.Flags().String("locale", "en", "the language of descriptions: en, ja")
 	config.Flag(cmd.Flags(), "locale", "locale")
 	return cmd
@@ -77,8 +78,8 @@ func (a *app) applyTools(ctx context.Context, v *view, unlisted, agents []string
 	case flags.dryRun || len(plans) == 0:
 		return nil
 	case len(unlisted) > 0 && slices.ContainsFunc(plans, (*agent.Plan).Removes):
-		return &exitError{exitFailed, fmt.Errorf("nothing was changed: the tools of %s are not known, and would be "+
-			"taken away: mend or remove that server (hako upstreams)", strings.Join(unlisted, ", "))}
+		return &exitError{exitFailed, fmt.Errorf("nothing was changed: the tools of %s are unknown, and would be "+
+			"removed: fix or remove that server (hako upstreams)", strings.Join(unlisted, ", "))}
 	case !flags.yes && !a.agrees("Apply?"):
 		return &exitError{exitFailed, errors.New("nothing was changed")}
 	}
@@ -125,7 +126,7 @@ func (a *app) publish(ctx context.Context, c *config.Config, publisher *agent.Pu
 	if err != nil {
 		return agentFailure(fmt.Errorf("agent %s: %w", plan.Agent, err))
 	}
-	printf(a.stdout, "Agent %s has version %d now. Sessions that begin from now on have its tools.\n", plan.Agent,
+	printf(a.stdout, "Agent %s now has version %d. New sessions have its tools.\n", plan.Agent,
 		version)
 	return nil
 }

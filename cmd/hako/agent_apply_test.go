@@ -37,13 +37,13 @@ func TestAgentApply(t *testing.T) {
 	if got := agentHas(fake); got != "" {
 		t.Errorf("without a yes the agent has %s", got)
 	}
-	invokeWith(t, dir, "yes\n", "agent", "apply", id).want(t, exitOK, "has version 2 now")
+	invokeWith(t, dir, "yes\n", "agent", "apply", id).want(t, exitOK, "now has version 2")
 	if got := agentHas(fake); !strings.Contains(got, "probe_echo") || strings.Contains(got, "probe_fail") {
 		t.Errorf("the agent has %s", got)
 	}
 	put(t, policy, []byte("version: 1\nrules:\n  - {name: no echo, action: deny, tools: [probe_echo], frontends: [agent]}\n"))
 	invoke(t, dir, "agent", "apply", id, "--yes").want(t, exitOK, "  - probe_echo\n  + probe_fail\n",
-		"has version 3 now")
+		"now has version 3")
 	o := invoke(t, dir, "agent", "apply", id)
 	o.want(t, exitOK, "version 3", "has the tools as they are")
 	if strings.Contains(o.stdout+o.stderr, "Apply?") || strings.Contains(o.stdout+o.stderr, "secret") {
@@ -84,7 +84,7 @@ func TestAgentApplyProblems(t *testing.T) {
 				put(t, filepath.Join(dir, "servers.json"),
 					[]byte(`{"mcpServers":{"broken":{"command":"./no-such-program"}}}`))
 				return s.Change(id, `{"metadata":{"hako_tools_1":"KDu53u8C"},"tools":[{"type":"custom","name":"gone","description":"d","input_schema":{"type":"object"}}]}`)
-			}, exitFailed, "the tools of broken are not known, and would be taken away"},
+			}, exitFailed, "the tools of broken are unknown, and would be removed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

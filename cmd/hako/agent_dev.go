@@ -15,11 +15,11 @@ func (a *app) devAgentCommand() *cobra.Command {
 	path := ""
 	cmd := &cobra.Command{
 		Use:   "agent TEXT",
-		Short: "Give a task to a stand-in for a managed agent, without any account",
-		Long: `Give a task to a stand-in for a managed agent, which follows a script: give it the shipped tools as "hako
-agent apply" does, and answer its calls as "hako agent run" does, on the stand-ins of "hako dev fakes". That is the
-whole way of a session, with a policy that asks before something is written. What happens is printed. Nothing leaves the
-machine, and nothing is kept.
+		Short: "Give a task to a fake managed agent, without any account",
+		Long: `Give a task to a fake managed agent that follows a script. It gets the shipped tools as with "hako agent
+apply", and its calls are answered as with "hako agent run", with the fakes of "hako dev fakes". This shows a complete
+session, with a policy that requires approval of writes. The events are printed. Nothing leaves the machine, and nothing
+is stored.
 
 --script takes another script: docs/fakes.md describes them.`,
 		Example: `  hako dev agent 東京の天気は？`,
@@ -35,7 +35,7 @@ machine, and nothing is kept.
 			})
 		},
 	}
-	cmd.Flags().StringVar(&path, "script", "", "what the agent does, in YAML")
+	cmd.Flags().StringVar(&path, "script", "", "the actions of the agent, in YAML")
 	return cmd
 }
 

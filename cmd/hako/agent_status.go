@@ -16,10 +16,10 @@ func (a *app) agentStatusCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show the calls of managed agents that are under way",
-		Long: `Show the calls of managed agents that are under way, as hako's store has them: taken (nothing has run
-yet, people may be asked), running, or answered (the agent has not got the answer yet). With --all also those of the
-last 30 days that have ended: sent, or dropped (they were interrupted, or their session has ended).
+		Short: "Show the running calls of managed agents",
+		Long: `Show the running calls of managed agents, from hako's store: taken (not started yet, perhaps
+pending approval), running, or answered (the result has not been sent yet). With --all also the ended ones of the last 30
+days: sent, or dropped (they were interrupted, or their session has ended).
 
 A call whose process has died is "left": the next "hako agent run" that follows its session ends it.`,
 		Args: arguments(0, 0),

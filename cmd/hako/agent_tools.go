@@ -13,8 +13,8 @@ func (a *app) agentToolsCommand() *cobra.Command {
 		Use:   "tools",
 		Short: "Print the definitions of the tools for an agent",
 		Long: `Print the tools as custom tools in JSON, for the list "tools" of an agent: those that the policy lets
-agents call, with the names and schemas that the API accepts. Tools that it would refuse are left out, and named on
-standard error. "hako agent apply" gives them to agents.`,
+agents call, with the names and schemas that the API accepts. Tools that it would reject are omitted, and listed on
+standard error. "hako agent apply" publishes them to agents.`,
 		Example: `  hako agent tools > tools.json`,
 		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -19,8 +19,8 @@ func (a *app) approvalsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approvals",
 		Short: "List and answer what waits for a person's yes",
-		Long: `List the questions that wait for a person's yes: calls that the policy asks about and whose callers
-cannot, or may not, agree themselves. Whoever can write to hako's store is an operator and may answer any of them.`,
+		Long: `List pending approvals: calls for which the policy requires approval and whose callers cannot, or may not,
+approve them. Whoever can write to hako's store is an operator and may answer any of them.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -31,8 +31,8 @@ cannot, or may not, agree themselves. Whoever can write to hako's store is an op
 			})
 		},
 	}
-	cmd.AddCommand(a.approvalAnswerCommand("approve", "Agree to a call", true),
-		a.approvalAnswerCommand("refuse", "Refuse a call", false), a.approvalsWatchCommand(),
+	cmd.AddCommand(a.approvalAnswerCommand("approve", "Approve a call", true),
+		a.approvalAnswerCommand("refuse", "Deny a call", false), a.approvalsWatchCommand(),
 		a.approvalsHistoryCommand())
 	return a.withJSON(cmd)
 }
@@ -68,7 +68,7 @@ lets a yes hold for longer. It is recorded in the audit log.`,
 			return a.withApprovals(cmd, func(c *config.Config, approvals *approval.Queue) error {
 				q, err := approvals.Question(cmd.Context(), args[0])
 				if err != nil {
-					return fmt.Errorf("%s: %w: hako approvals lists those that wait", args[0], err)
+					return fmt.Errorf("%s: %w: hako approvals lists the pending ones", args[0], err)
 				}
 				printf(a.stderr, "%s\n", block(q.Text(c.Locale)))
 				return a.answer(cmd.Context(), c, approvals, q, yes)

@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) auditCommand() *cobra.Command {
-	return groupCommand("audit", "Read the audit log, and find out whether somebody has changed it",
+	return groupCommand("audit", "Read and verify the audit log",
 		a.auditVerifyCommand(), a.auditTailCommand(), a.auditQueryCommand(), a.auditExportCommand())
 }
 
@@ -31,7 +31,7 @@ func (f *auditFilter) add(cmd *cobra.Command) {
 	flags.StringVar(&f.Plugin, "plugin", "", "the plugin")
 	flags.StringVar(&f.User, "user", "", "the user who asked")
 	flags.StringVar(&f.Tenant, "tenant", "", "the tenant on whose behalf")
-	flags.StringVar(&f.Token, "token", "", "the name of the token that the caller came with")
+	flags.StringVar(&f.Token, "token", "", "the name of the caller's token")
 	flags.StringVar(&f.Outcome, "outcome", "", "the outcome, such as ok or not_allowed")
 	flags.StringVar(&f.ID, "id", "", "the ID of a call, an HTTP request (X-Request-Id), a trace or a question")
 	flags.StringVar((*string)(&f.Type), "type", "", "the type of record, such as tools/call or operator")
@@ -62,8 +62,8 @@ func (a *app) auditExportCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Write records in a form that other systems take",
-		Long: `Write records to standard output, one a line, oldest first: as they stand in the log (jsonl), or for a
+		Short: "Export records in the formats of other systems",
+		Long: `Write records to standard output, one per line, oldest first: as they are in the log (jsonl), or for a
 SIEM as OCSF 1.3, class API Activity, or as CEF. It may run while hako serves.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -30,7 +30,7 @@ func (a *app) withAudit(cmd *cobra.Command, dir string, do func(audit.Place) err
 func existing(ctx context.Context, place audit.Place, do func(audit.Place) error) error {
 	found, err := place.Exists(ctx)
 	if err == nil && !found {
-		err = fmt.Errorf("there is no audit log in %s: hako serve and hako call begin one, "+
+		err = fmt.Errorf("there is no audit log in %s: hako serve and hako call create one, "+
 			"unless audit.disabled is set", place)
 	}
 	if err != nil {

@@ -18,7 +18,7 @@ func (a *app) auditTailCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tail",
 		Short: "Show the newest records",
-		Long: `Show the newest records, and with -f those to come, also while hako serves. What the log records about
+		Long: `Show the newest records, and with -f new ones as they are written, also while hako serves. What the log records about
 itself is left out.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -32,13 +32,13 @@ itself is left out.`,
 	}
 	filter.add(cmd)
 	a.showFlags(cmd, &filter)
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with the records to come, until interrupted")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow new records, until interrupted")
 	cmd.Flags().IntVarP(&count, "lines", "n", 20, "how many records")
 	return cmd
 }
 
 func (a *app) showFlags(cmd *cobra.Command, f *auditFilter) {
-	cmd.Flags().BoolVar(&a.asJSON, "json", false, "print each record as it stands in the log, one a line")
+	cmd.Flags().BoolVar(&a.asJSON, "json", false, "print each record as it is in the log, one per line")
 	cmd.Flags().BoolVar(&f.utc, "utc", false, "show times in UTC instead of the local zone")
 }
 

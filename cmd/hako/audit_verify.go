@@ -16,13 +16,13 @@ func (a *app) auditVerifyCommand() *cobra.Command {
 	var key, expect string
 	cmd := &cobra.Command{
 		Use:   "verify [DIR]",
-		Short: "Find out whether somebody has changed the audit log",
+		Short: "Verify that nobody has changed the audit log",
 		Long: `Read the whole audit log, in DIR or where the configuration has it, and report every sign that a record
-was edited, removed, added or put in another order, or that an end was cut off. It needs no secret, and may run while
+was edited, removed, added or reordered, or that the end was cut off. It needs no secret, and may run while
 hako serves or on a copy elsewhere.
 
-It prints the head of the log. Keep that where nobody who can write to the log can: given to --expect later, it shows
-that the log was not put back or begun anew. Keep a copy of audit.pub there too, for --key.
+It prints the head of the log. Keep the head where writers of the log cannot change it. Passed to --expect later, it
+proves that the log was not rolled back or restarted. Keep a copy of audit.pub there too, for --key.
 
 Exit codes: 0 nothing was found, 1 the log was changed, 2 it cannot be read.`,
 		Args: arguments(0, 1),

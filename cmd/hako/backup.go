@@ -14,12 +14,12 @@ import (
 func (a *app) backupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup DIR",
-		Short: "Copy hako's databases, those of plugins and the audit log into a new directory, also while hako serves",
+		Short: "Back up hako's databases, those of plugins and the audit log to a new directory, also while hako serves",
 		Long: `Copy hako's own database, those of plugins and the audit log into the new directory DIR, also while hako
 serves. Each copy of a database is of one moment and has been checked. DIR appears when it is complete. The audit log's
 key is in it, so keep it as you keep the log; the key of the credentials is not: keep a copy of that elsewhere.
 
-Where the store is a PostgreSQL database, that is what holds the state: use pg_dump.`,
+If the store is a PostgreSQL database, use pg_dump instead.`,
 		Args: arguments(1, 1),
 		RunE: a.withConfig(func(cmd *cobra.Command, c *config.Config, args []string) error {
 			if err := backup.CheckStore(c.Store); err != nil {
@@ -43,10 +43,10 @@ Where the store is a PostgreSQL database, that is what holds the state: use pg_d
 func (a *app) restoreCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore DIR",
-		Short: "Put the databases and the audit log of a backup in place",
-		Long: `Put the databases and the audit log of the backup DIR where hako keeps them. hako must not run, and there
-must be neither yet: move the old directory (store in hako.yaml) away first. The key of the credentials is not in a
-backup: put it back too. The audit log records that it was restored.`,
+		Short: "Restore the databases and the audit log from a backup",
+		Long: `Restore the databases and the audit log from the backup DIR. hako must not run, and neither may exist yet:
+move the old directory (store in hako.yaml) away first. The key of the credentials is not in a backup: restore it
+too. The audit log records that it was restored.`,
 		Args: arguments(1, 1),
 		RunE: a.withConfig(func(cmd *cobra.Command, c *config.Config, args []string) error {
 			if err := backup.CheckStore(c.Store); err != nil {

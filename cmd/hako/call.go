@@ -33,10 +33,10 @@ func (a *app) callCommand() *cobra.Command {
 		Use:   "call TOOL [ARGUMENTS]",
 		Short: "Call a tool",
 		Long: `Call a tool, the same way as an MCP client does. ARGUMENTS is a JSON object, or - to read it from
-standard input; left out it is {}.
+standard input; the default is {}.
 
-Exit codes: 0 the tool answered, 1 it says that it failed, 2 usage or configuration, 3 the plugin waits for your
-consent, or the policy or a person says no.`,
+Exit codes: 0 the tool succeeded, 1 the tool failed, 2 usage or configuration, 3 the plugin is pending approval, or the
+policy or a person denied the call.`,
 		Example: `  hako call get_weather '{"location":"東京"}'
   echo '{"path":"notes.txt"}' | hako call file_read -`,
 		Args:              arguments(1, 2),
@@ -72,7 +72,7 @@ consent, or the policy or a person says no.`,
 // requestFlags adds the flags of commands that send a request.
 func (a *app) requestFlags(cmd *cobra.Command, tenant *string) {
 	a.tenantFlag(cmd, tenant)
-	cmd.Flags().BoolVar(&a.asJSON, "json", false, "print the whole result as MCP has it")
+	cmd.Flags().BoolVar(&a.asJSON, "json", false, "print the whole result as MCP JSON")
 }
 
 // callArguments returns the arguments given on the command line or on standard input.

@@ -27,13 +27,13 @@ type chatFlags struct {
 }
 
 func (f *chatFlags) add(a *app, cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.conversation, "conversation", "", "go on with this conversation (/sessions lists them)")
-	cmd.Flags().BoolVar(&f.resume, "resume", false, "go on with the conversation that you used last")
+	cmd.Flags().StringVar(&f.conversation, "conversation", "", "continue this conversation (/sessions lists them)")
+	cmd.Flags().BoolVar(&f.resume, "resume", false, "continue the conversation that you used last")
 	cmd.MarkFlagsMutuallyExclusive("conversation", "resume")
 	cmd.Flags().StringArrayVar(&f.files, "file", nil,
-		"send a file along with the first message; may be given several times")
+		"attach a file to the first message; may be given several times")
 	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "show the arguments of tool calls")
-	cmd.Flags().String("locale", "en", "the language of messages, and of answers where yours is unclear: en, ja")
+	cmd.Flags().String("locale", "en", "the language of messages, and of answers if yours is unclear: en, ja")
 	config.Flag(cmd.Flags(), "locale", "locale")
 	a.tenantFlag(cmd, &f.tenant)
 }
@@ -42,14 +42,14 @@ func (a *app) chatCommand() *cobra.Command {
 	var flags chatFlags
 	cmd := &cobra.Command{
 		Use:   "chat",
-		Short: "Talk with a model that has the tools",
-		Long: `Talk with a model of the configuration (llm.models in hako.yaml). It has the tools that you may call,
-under the same policy, limits and records as at every other frontend; where the policy wants a yes, you are asked.
+		Short: "Chat with a model that can call the tools",
+		Long: `Chat with a model of the configuration (llm.models in hako.yaml). It can call the tools that you may call,
+under the same policy, limits and records as at every other frontend. If the policy requires approval, you are asked.
 
-On a terminal, /help lists what else there is. Ctrl-C stops an answer, twice it ends. In a pipe the whole input is one
+On a terminal, /help lists the commands. Ctrl-C stops an answer; pressed twice it ends the chat. In a pipe the whole input is one
 message, and only the answer is printed.
 
-Exit codes: 0 answered, 1 there is no answer, 2 usage or configuration.`,
+Exit codes: 0 answered, 1 no answer, 2 usage or configuration.`,
 		Example: `  hako chat
   echo 東京の天気は？ | hako chat`,
 		Args: arguments(0, 0),
@@ -57,7 +57,7 @@ Exit codes: 0 answered, 1 there is no answer, 2 usage or configuration.`,
 			return a.chat(cmd.Context(), c, flags)
 		}),
 	}
-	cmd.Flags().StringVar(&flags.model, "model", "", "ask this model first (its name in llm.models)")
+	cmd.Flags().StringVar(&flags.model, "model", "", "try this model first (its name in llm.models)")
 	flags.add(a, cmd)
 	cmd.AddCommand(a.chatFeedbackCommand())
 	return cmd

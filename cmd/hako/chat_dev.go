@@ -17,10 +17,10 @@ func (a *app) devChatCommand() *cobra.Command {
 	path := ""
 	cmd := &cobra.Command{
 		Use:   "chat",
-		Short: "Talk with a stand-in for a model, without any account",
-		Long: `Talk with a stand-in for a model, which answers from a script and uses the shipped tools on the stand-ins
-of "hako dev fakes": the whole way of a conversation, with a policy that asks before something is written. Nothing
-leaves the machine, and nothing is kept.
+		Short: "Chat with a fake model, without any account",
+		Long: `Chat with a fake model, which answers from a script and calls the shipped tools with the fakes of "hako dev
+fakes". This shows a complete conversation, with a policy that requires approval of writes. Nothing leaves the machine,
+and nothing is stored.
 
 --script takes another script: docs/fakes.md describes them.`,
 		Example: `  hako dev chat
@@ -34,7 +34,7 @@ leaves the machine, and nothing is kept.
 			return a.devChat(cmd, steps, flags)
 		},
 	}
-	cmd.Flags().StringVar(&path, "script", "", "what the model answers, in YAML")
+	cmd.Flags().StringVar(&path, "script", "", "the responses of the model, in YAML")
 	flags.add(a, cmd)
 	return cmd
 }

@@ -14,9 +14,9 @@ func (a *app) chatFeedbackCommand() *cobra.Command {
 	texts := false
 	cmd := &cobra.Command{
 		Use:   "feedback",
-		Short: "List what people thought of answers",
-		Long: `List what people thought of answers, as they said with the buttons below them in Slack, the newest first.
-With --texts what was asked and answered is there too. Feedback is deleted with its conversation.`,
+		Short: "List people's feedback on answers",
+		Long: `List people's feedback on answers, given with the buttons in Slack, newest first. With --texts the
+questions and answers are shown too. Feedback is deleted with its conversation.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withStore(cmd, func(_ *config.Config, s *store.Store) error {
@@ -28,6 +28,6 @@ With --texts what was asked and answered is there too. Feedback is deleted with 
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&texts, "texts", false, "show what was asked and answered")
+	cmd.Flags().BoolVar(&texts, "texts", false, "also show the question and the answer")
 	return a.withJSON(cmd)
 }

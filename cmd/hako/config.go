@@ -20,12 +20,12 @@ func (a *app) configCommand() *cobra.Command {
 func (a *app) configCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check",
-		Short: "Say whether hako serve would start with this configuration",
-		Long: `Say whether hako serve would start with this configuration, without starting it: the file and those that
-it names, the environment, tokens, folders, and that every plugin in service gets a valid configuration. Plugins that
-wait or are broken do not keep hako from starting; they are reported too. No file is changed.
+		Short: "Check whether hako serve would start with this configuration",
+		Long: `Check whether hako serve would start with this configuration, without starting it: the file and those that
+it names, the environment, tokens, folders, and the configuration of every plugin in service. Pending or broken plugins
+do not keep hako from starting; they are reported too. No file is changed.
 
-Exit codes: 0 all is well, 2 it is not.`,
+Exit codes: 0 valid, 2 invalid.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.inspectPlugins(cmd, a.checkConfig) },
 	}

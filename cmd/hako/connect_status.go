@@ -14,11 +14,11 @@ import (
 func (a *app) connectStatusCommand() *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "status",
-		Short: "Show how the credentials stand, without secrets",
-		Long: `Show how the credentials stand: whether each can be used, since when and until when, and what to do about
-those that cannot. No secrets are shown, no tokens are fetched, and no commands of the configuration are run.
+		Short: "Show the state of the credentials, without secrets",
+		Long: `Show the state of the credentials: whether each is usable, since when and until when, and how to repair the
+others. No secrets are shown, no tokens are fetched, and no commands of the configuration are run.
 
-Exit codes: 0 all can be used, 1 one cannot.`,
+Exit codes: 0 all are usable, 1 one is not.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withCredentials(cmd, func(b *credential.Broker) error {
@@ -38,9 +38,9 @@ func (a *app) connectRemoveCommand() *cobra.Command {
 	tenant := ""
 	cmd := &cobra.Command{
 		Use:   "remove NAME",
-		Short: "Forget a connection",
-		Long: `Forget a connection: plugins cannot use it from now on. The provider is not told; take the application's
-access back there if it is not to be used any more.`,
+		Short: "Remove a connection",
+		Long: `Remove a connection: plugins cannot use it from now on. The provider is not notified; revoke the
+application's access there if it is no longer needed.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			operation := &audit.Operation{Action: "credential.remove", Subject: audit.Subject{Tenant: tenant},

@@ -22,7 +22,7 @@ func (a *app) consoleCommand() *cobra.Command {
 It works once, and for 10 minutes.
 
 The command only needs write access to the store, so it works with any configuration of logins.
-Standard error has the address at which others log in.`,
+Standard error shows the address at which other people log in.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withStore(cmd, func(c *config.Config, s *store.Store) error {
@@ -40,13 +40,13 @@ Standard error has the address at which others log in.`,
 					printf(a.stderr, "Others log in at %s%s\n", server.ConsoleURL(c), console.Path)
 				}
 				if address := server.ConsoleAddress(c); !listens(address) {
-					printf(a.stderr, "Nothing listens at %s now: the link works once hako serve does.\n", address)
+					printf(a.stderr, "Nothing listens at %s now: the link works once hako serve runs.\n", address)
 				}
 				return printf(a.stdout, "%s\n", server.LinkURL(c, secret))
 			})
 		},
 	}
-	cmd.Flags().String("http", "127.0.0.1:8420", "where hako serve is, if not where the configuration says")
+	cmd.Flags().String("http", "127.0.0.1:8420", "the address of hako serve, if it differs from the configuration")
 	config.Flag(cmd.Flags(), "http", "http.address")
 	return cmd
 }

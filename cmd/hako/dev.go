@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) devCommand() *cobra.Command {
-	return groupCommand("dev", "For those who write tools",
+	return groupCommand("dev", "Commands for authors of tools",
 		a.devPluginCommand(), a.devFakesCommand(), a.devChatCommand(), a.devSlackCommand(), a.devAgentCommand())
 }
 
@@ -23,11 +23,11 @@ func (a *app) devFakesCommand() *cobra.Command {
 	var address, dir string
 	cmd := &cobra.Command{
 		Use:   "fakes",
-		Short: "Serve stand-ins for the services that tools talk to",
-		Long: `Serve stand-ins for freee, KING OF TIME, SmartHR, Google Sheets, Slack, GitHub, a search engine and the
+		Short: "Serve fakes of the services that tools use",
+		Long: `Serve fakes of freee, KING OF TIME, SmartHR, Google Sheets, Slack, GitHub, a search engine and the
 Japan Meteorological Agency, filled with made-up data, and write a configuration with which hako uses them: nothing
 leaves the machine, and no account is needed. Without --write-config it is in a directory that is removed at the end.
-POST /_faults makes them fail. SIGINT or SIGTERM ends it.`,
+POST /_faults makes them fail. SIGINT or SIGTERM stops them.`,
 		Example: `  hako dev fakes --write-config fakes
   hako call send_slack_dm '{"user_id":"` + fakes.SlackUser + `","message":"hello"}' --config fakes/hako.yaml`,
 		Args: arguments(0, 0),
@@ -42,13 +42,13 @@ POST /_faults makes them fail. SIGINT or SIGTERM ends it.`,
 func (a *app) devFakes(ctx context.Context, address, dir string) error {
 	if !onLoopback(address) {
 		return fmt.Errorf("--address %s is not on this machine alone: the stand-ins let anybody in, "+
-			"so give a loopback address", address)
+			"use a loopback address", address)
 	}
 	if dir != "" {
 		dir = a.path(dir)
 	}
 	return demo.ServeFakes(ctx, address, dir, func(url, path, text string) error {
-		printf(a.stderr, "\nThe stand-ins are at %[1]s/. In another terminal:\n\n  hako tools --config %[2]s\n"+
+		printf(a.stderr, "\nThe fakes are at %[1]s/. In another terminal:\n\n  hako tools --config %[2]s\n"+
 			"  hako serve --config %[2]s\n", url, path)
 		return printf(a.stdout, "%s", block(text))
 	})

@@ -25,10 +25,10 @@ func (a *app) devPluginCommand() *cobra.Command {
 		Long: `Build the plugin in DIR (default: the current directory) after each save, as "hako plugin build" does, bring it into
 service and call the examples in DIR/examples.yaml. A change of the configuration or of the consents counts as a save,
 a file that the host or the plugin's tools write does not. What the plugin logs, its results and how long each step took
-are shown. A version with a mistake changes nothing: the one before stays.
+are shown. A version with an error changes nothing: the previous one stays.
 
-A version that asks for no more than was approved is approved by itself; one that asks for more waits for your yes. The
-interpreter runs the plugin, which answers sooner after a change and computes slower than compiled code. Ctrl-C ends
+A version that asks for no more than was approved is approved automatically; one that asks for more needs your approval.
+The interpreter runs the plugin: it starts sooner after a change and computes slower than compiled code. Ctrl-C stops
 it.`,
 		Example: `  hako dev plugin greet
   hako dev plugin notes --mount notes=./data`,

@@ -21,13 +21,13 @@ func (a *app) devSlackCommand() *cobra.Command {
 	var address, script, scene string
 	cmd := &cobra.Command{
 		Use:   "slack",
-		Short: "Talk with the bot in a stand-in for Slack, in a browser",
-		Long: `Serve a page that looks and works like Slack, with the bot in it: the same one that "hako serve" connects
-to Slack, here to a stand-in. A model that follows a script answers, with the shipped tools on the stand-ins of "hako
-dev fakes". Choose at the top of the page who you are: what one asks for, another may have to approve. Nothing leaves
-the machine, and nothing is kept.
+		Short: "Chat with the bot in a fake Slack, in a browser",
+		Long: `Serve a page that looks and works like Slack, with the bot of "hako serve" connected to a fake Slack. A fake
+model answers from a script, and calls the shipped tools with the fakes of "hako dev fakes". Choose at the top of the
+page which person you are: one person's request may need the approval of another. Nothing leaves the machine, and nothing
+is stored.
 
---play acts a scene instead, from a file or standard input (-), and prints what people see. --script takes another
+--play plays a scene from a file or standard input (-) instead, and prints what people see. --script selects another
 script for the model: docs/fakes.md describes both.`,
 		Example: `  hako dev slack
   echo 'ken in #general: @hako What is the weather in Tokyo?' | hako dev slack --play -`,
@@ -47,16 +47,16 @@ script for the model: docs/fakes.md describes both.`,
 					}
 					return demo.ServePage(ctx, d.Fakes, d.URL+"/slack", address, func(url string) error {
 						return printf(a.stderr, "Slack, or what stands in for it, is at\n\n  %s\n\n"+
-							"Choose there who you are. Ctrl-C ends it.\n", url)
+							"Choose there which person you are. Ctrl-C stops it.\n", url)
 					})
 				})
 			})
 		},
 	}
 	cmd.Flags().StringVar(&address, "address", "127.0.0.1:8432", "loopback address of the page")
-	cmd.Flags().StringVar(&script, "script", "", "what the model answers, in YAML")
+	cmd.Flags().StringVar(&script, "script", "", "the responses of the model, in YAML")
 	cmd.Flags().StringVar(&scene, "play", "",
-		"act the scene in this file, - for standard input, and print what people see")
+		"play the scene in this file (- for standard input), and print what people see")
 	return cmd
 }
 

@@ -12,14 +12,14 @@ import (
 func (a *app) doctorCommand() *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "doctor",
-		Short: "Say what this machine can enforce, and what is wrong with the configuration",
+		Short: "Check the configuration and what this machine can enforce",
 		Long: `Report what this machine can enforce, and problems of the configuration with their remedies. No file is
 changed.
 
 A hako serve on this machine is asked for its version, store and certificate, and for plugins and upstream servers that
 are not in service.
 
-Exit codes: 0 everything works, perhaps with warnings, 1 something does not work.`,
+Exit codes: 0 no errors (there may be warnings), 1 errors.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd) },
 	})

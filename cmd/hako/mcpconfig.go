@@ -19,10 +19,10 @@ func (a *app) mcpConfigCommand() *cobra.Command {
 		Use:   "mcp-config " + strings.Join(names, "|"),
 		Short: "Print what to paste into an MCP client's configuration",
 		Long: `Print what to paste into an MCP client's configuration. The client starts hako itself and speaks to it
-over stdio; with --http or --url it uses a server that is running. The file to paste into is named on standard error.
+over stdio; with --http or --url it uses a running server. Standard error names the file to paste into.
 
-With --command a command of the client is printed instead that does the same, such as "claude mcp add"; with --link the
-address of a link that installs hako. With --oauth the client logs its user in, and sends no token of the
+With --command the client's own command is printed instead, such as "claude mcp add"; with --link a link that installs
+hako. With --oauth the client logs its user in, and sends no token of the
 configuration.`,
 		Args:      arguments(1, 1),
 		ValidArgs: names,
@@ -42,7 +42,7 @@ configuration.`,
 			return a.printMCPConfig(instructions)
 		},
 	}
-	cmd.Flags().StringVar(&o.Name, "name", "hako", "what the client calls the server")
+	cmd.Flags().StringVar(&o.Name, "name", "hako", "the name of the server in the client")
 	cmd.Flags().BoolVar(&o.HTTP, "http", false, "use the HTTP server of this configuration")
 	cmd.Flags().StringVar(&o.URL, "url", "", "use the HTTP server at this URL")
 	cmd.Flags().BoolVar(&o.OAuth, "oauth", false, "let the client log its user in by OAuth, at the HTTP server")

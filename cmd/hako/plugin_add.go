@@ -25,14 +25,12 @@ func (a *app) pluginAddCommand() *cobra.Command {
 	var flags addFlags
 	cmd := &cobra.Command{
 		Use:   "add FILE|URL|oci://REFERENCE|NAME",
-		Short: "Put a plugin from elsewhere into the plugin folder",
-		Long: `Put a plugin, a file or what an https address or a registry answers, into the first plugin folder under
-the name that its manifest has. It is read and checked before, and nothing of it runs: it is pending until you approve
-it.
+		Short: "Add a plugin to the plugin folder",
+		Long: `Add a plugin from a file, an https address or a registry to the first plugin folder, under the name in its
+manifest. The file is checked first, without running it: the plugin is pending until you approve it.
 
-With --digest nothing else than what its author published arrives; a reference to a registry can have the digest of its
-manifest at the end. Your yes is bound to the file's digest in any case. A name is that of a plugin in an index (hako
-plugin search).`,
+--digest ensures that the file is the one its author published; a registry reference can end in the digest of its
+manifest. Your approval is bound to the file's digest in any case. NAME is a plugin in an index (hako plugin search).`,
 		Example: `  hako plugin add https://example.com/weather.wasm --digest sha256:463504be…
   hako plugin add oci://registry.example.com/tools/weather:1.4`,
 		Args: arguments(1, 1),
@@ -40,9 +38,9 @@ plugin search).`,
 			return a.add(cmd.Context(), c, folder, args[0], flags)
 		}),
 	}
-	cmd.Flags().StringVar(&flags.digest, "digest", "", "sha256:HEX, which the file must have")
+	cmd.Flags().StringVar(&flags.digest, "digest", "", "the digest that the file must have, sha256:HEX")
 	cmd.Flags().BoolVar(&flags.replace, "replace", false,
-		"take the place of a file of that name; a version in service stays until you approve the new one")
+		"replace a file of that name; a version in service stays until you approve the new one")
 	return cmd
 }
 

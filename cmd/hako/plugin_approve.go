@@ -20,11 +20,11 @@ func (a *app) pluginApproveCommand() *cobra.Command {
 	var flags choices.Flags
 	cmd := &cobra.Command{
 		Use:   "approve NAME|FILE",
-		Short: "Show what a plugin asks for, and say yes to it",
-		Long: `Show what a plugin asks for, and say yes to it. Nothing of the plugin runs for that.
+		Short: "Show what a plugin asks for, and approve it",
+		Long: `Show what a plugin asks for, and approve it, without running the plugin.
 
-The yes goes into the consents file, bound to the digest of the plugin and to what it asks for now. Folders and
-addresses of an earlier yes are kept where the flags name no others.`,
+The approval is written to the consents file, bound to the plugin's digest and to its current permissions. Folders and
+addresses of an earlier approval are kept unless flags name others.`,
 		Example: `  hako plugin approve files --mount workspace=./workspace
   hako plugin approve files --mount workspace=/srv/docs:ro
   hako plugin approve shell --mount workspace=./workspace --program git --program ls
@@ -65,7 +65,7 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags choice
 	operation := &audit.Operation{Action: "plugin.approve", Target: audit.Target{Plugin: p.Name, Digest: p.Digest},
 		Detail: map[string]string{"version": p.Version, "gets": strings.Join(grants.Explain("en"), "\n")}}
 	if !flags.Approve(proposal) && !a.agrees("Approve?") {
-		refused := errors.New("not approved: answer y, or give --yes where nobody can answer")
+		refused := errors.New("not approved: answer y, or use --yes if nobody can answer")
 		return &exitError{exitFailed, errors.Join(refused,
 			server.RecordRefusal(ctx, v.config, a.logger(v.config, slog.LevelWarn), operation))}
 	}

@@ -11,10 +11,10 @@ import (
 func (a *app) pluginCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE|DIR",
-		Short: "Review a plugin as a careful person would",
+		Short: "Review a plugin's manifest and code",
 		Long: `Review a plugin file, or all in a folder: handlers without an entry in the manifest and the reverse,
-imports without a permission, schemas, permissions that are too broad, texts that are missing. To learn its handlers the
-plugin is asked for them in a sandbox with nothing granted.
+imports without a permission, schemas, permissions that are too broad, missing texts. The plugin lists its handlers
+in a sandbox without any grants.
 
 Exit codes: 0 no errors (there may be warnings), 1 errors, 2 usage.`,
 		Args: arguments(1, 1),

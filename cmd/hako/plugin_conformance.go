@@ -10,7 +10,7 @@ import (
 func (a *app) pluginConformanceCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "conformance FILE",
-		Short: "Test a PDK by the plugin that docs/abi.md describes",
+		Short: "Test a PDK with the conformance plugin of docs/abi.md",
 		Long: `Test a PDK: FILE is the plugin that docs/abi.md describes under "Conformance", written with the PDK. Its
 tools, resources and prompts are called in the sandbox, with an HTTP server and a database of the test.
 

@@ -9,11 +9,11 @@ import (
 func (a *app) pluginIndexCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "index FILE.yaml [FOLDER|FILE.wasm|oci://REPOSITORY]...",
-		Short: "Write an index of plugins for others to search",
+		Short: "Write a searchable index of plugins",
 		Long: `Write an index that hako plugin search reads, of plugin files in the folder of the index or below it and
-of plugins in registries. What it says is read from the plugins: names, versions, digests, descriptions and what they
-ask for. A repository without a tag is listed with its newest version. The same plugins make the same file. Without
-plugins, the index that is there is checked. Put it on a web server, in a registry or in git (docs/registries.md).`,
+of plugins in registries. Its content is read from the plugins: names, versions, digests, descriptions and what they
+ask for. A repository without a tag is listed with its newest version. The same plugins give the same file. Without
+plugins, an existing index is checked. Put it on a web server, in a registry or in git (docs/registries.md).`,
 		Example: `  hako plugin index plugins/index.yaml plugins
   hako plugin index index.yaml oci://registry.example.com/tools/weather oci://registry.example.com/tools/notes:1.0.0
   hako plugin index index.yaml`,
@@ -40,7 +40,7 @@ plugins, the index that is there is checked. Put it on a web server, in a regist
 				return err
 			}
 			return printf(a.stdout, "%s lists %d plugins\n"+
-				"Next: name it in index.plugins of hako.yaml, where people search\n", file, count)
+				"Next: add it to index.plugins of hako.yaml on the machines that search it\n", file, count)
 		},
 	}
 }

@@ -17,7 +17,7 @@ func (a *app) pluginInspectCommand() *cobra.Command {
 		Use:   "inspect FILE|NAME",
 		Short: "Show what a plugin is, asks for and may do",
 		Long: `Show what a plugin is: its manifest, digest and imports, what it asks for and what it is granted, its
-configuration and limits. Everything is read from the file; nothing of the plugin runs.`,
+configuration and limits. Everything is read from the file, without running the plugin.`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: a.completePlugins(),
 		RunE: func(cmd *cobra.Command, args []string) error {

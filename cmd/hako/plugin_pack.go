@@ -13,7 +13,7 @@ func (a *app) pluginPackCommand() *cobra.Command {
 		Use:   "pack WASM MANIFEST",
 		Short: "Embed a manifest into a plugin file",
 		Long: `Embed the manifest into the plugin file as a custom section, so that one file is the whole plugin. This
-works for any language. A manifest that is inside already is replaced.`,
+works for any language. An existing embedded manifest is replaced.`,
 		Args: arguments(2, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if output == "" {

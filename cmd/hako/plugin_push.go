@@ -50,6 +50,6 @@ in PEM form that is not encrypted. Signing keyless, with an identity, is left to
 		},
 	}
 	cmd.Flags().StringVar(&keyFile, "sign", "", "the file of a private key to sign the plugin with")
-	cmd.Flags().BoolVar(&replace, "replace", false, "take the place of another plugin under that tag")
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace another plugin under that tag")
 	return cmd
 }

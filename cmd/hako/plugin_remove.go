@@ -18,8 +18,8 @@ func (a *app) pluginRemoveCommand() *cobra.Command {
 		Use:   "remove NAME",
 		Short: "Remove a plugin from the plugin folder, with its consent",
 		Long: `Remove a plugin: its file and the manifest beside it, its entry in the lock file, and your consent. A
-hako that is serving stops offering its tools; calls in flight are answered. Data, settings and folders stay, and are
-named. A copy of the file is kept for 30 days.`,
+hako that is serving stops offering its tools; calls in flight finish. Data, settings and folders stay, and are
+listed. A copy of the file is kept for 30 days.`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: a.completePlugins(),
 		RunE: a.withFolder(func(cmd *cobra.Command, c *config.Config, folder *install.Folder, args []string) error {

@@ -13,9 +13,9 @@ import (
 func (a *app) pluginRevokeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke NAME",
-		Short: "Take the yes to a plugin back",
-		Long: `Take the yes to a plugin back. A hako that is serving stops offering its tools at once; calls in flight
-end. The entry stays in the consents file, marked, so that new versions wait too.`,
+		Short: "Revoke the approval of a plugin",
+		Long: `Revoke the approval of a plugin. A hako that is serving stops offering its tools at once; calls in flight
+end. The entry stays in the consents file, marked as revoked, so that new versions are pending too.`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: a.completePlugins(host.Active),
 		RunE: a.withConfig(func(cmd *cobra.Command, c *config.Config, args []string) error {

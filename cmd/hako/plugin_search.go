@@ -17,8 +17,8 @@ func (a *app) pluginSearchCommand() *cobra.Command {
 		Use:   "search [WORDS]",
 		Short: "Search the indexes for plugins to add",
 		Long: `Search the indexes of the configuration (index.plugins) for plugins that have all of the words, in
-English or Japanese, and list all without words. An index that cannot be reached is searched in its last copy. What an
-index says of a plugin is not verified; hako plugin add reads the plugin itself.`,
+English or Japanese, and list all without words. For an unreachable index its last copy is searched. The
+entries of an index are not verified; hako plugin add reads the plugin itself.`,
 		Args: arguments(0, 20),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.inspectPlugins(cmd, func(v *view) error {

@@ -14,10 +14,10 @@ func (a *app) pluginSyncCommand() *cobra.Command {
 	check, prune, from := false, false, ""
 	cmd := &cobra.Command{
 		Use:   "sync",
-		Short: "Bring the plugin folder to the state of the lock file",
-		Long: `Bring the plugin folder to the state of the lock file, hako.lock.yaml beside the consents: what is
-missing, or is another file, is put there again, from a copy on this machine or from where it came from, with the digest
-in the lock file. Plugins without an entry are named, and stay unless --prune is given.`,
+		Short: "Make the plugin folder match the lock file",
+		Long: `Make the plugin folder match the lock file, hako.lock.yaml beside the consents. A missing or different file
+is replaced by one with the digest in the lock file, from a copy on this machine or from its source. Plugins without an
+entry are listed, and stay unless --prune is given.`,
 		Args: arguments(0, 0),
 		RunE: a.withFolder(func(cmd *cobra.Command, c *config.Config, folder *install.Folder, _ []string) error {
 			if from != "" {

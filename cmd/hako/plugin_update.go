@@ -12,9 +12,9 @@ import (
 func (a *app) pluginOutdatedCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "outdated",
-		Short: "List installed plugins of which there is a newer version",
-		Long: `List the plugins of the lock file of which there is another version where they came from: a newer tag, a
-tag that was moved, or another file at the URL. Nothing is changed.`,
+		Short: "List installed plugins that have a newer version",
+		Long: `List the plugins of the lock file whose source has another version: a newer tag, a moved tag, or another
+file at the URL. Nothing is changed.`,
 		Args: arguments(0, 0),
 		RunE: a.withFolder(func(cmd *cobra.Command, _ *config.Config, folder *install.Folder, _ []string) error {
 			return a.eachNewer(cmd.Context(), folder, nil, func(n *install.Newer) error {
@@ -28,10 +28,10 @@ func (a *app) pluginUpdateCommand() *cobra.Command {
 	dryRun := false
 	cmd := &cobra.Command{
 		Use:   "update [NAME]",
-		Short: "Put the newest version of installed plugins into the plugin folder",
-		Long: `Put the newest version of the installed plugin, or of all of them, into the plugin folder, and show how
-its permissions, tools and schemas differ. A version in service stays there until you approve the new one, unless
-updates in hako.yaml allows versions that ask for no more.`,
+		Short: "Update installed plugins to their newest version",
+		Long: `Update the installed plugin, or all of them, to the newest version, and show how its permissions, tools and
+schemas differ. A version in service stays until you approve the new one, unless updates in hako.yaml allows versions that
+ask for no more.`,
 		Args:              arguments(0, 1),
 		ValidArgsFunction: a.completePlugins(),
 		RunE: a.withFolder(func(cmd *cobra.Command, c *config.Config, folder *install.Folder, args []string) error {
@@ -64,10 +64,9 @@ func (a *app) eachNewer(ctx context.Context, folder *install.Folder, names []str
 func (a *app) pluginRollbackCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rollback NAME",
-		Short: "Put the version of a plugin that was there before back into the plugin folder",
-		Long: `Put the version of a plugin that was there before the last update back into the plugin folder: from a
-copy on this machine, or from where it came from. It needs your consent as every file does. Another rollback goes
-forward again.`,
+		Short: "Restore the previous version of a plugin",
+		Long: `Restore the version of a plugin before the last update, from a copy on this machine or from its source. It
+needs your consent like every file. Another rollback undoes the rollback.`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: a.completePlugins(),
 		RunE: a.withFolder(func(cmd *cobra.Command, c *config.Config, folder *install.Folder, args []string) error {

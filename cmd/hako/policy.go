@@ -61,14 +61,14 @@ func (f *callerFlags) add(a *app, cmd *cobra.Command) {
 	flags.StringVar(&f.Email, "email", "",
 		"the user's e-mail address in Slack, by which the policy may name the employee; needs --frontend slack")
 	flags.StringVar(&f.Frontend, "frontend", pipeline.FrontendHTTP,
-		"where the call comes in: mcp-http, mcp-stdio, terminal, slack, agent or console")
+		"the frontend of the call: mcp-http, mcp-stdio, terminal, slack, agent or console")
 	flags.StringVar(&f.Token, "token", "",
 		"the name of the token that the caller has, or - to read the token itself from standard input and verify it; "+
 			"its user, tenant, groups and scopes apply")
 	flags.StringArrayVar(&f.Groups, "group", nil,
-		"a group that the frontend knows the user to be in, besides those of the policy; may be given several times")
+		"a group of the user according to the frontend, besides those of the policy; may be given several times")
 	flags.StringArrayVar(&f.Scopes, "scope", nil, "a scope of the caller's token; may be given several times")
-	flags.StringVar(&f.Via, "via", "", "the plugin whose tool makes the call, if one does")
-	flags.StringVar(&f.Toolset, "toolset", "", "the toolset that the caller is offered, if there is one")
+	flags.StringVar(&f.Via, "via", "", "the plugin whose tool makes the call, if any")
+	flags.StringVar(&f.Toolset, "toolset", "", "the caller's toolset, if any")
 	a.tenantFlag(cmd, &f.Tenant)
 }

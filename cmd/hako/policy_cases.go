@@ -12,11 +12,11 @@ import (
 func (a *app) policyTestCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "test FILE",
-		Short: "Hold the policy against cases",
-		Long: `Hold the policy against cases: calls with the decision that each should get, and command lines likewise.
+		Short: "Run test cases against the policy",
+		Long: `Run test cases against the policy: calls or command lines, each with the expected decision.
 docs/policy.md has an example.
 
-Exit codes: 0 all hold, 1 some do not, 2 usage, or the policy or the cases are not valid.`,
+Exit codes: 0 all passed, 1 some failed, 2 usage, or the policy or the cases are not valid.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withPolicy(cmd, func(v *view, p *policy.Policy) error {

@@ -17,9 +17,9 @@ func (a *app) policyCheckCommand() *cobra.Command {
 	strict := false
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
-		Short: "Say what is wrong with a policy, and what is probably a mistake",
-		Long: `Say what is wrong with a policy: everything, each with its line and column. Warnings are about what is
-valid and probably a mistake: rules that can never decide, because an earlier one decides about all of their calls, and
+		Short: "Report errors and probable mistakes in a policy",
+		Long: `Report all errors in a policy, with line and column. Warnings are about probable mistakes in a valid policy:
+rules that can never decide, because an earlier one decides all of their calls, and
 tools, plugins, frontends, tenants, tokens and groups that do not exist here.
 
 Exit codes: 0 the policy is valid (there may be warnings), 1 it is not, or with --strict there are warnings, 2 usage or
@@ -35,7 +35,7 @@ configuration.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&strict, "strict", false, "take warnings for errors")
+	cmd.Flags().BoolVar(&strict, "strict", false, "treat warnings as errors")
 	return cmd
 }
 

@@ -14,9 +14,9 @@ func (a *app) policyExplainCommand() *cobra.Command {
 	var given string
 	cmd := &cobra.Command{
 		Use:   "explain TOOL",
-		Short: "Say which rule decides about a call, and why",
-		Long: `Say what becomes of a caller's call of TOOL, which rule of the policy decides it and why those before it
-do not. Without --arguments it says what depends on them.`,
+		Short: "Show which rule decides a call, and why",
+		Long: `Show the decision on a caller's call of TOOL, the rule of the policy that decides it, and why the rules
+before it do not. Without --arguments it shows what depends on them.`,
 		Example: `  hako policy explain file_write --as ken --group interns
   hako policy explain file_write --token ci --arguments '{"path":"a.txt","content":"x"}'
   hako policy explain file_write --token - <token.jwt`,

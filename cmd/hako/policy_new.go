@@ -15,10 +15,10 @@ var starterPolicy []byte
 func (a *app) policyNewCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "new [FILE]",
-		Short: "Write a policy to start from",
-		Long: `Write a policy to start from, where the configuration expects one, or to FILE: reading is free, what
-destroys or writes to other systems is asked about, and the rest is there as comments. A file that exists is left
-alone.`,
+		Short: "Write an initial policy",
+		Long: `Write an initial policy to the path in the configuration, or to FILE. It allows reading, and requires approval
+of destructive tools and of writes to other systems; further rules are included as comments. An existing file is not
+changed.`,
 		Args: arguments(0, 1),
 		RunE: a.withConfig(func(cmd *cobra.Command, c *config.Config, args []string) error {
 			path := c.Policy

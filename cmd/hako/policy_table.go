@@ -11,9 +11,9 @@ func (a *app) policyTableCommand() *cobra.Command {
 	var caller callerFlags
 	cmd := &cobra.Command{
 		Use:   "table",
-		Short: "List all tools with what becomes of a caller's calls",
-		Long: `List all tools on offer with what becomes of a caller's calls: allow, deny, requires_confirmation, or
-depends where it is up to the arguments; and the rules that decide.`,
+		Short: "List all tools with the decision on a caller's calls",
+		Long: `List all tools in the catalog with the decision on a caller's calls: allow, deny, requires_confirmation, or
+depends (on the arguments); and the rules that decide.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withCaller(cmd, &caller, func(v *view, p *policy.Policy) error {

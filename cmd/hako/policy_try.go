@@ -18,7 +18,7 @@ func (a *app) policyTryCommand() *cobra.Command {
 	var since string
 	cmd := &cobra.Command{
 		Use:   "try FILE",
-		Short: "Say which recorded calls another policy would decide otherwise",
+		Short: "List the recorded calls that another policy would decide differently",
 		Long: `Decide the calls of the audit log again with the policy in FILE, and list the calls whose decision would
 change. No tool is called, and the policy in force stays.
 

@@ -50,11 +50,11 @@ func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "hako",
 		Short: "Offer sandboxed Wasm tools to MCP clients",
-		Long: `hako runs tools that nobody has to trust. Each one is a Wasm plugin in a sandbox of its own; what it may
-do is what you allowed.
+		Long: `hako runs untrusted tools. Each one is a Wasm plugin in a sandbox of its own, and may do only what you
+allowed.
 
 Start with:  hako serve        and point an MCP client at the URL it prints
-        or:  hako tools        to see what is there
+        or:  hako tools        to list the tools
         or:  hako plugin new   to write a tool of your own`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -83,7 +83,7 @@ Start with:  hako serve        and point an MCP client at the URL it prints
 	flags.StringArray("plugins", nil, "folder with plugins; may be given several times")
 	config.Flag(flags, "plugins", "plugins")
 	flags.StringArray("allow-path", nil,
-		"directory for the file tools besides the workspace; may be given several times")
+		"additional directory for the file tools besides the workspace; may be given several times")
 	config.Flag(flags, "allow-path", "allowPaths")
 	flags.String("log-level", "info", "debug, info, warn or error")
 	config.Flag(flags, "log-level", "log.level")

@@ -8,7 +8,7 @@ import (
 )
 
 func (a *app) secretsCommand() *cobra.Command {
-	return groupCommand("secrets", "Look after the key that encrypts connections",
+	return groupCommand("secrets", "Manage the key that encrypts connections",
 		a.secretsRotateCommand())
 }
 
@@ -16,10 +16,10 @@ func (a *app) secretsRotateCommand() *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "rotate",
 		Short: "Encrypt all connections with a new key",
-		Long: `Encrypt all connections with a new key, at once. Where the key is in a file, hako makes the new one and
-takes the old one out when all is done; a crash in between leaves both there, and the next run finishes. Where it comes
-from the environment or a command, or replicas share the store, put the new key in front of the old one first, on a line
-of its own, for all of them, and take the old one out afterwards.`,
+		Long: `Encrypt all connections with a new key. If the key is in a file, hako creates the new key and removes the
+old one at the end; after a crash in between the file has both, and the next run finishes the rotation. If the key comes
+from the environment or a command, or if replicas share the store, first insert the new key before the old one, on a
+separate line, for all replicas, and remove the old one afterwards.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.changeCredentials(cmd, &audit.Operation{Action: "secrets.rotate"},

@@ -27,13 +27,13 @@ func (a *app) serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Offer the tools to MCP clients",
 		Long: `Offer the tools to MCP clients over HTTP, or with --stdio to the one client that started hako. Plugin
-folders are watched: what is added, replaced or removed takes effect at once.
+folders are watched: added, replaced or removed plugins take effect at once.
 
 The configuration is read again when its file changes, on SIGHUP and by the console. A file with an error changes
-nothing; what needs a restart is named in the log.
+nothing. The log names the changes that need a restart.
 
-SIGINT or SIGTERM ends it: no more requests are taken, and those in flight may answer until their limit on time ends
-(shutdown.grace). What is left 10 seconds after that is given up; a second signal ends it at once.`,
+SIGINT or SIGTERM starts a graceful shutdown: no more requests are accepted, and those in flight may finish within their
+time limit (shutdown.grace). 10 seconds later remaining requests are abandoned. A second signal stops hako at once.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			source := a.source(cmd)
@@ -107,7 +107,7 @@ func serving(err error) error {
 func (a *app) exitIfStuck(ctx context.Context, grace func() time.Duration) (cancel func()) {
 	limit := func() time.Duration { return grace() + server.CloseTime }
 	return process.OnStuck(ctx, limit, func(limit time.Duration) {
-		printf(a.stderr, "hako: stopped without waiting any longer: something has not ended within %v\n", limit)
+		printf(a.stderr, "hako: stopped without waiting any longer: shutdown did not finish within %v\n", limit)
 		exit := a.exit
 		if exit == nil {
 			exit = os.Exit

@@ -104,7 +104,7 @@ func (a *app) hostFor(ctx context.Context, c *config.Config, change func(*host.O
 // warnUnshipped logs that the program has no shipped plugins although the configuration wants them.
 func (a *app) warnUnshipped(c *config.Config) {
 	if c.ShippedOn && len(shippedPlugins()) == 0 && len(c.ShippedDisabled) == 0 {
-		printf(a.stderr, "hako: this program was built without the shipped plugins: build it with make build, "+
+		printf(a.stderr, "hako: this binary was built without the shipped plugins: build it with make build, "+
 			"or name a folder with --plugins\n")
 	}
 }

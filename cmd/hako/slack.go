@@ -21,8 +21,8 @@ func (a *app) slackManifestCommand() *cobra.Command {
 		Use:   "manifest",
 		Short: "Print the app manifest that makes the bot's app in Slack",
 		Long: `Print the app manifest of the bot. Paste it at https://api.slack.com/apps (Create New App, From a
-manifest): it makes the app with scopes, events, buttons, the slash command and the agent view. Without --url the app
-uses Socket Mode, for which nothing has to be reachable from outside.`,
+manifest): it creates the app with scopes, events, buttons, the slash command and the agent view. Without --url the app
+uses Socket Mode, which needs no address that is reachable from outside.`,
 		Example: `  hako slack manifest
   hako slack manifest --url https://hako.example.com --workspace acme`,
 		Args: arguments(0, 0),
@@ -40,9 +40,9 @@ uses Socket Mode, for which nothing has to be reachable from outside.`,
 			return printf(a.data(), "%s\n", block(text))
 		},
 	}
-	cmd.Flags().StringVar(&o.Name, "name", "hako", "what the bot is called")
-	cmd.Flags().BoolVar(&socket, "socket", false, "use Socket Mode, which is the default")
-	cmd.Flags().StringVar(&base, "url", "", "the https URL where Slack reaches hako serve")
+	cmd.Flags().StringVar(&o.Name, "name", "hako", "the name of the bot")
+	cmd.Flags().BoolVar(&socket, "socket", false, "use Socket Mode (the default)")
+	cmd.Flags().StringVar(&base, "url", "", "the https URL at which Slack reaches hako serve")
 	cmd.Flags().StringVar(&workspace, "workspace", "main", "the name of the workspace in hako.yaml, for --url")
 	cmd.MarkFlagsMutuallyExclusive("socket", "url")
 	return cmd

@@ -31,7 +31,7 @@ type tokenFlags struct {
 
 func (f *tokenFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.User, "user", "", "the user that calls with it are made for (default NAME)")
+	flags.StringVar(&f.User, "user", "", "the user whom its calls are attributed to (default NAME)")
 	flags.StringVar(&f.Role, "role", "", "make a token for the console, with this role: viewer, approver or admin")
 	flags.StringVar(&f.expires, "expires", "", "when the token expires: its last day (YYYY-MM-DD) or a time (RFC 3339)")
 }
@@ -41,7 +41,7 @@ func (f *tokenFlags) check(cmd *cobra.Command, name string) (err error) {
 	f.Name = name
 	if f.expires != "" {
 		if f.Expires, err = config.ParseExpiry(f.expires); err != nil {
-			return usageError(cmd, fmt.Errorf("--expires %q is no date such as 2027-12-31", f.expires))
+			return usageError(cmd, fmt.Errorf("--expires %q is not a date such as 2027-12-31", f.expires))
 		}
 	}
 	if f.Role != "" && !slices.Contains(console.Roles, console.Role(f.Role)) {
@@ -63,7 +63,7 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Create a bearer token in the store",
-		Long: `Create a bearer token in the store: for MCP clients, or with --role for somebody who logs in to the
+		Long: `Create a bearer token in the store: for MCP clients, or with --role for a person who logs in to the
 console. All replicas accept it at once. It is printed once, on standard output; the store keeps only its hash.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -97,7 +97,7 @@ console. All replicas accept it at once. It is printed once, on standard output;
 	}
 	f.add(cmd)
 	a.tenantFlag(cmd, &f.Tenant)
-	cmd.Flags().StringSliceVar(&f.Scopes, "scopes", nil, "what it may be used for, as in http.auth.scopes")
+	cmd.Flags().StringSliceVar(&f.Scopes, "scopes", nil, "the scopes of the token, as in http.auth.scopes")
 	return a.withJSON(cmd)
 }
 

@@ -20,7 +20,7 @@ func (a *app) toolsCommand() *cobra.Command {
 		Long: `List the tools that can be called: as a table, or for the prompt of a model, as a text with one line for
 each tool or as a JSON list of their names, descriptions and parameters.
 
-Upstream MCP servers are started for this, and stopped again.
+The command starts upstream MCP servers and stops them at the end.
 
 With --tenant the list is without the tools of plugins that need a credential which neither the tenant nor everybody
 has.`,
@@ -40,9 +40,9 @@ has.`,
 	}
 	cmd.Flags().StringVar(&format, "format", "table", "table, text, json, mcp or tokens")
 	as := func(name string) func(string) error { return func(string) error { format = name; return nil } }
-	cmd.Flags().BoolFunc("json", "print the whole list as MCP has it, as --format mcp does", as("mcp"))
+	cmd.Flags().BoolFunc("json", "print the whole list as MCP JSON, as --format mcp does", as("mcp"))
 	cmd.Flags().BoolFunc("tokens",
-		"estimate what the tools cost a model in context, as --format tokens does", as("tokens"))
+		"estimate the size of the tools in a model's context, as --format tokens does", as("tokens"))
 	cmd.MarkFlagsMutuallyExclusive("format", "json", "tokens")
 	cmd.Flags().String("locale", "en", "the language of descriptions: en, ja")
 	config.Flag(cmd.Flags(), "locale", "locale")

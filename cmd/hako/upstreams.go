@@ -18,13 +18,12 @@ import (
 func (a *app) upstreamsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upstreams",
-		Short: "Connect the upstream MCP servers and say how they stand",
-		Long: `Connect the MCP servers of the configuration (upstreams in hako.yaml), say for each how it stands and
-what it offers, and stop them again. Each program is started a second time for this if hako serve runs. The column IN
-HAKO SERVE says how that process stands with it: up, connecting, idle (connected for the next call) or down, and since
-when.
+		Short: "Connect the upstream MCP servers and show their state",
+		Long: `Connect the MCP servers of the configuration (upstreams in hako.yaml), show the state and the tools of each,
+and stop them again. If hako serve runs, this starts each program a second time. The column IN HAKO SERVE shows the state
+of the server in that process: up, connecting, idle (connected for the next call) or down, and since when.
 
-Exit codes: 0 all are up or disabled, 1 one is down or all that it offers is left out, 2 the configuration is wrong.`,
+Exit codes: 0 all are up or disabled, 1 one is down or all of its tools are omitted, 2 the configuration is invalid.`,
 		Args: arguments(0, 0),
 		RunE: a.withConfig(func(cmd *cobra.Command, c *config.Config, _ []string) error {
 			h, err := a.hostFor(cmd.Context(), c, nil) // the servers may not offer what plugins offer

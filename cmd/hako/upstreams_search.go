@@ -36,7 +36,7 @@ sandbox such a server, and anybody can publish one.`,
 			case len(servers) == 0:
 				return printf(a.stderr, "No server has all of these words.\n")
 			case more:
-				printf(a.stderr, "There are more: search for further words.\n")
+				printf(a.stderr, "There are more: add words to the search.\n")
 			}
 			return inspect.WriteServers(a.stdout, servers, query)
 		}),

@@ -266,7 +266,7 @@ func (r *Runner) drain(end context.CancelCauseFunc) {
 	select {
 	case <-ended:
 	case <-r.after(grace):
-		r.logger.Warn("calls had not ended when hako had to: the agents are told at the next start", "grace", grace)
+		r.logger.Warn("calls were still running at shutdown: agents get an error result at the next start", "grace", grace)
 		end(errEnding)
 		<-ended
 	}

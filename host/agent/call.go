@@ -216,7 +216,7 @@ func (r *Runner) refusal(c *call, w wanted, err error) *answer {
 	var invalid *pipeline.InvalidError
 	switch {
 	case errors.As(err, &missing) && len(missing.Near) > 0:
-		return failed("There is no tool %q here now. Did you mean %s?", c.event.Name,
+		return failed("There is no tool %q now. Did you mean %s?", c.event.Name,
 			strings.Join(missing.Near, " or "))
 	case errors.As(err, &missing):
 		return failed("There is no tool %q here now. Go on without it.", c.event.Name)

@@ -30,7 +30,7 @@ func (r *Runner) discover(followers *sync.WaitGroup) {
 			return
 		case err != nil:
 			failures++
-			r.logger.Warn("the sessions of the agents could not be listed: tried again", "err", err)
+			r.logger.Warn("listing the sessions of the agents failed: retrying", "err", err)
 		default:
 			failures = 0
 		}
@@ -88,7 +88,7 @@ func (r *Runner) look(ctx context.Context, followers *sync.WaitGroup, most int) 
 // crowd logs how many sessions have to wait, when the number changes.
 func (r *Runner) crowd(waiting int) {
 	if waiting > 0 && waiting != r.waiting {
-		r.logger.Warn("sessions have to wait, since as many are followed as can be", "waiting", waiting,
+		r.logger.Warn("sessions have to wait: the limit of followed sessions is reached", "waiting", waiting,
 			"followed", maxSessions)
 	}
 	r.waiting = waiting

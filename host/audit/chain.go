@@ -66,7 +66,7 @@ func parseLine(line []byte) (seq uint64, prev string, err error) {
 	}
 	seq, err = strconv.ParseUint(string(digits), 10, 64)
 	if err != nil || strconv.FormatUint(seq, 10) != string(digits) {
-		return 0, "", fmt.Errorf("%.20q is not the number of a record", digits)
+		return 0, "", fmt.Errorf("%.20q is not a record number", digits)
 	}
 	return seq, string(rest[:len(genesis)]), nil
 }

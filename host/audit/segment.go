@@ -160,7 +160,7 @@ func (s *segment) tail() (chain, error) {
 		entry, err := parseEntry(line)
 		if err != nil {
 			return chain{}, fmt.Errorf("%s ends with an invalid record: %w: hako audit verify says more; "+
-				"move the directory away to begin a new log", s.file.Name(), err)
+				"move the directory away to start a new log", s.file.Name(), err)
 		}
 		return chain{seq: entry.Seq, hash: hashOf(line), last: entry.Type}, nil
 	}

@@ -59,7 +59,7 @@ func openTable(options *Options, stats *stats) (*table, *key, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	t := &table{options: options, stats: stats}
-	err := errors.New("this store is not shared: use a directory for the log")
+	err := errors.New("this store is not shared by replicas: use a directory for the log")
 	if options.Store.Shared() {
 		err = t.open(ctx)
 	}

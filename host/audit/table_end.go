@@ -49,7 +49,7 @@ func (t *table) end(ctx context.Context, tx *sql.Tx) (*end, error) {
 	if seen.seq > h.Seq {
 		h.Seq, h.Hash = seen.seq, seen.hash
 	}
-	t.options.Logger.Error("the end of the audit log differs from its head", "last", e.chain.seq, "expected", h.Seq)
+	t.options.Logger.Error("the end of the audit log does not match its head", "last", e.chain.seq, "expected", h.Seq)
 	return e, e.note(&Event{Type: TypeGap, Gap: &Gap{Seq: h.Seq, Hash: h.Hash}})
 }
 

@@ -162,7 +162,7 @@ const (
 )
 
 // errDamaged is for a conversation that something else than hako has changed.
-var errDamaged = errors.New("the conversation in the store is damaged: begin another")
+var errDamaged = errors.New("the conversation in the store is damaged: start a new one")
 
 // messagesAfter returns the messages with higher numbers than after: the newest ones that fit into maxHistory.
 func messagesAfter(ctx context.Context, tx *sql.Tx, p place, after int64) ([]message, error) {

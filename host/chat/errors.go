@@ -15,7 +15,7 @@ var (
 	// ErrNotYours means that another person began the conversation.
 	ErrNotYours = errors.New("the conversation is somebody else's")
 
-	errLine  = errors.New("too many turns of the conversation wait")
+	errLine  = errors.New("too many messages of the conversation are queued")
 	errLong  = errors.New("the message is too long")
 	errEmpty = errors.New("the message is empty")
 )
@@ -23,7 +23,7 @@ var (
 // Reasons of an Error besides the kinds of llm.Error.
 const (
 	ReasonBudget  = "budget"  // a budget is used up
-	ReasonBusy    = "busy"    // too many turns of the conversation wait
+	ReasonBusy    = "busy"    // too many messages of the conversation are queued
 	ReasonInvalid = "message" // the message is empty or too long
 	ReasonDenied  = "denied"  // the conversation is somebody else's
 	ReasonHost    = "internal"

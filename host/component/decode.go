@@ -106,7 +106,7 @@ func (c *componentDecoder) section(id byte, r *reader) bool {
 	case sectionExport:
 		c.each(r, "exports", c.exportDefinition)
 	case sectionStart, sectionValue:
-		r.fail("the component has values or a start function, which are no part of WASI 0.2 or 0.3")
+		r.fail("the component has values or a start function, which are not part of WASI 0.2 or 0.3")
 	default:
 		return false
 	}
@@ -149,7 +149,7 @@ func (c *componentDecoder) ref(r *reader, name string) (Ref, Extern) {
 	ref := Ref{Name: name}
 	ref.Sort, ref.Core = readSort(r)
 	if ref.Sort == SortValue {
-		r.fail("a value is used, and values are no part of WASI 0.2 or 0.3")
+		r.fail("a value is used, and values are not part of WASI 0.2 or 0.3")
 	}
 	ref.Index = r.uint32()
 	e := c.extern(r, ref)

@@ -392,7 +392,7 @@ func (d *decoder) externType(r *reader, s *scope, name externName) declared {
 		fresh := &substitution{d, r, map[*Resource]*Resource{}, nil, t.scope, s, map[any]any{}}
 		e.Sort, e.Instance = SortInstance, fresh.instance(t)
 	case externValue:
-		r.fail("%q is a value, and values are no part of WASI 0.2 or 0.3", name.Name)
+		r.fail("%q is a value, and values are not part of WASI 0.2 or 0.3", name.Name)
 	default:
 		r.fail("kind %#x of an import or export does not exist", kind)
 	}

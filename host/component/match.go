@@ -24,7 +24,7 @@ func (d *decoder) steps(r *reader, n int) {
 func (m *matcher) extern(want, have *Extern) {
 	m.steps(m.r, 1)
 	if want.Sort != have.Sort {
-		m.r.fail("%q is a %s, and a %s is wanted", want.Name, have.Sort, want.Sort)
+		m.r.fail("%q is a %s, and a %s is expected", want.Name, have.Sort, want.Sort)
 	}
 	var ok bool
 	switch want.Sort {

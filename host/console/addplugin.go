@@ -81,7 +81,7 @@ var (
 	faultExists = &fault{code: codeConflict, text: manifest.Text{
 		"en": "A file of this plugin is in the folder already.", "ja": "このプラグインのファイルはすでにフォルダーにあります。",
 	}, remedy: manifest.Text{
-		"en": "Replace it if this is meant. A version in service stays until the new one is approved.",
+		"en": "Choose to replace it if that is intended. A version in service stays until the new one is approved.",
 		"ja": "置き換えてよければ置き換えてください。新しい版が承認されるまで、稼働中の版はそのまま使われます。",
 	}}
 )

@@ -55,7 +55,7 @@ func (c *Console) proposeRule(q *request) (any, error) {
 	switch {
 	case c.options.Proposals == "":
 		return nil, &fault{code: codeUnavailable,
-			text: said("there is no policy file, beside which proposals are saved")}
+			text: said("there is no policy file: proposals are saved next to it")}
 	case i < 0:
 		return nil, invalid("there is no rule of the scope %q for this call", body.Scope)
 	}

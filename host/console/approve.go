@@ -58,7 +58,7 @@ func (c *Console) readConsents(q *request) (Consents, error) {
 	if err != nil && faultOf(err) == nil && q.session.Role.includes(Admin) {
 		return nil, &fault{code: codeUnavailable, text: manifest.Text{
 			"en": "The consents cannot be read: " + err.Error(), "ja": "承認の記録を読み込めません: " + err.Error(),
-		}, remedy: manifest.Text{"en": "Mend the file (consents in hako.yaml).",
+		}, remedy: manifest.Text{"en": "Fix the file (consents in hako.yaml).",
 			"ja": "ファイルを修正してください (hako.yaml の consents)。"}}
 	}
 	return file, err
@@ -219,7 +219,7 @@ func (c *Console) revoke(q *request) (any, error) {
 	if errors.Is(err, grant.ErrNoConsent) {
 		return nil, &fault{code: codeInvalid,
 			text:   said("nobody has said yes to %s, so there is nothing to revoke: it is shipped with hako", p.Name),
-			remedy: said("leave shipped plugins out with shipped.enabled, or deny its tools in the policy")}
+			remedy: said("exclude shipped plugins with shipped.enabled, or deny its tools in the policy")}
 	}
 	if err := faultConsents(err, "hako plugin revoke "+p.Name); err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func (c *Console) exportAudit(w http.ResponseWriter, q *request) error {
 	format := q.param("format")
 	kind, known := exportTypes[format]
 	if !known {
-		return invalid("format is jsonl or csv")
+		return invalid("format must be jsonl or csv")
 	}
 	s, err := newSearch(q)
 	if err != nil {

@@ -32,7 +32,7 @@ func (c *Console) blocks(q *request) (any, error) {
 var faultBlocks = &fault{code: codeConflict, text: manifest.Text{
 	"en": "Too many users are blocked.", "ja": "ブロックされているユーザーが多すぎます。",
 }, remedy: manifest.Text{
-	"en": "Unblock those whose accounts their identity provider has ended.",
+	"en": "Unblock users whose accounts their identity provider has disabled.",
 	"ja": "ID プロバイダーのアカウントがすでに停止されているユーザーのブロックを解除してください。",
 }}
 

@@ -168,7 +168,7 @@ func TestStreamsAreLimited(t *testing.T) {
 		b.watch(server)
 	}
 	if got := b.get("calls"); got.status != http.StatusTooManyRequests ||
-		!strings.Contains(got.body, "Too many pages of the console are open: 8 of one person") {
+		!strings.Contains(got.body, "Too many pages of the console are open: 8 by one person") {
 		t.Errorf("one more: %d %s", got.status, got.body)
 	}
 	if e := w.as(console.Admin).watch(server); e.status != http.StatusOK {

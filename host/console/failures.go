@@ -56,7 +56,7 @@ var advices = map[pipeline.Outcome]advice{
 		"See on the call's page what it waited for, or raise plugin.{plugin}.limits.time in hako.yaml.",
 		"呼び出しのページで何を待っていたかを確認するか、hako.yaml の plugin.{plugin}.limits.time を引き上げてください。"),
 	pipeline.CPU: advise("limit",
-		"The plugin computed more than its limit.",
+		"The plugin exceeded its CPU limit.",
 		"プラグインの計算量が上限を超えました。",
 		"Ask for less in one call, or raise plugin.{plugin}.limits.cpu in hako.yaml.",
 		"要求を小さくするか、hako.yaml の plugin.{plugin}.limits.cpu を引き上げてください。"),

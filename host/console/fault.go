@@ -76,11 +76,11 @@ var (
 	faultOrigin = &fault{code: codeCSRF, text: manifest.Text{
 		"en": "This request comes from another site.", "ja": "このリクエストは別のサイトから送られました。",
 	}, remedy: manifest.Text{
-		"en": "Open the console itself. Behind a proxy, console.url has to say the address that people use.",
+		"en": "Open the console itself. Behind a proxy, set console.url to the address that people use.",
 		"ja": "コンソールを直接開いてください。プロキシの背後では、利用者が使うアドレスを console.url に設定します。",
 	}}
 	faultCSRF = &fault{code: codeCSRF, text: manifest.Text{
-		"en": "This request does not carry the token of your session.", "ja": "このリクエストにはセッションのトークンがありません。",
+		"en": "This request lacks the CSRF token of your session.", "ja": "このリクエストにはセッションのトークンがありません。",
 	}, remedy: manifest.Text{"en": "Reload the page.", "ja": "ページを再読み込みしてください。"}}
 	faultLogin = &fault{code: codeUnauthenticated, text: manifest.Text{
 		"en": "You are not logged in.", "ja": "ログインしていません。",

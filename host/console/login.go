@@ -60,7 +60,7 @@ func (c *Console) login(w http.ResponseWriter, q *request) error {
 		return err
 	}
 	if (body.Token == "") == (body.Link == "") {
-		return invalid("a login has a token or a link")
+		return invalid("a login needs a token or a link")
 	}
 	succeeded, wait := c.attempts.Begin(q.address, c.now())
 	if wait > 0 {

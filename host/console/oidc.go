@@ -80,7 +80,7 @@ func (o *OIDC) Check() error {
 	case o.ClientID == "":
 		return errors.New("the client ID is missing")
 	case !slices.ContainsFunc(Roles, func(r Role) bool { return !o.Roles[r].IsZero() }):
-		return errors.New("no group and no user has a role, so that nobody could log in: name some in roles")
+		return errors.New("no group and no user has a role, so nobody could log in: add some to roles")
 	}
 	for role := range o.Roles {
 		if !slices.Contains(Roles, role) {

@@ -166,7 +166,7 @@ func (c *Console) lookAtAudit(answer *overviewJSON, language string) {
 	answer.Audit = auditJSON{On: true, Verified: check.Finished, OK: check.OK}
 	if err := c.options.Journal.Ready(); err != nil {
 		answer.add(Problem{Kind: "audit", Text: err.Error(), Remedy: manifest.Text{
-			"en": "Calls are refused until records can be written: make room, or mend the directory.",
+			"en": "Calls are refused until records can be written: free disk space, or fix the directory.",
 			"ja": "記録できるようになるまで呼び出しは拒否されます。空き容量を確保するか、ディレクトリを修復してください。",
 		}.In(language)})
 	}

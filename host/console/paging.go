@@ -26,7 +26,7 @@ func (q *request) limit() (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > maxLimit {
-		return 0, invalid("limit is a number from 1 to %d", maxLimit)
+		return 0, invalid("limit must be a number from 1 to %d", maxLimit)
 	}
 	return n, nil
 }

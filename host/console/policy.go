@@ -311,7 +311,7 @@ func (c *Console) tryPolicy(q *request) (any, error) {
 		return nil, err
 	}
 	if body.Hours < 1 || body.Hours > maxTryHours {
-		return nil, invalid("hours is a number from 1 to %d", maxTryHours)
+		return nil, invalid("hours must be a number from 1 to %d", maxTryHours)
 	}
 	leave, err := c.queue(q)
 	if err != nil {

@@ -255,7 +255,7 @@ func checkQuery(r *http.Request, known []string) error {
 			return invalid("there is no parameter %q here", name)
 		}
 		if len(values) > 1 {
-			return invalid("the parameter %q is there %d times", name, len(values))
+			return invalid("the parameter %q occurs %d times", name, len(values))
 		}
 		if !isText(values[0]) {
 			return invalid("the parameter %q is not valid text", name)

@@ -45,7 +45,7 @@ func (q *request) span() (span, error) {
 			return s, nil
 		}
 	}
-	return span{}, invalid("span is hour, day or week")
+	return span{}, invalid("span must be hour, day or week")
 }
 
 // seriesJSON has points over time: calls, failures, and durations in milliseconds, null without calls. Step is in

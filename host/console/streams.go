@@ -73,7 +73,7 @@ func (h *hub) open(s *session) (_ *stream, leave func(), err error) {
 }
 
 var faultStreams = &fault{code: codeLimited, retry: 60, text: manifest.Text{
-	"en": fmt.Sprintf("Too many pages of the console are open: %d of one person, %d of all.", maxStreamsPerPerson,
+	"en": fmt.Sprintf("Too many pages of the console are open: %d by one person, %d in total.", maxStreamsPerPerson,
 		maxStreams),
 	"ja": fmt.Sprintf("開いているコンソールのページが多すぎます (1 人 %d、全体で %d まで)。", maxStreamsPerPerson, maxStreams),
 }, remedy: manifest.Text{"en": "Close some.", "ja": "いくつか閉じてください。"}}

@@ -79,9 +79,9 @@ func (c *Console) tokens(q *request) (any, error) {
 
 var (
 	faultTokenTaken = &fault{code: codeConflict, text: manifest.Text{
-		"en": "A valid token has this name.", "ja": "この名前の有効なトークンがすでにあります。",
+		"en": "A valid token already has this name.", "ja": "この名前の有効なトークンがすでにあります。",
 	}, remedy: manifest.Text{
-		"en": "Take another name, or revoke that token first.", "ja": "別の名前にするか、先にそのトークンを失効させてください。",
+		"en": "Choose another name, or revoke that token first.", "ja": "別の名前にするか、先にそのトークンを失効させてください。",
 	}}
 	faultNoToken = &fault{code: codeNotFound, text: manifest.Text{
 		"en": "There is no such token in the store, or it is no longer valid.", "ja": "そのトークンは存在しないか、すでに無効です。",

@@ -45,7 +45,7 @@ func (c *Console) top(q *request) (any, error) {
 		"p95":      func(i *topItem) float64 { return i.P95 },
 	}[q.param("by")]
 	if !ok {
-		return nil, invalid("by is calls, failures or p95")
+		return nil, invalid("by must be calls, failures or p95")
 	}
 	answer := new(topJSON)
 	if answer.Items, answer.Replica, err = c.topItems(q, span); err != nil {

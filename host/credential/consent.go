@@ -157,7 +157,7 @@ func (c *connection) connect(ctx context.Context, p *party, form url.Values) (*S
 		r.Party = p
 	}
 	if err := c.broker.vault.put(ctx, c.id, r); err != nil {
-		return nil, fmt.Errorf("the consent was given, but the connection cannot be stored: solve that and connect "+
+		return nil, fmt.Errorf("the consent was given, but the connection cannot be stored: fix that and connect "+
 			"again: %w", err)
 	}
 	status := c.broker.statusOf(ctx, c.id)

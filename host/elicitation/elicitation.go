@@ -150,7 +150,7 @@ func parseURL(text string) (*url.URL, error) {
 		return nil, rule("its url is no address of a page")
 	}
 	if u.User != nil {
-		return nil, rule("its url holds a user name, behind which another host can hide")
+		return nil, rule("its url has a user name, which can disguise another host")
 	}
 	host, err := idna.Lookup.ToASCII(u.Hostname())
 	if addr, notIP := netip.ParseAddr(u.Hostname()); notIP == nil {

@@ -108,7 +108,7 @@ func TestRules(t *testing.T) {
 		`{"properties":{"x":{"type":"array","items":{"type":"array"}}}}`:  "not one of options",
 		`{"properties":{"x":{"type":"string","enum":[` + many(101, `"o%d"`) +
 			`]}}}`: "more than 100 options",
-		`{"properties":{"x":{"type":"string","enum":["a","a"]}}}`:                           "there twice",
+		`{"properties":{"x":{"type":"string","enum":["a","a"]}}}`:                           "or a duplicate",
 		`{"properties":{"x":{"type":"string","enum":["a"],"enumNames":["A","B"]}}}`:         "enumNames",
 		`{"properties":{"x":{"type":"string","format":"password"}}}`:                        "has a format",
 		`{"properties":{"x":{"type":"string","pattern":"(?=x)"}}}`:                          "cannot be checked",

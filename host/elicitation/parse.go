@@ -159,7 +159,7 @@ func (f *Field) setOptions(values, titles []string) error {
 			o.Title = oneLine(titles[i])
 		}
 		if value == "" || len(value) > maxText || len(o.Title) > maxText || f.offers(value) {
-			return rule("the field %s has an option that is empty, too long or there twice", f.Name)
+			return rule("the field %s has an option that is empty, too long or a duplicate", f.Name)
 		}
 		f.Options = append(f.Options, o)
 	}

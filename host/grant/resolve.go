@@ -91,7 +91,7 @@ func (c *Consent) httpRule(p manifest.HTTPPermission, config map[string]any) (HT
 		return HTTPRule{}, text
 	}
 	if configured != "" && mapping.URL != "" && normalizeURL(configured) != normalizeURL(mapping.URL) {
-		return HTTPRule{}, bilingual("config.%s is %s, but the consent has %s: make them equal, or remove the url "+
+		return HTTPRule{}, bilingual("config.%s is %s, but the consent has %s: make them match, or remove the url "+
 			"from the consent",
 			"config.%s は %s ですが、承認の記録は %s です。一致させるか、承認の記録から URL を除いてください", p.ConfigKey, configured, mapping.URL)
 	}

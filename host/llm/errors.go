@@ -68,7 +68,7 @@ var texts = map[Kind]string{
 	RateLimited:   "the provider's rate limit is reached: try again later, or raise the limit of the account",
 	Overloaded:    "the provider has no capacity at the moment: try again later",
 	ContextWindow: "the conversation exceeds the model's context window: start a new one, or set contextWindow to the model's",
-	Auth:          "the provider refuses the key or the account: check the key, its permissions, and the account's credit",
+	Auth:          "the provider rejects the key or the account: check the key, its permissions, and the account's credit",
 	Invalid:       "the provider does not accept the request",
 	Refused:       "the provider refuses to answer this conversation",
 	Unavailable:   "the provider cannot be reached, or failed",

@@ -27,7 +27,7 @@ var (
 	errTooLong  = fmt.Errorf("its answer is longer than %d MiB", maxAnswer>>20)
 	errRedirect = errors.New(
 		"it redirects to another address, to which the key is not sent: set baseUrl to that address")
-	errNoStream  = errors.New("its answer is not an event stream: check that baseUrl is the address of the API")
+	errNoStream  = errors.New("its response is not an event stream: check that baseUrl is the address of the API")
 	errMalformed = errors.New("its answer does not follow the API: check that baseUrl is the address of the API")
 )
 

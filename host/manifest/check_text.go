@@ -30,7 +30,7 @@ var injections = sync.OnceValue(func() []injection {
 		{lazyregexp.New(`(以前|前|上記|これまで|他)の?.{0,10}(指示|命令|ルール|プロンプト).{0,10}(無視|忘れ)`),
 			"tells the model to ignore other instructions"},
 		{lazyregexp.New(`(?i)\b(system prompt|developer message|jailbreak|you are now|act as)\b`),
-			"speaks to the model about its role"},
+			"addresses the model's role"},
 		{lazyregexp.New(`(?i)(do not|don't|never|without).{0,20}\b(tell|telling|mention|inform|informing|show|reveal|ask|asking|notify)\w*\b.{0,20}\b(the )?user`),
 			"tells the model to keep something from the user"},
 		{lazyregexp.New(`(ユーザー|利用者).{0,6}(言わ|伝え|知らせ|見せ|確認せ).{0,4}(ない|ず)`),
@@ -116,7 +116,7 @@ func (r *review) optionalText(path string, t Text) {
 	for _, language := range keys(t) {
 		r.suspicious(strictyaml.Key(path, language), t[language])
 		if n := utf8.RuneCountInString(t[language]); n > longDescription {
-			r.warn(strictyaml.Key(path, language), "has %d characters: models read about %d well, so shorten it", n,
+			r.warn(strictyaml.Key(path, language), "has %d characters: models read about %d reliably, so shorten it", n,
 				longDescription)
 		}
 	}

@@ -25,7 +25,7 @@ func message(k jsonschema.ErrorKind) string {
 	case *kind.Not:
 		return "is one of the values that are excluded"
 	case *kind.Format:
-		return fmt.Sprintf("is no valid %s: %v", k.Want, k.Err)
+		return fmt.Sprintf("is not a valid %s: %v", k.Want, k.Err)
 	case *kind.Pattern:
 		return fmt.Sprintf("must match the pattern %s", clip.Runes(k.Want, 300))
 	case *kind.Minimum:

@@ -173,7 +173,7 @@ func TestCompileSchemaRefuses(t *testing.T) {
 		{"to itself", `{"type": "object", "allOf": [{"$ref": "#"}]}`, "leads back to itself"},
 		{"in a circle", `{"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"not": {"$ref": "#/$defs/a"}}}}`, "leads back to itself"},
 		{"pattern", `{"type": "object", "properties": {"a": {"pattern": "(?=a)"}}}`,
-			"properties.a.pattern: is no valid regex"},
+			"properties.a.pattern: is not a valid regex"},
 		{"long pattern", `{"type": "object", "properties": {"a": {"pattern": "` + strings.Repeat("a", 1001) + `"}}}`,
 			"at most 1000 bytes"},
 		{"large pattern", `{"type": "object", "properties": {"a": {"pattern": "(a{30}){30}b{1000}"}}}`, "too large"},

@@ -85,7 +85,7 @@ func (c *cache) load() (*cacheFile, time.Time, error) {
 		return nil, time.Time{}, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, time.Time{}, errors.New("it is no regular file")
+		return nil, time.Time{}, errors.New("it is not a regular file")
 	}
 	file, err := os.Open(c.path)
 	if err != nil {

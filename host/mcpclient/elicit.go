@@ -129,7 +129,7 @@ func (s *server) requested(ctx context.Context, x *session, p *mcp.ElicitParams)
 	o, err := x.about(token)
 	if err != nil {
 		if s.lines.Allow() { // servers may ask without limit
-			s.logger.Warn("a question of an upstream server could not be asked", "err", err)
+			s.logger.Warn("asking a question of an upstream server failed", "err", err)
 		}
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
 	}

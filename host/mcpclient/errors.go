@@ -114,5 +114,5 @@ func (s *server) failed(err error) string {
 			why = strings.ToLower(known)
 		}
 	}
-	return fmt.Sprintf("upstream server %s failed: %s. The log of the host says more", s.spec.Name, why)
+	return fmt.Sprintf("upstream server %s failed: %s. The host's log has the details", s.spec.Name, why)
 }

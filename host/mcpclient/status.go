@@ -112,7 +112,7 @@ func (s *server) idle(err error) {
 	text := ""
 	if err != nil {
 		text = oneLineOf(err.Error())
-		s.logger.Warn("an upstream server has ended and is started again for the next call", "err", text)
+		s.logger.Warn("an upstream server has exited and will be restarted for the next call", "err", text)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -102,7 +102,7 @@ func prompterFor(able *mcp.ClientCapabilities, ask asker, language string) (prom
 	return prompter
 }
 
-var errMode = errors.New("the client does not show questions of this kind")
+var errMode = errors.New("the client does not support elicitation of this mode")
 
 // questionFor returns a server's question for the client: in the name of the server, with the validated form.
 func questionFor(q *elicitation.Question, language string) *mcp.ElicitParams {

@@ -250,7 +250,7 @@ func (h *replicas) serveFor(ctx context.Context, w *forwardedAnswer, mail sessio
 		requestID: textOfID(body.ID().Raw())}
 	leave, err := h.server.limiter.Enter(clientKey(over), 1)
 	if err != nil {
-		h.server.refuse(w, RefusedBusy, err)
+		h.server.refuse(w, refusedBusy, err)
 		return
 	}
 	// Shutdown waits for requests that have entered, and their answers must be in the store by then.

@@ -57,13 +57,13 @@ func (s *Server) Handler() http.Handler {
 
 func (s *Server) serveMCP(w *transport.Response, r *http.Request) {
 	if name := transport.Repeated(r.Header); name != "" {
-		s.options.Observer.RequestRefused(RefusedInvalid)
+		s.options.Observer.RequestRefused(refusedInvalid)
 		http.Error(w, fmt.Sprintf("The %s header comes more than once: send it once.", name), http.StatusBadRequest)
 		return
 	}
 	if s.draining.Err() != nil {
 		w.Header().Set("Connection", "close")
-		s.refuse(w, RefusedDraining,
+		s.refuse(w, refusedDraining,
 			&limits.BusyError{Reason: "the server is shutting down", Retry: time.Second, Everyone: true})
 		return
 	}
@@ -75,7 +75,7 @@ func (s *Server) serveMCP(w *transport.Response, r *http.Request) {
 			Everyone: true})
 	}
 	if err != nil {
-		s.options.Observer.RequestRefused(RefusedAuth)
+		s.options.Observer.RequestRefused(refusedAuth)
 		s.failedLogin(address, identity, err)
 		return
 	}
@@ -135,7 +135,7 @@ func (s *Server) recoverHTTP(w http.ResponseWriter) {
 func (s *Server) post(w *transport.Response, r *http.Request, over *exchange) {
 	begin, key, sessionless := time.Now(), clientKey(over), transport.IsSessionless(r.Header)
 	if err := s.limiter.Allow(key, 1); err != nil {
-		s.refuse(w, RefusedRate, err)
+		s.refuse(w, refusedRate, err)
 		return
 	}
 	raw, ok := s.readBody(w, r)
@@ -153,7 +153,7 @@ func (s *Server) post(w *transport.Response, r *http.Request, over *exchange) {
 	messages, requests := body.Size()
 	if messages > 1 {
 		if err := s.limiter.Allow(key, messages-1); err != nil {
-			s.refuse(w, RefusedRate, err)
+			s.refuse(w, refusedRate, err)
 			return
 		}
 	}
@@ -163,7 +163,7 @@ func (s *Server) post(w *transport.Response, r *http.Request, over *exchange) {
 		defer end()
 		leave, err := s.limiter.EnterStream(key, end)
 		if err != nil {
-			s.refuse(w, RefusedSessions, err)
+			s.refuse(w, refusedSessions, err)
 			return
 		}
 		defer leave()
@@ -175,13 +175,13 @@ func (s *Server) post(w *transport.Response, r *http.Request, over *exchange) {
 		if err == nil {
 			defer leave()
 		} else if sessionless || requests > 0 { // a notification may cancel a call
-			s.refuse(w, RefusedBusy, err)
+			s.refuse(w, refusedBusy, err)
 			return
 		}
 	}
-	mode := ModeSession
+	mode := modeSession
 	if sessionless {
-		mode = ModeStateless
+		mode = modeStateless
 	}
 	defer s.observed(mode, body.Method(), begin)
 	if sessionless {

@@ -40,7 +40,7 @@ func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, over *exchang
 // serveBodyless serves requests without a body: the event stream of a session (GET), and its end (DELETE).
 func (s *Server) serveBodyless(w *transport.Response, r *http.Request, over *exchange) {
 	if err := s.limiter.Allow(clientKey(over), 1); err != nil {
-		s.refuse(w, RefusedRate, err)
+		s.refuse(w, refusedRate, err)
 		return
 	}
 	if transport.IsSessionless(r.Header) {

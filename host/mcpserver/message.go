@@ -24,11 +24,11 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool)
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			http.Error(w, fmt.Sprintf("The message is larger than %d bytes.", s.now().Limits.Message),
 				http.StatusRequestEntityTooLarge)
-			s.options.Observer.RequestRefused(RefusedSize)
+			s.options.Observer.RequestRefused(refusedSize)
 			return nil, false
 		}
 		http.Error(w, "The message did not arrive whole.", http.StatusBadRequest)
-		s.options.Observer.RequestRefused(RefusedInvalid)
+		s.options.Observer.RequestRefused(refusedInvalid)
 		return nil, false
 	}
 	return body, true
@@ -70,7 +70,7 @@ func refuse(w http.ResponseWriter, err error) {
 
 // refuseMessage answers a body that breaks a rule of JSON or JSON-RPC.
 func (s *Server) refuseMessage(w http.ResponseWriter, why *transport.Refusal) {
-	s.options.Observer.RequestRefused(RefusedInvalid)
+	s.options.Observer.RequestRefused(refusedInvalid)
 	writeError(w, http.StatusBadRequest, why.ID, why.Code, why.Text)
 }
 

@@ -13,7 +13,7 @@ import (
 // that is a text is one of a fixed set.
 type Observer interface {
 	// RequestAnswered is called for each accepted request or notification, with the mode of the protocol, the method or
-	// MethodOther, and the time until the answer was sent.
+	// methodOther, and the time until the answer was sent.
 	RequestAnswered(mode, method string, took time.Duration)
 	// RequestRefused is called for each request over HTTP that was not accepted, with one of RefusalReasons.
 	RequestRefused(reason string)
@@ -21,30 +21,30 @@ type Observer interface {
 
 // Modes of the protocol.
 const (
-	ModeSession   = "session"   // up to 2025-11-25
-	ModeStateless = "stateless" // from 2026-07-28
+	modeSession   = "session"   // up to 2025-11-25
+	modeStateless = "stateless" // from 2026-07-28
 )
 
-// MethodOther stands for methods that MCP does not have.
-const MethodOther = "other"
+// methodOther stands for methods that MCP does not have.
+const methodOther = "other"
 
 // Reasons for refusals.
 const (
-	RefusedHost     = auth.RefusedHost
-	RefusedOrigin   = auth.RefusedOrigin
-	RefusedAuth     = "auth"     // it has no valid token, or one without the right
-	RefusedRate     = "rate"     // its client sends too many
-	RefusedBusy     = "busy"     // too many are in flight
-	RefusedSessions = "sessions" // too many subscription streams are open
-	RefusedSize     = "size"     // its message is too large
-	RefusedInvalid  = "invalid"  // its message is no JSON-RPC, or did not arrive whole
-	RefusedDraining = "draining" // the server is shutting down
+	refusedHost     = auth.RefusedHost
+	refusedOrigin   = auth.RefusedOrigin
+	refusedAuth     = "auth"     // it has no valid token, or one without the right
+	refusedRate     = "rate"     // its client sends too many
+	refusedBusy     = "busy"     // too many are in flight
+	refusedSessions = "sessions" // too many subscription streams are open
+	refusedSize     = "size"     // its message is too large
+	refusedInvalid  = "invalid"  // its message is no JSON-RPC, or did not arrive whole
+	refusedDraining = "draining" // the server is shutting down
 )
 
 // RefusalReasons lists them all.
 var RefusalReasons = []string{
-	RefusedHost, RefusedOrigin, RefusedAuth, RefusedRate, RefusedBusy, RefusedSessions, RefusedSize, RefusedInvalid,
-	RefusedDraining,
+	refusedHost, refusedOrigin, refusedAuth, refusedRate, refusedBusy, refusedSessions, refusedSize, refusedInvalid,
+	refusedDraining,
 }
 
 // unobserved is the Observer where there is none.
@@ -58,9 +58,9 @@ func (s *Server) observedStdio(method string, req mcp.Request, begin time.Time) 
 	if exchangeOf(req.GetExtra()) != nil {
 		return
 	}
-	mode := ModeStateless
+	mode := modeStateless
 	if session, ok := req.GetSession().(*mcp.ServerSession); ok && session.InitializeParams() != nil {
-		mode = ModeSession
+		mode = modeSession
 	}
 	s.observed(mode, method, begin)
 }
@@ -68,7 +68,7 @@ func (s *Server) observedStdio(method string, req mcp.Request, begin time.Time) 
 // observed reports a request that has been answered.
 func (s *Server) observed(mode, method string, begin time.Time) {
 	if !transport.Known(method) {
-		method = MethodOther
+		method = methodOther
 	}
 	s.options.Observer.RequestAnswered(mode, method, time.Since(begin))
 }

@@ -64,7 +64,7 @@ func TestObserver(t *testing.T) {
 	}
 	for what, want := range map[string]int{
 		"session initialize": 1, "session tools/call": 1, "stateless tools/call": 2, "stateless other": 1,
-		RefusedInvalid: 1, RefusedSize: 1, RefusedOrigin: 1, RefusedHost: 1, RefusedDraining: 1, RefusedAuth: 0,
+		refusedInvalid: 1, refusedSize: 1, refusedOrigin: 1, refusedHost: 1, refusedDraining: 1, refusedAuth: 0,
 	} {
 		if seen.count[what] != want {
 			t.Errorf("%s: %d, want %d", what, seen.count[what], want)

@@ -42,7 +42,7 @@ var (
 		Message: "requestState names no call of yours that waits for an answer: it is another one, " +
 			"or it has ended, or the replica has at which it waited, and then it is not known whether it has taken effect"}
 	errDisplaced = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
-		Message: "a later request with the same requestState goes on with this call"}
+		Message: "a later request with the same requestState continues this call"}
 	errTooManyPending = errors.New("too many calls wait for answers")
 )
 

@@ -83,10 +83,10 @@ func (s *Server) noteOpened(ctx context.Context, sdk *mcp.ServerSession, over *e
 		return err
 	}
 	if err != nil {
-		s.options.Logger.Warn("a session cannot be kept", "err", err)
+		s.options.Logger.Warn("storing a session failed", "err", err)
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
-		Message: "the session cannot be kept at the moment: try again later"}
+		Message: "the session cannot be stored at the moment: try again later"}
 }
 
 // enterStdio applies the limits to a request over stdio. Requests over HTTP are checked before they are decoded.

@@ -114,7 +114,7 @@ func (h *replicas) end(w http.ResponseWriter, r *http.Request, session *session)
 // unreachable answers a request whose session cannot be looked up at the moment.
 func (h *replicas) unreachable(w http.ResponseWriter, err error) {
 	h.server.options.Logger.Warn("a session cannot be looked up", "err", err)
-	h.server.refuse(w, RefusedBusy, &limits.BusyError{
+	h.server.refuse(w, refusedBusy, &limits.BusyError{
 		Reason: "sessions cannot be looked up at the moment; try again later", Retry: time.Second, Everyone: true})
 }
 

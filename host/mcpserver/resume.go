@@ -171,7 +171,7 @@ func (h *replicas) follow(w *transport.Response, r *http.Request, session *sessi
 	defer cancel()
 	leave, err := h.server.limiter.EnterStream(session.clientKey, cancel)
 	if err != nil {
-		h.server.refuse(w, RefusedSessions, err)
+		h.server.refuse(w, refusedSessions, err)
 		return
 	}
 	defer leave()

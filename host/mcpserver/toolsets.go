@@ -29,7 +29,7 @@ func (s *Server) offersToolset(w http.ResponseWriter, r *http.Request, over *exc
 		return false
 	}
 	if !calls.MayChoose(over.newCall(r.Header, "", abi.Request{}).Caller) {
-		s.options.Observer.RequestRefused(RefusedAuth)
+		s.options.Observer.RequestRefused(refusedAuth)
 		http.Error(w, "This toolset is not for you: the operator says in toolsets.sets whom it is for.",
 			http.StatusForbidden)
 		return false

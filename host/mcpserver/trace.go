@@ -23,7 +23,7 @@ func (s *Server) begin(ctx context.Context, method string, req mcp.Request) (con
 		return ctx, nil
 	}
 	if !transport.Known(method) {
-		method = MethodOther
+		method = methodOther
 	}
 	var from pipeline.Caller
 	if extra := req.GetExtra(); extra != nil && extra.Header != nil {

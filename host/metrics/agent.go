@@ -24,7 +24,7 @@ func newAgentCounters(r *registry) agentCounters {
 		requests: r.counter("hako_agent_api_requests_total",
 			"Requests to the Managed Agents API by operation and result.", "operation", "result"),
 		calls: r.histogram("hako_agent_call_duration_seconds",
-			"Time from a managed agent's call until it had its answer, or needed none, by result.",
+			"Duration from a managed agent's call to its result, or until no result was needed, by result.",
 			turnBuckets, "result"),
 		sessions: promauto.With(r).NewGauge(prometheus.GaugeOpts{
 			Name: "hako_agent_sessions",
@@ -32,7 +32,7 @@ func newAgentCounters(r *registry) agentCounters {
 		}),
 		outdated: promauto.With(r).NewGauge(prometheus.GaugeOpts{
 			Name: "hako_agent_sessions_outdated",
-			Help: "Sessions of managed agents that have other tools than hako offers.",
+			Help: "Sessions of managed agents whose tools differ from hako's.",
 		}),
 	}
 }

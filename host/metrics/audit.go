@@ -12,11 +12,11 @@ var (
 	auditBytesDesc = prometheus.NewDesc("hako_audit_bytes_total",
 		"Bytes that this process wrote to the audit log.", nil, nil)
 	auditFailuresDesc = prometheus.NewDesc("hako_audit_failures_total",
-		"Events that could not be recorded in the audit log.", nil, nil)
+		"Events that could not be written to the audit log.", nil, nil)
 	auditUnsignedDesc = prometheus.NewDesc("hako_audit_unsigned_records",
-		"Records since the audit log was signed last.", nil, nil)
+		"Records since the last signature of the audit log.", nil, nil)
 	auditSignedDesc = prometheus.NewDesc("hako_audit_signed_timestamp_seconds",
-		"When the audit log was signed last; 0 before the first time.", nil, nil)
+		"Unix time of the last signature of the audit log; 0 if there is none.", nil, nil)
 )
 
 // ShowAudit adds the metrics of the audit log.

@@ -26,28 +26,28 @@ func newBrokerCounters(r *registry) brokerCounters {
 	return brokerCounters{
 		requests: r.counter("hako_http_requests_total",
 			"HTTP requests of plugins by permission, outcome (a class of status codes, or the code of an "+
-				"error) and source of the answer.",
+				"error) and source of the response.",
 			"plugin", "permission", "outcome", "source"),
 		requestDuration: r.histogram("hako_http_request_duration_seconds",
-			"Time of a plugin's HTTP request until its answer was read, with redirects, retries and waiting "+
+			"Duration of plugins' HTTP requests until the response was read, including redirects, retries and waiting "+
 				"for the rate limit.",
 			durationBuckets, "plugin", "permission"),
 		responseBytes: r.counter("hako_http_response_bytes_total",
-			"Bytes of answers that plugins read, decompressed.", "plugin", "permission"),
+			"Decompressed bytes of responses that plugins read.", "plugin", "permission"),
 		attempts: r.counter("hako_http_attempts_total",
-			"How often something was sent for plugins' HTTP requests: retries, redirects and revalidations "+
+			"Requests sent for plugins' HTTP requests, retries, redirects and revalidations "+
 				"included.",
 			"plugin", "permission"),
 		statements: r.counter("hako_sql_statements_total",
-			"Uses of plugins' databases by function and outcome (ok, or the code of an error).",
+			"Operations on plugins' databases by function and outcome (ok, or the code of an error).",
 			"plugin", "function", "outcome"),
 		statementDuration: r.histogram("hako_sql_statement_duration_seconds",
-			"Time of one use of a plugin's database, waiting for locks included.", statementBuckets, "plugin",
+			"Duration of operations on plugins' databases, including waiting for locks.", statementBuckets, "plugin",
 			"function"),
 		commands: r.counter("hako_commands_total",
 			"Commands of plugins, by granted program and outcome.", "plugin", "program", "outcome"),
 		commandDuration: r.histogram("hako_command_duration_seconds",
-			"Duration of plugins' commands, time in which a person was asked included.",
+			"Duration of plugins' commands, including the wait for approval.",
 			commandBuckets, "plugin", "program"),
 		connections: r.counter("hako_command_connections_total",
 			"Connections of plugins' commands, by grant (empty where none applied) and outcome.",

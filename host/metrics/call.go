@@ -40,7 +40,7 @@ func newCallCounters(r *registry) *callCounters {
 				"for what is not in the catalog.",
 			"method", "name", "plugin", "frontend", "outcome"),
 		duration: r.histogram("hako_call_duration_seconds",
-			"Time from a call's arrival to its answer, without the time in which people were asked.", durationBuckets,
+			"Duration of calls, excluding the wait for people.", durationBuckets,
 			"method", "name", "plugin"),
 		bytes: r.counter("hako_call_bytes_total",
 			"Bytes of arguments (direction in) and results (direction out).", "plugin", "direction"),

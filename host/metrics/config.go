@@ -12,7 +12,7 @@ func (m *Metrics) ShowReloads(last func() (at time.Time, ok bool)) {
 	m.registry.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "hako_config_reload_success",
-			Help: "1 if the configuration that was read last is in force, 0 if it has an error and the one before stays.",
+			Help: "1 if the last configuration read is in force, 0 if it has an error and the previous one stays.",
 		}, func() float64 {
 			if _, ok := last(); ok {
 				return 1
@@ -21,7 +21,7 @@ func (m *Metrics) ShowReloads(last func() (at time.Time, ok bool)) {
 		}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "hako_config_reload_timestamp_seconds",
-			Help: "When the configuration was read last, in seconds since 1970.",
+			Help: "Unix time at which the configuration was last read.",
 		}, func() float64 {
 			at, _ := last()
 			return float64(at.UnixMilli()) / 1000

@@ -24,17 +24,16 @@ func newGovernCounters(r *registry) governCounters {
 		decisions: r.counter("hako_policy_decisions_total",
 			"Decisions of the policy by action and rule.", "action", "rule"),
 		approvals: r.counter("hako_approvals_total",
-			"Questions to people by what became of them.", "outcome"),
+			"Approval requests by outcome.", "outcome"),
 		elicitations: r.counter("hako_elicitations_total",
-			"Questions of upstream servers in the middle of calls by mode (form, url) and what became of "+
-				"them.",
+			"Elicitation requests of upstream servers by mode (form, url) and outcome.",
 			"mode", "outcome"),
 		approvalWait: r.histogram("hako_approval_wait_seconds",
-			"Time that questions to people waited, by what became of them.", waitBuckets, "outcome"),
+			"Duration until approval requests were answered or ended, by outcome.", waitBuckets, "outcome"),
 		refusals: r.counter("hako_quota_refusals_total",
-			"Calls that were refused because a quota was used up.", "quota"),
+			"Calls refused because a quota was exceeded.", "quota"),
 		secrets: r.counter("hako_secrets_found_total",
-			"Secrets found by rule, place (arguments, results, logs) and what became of them (report, mask, "+
+			"Secrets found by rule, place (arguments, results, logs) and action (report, mask, "+
 				"refuse).",
 			"rule", "place", "action"),
 	}
@@ -70,9 +69,9 @@ func (m *Metrics) ShowGovernance(live *policy.Live, approvals *approval.Queue) {
 
 var (
 	brokenDesc = prometheus.NewDesc("hako_policy_file_broken",
-		"1 while the policy file is not usable and an earlier one is in force.", nil, nil)
+		"1 while the policy file is invalid and the previous policy is in force.", nil, nil)
 	waitingDesc = prometheus.NewDesc("hako_approvals_waiting",
-		"Questions that wait for an answer, of all processes over the store.", nil, nil)
+		"Pending approval requests of all processes that share the store.", nil, nil)
 )
 
 // governanceCollector reads the policy and the approvals at every scrape.

@@ -20,11 +20,11 @@ type requestKind struct{ mode, method string }
 func newFrontendCounters(r *registry) *frontendCounters {
 	c := &frontendCounters{
 		requests: r.histogram("hako_mcp_request_duration_seconds",
-			"Time from an MCP request's arrival until its answer was sent, by mode of the protocol (session, "+
+			"Duration of MCP requests until the response was sent, by mode of the protocol (session, "+
 				"stateless) and method.",
 			durationBuckets, "mode", "method"),
 		refused: r.counter("hako_mcp_requests_refused_total",
-			"MCP requests over HTTP that were refused, by reason.", "reason"),
+			"Refused MCP requests over HTTP, by reason.", "reason"),
 	}
 	c.bound.bind = func(kind requestKind) (prometheus.Observer, bool) {
 		return c.requests.WithLabelValues(kind.mode, kind.method), true
@@ -53,7 +53,7 @@ func (m *Metrics) ShowFrontend(load func() FrontendLoad, reasons []string) {
 		help string
 		of   func(FrontendLoad) int
 	}{
-		"hako_mcp_requests_in_flight": {"MCP requests over HTTP that are not answered yet.",
+		"hako_mcp_requests_in_flight": {"MCP requests over HTTP in flight.",
 			func(l FrontendLoad) int { return l.Requests }},
 		"hako_mcp_streams":  {"Open subscription streams.", func(l FrontendLoad) int { return l.Streams }},
 		"hako_mcp_sessions": {"Open MCP sessions over HTTP.", func(l FrontendLoad) int { return l.Sessions }},

@@ -65,7 +65,7 @@ func New(version string) *Metrics {
 func buildInfo(version string) prometheus.Gauge {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name:        "hako_build_info",
-		Help:        "Always 1; the labels say what runs.",
+		Help:        "Always 1; the labels identify the build.",
 		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
 	})
 	info.Set(1)

@@ -15,19 +15,19 @@ func (m *Metrics) Show(h *host.Host) {
 var (
 	pluginsDesc = prometheus.NewDesc("hako_plugins", "Plugins found, by state.", []string{"state"}, nil)
 	pluginDesc  = prometheus.NewDesc("hako_plugin_info",
-		"Always 1; the labels say which version of a plugin is in service.",
+		"Always 1; the labels identify the version of a plugin in service.",
 		[]string{"plugin", "version", "digest"}, nil)
 	sandboxDesc = prometheus.NewDesc("hako_sandbox_calls",
 		"Calls of a plugin that run in an instance (state running) or wait for one (state waiting).",
 		[]string{"plugin", "state"}, nil)
-	toolsDesc     = prometheus.NewDesc("hako_tools", "Tools on offer.", nil, nil)
+	toolsDesc     = prometheus.NewDesc("hako_tools", "Tools in the catalog.", nil, nil)
 	instancesDesc = prometheus.NewDesc("hako_sandbox_instances",
-		"Instances of a plugin between calls: ready (state idle), or to be put back first (state used).",
+		"Instances of a plugin between calls: ready (state idle), or to be restored first (state used).",
 		[]string{"plugin", "state"}, nil)
 	interpretedDesc = prometheus.NewDesc("hako_sandbox_interpreted",
 		"1 while a plugin's code is not compiled yet and an interpreter runs it.", []string{"plugin"}, nil)
 	updateDesc = prometheus.NewDesc("hako_plugin_update_waiting",
-		"1 while another version of a plugin than the one in service lies in the folder.", []string{"plugin"}, nil)
+		"1 while the version of a plugin in the folder differs from the one in service.", []string{"plugin"}, nil)
 	memoryDesc      = prometheus.NewDesc("hako_sandbox_memory_bytes", "Memory that all plugins use together.", nil, nil)
 	memoryLimitDesc = prometheus.NewDesc("hako_sandbox_memory_limit_bytes",
 		"Memory that all plugins may use together.", nil, nil)

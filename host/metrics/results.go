@@ -23,8 +23,8 @@ func (m *Metrics) ShowResults(k *results.Keeper) {
 			return of(count, bytes)
 		}))
 	}
-	show("hako_results_kept", "Results of tools that are kept because they were too large to pass on at once.",
+	show("hako_results_kept", "Stored tool results that were too large to return at once.",
 		func(count int, _ int64) float64 { return float64(count) })
-	show("hako_results_kept_bytes", "Size of the kept results, in bytes.",
+	show("hako_results_kept_bytes", "Size of the stored tool results, in bytes.",
 		func(_ int, bytes int64) float64 { return float64(bytes) })
 }

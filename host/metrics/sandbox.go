@@ -32,18 +32,18 @@ type sandboxSeries struct{ queue, restore prometheus.Observer }
 func newSandboxCounters(r *registry) *sandboxCounters {
 	c := &sandboxCounters{
 		queue: r.histogram("hako_sandbox_queue_seconds",
-			"Time that calls waited until they could run.", queueBuckets, "plugin"),
+			"Duration for which calls waited for an instance.", queueBuckets, "plugin"),
 		compile: r.histogram("hako_sandbox_compile_seconds",
-			"Time until a plugin's code could run, by how it was made ready (compiler, cache, interpreter).",
+			"Duration until a plugin's code was ready, by source (compiler, cache, interpreter).",
 			compileBuckets, "how"),
 		made: r.histogram("hako_sandbox_instance_start_seconds",
-			"Time to make an instance, by how (start, image).", instanceBuckets, "plugin", "how"),
+			"Duration of instantiation, by method (start, image).", instanceBuckets, "plugin", "how"),
 		restore: r.histogram("hako_sandbox_restore_seconds",
-			"Time to put an instance back after a call.", instanceBuckets, "plugin"),
+			"Duration of restoring an instance after a call.", instanceBuckets, "plugin"),
 		closed: r.counter("hako_sandbox_instances_closed_total",
-			"Instances that were thrown away, by reason.", "plugin", "reason"),
+			"Discarded instances, by reason.", "plugin", "reason"),
 		steps: r.counter("hako_sandbox_steps_total",
-			"Steps that guests computed: functions entered and loops repeated.", "plugin"),
+			"Metered steps of guests: function entries and loop iterations.", "plugin"),
 	}
 	c.bound.bind = func(plugin string) (*sandboxSeries, bool) {
 		return &sandboxSeries{c.queue.WithLabelValues(plugin), c.restore.WithLabelValues(plugin)}, true

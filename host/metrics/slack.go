@@ -14,11 +14,11 @@ type slackCounters struct {
 func newSlackCounters(r *registry) slackCounters {
 	return slackCounters{
 		events: r.counter("hako_slack_events_total",
-			"What Slack told the bot, by type and what became of it.", "type", "result"),
+			"Events from Slack, by type and outcome.", "type", "result"),
 		requests: r.counter("hako_slack_api_requests_total",
 			"Requests to Slack's Web API by method and result.", "method", "result"),
 		limited: r.counter("hako_slack_rate_limited_total",
-			"Requests that Slack put off.", "method"),
+			"Requests that Slack rate-limited.", "method"),
 		rollovers: promauto.With(r).NewCounter(prometheus.CounterOpts{
 			Name: "hako_slack_stream_rollovers_total",
 			Help: "Answers that went on in another message, because one was full or too old.",

@@ -11,9 +11,9 @@ var (
 		"1 while an upstream MCP server is connected, or idle until its next call, 0 while it is not.",
 		[]string{"server"}, nil)
 	upstreamIdleDesc = prometheus.NewDesc("hako_upstream_idle",
-		"1 while an upstream MCP server is not connected because nobody uses it, else 0.", []string{"server"}, nil)
+		"1 while an upstream MCP server is idle and therefore not connected, else 0.", []string{"server"}, nil)
 	restartsDesc = prometheus.NewDesc("hako_upstream_restarts_total",
-		"How often an upstream MCP server was started or connected again.",
+		"Restarts and reconnections of an upstream MCP server.",
 		[]string{"server"}, nil)
 )
 

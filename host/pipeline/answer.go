@@ -31,7 +31,7 @@ type resultError struct {
 }
 
 func (e *resultError) Error() string {
-	return fmt.Sprintf("%s gave a result that does not match its own output schema: %v. Report this to the "+
+	return fmt.Sprintf("%s returned a result that does not match its own output schema: %v. Report this to the "+
 		"plugin's author",
 		e.tool, e.err)
 }

@@ -24,7 +24,7 @@ func (e *secretError) Error() string {
 	rules := strings.Join(e.rules, ", ")
 	if e.place == secretscan.Arguments {
 		return fmt.Sprintf("the arguments of %s hold what looks like a secret (%s), and so it was not called. "+
-			"Do not pass secrets to tools: the host holds credentials and applies them itself", e.name, rules)
+			"Do not pass secrets to tools: the host stores credentials and applies them itself", e.name, rules)
 	}
 	return fmt.Sprintf("the answer of %s holds what looks like a secret (%s), and so it is withheld", e.name, rules)
 }

@@ -36,7 +36,7 @@ func (p *Pipeline) WatchUpdates(updated func(tenant, uri string)) (stop func()) 
 // notifyUpdated notifies the watchers of a changed resource, if the source offers it.
 func (p *Pipeline) notifyUpdated(source, tenant, uri string) {
 	if !p.catalog.View().Serves(source, uri) {
-		p.options.Logger.Debug("the plugin announced a change of a resource that it does not offer", "plugin", source)
+		p.options.Logger.Debug("the plugin announced a change of a resource that it does not have", "plugin", source)
 		return
 	}
 	p.updateWatchers.mu.Lock()

@@ -68,7 +68,7 @@ type UnmatchedRule struct {
 func NewExplanation(p *Policy, c *Call, language string) *Explanation {
 	e := &Explanation{
 		Tool: c.Tool, Plugin: c.Plugin, Frontend: c.Frontend, Via: c.Via, Tenant: c.Tenant, User: c.User, Groups: p.GroupsOf(c),
-		Employee: p.EmployeeOf(c), Scopes: c.Scopes, Token: c.Token, Arguments: c.Arguments, Listed: p.Visible(c),
+		Employee: p.employeeOf(c), Scopes: c.Scopes, Token: c.Token, Arguments: c.Arguments, Listed: p.Visible(c),
 	}
 	if prospects := p.Prospects(c); c.Arguments == nil && len(prospects) > 1 {
 		for _, prospect := range prospects {
@@ -255,15 +255,15 @@ func shortDuration(d time.Duration) string {
 
 // Permissions of a tool, for its callers.
 const (
-	PermissionAllow   = "allow"
-	PermissionDeny    = "deny"
-	PermissionConfirm = "requires_confirmation"
-	PermissionDepends = "depends" // on the arguments
+	permissionAllow   = "allow"
+	permissionDeny    = "deny"
+	permissionConfirm = "requires_confirmation"
+	permissionDepends = "depends" // on the arguments
 )
 
 // Permission names an action as tool_permissions does.
 func (a Action) Permission() string {
-	return map[Action]string{Allow: PermissionAllow, Ask: PermissionConfirm, Deny: PermissionDeny}[a]
+	return map[Action]string{Allow: permissionAllow, Ask: permissionConfirm, Deny: permissionDeny}[a]
 }
 
 // ToolPermission reports whether a caller may call a tool.
@@ -284,7 +284,7 @@ func (p *Policy) PermissionOf(c *Call, language string) ToolPermission {
 		if word := prospect.Action.Permission(); t.Permission == "" || t.Permission == word {
 			t.Permission = word
 		} else {
-			t.Permission = PermissionDepends
+			t.Permission = permissionDepends
 		}
 	}
 	return t

@@ -103,7 +103,7 @@ func (f *file) check() error {
 	for _, rule := range f.rules {
 		switch {
 		case rule.Name == "":
-			e.Add(rule.path, "needs a name, by which decisions refer to it")
+			e.Add(rule.path, "needs a name: decisions refer to it")
 		case seen[rule.Name]:
 			e.Add(rule.path, "there is another rule called %q: give each its own name", rule.Name)
 		}
@@ -245,7 +245,7 @@ func readCommand(v strictyaml.Value, r *judge.Rule) {
 	})
 	switch {
 	case r.Name == "":
-		v.Problem("needs a name, by which decisions refer to it")
+		v.Problem("needs a name: decisions refer to it")
 	case action == "":
 		v.Problem("needs an action: allow, ask or deny")
 	}

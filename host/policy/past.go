@@ -91,7 +91,7 @@ func (c *PastCall) conditions() map[condition]bool {
 
 // samePeople reports whether both policies have the same groups and employee for the call's user.
 func (p *Policy) samePeople(other *Policy, c *Call) bool {
-	return slices.Equal(p.GroupsOf(c), other.GroupsOf(c)) && p.EmployeeOf(c) == other.EmployeeOf(c) &&
+	return slices.Equal(p.GroupsOf(c), other.GroupsOf(c)) && p.employeeOf(c) == other.employeeOf(c) &&
 		maps.Equal(p.employees.byEmail, other.employees.byEmail)
 }
 

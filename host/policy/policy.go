@@ -271,8 +271,8 @@ func (p *Policy) GroupsOf(c *Call) []string {
 	return append(append([]string(nil), c.Groups...), p.groups[c.User]...)
 }
 
-// EmployeeOf returns the employee ID of the call's user in the HR tools, or "" if the policy has none.
-func (p *Policy) EmployeeOf(c *Call) string { return p.employees.of(c) }
+// employeeOf returns the employee ID of the call's user in the HR tools, or "" if the policy has none.
+func (p *Policy) employeeOf(c *Call) string { return p.employees.of(c) }
 
 // MayApprove reports whether user may agree to a call that asks, which was made by asker. groups are those that the
 // frontend knows.

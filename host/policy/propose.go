@@ -39,7 +39,7 @@ func Propose(ctx context.Context, path, rule, comment string) error {
 		}
 		text = append(text, "  # "+visible.Line(comment)+"\n"+rule...)
 		if len(text) > maxProposals {
-			return nil, fmt.Errorf("%s would be larger than 1 MiB: review the rules in it", path)
+			return nil, fmt.Errorf("%s would be larger than 1 MiB: review its rules first", path)
 		}
 		if _, err := Parse(text); err != nil {
 			return nil, fmt.Errorf("%s with the new rule: %w", path, err)

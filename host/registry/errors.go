@@ -67,7 +67,7 @@ func explain(r Reference, err error) (string, error) {
 	case errors.Is(err, errdef.ErrNotFound), errors.Is(err, ErrNotFound):
 		return ErrNotFound.Error(), ErrNotFound
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
-		return "it needs a login: docker login " + r.Registry, ErrDenied
+		return "it requires a login: docker login " + r.Registry, ErrDenied
 	case errors.Is(err, content.ErrMismatchedDigest), errors.Is(err, content.ErrTrailingData),
 		strings.Contains(err.Error(), "digest mismatch"): // oras-go has no type for a header that names another digest
 		return errDigest.Error(), errDigest
@@ -96,7 +96,7 @@ func explainResponse(r Reference, response *errcode.ErrorResponse) (string, erro
 	}
 	switch response.StatusCode {
 	case http.StatusUnauthorized:
-		return "it needs a login that the registry accepts: docker login " + r.Registry + " (" + said + ")", ErrDenied
+		return "it requires a login that the registry accepts: docker login " + r.Registry + " (" + said + ")", ErrDenied
 	case http.StatusForbidden:
 		return "the registry denies it: " + said, ErrDenied
 	case http.StatusNotFound:

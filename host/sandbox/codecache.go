@@ -57,7 +57,7 @@ func newCodeCache(dir string) (*codeCache, error) {
 		}
 		c.dir, c.notes, c.private = temp.Path, temp.Path, temp
 	} else if err := os.MkdirAll(c.notes, 0o700); err != nil {
-		return nil, fmt.Errorf("make the compilation cache: %w: "+
+		return nil, fmt.Errorf("create the compilation cache: %w: "+
 			"give this user write permission, or name another directory with cache or HAKO_CACHE", err)
 	}
 	var err error

@@ -85,7 +85,7 @@ func (g *Guest) Component() *component.Component {
 // unusable, and discarded when the call ends.
 func (g *Guest) Call(ctx context.Context, export string, args []any) (any, error) {
 	if g.call.instance.linked == nil {
-		return nil, errors.New("the guest is no component")
+		return nil, errors.New("the guest is not a component")
 	}
 	return g.call.instance.linked.Call(ctx, export, args)
 }

@@ -258,8 +258,8 @@ func (i *instance) run(ctx context.Context, c *call, payload [][]byte) error {
 			": its author has to build it for ABI 1"}
 	}
 	if code := int32(results[0]); code != 0 {
-		return &GuestError{Plugin: c.Plugin, Reason: fmt.Sprintf("ended with the failure code %d instead of an "+
-			"answer: its log may say why", code)}
+		return &GuestError{Plugin: c.Plugin, Reason: fmt.Sprintf("returned the failure code %d instead of a "+
+			"result: its log may have the reason", code)}
 	}
 	return nil
 }

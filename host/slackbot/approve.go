@@ -98,7 +98,7 @@ func (b *Bot) asked(q *approval.Question) {
 		}
 		list := w.postQuestion(b.ctx, q, places)
 		if err := b.journal.asked(context.WithoutCancel(b.ctx), w.Name, list); err != nil {
-			w.logger.Error("a question could not be written down", "err", err)
+			w.logger.Error("writing an approval request to the journal failed", "err", err)
 		}
 		b.follow(b.ctx, w, q, list)
 	})
@@ -122,7 +122,7 @@ func (w *workspace) postQuestion(ctx context.Context, q *approval.Question, plac
 	for i, p := range places {
 		channel, ts, err := w.post(ctx, p.channel, messages[i]...)
 		if err != nil {
-			w.logger.Error("a question could not be brought to people", "channel", p.channel, "err", err)
+			w.logger.Error("posting an approval request failed", "channel", p.channel, "err", err)
 			continue
 		}
 		list = append(list, posted{q.ID, channel, ts})
@@ -244,11 +244,11 @@ func (w *workspace) close(ctx context.Context, q *approval.Question, list []post
 		err := w.rewrite(ctx, p.Channel, p.TS, slack.MsgOptionText(state, false),
 			slack.MsgOptionBlocks(endedBlocks(q, locale, state)...))
 		if err != nil {
-			w.logger.Error("a question's message could not be updated", "question", q.ID, "err", err)
+			w.logger.Error("updating a question's message failed", "question", q.ID, "err", err)
 		}
 	}
 	if err := w.bot.journal.answered(ctx, q.ID); err != nil {
-		w.logger.Error("a question could not be taken out of the journal", "err", err)
+		w.logger.Error("removing a question from the journal failed", "err", err)
 	}
 }
 
@@ -281,7 +281,7 @@ func (b *Bot) takeOverQuestion(ctx context.Context, w *workspace, p posted) {
 	}
 	q, err := b.options.Approvals.Question(ctx, p.ID)
 	for err != nil && !errors.Is(err, approval.ErrUnknown) {
-		w.logger.Error("a question that another process left is not known: it is tried again", "question", p.ID, "err",
+		w.logger.Error("loading a question of another process failed: retrying", "question", p.ID, "err",
 			err)
 		select {
 		case <-time.After(startPause):
@@ -291,15 +291,15 @@ func (b *Bot) takeOverQuestion(ctx context.Context, w *workspace, p posted) {
 		q, err = b.options.Approvals.Question(ctx, p.ID)
 	}
 	if err != nil {
-		w.logger.Warn("a question is not known any more", "question", p.ID)
+		w.logger.Warn("a question no longer exists", "question", p.ID)
 		if err := b.journal.answered(ctx, p.ID); err != nil {
-			w.logger.Error("a question could not be taken out of the journal", "err", err)
+			w.logger.Error("removing a question from the journal failed", "err", err)
 		}
 		return
 	}
 	if q.Caller.Frontend == pipeline.FrontendSlack {
 		if err := b.options.Approvals.Withdraw(ctx, p.ID); err != nil {
-			w.logger.Error("a question could not be withdrawn", "err", err)
+			w.logger.Error("withdrawing a question failed", "err", err)
 		}
 	}
 	b.follow(ctx, w, q, []posted{p})
@@ -332,7 +332,7 @@ func (b *Bot) decide(ctx context.Context, w *workspace, by person, at spot, id s
 		b.questions.look(id)
 		w.whisper(ctx, at, by.id, words.noQuestion)
 	default:
-		w.logger.Error("an answer could not be taken", "question", id, "err", err)
+		w.logger.Error("recording an answer failed", "question", id, "err", err)
 	}
 }
 
@@ -343,6 +343,6 @@ func (w *workspace) whisper(ctx context.Context, at spot, user, text string) {
 		options = append(options, slack.MsgOptionTS(at.thread))
 	}
 	if err := w.postTo(ctx, at.channel, user, options...); err != nil {
-		w.logger.Warn("somebody could not be told", "user", user, "err", err)
+		w.logger.Warn("notifying a person failed", "user", user, "err", err)
 	}
 }

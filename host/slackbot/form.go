@@ -52,12 +52,12 @@ func (s *surface) fill(ctx context.Context, q *elicitation.Question) (none elici
 	err = journal.askForm(ctx, id, s.m, &storedForm{s.m.Team, s.m.Channel, s.m.Thread, s.m.User, s.who.locale, q.Server,
 		q.Tool, *q.Request()}, expires)
 	if err != nil {
-		s.w.logger.Error("a server's question could not be written down, and was put to nobody", "err", err)
+		s.w.logger.Error("writing a server's question to the journal failed: nobody is asked", "err", err)
 		return none, err
 	}
 	defer func() {
 		if lost := journal.closeForm(lasting, id); lost != nil {
-			s.w.logger.Error("a question could not be taken out of the journal", "err", lost)
+			s.w.logger.Error("removing a question from the journal failed", "err", lost)
 		}
 	}()
 	s.waits(ctx, q.Tool, s.words.waitsAnswer)
@@ -68,7 +68,7 @@ func (s *surface) fill(ctx context.Context, q *elicitation.Question) (none elici
 		return none, err
 	}
 	if err := journal.postedForm(lasting, id, ts); err != nil {
-		s.w.logger.Error("a question's message could not be written down", "err", err)
+		s.w.logger.Error("writing a question's message to the journal failed", "err", err)
 	}
 	state := s.words.withdrawn
 	defer func() { s.w.closeForm(lasting, s.m, ts, q, s.who.locale, state) }()
@@ -102,7 +102,7 @@ func (s *surface) postForm(ctx context.Context, id string, q *elicitation.Questi
 	_, ts, err = s.w.post(posting, s.m.Channel, slack.MsgOptionTS(s.m.Thread),
 		slack.MsgOptionText(clipEscaped(q.Text(s.who.locale), maxQuestion), false), slack.MsgOptionBlocks(blocks...))
 	if err != nil {
-		s.w.logger.Error("a server's question could not be brought to the person", "channel", s.m.Channel, "err", err)
+		s.w.logger.Error("posting a server's question failed", "channel", s.m.Channel, "err", err)
 	}
 	return ts, err
 }
@@ -123,7 +123,7 @@ func (w *workspace) closeForm(ctx context.Context, m *message, ts string, q *eli
 	err := w.rewrite(ctx, m.Channel, ts, slack.MsgOptionText(state, false),
 		slack.MsgOptionBlocks(formBlocks(m.User, q, locale, state)...))
 	if err != nil {
-		w.logger.Error("a question's message could not be updated", "err", err)
+		w.logger.Error("updating a question's message failed", "err", err)
 	}
 }
 
@@ -171,7 +171,7 @@ func (w *workspace) formFor(ctx context.Context, id string, who *slack.User, at 
 	case !w.welcomes(by.home):
 		w.whisper(ctx, at, user, w.refusal(by))
 	case err != nil:
-		w.logger.Error("a question could not be looked up", "err", err)
+		w.logger.Error("looking up a question failed", "err", err)
 		w.whisper(ctx, at, user, words.failed)
 	case f == nil || f.Team != w.account.Load().team:
 		w.whisper(ctx, at, user, words.noQuestion)
@@ -196,7 +196,7 @@ func (w *workspace) openForm(ctx context.Context, id string, f *storedForm, trig
 	if code := slackError(err); code == "expired_trigger_id" || code == "exchanged_trigger_id" {
 		text = words.pressAgain
 	} else {
-		w.logger.Error("a modal could not be opened", "err", err)
+		w.logger.Error("opening a modal failed", "err", err)
 	}
 	w.whisper(ctx, at, f.User, text)
 }
@@ -208,7 +208,7 @@ func (w *workspace) submitForm(ctx context.Context, callback *slack.InteractionC
 	f, err := w.bot.journal.form(ctx, id)
 	words := wordsFor(w.bot.options.Locale)
 	if err != nil {
-		w.logger.Error("a question could not be looked up", "err", err)
+		w.logger.Error("looking up a question failed", "err", err)
 		return refused(words.failed)
 	}
 	if f == nil || f.Team != w.account.Load().team || f.User != callback.User.ID {
@@ -236,7 +236,7 @@ func (w *workspace) submitForm(ctx context.Context, callback *slack.InteractionC
 func (w *workspace) answerForm(ctx context.Context, id string, answer elicitation.Answer) bool {
 	first, err := w.bot.journal.answerForm(ctx, id, answer)
 	if err != nil {
-		w.logger.Error("an answer could not be taken", "err", err)
+		w.logger.Error("recording an answer failed", "err", err)
 	}
 	if first {
 		w.bot.questions.look(id)

@@ -33,8 +33,8 @@ func (w *workspace) serveHTTP(out http.ResponseWriter, r *http.Request) {
 	}
 	if err := w.verify(r, body); err != nil {
 		w.bot.options.Observer.SlackEvent(kindOther, resultForbidden)
-		w.logger.Warn("a request that says to be Slack's is not", "address", r.RemoteAddr, "err", err)
-		http.Error(out, "the signature does not hold", http.StatusUnauthorized)
+		w.logger.Warn("rejected a request without a valid Slack signature", "address", r.RemoteAddr, "err", err)
+		http.Error(out, "the signature is invalid", http.StatusUnauthorized)
 		return
 	}
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
@@ -68,7 +68,7 @@ func (w *workspace) verify(r *http.Request, body []byte) error {
 	stamp := r.Header.Get("X-Slack-Request-Timestamp")
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
 	if err != nil {
-		return errors.New("it does not say when it was signed")
+		return errors.New("it has no timestamp")
 	}
 	if age := w.bot.options.Store.Time().Sub(time.Unix(seconds, 0)); age.Abs() > signedFor {
 		return fmt.Errorf("it was signed %s ago", age.Round(time.Second))
@@ -110,11 +110,11 @@ func (w *workspace) serveEvent(out http.ResponseWriter, r *http.Request, body []
 	event, err := slackevents.ParseEvent(body, slackevents.OptionNoVerifyToken()) // the signature was verified
 	if err != nil {
 		w.bot.options.Observer.SlackEvent(kindOther, resultInvalid)
-		w.logger.Warn("Slack sent something that this version does not understand", "err", err)
+		w.logger.Warn("ignored an unknown event from Slack", "err", err)
 		return // acknowledged, because Slack would only repeat it
 	}
 	if err := w.event(r.Context(), event); err != nil {
-		w.logger.Error("an event could not be stored; Slack will repeat it", "err", err)
+		w.logger.Error("storing an event failed: Slack will send it again", "err", err)
 		http.Error(out, "try again", http.StatusServiceUnavailable)
 	}
 }
@@ -148,6 +148,6 @@ func (w *workspace) serveCommand(out http.ResponseWriter, r *http.Request, form 
 // invalid responds to a request that Slack never sends.
 func (w *workspace) invalid(out http.ResponseWriter, err error) {
 	w.bot.options.Observer.SlackEvent(kindOther, resultInvalid)
-	w.logger.Warn("Slack sent something that this version does not understand", "err", err)
+	w.logger.Warn("ignored an unknown event from Slack", "err", err)
 	http.Error(out, "not understood", http.StatusBadRequest)
 }

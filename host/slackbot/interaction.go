@@ -70,7 +70,7 @@ func (w *workspace) act(callback *slack.InteractionCallback, action *slack.Block
 	}
 	var err error
 	if by.groups, err = w.groups(ctx, by.id); err != nil {
-		w.logger.Error("the groups of a person are unknown", "user", callback.User.ID, "err", err)
+		w.logger.Error("looking up the groups of a person failed", "user", callback.User.ID, "err", err)
 		return
 	}
 	switch action.ActionID {
@@ -104,7 +104,7 @@ func (w *workspace) rate(ctx context.Context, by person, at spot, value string) 
 	if err := w.bot.options.Rate(ctx, w.caller(by, at.channel, in), in, answer, good); errors.Is(err, chat.ErrUnknown) {
 		text = wordsFor(by.locale).noAnswer
 	} else if err != nil {
-		w.logger.Error("feedback could not be stored", "err", err)
+		w.logger.Error("storing feedback failed", "err", err)
 		text = wordsFor(by.locale).failed
 	}
 	w.whisper(ctx, at, by.id, text)
@@ -138,7 +138,7 @@ func (w *workspace) reply(ctx context.Context, c *slack.SlashCommand) string {
 	words := wordsFor(by.locale)
 	switch {
 	case err != nil:
-		w.logger.Error("the groups of a person are unknown", "user", c.UserID, "err", err)
+		w.logger.Error("looking up the groups of a person failed", "user", c.UserID, "err", err)
 		return words.failed
 	case !w.allows(by, c.ChannelID):
 		return w.refusal(by)
@@ -185,7 +185,7 @@ func (w *workspace) status(ctx context.Context, c *slack.SlashCommand, words *wo
 	running, err := w.bot.journal.running(ctx, c.TeamID, c.ChannelID)
 	switch {
 	case err != nil:
-		w.logger.Error("the running turns are unknown", "err", err)
+		w.logger.Error("looking up the running turns failed", "err", err)
 		return words.failed
 	case len(running) == 0:
 		return words.idle
@@ -197,7 +197,7 @@ func (w *workspace) status(ctx context.Context, c *slack.SlashCommand, words *wo
 func (w *workspace) stopAll(ctx context.Context, c *slack.SlashCommand, words *words) string {
 	running, err := w.bot.journal.running(ctx, c.TeamID, c.ChannelID)
 	if err != nil {
-		w.logger.Error("the running turns are unknown", "err", err)
+		w.logger.Error("looking up the running turns failed", "err", err)
 		return words.failed
 	}
 	n := 0
@@ -219,7 +219,7 @@ func (w *workspace) usage(ctx context.Context, by person, words *words) string {
 	}
 	text, err := w.bot.options.Usage(ctx, w.caller(by, "", ""))
 	if err != nil {
-		w.logger.Error("the usage is unknown", "err", err)
+		w.logger.Error("looking up the usage failed", "err", err)
 		return words.failed
 	}
 	return escape(text)

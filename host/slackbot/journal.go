@@ -104,7 +104,7 @@ func (j *journal) end() {
 }
 
 // errDead is the error of a process that may be presumed dead.
-var errDead = errors.New("the store has lost this process's lock, which is acquired again")
+var errDead = errors.New("the store lost this process's lock: acquiring it again")
 
 // me returns the owner name of this process, or an error if it has no lock.
 func (j *journal) me() (string, error) {

@@ -228,7 +228,7 @@ func (w *workspace) showExact(ctx context.Context, by person, at spot, id, trigg
 		Blocks: slack.Blocks{BlockSet: blocks},
 	})
 	if err != nil {
-		w.logger.Error("a modal could not be opened", "err", err)
+		w.logger.Error("opening a modal failed", "err", err)
 		w.whisper(ctx, at, by.id, words.pressAgain)
 	}
 }

@@ -107,12 +107,12 @@ func (b *Bot) stop(key, user string) {
 		t.cancel(&stoppedError{user})
 	}
 	if err := b.journal.stop(b.ctx, key, user); err != nil {
-		b.options.Logger.Error("a turn that another process may run could not be stopped", "err", err)
+		b.options.Logger.Error("stopping a turn of another process failed", "err", err)
 	}
 }
 
 // errTakenOver ends a turn silently: another process has taken it over, or may have.
-var errTakenOver = errors.New("the store has lost this process's lock, and another process takes its turns over")
+var errTakenOver = errors.New("the store lost this process's lock: another process takes over its turns")
 
 // abandon cancels the running turns and forgets the queued messages, which other processes take over.
 func (q *queues) abandon() {
@@ -135,8 +135,8 @@ func (b *Bot) stayAlive(ctx context.Context, held context.Context) error {
 			return nil
 		case <-held.Done():
 		}
-		b.options.Logger.Error("the store has lost the lock of this process: " +
-			"other processes take its turns in Slack over")
+		b.options.Logger.Error("the store lost this process's lock: " +
+			"other processes take over its turns in Slack")
 		b.journal.end()
 		b.queues.abandon()
 		for err := errDead; err != nil; {
@@ -211,7 +211,7 @@ func (b *Bot) stopOthers(ctx context.Context) error {
 func (b *Bot) recoverLost(ctx context.Context, w *workspace) {
 	found, err := b.journal.takeOver(ctx, w.Name)
 	if err != nil {
-		w.logger.Error("the open turns of dead processes are unknown", "err", err)
+		w.logger.Error("looking up the turns of dead processes failed", "err", err)
 		return
 	}
 	for _, err := range found.unread {

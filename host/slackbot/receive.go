@@ -138,7 +138,7 @@ func (w *workspace) stop(ctx context.Context, by person, key string) {
 	team, channel, thread, _ := splitConversation(key)
 	running, err := w.bot.journal.running(ctx, team, channel)
 	if err != nil {
-		w.logger.Error("the running turns are unknown", "err", err)
+		w.logger.Error("looking up the running turns failed", "err", err)
 		return
 	}
 	for _, m := range running {

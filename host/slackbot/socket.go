@@ -60,7 +60,7 @@ func (w *workspace) envelope(ctx context.Context, client *socketmode.Client, e s
 	switch data := e.Data.(type) {
 	case slackevents.EventsAPIEvent:
 		if err := w.event(ctx, data); err != nil {
-			w.logger.Error("an event could not be stored; Slack will repeat it", "err", err)
+			w.logger.Error("storing an event failed: Slack will send it again", "err", err)
 			return
 		}
 	case slack.InteractionCallback:
@@ -69,14 +69,14 @@ func (w *workspace) envelope(ctx context.Context, client *socketmode.Client, e s
 		answer = w.command(ctx, &data)
 	case *socketmode.ErrorBadMessage:
 		w.bot.options.Observer.SlackEvent(kindOther, resultInvalid)
-		w.logger.Warn("Slack sent something that this version does not understand", "err", data.Cause)
+		w.logger.Warn("ignored an unknown event from Slack", "err", data.Cause)
 		id = envelopeOf(data.Message)
 	}
 	if id == "" {
 		return
 	}
 	if err := client.AckCtx(ctx, id, answer); err != nil && ctx.Err() == nil {
-		w.logger.Warn("an acknowledgement could not be sent", "err", err)
+		w.logger.Warn("sending an acknowledgement failed", "err", err)
 	}
 }
 

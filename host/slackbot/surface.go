@@ -370,7 +370,7 @@ func (s *surface) refuse(ctx context.Context) error {
 		err = s.w.postTo(ctx, s.m.Channel, s.m.User, text)
 	}
 	if err != nil {
-		s.w.logger.Warn("a person could not be told that they may not use the bot", "err", err)
+		s.w.logger.Warn("notifying a person who may not use the bot failed", "err", err)
 	}
 	return nil
 }
@@ -385,7 +385,7 @@ func (s *surface) upload(ctx context.Context, answer *chat.Answer) error {
 		ThreadTimestamp: s.m.Thread,
 	})
 	if err != nil {
-		s.w.logger.Error("a long answer could not be uploaded", "err", err)
+		s.w.logger.Error("uploading a long answer failed", "err", err)
 	}
 	return err
 }

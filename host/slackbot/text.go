@@ -26,8 +26,8 @@ var (
 		forbidden: "You may not use this bot here. Ask whoever runs it to add you.",
 		stranger: "People of your workspace (%s) may not use this bot. Whoever runs it can allow them, with a tenant of their own: " +
 			"`slack.workspaces[].partners` in its configuration.",
-		unknownHome: "This bot could not find out which workspace you belong to, so you may not use it. Try again in a moment. " +
-			"If that stays so, whoever runs it should give its app the scope `users:read`.",
+		unknownHome: "This bot could not determine your workspace, so you may not use it. Try again in a moment. " +
+			"If this continues, its operator should give its app the scope `users:read`.",
 		empty: "(The model gave no answer.)",
 
 		fileTooLarge: "%s was left out: it is larger than %d MB, or of a type that cannot be read.",

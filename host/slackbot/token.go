@@ -24,6 +24,6 @@ func CheckToken(key, text string) error {
 			is = "what is there begins with " + kind
 		}
 	}
-	return fmt.Errorf("%s begins with %s, and %s: take %s, of your app at api.slack.com/apps", key, form.prefix, is,
+	return fmt.Errorf("%s begins with %s, but %s: use %s of your app at api.slack.com/apps", key, form.prefix, is,
 		form.where)
 }

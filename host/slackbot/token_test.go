@@ -15,7 +15,7 @@ func TestCheckToken(t *testing.T) {
 		"app":            {"appToken", "xapp-1-A-secret", ""},
 		"signing secret": {"signingSecret", "0123abcdsecret", ""},
 		"app as bot": {"botToken", "xapp-1-A-secret",
-			"botToken begins with xoxb-, and what is there begins with xapp-: take the Bot User OAuth Token"},
+			"botToken begins with xoxb-, but what is there begins with xapp-: use the Bot User OAuth Token"},
 		"user as bot":     {"botToken", "xoxp-1-secret", "begins with xoxp-"},
 		"bot as app":      {"appToken", "xoxb-1-secret", "connections:write"},
 		"something else":  {"botToken", "secret", "what is there does not"},

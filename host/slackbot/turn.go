@@ -60,7 +60,7 @@ func (b *Bot) answer(m *message, free func()) {
 	var answer *chat.Answer
 	switch {
 	case err != nil:
-		w.logger.Error("the groups of a person are unknown", "user", m.User, "err", err)
+		w.logger.Error("looking up the groups of a person failed", "user", m.User, "err", err)
 	case !w.allows(who, m.Channel):
 		w.logger.Info("a person may not use the bot", "user", m.User, "channel", m.Channel, "home", who.home)
 		err = errForbidden
@@ -99,7 +99,7 @@ func (w *workspace) leave(ctx context.Context, s *surface) {
 		return
 	}
 	if err := w.stopBroken(ctx, s.broken(), w.words(ctx, s.m)); err != nil {
-		w.logger.Warn("a broken answer could not be ended", "err", err)
+		w.logger.Warn("ending an interrupted answer failed", "err", err)
 	}
 }
 
@@ -118,7 +118,7 @@ func (b *Bot) begin(ctx context.Context, w *workspace, m *message) bool {
 		if err == nil {
 			return mine
 		}
-		w.logger.Error("a turn could not be stored and waits until it can", "err", err)
+		w.logger.Error("storing a turn failed: retrying", "err", err)
 		select {
 		case <-time.After(startPause):
 		case <-ctx.Done():
@@ -163,7 +163,7 @@ func (w *workspace) turn(ctx context.Context, m *message, who person, s *surface
 		t.Files = append(t.Files, file)
 	}
 	if err := w.bot.journal.saw(ctx, m.conversation(), m.TS); err != nil {
-		w.logger.Error("the position in a thread could not be stored", "err", err)
+		w.logger.Error("storing the position in a thread failed", "err", err)
 	}
 	return t
 }
@@ -199,7 +199,7 @@ func (w *workspace) endLost(ctx context.Context, t broken) bool {
 	case errors.Is(err, errTakenOver):
 		return true
 	case err != nil:
-		w.logger.Error("a broken answer could not be ended: hako tries again", "err", err)
+		w.logger.Error("ending an interrupted answer failed: retrying", "err", err)
 		return false
 	}
 	w.closeForms(ctx, m)
@@ -215,18 +215,18 @@ func (w *workspace) endLost(ctx context.Context, t broken) bool {
 		err = nil
 	}
 	if slices.Contains(goneErrors, slackError(err)) {
-		w.logger.Warn("a broken answer is left as it is: the bot can no longer write there", "channel",
+		w.logger.Warn("an interrupted answer stays open: the bot can no longer write there", "channel",
 			m.Channel, "err", err)
 		err = nil
 	}
 	if err != nil {
-		w.logger.Error("a broken answer could not be ended: hako tries again", "err", err)
+		w.logger.Error("ending an interrupted answer failed: retrying", "err", err)
 		return false
 	}
 	w.setStatus(ctx, m, slack.AgentSessionStatusActive)
 	err = w.bot.journal.ended(ctx, m)
 	if err != nil && !errors.Is(err, errTakenOver) {
-		w.logger.Error("a turn could not be removed from the journal: hako tries again", "err", err)
+		w.logger.Error("removing a turn from the journal failed: retrying", "err", err)
 		return false
 	}
 	return true
@@ -299,7 +299,7 @@ func (w *workspace) earlier(ctx context.Context, m *message) string {
 	}
 	seen, err := w.bot.journal.seen(ctx, m.conversation())
 	if err != nil {
-		w.logger.Error("the position in a thread is unknown", "err", err)
+		w.logger.Error("looking up the position in a thread failed", "err", err)
 	}
 	var lines []string // newest first
 	size := 0
@@ -332,7 +332,7 @@ func (w *workspace) replies(ctx context.Context, m *message, seen string) []slac
 		parameters.Oldest, parameters.Cursor = from, cursor
 		list, more, next, err := a.api.GetConversationRepliesContext(ctx, parameters)
 		if err != nil {
-			w.logger.Warn("a thread could not be read", "channel", m.Channel, "err", err)
+			w.logger.Warn("reading a thread failed", "channel", m.Channel, "err", err)
 			return nil, "", err
 		}
 		list = slices.DeleteFunc(list, func(said slack.Message) bool { // each page may have the thread's first message

@@ -112,7 +112,7 @@ func (w *workspace) again(ctx context.Context, wait time.Duration, err error) ti
 		w.logger.Error("Slack refuses the token: replace it, or install the app again; hako tries again",
 			"in", wait, "err", err)
 	} else {
-		w.logger.Warn("not connected to Slack: hako tries again", "in", wait, "err", err)
+		w.logger.Warn("not connected to Slack: retrying", "in", wait, "err", err)
 	}
 	_ = retry.Wait(ctx, wait) // whether ctx has ended, the next attempt sees
 	return min(2*wait, mostWait)
@@ -395,9 +395,9 @@ func (w *workspace) lookUp(ctx context.Context, id string) remembered {
 			known.team = unknownHome
 		}
 	case slices.Contains(strangerErrors, code): // it would say the same again, for each of their messages
-		w.logger.Info("the language and name of a person are unknown", "user", id, "err", err)
+		w.logger.Info("looking up the language and name of a person failed", "user", id, "err", err)
 	default:
-		w.logger.Warn("the language and name of a person are unknown", "user", id, "err", err)
+		w.logger.Warn("looking up the language and name of a person failed", "user", id, "err", err)
 		if ok {
 			return stale
 		}
@@ -432,7 +432,7 @@ func (w *workspace) channelName(ctx context.Context, id string) string {
 	case slices.Contains(strangerErrors, code):
 		known.name = ""
 	default:
-		w.logger.Warn("the name of a channel is unknown", "channel", id, "err", err)
+		w.logger.Warn("looking up the name of a channel failed", "channel", id, "err", err)
 		return known.name
 	}
 	known.until = time.Now().Add(localeTime)

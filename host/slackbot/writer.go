@@ -86,7 +86,7 @@ func (o *answerWriter) write(ctx context.Context, parts []part) error {
 		}
 		now, rest := o.fit(parts)
 		if err := o.put(ctx, now); err != nil {
-			o.surface.w.logger.Warn("a part of an answer could not be sent: hako tries again", "err", err)
+			o.surface.w.logger.Warn("sending a part of an answer failed: retrying", "err", err)
 			o.surface.back(parts)
 			return err
 		}
@@ -235,7 +235,7 @@ func (o *answerWriter) put(ctx context.Context, parts []part) error {
 	}
 	if err == nil && o.ts == "" && !o.plain {
 		if err = o.open(ctx, parts); slackError(err) != "" {
-			o.surface.w.logger.Info("streaming is refused: the answer is an ordinary message", "err", err)
+			o.surface.w.logger.Info("Slack refuses streaming: the answer is an ordinary message", "err", err)
 			o.plain, err = true, nil
 		} else if err == nil {
 			o.sent(ctx, parts)
@@ -297,7 +297,7 @@ func (o *answerWriter) note(ctx context.Context) {
 	}
 	if err := o.surface.w.bot.journal.answering(context.WithoutCancel(ctx), o.surface.m, o.ts,
 		string(encoded)); err != nil {
-		o.surface.w.logger.Error("the state of an answer could not be stored", "err", err)
+		o.surface.w.logger.Error("storing the state of an answer failed", "err", err)
 		return
 	}
 	o.noted, o.notedTS = o.ts+string(encoded), o.ts
@@ -372,7 +372,7 @@ func (o *answerWriter) roll(ctx context.Context) {
 			o.shown = place(o.shown, p)
 		}
 		if err := o.render(ctx, nil); err != nil {
-			o.surface.w.logger.Info("a message could not be ended", "err", err)
+			o.surface.w.logger.Info("ending a message failed", "err", err)
 		}
 	}
 	o.leave()
@@ -400,7 +400,7 @@ func (o *answerWriter) leave() {
 }
 
 // errNothing is for an answer of which nothing was shown.
-var errNothing = errors.New("nothing of the answer was shown")
+var errNothing = errors.New("no part of the answer was shown")
 
 // end writes the last parts and closes the message, with buttons for feedback on an answer that is whole. It fails if
 // Slack or the journal has not taken that.
@@ -450,7 +450,7 @@ func (o *answerWriter) ending(ctx context.Context) error {
 		if err == nil || errors.Is(err, errTakenOver) || errors.Is(err, errClosed) {
 			return err
 		}
-		o.surface.w.logger.Error("the end of an answer could not be stored: hako tries again", "err", err)
+		o.surface.w.logger.Error("storing the end of an answer failed: retrying", "err", err)
 		select {
 		case <-time.After(endPause):
 		case <-ctx.Done():

@@ -20,9 +20,9 @@ var (
 	// ErrUnreachable means that the database does not answer in time or refuses connections. The store reconnects by
 	// itself.
 	ErrUnreachable = errors.New("the database cannot be reached")
-	// ErrPooled means that a connection pooler shares sessions of the server between clients. Session locks and change
+	// errPooled means that a connection pooler shares sessions of the server between clients. Session locks and change
 	// notifications cannot work then.
-	ErrPooled = errors.New("a pooler shares sessions between clients")
+	errPooled = errors.New("a pooler shares sessions between clients")
 	// ErrLockLost is the cause of a lock's context after the lock was lost. Another process may hold it now.
 	ErrLockLost = errors.New("the connection that held the lock is lost")
 )
@@ -32,5 +32,5 @@ var remedies = map[error]string{
 	ErrFull:     "free some space and try again; nothing was changed",
 	ErrLocked:   "try again, and look which process has it open if that stays so",
 	ErrReadOnly: "give this user write permission, or name another directory with store",
-	ErrCorrupt:  "restore it from a backup, or move it away to start anew",
+	ErrCorrupt:  "restore it from a backup, or move it away to start with an empty one",
 }

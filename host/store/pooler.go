@@ -11,7 +11,7 @@ import (
 // poolerRounds is the number of attempts to provoke a pooler into switching sessions.
 const poolerRounds = 3
 
-// checkPooler returns ErrPooled if a pooler shares sessions between its clients. Without a pooler it costs one round
+// checkPooler returns errPooled if a pooler shares sessions between its clients. Without a pooler it costs one round
 // trip.
 func (e *postgres) checkPooler(ctx context.Context) error {
 	conn, err := e.pool.Acquire(ctx)
@@ -25,15 +25,15 @@ func (e *postgres) checkPooler(ctx context.Context) error {
 	}
 	shared, err := e.sharesSessions(ctx)
 	if err == nil && shared {
-		err = ErrPooled
+		err = errPooled
 	}
 	return poolerRefuses(err)
 }
 
-// poolerRefuses maps PgBouncer's errors in statement mode to ErrPooled.
+// poolerRefuses maps PgBouncer's errors in statement mode to errPooled.
 func poolerRefuses(err error) error {
 	if err != nil && strings.Contains(err.Error(), "statement pooling mode") {
-		return fmt.Errorf("%w (%w)", ErrPooled, err)
+		return fmt.Errorf("%w (%w)", errPooled, err)
 	}
 	return err
 }

@@ -93,7 +93,7 @@ func TestPoolers(t *testing.T) {
 				if err == nil {
 					t.Fatal("it opens", s.Close())
 				}
-				if !errors.Is(err, ErrPooled) || !strings.Contains(err.Error(), "pool_mode=session") ||
+				if !errors.Is(err, errPooled) || !strings.Contains(err.Error(), "pool_mode=session") ||
 					strings.Contains(err.Error(), "\n") {
 					t.Error(err)
 				}

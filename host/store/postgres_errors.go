@@ -20,7 +20,7 @@ type condition struct {
 	remedy string
 }
 
-// ownSessions is the remedy for ErrPooled.
+// ownSessions is the remedy for errPooled.
 const ownSessions = "let the pooler give hako its own sessions (PgBouncer: pool_mode=session for this database), or " +
 	"connect to the server itself (docs/store.md)"
 
@@ -45,7 +45,7 @@ var conditions = map[string]condition{
 	"3D": {ErrUnreachable, "create the database, owned by this user, or name another one in store"},
 	"3F": {ErrReadOnly, "create the schema that the user's search_path names, or let the user use it (GRANT " +
 		"USAGE, CREATE ON SCHEMA)"},
-	"42P05": {ErrPooled, ownSessions},
+	"42P05": {errPooled, ownSessions},
 	"XX001": {ErrCorrupt, "restore the database from a backup"},
 	"XX002": {ErrCorrupt, "restore the database from a backup, or rebuild the index (REINDEX)"},
 }
@@ -69,7 +69,7 @@ func (e *postgres) explain(err error) error {
 	var commit *commitError
 	var connect *pgconn.ConnectError
 	switch {
-	case errors.Is(err, ErrPooled):
+	case errors.Is(err, errPooled):
 		return fmt.Errorf("store %s: %w: %s", e.name(), err, ownSessions)
 	case errors.As(err, &connect): // also after the timeout for connecting, which is a deadline of its own
 		return fmt.Errorf("store %s: %w", e.name(), explainConnect(connect))

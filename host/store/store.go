@@ -106,7 +106,7 @@ func (s *Store) ReadOnly() bool { return s.readOnly }
 // Open opens the store at where with default options. where is the URL of a PostgreSQL database (see OpenWith), or a
 // directory. A missing directory is created for this user only. The caller closes the Store.
 //
-// The error matches ErrReadOnly, ErrCorrupt, ErrFull, ErrLocked, ErrUnreachable or ErrPooled if that is the cause.
+// The error matches ErrReadOnly, ErrCorrupt, ErrFull, ErrLocked, ErrUnreachable or errPooled if that is the cause.
 func Open(ctx context.Context, where string) (*Store, error) { return OpenWith(ctx, where, nil) }
 
 // OpenWith is Open with options. A URL has the form of libpq (PostgreSQL's documentation, section 34.1.1.2). Missing

@@ -5,10 +5,10 @@ import (
 	"log/slog"
 )
 
-// LogKey and CallKey are the attributes of log records with the IDs of their trace and call.
+// logKey and callKey are the attributes of log records with the IDs of their trace and call.
 const (
-	LogKey  = "trace"
-	CallKey = "call"
+	logKey  = "trace"
+	callKey = "call"
 )
 
 // Handler adds the IDs of the context's trace and call to every record.
@@ -19,10 +19,10 @@ type handler struct{ slog.Handler }
 func (h handler) Handle(ctx context.Context, record slog.Record) error {
 	var ids []slog.Attr
 	if id := ID(ctx); id != "" {
-		ids = append(ids, slog.String(LogKey, id))
+		ids = append(ids, slog.String(logKey, id))
 	}
 	if at, ok := ctx.Value(positionKey{}).(position); ok && at.recording.id != "" {
-		ids = append(ids, slog.String(CallKey, at.recording.id))
+		ids = append(ids, slog.String(callKey, at.recording.id))
 	}
 	if len(ids) > 0 {
 		record = record.Clone()

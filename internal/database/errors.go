@@ -22,7 +22,7 @@ var errReadOnly = failf(abi.CodeInternal, "the host may not write the database: 
 var errUnreachable = failf(abi.CodeBusy, "the storage of the database cannot be reached now, and the last write may "+
 	"or may not be committed: try again")
 
-var errConflict = failf(abi.CodeBusy, "another process has written to the database meanwhile, so nothing was "+
+var errConflict = failf(abi.CodeBusy, "another process wrote to the database meanwhile, so nothing was "+
 	"changed: try again")
 
 // contextError returns the error of a call whose context has ended.

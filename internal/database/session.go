@@ -91,7 +91,7 @@ func (s *Session) runInTransaction(ctx context.Context, statement *abi.SQLStatem
 	result, err := s.tx.statement(ctx, statement, rows)
 	s.work += s.tx.takeWork()
 	if errors.Is(err, errMustWrite) {
-		return nil, failf(abi.CodeInvalid, "the transaction is read-only: begin one that may write")
+		return nil, failf(abi.CodeInvalid, "the transaction is read-only: begin a writing one")
 	}
 	explained := s.explain(ctx, s.tx, err, statement.SQL)
 	if explained != nil && s.tx.noTransaction() {

@@ -128,7 +128,7 @@ func frontends(c *config.Config) (findings []Finding) {
 	}
 	if _, err := server.UpstreamSpecs(c); err != nil {
 		findings = append(findings, Finding{LevelError, "upstreams", strings.TrimPrefix(err.Error(), "configuration: "),
-			"mend the file that upstreams names"})
+			"correct the file that upstreams names"})
 	}
 	return findings
 }
@@ -137,7 +137,7 @@ func policyFile(c *config.Config) Finding {
 	_, err := policy.OpenLive(c.Policy)
 	switch {
 	case err != nil:
-		return Finding{LevelError, "policy", err.Error(), "mend it: hako policy check"}
+		return Finding{LevelError, "policy", err.Error(), "correct it: hako policy check"}
 	case !isFile(c.Policy):
 		return Finding{LevelOK, "policy", "there is no policy file: " + c.Policy, ""}
 	}
@@ -174,7 +174,7 @@ func directory(name, key, path string) Finding {
 	switch {
 	case known && free < lowDisk:
 		return Finding{LevelWarning, name, fmt.Sprintf("%s has %d MiB left", path, free>>20),
-			"make room: a full disk stops what hako keeps"}
+			"free disk space: hako cannot store anything on a full disk"}
 	case known:
 		return Finding{LevelOK, name, fmt.Sprintf("%s, %d MiB free", path, free>>20), ""}
 	}

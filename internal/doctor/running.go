@@ -36,7 +36,7 @@ const (
 func moment(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
 
 // errOther is the error of a server that is no hako of this version.
-var errOther = errors.New("it is no hako of this version")
+var errOther = errors.New("it is not this version of hako")
 
 // ask returns what the server that runs on this machine under a configuration says about itself, and the end of its
 // certificate, which is zero without TLS. If nothing listens there, the error matches syscall.ECONNREFUSED.
@@ -88,11 +88,11 @@ func Running(ctx context.Context, c *config.Config, version string) []Finding {
 		return []Finding{{LevelOK, check, "hako serve does not run at " + c.HTTP.Address, ""}}
 	case errors.Is(err, errOther):
 		return []Finding{{LevelWarning, check,
-			fmt.Sprintf("what runs at %s is no hako of this version", c.HTTP.Address),
+			fmt.Sprintf("what runs at %s is another program, or another version of hako", c.HTTP.Address),
 			"restart hako serve after an update; if another program has the address, choose another one: http.address"}}
 	case err != nil:
 		return []Finding{{LevelError, check, fmt.Sprintf("%s does not answer: %v", c.HTTP.Address, err),
-			"look at the log of hako serve, or restart it; see also http.address"}}
+			"check the log of hako serve, or restart it; see also http.address"}}
 	}
 	findings := diagnosed(d, version)
 	if !until.IsZero() {
@@ -121,25 +121,25 @@ func diagnosed(d *server.Diagnosis, version string) []Finding {
 		case u.State == mcpclient.Down:
 			findings = append(findings,
 				Finding{LevelError, "server", fmt.Sprintf("upstream server %s is down since %s", name,
-					moment(u.Since)), "hako upstreams says why"})
+					moment(u.Since)), "hako upstreams shows the reason"})
 		case u.State == mcpclient.Connecting && time.Since(u.Since) > slowConnection:
 			findings = append(findings,
 				Finding{LevelWarning, "server", fmt.Sprintf("upstream server %s is being connected since %s",
-					name, moment(u.Since)), "hako upstreams says what becomes of it"})
+					name, moment(u.Since)), "hako upstreams shows its state"})
 		}
 	}
 	for _, text := range d.Status {
-		findings = append(findings, Finding{LevelWarning, "server", text, "the log of hako serve says why"})
+		findings = append(findings, Finding{LevelWarning, "server", text, "the log of hako serve has the reason"})
 	}
 	latency := time.Duration(d.StoreMS * float64(time.Millisecond))
 	switch {
 	case d.StoreMS < 0:
 		findings = append(findings, Finding{LevelError, "server", "the store does not answer",
-			"see whether the database runs and the disk has room"})
+			"check that the database runs and the disk has free space"})
 	case latency > slowStore:
 		findings = append(findings,
 			Finding{LevelWarning, "server", fmt.Sprintf("the store answers in %s, and a call asks several times",
-				latency.Round(time.Millisecond)), "run hako nearer to the database, or give the disk less to do"})
+				latency.Round(time.Millisecond)), "run hako closer to the database, or reduce the load on the disk"})
 	default:
 		findings = append(findings, Finding{LevelOK, "server", fmt.Sprintf("the store answers in %s",
 			latency.Round(10*time.Microsecond)), ""})

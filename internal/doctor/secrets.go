@@ -18,7 +18,7 @@ func secrets(ctx context.Context, c *config.Config) (findings []Finding) {
 		}
 		if err != nil {
 			findings = append(findings, Finding{LevelError, "secret " + s.Key, err.Error(),
-				"put the secret there, or name another place"})
+				"store the secret there, or name another place"})
 		}
 	}
 	if len(findings) == 0 && len(c.Secrets) > 0 {

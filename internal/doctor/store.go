@@ -61,16 +61,16 @@ func databaseHealth(h *store.Health) (findings []Finding) {
 		h.Version), "update it")
 	note(h.ReadOnly, LevelError, "nothing can be written",
 		"name the primary, or add target_session_attrs=read-write to the URL")
-	note(!h.CanCreate, LevelError, "this user may not make tables",
+	note(!h.CanCreate, LevelError, "this user may not create tables",
 		"GRANT CREATE ON SCHEMA public TO the user, or make the user the database's owner")
 	note(!h.Encrypted && !h.Local, LevelWarning, "the connection is not encrypted",
 		"add sslmode=verify-full and sslrootcert=FILE to the URL")
 	note(h.Latency > slowStore, LevelWarning, fmt.Sprintf("each question takes %s, and a call asks several",
-		h.Latency.Round(time.Millisecond)), "run hako nearer to the database")
+		h.Latency.Round(time.Millisecond)), "run hako closer to the database")
 	note(h.Skew.Abs() > maxSkew, LevelWarning,
 		fmt.Sprintf("the clocks are %s apart", h.Skew.Abs().Round(time.Millisecond)),
 		"keep both with NTP: this machine's says whether certificates are valid, and the database's everything else")
-	note(h.Connections > h.MaxConnections*8/10, LevelWarning, fmt.Sprintf("%d of %d connections are taken",
+	note(h.Connections > h.MaxConnections*8/10, LevelWarning, fmt.Sprintf("%d of %d connections are in use",
 		h.Connections, h.MaxConnections), "raise max_connections of the server, or lower postgres.connections")
 	return findings
 }

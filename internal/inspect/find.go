@@ -68,7 +68,7 @@ func Hint(h *host.Host, name string) string {
 			return "that is a plugin: it offers " + strings.Join(offersOf(plugin.Manifest), ", ")
 		}
 		if plugin.State == host.Broken || plugin.State == host.Conflict {
-			return fmt.Sprintf("hako tools lists those there are; %s is not usable (%s)", plugin.Path, plugin.Reason)
+			return fmt.Sprintf("hako tools lists them; %s is not usable (%s)", plugin.Path, plugin.Reason)
 		}
 	}
 	return "hako tools lists those there are"

@@ -72,7 +72,7 @@ func (f *Folder) Restore(ctx context.Context, d Difference) (*Addition, error) {
 	}
 	p.record = func(locked lock.Plugins, _ lock.Entry) error {
 		if now := locked[d.Name]; now.Wasm != d.Entry.Wasm {
-			return fmt.Errorf("the lock file names another version of %s by now: repeat the command", d.Name)
+			return fmt.Errorf("the lock file meanwhile names another version of %s: repeat the command", d.Name)
 		} else if d.signer != nil {
 			now.Signer = p.Entry.Signer
 			locked[d.Name] = now

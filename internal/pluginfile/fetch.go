@@ -81,7 +81,7 @@ func request(ctx context.Context, transport *http.Transport, from *url.URL, chec
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the server answers %s: look at the address; what needs a login can be given as a file",
+		return nil, fmt.Errorf("the server answers %s: check the address; download a file that needs a login and give the file",
 			response.Status)
 	}
 	wasm, err := io.ReadAll(io.LimitReader(response.Body, most+1))
@@ -100,7 +100,7 @@ func checkSource(u *url.URL) error {
 	if address.IsConfidential(u) {
 		return nil
 	}
-	return fmt.Errorf("%s://%s is not https: what comes from there could be anybody's", u.Scheme, u.Host)
+	return fmt.Errorf("%s://%s is not https: its content could be forged", u.Scheme, u.Host)
 }
 
 // checkPublicSource is checkSource without the exception for this machine.
@@ -108,7 +108,7 @@ func checkPublicSource(u *url.URL) error {
 	if u.Scheme == "https" {
 		return nil
 	}
-	return fmt.Errorf("%s://%s is not https: what comes from there could be anybody's", u.Scheme, u.Host)
+	return fmt.Errorf("%s://%s is not https: its content could be forged", u.Scheme, u.Host)
 }
 
 // withoutQuery returns a URL without the parts that may be secret, or any other text as it is.

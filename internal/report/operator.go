@@ -152,7 +152,7 @@ func Cases(out io.Writer, cases *policytest.Cases, failures []policytest.Failure
 	if len(failures) > 0 {
 		return terminal.Printf(out, "%d of %d cases do not hold\n", len(failures), cases.Len())
 	}
-	return terminal.Printf(out, "all %d cases hold\n", cases.Len())
+	return terminal.Printf(out, "all %d cases passed\n", cases.Len())
 }
 
 // Review prints what the review of a plugin file found, or why there was none, and reports whether it is free of

@@ -108,7 +108,7 @@ func OpenGovernance(ctx context.Context, c *config.Config, logger *slog.Logger) 
 			return nil, fmt.Errorf("%w: set audit.disabled to run without it", err)
 		}
 		if err != nil {
-			logger.Error("calls are not recorded, because the audit log cannot be opened", "err", err)
+			logger.Error("calls are not recorded: the audit log cannot be opened", "err", err)
 			err = nil
 		}
 	}

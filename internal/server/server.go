@@ -241,7 +241,7 @@ func (s *Server) drain(ctx context.Context) {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		s.Logger.Warn("stopped before all calls had answered", "err", err)
+		s.Logger.Warn("stopped before all calls had finished", "err", err)
 	}
 }
 

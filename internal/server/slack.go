@@ -40,7 +40,7 @@ func newSlackBot(
 		return nil, nil
 	}
 	if len(c.LLM.Models) == 0 {
-		return nil, errors.New("configuration: slack.workspaces needs a model to talk with: name one in llm.models")
+		return nil, errors.New("configuration: slack.workspaces needs a model: add one to llm.models")
 	}
 	models, err := NewModels(c, logger, o.metrics.ModelAsked)
 	if err != nil {

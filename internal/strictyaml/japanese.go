@@ -78,7 +78,7 @@ var japanese = map[string]string{
 	"must not be empty: write a text, or one by language (en: ..., ja: ...)":                  "空の値は使えません。文字列か、言語ごとの文字列 (en: ...、ja: ...) を書いてください",
 
 	"must be 1, the version of this format":                    "この形式のバージョンである 1 を書いてください",
-	"needs a name, by which decisions refer to it":             "name が必要です。判定の記録はこの名前を使います",
+	"needs a name: decisions refer to it":                      "name が必要です。判定の記録はこの名前を使います",
 	"there is another rule called %q: give each its own name":  "ルール %q がほかにもあります。それぞれ別の名前にしてください",
 	"there is another quota called %q: give each its own name": "クォータ %q がほかにもあります。それぞれ別の名前にしてください",
 	"needs an action: allow, ask or deny":                      "action が必要です (allow、ask、deny のいずれか)",

@@ -30,7 +30,7 @@ type Consenting struct {
 func (c *Consenter) Connect(ctx context.Context, b *credential.Broker, tenant, name string,
 	how Consenting) (status *credential.Status, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, consentTime,
-		errors.New("nobody gave the consent in time: run the command again"))
+		errors.New("the consent was not given in time: run the command again"))
 	defer cancel()
 	switch {
 	case how.Device || b.OnlyDevice(tenant, name):
@@ -61,7 +61,7 @@ func (c *Consenter) openPage(url string) {
 		browse = openBrowser
 	}
 	if err := browse(url); err != nil {
-		Printf(c.Err, "No browser opens here (%v): open the page yourself on this machine, or use --no-browser.\n", err)
+		Printf(c.Err, "No browser could be opened (%v): open the page yourself on this machine, or use --no-browser.\n", err)
 	}
 	Printf(c.Err, "Waiting ...\n")
 }

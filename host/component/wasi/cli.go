@@ -57,7 +57,7 @@ func texts(list []string) []any {
 type ExitError struct{ Code uint32 }
 
 func (e *ExitError) Error() string {
-	return fmt.Sprintf("it exited with code %d instead of answering", e.Code)
+	return fmt.Sprintf("it exited with code %d instead of returning a result", e.Code)
 }
 
 // emptyInput is standard input.

@@ -16,6 +16,6 @@ func CheckExposure(addr string, auth *Auth) error {
 	if auth != nil || address.IsLocalName(address.Hostname(addr)) {
 		return nil
 	}
-	return fmt.Errorf("address %s can be reached from other machines, and anybody there could use every tool: "+
+	return fmt.Errorf("address %s can be reached from other machines, and anybody could use every tool: "+
 		"listen on 127.0.0.1, or set http.auth.required and make a token with 'hako token create'", addr)
 }

@@ -58,8 +58,8 @@ func (g *Guard) AllowsHost(w http.ResponseWriter, r *http.Request) bool {
 	}
 	http.Error(
 		w,
-		"This server does not answer to the name in the Host header. "+
-			"Address it as localhost, or add the name to its allowed hosts (http.hosts).",
+		"This server does not serve the name in the Host header. "+
+			"Use localhost, or add the name to its allowed hosts (http.hosts).",
 		http.StatusForbidden,
 	)
 	return false

@@ -123,7 +123,7 @@ var texts = map[string]manifest.Text{
 	"local":     {"en": "a program on this computer", "ja": "このコンピューターのプログラム"},
 	"yes":       {"en": "Continue to login", "ja": "ログインへ進む"},
 	"no":        {"en": "Cancel", "ja": "キャンセル"},
-	"failed":    {"en": "The login cannot go on", "ja": "ログインを続けられません"},
+	"failed":    {"en": "The login cannot continue", "ja": "ログインを続けられません"},
 	"again":     {"en": "Start again in the program where you began.", "ja": "ログインを始めたプログラムで最初からやり直してください。"},
 	"reason":    {"en": "Reason", "ja": "理由"},
 	"wait": {"en": "Too many logins from your network. Wait a moment, then start again.",

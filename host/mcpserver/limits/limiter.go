@@ -65,7 +65,7 @@ func (l *Limiter) Allow(key string, n int) error {
 	if !reservation.OK() {
 		return &BusyError{
 			Reason: fmt.Sprintf(
-				"%d messages at once are more than the %d that are taken: send fewer",
+				"%d messages at once exceed the limit of %d: send fewer",
 				n,
 				c.rate.Burst(),
 			),
@@ -103,7 +103,7 @@ func (l *Limiter) Enter(key string, n int) (leave func(), err error) {
 		return nil, &BusyError{
 			Reason: fmt.Sprintf(
 				"the batch has %d requests, and %d of yours are in flight: at most %d may be at once, "+
-					"so send fewer; nothing of the batch was done",
+					"so send fewer; none of its messages were processed",
 				n,
 				c.calls,
 				l.limits.CallsPerClient,

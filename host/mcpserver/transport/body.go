@@ -40,7 +40,7 @@ func DecodeMessage(raw []byte) (jsonrpc.Message, error) {
 		id = message.ID
 	}
 	if _, isNumber := id.Raw().(int64); isNumber && IDOf(raw) != id {
-		return nil, errors.New("the id is no integer of at most 53 bits")
+		return nil, errors.New("the id is not an integer of at most 53 bits")
 	}
 	return message, nil
 }
@@ -159,7 +159,7 @@ func (b *Body) Requests() (requests []*jsonrpc.Request) {
 // Method returns the method of the message, or empty for a response and for a batch.
 func (b *Body) Method() string {
 	if b.Call != nil {
-		return MethodCallTool
+		return methodCallTool
 	}
 	if request := b.single(); request != nil {
 		return request.Method

@@ -25,7 +25,7 @@ func FuzzCall(f *testing.F) {
 		}
 		message, err := jsonrpc.DecodeMessage(body)
 		request, isRequest := message.(*jsonrpc.Request)
-		if err != nil || !isRequest || request.ID != call.ID || request.Method != MethodCallTool {
+		if err != nil || !isRequest || request.ID != call.ID || request.Method != methodCallTool {
 			t.Fatalf("%+v, the SDK has %+v, %v", call, message, err)
 		}
 		var params struct {

@@ -10,7 +10,7 @@ import (
 
 // Methods that are treated apart.
 const (
-	MethodCallTool = abi.CallTool
+	methodCallTool = abi.CallTool
 	MethodListen   = "subscriptions/listen"
 )
 

@@ -155,7 +155,7 @@ func ParsePrivateKey(text, password []byte) (*PrivateKey, error) {
 	}
 	signer, err := signature.LoadDefaultSigner(private)
 	if err != nil {
-		return nil, fmt.Errorf("it is no ECDSA, Ed25519 or RSA key: %w", err)
+		return nil, fmt.Errorf("it is not an ECDSA, Ed25519 or RSA key: %w", err)
 	}
 	public, err := signer.PublicKey()
 	if err != nil {

@@ -84,7 +84,7 @@ func checkFile(path string, functions int, largest int64) error {
 		_, err = io.ReadFull(r, header)
 	}
 	if err != nil || string(header[:len(codeMagic)]) != codeMagic {
-		return errors.New("it does not begin as code does")
+		return errors.New("it does not have the header of compiled code")
 	}
 	version := int64(header[len(codeMagic)])
 	if _, err := r.Discard(int(version)); err != nil {

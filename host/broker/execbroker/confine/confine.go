@@ -105,8 +105,8 @@ type Options struct {
 var (
 	// ErrCannotConfine means that the kernel lacks a needed feature and Spec.Loose is not set.
 	ErrCannotConfine = errors.New("this machine cannot confine commands")
-	// ErrNoMain means that this program has not called Main, and so cannot run as the child.
-	ErrNoMain = errors.New("the program does not call confine.Main when it starts")
+	// errNoMain means that this program has not called Main, and so cannot run as the child.
+	errNoMain = errors.New("the program does not call confine.Main when it starts")
 	// ErrSupervisor means that the child ended without reporting how the command ended.
 	ErrSupervisor = errors.New("the supervisor of the command has ended")
 )
@@ -122,7 +122,7 @@ const (
 // ctx ends first, the error matches ctx.Err(). Run is safe for concurrent use.
 func Run(ctx context.Context, spec *Spec, options *Options) (*Exit, error) {
 	if !ready.Load() {
-		return nil, ErrNoMain
+		return nil, errNoMain
 	}
 	if !spec.Loose {
 		if s := Check(); !s.Confines() || len(spec.Listen) > 0 && !s.ConfinesNetwork() {

@@ -72,7 +72,7 @@ func (s Support) ConfinesNetwork() bool { return s.Confines() && s.Namespaces }
 // Missing returns what the machine lacks and the remedy. It is empty if nothing is missing.
 func (s Support) Missing() string {
 	if !ready.Load() {
-		return ErrNoMain.Error()
+		return errNoMain.Error()
 	}
 	var missing []string
 	if !s.Filter {
