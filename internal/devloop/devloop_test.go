@@ -10,9 +10,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/gobuild"
@@ -96,7 +98,8 @@ func (d *desk) loop(home string) (loop *Loop, approvals *int) {
 		d.t.Fatal(err)
 	}
 	h, err := host.New(&host.Options{Folders: c.Plugins, Consents: c.Consents, Interpret: true,
-		Updates: grant.SamePermissions, Logger: NewLogger(d)})
+		Updates: grant.SamePermissions, Logger: NewLogger(d),
+		Limits: manifest.Limits{Time: 10 * time.Minute}}) // an interpreted call on a busy machine
 	if err != nil {
 		d.t.Fatal(err)
 	}
