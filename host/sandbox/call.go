@@ -56,6 +56,7 @@ func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi
 	c.log.ctx = ctx
 	c.ctx = ctx
 	defer c.releaseReserved()
+	defer c.log.flush()
 	payload, err := c.encodeRequest(*c.request)
 	if err != nil {
 		return nil, err

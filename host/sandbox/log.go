@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/internal/stack"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -19,9 +18,9 @@ type logSink struct {
 	redact func(string) string // may be nil
 	call   *call
 	left   int64
-	// partial holds unfinished lines of standard output and error, traces the stack traces in each.
+	// partial holds unfinished lines of standard output and error, panics the panics of Go programs in each.
 	partial map[abi.LogLevel][]byte
-	traces  map[abi.LogLevel]*stack.GoTrace
+	panics  map[abi.LogLevel]*goPanic
 }
 
 // maxLine bounds a log record, in bytes.
@@ -41,21 +40,15 @@ func (s *logSink) admit(n int64) bool {
 	return false
 }
 
-// emit logs a record of the guest. One with the stack of a Go program, which a panic of a handler is, is logged line by
-// line.
+// emit logs a record of the guest. The stack of a Go program in it, which the panic of a handler has, becomes a field.
 func (s *logSink) emit(level abi.LogLevel, text string) {
 	text = s.screen(text)
 	if strings.Contains(text, "\ngoroutine ") {
-		s.emitLines(level, text, new(stack.GoTrace))
+		s.flush()
+		s.emitLines(level, text)
+		s.flush()
 	} else if text != "" {
 		s.record(level, text)
-	}
-}
-
-// emitLines logs each line of a screened text, with the stack traces of Go programs made readable.
-func (s *logSink) emitLines(level abi.LogLevel, text string, goTrace *stack.GoTrace) {
-	for line := range strings.Lines(text) {
-		goTrace.Line(strings.TrimRight(line, "\r\n"), func(line string) { s.record(level, line) })
 	}
 }
 
@@ -73,9 +66,9 @@ func (s *logSink) screen(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-func (s *logSink) record(level abi.LogLevel, text string) {
+func (s *logSink) record(level abi.LogLevel, text string, attrs ...any) {
 	slogLevel := max(slog.LevelDebug, min(slog.LevelError, slog.Level(level)))
-	s.logger.Log(s.ctx, slogLevel, text, "tool", s.call.Tool)
+	s.logger.Log(s.ctx, slogLevel, text, append([]any{"tool", s.call.Tool}, attrs...)...)
 	trace.Log(s.ctx, slogLevel, text)
 }
 
@@ -91,17 +84,6 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// trace returns the state of the stack traces in an output.
-func (s *logSink) trace(level abi.LogLevel) *stack.GoTrace {
-	if s.traces == nil {
-		s.traces = map[abi.LogLevel]*stack.GoTrace{}
-	}
-	if s.traces[level] == nil {
-		s.traces[level] = new(stack.GoTrace)
-	}
-	return s.traces[level]
-}
-
 func (s *logSink) write(level abi.LogLevel, p []byte) {
 	if s.partial == nil {
 		s.partial = map[abi.LogLevel][]byte{}
@@ -114,7 +96,7 @@ func (s *logSink) write(level abi.LogLevel, p []byte) {
 			return
 		}
 		if text := strings.TrimRight(string(line), " \r\t"); text != "" {
-			s.emitLines(level, s.screen(text), s.trace(level))
+			s.emitLines(level, s.screen(text))
 		}
 		pending = rest
 	}

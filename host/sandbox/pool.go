@@ -178,6 +178,7 @@ func (p *Plugin) replenish(code *code) {
 	c := p.newCall("", p.spec.Limits)
 	c.ctx, c.memoryWait = ctx, 0
 	defer c.releaseReserved()
+	defer c.log.flush()
 	budget := &p.engine.budget
 	if budget.used.Load()+code.startMemory(image) > budget.limit {
 		return // evict nothing for an instance that may not be needed

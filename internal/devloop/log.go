@@ -2,6 +2,7 @@ package devloop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -35,7 +36,7 @@ func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 		attrs = append(attrs, a)
 		return true
 	})
-	ofGuest, rest := false, ""
+	ofGuest, rest, stack := false, "", ""
 	if r.Message == sandbox.StoppedMessage {
 		return nil // the result of the example says it
 	}
@@ -44,6 +45,8 @@ func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 		case "tool":
 			ofGuest = true // a record of a call
 		case "plugin":
+		case "stack":
+			stack = a.Value.String()
 		default:
 			rest += fmt.Sprintf(" %s=%v", a.Key, a.Value)
 		}
@@ -51,5 +54,9 @@ func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 	if !ofGuest && r.Level < slog.LevelError {
 		return nil
 	}
-	return terminal.Printf(h.out, "  [%s] %s%s\n", strings.ToLower(r.Level.String()), r.Message, rest)
+	err := terminal.Printf(h.out, "  [%s] %s%s\n", strings.ToLower(r.Level.String()), r.Message, rest)
+	for line := range strings.Lines(stack) {
+		err = errors.Join(err, terminal.Printf(h.out, "    %s\n", strings.TrimSuffix(line, "\n")))
+	}
+	return err
 }

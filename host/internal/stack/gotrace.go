@@ -23,6 +23,9 @@ var noise = []string{"runtime.", "runtime/", "internal/", "reflect.", "syscall."
 	"created by runtime.",
 	"github.com/hako-run/hako/pdk."}
 
+// Inside reports whether the last line was of the trace of a goroutine.
+func (g *GoTrace) Inside() bool { return g.inside }
+
 // Line reads a line without its end and calls emit for each line to show.
 func (g *GoTrace) Line(line string, emit func(line string)) {
 	if g.function != "" {
