@@ -10,7 +10,7 @@ const (
 
 // canon decodes an entry of a section of canonical functions.
 func (c *componentDecoder) canon(r *reader) {
-	switch code := r.byte(); code {
+	switch code := r.Byte(); code {
 	case canonLift:
 		c.lift(r)
 	case canonLower:
@@ -21,11 +21,11 @@ func (c *componentDecoder) canon(r *reader) {
 }
 
 func (c *componentDecoder) lift(r *reader) {
-	r.expect(0, "the sort of a lifted function")
-	index := r.uint32()
+	r.Expect(0, "the sort of a lifted function")
+	index := r.Uint32()
 	core := at(r, c.coreItems[CoreFunc], index, CoreFunc.String())
 	options := c.options(r)
-	t := typeAt[*Func](r, c.scope, r.uint32(), "the type of a function")
+	t := typeAt[*Func](r, c.scope, r.Uint32(), "the type of a function")
 	c.steps(r, 1+len(t.Params))
 	c.checkLift(r, core.function, t, options)
 	c.define(r, &Lift{index, options, t})
@@ -33,8 +33,8 @@ func (c *componentDecoder) lift(r *reader) {
 }
 
 func (c *componentDecoder) lower(r *reader) {
-	r.expect(0, "the sort of a lowered function")
-	index := r.uint32()
+	r.Expect(0, "the sort of a lowered function")
+	index := r.Uint32()
 	t := at(r, c.funcs, index, "function")
 	options := c.options(r)
 	c.steps(r, 1+len(t.Params))
@@ -55,11 +55,11 @@ const (
 func (c *componentDecoder) options(r *reader) Options {
 	o := Options{Memory: -1, Realloc: -1, PostReturn: -1, Callback: -1}
 	seen := map[byte]bool{}
-	for range r.count("options", optionCallback+1) {
-		code := r.byte()
+	for range r.Count("options", optionCallback+1) {
+		code := r.Byte()
 		kind := max(code, byte(Latin1OrUTF16)) // the encodings exclude each other
 		if seen[kind] {
-			r.fail("option %#x is given twice, or contradicts one before", code)
+			r.Fail("option %#x is given twice, or contradicts one before", code)
 		}
 		seen[kind] = true
 		switch code {
@@ -76,14 +76,14 @@ func (c *componentDecoder) options(r *reader) Options {
 		case optionCallback:
 			o.Callback = c.coreOption(r, CoreFunc)
 		default:
-			r.fail("option %#x does not exist", code)
+			r.Fail("option %#x does not exist", code)
 		}
 	}
 	return o
 }
 
 func (c *componentDecoder) coreOption(r *reader, sort CoreSort) int {
-	index := r.uint32()
+	index := r.Uint32()
 	at(r, c.coreItems[sort], index, sort.String())
 	return int(index)
 }
@@ -95,13 +95,13 @@ func (c *componentDecoder) checkLift(r *reader, core *coreFunc, t *Func, o Optio
 	c.checkMemory(r, o, params || result, params)
 	want := t.lifted(o)
 	if *core != *want {
-		r.fail("a lifted core function has the type %s, and its type in the component is for %s", core, want)
+		r.Fail("a lifted core function has the type %s, and its type in the component is for %s", core, want)
 	}
 	switch {
 	case o.Async && (o.PostReturn >= 0 || !t.Async):
-		r.fail("option async is for functions of an async type, without option post-return")
+		r.Fail("option async is for functions of an async type, without option post-return")
 	case o.Callback >= 0 && !o.Async:
-		r.fail("option callback is for functions with option async")
+		r.Fail("option callback is for functions with option async")
 	}
 	c.checkOption(r, "callback", o.Callback, coreFunc{"\x7f\x7f\x7f", "\x7f"})
 	c.checkOption(r, "post-return", o.PostReturn, coreFunc{want.results, ""})
@@ -118,9 +118,9 @@ func (c *componentDecoder) checkLower(r *reader, t *Func, o Options) {
 	c.checkMemory(r, o, result || params || len(t.flatResult()) > results, result)
 	switch {
 	case o.PostReturn >= 0 || o.Callback >= 0:
-		r.fail("options post-return and callback are for lifted functions")
+		r.Fail("options post-return and callback are for lifted functions")
 	case o.Async && !t.Async:
-		r.fail("option async is for functions of an async type")
+		r.Fail("option async is for functions of an async type")
 	}
 }
 
@@ -132,13 +132,13 @@ func (t *Func) hasPointers() bool {
 func (c *componentDecoder) checkMemory(r *reader, o Options, memory, realloc bool) {
 	switch {
 	case o.Memory < 0 && memory:
-		r.fail("option memory is missing: the function's values do not fit in core parameters and results")
+		r.Fail("option memory is missing: the function's values do not fit in core parameters and results")
 	case o.Realloc < 0 && realloc:
-		r.fail("option realloc is missing: values must be put into the guest's memory")
+		r.Fail("option realloc is missing: values must be put into the guest's memory")
 	case o.Memory < 0 && o.Realloc >= 0:
-		r.fail("option realloc needs option memory")
+		r.Fail("option realloc needs option memory")
 	case o.Memory >= 0 && c.coreItems[CoreMemory][o.Memory].limits.flags&(limits64|limitsShared) != 0:
-		r.fail("option memory names a memory with addresses of 64 bits, or one that threads share")
+		r.Fail("option memory names a memory with addresses of 64 bits, or one that threads share")
 	}
 	c.checkOption(r, "realloc", o.Realloc, coreFunc{"\x7f\x7f\x7f\x7f", "\x7f"})
 }
@@ -149,7 +149,7 @@ func (c *componentDecoder) checkOption(r *reader, option string, index int, want
 		return
 	}
 	if have := c.coreItems[CoreFunc][index].function; *have != want {
-		r.fail("the core function of option %s has the type %s: it must be %s", option, have, &want)
+		r.Fail("the core function of option %s has the type %s: it must be %s", option, have, &want)
 	}
 }
 
@@ -234,8 +234,8 @@ var builtins = map[byte]struct {
 func (c *componentDecoder) builtin(r *reader, code byte) {
 	known, ok := builtins[code]
 	if !ok {
-		r.pos--
-		r.fail("canonical function %#x does not exist", code)
+		r.Pos--
+		r.Fail("canonical function %#x does not exist", code)
 	}
 	b := &Builtin{Op: Op(code), Name: known.name, Params: known.params, Results: known.results}
 	for _, operand := range known.operands {
@@ -248,16 +248,16 @@ func (c *componentDecoder) builtin(r *reader, code byte) {
 func (c *componentDecoder) operand(r *reader, b *Builtin, operand operand) {
 	switch operand {
 	case operandResource:
-		b.Resource = typeAt[*Resource](r, c.scope, r.uint32(), "a resource type")
+		b.Resource = typeAt[*Resource](r, c.scope, r.Uint32(), "a resource type")
 		if b.Op != OpResourceDrop && b.Resource.Imported {
-			r.fail("%s is for the component's own resource types, and %q is imported", b.Name, b.Resource.Name)
+			r.Fail("%s is for the component's own resource types, and %q is imported", b.Name, b.Resource.Name)
 		}
 	case operandStream:
 		c.elementType(r, KindStream, "a stream")
 	case operandFuture:
 		c.elementType(r, KindFuture, "a future")
 	case operandFlag:
-		r.flag("the mark of " + b.Name)
+		r.Flag("the mark of " + b.Name)
 	case operandOptions:
 		c.options(r)
 	case operandMemory:
@@ -265,14 +265,14 @@ func (c *componentDecoder) operand(r *reader, b *Builtin, operand operand) {
 	case operandTable:
 		c.coreOption(r, CoreTable)
 	case operandCoreType:
-		coreFuncAt(r, c.coreTypes, r.uint32())
+		coreFuncAt(r, c.coreTypes, r.Uint32())
 	case operandContext:
-		t := r.byte()
+		t := r.Byte()
 		if t != i32 && t != i64 {
-			r.fail("%s has type %#x: it is i32 or i64", b.Name, t)
+			r.Fail("%s has type %#x: it is i32 or i64", b.Name, t)
 		}
-		if i := r.uint32(); i > 1 {
-			r.fail("%s has number %d: there are 0 and 1", b.Name, i)
+		if i := r.Uint32(); i > 1 {
+			r.Fail("%s has number %d: there are 0 and 1", b.Name, i)
 		}
 		if b.Params != nil {
 			b.Params = []byte{t}
@@ -287,7 +287,7 @@ func (c *componentDecoder) operand(r *reader, b *Builtin, operand operand) {
 }
 
 func (c *componentDecoder) elementType(r *reader, kind Kind, what string) {
-	if t := typeAt[*Type](r, c.scope, r.uint32(), what); t.Kind != kind {
-		r.fail("the type of a built-in is not %s", what)
+	if t := typeAt[*Type](r, c.scope, r.Uint32(), what); t.Kind != kind {
+		r.Fail("the type of a built-in is not %s", what)
 	}
 }

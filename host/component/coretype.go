@@ -85,13 +85,13 @@ const (
 // coreType decodes a core type and adds it to its index space.
 func (d *decoder) coreType(r *reader, s *scope) {
 	d.countTypes(r, 1)
-	switch code := r.byte(); code {
+	switch code := r.Byte(); code {
 	case coreTypeFunc:
 		s.coreTypes = append(s.coreTypes, d.coreFunc(r))
 	case coreTypeModule:
 		s.coreTypes = append(s.coreTypes, d.moduleType(r, s))
 	default:
-		r.fail("core type %#x is neither of a function nor of a module: hako does not run the GC proposal", code)
+		r.Fail("core type %#x is neither of a function nor of a module: hako does not run the GC proposal", code)
 	}
 }
 
@@ -101,68 +101,62 @@ func (d *decoder) coreFunc(r *reader) *coreFunc {
 }
 
 func coreValues(r *reader) string {
-	n := r.count("core parameters or results", maxCoreValues)
-	start := r.pos
+	n := r.Count("core parameters or results", maxCoreValues)
+	start := r.Pos
 	for range n {
 		coreValue(r)
 	}
-	return string(r.data[start:r.pos])
+	return string(r.Since(start))
 }
 
 // coreValue reads a core value type.
 func coreValue(r *reader) string {
-	start := r.pos
-	if code := r.byte(); code == coreTypeRef || code == coreTypeRefNull {
-		skipSigned(r)
+	start := r.Pos
+	if code := r.Byte(); code == coreTypeRef || code == coreTypeRefNull {
+		r.SkipSigned(33)
 	} else if code < 0x60 || code > i32 {
-		r.fail("core value type %#x does not exist", code)
+		r.Fail("core value type %#x does not exist", code)
 	}
-	return string(r.data[start:r.pos])
-}
-
-// skipSigned skips a signed number.
-func skipSigned(r *reader) {
-	for r.byte() >= 0x80 {
-	}
+	return string(r.Since(start))
 }
 
 func readCoreLimits(r *reader, memory bool) coreLimits {
-	l := coreLimits{flags: r.byte()}
+	l := coreLimits{flags: r.Byte()}
 	if l.flags >= 2*limitsPageSize {
-		r.fail("flags %#x of a size do not exist", l.flags)
+		r.Fail("flags %#x of a size do not exist", l.flags)
 	}
-	l.min = r.uint64()
+	l.min = r.Uint64()
 	if l.flags&limitsMax != 0 {
-		l.max = r.uint64()
+		l.max = r.Uint64()
 	}
 	largest := uint64(1 << 16) // pages of a memory
 	if l.flags&limitsPageSize != 0 {
-		r.uint32()
+		r.Uint32()
 		largest = 1 << 32
 	}
 	if memory && l.flags&limits64 == 0 && max(l.min, l.max) > largest {
-		r.fail("a memory has %d pages: it can have %d", max(l.min, l.max), largest)
+		r.Fail("a memory has %d pages: it can have %d", max(l.min, l.max), largest)
 	}
 	return l
 }
 
 // coreItemType reads the type of an import or of a declared export.
 func (d *decoder) coreItemType(r *reader, function func(uint32) *coreFunc) coreItem {
-	item := coreItem{sort: CoreSort(r.byte())}
+	item := coreItem{sort: CoreSort(r.Byte())}
 	switch item.sort {
 	case CoreFunc:
-		item.function = function(r.uint32())
+		item.function = function(r.Uint32())
 	case CoreTable:
 		item.value, item.limits = coreValue(r), readCoreLimits(r, false)
 	case CoreMemory:
 		item.limits = readCoreLimits(r, true)
 	case CoreGlobal:
-		item.value, item.mutable = coreValue(r), r.flag("the mark of a mutable global")
+		item.value, item.mutable = coreValue(r), r.Flag("the mark of a mutable global")
 	case CoreTag:
-		r.expect(0, "the attribute of a tag")
-		item.function = function(r.uint32())
+		r.Expect(0, "the attribute of a tag")
+		item.function = function(r.Uint32())
 	default:
-		r.fail("core sort %#x cannot be imported or exported", byte(item.sort))
+		r.Fail("core sort %#x cannot be imported or exported", byte(item.sort))
 	}
 	return item
 }
@@ -172,26 +166,26 @@ func (d *decoder) moduleType(r *reader, parent *scope) *moduleType {
 	s := d.newScope(r, parent, inModuleType)
 	t := &moduleType{exports: map[string]coreItem{}}
 	function := func(index uint32) *coreFunc { return coreFuncAt(r, s.coreTypes, index) }
-	for range r.count("declarations", maxDefinitions) {
+	for range r.Count("declarations", maxDefinitions) {
 		d.countTypes(r, 1)
-		switch kind := r.byte(); kind {
+		switch kind := r.Byte(); kind {
 		case 0:
-			t.imports = append(t.imports, coreImport{r.name(), r.name(), d.coreItemType(r, function)})
+			t.imports = append(t.imports, coreImport{r.Name(), r.Name(), d.coreItemType(r, function)})
 		case 1:
-			if r.peek() == coreTypeModule {
-				r.fail("the type of a core module defines another one")
+			if r.Peek() == coreTypeModule {
+				r.Fail("the type of a core module defines another one")
 			}
 			d.coreType(r, s)
 		case 2:
-			r.expect(byte(CoreType), "the sort of an alias in the type of a core module")
-			r.expect(1, "the kind of an alias in the type of a core module")
-			count, index := r.uint32(), r.uint32()
+			r.Expect(byte(CoreType), "the sort of an alias in the type of a core module")
+			r.Expect(1, "the kind of an alias in the type of a core module")
+			count, index := r.Uint32(), r.Uint32()
 			from := s.enclosing(r, count)
 			s.coreTypes = append(s.coreTypes, coreFuncAt(r, from.coreTypes, index))
 		case 3:
-			t.export(r, r.name(), d.coreItemType(r, function))
+			t.export(r, r.Name(), d.coreItemType(r, function))
 		default:
-			r.fail("kind %#x of a declaration does not exist", kind)
+			r.Fail("kind %#x of a declaration does not exist", kind)
 		}
 	}
 	t.checkImports(r)
@@ -200,7 +194,7 @@ func (d *decoder) moduleType(r *reader, parent *scope) *moduleType {
 
 func (t *moduleType) export(r *reader, name string, item coreItem) {
 	if _, ok := t.exports[name]; ok {
-		r.fail("a core module exports %q twice", name)
+		r.Fail("a core module exports %q twice", name)
 	}
 	t.exports[name] = item
 }
@@ -211,7 +205,7 @@ func (t *moduleType) checkImports(r *reader) {
 	seen := map[name]bool{}
 	for _, i := range t.imports {
 		if n := (name{i.module, i.name}); seen[n] {
-			r.fail("a core module imports %q of %q twice", i.name, i.module)
+			r.Fail("a core module imports %q of %q twice", i.name, i.module)
 		} else {
 			seen[n] = true
 		}
@@ -221,7 +215,7 @@ func (t *moduleType) checkImports(r *reader) {
 func coreFuncAt(r *reader, types []any, index uint32) *coreFunc {
 	t, ok := at(r, types, index, "core type").(*coreFunc)
 	if !ok {
-		r.fail("core type %d is used as the type of a function, which it is not", index)
+		r.Fail("core type %d is used as the type of a function, which it is not", index)
 	}
 	return t
 }
@@ -243,25 +237,25 @@ const (
 
 // coreModule reads the imports and exports of a core module. The runtime validates the rest.
 func (d *decoder) coreModule(r *reader) *moduleType {
-	if !strings.HasPrefix(string(r.data[r.pos:min(r.end, r.pos+8)]), "\x00asm\x01\x00\x00\x00") {
-		r.fail("a core module does not start as one of version 1")
+	if !strings.HasPrefix(string(r.Rest()), "\x00asm\x01\x00\x00\x00") {
+		r.Fail("a core module does not start as one of version 1")
 	}
-	r.pos += 8
+	r.Pos += 8
 	m := &coreModuleReader{decoder: d, moduleType: &moduleType{exports: map[string]coreItem{}}}
 	last := -1
-	for !r.done() {
-		id := r.byte()
-		body := r.section()
+	for !r.Done() {
+		id := r.Byte()
+		body := r.Section()
 		if id == sectionCustom {
-			body.name()
+			body.Name()
 			continue
 		}
 		order := strings.IndexByte(coreSections, id)
 		if order < 0 {
-			r.fail("section %d of a core module does not exist", id)
+			r.Fail("section %d of a core module does not exist", id)
 		}
 		if order <= last {
-			r.fail("section %d of a core module is out of order", id)
+			r.Fail("section %d of a core module is out of order", id)
 		}
 		last = order
 		m.section(body, id)
@@ -282,49 +276,49 @@ func (m *coreModuleReader) section(r *reader, id byte) {
 	switch id {
 	case coreSectionType:
 		entry = func() {
-			if code := r.byte(); code != coreTypeFunc {
-				r.fail("core type %#x is not of a function: hako does not run the GC proposal", code)
+			if code := r.Byte(); code != coreTypeFunc {
+				r.Fail("core type %#x is not of a function: hako does not run the GC proposal", code)
 			}
 			m.types = append(m.types, m.coreFunc(r))
 		}
 	case coreSectionImport:
 		entry = func() {
-			i := coreImport{r.name(), r.name(), m.coreItemType(r, m.function(r))}
+			i := coreImport{r.Name(), r.Name(), m.coreItemType(r, m.function(r))}
 			m.imports = append(m.imports, i)
 			m.add(i.item)
 		}
 	case coreSectionFunction:
-		entry = func() { m.add(coreItem{sort: CoreFunc, function: m.function(r)(r.uint32())}) }
+		entry = func() { m.add(coreItem{sort: CoreFunc, function: m.function(r)(r.Uint32())}) }
 	case coreSectionTable:
 		entry = func() { m.add(coreItem{sort: CoreTable, value: coreValue(r), limits: readCoreLimits(r, false)}) }
 	case coreSectionMemory:
 		entry = func() { m.add(coreItem{sort: CoreMemory, limits: readCoreLimits(r, true)}) }
 	case coreSectionTag:
 		entry = func() {
-			r.expect(0, "the attribute of a tag")
-			m.add(coreItem{sort: CoreTag, function: m.function(r)(r.uint32())})
+			r.Expect(0, "the attribute of a tag")
+			m.add(coreItem{sort: CoreTag, function: m.function(r)(r.Uint32())})
 		}
 	case coreSectionGlobal:
 		entry = func() {
-			m.add(coreItem{sort: CoreGlobal, value: coreValue(r), mutable: r.flag("the mark of a mutable global")})
+			m.add(coreItem{sort: CoreGlobal, value: coreValue(r), mutable: r.Flag("the mark of a mutable global")})
 			skipConstant(r)
 		}
 	case coreSectionExport:
 		entry = func() {
 			m.countTypes(r, 1)
-			name, sort := r.name(), CoreSort(r.byte())
+			name, sort := r.Name(), CoreSort(r.Byte())
 			if sort > CoreTag {
-				r.fail("core sort %#x cannot be exported", byte(sort))
+				r.Fail("core sort %#x cannot be exported", byte(sort))
 			}
-			m.export(r, name, at(r, m.items[sort], r.uint32(), sort.String()))
+			m.export(r, name, at(r, m.items[sort], r.Uint32(), sort.String()))
 		}
 	default:
 		return
 	}
-	for range r.count("entries of a section of a core module", maxCoreItems) {
+	for range r.Count("entries of a section of a core module", maxCoreItems) {
 		entry()
 	}
-	r.finish("a section of a core module")
+	r.Finish("a section of a core module")
 }
 
 func (m *coreModuleReader) function(r *reader) func(uint32) *coreFunc {
@@ -349,25 +343,29 @@ const (
 // skipConstant skips a constant expression.
 func skipConstant(r *reader) {
 	for {
-		switch op := r.byte(); op {
+		switch op := r.Byte(); op {
 		case opEnd:
 			return
-		case opI32Const, opI64Const, opRefNull:
-			skipSigned(r)
+		case opI32Const:
+			r.SkipSigned(32)
+		case opRefNull:
+			r.SkipSigned(33)
+		case opI64Const:
+			r.SkipSigned(64)
 		case opGlobalGet, opRefFunc:
-			r.uint32()
+			r.Uint32()
 		case opF32Const:
-			r.skip(4)
+			r.Skip(4)
 		case opF64Const:
-			r.skip(8)
+			r.Skip(8)
 		case opVector:
-			if code := r.uint32(); code != 12 {
-				r.fail("vector instruction %d in a constant expression", code)
+			if code := r.Uint32(); code != 12 {
+				r.Fail("vector instruction %d in a constant expression", code)
 			}
-			r.skip(16)
+			r.Skip(16)
 		case 0x6a, 0x6b, 0x6c, 0x7c, 0x7d, 0x7e: // addition, subtraction, multiplication
 		default:
-			r.fail("instruction %#x in a constant expression", op)
+			r.Fail("instruction %#x in a constant expression", op)
 		}
 	}
 }

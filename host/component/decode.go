@@ -1,6 +1,15 @@
 package component
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/hako-run/hako/host/internal/wasmbin"
+)
+
+// Error says why a file is no component that hako reads.
+type Error = wasmbin.Error
+
+type reader = wasmbin.Reader
 
 // preamble is the start of every component: the magic number, version 13 and layer 1.
 var preamble = []byte("\x00asm\x0d\x00\x01\x00")
@@ -29,9 +38,9 @@ const (
 
 // Decode reads and validates a component. The error is an *Error. The bytes must not change afterwards.
 func Decode(wasm []byte) (c *Component, err error) {
-	defer catch(&err)
+	defer wasmbin.Catch(&err)
 	d := &decoder{}
-	c, _ = d.component(newReader(wasm), nil)
+	c, _ = d.component(wasmbin.New(wasm, maxName), nil)
 	return c, nil
 }
 
@@ -48,27 +57,26 @@ type componentDecoder struct {
 }
 
 func readPreamble(r *reader) {
-	if !bytes.HasPrefix(r.data[r.pos:r.end], preamble) {
-		r.fail("it does not start as a component of version 13 (0x0d): hako reads components of WASI 0.2 and 0.3")
+	if !bytes.HasPrefix(r.Rest(), preamble) {
+		r.Fail("it does not start as a component of version 13 (0x0d): hako reads components of WASI 0.2 and 0.3")
 	}
-	r.pos += len(preamble)
+	r.Pos += len(preamble)
 }
 
 func (d *decoder) component(r *reader, parent *scope) (*Component, *ComponentType) {
 	d.total.components++
-	r.limit("components", d.total.components, maxComponents)
+	r.Limit("components", d.total.components, maxComponents)
 	readPreamble(r)
 	c := &componentDecoder{d, d.newScope(r, parent, inComponent), &Component{}}
-	for !r.done() {
-		start := r.pos
-		id := r.byte()
-		body := r.section()
+	for !r.Done() {
+		start := r.Pos
+		id := r.Byte()
+		body := r.Section()
 		if !c.section(id, body) {
-			r.pos = start
-			r.fail("section %d does not exist", id)
+			r.FailAt(start, "section %d does not exist", id)
 		}
 		if id != sectionCustom && id != sectionModule {
-			body.finish("a section")
+			body.Finish("a section")
 		}
 	}
 	t := &ComponentType{Imports: c.component.Imports, Exports: c.component.Exports, scope: c.id, imported: c.imported}
@@ -80,8 +88,8 @@ func (d *decoder) component(r *reader, parent *scope) (*Component, *ComponentTyp
 func (c *componentDecoder) section(id byte, r *reader) bool {
 	switch id {
 	case sectionCustom:
-		if r.name() == "package-docs" && c.component.Docs == nil {
-			c.component.Docs = r.data[r.pos:r.end:r.end]
+		if r.Name() == "package-docs" && c.component.Docs == nil {
+			c.component.Docs = r.Rest()
 		}
 	case sectionModule:
 		c.module(r)
@@ -106,7 +114,7 @@ func (c *componentDecoder) section(id byte, r *reader) bool {
 	case sectionExport:
 		c.each(r, "exports", c.exportDefinition)
 	case sectionStart, sectionValue:
-		r.fail("the component has values or a start function, which are not part of WASI 0.2 or 0.3")
+		r.Fail("the component has values or a start function, which are not part of WASI 0.2 or 0.3")
 	default:
 		return false
 	}
@@ -115,20 +123,20 @@ func (c *componentDecoder) section(id byte, r *reader) bool {
 
 // each reads the entries of a section.
 func (c *componentDecoder) each(r *reader, what string, entry func(*reader)) {
-	for range r.count(what, maxDefinitions) {
+	for range r.Count(what, maxDefinitions) {
 		entry(r)
 	}
 }
 
 func (c *componentDecoder) define(r *reader, definition Definition) {
 	c.total.definitions++
-	r.limit("definitions", c.total.definitions, maxDefinitions)
+	r.Limit("definitions", c.total.definitions, maxDefinitions)
 	c.component.Definitions = append(c.component.Definitions, definition)
 }
 
 func (c *componentDecoder) module(r *reader) {
-	code := r.data[r.pos:r.end:r.end]
-	r.limit("core modules", c.total.modules+1, maxModules)
+	code := r.Rest()
+	r.Limit("core modules", c.total.modules+1, maxModules)
 	c.define(r, &Module{Code: code, ID: c.total.modules})
 	c.total.modules++
 	c.modules = append(c.modules, c.coreModule(r))
@@ -136,10 +144,10 @@ func (c *componentDecoder) module(r *reader) {
 
 // coreRef reads the sort and index of a core item that exists.
 func (c *componentDecoder) coreRef(r *reader, name string) Ref {
-	ref := Ref{Name: name, Core: CoreSort(r.byte())}
+	ref := Ref{Name: name, Core: CoreSort(r.Byte())}
 	length := c.coreLength(r, ref.Core)
-	if ref.Index = r.uint32(); uint64(ref.Index) >= uint64(length) {
-		r.fail("%s %d is used, and %d are defined before", ref.Core, ref.Index, length)
+	if ref.Index = r.Uint32(); uint64(ref.Index) >= uint64(length) {
+		r.Fail("%s %d is used, and %d are defined before", ref.Core, ref.Index, length)
 	}
 	return ref
 }
@@ -149,24 +157,24 @@ func (c *componentDecoder) ref(r *reader, name string) (Ref, Extern) {
 	ref := Ref{Name: name}
 	ref.Sort, ref.Core = readSort(r)
 	if ref.Sort == SortValue {
-		r.fail("a value is used, and values are not part of WASI 0.2 or 0.3")
+		r.Fail("a value is used, and values are not part of WASI 0.2 or 0.3")
 	}
-	ref.Index = r.uint32()
+	ref.Index = r.Uint32()
 	e := c.extern(r, ref)
 	ref.Resource = e.Resource
 	return ref, e
 }
 
 func (c *componentDecoder) coreInstance(r *reader) {
-	switch kind := r.byte(); kind {
+	switch kind := r.Byte(); kind {
 	case 0:
-		index := r.uint32()
+		index := r.Uint32()
 		module := at(r, c.modules, index, "core module")
-		args := vector(r, "arguments", maxEntries, func() Ref {
-			name := r.name()
+		args := wasmbin.Vector(r, "arguments", maxEntries, func() Ref {
+			name := r.Name()
 			ref := c.coreRef(r, name)
 			if ref.Core != CoreInstance {
-				r.fail("argument %q of a core instance is not a core instance", name)
+				r.Fail("argument %q of a core instance is not a core instance", name)
 			}
 			return ref
 		})
@@ -175,13 +183,13 @@ func (c *componentDecoder) coreInstance(r *reader) {
 		c.coreInstances = append(c.coreInstances, module.exports)
 	case 1:
 		items := map[string]coreItem{}
-		exports := vector(r, "exports", maxEntries, func() Ref {
-			ref := c.coreRef(r, r.name())
+		exports := wasmbin.Vector(r, "exports", maxEntries, func() Ref {
+			ref := c.coreRef(r, r.Name())
 			if ref.Core > CoreTag {
-				r.fail("a core instance exports %q, which is a %s", ref.Name, ref.Core)
+				r.Fail("a core instance exports %q, which is a %s", ref.Name, ref.Core)
 			}
 			if _, ok := items[ref.Name]; ok {
-				r.fail("a core instance exports %q twice", ref.Name)
+				r.Fail("a core instance exports %q twice", ref.Name)
 			}
 			items[ref.Name] = c.coreItems[ref.Core][ref.Index]
 			return ref
@@ -190,7 +198,7 @@ func (c *componentDecoder) coreInstance(r *reader) {
 		c.define(r, &CoreExports{exports})
 		c.coreInstances = append(c.coreInstances, items)
 	default:
-		r.fail("kind %#x of a core instance does not exist", kind)
+		r.Fail("kind %#x of a core instance does not exist", kind)
 	}
 }
 
@@ -199,7 +207,7 @@ func (c *componentDecoder) checkCoreArgs(r *reader, module *moduleType, args []R
 	given := map[string]map[string]coreItem{}
 	for _, arg := range args {
 		if _, ok := given[arg.Name]; ok {
-			r.fail("argument %q of a core instance is given twice", arg.Name)
+			r.Fail("argument %q of a core instance is given twice", arg.Name)
 		}
 		given[arg.Name] = c.coreInstances[arg.Index]
 	}
@@ -207,26 +215,26 @@ func (c *componentDecoder) checkCoreArgs(r *reader, module *moduleType, args []R
 	for _, want := range module.imports {
 		have, ok := given[want.module][want.name]
 		if !ok {
-			r.fail("a core module imports %q of %q, which its arguments lack", want.name, want.module)
+			r.Fail("a core module imports %q of %q, which its arguments lack", want.name, want.module)
 		}
 		if !want.item.accepts(&have) {
-			r.fail("a core module imports %q of %q with another type than its argument has", want.name, want.module)
+			r.Fail("a core module imports %q of %q with another type than its argument has", want.name, want.module)
 		}
 	}
 }
 
 func (c *componentDecoder) instance(r *reader) {
 	var t *InstanceType
-	switch kind := r.byte(); kind {
+	switch kind := r.Byte(); kind {
 	case 0:
-		index := r.uint32()
+		index := r.Uint32()
 		of := at(r, c.components, index, "component")
 		given := map[string]Extern{}
-		args := vector(r, "arguments", maxEntries, func() Ref {
-			name := r.name()
+		args := wasmbin.Vector(r, "arguments", maxEntries, func() Ref {
+			name := r.Name()
 			ref, e := c.ref(r, name)
 			if _, ok := given[name]; ok {
-				r.fail("argument %q is given twice", name)
+				r.Fail("argument %q is given twice", name)
 			}
 			given[name] = e
 			return ref
@@ -236,10 +244,10 @@ func (c *componentDecoder) instance(r *reader) {
 	case 1:
 		t = &InstanceType{}
 		var seen names
-		exports := vector(r, "exports", maxEntries, func() Ref {
+		exports := wasmbin.Vector(r, "exports", maxEntries, func() Ref {
 			name := readExternName(r)
 			if name.resource != "" { // such an instance defines no types for it
-				r.fail("%q, the function of a resource, is an export of an instance that is made of items", name.Name)
+				r.Fail("%q, the function of a resource, is an export of an instance that is made of items", name.Name)
 			}
 			ref, e := c.ref(r, name.Name)
 			seen.add(r, "export", name, &e)
@@ -250,7 +258,7 @@ func (c *componentDecoder) instance(r *reader) {
 		c.checkInstanceType(r, t)
 		c.define(r, &Exports{exports})
 	default:
-		r.fail("kind %#x of an instance does not exist", kind)
+		r.Fail("kind %#x of an instance does not exist", kind)
 	}
 	c.instances = append(c.instances, t)
 }
@@ -264,7 +272,7 @@ func (c *componentDecoder) instantiate(r *reader, of *ComponentType, args map[st
 	for _, want := range of.Imports {
 		have, ok := args[want.Name]
 		if !ok {
-			r.fail("an instance of a component lacks the argument %q", want.Name)
+			r.Fail("an instance of a component lacks the argument %q", want.Name)
 		}
 		m.extern(&want, &have)
 	}
@@ -287,38 +295,38 @@ const (
 
 func (c *componentDecoder) alias(r *reader) {
 	sort, core := readSort(r)
-	switch kind := r.byte(); {
+	switch kind := r.Byte(); {
 	case kind == aliasExport:
-		index, name := r.uint32(), r.name()
+		index, name := r.Uint32(), r.Name()
 		if c.aliasExport(r, c.scope, sort, core, index, name).Sort != SortType {
 			c.define(r, &Alias{sort, core, index, name})
 		}
 	case kind == aliasCoreExport && sort == SortCore && core <= CoreTag:
-		index := r.uint32()
-		instance, name := at(r, c.coreInstances, index, "core instance"), r.name()
+		index := r.Uint32()
+		instance, name := at(r, c.coreInstances, index, "core instance"), r.Name()
 		item, ok := instance[name]
 		if !ok || item.sort != core {
-			r.fail("core instance %d has no %s %q", index, core, name)
+			r.Fail("core instance %d has no %s %q", index, core, name)
 		}
 		c.define(r, &CoreAlias{core, index, name})
 		c.addCore(item)
 	case kind == aliasOuter:
-		count, index := r.uint32(), r.uint32()
+		count, index := r.Uint32(), r.Uint32()
 		c.aliasOuter(r, c.scope, sort, core, count, index)
 		if sort == SortComponent || sort == SortCore && core == CoreModule {
 			c.define(r, &OuterAlias{sort, core, count, index})
 		}
 	default:
-		r.fail("kind %#x of an alias does not exist for its sort", kind)
+		r.Fail("kind %#x of an alias does not exist for its sort", kind)
 	}
 }
 
 func readSort(r *reader) (sort Sort, core CoreSort) {
-	if sort = Sort(r.byte()); sort == SortCore {
-		core = CoreSort(r.byte())
+	if sort = Sort(r.Byte()); sort == SortCore {
+		core = CoreSort(r.Byte())
 	}
 	if sort > SortInstance {
-		r.fail("sort %#x does not exist", byte(sort))
+		r.Fail("sort %#x does not exist", byte(sort))
 	}
 	return sort, core
 }
@@ -327,10 +335,10 @@ func readSort(r *reader) (sort Sort, core CoreSort) {
 func (d *decoder) aliasExport(r *reader, s *scope, sort Sort, core CoreSort, index uint32, name string) Extern {
 	e, ok := at(r, s.instances, index, "instance").lookup(name)
 	if !ok {
-		r.fail("instance %d has no export %q", index, name)
+		r.Fail("instance %d has no export %q", index, name)
 	}
 	if e.Sort != sort || sort == SortCore && core != CoreModule {
-		r.fail("export %q of instance %d is a %s, and aliased as a %s", name, index, e.Sort, sort)
+		r.Fail("export %q of instance %d is a %s, and aliased as a %s", name, index, e.Sort, sort)
 	}
 	d.countTypes(r, 1)
 	s.add(e)
@@ -345,7 +353,7 @@ func (d *decoder) aliasOuter(r *reader, s *scope, sort Sort, core CoreSort, coun
 	case sort == SortType:
 		t := at(r, from.types, index, "type")
 		if measureOf(t).resources && s.leavesComponent(count) {
-			r.fail("type %d of an enclosing component mentions resources, which only imports can bring in", index)
+			r.Fail("type %d of an enclosing component mentions resources, which only imports can bring in", index)
 		}
 		s.types = append(s.types, t)
 	case sort == SortComponent:
@@ -355,7 +363,7 @@ func (d *decoder) aliasOuter(r *reader, s *scope, sort Sort, core CoreSort, coun
 	case sort == SortCore && core == CoreType:
 		s.coreTypes = append(s.coreTypes, at(r, from.coreTypes, index, "core type"))
 	default:
-		r.fail("an alias of an enclosing component is a %s: only types, core modules and components can be", sort)
+		r.Fail("an alias of an enclosing component is a %s: only types, core modules and components can be", sort)
 	}
 }
 
@@ -381,7 +389,7 @@ func (c *componentDecoder) importDefinition(r *reader) {
 func (c *componentDecoder) exportDefinition(r *reader) {
 	name := readExternName(r)
 	ref, e := c.ref(r, name.Name)
-	if r.flag("the mark of an export's type") {
+	if r.Flag("the mark of an export's type") {
 		ascribed := c.externType(r, c.scope, name)
 		m := newMatcher(c.decoder, r)
 		for _, resource := range c.resources[ascribed.before:] {

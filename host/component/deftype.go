@@ -1,5 +1,7 @@
 package component
 
+import "github.com/hako-run/hako/host/internal/wasmbin"
+
 // Codes of types in the binary format.
 const (
 	typeBool         = 0x7f // the primitive types are numbered downwards from here, in the order of Kind
@@ -50,7 +52,7 @@ func primitive(code byte) *Type {
 
 // typeDefinition decodes an entry of a type section.
 func (c *componentDecoder) typeDefinition(r *reader) {
-	if r.peek() == typeResource {
+	if r.Peek() == typeResource {
 		c.resourceDefinition(r)
 		return
 	}
@@ -58,14 +60,14 @@ func (c *componentDecoder) typeDefinition(r *reader) {
 }
 
 func (c *componentDecoder) resourceDefinition(r *reader) {
-	r.byte()
-	r.expect(0x7f, "the representation of a resource, which must be i32,")
+	r.Byte()
+	r.Expect(0x7f, "the representation of a resource, which must be i32,")
 	destructor := -1
-	if r.flag("the mark of a destructor") {
-		index := r.uint32()
+	if r.Flag("the mark of a destructor") {
+		index := r.Uint32()
 		f := at(r, c.coreItems[CoreFunc], index, CoreFunc.String()).function
 		if *f != (coreFunc{string([]byte{i32}), ""}) {
-			r.fail("the destructor of a resource has not the type (func (param i32))")
+			r.Fail("the destructor of a resource has not the type (func (param i32))")
 		}
 		destructor = int(index)
 	}
@@ -87,24 +89,24 @@ func (d *decoder) newResource(r *reader, s *scope, name string) *Resource {
 // defType decodes a type of any kind but a resource.
 func (d *decoder) defType(r *reader, s *scope) any {
 	d.countTypes(r, 1)
-	switch code := r.peek(); code {
+	switch code := r.Peek(); code {
 	case typeFunc, typeAsyncFunc:
-		r.byte()
+		r.Byte()
 		return d.funcType(r, s, code == typeAsyncFunc)
 	case typeInstance:
-		r.byte()
+		r.Byte()
 		return d.instanceType(r, s)
 	case typeComponent:
-		r.byte()
+		r.Byte()
 		return d.componentType(r, s)
 	case typeResource:
-		r.fail("a resource is defined in the type of a component or instance")
+		r.Fail("a resource is defined in the type of a component or instance")
 	}
 	return d.definedValueType(r, s)
 }
 
 func (d *decoder) definedValueType(r *reader, s *scope) *Type {
-	code := r.byte()
+	code := r.Byte()
 	if t := primitive(code); t != nil {
 		return t
 	}
@@ -117,9 +119,9 @@ func (d *decoder) definedValueType(r *reader, s *scope) *Type {
 	case typeList:
 		t.Kind, t.Elem = KindList, d.valueType(r, s)
 	case typeFixedList:
-		t.Kind, t.Elem, t.Length = KindList, d.valueType(r, s), r.uint32()
+		t.Kind, t.Elem, t.Length = KindList, d.valueType(r, s), r.Uint32()
 		if t.Length == 0 {
-			r.fail("a list has the fixed length 0")
+			r.Fail("a list has the fixed length 0")
 		}
 	case typeTuple:
 		t.Kind = KindTuple
@@ -137,71 +139,71 @@ func (d *decoder) definedValueType(r *reader, s *scope) *Type {
 		if code == typeBorrow {
 			t.Kind = KindBorrow
 		}
-		index := r.uint32()
+		index := r.Uint32()
 		t.Resource, t.unnamed = typeAt[*Resource](r, s, index, "a resource type"), s.defined[index]
 	case typeStream:
 		t.Kind, t.Elem = KindStream, d.optionalType(r, s)
 		if t.Elem != nil && t.Elem.Kind == KindChar {
-			r.fail("a stream has elements of type char, which the specification leaves out")
+			r.Fail("a stream has elements of type char, which the specification leaves out")
 		}
 	case typeFuture:
 		t.Kind, t.Elem = KindFuture, d.optionalType(r, s)
 	case typeMap:
 		t.Kind, t.Elem, t.Err = KindMap, d.valueType(r, s), d.valueType(r, s)
 	default:
-		r.pos--
-		r.fail("type code %#x does not exist", code)
+		r.Pos--
+		r.Fail("type code %#x does not exist", code)
 	}
 	switch t.Kind {
 	case KindRecord, KindVariant, KindFlags, KindEnum:
 		checkLabels(r, "field or case", t.Fields)
 	}
 	if (t.Kind == KindStream || t.Kind == KindFuture) && t.Elem != nil && t.Elem.borrow {
-		r.fail("a stream or future has borrowed handles: only parameters of functions can")
+		r.Fail("a stream or future has borrowed handles: only parameters of functions can")
 	}
 	return d.checkType(r, t)
 }
 
 // nonEmpty reads a vector with at least one entry.
 func nonEmpty[T any](r *reader, what string, limit int, entry func() T) []T {
-	list := vector(r, what, limit, entry)
+	list := wasmbin.Vector(r, what, limit, entry)
 	if len(list) == 0 {
-		r.fail("there are no %s: at least one is needed", what)
+		r.Fail("there are no %s: at least one is needed", what)
 	}
 	return list
 }
 
 func (d *decoder) fields(r *reader, s *scope, what string, atLeast int) []Field {
-	read := vector[Field]
+	read := wasmbin.Vector[Field]
 	if atLeast > 0 {
 		read = nonEmpty[Field]
 	}
-	return read(r, what, maxEntries, func() Field { return Field{r.name(), d.valueType(r, s)} })
+	return read(r, what, maxEntries, func() Field { return Field{r.Name(), d.valueType(r, s)} })
 }
 
 func (d *decoder) cases(r *reader, s *scope) []Field {
 	return nonEmpty(r, "cases of a variant", maxEntries, func() Field {
-		f := Field{r.name(), d.optionalType(r, s)}
-		r.expect(0, "the end of a case")
+		f := Field{r.Name(), d.optionalType(r, s)}
+		r.Expect(0, "the end of a case")
 		return f
 	})
 }
 
 func (d *decoder) labels(r *reader, what string, limit int) []Field {
-	return nonEmpty(r, what, limit, func() Field { return Field{Name: r.name()} })
+	return nonEmpty(r, what, limit, func() Field { return Field{Name: r.Name()} })
 }
 
 // valueType reads the code of a primitive type or the index of a defined one.
 func (d *decoder) valueType(r *reader, s *scope) *Type {
-	if t := primitive(r.peek()); t != nil {
-		r.byte()
+	if t := primitive(r.Peek()); t != nil {
+		r.Byte()
 		return t
 	}
-	return typeAt[*Type](r, s, r.uint32(), "a value type")
+	return typeAt[*Type](r, s, r.Uint32(), "a value type")
 }
 
 func (d *decoder) optionalType(r *reader, s *scope) *Type {
-	if r.flag("the mark of an optional type") {
+	if r.Flag("the mark of an optional type") {
 		return d.valueType(r, s)
 	}
 	return nil
@@ -216,7 +218,7 @@ func (d *decoder) funcType(r *reader, s *scope, async bool) *Func {
 	}
 	if f.Result != nil {
 		if f.Result.borrow {
-			r.fail("the result of a function has a borrowed handle: only parameters can")
+			r.Fail("the result of a function has a borrowed handle: only parameters can")
 		}
 		f.add(f.Result.measure)
 	}
@@ -226,17 +228,17 @@ func (d *decoder) funcType(r *reader, s *scope, async bool) *Func {
 
 // result reads the result of a function, nil for none.
 func (d *decoder) result(r *reader, s *scope) *Type {
-	if !r.flag("the mark of a function without result") {
+	if !r.Flag("the mark of a function without result") {
 		return d.valueType(r, s)
 	}
-	r.expect(0, "the number of results")
+	r.Expect(0, "the number of results")
 	return nil
 }
 
 // declarations reads the body of the type of a component or instance.
 func (d *decoder) declarations(r *reader, s *scope, imports, exports *[]Extern) {
-	for range r.count("declarations", maxDefinitions) {
-		switch kind := r.byte(); {
+	for range r.Count("declarations", maxDefinitions) {
+		switch kind := r.Byte(); {
 		case kind == 0:
 			d.coreType(r, s)
 		case kind == 1:
@@ -254,22 +256,22 @@ func (d *decoder) declarations(r *reader, s *scope, imports, exports *[]Extern) 
 			}
 			*exports = append(*exports, e)
 		default:
-			r.fail("kind %#x of a declaration does not exist", kind)
+			r.Fail("kind %#x of a declaration does not exist", kind)
 		}
 	}
 }
 
 func (d *decoder) aliasDeclaration(r *reader, s *scope) {
 	sort, core := readSort(r)
-	switch kind := r.byte(); {
+	switch kind := r.Byte(); {
 	case kind == aliasExport && (sort == SortType || sort == SortInstance):
-		index, name := r.uint32(), r.name()
+		index, name := r.Uint32(), r.Name()
 		d.aliasExport(r, s, sort, core, index, name)
 	case kind == aliasOuter && (sort == SortType || sort == SortCore && core == CoreType):
-		count, index := r.uint32(), r.uint32()
+		count, index := r.Uint32(), r.Uint32()
 		d.aliasOuter(r, s, sort, core, count, index)
 	default:
-		r.fail("an alias in the type of a component or instance may only refer to types or instances")
+		r.Fail("an alias in the type of a component or instance may only refer to types or instances")
 	}
 }
 
@@ -303,7 +305,7 @@ func (d *decoder) checkExterns(r *reader, externs []Extern) measure {
 	m := measure{size: 1}
 	for i := range externs {
 		m.add(externs[i].measure())
-		r.limit("types in one type, each counted as often as it is mentioned", m.size, maxTypeSize)
+		r.Limit("types in one type, each counted as often as it is mentioned", m.size, maxTypeSize)
 	}
 	d.check(r, m, len(externs))
 	return m
@@ -368,33 +370,33 @@ const (
 func (d *decoder) externType(r *reader, s *scope, name externName) declared {
 	before := len(s.resources)
 	e := Extern{}
-	switch kind := r.byte(); kind {
+	switch kind := r.Byte(); kind {
 	case externModule:
-		r.expect(byte(CoreModule), "the sort of a core item, which must be a module,")
+		r.Expect(byte(CoreModule), "the sort of a core item, which must be a module,")
 		var ok bool
-		index := r.uint32()
+		index := r.Uint32()
 		if e.module, ok = at(r, s.coreTypes, index, "core type").(*moduleType); !ok {
-			r.fail("core type %d is used as the type of a module, which it is not", index)
+			r.Fail("core type %d is used as the type of a module, which it is not", index)
 		}
 	case externFunc:
-		e.Sort, e.Func = SortFunc, typeAt[*Func](r, s, r.uint32(), "the type of a function")
+		e.Sort, e.Func = SortFunc, typeAt[*Func](r, s, r.Uint32(), "the type of a function")
 	case externType:
 		e.Sort = SortType
-		if r.flag("the bound of a type") {
+		if r.Flag("the bound of a type") {
 			e.Resource = d.newResource(r, s, name.Name)
 		} else {
-			e.setDefinedType(at(r, s.types, r.uint32(), "type"))
+			e.setDefinedType(at(r, s.types, r.Uint32(), "type"))
 		}
 	case externComponent:
-		e.Sort, e.Component = SortComponent, typeAt[*ComponentType](r, s, r.uint32(), "the type of a component")
+		e.Sort, e.Component = SortComponent, typeAt[*ComponentType](r, s, r.Uint32(), "the type of a component")
 	case externInstance:
-		t := typeAt[*InstanceType](r, s, r.uint32(), "the type of an instance")
+		t := typeAt[*InstanceType](r, s, r.Uint32(), "the type of an instance")
 		fresh := &substitution{d, r, map[*Resource]*Resource{}, nil, t.scope, s, map[any]any{}}
 		e.Sort, e.Instance = SortInstance, fresh.instance(t)
 	case externValue:
-		r.fail("%q is a value, and values are not part of WASI 0.2 or 0.3", name.Name)
+		r.Fail("%q is a value, and values are not part of WASI 0.2 or 0.3", name.Name)
 	default:
-		r.fail("kind %#x of an import or export does not exist", kind)
+		r.Fail("kind %#x of an import or export does not exist", kind)
 	}
 	e = d.named(r, e, name)
 	s.add(e)

@@ -17,14 +17,14 @@ func newMatcher(d *decoder, r *reader) *matcher {
 
 func (d *decoder) steps(r *reader, n int) {
 	d.total.steps += n
-	r.limit("steps of comparing types", d.total.steps, maxSteps)
+	r.Limit("steps of comparing types", d.total.steps, maxSteps)
 }
 
 // extern checks that have may be given where want is wanted.
 func (m *matcher) extern(want, have *Extern) {
 	m.steps(m.r, 1)
 	if want.Sort != have.Sort {
-		m.r.fail("%q is a %s, and a %s is expected", want.Name, have.Sort, want.Sort)
+		m.r.Fail("%q is a %s, and a %s is expected", want.Name, have.Sort, want.Sort)
 	}
 	var ok bool
 	switch want.Sort {
@@ -43,7 +43,7 @@ func (m *matcher) extern(want, have *Extern) {
 		ok = true
 	}
 	if !ok {
-		m.r.fail("%q has not the type that is wanted of it", want.Name)
+		m.r.Fail("%q has not the type that is wanted of it", want.Name)
 	}
 }
 
@@ -51,7 +51,7 @@ func (m *matcher) exports(name string, want []Extern, have *InstanceType) {
 	for i := range want {
 		e, ok := have.lookup(want[i].Name)
 		if !ok {
-			m.r.fail("%q lacks the export %q", name, want[i].Name)
+			m.r.Fail("%q lacks the export %q", name, want[i].Name)
 		}
 		m.extern(&want[i], &e)
 	}
@@ -137,7 +137,7 @@ func (m *matcher) component(want, have *ComponentType) {
 	for i := range have.Imports {
 		e, ok := given.lookup(have.Imports[i].Name)
 		if !ok {
-			m.r.fail("a component imports %q, which the wanted one does not", have.Imports[i].Name)
+			m.r.Fail("a component imports %q, which the wanted one does not", have.Imports[i].Name)
 		}
 		m.extern(&have.Imports[i], &e)
 	}

@@ -24,13 +24,13 @@ func (m *measure) add(of measure) {
 // check fails if the type is too large, and counts it with its entries.
 func (d *decoder) check(r *reader, m measure, entries int) {
 	d.countTypes(r, 1+entries)
-	r.limit("types in one type, each counted as often as it is mentioned", m.size, maxTypeSize)
-	r.limit("types in each other", m.depth, maxTypeDepth)
+	r.Limit("types in one type, each counted as often as it is mentioned", m.size, maxTypeSize)
+	r.Limit("types in each other", m.depth, maxTypeDepth)
 }
 
 func (d *decoder) countTypes(r *reader, n int) {
 	d.total.types += n
-	r.limit("types with their fields and exports", d.total.types, maxTypes)
+	r.Limit("types with their fields and exports", d.total.types, maxTypes)
 }
 
 // checkType fails if a value type is too large, and sets its measure.
@@ -38,7 +38,7 @@ func (d *decoder) checkType(r *reader, t *Type) *Type {
 	t.measure = measure{size: 1}
 	for _, part := range t.parts() {
 		t.measure.add(part.measure)
-		r.limit("types in one type, each counted as often as it is mentioned", t.size, maxTypeSize)
+		r.Limit("types in one type, each counted as often as it is mentioned", t.size, maxTypeSize)
 	}
 	t.depth++
 	t.borrow = t.borrow || t.Kind == KindBorrow
@@ -48,7 +48,7 @@ func (d *decoder) checkType(r *reader, t *Type) *Type {
 	t.layOut()
 	t.flat = t.flatten()
 	if t.bytes > maxValueSize {
-		r.fail("a value of a type has %d bytes: the specification allows less than 2^28", t.bytes)
+		r.Fail("a value of a type has %d bytes: the specification allows less than 2^28", t.bytes)
 	}
 	return t
 }

@@ -47,7 +47,7 @@ var (
 
 func checkLabel(r *reader, what, name string) {
 	if !labelSyntax().MatchString(name) {
-		r.fail("%s %q is not in kebab case: words of lower or upper case letters and digits, with hyphens between them",
+		r.Fail("%s %q is not in kebab case: words of lower or upper case letters and digits, with hyphens between them",
 			what, name)
 	}
 }
@@ -72,7 +72,7 @@ func (n *externName) parse(r *reader) {
 	switch {
 	case strings.HasPrefix(n.Name, "["):
 		if !n.split() {
-			r.fail("name %q is none of [constructor]resource, [method]resource.function and [static]resource.function",
+			r.Fail("name %q is none of [constructor]resource, [method]resource.function and [static]resource.function",
 				n.Name)
 		}
 		checkLabel(r, "the name", n.resource)
@@ -81,7 +81,7 @@ func (n *externName) parse(r *reader) {
 		}
 	case strings.ContainsAny(n.Name, ":/@"):
 		if !interfaceSyntax().MatchString(n.Name) {
-			r.fail("name %q is not of the form namespace:package/interface@version", n.Name)
+			r.Fail("name %q is not of the form namespace:package/interface@version", n.Name)
 		}
 		n.kind = interfaceName
 	default:
@@ -110,41 +110,41 @@ const (
 
 // readExternName reads the name of an import or export.
 func readExternName(r *reader) externName {
-	kind := r.byte()
-	n := externName{Name: r.name()}
+	kind := r.Byte()
+	n := externName{Name: r.Name()}
 	n.parse(r)
 	switch kind {
 	case 0, 1:
 	case 2:
 		n.readAttributes(r)
 	default:
-		r.fail("kind %#x of a name does not exist", kind)
+		r.Fail("kind %#x of a name does not exist", kind)
 	}
 	return n
 }
 
 func (n *externName) readAttributes(r *reader) {
 	seen := map[byte]bool{}
-	for range r.count("attributes of a name", maxEntries) {
-		attribute := r.byte()
+	for range r.Count("attributes of a name", maxEntries) {
+		attribute := r.Byte()
 		if seen[attribute] {
-			r.fail("name %q has attribute %#x twice", n.Name, attribute)
+			r.Fail("name %q has attribute %#x twice", n.Name, attribute)
 		}
 		seen[attribute] = true
-		value := r.name()
+		value := r.Name()
 		switch attribute {
 		case attributeImplements:
 			if !interfaceSyntax().MatchString(value) || n.kind != plainName {
-				r.fail("attribute implements is for plain names, and says an interface: name %q has %q", n.Name, value)
+				r.Fail("attribute implements is for plain names, and says an interface: name %q has %q", n.Name, value)
 			}
 			n.Implements = value
 		case attributeVersionSuffix:
 			if _, version, _ := strings.Cut(n.Name, "@"); !versionSyntax().MatchString(version + value) {
-				r.fail("name %q with the version suffix %q is no version", n.Name, value)
+				r.Fail("name %q with the version suffix %q is no version", n.Name, value)
 			}
 		case attributeExternalID:
 		default:
-			r.fail("attribute %#x of a name does not exist", attribute)
+			r.Fail("attribute %#x of a name does not exist", attribute)
 		}
 	}
 }
@@ -162,12 +162,12 @@ func (n *names) add(r *reader, what string, name externName, e *Extern) {
 	}
 	key := name.unique()
 	if before, ok := n.seen[key]; ok {
-		r.fail("%s name %q conflicts with %q before it", what, name.Name, before)
+		r.Fail("%s name %q conflicts with %q before it", what, name.Name, before)
 	}
 	n.seen[key] = name.Name
 	switch {
 	case name.Implements != "" && e.Sort != SortInstance:
-		r.fail("%s %q has the attribute implements, which only instances can have", what, name.Name)
+		r.Fail("%s %q has the attribute implements, which only instances can have", what, name.Name)
 	case name.resource != "":
 		n.checkFunction(r, name, e)
 	case e.Resource != nil:
@@ -178,11 +178,11 @@ func (n *names) add(r *reader, what string, name externName, e *Extern) {
 // checkFunction checks a function that belongs to a resource by its name.
 func (n *names) checkFunction(r *reader, name externName, e *Extern) {
 	if e.Sort != SortFunc {
-		r.fail("%q is a %s, and its name is that of a function", name.Name, e.Sort)
+		r.Fail("%q is a %s, and its name is that of a function", name.Name, e.Sort)
 	}
 	resource, ok := n.resources[name.resource]
 	if !ok {
-		r.fail("%q belongs to the resource %q, which is not imported or exported before it", name.Name, name.resource)
+		r.Fail("%q belongs to the resource %q, which is not imported or exported before it", name.Name, name.resource)
 	}
 	switch name.kind {
 	case constructorName:
@@ -191,12 +191,12 @@ func (n *names) checkFunction(r *reader, name externName, e *Extern) {
 			result = result.Elem
 		}
 		if result == nil || result.Kind != KindOwn || result.Resource != resource {
-			r.fail("%q does not return the resource, alone or as a result", name.Name)
+			r.Fail("%q does not return the resource, alone or as a result", name.Name)
 		}
 	case methodName:
 		if p := e.Func.Params; len(p) == 0 || p[0].Name != "self" || p[0].Type.Kind != KindBorrow ||
 			p[0].Type.Resource != resource {
-			r.fail("%q has not the parameter self, a borrowed handle of the resource, as its first one", name.Name)
+			r.Fail("%q has not the parameter self, a borrowed handle of the resource, as its first one", name.Name)
 		}
 	}
 }
@@ -208,7 +208,7 @@ func checkLabels(r *reader, what string, fields []Field) {
 		checkLabel(r, what, f.Name)
 		key := strings.ToLower(f.Name)
 		if seen[key] {
-			r.fail("%s %q has the name of one before it", what, f.Name)
+			r.Fail("%s %q has the name of one before it", what, f.Name)
 		}
 		seen[key] = true
 	}

@@ -1,13 +1,17 @@
 package component
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/hako-run/hako/host/internal/wasmbin"
+)
 
 // RewriteModules returns a component with each core module, also those of nested components, replaced by what rewrite
 // returns for it. The modules are numbered as Module.ID numbers them.
 func RewriteModules(wasm []byte, rewrite func(id int, module []byte) ([]byte, error)) (out []byte, err error) {
-	defer catch(&err)
+	defer wasmbin.Catch(&err)
 	w := &moduleRewriter{rewrite: rewrite}
-	return w.component(newReader(wasm), 0)
+	return w.component(wasmbin.New(wasm, maxName), 0)
 }
 
 type moduleRewriter struct {
@@ -16,25 +20,25 @@ type moduleRewriter struct {
 }
 
 func (w *moduleRewriter) component(r *reader, depth int) ([]byte, error) {
-	r.limit("components in each other", depth, maxNesting)
-	start := r.pos
+	r.Limit("components in each other", depth, maxNesting)
+	start := r.Pos
 	readPreamble(r)
-	out := append([]byte(nil), r.data[start:r.pos]...)
-	for !r.done() {
-		start := r.pos
-		id := r.byte()
-		body := r.section()
+	out := append([]byte(nil), r.Since(start)...)
+	for !r.Done() {
+		start := r.Pos
+		id := r.Byte()
+		body := r.Section()
 		var content []byte
 		var err error
 		switch id {
 		case sectionModule:
-			r.limit("core modules", w.modules+1, maxModules)
+			r.Limit("core modules", w.modules+1, maxModules)
 			w.modules++
-			content, err = w.rewrite(w.modules-1, body.data[body.pos:body.end:body.end])
+			content, err = w.rewrite(w.modules-1, body.Rest())
 		case sectionComponent:
 			content, err = w.component(body, depth+1)
 		default:
-			out = append(out, r.data[start:r.pos]...)
+			out = append(out, r.Since(start)...)
 			continue
 		}
 		if err != nil {

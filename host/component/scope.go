@@ -44,7 +44,7 @@ func (d *decoder) newScope(r *reader, parent *scope, kind scopeKind) *scope {
 	if parent != nil {
 		s.depth = parent.depth + 1
 	}
-	r.limit("components and their types in each other", s.depth, maxNesting)
+	r.Limit("components and their types in each other", s.depth, maxNesting)
 	return s
 }
 
@@ -52,7 +52,7 @@ func (d *decoder) newScope(r *reader, parent *scope, kind scopeKind) *scope {
 func (s *scope) enclosing(r *reader, count uint32) *scope {
 	for range count {
 		if s = s.parent; s == nil {
-			r.fail("an alias refers to %d enclosing components, and there are fewer", count)
+			r.Fail("an alias refers to %d enclosing components, and there are fewer", count)
 		}
 	}
 	return s
@@ -60,7 +60,7 @@ func (s *scope) enclosing(r *reader, count uint32) *scope {
 
 func at[T any](r *reader, items []T, index uint32, what string) T {
 	if uint64(index) >= uint64(len(items)) {
-		r.fail("%s %d is used, and %d are defined before", what, index, len(items))
+		r.Fail("%s %d is used, and %d are defined before", what, index, len(items))
 	}
 	return items[index]
 }
@@ -69,7 +69,7 @@ func at[T any](r *reader, items []T, index uint32, what string) T {
 func typeAt[T any](r *reader, s *scope, index uint32, what string) T {
 	t, ok := at(r, s.types, index, "type").(T)
 	if !ok {
-		r.fail("type %d is used as %s, which it is not", index, what)
+		r.Fail("type %d is used as %s, which it is not", index, what)
 	}
 	return t
 }
@@ -86,7 +86,7 @@ func (s *scope) coreLength(r *reader, sort CoreSort) int {
 	case sort == CoreInstance:
 		return len(s.coreInstances)
 	}
-	r.fail("core sort %#x does not exist", byte(sort))
+	r.Fail("core sort %#x does not exist", byte(sort))
 	return 0
 }
 
@@ -145,7 +145,7 @@ func (s *scope) extern(r *reader, ref Ref) Extern {
 	switch ref.Sort {
 	case SortCore:
 		if ref.Core != CoreModule {
-			r.fail("a core item of sort %#x is passed between components: of core items only modules can be",
+			r.Fail("a core item of sort %#x is passed between components: of core items only modules can be",
 				byte(ref.Core))
 		}
 		e.module = at(r, s.modules, ref.Index, "core module")

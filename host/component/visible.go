@@ -62,7 +62,7 @@ func (v *visibility) mention(t *Type) {
 	switch t.Kind {
 	case KindRecord, KindVariant, KindFlags, KindEnum:
 		if !v.named[t] {
-			v.r.fail("%s %q mentions a %s without a name: import or export that type before it", v.what, v.name, t.Kind)
+			v.r.Fail("%s %q mentions a %s without a name: import or export that type before it", v.what, v.name, t.Kind)
 		}
 	default:
 		v.parts(t)
@@ -71,7 +71,7 @@ func (v *visibility) mention(t *Type) {
 
 func (v *visibility) parts(t *Type) {
 	if t.Resource != nil && (t.unnamed || !v.named[t.Resource]) {
-		v.r.fail("%s %q mentions a resource without a name: import or export that type before it", v.what, v.name)
+		v.r.Fail("%s %q mentions a resource without a name: import or export that type before it", v.what, v.name)
 	}
 	for _, part := range t.parts() {
 		v.mention(part)
