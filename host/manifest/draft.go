@@ -69,18 +69,17 @@ func Inside(wasm []byte) ([]byte, bool) { return CustomSection(wasm, abi.Manifes
 
 // CustomSection returns the content of the first custom section with the name, and whether there is one. Malformed
 // files have none after the error; Read reports what is wrong with them.
-func CustomSection(wasm []byte, name string) ([]byte, bool) {
+func CustomSection(wasm []byte, name string) (content []byte, ok bool) {
 	r, err := checkHeader(wasm)
-	for err == nil {
-		s, ok, sectionErr := r.section()
-		if sectionErr == nil && !ok {
-			break
-		}
-		if err = sectionErr; err == nil && s.id == customSection && s.name == name {
-			return s.content, true
-		}
+	if err != nil {
+		return nil, false
 	}
-	return nil, false
+	_ = eachSection(r, func(s section) {
+		if s.id == customSection && s.name == name && content == nil {
+			content = s.content.Rest()
+		}
+	})
+	return content, content != nil
 }
 
 // nameOf makes the name of a plugin from that of its file.

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 )
@@ -15,18 +16,13 @@ func Embed(wasm []byte, sections map[string][]byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := append(make([]byte, 0, len(wasm)), wasm[:r.offset]...)
-	for {
-		s, ok, err := r.section()
-		if err != nil {
-			return nil, fmt.Errorf("malformed module: %w", err)
-		}
-		if !ok {
-			break
-		}
+	out := append(make([]byte, 0, len(wasm)), wasm[:r.Pos]...)
+	if err := eachSection(r, func(s section) {
 		if _, replaced := sections[s.name]; s.id != customSection || !replaced {
 			out = append(out, wasm[s.start:s.end]...)
 		}
+	}); err != nil {
+		return nil, fmt.Errorf("malformed module: %w", err)
 	}
 	for _, name := range keys(sections) {
 		if sections[name] == nil {
@@ -40,19 +36,12 @@ func Embed(wasm []byte, sections map[string][]byte) ([]byte, error) {
 }
 
 func appendSection(wasm []byte, name string, content []byte) ([]byte, error) {
-	body := appendU32(nil, uint32(len(name)))
+	body := binary.AppendUvarint(nil, uint64(len(name)))
 	body = append(append(body, name...), content...)
 	if uint64(len(body)) > math.MaxUint32 {
 		return nil, fmt.Errorf("custom section %s has %d bytes; the format allows less than 4 GiB", name, len(body))
 	}
 	wasm = append(wasm, customSection)
-	wasm = appendU32(wasm, uint32(len(body)))
+	wasm = binary.AppendUvarint(wasm, uint64(len(body)))
 	return append(wasm, body...), nil
-}
-
-func appendU32(b []byte, n uint32) []byte {
-	for ; n >= 0x80; n >>= 7 {
-		b = append(b, byte(n)|0x80)
-	}
-	return append(b, byte(n))
 }

@@ -118,23 +118,24 @@ var ErrNotModule = errors.New("not a Wasm module")
 // or passes one of the limits that bound what it costs to read and to interpret. The same holds for the core modules of
 // a component, which component.Decode validates. The types of the code are not checked; the runtime does that.
 func Read(wasm []byte) (*Module, error) {
-	r, err := newModuleReader(wasm)
+	r, err := checkHeader(wasm)
 	if err != nil {
 		return nil, err
 	}
+	m := &moduleReader{last: -1}
 	if component.IsComponent(wasm) {
-		err = r.readComponent(wasm)
-	} else if err = r.sections(); err == nil {
-		if err = rewrite.Check(wasm); err != nil {
-			err = fmt.Errorf("the module cannot be used: %w", err)
-		}
+		err = m.readComponent(wasm, r)
+	} else if err = eachSection(r, m.section); err != nil {
+		err = fmt.Errorf("malformed module: %w", err)
+	} else if err = rewrite.Check(wasm); err != nil {
+		err = fmt.Errorf("the module cannot be used: %w", err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(wasm)
-	r.module.Digest = "sha256:" + hex.EncodeToString(sum[:])
-	return &r.module, nil
+	m.module.Digest = "sha256:" + hex.EncodeToString(sum[:])
+	return &m.module, nil
 }
 
 // ReadFile returns the bytes of the plugin file at path. Where a manifest lies beside it, NAME.yaml next to NAME.wasm,

@@ -1,237 +1,154 @@
 package manifest
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 
+	"github.com/hako-run/hako/host/internal/wasmbin"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// moduleReader collects what a Module holds.
+// moduleReader collects what a Module holds. Its methods are called by eachSection, and panic with a *wasmbin.Error.
 type moduleReader struct {
-	*wasmReader
 	module Module
 	types  []FuncType
 	// functions are the indexes into types of all functions, imported ones first.
 	functions []uint32
 	memories  int
+	last      int // the place of the last section in sectionOrder
 }
 
-func newModuleReader(data []byte) (*moduleReader, error) {
-	r, err := checkHeader(data)
-	return &moduleReader{wasmReader: r}, err
-}
-
-func (m *moduleReader) sections() error {
-	last := -1
-	for {
-		s, ok, err := m.section()
-		if err != nil {
-			return fmt.Errorf("malformed module: %w", err)
-		}
-		if !ok {
-			return nil
-		}
-		if s.id != customSection {
-			rank := slices.Index(sectionOrder, s.id)
-			if rank <= last {
-				return fmt.Errorf("malformed module: section %d at byte %d is unknown, repeated or out of order", s.id,
-					s.start)
-			}
-			last = rank
-		}
-		if err := m.read(s); err != nil {
-			return fmt.Errorf("malformed module: section %d at byte %d: %w", s.id, s.start, err)
-		}
+// section reads a section of a core module.
+func (m *moduleReader) section(s section) {
+	r := s.content
+	if s.id == customSection {
+		m.custom(s)
+		return
 	}
-}
-
-func (m *moduleReader) read(s section) error {
-	r := moduleSection{m, wasmReader{data: s.content}}
-	readers := map[byte]func() error{
-		typeSection: r.funcType, importSection: r.importEntry, functionSection: r.function, memorySection: r.memory,
-		exportSection: r.export,
+	rank := slices.Index(sectionOrder, s.id)
+	if rank <= m.last {
+		r.FailAt(s.start, "section %d is unknown, repeated or out of order", s.id)
 	}
-	switch element, ok := readers[s.id]; {
-	case s.id == customSection:
-		return m.custom(s)
-	case !ok:
-		return nil
+	m.last = rank
+	var what string
+	var entry func(*wasmbin.Reader)
+	switch s.id {
+	case typeSection:
+		what, entry = "types", m.funcType
+	case importSection:
+		what, entry = "imports", m.importEntry
+	case functionSection:
+		what, entry = "functions", m.function
+	case memorySection:
+		what, entry = "memories", m.memory
+	case exportSection:
+		what, entry = "exports", m.export
 	default:
-		if err := r.vector(element); err != nil {
-			return err
-		}
+		return
 	}
-	if r.offset != len(r.data) {
-		return errors.New("it holds more than its entries")
+	for range r.Count(what, maxEntries) {
+		entry(r)
 	}
-	return nil
+	r.Finish("the section of " + what)
 }
 
 // custom keeps the sections that are hako's.
-func (m *moduleReader) custom(s section) error {
+func (m *moduleReader) custom(s section) {
 	keep := map[string]*[]byte{abi.ManifestSection: &m.module.Manifest,
 		abi.RecordingsSection: &m.module.Recordings}[s.name]
 	if keep == nil {
-		return nil
+		return
 	}
 	if *keep != nil {
-		return fmt.Errorf("the custom section %s is there twice: pack the plugin again", s.name)
+		s.content.FailAt(s.start, "the custom section %s is there twice: pack the plugin again", s.name)
 	}
-	*keep = s.content[:len(s.content):len(s.content)]
-	return nil
+	*keep = s.content.Rest()
 }
 
-// moduleSection reads the entries of one section.
-type moduleSection struct {
-	m *moduleReader
-	wasmReader
+func (m *moduleReader) funcType(r *wasmbin.Reader) {
+	if form := r.Peek(); form != 0x60 {
+		r.Fail("it has a type of form %#x, which hako does not run: build without the GC proposal", form)
+	}
+	r.Byte()
+	m.types = append(m.types, FuncType{readValueTypes(r), readValueTypes(r)})
 }
 
-func (r *moduleSection) funcType() error {
-	form, err := r.byte()
-	if err != nil {
-		return err
-	}
-	if form != 0x60 {
-		return fmt.Errorf("it has a type of form %#x, which hako does not run: build without the GC proposal", form)
-	}
-	var t FuncType
-	if t.Params, err = r.valueTypes(); err != nil {
-		return err
-	}
-	t.Results, err = r.valueTypes()
-	r.m.types = append(r.m.types, t)
-	return err
-}
-
-func (r *moduleSection) valueTypes() ([]ValueType, error) {
-	b, err := r.sized()
-	if err != nil {
-		return nil, err
-	}
+func readValueTypes(r *wasmbin.Reader) []ValueType {
+	b := r.Bytes()
 	types := make([]ValueType, len(b))
 	for i, t := range b {
 		if types[i] = ValueType(t); types[i].String() == "" {
-			return nil, fmt.Errorf("it has a value of type %#x, which hako does not run", t)
+			r.Fail("it has a value of type %#x, which hako does not run", t)
 		}
 	}
-	return types, nil
+	return types
 }
 
-func (r *moduleSection) importEntry() error {
-	module, err := r.name()
-	if err != nil {
-		return err
-	}
-	name, err := r.name()
-	if err != nil {
-		return err
-	}
-	kind, err := r.byte()
-	if err != nil {
-		return err
-	}
-	r.m.module.Imports = append(r.m.module.Imports, Import{Module: module, Name: name, Kind: Kind(kind)})
-	switch Kind(kind) {
+func (m *moduleReader) importEntry(r *wasmbin.Reader) {
+	i := Import{Module: r.Name(), Name: r.Name(), Kind: Kind(r.Byte())}
+	switch i.Kind {
 	case KindFunc:
-		if err := r.function(); err != nil {
-			return err
-		}
-		t := r.m.types[r.m.functions[len(r.m.functions)-1]]
-		r.m.module.Imports[len(r.m.module.Imports)-1].Type = &t
-		return nil
+		m.function(r)
+		t := m.types[m.functions[len(m.functions)-1]]
+		i.Type = &t
 	case KindTable:
-		return r.table()
+		r.Byte()
+		readLimits(r)
 	case KindMemory:
-		return r.memory()
+		m.memory(r)
 	case KindGlobal:
-		return r.global()
+		r.Skip(2)
+	default:
+		r.Fail("import %s.%s is of kind %d, which hako does not run: build without the exceptions proposal",
+			i.Module, i.Name, byte(i.Kind))
 	}
-	return fmt.Errorf("import %s.%s is of kind %d, which hako does not run: build without the exceptions proposal",
-		module, name, kind)
+	m.module.Imports = append(m.module.Imports, i)
 }
 
-func (r *moduleSection) function() error {
-	index, err := r.u32()
-	if err == nil && uint64(index) >= uint64(len(r.m.types)) {
-		err = fmt.Errorf("function %d has the unknown type %d", len(r.m.functions), index)
+func (m *moduleReader) function(r *wasmbin.Reader) {
+	index := r.Uint32()
+	if uint64(index) >= uint64(len(m.types)) {
+		r.Fail("function %d has the unknown type %d", len(m.functions), index)
 	}
-	r.m.functions = append(r.m.functions, index)
-	return err
+	m.functions = append(m.functions, index)
 }
 
-func (r *moduleSection) table() error {
-	if _, err := r.byte(); err != nil {
-		return err
+func (m *moduleReader) memory(r *wasmbin.Reader) {
+	m.module.Memory = readLimits(r)
+	if m.memories++; m.memories > 1 {
+		r.Fail("it has several memories: hako runs modules with one")
 	}
-	_, err := r.limits()
-	return err
 }
 
-func (r *moduleSection) global() error {
-	_, err := r.bytes(2)
-	return err
-}
-
-func (r *moduleSection) memory() error {
-	size, err := r.limits()
-	if err != nil {
-		return err
-	}
-	if r.m.memories++; r.m.memories > 1 {
-		return errors.New("it has several memories: hako runs modules with one")
-	}
-	r.m.module.Memory = size
-	return nil
-}
-
-func (r *moduleSection) limits() (*Memory, error) {
-	flags, err := r.byte()
-	if err != nil {
-		return nil, err
-	}
+func readLimits(r *wasmbin.Reader) *Memory {
+	flags := r.Byte()
 	switch {
 	case flags&4 != 0:
-		return nil, errors.New("it has a 64-bit memory: build for wasm32")
+		r.Fail("it has a 64-bit memory: build for wasm32")
 	case flags&2 != 0:
-		return nil, errors.New("it has a shared memory: build without threads")
+		r.Fail("it has a shared memory: build without threads")
 	case flags > 1:
-		return nil, fmt.Errorf("it has limits of the unknown form %d", flags)
+		r.Fail("it has limits of the unknown form %d", flags)
 	}
-	size := &Memory{HasMax: flags == 1}
-	if size.Min, err = r.u32(); err == nil && size.HasMax {
-		size.Max, err = r.u32()
+	size := &Memory{Min: r.Uint32(), HasMax: flags == 1}
+	if size.HasMax {
+		size.Max = r.Uint32()
 	}
-	return size, err
+	return size
 }
 
-func (r *moduleSection) export() error {
-	name, err := r.name()
-	if err != nil {
-		return err
+func (m *moduleReader) export(r *wasmbin.Reader) {
+	e := Export{Name: r.Name(), Kind: Kind(r.Byte())}
+	index := r.Uint32()
+	if e.Kind > KindGlobal {
+		r.Fail("export %s is of kind %d, which hako does not run: build without the exceptions proposal", e.Name,
+			byte(e.Kind))
 	}
-	kind, err := r.byte()
-	if err != nil {
-		return err
-	}
-	index, err := r.u32()
-	if err != nil {
-		return err
-	}
-	if Kind(kind) > KindGlobal {
-		return fmt.Errorf("export %s is of kind %d, which hako does not run: build without the exceptions proposal",
-			name, kind)
-	}
-	e := Export{Name: name, Kind: Kind(kind)}
 	if e.Kind == KindFunc {
-		if uint64(index) >= uint64(len(r.m.functions)) {
-			return fmt.Errorf("export %s is the unknown function %d", name, index)
+		if uint64(index) >= uint64(len(m.functions)) {
+			r.Fail("export %s is the unknown function %d", e.Name, index)
 		}
-		t := r.m.types[r.m.functions[index]]
+		t := m.types[m.functions[index]]
 		e.Type = &t
 	}
-	r.m.module.Exports = append(r.m.module.Exports, e)
-	return nil
+	m.module.Exports = append(m.module.Exports, e)
 }

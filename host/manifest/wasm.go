@@ -2,11 +2,10 @@ package manifest
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/internal/wasmbin"
 )
 
 // Sections of the binary format that are read. https://webassembly.github.io/spec/core/binary/modules.html
@@ -30,121 +29,37 @@ var (
 	moduleVersion = []byte{1, 0, 0, 0}
 )
 
-// wasmReader reads the binary format with every access checked.
-type wasmReader struct {
-	data   []byte
-	offset int
-}
-
-var errCut = errors.New("it ends early")
-
-func (r *wasmReader) byte() (byte, error) {
-	if r.offset >= len(r.data) {
-		return 0, errCut
-	}
-	b := r.data[r.offset]
-	r.offset++
-	return b, nil
-}
-
-// u32 reads an unsigned LEB128 number of at most 32 bits.
-func (r *wasmReader) u32() (uint32, error) {
-	n, err := r.leb(32)
-	return uint32(n), err
-}
-
-// leb reads an unsigned LEB128 number of at most so many bits.
-func (r *wasmReader) leb(bits int) (uint64, error) {
-	var n uint64
-	for shift := 0; ; shift += 7 {
-		b, err := r.byte()
-		if err != nil {
-			return 0, err
-		}
-		if left := bits - shift; left < 7 && b>>max(left, 0) != 0 {
-			return 0, fmt.Errorf("a number has more than %d bits", bits)
-		}
-		n |= uint64(b&0x7F) << shift
-		if b&0x80 == 0 {
-			return n, nil
-		}
-	}
-}
-
-func (r *wasmReader) bytes(n uint32) ([]byte, error) {
-	if uint64(n) > uint64(len(r.data)-r.offset) {
-		return nil, errCut
-	}
-	b := r.data[r.offset : r.offset+int(n) : r.offset+int(n)]
-	r.offset += int(n)
-	return b, nil
-}
-
-// sized reads a length and that many bytes.
-func (r *wasmReader) sized() ([]byte, error) {
-	n, err := r.u32()
-	if err != nil {
-		return nil, err
-	}
-	return r.bytes(n)
-}
-
-func (r *wasmReader) name() (string, error) {
-	b, err := r.sized()
-	if err == nil && !utf8.Valid(b) {
-		err = errors.New("a name is not valid UTF-8")
-	}
-	return string(b), err
-}
-
-// vector reads a count and that many elements.
-func (r *wasmReader) vector(element func() error) error {
-	n, err := r.u32()
-	if n > maxEntries {
-		return fmt.Errorf("it has %d entries; at most %d are allowed", n, maxEntries)
-	}
-	for ; n > 0 && err == nil; n-- {
-		err = element()
-	}
-	return err
-}
-
-// section is one section of a module, with its place in the file.
+// section is one section of a module or component, with its place in the file.
 type section struct {
 	id         byte
 	start, end int
 	// name is the name of a custom section.
-	name    string
-	content []byte
+	name string
+	// content is what follows the name in a custom section, and all content of others.
+	content *wasmbin.Reader
 }
 
-// section reads the next section, ok is false at the end of the file.
-func (r *wasmReader) section() (s section, ok bool, err error) {
-	s.start = r.offset
-	if s.start == len(r.data) {
-		return s, false, nil
-	}
-	if s.id, err = r.byte(); err != nil {
-		return s, false, err
-	}
-	if s.content, err = r.sized(); err != nil {
-		return s, false, fmt.Errorf("section %d at byte %d: %w", s.id, s.start, err)
-	}
-	s.end = r.offset
-	if s.id == customSection {
-		custom := wasmReader{data: s.content}
-		if s.name, err = custom.name(); err != nil {
-			return s, false, fmt.Errorf("custom section at byte %d: %w", s.start, err)
+// eachSection calls visit with every section. The error is that of a malformed section or of visit's reads.
+func eachSection(r *wasmbin.Reader, visit func(section)) (err error) {
+	defer wasmbin.Catch(&err)
+	for !r.Done() {
+		s := section{start: r.Pos}
+		s.id, s.content = r.Byte(), r.Section()
+		s.end = r.Pos
+		if s.id == customSection {
+			s.name = s.content.Name()
 		}
-		s.content = s.content[custom.offset:]
+		visit(s)
 	}
-	return s, true, nil
+	return nil
 }
 
 // checkHeader returns a reader behind the magic number and version, or what the bytes are instead of a core module or a
 // component.
-func checkHeader(data []byte) (*wasmReader, error) {
+func checkHeader(data []byte) (*wasmbin.Reader, error) {
 	is := func(words string) error { return fmt.Errorf("%w: %s", ErrNotModule, words) }
+	r := wasmbin.New(data, len(data))
+	r.Pos = len(magic) + len(moduleVersion)
 	text := bytes.ToLower(bytes.TrimSpace(data[:min(len(data), 512)]))
 	switch {
 	case len(data) == 0:
@@ -152,11 +67,11 @@ func checkHeader(data []byte) (*wasmReader, error) {
 	case bytes.HasPrefix(data, magic) && len(data) < 8:
 		return nil, is("it ends within the header: copy the file again")
 	case component.IsComponent(data):
-		return &wasmReader{data: data, offset: 8}, nil
+		return r, nil
 	case bytes.HasPrefix(data, magic) && !bytes.Equal(data[4:8], moduleVersion):
 		return nil, is(fmt.Sprintf("its binary format version is %x, hako reads version 1", data[4:8]))
 	case bytes.HasPrefix(data, magic):
-		return &wasmReader{data: data, offset: 8}, nil
+		return r, nil
 	case bytes.HasPrefix(text, []byte("(module")) || bytes.HasPrefix(text, []byte(";;")) ||
 		bytes.HasPrefix(text, []byte("(component")):
 		return nil, is("it is the text format: convert it with wat2wasm")
