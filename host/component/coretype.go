@@ -1,6 +1,7 @@
 package component
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 )
@@ -237,7 +238,7 @@ const (
 
 // coreModule reads the imports and exports of a core module. The runtime validates the rest.
 func (d *decoder) coreModule(r *reader) *moduleType {
-	if !strings.HasPrefix(string(r.Rest()), "\x00asm\x01\x00\x00\x00") {
+	if !bytes.HasPrefix(r.Rest(), []byte("\x00asm\x01\x00\x00\x00")) {
 		r.Fail("a core module does not start as one of version 1")
 	}
 	r.Pos += 8

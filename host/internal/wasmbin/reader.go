@@ -154,19 +154,28 @@ func (r *Reader) SkipSigned(bits int) {
 	}
 }
 
-// Bytes reads a length and that many bytes. They alias the file.
-func (r *Reader) Bytes() []byte { return r.Section().Rest() }
-
-// Section reads a length and returns a Reader of that many bytes.
-func (r *Reader) Section() *Reader {
+// length reads the length of something that follows.
+func (r *Reader) length() int {
 	start := r.Pos
 	n := r.Uint32()
 	if uint64(n) > uint64(r.end-r.Pos) {
 		r.FailAt(start, "unexpected end: length %d, and %d bytes are left", n, r.end-r.Pos)
 	}
-	body := &Reader{data: r.data, Pos: r.Pos, end: r.Pos + int(n), maxName: r.maxName}
-	r.Pos = body.end
-	return body
+	return int(n)
+}
+
+// Bytes reads a length and that many bytes. They alias the file.
+func (r *Reader) Bytes() []byte {
+	n := r.length()
+	r.Pos += n
+	return r.Since(r.Pos - n)
+}
+
+// Section reads a length and returns a Reader of that many bytes.
+func (r *Reader) Section() *Reader {
+	n := r.length()
+	r.Pos += n
+	return &Reader{data: r.data, Pos: r.Pos - n, end: r.Pos, maxName: r.maxName}
 }
 
 // Name reads a name, which is UTF-8.
