@@ -114,7 +114,7 @@ func coreValues(r *reader) string {
 func coreValue(r *reader) string {
 	start := r.Pos
 	if code := r.Byte(); code == coreTypeRef || code == coreTypeRefNull {
-		r.SkipSigned(33)
+		r.DiscardSigned(33)
 	} else if code < 0x60 || code > i32 {
 		r.Fail("core value type %#x does not exist", code)
 	}
@@ -348,22 +348,22 @@ func skipConstant(r *reader) {
 		case opEnd:
 			return
 		case opI32Const:
-			r.SkipSigned(32)
+			r.DiscardSigned(32)
 		case opRefNull:
-			r.SkipSigned(33)
+			r.DiscardSigned(33)
 		case opI64Const:
-			r.SkipSigned(64)
+			r.DiscardSigned(64)
 		case opGlobalGet, opRefFunc:
 			r.Uint32()
 		case opF32Const:
-			r.Skip(4)
+			r.Discard(4)
 		case opF64Const:
-			r.Skip(8)
+			r.Discard(8)
 		case opVector:
 			if code := r.Uint32(); code != 12 {
 				r.Fail("vector instruction %d in a constant expression", code)
 			}
-			r.Skip(16)
+			r.Discard(16)
 		case 0x6a, 0x6b, 0x6c, 0x7c, 0x7d, 0x7e: // addition, subtraction, multiplication
 		default:
 			r.Fail("instruction %#x in a constant expression", op)

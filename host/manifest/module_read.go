@@ -96,7 +96,7 @@ func (m *moduleReader) importEntry(r *wasmbin.Reader) {
 	case KindMemory:
 		m.memory(r)
 	case KindGlobal:
-		r.Skip(2)
+		r.Discard(2)
 	default:
 		r.Fail("import %s.%s is of kind %d, which hako does not run: build without the exceptions proposal",
 			i.Module, i.Name, byte(i.Kind))

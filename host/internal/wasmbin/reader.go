@@ -110,8 +110,8 @@ func (r *Reader) Flag(what string) bool {
 	return b == 1
 }
 
-// Skip reads n bytes.
-func (r *Reader) Skip(n int) {
+// Discard reads n bytes.
+func (r *Reader) Discard(n int) {
 	if n > r.end-r.Pos {
 		r.Fail("unexpected end: %d bytes are left, and %d belong here", r.end-r.Pos, n)
 	}
@@ -138,8 +138,8 @@ func (r *Reader) unsigned(bits int) uint64 {
 	}
 }
 
-// SkipSigned reads a signed number of at most so many bits. The unused bits of its last byte repeat the sign.
-func (r *Reader) SkipSigned(bits int) {
+// DiscardSigned reads a signed number of at most so many bits. The unused bits of its last byte repeat the sign.
+func (r *Reader) DiscardSigned(bits int) {
 	start := r.Pos
 	for left := bits; ; left -= 7 {
 		b := r.Byte()
