@@ -66,7 +66,7 @@ func (s *logSink) flushPanic(level abi.LogLevel) {
 	if len(message) == 0 { // a stack that was printed without a panic
 		message, frames = frames[:1], frames[1:]
 	}
-	s.record(level, strings.Join(message, " "), "stack", strings.Join(frames, "\n"))
+	s.record(level, cut(strings.Join(message, " ")), "stack", cut(strings.Join(frames, "\n")))
 }
 
 // flush logs what was kept back.

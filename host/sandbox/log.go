@@ -23,7 +23,7 @@ type logSink struct {
 	panics  map[abi.LogLevel]*goPanic
 }
 
-// maxLine bounds a log record, in bytes.
+// maxLine bounds a log record and the stack in it, in bytes.
 const maxLine = 8 << 10
 
 // admit reports whether n more bytes may be logged. The first refusal is logged.
@@ -60,6 +60,11 @@ func (s *logSink) screen(text string) string {
 	if s.redact != nil {
 		text = s.redact(text)
 	}
+	return cut(text)
+}
+
+// cut bounds a text to maxLine, and makes it valid UTF-8.
+func cut(text string) string {
 	if len(text) > maxLine {
 		text = text[:maxLine] + " (cut)"
 	}
