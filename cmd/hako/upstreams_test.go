@@ -47,7 +47,7 @@ func TestUpstreams(t *testing.T) {
 	invoke(t, dir, "tools").want(t, exitOK, "box_probe_echo", "Gives the text back.")
 	invoke(t, dir, "call", "box_probe_echo", `{"text":"through two of them"}`).want(t, exitOK, "through two of them")
 	invoke(t, dir, "call", "box_probe_fail", `{"text":"x"}`).want(t, exitFailed)
-	invoke(t, dir, "call", "box_prob_echo", "{}").want(t, exitUsage, "did you mean box_probe_echo?")
+	invoke(t, dir, "call", "box_prob_echo", "{}").want(t, exitUsage, "did you mean box_probe_echo")
 	o := invoke(t, dir, "upstreams", "--json")
 	var list []inspect.Upstream
 	if err := json.Unmarshal([]byte(o.stdout), &list); err != nil || len(list) != 1 {
