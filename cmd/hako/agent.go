@@ -27,10 +27,10 @@ section "agent" in hako.yaml lists what to follow; a flag replaces that list.
 The configuration is read again when its file changes and on SIGHUP, as by "hako serve": running calls finish under
 the old one.
 
-A call is written to the store before it runs, so that no call is made twice or lost, even if several processes share the
-store. SIGINT or SIGTERM starts a graceful shutdown: no more calls are accepted, running tools may finish within their
-time limit (shutdown.grace), and the next start continues from there. 10 seconds later remaining calls are abandoned. A
-second signal stops hako at once.
+A call is written to the store before it runs, so that no call is made twice or lost, even if several processes share
+the store. SIGINT or SIGTERM starts a graceful shutdown: no more calls are accepted, running tools may finish within
+their time limit (shutdown.grace), and the next start continues from there. 10 seconds later remaining calls are
+abandoned. A second signal stops hako at once.
 
 Exit codes: 0 stopped, or all sessions have ended; 2 usage, configuration, or the key is rejected.`,
 		Example: `  hako agent run --agent agent_011CZkZ

@@ -25,8 +25,8 @@ func (a *app) agentApplyCommand() *cobra.Command {
 		Use:   "apply [AGENT]...",
 		Short: "Publish hako's tools to managed agents",
 		Long: `Publish the tools that the policy lets managed agents call, as custom tools of these agents. The changes
-are shown first. After your approval each changed agent gets a new version. Without an AGENT, the command updates those of
-agent.agents in hako.yaml.
+are shown first. After your approval each changed agent gets a new version. Without an AGENT, the command updates those
+of agent.agents in hako.yaml.
 
 Only custom tools that hako created are changed; hako records them in the agent's metadata (hako_tools_1 and so on).
 Built-in toolsets, MCP servers and your own custom tools stay. Running sessions keep their version.

@@ -17,9 +17,9 @@ func (a *app) agentStatusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the running calls of managed agents",
-		Long: `Show the running calls of managed agents, from hako's store: taken (not started yet, perhaps
-pending approval), running, or answered (the result has not been sent yet). With --all also the ended ones of the last 30
-days: sent, or dropped (they were interrupted, or their session has ended).
+		Long: `Show the running calls of managed agents, from hako's store: taken (not started yet, perhaps pending
+approval), running, or answered (the result has not been sent yet). With --all also the ended ones of the last 30 days:
+sent, or dropped (they were interrupted, or their session has ended).
 
 A call whose process has died is "left": the next "hako agent run" that follows its session ends it.`,
 		Args: arguments(0, 0),

@@ -18,8 +18,8 @@ func (a *app) auditTailCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tail",
 		Short: "Show the newest records",
-		Long: `Show the newest records, and with -f new ones as they are written, also while hako serves. What the log records about
-itself is left out.`,
+		Long: `Show the newest records, and with -f new ones as they are written, also while hako serves. What the log
+records about itself is left out.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if count < 0 {

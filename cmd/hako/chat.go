@@ -43,11 +43,12 @@ func (a *app) chatCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat",
 		Short: "Chat with a model that can call the tools",
-		Long: `Chat with a model of the configuration (llm.models in hako.yaml). It can call the tools that you may call,
-under the same policy, limits and records as at every other frontend. If the policy requires approval, you are asked.
+		Long: `Chat with a model of the configuration (llm.models in hako.yaml). It can call the tools that you may
+call, under the same policy, limits and records as at every other frontend. If the policy requires approval, you are
+asked.
 
-On a terminal, /help lists the commands. Ctrl-C stops an answer; pressed twice it ends the chat. In a pipe the whole input is one
-message, and only the answer is printed.
+On a terminal, /help lists the commands. Ctrl-C stops an answer; pressed twice it ends the chat. In a pipe the whole
+input is one message, and only the answer is printed.
 
 Exit codes: 0 answered, 1 no answer, 2 usage or configuration.`,
 		Example: `  hako chat

@@ -20,8 +20,8 @@ func (a *app) connectCommand() *cobra.Command {
 		Use:   "connect NAME",
 		Short: "Connect a credential that needs your consent at its provider",
 		Long: `Connect a credential of hako.yaml that needs your consent at its provider, such as freee: the provider's
-page opens in a browser and redirects to hako on this machine. With --no-browser you open the page anywhere and paste the
-code. With --device, or if the provider supports nothing else, you enter a short code on another device.
+page opens in a browser and redirects to hako on this machine. With --no-browser you open the page anywhere and paste
+the code. With --device, or if the provider supports nothing else, you enter a short code on another device.
 
 The connection is stored encrypted, for one tenant, and renewed automatically. Plugins never see it.`,
 		Args: arguments(1, 1),

@@ -22,10 +22,10 @@ func (a *app) devPluginCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin [DIR]",
 		Short: "Build a plugin after each save, and call its examples",
-		Long: `Build the plugin in DIR (default: the current directory) after each save, as "hako plugin build" does, bring it into
-service and call the examples in DIR/examples.yaml. A change of the configuration or of the consents counts as a save,
-a file that the host or the plugin's tools write does not. What the plugin logs, its results and how long each step took
-are shown. A version with an error changes nothing: the previous one stays.
+		Long: `Build the plugin in DIR (default: the current directory) after each save, as "hako plugin build" does,
+bring it into service and call the examples in DIR/examples.yaml. A change of the configuration or of the consents
+counts as a save, a file that the host or the plugin's tools write does not. What the plugin logs, its results and how
+long each step took are shown. A version with an error changes nothing: the previous one stays.
 
 A version that asks for no more than was approved is approved automatically; one that asks for more needs your approval.
 The interpreter runs the plugin: it starts sooner after a change and computes slower than compiled code. Ctrl-C stops
@@ -45,7 +45,7 @@ it.`,
 	return cmd
 }
 
-// pluginDir returns the absolute path of the folder of a plugin's sources: the first argument, or the current directory.
+// pluginDir returns the absolute path of a plugin's folder: the first argument, or the current directory.
 func (a *app) pluginDir(args []string) (string, error) {
 	dir := "."
 	if len(args) > 0 {

@@ -22,10 +22,10 @@ func (a *app) devSlackCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "slack",
 		Short: "Chat with the bot in a fake Slack, in a browser",
-		Long: `Serve a page that looks and works like Slack, with the bot of "hako serve" connected to a fake Slack. A fake
-model answers from a script, and calls the shipped tools with the fakes of "hako dev fakes". Choose at the top of the
-page which person you are: one person's request may need the approval of another. Nothing leaves the machine, and nothing
-is stored.
+		Long: `Serve a page that looks and works like Slack, with the bot of "hako serve" connected to a fake Slack. A
+fake model answers from a script, and calls the shipped tools with the fakes of "hako dev fakes". Choose at the top of
+the page which person you are: one person's request may need the approval of another. Nothing leaves the machine, and
+nothing is stored.
 
 --play plays a scene from a file or standard input (-) instead, and prints what people see. --script selects another
 script for the model: docs/fakes.md describes both.`,

@@ -19,9 +19,9 @@ func (a *app) pluginBuildCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build [DIR]",
 		Short: "Compile a plugin, with its manifest inside",
-		Long: `Compile the plugin in DIR (default: the current directory) and embed its manifest: manifest.yaml or NAME.yaml in DIR,
-where NAME is DIR's. recordings.json in DIR, if there is one, is embedded too, for MOCK_MODE. The result is
-DIR/dist/NAME.wasm. The standard Go compiler builds it, or what DIR has: npm with a package.json, cargo with a
+		Long: `Compile the plugin in DIR (default: the current directory) and embed its manifest: manifest.yaml or
+NAME.yaml in DIR, where NAME is DIR's. recordings.json in DIR, if there is one, is embedded too, for MOCK_MODE. The
+result is DIR/dist/NAME.wasm. The standard Go compiler builds it, or what DIR has: npm with a package.json, cargo with a
 Cargo.toml, zig with a build.zig, componentize-py with a requirements.txt, make with a Makefile (make build/NAME.wasm).`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

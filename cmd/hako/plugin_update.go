@@ -29,9 +29,9 @@ func (a *app) pluginUpdateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update [NAME]",
 		Short: "Update installed plugins to their newest version",
-		Long: `Update the installed plugin, or all of them, to the newest version, and show how its permissions, tools and
-schemas differ. A version in service stays until you approve the new one, unless updates in hako.yaml allows versions that
-ask for no more.`,
+		Long: `Update the installed plugin, or all of them, to the newest version, and show how its permissions, tools
+and schemas differ. A version in service stays until you approve the new one, unless updates in hako.yaml allows
+versions that ask for no more.`,
 		Args:              arguments(0, 1),
 		ValidArgsFunction: a.completePlugins(),
 		RunE: a.withFolder(func(cmd *cobra.Command, c *config.Config, folder *install.Folder, args []string) error {
@@ -65,8 +65,8 @@ func (a *app) pluginRollbackCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rollback NAME",
 		Short: "Restore the previous version of a plugin",
-		Long: `Restore the version of a plugin before the last update, from a copy on this machine or from its source. It
-needs your consent like every file. Another rollback undoes the rollback.`,
+		Long: `Restore the version of a plugin before the last update, from a copy on this machine or from its source.
+It needs your consent like every file. Another rollback undoes the rollback.`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: a.completePlugins(),
 		RunE: a.withFolder(func(cmd *cobra.Command, c *config.Config, folder *install.Folder, args []string) error {

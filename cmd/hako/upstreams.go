@@ -19,9 +19,9 @@ func (a *app) upstreamsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upstreams",
 		Short: "Connect the upstream MCP servers and show their state",
-		Long: `Connect the MCP servers of the configuration (upstreams in hako.yaml), show the state and the tools of each,
-and stop them again. If hako serve runs, this starts each program a second time. The column IN HAKO SERVE shows the state
-of the server in that process: up, connecting, idle (connected for the next call) or down, and since when.
+		Long: `Connect the MCP servers of the configuration (upstreams in hako.yaml), show the state and the tools of
+each, and stop them again. If hako serve runs, this starts each program a second time. The column IN HAKO SERVE shows
+the state of the server in that process: up, connecting, idle (connected for the next call) or down, and since when.
 
 Exit codes: 0 all are up or disabled, 1 one is down or all of its tools are omitted, 2 the configuration is invalid.`,
 		Args: arguments(0, 0),

@@ -43,8 +43,12 @@ func Similarity(name, known string) float64 {
 	if len(name) > 64 || len(known) > 64 {
 		return 0
 	}
-	edits := distance(fold(name), fold(known))
-	if edits > max(1, len(name)/3) {
+	a, b, most := fold(name), fold(known), max(1, len(name)/3)
+	if max(len(a), len(b))-min(len(a), len(b)) > most {
+		return 0 // at least as many edits
+	}
+	edits := distance(a, b)
+	if edits > most {
 		return 0
 	}
 	return 1 - float64(edits)/float64(1+len(name))

@@ -18,9 +18,9 @@ const (
 	related = 0.2
 )
 
-// Suggest returns the identifiers among known, such as names of tools, that name may stand for, best first: those with a
-// similar spelling, and those with the same words in any order, in the plural, with another verb of the same meaning, or
-// with a prefix. It returns at most three.
+// Suggest returns the identifiers among known, such as names of tools, that name may stand for, best first: those with
+// a similar spelling, and those with the same words in any order, in the plural, with another verb of the same meaning,
+// or with a prefix. It returns at most three.
 func Suggest(name string, known []string) []string {
 	if len(name) > 128 {
 		return nil
@@ -30,9 +30,9 @@ func Suggest(name string, known []string) []string {
 		score float64
 	}
 	var found []candidate
-	least := related
+	least, given := related, words(name)
 	for _, k := range known {
-		score := max(Similarity(name, k), shared(words(name), words(k)))
+		score := max(Similarity(name, k), shared(given, words(k)))
 		if score >= alike {
 			least = alike
 		}
@@ -69,7 +69,9 @@ var sameVerbs = func() map[string]string {
 // words returns the distinct words of an identifier, in lower case, in the singular, and with one verb for all of the
 // same meaning.
 func words(name string) []string {
-	name = camelHump.ReplaceAllString(name, "${1}_${2}")
+	if strings.ContainsFunc(name, unicode.IsUpper) {
+		name = camelHump.ReplaceAllString(name, "${1}_${2}")
+	}
 	list := strings.FieldsFunc(strings.ToLower(name),
 		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	for i, word := range list {

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// Error says why the bytes are not in the format, or pass a limit.
+// Error explains why the bytes are not in the format, or which limit they exceed.
 type Error struct {
 	// Offset is its position, in bytes from the start of the file.
 	Offset int
