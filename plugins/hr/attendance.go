@@ -6,14 +6,19 @@ import (
 	"slices"
 )
 
-// attendance is one person's days of one month.
+// attendance is one person's days of one month. Most days and most fields of a day say nothing, so condense leaves them
+// out before the answer.
 type attendance struct {
 	EmployeeID string `json:"employee_id"`
 	*identity
 	Period period `json:"period"`
 	worth
-	TotalRecords int      `json:"total_records"`
-	Records      []record `json:"records"`
+	TotalRecords int `json:"total_records"`
+	// NotKnown are the fields that the vendor tells of none of the days.
+	NotKnown []string `json:"not_known"`
+	// WithoutEntries are the days that have no record below, by their type.
+	WithoutEntries map[string][]date `json:"days_without_entries"`
+	Records        []record          `json:"records"`
 }
 
 // attendanceAnswer is the structured content of list_attendance for one employee_id.
@@ -28,29 +33,31 @@ type attendancePage struct {
 	Employees []attendance `json:"employees"`
 }
 
-// record is one day.
+// record is one day. A vendor leaves nil what it does not tell; condense then leaves nil what is zero, and says in
+// NotKnown what is not told.
 type record struct {
 	Date              date     `json:"date"`
 	DayType           string   `json:"day_type"`
-	DayTypeRaw        *string  `json:"day_type_raw"`
-	ScheduleRaw       *string  `json:"schedule_raw"`
-	ClockIn           *string  `json:"clock_in"`
-	ClockOut          *string  `json:"clock_out"`
-	IsOpen            bool     `json:"is_open"`
-	BreakMinutes      *int     `json:"break_minutes"`
-	WorkMinutes       *int     `json:"work_minutes"`
-	OvertimeMinutes   int      `json:"overtime_minutes"`
-	WithinStatutory   int      `json:"within_statutory_overtime_minutes"`
-	LateNightOvertime int      `json:"late_night_overtime_minutes"`
-	LegalHolidayWork  *int     `json:"legal_holiday_work_minutes"`
-	PrescribedHoliday *int     `json:"prescribed_holiday_work_minutes"`
-	LateMinutes       *int     `json:"late_minutes"`
-	EarlyLeaveMinutes *int     `json:"early_leave_minutes"`
-	IsAbsent          *bool    `json:"is_absent"`
-	IsPaidLeave       bool     `json:"is_paid_leave"`
-	PaidLeaveDays     *float64 `json:"paid_leave_days"`
-	PaidLeaveMinutes  *int     `json:"paid_leave_minutes"`
-	SpecialLeaveDays  *float64 `json:"special_leave_days"`
+	DayTypeRaw        *string  `json:"day_type_raw,omitempty"`
+	ScheduleRaw       *string  `json:"schedule_raw,omitempty"`
+	ClockIn           *string  `json:"clock_in,omitempty"`
+	ClockOut          *string  `json:"clock_out,omitempty"`
+	IsOpen            bool     `json:"is_open,omitempty"`
+	BreakMinutes      *int     `json:"break_minutes,omitempty"`
+	WorkMinutes       *int     `json:"work_minutes,omitempty"`
+	OvertimeMinutes   int      `json:"overtime_minutes,omitempty"`
+	WithinStatutory   int      `json:"within_statutory_overtime_minutes,omitempty"`
+	LateNightOvertime int      `json:"late_night_overtime_minutes,omitempty"`
+	LegalHolidayWork  *int     `json:"legal_holiday_work_minutes,omitempty"`
+	PrescribedHoliday *int     `json:"prescribed_holiday_work_minutes,omitempty"`
+	LateMinutes       *int     `json:"late_minutes,omitempty"`
+	EarlyLeaveMinutes *int     `json:"early_leave_minutes,omitempty"`
+	IsAbsent          *bool    `json:"is_absent,omitempty"`
+	IsPaidLeave       bool     `json:"is_paid_leave,omitempty"`
+	PaidLeaveDays     *float64 `json:"paid_leave_days,omitempty"`
+	PaidLeaveMinutes  *int     `json:"paid_leave_minutes,omitempty"`
+	SpecialLeaveDays  *float64 `json:"special_leave_days,omitempty"`
+	NotKnown          []string `json:"not_known,omitempty"`
 	Notes             []string `json:"notes,omitempty"`
 
 	lateNightWork int // all work between 22:00 and 05:00, for sums
@@ -82,6 +89,7 @@ func listAttendance(ctx context.Context, s *session, in monthQuery) (any, error)
 		a := &results[i].value
 		a.EmployeeID, a.identity, a.TotalRecords = shown[i].id, shown[i].identity, len(a.Records)
 		s.judge(&a.worth, a.Records, m, who.one)
+		a.condense()
 	}
 	if who.one {
 		if results[0].err != nil {

@@ -17,8 +17,8 @@ func (k *kot) attendance(ctx context.Context, ids []string, m month) ([]result[a
 			Period:  period{p.records[0].Date, p.records[len(p.records)-1].Date},
 			Records: p.records,
 			worth: worth{Notes: []string{k.lang.pick(
-				"KING OF TIMEの日別データには欠勤の区分がないため、is_absent は null です。欠勤日数は calculate_overtime にあります。",
-				"KING OF TIME's days do not tell absence, so is_absent is null; calculate_overtime has the days of absence.")}},
+				"KING OF TIMEの日別データには欠勤の区分がありません。欠勤日数は calculate_overtime にあります。",
+				"KING OF TIME's days do not tell absence; calculate_overtime has the days of absence.")}},
 		}
 	}
 	return results, nil

@@ -22,10 +22,10 @@ type overtimeQuery struct {
 	OverMinutes *int `json:"over_minutes,omitempty"`
 }
 
-// How many people a page has where the caller does not say. The days of one person are some thirty entries.
+// How many people a page has where the caller does not say. The days of one person are some twenty entries.
 const (
 	defaultLimit           = 50
-	defaultAttendanceLimit = 5
+	defaultAttendanceLimit = 10
 )
 
 // identity is a person's part of a list entry, beside the figures.
