@@ -135,8 +135,8 @@ func repeated(call llm.Call, result llm.Result) llm.Result {
 func (r *run) runCall(ctx context.Context, call llm.Call, e *roundCall) {
 	name := call.Name
 	tool := r.byName[name]
-	if tool != nil && tool.Spec.Title.In(r.turn.Locale) != "" {
-		name = tool.Spec.Title.In(r.turn.Locale)
+	if tool != nil && tool.Spec.Title.In(r.caller.Locale) != "" {
+		name = tool.Spec.Title.In(r.caller.Locale)
 	}
 	shown := ToolCall{ID: call.ID, Name: call.Name, Title: clipped(name), Arguments: call.Arguments}
 	r.display.do(func(s Surface) { s.ToolStarted(shown.ID, shown.Name, shown.Title) })

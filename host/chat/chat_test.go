@@ -182,3 +182,34 @@ func TestAC18EndsAfterTenRounds(t *testing.T) {
 		t.Errorf("shown %q", s.events)
 	}
 }
+
+// TestLanguageOfTurns: tools and hako's own texts follow the language of the message; the tools' descriptions stay in
+// that of the person, because providers cache them.
+func TestLanguageOfTurns(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]string{
+		"東京の天気は？":                          "ja, The weather of a place., started get_weather 天気予報",
+		"What is the weather in 東京 today?": "en, The weather of a place., started get_weather Weather",
+	} {
+		var got []string
+		b := setup(t, &model{steps: []step{calls("get_weather", `{"location":"東京"}`),
+			func(_ context.Context, r *llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
+				for _, tool := range r.Tools {
+					if tool.Name == "get_weather" {
+						got = append(got, tool.Description)
+					}
+				}
+				return &llm.Response{Text: "晴れ", Stop: llm.StopEnd}, nil
+			}}}, backend{"get_weather": func(_ context.Context, r *abi.Request) (*abi.Response, error) {
+			got = append(got, r.Locale)
+			return &abi.Response{Content: []abi.Content{{Type: abi.Text, Text: "晴れ"}}}, nil
+		}}, nil, nil)
+		_, s, err := b.say(t, "c", message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(append(got, s.events[0]), ", "); got != want {
+			t.Errorf("%q: %s, want %s", message, got, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/trace"
+	"github.com/hako-run/hako/internal/lang"
 )
 
 // Turn is one message of a person to answer.
@@ -32,7 +34,8 @@ type Turn struct {
 	// Files are sent to the model with the text, as data: text files up to Limits.Result; the first four PNG, JPEG, GIF
 	// or WebP files of at most 4 MiB as images, if the model accepts them; others by name and size.
 	Files []File
-	// Locale is the language of the answer if the text does not determine it, a BCP 47 tag. Empty means Options.Locale.
+	// Locale is the person's language, a BCP 47 tag. Empty means Options.Locale. A Text in Japanese is answered in Japanese
+	// all the same, but for the tools' descriptions: the model's provider caches these for the whole conversation.
 	Locale string
 	// Surface may be nil.
 	Surface Surface
@@ -70,17 +73,16 @@ func (e *Engine) Turn(ctx context.Context, turn *Turn) (*Answer, error) {
 	e.turns.Add(1)
 	defer e.turns.Done()
 	t := *turn
-	if t.Locale == "" {
-		t.Locale = e.options.Locale
-	}
+	t.Locale = cmp.Or(t.Locale, e.options.Locale)
+	t.Caller.Locale = cmp.Or(lang.Of(t.Text), t.Locale)
 	started := e.options.Now().In(e.options.Zone)
 	r := &run{
-		engine: e, turn: &t, caller: t.Caller, place: place{t.Caller.Tenant, t.Conversation}, words: wordsFor(t.Locale),
+		engine: e, turn: &t, caller: t.Caller, place: place{t.Caller.Tenant, t.Conversation},
+		words:   wordsFor(t.Caller.Locale),
 		started: started, day: started.Format(time.DateOnly), byName: map[string]*catalog.Tool{},
 		made: map[string]*pastCall{}, outcome: OutcomeOK,
 	}
 	r.display.surface = t.Surface
-	r.caller.Locale = t.Locale
 	if r.caller.Session == "" {
 		r.caller.Session = t.Conversation
 	}
@@ -137,7 +139,7 @@ const otherPoll = 200 * time.Millisecond
 func (r *run) begin(ctx context.Context) (err error) {
 	e := r.engine
 	for told := false; ; told = true {
-		r.state, err = e.book.begin(r.place, r.caller.User, r.said(), r.turn.Locale, r.turn.Shared, e.options.Now())
+		r.state, err = e.book.begin(r.place, r.caller.User, r.said(), r.caller.Locale, r.turn.Shared, e.options.Now())
 		var other *runningError
 		if !errors.As(err, &other) {
 			break
