@@ -1,8 +1,10 @@
 package testprogram
 
 import (
+	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -23,8 +25,17 @@ func RunUnprivileged(t testing.TB) bool {
 	for part := range strings.SplitSeq(t.Name(), "/") {
 		path = append(path, "^"+regexp.QuoteMeta(part)+"$")
 	}
-	// The directory of the test binary may be closed to the user; /proc/self/exe is not.
-	rerun := exec.Command("/proc/self/exe", "-test.run="+strings.Join(path, "/"), "-test.count=1", "-test.v")
+	// The directory of the test binary is closed to the user.
+	dir, err := os.MkdirTemp("/tmp", "unprivileged")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	self := filepath.Join(dir, filepath.Base(os.Args[0]))
+	if err := errors.Join(os.Chmod(dir, 0o755), copyProgram(self)); err != nil {
+		t.Fatal(err)
+	}
+	rerun := exec.Command(self, "-test.run="+strings.Join(path, "/"), "-test.count=1", "-test.v")
 	rerun.Env = append(os.Environ(), "TMPDIR=/tmp")
 	rerun.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	output, err := rerun.CombinedOutput()
@@ -32,4 +43,12 @@ func RunUnprivileged(t testing.TB) bool {
 		t.Errorf("as a user without rights: %v\n%s", err, output)
 	}
 	return true
+}
+
+func copyProgram(to string) error {
+	program, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, program, 0o755)
 }

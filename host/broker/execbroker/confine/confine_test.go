@@ -5,6 +5,7 @@ package confine_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -338,6 +340,50 @@ func TestHostileCommandKernel(t *testing.T) {
 	if text, err := os.ReadFile(secret); err != nil || string(text) != "s3cret" {
 		t.Errorf("the file outside: %q, %v", text, err)
 	}
+}
+
+// TestHostileCommandProcesses: a command has no more processes than its limit, and none is left after it. Linux holds
+// root to no limit (docs/exec.md); root's processes end with the command as well.
+func TestHostileCommandProcesses(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, "ls")
+	if !confine.Check().Namespaces {
+		testprogram.Missing(t, "without namespaces of its own a command has no limit of processes")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.spec.Programs = append(b.spec.Programs, confine.Program{Name: "probe", Path: self})
+	for _, name := range []string{"a command", "another one at the same time"} { // each has a limit of its own
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spec := b.spec
+			spec.Argv = []string{"probe", "processes"}
+			mark := "mark=" + rand.Text()
+			spec.Env = append(slices.Clone(spec.Env), mark)
+			r := b.run(t.Context(), &spec)
+			var started uint64
+			if _, err := fmt.Sscanf(r.out, "started %d", &started); err != nil {
+				t.Fatalf("%v: %v", r, err)
+			}
+			switch limit := b.spec.Limits.Processes; {
+			case os.Getuid() == 0 && started == 1000:
+			case started > limit || started < limit/2 || !strings.Contains(r.errOut, "resource temporarily unavailable"):
+				t.Errorf("%d processes of at most %d: %v", started, limit, r)
+			}
+			environments, err := filepath.Glob("/proc/[0-9]*/environ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range environments {
+				if environment, err := os.ReadFile(path); err == nil && bytes.Contains(environment, []byte(mark)) {
+					t.Errorf("%s is left", path)
+				}
+			}
+		})
+	}
+	testprogram.RunUnprivileged(t)
 }
 
 // TestGone: after its end or its deadline, no process of a command is left.

@@ -103,7 +103,21 @@ func probe(operation string, arguments []string) int {
 		},
 		"mount":  func([]string) error { return syscall.Mount("none", "/tmp", "tmpfs", 0, "") },
 		"setuid": func([]string) error { return syscall.Setuid(12345) },
-		"grow":   func([]string) error { return os.Truncate("inside", 1<<40) },
+		"processes": func([]string) (err error) {
+			started := 0
+			for ; started < 1000 && err == nil; started++ {
+				child, _, errno := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+				for child == 0 && errno == 0 { // the child waits
+					_, _, _ = unix.RawSyscall6(unix.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
+				}
+				if errno != 0 {
+					started, err = started-1, errno
+				}
+			}
+			fmt.Printf("started %d\n", started)
+			return err
+		},
+		"grow": func([]string) error { return os.Truncate("inside", 1<<40) },
 		"memory": func([]string) error {
 			eaten := make([]byte, int64(8)<<30)
 			for i := range eaten {
