@@ -85,23 +85,24 @@ func (p *Pipeline) scanResult(name string, response *abi.Response, record *Recor
 }
 
 // modelTexts returns the texts of a response that a model reads, list by list, and the labels that stand beside them:
-// names, descriptions and URIs.
+// names, descriptions, types and URIs.
 func modelTexts(r *abi.Response) (texts, labels []*string) {
 	add := func(c *abi.Content) {
 		if c.Type == abi.Text {
 			texts = append(texts, &c.Text)
 		}
-		labels = append(labels, &c.Name, &c.Title, &c.Description, &c.URI)
+		labels = append(labels, &c.Name, &c.Title, &c.Description, &c.URI, &c.MIMEType)
 		if c.Resource != nil {
-			texts, labels = append(texts, &c.Resource.Text), append(labels, &c.Resource.URI)
+			texts, labels = append(texts, &c.Resource.Text), append(labels, &c.Resource.URI, &c.Resource.MIMEType)
 		}
 	}
 	for i := range r.Content {
 		add(&r.Content[i])
 	}
 	for i := range r.Contents {
-		texts, labels = append(texts, &r.Contents[i].Text), append(labels, &r.Contents[i].URI)
+		texts, labels = append(texts, &r.Contents[i].Text), append(labels, &r.Contents[i].URI, &r.Contents[i].MIMEType)
 	}
+	labels = append(labels, &r.Description)
 	for i := range r.Messages {
 		add(&r.Messages[i].Content)
 	}

@@ -89,6 +89,47 @@ func TestSecretsInResults(t *testing.T) {
 	}
 }
 
+// TestSecretsInEveryResponse checks that the values of completions, prompts and resources are masked as results of tools
+// are, and that each is recorded.
+func TestSecretsInEveryResponse(t *testing.T) {
+	t.Parallel()
+	g := newScanned(t, secretscan.Rules{})
+	for name, test := range map[string]struct {
+		request  abi.Request
+		response abi.Response
+	}{
+		"completion": {
+			abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/prompt", Name: "p_ask"}, Argument: &abi.Argument{Name: "topic"}},
+			abi.Response{Completion: &abi.Completion{Values: []string{"a", token, "https://x/?t=" + token, "bearer " + token}}}},
+		"prompt": {
+			abi.Request{Method: abi.GetPrompt, Name: "p_ask", Arguments: json.RawMessage(`{"topic":"x"}`)},
+			abi.Response{Description: "with " + token, Messages: []abi.PromptMessage{
+				{Role: "user", Content: abi.Content{Type: abi.Text, Text: "use " + token}},
+				{Role: "user", Content: abi.Content{Type: abi.Embedded, Resource: &abi.ResourceContents{URI: "x:" + token, Text: token}}}}}},
+		"resource": {
+			abi.Request{Method: abi.ReadResource, URI: "test://fixed"},
+			abi.Response{Contents: []abi.ResourceContents{{URI: "test://fixed?t=" + token, MIMEType: "text/" + token, Text: "key=" + token}}}},
+		"types in a tool's result": {
+			abi.Request{Method: abi.CallTool, Name: "p_loose", Arguments: json.RawMessage(`{}`)},
+			abi.Response{Content: []abi.Content{{Type: abi.Image, MIMEType: "image/" + token},
+				{Type: abi.Embedded, Resource: &abi.ResourceContents{URI: "x:y", MIMEType: token}}}}},
+	} {
+		g.backend.answer = func() (*abi.Response, error) { return &test.response, nil }
+		result, err := g.Call(t.Context(), &pipeline.Call{Request: test.request})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got, err := json.Marshal(result.Response)
+		if err != nil || strings.Contains(string(got), token[4:]) || !strings.Contains(string(got), mark) {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+		if f := g.findings(); len(f) != 1 || f[0].Action != "mask" {
+			t.Errorf("%s: recorded %v", name, f)
+		}
+	}
+}
+
 func TestSecretsInArguments(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
