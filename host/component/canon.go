@@ -1,6 +1,10 @@
 package component
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/hako-run/hako/host/internal/wasmbin"
+)
 
 // Codes of canonical functions that are not built-ins.
 const (
@@ -137,7 +141,7 @@ func (c *componentDecoder) checkMemory(r *reader, o Options, memory, realloc boo
 		r.Fail("option realloc is missing: values must be put into the guest's memory")
 	case o.Memory < 0 && o.Realloc >= 0:
 		r.Fail("option realloc needs option memory")
-	case o.Memory >= 0 && c.coreItems[CoreMemory][o.Memory].limits.flags&(limits64|limitsShared) != 0:
+	case o.Memory >= 0 && c.coreItems[CoreMemory][o.Memory].limits.Flags&(wasmbin.Limits64|wasmbin.LimitsShared) != 0:
 		r.Fail("option memory names a memory with addresses of 64 bits, or one that threads share")
 	}
 	c.checkOption(r, "realloc", o.Realloc, coreFunc{"\x7f\x7f\x7f\x7f", "\x7f"})

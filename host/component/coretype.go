@@ -1,9 +1,9 @@
 package component
 
 import (
-	"bytes"
 	"fmt"
-	"strings"
+
+	"github.com/hako-run/hako/host/internal/wasmbin"
 )
 
 // coreItem is a core item's type: of a function, table, memory, global or tag.
@@ -14,7 +14,7 @@ type coreItem struct {
 	// value is the type of a table's elements or of a global.
 	value   string
 	mutable bool // of a global
-	limits  coreLimits
+	limits  wasmbin.Limits
 }
 
 // coreFunc is a core function type. Value types are in the binary format: most are one byte.
@@ -50,20 +50,6 @@ func coreTypes(types string) (text string) {
 	return text
 }
 
-// coreLimits are the sizes of a table or memory.
-type coreLimits struct {
-	flags    byte
-	min, max uint64
-}
-
-// Flags of limits.
-const (
-	limitsMax      = 1
-	limitsShared   = 2
-	limits64       = 4
-	limitsPageSize = 8
-)
-
 // moduleType is the type of a core module.
 type moduleType struct {
 	imports []coreImport
@@ -77,7 +63,7 @@ type coreImport struct {
 
 // Codes of core types.
 const (
-	coreTypeFunc    = 0x60
+	coreTypeFunc    = wasmbin.FuncType
 	coreTypeModule  = 0x50
 	coreTypeRefNull = 0x63
 	coreTypeRef     = 0x64
@@ -114,29 +100,18 @@ func coreValues(r *reader) string {
 func coreValue(r *reader) string {
 	start := r.Pos
 	if code := r.Byte(); code == coreTypeRef || code == coreTypeRefNull {
-		r.DiscardSigned(33)
+		r.Signed(33)
 	} else if code < 0x60 || code > i32 {
 		r.Fail("core value type %#x does not exist", code)
 	}
 	return string(r.Since(start))
 }
 
-func readCoreLimits(r *reader, memory bool) coreLimits {
-	l := coreLimits{flags: r.Byte()}
-	if l.flags >= 2*limitsPageSize {
-		r.Fail("flags %#x of a size do not exist", l.flags)
-	}
-	l.min = r.Uint64()
-	if l.flags&limitsMax != 0 {
-		l.max = r.Uint64()
-	}
-	largest := uint64(1 << 16) // pages of a memory
-	if l.flags&limitsPageSize != 0 {
-		r.Uint32()
-		largest = 1 << 32
-	}
-	if memory && l.flags&limits64 == 0 && max(l.min, l.max) > largest {
-		r.Fail("a memory has %d pages: it can have %d", max(l.min, l.max), largest)
+func memoryLimits(r *reader) wasmbin.Limits {
+	l := r.Limits()
+	const largest = 1 << 16 // pages of 64 KiB
+	if l.Flags&(wasmbin.Limits64|wasmbin.LimitsPageSize) == 0 && max(l.Min, l.Max) > largest {
+		r.Fail("a memory has %d pages: it can have %d", max(l.Min, l.Max), largest)
 	}
 	return l
 }
@@ -148,9 +123,9 @@ func (d *decoder) coreItemType(r *reader, function func(uint32) *coreFunc) coreI
 	case CoreFunc:
 		item.function = function(r.Uint32())
 	case CoreTable:
-		item.value, item.limits = coreValue(r), readCoreLimits(r, false)
+		item.value, item.limits = coreValue(r), r.Limits()
 	case CoreMemory:
-		item.limits = readCoreLimits(r, true)
+		item.limits = memoryLimits(r)
 	case CoreGlobal:
 		item.value, item.mutable = coreValue(r), r.Flag("the mark of a mutable global")
 	case CoreTag:
@@ -221,46 +196,10 @@ func coreFuncAt(r *reader, types []any, index uint32) *coreFunc {
 	return t
 }
 
-// Sections of a core module, in their order.
-const coreSections = "\x01\x02\x03\x04\x05\x0d\x06\x07\x08\x09\x0c\x0a\x0b"
-
-// Sections of a core module that have the types of its imports and exports.
-const (
-	coreSectionType     = 1
-	coreSectionImport   = 2
-	coreSectionFunction = 3
-	coreSectionTable    = 4
-	coreSectionMemory   = 5
-	coreSectionGlobal   = 6
-	coreSectionExport   = 7
-	coreSectionTag      = 13
-)
-
 // coreModule reads the imports and exports of a core module. The runtime validates the rest.
 func (d *decoder) coreModule(r *reader) *moduleType {
-	if !bytes.HasPrefix(r.Rest(), []byte("\x00asm\x01\x00\x00\x00")) {
-		r.Fail("a core module does not start as one of version 1")
-	}
-	r.Pos += 8
 	m := &coreModuleReader{decoder: d, moduleType: &moduleType{exports: map[string]coreItem{}}}
-	last := -1
-	for !r.Done() {
-		id := r.Byte()
-		body := r.Section()
-		if id == sectionCustom {
-			body.Name()
-			continue
-		}
-		order := strings.IndexByte(coreSections, id)
-		if order < 0 {
-			r.Fail("section %d of a core module does not exist", id)
-		}
-		if order <= last {
-			r.Fail("section %d of a core module is out of order", id)
-		}
-		last = order
-		m.section(body, id)
-	}
+	r.Module(func(s wasmbin.Section) { m.section(s.Content, s.ID) })
 	m.checkImports(r)
 	return m.moduleType
 }
@@ -275,36 +214,36 @@ type coreModuleReader struct {
 func (m *coreModuleReader) section(r *reader, id byte) {
 	var entry func()
 	switch id {
-	case coreSectionType:
+	case wasmbin.TypeSection:
 		entry = func() {
 			if code := r.Byte(); code != coreTypeFunc {
 				r.Fail("core type %#x is not of a function: hako does not run the GC proposal", code)
 			}
 			m.types = append(m.types, m.coreFunc(r))
 		}
-	case coreSectionImport:
+	case wasmbin.ImportSection:
 		entry = func() {
 			i := coreImport{r.Name(), r.Name(), m.coreItemType(r, m.function(r))}
 			m.imports = append(m.imports, i)
 			m.add(i.item)
 		}
-	case coreSectionFunction:
+	case wasmbin.FunctionSection:
 		entry = func() { m.add(coreItem{sort: CoreFunc, function: m.function(r)(r.Uint32())}) }
-	case coreSectionTable:
-		entry = func() { m.add(coreItem{sort: CoreTable, value: coreValue(r), limits: readCoreLimits(r, false)}) }
-	case coreSectionMemory:
-		entry = func() { m.add(coreItem{sort: CoreMemory, limits: readCoreLimits(r, true)}) }
-	case coreSectionTag:
+	case wasmbin.TableSection:
+		entry = func() { m.add(coreItem{sort: CoreTable, value: coreValue(r), limits: r.Limits()}) }
+	case wasmbin.MemorySection:
+		entry = func() { m.add(coreItem{sort: CoreMemory, limits: memoryLimits(r)}) }
+	case wasmbin.TagSection:
 		entry = func() {
 			r.Expect(0, "the attribute of a tag")
 			m.add(coreItem{sort: CoreTag, function: m.function(r)(r.Uint32())})
 		}
-	case coreSectionGlobal:
+	case wasmbin.GlobalSection:
 		entry = func() {
 			m.add(coreItem{sort: CoreGlobal, value: coreValue(r), mutable: r.Flag("the mark of a mutable global")})
 			skipConstant(r)
 		}
-	case coreSectionExport:
+	case wasmbin.ExportSection:
 		entry = func() {
 			m.countTypes(r, 1)
 			name, sort := r.Name(), CoreSort(r.Byte())
@@ -348,22 +287,22 @@ func skipConstant(r *reader) {
 		case opEnd:
 			return
 		case opI32Const:
-			r.DiscardSigned(32)
+			r.Signed(32)
 		case opRefNull:
-			r.DiscardSigned(33)
+			r.Signed(33)
 		case opI64Const:
-			r.DiscardSigned(64)
+			r.Signed(64)
 		case opGlobalGet, opRefFunc:
 			r.Uint32()
 		case opF32Const:
-			r.Discard(4)
+			r.Next(4)
 		case opF64Const:
-			r.Discard(8)
+			r.Next(8)
 		case opVector:
 			if code := r.Uint32(); code != 12 {
 				r.Fail("vector instruction %d in a constant expression", code)
 			}
-			r.Discard(16)
+			r.Next(16)
 		case 0x6a, 0x6b, 0x6c, 0x7c, 0x7d, 0x7e: // addition, subtraction, multiplication
 		default:
 			r.Fail("instruction %#x in a constant expression", op)
@@ -379,14 +318,11 @@ func (want *coreItem) accepts(have *coreItem) bool {
 	if want.function != nil {
 		return *want.function == *have.function
 	}
-	return want.limits.accept(have.limits)
-}
-
-func (want coreLimits) accept(have coreLimits) bool {
-	if (want.flags^have.flags)&^limitsMax != 0 || have.min < want.min {
+	wanted, given := want.limits, have.limits
+	if (wanted.Flags^given.Flags)&^wasmbin.LimitsMax != 0 || given.Min < wanted.Min {
 		return false
 	}
-	return want.flags&limitsMax == 0 || have.flags&limitsMax != 0 && have.max <= want.max
+	return wanted.Flags&wasmbin.LimitsMax == 0 || given.Flags&wasmbin.LimitsMax != 0 && given.Max <= wanted.Max
 }
 
 // accepts reports whether a module may be given where want is wanted: it imports no more and exports no less.

@@ -19,10 +19,9 @@ func IsComponent(wasm []byte) bool {
 	return len(wasm) >= len(preamble) && bytes.HasPrefix(wasm, preamble[:4]) && wasm[6] == 1 && wasm[7] == 0
 }
 
-// Section IDs of the binary format.
+// Section IDs of the binary format, after the one of custom sections.
 const (
-	sectionCustom = iota
-	sectionModule
+	sectionModule = iota + 1
 	sectionCoreInstance
 	sectionCoreType
 	sectionComponent
@@ -68,27 +67,25 @@ func (d *decoder) component(r *reader, parent *scope) (*Component, *ComponentTyp
 	r.Limit("components", d.total.components, maxComponents)
 	readPreamble(r)
 	c := &componentDecoder{d, d.newScope(r, parent, inComponent), &Component{}}
-	for !r.Done() {
-		start := r.Pos
-		id := r.Byte()
-		body := r.Section()
-		if !c.section(id, body) {
-			r.FailAt(start, "section %d does not exist", id)
+	r.Sections(func(s wasmbin.Section) {
+		if !c.section(s) {
+			r.FailAt(s.Start, "section %d does not exist", s.ID)
 		}
-		if id != sectionCustom && id != sectionModule {
-			body.Finish("a section")
+		if s.ID != wasmbin.CustomSection && s.ID != sectionModule {
+			s.Content.Finish("a section")
 		}
-	}
+	})
 	t := &ComponentType{Imports: c.component.Imports, Exports: c.component.Exports, scope: c.id, imported: c.imported}
 	d.checkComponentType(r, t)
 	return c.component, t
 }
 
 // section decodes a section. It reports false for an unknown one.
-func (c *componentDecoder) section(id byte, r *reader) bool {
-	switch id {
-	case sectionCustom:
-		if r.Name() == "package-docs" && c.component.Docs == nil {
+func (c *componentDecoder) section(s wasmbin.Section) bool {
+	r := s.Content
+	switch s.ID {
+	case wasmbin.CustomSection:
+		if s.Name == "package-docs" && c.component.Docs == nil {
 			c.component.Docs = r.Rest()
 		}
 	case sectionModule:

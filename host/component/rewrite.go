@@ -11,7 +11,7 @@ import (
 func RewriteModules(wasm []byte, rewrite func(id int, module []byte) ([]byte, error)) (out []byte, err error) {
 	defer wasmbin.Catch(&err)
 	w := &moduleRewriter{rewrite: rewrite}
-	return w.component(wasmbin.New(wasm, maxName), 0)
+	return w.component(wasmbin.New(wasm, maxName), 0), nil
 }
 
 type moduleRewriter struct {
@@ -19,32 +19,28 @@ type moduleRewriter struct {
 	modules int
 }
 
-func (w *moduleRewriter) component(r *reader, depth int) ([]byte, error) {
+func (w *moduleRewriter) component(r *reader, depth int) []byte {
 	r.Limit("components in each other", depth, maxNesting)
 	start := r.Pos
 	readPreamble(r)
 	out := append([]byte(nil), r.Since(start)...)
-	for !r.Done() {
-		start := r.Pos
-		id := r.Byte()
-		body := r.Section()
+	r.Sections(func(s wasmbin.Section) {
 		var content []byte
-		var err error
-		switch id {
+		switch s.ID {
 		case sectionModule:
 			r.Limit("core modules", w.modules+1, maxModules)
 			w.modules++
-			content, err = w.rewrite(w.modules-1, body.Rest())
+			var err error
+			if content, err = w.rewrite(w.modules-1, s.Content.Rest()); err != nil {
+				wasmbin.Throw(err)
+			}
 		case sectionComponent:
-			content, err = w.component(body, depth+1)
+			content = w.component(s.Content, depth+1)
 		default:
-			out = append(out, r.Since(start)...)
-			continue
+			out = append(out, r.Since(s.Start)...)
+			return
 		}
-		if err != nil {
-			return nil, err
-		}
-		out = append(binary.AppendUvarint(append(out, id), uint64(len(content))), content...)
-	}
-	return out, nil
+		out = append(binary.AppendUvarint(append(out, s.ID), uint64(len(content))), content...)
+	})
+	return out
 }

@@ -8,21 +8,16 @@ import (
 
 	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/internal/rewrite"
-	"github.com/hako-run/hako/host/internal/wasmbin"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
 // readComponent fills in what a component has: its functions as imports and exports, and hako's custom sections.
-func (m *moduleReader) readComponent(wasm []byte, r *wasmbin.Reader) (err error) {
-	if m.module.Component, err = component.Decode(wasm); err == nil {
-		err = eachSection(r, func(s section) {
-			if s.id == customSection {
-				m.custom(s)
-			}
-		})
-	}
-	if err != nil {
+func (m *moduleReader) readComponent(wasm []byte) (err error) {
+	if m.module.Component, err = component.Decode(wasm); err != nil {
 		return fmt.Errorf("malformed component: %w", err)
+	}
+	if err := eachSection(wasm, m.custom); err != nil {
+		return err
 	}
 	for _, e := range m.module.Component.Imports {
 		m.module.Imports = append(m.module.Imports, componentImports(e)...)

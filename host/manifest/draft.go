@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/internal/wasmbin"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -70,13 +71,9 @@ func Inside(wasm []byte) ([]byte, bool) { return CustomSection(wasm, abi.Manifes
 // CustomSection returns the content of the first custom section with the name, and whether there is one. Malformed
 // files have none after the error; Read reports what is wrong with them.
 func CustomSection(wasm []byte, name string) (content []byte, ok bool) {
-	r, err := checkHeader(wasm)
-	if err != nil {
-		return nil, false
-	}
-	_ = eachSection(r, func(s section) {
-		if s.id == customSection && s.name == name && content == nil {
-			content = s.content.Rest()
+	_ = eachSection(wasm, func(s wasmbin.Section) {
+		if s.ID == wasmbin.CustomSection && s.Name == name && content == nil {
+			content = s.Content.Rest()
 		}
 	})
 	return content, content != nil

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"github.com/hako-run/hako/host/internal/wasmbin"
 )
 
 // Embed returns wasm with each of the custom sections set to its content: replaced where the module has it, once or
@@ -12,17 +14,14 @@ import (
 //
 // It is an error if wasm is not a core module or its sections are malformed, as for Read.
 func Embed(wasm []byte, sections map[string][]byte) ([]byte, error) {
-	r, err := checkHeader(wasm)
+	out := append(make([]byte, 0, len(wasm)), wasm[:min(len(wasm), len(wasmbin.Header))]...)
+	err := eachSection(wasm, func(s wasmbin.Section) {
+		if _, replaced := sections[s.Name]; s.ID != wasmbin.CustomSection || !replaced {
+			out = append(out, wasm[s.Start:s.End]...)
+		}
+	})
 	if err != nil {
 		return nil, err
-	}
-	out := append(make([]byte, 0, len(wasm)), wasm[:r.Pos]...)
-	if err := eachSection(r, func(s section) {
-		if _, replaced := sections[s.name]; s.id != customSection || !replaced {
-			out = append(out, wasm[s.start:s.end]...)
-		}
-	}); err != nil {
-		return nil, fmt.Errorf("malformed module: %w", err)
 	}
 	for _, name := range keys(sections) {
 		if sections[name] == nil {
@@ -41,7 +40,7 @@ func appendSection(wasm []byte, name string, content []byte) ([]byte, error) {
 	if uint64(len(body)) > math.MaxUint32 {
 		return nil, fmt.Errorf("custom section %s has %d bytes; the format allows less than 4 GiB", name, len(body))
 	}
-	wasm = append(wasm, customSection)
+	wasm = append(wasm, wasmbin.CustomSection)
 	wasm = binary.AppendUvarint(wasm, uint64(len(body)))
 	return append(wasm, body...), nil
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 
 	"github.com/hako-run/hako/host/component"
-	"github.com/hako-run/hako/host/internal/rewrite"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -118,17 +117,14 @@ var ErrNotModule = errors.New("not a Wasm module")
 // or passes one of the limits that bound what it costs to read and to interpret. The same holds for the core modules of
 // a component, which component.Decode validates. The types of the code are not checked; the runtime does that.
 func Read(wasm []byte) (*Module, error) {
-	r, err := checkHeader(wasm)
-	if err != nil {
-		return nil, err
-	}
-	m := &moduleReader{last: -1}
-	if component.IsComponent(wasm) {
-		err = m.readComponent(wasm, r)
-	} else if err = eachSection(r, m.section); err != nil {
-		err = fmt.Errorf("malformed module: %w", err)
-	} else if err = rewrite.Check(wasm); err != nil {
-		err = fmt.Errorf("the module cannot be used: %w", err)
+	err := checkHeader(wasm)
+	m := &moduleReader{}
+	switch {
+	case err != nil:
+	case component.IsComponent(wasm):
+		err = m.readComponent(wasm)
+	default:
+		err = m.readCore(wasm)
 	}
 	if err != nil {
 		return nil, err

@@ -1,8 +1,9 @@
 package manifest
 
 import (
-	"slices"
+	"fmt"
 
+	"github.com/hako-run/hako/host/internal/rewrite"
 	"github.com/hako-run/hako/host/internal/wasmbin"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -14,33 +15,42 @@ type moduleReader struct {
 	// functions are the indexes into types of all functions, imported ones first.
 	functions []uint32
 	memories  int
-	last      int // the place of the last section in sectionOrder
 }
 
-// section reads a section of a core module.
-func (m *moduleReader) section(s section) {
-	r := s.content
-	if s.id == customSection {
-		m.custom(s)
-		return
+// readCore reads a core module.
+func (m *moduleReader) readCore(wasm []byte) error {
+	if err := m.readSections(wasm); err != nil {
+		return fmt.Errorf("malformed module: %w", err)
 	}
-	rank := slices.Index(sectionOrder, s.id)
-	if rank <= m.last {
-		r.FailAt(s.start, "section %d is unknown, repeated or out of order", s.id)
+	if err := rewrite.Check(wasm); err != nil {
+		return fmt.Errorf("the module cannot be used: %w", err)
 	}
-	m.last = rank
+	return nil
+}
+
+func (m *moduleReader) readSections(wasm []byte) (err error) {
+	defer wasmbin.Catch(&err)
+	wasmbin.New(wasm, len(wasm)).Module(m.section)
+	return nil
+}
+
+func (m *moduleReader) section(s wasmbin.Section) {
+	r := s.Content
 	var what string
 	var entry func(*wasmbin.Reader)
-	switch s.id {
-	case typeSection:
+	switch s.ID {
+	case wasmbin.CustomSection:
+		m.custom(s)
+		return
+	case wasmbin.TypeSection:
 		what, entry = "types", m.funcType
-	case importSection:
+	case wasmbin.ImportSection:
 		what, entry = "imports", m.importEntry
-	case functionSection:
+	case wasmbin.FunctionSection:
 		what, entry = "functions", m.function
-	case memorySection:
+	case wasmbin.MemorySection:
 		what, entry = "memories", m.memory
-	case exportSection:
+	case wasmbin.ExportSection:
 		what, entry = "exports", m.export
 	default:
 		return
@@ -51,21 +61,21 @@ func (m *moduleReader) section(s section) {
 	r.Finish("the section of " + what)
 }
 
-// custom keeps the sections that are hako's.
-func (m *moduleReader) custom(s section) {
+// custom keeps the custom sections that are hako's. Other sections have no name.
+func (m *moduleReader) custom(s wasmbin.Section) {
 	keep := map[string]*[]byte{abi.ManifestSection: &m.module.Manifest,
-		abi.RecordingsSection: &m.module.Recordings}[s.name]
+		abi.RecordingsSection: &m.module.Recordings}[s.Name]
 	if keep == nil {
 		return
 	}
 	if *keep != nil {
-		s.content.FailAt(s.start, "the custom section %s is there twice: pack the plugin again", s.name)
+		s.Content.FailAt(s.Start, "the custom section %s is there twice: pack the plugin again", s.Name)
 	}
-	*keep = s.content.Rest()
+	*keep = s.Content.Rest()
 }
 
 func (m *moduleReader) funcType(r *wasmbin.Reader) {
-	if form := r.Peek(); form != 0x60 {
+	if form := r.Peek(); form != wasmbin.FuncType {
 		r.Fail("it has a type of form %#x, which hako does not run: build without the GC proposal", form)
 	}
 	r.Byte()
@@ -96,7 +106,7 @@ func (m *moduleReader) importEntry(r *wasmbin.Reader) {
 	case KindMemory:
 		m.memory(r)
 	case KindGlobal:
-		r.Discard(2)
+		r.Next(2)
 	default:
 		r.Fail("import %s.%s is of kind %d, which hako does not run: build without the exceptions proposal",
 			i.Module, i.Name, byte(i.Kind))
@@ -120,20 +130,17 @@ func (m *moduleReader) memory(r *wasmbin.Reader) {
 }
 
 func readLimits(r *wasmbin.Reader) *Memory {
-	flags := r.Byte()
+	start := r.Pos
+	l := r.Limits()
 	switch {
-	case flags&4 != 0:
-		r.Fail("it has a 64-bit memory: build for wasm32")
-	case flags&2 != 0:
-		r.Fail("it has a shared memory: build without threads")
-	case flags > 1:
-		r.Fail("it has limits of the unknown form %d", flags)
+	case l.Flags&wasmbin.Limits64 != 0:
+		r.FailAt(start, "it has a 64-bit memory: build for wasm32")
+	case l.Flags&wasmbin.LimitsShared != 0:
+		r.FailAt(start, "it has a shared memory: build without threads")
+	case l.Flags&wasmbin.LimitsPageSize != 0:
+		r.FailAt(start, "it has a memory with pages of another size than 64 KiB")
 	}
-	size := &Memory{Min: r.Uint32(), HasMax: flags == 1}
-	if size.HasMax {
-		size.Max = r.Uint32()
-	}
-	return size
+	return &Memory{Min: uint32(l.Min), Max: uint32(l.Max), HasMax: l.Flags&wasmbin.LimitsMax != 0}
 }
 
 func (m *moduleReader) export(r *wasmbin.Reader) {

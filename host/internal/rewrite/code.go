@@ -1,65 +1,45 @@
 package rewrite
 
-func (w *rewriter) rewriteCode() error {
-	body, ok := w.sections[sectionCode]
+import "github.com/hako-run/hako/host/internal/wasmbin"
+
+func (w *rewriter) rewriteCode() {
+	body, ok := w.sections[wasmbin.CodeSection]
 	if !ok {
-		return nil
+		return
 	}
-	codes, err := splitFunctions(body)
-	if err != nil {
-		return err
-	}
+	codes := splitFunctions(newReader(body))
 	w.findLeaves(codes)
 	w.result.Functions = len(codes)
-	section := appendUint(make([]byte, 0, len(body)+len(body)/2), uint64(len(codes)))
+	section := appendUint(make([]byte, 0, len(body)+len(body)/2), len(codes))
 	w.countCode = w.chargeConstant(nil, 1)
 	var function []byte
 	for n, code := range codes {
-		if function, err = w.rewriteFunction(function[:0], n, &reader{data: code}); err != nil {
-			return err
-		}
-		section = appendUint(section, uint64(len(function)))
-		section = append(section, function...)
-		limit := uint64(maxGrowth*len(body) + growthSlack)
-		if err := checkLimit("bytes of code with the counting of its steps", uint64(len(section)), limit); err != nil {
-			return err
-		}
+		function = w.rewriteFunction(function[:0], n, newReader(code))
+		section = append(appendUint(section, len(function)), function...)
+		checkLimit("bytes of code with the counting of its steps", len(section), maxGrowth*len(body)+growthSlack)
 	}
-	w.sections[sectionCode] = section
-	return nil
+	w.sections[wasmbin.CodeSection] = section
 }
 
-func splitFunctions(section []byte) ([][]byte, error) {
-	r := &reader{data: section}
-	var list [][]byte
-	for range r.uint() {
-		list = append(list, r.bytes(r.length()))
-		if r.err != nil {
-			break
-		}
-	}
-	return list, r.err
+func splitFunctions(r *reader) [][]byte {
+	return wasmbin.Vector(r, "functions", maxFunctions, r.Bytes)
 }
 
 // rewriteFunction appends a rewritten function. n is its index among those that are not imported.
-func (w *rewriter) rewriteFunction(out []byte, n int, r *reader) ([]byte, error) {
-	locals, err := skipLocals(r)
-	if err != nil {
-		return nil, err
-	}
-	w.result.Operations += locals
-	out = append(out, r.data[:r.pos]...)
+func (w *rewriter) rewriteFunction(out []byte, n int, r *reader) []byte {
+	w.result.Operations += skipLocals(r)
+	out = append(out, r.Since(0)...)
 	switch {
 	case beginsWithLoop(*r):
-		w.direct = directJumps(w.direct[:0], reader{data: r.rest()})
-		r = &reader{data: w.direct}
+		w.direct = directJumps(w.direct[:0], r.Rest())
+		r = newReader(w.direct)
 	case w.leafWork[n] == 0:
 		out = w.appendCount(out)
 	}
 	p := &path{labels: w.labels[:0]}
-	for r.err == nil && !r.done() {
+	for !r.Done() {
 		immediates := *r
-		op := immediates.byte()
+		op := immediates.Byte()
 		cost := w.cost(op, immediates)
 		if p.length+cost > maxPath {
 			out = w.appendCount(out)
@@ -69,11 +49,9 @@ func (w *rewriter) rewriteFunction(out []byte, n int, r *reader) ([]byte, error)
 		p.advance(op, immediates)
 		w.result.Operations++
 		if op == opBrTable {
-			w.result.Operations += int(immediates.uint())
+			w.result.Operations += int(immediates.Uint32())
 		}
-		if out, err = w.copyInstruction(out, r); err != nil {
-			return nil, err
-		}
+		out = w.copyInstruction(out, r)
 		switch {
 		case op == opLoop:
 			out = w.appendCount(out)
@@ -85,7 +63,7 @@ func (w *rewriter) rewriteFunction(out []byte, n int, r *reader) ([]byte, error)
 		}
 	}
 	w.labels = p.labels
-	return out, r.err
+	return out
 }
 
 // appendCount appends the code that counts one step.

@@ -1,6 +1,10 @@
 package rewrite
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/hako-run/hako/host/internal/wasmbin"
+)
 
 // Segment is an active data segment: bytes that are copied to an offset of the memory when the module is instantiated.
 type Segment struct {
@@ -11,13 +15,13 @@ type Segment struct {
 // Segments returns the active data segments of a module that Stub leaves out, in the order in which they are copied.
 // They lie within the memory that the module starts with. The result is the same before and after Module, and does not
 // refer to the module.
-func Segments(module []byte) ([]Segment, error) {
-	sections, err := splitSections(module)
-	if err != nil {
-		return nil, err
+func Segments(module []byte) (segments []Segment, err error) {
+	defer wasmbin.Catch(&err)
+	sections := readSections(module)
+	if data, ok := sections[wasmbin.DataSection]; ok {
+		sections[wasmbin.DataSection] = bytes.Clone(data)
 	}
-	sections[sectionData] = bytes.Clone(sections[sectionData])
-	_, segments := splitData(sections)
+	_, segments = splitData(sections)
 	return segments, nil
 }
 
@@ -33,46 +37,50 @@ const (
 // instance 24. It returns nothing if the segments are needed during instantiation, because the module has a start
 // function, or if the runtime has to compute where they go or to refuse them.
 func splitData(sections map[byte][]byte) (section []byte, segments []Segment) {
-	if _, ok := sections[sectionStart]; ok {
+	if _, ok := sections[wasmbin.StartSection]; ok {
 		return nil, nil
 	}
-	size := uint64(startMemory(sections))
-	r := &reader{data: sections[sectionData]}
-	count := r.uint()
+	size := startMemory(sections)
+	r, count := entries(sections, wasmbin.DataSection)
 	section = appendUint(nil, count)
 	for range count {
-		start := r.pos
-		kind := r.uint()
-		if kind == dataPassive {
-			r.bytes(r.length())
-			section = append(section, r.data[start:r.pos]...)
-			continue
-		}
-		constant, offset, end := r.byte(), r.int(), r.byte()
-		empty := r.pos
-		data := r.bytes(r.length())
-		if r.err != nil || kind != dataActive || constant != opI32Const || end != opEnd ||
-			offset < 0 || uint64(offset)+uint64(len(data)) > size {
+		start := r.Pos
+		switch r.Uint32() {
+		case dataPassive:
+			r.Bytes()
+			section = append(section, r.Since(start)...)
+		case dataActive:
+			if r.Byte() != opI32Const {
+				return nil, nil
+			}
+			offset := r.Signed(32)
+			if r.Byte() != opEnd {
+				return nil, nil
+			}
+			header := r.Since(start)
+			data := r.Bytes()
+			if offset < 0 || offset+int64(len(data)) > size {
+				return nil, nil
+			}
+			section = append(append(section, header...), 0)
+			segments = append(segments, Segment{int(offset), data})
+		default:
 			return nil, nil
 		}
-		section = appendUint(append(section, r.data[start:empty]...), 0)
-		segments = append(segments, Segment{int(offset), data})
 	}
-	if r.err != nil {
-		return nil, nil
-	}
-	if _, ok := sections[sectionCount]; !ok {
+	if _, ok := sections[wasmbin.DataCountSection]; !ok {
 		section = []byte{0}
 	}
 	return section, segments
 }
 
-// startMemory returns the size with which the module's own memory starts, in bytes.
+// startMemory returns the size with which the module's own memory starts, in bytes; -1 if it has none.
 func startMemory(sections map[byte][]byte) int64 {
-	memory := &reader{data: sections[sectionMemory]}
-	memory.uint() // there is at most one memory
-	memory.byte()
-	return int64(min(memory.uint(), maxPages)) << 16
+	r, count := entries(sections, wasmbin.MemorySection)
+	if count == 0 {
+		return -1
+	}
+	return int64(min(r.Limits().Min, maxPages)) << 16
 }
 
 // maxPages is the largest number of pages of a memory.

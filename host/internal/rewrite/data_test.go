@@ -60,16 +60,12 @@ func TestSegmentsThatStay(t *testing.T) {
 	memory := [][]byte{{5, 1, 0, 1}}
 	started := append([][]byte{{1, 1, 0x60, 0, 0}, {3, 1, 0}}, memory[0], []byte{8, 0}, []byte{10, 1, 2, 0, 0x0b})
 	for name, data := range map[string][]byte{
-		"beyond the memory":   {1, 0, 0x41, 0xff, 0xff, 3, 0x0b, 2, 'a', 'b'},
-		"a negative offset":   {1, 0, 0x41, 0x7f, 0x0b, 1, 'a'},
-		"a global":            {1, 0, 0x23, 0, 0x0b, 1, 'a'},
-		"a sum":               {1, 0, 0x41, 1, 0x41, 1, 0x6a, 0x0b, 1, 'a'},
-		"truncated":           {1, 0, 0x41, 3, 0x0b, 9, 'a'},
-		"four billion":        {0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0x41, 3, 0x0b, 1, 'a'},
-		"an unknown kind":     {1, 3, 0x41, 3, 0x0b, 1, 'a'},
-		"nothing at all":      {},
-		"a start function":    {1, 0, 0x41, 3, 0x0b, 1, 'a'},
-		"an offset of 64 bit": {1, 0, 0x41, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0x0b, 1, 'a'},
+		"beyond the memory": {1, 0, 0x41, 0xff, 0xff, 3, 0x0b, 2, 'a', 'b'},
+		"a negative offset": {1, 0, 0x41, 0x7f, 0x0b, 1, 'a'},
+		"a global":          {1, 0, 0x23, 0, 0x0b, 1, 'a'},
+		"a sum":             {1, 0, 0x41, 1, 0x41, 1, 0x6a, 0x0b, 1, 'a'},
+		"an unknown kind":   {1, 3, 0x41, 3, 0x0b, 1, 'a'},
+		"a start function":  {1, 0, 0x41, 3, 0x0b, 1, 'a'},
 	} {
 		sections := memory
 		if name == "a start function" {
@@ -82,6 +78,31 @@ func TestSegmentsThatStay(t *testing.T) {
 		}
 		if segments, err := rewrite.Segments(wasm); err != nil || len(segments) > 0 {
 			t.Errorf("%s: %v, %v", name, segments, err)
+		}
+	}
+}
+
+func TestNoSegments(t *testing.T) {
+	t.Parallel()
+	if segments, err := rewrite.Segments(module()); len(segments) > 0 || err != nil {
+		t.Errorf("a module without a data section: %v, %v", segments, err)
+	}
+}
+
+// TestMalformedSegments: a section that cannot be read is an error, which Check reports first.
+func TestMalformedSegments(t *testing.T) {
+	t.Parallel()
+	for name, data := range map[string][]byte{
+		"truncated":           {1, 0, 0x41, 3, 0x0b, 9, 'a'},
+		"four billion":        {0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0x41, 3, 0x0b, 1, 'a'},
+		"nothing at all":      {},
+		"an offset of 64 bit": {1, 0, 0x41, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0x0b, 1, 'a'},
+	} {
+		wasm := module([]byte{5, 1, 0, 1}, append([]byte{11}, data...))
+		_, stubError := rewrite.Stub(wasm)
+		_, segmentsError := rewrite.Segments(wasm)
+		if err := rewrite.Check(wasm); err == nil || stubError == nil || segmentsError == nil {
+			t.Errorf("%s: errors %v, %v and %v", name, err, stubError, segmentsError)
 		}
 	}
 }

@@ -20,7 +20,7 @@ type dispatch struct {
 	depth, open int
 	// local is the variable with the number of the part. targets maps each number to the block whose end is the part,
 	// counted from the outermost, which is 1; zero is the loop.
-	local   uint64
+	local   uint32
 	targets []int
 }
 
@@ -28,77 +28,73 @@ type dispatch struct {
 // none.
 func readDispatch(r *reader) *dispatch {
 	d := &dispatch{}
-	for op := r.byte(); op != opLoop; op = r.byte() {
-		if skipImmediates(r, op) != nil {
-			return nil
-		}
+	for op := r.Byte(); op != opLoop; op = r.Byte() {
+		skipImmediates(r, op)
 	}
-	if r.byte() != noResult {
+	if r.Byte() != noResult {
 		return nil
 	}
-	op := r.byte()
-	for ; op == opBlock; op = r.byte() {
-		if r.byte() != noResult {
+	op := r.Byte()
+	for ; op == opBlock; op = r.Byte() {
+		if r.Byte() != noResult {
 			return nil
 		}
 		d.open++
 	}
-	if d.local = r.uint(); op != opLocalGet || r.byte() != opBrTable {
+	if op != opLocalGet {
 		return nil
 	}
-	for range r.uint() {
-		d.targets = append(d.targets, d.open-int(min(r.uint(), uint64(d.open))))
-		if r.err != nil {
-			return nil
-		}
+	if d.local = r.Uint32(); r.Byte() != opBrTable {
+		return nil
 	}
-	r.uint() // default target
+	for range r.Uint32() {
+		d.targets = append(d.targets, d.open-int(min(uint64(r.Uint32()), uint64(d.open))))
+	}
+	r.Uint32() // default target
 	d.depth = d.open
 	return d
 }
 
-// directJumps appends the code of a function for which beginsWithLoop holds, with forward jumps taken directly. It
-// validates nothing: what it cannot read is copied.
-func directJumps(out []byte, r reader) []byte {
-	d := readDispatch(&r)
+// directJumps appends the code of a function for which beginsWithLoop holds, with forward jumps taken directly.
+func directJumps(out, code []byte) []byte {
+	r := newReader(code)
+	d := readDispatch(r)
 	if d == nil {
-		return append(out, r.data...)
+		return append(out, code...)
 	}
 	copied := 0
-	for d.open > 0 && !r.done() {
-		op := r.byte()
+	for d.open > 0 && !r.Done() {
+		op := r.Byte()
 		if op == opI32Const {
-			if depth, from, to := d.forwardJump(r); to > 0 {
-				out = append(out, r.data[copied:from]...)
+			if depth, from, to := d.forwardJump(*r); to > 0 {
+				out = append(out, code[copied:from]...)
 				out = appendUint(append(out, opBr), depth)
-				copied, r.pos = to, to
+				copied, r.Pos = to, to
 				continue
 			}
 		}
 		d.trackBlocks(op)
-		if skipImmediates(&r, op) != nil {
-			break
-		}
+		skipImmediates(r, op)
 	}
-	return append(out, r.data[copied:]...)
+	return append(out, code[copied:]...)
 }
 
 // forwardJump reports whether the i32.const before r begins a forward jump. It returns the depth of the block to leave
 // and the range of the br instruction; to is zero if it is none.
-func (d *dispatch) forwardJump(r reader) (depth uint64, from, to int) {
-	part := r.int()
-	if r.byte() != opLocalSet || r.uint() != d.local {
+func (d *dispatch) forwardJump(r reader) (depth, from, to int) {
+	part := r.Signed(32)
+	if r.Byte() != opLocalSet || r.Uint32() != d.local {
 		return 0, 0, 0
 	}
-	from = r.pos
-	if r.byte() != opBr || r.uint() != uint64(d.depth) || r.err != nil || part < 0 || part >= int64(len(d.targets)) {
+	from = r.Pos
+	if r.Byte() != opBr || int(r.Uint32()) != d.depth || part < 0 || part >= int64(len(d.targets)) {
 		return 0, 0, 0
 	}
 	block := d.targets[part]
 	if block > d.open {
 		return 0, 0, 0
 	}
-	return uint64(d.depth - block), from, r.pos
+	return d.depth - block, from, r.Pos
 }
 
 func (d *dispatch) trackBlocks(op byte) {

@@ -1,24 +1,20 @@
 package rewrite
 
-import "fmt"
+import "github.com/hako-run/hako/host/internal/wasmbin"
 
 // rewriteElements shifts the function indexes of element segments; core specification, section 5.5.12.
-func (w *rewriter) rewriteElements() error {
-	body, ok := w.sections[sectionElement]
+func (w *rewriter) rewriteElements() {
+	body, ok := w.sections[wasmbin.ElementSection]
 	if !ok {
-		return nil
+		return
 	}
-	r := &reader{data: body}
-	count := r.uint()
+	r := newReader(body)
+	count := r.Uint32()
 	section := appendUint(nil, count)
 	for range count {
-		var err error
-		if section, err = w.rewriteElement(section, r); err != nil {
-			return err
-		}
+		section = w.rewriteElement(section, r)
 	}
-	w.sections[sectionElement] = section
-	return r.err
+	w.sections[wasmbin.ElementSection] = section
 }
 
 // Flags of element segments.
@@ -28,60 +24,35 @@ const (
 	elementExpressions = 4
 )
 
-func (w *rewriter) rewriteElement(out []byte, r *reader) ([]byte, error) {
-	flags := r.uint()
-	if flags > 7 {
-		return nil, &UnsupportedError{fmt.Sprintf("element segment of kind %d", flags)}
-	}
+func (w *rewriter) rewriteElement(out []byte, r *reader) []byte {
+	flags := r.Uint32()
 	out = appendUint(out, flags)
 	if flags&elementPassive == 0 {
 		if flags&elementExplicit != 0 {
-			out = appendUint(out, r.uint()) // table
+			out = appendUint(out, r.Uint32()) // table
 		}
-		offset, err := w.copyConstant(r)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, offset...)
+		out = w.copyConstant(out, r)
 	}
 	if flags&(elementPassive|elementExplicit) != 0 {
-		out = append(out, r.byte()) // element kind or reference type
+		out = append(out, r.Byte()) // element kind or reference type
 	}
-	count := r.uint()
+	count := r.Uint32()
 	out = appendUint(out, count)
 	for range count {
-		if r.err != nil {
-			return nil, r.err
-		}
 		if flags&elementExpressions == 0 {
-			out = appendUint(out, w.shift(r.uint()))
-			continue
+			out = appendUint(out, w.shift(r.Uint32()))
+		} else {
+			out = w.copyConstant(out, r)
 		}
-		expr, err := w.copyConstant(r)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, expr...)
 	}
-	return out, r.err
+	return out
 }
 
 // copyConstant appends a constant expression with function indexes shifted.
-func (w *rewriter) copyConstant(r *reader) ([]byte, error) {
-	var out []byte
-	for r.err == nil {
-		op := r.data[r.pos:]
-		if len(op) == 0 {
-			return nil, errTruncated
-		}
-		end := op[0] == opEnd
-		var err error
-		if out, err = w.copyInstruction(out, r); err != nil {
-			return nil, err
-		}
-		if end {
-			return out, nil
-		}
+func (w *rewriter) copyConstant(out []byte, r *reader) []byte {
+	for end := false; !end; {
+		end = r.Peek() == opEnd
+		out = w.copyInstruction(out, r)
 	}
-	return nil, r.err
+	return out
 }

@@ -1,17 +1,20 @@
 package rewrite
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/hako-run/hako/host/internal/wasmbin"
+)
 
 // Signature returns the sections of a module that say what it imports and exports. They are no valid module.
-func Signature(module []byte) ([]byte, error) {
-	sections, err := splitSections(module)
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range []byte{sectionStart, sectionElement, sectionCount, sectionCode, sectionData} {
+func Signature(module []byte) (signature []byte, err error) {
+	defer wasmbin.Catch(&err)
+	sections := readSections(module)
+	for _, id := range []byte{wasmbin.StartSection, wasmbin.ElementSection, wasmbin.DataCountSection,
+		wasmbin.CodeSection, wasmbin.DataSection} {
 		delete(sections, id)
 	}
-	return appendSections(bytes.Clone(magic), sections), nil
+	return appendSections([]byte(wasmbin.Header), sections), nil
 }
 
 // Export is the type of an item that a module exports.
@@ -25,107 +28,103 @@ type Export struct {
 }
 
 // Exports returns the exports of a module that Module has returned, or of its Stub.
-func Exports(module []byte) (map[string]Export, error) {
-	sections, err := splitSections(module)
-	if err != nil {
-		return nil, err
-	}
-	e := &exportReader{}
-	for _, read := range []struct {
-		id   byte
-		item func(r *reader)
-	}{
-		{sectionType, e.signature},
-		{sectionImport, e.imported},
-		{sectionFunction, func(r *reader) { e.add(kindFunction, e.function(r)) }},
-		{sectionTable, func(r *reader) { e.add(kindTable, table0(r)) }},
-		{sectionMemory, func(r *reader) { e.add(kindMemory, memory0(r)) }},
-		{sectionGlobal, func(r *reader) {
-			e.add(kindGlobal, Export{Kind: kindGlobal, Descriptor: r.bytes(2)})
-			if err := r.skipConstant(); err != nil {
-				r.fail(err)
+func Exports(module []byte) (exports map[string]Export, err error) {
+	defer wasmbin.Catch(&err)
+	e := &exportReader{exports: map[string]Export{}}
+	newReader(module).Module(func(s wasmbin.Section) {
+		r := s.Content
+		var entry func(*reader)
+		switch s.ID {
+		case wasmbin.TypeSection:
+			entry = e.signature
+		case wasmbin.ImportSection:
+			entry = e.imported
+		case wasmbin.FunctionSection:
+			entry = func(r *reader) { e.add(e.function(r)) }
+		case wasmbin.TableSection:
+			entry = func(r *reader) { e.add(table0(r)) }
+		case wasmbin.MemorySection:
+			entry = func(r *reader) { e.add(memory0(r)) }
+		case wasmbin.GlobalSection:
+			entry = func(r *reader) {
+				e.add(global(r))
+				skipConstant(r)
 			}
-		}},
-	} {
-		if body, ok := sections[read.id]; ok {
-			r := &reader{data: body}
-			for range r.uint() {
-				if read.item(r); r.err != nil {
-					return nil, r.err
-				}
-			}
+		case wasmbin.ExportSection:
+			entry = e.export
+		default:
+			return
 		}
-	}
-	return e.exports(sections[sectionExport])
+		for range r.Uint32() {
+			entry(r)
+		}
+	})
+	return e.exports, nil
 }
 
 type exportReader struct {
-	types []Export
-	items [kindGlobal + 1][]Export
+	types   []Export
+	items   [kindGlobal + 1][]Export
+	exports map[string]Export
 }
 
 func (e *exportReader) signature(r *reader) {
-	r.byte()
-	t := Export{Kind: kindFunction, Params: bytes.Clone(r.bytes(r.length()))}
-	t.Results = bytes.Clone(r.bytes(r.length()))
+	r.Byte()
+	t := Export{Kind: kindFunction, Params: bytes.Clone(r.Bytes())}
+	t.Results = bytes.Clone(r.Bytes())
 	e.types = append(e.types, t)
 }
 
-func (e *exportReader) function(r *reader) Export {
-	index := r.uint()
-	if index >= uint64(len(e.types)) {
-		r.fail(errNumber)
-		return Export{}
+func (e *exportReader) function(r *reader) Export { return itemAt(r, e.types) }
+
+// itemAt reads an index and returns the item that it stands for.
+func itemAt(r *reader, items []Export) Export {
+	index := r.Uint32()
+	if uint64(index) >= uint64(len(items)) {
+		r.Fail("index %d does not exist", index)
 	}
-	return e.types[index]
+	return items[index]
 }
 
 func (e *exportReader) imported(r *reader) {
-	r.name()
-	r.name()
-	switch kind := r.byte(); kind {
+	r.Name()
+	r.Name()
+	switch kind := r.Byte(); kind {
 	case kindFunction:
-		e.add(kind, e.function(r))
+		e.add(e.function(r))
 	case kindTable:
-		e.add(kind, table0(r))
+		e.add(table0(r))
 	case kindMemory:
-		e.add(kind, memory0(r))
+		e.add(memory0(r))
 	case kindGlobal:
-		e.add(kind, Export{Kind: kind, Descriptor: bytes.Clone(r.bytes(2))})
+		e.add(global(r))
 	default:
-		r.fail(errNumber)
+		r.Fail("import of the unknown kind %d", kind)
 	}
 }
 
-func (e *exportReader) add(kind byte, item Export) { e.items[kind] = append(e.items[kind], item) }
+func (e *exportReader) add(item Export) { e.items[item.Kind] = append(e.items[item.Kind], item) }
 
 // table0 and memory0 read a type and return that of an empty table or memory.
 func table0(r *reader) Export {
-	element := r.byte()
-	r.limits()
+	element := r.Byte()
+	r.Limits()
 	return Export{Kind: kindTable, Descriptor: []byte{element, 0, 0}}
 }
 
 func memory0(r *reader) Export {
-	r.limits()
+	r.Limits()
 	return Export{Kind: kindMemory, Descriptor: []byte{0, 0}}
 }
 
-func (e *exportReader) exports(section []byte) (map[string]Export, error) {
-	exports := map[string]Export{}
-	if section == nil {
-		return exports, nil
+func global(r *reader) Export {
+	return Export{Kind: kindGlobal, Descriptor: bytes.Clone(r.Next(2))}
+}
+
+func (e *exportReader) export(r *reader) {
+	name, kind := r.Name(), r.Byte()
+	if kind > kindGlobal {
+		r.Fail("export of the unknown kind %d", kind)
 	}
-	r := &reader{data: section}
-	for range r.uint() {
-		name, kind, index := r.name(), r.byte(), r.uint()
-		if r.err == nil && (kind > kindGlobal || index >= uint64(len(e.items[kind]))) {
-			r.fail(errNumber)
-		}
-		if r.err != nil {
-			return nil, r.err
-		}
-		exports[name] = e.items[kind][index]
-	}
-	return exports, nil
+	e.exports[name] = itemAt(r, e.items[kind])
 }

@@ -1,6 +1,10 @@
 package rewrite
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/hako-run/hako/host/internal/wasmbin"
+)
 
 // Opcodes that the rewriter inserts or handles specially; core specification, section 5.4.
 const (
@@ -60,137 +64,123 @@ const (
 const noResult = 0x40
 
 // copyInstruction appends the instruction at r, with function indexes shifted and charges for bulk work.
-func (w *rewriter) copyInstruction(out []byte, r *reader) ([]byte, error) {
-	start := r.pos
-	switch op := r.byte(); op {
+func (w *rewriter) copyInstruction(out []byte, r *reader) []byte {
+	start := r.Pos
+	switch op := r.Byte(); op {
 	case opCall, opReturnCall, opRefFunc:
-		index := r.uint()
-		return appendUint(append(out, op), w.shift(index)), r.err
+		return appendUint(append(out, op), w.shift(r.Uint32()))
 	case opPrefixMisc:
-		sub := r.uint()
+		sub := r.Uint32()
 		if what, ok := tableInstructions[sub]; ok {
 			w.markUnrestorable(what)
 		}
-		if err := skipMisc(r, sub); err != nil {
-			return nil, err
-		}
+		skipMisc(r, sub)
 		if shift, ok := bulkShift[sub]; ok {
 			out = w.chargeOperand(out, shift)
 		}
 	case opMemoryGrow:
-		r.byte()
+		r.Byte()
 		out = w.chargeConstant(out, growSteps)
 	default:
 		if op == opTableSet {
 			w.markUnrestorable("table.set")
 		}
-		if err := skipImmediates(r, op); err != nil {
-			return nil, err
-		}
+		skipImmediates(r, op)
 	}
-	if r.err != nil {
-		return nil, r.err
-	}
-	return append(out, r.data[start:r.pos]...), nil
+	return append(out, r.Since(start)...)
 }
 
-func skipImmediates(r *reader, op byte) error {
+// skipImmediates skips what follows an opcode. It throws an UnsupportedError for one that hako does not run.
+func skipImmediates(r *reader, op byte) {
 	switch {
 	case op <= 0x01, op == opElse, op == opEnd, op == opReturn, op == opDrop, op == opSelect, op == opRefIsNull,
 		op >= opI32Eqz && op <= opI64Extend32S:
 	case op == opBlock, op == opLoop, op == opIf:
-		r.int() // block type: a 33-bit number, of which the one-byte forms are types
+		r.Signed(33) // block type: the one-byte forms are value types
 	case op == opBr, op == opBrIf, op == opCall, op == opReturnCall, op == opRefFunc,
 		op >= opLocalGet && op <= opTableSet:
-		r.uint()
+		r.Uint32()
 	case op == opBrTable:
-		for range r.uint() {
-			r.uint()
-			if r.err != nil {
-				return r.err
-			}
+		for range r.Uint32() {
+			r.Uint32()
 		}
-		r.uint()
+		r.Uint32()
 	case op == opCallIndirect, op == opReturnCallIndirect:
-		r.uint()
-		r.uint()
+		r.Uint32()
+		r.Uint32()
 	case op == opSelectTyped:
-		r.bytes(r.length())
+		r.Bytes()
 	case op >= opLoad && op <= opStoreLast:
-		return skipMemarg(r)
+		skipMemarg(r)
 	case op == opMemorySize, op == opMemoryGrow, op == opRefNull:
-		r.byte()
-	case op == opI32Const, op == opI64Const:
-		r.int()
+		r.Byte()
+	case op == opI32Const:
+		r.Signed(32)
+	case op == opI64Const:
+		r.Signed(64)
 	case op == opF32Const:
-		r.bytes(4)
+		r.Next(4)
 	case op == opF64Const:
-		r.bytes(8)
+		r.Next(8)
 	case op == opPrefixMisc:
-		return skipMisc(r, r.uint())
+		skipMisc(r, r.Uint32())
 	case op == opPrefixVector:
-		return skipVector(r)
+		skipVector(r)
 	default:
-		return &UnsupportedError{fmt.Sprintf("instruction 0x%02x", op)}
+		wasmbin.Throw(&UnsupportedError{fmt.Sprintf("instruction 0x%02x", op)})
 	}
-	return r.err
 }
 
 // tableInstructions are the 0xfc instructions that change tables or segments, which restoring an instance does not
 // undo.
-var tableInstructions = map[uint64]string{
+var tableInstructions = map[uint32]string{
 	9: "data.drop", 12: "table.init", 13: "elem.drop", 14: "table.copy", 15: "table.grow", 17: "table.fill",
 }
 
 // bulkShift has the 0xfc instructions whose work is the number on top of the stack, in bytes or elements. They cost
 // that number shifted right by the value here: a step for 16 bytes, or for two elements.
-var bulkShift = map[uint64]int64{8: 4, 10: 4, 11: 4, 12: 1, 14: 1, 15: 1, 17: 1}
+var bulkShift = map[uint32]int64{8: 4, 10: 4, 11: 4, 12: 1, 14: 1, 15: 1, 17: 1}
 
 // growSteps is the cost of memory.grow, which leaves the guest.
 const growSteps = 32
 
 // skipMemarg skips alignment and offset. Bit 6 of the alignment means a memory index (multi-memory).
-func skipMemarg(r *reader) error {
-	if r.uint() >= 1<<6 {
-		return &UnsupportedError{"several memories"}
+func skipMemarg(r *reader) {
+	if r.Uint32() >= 1<<6 {
+		wasmbin.Throw(&UnsupportedError{"several memories"})
 	}
-	r.uint()
-	return r.err
+	r.Uint32()
 }
 
 // skipMisc skips the immediates of the 0xfc instructions: saturating conversions, bulk memory, tables.
-func skipMisc(r *reader, sub uint64) error {
+func skipMisc(r *reader, sub uint32) {
 	switch {
 	case sub <= 7: // saturating conversions
 	// Data.drop, memory.fill, elem.drop, table.grow, size, fill.
 	case sub == 9, sub == 11, sub == 13, sub >= 15 && sub <= 17:
-		r.uint()
+		r.Uint32()
 	case sub == 8, sub == 10, sub == 12, sub == 14: // memory.init, memory.copy, table.init, table.copy
-		r.uint()
-		r.uint()
+		r.Uint32()
+		r.Uint32()
 	default:
-		return &UnsupportedError{fmt.Sprintf("instruction 0xfc %d", sub)}
+		wasmbin.Throw(&UnsupportedError{fmt.Sprintf("instruction 0xfc %d", sub)})
 	}
-	return r.err
 }
 
 // skipVector skips the immediates of the 0xfd instructions (SIMD).
-func skipVector(r *reader) error {
-	switch sub := r.uint(); {
+func skipVector(r *reader) {
+	switch sub := r.Uint32(); {
 	case sub <= 11, sub == 92, sub == 93: // loads and stores
-		return skipMemarg(r)
+		skipMemarg(r)
 	case sub == 12, sub == 13: // v128.const, i8x16.shuffle
-		r.bytes(16)
+		r.Next(16)
 	case sub >= 21 && sub <= 34: // lane access
-		r.byte()
+		r.Byte()
 	case sub >= 84 && sub <= 91: // lane loads and stores
-		if err := skipMemarg(r); err != nil {
-			return err
-		}
-		r.byte()
+		skipMemarg(r)
+		r.Byte()
 	case sub <= 255:
 	default:
-		return &UnsupportedError{fmt.Sprintf("instruction 0xfd %d", sub)}
+		wasmbin.Throw(&UnsupportedError{fmt.Sprintf("instruction 0xfd %d", sub)})
 	}
-	return r.err
 }

@@ -4,27 +4,26 @@ package rewrite
 func (w *rewriter) findLeaves(codes [][]byte) {
 	w.leafWork = make([]int, len(codes))
 	for n, code := range codes {
-		w.leafWork[n] = measureLeaf(&reader{data: code})
+		w.leafWork[n] = measureLeaf(code)
 	}
 }
 
 // measureLeaf returns the work of a function without calls, loops and instructions that count. It is zero for all other
 // functions and above maxLeafWork.
-func measureLeaf(r *reader) int {
+func measureLeaf(code []byte) int {
 	const mostBytes = 4 * maxLeafWork // excludes most functions by size alone
-	if len(r.data) > mostBytes {
+	if len(code) > mostBytes {
 		return 0
 	}
-	if _, err := skipLocals(r); err != nil {
-		return 0
-	}
+	r := newReader(code)
+	skipLocals(r)
 	total := 1
-	for !r.done() {
-		op := r.byte()
-		if op == opLoop || op >= opCall && op <= opReturnCallIndirect || op == opPrefixMisc || op == opMemoryGrow ||
-			skipImmediates(r, op) != nil {
+	for !r.Done() {
+		op := r.Byte()
+		if op == opLoop || op >= opCall && op <= opReturnCallIndirect || op == opPrefixMisc || op == opMemoryGrow {
 			return 0
 		}
+		skipImmediates(r, op)
 		total += work(op)
 	}
 	if total > maxLeafWork {
@@ -35,8 +34,8 @@ func measureLeaf(r *reader) int {
 
 // leafWorkOf returns the work of the called function if that is a leaf, or zero.
 func (w *rewriter) leafWorkOf(immediates reader) int {
-	callee := immediates.uint()
-	if callee < w.shiftFrom || callee-w.shiftFrom >= uint64(len(w.leafWork)) {
+	callee := immediates.Uint32()
+	if callee < w.shiftFrom || uint64(callee-w.shiftFrom) >= uint64(len(w.leafWork)) {
 		return 0
 	}
 	return w.leafWork[callee-w.shiftFrom]
@@ -44,18 +43,16 @@ func (w *rewriter) leafWorkOf(immediates reader) int {
 
 // beginsWithLoop reports whether every path through the function soon reaches one loop.
 func beginsWithLoop(r reader) bool {
-	for total := 0; total <= maxWorkBeforeLoop && !r.done(); {
-		op := r.byte()
+	for total := 0; total <= maxWorkBeforeLoop && !r.Done(); {
+		op := r.Byte()
 		switch {
 		case op == opLoop:
-			return r.err == nil
+			return true
 		case op == opBlock, op >= opLocalGet && op <= opGlobalSet, op >= opI32Const && op < opRefNull:
 		default:
 			return false
 		}
-		if skipImmediates(&r, op) != nil {
-			return false
-		}
+		skipImmediates(&r, op)
 		total += work(op)
 	}
 	return false
@@ -73,14 +70,11 @@ func (w *rewriter) cost(op byte, immediates reader) int {
 }
 
 // skipLocals skips the declarations of locals and returns their number.
-func skipLocals(r *reader) (int, error) {
+func skipLocals(r *reader) int {
 	count := 0
-	for range r.uint() {
-		count += int(r.uint())
-		r.byte()
-		if r.err != nil {
-			break
-		}
+	for range r.Uint32() {
+		count += int(r.Uint32())
+		r.Byte()
 	}
-	return count, r.err
+	return count
 }

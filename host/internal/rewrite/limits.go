@@ -1,6 +1,10 @@
 package rewrite
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/hako-run/hako/host/internal/wasmbin"
+)
 
 // Limits of a module. They bound the memory and time for reading, validating and interpreting it by a multiple of its
 // size. The compiler has no such limits and therefore runs in a process of its own. Limits without a comment are about
@@ -13,8 +17,7 @@ const (
 	maxTables    = 100
 	maxGlobals   = 10_000
 	maxExports   = 10_000
-	maxSegments  = 100_000 // of elements, of data: as in browsers
-	maxCustom    = 1_000
+	maxSegments  = 100_000   // of elements, of data: as in browsers
 	maxName      = 10_000    // bytes
 	maxBody      = 7_654_321 // bytes of a function: as in browsers
 	maxLocals    = 50_000    // of a function with its parameters: as in browsers
@@ -43,45 +46,43 @@ func (e *LimitError) Error() string {
 		"compilers stay far below, so split up what yours made", e.Count, e.What, e.Limit)
 }
 
-func checkLimit(what string, count, limit uint64) error {
+// checkLimit throws a LimitError if there are too many of what.
+func checkLimit(what string, count, limit int) {
 	if count > limit {
-		return &LimitError{what, count, limit}
+		wasmbin.Throw(&LimitError{what, uint64(count), uint64(limit)})
 	}
-	return nil
 }
 
 // Check reads a whole module and returns an error if it exceeds a limit, is malformed or uses a feature that hako does
 // not run. It must come before anything else that reads the module. It allocates nothing for sizes that the module
 // merely announces, and checks no types: the runtime does.
-func Check(module []byte) error {
-	sections, err := splitSections(module)
-	if err != nil {
-		return err
-	}
-	c := &checker{sections: sections}
-	for _, step := range []func() error{
-		c.checkTypes, c.checkImports, c.checkFunctions, c.checkTables, c.checkMemories,
-		c.checkGlobals, c.checkExports, c.checkElements, c.checkCode, c.checkData,
-	} {
-		if err := step(); err != nil {
-			return err
-		}
-	}
+func Check(module []byte) (err error) {
+	defer wasmbin.Catch(&err)
+	c := &checker{sections: splitSections(module)}
+	c.checkTypes()
+	c.checkImports()
+	c.checkFunctions()
+	c.checkTables()
+	c.checkMemories()
+	c.checkGlobals()
+	c.checkExports()
+	c.checkElements()
+	c.checkCode()
+	c.checkData()
 	return nil
 }
 
 // checker checks the sections in order.
 type checker struct {
-	sections map[byte][]byte
+	sections map[byte]*reader
 	types    []signature
 	// functions has the type index of each function, imported ones first.
 	functions []uint32
 	imported  int
 	// memories counts the imported ones.
-	memories uint64
+	memories int
 	// values counts parameters and results of all types, locals those of all functions.
-	values int
-	locals uint64
+	values, locals int
 	// blocks has, for each open block of a function, how many values a branch to it carries.
 	blocks []int
 }
@@ -89,282 +90,189 @@ type checker struct {
 // signature is the number of parameters and results of a type.
 type signature struct{ params, results int }
 
-// vector starts reading a section: the number of entries, each of at least size bytes.
-func (c *checker) vector(id byte, what string, limit uint64, size int) (*reader, uint64, error) {
-	body, ok := c.sections[id]
+// each checks a section: the number of entries, each of at least size bytes, and each entry.
+func (c *checker) each(id byte, what string, limit, size int, entry func(*reader)) {
+	r, ok := c.sections[id]
 	if !ok {
-		return &reader{}, 0, nil
+		return
 	}
-	r := &reader{data: body}
-	count, err := r.vector(what, limit, size)
-	return r, count, err
+	for range count(r, what, limit, size) {
+		entry(r)
+	}
+	if !r.Done() {
+		r.Fail("section %d holds more than its entries", id)
+	}
 }
 
-// vector reads a number of entries, each of at least size bytes, and checks that the data has room for them.
-func (r *reader) vector(what string, limit uint64, size int) (uint64, error) {
-	count := r.uint()
-	if err := checkLimit(what, count, limit); err != nil {
-		return 0, err
+// count reads a number of entries, each of at least size bytes, and checks that there is room for them.
+func count(r *reader, what string, limit, size int) int {
+	start := r.Pos
+	n := int(r.Uint32())
+	checkLimit(what, n, limit)
+	if left := len(r.Rest()); n > left/size {
+		r.FailAt(start, "unexpected end: %d %s, and %d bytes are left", n, what, left)
 	}
-	if count*uint64(size) > uint64(len(r.data)-r.pos) {
-		r.fail(errTruncated)
-	}
-	return count, r.err
+	return n
 }
 
-// finish returns the error of reading a section, also if something follows its entries.
-func (r *reader) finish(id byte) error {
-	if r.err == nil && !r.done() {
-		return fmt.Errorf("section %d holds more than its entries", id)
-	}
-	return r.err
-}
-
-func (c *checker) checkTypes() error {
-	r, count, err := c.vector(sectionType, "types", maxTypes, 3)
-	for range count {
-		if form := r.byte(); form != 0x60 && r.err == nil {
-			return fmt.Errorf("it has a type of form %#x, which hako does not run: build without the GC proposal", form)
+func (c *checker) checkTypes() {
+	c.each(wasmbin.TypeSection, "types", maxTypes, 3, func(r *reader) {
+		if form := r.Peek(); form != wasmbin.FuncType {
+			r.Fail("it has a type of form %#x, which hako does not run: build without the GC proposal", form)
 		}
-		var s signature
-		if s.params, err = r.values("parameters of a function"); err != nil {
-			return err
-		}
-		if s.results, err = r.values("results of a function"); err != nil {
-			return err
-		}
-		if c.values += s.values(); c.values > maxAllValues {
-			return &LimitError{"parameters and results of functions", uint64(c.values), maxAllValues}
-		}
+		r.Byte()
+		s := signature{values(r, "parameters of a function"), values(r, "results of a function")}
+		c.values += s.values()
+		checkLimit("parameters and results of functions", c.values, maxAllValues)
 		c.types = append(c.types, s)
-	}
-	if err != nil {
-		return err
-	}
-	return r.finish(sectionType)
+	})
 }
 
-func (r *reader) values(what string) (int, error) {
-	count, err := r.vector(what, maxValues, 1)
-	r.bytes(int(count))
-	return int(count), err
-}
+func values(r *reader, what string) int { return len(r.Next(count(r, what, maxValues, 1))) }
 
-func (c *checker) checkImports() error {
-	r, count, err := c.vector(sectionImport, "imports", maxImports, 4)
-	for range count {
-		for range 2 {
-			if err := r.checkName(); err != nil {
-				return err
-			}
-		}
-		switch kind := r.byte(); kind {
+func (c *checker) checkImports() {
+	c.each(wasmbin.ImportSection, "imports", maxImports, 4, func(r *reader) {
+		r.Name()
+		r.Name()
+		switch kind := r.Byte(); kind {
 		case kindFunction:
 			c.imported++
-			if err := c.checkFunctionType(r); err != nil {
-				return err
-			}
+			c.checkFunctionType(r)
 		case kindTable:
-			r.byte()
-			r.limits()
+			r.Byte()
+			limits(r)
 		case kindMemory:
-			r.limits()
+			limits(r)
 			c.memories++
 		case kindGlobal:
-			r.bytes(2)
+			r.Next(2)
 		default:
-			return &UnsupportedError{fmt.Sprintf("import of kind %d", kind)}
+			wasmbin.Throw(&UnsupportedError{fmt.Sprintf("import of kind %d", kind)})
 		}
-	}
-	if err != nil {
-		return err
-	}
-	return r.finish(sectionImport)
+	})
 }
 
-func (r *reader) checkName() error {
-	n := r.uint()
-	if err := checkLimit("bytes in a name", n, maxName); err != nil {
-		return err
+// limits skips the sizes of a memory or table.
+func limits(r *reader) {
+	if l := r.Limits(); l.Flags&^wasmbin.LimitsMax != 0 {
+		wasmbin.Throw(&UnsupportedError{fmt.Sprintf("limits of kind %d", l.Flags)})
 	}
-	r.bytes(int(n))
-	return r.err
 }
 
-func (c *checker) checkFunctionType(r *reader) error {
-	index := r.uint()
-	if r.err == nil && index >= uint64(len(c.types)) {
-		return fmt.Errorf("function %d has the unknown type %d", len(c.functions), index)
+func (c *checker) checkFunctionType(r *reader) {
+	index := r.Uint32()
+	if uint64(index) >= uint64(len(c.types)) {
+		r.Fail("function %d has the unknown type %d", len(c.functions), index)
 	}
-	c.functions = append(c.functions, uint32(index))
-	return r.err
+	c.functions = append(c.functions, index)
 }
 
-func (c *checker) checkFunctions() error {
-	r, count, err := c.vector(sectionFunction, "functions", maxFunctions, 1)
-	for range count {
-		if err := c.checkFunctionType(r); err != nil {
-			return err
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return r.finish(sectionFunction)
+func (c *checker) checkFunctions() {
+	c.each(wasmbin.FunctionSection, "functions", maxFunctions, 1, c.checkFunctionType)
 }
 
-func (c *checker) checkTables() error {
-	_, _, err := c.vector(sectionTable, "tables", maxTables, 3) // rewriter.boundTables checks their sizes
-	return err
+// checkTables leaves the sizes of tables to rewriter.boundTables.
+func (c *checker) checkTables() {
+	c.each(wasmbin.TableSection, "tables", maxTables, 3, func(r *reader) {
+		r.Byte()
+		limits(r)
+	})
 }
 
-func (c *checker) checkMemories() error {
-	r, count, err := c.vector(sectionMemory, "memories", 1, 2)
-	if err == nil {
-		err = checkLimit("memories", count+c.memories, 1)
-	}
-	if err != nil {
-		return err
-	}
-	for range count {
-		r.limits()
-	}
-	return r.finish(sectionMemory)
+func (c *checker) checkMemories() {
+	c.each(wasmbin.MemorySection, "memories", 1, 2, func(r *reader) {
+		limits(r)
+		c.memories++
+	})
+	checkLimit("memories", c.memories, 1)
 }
 
-func (c *checker) checkGlobals() error {
-	r, count, err := c.vector(sectionGlobal, "globals", maxGlobals, 4)
-	for range count {
-		r.bytes(2)
-		if err := r.skipConstant(); err != nil {
-			return err
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return r.finish(sectionGlobal)
+func (c *checker) checkGlobals() {
+	c.each(wasmbin.GlobalSection, "globals", maxGlobals, 4, func(r *reader) {
+		r.Next(2)
+		skipConstant(r)
+	})
 }
 
-func (r *reader) skipConstant() error {
-	for start := r.pos; r.err == nil; {
-		op := r.byte()
+func skipConstant(r *reader) {
+	for start := r.Pos; ; {
+		op := r.Byte()
 		if op == opEnd {
-			break
+			return
 		}
-		if err := skipImmediates(r, op); err != nil {
-			return err
-		}
-		if err := checkLimit("bytes in a constant expression", uint64(r.pos-start), maxConstant); err != nil {
-			return err
-		}
+		skipImmediates(r, op)
+		checkLimit("bytes in a constant expression", r.Pos-start, maxConstant)
 	}
-	return r.err
 }
 
-func (c *checker) checkExports() error {
-	r, count, err := c.vector(sectionExport, "exports", maxExports, 3)
-	for range count {
-		if err := r.checkName(); err != nil {
-			return err
-		}
-		r.byte()
-		r.uint()
-	}
-	if err != nil {
-		return err
-	}
-	return r.finish(sectionExport)
+func (c *checker) checkExports() {
+	c.each(wasmbin.ExportSection, "exports", maxExports, 3, func(r *reader) {
+		r.Name()
+		r.Byte()
+		r.Uint32()
+	})
 }
 
-func (c *checker) checkElements() error {
-	r, count, err := c.vector(sectionElement, "element segments", maxSegments, 3)
-	total := uint64(0)
-	for range count {
-		n, err := r.skipElement()
-		if err != nil {
-			return err
-		}
-		if total += n; total > MaxElements {
-			return &LimitError{"elements in segments", total, MaxElements}
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return r.finish(sectionElement)
+func (c *checker) checkElements() {
+	total := 0
+	c.each(wasmbin.ElementSection, "element segments", maxSegments, 3, func(r *reader) {
+		total += skipElement(r)
+		checkLimit("elements in segments", total, MaxElements)
+	})
 }
 
 // skipElement skips a segment and returns its number of elements.
-func (r *reader) skipElement() (uint64, error) {
-	flags := r.uint()
+func skipElement(r *reader) int {
+	flags := r.Uint32()
 	if flags > 7 {
-		return 0, &UnsupportedError{fmt.Sprintf("element segment of kind %d", flags)}
+		wasmbin.Throw(&UnsupportedError{fmt.Sprintf("element segment of kind %d", flags)})
 	}
 	if flags&elementPassive == 0 {
 		if flags&elementExplicit != 0 {
-			r.uint() // table
+			r.Uint32() // table
 		}
-		if err := r.skipConstant(); err != nil {
-			return 0, err
-		}
+		skipConstant(r)
 	}
 	if flags&(elementPassive|elementExplicit) != 0 {
-		r.byte() // element kind or reference type
+		r.Byte() // element kind or reference type
 	}
-	count, err := r.vector("elements in a segment", MaxElements, 1)
-	for range count {
+	n := count(r, "elements in a segment", MaxElements, 1)
+	for range n {
 		if flags&elementExpressions == 0 {
-			r.uint()
-		} else if err := r.skipConstant(); err != nil {
-			return 0, err
+			r.Uint32()
+		} else {
+			skipConstant(r)
 		}
 	}
-	if err != nil {
-		return 0, err
-	}
-	return count, r.err
+	return n
 }
 
-func (c *checker) checkData() error {
-	r, count, err := c.vector(sectionData, "data segments", maxSegments, 2)
-	for range count {
-		flags := r.uint()
+func (c *checker) checkData() {
+	c.each(wasmbin.DataSection, "data segments", maxSegments, 2, func(r *reader) {
+		flags := r.Uint32()
 		if flags == 2 {
-			r.uint() // memory
+			r.Uint32() // memory
 		}
 		if flags != 1 {
-			if err := r.skipConstant(); err != nil {
-				return err
-			}
+			skipConstant(r)
 		}
-		r.bytes(r.length())
-	}
-	if err != nil {
-		return err
-	}
-	return r.finish(sectionData)
+		r.Bytes()
+	})
 }
 
-func (c *checker) checkCode() error {
-	r, count, err := c.vector(sectionCode, "functions", maxFunctions, 3)
-	if err != nil {
-		return err
-	}
-	if own := len(c.functions) - c.imported; count > uint64(own) { // the runtime refuses too few
-		return fmt.Errorf("it announces %d functions and has the code of %d", own, count)
-	}
-	for n := range count {
-		size := r.length()
-		if err := checkLimit("bytes in a function", uint64(size), maxBody); err != nil {
-			return err
+func (c *checker) checkCode() {
+	n, own := 0, len(c.functions)-c.imported
+	c.each(wasmbin.CodeSection, "functions", maxFunctions, 3, func(r *reader) {
+		if n == own { // the runtime refuses too few
+			r.Fail("it announces %d functions and has the code of more", own)
 		}
-		body := &reader{data: r.bytes(size)}
-		if err := c.checkBody(body, c.types[c.functions[c.imported+int(n)]]); err != nil {
-			return fmt.Errorf("function %d: %w", c.imported+int(n), err)
+		body := r.Section()
+		checkLimit("bytes in a function", len(body.Rest()), maxBody)
+		if err := c.checkBody(body, c.types[c.functions[c.imported+n]]); err != nil {
+			wasmbin.Throw(fmt.Errorf("function %d: %w", c.imported+n, err))
 		}
-	}
-	return r.finish(sectionCode)
+		n++
+	})
 }
 
 // movedSlack and movedPerByte bound the values that blocks, branches and calls of a function move because of their
@@ -375,73 +283,60 @@ const (
 	movedPerByte = 4
 )
 
-func (c *checker) checkBody(r *reader, s signature) error {
-	locals, err := checkLocals(r, s.params)
-	if err != nil {
-		return err
-	}
-	if c.locals += locals; c.locals > maxAllLocals {
-		return &LimitError{"locals in all its functions", c.locals, maxAllLocals}
-	}
+func (c *checker) checkBody(r *reader, s signature) (err error) {
+	defer wasmbin.Catch(&err)
+	size := len(r.Rest())
+	c.locals += countLocals(r, s.params)
+	checkLimit("locals in all its functions", c.locals, maxAllLocals)
 	c.blocks = append(c.blocks[:0], s.results)
 	moved := 0
-	for !r.done() && len(c.blocks) > 0 {
-		op := r.byte()
+	for len(c.blocks) > 0 {
+		op := r.Byte()
 		switch { // fast path for most instructions
 		case op >= opI32Eqz && op <= opI64Extend32S:
 			continue
 		case op >= opLocalGet && op <= opTableSet:
-			r.uint()
+			r.Uint32()
 			continue
-		case op == opI32Const, op == opI64Const:
-			r.int()
+		case op == opI32Const:
+			r.Signed(32)
 			continue
 		}
 		immediates := *r
-		if err := skipImmediates(r, op); err != nil {
-			return err
-		}
+		skipImmediates(r, op)
 		switch op {
 		case opBlock, opLoop, opIf:
-			s := c.blockType(immediates.int())
+			s := c.blockType(immediates.Signed(33))
 			carried := s.results
 			if op == opLoop {
 				carried = s.params
 			}
-			if c.blocks = append(c.blocks, carried); len(c.blocks) > maxNesting {
-				return &LimitError{"blocks in each other", uint64(len(c.blocks)), maxNesting}
-			}
+			c.blocks = append(c.blocks, carried)
+			checkLimit("blocks in each other", len(c.blocks), maxNesting)
 			moved += s.params + s.results
 		case opEnd:
 			c.blocks = c.blocks[:len(c.blocks)-1]
 		case opBr, opBrIf:
-			moved += c.branchValues(immediates.uint())
+			moved += c.branchValues(immediates.Uint32())
 		case opBrTable:
-			n := immediates.uint()
-			if err := checkLimit("targets in a br_table", n, maxTargets); err != nil {
-				return err
-			}
+			n := int(immediates.Uint32())
+			checkLimit("targets in a br_table", n, maxTargets)
 			for range n + 1 {
-				moved += c.branchValues(immediates.uint())
+				moved += c.branchValues(immediates.Uint32())
 			}
 		case opCall, opReturnCall:
-			if index := immediates.uint(); index < uint64(len(c.functions)) {
+			if index := immediates.Uint32(); uint64(index) < uint64(len(c.functions)) {
 				moved += c.types[c.functions[index]].values()
 			}
 		case opCallIndirect, opReturnCallIndirect:
-			if index := immediates.uint(); index < uint64(len(c.types)) {
+			if index := immediates.Uint32(); uint64(index) < uint64(len(c.types)) {
 				moved += c.types[index].values()
 			}
 		}
 	}
-	if r.err == nil && (!r.done() || len(c.blocks) > 0) {
-		return errTruncated
-	}
-	if err := checkLimit("values that its blocks, branches and calls move", uint64(moved),
-		uint64(movedSlack+movedPerByte*len(r.data))); err != nil {
-		return err
-	}
-	return r.err
+	r.Finish("a function")
+	checkLimit("values that its blocks, branches and calls move", moved, movedSlack+movedPerByte*size)
+	return nil
 }
 
 func (s signature) values() int { return s.params + s.results }
@@ -460,30 +355,20 @@ func (c *checker) blockType(number int64) signature {
 }
 
 // branchValues returns how many values a branch to the block at this depth carries.
-func (c *checker) branchValues(depth uint64) int {
-	if depth >= uint64(len(c.blocks)) {
+func (c *checker) branchValues(depth uint32) int {
+	if uint64(depth) >= uint64(len(c.blocks)) {
 		return 0
 	}
-	return c.blocks[uint64(len(c.blocks))-1-depth]
+	return c.blocks[len(c.blocks)-1-int(depth)]
 }
 
-// checkLocals reads the declarations of locals and returns the number of locals and parameters.
-func checkLocals(r *reader, params int) (uint64, error) {
-	total := uint64(params)
-	declarations, err := r.vector("declarations of locals", maxLocals, 2)
-	if err != nil {
-		return 0, err
+// countLocals reads the declarations of locals and returns the number of locals and parameters.
+func countLocals(r *reader, params int) int {
+	total := params
+	for range count(r, "declarations of locals", maxLocals, 2) {
+		total += int(r.Uint32())
+		checkLimit("locals in a function", total, maxLocals)
+		r.Byte()
 	}
-	for range declarations {
-		n := r.uint()
-		if err := checkLimit("locals in a function", n, maxLocals); err != nil {
-			return 0, err
-		}
-		total += n
-		r.byte()
-	}
-	if err := checkLimit("locals in a function", total, maxLocals); err != nil {
-		return 0, err
-	}
-	return total, r.err
+	return total
 }

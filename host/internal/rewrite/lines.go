@@ -1,9 +1,13 @@
 package rewrite
 
 import (
+	"bytes"
+	"encoding/binary"
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/hako-run/hako/host/internal/wasmbin"
 )
 
 // Custom sections with the line tables of DWARF, versions 2 to 5. The other sections are not needed to find a line.
@@ -25,80 +29,84 @@ const (
 // (WebAssembly tool conventions, DWARF). The texts are untrusted: any bytes, of any length. It allocates little besides
 // the result, and its time is linear in the size of the module.
 func FunctionLines(module []byte, functions []uint32) map[uint32]string {
-	sections := map[string][]byte{}
-	var code []byte
-	imported := uint64(0)
-	r := &reader{data: module}
-	r.bytes(len(magic))
-	for !r.done() {
-		id := r.byte()
-		body := &reader{data: r.bytes(r.length())}
-		switch id {
-		case sectionCustom:
-			switch name := string(body.bytes(body.length())); name {
-			case lineSection, lineStringSection, stringSection:
-				sections[name] = body.rest()
+	t := &lineTables{strings: map[string][]byte{}, found: map[uint32]string{}}
+	ignoreErrors(func() {
+		imported := 0
+		newReader(module).Module(func(s wasmbin.Section) {
+			switch s.ID {
+			case wasmbin.CustomSection:
+				switch s.Name {
+				case lineSection, lineStringSection, stringSection:
+					t.strings[s.Name] = s.Content.Rest()
+				}
+			case wasmbin.ImportSection:
+				imported = importedFunctions(s.Content)
+			case wasmbin.CodeSection:
+				t.wanted = bodies(s.Content, imported, functions)
 			}
-		case sectionImport:
-			imported = importedFunctions(body)
-		case sectionCode:
-			code = body.data
+		})
+		lines := t.strings[lineSection]
+		if len(lines) > maxLineSection {
+			return
 		}
-	}
-	if size := len(sections[lineSection]); size == 0 || size > maxLineSection {
-		return nil
-	}
-	t := &lineTables{strings: sections, wanted: bodies(code, imported, functions), found: map[uint32]string{}}
-	for r := (&reader{data: sections[lineSection]}); !r.done() && len(t.wanted) > 0; {
-		t.read(&reader{data: r.bytes(int(r.uint32()))}) // 64-bit DWARF is too long, and ends this
-	}
+		for r := newReader(lines); !r.Done() && len(t.wanted) > 0; {
+			unit := newReader(r.Next(int(uint32At(r)))) // 64-bit DWARF is too long, and ends this
+			ignoreErrors(func() { t.read(unit) })
+		}
+	})
 	return t.found
 }
 
 // bodies returns the functions by the offset of their bodies in the code section.
-func bodies(code []byte, imported uint64, functions []uint32) map[uint64]uint32 {
-	wanted := map[uint64]bool{}
+func bodies(code *reader, imported int, functions []uint32) map[uint64]uint32 {
+	wanted := map[uint32]bool{}
 	for _, f := range functions {
-		wanted[uint64(f)] = true
+		wanted[f] = true
 	}
 	offsets := map[uint64]uint32{}
-	r := &reader{data: code}
-	for i := range r.uint() {
-		size := r.length()
-		if offset := r.pos; wanted[imported+i] && r.err == nil {
-			offsets[uint64(offset)] = uint32(imported + i)
-		}
-		if r.bytes(size); r.err != nil {
-			break
+	start := code.Pos
+	for i := range int(code.Uint32()) {
+		body := code.Section()
+		if f := uint32(imported + i); wanted[f] {
+			offsets[uint64(body.Pos-start)] = f
 		}
 	}
 	return offsets
 }
 
 // importedFunctions returns the number of functions in an import section.
-func importedFunctions(r *reader) (functions uint64) {
-	for range r.uint() {
-		r.bytes(r.length())
-		r.bytes(r.length())
-		switch r.byte() {
+func importedFunctions(r *reader) (functions int) {
+	for range r.Uint32() {
+		r.Bytes()
+		r.Bytes()
+		switch r.Byte() {
 		case kindFunction:
-			r.uint()
+			r.Uint32()
 			functions++
 		case kindTable:
-			r.byte()
-			r.limits()
+			r.Byte()
+			r.Limits()
 		case kindMemory:
-			r.limits()
+			r.Limits()
 		case kindGlobal:
-			r.bytes(2)
-		default:
-			return functions
-		}
-		if r.err != nil {
-			break
+			r.Next(2)
 		}
 	}
 	return functions
+}
+
+// uint16At, uint32At and uint64At read numbers of a fixed size.
+func uint16At(r *reader) uint16 { return binary.LittleEndian.Uint16(r.Next(2)) }
+func uint32At(r *reader) uint32 { return binary.LittleEndian.Uint32(r.Next(4)) }
+func uint64At(r *reader) uint64 { return binary.LittleEndian.Uint64(r.Next(8)) }
+
+// cString reads the text up to a zero byte.
+func cString(r *reader) []byte {
+	n := bytes.IndexByte(r.Rest(), 0)
+	if n < 0 {
+		r.Fail("a text has no end")
+	}
+	return r.Next(n + 1)[:n]
 }
 
 // lineTables reads line tables (DWARF 5, section 6.2) until the lines of all wanted functions are found.
@@ -124,23 +132,24 @@ const (
 
 // read runs one line program.
 func (t *lineTables) read(r *reader) {
-	version := r.uint16()
+	version := uint16At(r)
 	if version < 2 || version > 5 {
 		return
 	}
 	if version == 5 {
-		r.bytes(2) // the sizes of addresses and segments
+		r.Next(2) // the sizes of addresses and segments
 	}
-	header := &reader{data: r.bytes(int(r.uint32()))}
-	step := uint64(header.byte())
+	size := int(uint32At(r))
+	header := newReader(r.Next(size))
+	step := uint64(header.Byte())
 	if version >= 4 {
-		header.byte() // operations in an instruction: 1
+		header.Byte() // operations in an instruction: 1
 	}
-	header.byte() // is_stmt
-	base, lines := int64(int8(header.byte())), header.byte()
-	operands := header.bytes(max(int(header.byte()), 1) - 1)
+	header.Byte() // is_stmt
+	base, lines := int64(int8(header.Byte())), header.Byte()
+	operands := header.Next(max(int(header.Byte()), 1) - 1)
 	first := len(operands) + 1 // the first special opcode
-	if header.err != nil || lines == 0 || len(header.data) > maxLineHeader {
+	if lines == 0 || size > maxLineHeader {
 		return
 	}
 	var address uint64
@@ -152,44 +161,48 @@ func (t *lineTables) read(r *reader) {
 			return
 		}
 		files := *header
-		if name := t.file(&files, version, file); name != "" {
-			t.found[function] = name + ":" + strconv.FormatInt(line, 10)
-		}
+		ignoreErrors(func() {
+			if name := t.file(&files, version, file); name != "" {
+				t.found[function] = name + ":" + strconv.FormatInt(line, 10)
+			}
+		})
 		delete(t.wanted, address)
 	}
-	for !r.done() {
-		op := int(r.byte())
+	for !r.Done() {
+		op := int(r.Byte())
 		switch {
 		case op >= first:
 			address += uint64(op-first) / uint64(lines) * step
 			line += base + int64((op-first)%int(lines))
 			row()
 		case op == opExtended:
-			body := &reader{data: r.bytes(r.length())}
-			switch body.byte() {
+			body := r.Section()
+			switch body.Byte() {
 			case opExtendedEnd:
 				address, file, line, dropped = 0, 1, 1, false
 			case opExtendedAddress:
-				if address = body.uint64(); len(body.data) < 9 {
-					address = uint64((&reader{data: body.data[1:]}).uint32())
+				if len(body.Rest()) < 8 {
+					address = uint64(uint32At(body))
+				} else {
+					address = uint64At(body)
 				}
 				dropped = address == 0
 			}
 		case op == opCopy:
 			row()
 		case op == opAdvanceAddress:
-			address += r.uint() * step
+			address += r.Uint64() * step
 		case op == opAdvanceLine:
-			line += r.int()
+			line += r.Signed(64)
 		case op == opSetFile:
-			file = r.uint()
+			file = r.Uint64()
 		case op == opConstAddAddress:
 			address += uint64(255-first) / uint64(lines) * step
 		case op == opFixedAdvance:
-			address += uint64(r.uint16())
+			address += uint64(uint16At(r))
 		default:
 			for range operands[op-1] {
-				r.uint()
+				r.Uint64()
 			}
 		}
 	}
@@ -232,11 +245,11 @@ func (t *lineTables) entry(r *reader, number uint64) (name string, folder uint64
 	var text []byte
 	type format struct{ content, form uint64 }
 	var formats []format
-	for range r.byte() {
-		formats = append(formats, format{r.uint(), r.uint()})
+	for range r.Byte() {
+		formats = append(formats, format{r.Uint64(), r.Uint64()})
 	}
-	for i := range r.uint() {
-		if r.err != nil || len(formats) == 0 {
+	for i := range r.Uint64() {
+		if len(formats) == 0 {
 			return "", 0
 		}
 		text, folder = nil, 0
@@ -260,57 +273,56 @@ func (t *lineTables) entry(r *reader, number uint64) (name string, folder uint64
 func (t *lineTables) value(r *reader, form uint64) (text []byte, number uint64) {
 	switch form {
 	case formString:
-		return r.cString(), 0
+		return cString(r), 0
 	case formLineString:
-		return stringAt(t.strings[lineStringSection], r.uint32()), 0
+		return stringAt(t.strings[lineStringSection], uint32At(r)), 0
 	case formStringPointer:
-		return stringAt(t.strings[stringSection], r.uint32()), 0
+		return stringAt(t.strings[stringSection], uint32At(r)), 0
 	case formUint:
-		return nil, r.uint()
+		return nil, r.Uint64()
 	case formData1:
-		return nil, uint64(r.byte())
+		return nil, uint64(r.Byte())
 	case formData2:
-		return nil, uint64(r.uint16())
+		return nil, uint64(uint16At(r))
 	case formData16:
-		r.bytes(16)
+		r.Next(16)
 	default:
-		r.fail(errNumber)
+		r.Fail("form %#x is not read", form)
 	}
 	return nil, 0
 }
 
 func stringAt(section []byte, offset uint32) []byte {
 	section = section[min(int(offset), len(section)):]
-	return (&reader{data: section[:min(maxFileName, len(section))]}).cString()
+	return cString(newReader(section[:min(maxFileName, len(section))]))
 }
 
 // fileBefore5 reads the tables of DWARF 2 to 4, in which both numbers begin with 1, and folder 0 is that of the
 // compilation.
 func fileBefore5(r *reader, number uint64) string {
-	folders := r.pos
-	for len(r.cString()) > 0 {
+	folders := *r
+	for len(cString(r)) > 0 {
 	}
 	for i := uint64(1); ; i++ {
-		name := r.cString()
-		in := r.uint()
-		r.uint() // time
-		r.uint() // length
-		if len(name) == 0 || r.err != nil {
+		name := cString(r)
+		if len(name) == 0 {
 			return ""
 		}
+		in := r.Uint64()
+		r.Uint64() // time
+		r.Uint64() // length
 		if i < number {
 			continue
 		}
 		if in == 0 {
 			return string(name)
 		}
-		r := &reader{data: r.data, pos: folders}
 		for range in - 1 {
-			if len(r.cString()) == 0 {
+			if len(cString(&folders)) == 0 {
 				return ""
 			}
 		}
-		return join(string(r.cString()), string(name))
+		return join(string(cString(&folders)), string(name))
 	}
 }
 

@@ -14,15 +14,20 @@
 // code of the Go compiler, which lead through the head of a loop, are taken directly and not counted. Otherwise the
 // meaning of the module does not change.
 //
+// Modules are read with wasmbin, whose errors are thrown and caught by the exported functions. All but Check expect a
+// module that Check has accepted, or the result of Module; with another one they return an error, or less than there is.
+//
 // The rewriter supports the WebAssembly core specification 2.0 and tail calls; other features are an UnsupportedError.
 package rewrite
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/hako-run/hako/host/internal/wasmbin"
 )
 
 // Names that the rewritten module adds to its imports and exports.
@@ -67,23 +72,7 @@ func (e *UnsupportedError) Error() string {
 		", which hako does not run: build for WebAssembly 2.0, without threads, exceptions, GC or relaxed SIMD"
 }
 
-// Section identifiers of the core specification, section 5.5.2.
-const (
-	sectionCustom   = 0
-	sectionType     = 1
-	sectionImport   = 2
-	sectionFunction = 3
-	sectionTable    = 4
-	sectionMemory   = 5
-	sectionGlobal   = 6
-	sectionExport   = 7
-	sectionStart    = 8
-	sectionElement  = 9
-	sectionCode     = 10
-	sectionData     = 11
-	sectionCount    = 12
-)
-
+// Kinds of imports and exports.
 const (
 	kindFunction = 0
 	kindTable    = 1
@@ -98,41 +87,35 @@ const (
 	typeF64 = 0x7c
 )
 
-// sectionOrder is the order in which sections must appear.
-var sectionOrder = []byte{
-	sectionType, sectionImport, sectionFunction, sectionTable, sectionMemory, sectionGlobal,
-	sectionExport, sectionStart, sectionElement, sectionCount, sectionCode, sectionData,
-}
+type reader = wasmbin.Reader
 
-// magic starts every core module of version 1.
-var magic = []byte{0, 'a', 's', 'm', 1, 0, 0, 0}
+func newReader(data []byte) *reader { return wasmbin.New(data, maxName) }
 
 // Module rewrites a module, whose fuel starts at quantum. All its tables together may grow by growth elements:
 // MaxElements, or less for one of the modules of a component. Custom sections are dropped: they refer to function
 // indexes that shift. The error is one of Check, or a *LimitError if the module becomes too large. The runtime has to
 // detect other invalid modules.
-func Module(module []byte, quantum int64, growth int) (*Result, error) {
+func Module(module []byte, quantum int64, growth int) (result *Result, err error) {
 	if err := Check(module); err != nil {
 		return nil, err
 	}
-	sections, err := splitSections(module)
-	if err != nil {
-		return nil, err
-	}
+	defer wasmbin.Catch(&err)
+	sections := readSections(module)
 	w := &rewriter{sections: sections, quantum: quantum, growth: uint64(growth)}
-	if err := w.rewrite(); err != nil {
-		return nil, err
-	}
-	w.result.Memory = -1
-	if memories := (&reader{data: sections[sectionMemory]}); memories.uint() > 0 {
-		w.result.Memory = startMemory(sections)
-	}
-	w.result.Wasm = appendSections(slices.Clone(magic), w.sections)
+	w.addType()
+	w.boundTables()
+	w.addGlobal()
+	w.addExports()
+	w.rewriteStart()
+	w.rewriteElements()
+	w.rewriteCode()
+	w.result.Memory = startMemory(sections)
+	w.result.Wasm = appendSections([]byte(wasmbin.Header), sections)
 	return &w.result, nil
 }
 
 func appendSections(out []byte, sections map[byte][]byte) []byte {
-	for _, id := range sectionOrder {
+	for _, id := range wasmbin.SectionOrder {
 		if body, ok := sections[id]; ok {
 			out = appendSection(out, id, body)
 		}
@@ -141,30 +124,59 @@ func appendSections(out []byte, sections map[byte][]byte) []byte {
 }
 
 func appendSection(out []byte, id byte, body []byte) []byte {
-	return append(appendUint(append(out, id), uint64(len(body))), body...)
+	return append(appendUint(append(out, id), len(body)), body...)
 }
 
-func splitSections(module []byte) (map[byte][]byte, error) {
-	r := &reader{data: module}
-	if string(r.bytes(len(magic))) != string(magic) {
-		return nil, fmt.Errorf("not a core Wasm module of version 1")
-	}
-	sections := map[byte][]byte{}
-	for r.err == nil && !r.done() {
-		id := r.byte()
-		body := r.bytes(r.length())
-		switch {
-		case r.err != nil:
-		case id == sectionCustom:
-		case !slices.Contains(sectionOrder, id):
-			return nil, &UnsupportedError{fmt.Sprintf("section %d", id)}
-		case sections[id] != nil:
-			return nil, fmt.Errorf("section %d occurs twice", id)
-		default:
-			sections[id] = body
+// appendUint appends an unsigned LEB128 number.
+func appendUint[T uint32 | uint64 | int](out []byte, v T) []byte {
+	return binary.AppendUvarint(out, uint64(v))
+}
+
+// appendInt appends a signed LEB128 number.
+func appendInt(out []byte, v int64) []byte {
+	for {
+		b := byte(v & 0x7f)
+		v >>= 7
+		if (v == 0 && b&0x40 == 0) || (v == -1 && b&0x40 != 0) {
+			return append(out, b)
 		}
+		out = append(out, b|0x80)
 	}
-	return sections, r.err
+}
+
+func appendName(out []byte, name string) []byte { return append(appendUint(out, len(name)), name...) }
+
+// splitSections returns readers of the sections of a module, except the custom ones.
+func splitSections(module []byte) map[byte]*reader {
+	sections := map[byte]*reader{}
+	newReader(module).Module(func(s wasmbin.Section) {
+		if s.ID == wasmbin.TagSection {
+			wasmbin.Throw(&UnsupportedError{"exceptions"})
+		}
+		if s.ID != wasmbin.CustomSection {
+			sections[s.ID] = s.Content
+		}
+	})
+	return sections
+}
+
+// readSections returns the contents of the sections of a module, except the custom ones.
+func readSections(module []byte) map[byte][]byte {
+	sections := map[byte][]byte{}
+	for id, r := range splitSections(module) {
+		sections[id] = r.Rest()
+	}
+	return sections
+}
+
+// entries returns a reader of the entries of a section and their number; an absent section has none.
+func entries(sections map[byte][]byte, id byte) (*reader, int) {
+	body, ok := sections[id]
+	if !ok {
+		return newReader(nil), 0
+	}
+	r := newReader(body)
+	return r, r.Count("entries", len(body))
 }
 
 // rewriter replaces the sections one by one.
@@ -173,10 +185,10 @@ type rewriter struct {
 	quantum  int64
 	growth   uint64
 	// shiftFrom is the function index of the new import: indexes from there on shift by one.
-	shiftFrom uint64
+	shiftFrom uint32
 	// fuel is the index of the new global. The global after it holds the operand of a bulk instruction while it is
 	// charged.
-	fuel uint64
+	fuel uint32
 	// countCode is the code that counts one step.
 	countCode []byte
 	// leafWork has the work of each leaf, and zero for the functions that count; imported ones are left out.
@@ -185,7 +197,7 @@ type rewriter struct {
 	labels []label
 	direct []byte
 	// mutable has the indexes of the other mutable globals.
-	mutable []uint64
+	mutable []uint32
 	result  Result
 }
 
@@ -195,18 +207,8 @@ func (w *rewriter) markUnrestorable(what string) {
 	}
 }
 
-func (w *rewriter) rewrite() error {
-	for _, step := range []func() error{w.addType, w.boundTables, w.addGlobal, w.addExports, w.rewriteStart,
-		w.rewriteElements, w.rewriteCode} {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // shift returns the new index of a function.
-func (w *rewriter) shift(index uint64) uint64 {
+func (w *rewriter) shift(index uint32) uint32 {
 	if index >= w.shiftFrom {
 		return index + 1
 	}
@@ -214,85 +216,58 @@ func (w *rewriter) shift(index uint64) uint64 {
 }
 
 // addType adds the type () -> () and the import of that type.
-func (w *rewriter) addType() error {
-	types := &reader{data: w.sections[sectionType]}
-	count := uint64(0)
-	if !types.done() {
-		count = types.uint()
-	}
-	section := appendUint(nil, count+1)
-	section = append(section, types.rest()...)
-	w.sections[sectionType] = append(section, 0x60, 0, 0)
-	if types.err != nil {
-		return types.err
-	}
-	return w.addImport(count)
+func (w *rewriter) addType() {
+	types, count := entries(w.sections, wasmbin.TypeSection)
+	section := append(appendUint(nil, count+1), types.Rest()...)
+	w.sections[wasmbin.TypeSection] = append(section, wasmbin.FuncType, 0, 0)
+	w.addImport(count)
 }
 
-func (w *rewriter) addImport(typeIndex uint64) error {
-	imports := &reader{data: w.sections[sectionImport]}
-	count := uint64(0)
-	if !imports.done() {
-		count = imports.uint()
-	}
+func (w *rewriter) addImport(typeIndex int) {
+	imports, count := entries(w.sections, wasmbin.ImportSection)
 	section := appendUint(nil, count+1)
 	for range count {
-		section = appendName(section, cmp.Or(imports.name(), EmptyModule))
-		start := imports.pos
-		if name := imports.name(); Reserved(name) {
-			return fmt.Errorf("it imports %q, a name that is reserved: rename it", name)
+		section = appendName(section, cmp.Or(imports.Name(), EmptyModule))
+		start := imports.Pos
+		if name := imports.Name(); Reserved(name) {
+			wasmbin.Throw(fmt.Errorf("it imports %q, a name that is reserved: rename it", name))
 		}
-		switch kind := imports.byte(); kind {
+		switch imports.Byte() {
 		case kindFunction:
-			imports.uint()
+			imports.Uint32()
 			w.shiftFrom++
 		case kindTable:
-			imports.byte()
-			imports.limits()
+			imports.Byte()
+			imports.Limits()
 		case kindMemory:
-			imports.limits()
+			imports.Limits()
 		case kindGlobal:
-			imports.bytes(2) // a mutable one is restored with the module of the component that defines it
+			imports.Next(2) // a mutable one is restored with the module of the component that defines it
 			w.fuel++
-		default:
-			return &UnsupportedError{fmt.Sprintf("import of kind %d", kind)}
 		}
-		if imports.err != nil {
-			return imports.err
-		}
-		section = append(section, imports.data[start:imports.pos]...)
+		section = append(section, imports.Since(start)...)
 	}
 	section = appendName(section, ImportModule)
 	section = appendName(section, ImportName)
 	section = append(section, kindFunction)
-	w.sections[sectionImport] = appendUint(section, typeIndex)
-	return nil
+	w.sections[wasmbin.ImportSection] = appendUint(section, typeIndex)
 }
 
-func (w *rewriter) addGlobal() error {
-	globals := &reader{data: w.sections[sectionGlobal]}
-	count := uint64(0)
-	if !globals.done() {
-		count = globals.uint()
-	}
+func (w *rewriter) addGlobal() {
+	globals, count := entries(w.sections, wasmbin.GlobalSection)
 	section := appendUint(nil, count+2)
 	for range count {
-		kind := globals.bytes(2)
+		kind := globals.Next(2)
 		section = append(section, kind...)
-		if len(kind) == 2 && kind[1] == 1 {
+		if kind[1] == 1 {
 			w.addMutable(kind[0])
 		}
 		w.fuel++
-		expr, err := w.copyConstant(globals)
-		if err != nil {
-			return err
-		}
-		section = append(section, expr...)
+		section = w.copyConstant(section, globals)
 	}
 	section = append(section, typeI64, 1, opI64Const) // mutable
 	section = appendInt(section, w.quantum)
-	w.sections[sectionGlobal] = append(section, opEnd, typeI32, 1, opI32Const, 0, opEnd)
-	return globals.err
+	w.sections[wasmbin.GlobalSection] = append(section, opEnd, typeI32, 1, opI32Const, 0, opEnd)
 }
 
 // addMutable adds the global being read, whose index is that of w.fuel now.
@@ -304,20 +279,11 @@ func (w *rewriter) addMutable(valueType byte) {
 	w.mutable = append(w.mutable, w.fuel)
 }
 
-func (w *rewriter) addExports() error {
-	exports := &reader{data: w.sections[sectionExport]}
-	count := uint64(0)
-	if !exports.done() {
-		count = exports.uint()
-	}
-	section := appendUint(nil, count+1+uint64(len(w.mutable)))
+func (w *rewriter) addExports() {
+	exports, count := entries(w.sections, wasmbin.ExportSection)
+	section := appendUint(nil, count+1+len(w.mutable))
 	for range count {
-		name := exports.name()
-		kind := exports.byte()
-		index := exports.uint()
-		if exports.err != nil {
-			return exports.err
-		}
+		name, kind, index := exports.Name(), exports.Byte(), exports.Uint32()
 		if kind == kindFunction {
 			index = w.shift(index)
 		}
@@ -326,24 +292,19 @@ func (w *rewriter) addExports() error {
 		section = appendUint(section, index)
 	}
 	for _, index := range w.mutable {
-		name := globalExport + strconv.FormatUint(index, 10)
+		name := globalExport + strconv.FormatUint(uint64(index), 10)
 		w.result.Globals = append(w.result.Globals, name)
 		section = exportGlobal(section, name, index)
 	}
-	w.sections[sectionExport] = exportGlobal(section, FuelExport, w.fuel)
-	return nil
+	w.sections[wasmbin.ExportSection] = exportGlobal(section, FuelExport, w.fuel)
 }
 
-func exportGlobal(section []byte, name string, index uint64) []byte {
+func exportGlobal(section []byte, name string, index uint32) []byte {
 	return appendUint(append(appendName(section, name), kindGlobal), index)
 }
 
-func (w *rewriter) rewriteStart() error {
-	body, ok := w.sections[sectionStart]
-	if !ok {
-		return nil
+func (w *rewriter) rewriteStart() {
+	if body, ok := w.sections[wasmbin.StartSection]; ok {
+		w.sections[wasmbin.StartSection] = appendUint(nil, w.shift(newReader(body).Uint32()))
 	}
-	r := &reader{data: body}
-	w.sections[sectionStart] = appendUint(nil, w.shift(r.uint()))
-	return r.err
 }

@@ -2,6 +2,8 @@ package rewrite
 
 import (
 	"slices"
+
+	"github.com/hako-run/hako/host/internal/wasmbin"
 )
 
 // nameSection is the custom section of the core specification, appendix A, with the names of a module and its
@@ -18,8 +20,8 @@ const (
 func Named(module []byte, name string) []byte {
 	text := appendName(nil, name)
 	body := appendName(nil, nameSection)
-	body = appendUint(append(body, moduleName), uint64(len(text)))
-	return appendSection(slices.Clone(module), sectionCustom, append(body, text...))
+	body = appendUint(append(body, moduleName), len(text))
+	return appendSection(slices.Clone(module), wasmbin.CustomSection, append(body, text...))
 }
 
 // FunctionNames returns the names of the functions with these indexes in a module that Module has not rewritten, as far
@@ -27,30 +29,33 @@ func Named(module []byte, name string) []byte {
 // whatever the size of the section.
 func FunctionNames(module []byte, functions []uint32) map[uint32]string {
 	names := map[uint32]string{}
-	r := &reader{data: module}
-	r.bytes(len(magic))
-	for !r.done() {
-		id := r.byte()
-		body := &reader{data: r.bytes(r.length())}
-		if id != sectionCustom || string(body.bytes(body.length())) != nameSection {
-			continue
-		}
-		for !body.done() {
-			id := body.byte()
-			if list := (&reader{data: body.bytes(body.length())}); id == functionNames {
-				for range list.uint() {
-					index, name := list.uint(), list.bytes(list.length())
-					if list.err != nil {
-						break
-					}
-					if slices.Contains(functions, uint32(index)) && index <= maxFunctions+maxImports {
-						names[uint32(index)] = string(name)
+	ignoreErrors(func() {
+		newReader(module).Module(func(s wasmbin.Section) {
+			if s.Name != nameSection {
+				return
+			}
+			for body := s.Content; !body.Done(); {
+				id, list := body.Byte(), body.Section()
+				if id != functionNames {
+					continue
+				}
+				for range list.Uint32() {
+					index, name := list.Uint32(), list.Bytes()
+					if slices.Contains(functions, index) && index <= maxFunctions+maxImports {
+						names[index] = string(name)
 					}
 				}
 			}
-		}
-	}
+		})
+	})
 	return names
+}
+
+// ignoreErrors calls a function that reads as much as it can.
+func ignoreErrors(read func()) {
+	var err error
+	defer wasmbin.Catch(&err)
+	read()
 }
 
 // Original returns the index in the original module of a function that has this index in the rewritten one. Rewritten

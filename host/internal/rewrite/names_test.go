@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"maps"
 	"testing"
+
+	"github.com/hako-run/hako/host/internal/wasmbin"
 )
 
 // nameSectionOf is a name section with these subsections.
 func nameSectionOf(subsections ...[]byte) []byte {
-	return appendSection(nil, sectionCustom, append(appendName(nil, nameSection), bytes.Join(subsections, nil)...))
+	return appendSection(nil, wasmbin.CustomSection, append(appendName(nil, nameSection), bytes.Join(subsections, nil)...))
 }
 
 func TestFunctionNames(t *testing.T) {
@@ -25,10 +27,10 @@ func TestFunctionNames(t *testing.T) {
 		"names":          {nameSectionOf([]byte{0, 2, 1, 'm'}, list(2, a, b), []byte{9, 1, 0}), map[uint32]string{1: "a", 2: "\xffb"}},
 		"too short":      {nameSectionOf(list(9, a)), map[uint32]string{1: "a"}},
 		"a longer count": {nameSectionOf([]byte{functionNames, 5, 0xff, 0xff, 0xff, 0xff, 0x0f}), map[uint32]string{}},
-		"another":        {appendSection(nil, sectionCustom, appendName(nil, "other")), map[uint32]string{}},
+		"another":        {appendSection(nil, wasmbin.CustomSection, appendName(nil, "other")), map[uint32]string{}},
 		"garbage":        {[]byte{0, 0xff, 0xff}, map[uint32]string{}},
 	} {
-		module := append(bytes.Clone(magic), test.module...)
+		module := append([]byte(wasmbin.Header), test.module...)
 		if got := FunctionNames(module, []uint32{1, 2, 3}); !maps.Equal(got, test.want) {
 			t.Errorf("%s: %v", what, got)
 		}
@@ -42,7 +44,7 @@ func TestNamesAreNotCopied(t *testing.T) {
 		entries = appendName(appendUint(entries, i), "function")
 	}
 	subsection := append(appendUint([]byte{functionNames}, uint64(len(entries))), entries...)
-	module := append(bytes.Clone(magic), nameSectionOf(subsection)...)
+	module := append([]byte(wasmbin.Header), nameSectionOf(subsection)...)
 	allocations := testing.AllocsPerRun(1, func() {
 		if got := FunctionNames(module, []uint32{7}); got[7] != "function" {
 			t.Errorf("got %v", got)
@@ -54,7 +56,7 @@ func TestNamesAreNotCopied(t *testing.T) {
 }
 
 func FuzzFunctionNames(f *testing.F) {
-	f.Add(append(bytes.Clone(magic), nameSectionOf([]byte{functionNames, 4, 1, 1, 1, 'a'})...))
+	f.Add(append([]byte(wasmbin.Header), nameSectionOf([]byte{functionNames, 4, 1, 1, 1, 'a'})...))
 	f.Fuzz(func(t *testing.T, module []byte) {
 		if names := FunctionNames(module, []uint32{0, 1, 2}); len(names) > 3 {
 			t.Errorf("%d names", len(names))

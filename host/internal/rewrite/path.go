@@ -60,16 +60,13 @@ func (p *path) advance(op byte, immediates reader) {
 	case opElse, opEnd:
 		p.closeLabel(op)
 	case opBr:
-		p.branch(immediates.uint())
+		p.branch(immediates.Uint32())
 		p.restart()
 	case opBrIf:
-		p.branch(immediates.uint())
+		p.branch(immediates.Uint32())
 	case opBrTable:
-		for range immediates.uint() + 1 {
-			p.branch(immediates.uint())
-			if immediates.err != nil {
-				break
-			}
+		for range uint64(immediates.Uint32()) + 1 {
+			p.branch(immediates.Uint32())
 		}
 		p.restart()
 	case opUnreachable, opReturn, opReturnCall, opReturnCallIndirect:
@@ -92,11 +89,11 @@ func (p *path) closeLabel(op byte) {
 }
 
 // branch records a branch to the label of this depth. Branches to a loop are counted at its head.
-func (p *path) branch(depth uint64) {
-	if depth >= uint64(len(p.labels)) {
+func (p *path) branch(depth uint32) {
+	if uint64(depth) >= uint64(len(p.labels)) {
 		return // that is a return
 	}
-	if to := &p.labels[uint64(len(p.labels))-1-depth]; !to.loop {
+	if to := &p.labels[len(p.labels)-1-int(depth)]; !to.loop {
 		to.longest = max(to.longest, p.length)
 	}
 }

@@ -23,7 +23,7 @@ import (
 const features = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall
 
 // command builds a WASI command with the Go compiler.
-func command(t *testing.T, dir string) []byte {
+func command(t testing.TB, dir string) []byte {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "command.wasm")
 	build := exec.Command("go", "build", "-trimpath", "-o", out, "./"+dir)
@@ -188,6 +188,28 @@ func TestUnsupported(t *testing.T) {
 		if err == nil || errors.As(err, &unsupported) == test.supported {
 			t.Errorf("%s: %v", test.name, err)
 		}
+	}
+}
+
+// BenchmarkModule rewrites a plugin of the Go compiler. Module includes Check.
+func BenchmarkModule(b *testing.B) {
+	wasm := command(b, "plugins/files")
+	for name, run := range map[string]func() error{
+		"Check": func() error { return rewrite.Check(wasm) },
+		"Module": func() error {
+			_, err := rewrite.Module(wasm, 1_000_000, rewrite.MaxElements)
+			return err
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(wasm)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := run(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

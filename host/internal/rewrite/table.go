@@ -1,6 +1,10 @@
 package rewrite
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/hako-run/hako/host/internal/wasmbin"
+)
 
 // MaxElements bounds the elements of all tables of a module. Each takes 8 bytes of host memory.
 const MaxElements = 1 << 20
@@ -8,56 +12,40 @@ const MaxElements = 1 << 20
 // table is a table type; core specification, section 5.3.9.
 type table struct {
 	reference byte
-	bounded   bool
-	min, max  uint64
+	limits    wasmbin.Limits
 }
 
 // boundTables bounds the growth of tables: they share growth, and what MaxElements leaves.
-func (w *rewriter) boundTables() error {
-	body, ok := w.sections[sectionTable]
-	if !ok {
-		return nil
+func (w *rewriter) boundTables() {
+	r, count := entries(w.sections, wasmbin.TableSection)
+	if count == 0 {
+		return
 	}
-	r := &reader{data: body}
 	var list []table
 	used := uint64(0)
-	for range r.uint() {
-		t := table{reference: r.byte()}
-		flags := r.byte()
-		if flags > 1 {
-			return &UnsupportedError{fmt.Sprintf("table limits of kind %d", flags)}
-		}
-		t.bounded, t.min = flags == 1, r.uint()
-		if t.bounded {
-			t.max = r.uint()
-		}
-		if r.err != nil {
-			return r.err
-		}
-		if t.min > MaxElements {
-			return tooManyElements(t.min)
-		}
-		used += t.min
+	for range count {
+		t := table{r.Byte(), r.Limits()}
+		checkElements(t.limits.Min)
+		used += t.limits.Min
 		list = append(list, t)
 	}
-	if used > MaxElements {
-		return tooManyElements(used)
-	}
-	section := appendUint(nil, uint64(len(list)))
+	checkElements(used)
+	section := appendUint(nil, count)
 	growth := min(w.growth, MaxElements-used)
 	w.result.Elements = int(used + growth)
 	for _, t := range list {
-		most := t.min + growth/uint64(len(list))
-		if !t.bounded || t.max > most {
-			t.max = most
+		most := t.limits.Min + growth/uint64(count)
+		if t.limits.Flags&wasmbin.LimitsMax != 0 {
+			most = min(most, t.limits.Max)
 		}
-		section = append(section, t.reference, 1)
-		section = appendUint(appendUint(section, t.min), t.max)
+		section = append(section, t.reference, wasmbin.LimitsMax)
+		section = appendUint(appendUint(section, t.limits.Min), most)
 	}
-	w.sections[sectionTable] = append(section, r.rest()...)
-	return r.err
+	w.sections[wasmbin.TableSection] = append(section, r.Rest()...)
 }
 
-func tooManyElements(n uint64) error {
-	return fmt.Errorf("its tables have %d elements to start and may have %d", n, MaxElements)
+func checkElements(n uint64) {
+	if n > MaxElements {
+		wasmbin.Throw(fmt.Errorf("its tables have %d elements to start and may have %d", n, MaxElements))
+	}
 }

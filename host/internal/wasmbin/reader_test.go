@@ -22,7 +22,7 @@ func TestNumbers(t *testing.T) {
 	t.Parallel()
 	u32 := func(r *wasmbin.Reader) { r.Uint32() }
 	u64 := func(r *wasmbin.Reader) { r.Uint64() }
-	signed := func(bits int) func(*wasmbin.Reader) { return func(r *wasmbin.Reader) { r.DiscardSigned(bits) } }
+	signed := func(bits int) func(*wasmbin.Reader) { return func(r *wasmbin.Reader) { r.Signed(bits) } }
 	const nine = "\xff\xff\xff\xff\xff\xff\xff\xff\xff"
 	for _, test := range []struct {
 		name, data string
@@ -123,9 +123,9 @@ func FuzzReader(f *testing.F) {
 						t.Errorf("number %d of %d bytes, want %d of %d", got, r.Pos-before, want, n)
 					}
 				case 3:
-					r.DiscardSigned(32)
+					r.Signed(32)
 				case 4:
-					r.DiscardSigned(64)
+					r.Signed(64)
 				case 5:
 					r = r.Section()
 				case 6:
@@ -137,7 +137,7 @@ func FuzzReader(f *testing.F) {
 						t.Errorf("%d entries", len(list))
 					}
 				case 8:
-					r.Discard(3)
+					r.Next(3)
 				case 9:
 					r.Finish("the test")
 				}
