@@ -8,18 +8,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/host/connection"
 	"github.com/hako-run/hako/host/console"
 )
 
 // clientLogins are logins of MCP clients for tests.
-type clientLogins []*console.ClientLogin
+type clientLogins []*connection.Login
 
-func (l *clientLogins) List(context.Context) ([]*console.ClientLogin, error) { return *l, nil }
+func (l *clientLogins) List(context.Context) ([]*connection.Login, error) { return *l, nil }
 
-func (l *clientLogins) End(_ context.Context, id string) (*console.ClientLogin, error) {
-	i := slices.IndexFunc(*l, func(login *console.ClientLogin) bool { return login.ID == id })
+func (l *clientLogins) End(_ context.Context, id string) (*connection.Login, error) {
+	i := slices.IndexFunc(*l, func(login *connection.Login) bool { return login.ID == id })
 	if i < 0 {
-		return nil, nil
+		return nil, connection.ErrNoLogin
 	}
 	ended := (*l)[i]
 	*l = slices.Delete(*l, i, i+1)
@@ -56,7 +57,7 @@ func TestClientLogins(t *testing.T) {
 	if got := admin.get("logins"); !strings.HasPrefix(got.body, want) {
 		t.Errorf("listed %s", got.body)
 	}
-	var ended console.ClientLogin
+	var ended connection.Login
 	admin.post("logins/ONE/end", map[string]any{}).into(t, &ended)
 	if ended.User != "mori@example.com" || len(*logins) != 1 {
 		t.Errorf("ended %+v, remaining %v", ended, *logins)

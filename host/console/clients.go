@@ -4,46 +4,22 @@ import (
 	"context"
 	"regexp"
 	"slices"
-	"time"
 
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/connection"
 )
 
 // Clients has the MCP clients that are connected.
 type Clients interface {
-	Clients(ctx context.Context) ([]Client, error)
+	Clients(ctx context.Context) ([]connection.Client, error)
 	// EndClient ends a session at all replicas and reports whether there was one.
-	EndClient(ctx context.Context, key string) (bool, error)
+	EndClient(ctx context.Context, id string) (bool, error)
 }
 
-// Client is a connected MCP client, with the fields of mcpserver.Client.
-type Client struct {
-	Key, Name, Version, Protocol string
-	User, Tenant, Token, Address string
-	Opened, Used                 time.Time
-	Here                         bool
-	Calls                        uint64
-	Requests, Streams            int
-}
-
-// clientJSON is a connected MCP client. ID is empty on stdio; Here, Calls, Requests and Streams are those of this
-// process.
+// clientJSON is a connected MCP client with its frontend. Here, Calls, Requests and Streams are those of this process.
 type clientJSON struct {
-	ID       string    `json:"id"`
-	Client   string    `json:"client"`
-	Version  string    `json:"version"`
-	Protocol string    `json:"protocol"`
-	User     string    `json:"user"`
-	Tenant   string    `json:"tenant"`
-	Token    string    `json:"token"`
-	Address  string    `json:"address"`
-	Frontend string    `json:"frontend"`
-	Since    time.Time `json:"since,omitzero"`
-	Used     time.Time `json:"used,omitzero"`
-	Here     bool      `json:"here"`
-	Calls    uint64    `json:"calls"`
-	Requests int       `json:"requests"`
-	Streams  int       `json:"streams"`
+	connection.Client
+	Frontend string `json:"frontend"`
 }
 
 // clientsJSON are the connected clients. Replica names this process if there are others.
@@ -61,25 +37,23 @@ func (c *Console) clients(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range list {
-		answer.Items = append(answer.Items, newClient(&list[i]))
+	for _, client := range list {
+		answer.Items = append(answer.Items, newClient(client))
 	}
 	answer.Replica, err = c.alone(q.Context())
 	return answer, err
 }
 
-func newClient(m *Client) clientJSON {
+func newClient(c connection.Client) clientJSON {
 	frontend := "mcp-http"
-	if m.Key == "" {
+	if c.ID == "" {
 		frontend = "mcp-stdio"
 	}
-	return clientJSON{
-		m.Key, m.Name, m.Version, m.Protocol, m.User, m.Tenant, m.Token, m.Address, frontend, m.Opened.UTC(),
-		m.Used.UTC(), m.Here, m.Calls, m.Requests, m.Streams,
-	}
+	c.Opened, c.Used = c.Opened.UTC(), c.Used.UTC()
+	return clientJSON{c, frontend}
 }
 
-// clientID is the form of a session's key.
+// clientID is the form of the ID of a session.
 var clientID = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // endClient ends the session of an MCP client at all replicas.
@@ -97,7 +71,7 @@ func (c *Console) endClient(q *request) (any, error) {
 		return nil, err
 	}
 	o := &audit.Operation{Action: "session.end", Detail: map[string]string{"session": id}}
-	if i := slices.IndexFunc(list, func(m Client) bool { return m.Key == id }); i >= 0 {
+	if i := slices.IndexFunc(list, func(m connection.Client) bool { return m.ID == id }); i >= 0 {
 		o.Subject.Tenant = list[i].Tenant
 		o.Detail["client"], o.Detail["user"] = list[i].Name, list[i].User
 	}

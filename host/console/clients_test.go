@@ -7,18 +7,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/host/connection"
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/slackbot"
 )
 
 // clients are connected MCP clients.
-type clients struct{ list []console.Client }
+type clients struct{ list []connection.Client }
 
-func (c *clients) Clients(context.Context) ([]console.Client, error) { return c.list, nil }
+func (c *clients) Clients(context.Context) ([]connection.Client, error) { return c.list, nil }
 
 func (c *clients) EndClient(_ context.Context, key string) (bool, error) {
 	for i, one := range c.list {
-		if one.Key == key {
+		if one.ID == key {
 			c.list = append(c.list[:i:i], c.list[i+1:]...)
 			return true, nil
 		}
@@ -29,9 +30,9 @@ func (c *clients) EndClient(_ context.Context, key string) (bool, error) {
 func TestClients(t *testing.T) {
 	t.Parallel()
 	key := strings.Repeat("a1", 32)
-	connected := &clients{[]console.Client{
+	connected := &clients{[]connection.Client{
 		{Name: "Inspector", Version: "0.9", Protocol: "2025-11-25", Opened: time.Unix(1, 0)},
-		{Key: key, Name: payload, Protocol: "2025-06-18", User: "aki", Tenant: "acme", Here: true, Calls: 7, Requests: 1},
+		{ID: key, Name: payload, Protocol: "2025-06-18", User: "aki", Tenant: "acme", Here: true, Calls: 7, Requests: 1},
 	}}
 	var log *journal
 	w := newWorld(t, func(_ *world, o *console.Options) {

@@ -3,31 +3,12 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/connection"
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 )
-
-// Client is a connected client, as operators see it: a session over HTTP at any replica, or a client on stdio. Clients
-// of MCP 2026-07-28 and later have no sessions over HTTP, so they are not connected between their requests.
-type Client struct {
-	// Key identifies the session to EndClient. It is empty on stdio. It does not let anybody use the session.
-	Key string
-	// Name and Version are the client's own claims; Protocol is the version that it requested.
-	Name, Version, Protocol string
-	// User, Tenant and Token, its name, are empty without authentication. Address is where the session was opened from.
-	User, Tenant, Token, Address string
-	// Opened is zero if an earlier version of hako opened the session. Used may lag behind by a minute or so for
-	// sessions of other replicas.
-	Opened, Used time.Time
-	// Here is set if this process has served the session. The following fields count its calls of tools, requests in
-	// flight and open streams in this process.
-	Here              bool
-	Calls             uint64
-	Requests, Streams int
-}
 
 // opener identifies the caller that opened a session, as the store keeps it.
 type opener struct {
@@ -49,16 +30,16 @@ func openerOf(over *exchange) opener {
 const maxClients = 500
 
 // Clients lists the connected clients: those on stdio, and the sessions that were used last. The error is the store's.
-func (s *Server) Clients(ctx context.Context) ([]Client, error) {
+func (s *Server) Clients(ctx context.Context) ([]connection.Client, error) {
 	listed, err := s.options.Sessions.List(ctx, maxClients)
 	if err != nil {
 		return nil, err
 	}
-	var list []Client
+	var list []connection.Client
 	for _, conn := range s.stdio.all() {
-		c := Client{Opened: conn.opened, Here: true, Requests: conn.unanswered()}
+		c := connection.Client{Opened: conn.opened, Here: true, Requests: conn.unanswered()}
 		if session := conn.session.Load(); session != nil {
-			c.introduce(session.InitializeParams())
+			introduce(&c, session.InitializeParams())
 		}
 		list = append(list, c)
 	}
@@ -69,11 +50,11 @@ func (s *Server) Clients(ctx context.Context) ([]Client, error) {
 }
 
 // client describes a session, from the store and from this process.
-func (t *sessions) client(l *sessionstore.Listed) Client {
-	c := Client{Key: l.Key, Opened: l.Opened, Used: l.Used}
+func (t *sessions) client(l *sessionstore.Listed) connection.Client {
+	c := connection.Client{ID: l.Key, Opened: l.Opened, Used: l.Used}
 	opened, by := new(mcp.InitializeParams), opener{}
 	if json.Unmarshal(l.Opening, opened) == nil { // the store may have been changed
-		c.introduce(opened)
+		introduce(&c, opened)
 	}
 	if json.Unmarshal(l.Opener, &by) == nil {
 		c.User, c.Tenant, c.Token, c.Address = by.User, by.Tenant, by.Token, by.Address
@@ -90,7 +71,7 @@ func (t *sessions) client(l *sessionstore.Listed) Client {
 }
 
 // introduce sets the client's own claims. opened may be nil.
-func (c *Client) introduce(opened *mcp.InitializeParams) {
+func introduce(c *connection.Client, opened *mcp.InitializeParams) {
 	if opened == nil {
 		return
 	}
@@ -100,12 +81,12 @@ func (c *Client) introduce(opened *mcp.InitializeParams) {
 	}
 }
 
-// EndClient ends the session with the key of a Client at all replicas, and reports whether there was one. Calls in
+// EndClient ends the session with the ID of a Client at all replicas, and reports whether there was one. Calls in
 // flight finish. The client's next request is answered like one of an unknown session, so most clients open another.
 // The error is the store's.
-func (s *Server) EndClient(ctx context.Context, key string) (there bool, err error) {
-	if there, err = s.options.Sessions.Remove(ctx, key); there {
-		s.sessions.drop(s.sessions.byStoreKey(key))
+func (s *Server) EndClient(ctx context.Context, id string) (there bool, err error) {
+	if there, err = s.options.Sessions.Remove(ctx, id); there {
+		s.sessions.drop(s.sessions.byStoreKey(id))
 	}
 	return there, err
 }

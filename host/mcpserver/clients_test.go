@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/hako-run/hako/host/connection"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/internal/testwait"
 )
@@ -40,13 +41,13 @@ func TestClients(t *testing.T) {
 	if one := onlyClient(t, s); one.Calls != 1 || one.Requests != 0 {
 		t.Errorf("after the call: %+v", one)
 	}
-	if one.Key == id {
+	if one.ID == id {
 		t.Error("the list has the ID, with which anybody could use the session")
 	}
-	if there, err := s.EndClient(t.Context(), one.Key); !there || err != nil {
+	if there, err := s.EndClient(t.Context(), one.ID); !there || err != nil {
 		t.Errorf("end it: %v, %v", there, err)
 	}
-	if there, err := s.EndClient(t.Context(), one.Key); there || err != nil {
+	if there, err := s.EndClient(t.Context(), one.ID); there || err != nil {
 		t.Errorf("end it again: %v, %v", there, err)
 	}
 	if list, err := s.Clients(t.Context()); len(list) != 0 || err != nil {
@@ -58,7 +59,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-func onlyClient(t *testing.T, s *Server) Client {
+func onlyClient(t *testing.T, s *Server) connection.Client {
 	t.Helper()
 	list, err := s.Clients(t.Context())
 	if err != nil || len(list) != 1 {
@@ -72,7 +73,7 @@ func TestClientOnStdio(t *testing.T) {
 	s := newServer(t, offer(t, nil, "wait"), nil, nil)
 	connectStdio(t, s, withSessions, nil)
 	testwait.Until(t, func() bool { return onlyClient(t, s).Name != "" }) // the SDK is connected in a goroutine of its own
-	if one := onlyClient(t, s); one.Key != "" || one.Name == "" || one.Protocol != withSessions || one.Opened.IsZero() {
+	if one := onlyClient(t, s); one.ID != "" || one.Name == "" || one.Protocol != withSessions || one.Opened.IsZero() {
 		t.Errorf("%+v", one)
 	}
 }
@@ -91,7 +92,7 @@ func TestClientsOfReplicas(t *testing.T) {
 		one.Used.IsZero() {
 		t.Errorf("at another replica: %+v", one)
 	}
-	if there, err := b.EndClient(t.Context(), one.Key); !there || err != nil {
+	if there, err := b.EndClient(t.Context(), one.ID); !there || err != nil {
 		t.Errorf("end it: %v, %v", there, err)
 	}
 	r := post(withSessions, message(withSessions, 2, "tools/list", `{}`), "Mcp-Session-Id", id)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/connection"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/transport"
 )
@@ -73,16 +74,9 @@ func (s *Server) observed(mode, method string, begin time.Time) {
 	s.options.Observer.RequestAnswered(mode, method, time.Since(begin))
 }
 
-// Load is the current use of a Server.
-type Load struct {
-	// Requests are those over HTTP in flight, Streams the open subscription streams of 2026-07-28 and those before it
-	// that go on here from another replica, Sessions the open sessions before it.
-	Requests, Streams, Sessions int
-}
-
 // Load returns the current load.
-func (s *Server) Load() Load {
-	var load Load
+func (s *Server) Load() connection.Load {
+	var load connection.Load
 	load.Requests, load.Streams = s.limiter.InUse()
 	load.Sessions = s.sessions.count()
 	return load

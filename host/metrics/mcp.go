@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hako-run/hako/host/connection"
 )
 
 // frontendCounters counts MCP requests.
@@ -40,23 +42,19 @@ func (m *Metrics) RequestAnswered(mode, method string, took time.Duration) {
 // RequestRefused counts a refused MCP request.
 func (m *Metrics) RequestRefused(reason string) { m.frontend.refused.WithLabelValues(reason).Inc() }
 
-// FrontendLoad is the current load of the MCP server: HTTP requests in flight, open subscription streams and open
-// sessions.
-type FrontendLoad struct{ Requests, Streams, Sessions int }
-
 // ShowFrontend adds the load of the MCP server. reasons are the reasons for refusing requests.
-func (m *Metrics) ShowFrontend(load func() FrontendLoad, reasons []string) {
+func (m *Metrics) ShowFrontend(load func() connection.Load, reasons []string) {
 	for _, reason := range reasons {
 		m.frontend.refused.WithLabelValues(reason) // starts at zero, so that the first one is an increase
 	}
 	for name, g := range map[string]struct {
 		help string
-		of   func(FrontendLoad) int
+		of   func(connection.Load) int
 	}{
 		"hako_mcp_requests_in_flight": {"MCP requests over HTTP in flight.",
-			func(l FrontendLoad) int { return l.Requests }},
-		"hako_mcp_streams":  {"Open subscription streams.", func(l FrontendLoad) int { return l.Streams }},
-		"hako_mcp_sessions": {"Open MCP sessions over HTTP.", func(l FrontendLoad) int { return l.Sessions }},
+			func(l connection.Load) int { return l.Requests }},
+		"hako_mcp_streams":  {"Open subscription streams.", func(l connection.Load) int { return l.Streams }},
+		"hako_mcp_sessions": {"Open MCP sessions over HTTP.", func(l connection.Load) int { return l.Sessions }},
 	} {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: g.help}, func() float64 {
 			return float64(g.of(load()))

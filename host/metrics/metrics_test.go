@@ -23,6 +23,7 @@ import (
 	"github.com/hako-run/hako/host/broker/sqlbroker"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/chat"
+	"github.com/hako-run/hako/host/connection"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/llm"
@@ -141,7 +142,7 @@ func filled(t *testing.T) *metrics.Metrics {
 func inside(t *testing.T, m *metrics.Metrics) {
 	t.Helper()
 	m.RequestAnswered("stateless", "tools/call", time.Second)
-	m.ShowFrontend(func() metrics.FrontendLoad { return metrics.FrontendLoad{Requests: 1, Streams: 2, Sessions: 3} },
+	m.ShowFrontend(func() connection.Load { return connection.Load{Requests: 1, Streams: 2, Sessions: 3} },
 		[]string{"auth", "origin"})
 	m.RequestRefused("auth")
 	m.CallQueued("files", 20*time.Millisecond)

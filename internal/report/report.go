@@ -15,6 +15,7 @@ import (
 	"github.com/hako-run/hako/host/agent"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/bearer"
+	"github.com/hako-run/hako/host/connection"
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/policy"
@@ -121,7 +122,7 @@ func Access(out io.Writer, list *server.AccessList) error {
 	if err == nil && len(list.Logins) > 0 {
 		fmt.Fprintln(out)
 		const logins = "LOGIN\tUSER\tTENANT\tCLIENT\tSCOPES\tEND\tCREATED"
-		err = printTable(out, logins, list.Logins, func(l *console.ClientLogin) []any {
+		err = printTable(out, logins, list.Logins, func(l *connection.Login) []any {
 			return []any{l.ID, l.User, dash(l.Tenant), dash(l.Client), dash(strings.Join(l.Scopes, " ")),
 				moment(l.Expires),
 				moment(l.Created)}

@@ -10,6 +10,7 @@ import (
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/backup"
+	"github.com/hako-run/hako/host/connection"
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/mcpclient"
@@ -55,14 +56,14 @@ func TestTables(t *testing.T) {
 			return Access(out, &server.AccessList{
 				Tokens: []console.TokenItem{{Setting: "http.auth", Name: "ci", User: "ci", State: "valid"},
 					{ID: "t1", Name: "aki", User: "aki", Role: "admin", State: "revoked", Creator: "ken"}},
-				Logins: []*console.ClientLogin{{ID: "l1", User: "aki", Scopes: []string{"a", "b"}}},
+				Logins: []*connection.Login{{ID: "l1", User: "aki", Scopes: []string{"a", "b"}}},
 			})
 		}, "TOKEN NAME USER FOR STATE END LAST USED CREATED BY\nhttp.auth ci ci MCP valid - - -\n" +
 			"t1 aki aki console, admin revoked - - ken\n\nLOGIN USER TENANT CLIENT SCOPES END CREATED\nl1 aki - - a b - -\n"},
 		"what was revoked": {func(out *strings.Builder) error {
 			return Revoked(out, &server.Revoked{
 				AccessList: server.AccessList{Tokens: []console.TokenItem{{ID: "t1", Name: "ci"}},
-					Logins: []*console.ClientLogin{{ID: "l1", User: "aki"}}},
+					Logins: []*connection.Login{{ID: "l1", User: "aki"}}},
 				Sessions: 2, Remaining: []console.TokenItem{{Name: "old", Setting: "http.auth.tokens[0]"}},
 			})
 		}, "Revoked ci (t1)\nEnded the login of aki with an unnamed client (l1)\nEnded sessions in the console: 2\n" +

@@ -11,35 +11,12 @@ import (
 
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/bearer"
+	"github.com/hako-run/hako/host/connection"
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/mcpserver/authserver"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
 )
-
-// clientLogins gives the console and the command line the logins of MCP clients.
-type clientLogins struct{ *authserver.Logins }
-
-func (l clientLogins) List(ctx context.Context) ([]*console.ClientLogin, error) {
-	list, err := l.Logins.List(ctx)
-	return newClientLogins(list), err
-}
-
-func (l clientLogins) End(ctx context.Context, id string) (*console.ClientLogin, error) {
-	ended, err := l.Logins.End(ctx, id)
-	if errors.Is(err, authserver.ErrNoLogin) {
-		return nil, nil
-	}
-	return (*console.ClientLogin)(ended), err
-}
-
-func newClientLogins(list []*authserver.ActiveLogin) []*console.ClientLogin {
-	items := []*console.ClientLogin{}
-	for _, a := range list {
-		items = append(items, (*console.ClientLogin)(a))
-	}
-	return items
-}
 
 // Access manages the access of people and programs, without a running server: bearer tokens, logins of MCP clients and
 // sessions in the console. Running servers over the same store follow.
@@ -63,8 +40,8 @@ func OpenAccess(ctx context.Context, c *config.Config, s *store.Store) (*Access,
 
 // AccessList lists tokens, logins and blocked users.
 type AccessList struct {
-	Tokens []console.TokenItem    `json:"tokens"`
-	Logins []*console.ClientLogin `json:"logins"`
+	Tokens []console.TokenItem `json:"tokens"`
+	Logins []*connection.Login `json:"logins"`
 	// Blocks are the users whose tokens are refused.
 	Blocks []bearer.Block `json:"blocks,omitempty"`
 }
@@ -81,7 +58,7 @@ func (a *Access) List(ctx context.Context) (*AccessList, error) {
 	}
 	blocks, err := a.Tokens.Blocks(ctx)
 	return &AccessList{console.TokenItems(records, ConfiguredTokens(a.config), time.Now()),
-		newClientLogins(logins), blocks}, err
+		logins, blocks}, err
 }
 
 // Revoked is the result of Access.Revoke and RevokeUser.
@@ -99,19 +76,19 @@ type Record func(o *audit.Operation, do func() error) error
 // Revoke revokes the token with this name or ID, or ends the login with this ID, for the operator by. It fails with
 // bearer.ErrNone or an error that says where the token is configured.
 func (a *Access) Revoke(ctx context.Context, which, by string, record Record) (*Revoked, error) {
-	r := &Revoked{AccessList: AccessList{Tokens: []console.TokenItem{}, Logins: newClientLogins(nil)},
+	r := &Revoked{AccessList: AccessList{Tokens: []console.TokenItem{}, Logins: []*connection.Login{}},
 		Remaining: []console.TokenItem{}}
 	login, err := a.logins.Find(ctx, which)
 	switch {
 	case err == nil:
 		o := &audit.Operation{Action: "login.end"}
-		(*console.ClientLogin)(login).Describe(o)
+		login.Describe(o)
 		return r, record(o, func() error {
 			ended, err := a.logins.End(ctx, which)
-			r.Logins = append(r.Logins, (*console.ClientLogin)(ended))
+			r.Logins = append(r.Logins, ended)
 			return err
 		})
-	case !errors.Is(err, authserver.ErrNoLogin):
+	case !errors.Is(err, connection.ErrNoLogin):
 		return nil, err
 	}
 	err = record(&audit.Operation{Action: "token.revoke", Target: audit.Target{Name: which}}, func() error {
@@ -143,9 +120,9 @@ func (a *Access) RevokeUser(ctx context.Context, user, tenant, by string, record
 		if tenant == "" {
 			r.Sessions, sessionErr = console.EndSessions(ctx, a.store, user)
 		}
-		r.Tokens, r.Logins = console.TokenItems(tokens, nil, time.Now()), newClientLogins(logins)
+		r.Tokens, r.Logins = console.TokenItems(tokens, nil, time.Now()), logins
 		o.Detail["tokens"] = ids(r.Tokens, func(t console.TokenItem) string { return t.ID })
-		o.Detail["logins"] = ids(r.Logins, func(l *console.ClientLogin) string { return l.ID })
+		o.Detail["logins"] = ids(r.Logins, func(l *connection.Login) string { return l.ID })
 		o.Detail["sessions"] = strconv.FormatInt(r.Sessions, 10)
 		err := errors.Join(tokenErr, loginErr, sessionErr)
 		if err == nil && len(tokens)+len(logins) == 0 && r.Sessions == 0 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/bearer"
+	"github.com/hako-run/hako/host/connection"
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/store"
@@ -96,7 +97,7 @@ func (w *accessWorld) left() string {
 			left = append(left, t.Name)
 		}
 	}
-	left = append(left, ids(list.Logins, func(l *console.ClientLogin) string { return l.ID[:3] }))
+	left = append(left, ids(list.Logins, func(l *connection.Login) string { return l.ID[:3] }))
 	sessions, err := store.List(w.t.Context(), w.store, store.Column[string], `SELECT person FROM console_session ORDER BY id`)
 	if err != nil {
 		w.t.Fatal(err)

@@ -116,7 +116,7 @@ func (f *consoleFrontend) start(ctx context.Context) (err error) {
 		Site: consoleSite(s.Config), Sessions: s.Config.Console.Sessions,
 		Logins:   s.Config.Console.Logins(s.governance.tokens),
 		Settings: f, Consents: f, Upstreams: f.upstreams, Credentials: f.credentials, Problems: s,
-		Clients: mcpClients{f.mcp.mcp}, ClientLogins: clientLogins{logins},
+		Clients: f.mcp.mcp, ClientLogins: logins,
 		Slack: f.slack.statuses, Folder: pluginFolder{s.reloader.config}, Installed: pluginFolder{s.reloader.config},
 		Indexes: &pluginIndexes{config: s.reloader.config}, Servers: &pluginIndexes{config: s.reloader.config},
 		Policy: shownPolicy{s}, Proposals: policy.ProposalsPath(s.Config.Policy),
@@ -129,18 +129,6 @@ func (f *consoleFrontend) start(ctx context.Context) (err error) {
 		return fmt.Errorf("configuration: %w", err)
 	}
 	return nil
-}
-
-// mcpClients gives the console the MCP clients of a server.
-type mcpClients struct{ *mcpserver.Server }
-
-func (m mcpClients) Clients(ctx context.Context) ([]console.Client, error) {
-	list, err := m.Server.Clients(ctx)
-	var clients []console.Client
-	for _, client := range list {
-		clients = append(clients, console.Client(client))
-	}
-	return clients, err
 }
 
 // run updates the pages that people watch.

@@ -116,6 +116,5 @@ func (o *observability) handler() http.Handler {
 
 // showMCP adds metrics about the load of an MCP server.
 func (o *observability) showMCP(server *mcpserver.Server) {
-	o.metrics.ShowFrontend(
-		func() metrics.FrontendLoad { return metrics.FrontendLoad(server.Load()) }, mcpserver.RefusalReasons)
+	o.metrics.ShowFrontend(server.Load, mcpserver.RefusalReasons)
 }

@@ -3,28 +3,14 @@ package authserver
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"time"
 
+	"github.com/hako-run/hako/host/connection"
 	"github.com/hako-run/hako/host/store"
 )
-
-// ActiveLogin is a login that has not ended. It has no secrets.
-type ActiveLogin struct {
-	ID string
-	// User and Tenant are the person's. Tenant may be empty.
-	User, Tenant string
-	// Client is the client's own name.
-	Client           string
-	Scopes           []string
-	Created, Expires time.Time
-}
-
-// ErrNoLogin means that no login with this ID is active.
-var ErrNoLogin = errors.New("there is no such login: 'hako token list' shows them")
 
 // maxListed bounds the logins that are listed.
 const maxListed = 2000
@@ -40,21 +26,21 @@ func OpenLogins(ctx context.Context, s *store.Store) (*Logins, error) {
 }
 
 // List returns the newest 2,000 logins, newest first. It skips damaged rows, with which nobody can log in.
-func (l *Logins) List(ctx context.Context) ([]*ActiveLogin, error) {
+func (l *Logins) List(ctx context.Context) ([]*connection.Login, error) {
 	return l.query(ctx, fmt.Sprintf(`TRUE ORDER BY created DESC, id LIMIT %d`, maxListed))
 }
 
 // loginID is the form of the IDs of grants.
 var loginID = regexp.MustCompile(`^[A-Z2-7]{26,}$`)
 
-// Find returns a login, or ErrNoLogin.
-func (l *Logins) Find(ctx context.Context, id string) (*ActiveLogin, error) {
+// Find returns a login, or connection.ErrNoLogin.
+func (l *Logins) Find(ctx context.Context, id string) (*connection.Login, error) {
 	if !loginID.MatchString(id) {
-		return nil, ErrNoLogin
+		return nil, connection.ErrNoLogin
 	}
 	list, err := l.query(ctx, `id = $2`, id)
 	if err == nil && len(list) == 0 {
-		err = ErrNoLogin
+		err = connection.ErrNoLogin
 	}
 	if err != nil {
 		return nil, err
@@ -63,8 +49,8 @@ func (l *Logins) Find(ctx context.Context, id string) (*ActiveLogin, error) {
 }
 
 // End ends a login. Every Server over the store refuses its tokens as soon as it is notified, and at the latest after
-// 10 seconds. It fails with ErrNoLogin.
-func (l *Logins) End(ctx context.Context, id string) (*ActiveLogin, error) {
+// 10 seconds. It fails with connection.ErrNoLogin.
+func (l *Logins) End(ctx context.Context, id string) (*connection.Login, error) {
 	login, err := l.Find(ctx, id)
 	if err != nil {
 		return nil, err
@@ -74,7 +60,7 @@ func (l *Logins) End(ctx context.Context, id string) (*ActiveLogin, error) {
 
 // EndOf ends all logins of a person like End, and returns those that were active: of one tenant, or of all if tenant is
 // empty. Codes that were not exchanged yet and damaged logins end too.
-func (l *Logins) EndOf(ctx context.Context, user, tenant string) ([]*ActiveLogin, error) {
+func (l *Logins) EndOf(ctx context.Context, user, tenant string) ([]*connection.Login, error) {
 	const where = `person = $%d AND ($%[2]d = '' OR tenant = $%[2]d)`
 	list, err := l.query(ctx, fmt.Sprintf(where, 2, 3), user, tenant)
 	if err != nil {
@@ -101,18 +87,19 @@ func (l *Logins) end(ctx context.Context, where string, args ...any) error {
 
 // query returns the active logins that where selects; $1 is the current time. A grant whose code was not exchanged has
 // no refresh token.
-func (l *Logins) query(ctx context.Context, where string, args ...any) ([]*ActiveLogin, error) {
+func (l *Logins) query(ctx context.Context, where string, args ...any) ([]*connection.Login, error) {
 	list, err := store.List(ctx, l.store, scanLogin, fmt.Sprintf(`SELECT id, person, tenant, detail, created, expires
 		FROM oauth_grant g WHERE expires > $1 AND length(detail) <= %d AND
 		EXISTS (SELECT 1 FROM oauth_token t WHERE t.grant_id = g.id AND t.kind = '%s') AND %s`, maxDetail,
 		kindRefresh, where),
 		append([]any{l.store.Time().UnixMilli()}, args...)...)
-	return slices.DeleteFunc(list, func(a *ActiveLogin) bool { return a == nil }), err
+	list = slices.DeleteFunc(list, func(a *connection.Login) bool { return a == nil })
+	return append([]*connection.Login{}, list...), err // not nil, so that JSON has a list
 }
 
 // scanLogin returns nil for a damaged row.
-func scanLogin(rows *sql.Rows) (*ActiveLogin, error) {
-	a := new(ActiveLogin)
+func scanLogin(rows *sql.Rows) (*connection.Login, error) {
+	a := new(connection.Login)
 	var text string
 	var created, expires int64
 	if rows.Scan(&a.ID, &a.User, &a.Tenant, &text, &created, &expires) != nil {

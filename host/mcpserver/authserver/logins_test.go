@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/host/connection"
 	"github.com/hako-run/hako/internal/testwait"
 )
 
@@ -94,7 +95,7 @@ func TestOperatorEndsLogin(t *testing.T) {
 		t.Error("another login has ended too")
 	}
 	for _, id := range []string{a.ID, "", "%", "\x00", access} {
-		if _, err := operator.End(t.Context(), id); !errors.Is(err, ErrNoLogin) {
+		if _, err := operator.End(t.Context(), id); !errors.Is(err, connection.ErrNoLogin) {
 			t.Errorf("end %q: %v", id, err)
 		}
 	}
