@@ -18,7 +18,7 @@ var wrapped = map[string][]string{
 	"github.com/modelcontextprotocol/go-sdk": {"host/mcpserver", "host/mcpclient", "host/credential"},
 	"github.com/coreos/go-oidc":              {"host/mcpserver", "host/console", "host/internal/issuer"},
 	"github.com/go-jose/go-jose":             {"host/internal/issuer"},
-	"github.com/santhosh-tekuri/jsonschema":  {"host/manifest"},
+	"github.com/santhosh-tekuri/jsonschema":  {"host/schema"},
 	"github.com/yosida95/uritemplate":        {"host/catalog", "host/manifest"},
 	"github.com/prometheus/client_golang":    {"host/metrics"},
 	"go.opentelemetry.io/otel":               {"host/trace"},

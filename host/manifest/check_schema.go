@@ -3,6 +3,8 @@ package manifest
 import (
 	"encoding/json"
 
+	"github.com/hako-run/hako/host/schema"
+
 	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/internal/toolschema"
@@ -43,7 +45,7 @@ const (
 
 // schema reviews a schema of a tool.
 func (r *review) schema(path string, data json.RawMessage, input bool) {
-	value, _, err := decodeJSON(data)
+	value, err := schema.Decode(data)
 	doc, ok := value.(map[string]any)
 	if err != nil || !ok {
 		return // not a valid manifest

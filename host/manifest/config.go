@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/hako-run/hako/host/schema"
+
 	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
@@ -62,7 +64,7 @@ func (v *validation) configType(path string, k ConfigKey) {
 	if value, ok := configValue(k.Type, k.Default); !ok {
 		v.Add(path+".default", "must be %s", words)
 	} else if !k.allows(value) {
-		v.Add(path+".default", "must be one of %s", list(k.Enum))
+		v.Add(path+".default", "must be one of %s", schema.Constants(k.Enum))
 	}
 }
 
@@ -93,7 +95,7 @@ func (m *Manifest) Configure(values map[string]any) (json.RawMessage, error) {
 		} else if !ok {
 			e.Add(name, "must be %s", configTypes[k.Type])
 		} else if !k.allows(value) {
-			e.Add(name, "must be one of %s", list(k.Enum))
+			e.Add(name, "must be one of %s", schema.Constants(k.Enum))
 		}
 		config[name] = value
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/hako-run/hako/host/schema"
+
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -13,11 +15,11 @@ type lazySchema struct {
 	data json.RawMessage
 
 	once     sync.Once
-	compiled *Schema
+	compiled *schema.Schema
 }
 
 // get returns the compiled schema, or nil if there is none. It panics if the schema is invalid.
-func (s *lazySchema) get() *Schema {
+func (s *lazySchema) get() *schema.Schema {
 	if s == nil {
 		return nil
 	}
@@ -26,7 +28,7 @@ func (s *lazySchema) get() *Schema {
 			return
 		}
 		var err error
-		if s.compiled, err = CompileSchema(s.data); err != nil {
+		if s.compiled, err = schema.Compile(s.data); err != nil {
 			panic(fmt.Sprintf("manifest: a schema that was validated is invalid: %v", err))
 		}
 	})

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hako-run/hako/host/schema"
+
 	"github.com/hako-run/hako/pdk/locale"
 )
 
@@ -116,10 +118,10 @@ func (t *Tool) OfferedUnder(config []byte) bool {
 }
 
 // Input is InputSchema compiled. It is nil before Manifest.Validate, which Parse calls, or Module.ParseValidated.
-func (t *Tool) Input() *Schema { return t.input.get() }
+func (t *Tool) Input() *schema.Schema { return t.input.get() }
 
 // Output is OutputSchema compiled. It is nil for a tool without one, and where Input is nil.
-func (t *Tool) Output() *Schema { return t.output.get() }
+func (t *Tool) Output() *schema.Schema { return t.output.get() }
 
 // Annotations are MCP's hints about a tool's behaviour. A nil hint takes MCP's default: not read-only, destructive, not
 // idempotent, open world.

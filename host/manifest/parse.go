@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/hako-run/hako/host/schema"
+
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -314,13 +316,13 @@ func (k *ConfigKey) read(v strictyaml.Value) {
 	})
 }
 
-// readAny reads a value as decodeJSON has it.
+// readAny reads a value as schema.Decode has it.
 func readAny(v strictyaml.Value) any {
 	data := v.JSON()
 	if data == nil {
 		return nil // reported
 	}
-	value, _, err := decodeJSON(data)
+	value, err := schema.Decode(data)
 	if err != nil || value == nil {
 		v.Problem("must not be empty")
 	}

@@ -399,3 +399,12 @@ func TestParseBounds(t *testing.T) {
 		})
 	}
 }
+
+func BenchmarkParse(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := manifest.Parse([]byte(weather)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

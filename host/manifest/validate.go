@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hako-run/hako/host/schema"
+
 	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
@@ -259,7 +261,7 @@ func (v *validation) when(path string, when map[string][]string, config map[stri
 		}
 		for i, value := range when[key] {
 			if !k.allows(value) {
-				v.Add(strictyaml.Index(at, i), "must be one of %s", list(k.Enum))
+				v.Add(strictyaml.Index(at, i), "must be one of %s", schema.Constants(k.Enum))
 			}
 		}
 		if len(when[key]) == 0 {
@@ -270,7 +272,7 @@ func (v *validation) when(path string, when map[string][]string, config map[stri
 
 // schema compiles a schema; the paths of its problems continue path.
 func (v *validation) schema(path string, data json.RawMessage) *lazySchema {
-	s, err := CompileSchema(data)
+	s, err := schema.Compile(data)
 	if err == nil {
 		return &lazySchema{compiled: s}
 	}

@@ -3,9 +3,10 @@ package manifest
 import (
 	"net/url"
 
+	"github.com/yosida95/uritemplate/v3"
+
 	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/strictyaml"
-	"github.com/yosida95/uritemplate/v3"
 )
 
 // scheme starts an absolute URI, RFC 3986 section 3.1.

@@ -54,9 +54,6 @@ func (v *validation) line(path, s string, most int) {
 		v.Add(path, "has %d characters; at most %d are allowed", n, most)
 	}
 	if r, found := visible.First(s, ""); found {
-		v.Add(path, invisible, r)
+		v.Add(path, visible.Problem, r)
 	}
 }
-
-// invisible is the problem of a text with an invisible character.
-const invisible = "holds the invisible character %U: remove it"

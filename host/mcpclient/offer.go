@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/hako-run/hako/host/schema"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/manifest"
@@ -145,9 +147,9 @@ func (o *offer) addParts(n int) error {
 // patternParts returns as how many parts the compiled patterns of a tool count.
 func patternParts(t *manifest.Tool) (n int) {
 	const instructions = 20 // take about as much as a part
-	for _, schema := range []*manifest.Schema{t.Input(), t.Output()} {
-		if schema != nil {
-			n += schema.PatternSize() / instructions
+	for _, compiled := range []*schema.Schema{t.Input(), t.Output()} {
+		if compiled != nil {
+			n += compiled.PatternSize() / instructions
 		}
 	}
 	return n
@@ -158,7 +160,7 @@ func (o *offer) tool(name string, t *mcp.Tool) (*manifest.Tool, error) {
 	if err := o.addParts(toolschema.Parts(t.InputSchema) + toolschema.Parts(t.OutputSchema)); err != nil {
 		return nil, err
 	}
-	input, err := schema(t.InputSchema)
+	input, err := schemaJSON(t.InputSchema)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +172,7 @@ func (o *offer) tool(name string, t *mcp.Tool) (*manifest.Tool, error) {
 	}
 	if t.OutputSchema != nil {
 		whole := []manifest.Tool{tool}
-		if whole[0].OutputSchema, err = schema(t.OutputSchema); err == nil {
+		if whole[0].OutputSchema, err = schemaJSON(t.OutputSchema); err == nil {
 			err = validate(&manifest.Manifest{Tools: whole})
 		}
 		if err == nil {
@@ -197,9 +199,9 @@ func validate(m *manifest.Manifest) error {
 	return err
 }
 
-// schema converts a schema for a manifest. An older draft is read as 2020-12, which differs in little. A missing type
+// schemaJSON converts a schema for a manifest. An older draft is read as 2020-12, which differs in little. A missing type
 // becomes "object". Hidden characters are removed from all texts.
-func schema(value any) (json.RawMessage, error) {
+func schemaJSON(value any) (json.RawMessage, error) {
 	object, ok := value.(map[string]any)
 	if !ok {
 		if value != nil {

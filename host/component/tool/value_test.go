@@ -10,8 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/host/schema"
+
 	"github.com/hako-run/hako/host/component"
-	"github.com/hako-run/hako/host/manifest"
 )
 
 func scalar(kind component.Kind) *component.Type { return &component.Type{Kind: kind} }
@@ -154,20 +155,20 @@ func TestForms(t *testing.T) {
 	}
 }
 
-func schemasOf(t *testing.T, f *component.Func) (input, output *manifest.Schema) {
+func schemasOf(t *testing.T, f *component.Func) (input, output *schema.Schema) {
 	t.Helper()
 	in, err := inputSchema(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if input, err = manifest.CompileSchema(in); err != nil {
+	if input, err = schema.Compile(in); err != nil {
 		t.Fatal(err)
 	}
 	out, err := outputSchema(f)
 	if err != nil || out == nil {
 		return input, nil
 	}
-	if output, err = manifest.CompileSchema(out); err != nil {
+	if output, err = schema.Compile(out); err != nil {
 		t.Fatal(err)
 	}
 	return input, output

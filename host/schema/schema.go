@@ -1,16 +1,27 @@
-package manifest
+// Package schema compiles JSON Schemas that are not trusted, and validates values with them at a bounded cost. Compile
+// returns a Schema, whose errors tell a model what is wrong with a value; Decode reads JSON as strictly as they do.
+package schema
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/internal/visible"
-	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Problem and Error say what is wrong with a schema or a value, and where.
+type (
+	Problem = strictyaml.Problem
+	Error   = strictyaml.Error
 )
 
 // Bounds of a schema. Together with maxWork they keep a hostile schema from holding up the host.
@@ -42,14 +53,14 @@ type Schema struct {
 // PatternSize returns the number of instructions of all compiled patterns, each of which takes about 45 bytes.
 func (s *Schema) PatternSize() int { return s.patterns }
 
-// CompileSchema compiles a JSON Schema whose root type is "object".
+// Compile compiles a JSON Schema whose root type is "object".
 //
 // The error is an *Error with paths within the schema. Refused are: what is not a valid schema of draft 2020-12,
 // another $schema, a $ref to anything but a place in the schema itself ("#/$defs/name"), $dynamicRef, a nested $id,
 // required properties of the root that properties does not list, a reference that leads back to itself, and what is too
 // large: 256 KiB, 64 levels, 2,000 subschemas, a pattern of 1,000 bytes or instructions, patterns of 10,000
 // instructions together, or alternatives that multiply.
-func CompileSchema(data []byte) (*Schema, error) {
+func Compile(data []byte) (*Schema, error) {
 	doc, err := decodeSchema(data)
 	if err != nil {
 		return nil, err
@@ -67,7 +78,7 @@ func CompileSchema(data []byte) (*Schema, error) {
 	g := newSchemaGraph(compiled)
 	for _, sub := range g.nodes {
 		s.byLocation[sub.Location] = sub
-		for _, name := range keys(sub.Properties) {
+		for _, name := range sortedKeys(sub.Properties) {
 			s.spellings.add(name)
 		}
 	}
@@ -157,14 +168,14 @@ func screenTexts(e *Error, path string, value any) {
 	switch value := value.(type) {
 	case string:
 		if r, found := visible.First(value, "\n\t"); found {
-			e.Add(path, invisible, r)
+			e.Add(path, visible.Problem, r)
 		}
 	case []any:
 		for i, item := range value {
 			screenTexts(e, strictyaml.Index(path, i), item)
 		}
 	case map[string]any:
-		for _, key := range keys(value) {
+		for _, key := range sortedKeys(value) {
 			if r, found := visible.First(key, ""); found {
 				e.Add(path, "has the property %q with the invisible character %U: rename it", key, r)
 			}
@@ -288,3 +299,5 @@ func (c *patternCompiler) compile(text string) (jsonschema.Regexp, error) {
 	c.compiled[text] = pattern{compiled, len(program.Inst)}
 	return c.compiled[text], nil
 }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,4 +1,4 @@
-package manifest
+package schema
 
 import (
 	"encoding/json"
@@ -44,6 +44,12 @@ func decodeJSON(data []byte) (any, *shape, error) {
 		return nil, nil, err
 	}
 	return value, &d.shape, nil
+}
+
+// Decode decodes a JSON value as Validate does. The error is an *Error.
+func Decode(data []byte) (any, error) {
+	value, _, err := decodeJSON(data)
+	return value, err
 }
 
 func jsonError(path, message string) error {

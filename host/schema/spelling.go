@@ -1,4 +1,4 @@
-package manifest
+package schema
 
 import (
 	"slices"
@@ -84,7 +84,7 @@ func (c *caseChecker) check(value any, schemas []*jsonschema.Schema) error {
 		if err := c.checkNames(value, schemas); err != nil {
 			return err
 		}
-		for _, name := range keys(value) {
+		for _, name := range sortedKeys(value) {
 			err := c.checkMember(step{name, -1}, value[name], schemas,
 				func(s *jsonschema.Schema) []*jsonschema.Schema { return forProperty(s, name) })
 			if err != nil {
@@ -128,7 +128,7 @@ func (c *caseChecker) checkNames(object map[string]any, schemas []*jsonschema.Sc
 	}
 	var path string // the same for all problems; it may be long
 	var e Error
-	for _, name := range keys(object) {
+	for _, name := range sortedKeys(object) {
 		declared := c.of(name)
 		if len(declared) == 0 || declares(name) {
 			continue

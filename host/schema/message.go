@@ -1,4 +1,4 @@
-package manifest
+package schema
 
 import (
 	"encoding/json"
@@ -19,7 +19,7 @@ func message(k jsonschema.ErrorKind) string {
 	case *kind.Type:
 		return "must be " + typeNames(k.Want) + ", not " + typeNames([]string{k.Got})
 	case *kind.Const:
-		return "must be " + list([]any{k.Want})
+		return "must be " + Constants([]any{k.Want})
 	case *kind.FalseSchema:
 		return "is not allowed here"
 	case *kind.Not:
@@ -82,8 +82,8 @@ func typeNames(types []string) string {
 	return strings.Join(names, " or ")
 }
 
-// list writes constants of a schema as JSON, at most 20.
-func list(values []any) string {
+// Constants writes constants of a schema as JSON, at most 20.
+func Constants(values []any) string {
 	const most = 20
 	texts := make([]string, 0, most+1)
 	for i, v := range values {

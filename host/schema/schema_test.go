@@ -1,4 +1,4 @@
-package manifest_test
+package schema_test
 
 import (
 	"encoding/json"
@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
-	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/schema"
 )
 
 const forecastSchema = `{
@@ -36,9 +37,9 @@ const forecastSchema = `{
 	"additionalProperties": false
 }`
 
-func mustCompile(t testing.TB, schema string) *manifest.Schema {
+func mustCompile(t testing.TB, text string) *schema.Schema {
 	t.Helper()
-	s, err := manifest.CompileSchema([]byte(schema))
+	s, err := schema.Compile([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,7 @@ func mustCompile(t testing.TB, schema string) *manifest.Schema {
 
 func TestSchemaValidate(t *testing.T) {
 	t.Parallel()
-	schema := mustCompile(t, forecastSchema)
+	compiled := mustCompile(t, forecastSchema)
 	for _, c := range []struct{ name, value, want string }{
 		{"valid", `{"location": "Tokyo", "date": "today", "days": 1e0, "shape": {"kind": "box", "width": 1}, "either": null}`, ""},
 		{"large integer", `{"location": "Tokyo", "ratio": 9007199254740993}`, ""},
@@ -104,7 +105,7 @@ func TestSchemaValidate(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			err := schema.Validate([]byte(c.value))
+			err := compiled.Validate([]byte(c.value))
 			got := ""
 			if err != nil {
 				got = err.Error()
@@ -119,13 +120,13 @@ func TestSchemaValidate(t *testing.T) {
 // TestSchemaErrorsAreBounded also holds that errors do not repeat a value's contents.
 func TestSchemaErrorsAreBounded(t *testing.T) {
 	t.Parallel()
-	schema := mustCompile(t, `{"type": "object", "additionalProperties": {"type": "object", "additionalProperties": false}}`)
+	compiled := mustCompile(t, `{"type": "object", "additionalProperties": {"type": "object", "additionalProperties": false}}`)
 	var b strings.Builder
 	for i := range 2000 {
 		fmt.Fprintf(&b, `,"key%d": {"%s": "secret"}`, i, strings.Repeat("x", 1000))
 	}
-	err := schema.Validate([]byte("{" + b.String()[1:] + "}"))
-	var problems *manifest.Error
+	err := compiled.Validate([]byte("{" + b.String()[1:] + "}"))
+	var problems *schema.Error
 	if !errors.As(err, &problems) || len(problems.Problems) != 20 || problems.Omitted == 0 {
 		t.Fatalf("got %v", err)
 	}
@@ -137,7 +138,7 @@ func TestSchemaErrorsAreBounded(t *testing.T) {
 	}
 }
 
-func TestCompileSchemaRefuses(t *testing.T) {
+func TestCompileRefuses(t *testing.T) {
 	t.Parallel()
 	multiplied := func(levels int) string {
 		s := `{"type": "object", "allOf": [{"$ref": "#/$defs/a0"}], "$defs": {`
@@ -190,8 +191,8 @@ func TestCompileSchemaRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := manifest.CompileSchema([]byte(c.schema))
-			var problems *manifest.Error
+			_, err := schema.Compile([]byte(c.schema))
+			var problems *schema.Error
 			if !errors.As(err, &problems) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
@@ -199,24 +200,25 @@ func TestCompileSchemaRefuses(t *testing.T) {
 	}
 }
 
-// TestCompileSchemaReadsNoFile holds that a schema cannot make the host read a file, not even by a reference that
+// TestCompileReadsNoFile holds that a schema cannot make the host read a file, not even by a reference that
 // stands where data is expected.
-func TestCompileSchemaReadsNoFile(t *testing.T) {
+func TestCompileReadsNoFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.ToSlash(filepath.Join(t.TempDir(), "schema.json"))
 	if err := os.WriteFile(path, []byte(`{"type": "string"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	schema := fmt.Sprintf(`{"type": "object", "properties": {"a": {"$ref": "#/default"}}, "default": {"$ref": "file:///%s"}}`, strings.TrimPrefix(path, "/"))
-	if _, err := manifest.CompileSchema([]byte(schema)); err == nil ||
+	text := fmt.Sprintf(`{"type": "object", "properties": {"a": {"$ref": "#/default"}}, "default": {"$ref": "file:///%s"}}`,
+		strings.TrimPrefix(path, "/"))
+	if _, err := schema.Compile([]byte(text)); err == nil ||
 		!strings.Contains(err.Error(), "is outside of the schema") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestCompileSchemaAccepts(t *testing.T) {
+func TestCompileAccepts(t *testing.T) {
 	t.Parallel()
-	for name, schema := range map[string]string{
+	for name, text := range map[string]string{
 		"$schema":         `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}`,
 		"$schema with #":  `{"$schema": "https://json-schema.org/draft/2020-12/schema#", "type": "object"}`,
 		"$id":             `{"$id": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {"a": {"$ref": "#"}}}`,
@@ -230,7 +232,7 @@ func TestCompileSchemaAccepts(t *testing.T) {
 		"format asserts nothing": `{"type": "object", "properties": {"a": {"format": "date"}}}`,
 		"large patterns":         `{"type": "object", "properties": {` + patterns(10) + `, "again": {"pattern": "(a{30}){30}"}}}`,
 	} {
-		if s, err := manifest.CompileSchema([]byte(schema)); err != nil {
+		if s, err := schema.Compile([]byte(text)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if err := s.Validate([]byte(`{}`)); err != nil {
 			t.Errorf("%s: {}: %v", name, err)
@@ -296,10 +298,10 @@ func TestSchemaWork(t *testing.T) {
 	}
 }
 
-func BenchmarkCompileSchema(b *testing.B) {
+func BenchmarkCompile(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := manifest.CompileSchema([]byte(forecastSchema)); err != nil {
+		if _, err := schema.Compile([]byte(forecastSchema)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -312,10 +314,10 @@ func BenchmarkValidate(b *testing.B) {
 		"refuse": `{"locaton": "Tokyo", "date": "tomorow", "days": 30}`,
 	} {
 		b.Run(name, func(b *testing.B) {
-			schema, data := mustCompile(b, forecastSchema), []byte(value)
+			compiled, data := mustCompile(b, forecastSchema), []byte(value)
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := schema.ValidateArguments(data); (err != nil) != (name == "refuse") {
+				if err := compiled.ValidateArguments(data); (err != nil) != (name == "refuse") {
 					b.Fatal(err)
 				}
 			}
@@ -323,19 +325,10 @@ func BenchmarkValidate(b *testing.B) {
 	}
 }
 
-func BenchmarkParse(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := manifest.Parse([]byte(weather)); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // TestPropertyInAnotherCase: encoding/json decodes such a property into the field of the declared one.
 func TestPropertyInAnotherCase(t *testing.T) {
 	t.Parallel()
-	schema := mustCompile(t, `{"type":"object","properties":{"path":{"type":"string"},"task":{},"ID":{},"id":{}}}`)
+	compiled := mustCompile(t, `{"type":"object","properties":{"path":{"type":"string"},"task":{},"ID":{},"id":{}}}`)
 	for _, document := range []string{
 		`{"path":"a","PATH":"b"}`, `{"Path":"b"}`, `{"p\u0041th":"b"}`, `{"tas\u212a":"b"}`, `{"ta\u017fk":"b"}`,
 	} {
@@ -346,12 +339,12 @@ func TestPropertyInAnotherCase(t *testing.T) {
 		if err := json.Unmarshal([]byte(document), &fields); err != nil || fields.Path+fields.Task != "b" {
 			t.Errorf("%s is decoded to %+v, %v", document, fields, err)
 		}
-		if err := schema.ValidateArguments([]byte(document)); err == nil || !strings.Contains(err.Error(), "did you mean") {
+		if err := compiled.ValidateArguments([]byte(document)); err == nil || !strings.Contains(err.Error(), "did you mean") {
 			t.Errorf("%s: %v", document, err)
 		}
 	}
 	for _, document := range []string{`{"path":"a","other":"b","Other":"c"}`, `{"ID":1,"id":2}`, `{"other":{"PATH":1}}`} {
-		if err := schema.ValidateArguments([]byte(document)); err != nil {
+		if err := compiled.ValidateArguments([]byte(document)); err != nil {
 			t.Errorf("%s: %v", document, err)
 		}
 	}
@@ -390,13 +383,13 @@ func TestNestedPropertyInAnotherCase(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			schema := mustCompile(t, c.schema)
+			compiled := mustCompile(t, c.schema)
 			want := c.want + `unknown property "`
-			err := schema.ValidateArguments([]byte(c.document))
+			err := compiled.ValidateArguments([]byte(c.document))
 			if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, want %s", err, want)
 			}
-			if err := schema.Validate([]byte(c.document)); err != nil {
+			if err := compiled.Validate([]byte(c.document)); err != nil {
 				t.Errorf("as a result: %v", err)
 			}
 		})
@@ -437,19 +430,19 @@ func TestSpellingWork(t *testing.T) {
 		fmt.Fprintf(&properties, `"%s":{},`, name)
 		fmt.Fprintf(&members, `"%s":0,`, name)
 	}
-	schema := mustCompile(t, `{"type":"object","properties":{"a":{"allOf":[`+strings.Repeat(`{"minProperties":0},`, 15)+
+	compiled := mustCompile(t, `{"type":"object","properties":{"a":{"allOf":[`+strings.Repeat(`{"minProperties":0},`, 15)+
 		`{}]},"b":{"properties":{`+properties.String()+`"z":{}}}}}`)
 	document := `{"a":{` + members.String() + `"z":0}}`
-	if err := schema.Validate([]byte(document)); err != nil {
+	if err := compiled.Validate([]byte(document)); err != nil {
 		t.Error(err)
 	}
-	err := schema.ValidateArguments([]byte(document))
+	err := compiled.ValidateArguments([]byte(document))
 	if err == nil || !strings.Contains(err.Error(), "too large to be checked") {
 		t.Errorf("got %v", err)
 	}
 	long := strings.Repeat("x", 1<<20)
-	schema = mustCompile(t, `{"type":"object","additionalProperties":{"items":{"properties":{"path":{}}}}}`)
-	err = schema.ValidateArguments([]byte(`{"` + long + `":[` + strings.Repeat(`{"path":0},`, 40_000) + `{"PATH":0}]}`))
+	compiled = mustCompile(t, `{"type":"object","additionalProperties":{"items":{"properties":{"path":{}}}}}`)
+	err = compiled.ValidateArguments([]byte(`{"` + long + `":[` + strings.Repeat(`{"path":0},`, 40_000) + `{"PATH":0}]}`))
 	if err == nil || len(err.Error()) > 2000 {
 		t.Errorf("got %.300v", err)
 	}
@@ -462,4 +455,32 @@ func patterns(n int) string {
 		list = append(list, fmt.Sprintf(`"p%d": {"pattern": "(%c{30}){30}"}`, i, 'a'+i))
 	}
 	return strings.Join(list, ", ")
+}
+
+func FuzzSchema(f *testing.F) {
+	f.Add(forecastSchema, `{"location": "Tokyo", "date": "today"}`)
+	f.Add(forecastSchema, `{"shape": {"kind": "star"}, "either": 5, "tags": ["a", "a"], "nested": {"x y": []}}`)
+	f.Add(`{"type": "object", "properties": {"x": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"allOf": [{"$ref": "#"}], "unevaluatedProperties": false}}}`, `{"x": {"y": 1}}`)
+	f.Add(`{"type": "object", "patternProperties": {"^a": {"enum": [1, 1.0, "x", null, {}]}}, "if": {"minProperties": 2}, "then": false}`, `{"a": 1e2, "b": -0}`)
+	f.Add(`{"type": "object", "dependentSchemas": {"a": {"contains": {"multipleOf": 0.1}}}, "propertyNames": {"format": "regex"}}`, `{"a": [0.3]}`)
+	f.Add(`{"type": "object", "additionalProperties": {"items": {"properties": {"path": {}}}}}`, `{"x": [{"path": 0}, {"PATH": 0}]}`)
+	f.Fuzz(func(t *testing.T, text, value string) {
+		s, err := schema.Compile([]byte(text))
+		if err != nil {
+			return
+		}
+		err = s.Validate([]byte(value))
+		asArguments := s.ValidateArguments([]byte(value))
+		if err != nil && asArguments == nil {
+			t.Fatalf("accepted as arguments: %v", err)
+		}
+		err = asArguments
+		if err == nil && !json.Valid([]byte(value)) {
+			t.Fatal("accepted what is not JSON")
+		}
+		if err != nil && (!utf8.ValidString(err.Error()) || strings.TrimSpace(err.Error()) == "" ||
+			len(err.Error()) > 100_000) {
+			t.Fatalf("the error is not fit to print: %q", err)
+		}
+	})
 }

@@ -1,4 +1,4 @@
-package manifest
+package schema
 
 import (
 	"errors"
@@ -214,7 +214,7 @@ func holders(value any, name string, location []string, found [][]string) [][]st
 }
 
 func (x *explainer) enum(location []string, want []any) string {
-	text := "must be one of " + list(want)
+	text := "must be one of " + Constants(want)
 	var known []string
 	for _, w := range want {
 		if s, ok := w.(string); ok {
