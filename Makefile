@@ -54,7 +54,7 @@ examples: build ## the example plugins, into dist/examples
 test: plugins ## all tests; RACE=1 adds the race detector (which needs a C compiler) and the table of the hostile suite
 ifdef RACE
 	mkdir -p dist
-	CGO_ENABLED=1 $(GO) run $(GOTESTSUM) --format pkgname --hide-summary skipped --jsonfile dist/race.json -- \
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GO) run $(GOTESTSUM) --format pkgname --hide-summary skipped --jsonfile dist/race.json -- \
 		-race $(UNRACED) -vet=off -ldflags=-s -shuffle=on -timeout 40m ./... && held=0 || held=1; \
 	$(GO) run ./scripts/hostile <dist/race.json && exit $$held
 else

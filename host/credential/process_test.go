@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,11 +29,11 @@ const (
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && commands[os.Args[1]] != nil {
-		os.Exit(commands[os.Args[1]](os.Args[2]))
+		syscall.Exit(commands[os.Args[1]](os.Args[2]))
 	}
 	if dir := os.Getenv(childDir); dir != "" {
 		child(dir, os.Getenv(childServer))
-		os.Exit(0)
+		syscall.Exit(0)
 	}
 	os.Exit(m.Run())
 }

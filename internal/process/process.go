@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/hako-run/hako/internal/cause"
 )
@@ -23,7 +24,7 @@ import (
 func Main() {
 	ready.Store(true)
 	if len(os.Args) > 2 && os.Args[0] == supervisorName {
-		os.Exit(supervise(os.Args[1], os.Args[2:]))
+		syscall.Exit(supervise(os.Args[1], os.Args[2:]))
 	}
 }
 

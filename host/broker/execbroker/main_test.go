@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ import (
 func TestMain(m *testing.M) {
 	confine.Main()
 	if len(os.Args) > 2 && os.Args[1] == probeWord {
-		os.Exit(probe(os.Args[2], os.Args[3:]))
+		syscall.Exit(probe(os.Args[2], os.Args[3:]))
 	}
 	os.Exit(m.Run())
 }

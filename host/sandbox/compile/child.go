@@ -19,7 +19,7 @@ import (
 // The child is started here, so that programs that embed the host, and their tests, need no call in their main.
 func init() {
 	if len(os.Args) == 2 && os.Args[0] == childName {
-		os.Exit(child(os.Args[1], os.Stdin, os.Stdout))
+		syscall.Exit(child(os.Args[1], os.Stdin, os.Stdout))
 	}
 }
 

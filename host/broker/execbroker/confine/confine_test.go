@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ import (
 func TestMain(m *testing.M) {
 	confine.Main()
 	if filepath.Base(os.Args[0]) == "probe" {
-		os.Exit(probe(os.Args[1], os.Args[2:]))
+		syscall.Exit(probe(os.Args[1], os.Args[2:]))
 	}
 	os.Exit(m.Run())
 }

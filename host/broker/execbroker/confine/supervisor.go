@@ -24,13 +24,14 @@ func Main() {
 	if len(os.Args) != 1 {
 		return
 	}
+	// Under the race detector os.Exit would wait for a second.
 	switch os.Args[0] {
 	case confineName:
-		os.Exit(runChild())
+		syscall.Exit(runChild())
 	case supervisorName:
-		os.Exit(supervise())
+		syscall.Exit(supervise())
 	case probeName:
-		os.Exit(probe())
+		syscall.Exit(probe())
 	}
 }
 
