@@ -111,7 +111,14 @@ func (p *Plugin) serveCall(ctx context.Context, code *code, c *call, payload [][
 	if err := c.reserve(readingBytes(c.response, c.blobs)); err != nil {
 		return nil, err
 	}
-	return decode(c.Plugin, c.response, c.blobs)
+	return c.decodeResponse()
+}
+
+// decodeResponse decodes the response. It can be called once: the decoder overwrites the guest's response.
+func (c *call) decodeResponse() (*abi.Response, error) {
+	data := c.response
+	c.response = nil
+	return decode(c.Plugin, data, c.blobs)
 }
 
 // reportedFailure returns the response of a guest that reported a failure and then broke off, or nil: runtimes that
@@ -121,7 +128,7 @@ func (c *call) reportedFailure(err error) *abi.Response {
 	if !errors.As(err, &guest) || c.response == nil || c.reserve(readingBytes(c.response, c.blobs)) != nil {
 		return nil
 	}
-	response, err := decode(c.Plugin, c.response, c.blobs)
+	response, err := c.decodeResponse()
 	if err != nil || !response.IsError && response.Error == nil {
 		return nil
 	}

@@ -8,11 +8,13 @@ import (
 	"unsafe"
 
 	"github.com/hako-run/hako/internal/jsonread"
+	"github.com/hako-run/hako/internal/jsonstring"
 	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// decode decodes a guest's response, validates it completely and inserts the blobs.
+// decode decodes a guest's response, validates it completely and inserts the blobs. It overwrites data, which becomes a
+// part of the response.
 func decode(plugin string, data []byte, blobs [][]byte) (*abi.Response, error) {
 	broken := func(format string, args ...any) error {
 		return &GuestError{Plugin: plugin, Reason: "gave an answer that breaks ABI 1: " + fmt.Sprintf(format, args...)}
@@ -20,11 +22,11 @@ func decode(plugin string, data []byte, blobs [][]byte) (*abi.Response, error) {
 	if data == nil {
 		return nil, broken("it called no respond")
 	}
-	if !utf8.Valid(data) {
-		return nil, broken("the response is not UTF-8")
-	}
 	response, ok := decodeText(data)
 	if !ok {
+		if !utf8.Valid(data) {
+			return nil, broken("the response is not UTF-8")
+		}
 		response = new(abi.Response)
 		if err := strictjson.Unmarshal(data, response); err != nil {
 			return nil, broken("the response is not the JSON expected: %v", err)
@@ -63,32 +65,30 @@ func decode(plugin string, data []byte, blobs [][]byte) (*abi.Response, error) {
 	return response, nil
 }
 
-// decodeText decodes the usual response of a tool, text blocks and structured content, without a copy of what has no
-// escape sequences. It reports false for any other. What it accepts, strictjson decodes to the same response.
+// decodeText decodes the usual response of a tool, text blocks and structured content, without a copy: texts with escape
+// sequences overwrite data. It reports false for any other response, and has changed nothing then. What it accepts,
+// strictjson decodes to the same response.
 func decodeText(data []byte) (*abi.Response, bool) {
 	response := new(abi.Response)
+	var texts [][]byte // of the blocks, with escape sequences
 	r := jsonread.Reader{Data: data}
-	text := func() ([]byte, bool) {
-		token, err := r.Next()
-		if err != nil || token.Kind != '"' {
-			return nil, false
-		}
-		return token.Text(), true
-	}
 	block := func(first jsonread.Token) bool {
-		response.Content = append(response.Content, abi.Content{})
-		block := &response.Content[len(response.Content)-1]
+		response.Content, texts = append(response.Content, abi.Content{}), append(texts, nil)
+		i := len(texts) - 1
 		return first.Kind == '{' && r.Members(func(name []byte) bool {
-			value, ok := text()
+			value, err := r.Next()
+			if err != nil || value.Kind != '"' {
+				return false
+			}
 			switch string(name) {
 			case "type":
-				block.Type = string(value) // a copy: records keep it, and must not keep the response
+				response.Content[i].Type = string(value.Text()) // a copy: records keep it, and must not keep the response
 			case "text":
-				block.Text = unsafe.String(unsafe.SliceData(value), len(value))
+				texts[i] = value.Content()
 			default:
 				return false
 			}
-			return ok
+			return true
 		})
 	}
 	member := func(name []byte) bool {
@@ -112,8 +112,14 @@ func decodeText(data []byte) (*abi.Response, bool) {
 	if token, err := r.Next(); err != nil || token.Kind != '{' || !r.Members(member) {
 		return nil, false
 	}
-	_, err := r.Next()
-	return response, errors.Is(err, io.EOF)
+	if _, err := r.Next(); !errors.Is(err, io.EOF) {
+		return nil, false
+	}
+	for i, text := range texts {
+		text = jsonstring.UnquoteInPlace(text)
+		response.Content[i].Text = unsafe.String(unsafe.SliceData(text), len(text))
+	}
+	return response, true
 }
 
 // maxReferences bounds the size of a response with inserted blobs, as a multiple of their bytes: blobs may be

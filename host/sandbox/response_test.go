@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"weak"
@@ -69,14 +70,19 @@ func TestEncode(t *testing.T) {
 func FuzzDecodeText(f *testing.F) {
 	for _, response := range []string{
 		`{"content":[{"type":"text","text":"a\n\u00e9 日本"},{"text":"b","type":"text"}],"structuredContent":{"a":[1]},"isError":true}`,
+		`{"content":[{"type":"text","text":"a\n"},{"type":"text","text":"\"","more":1}]}`,
 		`{"content":[],"isError":false}`, `{"content":[{}]}`, `{}`, `{"content":null}`, `{"structuredContent": null }`,
 		`{"content":[{"type":"text","text":"a","text":"b"}]}`, `{"isError":false,"content":[{"type":"image"}]} `,
 	} {
 		f.Add([]byte(response))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, ok := sandbox.DecodeText(data)
+		given := slices.Clone(data)
+		got, ok := sandbox.DecodeText(given)
 		if !ok {
+			if !bytes.Equal(given, data) {
+				t.Errorf("%q is changed to %q", data, given)
+			}
 			return
 		}
 		var want abi.Response

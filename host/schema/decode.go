@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/hako-run/hako/internal/jsonread"
+	"github.com/hako-run/hako/internal/jsonstring"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -36,6 +38,10 @@ type shape struct {
 // one-problem *Error. Texts of the value are parts of data.
 func decodeJSON(data []byte) (any, *shape, error) {
 	d := jsonDecoder{tokens: jsonread.Reader{Data: data}}
+	return d.document()
+}
+
+func (d *jsonDecoder) document() (any, *shape, error) {
 	value, err := d.next(0)
 	if err == nil {
 		err = d.end()
@@ -59,6 +65,8 @@ func jsonError(path, message string) error {
 type jsonDecoder struct {
 	tokens jsonread.Reader
 	shape  shape
+	// texts holds the texts that have escape sequences in the document. The value refers to it.
+	texts []byte
 	// path are the keys and indexes that lead to the current value.
 	path []step
 }
@@ -131,7 +139,12 @@ func (d *jsonDecoder) value(token jsonread.Token, depth int) (any, error) {
 	case '[':
 		return d.array(depth)
 	case '"':
-		content := token.Text()
+		content := token.Content()
+		if bytes.IndexByte(content, '\\') >= 0 {
+			begin := len(d.texts)
+			d.texts = jsonstring.AppendUnquote(d.texts, content)
+			content = d.texts[begin:]
+		}
 		text := unsafe.String(unsafe.SliceData(content), len(content))
 		d.measure(depth, text)
 		return text, nil

@@ -11,9 +11,11 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/hako-run/hako/internal/jsonread"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/internal/visible"
 )
@@ -95,38 +97,45 @@ func Compile(data []byte) (*Schema, error) {
 // A value that is not valid JSON, repeats a key, nests deeper than 64 levels, holds more than 100,000 values or takes
 // too many steps to check is an error too.
 func (s *Schema) Validate(data []byte) error {
-	_, err := s.validate(data)
-	return err
+	return s.validate(data, func(any) error { return nil })
 }
 
 // ValidateArguments is Validate for arguments of a guest. It also refuses a property that no subschema of its object
 // declares, if one declares it in another case: encoding/json takes it for the declared one, which neither the schema
 // nor a policy has looked at then. This holds at every depth, also where the schema allows further properties.
 func (s *Schema) ValidateArguments(data []byte) error {
-	value, err := s.validate(data)
-	if err != nil || !s.spellings.mayDiffer(value) {
-		return err
-	}
-	c := caseChecker{spellings: &s.spellings}
-	return c.check(value, []*jsonschema.Schema{s.compiled})
+	return s.validate(data, func(value any) error {
+		if !s.spellings.mayDiffer(value) {
+			return nil
+		}
+		c := caseChecker{spellings: &s.spellings}
+		return c.check(value, []*jsonschema.Schema{s.compiled})
+	})
 }
 
 // errTooMuchWork is the error for a value that takes too many steps to check.
 var errTooMuchWork = jsonError("", "is too large to be checked against its schema: make it smaller")
 
-// validate returns the decoded value.
-func (s *Schema) validate(data []byte) (any, error) {
-	value, shape, err := decodeJSON(data)
+// textBuffers are those of values being validated. No text in one is in use after the validation: errors have copies.
+var textBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// validate checks a value, and also with check if it matches the schema.
+func (s *Schema) validate(data []byte, check func(value any) error) error {
+	texts := textBuffers.Get().(*[]byte)
+	defer textBuffers.Put(texts)
+	d := jsonDecoder{tokens: jsonread.Reader{Data: data}, texts: (*texts)[:0]}
+	value, shape, err := d.document()
+	*texts = d.texts
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if work(s.costs, shape) > maxWork {
-		return nil, errTooMuchWork
+		return errTooMuchWork
 	}
 	if err := s.compiled.Validate(value); err != nil {
-		return nil, s.explain(value, err)
+		return s.explain(value, err)
 	}
-	return value, nil
+	return check(value)
 }
 
 func decodeSchema(data []byte) (map[string]any, error) {

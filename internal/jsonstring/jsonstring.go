@@ -147,6 +147,15 @@ func Unquote(content []byte) []byte {
 	return AppendUnquote(nil, content)
 }
 
+// UnquoteInPlace is Unquote, but overwrites content with the text.
+func UnquoteInPlace(content []byte) []byte {
+	first := bytes.IndexByte(content, '\\')
+	if first < 0 {
+		return content
+	}
+	return AppendUnquote(content[:first], content[first:]) // no escape sequence is shorter than its character
+}
+
 // AppendUnquote appends the text of a valid JSON string, whose content is what is between its quotes.
 func AppendUnquote(dst, content []byte) []byte {
 	dst = slices.Grow(dst, len(content))

@@ -66,6 +66,9 @@ func FuzzUnquote(f *testing.F) {
 		if got := AppendUnquote([]byte("x"), []byte(content)); string(got) != "x"+want {
 			t.Errorf("%s: %q, want %q", content, got, want)
 		}
+		if got := UnquoteInPlace([]byte(content)); string(got) != want {
+			t.Errorf("%s: %q in place, want %q", content, got, want)
+		}
 		if end := End([]byte(quoted), 1); end != len(quoted)-1 {
 			t.Errorf("%s ends at %d", quoted, end)
 		}

@@ -130,7 +130,21 @@ func (s *Stream) Answer(status int, message func(dst []byte) []byte) error {
 	if s.events && (s.started || status == http.StatusOK) {
 		return s.sendEvent(last, message)
 	}
-	return s.write(status, "application/json", message(nil), true)
+	return s.writeBuffered(status, "application/json", true, message)
+}
+
+// buffers hold messages until they are written.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// writeBuffered is write for data that message appends to a buffer, and that nobody keeps. The caller holds mu.
+func (s *Stream) writeBuffered(status int, contentType string, last bool, message func(dst []byte) []byte) error {
+	buffer := buffers.Get().(*[]byte)
+	*buffer = message((*buffer)[:0])
+	err := s.write(status, contentType, *buffer, last)
+	if err == nil { // otherwise HTTP/2 may still read from it
+		buffers.Put(buffer)
+	}
+	return err
 }
 
 // CloseForResumption ends the HTTP response before the answer, and tells a client that can resume the stream when to do
@@ -168,25 +182,21 @@ func (s *Stream) release() {
 func (s *Stream) sendEvent(last bool, message func(dst []byte) []byte) error {
 	number := s.number
 	s.number++
-	var event []byte
-	switch {
-	case s.log != nil:
-		event = fmt.Appendf(nil, "event: message\nid: %s_%d\ndata: ", s.log.ID(), number)
-	case s.numbered:
-		event = fmt.Appendf(nil, "event: message\nid: _%d\ndata: ", number)
-	default:
-		event = []byte("event: message\ndata: ")
+	if s.log == nil {
+		return s.writeBuffered(http.StatusOK, eventStream, last, func(dst []byte) []byte {
+			dst = append(dst, "event: message\n"...)
+			if s.numbered {
+				dst = fmt.Appendf(dst, "id: _%d\n", number)
+			}
+			return append(message(append(dst, "data: "...)), "\n\n"...)
+		})
 	}
+	event := fmt.Appendf(nil, "event: message\nid: %s_%d\ndata: ", s.log.ID(), number)
 	head := len(event)
 	event = message(event)
-	if s.log != nil {
-		s.log.Append(number, event[head:], last)
-	}
-	err := s.write(http.StatusOK, eventStream, append(event, "\n\n"...), last)
-	if s.log != nil {
-		return nil // whoever has left can fetch it
-	}
-	return err
+	s.log.Append(number, event[head:], last)
+	_ = s.write(http.StatusOK, eventStream, append(event, "\n\n"...), last) // whoever has left can fetch it
+	return nil
 }
 
 // write writes a part of the response, or with last all of it if it is the first. A client that cannot be reached is no
