@@ -57,6 +57,9 @@ type Invocation struct {
 	MaxResult int
 	// Steps receives the steps that the guest computed, also after a failed call. It may be nil.
 	Steps *int64
+	// Delivery ends once the caller has the response, whose memory is charged until then. Nil means the context of the
+	// call.
+	Delivery context.Context
 }
 
 // Source is a plugin or an upstream server that offers something.

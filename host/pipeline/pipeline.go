@@ -396,6 +396,9 @@ func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi
 		Elicit:    elicitor.elicit, CanElicit: call.Prompter.Fill != nil,
 		Steps: &record.Steps,
 	}
+	if record.running != nil {
+		invocation.Delivery = record.running.delivery
+	}
 	var composed *composer
 	if s.source.Calls != nil {
 		composed = &composer{pipeline: p, call: call, subject: s, record: record, progress: invocation.Progress}

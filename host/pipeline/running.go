@@ -27,6 +27,9 @@ type Running struct {
 	Recording *trace.Recording
 
 	cancel context.CancelCauseFunc
+	// delivery is the context of the caller, which ends after the call. Nil means that of the call: a call of another
+	// call's tool is delivered when it ends.
+	delivery context.Context
 
 	mu    sync.Mutex
 	state RunningState
@@ -50,6 +53,9 @@ func begin(ctx context.Context, record *Record) (context.Context, *Running) {
 	r := &Running{ID: record.ID, Parent: record.Parent, Caller: record.Caller, Method: record.Method,
 		Started: record.Started,
 		TraceID: record.TraceID}
+	if record.Parent == "" {
+		r.delivery = ctx
+	}
 	ctx, r.cancel = context.WithCancelCause(ctx)
 	ctx, r.Recording = trace.Record(ctx, record.ID)
 	return ctx, r

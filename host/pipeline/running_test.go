@@ -63,3 +63,22 @@ func TestStop(t *testing.T) {
 		t.Errorf("a resource: %v", err)
 	}
 }
+
+// TestDelivery: the memory of a response is charged until the caller's context ends, not that of the call.
+func TestDelivery(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.backend.answer = func() (*abi.Response, error) { return text("fine"), nil }
+	ctx, delivered := context.WithCancel(t.Context())
+	if _, err := f.Call(ctx, &pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "p_free",
+		Arguments: json.RawMessage(`{"n":1}`)}}); err != nil {
+		t.Fatal(err)
+	}
+	delivery := f.backend.invocation.Delivery
+	if delivery == nil || delivery.Err() != nil {
+		t.Errorf("it counts as delivered when the call ends: %v", delivery)
+	}
+	if delivered(); delivery.Err() == nil {
+		t.Error("it never counts as delivered")
+	}
+}

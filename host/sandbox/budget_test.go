@@ -165,13 +165,21 @@ func TestDeliveredAnswers(t *testing.T) {
 	t.Parallel()
 	engine := newEngine(t, 0)
 	plugin := load(t, engine, "a", manifest.Limits{Rate: 100_000})
-	for n, least := range map[int]int64{100: 0, answerBytes: 3 * answerBytes} {
-		ctx, delivered := context.WithCancel(t.Context())
-		response, err := plugin.Call(ctx, &catalog.Invocation{
-			Request: &abi.Request{Method: abi.CallTool, Name: "big",
-				Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, n))}})
+	for n, least := range map[int]int64{100: 0, answerBytes: 3 * answerBytes, answerBytes + 1: 3 * answerBytes} {
+		delivery, delivered := context.WithCancel(t.Context())
+		ctx, end := context.WithCancel(delivery)
+		defer end()
+		invocation := &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: "big",
+			Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, n))}}
+		if n > answerBytes {
+			invocation.Delivery = delivery
+		}
+		response, err := plugin.Call(ctx, invocation)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if n > answerBytes {
+			end()
 		}
 		if !plugin.Unload() {
 			t.Error("it is not unloaded")

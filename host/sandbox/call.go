@@ -75,7 +75,11 @@ func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi
 		}
 	}
 	response.Replayed = c.Replayed
-	if err := c.chargeDelivery(ctx, response); err != nil {
+	delivery := ctx
+	if invocation.Delivery != nil {
+		delivery = invocation.Delivery
+	}
+	if err := c.chargeDelivery(delivery, response); err != nil {
 		return nil, c.callError(ctx, ctx, err)
 	}
 	return response, nil
