@@ -121,7 +121,7 @@ func (p *Plugin) serveCall(ctx context.Context, code *code, c *call, payload [][
 // decodeResponse decodes the response. It can be called once: the decoder overwrites the guest's response.
 func (c *call) decodeResponse() (*abi.Response, error) {
 	data := c.response
-	c.response = nil
+	c.response, c.source = nil, int64(len(data))
 	return decode(c.Plugin, data, c.blobs)
 }
 
@@ -164,8 +164,10 @@ type call struct {
 	updates      []string
 	dropsUpdates bool
 	response     []byte
-	blobs        [][]byte
-	output       int64
+	// source is the size of the response, once that is decoded.
+	source int64
+	blobs  [][]byte
+	output int64
 	// reserved counts the bytes charged to the budget for host memory of this call, unreserved those not charged yet
 	// (see reserve).
 	reserved, unreserved int64

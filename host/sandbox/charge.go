@@ -48,7 +48,7 @@ func (c *call) releaseReserved() {
 // chargeDelivery replaces the charge for the call by a charge for its undelivered answer. That charge ends with ctx,
 // which a frontend cancels after delivery, or else when the answer is garbage-collected.
 func (c *call) chargeDelivery(ctx context.Context, response *abi.Response) error {
-	weight := deliveryBytes(response)
+	weight := deliveryBytes(response, c.source, len(c.blobs) == 0)
 	if weight < freeReservation {
 		return nil
 	}
@@ -130,12 +130,22 @@ func readingBytes(data []byte, blobs [][]byte) int64 {
 	return n
 }
 
-// deliveryBytes estimates the memory of an answer until it has been delivered.
-func deliveryBytes(r *abi.Response) int64 {
-	var held, encoded int64
+// deliveryBytes estimates the memory of an answer until it has been delivered. source is the size of the guest's
+// response, which the answer keeps; it is zero for an answer that was not decoded from one. whole reports whether all
+// texts come from it: in the answer they are not longer then, because it has only the escape sequences that JSON
+// requires.
+func deliveryBytes(r *abi.Response, source int64, whole bool) int64 {
+	structured := int64(len(r.StructuredContent))
+	held, encoded := source, int64(0)
+	if whole = whole && source > 0; whole {
+		held = max(0, source-structured)
+		encoded = held
+	}
 	text := func(s string) {
-		held += int64(len(s))
-		encoded += int64(jsonstring.QuotedLen(s))
+		if !whole {
+			held += int64(len(s))
+			encoded += int64(jsonstring.QuotedLen(s))
+		}
 	}
 	data := func(b []byte) {
 		held += int64(len(b))
@@ -169,7 +179,6 @@ func deliveryBytes(r *abi.Response) int64 {
 			text(value)
 		}
 	}
-	structured := int64(len(r.StructuredContent))
 	if len(r.Content) == 0 {
 		structured *= 2 // it is repeated as a text block
 	}

@@ -42,8 +42,27 @@ func TestHostileAnswerSize(t *testing.T) {
 			}
 		})
 	}
-	if got := sandbox.Weigh(&abi.Response{Content: []abi.Content{{Type: abi.Text,
-		Text: strings.Repeat("\x01", n)}}}); got < 6*n {
+	controls := abi.Response{Content: []abi.Content{{Type: abi.Text, Text: strings.Repeat("\x01", n)}}}
+	if got := sandbox.Weigh(&controls, 0, true); got < 6*n {
 		t.Errorf("control characters are charged with %d bytes and take %d in JSON", got, 6*n)
+	}
+	letters := abi.Response{Content: []abi.Content{{Type: abi.Text, Text: strings.Repeat("a", n)}}}
+	for _, whole := range []bool{true, false} {
+		if got := sandbox.Weigh(&letters, 6*n, whole); got < 7*n {
+			t.Errorf("letters are charged with %d bytes and keep a response of %d", got, 6*n)
+		}
+	}
+	// What comes from the guest's response is charged with at least what counting it gives.
+	for _, document := range []string{
+		`{"content":[{"type":"text","text":"a\"\n\u0001\u00e9/"}],"structuredContent":{"a":"\u0001"}}`,
+		`{"structuredContent":[1]}`, `{"content":[{"type":"text","text":"日本"},{"text":"","type":"text"}]}`} {
+		response, err := sandbox.Decode("p", []byte(document), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		least := sandbox.Weigh(response, 0, true)
+		if got := sandbox.Weigh(response, int64(len(document)), true); got < least || got > least+3*int64(len(document)) {
+			t.Errorf("%s: %d bytes, counted %d", document, got, least)
+		}
 	}
 }

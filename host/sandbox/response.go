@@ -82,7 +82,8 @@ func decodeText(data []byte) (*abi.Response, bool) {
 			}
 			switch string(name) {
 			case "type":
-				response.Content[i].Type = string(value.Text()) // a copy: records keep it, and must not keep the response
+				// A copy: records keep it, and must not keep the response.
+				response.Content[i].Type = string(value.Text())
 			case "text":
 				texts[i] = value.Content()
 			default:
