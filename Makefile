@@ -86,7 +86,7 @@ tutorials: plugins ## the commands of docs/writing-a-component.md and docs/langu
 browser: build ## the console and the other pages in a headless Chromium; screenshots in dist/browser
 	./scripts/browser.sh
 
-recordings: build ## one approval as a sequence of pictures in the console, the terminal, Slack's stand-in and the form of an MCP client; in dist/browser
+recordings: build ## one approval as a sequence of pictures in the console, the terminal, Slack's fake and the form of an MCP client; in dist/browser
 	./scripts/recordings.sh
 
 conformance: plugins ## the official MCP conformance suite, both frozen sets, against a build that has its fixtures

@@ -13,7 +13,7 @@ import (
 	"github.com/hako-run/hako/pdk/pdktest"
 )
 
-// serve starts a stand-in for GitHub. The token is put in here; in earnest the host does it.
+// serve starts a fake of GitHub. The token is put in here; in earnest the host does it.
 func serve(t *testing.T, token string) (*github.Server, func(repository string, in issue) *abi.Response) {
 	t.Helper()
 	fake := github.New()

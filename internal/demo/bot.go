@@ -9,7 +9,7 @@ import (
 	"github.com/hako-run/hako/internal/fakes"
 )
 
-// RunBot runs a bot, and once it is connected to the stand-in for Slack, people. It ends when one of them does.
+// RunBot runs a bot, and once it is connected to the fake Slack, people. It ends when one of them does.
 func RunBot(ctx context.Context, bot func(context.Context) error, f *fakes.Fakes,
 	people func(context.Context) error) error {
 	ctx, leave := context.WithCancel(ctx)

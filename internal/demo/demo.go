@@ -1,7 +1,7 @@
-// Package demo runs hako on stand-ins for all services, without accounts: a configuration for internal/fakes with
+// Package demo runs hako on fakes of all services, without accounts: a configuration for internal/fakes with
 // models that follow a script.
 //
-// Start serves the stand-ins and returns a Demo with a configuration for them. ParseScript parses what the models
+// Start serves the fakes and returns a Demo with a configuration for them. ParseScript parses what the models
 // answer.
 package demo
 
@@ -45,7 +45,7 @@ rules:
     reason: {en: it writes to another service, ja: 外部のサービスに書き込みます}
 `
 
-// SlackWorkspace configures the bot in the stand-in at URL.
+// SlackWorkspace configures the bot in the fake at URL.
 const SlackWorkspace = `
 slack:
   workspaces:
@@ -55,11 +55,11 @@ slack:
       apiUrl: URL/slack/api/
 `
 
-// Demo is a set of stand-ins that are served on this machine. Start returns one.
+// Demo is a set of fakes that are served on this machine. Start returns one.
 type Demo struct {
 	Config *config.Config
 	Fakes  *fakes.Fakes
-	// URL is the base URL of the stand-ins.
+	// URL is the base URL of the fakes.
 	URL string
 
 	dir    *scratch.Dir
@@ -67,8 +67,8 @@ type Demo struct {
 	served chan struct{}
 }
 
-// Start serves the stand-ins, whose models follow the script, and loads a configuration for them to which more is
-// added; URL in more stands for the URL of the stand-ins. source is where relative paths and flags come from. The
+// Start serves the fakes, whose models follow the script, and loads a configuration for them to which more is
+// added; URL in more stands for the URL of the fakes. source is the origin of relative paths and flags. The
 // caller closes the Demo.
 func Start(script *modelscript.Script, more string, source config.Source) (_ *Demo, err error) {
 	d := &Demo{Fakes: fakes.New(), served: make(chan struct{})}
@@ -110,18 +110,18 @@ func (d *Demo) load(more string, source config.Source) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Mock = false // recordings would come before the stand-ins
+	c.Mock = false // recordings would come before the fakes
 	return c, nil
 }
 
-// Close stops the stand-ins and removes the configuration.
+// Close stops the fakes and removes the configuration.
 func (d *Demo) Close() error {
 	err := d.server.Close()
 	<-d.served
 	return errors.Join(err, d.dir.Remove())
 }
 
-// ParseScript parses a script for the models. Some words in capitals in it stand for what the stand-ins know.
+// ParseScript parses a script for the models. Some words in capitals in it stand for what the fakes know.
 func ParseScript(text string) (*modelscript.Script, error) {
 	japanese, english := places()
 	known := strings.NewReplacer("SPREADSHEET", fakes.Spreadsheet, "PERSON", fakes.SlackUser, "PLACES_JA", japanese,
@@ -129,7 +129,7 @@ func ParseScript(text string) (*modelscript.Script, error) {
 	return modelscript.Parse([]byte(known.Replace(text)))
 }
 
-// places returns regular expressions for the places that the stand-in for JMA has forecasts for, in both languages.
+// places returns regular expressions for the places that the fake of JMA has forecasts for, in both languages.
 func places() (japanese, english string) {
 	ja, en := []string{"北海道"}, []string{"Hokkaido"}
 	for _, name := range jma.Places() {

@@ -16,7 +16,7 @@ import (
 	"github.com/hako-run/hako/internal/server"
 )
 
-// ServeFakes serves the stand-ins at an address until ctx ends. Their configuration is written into dir, or into a
+// ServeFakes serves the fakes at an address until ctx ends. Their configuration is written into dir, or into a
 // temporary directory if dir is empty. ready is called before with their URL and with the path and text of the
 // configuration. Errors name the flag --address.
 func ServeFakes(ctx context.Context, address, dir string, ready func(url, path, text string) error) (err error) {
@@ -44,7 +44,7 @@ func ServeFakes(ctx context.Context, address, dir string, ready func(url, path, 
 	return serve(ctx, listener, f)
 }
 
-// ServePage serves the page of the stand-in for Slack at an address until ctx ends. slackURL is where the stand-in is.
+// ServePage serves the page of the fake Slack at an address until ctx ends. slackURL is the fake's address.
 // ready is called before with the link to the page. Errors name the flag --address.
 func ServePage(ctx context.Context, f *fakes.Fakes, slackURL, address string, ready func(url string) error) error {
 	listener, err := net.Listen("tcp", address)

@@ -65,7 +65,7 @@ func FollowSession(ctx context.Context, fake *managedagents.Server, session stri
 	}
 }
 
-// ApplyTools gives the tools to the stand-in for a managed agent that is in the configuration, and says which.
+// ApplyTools gives the tools to the fake of a managed agent that is in the configuration, and says which.
 func ApplyTools(ctx context.Context, spec agent.Spec, definitions []agent.Definition) (summary string, err error) {
 	publisher, err := agent.NewPublisher(spec, nil)
 	if err != nil {

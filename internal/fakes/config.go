@@ -21,8 +21,8 @@ const generated = "# Written by hako dev fakes.\n"
 var ErrNotOurs = errors.New("it was not written by hako dev fakes")
 
 // WriteConfig writes hako.yaml and the files with secrets that it names into dir, which is made if it is missing, and
-// returns the text of hako.yaml. url is where the stand-ins are served. It returns ErrNotOurs rather than replace a
-// configuration of somebody's.
+// returns the text of hako.yaml. url is the address of the fakes. It returns ErrNotOurs rather than replace
+// somebody's configuration.
 func (f *Fakes) WriteConfig(dir, url string) (string, error) {
 	path := filepath.Join(dir, "hako.yaml")
 	old, err := os.ReadFile(path)

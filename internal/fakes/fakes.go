@@ -1,4 +1,4 @@
-// Package fakes puts the stand-ins for vendors on one address, filled with made-up data, and writes the configuration
+// Package fakes puts the fakes of vendors on one address, filled with made-up data, and writes the configuration
 // with which hako uses them. "hako dev fakes" serves it, so that every tool can be tried without a network and without
 // an account.
 package fakes
@@ -23,7 +23,7 @@ import (
 	"github.com/hako-run/hako/internal/fakes/smarthr"
 )
 
-// What the stand-ins know of.
+// What the fakes know of.
 const (
 	// Spreadsheet is shared with ServiceAccount, PrivateSpreadsheet with nobody.
 	Spreadsheet        = "1HAKO-stand-in-spreadsheet-that-is-shared"
@@ -32,24 +32,24 @@ const (
 	// SlackUser is a member of the workspace, SlackGone one who has left.
 	SlackUser = "U0000000A1"
 	SlackGone = "U0000000G1"
-	// SlackColleague is another member, and SlackBot the bot. SlackChannel is where they all are; SlackUser is in the
+	// SlackColleague is another member, and SlackBot the bot. All are members of SlackChannel; SlackUser is in the
 	// user group "leads".
 	SlackColleague = "U0000000K1"
 	SlackBot       = "U00000HAKO"
 	SlackChannel   = "C0000000G1"
 	// SlackAppToken is the token of the bot's app, for Socket Mode.
-	SlackAppToken = "xapp-made-up-for-the-stand-in"
+	SlackAppToken = "xapp-made-up-for-the-fake"
 	// Repository is at GitHub.
 	Repository = "hako-run/demo"
 )
 
-// The secrets that the stand-ins accept. They are worthless anywhere else.
+// The secrets that the fakes accept. They are worthless anywhere else.
 const (
-	slackToken   = "xoxb-made-up-for-the-stand-in"
-	githubToken  = "github-made-up-for-the-stand-in"
-	kotToken     = "kot-made-up-for-the-stand-in"
-	smarthrToken = "smarthr-made-up-for-the-stand-in"
-	modelKey     = "model-key-made-up-for-the-stand-in"
+	slackToken   = "xoxb-made-up-for-the-fake"
+	githubToken  = "github-made-up-for-the-fake"
+	kotToken     = "kot-made-up-for-the-fake"
+	smarthrToken = "smarthr-made-up-for-the-fake"
+	modelKey     = "model-key-made-up-for-the-fake"
 )
 
 // Fakes is all of them, each below /NAME. It is an http.Handler; POST /_faults plans failures (faults.go).
@@ -63,7 +63,7 @@ type Fakes struct {
 	Search  *search.Server
 	JMA     *jma.Server
 
-	// Anthropic and OpenAI repeat what they are told, until they are given a script.
+	// Anthropic and OpenAI repeat the request, until they are given a script.
 	Anthropic *anthropic.Server
 	OpenAI    *openai.Server
 	// ManagedAgents has an agent that does too.
@@ -73,7 +73,7 @@ type Fakes struct {
 	plans map[string]*fault.Plan
 }
 
-// New returns the stand-ins with their made-up data.
+// New returns the fakes with their made-up data.
 func New() *Fakes {
 	f := &Fakes{
 		Freee: freee.New(nil), KOT: kot.New(&kot.Options{Token: kotToken, Now: openHours}),
@@ -104,7 +104,7 @@ func (f *Fakes) add(name string, handler http.Handler, plan *fault.Plan) {
 	f.plans[name] = plan
 }
 
-// Names are those of the stand-ins.
+// Names are those of the fakes.
 func (f *Fakes) Names() []string { return slices.Sorted(maps.Keys(f.plans)) }
 
 // ServeHTTP serves all of them.
@@ -121,7 +121,7 @@ func openHours() time.Time {
 
 func newGoogle() *google.Server {
 	s := google.New()
-	s.AddSpreadsheet(Spreadsheet, "Stand-in", "Sheet1", "勤怠 2026")
+	s.AddSpreadsheet(Spreadsheet, "Fake", "Sheet1", "勤怠 2026")
 	s.Share(Spreadsheet, ServiceAccount, "writer")
 	s.AddSpreadsheet(PrivateSpreadsheet, "Private", "Sheet1")
 	return s

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// ask sends a request to the stand-ins.
+// ask sends a request to the fakes.
 func ask(t *testing.T, f *Fakes, method, path, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()

@@ -17,7 +17,7 @@ import (
 // maxFault bounds what plans a failure, in bytes.
 const maxFault = 1 << 20
 
-// plan serves POST /_faults: it adds one failure to the plan of one stand-in, as docs/fakes.md describes.
+// plan serves POST /_faults: it adds one failure to the plan of one fake, as docs/fakes.md describes.
 func (f *Fakes) plan(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Fake                  string

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// sniffed is the length of a file's beginning that tells its type, in bytes.
+// sniffed is the number of bytes of a file that are read to detect its type.
 const sniffed = 4096
 
 // kind is a file's type by its first bytes. The zero value says nothing: it may be text.

@@ -56,7 +56,7 @@ func planting(t *testing.T, vendor http.Handler) http.Handler {
 	})
 }
 
-// TestNothingElseIsShown feeds every tool of every vendor with answers full of what must not be shown (the stand-ins'
+// TestNothingElseIsShown feeds every tool of every vendor with answers full of what must not be shown (the fakes'
 // own canaries for bank accounts, pay, pensions, dependants, birth dates and addresses, and more in every object), and
 // searches all that comes out: results, errors and the log.
 func TestNothingElseIsShown(t *testing.T) {
@@ -117,7 +117,7 @@ func TestNothingElseIsShown(t *testing.T) {
 	}
 }
 
-// TestFaultsDoNotQuote holds that the error for a value of the wrong kind names the field and not the value.
+// TestFaultsDoNotQuote checks that the error for a value of the wrong kind names the field and not the value.
 func TestFaultsDoNotQuote(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"id", "display_name", "entry_date", "retire_date", "num"} {

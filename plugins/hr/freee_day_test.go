@@ -141,7 +141,7 @@ func TestFreeeDay(t *testing.T) {
 	}
 }
 
-// TestUnknownDayFields holds that a field that is missing or of another type is an error with its name, and never 0.
+// TestUnknownDayFields checks that a field that is missing or of another type is an error with its name, and never 0.
 func TestUnknownDayFields(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"date", "day_pattern", "is_absence", "paid_holidays", "total_overtime_work_mins", "total_excess_statutory_work_mins",

@@ -75,7 +75,7 @@ func TestPageOfEmployees(t *testing.T) {
 	}
 }
 
-// TestShiftingPages holds that what offset paging repeats is given once, and that what it skips is told.
+// TestShiftingPages checks that what offset paging repeats is given once, and that what it skips is told.
 func TestShiftingPages(t *testing.T) {
 	t.Parallel()
 	fake, config := fakeFreee(t, crowd(3))
@@ -154,7 +154,7 @@ func kind(raw string) func(*freeefake.Employee) {
 	return func(e *freeefake.Employee) { e.EmploymentType = freeefake.Text(raw) }
 }
 
-// TestEmploymentMonth holds that the month that freee is asked for is the one that it answers with the current one.
+// TestEmploymentMonth checks that the month that freee is asked for is the one that it answers with the current one.
 func TestEmploymentMonth(t *testing.T) {
 	t.Parallel()
 	for nextMonth, want := range map[bool]string{true: "10", false: "11"} {
@@ -172,7 +172,7 @@ func TestEmploymentMonth(t *testing.T) {
 	}
 }
 
-// TestMissingEmployeeFields holds that a field that is needed and missing, or of another type, is an error with its
+// TestMissingEmployeeFields checks that a field that is needed and missing, or of another type, is an error with its
 // name.
 func TestMissingEmployeeFields(t *testing.T) {
 	t.Parallel()
@@ -214,7 +214,7 @@ func TestMissingEmployeeFields(t *testing.T) {
 	}
 }
 
-// TestOptionalEmployeeFields holds that what may be missing is null, and a name is found where there is one.
+// TestOptionalEmployeeFields checks that what may be missing is null, and a name is found where there is one.
 func TestOptionalEmployeeFields(t *testing.T) {
 	t.Parallel()
 	fake, config := fakeFreee(t, crowd(1))
@@ -305,7 +305,7 @@ func TestCompany(t *testing.T) {
 	wantError(t, err, "no company")
 }
 
-// TestConnectedCompany holds that the company that was chosen at consent, which the host tells, is the default.
+// TestConnectedCompany checks that the company that was chosen at consent, which the host tells, is the default.
 func TestConnectedCompany(t *testing.T) {
 	t.Parallel()
 	if got := companyOf(&pdk.HTTPResponse{Credential: map[string]string{"company_id": "67890"}}); got != "67890" {

@@ -8,7 +8,7 @@ import (
 	freeefake "github.com/hako-run/hako/internal/fakes/freee"
 )
 
-// TestFreeeErrors holds that every documented refusal comes with freee's own words, a remedy and the id of the request.
+// TestFreeeErrors checks that every documented refusal comes with freee's own words, a remedy and the id of the request.
 func TestFreeeErrors(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -69,7 +69,7 @@ func TestTooManyWithoutReset(t *testing.T) {
 	wantError(t, err, "Wait up to an hour")
 }
 
-// TestBrokenAnswers holds that an answer that is cut off, no JSON or of another shape is an error.
+// TestBrokenAnswers checks that an answer that is cut off, no JSON or of another shape is an error.
 func TestBrokenAnswers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -94,7 +94,7 @@ func TestBrokenAnswers(t *testing.T) {
 	}
 }
 
-// TestRoles holds that a refusal says what the connected user may do.
+// TestRoles checks that a refusal says what the connected user may do.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	as := func(role string) func(*freeefake.Options) {

@@ -116,7 +116,7 @@ func TestSumsOfDays(t *testing.T) {
 	}
 }
 
-// TestTwoSpecialLeaves holds that one day that freee cannot give out costs that day, and not the month.
+// TestTwoSpecialLeaves checks that one day that freee cannot give out costs that day, and not the month.
 func TestTwoSpecialLeaves(t *testing.T) {
 	t.Parallel()
 	fake, config := fakeFreee(t, func(o *freeefake.Options) {
@@ -146,7 +146,7 @@ func TestTwoSpecialLeaves(t *testing.T) {
 	}
 }
 
-// TestTwoSpecialLeavesInASplitMonth holds that the night's overtime of a period is not told from a part of its days.
+// TestTwoSpecialLeavesInASplitMonth checks that the night's overtime of a period is not told from a part of its days.
 func TestTwoSpecialLeavesInASplitMonth(t *testing.T) {
 	t.Parallel()
 	_, config := fakeFreee(t, func(o *freeefake.Options) {
@@ -164,7 +164,7 @@ func TestTwoSpecialLeavesInASplitMonth(t *testing.T) {
 	}
 }
 
-// TestFailuresOnTheWay holds that a failure while days are read one by one, or months after another, is not taken for a
+// TestFailuresOnTheWay checks that a failure while days are read one by one, or months after another, is not taken for a
 // missing day.
 func TestFailuresOnTheWay(t *testing.T) {
 	t.Parallel()
@@ -233,7 +233,7 @@ func TestBadMonthQueries(t *testing.T) {
 	wantError(t, err, "HTTP 404")
 }
 
-// TestMissingMonthFields holds that a figure of the month that is missing is an error with its name, and never 0.
+// TestMissingMonthFields checks that a figure of the month that is missing is an error with its name, and never 0.
 func TestMissingMonthFields(t *testing.T) {
 	t.Parallel()
 	target := "/api/v1/employees/102/work_record_summaries/2026/6?company_id=12345&work_records=true"

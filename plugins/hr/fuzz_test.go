@@ -13,7 +13,7 @@ import (
 	smarthrfake "github.com/hako-run/hako/internal/fakes/smarthr"
 )
 
-// body is a stand-in's answer, cut down, as a seed.
+// body is a fake's answer, cut down, as a seed.
 func body(f *testing.F, vendor http.Handler, token, target string) []byte {
 	f.Helper()
 	r := httptest.NewRequestWithContext(f.Context(), http.MethodGet, target, nil)

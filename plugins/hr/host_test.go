@@ -42,7 +42,7 @@ func host(t testing.TB, vendor http.Handler, token func() string) string {
 
 func noonClock() time.Time { return noon }
 
-// fakeFreee is a stand-in for freee with its settings. The change of its options may be nil.
+// fakeFreee is a fake of freee with its settings. The change of its options may be nil.
 func fakeFreee(t testing.TB, change func(*freeefake.Options)) (*freeefake.Server, settings) {
 	t.Helper()
 	options := &freeefake.Options{Companies: freeefake.Demo(), Now: noonClock}
@@ -57,7 +57,7 @@ func fakeFreee(t testing.TB, change func(*freeefake.Options)) (*freeefake.Server
 	return fake, config
 }
 
-// fakeKOT is a stand-in for KING OF TIME with its settings.
+// fakeKOT is a fake of KING OF TIME with its settings.
 func fakeKOT(t testing.TB, change func(*kotfake.Options)) (*kotfake.Server, settings) {
 	t.Helper()
 	options := &kotfake.Options{Now: noonClock}
@@ -71,7 +71,7 @@ func fakeKOT(t testing.TB, change func(*kotfake.Options)) (*kotfake.Server, sett
 	return fake, config
 }
 
-// fakeSmartHR is a stand-in for SmartHR with its settings.
+// fakeSmartHR is a fake of SmartHR with its settings.
 func fakeSmartHR(t testing.TB, options *smarthrfake.Options) (*smarthrfake.Server, settings) {
 	t.Helper()
 	fake := smarthrfake.New(options)
@@ -108,7 +108,7 @@ func callAt[In any](ctx context.Context, run tool[In], in In, now time.Time) (an
 // of other tests.
 var web = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 
-// change plans an answer of a stand-in's, changed: what the request gets now, decoded, goes through edit. Requests to
+// change plans an answer of a fake's, changed: what the request gets now, decoded, goes through edit. Requests to
 // the path get it from then on.
 func change(t testing.TB, config settings, plan *fault.Plan, target string, edit func(answer any)) {
 	t.Helper()

@@ -40,7 +40,7 @@ func (k *kot) unmapped(shown []employee) []string {
 		return nil
 	}
 	return []string{k.lang.sprintf("雇用区分 %s の対応が設定 kot_employment_types にないため、unknown にしました。",
-		"The setting kot_employment_types does not say what these employment types stand for, so they are unknown: %s",
+		"The setting kot_employment_types does not map these employment types, so they are unknown: %s",
 		k.lang.list(sortedKeys(types)))}
 }
 

@@ -46,7 +46,7 @@ func TestKOTErrors(t *testing.T) {
 	}
 }
 
-// TestKOTClosed holds that the hours in which the API is closed are said plainly.
+// TestKOTClosed checks that the hours in which the API is closed are said plainly.
 func TestKOTClosed(t *testing.T) {
 	t.Parallel()
 	for clock, closed := range map[string]bool{"08:29": false, "08:30": true, "09:59": true, "10:00": false, "17:29": false, "17:30": true, "18:29": true, "18:30": false} {
@@ -86,7 +86,7 @@ func TestKOTSettings(t *testing.T) {
 	}
 }
 
-// TestKOTWindows holds that no request is for more than 62 days.
+// TestKOTWindows checks that no request is for more than 62 days.
 func TestKOTWindows(t *testing.T) {
 	t.Parallel()
 	fake, config := fakeKOT(t, nil)
@@ -109,7 +109,7 @@ func TestKOTWindows(t *testing.T) {
 	}
 }
 
-// TestKOTLargeCompany holds that a month that is too large for one answer is read in halves, and their halves.
+// TestKOTLargeCompany checks that a month that is too large for one answer is read in halves, and their halves.
 func TestKOTLargeCompany(t *testing.T) {
 	t.Parallel()
 	fake, config := fakeKOT(t, nil)
@@ -241,7 +241,7 @@ func TestKOTMonth(t *testing.T) {
 	}
 }
 
-// TestKOTJoiners holds that the month of somebody who joined after it closed is found in the next.
+// TestKOTJoiners checks that the month of somebody who joined after it closed is found in the next.
 func TestKOTJoiners(t *testing.T) {
 	t.Parallel()
 	_, config := fakeKOT(t, func(o *kotfake.Options) {
@@ -254,7 +254,7 @@ func TestKOTJoiners(t *testing.T) {
 	}
 }
 
-// TestKOTUncounted holds that work that no figure has is told.
+// TestKOTUncounted checks that work that no figure has is told.
 func TestKOTUncounted(t *testing.T) {
 	t.Parallel()
 	fake, config := fakeKOT(t, func(o *kotfake.Options) { o.ClosingDay = 20 })
@@ -300,7 +300,7 @@ func TestKOTEmployeeFields(t *testing.T) {
 	}
 }
 
-// TestKOTEndlessMonth holds that a month of years is not asked for day by day.
+// TestKOTEndlessMonth checks that a month of years is not asked for day by day.
 func TestKOTEndlessMonth(t *testing.T) {
 	t.Parallel()
 	for _, end := range []string{"2099-12-31", "2026-04-30"} {
@@ -324,7 +324,7 @@ func TestKOTUnknownPerson(t *testing.T) {
 	wantError(t, err, "HTTP 400", "last three years")
 }
 
-// TestDeadline holds that a call that is over asks for nothing more.
+// TestDeadline checks that a call that is over asks for nothing more.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	fake, config := fakeKOT(t, nil)

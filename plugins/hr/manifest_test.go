@@ -28,7 +28,7 @@ func readManifest(t *testing.T) *manifest.Manifest {
 	return m
 }
 
-// TestManifestDefaults holds that the plugin and its manifest have the same defaults, and that each permission's base
+// TestManifestDefaults checks that the plugin and its manifest have the same defaults, and that each permission's base
 // URL is one.
 func TestManifestDefaults(t *testing.T) {
 	t.Parallel()
@@ -58,7 +58,7 @@ func TestManifestDefaults(t *testing.T) {
 	}
 }
 
-// TestSchemas holds that the arguments and answers of every tool and vendor match the manifest's schemas.
+// TestSchemas checks that the arguments and answers of every tool and vendor match the manifest's schemas.
 func TestSchemas(t *testing.T) {
 	t.Parallel()
 	m := readManifest(t)
@@ -100,7 +100,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// TestOfferedTools holds that callers see the tools that their tenant's vendor can serve, and no others.
+// TestOfferedTools checks that callers see the tools that their tenant's vendor can serve, and no others.
 func TestOfferedTools(t *testing.T) {
 	t.Parallel()
 	m := readManifest(t)

@@ -61,7 +61,7 @@ type totals struct {
 	Breakdown       breakdown `json:"breakdown"`
 }
 
-// breakdown says what kinds of overtime and of other extra work there are. Nil is what the vendor does not say.
+// breakdown has the minutes by kind of overtime and other extra work. Nil means that the vendor does not report the kind.
 type breakdown struct {
 	Normal            *int `json:"normal_overtime_minutes"`
 	LateNight         *int `json:"late_night_overtime_minutes"`

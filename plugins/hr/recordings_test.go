@@ -90,11 +90,11 @@ func redirected(config settings, server string) settings {
 	return config
 }
 
-// TestRecordings holds that recordings.json is what this test makes up, and that every tool answers from it as it does
-// from the stand-ins.
+// TestRecordings checks that recordings.json is what this test makes up, and that every tool answers from it as it does
+// from the fakes.
 func TestRecordings(t *testing.T) {
 	t.Parallel()
-	recorder := &recorder{vendors: standIns()}
+	recorder := &recorder{vendors: fakeVendors()}
 	server := httptest.NewServer(recorder)
 	t.Cleanup(server.Close)
 	var answers []recordedAnswer
@@ -131,7 +131,7 @@ func TestRecordings(t *testing.T) {
 	})
 	for i, first := range answers {
 		if encode(t, again[i].answer) != encode(t, first.answer) || fmt.Sprint(again[i].err) != fmt.Sprint(first.err) {
-			t.Errorf("%s: the answer from the recordings differs from that of the stand-in", first.name)
+			t.Errorf("%s: the answer from the recordings differs from that of the fake", first.name)
 		}
 		if first.err != nil && !isPersonal(first.err) {
 			t.Errorf("%s: %v", first.name, first.err)
@@ -186,9 +186,9 @@ func addUp(t *testing.T, answers []recordedAnswer) {
 	}
 }
 
-// standIns are the vendors by the names of their hosts. The company in freee pays in the same month, which keeps the
+// fakeVendors are the vendors by the names of their hosts. The company in freee pays in the same month, which keeps the
 // recordings small.
-func standIns() map[string]http.Handler {
+func fakeVendors() map[string]http.Handler {
 	company := freeefake.Demo()[0]
 	company.NextMonth = false
 	for i, e := range company.Employees {

@@ -59,7 +59,7 @@ func TestReferenceMonth(t *testing.T) {
 	}
 }
 
-// TestReferenceOldDay holds that a body of 2018, which has no overtime, is an error about that and not a day without
+// TestReferenceOldDay checks that a body of 2018, which has no overtime, is an error about that and not a day without
 // overtime.
 func TestReferenceOldDay(t *testing.T) {
 	t.Parallel()
@@ -81,7 +81,7 @@ func TestReferenceOldDay(t *testing.T) {
 	}
 }
 
-// TestReferenceErrors holds that every sample of a refusal is explained in freee's own words.
+// TestReferenceErrors checks that every sample of a refusal is explained in freee's own words.
 func TestReferenceErrors(t *testing.T) {
 	t.Parallel()
 	for name, status := range map[string]int{"error_400": 400, "error_400_two_special_holidays": 400, "error_401_expired": 401, "error_401_login": 401,

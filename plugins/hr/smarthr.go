@@ -50,7 +50,7 @@ func (h *smarthr) statuses() []string { return []string{active, onLeave, retired
 // smarthrPage is the largest page that SmartHR serves.
 const smarthrPage = 100
 
-// members is employees: SmartHR tells departments as they are today.
+// members is employees: SmartHR has only the current departments.
 func (h *smarthr) members(ctx context.Context, _ date) (*roster, error) { return h.employees(ctx) }
 
 // employees reads all pages of crews, people who have left included. Offset paging may repeat people; each is given

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzSplit holds that valid JSON is split as package encoding/json does it, at every level.
+// FuzzSplit checks that valid JSON is split as package encoding/json does it, at every level.
 func FuzzSplit(f *testing.F) {
 	for _, text := range []string{
 		`{}`, `[]`, ` { "a" : 1 , "b":[ 1,{"c":null} ] ,"a": 2} `, `{"\"":"\\","x\\":"a\\\"b"}`,

@@ -21,7 +21,7 @@ type companies interface {
 
 // employeeLister is the capability behind list_employees.
 type employeeLister interface {
-	// statuses are those that the vendor can tell.
+	// statuses are those that the vendor reports.
 	statuses() []string
 	// employees returns everybody, also those who have left, as they are today.
 	employees(ctx context.Context) (*roster, error)

@@ -41,7 +41,7 @@ func incompleteOf(w worth) string {
 
 func noonOf(day string) time.Time { return date(day).midnight().Add(12 * time.Hour) }
 
-// TestIncompleteDays holds that every fault of a day makes the month not final, with the day and the reason, and that a
+// TestIncompleteDays checks that every fault of a day makes the month not final, with the day and the reason, and that a
 // day without fault does not.
 func TestIncompleteDays(t *testing.T) {
 	t.Parallel()
@@ -160,7 +160,7 @@ func TestRunningMonth(t *testing.T) {
 	}
 }
 
-// TestUpcoming holds that somebody whose first day is to come is not active.
+// TestUpcoming checks that somebody whose first day is to come is not active.
 func TestUpcoming(t *testing.T) {
 	t.Parallel()
 	_, config := fakeFreee(t, func(o *freeefake.Options) { o.Companies[0].Employees[1].Hired = "2027-04-01" })
@@ -179,7 +179,7 @@ func TestUpcoming(t *testing.T) {
 	}
 }
 
-// TestNotesConcernThePeopleShown holds that a note counts nobody who is not in the answer.
+// TestNotesConcernThePeopleShown checks that a note counts nobody who is not in the answer.
 func TestNotesConcernThePeopleShown(t *testing.T) {
 	t.Parallel()
 	_, config := fakeFreee(t, nil)
@@ -223,7 +223,7 @@ func late(n, few int) func(*freeefake.Options) {
 	}
 }
 
-// TestWholeCompany holds that who exceeded 45 hours is one call for 300 people, with one request for each person's
+// TestWholeCompany checks that who exceeded 45 hours is one call for 300 people, with one request for each person's
 // month and the pages of two lists, and one more to find the pay month.
 func TestWholeCompany(t *testing.T) {
 	t.Parallel()
@@ -331,7 +331,7 @@ func TestFewRequestsLeft(t *testing.T) {
 	}
 }
 
-// TestMonthsAtOnce holds that the months of several people are under way at once, as many as are meant to be: the
+// TestMonthsAtOnce checks that the months of several people are under way at once, as many as are meant to be: the
 // vendor answers none before.
 func TestMonthsAtOnce(t *testing.T) {
 	t.Parallel()
@@ -426,7 +426,7 @@ func TestOddIDs(t *testing.T) {
 	}
 }
 
-// TestDepartment holds that the members of a department are one call, with those who are there beside another one
+// TestDepartment checks that the members of a department are one call, with those who are there beside another one
 // marked.
 func TestDepartment(t *testing.T) {
 	t.Parallel()
@@ -469,7 +469,7 @@ func TestDepartment(t *testing.T) {
 	}
 }
 
-// TestPagesOfPeople holds that pages are read one by one, and only for the people on them.
+// TestPagesOfPeople checks that pages are read one by one, and only for the people on them.
 func TestPagesOfPeople(t *testing.T) {
 	t.Parallel()
 	fake, config := fakeFreee(t, late(120, 0))
@@ -537,7 +537,7 @@ func TestSeveral(t *testing.T) {
 	wantError(t, err, "give one of employee_id, employee_ids and department")
 }
 
-// TestUndecided holds that nobody below a limit is passed over whose days are incomplete.
+// TestUndecided checks that nobody below a limit is passed over whose days are incomplete.
 func TestUndecided(t *testing.T) {
 	t.Parallel()
 	_, config := fakeFreee(t, nil)
@@ -553,7 +553,7 @@ func TestUndecided(t *testing.T) {
 	}
 }
 
-// TestWholeCompanyOfKOT holds that KING OF TIME's lists, which are of the whole company, are read once for everybody.
+// TestWholeCompanyOfKOT checks that KING OF TIME's lists, which are of the whole company, are read once for everybody.
 func TestWholeCompanyOfKOT(t *testing.T) {
 	t.Parallel()
 	fake, config := fakeKOT(t, func(o *kotfake.Options) {
@@ -663,7 +663,7 @@ func TestHostFailures(t *testing.T) {
 	}
 }
 
-// TestVendorsTextIsOneLine holds that what a vendor says cannot look like more than it is.
+// TestVendorsTextIsOneLine checks that what a vendor says cannot look like more than it is.
 func TestVendorsTextIsOneLine(t *testing.T) {
 	t.Parallel()
 	text := `first\nsecond\r\n\u2028third\u202e`
@@ -696,7 +696,7 @@ func TestVendorsTextIsOneLine(t *testing.T) {
 	}
 }
 
-// TestPermanentRefusals holds that a refusal that will not change is asked for once.
+// TestPermanentRefusals checks that a refusal that will not change is asked for once.
 func TestPermanentRefusals(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{400, 401, 403, 404, 422} {
@@ -748,7 +748,7 @@ type ending struct{ context.Context }
 
 func (ending) Deadline() (time.Time, bool) { return time.Now().Add(enough / 2), true }
 
-// TestShortOfTime holds that what was read is shown when the call's time is nearly up, with those who were not read.
+// TestShortOfTime checks that what was read is shown when the call's time is nearly up, with those who were not read.
 func TestShortOfTime(t *testing.T) {
 	t.Parallel()
 	fake, config := fakeFreee(t, late(20, 1))

@@ -63,7 +63,7 @@ func TestPrecision(t *testing.T) {
 	}
 }
 
-// FuzzParseArea holds that what is sent for a range is read as the same range, and that no name gets out of its quotes.
+// FuzzParseArea checks that what is sent for a range is read as the same range, and that no name gets out of its quotes.
 func FuzzParseArea(f *testing.F) {
 	for _, seed := range []string{"Sheet1!A1:B2", "'It''s'!A:C", "A2:C", "''''!A1", "a'b!c7", "シート1"} {
 		f.Add(seed)

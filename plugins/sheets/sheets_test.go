@@ -21,7 +21,7 @@ const (
 	japan = "売上 2026/04"
 )
 
-// book is a spreadsheet at a stand-in for Google. Requests reach it with the token of the service account, which in
+// book is a spreadsheet at a fake of Google. Requests reach it with the token of the service account, which in
 // earnest the host puts in.
 type book struct {
 	*google.Server

@@ -61,7 +61,7 @@ func write(ctx context.Context, in writeArguments) (*pdk.Result, error) {
 	return appendRows(ctx, sheet, target, in.Rows, option)
 }
 
-// appendRows adds rows below the table that target is in. Sent once: if the answer is lost, the caller is told.
+// appendRows adds rows below the table that target is in. Sent once: if the answer is lost, the result says so.
 func appendRows(ctx context.Context, sheet *spreadsheet, target area, values rows, option url.Values) (*pdk.Result,
 	error) {
 	body, err := encode(target, values)

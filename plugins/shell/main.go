@@ -97,7 +97,7 @@ func timeLeft(ctx context.Context) time.Duration {
 // reportEvery is the least time between two progress reports.
 const reportEvery = 250 * time.Millisecond
 
-// follow reads what the command writes, and tells the caller the latest line of it now and then.
+// follow reads the command's output, and reports the latest line to the caller at intervals.
 func follow(ctx context.Context, process *pdkexec.Process, texts map[pdkexec.Stream]*excerpt) error {
 	buffer := make([]byte, 32<<10)
 	var latest lastLine
@@ -162,7 +162,7 @@ func summary(ctx context.Context, exit *pdkexec.Exit, stdout, stderr string) str
 	case exit.Stopped == abi.StoppedTime:
 		ending = say(ctx, "ended by hako: its time was up", "hako が終了させました: 制限時間を過ぎました")
 	case exit.Stopped == abi.StoppedOutput:
-		ending = say(ctx, "ended by hako: it wrote too much", "hako が終了させました: 出力が多すぎます")
+		ending = say(ctx, "ended by hako: its output is too large", "hako が終了させました: 出力が多すぎます")
 	case exit.Signal != "":
 		ending = say(ctx, "ended by a signal: %s", "シグナルで終了しました: %s", exit.Signal)
 	case exit.Code != 0:

@@ -108,7 +108,7 @@ func TestReport(t *testing.T) {
 		{"no more time", played{exit: abi.ExecExit{ExitCode: -1, Signal: "killed", Stopped: abi.StoppedTime}}, "",
 			"[ended by hako: its time was up]", structured{ExitCode: -1, Signal: "killed", TimedOut: true}},
 		{"too much", played{exit: abi.ExecExit{ExitCode: -1, Signal: "killed", Stopped: abi.StoppedOutput,
-			Cut: []string{"stderr"}}}, "", "[ended by hako: it wrote too much]",
+			Cut: []string{"stderr"}}}, "", "[ended by hako: its output is too large]",
 			structured{ExitCode: -1, Signal: "killed", Truncated: []string{"stderr"}}},
 		{"Japanese", played{exit: abi.ExecExit{ExitCode: 1}}, "ja-JP", "[終了コード 1]", structured{ExitCode: 1}},
 		{"no UTF-8", played{stdout: []string{"a\xff"}, stderr: []string{"\x80"}}, "", "a\uFFFD\n[stderr]\n\uFFFD",

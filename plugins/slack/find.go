@@ -35,7 +35,7 @@ type found struct {
 	Users []person `json:"users"`
 }
 
-// person describes a member: enough to tell people apart and to write to one, and no address of any kind.
+// person describes a member: enough to distinguish people and to write to one, and no address of any kind.
 type person struct {
 	User        string `json:"user_id"`
 	Name        string `json:"name"`

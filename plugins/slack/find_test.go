@@ -58,7 +58,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindInALargeWorkspace holds that all pages are read, and that an answer names only so many people.
+// TestFindInALargeWorkspace checks that all pages are read, and that an answer names only so many people.
 func TestFindInALargeWorkspace(t *testing.T) {
 	t.Parallel()
 	w := newWorkspace(t)

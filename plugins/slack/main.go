@@ -2,7 +2,7 @@
 //
 // A message is opened for (conversations.open) and then posted (chat.postMessage). The host puts the bot's token in;
 // nothing here knows it. What a model writes is text: it cannot mention a channel or disguise a link, and nothing in it
-// is unfurled. A post is sent once: if the answer is lost, the caller is told that the message may have arrived.
+// is unfurled. A post is sent once: if the answer is lost, the result says that the message may have arrived.
 package main
 
 import (

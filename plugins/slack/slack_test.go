@@ -18,7 +18,7 @@ const (
 	token = "xoxb-made-up"
 )
 
-// workspace is a stand-in for Slack with some members. Requests reach it with the bot's token, which in earnest the
+// workspace is a fake Slack with some members. Requests reach it with the bot's token, which in earnest the
 // host puts in.
 type workspace struct {
 	*slack.Server

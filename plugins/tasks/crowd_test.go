@@ -15,10 +15,10 @@ import (
 	"github.com/hako-run/hako/pdk/pdktest"
 )
 
-// caller calls a tool as one agent does. An error is what the tool says when it refuses.
+// caller calls a tool as one agent. An error is the tool's refusal.
 type caller func(tool string, in args) (json.RawMessage, error)
 
-// crowdSize and rounds are how many agents work at once, and how often each of them changes the task.
+// crowdSize is the number of concurrent agents, rounds the number of changes that each makes to the task.
 const crowdSize, rounds = 8, 10
 
 // TestCrowd lets agents work on one task at once, natively.

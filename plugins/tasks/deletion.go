@@ -24,7 +24,7 @@ type deletedTask struct {
 const maxBlocked = 5
 
 // deleteTask removes a task with everything on record about it. Its id and those of its hand-offs are kept with the
-// reason, so that who asks for them is told.
+// reason, so that callers who ask for them get it.
 func deleteTask(ctx context.Context, in deletion) (*deletedTask, error) {
 	var t *task
 	out := &deletedTask{TaskID: in.TaskID, Reason: in.Reason, DeletedBy: in.AgentID, DeletedAt: now()}

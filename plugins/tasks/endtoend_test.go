@@ -255,7 +255,7 @@ func TestOffer(t *testing.T) {
 	}
 }
 
-// TestSubscriber holds that a client which has subscribed to a task hears of what another does to it.
+// TestSubscriber checks that a client which has subscribed to a task hears of what another does to it.
 func TestSubscriber(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t)
@@ -282,7 +282,7 @@ func TestSubscriber(t *testing.T) {
 	t.Error("told of nothing")
 }
 
-// TestTenants holds that a tenant has a board of its own, in everything that names records.
+// TestTenants checks that a tenant has a board of its own, in everything that names records.
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	h := serving(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/hako-run/hako/pdk/pdktest"
 )
 
-// TestMisuse holds that every mistake gets an error that names what was wrong and the call that helps.
+// TestMisuse checks that every mistake gets an error that names what was wrong and the call that helps.
 func TestMisuse(t *testing.T) {
 	t.Parallel()
 	office(t)
@@ -105,7 +105,7 @@ func TestSchemasRefuse(t *testing.T) {
 	}
 }
 
-// TestIDs holds that new ids have the prefix of their kind, are drawn again when taken, and that drawing ends.
+// TestIDs checks that new ids have the prefix of their kind, are drawn again when taken, and that drawing ends.
 func TestIDs(t *testing.T) {
 	office(t)
 	draws := []string{"aaaaaaaaaa", "aaaaaaaaaa", "bbbbbbbbbb"}
@@ -204,7 +204,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestCountsComeFirst holds that who reads a result from its beginning knows how much there is before the entries come.
+// TestCountsComeFirst checks that who reads a result from its beginning knows how much there is before the entries come.
 func TestCountsComeFirst(t *testing.T) {
 	t.Parallel()
 	office(t)
@@ -259,7 +259,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestMigration holds that a database of the first version keeps its hand-offs, and that those of finished tasks are
+// TestMigration checks that a database of the first version keeps its hand-offs, and that those of finished tasks are
 // not pending any more.
 func TestMigration(t *testing.T) {
 	t.Parallel()
@@ -304,7 +304,7 @@ INSERT INTO handoffs (id, task_id, from_agent_id, summary, context, recommendati
 	}
 }
 
-// TestBudget holds that the longest texts are cut to a budget, newest first, and that the rest can be had page by page.
+// TestBudget checks that the longest texts are cut to a budget, newest first, and that the rest can be had page by page.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	office(t)

@@ -28,7 +28,7 @@ func complete(k kind) pdk.Completer {
 	}
 }
 
-// changed tells subscribers that what is behind these URIs has changed. It belongs after the commit.
+// changed notifies subscribers that the resources of these URIs have changed. Call it after the commit.
 func changed(ctx context.Context, uris ...string) {
 	for _, uri := range uris {
 		pdk.ResourceUpdated(ctx, uri)

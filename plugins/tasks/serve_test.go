@@ -73,7 +73,7 @@ create_handoff task_id from_agent_id to_agent_id? summary context? recommendatio
 accept_handoff handoff_id agent_id
 get_pending_handoffs agent_id?`
 
-// TestPromised holds that these tools are there with these arguments, and need no others.
+// TestPromised checks that these tools are there with these arguments, and need no others.
 func TestPromised(t *testing.T) {
 	t.Parallel()
 	for line := range strings.Lines(promised) {
@@ -298,7 +298,7 @@ func TestPromptsMisused(t *testing.T) {
 	}
 }
 
-// TestTaskStart holds that the prompt sends nobody to work that is finished, another's, or handed over, and says what
+// TestTaskStart checks that the prompt sends nobody to work that is finished, another's, or handed over, and says what
 // comes first.
 func TestTaskStart(t *testing.T) {
 	t.Parallel()
@@ -361,7 +361,7 @@ func TestTaskStart(t *testing.T) {
 	}
 }
 
-// TestHandoffTemplate holds that the prompt does not propose a hand-off that would be refused.
+// TestHandoffTemplate checks that the prompt does not propose a hand-off that would be refused.
 func TestHandoffTemplate(t *testing.T) {
 	t.Parallel()
 	office(t)
@@ -371,7 +371,7 @@ func TestHandoffTemplate(t *testing.T) {
 	}
 }
 
-// TestHostilePrompt holds that no text of an agent carries hidden characters into a prompt, and that what is seen
+// TestHostilePrompt checks that no text of an agent carries hidden characters into a prompt, and that what is seen
 // stays.
 func TestHostilePrompt(t *testing.T) {
 	t.Parallel()
@@ -410,7 +410,7 @@ func TestHostilePrompt(t *testing.T) {
 	}
 }
 
-// FuzzQuote holds that no text of an agent can pass for a prompt's own words.
+// FuzzQuote checks that no text of an agent can pass for a prompt's own words.
 func FuzzQuote(f *testing.F) {
 	f.Add("a\n# b\r\nc\rd")
 	f.Add("\u2028x\n\n\n")

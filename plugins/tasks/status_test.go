@@ -76,7 +76,7 @@ func way(t *testing.T, from, to string) []string {
 	return nil
 }
 
-// TestDetour holds that a refused change names the call that makes it possible.
+// TestDetour checks that a refused change names the call that makes it possible.
 func TestDetour(t *testing.T) {
 	t.Parallel()
 	office(t)
@@ -85,7 +85,7 @@ func TestDetour(t *testing.T) {
 		`update_task_status(task_id="task_x", status="in_progress")`)
 }
 
-// TestVersion holds that a decision made on an old state is not carried out.
+// TestVersion checks that a decision made on an old state is not carried out.
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	office(t)
@@ -122,7 +122,7 @@ func TestAssign(t *testing.T) {
 	}
 }
 
-// TestWhoChanged holds that the history says who changed what, when and why.
+// TestWhoChanged checks that the history says who changed what, when and why.
 func TestWhoChanged(t *testing.T) {
 	t.Parallel()
 	office(t)
@@ -169,7 +169,7 @@ func TestWhoChanged(t *testing.T) {
 	refused(t, "update_task", args{"task_id": "task_ui"}, "title", "blocked_by")
 }
 
-// TestDependencies holds that a task waits for what it is blocked by until that is finished, and that no tasks wait for
+// TestDependencies checks that a task waits for what it is blocked by until that is finished, and that no tasks wait for
 // each other.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
@@ -268,7 +268,7 @@ func TestNextTask(t *testing.T) {
 	}
 }
 
-// TestDelete holds that a deleted task is gone with all that belonged to it, and that who asks for it or its hand-offs
+// TestDelete checks that a deleted task is gone with all that belonged to it, and that who asks for it or its hand-offs
 // is told why.
 func TestDelete(t *testing.T) {
 	t.Parallel()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestContext holds that what is left out stays, an empty text clears and shows as cleared, and the history keeps what
+// TestContext checks that what is left out stays, an empty text clears and shows as cleared, and the history keeps what
 // was.
 func TestContext(t *testing.T) {
 	t.Parallel()
@@ -167,7 +167,7 @@ func TestHandoffReplaced(t *testing.T) {
 	}
 }
 
-// TestHandoffOfClosedTask holds that a task that is over is not handed over, and what to do if it is not.
+// TestHandoffOfClosedTask checks that a task that is over is not handed over, and what to do if it is not.
 func TestHandoffOfClosedTask(t *testing.T) {
 	t.Parallel()
 	office(t)
@@ -178,7 +178,7 @@ func TestHandoffOfClosedTask(t *testing.T) {
 	result[createdHandoff](t, "create_handoff", in)
 }
 
-// TestHandoffEnds holds that a hand-off ends with a reason where its task is finished, reassigned or unassigned, and by
+// TestHandoffEnds checks that a hand-off ends with a reason where its task is finished, reassigned or unassigned, and by
 // nothing else.
 func TestHandoffEnds(t *testing.T) {
 	t.Parallel()
@@ -266,7 +266,7 @@ func TestHandoffRules(t *testing.T) {
 	}
 }
 
-// TestHandoffTakenBack holds that an agent can withdraw its own hand-off and decline one that is addressed to it, and
+// TestHandoffTakenBack checks that an agent can withdraw its own hand-off and decline one that is addressed to it, and
 // nobody else can.
 func TestHandoffTakenBack(t *testing.T) {
 	t.Parallel()

@@ -85,7 +85,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestBuiltin holds that the built-in table never answers otherwise than JMA's would.
+// TestBuiltin checks that the built-in table never answers otherwise than JMA's would.
 func TestBuiltin(t *testing.T) {
 	t.Parallel()
 	checkBuiltin(t, testAtlas(t))
@@ -152,7 +152,7 @@ func TestLocateErrors(t *testing.T) {
 	}
 }
 
-// TestWithoutAreaTable holds that prefectures, capitals, areas and stations are found while JMA's table cannot be had.
+// TestWithoutAreaTable checks that prefectures, capitals, areas and stations are found while JMA's table cannot be had.
 func TestWithoutAreaTable(t *testing.T) {
 	t.Parallel()
 	for _, table := range []string{"503", "404", "{", "[]", `{"class20s":{}}`, "<html>"} {

@@ -83,7 +83,7 @@ func (b bulletin) reported() time.Time {
 	return t
 }
 
-// The series of a bulletin are told apart by what they hold, not by their order.
+// The series of a bulletin are distinguished by their content, not by their order.
 
 func (b bulletin) weather() series {
 	return b.find(func(v areaValues) bool { return v.Codes != nil })

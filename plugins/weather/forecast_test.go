@@ -136,7 +136,7 @@ func TestOddFiles(t *testing.T) {
 	}
 }
 
-// TestJMATables holds that JMA's own tables decide where the built-in ones do not fit the file.
+// TestJMATables checks that JMA's own tables decide where the built-in ones do not fit the file.
 func TestJMATables(t *testing.T) {
 	t.Parallel()
 	issued := moment(t, "2026-04-15 11:00")
@@ -264,7 +264,7 @@ func TestUmbrella(t *testing.T) {
 	}
 }
 
-// TestRegions holds that every office has one of the eleven overviews for the week.
+// TestRegions checks that every office has one of the eleven overviews for the week.
 func TestRegions(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{"014100": "016000", "020000": "040000", "070000": "040000", "080000": "130000",

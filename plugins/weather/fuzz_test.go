@@ -46,7 +46,7 @@ func FuzzForecast(f *testing.F) {
 	})
 }
 
-// FuzzAreas holds that the reader of area.json agrees with encoding/json, except in how many U+FFFD stand for bytes
+// FuzzAreas checks that the reader of area.json agrees with encoding/json, except in how many U+FFFD stand for bytes
 // that are not UTF-8.
 func FuzzAreas(f *testing.F) {
 	f.Add([]byte(jma.Areas()))

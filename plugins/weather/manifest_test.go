@@ -14,7 +14,7 @@ import (
 	"github.com/hako-run/hako/internal/fakes/jma"
 )
 
-// TestManifest holds that the manifest is valid, that every answer matches its output schema, and that its permission
+// TestManifest checks that the manifest is valid, that every answer matches its output schema, and that its permission
 // covers every request.
 func TestManifest(t *testing.T) {
 	t.Parallel()

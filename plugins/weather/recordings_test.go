@@ -32,7 +32,7 @@ type exchange struct {
 	} `json:"response"`
 }
 
-// TestRecordings holds that recordings.json is what this test makes up, and that the tool answers from it.
+// TestRecordings checks that recordings.json is what this test makes up, and that the tool answers from it.
 func TestRecordings(t *testing.T) {
 	t.Parallel()
 	path := "recordings.json"

@@ -72,7 +72,7 @@ func compareGolden(t *testing.T, path, got string) {
 	}
 }
 
-// TestRequests holds that a call fetches no more than it needs.
+// TestRequests checks that a call fetches no more than it needs.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hako-run/hako/internal/fakes/fakehttp"
 	"github.com/hako-run/hako/internal/fakes/script"
-	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 func (s *Server) messages(w http.ResponseWriter, r *http.Request, body []byte) error {
@@ -28,7 +28,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, body []byte) e
 	}
 	a := s.answer(in, &step)
 	if !in.Stream {
-		standin.JSON(w, http.StatusOK, a.whole())
+		fakehttp.JSON(w, http.StatusOK, a.whole())
 		return nil
 	}
 	a.stream(script.NewStream(w, r))

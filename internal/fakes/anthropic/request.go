@@ -141,7 +141,7 @@ func (t *tool) check(i int, before []tool) error {
 	case t.Type == searchType && t.Name == searchName && t.Schema == nil:
 		return nil
 	case t.Type != "" && t.Type != "custom":
-		return Invalid("tools.%d: Input tag '%s' is not one that the stand-in knows with this name", i, t.Type)
+		return Invalid("tools.%d: Input tag '%s' is not one that the fake knows with this name", i, t.Type)
 	case !toolName().MatchString(t.Name):
 		return Invalid("%s.name: String should match pattern '%v'", at, toolName)
 	case slices.ContainsFunc(before, func(other tool) bool { return other.Name == t.Name }):
@@ -226,7 +226,7 @@ func (s *Server) checkBlocks(in *request, i int) error {
 				return err
 			}
 		default:
-			return Invalid("%s: Input tag '%s' is not one that the stand-in knows", at, b.Type)
+			return Invalid("%s: Input tag '%s' is not one that the fake knows", at, b.Type)
 		}
 	}
 	if len(open) > 0 {

@@ -1,4 +1,4 @@
-// Package anthropic is a stand-in for Anthropic's Messages API, version 2026-10-21
+// Package anthropic is a fake of Anthropic's Messages API, version 2026-10-21
 // (platform.claude.com/docs/en/api/messages): it checks what it is sent as the API does, and answers from a script,
 // streamed or whole.
 package anthropic
@@ -10,17 +10,17 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/hako-run/hako/internal/fakes/fakehttp"
 	"github.com/hako-run/hako/internal/fakes/fault"
 	"github.com/hako-run/hako/internal/fakes/script"
-	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
-// Server is an http.Handler that serves /v1/messages and /v1/models. Its zero value repeats what it is told. It is safe
+// Server is an http.Handler that serves /v1/messages and /v1/models. Its zero value repeats the request. It is safe
 // for concurrent use; the fields are set before the first request.
 type Server struct {
 	// Faults are met before anything else.
 	Faults fault.Plan
-	// Script is what the server answers. Nil repeats the request.
+	// Script has the server's answers. Nil repeats the request.
 	Script *script.Script
 	// Key is the API key that is accepted. Empty accepts any, also none.
 	Key string
@@ -105,7 +105,7 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, body []byte) erro
 }
 
 // Key returns the API key of a request, which either header may carry.
-func Key(r *http.Request) string { return cmp.Or(r.Header.Get("X-Api-Key"), standin.Bearer(r)) }
+func Key(r *http.Request) string { return cmp.Or(r.Header.Get("X-Api-Key"), fakehttp.Bearer(r)) }
 
 func (s *Server) checkHeaders(r *http.Request) error {
 	switch version := r.Header.Get("Anthropic-Version"); {
@@ -114,7 +114,7 @@ func (s *Server) checkHeaders(r *http.Request) error {
 	case version == "":
 		return Invalid("anthropic-version: header is required")
 	case version != "2026-10-21":
-		return Invalid("anthropic-version: %q is not a version that the stand-in knows", version)
+		return Invalid("anthropic-version: %q is not a version that the fake knows", version)
 	case r.Method == "POST" && r.Header.Get("Content-Type") != "application/json":
 		return Invalid("content-type: must be application/json")
 	}
@@ -127,7 +127,7 @@ func (s *Server) models(w http.ResponseWriter) {
 		list = append(list, map[string]any{"type": "model", "id": model, "display_name": model,
 			"created_at": "2026-01-01T00:00:00Z"})
 	}
-	standin.JSON(w, http.StatusOK, map[string]any{"data": list, "has_more": false})
+	fakehttp.JSON(w, http.StatusOK, map[string]any{"data": list, "has_more": false})
 }
 
 // Refuse answers with an *Error in the API's form, and with an internal error for any other.
@@ -140,5 +140,5 @@ func Refuse(w http.ResponseWriter, err error) {
 	if e.RetryAfter != "" {
 		w.Header().Set("Retry-After", e.RetryAfter)
 	}
-	standin.JSON(w, e.Status, e.body())
+	fakehttp.JSON(w, e.Status, e.body())
 }

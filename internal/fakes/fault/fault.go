@@ -1,5 +1,5 @@
-// Package fault makes the stand-ins for vendors fail in the ways the real ones do. Plan.Wrap puts a Plan of Faults
-// before a stand-in's handler.
+// Package fault makes the fakes of vendors fail in the ways the real ones do. Plan.Wrap puts a Plan of Faults
+// before a fake's handler.
 package fault
 
 import (

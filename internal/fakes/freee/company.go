@@ -19,7 +19,7 @@ type Company struct {
 	Employees []*Employee
 }
 
-// Employee is one person. The stand-in makes up what freee sends along unasked: every such text contains Canary, every
+// Employee is one person. The fake makes up what freee sends along unasked: every such text contains Canary, every
 // number is CanaryNumber and every date CanaryDate.
 type Employee struct {
 	ID                  int
@@ -31,7 +31,7 @@ type Employee struct {
 	Title               string
 	OffPayroll          bool // 給与計算対象外
 	Memberships         []Membership
-	// Days are those with something to tell, by date. All others are ordinary: weekdays without record, Saturdays and
+	// Days has the notable days, by date. All others are ordinary: weekdays without record, Saturdays and
 	// Sundays off.
 	Days map[string]Day
 }

@@ -1,4 +1,4 @@
-// Package freee is a stand-in for freee HR and its OAuth server, for tests and for trying things without a network.
+// Package freee is a fake of freee HR and its OAuth server, for tests and for trying things without a network.
 //
 // It speaks the documented format (API version 2022-02-01: paging, error forms, headers, limits, pay months, single-use
 // refresh tokens) and refuses requests that the published schema does not allow. The API is under /hr, authorization
@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hako-run/hako/internal/fakes/fakehttp"
 	"github.com/hako-run/hako/internal/fakes/fault"
-	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 // Options configure a Server. A nil *Options means all defaults.
@@ -32,12 +32,12 @@ type Options struct {
 	Expired403 bool
 }
 
-// Server is the stand-in, made by New. It is safe for concurrent use; the companies must not change while it serves.
+// Server is the fake, made by New. It is safe for concurrent use; the companies must not change while it serves.
 type Server struct {
 	// Faults are planned failures, on paths such as "/hr/api/v1/employees" and "/public_api/token".
 	Faults fault.Plan
 	// Requests are those that were served, refusals included and planned failures not.
-	Requests standin.Log[Request]
+	Requests fakehttp.Log[Request]
 
 	options Options
 	handler http.Handler
@@ -135,13 +135,13 @@ func (s *Server) api(serve func(*call)) http.HandlerFunc {
 			problem(w, http.StatusTooManyRequests, "too_many_requests", "APIリクエストの上限に達しました。")
 			return
 		}
-		switch s.auth.check(s, standin.Bearer(r), now) {
+		switch s.auth.check(s, fakehttp.Bearer(r), now) {
 		case valid:
 			serve(&call{w, r, s, now})
 		case expired:
 			s.refuseExpired(w)
 		default:
-			standin.JSON(w, http.StatusUnauthorized, map[string]any{"message": "ログインをしてください。"})
+			fakehttp.JSON(w, http.StatusUnauthorized, map[string]any{"message": "ログインをしてください。"})
 		}
 	}
 }
@@ -166,17 +166,17 @@ func (s *Server) admit(w http.ResponseWriter, now time.Time) bool {
 func (s *Server) refuseExpired(w http.ResponseWriter) {
 	const message = "アクセスする権限がありません"
 	if s.options.Expired403 {
-		standin.JSON(w, http.StatusForbidden, map[string]any{"error": "access_denied", "message": message,
+		fakehttp.JSON(w, http.StatusForbidden, map[string]any{"error": "access_denied", "message": message,
 			"code": "expired_access_token"})
 		return
 	}
-	standin.JSON(w, http.StatusUnauthorized, map[string]any{"message": message, "code": "expired_access_token"})
+	fakehttp.JSON(w, http.StatusUnauthorized, map[string]any{"message": message, "code": "expired_access_token"})
 }
 
 // problem answers in the form of the schema's component "error".
 func problem(w http.ResponseWriter, status int, kind, message string) {
 	w.Header().Set("Content-Type", "application/problem+json")
-	standin.JSON(w, status, map[string]any{
+	fakehttp.JSON(w, status, map[string]any{
 		"status_code": status,
 		"errors":      []any{map[string]any{"type": kind, "messages": []string{message}}},
 	})
@@ -189,4 +189,4 @@ func (c *call) forbidden() {
 func (c *call) notFound() {
 	problem(c, http.StatusNotFound, "not_found", "指定されたデータは存在しません。")
 }
-func (c *call) ok(body any) { standin.JSON(c, http.StatusOK, body) }
+func (c *call) ok(body any) { fakehttp.JSON(c, http.StatusOK, body) }

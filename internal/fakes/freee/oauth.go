@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hako-run/hako/internal/fakes/standin"
+	"github.com/hako-run/hako/internal/fakes/fakehttp"
 )
 
 // Lifetimes of tokens, as at freee since 2023-12.
@@ -171,7 +171,7 @@ func finish(w http.ResponseWriter, r *http.Request, redirect string, result url.
 // selectCompany shows the companies to choose from.
 func (s *Server) selectCompany(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	fmt.Fprint(w, "<!doctype html><meta charset=utf-8><title>freee（スタンドイン）</title><p>連携する事業所を選択してください。<ul>")
+	fmt.Fprint(w, "<!doctype html><meta charset=utf-8><title>freee（フェイク）</title><p>連携する事業所を選択してください。<ul>")
 	for _, c := range s.options.Companies {
 		q := r.URL.Query()
 		q.Set("company_id", strconv.Itoa(c.ID))
@@ -186,12 +186,12 @@ func (s *Server) selectCompany(w http.ResponseWriter, r *http.Request) {
 func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if kind != "application/x-www-form-urlencoded" || r.ParseForm() != nil {
-		standin.JSON(w, http.StatusBadRequest, oauthError("invalid_request"))
+		fakehttp.JSON(w, http.StatusBadRequest, oauthError("invalid_request"))
 		return
 	}
 	form := r.PostForm
 	if form.Get("client_id") != s.options.ClientID || form.Get("client_secret") != s.options.ClientSecret {
-		standin.JSON(w, http.StatusUnauthorized, oauthError("invalid_client"))
+		fakehttp.JSON(w, http.StatusUnauthorized, oauthError("invalid_client"))
 		return
 	}
 	s.mu.Lock()
@@ -206,15 +206,15 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	case "refresh_token":
 		g, ok = take(s.auth.refresh, form.Get("refresh_token"))
 	default:
-		standin.JSON(w, http.StatusBadRequest, oauthError("unsupported_grant_type"))
+		fakehttp.JSON(w, http.StatusBadRequest, oauthError("unsupported_grant_type"))
 		return
 	}
 	if !ok || !now.Before(g.expires) {
-		standin.JSON(w, http.StatusUnauthorized, oauthError("invalid_grant"))
+		fakehttp.JSON(w, http.StatusUnauthorized, oauthError("invalid_grant"))
 		return
 	}
 	pair := s.issue(g.company, g.access)
-	standin.JSON(w, http.StatusOK, map[string]any{
+	fakehttp.JSON(w, http.StatusOK, map[string]any{
 		"access_token": pair.Access, "token_type": "bearer", "expires_in": int(accessLifetime.Seconds()),
 		"refresh_token": pair.Refresh,
 		"scope":         "read write", "created_at": now.Unix(), "company_id": strconv.Itoa(g.company.ID),

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/hako-run/hako/internal/fakes/standin"
+	"github.com/hako-run/hako/internal/fakes/fakehttp"
 )
 
 const maxInt32 = 1<<31 - 1
@@ -116,7 +116,7 @@ func (p *parameters) company() *Company {
 		}
 	}
 	if !p.failed {
-		standin.JSON(p.call, http.StatusForbidden,
+		fakehttp.JSON(p.call, http.StatusForbidden,
 			map[string]any{"message": "アクセスする権限がありません", "code": "company_not_found"})
 	}
 	p.failed = true

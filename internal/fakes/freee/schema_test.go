@@ -163,7 +163,7 @@ func checkBody(t *testing.T, compiler *jsonschema.Compiler, template string, ope
 	}
 }
 
-// checkParameters holds that a request that the stand-in accepts has the parameters that the schema requires, and no
+// checkParameters holds that a request that the fake accepts has the parameters that the schema requires, and no
 // others.
 func checkParameters(t *testing.T, operation map[string]any, path string) {
 	t.Helper()

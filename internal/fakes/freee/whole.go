@@ -2,7 +2,7 @@ package freee
 
 import "strings"
 
-// fields are those of one part of an employee, by what the stand-in fills them with.
+// fields are those of one part of an employee, by what the fake fills them with.
 type fields struct {
 	texts, numbers, dates, flags string
 	words                        map[string]string // field to a value of its enumeration

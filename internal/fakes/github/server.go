@@ -1,4 +1,4 @@
-// Package github is a stand-in for the issues of GitHub's REST API (docs.github.com/rest/issues).
+// Package github is a fake of the issues of GitHub's REST API (docs.github.com/rest/issues).
 package github
 
 import (
@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hako-run/hako/internal/fakes/fakehttp"
 	"github.com/hako-run/hako/internal/fakes/fault"
-	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 // Server is an http.Handler. Make one with New; its methods are safe for concurrent use.
@@ -81,7 +81,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // open returns the name of the request's repository if the token may have to do with it; otherwise it has answered. It
 // needs mu.
 func (s *Server) open(w http.ResponseWriter, r *http.Request, write bool) (repository string, ok bool) {
-	mayWrite, known := s.tokens[standin.Bearer(r)]
+	mayWrite, known := s.tokens[fakehttp.Bearer(r)]
 	repository = r.PathValue("owner") + "/" + r.PathValue("name")
 	switch {
 	case !known:
@@ -133,7 +133,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) {
 	}
 	issue := Issue{len(s.repositories[repository]) + 1, in.Title, in.Body, in.Labels}
 	s.repositories[repository] = append(s.repositories[repository], issue)
-	standin.JSON(w, http.StatusCreated, issue.wire(repository))
+	fakehttp.JSON(w, http.StatusCreated, issue.wire(repository))
 }
 
 func (s *Server) get(w http.ResponseWriter, r *http.Request) {
@@ -146,7 +146,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "Not Found")
 		return
 	}
-	standin.JSON(w, http.StatusOK, s.repositories[repository][n-1].wire(repository))
+	fakehttp.JSON(w, http.StatusOK, s.repositories[repository][n-1].wire(repository))
 }
 
 func (i Issue) wire(repository string) any {
@@ -168,5 +168,5 @@ func refuse(w http.ResponseWriter, status int, message string, fieldAndCode ...s
 		answer["errors"] = []any{map[string]string{"resource": "Issue", "field": fieldAndCode[0],
 			"code": fieldAndCode[1]}}
 	}
-	standin.JSON(w, status, answer)
+	fakehttp.JSON(w, status, answer)
 }

@@ -1,4 +1,4 @@
-// Package google is a stand-in for Google's OAuth2 token endpoint and the Sheets API v4.
+// Package google is a fake of Google's OAuth2 token endpoint and the Sheets API v4.
 //
 // It speaks the documented formats (developers.google.com/sheets/api and /identity/protocols/oauth2/service-account),
 // keeps spreadsheets in memory, checks what it is sent, and fails as the real ones do. Everything is on one address:

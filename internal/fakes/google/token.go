@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hako-run/hako/internal/fakes/standin"
+	"github.com/hako-run/hako/internal/fakes/fakehttp"
 )
 
 const (
@@ -192,7 +192,7 @@ func decodePart(part string, into any) error {
 
 // authorize returns the spreadsheet if the request's token lets it do what it asks for. It needs mu.
 func (s *Server) authorize(r *http.Request, id string) (*spreadsheet, *apiError) {
-	token := s.tokens[standin.Bearer(r)]
+	token := s.tokens[fakehttp.Bearer(r)]
 	writes := r.Method != "GET"
 	switch {
 	case token == nil || !s.now().Before(token.expires):

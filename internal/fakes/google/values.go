@@ -182,7 +182,7 @@ func decodeValues(data []byte) (*valueRange, *apiError) {
 
 func (v *valueRange) check() *apiError {
 	if v.Dimension != "" && v.Dimension != "ROWS" {
-		return invalid("this stand-in knows majorDimension ROWS only")
+		return invalid("this fake knows majorDimension ROWS only")
 	}
 	for i, row := range v.Values {
 		for j, value := range row {

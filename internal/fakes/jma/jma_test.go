@@ -29,7 +29,7 @@ func TestNewestIssue(t *testing.T) {
 	}
 }
 
-// TestOffices holds that all offices of JMA have a forecast, that no two are alike, and that the figures could be true
+// TestOffices checks that all offices of JMA have a forecast, that no two are alike, and that the figures could be true
 // at any time of the year.
 func TestOffices(t *testing.T) {
 	t.Parallel()

@@ -1,4 +1,4 @@
-// Package jma is a stand-in for the files behind the website of the Japan Meteorological Agency that weather forecasts
+// Package jma is a fake of the files behind the website of the Japan Meteorological Agency that weather forecasts
 // are read from. The forecasts are made up; the names and codes of places are JMA's (出典：気象庁ホームページ).
 package jma
 

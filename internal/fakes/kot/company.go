@@ -5,21 +5,21 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/hako-run/hako/internal/fakes/standin"
+	"github.com/hako-run/hako/internal/fakes/fakehttp"
 )
 
 var jst = time.FixedZone("JST", 9*60*60)
 
 const dateLayout = "2006-01-02"
 
-// Employee is one person. What the stand-in makes up beyond these fields contains Canary.
+// Employee is one person. What the fake makes up beyond these fields contains Canary.
 type Employee struct {
 	Key, Code           string
 	LastName, FirstName string
 	Division, Type      string
 	Groups              []string
 	Hired, Resigned     string // YYYY-MM-DD; Resigned is the last day, empty for none
-	// Days are those with something to tell, by date. All others are without work.
+	// Days has the notable days, by date. All others are without work.
 	Days map[string]Day
 }
 
@@ -94,5 +94,5 @@ func (s *Server) employees(w http.ResponseWriter, r *http.Request) {
 		}
 		list = append(list, entry)
 	}
-	standin.JSON(w, http.StatusOK, list)
+	fakehttp.JSON(w, http.StatusOK, list)
 }

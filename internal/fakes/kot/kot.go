@@ -1,4 +1,4 @@
-// Package kot is a stand-in for KING OF TIME's WebAPI v1.0, for tests and for trying things without a network.
+// Package kot is a fake of KING OF TIME's WebAPI v1.0, for tests and for trying things without a network.
 //
 // It speaks the format of developer.kingtime.jp: lists of the whole company, null properties left out, hours in which
 // the API is closed, and both forms of errors. It refuses parameters that the API does not have.
@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hako-run/hako/internal/fakes/fakehttp"
 	"github.com/hako-run/hako/internal/fakes/fault"
-	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 // Options configure a Server. A nil *Options means all defaults.
@@ -28,12 +28,12 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Server is the stand-in, made by New. It is safe for concurrent use; the employees must not change while it serves.
+// Server is the fake, made by New. It is safe for concurrent use; the employees must not change while it serves.
 type Server struct {
 	// Faults are planned failures, on paths such as "/v1.0/employees".
 	Faults fault.Plan
 	// Requests are those that reached the server, refused or not; planned failures are not among them.
-	Requests standin.Log[Request]
+	Requests fakehttp.Log[Request]
 
 	options Options
 	handler http.Handler
@@ -88,7 +88,7 @@ const (
 func (s *Server) guard(serve http.HandlerFunc, parameters ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.Requests.Add(Request{r.URL.Path, r.URL.Query()})
-		if standin.Bearer(r) != s.options.Token {
+		if fakehttp.Bearer(r) != s.options.Token {
 			refuse(w, http.StatusForbidden, badToken, "Bad Authentication.")
 			return
 		}
@@ -113,7 +113,7 @@ func Closed(now time.Time) bool {
 }
 
 func refuse(w http.ResponseWriter, status, code int, message string) {
-	standin.JSON(w, status, map[string]any{"errors": []any{map[string]any{"message": message, "code": code}}})
+	fakehttp.JSON(w, status, map[string]any{"errors": []any{map[string]any{"message": message, "code": code}}})
 }
 
 // TooManyRequests is the body of the refusal of too many requests, which comes with 429. It has a form of its own.

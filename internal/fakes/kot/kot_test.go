@@ -62,7 +62,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestEmployees holds that those who have left and additional fields come when they are asked for, and that null is
+// TestEmployees checks that those who have left and additional fields come when they are asked for, and that null is
 // left out.
 func TestEmployees(t *testing.T) {
 	t.Parallel()
@@ -87,7 +87,7 @@ func TestEmployees(t *testing.T) {
 	}
 }
 
-// TestMonths holds that a month closes on its day, and that its figures are the sums of its days.
+// TestMonths checks that a month closes on its day, and that its figures are the sums of its days.
 func TestMonths(t *testing.T) {
 	t.Parallel()
 	for closing, want := range map[int]string{31: "2026-02-01 2026-02-28", 20: "2026-01-21 2026-02-20", 30: "2026-01-31 2026-02-28"} {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/hako-run/hako/internal/fakes/standin"
+	"github.com/hako-run/hako/internal/fakes/fakehttp"
 )
 
 // Limits of a request for days.
@@ -53,7 +53,7 @@ func (s *Server) byDay(w http.ResponseWriter, r *http.Request, entry func(*Emplo
 		}
 		list = append(list, map[string]any{"date": day.Format(dateLayout), "dailyWorkings": entries})
 	}
-	standin.JSON(w, http.StatusOK, list)
+	fakehttp.JSON(w, http.StatusOK, list)
 }
 
 func (s *Server) daily(w http.ResponseWriter, r *http.Request) {
@@ -162,7 +162,7 @@ func (s *Server) monthly(w http.ResponseWriter, r *http.Request) {
 			list = append(list, entry)
 		}
 	}
-	standin.JSON(w, http.StatusOK, list)
+	fakehttp.JSON(w, http.StatusOK, list)
 }
 
 // closing is the closing day in the month that starts with first.

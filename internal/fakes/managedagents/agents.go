@@ -97,7 +97,7 @@ func (s *Server) createAgent(w http.ResponseWriter, body []byte) error {
 
 func blankAgent(id string, now time.Time) *agent {
 	return &agent{
-		ID: id, Type: "agent", Version: 1, Model: json.RawMessage(`{"id":"stand-in","speed":"standard"}`), Created: now,
+		ID: id, Type: "agent", Version: 1, Model: json.RawMessage(`{"id":"fake","speed":"standard"}`), Created: now,
 		Updated: now,
 		Tools:   []json.RawMessage{}, MCPServers: []json.RawMessage{}, Skills: []json.RawMessage{},
 		Metadata: map[string]string{},
@@ -247,7 +247,7 @@ func (s *Server) archiveAgent(w http.ResponseWriter, id string) error {
 func (s *Server) agent(id string) *agent {
 	if s.agents == nil {
 		a := blankAgent(DefaultAgent, s.tick())
-		a.Name = "Stand-in"
+		a.Name = "Fake"
 		s.agents = map[string][]*agent{DefaultAgent: {a}}
 	}
 	return s.version(id, len(s.agents[id]))

@@ -39,7 +39,7 @@ func (s *Server) Tell(session, text string) error {
 	})
 }
 
-// Call makes the agent call tools without being told to, and returns the IDs of the calls. An empty thread is the
+// Call makes the agent call tools without a message, and returns the IDs of the calls. An empty thread is the
 // session's own.
 func (s *Server) Call(session, thread string, calls ...Call) (ids []string) {
 	_ = s.with(session, func(c *conversation) error {

@@ -69,7 +69,7 @@ func (s *Server) take(c *conversation, raw json.RawMessage) (Event, error) {
 	case "user.custom_tool_result":
 		return e, s.result(c, e)
 	}
-	return nil, anthropic.Invalid("events.0.type: %q is none that the stand-in takes", e.text("type"))
+	return nil, anthropic.Invalid("events.0.type: %q is not supported by the fake", e.text("type"))
 }
 
 // told lets the agent answer a message.
@@ -105,7 +105,7 @@ func (s *Server) result(c *conversation, e Event) error {
 	case c.used[id]:
 		return anthropic.Invalid("custom_tool_use_id: %s has a result already, or was interrupted", id)
 	case !slices.Contains(c.open, id):
-		return anthropic.Invalid("custom_tool_use_id: %s is no call that waits for a result", id)
+		return anthropic.Invalid("custom_tool_use_id: %s is not a pending call", id)
 	case err != nil:
 		return err
 	}
@@ -144,7 +144,7 @@ func checkContent(content any) (string, error) {
 				return "", anthropic.Invalid("content.%d.source.media_type: %q is not supported", i, kind)
 			}
 		default:
-			return "", anthropic.Invalid("content.%d.type: %v is none that the stand-in takes", i, block["type"])
+			return "", anthropic.Invalid("content.%d.type: %v is not supported by the fake", i, block["type"])
 		}
 	}
 	return strings.Join(texts, "\n"), nil
@@ -155,7 +155,7 @@ func (s *Server) listEvents(w http.ResponseWriter, r *http.Request, id string) e
 	since, err := time.Time{}, error(nil)
 	if text := query.Get("created_at[gte]"); text != "" {
 		if since, err = time.Parse(time.RFC3339Nano, text); err != nil {
-			return anthropic.Invalid("created_at[gte]: is no time")
+			return anthropic.Invalid("created_at[gte]: is not a time")
 		}
 	}
 	s.mu.Lock()

@@ -64,7 +64,7 @@ func TestTurn(t *testing.T) {
 	if code, body := answer(calls[0], "sun"); code != 400 || !strings.Contains(body, "has a result already") {
 		t.Errorf("a second result got %d %s", code, body)
 	}
-	if code, body := answer("sevt_9", "sun"); code != 400 || !strings.Contains(body, "no call that waits") {
+	if code, body := answer("sevt_9", "sun"); code != 400 || !strings.Contains(body, "is not a pending call") {
 		t.Errorf("a result for nothing got %d %s", code, body)
 	}
 	if code, body := answer(calls[1], " "); code != 400 || !strings.Contains(body, "non-whitespace") {
@@ -114,7 +114,7 @@ func TestRefusals(t *testing.T) {
 			"environment_id"},
 		{"no JSON", "POST", "/v1/sessions", `{`, 400, "not valid"},
 		{"another event", "POST", "/v1/sessions/" + session + "/events", `{"events":[{"type":"agent.message"}]}`, 400,
-			"none that the stand-in takes"},
+			"is not supported by the fake"},
 		{"an empty message", "POST", "/v1/sessions/" + session + "/events",
 			`{"events":[{"type":"user.message","content":[]}]}`, 400, "at least one block"},
 		{"a limit", "GET", "/v1/sessions?limit=0", "", 400, "limit"},
@@ -135,7 +135,7 @@ func TestRefusals(t *testing.T) {
 		{"a tool", "POST", "/v1/agents",
 			tool(`{"type":"custom","name":"a","description":"d","input_schema":{"type":"object"}}`), 200, "agent_"},
 		{"no model", "POST", "/v1/agents", `{"name":"x"}`, 400, "model"},
-		{"another type", "POST", "/v1/agents", tool(`{"type":"other"}`), 400, "no type of a tool"},
+		{"another type", "POST", "/v1/agents", tool(`{"type":"other"}`), 400, "not a tool type"},
 		{"no such server", "POST", "/v1/agents", tool(`{"type":"mcp_toolset","mcp_server_name":"a"}`), 400,
 			"no server"},
 		{"much metadata", "POST", "/v1/agents/" + DefaultAgent, `{"metadata":{"a":"` + strings.Repeat("x", 513) + `"}}`,

@@ -1,4 +1,4 @@
-// Package managedagents is a stand-in for Anthropic's Managed Agents API, as far as custom tools go: agents, sessions
+// Package managedagents is a fake of Anthropic's Managed Agents API, as far as custom tools go: agents, sessions
 // and their events (platform.claude.com/docs/en/managed-agents), with an agent that follows a script.
 package managedagents
 
@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/internal/fakes/anthropic"
+	"github.com/hako-run/hako/internal/fakes/fakehttp"
 	"github.com/hako-run/hako/internal/fakes/fault"
 	"github.com/hako-run/hako/internal/fakes/script"
-	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 const (
@@ -33,7 +33,7 @@ const Environment = "env_stand_in"
 type Server struct {
 	// Key is the API key. Empty accepts any.
 	Key string
-	// Script gives the agents' answers. Nil repeats what they are told.
+	// Script has the agents' answers. Nil repeats the message.
 	Script *script.Script
 	// PageSize bounds pages. Zero means what is asked for.
 	PageSize int
@@ -140,7 +140,7 @@ func (s *Server) newID(prefix string) string {
 }
 
 func reply(w http.ResponseWriter, value any) error {
-	standin.JSON(w, http.StatusOK, value)
+	fakehttp.JSON(w, http.StatusOK, value)
 	return nil
 }
 

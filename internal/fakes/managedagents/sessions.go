@@ -140,7 +140,7 @@ func (s *Server) deleteSession(w http.ResponseWriter, id string) error {
 	return reply(w, map[string]any{"id": id, "type": "session_deleted"})
 }
 
-// delete deletes a session, which its streams are told. mu is held.
+// delete deletes a session and notifies its streams. mu is held.
 func (s *Server) delete(c *conversation) {
 	s.emit(c, Event{"type": "session.deleted"})
 	c.deleted = true
@@ -177,7 +177,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, list []any) error 
 	if text := query.Get("page"); text != "" {
 		var err error
 		if from, err = strconv.Atoi(text); err != nil || from > len(list) {
-			return anthropic.Invalid("page: is none that was given out")
+			return anthropic.Invalid("page: is not a cursor of this list")
 		}
 	}
 	to := min(from+size, len(list))
@@ -188,7 +188,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, list []any) error 
 	return reply(w, map[string]any{"data": append([]any{}, list[from:to]...), "next_page": next})
 }
 
-// turn is the agent's: it answers what it was told last. mu is held.
+// turn runs the agent, which answers the last message. mu is held.
 func (s *Server) turn(c *conversation) {
 	c.turns++
 	c.status = running

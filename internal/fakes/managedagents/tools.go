@@ -67,7 +67,7 @@ func checkTools(tools, servers []json.RawMessage) ([]json.RawMessage, error) {
 		case toolsetType, mcpType:
 			raw, err = filledIn(i, raw, servers)
 		default:
-			err = anthropic.Invalid("tools.%d.type: %q is no type of a tool", i, tool.Type)
+			err = anthropic.Invalid("tools.%d.type: %q is not a tool type", i, tool.Type)
 		}
 		if err != nil {
 			return nil, err
@@ -83,7 +83,7 @@ func (tool *customTool) check(i int, names map[string]bool) error {
 	case !toolName().MatchString(tool.Name):
 		return anthropic.Invalid("tools.%d.name: String should match pattern %s", i, toolName())
 	case names[tool.Name]:
-		return anthropic.Invalid("tools.%d.name: is there twice", i)
+		return anthropic.Invalid("tools.%d.name: occurs twice", i)
 	case tool.Description == "":
 		return anthropic.Invalid("tools.%d.description: Field required", i)
 	case tool.Schema == nil || tool.Schema.Type != "object":

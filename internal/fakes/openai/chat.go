@@ -69,7 +69,7 @@ func (s *Server) checkChat(in *chatRequest, body []byte) error {
 	thinks := slices.Contains(s.Thinking, in.Model)
 	switch {
 	case !in.Stream:
-		return invalid("stream", "the stand-in only streams chat completions")
+		return invalid("stream", "the fake only streams chat completions")
 	case thinks && in.Temperature != nil:
 		return invalid("temperature", "Unsupported parameter: 'temperature' is not supported with this model.")
 	case thinks && in.MaxTokens != 0:

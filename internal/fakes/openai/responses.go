@@ -80,7 +80,7 @@ func (s *Server) checkResponses(in *responsesRequest, body []byte) error {
 	encrypted := slices.Contains(in.Include, "reasoning.encrypted_content")
 	switch {
 	case !in.Stream:
-		return invalid("stream", "the stand-in only streams responses")
+		return invalid("stream", "the fake only streams responses")
 	case thinks && in.Temperature != nil:
 		return invalid("temperature", "Unsupported parameter: 'temperature' is not supported with this model.")
 	case encrypted && !thinks:

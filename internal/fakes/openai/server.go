@@ -1,4 +1,4 @@
-// Package openai is a stand-in for OpenAI's Responses and Chat Completions APIs (developers.openai.com/api/reference),
+// Package openai is a fake of OpenAI's Responses and Chat Completions APIs (developers.openai.com/api/reference),
 // and with Compatible for a server that speaks the latter only: it checks what it is sent as the APIs do, and answers
 // from a script, streamed.
 package openai
@@ -10,13 +10,13 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/hako-run/hako/internal/fakes/fakehttp"
 	"github.com/hako-run/hako/internal/fakes/fault"
 	"github.com/hako-run/hako/internal/fakes/script"
-	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 // Server is an http.Handler that serves /v1/responses, /v1/chat/completions and /v1/models. Its zero value repeats what
-// it is told. It is safe for concurrent use; the fields are set before the first request.
+// the request. It is safe for concurrent use; the fields are set before the first request.
 type Server struct {
 	// Faults are met before anything else.
 	Faults fault.Plan
@@ -115,7 +115,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) route(w http.ResponseWriter, r *http.Request, body []byte) error {
 	switch {
-	case s.Key != "" && standin.Bearer(r) != s.Key:
+	case s.Key != "" && fakehttp.Bearer(r) != s.Key:
 		return failure(&script.Failure{Kind: "key"})
 	case r.Method == "POST" && r.Header.Get("Content-Type") != "application/json":
 		return invalid("", "You must send application/json.")
@@ -138,9 +138,9 @@ func (s *Server) models(w http.ResponseWriter) {
 	list := []any{}
 	for _, model := range s.Models {
 		list = append(list, map[string]any{"id": model, "object": "model", "created": 1767225600,
-			"owned_by": "stand-in"})
+			"owned_by": "fake"})
 	}
-	standin.JSON(w, http.StatusOK, map[string]any{"object": "list", "data": list})
+	fakehttp.JSON(w, http.StatusOK, map[string]any{"object": "list", "data": list})
 }
 
 // checkModel makes the checks that both APIs make first.
@@ -185,5 +185,5 @@ func refuse(w http.ResponseWriter, err error) {
 	if e.retryAfter != "" {
 		w.Header().Set("Retry-After", e.retryAfter)
 	}
-	standin.JSON(w, e.status, map[string]any{"error": e.body()})
+	fakehttp.JSON(w, e.status, map[string]any{"error": e.body()})
 }

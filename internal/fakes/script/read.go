@@ -50,7 +50,7 @@ func readPattern(dst **regexp.Regexp) func(strictyaml.Value) {
 		strictyaml.String(&text)(v)
 		pattern, err := regexp.Compile(text)
 		if err != nil {
-			v.Problem("is no regular expression: %v", err)
+			v.Problem("is not a regular expression: %v", err)
 			return
 		}
 		*dst = pattern

@@ -5,21 +5,21 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/hako-run/hako/internal/fakes/standin"
+	"github.com/hako-run/hako/internal/fakes/fakehttp"
 )
 
 // maxBody bounds a request, in bytes.
 const maxBody = 32 << 20
 
-// Request is one that a stand-in was sent.
+// Request is one that a fake was sent.
 type Request struct {
 	Path   string
 	Header http.Header
 	Body   []byte
 }
 
-// Requests keeps what a stand-in was sent.
-type Requests struct{ standin.Log[Request] }
+// Requests keeps what a fake was sent.
+type Requests struct{ fakehttp.Log[Request] }
 
 // Read reads the body of r and keeps r. The error is that of a body that is too long or broken.
 func (q *Requests) Read(w http.ResponseWriter, r *http.Request) ([]byte, error) {

@@ -1,4 +1,4 @@
-// Package script decides what the stand-ins for models answer. Parse reads a Script, and Script.Answer returns the
+// Package script decides what the fakes of models answer. Parse reads a Script, and Script.Answer returns the
 // first Step that matches a Conversation (docs/fakes.md).
 package script
 
@@ -23,7 +23,7 @@ type Step struct {
 	// Times is the number of answers after which the step is used up. Zero means no limit.
 	Times int
 
-	// Think is the model's reasoning before its answer, in a form that only the vendor's stand-in reads.
+	// Think is the model's reasoning before its answer, in a form that only the vendor's fake reads.
 	Think string
 	// Say and the arguments of Call may hold $1 or ${name} for what When has in parentheses, ${name} for what After has
 	// in named parentheses, and ${result} for the results.
@@ -56,7 +56,7 @@ type Call struct {
 
 // Failure is an error of the vendor's.
 type Failure struct {
-	// Kind is one of Kinds. The vendor's stand-in gives it its form.
+	// Kind is one of Kinds. The vendor's fake gives it its form.
 	Kind string
 	// RetryAfter is sent along, in seconds, unless it is empty.
 	RetryAfter string
@@ -67,14 +67,14 @@ type Failure struct {
 // kinds are those of failures.
 var kinds = []string{"rate_limit", "overloaded", "server", "context", "key", "credit", "invalid", "model", "policy"}
 
-// Script is a list of steps. The zero value and nil repeat what they are told. It is safe for concurrent use.
+// Script is a list of steps. The zero value and nil repeat the message. It is safe for concurrent use.
 type Script struct {
 	Steps []Step
 
 	mu sync.Mutex // guards Step.used
 }
 
-// Conversation is the conversation that a stand-in was sent.
+// Conversation is the conversation that a fake was sent.
 type Conversation struct {
 	// Text is the last text of the user's, Results are those that came after the last answer.
 	Text    string

@@ -27,7 +27,7 @@ func NewStream(w http.ResponseWriter, r *http.Request) *Stream {
 func (s *Stream) Send(name string, data any) {
 	body, err := json.Marshal(data)
 	if err != nil {
-		panic(err) // data is a stand-in's own
+		panic(err) // data is a fake's own
 	}
 	s.SendText(name, string(body))
 }

@@ -1,4 +1,4 @@
-// Package search is a stand-in for a search engine with the JSON interface of SearXNG
+// Package search is a fake of a search engine with the JSON interface of SearXNG
 // (docs.searxng.org/dev/search_api.html): GET /search?q=...&format=json.
 package search
 
@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hako-run/hako/internal/fakes/fakehttp"
 	"github.com/hako-run/hako/internal/fakes/fault"
-	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 // Server is an http.Handler that finds in Pages. The zero value finds nothing; its methods are safe for concurrent use.
@@ -18,7 +18,7 @@ type Server struct {
 	// Pages are the pages that can be found. It must not change while the server is in use.
 	Pages []Page
 	// Queries are the queries of all searches.
-	Queries standin.Log[string]
+	Queries fakehttp.Log[string]
 }
 
 // Page is a page of the web.
@@ -47,7 +47,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.Queries.Add(query)
-	standin.JSON(w, http.StatusOK, map[string]any{"query": query, "results": s.find(query)})
+	fakehttp.JSON(w, http.StatusOK, map[string]any{"query": query, "results": s.find(query)})
 }
 
 // find returns the pages that hold every word of the query, in any case.

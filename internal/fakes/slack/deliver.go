@@ -19,7 +19,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/hako-run/hako/internal/fakes/standin"
+	"github.com/hako-run/hako/internal/fakes/fakehttp"
 )
 
 // app is Slack's record of the bot's app.
@@ -39,7 +39,7 @@ type conn struct {
 	gone chan struct{}
 }
 
-// UseSocketMode lets an app connect with an app-level token ("xapp-…"), and tells it what happens over its connections.
+// UseSocketMode lets an app connect with an app-level token ("xapp-…"), and delivers events over its connections.
 func (s *Server) UseSocketMode(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func base(r *http.Request) string {
 func (s *Server) connect(r *http.Request) (answer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.app.token == "" || standin.Bearer(r) != s.app.token {
+	if s.app.token == "" || fakehttp.Bearer(r) != s.app.token {
 		return nil, refuse("invalid_auth")
 	}
 	return answer{"url": strings.Replace(base(r), "http", "ws", 1) + "/socket/?ticket=one"}, nil
@@ -139,13 +139,13 @@ func (c *conn) write(v any) error {
 	return c.ws.WriteJSON(v)
 }
 
-// ErrNoAnswer means that the app did not take what it was told in the time that it has, or is not there.
+// ErrNoAnswer means that the app did not acknowledge a delivery in time, or is not connected.
 var ErrNoAnswer = errors.New("the app did not answer in time")
 
 // ackTime bounds Slack's wait for an acknowledgement (docs.slack.dev/apis/events-api, error handling).
 const ackTime = 3 * time.Second
 
-// Kinds of what an app is told.
+// Kinds of deliveries to an app.
 const (
 	KindEvent   = "events_api"
 	KindAction  = "interactive"
@@ -153,7 +153,7 @@ const (
 )
 
 // Deliver sends an event to the app and returns its response. It fails with ErrNoAnswer, or with the status of a
-// refused request. retry is how often it was told before.
+// refused request. retry is the number of earlier deliveries.
 func (s *Server) Deliver(ctx context.Context, kind string, payload any, retry int) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.AckTime, ackTime))
 	defer cancel()

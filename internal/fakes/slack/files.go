@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"path"
 
-	"github.com/hako-run/hako/internal/fakes/standin"
+	"github.com/hako-run/hako/internal/fakes/fakehttp"
 )
 
 // file is one that was uploaded.
@@ -80,7 +80,7 @@ func (s *Server) completeUpload(c *call) (answer, error) {
 // serveFile takes an upload, or gives a file to a bot with its token.
 func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	f, known := s.files[path.Base(r.URL.Path)], s.tokens[standin.Bearer(r)] != nil
+	f, known := s.files[path.Base(r.URL.Path)], s.tokens[fakehttp.Bearer(r)] != nil
 	s.mu.Unlock()
 	switch {
 	case f == nil:

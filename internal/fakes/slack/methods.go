@@ -63,7 +63,7 @@ func (s *Server) usersList(c *call) (answer, error) {
 	return answer{"members": members, "response_metadata": map[string]string{"next_cursor": next}}, nil
 }
 
-// describe is a person as Slack tells of them. E-mail addresses need a scope of their own.
+// describe returns a person as Slack's API does. E-mail addresses need a scope of their own.
 func (s *Server) describe(c *call, u *User) map[string]any {
 	user := map[string]any{"id": u.ID, "team_id": s.teamOf(u.ID), "name": u.Name, "real_name": u.Real, "is_bot": u.Bot,
 		"deleted": u.Deleted}

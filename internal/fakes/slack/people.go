@@ -29,8 +29,8 @@ func (s *Server) Say(said Said) (ts string) {
 	return ts
 }
 
-// Tell makes a person write a message and tells the app: a mention in a channel, or a direct message. It returns the
-// message's identifier.
+// Tell makes a person write a message and sends the app an event: for a mention in a channel, or a direct message. It
+// returns the message's identifier.
 func (s *Server) Tell(ctx context.Context, said Said) (ts string, err error) {
 	ts = s.Say(said)
 	_, err = s.Deliver(ctx, KindEvent, s.Event(said, ts), 0)
@@ -81,7 +81,7 @@ func (s *Server) shared(id string) bool {
 	return ch != nil && slices.ContainsFunc(ch.members, func(user string) bool { return s.teamOf(user) != s.TeamID })
 }
 
-// Envelope is an event of Team's as an app is told of it (docs.slack.dev/apis/events-api).
+// Envelope is an event of Team in the form for an app (docs.slack.dev/apis/events-api).
 func Envelope(id string, event map[string]any) map[string]any {
 	return (&Server{TeamID: Team}).envelope(id, event)
 }
@@ -93,7 +93,7 @@ func (s *Server) envelope(id string, event map[string]any) map[string]any {
 	}
 }
 
-// Click presses a button of a message: the app is told of the action and its value.
+// Click presses a button of a message: the app gets the action and its value.
 func (s *Server) Click(ctx context.Context, user string, m Message, action, value string) error {
 	s.mu.Lock()
 	trigger, team := s.trigger(user), s.teamOf(user)

@@ -1,7 +1,7 @@
-// Package slack is a stand-in for Slack's Web API (docs.slack.dev/methods): bearer tokens with scopes, errors as HTTP
+// Package slack is a fake of Slack's Web API (docs.slack.dev/methods): bearer tokens with scopes, errors as HTTP
 // 200 with "ok": false, and the messages kept in memory.
 //
-// A method is one entry of the table methods. What Slack tells an app is beside it: events, clicks and commands, over
+// A method is one entry of the table methods. Deliveries to an app are beside it: events, clicks and commands, over
 // Socket Mode or signed HTTP requests (deliver.go), so that a bot can be talked to (people.go).
 package slack
 
@@ -18,8 +18,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hako-run/hako/internal/fakes/fakehttp"
 	"github.com/hako-run/hako/internal/fakes/fault"
-	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 // Server is an http.Handler that serves /api/METHOD. Make one with New; its methods are safe for concurrent use.
@@ -77,7 +77,7 @@ type User struct {
 	// member.
 	Enterprise string   `json:"-"`
 	Teams      []string `json:"-"`
-	// Hidden reports whether users.info does not tell of the person.
+	// Hidden reports whether users.info does not find the person.
 	Hidden bool `json:"-"`
 }
 
@@ -238,7 +238,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	} else {
 		result["ok"] = true
 	}
-	standin.JSON(w, http.StatusOK, result)
+	fakehttp.JSON(w, http.StatusOK, result)
 }
 
 func (s *Server) api(r *http.Request) (answer, error) {
@@ -259,7 +259,7 @@ func (s *Server) api(r *http.Request) (answer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.touch()
-	bearer := standin.Bearer(r)
+	bearer := fakehttp.Bearer(r)
 	if form, ok := arguments["token"].(string); ok && bearer == "" && isForm(r) {
 		bearer = form // the other way to send it (docs.slack.dev/apis/web-api)
 	}

@@ -252,7 +252,7 @@ func (s *Server) Fill(ctx context.Context, user, view string, values map[string]
 	return problemsIn([]byte(answer)), nil
 }
 
-// CloseView closes a modal that user sees. The app is not told: it would have to ask for that.
+// CloseView closes a modal that user sees. The app gets no event: it would have to request that.
 func (s *Server) CloseView(user, view string) error {
 	if !s.closeView(user, view) {
 		return ErrNoView

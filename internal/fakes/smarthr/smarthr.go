@@ -1,4 +1,4 @@
-// Package smarthr is a stand-in for SmartHR's API v1, for tests and for trying things without a network. It serves the
+// Package smarthr is a fake of SmartHR's API v1, for tests and for trying things without a network. It serves the
 // list of crews (employees), with paging and limits in headers as developer.smarthr.jp has them.
 package smarthr
 
@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hako-run/hako/internal/fakes/fakehttp"
 	"github.com/hako-run/hako/internal/fakes/fault"
-	"github.com/hako-run/hako/internal/fakes/standin"
 )
 
 // Options configure a Server. A nil *Options means all defaults.
@@ -25,18 +25,18 @@ type Options struct {
 	RateLimit int
 }
 
-// Server is the stand-in, made by New. It is safe for concurrent use; the crews must not change while it serves.
+// Server is the fake, made by New. It is safe for concurrent use; the crews must not change while it serves.
 type Server struct {
 	// Faults are planned failures, on paths such as "/api/v1/crews".
 	Faults fault.Plan
 	// Requests are the queries for crews.
-	Requests standin.Log[url.Values]
+	Requests fakehttp.Log[url.Values]
 
 	options Options
 	handler http.Handler
 }
 
-// Crew is one person. What the stand-in makes up beyond these fields contains Canary.
+// Crew is one person. What the fake makes up beyond these fields contains Canary.
 type Crew struct {
 	ID, Code                         string
 	LastName, FirstName              string
@@ -93,7 +93,7 @@ func (s *Server) crews(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !s.admit(w, r):
 		refuse(w, http.StatusTooManyRequests, 6, "too_many_requests", "リクエスト制限の上限を超えました")
-	case standin.Bearer(r) != s.options.Token:
+	case fakehttp.Bearer(r) != s.options.Token:
 		refuse(w, http.StatusUnauthorized, 2, "unauthorized_token", "無効なアクセストークンです")
 	case pageErr != nil || sizeErr != nil || unknown(q):
 		refuse(w, http.StatusBadRequest, 1, "bad_request", "パラメータが不正です")
@@ -147,9 +147,9 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, page, size int) {
 	}
 	w.Header().Set("Link", strings.Join(links, ", "))
 	w.Header().Set("x-total-count", strconv.Itoa(len(crews)))
-	standin.JSON(w, http.StatusOK, list)
+	fakehttp.JSON(w, http.StatusOK, list)
 }
 
 func refuse(w http.ResponseWriter, status, code int, kind, message string) {
-	standin.JSON(w, status, map[string]any{"code": code, "type": kind, "message": message, "errors": nil})
+	fakehttp.JSON(w, status, map[string]any{"code": code, "type": kind, "message": message, "errors": nil})
 }

@@ -59,7 +59,7 @@ func (p *page) take(do func(ctx context.Context, me string, a *act) error) http.
 	}
 }
 
-// say writes a message. The app is told of it in a direct message, and where it is mentioned.
+// say writes a message. The app gets an event for a direct message, and for a mention.
 func (p *page) say(ctx context.Context, me string, a *act) error {
 	said := slack.Said{User: me, Channel: a.Channel, Thread: a.Thread, Text: p.mentions(a.Text)}
 	for _, id := range a.Files {

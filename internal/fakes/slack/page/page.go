@@ -1,4 +1,4 @@
-// Package page is a small web client of the stand-in for Slack. What the bot writes is shown about as Slack shows it,
+// Package page is a small web client of the fake Slack. What the bot writes is shown about as Slack shows it,
 // and whoever sits there can be one person after the other: write, press buttons, fill in modals, stop answers, send
 // files and type commands. The bot does not know the difference.
 package page
@@ -20,13 +20,13 @@ var static embed.FS
 
 // Options configures the page.
 type Options struct {
-	// Slack is the stand-in that the page shows.
+	// Slack is the fake that the page shows.
 	Slack *slack.Server
 	// Bot is the bot's user ID, BotName what people mention it by.
 	Bot, BotName string
 	// Token opens the page: whoever comes first with it gets a cookie.
 	Token string
-	// FileURL is the stand-in's own URL, where the bot finds files that people send.
+	// FileURL is the fake's own URL, where the bot finds files that people send.
 	FileURL string
 }
 

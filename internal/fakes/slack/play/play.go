@@ -1,4 +1,4 @@
-// Package play acts scenes in the stand-in for Slack: people write, press buttons and fill in modals, line by line, and
+// Package play acts scenes in the fake Slack: people write, press buttons and fill in modals, line by line, and
 // what they see is written down.
 //
 //	# a remark
@@ -28,7 +28,7 @@ type stage struct {
 	slack     *slack.Server
 	bot, name string
 	out       io.Writer
-	// channel and thread are where somebody wrote last.
+	// channel and thread are the place of the last message.
 	channel, thread string
 	// shown has the description of each message and modal.
 	shown map[string]string
@@ -169,7 +169,7 @@ func (s *stage) press(ctx context.Context, user, label string) error {
 	return fmt.Errorf("there is no button %q", label)
 }
 
-// followed reports whether something came of a press: the message is another, or the user was told something.
+// followed reports whether a press had an effect: the message has changed, or the user got one.
 func (s *stage) followed(pressed slack.Message, before int, user string) bool {
 	told := func(m slack.Message) bool { return m.Ephemeral == user }
 	return slices.ContainsFunc(s.slack.Messages()[before:], told) || s.changed(pressed)

@@ -130,7 +130,7 @@ func (b *bot) answer() {
 	b.call("chat.stopStream", url.Values{"channel": {general}, "ts": {b.ts}, "markdown_text": {"Booked."}})
 }
 
-// stand is a stand-in with the bot in it.
+// stand is a fake with the bot in it.
 func stand(t *testing.T) (*slack.Server, *bot) {
 	t.Helper()
 	s := slack.New()

@@ -19,7 +19,7 @@ function anchor(address, children) {
   return element("a", { href: address, target: "_blank", rel: "noopener noreferrer" }, ...children);
 }
 
-// control is what stands between < and > in Slack's own markup: mentions, dates, links.
+// control renders the parts between < and > in Slack's markup: mentions, dates, links.
 function control(inside, context) {
   const [what, shown] = inside.split("|", 2);
   if (what.startsWith("@")) return element("span", { className: "mention" }, "@" + context.name(what.slice(1)));

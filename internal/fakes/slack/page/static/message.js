@@ -73,7 +73,7 @@ function button(b, act) {
   return e;
 }
 
-// page is a button that leads to an address. The bot is told of it as well.
+// page is a button that opens an address. The bot gets an event for it as well.
 function page(b, act) {
   const e = element("a", { className: `button ${b.style ?? ""}`, href: b.url, target: "_blank", rel: "noopener noreferrer" }, b.text.text);
   e.addEventListener("click", () => act({ action: b.action_id, value: b.value ?? "" }));

@@ -58,7 +58,7 @@ export function modal(view, context, { submit, leave }) {
   return dialog;
 }
 
-// input is a field with its label and hint. values are what is in it.
+// input is a field with its label and hint. values has its content.
 function input(b, id, w) {
   const make = { plain_text_input: text, static_select: select, multi_static_select: boxes, radio_buttons: radios }[b.element.type];
   const field = make?.(b.element, id, w) ?? { element: element("p", { className: "note" }, w.unknownInput(b.element.type)), values: () => [], controls: [] };

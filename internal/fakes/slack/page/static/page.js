@@ -85,7 +85,7 @@ function settle() {
     state.place = (state.space.channels.find((c) => !c.dm) ?? state.space.channels[0]).id;
     state.thread = "";
   }
-  $("stand-in").textContent = words.standIn;
+  $("fake").textContent = words.fake;
   $("you-are").textContent = words.youAre;
   $("person").replaceChildren(
     ...state.space.people.map((p) => element("option", { value: p.id, selected: p.id === state.me }, `${p.real} (@${p.name}, ${p.locale.slice(0, 2)})`)),
@@ -188,7 +188,7 @@ function put(log, m, e) {
   if (atEnd) log.scrollTop = log.scrollHeight;
 }
 
-// begin is what there is to try where nothing was said yet.
+// begin shows examples to try in an empty conversation.
 function begin() {
   const mention = isDM() ? "" : `@${state.space.botName} `;
   const chips = [...words.prompts.map((p) => mention + p), words.command].map((text) => {

@@ -1,7 +1,7 @@
 // What the page itself says, by language. What the bot says is the bot's.
 
 const english = {
-  standIn: "in a stand-in for Slack",
+  fake: "in the fake Slack",
   youAre: "You are",
   channels: "Channels",
   direct: "Direct messages",
@@ -28,7 +28,7 @@ const english = {
   choose: "Choose…",
   optional: "(optional)",
   required: "Please complete this required field.",
-  unknownInput: (kind) => `A field of the kind ${kind}, which this stand-in does not show.`,
+  unknownInput: (kind) => `A field of the kind ${kind}, which this fake does not show.`,
   status: { pending: "waits", in_progress: "under way", complete: "done", error: "failed" },
   begin: "Try one of these, or write something. Where somebody else has to approve, choose them above and press the button.",
   prompts: ["What is the weather in Tokyo?", "Put the overtime of May into the sheet and tell Aki"],
@@ -36,7 +36,7 @@ const english = {
 };
 
 const japanese = {
-  standIn: "（Slack のスタンドイン）",
+  fake: "（Slack のフェイク）",
   youAre: "ユーザー",
   channels: "チャンネル",
   direct: "ダイレクトメッセージ",
@@ -63,7 +63,7 @@ const japanese = {
   choose: "選択してください…",
   optional: "（任意）",
   required: "この項目は必須です。",
-  unknownInput: (kind) => `${kind} という種類の項目で、このスタンドインでは表示できません。`,
+  unknownInput: (kind) => `${kind} という種類の項目で、このフェイクでは表示できません。`,
   status: { pending: "待機中", in_progress: "実行中", complete: "完了", error: "失敗" },
   begin: "下の例を選ぶか、何か書いてみてください。ほかの人の承認が要るときは、上でその人に切り替えてボタンを押します。",
   prompts: ["東京の天気を教えて", "5月の残業時間を表にまとめて、あきさんに知らせて"],

@@ -1,6 +1,6 @@
-// Package standin has the parts that the stand-ins for vendors' APIs share: JSON answers, bearer tokens and a Log of
-// what was sent. How the stand-ins fail is in package fault.
-package standin
+// Package fakehttp has the parts that the fakes of vendors' APIs share: JSON answers, bearer tokens and a Log of
+// what was sent. How the fakes fail is in package fault.
+package fakehttp
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// JSON answers with body, which a stand-in has made up: JSON panics if it cannot be encoded. A Content-Type that is set
+// JSON answers with body, which a fake has made up: JSON panics if it cannot be encoded. A Content-Type that is set
 // already stays.
 func JSON(w http.ResponseWriter, status int, body any) {
 	data, err := json.Marshal(body)
@@ -33,7 +33,7 @@ func Bearer(r *http.Request) string {
 	return token
 }
 
-// Log keeps what a stand-in was sent, in order. The zero value is empty. It is safe for concurrent use.
+// Log keeps what a fake was sent, in order. The zero value is empty. It is safe for concurrent use.
 type Log[T any] struct {
 	mu      sync.Mutex
 	entries []T // guarded by mu
