@@ -150,7 +150,7 @@ const failures = {
   since: ago(190 * minute),
   items: [
     failing('list_employees', 'hr', 'trap', 'plugin', 2, 2, { text: 'The plugin crashed during the call. Other calls are not affected.', remedy: 'Report it to the author of hr, with the error and the plugin’s log lines from the call’s page.', error: 'plugin hr stopped: wasm error: unreachable' }),
-    failing('get_weather', 'weather', 'tool_error', 'tool', 41, 3, { text: 'The tool answered that it could not do this.', remedy: 'The caller has the tool’s reason. The console shows it if audit.fields lists output_summary for the tool.' }),
+    failing('get_weather', 'weather', 'tool_error', 'tool', 41, 3, { text: 'The tool reported an error.', remedy: 'The caller has the tool’s reason. The console shows it if audit.fields lists output_summary for the tool.' }),
     failing('shell_exec', 'shell', 'not_allowed', 'policy', 11, 5, { detail: 'no deletes from chat', text: 'The policy, a person or a missing approval of the plugin did not allow it.', remedy: 'hako policy explain shell_exec --as ken --frontend slack says why. If the plugin waits for approval, approve it.' }),
     failing('get_weather', 'weather', 'timeout', 'limit', 12, 6, { text: 'The call took longer than its time limit.', remedy: 'See on the call’s page what it waited for, or raise plugin.weather.limits.time in hako.yaml.', error: 'plugin weather passed its time limit of 30s' }),
     failing('file_write', 'files', 'invalid_arguments', 'caller', 3, 19, { text: 'The arguments do not match the tool’s input schema.', remedy: 'The caller was told which arguments are wrong.' }),
@@ -240,7 +240,7 @@ export function answers(who = session()) {
       question('apr_3', 'file_write', {
         ask: 'Allow Write file (file_write)?', about: 'Creates a text file or, with overwrite, replaces one.',
         values: [{ name: 'path', text: 'notes/today.md' },
-          { name: 'content', diff: ['  # Today', '  ', '- 09:00 Stand-up', '+ 09:30 朝会', '  10:00 Review', '… line 41', '- <b>old</b>', '+ ␦new'], cut: 'Compared with what is there now. Lines added: 2, removed: 2.' },
+          { name: 'content', diff: ['  # Today', '  ', '- 09:00 Stand-up', '+ 09:30 朝会', '  10:00 Review', '… line 41', '- <b>old</b>', '+ ␦new'], cut: 'Compared with the current content. Lines added: 2, removed: 2.' },
           { name: 'overwrite', text: 'yes' }],
         effects: ['It may change or delete things.'],
       }, 3 * minute),

@@ -1,4 +1,4 @@
-// The audit log's search in the console: its time, its filters on a phone, values of a record, and the way from a chart. Over the stand-in.
+// The audit log's search in the console: its time, its filters on a phone, values of a record, and the way from a chart. Over the fake.
 import assert from 'node:assert/strict'
 
 import { answers } from './answers.mjs'

@@ -1,4 +1,4 @@
-// How the console behaves, over the stand-in: roles, approvals, live calls, forms, a server that goes away, a session that ends, the keyboard.
+// How the console behaves, over the fake: roles, approvals, live calls, forms, a server that goes away, a session that ends, the keyboard.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 
@@ -6,7 +6,7 @@ import { answers, call, session, signedOut } from './answers.mjs'
 import { answer, clean, shoot, visit } from './chromium.mjs'
 import { freePort } from './host.mjs'
 import { chromium, opened } from './opened.mjs'
-import { startStandIn } from './stand-in.mjs'
+import { startFake } from './fake.mjs'
 
 describe('logging in and out', () => {
   let who = signedOut
@@ -677,12 +677,12 @@ describe('language and theme', () => {
 describe('a server that goes away', () => {
   test('the page says so, tries again, and goes on', async t => {
     const port = await freePort()
-    const host = await startStandIn(answers(), port)
+    const host = await startFake(answers(), port)
     const page = await chromium.open(host.url)
     await page.locator('.stat').first().waitFor()
     await host.stop()
     await page.getByText('hako cannot be reached.').waitFor()
-    const again = await startStandIn(answers(), port)
+    const again = await startFake(answers(), port)
     t.after(() => again.stop())
     await page.getByText('hako cannot be reached.').waitFor({ state: 'detached' })
     await page.evaluate(() => { location.hash = '#/calls' })

@@ -7,20 +7,20 @@ import { after, before, describe, test } from 'node:test'
 import { answers, session } from './answers.mjs'
 import { accessible, clean, narrow, root, shoot, startChromium, visit } from './chromium.mjs'
 import { call, startHost, tokens } from './host.mjs'
-import { startStandIn } from './stand-in.mjs'
+import { startFake } from './fake.mjs'
 
 let chromium
 before(async () => { chromium = await startChromium() })
 after(() => chromium.close())
 
 describe('the form', () => {
-  const wrong = { status: 400, error: { code: 'invalid', text: 'Some of what was chosen cannot be given.', fields: {
-    'mounts.workspace.dir': 'there is no folder /srv/nothing: make the folder, or name another', 'exec.connect': '"x": it is not HOST:PORT or HOST:PORT:private',
+  const wrong = { status: 400, error: { code: 'invalid', text: 'Some of the chosen permissions cannot be granted.', fields: {
+    'mounts.workspace.dir': 'there is no folder /srv/nothing: create it, or name another', 'exec.connect': '"x": it is not HOST:PORT or HOST:PORT:private',
   } } }
   let refusing
   let host
   before(async () => {
-    host = await startStandIn({ ...answers(session()), 'plugins/shell/review': () => refusing ? wrong : answers()['plugins/shell/review'], 'plugins/shell/approve': answers()['plugins/shell'] })
+    host = await startFake({ ...answers(session()), 'plugins/shell/review': () => refusing ? wrong : answers()['plugins/shell/review'], 'plugins/shell/approve': answers()['plugins/shell'] })
   })
   after(() => host.stop())
 
@@ -37,7 +37,7 @@ describe('the form', () => {
     const folder = dialog.getByLabel('Folder')
     await dialog.getByText('there is no folder /srv/nothing').waitFor()
     await dialog.getByText('"x": it is not HOST:PORT').waitFor()
-    await dialog.getByRole('alert').getByText('Some of what was chosen').waitFor()
+    await dialog.getByRole('alert').getByText('Some of the chosen permissions').waitFor()
     assert.equal(await folder.getAttribute('aria-invalid'), 'true')
     assert.ok(await folder.evaluate(control => control === document.activeElement), 'the first wrong field has the focus')
     assert.match(await folder.evaluate(control => control.getAttribute('aria-describedby').split(' ').map(id => document.getElementById(id).textContent).join(' ')), /there is no folder/)
@@ -70,7 +70,7 @@ describe('the form', () => {
 
   test('what goes wrong only with the yes leads back to its field, and a click beside the form loses nothing', async () => {
     refusing = false
-    const other = await startStandIn({ ...host.answers, 'plugins/shell/approve': wrong })
+    const other = await startFake({ ...host.answers, 'plugins/shell/approve': wrong })
     const page = await chromium.open(`${other.url}#/plugins/shell`)
     await page.getByRole('button', { name: 'Choose what it gets' }).click()
     await page.getByLabel('Folder').fill('/srv/nothing')
@@ -85,7 +85,7 @@ describe('the form', () => {
   })
 
   test('a viewer sees that there is something to choose, and cannot', async () => {
-    const other = await startStandIn(answers(session('viewer')))
+    const other = await startFake(answers(session('viewer')))
     const page = await chromium.open(`${other.url}#/plugins/shell`, { language: 'ja' })
     const choose = page.getByRole('button', { name: '許可する内容を指定' })
     await choose.click({ force: true })

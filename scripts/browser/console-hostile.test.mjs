@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 
 import { answers, call, session } from './answers.mjs'
 import { clean, narrow, startChromium, visit } from './chromium.mjs'
-import { startStandIn } from './stand-in.mjs'
+import { startFake } from './fake.mjs'
 
 const attack = '"><img src=x onerror="window.hacked=1"><script>window.hacked=2</script><svg onload="window.hacked=3"></svg>javascript:window.hacked=4\u202etxt.exe\u061c\u2066\u3164\ufe01\u{e0041}\u{e01ef}\u2800\u009b2J\u001b[2J\u200bn\u00ad\u2028{n}'
 const keep = new Set(['id', 'digest', 'state', 'outcome', 'time', 'type', 'next', 'from', 'asked', 'expires', 'csrf', 'role', 'via', 'kind', 'decision', 'status',
@@ -44,7 +44,7 @@ before(async () => {
   chromium = await startChromium()
   const all = Object.fromEntries(Object.entries(answers(session())).map(([name, value]) => [name, hostile(value)]))
   const plugin = encodeURIComponent(all.plugins.items[0].name)
-  host = await startStandIn({
+  host = await startFake({
     ...all,
     [`plugins/${decodeURIComponent(plugin)}`]: all['plugins/files'],
     [`tools/${all.tools.items[0].name}`]: { ...all['tools/get_weather'], inputSchema: hostileSchema(), outputSchema: hostileSchema() },
@@ -121,7 +121,7 @@ test('a hostile schema makes a form, and a hostile result is shown', async () =>
 
 test('a schema that grows without end makes a form of a size', async t => {
   const tool = answers()['tools/get_weather']
-  const other = await startStandIn({ ...answers(session()), 'tools/get_weather': { ...tool, inputSchema: bomb } })
+  const other = await startFake({ ...answers(session()), 'tools/get_weather': { ...tool, inputSchema: bomb } })
   t.after(() => other.stop())
   const page = await chromium.open(`${other.url}#/tools/get_weather`)
   await page.locator('form').waitFor()
@@ -135,7 +135,7 @@ test('a schema that grows without end makes a form of a size', async t => {
 
 test('a very long line is shown in parts', async t => {
   const json = `"${'長い文、a long word。'.repeat(30_000)}"`
-  const other = await startStandIn({ ...answers(session()), 'approvals/apr_1/arguments': { json } })
+  const other = await startFake({ ...answers(session()), 'approvals/apr_1/arguments': { json } })
   t.after(() => other.stop())
   const page = await chromium.open(`${other.url}#/approvals`)
   await page.locator('.question summary').filter({ hasText: 'Exact arguments' }).first().click()

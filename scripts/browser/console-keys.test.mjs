@@ -1,4 +1,4 @@
-// The keyboard and the clipboard in the console: the menu that leads everywhere, keys for views and searches, and copies of IDs. Over the stand-in.
+// The keyboard and the clipboard in the console: the menu that leads everywhere, keys for views and searches, and copies of IDs. Over the fake.
 import assert from 'node:assert/strict'
 
 import { accessible, narrow, shoot } from './chromium.mjs'

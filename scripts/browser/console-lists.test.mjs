@@ -1,5 +1,5 @@
 // Lists of the console: filters and order are in the address, heads stay in view and sort, what is empty says why, and what is not there yet is not
-// said to be empty. Over the stand-in.
+// said to be empty. Over the fake.
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 

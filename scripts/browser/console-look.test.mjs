@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 
 import { answers, call, session, signedOut } from './answers.mjs'
 import { accessible, clean, narrow, shoot, sizes, startChromium, uncut, visit } from './chromium.mjs'
-import { startStandIn } from './stand-in.mjs'
+import { startFake } from './fake.mjs'
 
 // Each view with what shows that it is there.
 const views = {
@@ -16,8 +16,8 @@ const views = {
 let chromium, host, stranger
 before(async () => {
   chromium = await startChromium()
-  host = await startStandIn(answers(session()))
-  stranger = await startStandIn({ session: signedOut })
+  host = await startFake(answers(session()))
+  stranger = await startFake({ session: signedOut })
 })
 after(async () => {
   await chromium.close()

@@ -4,12 +4,12 @@ import { after, before, test } from 'node:test'
 
 import { answers, session } from './answers.mjs'
 import { accessible, clean, narrow, shoot, startChromium, visit } from './chromium.mjs'
-import { startStandIn } from './stand-in.mjs'
+import { startFake } from './fake.mjs'
 
 let chromium, host
 before(async () => {
   chromium = await startChromium()
-  host = await startStandIn(answers(session()))
+  host = await startFake(answers(session()))
 })
 after(async () => {
   await chromium.close()
@@ -67,7 +67,7 @@ test('a change is checked and tried', async () => {
 })
 
 test('a viewer sees the policy and cannot try another', async () => {
-  const viewers = await startStandIn(answers(session('viewer')))
+  const viewers = await startFake(answers(session('viewer')))
   const page = await chromium.open(`${viewers.url}#/policy/try`)
   await page.getByText('This needs the role admin').waitFor()
   assert.equal(await page.locator('.editor').count(), 0)

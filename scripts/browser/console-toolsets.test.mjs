@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test'
 import { answers, session } from './answers.mjs'
 import { accessible, clean, narrow, shoot, sizes, startChromium, visit } from './chromium.mjs'
 import { startHost, tokens } from './host.mjs'
-import { startStandIn } from './stand-in.mjs'
+import { startFake } from './fake.mjs'
 
 let chromium
 before(async () => { chromium = await startChromium() })
@@ -18,7 +18,7 @@ const views = { toolsets: 'tbody tr', 'toolsets/support': 'tbody tr', 'toolsets?
 for (const [size, language, theme] of [['desktop', 'en', 'light'], ['desktop', 'ja', 'dark'], ['phone', 'ja', 'light'], ['phone', 'en', 'dark']]) {
   test(`every part: ${size}, ${language}, ${theme}`, async t => {
     assert.ok(sizes[size])
-    const host = await startStandIn(answers(session()))
+    const host = await startFake(answers(session()))
     t.after(() => host.stop())
     const page = await chromium.open(host.url, { size, language, theme })
     for (const [view, shown] of Object.entries(views)) {
@@ -34,7 +34,7 @@ for (const [size, language, theme] of [['desktop', 'en', 'light'], ['desktop', '
 }
 
 test('a viewer sees the sets, and cannot draft one', async t => {
-  const host = await startStandIn(answers(session('viewer')))
+  const host = await startFake(answers(session('viewer')))
   t.after(() => host.stop())
   const page = await chromium.open(`${host.url}#/toolsets`)
   await page.locator('.toolsets tbody tr').first().waitFor()
@@ -49,7 +49,7 @@ test('a viewer sees the sets, and cannot draft one', async t => {
 })
 
 test('the lists are searched and sorted, and the address has both', async t => {
-  const host = await startStandIn(answers(session()))
+  const host = await startFake(answers(session()))
   t.after(() => host.stop())
   const page = await chromium.open(`${host.url}#/toolsets`)
   await page.locator('.toolsets tbody tr').nth(2).waitFor()
@@ -74,8 +74,8 @@ test('the lists are searched and sorted, and the address has both', async t => {
 })
 
 test('what is wrong with a draft is said by field', async t => {
-  const error = { code: 'invalid', text: 'the set cannot stand in hako.yaml', fields: { 'tools.0': '<b>no</b>', name: 'no URL', groups: 'too long' } }
-  const host = await startStandIn({ ...answers(session()), 'POST toolsets/preview': { status: 400, error } })
+  const error = { code: 'invalid', text: 'the toolset is not valid in hako.yaml', fields: { 'tools.0': '<b>no</b>', name: 'no URL', groups: 'too long' } }
+  const host = await startFake({ ...answers(session()), 'POST toolsets/preview': { status: 400, error } })
   t.after(() => host.stop())
   const page = await chromium.open(`${host.url}#/toolsets?draft=support`)
   await page.locator('.result li').nth(2).waitFor()
@@ -86,7 +86,7 @@ test('what is wrong with a draft is said by field', async t => {
 })
 
 test('rules are added, moved and removed, and those that decide about nobody are named', async t => {
-  const host = await startStandIn(answers(session()))
+  const host = await startFake(answers(session()))
   t.after(() => host.stop())
   const page = await chromium.open(`${host.url}#/toolsets?rules=`)
   const drafted = async sets => page.locator('.result pre', { hasText: new RegExp(`^toolsets:\\s+rules:\\s+${sets.map(set => `- toolset: ${set}`).join('\\s+')}\\s*$`) }).first().waitFor()

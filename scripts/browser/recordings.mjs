@@ -1,4 +1,4 @@
-// One approval as a sequence of pictures in each frontend: the console, the terminal, the stand-in for Slack, and the form of an MCP client (the
+// One approval as a sequence of pictures in each frontend: the console, the terminal, the fake Slack, and the form of an MCP client (the
 // Inspector). A client overwrites a file, and the policy wants a person's yes. The pictures go to dist/browser/recording-FRONTEND-N.png.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'

@@ -111,7 +111,7 @@ func audited(f *faults, table *tabwriter.Writer, l *load) {
 	if missing > 0 {
 		f.addf("%d answered calls are not in the audit log", missing)
 	}
-	verified := l.world.run("verify the audit log", "audit", "verify") // which fails if it is not as it was written
+	verified := l.world.run("verify the audit log", "audit", "verify") // which fails if it was changed
 	fmt.Fprintf(table, "records of calls in the audit log\t%d\nanswered calls that are not in it\t%d\n", records,
 		missing)
 	fmt.Fprintf(table, "hako audit verify\t%s\n", strings.SplitN(strings.TrimSpace(verified), "\n", 2)[0])

@@ -31,7 +31,7 @@ import (
 	"github.com/hako-run/hako/internal/testwait"
 )
 
-// world is all that runs: a PostgreSQL server, the vendors' stand-ins, replicas of hako, and nginx before them.
+// world is all that runs: a PostgreSQL server, the vendors' fakes, replicas of hako, and nginx before them.
 type world struct {
 	t        *testing.T
 	dir      string
@@ -79,7 +79,7 @@ credentials:
     tokenUrl: {{.URL}}/freee/public_api/token
 llm:
   models:
-    - {name: stand-in, provider: anthropic, model: stand-in, baseUrl: {{.URL}}/anthropic/, key: {file: {{.Dir}}/model.key}}
+    - {name: fake, provider: anthropic, model: fake, baseUrl: {{.URL}}/anthropic/, key: {file: {{.Dir}}/model.key}}
 slack:
   workspaces:
     - name: main
@@ -403,7 +403,7 @@ func newRefreshes() *refreshes { return &refreshes{uses: map[string]int{}} }
 // lifetime is the lifetime of access tokens, in seconds: so short that they have to be renewed under load.
 const lifetime = "3"
 
-// watch looks at the requests for tokens on their way to the stand-ins.
+// watch looks at the requests for tokens on their way to the fakes.
 func (r *refreshes) watch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if !strings.HasSuffix(req.URL.Path, "/public_api/token") {

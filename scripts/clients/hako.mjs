@@ -13,7 +13,7 @@ const root = path.resolve(import.meta.dirname, '../..')
 export const hako = process.env.HAKO ?? path.join(root, 'bin/hako')
 export const env = { ...process.env, MOCK_MODE: 'true', MCP_INSPECTOR_SECRET_STORE: 'memory' }
 
-/** modes are how clients choose a protocol version. */
+/** modes are the ways in which clients choose a protocol version. */
 export const modes = { legacy: 'legacy', modern: { pin: '2026-07-28' } }
 
 /**

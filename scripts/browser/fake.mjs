@@ -1,4 +1,4 @@
-// A stand-in for hako's console: the real page, and an API with answers that a spec chooses. It is for what a real host cannot be brought to in a
+// A fake of hako's console: the real page, and an API with answers that a spec chooses. It is for what a real host cannot be brought to in a
 // test: hostile data in every field, a log that was changed, another replica.
 import { readFile } from 'node:fs/promises'
 import http from 'node:http'
@@ -13,10 +13,10 @@ export const policy = "default-src 'none'; script-src 'self'; style-src 'self'; 
   "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 /**
- * startStandIn serves the page with answers: an object of values, or functions of (URL, body), by "path" or "METHOD path" below api/. posted are the bodies
+ * startFake serves the page with answers: an object of values, or functions of (URL, body), by "path" or "METHOD path" below api/. posted are the bodies
  * that came; send sends an event to every open page, connected waits until there is one.
  */
-export async function startStandIn(answers, port = 0) {
+export async function startFake(answers, port = 0) {
   const streams = new Set()
   const posted = []
   const server = http.createServer(async (request, response) => {
