@@ -79,10 +79,10 @@ var (
 		"en": "Another plugin is being added.", "ja": "別のプラグインを追加しています。",
 	}, remedy: manifest.Text{"en": "Try again in a moment.", "ja": "しばらくしてから再度お試しください。"}}
 	faultExists = &fault{code: codeConflict, text: manifest.Text{
-		"en": "A file of this plugin is in the folder already.", "ja": "このプラグインのファイルはすでにフォルダーにあります。",
+		"en": "The folder already has a file of this plugin.", "ja": "このプラグインのファイルはすでにフォルダーにあります。",
 	}, remedy: manifest.Text{
 		"en": "Choose to replace it if that is intended. A version in service stays until the new one is approved.",
-		"ja": "置き換えてよければ置き換えてください。新しい版が承認されるまで、稼働中の版はそのまま使われます。",
+		"ja": "置き換えてよければ置き換えてください。新しいバージョンが承認されるまで、稼働中のバージョンはそのまま使われます。",
 	}}
 )
 
@@ -174,8 +174,8 @@ func (c *Console) beginAdding(q *request) (s PluginFolderState, end func(), err 
 // faultFolder is the response when the folder cannot be written.
 func faultFolder(problem error) *fault {
 	return &fault{code: codeUnavailable, text: said("%v", problem), remedy: manifest.Text{
-		"en": "Put the file there in the way that fills this folder, such as an image or a volume, or set plugins to a folder " +
-			"that hako may write.",
+		"en": "Add the file the way this folder is provisioned, such as an image or a volume, or set plugins to a folder " +
+			"that hako can write to.",
 		"ja": "このフォルダーを用意した方法 (イメージやボリュームなど) でファイルを置くか、hako が書き込めるフォルダーを plugins に設定してください。",
 	}}
 }
@@ -194,7 +194,7 @@ func (c *Console) withUpload(q *request, use func(wasm []byte) (any, error)) (an
 	_ = q.control.SetReadDeadline(time.Now().Add(uploadTime)) // not every connection has one
 	wasm, err := io.ReadAll(io.LimitReader(q.Body, s.MaxSize+1))
 	if err != nil {
-		return nil, invalid("the file did not arrive: %v", err)
+		return nil, invalid("the upload failed: %v", err)
 	}
 	if int64(len(wasm)) > s.MaxSize {
 		return nil, tooLarge
@@ -225,7 +225,7 @@ func (c *Console) withDownload(q *request, use func([]byte, *downloadJSON) (any,
 	}
 	u, err := url.Parse(d.URL)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
-		return nil, invalid("the address is no https URL, such as https://example.com/weather.wasm")
+		return nil, invalid("the address is not an https URL, such as https://example.com/weather.wasm")
 	}
 	_, end, err := c.beginAdding(q)
 	if err != nil {

@@ -117,7 +117,7 @@ func (c *Console) mayNot(s *session, q *approval.Question) manifest.Text {
 // faultApprover names the approvers of the rule.
 func faultApprover(q *approval.Question) *fault {
 	return &fault{code: codeForbidden, text: manifest.Text{
-		"en": "The policy's rule \"" + q.Rule + "\" wants an answer of: " + q.Approvers.In("en") + ".",
+		"en": "The policy's rule \"" + q.Rule + "\" requires the approval of: " + q.Approvers.In("en") + ".",
 		"ja": "ポリシーのルール「" + q.Rule + "」により、回答できるのは次の人またはグループです: " + q.Approvers.In("ja"),
 	}, remedy: manifest.Text{"en": "Ask one of them.", "ja": "該当する人に依頼してください。"}}
 }

@@ -52,7 +52,7 @@ func (c *Console) consents(q *request) ([]grant.Consent, error) {
 	return file.Consents(), nil
 }
 
-// readConsents reads the operator's consents. Admins are told why that fails: somebody may have edited the file.
+// readConsents reads the operator's consents. Admins see the cause of a failure: somebody may have edited the file.
 func (c *Console) readConsents(q *request) (Consents, error) {
 	file, err := c.options.Consents.LoadConsents(q.lasting())
 	if err != nil && faultOf(err) == nil && q.session.Role.includes(Admin) {
@@ -73,7 +73,7 @@ func faultConsents(err error, command string) error {
 	return &fault{code: codeUnavailable, text: manifest.Text{
 		"en": "The consents cannot be written: " + err.Error(), "ja": "承認の記録を書き込めません: " + err.Error(),
 	}, remedy: manifest.Text{
-		"en": "At a terminal, as somebody who may write them: " + command, "ja": "書き込みのできるユーザーで、ターミナルで実行してください: " +
+		"en": "At a terminal, as a user who may write them: " + command, "ja": "書き込みのできるユーザーで、ターミナルで実行してください: " +
 			command,
 	}}
 }
@@ -218,7 +218,7 @@ func (c *Console) revoke(q *request) (any, error) {
 	err = c.audited(q, d, func() error { return file.Revoke(q.lasting(), p.Name, q.session.Name) })
 	if errors.Is(err, grant.ErrNoConsent) {
 		return nil, &fault{code: codeInvalid,
-			text:   said("nobody has said yes to %s, so there is nothing to revoke: it is shipped with hako", p.Name),
+			text:   said("%s has no approval to revoke: it is shipped with hako", p.Name),
 			remedy: said("exclude shipped plugins with shipped.enabled, or deny its tools in the policy")}
 	}
 	if err := faultConsents(err, "hako plugin revoke "+p.Name); err != nil {

@@ -253,7 +253,7 @@ func TestConsentsCannotBeWritten(t *testing.T) {
 		"approve": {"digest": p.Ask.Digest, "version": p.Ask.Version}, "revoke": {"digest": p.Ask.Digest},
 	} {
 		got := b.post("plugins/asking/"+path, body)
-		for _, want := range []string{"read-only file system", "as somebody who may write them: hako plugin " + path + " asking"} {
+		for _, want := range []string{"read-only file system", "as a user who may write them: hako plugin " + path + " asking"} {
 			if got.code() != "unavailable" || !strings.Contains(got.body, want) {
 				t.Errorf("%s: %d %s, want %q", path, got.status, got.body, want)
 			}

@@ -97,7 +97,7 @@ type recordsJSON struct {
 
 var faultNoAudit = &fault{code: codeUnavailable, text: manifest.Text{
 	"en": "There is no audit log.", "ja": "監査ログがありません。",
-}, remedy: manifest.Text{"en": "It is off by audit.disabled.", "ja": "audit.disabled により無効になっています。"}}
+}, remedy: manifest.Text{"en": "audit.disabled turns it off.", "ja": "audit.disabled により無効になっています。"}}
 
 // audit searches the audit log.
 func (c *Console) audit(q *request) (any, error) {
@@ -188,7 +188,7 @@ func parseBefore(cursor string) (uint64, error) {
 	}
 	n, err := strconv.ParseUint(key, 10, 64)
 	if err != nil || n == 0 {
-		return 0, invalid("the cursor is none that this list has given")
+		return 0, invalid("the cursor is not from this list")
 	}
 	return n, nil
 }

@@ -117,7 +117,7 @@ func (c *Console) auditedCall(q *request, id string) (*audit.Entry, error) {
 }
 
 var faultNoCall = &fault{code: codeNotFound, text: manifest.Text{
-	"en": "This call is not known here.", "ja": "この呼び出しの情報はありません。",
+	"en": "This call is unknown.", "ja": "この呼び出しの情報はありません。",
 }, remedy: manifest.Text{
 	"en": "It may have begun at another replica just now, its record may have expired, or the audit log is off.",
 	"ja": "別のレプリカで始まったばかりか、記録の保存期間が過ぎたか、監査ログが無効です。",

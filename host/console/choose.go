@@ -27,7 +27,7 @@ type filesChoice struct {
 type httpChoice struct {
 	Name  string `json:"name"`
 	About string `json:"about"`
-	// URL and Credential are what the plugin asks for. Configured is the address from the configuration, which cannot
+	// URL and Credential are requested by the plugin. Configured is the address from the configuration, which cannot
 	// be chosen here.
 	URL        string `json:"url"`
 	Credential string `json:"credential,omitempty"`
@@ -150,6 +150,6 @@ func faultChoices(p *proposal) *fault {
 		return &fault{code: codeInvalid, text: said("%v", p.err), remedy: said("%s", p.command())}
 	}
 	return &fault{code: codeInvalid, fields: fields, text: manifest.Text{
-		"en": "Some of what was chosen cannot be given.", "ja": "指定された内容に、許可できないものがあります。",
+		"en": "Some of the chosen permissions cannot be granted.", "ja": "指定された内容に、許可できないものがあります。",
 	}}
 }

@@ -174,7 +174,7 @@ func TestChooseRefuses(t *testing.T) {
 	}
 }
 
-// TestChooseUnconfined: where the kernel cannot hold commands, the field that allows them all the same says so.
+// TestChooseUnconfined: where the kernel cannot confine commands, the field that allows them all the same says so.
 func TestChooseUnconfined(t *testing.T) {
 	t.Parallel()
 	_, b, dir, form := choosing(t, func(_ *world, o *console.Options) {

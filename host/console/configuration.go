@@ -82,7 +82,7 @@ func (c *Console) reload(q *request) (any, error) {
 	if err != nil {
 		c.reloads.state.Error = err.Error()
 		return nil, &fault{code: codeInvalid, text: said("%v", err),
-			remedy: said("mend it (hako config check) and reload again; what was in force stays in force")}
+			remedy: said("correct it (hako config check) and reload again; the previous configuration stays in force")}
 	}
 	c.reloads.state.Pending = answer.NeedRestart
 	return &reloadAnswer{answer, len(answer.Changed)+len(answer.NeedRestart)+len(answer.Others) == 0}, nil

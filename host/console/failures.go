@@ -13,7 +13,7 @@ import (
 
 // advice explains an outcome and its remedy. {plugin} and similar placeholders stand for values of the call.
 type advice struct {
-	// side is where to look first: at the answer of the "tool", at a "plugin" that broke its contract, at a "limit",
+	// side names the place to look first: the answer of the "tool", at a "plugin" that broke its contract, at a "limit",
 	// at the "caller", at the "policy" or at the "host".
 	side         string
 	text, remedy manifest.Text
@@ -26,8 +26,8 @@ func advise(side, text, textJA, remedy, remedyJA string) advice {
 // advices has advice for every outcome that is a failure.
 var advices = map[pipeline.Outcome]advice{
 	pipeline.ToolError: advise("tool",
-		"The tool answered that it could not do this.",
-		"ツールが、実行できなかったと応答しました。",
+		"The tool reported an error.",
+		"ツールがエラーを返しました。",
 		"The caller has the tool's reason. The console shows it if audit.fields lists output_summary for the tool.",
 		"理由は呼び出し元への応答にあります。audit.fields でこのツールに output_summary を指定すると、コンソールにも表示されます。"),
 	pipeline.InvalidArguments: advise("caller",
@@ -48,7 +48,7 @@ var advices = map[pipeline.Outcome]advice{
 	pipeline.NotAllowed: advise("policy",
 		"The policy, a person or a missing approval of the plugin did not allow it.",
 		"ポリシー、担当者の拒否、または未承認のため許可されませんでした。",
-		"hako policy explain {tool} --as {user} --frontend {frontend} says why. If the plugin waits for approval, approve it.",
+		"hako policy explain {tool} --as {user} --frontend {frontend} shows the reason. If the plugin waits for approval, approve it.",
 		"hako policy explain {tool} --as {user} --frontend {frontend} で理由を確認できます。プラグインが承認待ちであれば承認してください。"),
 	pipeline.Timeout: advise("limit",
 		"The call took longer than its time limit.",
@@ -61,8 +61,8 @@ var advices = map[pipeline.Outcome]advice{
 		"Ask for less in one call, or raise plugin.{plugin}.limits.cpu in hako.yaml.",
 		"要求を小さくするか、hako.yaml の plugin.{plugin}.limits.cpu を引き上げてください。"),
 	pipeline.Memory: advise("limit",
-		"The plugin needed more memory than its limit.",
-		"プラグインのメモリ使用量が上限を超えました。",
+		"The plugin exceeded its memory limit.",
+		"プラグインのメモリー使用量が上限を超えました。",
 		"Ask for less in one call, or raise plugin.{plugin}.limits.memory in hako.yaml.",
 		"要求を小さくするか、hako.yaml の plugin.{plugin}.limits.memory を引き上げてください。"),
 	pipeline.Size: advise("limit",
@@ -72,16 +72,16 @@ var advices = map[pipeline.Outcome]advice{
 		"要求を小さくするか、hako.yaml の plugin.{plugin} の limits.input または limits.output を引き上げてください。"),
 	pipeline.Busy: advise("limit",
 		"The queue was full, a rate or quota was used up{quota}, or no memory was free.",
-		"待ち行列が一杯か、頻度または割り当ての上限に達したか{quota}、空きメモリがありませんでした。",
+		"待ち行列が一杯か、頻度またはクォータの上限に達したか{quota}、空きメモリーがありませんでした。",
 		"Wait, or raise concurrency, queue or rate of plugin.{plugin}, the quota in the policy, or memoryBudget.",
 		"しばらく待つか、plugin.{plugin} の concurrency、queue、rate、ポリシーの quota、または memoryBudget を引き上げてください。"),
 	pipeline.Trap: advise("plugin",
 		"The plugin crashed during the call. Other calls are not affected.",
-		"呼び出し中にプラグインが異常終了しました。他の呼び出しには影響しません。",
+		"呼び出し中にプラグインが異常終了しました。ほかの呼び出しには影響しません。",
 		"Report it to the author of {plugin}, with the error and the plugin's log lines from the call's page.",
 		"呼び出しのページにあるエラーとプラグインのログを {plugin} の作者に報告してください。"),
 	pipeline.Internal: advise("host",
-		"hako failed inside.",
+		"hako had an internal error.",
 		"hako 自体のエラーです。",
 		"hako's log has the details. Check first that the audit log and the store can be written.",
 		"詳細は hako のログにあります。まず監査ログとストアに書き込めるかを確認してください。"),

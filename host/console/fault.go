@@ -68,7 +68,7 @@ func said(format string, args ...any) manifest.Text {
 
 var (
 	faultHost = &fault{code: codeForbidden, text: manifest.Text{
-		"en": "This server does not answer to the name in the address bar.", "ja": "このサーバーは、アドレス欄の名前では応答しません。",
+		"en": "This server does not serve the host name in the address bar.", "ja": "このサーバーは、アドレス欄の名前では応答しません。",
 	}, remedy: manifest.Text{
 		"en": "Use localhost, or have the name set as console.url or in http.hosts.",
 		"ja": "localhost を使うか、console.url または http.hosts にその名前を設定してください。",
@@ -89,15 +89,15 @@ var (
 		"en": "This token or link is not valid here: it is wrong, has expired or was used.",
 		"ja": "このトークンまたはリンクは無効です。誤っているか、期限切れか、使用済みです。",
 	}, remedy: manifest.Text{
-		"en": "Ask who operates this hako for another; hako console prints a link.",
+		"en": "Ask the operator of this hako for a new one; hako console prints a link.",
 		"ja": "この hako の管理者に新しいものを依頼してください。リンクは hako console で発行できます。",
 	}}
 	faultStore = &fault{code: codeUnavailable, text: manifest.Text{
-		"en": "The store cannot be used at present.", "ja": "現在、ストアを利用できません。",
-	}, remedy: manifest.Text{"en": "Try again; the log of hako says why.",
+		"en": "The store is unavailable.", "ja": "現在、ストアを利用できません。",
+	}, remedy: manifest.Text{"en": "Try again; hako's log has the reason.",
 		"ja": "しばらくしてから再度お試しください。理由は hako のログにあります。"}}
 	faultInternal = &fault{code: codeInternal, text: manifest.Text{
-		"en": "hako failed inside; its log has the details.", "ja": "hako の内部エラーです。詳細はログにあります。",
+		"en": "hako had an internal error; its log has the details.", "ja": "hako の内部エラーです。詳細はログにあります。",
 	}}
 )
 
@@ -185,7 +185,7 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	data, err := json.Marshal(body)
 	if err != nil {
 		status, data = http.StatusInternalServerError,
-			[]byte(`{"error":{"code":"internal","text":"hako failed inside."}}`)
+			[]byte(`{"error":{"code":"internal","text":"hako had an internal error."}}`)
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")

@@ -124,7 +124,7 @@ func (c *Console) installed(q *request) (*host.Status, error) {
 	return p, err
 }
 
-// removedJSON is what is left of a removed plugin.
+// removedJSON lists what a removed plugin leaves behind.
 type removedJSON struct {
 	Left []string `json:"left"`
 }
@@ -154,7 +154,7 @@ func (c *Console) remove(q *request) (any, error) {
 		left, err := c.options.Installed.Remove(q.lasting(), p.Name)
 		if err != nil {
 			return &fault{code: codeUnavailable, text: said("%v", err), remedy: manifest.Text{
-				"en": "At a terminal, as somebody who may write there: hako plugin remove " + p.Name,
+				"en": "At a terminal, as a user who may write there: hako plugin remove " + p.Name,
 				"ja": "書き込みのできるユーザーで、ターミナルで実行してください: hako plugin remove " + p.Name,
 			}}
 		}

@@ -33,7 +33,7 @@ func CheckToken(t *bearer.Token) error {
 		return err
 	}
 	if !slices.Contains(Roles, Role(t.Role)) {
-		return fmt.Errorf("token %q: the role %q does not exist: there are viewer, approver and admin", t.Name, t.Role)
+		return fmt.Errorf("token %q: unknown role %q: use viewer, approver or admin", t.Name, t.Role)
 	}
 	return nil
 }

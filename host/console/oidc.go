@@ -84,7 +84,7 @@ func (o *OIDC) Check() error {
 	}
 	for role := range o.Roles {
 		if !slices.Contains(Roles, role) {
-			return fmt.Errorf("the role %q does not exist: there are viewer, approver and admin", role)
+			return fmt.Errorf("unknown role %q: use viewer, approver or admin", role)
 		}
 	}
 	return nil

@@ -48,7 +48,7 @@ func parseFlow(text string) *flow {
 func (c *Console) oidcLogin(w http.ResponseWriter, q *request) error {
 	p := c.logins.Load().oidc
 	if p == nil {
-		return notFound("provider of identities", "oidc")
+		return notFound("identity provider", "oidc")
 	}
 	if address.Hostname(q.Host) != address.Hostname(q.site.base.Host) {
 		// The cookie must be for the name to which the provider redirects.
@@ -73,7 +73,7 @@ func (c *Console) oidcLogin(w http.ResponseWriter, q *request) error {
 func (c *Console) oidcCallback(w http.ResponseWriter, q *request) error {
 	p := c.logins.Load().oidc
 	if p == nil {
-		return notFound("provider of identities", "oidc")
+		return notFound("identity provider", "oidc")
 	}
 	f := parseFlow(q.site.cookieValue(q.Request, flowCookie))
 	q.site.setCookie(w, q.Request, flowCookie, "", -1, http.SameSiteLaxMode)

@@ -62,4 +62,4 @@ func (c *Console) recorder() *audit.Recorder {
 
 var faultUnrecorded = &fault{code: codeUnavailable, text: manifest.Text{
 	"en": "Nothing was done, because it could not be recorded in the audit log.", "ja": "監査ログに記録できないため、操作は行われませんでした。",
-}, remedy: manifest.Text{"en": "The log of hako says why.", "ja": "理由は hako のログにあります。"}}
+}, remedy: manifest.Text{"en": "hako's log has the reason.", "ja": "理由は hako のログにあります。"}}

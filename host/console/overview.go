@@ -172,7 +172,7 @@ func (c *Console) lookAtAudit(answer *overviewJSON, language string) {
 	}
 	if check.OK != nil && !*check.OK {
 		answer.add(Problem{Kind: "audit", Text: manifest.Text{
-			"en": "The audit log is not as it was written.", "ja": "監査ログが書き込み時の状態と一致しません。",
+			"en": "The audit log failed verification.", "ja": "監査ログの検証に失敗しました。",
 		}.In(language), Remedy: "hako audit verify"})
 	}
 }

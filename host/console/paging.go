@@ -64,7 +64,7 @@ func formatCursor(key string) string { return base64.RawURLEncoding.EncodeToStri
 func parseCursor(text string) (key string, err error) {
 	data, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(text) > maxCursor {
-		return "", invalid("the cursor is none that this list has given")
+		return "", invalid("the cursor is not from this list")
 	}
 	return string(data), nil
 }

@@ -46,7 +46,7 @@ func newPluginItem(p *host.Status, language string) *pluginItem {
 func (c *Console) plugins(q *request) (any, error) {
 	wanted, search := q.param("state"), strings.ToLower(q.param("q"))
 	if wanted != "" && !slices.Contains(host.States, host.State(wanted)) {
-		return nil, invalid("%q is no state of a plugin", wanted)
+		return nil, invalid("%q is not a state of a plugin", wanted)
 	}
 	var list []*pluginItem
 	for _, p := range c.options.Host.Plugins() {

@@ -142,7 +142,7 @@ func (c columnJSON) caller(frontend string) policy.Caller {
 	return caller
 }
 
-// columns returns the kinds of callers that a policy tells apart, and the tokens of the site.
+// columns returns the kinds of callers that a policy distinguishes, and the tokens of the site.
 func columns(p *policy.Policy, site *policy.Site) []columnJSON {
 	names := map[columnJSON]bool{}
 	add := func(kind string, list []string) {
@@ -254,7 +254,7 @@ func (c *Console) explainPolicy(q *request) (any, error) {
 		return nil, err
 	}
 	if len(body.Arguments) > 0 && body.Arguments[0] != '{' {
-		return nil, invalid("the arguments of a tool are a JSON object")
+		return nil, invalid("the arguments of a tool must be a JSON object")
 	}
 	if err := about.Resolve(&body.Caller); err != nil {
 		return nil, invalid("%v", err)

@@ -210,7 +210,7 @@ func (c *Console) finishedCalls(*request) (any, error) {
 }
 
 var faultNotRunning = &fault{code: codeConflict, text: manifest.Text{
-	"en": "This call does not run any more.", "ja": "この呼び出しはすでに終了しています。",
+	"en": "This call is no longer running.", "ja": "この呼び出しはすでに終了しています。",
 }}
 
 // stopCall stops a running call, here or at another replica. It does not wait for its end.

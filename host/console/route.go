@@ -252,7 +252,7 @@ func checkQuery(r *http.Request, known []string) error {
 	}
 	for name, values := range r.URL.Query() {
 		if name != "lang" && !slices.Contains(known, name) {
-			return invalid("there is no parameter %q here", name)
+			return invalid("unknown parameter %q", name)
 		}
 		if len(values) > 1 {
 			return invalid("the parameter %q occurs %d times", name, len(values))
@@ -285,12 +285,12 @@ func (q *request) decode(v any) error {
 		return err
 	}
 	if err := strictjson.Check(data); err != nil {
-		return invalid("the body is not what is expected here: %v", err)
+		return invalid("the request body is invalid: %v", err)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(v); err != nil {
-		return invalid("the body is not what is expected here: %v", err)
+		return invalid("the request body is invalid: %v", err)
 	}
 	return nil
 }

@@ -562,11 +562,11 @@ func TestOptions(t *testing.T) {
 		"a hidden name": {console.Logins{Tokens: []bearer.Token{{Name: "ci\u200b", Hash: hashOf("x"),
 			Role: "admin"}}}, "not visible"},
 		"a hidden user": {console.Logins{Tokens: []bearer.Token{{Name: "ci", User: " aki", Hash: hashOf("x"),
-			Role: "admin"}}}, "begins or ends with a blank"},
+			Role: "admin"}}}, "begins or ends with a space"},
 		"a secret": {console.Logins{Tokens: []bearer.Token{{Name: "ci", Hash: "hako_secret",
 			Role: "admin"}}}, `token "ci": its hash is not "sha256:"`},
 		"no role": {console.Logins{Tokens: []bearer.Token{{Name: "ci", Hash: hashOf("x"), Role: "root"}}},
-			`the role "root" does not exist`},
+			`unknown role "root"`},
 		"twice": {console.Logins{Tokens: twice}, `two tokens have the name "viewer-token"`},
 		"plain http": {console.Logins{OIDC: &console.OIDC{Issuer: "http://sso.example.com"}},
 			"must be an https URL"},
@@ -576,7 +576,7 @@ func TestOptions(t *testing.T) {
 			"nobody could log in"},
 		"wrong roles": {console.Logins{OIDC: &console.OIDC{Issuer: "https://sso.example.com", ClientID: "x",
 			Roles: map[console.Role]policy.People{"root": {Users: []string{"a"}}, "admin": {Users: []string{"b"}}}}},
-			`the role "root" does not exist`},
+			`unknown role "root"`},
 	} {
 		if _, err := w.Reconfigure(console.Site{Local: "http://127.0.0.1:8420"}, test.logins); err == nil ||
 			!strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "hako_secret") {

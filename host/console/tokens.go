@@ -118,7 +118,7 @@ func (c *Console) createToken(q *request) (any, error) {
 	case issued == nil:
 		return nil, faultStore
 	case body.Role != "" && !slices.Contains(Roles, body.Role):
-		return nil, invalid("the role %q does not exist: there are viewer, approver and admin", body.Role)
+		return nil, invalid("unknown role %q: use viewer, approver or admin", body.Role)
 	}
 	t := bearer.Token{Name: body.Name, User: body.User, Tenant: body.Tenant, Scopes: body.Scopes,
 		Role: string(body.Role), Expires: body.Expires}

@@ -44,7 +44,7 @@ func (c *Console) call(q *request) (any, error) {
 	}
 	q.untilAnswered()
 	if arguments := bytes.TrimSpace(body.Arguments); len(arguments) > 0 && arguments[0] != '{' {
-		return nil, invalid("the arguments of a tool are a JSON object")
+		return nil, invalid("the arguments of a tool must be a JSON object")
 	}
 	name := q.PathValue("name")
 	if _, ok := c.options.Host.Catalog().View().Tool(name); !ok {

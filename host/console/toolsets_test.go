@@ -198,7 +198,7 @@ func TestWrongToolsetPreview(t *testing.T) {
 		field, want string
 	}{
 		"a name":       {map[string]any{"name": "All", "tools": []any{map[string]any{"tool": "x"}}}, "name", "part of a URL"},
-		"all":          {map[string]any{"name": "all", "tools": []any{map[string]any{"tool": "x"}}}, "name", "stands for everything"},
+		"all":          {map[string]any{"name": "all", "tools": []any{map[string]any{"tool": "x"}}}, "name", "means all tools"},
 		"no tools":     {map[string]any{"name": "a"}, "tools", "at least one"},
 		"a rename":     {entry(map[string]any{"tool": "x*", "rename": "y"}), "tools.0", "rename is for one"},
 		"fix and hide": {entry(map[string]any{"fix": map[string]any{"b": 1}, "hide": []string{"b"}}), "tools.0", "is in fix"},

@@ -1,4 +1,4 @@
-// Adding a plugin: a file or an https address, what it asks for, and only then the folder.
+// Adding a plugin: choose a file or an https address, review its permissions, then put it into the folder.
 import { decide, showDialog } from './dialog.js'
 import { h, put } from './dom.js'
 import { labelled } from './field.js'
@@ -6,7 +6,7 @@ import { bytes, t } from './language.js'
 import { code, facts, problem, signature } from './parts.js'
 import { get, post, segment, upload } from './server.js'
 
-/** addPlugin lets one choose a file or an address. Where the folder takes no files, it says so. */
+/** addPlugin opens the dialog to choose a file or an address. If the folder is read-only, the dialog explains that. */
 export async function addPlugin() {
   const trouble = h('div', { role: 'alert' })
   const place = h('p', { class: 'hint' })
@@ -31,7 +31,7 @@ export async function addPlugin() {
   form.querySelector('button').focus()
 }
 
-/** fileField takes a file that is chosen or dropped. Its name does not matter: the plugin's is in its manifest. */
+/** fileField accepts a file that is chosen or dropped. The file name does not matter: the plugin's name is in its manifest. */
 function fileField({ maxSize }, trouble, take) {
   const input = h('input', { type: 'file', accept: '.wasm,application/wasm', hidden: true })
   const accept = file => {
@@ -74,8 +74,8 @@ function addressField(form, read) {
 }
 
 /**
- * fetchAddition shows that a plugin is being fetched, and from where, and then what it asks for. work resolves to the plugin, or to nothing where there is no
- * newer version. source is what confirmAddition knows of it.
+ * fetchAddition shows the progress of a download and its origin, then the plugin's permissions. work resolves to the plugin, or to nothing if there is no
+ * newer version. source is passed to confirmAddition.
  */
 export async function fetchAddition(title, from, work, source) {
   const place = from && h('p', {}, code(from))
@@ -93,8 +93,8 @@ export async function fetchAddition(title, from, work, source) {
 }
 
 /**
- * confirmAddition shows what a plugin asks for that comes from a file, a URL or an index that lists it, or that is another version of an installed one: step
- * is "update" or "rollback". Adding it sends its digest, so that nothing else is added.
+ * confirmAddition shows the permissions of a plugin from a file, a URL or an index, or of another version of an installed plugin: step is then "update" or
+ * "rollback". The request to add it has its digest, so that nothing else is added.
  */
 function confirmAddition(plugin, { file, url, listed, step }) {
   const { name, version, digest, exists } = plugin
@@ -123,7 +123,7 @@ function confirmAddition(plugin, { file, url, listed, step }) {
   })
 }
 
-/** claims are facts that only the index says. */
+/** claims are unverified facts from the index. */
 function claims({ index, publisher, homepage }) {
   const link = homepage?.startsWith('https://') && h('a', { href: homepage, target: '_blank', rel: 'noreferrer' }, homepage)
   return [[t('find.index'), code(index)], [t('find.publisher'), publisher], [t('find.homepage'), link]]

@@ -1,10 +1,10 @@
-// Rules that would allow a question's call for good: to read, to copy, and for admins to save as a proposal. None answers the question.
+// Rules that would allow a question's call permanently: to read, to copy, and for admins to save as a proposal. They do not answer the question.
 import { h, put, uniqueID } from './dom.js'
 import { t } from './language.js'
 import { guarded, listing, problem } from './parts.js'
 import { post, segment } from './server.js'
 
-/** always loads the rules when it is opened. */
+/** always is the collapsed section with the rules, which are loaded when it is opened. */
 export function always(page, question) {
   const body = h('div', { class: 'always' })
   let loaded = false

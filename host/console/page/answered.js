@@ -1,4 +1,4 @@
-// The history of questions: who asked, who answered what and when, and what came of the call. It is a view of the audit log.
+// The history of questions: caller, approver, answer, time, and the outcome of the call. It is a view of the audit log.
 import { h, put, uniqueID } from './dom.js'
 import { t, term, who } from './language.js'
 import { badge, code, problem, when } from './parts.js'
@@ -8,7 +8,7 @@ import { showRecord } from './views/audit.js'
 
 const filters = { tool: 'column.tool', user: 'approvals.asker', approver: 'approvals.approver' }
 
-/** answered is the history below the waiting questions, the newest call first. A call that has asked is added when it ends; those of other replicas, later. */
+/** answered is the history below the pending questions, the newest call first. A call is added when it ends; calls of other replicas are added later. */
 export function answered(page) {
   const list = table({
     caption: t('approvals.history'), rowKey: row => row.seq, open: showRecord, empty: t('approvals.noHistory'),
@@ -46,13 +46,13 @@ export function answered(page) {
     }
     more.disabled = false
   }
-  // The newest page is put before the rows that are there if it overlaps with them, else it replaces them.
+  // The newest page is put before the existing rows if it overlaps with them, else it replaces them.
   const show = (found, cursor) => {
     const fresh = found.items.filter(item => !rows.some(row => row.seq === item.seq))
     const joins = cursor ? cursor === next : rows.length > 0 && fresh.length < found.items.length
     if (cursor && !joins) return
     if (cursor || !joins) next = found.next
-    // The log is in the order in which calls ended, and a call that asks may wait for long.
+    // The log has calls in the order of their ends, and a call may wait long for its approval.
     rows = (joins ? [...rows, ...fresh] : found.items).toSorted((a, b) => Date.parse(b.time) - Date.parse(a.time))
     list.update(rows)
     more.hidden = !next
@@ -64,7 +64,7 @@ export function answered(page) {
     await load()
     took = performance.now() - began
   })
-  // A search may read the whole log, so many calls that have asked do not keep the server busy with searches.
+  // A search may read the whole log, so searches are limited however many calls asked for approval.
   live.addEventListener('call', ({ detail }) => {
     if (detail.decision !== 'ask' || soon) return
     soon = setTimeout(() => {

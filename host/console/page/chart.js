@@ -1,5 +1,5 @@
 // Small charts over time, drawn as SVG. Each has its numbers as a table too, and can be read with the pointer or the arrow keys. The figures
-// come as points: [calls, failures, p50, p95, p99] of so many seconds.
+// come as points: [calls, failures, p50, p95, p99], one for each step.
 import { h, put, svg, visible } from './dom.js'
 import { local, t } from './language.js'
 
@@ -68,7 +68,7 @@ export function chart({ title, format, stacked = false, tool }) {
   return { element, draw }
 }
 
-/** callsAt is the address of the calls of a step in the audit log, in whole minutes. */
+/** callsAt returns the address of a step's calls in the audit log, in whole minutes. */
 function callsAt(time, step, tool) {
   const minute = 60_000
   const text = ms => local(new Date(ms)).slice(0, 'YYYY-MM-DDTHH:MM'.length)
@@ -76,7 +76,7 @@ function callsAt(time, step, tool) {
   return `#/audit?${new URLSearchParams({ ...tool && { tool }, type: 'tools/call', from: text(time), to: text(end) })}`
 }
 
-/** sparkline is a line without axes, for beside a number that says the same; null where there is nothing but zeros. */
+/** sparkline draws a line without axes, to stand beside the same figure in text; null if all values are zero. */
 export function sparkline(values, tone) {
   const top = Math.max(...values, 0)
   if (top === 0) return null
@@ -114,7 +114,7 @@ function timeAxis(times, step, x, width) {
     svg('text', { class: 'axis', x: x(at), y: height - 5, 'text-anchor': i === 0 ? 'start' : i === labels - 1 ? 'end' : 'middle' }, step < 3600 ? dated(times[at]) : date(times[at])))
 }
 
-/** drawn is a line, broken where there is no value; with a base the area between the two; points where there are few values. */
+/** drawn draws a line, broken where values are missing; with a base, the area between the two; single points if values are sparse. */
 function drawn({ tone, values, base }, x, y) {
   const points = values.map((value, i) => value === null ? null : [x(i), y(value)])
   if (isSparse(values, base)) {
@@ -128,12 +128,12 @@ function drawn({ tone, values, base }, x, y) {
     svg('path', { class: 'line', d: path(points) }))
 }
 
-/** path goes through the points, with a gap where there is none. */
+/** path connects the points, with gaps at missing ones. */
 function path(points) {
   return points.map((point, i) => point === null ? '' : `${points[i - 1] ? 'L' : 'M'}${point[0].toFixed(1)} ${point[1].toFixed(1)}`).join('')
 }
 
-/** dots are the points by themselves, through which no line goes. */
+/** dots draws the points without a line. */
 function dots(points) {
   return points.filter((point, i) => point && !points[i - 1] && !points[i + 1]).map(dot)
 }
@@ -142,7 +142,7 @@ function dot([x, y]) {
   return svg('circle', { class: 'dot', cx: x.toFixed(1), cy: y.toFixed(1), r: 2.5 })
 }
 
-/** isSparse reports whether there are so few values that a line between them would show what never was. */
+/** isSparse reports whether there are too few values for a line: it would suggest values that were never measured. */
 function isSparse(values, base) {
   const some = values.filter((value, i) => value !== null && value > (base?.[i] ?? 0)).length
   return some > 0 && some * 8 <= values.length
@@ -158,7 +158,7 @@ function stack(series) {
   })
 }
 
-/** nice is the next round number, so that the axis is easy to read. */
+/** nice rounds up to a number that makes the axis easy to read. */
 function nice(value) {
   if (!(value > 0)) return 1
   const power = 10 ** Math.floor(Math.log10(value))
@@ -177,12 +177,12 @@ function date(at) {
   return `${pad(moment.getMonth() + 1)}/${pad(moment.getDate())}`
 }
 
-/** dated is the time of day, with the date if that is not today's. */
+/** dated formats the time of day, with the date unless it is today. */
 function dated(at) {
   return new Date(at).toDateString() === new Date().toDateString() ? clock(at) : `${date(at)} ${clock(at)}`
 }
 
-/** when is the time of a point, to the second where steps are small. */
+/** when formats the time of a point, to the second if steps are small. */
 function when(at, step) {
   return step < 60 ? `${dated(at)}:${pad(new Date(at).getSeconds())}` : `${date(at)} ${clock(at)}`
 }
@@ -209,7 +209,7 @@ function table({ times, step, series }, title, format) {
 
 const counted = { 600: 'chart.calls.tenMinutes', 3600: 'chart.calls.hour' }
 
-/** callsSeries is calls per second, or in each step where steps are long; failed ones on top of the others. */
+/** callsSeries returns calls per second, or per step if steps are long; failed calls on top of the others. */
 export function callsSeries({ step, from, points }) {
   const unit = counted[step] ? 1 : step
   return {
@@ -221,7 +221,7 @@ export function callsSeries({ step, from, points }) {
   }
 }
 
-/** latencySeries is how long calls took, in milliseconds; null where there were none. */
+/** latencySeries returns durations of calls in milliseconds; null where there were no calls. */
 export function latencySeries({ step, from, points }) {
   const line = (name, i) => ({ name, tone: `tone-${name}`, values: points.map(p => p[i] ?? null) })
   return { times: moments(step, from, points), step, series: [line('p50', 2), line('p95', 3), line('p99', 4)] }

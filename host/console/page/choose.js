@@ -1,11 +1,11 @@
-// What an operator chooses for a plugin's permissions, as a form: a part for each permission, with what it asks for in plain words.
+// The form for the operator's choices about a plugin's permissions: a section for each permission, with its explanation.
 import { h } from './dom.js'
 import { labelled } from './field.js'
 import { t } from './language.js'
 
 /**
- * chooser makes the form for choose, which is the server's, filled with chosen. read returns the choices; mark shows what the server says of fields,
- * and goes to the first of them.
+ * chooser makes the form for choose, the server's description, filled with chosen. read returns the choices; mark shows the server's errors at their fields
+ * and focuses the first.
  */
 export function chooser(choose, chosen = choose.chosen, submit) {
   const fields = new Map()
@@ -42,7 +42,7 @@ function part(name, about, ...content) {
   return h('fieldset', {}, h('legend', {}, name), h('p', {}, about), content)
 }
 
-/** folderAbout says where a folder has to be: on each machine, where there are several, of which the server looks at its own. */
+/** folderAbout explains where the folder must exist: on each machine if there are several. The server checks only its own. */
 function folderAbout({ machines, machine }) {
   return [t('choose.folderAbout'), machines && t('choose.folderMachines', { n: machines, name: machine })].filter(Boolean).join(' ')
 }

@@ -1,4 +1,4 @@
-// The menu that leads to a view, a plugin, a tool, a call or a search of the audit log by a part of its name; and the list of keys.
+// The command menu: it finds views, plugins, tools, calls and searches of the audit log by a part of their names. And the list of keys.
 import { showDialog } from './dialog.js'
 import { h, put, uniqueID } from './dom.js'
 import { has } from './filters.js'
@@ -10,7 +10,7 @@ import { choose, setting } from './settings.js'
 
 const most = 12
 
-/** menu opens the menu. What matches is chosen with the arrow keys and Enter, or with a click. */
+/** menu opens the menu. A match is selected with the arrow keys and Enter, or with a click. */
 export function menu() {
   const list = h('ul', { id: uniqueID('found'), role: 'listbox', class: 'found', 'aria-label': t('menu.open') })
   const text = h('input', { type: 'text', role: 'combobox', 'aria-expanded': 'true', 'aria-controls': list.id, 'aria-autocomplete': 'list', autocomplete: 'off', placeholder: t('menu.hint'), 'aria-label': t('menu.hint') })
@@ -53,7 +53,7 @@ export function menu() {
   })
   show()
   text.focus()
-  // Without them, the views are there all the same.
+  // If they cannot be loaded, the menu still has the views.
   Promise.all([pages('plugins', {}, ended.signal), pages('tools', {}, ended.signal)]).then(([plugins, tools]) => {
     places = [...places,
       ...plugins.filter(({ name }) => name).map(({ name, title }) => ({ kind: t('column.plugin'), name, words: title, hash: `#/plugins/${segment(name)}` })),
@@ -62,7 +62,7 @@ export function menu() {
   }, () => {})
 }
 
-/** help lists the keys, and turns those off that are one letter. */
+/** help lists the keys, and has the switch for single-letter keys. */
 export function help() {
   const key = name => h('kbd', {}, name)
   const single = h('input', { type: 'checkbox', checked: !setting('keys'), onchange: () => choose('keys', single.checked ? '' : 'off') })

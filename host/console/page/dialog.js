@@ -1,9 +1,9 @@
-// Dialogs are the browser's own: it keeps the focus within, closes them with Escape and gives the focus back.
+// Dialogs are native: the browser traps the focus, closes them with Escape and restores the focus.
 import { h, icon, put, uniqueID } from './dom.js'
 import { t } from './language.js'
 import { problem } from './parts.js'
 
-/** showDialog opens a dialog with a title, a body and buttons, and returns its element. It is gone when it closes, or another view comes. */
+/** showDialog opens a dialog with a title, a body and buttons, and returns its element. The element is removed on close or when the view changes. */
 export function showDialog({ title, body, actions = [], side = false }) {
   const titleID = uniqueID('dialog')
   const dialog = h('dialog', { class: side ? 'side' : null, 'aria-labelledby': titleID },
@@ -12,7 +12,7 @@ export function showDialog({ title, body, actions = [], side = false }) {
     h('div', { class: 'dialog-body', tabindex: 0 }, body),
     actions.length > 0 && h('footer', {}, actions))
   dialog.addEventListener('close', () => dialog.remove())
-  // What somebody has filled in is not lost by a click beside it.
+  // A click outside of the dialog does not discard what was filled in.
   dialog.addEventListener('pointerdown', event => event.target === dialog && !dialog.querySelector('form') && dialog.close())
   dialog.addEventListener('click', event => event.target.closest('a') && dialog.close())
   addEventListener('hashchange', () => dialog.close(), { once: true })
@@ -21,7 +21,7 @@ export function showDialog({ title, body, actions = [], side = false }) {
   return dialog
 }
 
-/** decide asks before something is done. act does it; while it runs the dialog waits, and shows its error. back leads to a dialog before this one. */
+/** decide asks for confirmation before act runs. The dialog stays open while act runs, and shows its error. back returns to the previous dialog. */
 export function decide({ title, body, label, danger = false, act, back }) {
   const trouble = h('div', { role: 'alert' })
   const yes = h('button', { type: 'button', class: danger ? 'danger' : 'primary' }, label)

@@ -1,17 +1,17 @@
-// Elements are made here and nowhere else. Text goes in as text, whoever wrote it: nothing that a plugin, a client or a caller says can become
-// markup or a script, and nothing in it hides.
+// The only place that creates elements. Text is always inserted as text: nothing from a plugin, a client or a caller can become markup or a
+// script, and hidden characters are made visible.
 
 const drawings = 'http://www.w3.org/2000/svg'
 
 /**
  * h makes an element: h('a', {class: 'row', href: '#/x', onclick: f}, 'text', node, [more]).
- * What is null, undefined or false is left out, in attributes and children alike; true is an attribute without a value.
+ * Attributes and children that are null, undefined or false are omitted; true is an attribute without a value.
  */
 export function h(tag, attributes, ...children) {
   return fill(document.createElement(tag), attributes, children)
 }
 
-/** svg makes an element of a drawing, as h does. */
+/** svg makes an SVG element, as h does. */
 export function svg(tag, attributes, ...children) {
   return fill(document.createElementNS(drawings, tag), attributes, children)
 }
@@ -31,7 +31,7 @@ function nodes(children) {
     .map(child => child instanceof Node ? child : visible(child))
 }
 
-/** put replaces what is in the element. */
+/** put replaces the children of the element. */
 export function put(element, ...children) {
   element.replaceChildren(...nodes(children))
   return element
@@ -39,7 +39,7 @@ export function put(element, ...children) {
 
 let lastID = 0
 
-/** uniqueID is for labels and what they label. */
+/** uniqueID returns an ID that connects a label with its control. */
 export function uniqueID(prefix) {
   return `${prefix}-${++lastID}`
 }
@@ -53,7 +53,7 @@ const joining = `[${['Arabic', 'Syriac', 'Mongolian', 'Nko', 'Devanagari', 'Beng
   'Sinhala', 'Khmer', 'Myanmar', 'Tibetan'].map(script => `\\p{Script=${script}}`).join('')}]`
 const joins = new RegExp(`(?<=${symbol})\\ufe0f|(?<=[0-9#*])\\ufe0f(?=\\u20e3)|(?<=${symbol}\\ufe0f?)\\u200d(?=${symbol})|(?<=${joining})[\\u200c\\u200d](?=${joining})`, 'uy')
 
-/** visible marks what would not be seen, or would change what is seen. */
+/** visible marks characters that are invisible or change how others are displayed. */
 export function visible(text) {
   return String(text).replace(hidden, (found, at, whole) => {
     seen.lastIndex = joins.lastIndex = at
@@ -61,7 +61,7 @@ export function visible(text) {
   })
 }
 
-/** icon is one of the few drawings of this page. It is for the eye alone: what it means stands beside it as text. */
+/** icon is an SVG icon. It is decorative: its meaning stands beside it as text. */
 export function icon(name) {
   return svg('svg', { class: 'icon', viewBox: '0 0 16 16', 'aria-hidden': 'true', focusable: 'false' },
     icons[name].map(d => svg('path', { d })))

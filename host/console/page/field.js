@@ -1,8 +1,8 @@
-// One field of a form: its name, its description, its control, and what is wrong with what was put in.
+// One field of a form: its name, description, control and error.
 import { h, uniqueID, visible } from './dom.js'
 import { t } from './language.js'
 
-/** FieldError says that a field holds no value of its type. */
+/** FieldError means that a field's content is not a value of its type. */
 export class FieldError extends Error {
   constructor(field, message) {
     super(message)
@@ -10,7 +10,7 @@ export class FieldError extends Error {
   }
 }
 
-/** labelled puts the name, the description and the place for a complaint around a control. */
+/** labelled adds the name, the description and the place for an error to a control. */
 export function labelled({ schema, name, required }, control, { beside } = {}) {
   const id = uniqueID('field')
   control.id = id

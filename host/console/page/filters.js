@@ -1,8 +1,8 @@
-// What narrows a list: a search and choices. The address has them, so that a link, a reload and "back" show the same.
+// Filters of a list: a search and choices. The address has them, so that a link, a reload and "back" show the same.
 import { h } from './dom.js'
 import { t } from './language.js'
 
-/** filters makes the controls of a list. changed is called when one of them changes; narrowed tells whether any is set, clear sets none. */
+/** filters makes the controls of a list. changed is called on every change; narrowed reports whether a filter is set, clear resets all. */
 export function filters(page, changed) {
   const controls = []
   const keep = (name, control) => {
@@ -17,7 +17,7 @@ export function filters(page, changed) {
   }
   return {
     search: label => keep('q', h('input', { type: 'search', placeholder: label, 'aria-label': label, autocomplete: 'off' })),
-    /** choice has a text for each value; that of '' stands for all. */
+    /** choice has a text for each value; '' means all. */
     choice: (name, label, texts) => keep(name, h('select', { 'aria-label': label }, Object.entries(texts).map(([value, text]) => h('option', { value }, text)))),
     narrowed: () => controls.some(control => control.value !== ''),
     clear() {
@@ -29,13 +29,13 @@ export function filters(page, changed) {
   }
 }
 
-/** has reports whether the texts contain all words, in any case. */
+/** has reports whether the texts contain all words, ignoring case. */
 export function has(words, ...texts) {
   const hay = texts.flat().join(' ').toLowerCase()
   return words.toLowerCase().split(/\s+/).every(word => hay.includes(word))
 }
 
-/** nothing stands where a list is empty because of its filters. */
+/** nothing is shown if the filters leave no rows. */
 export function nothing({ clear }) {
   return [h('span', {}, t('filter.nothing')), ' ', h('button', { type: 'button', class: 'small', onclick: clear }, t('filter.clear'))]
 }

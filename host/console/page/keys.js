@@ -1,9 +1,9 @@
-// Keys for the whole page: a menu of all views, plugins and tools, the search of a view, and two keys for a view. Keys in fields and dialogs are theirs.
+// Keyboard shortcuts of the page: the command menu, the search of a view, and two keys for each view. They do not work in fields and dialogs.
 import { learn } from './language.js'
 import { views } from './nav.js'
 import { setting } from './settings.js'
 
-/** letters leads from the key after g to a view. */
+/** letters maps the key after g to a view. */
 export const letters = {
   o: 'overview', a: 'approvals', c: 'calls', e: 'errors', l: 'audit', p: 'plugins', f: 'find', t: 'tools', x: 'toolsets', r: 'policy', s: 'sessions', k: 'tokens', n: 'connections', i: 'configuration',
 }
@@ -14,13 +14,13 @@ export function openMenu() {
   opened('menu')
 }
 
-/** opened opens a dialog of commands.js, which is loaded when it is wanted first. */
+/** opened opens a dialog of commands.js, which is loaded on first use. */
 async function opened(name) {
   const [commands] = await Promise.all([import('./commands.js'), learn()]).catch(() => []) // the page says that hako is away
   commands?.[name]()
 }
 
-/** listenForKeys follows the keys until signal aborts. Whoever has turned the single keys off, as some speak to their computer, still has the menu. */
+/** listenForKeys handles keys until signal aborts. With single-letter keys turned off, for example for speech input, the menu key still works. */
 export function listenForKeys(signal) {
   let after // the timer of the g before
   addEventListener('keydown', event => {

@@ -1,16 +1,16 @@
-// The page in two languages: texts, numbers and times. Each has a dictionary with the same keys, in two files: what the first page needs, and all else.
-// Which language, the reader chooses, else the browser.
+// The page in two languages: texts, numbers and times. Each language has a dictionary in two files, with the same keys: one for the first page, one for the
+// rest. The reader chooses the language; the browser's preference is the default.
 
-// What was needed of the dictionaries so far, by language.
+// The parts of the dictionaries that are loaded, by language.
 const dictionaries = {}
 
-/** languages are those there are, by their own names. */
+/** languages has the available languages by their own names. */
 export const languages = { en: 'English', ja: '日本語' }
 
-/** language is the one in use. */
+/** language is the current language. */
 export let language = 'en'
 
-/** speak changes the language: to one of languages, or to what the browser prefers. It gets the dictionary first. */
+/** speak changes the language to one of languages, or to the browser's preference. It loads the dictionary first. */
 export async function speak(wanted = preferred()) {
   const next = Object.hasOwn(languages, wanted) ? wanted : 'en'
   dictionaries[next] ??= { ...(await import(`./lang/${next}.js`)).default }
@@ -18,7 +18,7 @@ export async function speak(wanted = preferred()) {
   document.documentElement.lang = language
 }
 
-/** learn gets the texts of all views but the first, in the language in use. */
+/** learn loads the texts of all views but the first, in the current language. */
 export async function learn() {
   const dictionary = dictionaries[language]
   Object.assign(dictionary, (await import(`./lang/views/${language}.js`)).default)
@@ -29,7 +29,7 @@ function preferred() {
   return known ?? 'en'
 }
 
-/** t is the text for key, with {name} replaced by values.name. A text with forms for numbers takes the one for values.n. */
+/** t returns the text for key, with {name} replaced by values.name. A text with plural forms uses the form for values.n. */
 export function t(key, values = {}) {
   let text = dictionaries[language][key]
   if (text === undefined) throw new Error(`no text for ${key}`)
@@ -37,7 +37,7 @@ export function t(key, values = {}) {
   return text.replace(/\{(\w+)\}/g, (whole, name) => name in values ? String(values[name]) : whole)
 }
 
-/** term is the text for one of a fixed set of words that the server uses, such as an outcome; a word that is not known stays as it is. */
+/** term returns the text for one of the server's fixed words, such as an outcome; an unknown word is returned unchanged. */
 export function term(set, word) {
   const key = `${set}.${word}`
   return Object.hasOwn(dictionaries[language], key) ? t(key) : String(word ?? '')
@@ -51,22 +51,22 @@ function cached(kind, options) {
   return formats.get(key)
 }
 
-/** number is a count or a measure, with at most so many digits after the point. */
+/** number formats a count or a measure, with a maximum of decimal places. */
 export function number(value, digits = 0) {
   return cached(Intl.NumberFormat, { maximumFractionDigits: digits }).format(value)
 }
 
-/** rate is something per second, with digits where it is small. */
+/** rate formats a number per second, with decimal places if it is small. */
 export function rate(value) {
   return number(value, value < 10 ? 2 : value < 100 ? 1 : 0)
 }
 
-/** percent is a share from 0 to 1. */
+/** percent formats a share from 0 to 1. */
 export function percent(share) {
   return cached(Intl.NumberFormat, { style: 'percent', maximumFractionDigits: share < 0.1 ? 1 : 0 }).format(share)
 }
 
-/** milliseconds is a duration. */
+/** milliseconds formats a duration. */
 export function milliseconds(value) {
   if (value > 0 && value < 1) return `${number(value * 1000)} µs`
   if (value < 1000) return `${number(value, value < 10 ? 1 : 0)} ms`
@@ -74,14 +74,14 @@ export function milliseconds(value) {
   return `${number(value / 60_000, 1)} min`
 }
 
-/** bytes is a size. */
+/** bytes formats a size. */
 export function bytes(value) {
   const units = ['B', 'KiB', 'MiB', 'GiB']
   const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(value, 1)) / 10))
   return `${number(value / 1024 ** power, power ? 1 : 0)} ${units[power]}`
 }
 
-/** time is a moment of the day, to the second, with the date if that is not today's, and the year if that is not this one. */
+/** time formats a time of day, to the second, with the date unless it is today, and the year unless it is this one. */
 export function time(text) {
   const moment = new Date(text)
   const now = new Date()
@@ -92,24 +92,24 @@ export function time(text) {
   return cached(Intl.DateTimeFormat, { ...year, ...day, ...clock }).format(moment)
 }
 
-/** dateAndMinute is a date with its year, hour and minute. */
+/** dateAndMinute formats a date with year, hour and minute. */
 export function dateAndMinute(text) {
   const when = new Date(text)
   return Number.isNaN(when.getTime()) ? '–' : cached(Intl.DateTimeFormat, { dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' }).format(when)
 }
 
-/** moment is a date and time in full. */
+/** moment formats a date and time in full. */
 export function moment(text) {
   const when = new Date(text)
   return Number.isNaN(when.getTime()) ? '–' : cached(Intl.DateTimeFormat, { dateStyle: 'medium', timeStyle: 'long' }).format(when)
 }
 
-/** local is a moment by ISO 8601 in the reader's time zone, without the zone. */
+/** local formats a time by ISO 8601 in the reader's time zone, without the zone. */
 export function local(when) {
   return new Date(when.getTime() - when.getTimezoneOffset() * 60_000).toISOString().slice(0, -1)
 }
 
-/** stamp is a moment by ISO 8601 in the reader's time zone, with the zone's name. */
+/** stamp formats a time by ISO 8601 in the reader's time zone, with the zone's name. */
 export function stamp(text) {
   const when = new Date(text)
   if (Number.isNaN(when.getTime())) return '–'
@@ -118,30 +118,30 @@ export function stamp(text) {
   return `${local(when)}${offset < 0 ? '-' : '+'}${two(Math.abs(offset) / 60)}:${two(Math.abs(offset) % 60)} (${Intl.DateTimeFormat().resolvedOptions().timeZone})`
 }
 
-/** ago is how long something has been, roughly. */
+/** ago formats the time that has passed since a date, rounded. */
 export function ago(text, now = Date.now()) {
   const seconds = Math.round((new Date(text).getTime() - now) / 1000)
   const [unit, size] = [['day', 86400], ['hour', 3600], ['minute', 60]].find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1]
   return cached(Intl.RelativeTimeFormat, { numeric: 'auto' }).format(Math.trunc(seconds / size), unit)
 }
 
-/** countdown is the time that is left, as minutes and seconds. */
+/** countdown formats the remaining time, as minutes and seconds. */
 export function countdown(text, now = Date.now()) {
   const seconds = Math.max(0, Math.ceil((new Date(text).getTime() - now) / 1000))
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
 }
 
-/** digest is the beginning of one, enough to tell two apart. */
+/** digest shortens a digest. */
 export function digest(text) {
   return String(text ?? '').replace(/^sha256:/, '').slice(0, 12)
 }
 
-/** json is a value as people read it. */
+/** json formats a value as indented JSON. */
 export function json(value) {
   return JSON.stringify(value, null, 2) ?? ''
 }
 
-/** who is a caller in one line. */
+/** who formats a caller in one line. */
 export function who(caller) {
   const name = caller?.user || caller?.token || t('nobody')
   return caller?.tenant ? `${name} (${caller.tenant})` : name

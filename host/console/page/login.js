@@ -1,11 +1,11 @@
-// The way in: a token, single sign-on, or the link that hako printed.
+// The login page: a token, single sign-on, or the link that hako printed.
 import { h, icon, put } from './dom.js'
 import { t } from './language.js'
 import { problem } from './parts.js'
 import { login } from './server.js'
 import { switches } from './settings.js'
 
-/** loginPage asks who it is. why, a key of the dictionary or an element, says what happened before; entered takes the session. */
+/** loginPage shows the login form. why, a key of the dictionary or an element, gives the reason; entered is called with the session. */
 export function loginPage(session, why, entered) {
   document.title = `${t('login.title')} – hako`
   const { token, oidc } = session.logins

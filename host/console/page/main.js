@@ -1,4 +1,4 @@
-// The page begins here: who is it, and then either the way in or the console.
+// The entry point: it identifies the session, then shows the login page or the console.
 import { h, put } from './dom.js'
 import { speak } from './language.js'
 import { loginPage } from './login.js'
@@ -10,7 +10,7 @@ import { openShell } from './shell.js'
 const failures = ['denied', 'role', 'expired', 'limited', 'unavailable']
 let leave = () => {}
 
-/** show puts up what the session allows. why is a key of the dictionary or an element, for the way in. */
+/** show renders the console or the login page, depending on the session. why, a key of the dictionary or an element, is for the login page. */
 function show(session, why) {
   leave()
   leave = () => {}
@@ -23,7 +23,7 @@ function show(session, why) {
   document.querySelector('[autofocus]')?.focus()
 }
 
-/** arrival reads what a login elsewhere left in the address, and takes it out of there. */
+/** arrival reads the result of a login from the address, and removes it there. */
 function arrival() {
   const parts = new URLSearchParams(location.hash.slice(1))
   const [link, failure] = [parts.get('link'), parts.get('login')]
@@ -43,7 +43,7 @@ async function begin({ link, failure }) {
   show(session, failure && `login.failed.${failures.includes(failure) ? failure : 'failed'}`)
 }
 
-/** later begins again when the server may be back. */
+/** later starts again when the server may be reachable. */
 function later(error, arrived) {
   put(document.body, h('main', {}, problem(error)))
   setTimeout(begin, 2000, arrived)

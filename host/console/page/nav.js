@@ -1,11 +1,11 @@
-// The menu: every view of the console, in groups, with the person below.
+// The navigation: every view of the console, in groups, with the user below.
 import { h, icon, put, uniqueID } from './dom.js'
 import { openMenu } from './keys.js'
 import { t, term } from './language.js'
 import { identify, post } from './server.js'
 import { switches } from './settings.js'
 
-/** groups has the views as the menu shows them. A view is a file in views/, a text nav.NAME and a drawing in dom.js. */
+/** groups has the views in the order of the menu. A view is a file in views/, a text nav.NAME and an icon in dom.js. */
 const groups = [
   ['', [
     'overview',
@@ -33,10 +33,10 @@ const groups = [
   ]],
 ]
 
-/** views are the names of all views, the first one being the start. */
+/** views are the names of all views; the first is the start page. */
 export const views = groups.flatMap(([, names]) => names)
 
-/** navigation makes the bar. at marks a view as the current one, count shows how many questions wait. */
+/** navigation makes the bar. at marks the current view, count shows the number of pending questions. */
 export function navigation(session, change) {
   const { user } = session
   const badge = h('span', { class: 'count', hidden: true })
@@ -78,7 +78,7 @@ export function navigation(session, change) {
   }
 }
 
-/** logoutButton ends the session, or all of this person. Where hako is away it does nothing, and the page says so anyway. */
+/** logoutButton ends the session, or all sessions of the user. It does nothing while hako cannot be reached, which the page shows anyway. */
 function logoutButton(label, everywhere, change) {
   const logout = async () => change(await post('logout', { everywhere }).then(identify))
   return h('button', { type: 'button', class: everywhere ? 'small plain' : 'small', onclick: () => logout().catch(() => {}) }, label)

@@ -1,9 +1,9 @@
-// Pieces that several views show: badges, facts, code, refusals, page heads.
+// Components that several views share: badges, facts, code, errors, page heads.
 import { h, icon } from './dom.js'
 import { ago, bytes, dateAndMinute, milliseconds, stamp, t, term, time } from './language.js'
 import { OfflineError } from './server.js'
 
-/** tones sorts the server's words by what they mean for who looks. What is not here is neutral. */
+/** tones maps the server's words to colours. Words that are missing are neutral. */
 const tones = {
   ok: 'good', valid: 'good', active: 'good', up: 'good', ready: 'good', approved: 'good', allow: 'good', begun: 'plain',
   pending: 'warn', asked: 'warn', 'not connected': 'warn', connecting: 'warn', ask: 'warn', busy: 'warn', canceled: 'plain', stopped: 'plain', idle: 'plain', running: 'live', invalid_arguments: 'warn',
@@ -11,12 +11,12 @@ const tones = {
   timeout: 'bad', cpu: 'bad', memory: 'bad', size: 'bad', internal: 'bad', invalid_result: 'bad', not_found: 'warn', refused: 'bad',
 }
 
-/** badge is a word of the server's with its colour. The word says it all; the colour only helps. */
+/** badge shows a word of the server with its colour. The colour adds no information. */
 export function badge(set, word) {
   return h('span', { class: `badge ${tones[word] ?? 'plain'}` }, term(set, word))
 }
 
-/** code is a text of somebody else's, in a fixed pitch. Where it does not fit, it breaks after a sign between words. */
+/** code shows an identifier or a foreign text in monospace. Long texts break after punctuation. */
 export function code(text) {
   return h('code', {}, String(text ?? '').split(/(?<=[_/.:-])/).map((part, i) => [i > 0 && h('wbr'), part]))
 }
@@ -26,10 +26,10 @@ export function callLink(id) {
   return id ? h('a', { href: `#/calls/${encodeURIComponent(id)}` }, code(id)) : null
 }
 
-/** piece is how many characters of a listing form a block: the browser needs seconds to lay out a line of 200,000. */
+/** piece is the number of characters in a block of a listing: the browser needs seconds to lay out a line of 200,000. */
 const piece = 10_000
 
-/** listing is a longer text. Its beginning is shown, and as much again with each press of a button. */
+/** listing shows a long text: its beginning, and the next part with each press of a button. */
 export function listing(text, label) {
   let end = 0
   const body = h('pre', { tabindex: 0, 'aria-label': label })
@@ -51,7 +51,7 @@ export function listing(text, label) {
   return h('div', { class: 'listing' }, body, copyButton(text), !more.hidden && more)
 }
 
-/** copyable is an ID or a command with a button that copies it; null without one. */
+/** copyable shows an ID or a command with a copy button; null if there is none. */
 export function copyable(text) {
   return text ? h('span', { class: 'copyable' }, code(text), copyButton(text)) : null
 }
@@ -65,62 +65,62 @@ function copyButton(text) {
   return h('span', { class: 'copying' }, said, button)
 }
 
-/** facts lists what is known of a thing. Those without a value are left out. */
+/** facts makes a list of names and values. Entries without a value are omitted. */
 export function facts(pairs) {
   return h('dl', { class: 'facts' }, pairs.filter(([, value]) => value !== null && value !== undefined && value !== '' && value !== false)
     .map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value))))
 }
 
-/** signature says who signed a plugin, as hako verified it; null where there is nothing to verify, as for shipped plugins. */
+/** signature shows the verified signer of a plugin; null if there is nothing to verify, as for shipped plugins. */
 export function signature(signer) {
   if (!signer) return null
   if (signer.key) return [t('plugins.signedKey'), ' ', code(signer.key)]
   return signer.subject ? [code(signer.subject), ` (${signer.issuer})`] : h('span', { class: 'badge plain' }, t('plugins.unsigned'))
 }
 
-/** when is a moment, short, with the whole of it for those who ask. */
+/** when shows a time in short form; the tooltip has the full date. */
 export function when(text, shown = time(text)) {
   return h('time', { datetime: text, title: stamp(text) }, shown)
 }
 
-/** dated is a date with the minute, for what lasts for days. */
+/** dated shows a date with hour and minute, for things that last for days. */
 export function dated(text) {
   return when(text, dateAndMinute(text))
 }
 
-/** since is how long ago a moment was, with the whole of it for those who ask. */
+/** since shows the time that has passed since a moment; the tooltip has the full date. */
 export function since(text) {
   const element = when(text, ago(text))
   element.className = 'since'
   return element
 }
 
-/** refresh says how long ago it is now: rows that stay the same are not written again. */
+/** refresh updates the relative times: unchanged rows are not rendered again. */
 export function refresh(element) {
   element.textContent = ago(element.dateTime)
 }
 
-/** took is a duration, or a dash. */
+/** took formats a duration, or a dash if there is none. */
 export function took(value) {
   return typeof value === 'number' ? milliseconds(value) : '–'
 }
 
-/** head is the head of a view. */
+/** head makes the head of a view. */
 export function head(title, ...beside) {
   return h('header', { class: 'head' }, h('h1', { tabindex: -1 }, title), h('div', { class: 'beside' }, beside))
 }
 
-/** card is a part of a view under a heading. */
+/** card makes a section of a view with a heading. */
 export function card(title, ...content) {
   return h('section', { class: 'card' }, h('h2', {}, title), content)
 }
 
-/** panel is a part that has its own heading. */
+/** panel makes a section that brings its own heading. */
 export function panel(...content) {
   return h('section', { class: 'card' }, content)
 }
 
-/** problem says what went wrong, and what to do. What is neither a refusal nor a server that is away went wrong in the page. */
+/** problem shows an error and its remedy. An error that is neither an APIError nor an OfflineError is a defect of the page. */
 export function problem(error) {
   if (error.role) return h('p', { class: 'problem' }, t('needs.role', { role: term('role', error.role) }))
   return h('div', { class: 'problem' },
@@ -136,8 +136,8 @@ export function may(session, role) {
 }
 
 /**
- * guarded makes buttons for what needs a role. Who does not have it sees the buttons, cannot press them, and hears why. They can be reached by the
- * keyboard all the same: a reason that nobody can reach is none.
+ * guarded makes buttons that need a role. Without the role they are disabled and explain why. They stay reachable by keyboard, so that everybody can read the
+ * explanation.
  */
 export function guarded(session, role, ...buttons) {
   const wanted = buttons.filter(Boolean)
@@ -153,7 +153,7 @@ export function guarded(session, role, ...buttons) {
   return h('span', { class: 'guarded' }, dead, h('small', {}, why))
 }
 
-/** copyText copies a text to the clipboard, and returns what to tell about it. */
+/** copyText copies a text to the clipboard, and returns the message to show. */
 export async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text)

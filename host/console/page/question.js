@@ -1,16 +1,16 @@
-// The card of a call that waits for somebody's answer.
+// The card of a pending approval.
 import { always } from './allow.js'
 import { h, put, uniqueID } from './dom.js'
 import { countdown, t } from './language.js'
 import { badge, code, facts, guarded, listing, may, problem, when } from './parts.js'
 import { post, segment } from './server.js'
 
-/** settled is how long buttons take no press after they appeared or moved, in ms. */
+/** settled is the time for which buttons ignore presses after they appeared or moved, in ms. */
 const settled = 500
 
 /**
- * questionCard shows one question. end says that it was answered elsewhere, fold gives back the height of an answered one, and tick, which is to be
- * called every 250 ms or so, keeps the clock and the buttons up to date. answered is called after an answer was given here.
+ * questionCard shows one question. end marks it as answered elsewhere, fold collapses an answered one, and tick updates the clock and the buttons; call it
+ * about every 250 ms. answered is called after an answer was given here.
  */
 export function questionCard(page, question, answered) {
   const titleID = uniqueID('question')
@@ -58,7 +58,7 @@ export function questionCard(page, question, answered) {
     (description.values ?? []).length > 0 && exact(page, question),
     may(page.session, 'approver') && always(page, question),
     question.may || !may(page.session, 'approver') ? buttons : h('p', { class: 'notice' }, question.why), trouble)
-  // A press that does not count is seen not to: the buttons are off until they have been in their place for long enough.
+  // Presses that would be ignored are visibly impossible: the buttons are disabled until they have been in place for long enough.
   const steady = guardPresses(element, buttons, () => {
     ready = false
     enable()
@@ -92,7 +92,7 @@ export function questionCard(page, question, answered) {
   }
 }
 
-/** exact loads the exact arguments when it is opened. */
+/** exact is the collapsed section with the exact arguments, which are loaded when it is opened. */
 function exact(page, question) {
   const body = h('div')
   let loaded = false
@@ -111,13 +111,13 @@ function exact(page, question) {
   return element
 }
 
-/** folded is from how many lines a text is folded. */
+/** folded is the number of lines from which a text is folded. */
 const folded = 12
 
-/** kinds are the elements of a comparison's lines by their first character. */
+/** kinds maps the first character of a line of a comparison to its element. */
 const kinds = { '-': 'del', '+': 'ins' }
 
-/** comparison shows what an argument changes. The marks of the lines stay: colours alone do not tell them apart. */
+/** comparison shows the lines that an argument changes. The marks + and - are kept: colours alone do not distinguish them. */
 function comparison({ name, diff }) {
   return h('pre', { class: 'diff', tabindex: 0, 'aria-label': name }, diff.map(line => h(kinds[line[0]] ?? 'span', {}, line)))
 }
@@ -139,8 +139,8 @@ function shown(value) {
 }
 
 /**
- * guardPresses ignores presses of the buttons of a card until they have been in one place for the time of settled. It returns a function that looks where
- * they are and whether they may be pressed; the view calls it often. Their place is that of the card's end: while a long card is scrolled, the buttons
+ * guardPresses ignores presses of a card's buttons until they have been in one place for the time settled. It returns a function that checks their position
+ * and enables them; the view calls it often. Their place is that of the card's end: while a long card is scrolled, the buttons
  * stay in view, and so move on the page but not under the pointer.
  */
 function guardPresses(card, buttons, refused) {

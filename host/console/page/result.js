@@ -1,11 +1,11 @@
-// What a tool answered, shown safely: text as text, pictures of known kinds as pictures, everything else described.
+// Safe display of a tool's result: text as text, images of known types as images, a description of everything else.
 import { h } from './dom.js'
 import { bytes, json, t } from './language.js'
 import { listing } from './parts.js'
 
 const pictures = ['image/png', 'image/jpeg', 'image/gif', 'image/webp']
 
-/** resultView shows a result of tools/call: its blocks as MCP has them, but for resources, whose contents the server has put into the block itself. */
+/** resultView shows a result of tools/call: its MCP blocks, except that the server has put the contents of resources into the blocks themselves. */
 export function resultView(result) {
   const blocks = Array.isArray(result.content) ? result.content : []
   const structured = result.structuredContent

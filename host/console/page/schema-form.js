@@ -1,5 +1,5 @@
-// A form made from a tool's input schema. The schema is a plugin author's: what the form cannot show becomes a field for JSON, nothing of it
-// is run (patterns are the server's to check), and its size is bounded.
+// A form made from a tool's input schema. The schema is untrusted: parts that the form cannot show become JSON fields, nothing of it is
+// executed (the server checks patterns), and its size is bounded.
 import { h, put, visible } from './dom.js'
 import { FieldError, labelled } from './field.js'
 import { t } from './language.js'
@@ -11,8 +11,8 @@ const mostChoices = 200
 const mostFields = 300
 
 /**
- * schemaForm makes the fields for schema, filled with values as far as they fit. read returns the arguments, or undefined after it has marked
- * what is wrong and put the focus there.
+ * schemaForm makes the fields for schema, filled with the values that fit. read returns the arguments, or undefined after it has marked and
+ * focused the invalid fields.
  */
 export function schemaForm(schema, values) {
   const whole = resolved(schema, schema)
@@ -44,7 +44,7 @@ function marked(read) {
   }
 }
 
-/** field picks the kind of field. around is {schema, form, depth, required, name}, where form has the whole schema, and how many fields are left. */
+/** field picks the kind of field. around is {schema, form, depth, required, name}, where form has the whole schema and the number of fields left. */
 function field(around) {
   const schema = resolved(around.schema, around.form.schema)
   const inner = { ...around, schema }
@@ -63,10 +63,10 @@ function field(around) {
   return jsonField(inner)
 }
 
-// What makes of an object more than its properties say. At the top the properties are shown all the same, and the host judges the rest.
+// Keywords that say more about an object than its properties. At the top level the properties are shown anyway, and the host validates the rest.
 const alternatives = ['oneOf', 'anyOf', 'allOf', 'not', 'if', 'patternProperties']
 
-/** typeOf is the type, also of a value that may be null besides. */
+/** typeOf returns the type, ignoring null in a list of types. */
 function typeOf({ type }) {
   const types = Array.isArray(type) ? type.filter(name => name !== 'null') : [type]
   return types.length === 1 ? types[0] : undefined
@@ -80,7 +80,7 @@ function presentable(schema) {
   return plain(schema.properties) && Object.keys(schema.properties).length <= mostProperties
 }
 
-/** resolved follows references within the whole schema, as far as a person could. */
+/** resolved follows references within the whole schema, up to a bounded depth. */
 function resolved(schema, whole) {
   for (let i = 0; i < deepest && plain(schema) && typeof schema.$ref === 'string'; i++) {
     const { $ref: reference, ...beside } = schema
@@ -91,7 +91,7 @@ function resolved(schema, whole) {
   return plain(schema) ? schema : {}
 }
 
-/** targetOf is what a reference such as "#/$defs/area" names; undefined where that is not in the whole. */
+/** targetOf resolves a reference such as "#/$defs/area"; undefined if the schema has no such part. */
 function targetOf(reference, whole) {
   const [root, ...steps] = reference.split('/').map(decode)
   return root === '#' ? steps.reduce((at, name) => plain(at) && Object.hasOwn(at, name) ? at[name] : undefined, whole) : undefined
@@ -219,13 +219,13 @@ function objectField(around) {
   return { element, read: () => touched && (required || !blank(element)) ? collected(fields) : undefined }
 }
 
-/** preset is the schema of a member, with the value that the object's default has for it. */
+/** preset returns the schema of a member, with its value from the object's default. */
 function preset(schema, key) {
   const member = schema.properties[key]
   return plain(schema.default) && Object.hasOwn(schema.default, key) && plain(member) ? { ...member, default: schema.default[key] } : member
 }
 
-/** collected makes an object of the fields that hold something. */
+/** collected returns an object of the fields that are not empty. */
 function collected(fields) {
   return Object.fromEntries(fields.map(([key, f]) => [key, f.read()]).filter(([, value]) => value !== undefined))
 }

@@ -1,18 +1,17 @@
-// What the page asks the server and hears from it: JSON over fetch, with the session's cookie, and one stream of events. All of it is data, to be shown as
-// text.
+// The client of the server's API: JSON over fetch, with the session's cookie, and one event stream. All responses are data, to be shown as text.
 import { language } from './language.js'
 
 const base = new URL('api/', document.baseURI)
 const names = ['call', 'started', 'dropped', 'approvals', 'plugins']
 const longestWait = 5_000
 const kept = 500
-// A request that takes this long makes the page look whether the server still answers, in milliseconds.
+// After this time a request makes the page probe whether the server still responds, in milliseconds.
 const patience = 8_000
 const probePatience = 5_000
 
 /**
- * APIError is a refusal by the server. role names the role that the request would have needed, fields says what is wrong with which field of a form, body is
- * all that the server said.
+ * APIError is an error response of the server. role names the role that the request needs, fields has an error for each field of a form, body the whole
+ * response.
  */
 class APIError extends Error {
   constructor(status, body) {
@@ -22,21 +21,21 @@ class APIError extends Error {
   }
 }
 
-/** OfflineError says that the server was not reached. */
+/** OfflineError means that the server could not be reached. */
 export class OfflineError extends Error {}
 
 /**
- * events tells what concerns the whole page: "offline" when the server cannot be reached, "hanging" when it can and does not answer, "online" when it
- * answers again, "retry" when the reader asks for another try, and "signedout" when the session has ended.
+ * events are those of the whole page: "offline" when the server cannot be reached, "hanging" when it accepts connections but does not respond, "online" when
+ * it responds again, "retry" when the reader asks for another try, and "signedout" when the session has ended.
  */
 export const events = new EventTarget()
 
 let csrf = ''
 let state = 'online'
-// The requests that wait for an answer and can be sent again.
+// The pending requests that can be sent again.
 const waiting = new Set()
 
-/** identify asks who is logged in. It has no parameters: the page asks for it before its scripts are there. */
+/** identify requests the current session. It has no parameters: the page preloads it before its scripts have loaded. */
 export async function identify() {
   return remember(await request('GET', new URL('session', base)))
 }
@@ -51,7 +50,7 @@ function remember(session) {
   return session
 }
 
-/** get asks for path. Parameters that are empty are left out. */
+/** get requests path. Empty parameters are omitted. */
 export function get(path, parameters = {}, signal) {
   return request('GET', address(path, parameters), undefined, signal)
 }
@@ -61,12 +60,12 @@ export function post(path, body = {}, signal) {
   return request('POST', address(path), body, signal)
 }
 
-/** upload sends a file, as it is. */
+/** upload sends a file unchanged. */
 export function upload(path, file, parameters) {
   return request('POST', address(path, parameters), new Blob([file], { type: 'application/wasm' }))
 }
 
-/** pages asks for all pages of a list, as far as limit entries. */
+/** pages requests all pages of a list, up to limit entries. */
 export async function pages(path, parameters = {}, signal, limit = 1000) {
   const items = []
   let cursor
@@ -78,12 +77,12 @@ export async function pages(path, parameters = {}, signal, limit = 1000) {
   return items
 }
 
-/** segment is a name as part of a path. */
+/** segment escapes a name for use in a path. */
 export function segment(name) {
   return encodeURIComponent(name)
 }
 
-/** address is where path is, in the reader's language. */
+/** address returns the URL of a path of the API, in the reader's language. */
 export function address(path, parameters = {}) {
   const url = new URL(path, base)
   for (const [name, value] of Object.entries({ ...parameters, lang: language })) {
@@ -130,7 +129,7 @@ async function decoded(response) {
   }
 }
 
-/** become notes whether the server answers. Requests from before it hung may never be answered, so they are sent again. */
+/** become sets the state of the server. Requests from before it hung may never be answered, so they are sent again. */
 function become(now) {
   if (now === state) return
   if (now === 'online') giveUp()
@@ -140,7 +139,7 @@ function become(now) {
 
 let probing = false
 
-/** probe asks for what is answered quickly, and again while that is not: one slow answer is no server that hangs. */
+/** probe sends a cheap request, and repeats it until it is answered: one slow response does not mean that the server hangs. */
 async function probe() {
   if (probing) return
   probing = true
@@ -160,21 +159,21 @@ async function probe() {
   become('online')
 }
 
-/** giveUp ends the requests that still wait. Who sent them sends them again. */
+/** giveUp aborts the pending requests. Their senders repeat them. */
 function giveUp() {
   for (const request of waiting) request.abort()
 }
 
-/** retry asks again for all that the page shows. */
+/** retry repeats the requests for everything that the page shows. */
 export function retry() {
   giveUp()
   events.dispatchEvent(new Event('retry'))
 }
 
-/** live hands on the events of the server's stream: "call", "started", "dropped", "approvals", "plugins", with what they tell in detail. */
+/** live dispatches the events of the server's stream: "call", "started", "dropped", "approvals", "plugins", with their data as detail. */
 export const live = new EventTarget()
 
-/** recent are the newest calls since the page was opened, the newest first. */
+/** recent has the newest calls since the page was opened, the newest first. */
 export const recent = []
 
 live.addEventListener('call', ({ detail }) => {
@@ -182,7 +181,7 @@ live.addEventListener('call', ({ detail }) => {
   recent.length = Math.min(recent.length, kept)
 })
 
-/** listen connects the stream until signal aborts, and again when it breaks. */
+/** listen connects the stream until signal aborts, and reconnects when it breaks. */
 export function listen(signal) {
   let source, timer
   let wait = 500
@@ -195,7 +194,7 @@ export function listen(signal) {
       source.addEventListener(name, event => live.dispatchEvent(new CustomEvent(name, { detail: JSON.parse(event.data) })))
     }
   }
-  // Why it ended, the session tells: it is over, or the server is away, which identify notes.
+  // identify finds the cause: the session has ended, or the server cannot be reached.
   const again = async () => {
     source.close()
     clearTimeout(timer)
@@ -212,8 +211,8 @@ export function listen(signal) {
 }
 
 /**
- * every calls work now and then at intervals, in milliseconds, until signal aborts: one at a time, and seldom while nobody looks. What the server
- * refuses goes to failed; that it cannot be reached, or the session has ended, the whole page tells. It returns a function that asks for it at once.
+ * every calls work now and at intervals, in milliseconds, until signal aborts: one at a time, and rarely while the page is hidden. Error responses go to
+ * failed; the whole page shows that the server cannot be reached or the session has ended. It returns a function that calls work at once.
  */
 export function every(interval, work, signal, failed) {
   let timer, running, wanted

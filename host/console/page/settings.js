@@ -1,10 +1,10 @@
-// What the reader chose for this browser, language, theme and whether single keys do something, and the switches for it.
+// The reader's settings for this browser (language, theme, single-letter keys) and their switches.
 import { h } from './dom.js'
 import { language, languages, speak, t } from './language.js'
 
 const known = { language: ['en', 'ja'], theme: ['light', 'dark'], keys: ['off'] }
 
-/** setting is a choice, or undefined where the browser is to decide. */
+/** setting returns a choice, or undefined if the browser decides. */
 export function setting(name) {
   try {
     const value = localStorage.getItem(`hako.${name}`)
@@ -14,24 +14,24 @@ export function setting(name) {
   }
 }
 
-/** choose keeps a choice; an empty one is the browser's again. */
+/** choose stores a choice; an empty one lets the browser decide. */
 export function choose(name, value) {
   try {
     if (value) localStorage.setItem(`hako.${name}`, value)
     else localStorage.removeItem(`hako.${name}`)
   } catch {
-    // It holds for this page then.
+    // The choice then applies to this page only.
   }
   if (name === 'theme') applyTheme(value)
 }
 
-/** applyTheme makes the page light or dark, or as the system is. */
+/** applyTheme makes the page light, dark, or follow the system. */
 export function applyTheme(theme = setting('theme')) {
   if (theme) document.documentElement.dataset.theme = theme
   else delete document.documentElement.dataset.theme
 }
 
-/** switches lets the reader choose; changed is called after another language. */
+/** switches makes the controls; changed is called when the language has changed. */
 export function switches(changed) {
   return h('div', { class: 'switches' },
     select(t('switch.language'), language, languages, value => {

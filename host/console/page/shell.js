@@ -1,4 +1,4 @@
-// The frame around the views: the menu, what waits for an answer, and whether the server is there.
+// The frame around the views: the navigation, the number of pending questions, and the state of the server.
 import { h, put } from './dom.js'
 import { listenForKeys } from './keys.js'
 import { learn, t } from './language.js'
@@ -6,7 +6,7 @@ import { navigation, views } from './nav.js'
 import { problem, refresh } from './parts.js'
 import { events, every, get, identify, listen, live, pages, retry, segment } from './server.js'
 
-/** openShell puts the console up for session and returns what takes it down. change puts it up anew, for another session if one is given. */
+/** openShell renders the console for session and returns a function that removes it. change renders it again, for another session if one is given. */
 export function openShell(session, change) {
   const ended = new AbortController()
   const { signal } = ended
@@ -35,7 +35,7 @@ export function openShell(session, change) {
   return () => ended.abort()
 }
 
-/** watchApprovals keeps the number of questions that wait: in the navigation, in the title, and said aloud when there are more. */
+/** watchApprovals updates the number of pending questions in the navigation and the title, and announces new ones to screen readers. */
 function watchApprovals(frame, spoken, signal) {
   const waiting = { n: 0, title: '', show }
   function show(n) {
@@ -53,7 +53,7 @@ function titled({ n, title }) {
   return `${n ? `(${n}) ` : ''}${title} – hako`
 }
 
-/** route shows the view that the address names, and returns what does so now. */
+/** route shows the view that the address names, and returns a function that does so again. */
 function route(session, main, frame, waiting, ended) {
   let left = new AbortController()
   let first = true
@@ -84,23 +84,23 @@ function route(session, main, frame, waiting, ended) {
   return go
 }
 
-/** unloaded says why a view was not loaded: the server is away, or it has another page than this one. */
+/** unloaded explains why a view was not loaded: the server cannot be reached, or it serves another version of the page. */
 async function unloaded(error) {
   return [problem(await identify().then(() => error, away => away))]
 }
 
-/** page is what a view gets: where to show, what the address says, and how to ask the server for as long as the view is there. */
+/** page returns a view's context: its root element, the parsed address, and requests that end with the view. */
 function page(session, root, alert, waiting, { hash, view, path, query }, signal) {
   const failed = error => put(alert, problem(error))
   return {
     session, root, path, query, signal, failed, waiting: waiting.show,
-    // show fills the view; whoever was in it with the keyboard is at its head again.
+    // show fills the view; a keyboard focus inside moves to its head.
     show(...content) {
       const within = root.contains(document.activeElement)
       put(root, content)
       if (within) root.querySelector('h1')?.focus()
     },
-    // note puts a parameter into the address, or takes one that is empty out of it. It is the address that the page is left with, and found at again.
+    // note sets a parameter of the address, or removes it if it is empty. It replaces the history entry, so that a reload and "back" find it again.
     note(name, value) {
       if (value) query.set(name, value)
       else query.delete(name)
@@ -115,7 +115,7 @@ function page(session, root, alert, waiting, { hash, view, path, query }, signal
       await work()
       put(alert)
     }, signal, failed),
-    // once does work until it succeeds: a server that was away or did not answer when the view was opened only delays it.
+    // once repeats work until it succeeds: an unreachable server only delays it.
     once(work) {
       const done = new AbortController()
       every(10_000, async () => {

@@ -1,5 +1,4 @@
-// The time that charts and figures cover: the last hour, day or week. It is chosen once for all of them, holds as long as the page is open, and is
-// in the address.
+// The time span of charts and figures: the last hour, day or week. It applies to all of them while the page is open, and is in the address.
 import { h, put } from './dom.js'
 import { t } from './language.js'
 
@@ -10,8 +9,8 @@ const long = 60_000
 let chosen = names[0]
 
 /**
- * spanned calls work with the span that is chosen, now and then, and at once when another is. work resolves to the figures, which may be those of one replica.
- * It returns what one chooses with, for the head of a view.
+ * spanned calls work with the chosen span at intervals, and at once when it changes. work resolves to the figures, which may be those of one replica.
+ * It returns the control for the head of a view.
  */
 export function spanned(page, work) {
   let due = 0
@@ -30,7 +29,7 @@ export function spanned(page, work) {
     const span = chosen
     const { replica } = await work(span) ?? {}
     put(whose, replica && t('span.replica', { replica }))
-    // What comes from the store has large steps.
+    // Figures from the store have large steps.
     if (span === chosen) due = Date.now() + (span === names[0] ? 0 : long - recent)
   })
   return h('span', { class: 'span' }, select, whose)

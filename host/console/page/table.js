@@ -1,9 +1,9 @@
-// Tables whose rows come and go while somebody reads them: a row that stays keeps its place in the keyboard's way.
+// Tables whose rows change while they are read: a row that stays keeps its place in the tab order.
 import { h, put } from './dom.js'
 import { nothing } from './filters.js'
 import { language } from './language.js'
 
-/** renew puts content into an element and replaces only the nodes that differ: one that is replaced between the press and the release of a click takes the click along. */
+/** renew updates an element and replaces only the nodes that differ: replacing a node between press and release would lose the click. */
 function renew(element, content) {
   const before = [...element.childNodes]
   const after = [...put(element.cloneNode(false), content).childNodes]
@@ -11,7 +11,7 @@ function renew(element, content) {
   else before.forEach((node, i) => node.isEqualNode(after[i]) || node.replaceWith(after[i]))
 }
 
-/** buttonColumn is a column with a button in each row where it can be pressed. Its head is for screen readers only. */
+/** buttonColumn is a column with a button in each row that allows it. Its head is for screen readers only. */
 export function buttonColumn(label, press, where = () => true) {
   return { label: h('span', { class: 'unseen' }, label), class: 'nowrap',
     cell: row => where(row) && h('button', { type: 'button', class: 'small', onclick: () => press(row) }, label) }
@@ -22,7 +22,7 @@ export function buttonColumn(label, press, where = () => true) {
  * With open, the first cell is a button, reached with Tab once for the table and then with the arrow keys; a click anywhere in the row does the same.
  *
  * A column with a name in by can be sorted by its head: by value(row), else by the row's field of that name, and with down the greatest first. With
- * page, the address has the order. Where there are no rows, it shows empty, or with narrow, the filters of the list, that nothing matches those.
+ * page, the address has the order. Without rows it shows empty, or, if the filters narrow have excluded all rows, a note about that.
  */
 export function table({ caption, columns, rowKey, open, empty, page, narrow }) {
   const body = h('tbody')
@@ -34,7 +34,7 @@ export function table({ caption, columns, rowKey, open, empty, page, narrow }) {
     h('thead', {}, h('tr', {}, heads)),
     body)
   const element = h('div', { class: 'scroll rows loading', 'aria-busy': 'true' }, sheet, none)
-  // The head of a table stays in view, unless the table has to be scrolled sideways.
+  // The head of a table is sticky, unless the table scrolls sideways.
   const sizes = new ResizeObserver(() => element.classList.toggle('slides', sheet.offsetWidth > element.clientWidth))
   sizes.observe(element)
   sizes.observe(sheet)
@@ -129,7 +129,7 @@ export function table({ caption, columns, rowKey, open, empty, page, narrow }) {
   return { element, update }
 }
 
-/** inOrder sorts rows by a number or a text; those that have none come last. */
+/** inOrder sorts rows by a number or a text; rows without one come last. */
 function inOrder(rows, value, sign) {
   const { compare } = new Intl.Collator(language, { numeric: true })
   const missing = one => one === undefined || one === null || one === ''

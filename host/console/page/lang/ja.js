@@ -109,7 +109,7 @@ export default {
   'column.tool': 'ツール',
   'column.version': 'バージョン',
   'state.active': '稼働中',
-  'state.pending': '保留中',
+  'state.pending': '承認待ち',
   'state.revoked': '取り消し',
   'state.broken': '破損',
   'state.conflict': '名前の競合',

@@ -1,4 +1,4 @@
-// Calls that wait for somebody's answer.
+// Pending approvals.
 import { answered } from '../answered.js'
 import { h, put } from '../dom.js'
 import { t } from '../language.js'
@@ -6,12 +6,12 @@ import { head } from '../parts.js'
 import { questionCard } from '../question.js'
 import { live } from '../server.js'
 
-/** away is how long the pointer must be away before answered cards fold, in ms. On touch screens it is away after each touch. */
+/** away is the time after which answered cards fold once the pointer has left, in ms. On touch screens it leaves after each touch. */
 const away = 2000
 
 /**
  * The view never moves a waiting card under the pointer: an answered card keeps its place and height until the pointer has left the list, new ones
- * come below, and a button that has just moved takes no press.
+ * come below, and a button that has just moved ignores presses.
  */
 export default function approvals(page) {
   const list = h('div', { class: 'questions' })

@@ -1,4 +1,4 @@
-// The audit log: search, and whether it is whole.
+// The audit log: search and verification.
 import { showDialog } from '../dialog.js'
 import { h, put, uniqueID } from '../dom.js'
 import { bytes, moment, number, t, term, who } from '../language.js'
@@ -59,7 +59,7 @@ export default function audit(page) {
   page.once(() => load(true))
 }
 
-/** searchForm is the search, as the address has it. On a phone all but the text is folded. */
+/** searchForm is the search form, filled from the address. On a phone all but the text is folded. */
 function searchForm(page) {
   const given = name => page.query.get(name) ?? ''
   const text = (name, label, type = 'search') => labelled(label, h('input', { type, name, maxlength: 200, autocomplete: 'off', value: given(name) }))
@@ -105,7 +105,7 @@ function labelled(label, control) {
   return h('div', { class: 'field' }, h('label', { for: control.id }, label), control)
 }
 
-/** verification says how the last check of the chain went, and starts another. */
+/** verification shows the result of the last verification, and starts another. */
 function verification(page) {
   const state = h('div', { role: 'status' })
   const again = h('button', { type: 'button', onclick: async () => {
@@ -149,12 +149,12 @@ function verdict(check) {
   return [h('p', { class: 'problem' }, h('strong', {}, t('audit.changed'))), h('ul', { class: 'lines' }, check.problems.map(text => h('li', {}, text))), h('p', { class: 'hint' }, counts)]
 }
 
-/** whose is who it was; what the host does by itself is nobody's. */
+/** whose returns the actor of a record, or a dash if the host acted by itself. */
 function whose(row) {
   return row.type === 'operator' && !row.who?.user ? '–' : who(row.who)
 }
 
-/** only leads to the records that have the value too, besides what is searched for. */
+/** only links to the records of the current search that also have the value. */
 function only(name, value) {
   if (!value) return null
   const query = new URLSearchParams(location.hash.startsWith('#/audit?') ? location.hash.slice('#/audit?'.length) : '')

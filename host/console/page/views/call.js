@@ -1,4 +1,4 @@
-// One call: who made it, what came of it, and its steps on a time axis.
+// One call: its caller, its outcome, and its steps on a time axis.
 import { h, put, svg } from '../dom.js'
 import { bytes, t, term, who } from '../language.js'
 import { badge, callLink, card, code, copyable, facts, guarded, head, listing, took, when } from '../parts.js'
@@ -102,13 +102,13 @@ const formats = {
   'hako.approval.id': value => value, 'hako.call.id': callLink,
 }
 
-/** detail is what is known of a step, in the order above. */
+/** detail lists the known attributes of a step, in the order above. */
 function detail({ attributes = {} }) {
   const known = Object.entries(formats).map(([key, format]) => key in attributes && format(attributes[key])).filter(Boolean)
   return known.length > 0 && h('small', {}, known.flatMap((part, i) => i > 0 ? [' · ', part] : [part]))
 }
 
-/** values are the arguments and the result, as far as the operator has them recorded. */
+/** values shows the recorded parts of the arguments and the result. */
 function values(fields, summary) {
   const shown = fields && Object.keys(fields).length > 0
   return card(t('call.values'),

@@ -1,4 +1,4 @@
-// Calls that run, and below them those that have ended.
+// Running calls, and below them those that have ended.
 import { h, icon, put } from '../dom.js'
 import { filters, has } from '../filters.js'
 import { number, t, term, who } from '../language.js'
@@ -89,7 +89,7 @@ export default async function calls(page) {
   show()
 }
 
-/** what names the tool, and the arguments and the result as far as they are shown. */
+/** what shows the tool, and the visible parts of the arguments and the result. */
 function what(row) {
   const given = Object.entries(row.arguments ?? {}).map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join(', ')
   return [
@@ -98,7 +98,7 @@ function what(row) {
   ]
 }
 
-/** progress says what a running call does: what it waits for, or how far it is. */
+/** progress shows the state of a running call: what it waits for, or its progress. */
 function progress(row) {
   if (row.question) return h('a', { class: 'badge warn', href: `#/approvals/${encodeURIComponent(row.question)}` }, t('calls.waits'))
   return [

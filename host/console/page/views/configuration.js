@@ -1,4 +1,4 @@
-// The configuration in force: what is set and where, what has its default, and reading it anew.
+// The configuration in force: values with their sources, defaults, and the reload.
 import { h, put } from '../dom.js'
 import { filters, has } from '../filters.js'
 import { moment, number, t } from '../language.js'
@@ -60,13 +60,13 @@ function value({ value }) {
   return value === '' ? '–' : code(value)
 }
 
-/** usually is the default of a setting that has one. */
+/** usually shows the default of a setting, if it has one. */
 function usually({ value, default: usual }) {
   if (!usual) return null
   return h('small', {}, usual === value ? t('configuration.asDefault') : [t('configuration.default'), ' ', code(usual)])
 }
 
-/** origin is where a value is set: a line of the file, a variable or a flag. */
+/** origin shows the source of a value: a line of the file, a variable or a flag. */
 function origin(text) {
   const [, kind, name] = /^(env|flag) (.+)$/.exec(text) ?? []
   return kind ? [t(`origin.${kind}`), ' ', code(name)] : code(text)

@@ -43,7 +43,7 @@ function what(row) {
   ]
 }
 
-/** tone is bad for what somebody has to repair, and neutral for what tools and policies are there for. */
+/** tone is bad for failures that somebody has to repair, and neutral for tool errors and denials. */
 function tone(side) {
   return { plugin: 'bad', host: 'bad', limit: 'warn' }[side] ?? 'plain'
 }

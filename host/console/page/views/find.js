@@ -1,4 +1,4 @@
-// Plugins in the operator's indexes: a search, what one of them asks for, and with one more click it is in the folder and waits for approval.
+// Plugins in the operator's indexes: a search, the permissions of a match, and the button that adds it to the folder, pending approval.
 import { fetchAddition } from '../add-plugin.js'
 import { showDialog } from '../dialog.js'
 import { h, put } from '../dom.js'
@@ -7,7 +7,7 @@ import { card, code, head, listing, may, problem } from '../parts.js'
 import { post } from '../server.js'
 import { table } from '../table.js'
 
-/** pause is how long a reader who types is waited for, in milliseconds. */
+/** pause is the delay between the last keystroke and the search, in milliseconds. */
 const pause = 200
 
 export default function find(page) {
@@ -77,14 +77,14 @@ function server({ name, version, description, status, setups }) {
   ] })
 }
 
-/** source says what there is in an index, and how old its copy is where it cannot be loaded. */
+/** source describes an index: the number of its plugins, and the age of the cached copy if it cannot be loaded. */
 function source({ location, title, plugins, fetched, problem: trouble, omitted }) {
   return h('li', {}, title && [h('strong', {}, title), ' '], code(location), ' ', t('find.count', { n: plugins }),
     trouble && h('div', { class: 'notice' }, h('p', {}, trouble), fetched && plugins > 0 && h('p', {}, t('find.copy', { ago: ago(fetched) }))),
     omitted?.length > 0 && h('details', {}, h('summary', {}, t('find.omitted')), h('ul', { class: 'lines' }, omitted.map(line => h('li', {}, line)))))
 }
 
-/** open reads the plugin that is listed, and shows what it asks for. */
+/** open reads a listed plugin and shows its permissions. */
 function open(row) {
   return fetchAddition(`${row.name} ${row.version}`, row.reference, () => post('index/read', { index: row.index, name: row.name }), { listed: row })
 }

@@ -1,4 +1,4 @@
-// What runs, how much is called, and what somebody should look at.
+// The overview: the state of hako, the traffic, and problems that need attention.
 import { callsSeries, chart, latencySeries, sparkline } from '../chart.js'
 import { h, put } from '../dom.js'
 import { ago, milliseconds, number, percent, rate, t, term } from '../language.js'
@@ -37,12 +37,12 @@ export default function overview(page) {
     problems.update(now.problems)
     machines.hidden = processes.items.length === 0
     replicas.update(processes.items)
-    // What needs attention has no place where there is nothing: what stands below it comes when that is known, so that it does not jump.
+    // The problems take no space if there are none: the sections below are shown once that is known, so that they do not jump.
     if (!charts.isConnected) page.root.append(problems.element, charts, h('div', { class: 'pair' }, card(t('overview.top'), top.element), machines))
   })
 }
 
-/** statistics are the figures at the top, each a way to the view that has more. */
+/** statistics shows the figures at the top, each with a link to its view. */
 function statistics() {
   const calls = stat(t('stat.calls'), '#/calls')
   const failing = stat(t('stat.failing'), '#/errors')
@@ -87,7 +87,7 @@ function stat(label, href) {
   }
 }
 
-/** attention lists what somebody should look at; it is not there where there is nothing. */
+/** attention lists the problems; it is empty if there are none. */
 function attention() {
   const list = h('ul')
   const element = h('section', { class: 'card attention', hidden: true }, h('h2', {}, t('overview.attention')), list)

@@ -1,4 +1,4 @@
-// Plugins: what they may do in plain words, and the operator's yes and no.
+// Plugins: their permissions in plain words, and their approval and revocation.
 import { addPlugin, fetchAddition } from '../add-plugin.js'
 import { chooser } from '../choose.js'
 import { decide, showDialog } from '../dialog.js'
@@ -47,7 +47,7 @@ function all(page) {
   live.addEventListener('plugins', again, { signal: page.signal })
 }
 
-/** showFile says what there is to say of a file that could not be read so far that it had a name. */
+/** showFile shows a file that could not be read far enough to get the plugin's name. */
 function showFile({ file, state, reason, digest: sum }) {
   showDialog({ title: file, side: true, body: [h('p', {}, badge('state', state)), h('p', { class: 'notice' }, reason), facts([[t('plugins.digest'), sum && code(sum)]])] })
 }
@@ -89,14 +89,14 @@ function details(page, plugin, again) {
   ]
 }
 
-/** counted are the limits that are numbers; all others have their unit. */
+/** counted are the limits that are plain numbers; all others have a unit. */
 const counted = ['cpu', 'concurrency', 'queue', 'rate', 'openFiles', 'requests', 'calls', 'parallelCalls']
 
 function limit(key, value) {
   return counted.includes(key) ? t(`limit.${key}`, { n: number(Number(value)) }) : value
 }
 
-/** installed says how a plugin came into the folder, with what can be done about its version. */
+/** installed shows the origin of a plugin, with the buttons to update, roll back and remove it. */
 function installed(page, plugin) {
   if (!plugin.installed) return null
   const { name, installed: { from, previous } } = plugin
@@ -109,7 +109,7 @@ function installed(page, plugin) {
       button('plugins.remove', () => remove(plugin), 'danger'))))
 }
 
-/** version fetches another version of a plugin, and shows how it differs before it takes the place of the one that is there. */
+/** version fetches another version of a plugin, and shows the differences before it replaces the installed one. */
 function version(name, read, step) {
   return fetchAddition(name, null, async () => {
     const answer = await post(`plugins/${segment(name)}/${read}`, {})
@@ -128,14 +128,14 @@ function remove({ name, digest: sum }) {
   })
 }
 
-/** waiting says for which yes a plugin waits. Its reason says how to give it at a terminal, which is not needed here. */
+/** waiting shows why a plugin is pending. Its reason field names the terminal command, which is not needed here. */
 function waiting({ state, serving, consent }) {
   if (state === 'revoked') return 'plugins.waits.again'
   if (serving) return 'plugins.waits.update'
   return consent ? 'plugins.waits.changed' : 'plugins.waits.new'
 }
 
-/** unready says what is missing before a plugin can be approved: choices that can be made here, or something for the terminal. */
+/** unready shows what is missing before a plugin can be approved: choices on this page, or a step at the terminal. */
 function unready({ ask, choose }) {
   const terminal = ask.remedy && listing(ask.remedy, t('choose.terminal'))
   if (!choose) return card(t('plugins.notHere'), h('p', {}, ask.problem ?? ''), terminal)
@@ -158,7 +158,7 @@ function toolList(plugin) {
     h('span', { class: 'hint' }, ` ${firstLine(tool.description) || tool.title || ''}`))))
 }
 
-/** keyList lists what can be configured. */
+/** keyList lists the configuration keys. */
 function keyList(keys) {
   return h('ul', { class: 'lines' }, keys.map(({ key, type, required, description }) => h('li', {},
     code(key), h('span', { class: 'hint' }, ` ${[type, required && t('form.required')].filter(Boolean).join(', ')}. ${description}`))))
@@ -177,8 +177,8 @@ function actions(page, plugin, again) {
 }
 
 /**
- * choosing lets one choose what the plugin gets, and then shows it for the yes. chosen is what was chosen before, if one comes back, and wrong what the server
- * says of its fields since.
+ * choosing shows the form for a plugin's permissions, then the summary to approve. chosen has the earlier choices, if the user comes back, and wrong the
+ * server's errors for its fields.
  */
 function choosing(plugin, again, chosen, wrong = {}) {
   const { name, choose } = plugin
@@ -201,7 +201,7 @@ function choosing(plugin, again, chosen, wrong = {}) {
   form.mark(wrong)
 }
 
-/** approve shows what there is to say yes to. Where that has changed in the meantime, it is shown anew. */
+/** approve shows the grants to approve. If they have changed in the meantime, it shows them again. */
 function approve(plugin, ask, again, { choices, changed = false } = {}) {
   const dialog = decide({
     title: t('plugins.approveTitle', { name: plugin.name }),

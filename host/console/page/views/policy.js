@@ -30,12 +30,12 @@ function select(values, chosen) {
 
 const anyFrontend = chosen => select(frontends.map(name => [name, term('frontend', name)]), chosen)
 
-/** short leaves out the zeros of a duration, 10m0s. */
+/** short removes the zeros of a duration such as 10m0s. */
 function short(duration) {
   return duration?.replace(/m0s$/, 'm').replace(/h0m$/, 'h')
 }
 
-/** place is where a rule stands. */
+/** place shows the file and line of a rule. */
 function place(file, line) {
   return line > 0 && h('small', {}, `${file.split(/[\\/]/).at(-1)}:${line}`)
 }
@@ -140,7 +140,7 @@ function verdict({ permission }) {
   return action ? badge('effect', action) : h('span', { class: 'badge plain' }, t('policy.depends'))
 }
 
-/** explain asks why a caller may call a tool. */
+/** explain is the form that explains why a caller may or may not call a tool. */
 function explain(page, root) {
   const { query } = page
   const input = (name, more) => h('input', { name, autocomplete: 'off', value: query.get(name) ?? '', ...more })
@@ -219,7 +219,7 @@ function mismatch({ field, have, want = [], problem: trouble }) {
   return t(have ? 'policy.not.other' : 'policy.not.none', values)
 }
 
-/** attempt checks another policy and tries it on the calls of the last time. */
+/** attempt checks a changed policy and tries it on recorded calls. */
 function attempt(page, root) {
   if (!may(page.session, 'admin')) return put(root, h('p', { class: 'notice' }, t('needs.role', { role: term('role', 'admin') })))
   const text = h('textarea', { class: 'editor', rows: 18, spellcheck: false, autocomplete: 'off', autocapitalize: 'off' })
@@ -245,7 +245,7 @@ function attempt(page, root) {
   page.once(begin)
 }
 
-/** trial shows what is wrong with the text, or what it would do. */
+/** trial shows the problems of the text, or the decisions that it would change. */
 function trial({ problems, warnings, omitted, result, noLog }, text) {
   const line = wrong => h('li', {}, wrong.line > 0 && [h('button', { type: 'button', class: 'small', onclick: () => go(text, wrong.line) }, t('policy.at', wrong)), ' '], wrong.text)
   const more = omitted > 0 && h('p', { class: 'hint' }, t('policy.moreProblems', { n: omitted }))
@@ -258,7 +258,7 @@ function trial({ problems, warnings, omitted, result, noLog }, text) {
   ]
 }
 
-/** go selects a line of the text. */
+/** go selects a line of the text area. */
 function go(text, wanted) {
   const lines = text.value.split('\n')
   const start = lines.slice(0, wanted - 1).join('\n').length + (wanted > 1 ? 1 : 0)

@@ -26,7 +26,7 @@ export default function sessions(page) {
   })
 }
 
-/** clientTable lists MCP clients; end asks for the end of one, if the reader may. */
+/** clientTable lists MCP clients; end ends a session, or is missing without the role. */
 function clientTable(page, narrow, end) {
   return table({
     caption: t('sessions.clients'), rowKey: row => `${row.id}/${row.since}`, page, narrow,
@@ -45,7 +45,7 @@ function clientTable(page, narrow, end) {
   })
 }
 
-/** figure is one of the server's process, which knows nothing of the sessions that only others have served. */
+/** figure shows a number of this replica, which has none for sessions that only other replicas have served. */
 function figure(row, n) {
   return row.here ? number(n) : '–'
 }

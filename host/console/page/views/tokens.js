@@ -1,5 +1,5 @@
-// What lets people and programs in: bearer tokens of the store, which an admin creates and revokes here, those of the configuration, and logins of MCP
-// clients. Below, users whose tokens and logins are refused, whoever issued them.
+// Credentials for hako: bearer tokens of the store, which an admin creates and revokes here, those of the configuration, and logins of MCP clients. Below,
+// blocked users, whose tokens and logins are refused whoever issued them.
 import { decide, showDialog } from '../dialog.js'
 import { h, put } from '../dom.js'
 import { labelled } from '../field.js'
@@ -156,7 +156,7 @@ function choice(options) {
   return h('select', {}, options.map(([value, text]) => h('option', { value }, text)))
 }
 
-/** create asks what a token is for, and shows it when it is there. */
+/** create is the form for a new token; it shows the token afterwards. */
 function create(again) {
   const text = () => h('input', { type: 'text', maxlength: 256, autocomplete: 'off', spellcheck: 'false' })
   const [name, user, tenant, scopes] = [text(), text(), text(), text()]

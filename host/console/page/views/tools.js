@@ -1,4 +1,4 @@
-// Tools: how they do, what they take, and a way to try them.
+// Tools: their statistics, their schemas, and a form to try them.
 import { callsSeries, chart, latencySeries, sparkline } from '../chart.js'
 import { h, put } from '../dom.js'
 import { filters, has } from '../filters.js'
@@ -98,7 +98,7 @@ function about(tool) {
     tool.outputSchema && h('details', {}, h('summary', {}, t('tools.output')), listing(json(tool.outputSchema), t('tools.output'))))
 }
 
-/** trial is the form that calls the tool, and where its result appears. */
+/** trial is the form that calls the tool, with the place for its result. */
 function trial(page, tool) {
   let form, running
   let asJSON = false
@@ -151,7 +151,7 @@ function trial(page, tool) {
   }
 }
 
-/** watchQuestions shows the questions that calls of the tool from here wait for, until its result is called. */
+/** watchQuestions shows the pending questions of calls made here, until the returned function is called. */
 function watchQuestions(page, tool, list) {
   const cards = new Map()
   const look = async () => {

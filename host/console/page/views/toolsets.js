@@ -1,4 +1,4 @@
-// Toolsets: what each offers and costs, to whom, and a draft of one as lines for hako.yaml. Nothing is written here.
+// Toolsets: their tools, tokens and callers, and a draft of one as lines for hako.yaml. Nothing is written here.
 import { h, put } from '../dom.js'
 import { labelled } from '../field.js'
 import { filters, has } from '../filters.js'
@@ -7,9 +7,9 @@ import { card, code, copyText, facts, guarded, head, may, problem } from '../par
 import { live, post, segment } from '../server.js'
 import { table } from '../table.js'
 
-/** everything is the name of what callers are offered without a set. */
+/** everything is the name for the whole catalog, which callers without a set are offered. */
 const everything = 'all'
-/** pause is how long a reader who types is waited for, in milliseconds. */
+/** pause is the delay between the last keystroke and the request, in milliseconds. */
 const pause = 300
 const people = ['users', 'groups', 'tenants', 'tokens']
 const conditions = ['frontends', 'channels', ...people]
@@ -63,7 +63,7 @@ function all(page) {
   live.addEventListener('plugins', again, { signal: page.signal })
 }
 
-/** offeredTo says in a few words who is offered the set. */
+/** offeredTo summarizes the callers of a set. */
 function offeredTo(name, { rules, local }) {
   const said = rules.flatMap((rule, i) => rule.toolset === name ? [t('toolsets.byRule', { n: i + 1 })] : [])
   if (local === name) said.push(t('toolsets.local'))
@@ -76,7 +76,7 @@ function searchLimits({ tools, tokens }) {
   return [tools && t('toolsets.aboveTools', { n: number(tools) }), tokens && t('toolsets.aboveTokens', { n: number(tokens) })].filter(Boolean).join(' ')
 }
 
-/** matched lists whom a rule matches, or who may use an endpoint. */
+/** matched lists the callers that a rule matches, or that may use an endpoint. */
 function matched(row) {
   const fields = conditions.filter(name => row[name]?.length)
   if (fields.length === 0) return t('toolsets.everyone')
@@ -101,7 +101,7 @@ function toolTable(more) {
   })
 }
 
-/** costs are the facts about what a model is offered. */
+/** costs shows the number of tools and tokens that a model is offered. */
 function costs(set) {
   return [
     [t('column.tools'), number(set.tools)], [t('toolsets.tokens'), t('toolsets.nearly', { n: number(set.tokens) })],
@@ -186,7 +186,7 @@ function object(text) {
   return value
 }
 
-/** mayDraft begins the page of a draft, which is for admins. */
+/** mayDraft makes the head of a draft page, which is for admins. */
 function mayDraft(page, title) {
   put(page.root, h('p', { class: 'back' }, h('a', { href: '#/toolsets' }, t('nav.toolsets'))), head(title))
   if (may(page.session, 'admin')) return true
@@ -194,7 +194,7 @@ function mayDraft(page, title) {
   return false
 }
 
-/** asking has the server look at a draft while it is written, and shows in result what it says. read returns what to post to path, or nothing yet. */
+/** asking has the server check a draft while it is edited, and shows its response in result. read returns the body to post to path, or nothing yet. */
 function asking(page, path, { read, begin, show, result }) {
   let timer, asked = 0
   const ask = async () => {
@@ -220,7 +220,7 @@ function asking(page, path, { read, begin, show, result }) {
   return { ask, soon, form }
 }
 
-/** draft is the form for a set, with what it would offer beside it. from names the set to begin with. */
+/** draft is the form for a set, with a preview of its tools. from names the set to start from. */
 function draft(page, from) {
   if (!mayDraft(page, t('toolsets.draft'))) return
   const begin = set => drafting(page, set)
@@ -274,7 +274,7 @@ function drafting(page, set) {
   ask()
 }
 
-/** ruleForm is the form for one rule. move takes it out, or puts it by -1 or 1 further. */
+/** ruleForm is the form for one rule. move removes it, or moves it up or down by -1 or 1. */
 function ruleForm(rule, move) {
   const toolset = line(rule.toolset, { list: 'toolset-names' })
   const controls = Object.fromEntries(conditions.map(name => [name, line(joined(rule[name]), name === 'frontends' && { list: 'toolset-frontends' })]))
@@ -291,7 +291,7 @@ function ruleForm(rule, move) {
   }
 }
 
-/** draftRules is the form for the rules, with what is wrong with them and the lines for hako.yaml beside it. */
+/** draftRules is the form for the rules, with their problems and the lines for hako.yaml beside it. */
 function draftRules(page) {
   if (!mayDraft(page, t('toolsets.rulesDraft'))) return
   page.get('toolsets', { limit: 1 }).then(({ rules }) => draftingRules(page, rules)).catch(error => error.name === 'AbortError' || page.failed(error))
@@ -347,7 +347,7 @@ const rulesPreview = seen => [
   seen.unreachable.length > 0 && h('div', { class: 'notice' }, h('ul', { class: 'lines' }, seen.unreachable.map(({ rule, by }) => h('li', {}, t('toolsets.unreachable', { rule: number(rule), by: number(by) }))))),
 ]
 
-/** refused says what is wrong with a draft: with which field, or that the server refuses it. */
+/** refused shows the errors of a draft at their fields, or the server's error. */
 function refused(error) {
   const labels = key => {
     const [name, at] = key.split('.')
@@ -357,7 +357,7 @@ function refused(error) {
   return [problem(error), error.fields && h('ul', { class: 'lines' }, Object.entries(error.fields).map(([key, text]) => h('li', {}, h('strong', {}, labels(key)), ' ', text)))]
 }
 
-/** lines are those for hako.yaml, and what they change there. */
+/** lines shows the lines for hako.yaml, and their difference to the configuration. */
 function lines(seen, about) {
   const told = h('span', { role: 'status' })
   const copy = h('button', { type: 'button', class: 'small', async onclick() { put(told, await copyText(seen.yaml)) } }, t('copy'))
