@@ -90,9 +90,9 @@ func rule(format string, args ...any) error { return &RuleError{fmt.Sprintf(form
 
 var (
 	// ErrNobody means that there is nobody to answer.
-	ErrNobody = errors.New("there is nobody to ask where the call comes from")
+	ErrNobody = errors.New("the caller's frontend cannot ask anybody")
 	// ErrMisfit means that an answer does not match the form.
-	ErrMisfit = errors.New("the answer does not fit the form, and was not passed on")
+	ErrMisfit = errors.New("the answer does not match the form and was not forwarded")
 )
 
 // Limits of a question, in bytes unless stated otherwise.
@@ -147,7 +147,7 @@ func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.Opaque != "" || visible.Text(text) != text ||
 		strings.ContainsAny(text, " \n\\") {
-		return nil, rule("its url is no address of a page")
+		return nil, rule("its url is not the URL of a page")
 	}
 	if u.User != nil {
 		return nil, rule("its url has a user name, which can disguise another host")
@@ -160,7 +160,7 @@ func parseURL(text string) (*url.URL, error) {
 		}
 	}
 	if err != nil {
-		return nil, rule("the host of its url is none")
+		return nil, rule("its url has no valid host")
 	}
 	if !address.IsConfidential(u) {
 		return nil, rule("its url must begin with https")

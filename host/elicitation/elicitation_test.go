@@ -128,12 +128,12 @@ func TestRules(t *testing.T) {
 		}
 	}
 	for url, want := range map[string]string{
-		"http://example.com/": "https", "javascript:alert(1)": "address", "file:///etc/passwd": "address",
-		"https://": "address", "https://user:pw@example.com/": "user name",
-		"https://example.com@evil.example/": "user name", "https://exa mple.com/": "address",
-		"https://example.com/\u202e": "address", "https://example.com\\.evil.example/": "address",
-		"https://" + strings.Repeat("a", 2048) + ".example/": "longer", "data:text/html,x": "address",
-		"https://:443/": "address",
+		"http://example.com/": "https", "javascript:alert(1)": "URL of a page", "file:///etc/passwd": "URL of a page",
+		"https://": "URL of a page", "https://user:pw@example.com/": "user name",
+		"https://example.com@evil.example/": "user name", "https://exa mple.com/": "URL of a page",
+		"https://example.com/\u202e": "URL of a page", "https://example.com\\.evil.example/": "URL of a page",
+		"https://" + strings.Repeat("a", 2048) + ".example/": "longer", "data:text/html,x": "URL of a page",
+		"https://:443/": "URL of a page",
 	} {
 		if _, err := Parse(&Request{URL: url}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.100s: %v, want %s", url, err, want)
@@ -176,7 +176,7 @@ func TestCheck(t *testing.T) {
 	}
 	for content, want := range map[string]string{
 		`{}`: "a is missing", `{"a":null}`: "a is missing", `{"a":"x","b":""}`: "",
-		`{"a":"x","b":"y"}`: "must be an e-mail address", `{"a":"x","d":1}`: "is no field", `{"a":""}`: "",
+		`{"a":"x","b":"y"}`: "must be an e-mail address", `{"a":"x","d":1}`: "is not a field", `{"a":""}`: "",
 	} {
 		var given map[string]any
 		if err := json.Unmarshal([]byte(content), &given); err != nil {

@@ -115,7 +115,7 @@ func (f *Form) Check(content map[string]any) (map[string]any, error) {
 		checked[field.Name] = value
 	}
 	for name := range rest {
-		return nil, &Problem{Field: name[:min(len(name), maxName)], english: "is no field of the form",
+		return nil, &Problem{Field: name[:min(len(name), maxName)], english: "is not a field of the form",
 			japanese: "はフォームにない項目です"}
 	}
 	return checked, nil

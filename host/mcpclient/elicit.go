@@ -136,7 +136,7 @@ func (s *server) requested(ctx context.Context, x *session, p *mcp.ElicitParams)
 	defer o.asking.Done()
 	if x.sdk.InitializeResult().ProtocolVersion >= sessionless {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
-			Message: "from 2026-07-28 on a server asks with the result of the call"}
+			Message: "since protocol version 2026-07-28 a server asks in the result of a call"}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

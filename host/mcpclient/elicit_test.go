@@ -214,13 +214,13 @@ func TestQuestion(t *testing.T) {
 					return elicitation.Answer{Action: "cancel"}, nil
 				}), "cancel <nil>"},
 			"does not fit": {`{"schema":"name"}`, accepting(map[string]any{"name": "longer than ten characters"}),
-				"got no answer: the answer does not fit"},
+				"got no answer: the answer does not match"},
 			"more": {`{"schema":"name"}`, accepting(map[string]any{"name": "Aki", "more": 1}),
-				"got no answer: the answer does not fit"},
+				"got no answer: the answer does not match"},
 			"cannot show": {`{"schema":"name"}`, func(context.Context, *elicitation.Question) (elicitation.Answer,
 				error) {
 				return elicitation.Answer{}, errors.New("gone")
-			}, "nobody to ask"},
+			}, "cannot ask anybody"},
 			"URL":       {`{"url":"https://example.com/sign-in"}`, accepting(nil), "accept <nil>"},
 			"plain URL": {`{"url":"http://example.com/"}`, accepting(nil), "must begin with https"},
 			"nested":    {`{"schema":"nested"}`, accepting(aki), "x"},
@@ -256,7 +256,7 @@ func TestNobodyToAsk(t *testing.T) {
 	inModes(t, func(t *testing.T, spec mcpclient.Spec) {
 		r := newRig(t, spec)
 		result, err := r.ask(t.Context(), "aki", "up_ask", `{"schema":"name"}`, nil)
-		want := "decline <nil>|Note: the server up asked something in the middle of this call, and got no answer: there is nobody to ask where the call comes from."
+		want := "decline <nil>|Note: the server up asked something in the middle of this call, and got no answer: the caller's frontend cannot ask anybody."
 		if spec.ProtocolVersion == "2026-07-28" {
 			want = "cannot ask"
 		}

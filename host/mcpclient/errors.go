@@ -17,9 +17,9 @@ import (
 
 var (
 	// errSilent is the error of a server that did not answer in time.
-	errSilent = errors.New("it did not answer")
+	errSilent = errors.New("it did not respond")
 	// errEnded is the error of a server whose program has ended.
-	errEnded = errors.New("the program has ended")
+	errEnded = errors.New("the program has exited")
 	// errClosed is the error after Upstreams.Close.
 	errClosed = errors.New("the upstream servers are closed")
 )
@@ -36,15 +36,15 @@ func (e *limitError) Error() string {
 	l := e.limit
 	switch l.Limit {
 	case limit.Time:
-		return fmt.Sprintf("upstream server %s did not answer within %s: whether the call had an effect is not known. Raise limits.time of the server if it needs longer", l.Plugin, l.Value)
+		return fmt.Sprintf("upstream server %s did not respond within %s: it is unknown whether the call had an effect. Raise limits.time of the server if it needs longer", l.Plugin, l.Value)
 	case limit.Input:
 		return fmt.Sprintf("the arguments for upstream server %s are larger than %s: make them smaller, or raise its limits.input", l.Plugin, l.Value)
 	}
 	if l.Value == "" {
-		return fmt.Sprintf("the answer of upstream server %s holds more than %d blocks or %d values: ask for less",
+		return fmt.Sprintf("the response of upstream server %s has more than %d blocks or %d values: ask for less",
 			l.Plugin, maxItems, maxValues)
 	}
-	return fmt.Sprintf("the answer of upstream server %s is larger than %s: ask for less, or raise its limits.output",
+	return fmt.Sprintf("the response of upstream server %s is larger than %s: ask for less, or raise its limits.output",
 		l.Plugin, l.Value)
 }
 
@@ -78,7 +78,7 @@ func (s *server) callError(ctx context.Context, method string, err error) error 
 		return &abi.Error{Code: away.code, Message: away.text}
 	case errors.As(err, &bad):
 		return &abi.Error{Code: abi.CodeInternal,
-			Message: fmt.Sprintf("upstream server %s gave an answer that cannot be used: %v", s.spec.Name, bad)}
+			Message: fmt.Sprintf("upstream server %s sent an invalid response: %v", s.spec.Name, bad)}
 	case wire == nil:
 		s.logger.Warn("a call to an upstream server failed", "method", method, "err", cause.WithoutURL(err))
 		return &abi.Error{Code: abi.CodeNetwork, Message: s.failed(err)}
@@ -91,7 +91,7 @@ func (s *server) callError(ctx context.Context, method string, err error) error 
 	case codeTwice:
 		return &abi.Error{Code: abi.CodeInternal,
 			Message: fmt.Sprintf(
-				"upstream server %s gave an answer that cannot be used: an object in it has a key twice", s.spec.Name)}
+				"upstream server %s sent an invalid response: an object in it has a duplicate key", s.spec.Name)}
 	}
 	failure := &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("upstream server %s: %s", s.spec.Name,
 		clip.Runes(oneLine(visible.Clean(wire.Message)), maxLogLine))}
@@ -104,7 +104,7 @@ func (s *server) callError(ctx context.Context, method string, err error) error 
 // failed explains why the transport failed.
 func (s *server) failed(err error) string {
 	text := err.Error()
-	why := "it could not be reached, or broke off: whether the call had an effect is not known"
+	why := "it could not be reached, or the connection broke: it is unknown whether the call had an effect"
 	for _, known := range []string{
 		"Unauthorized", "Forbidden", "Not Found", "Too Many Requests", "Internal Server Error", "Bad Gateway",
 		"Service Unavailable",

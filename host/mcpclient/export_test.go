@@ -2,7 +2,7 @@ package mcpclient
 
 import "time"
 
-// LogRate and LogBurst are how many lines a second, and at once, are logged of what one server says.
+// LogRate and LogBurst limit the log lines of one server: per second, and at once.
 const LogRate, LogBurst = logRate, logBurst
 
 // WithOutage shortens how long what a server offered outlives it.

@@ -58,7 +58,7 @@ func (u *Upstreams) Follow(ctx context.Context, path, dir string) {
 			changed, err = u.apply(specs)
 		}
 		if err != nil {
-			u.options.Logger.Error("the configuration of upstream servers is invalid: the servers stay as they are",
+			u.options.Logger.Error("the configuration of upstream servers is invalid: the previous one stays in force",
 				"err", err)
 		} else if changed {
 			u.options.Logger.Info("a new configuration of upstream servers is in force", "file", path)
@@ -124,7 +124,7 @@ func parse(data []byte, dir string) ([]Spec, error) {
 		return nil, err
 	case !found:
 		if near := strictyaml.Nearest("mcpServers", known); near != "" {
-			return nil, fmt.Errorf("mcpServers is missing: is %q meant to be it?", near)
+			return nil, fmt.Errorf("mcpServers is missing: is %q a misspelling of it?", near)
 		}
 		return nil, errors.New(`mcpServers is missing: write {"mcpServers": {}} for none`)
 	}

@@ -146,7 +146,7 @@ func TestHTTPFailures(t *testing.T) {
 		"503": {status(503), "service unavailable", pipeline.ToolError},
 		"hang": {func(_ http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
-		}, "did not answer within 300ms", pipeline.Timeout},
+		}, "did not respond within 300ms", pipeline.Timeout},
 		"slow drip": {func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			for r.Context().Err() == nil {
@@ -154,7 +154,7 @@ func TestHTTPFailures(t *testing.T) {
 				w.(http.Flusher).Flush()
 				time.Sleep(10 * time.Millisecond)
 			}
-		}, "did not answer within 300ms", pipeline.Timeout},
+		}, "did not respond within 300ms", pipeline.Timeout},
 		"truncated events": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprint(w, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":")

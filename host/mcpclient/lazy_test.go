@@ -235,7 +235,7 @@ func TestSingleFlight(t *testing.T) {
 	if s := r.status("plain"); s.State != mcpclient.Up || s.Cached || s.Restarts != 0 {
 		t.Errorf("status is %+v", s)
 	}
-	if got := r.call("plain_die", "{}"); !got.Response.IsError || !strings.Contains(text(got), "broke off") {
+	if got := r.call("plain_die", "{}"); !got.Response.IsError || !strings.Contains(text(got), "the connection broke") {
 		t.Errorf("got %+v", got.Response)
 	}
 	r.eventually("the server to be idle", func() bool { return r.status("plain").State == mcpclient.Idle })

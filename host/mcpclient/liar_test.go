@@ -214,8 +214,8 @@ func TestHostileUpstream(t *testing.T) {
 					if got := r.call("liar_x", "{}"); got.Outcome == pipeline.OK {
 						t.Errorf("the answer passed: %.200q", text(got))
 					} else if words := text(got); !strings.Contains(words, "larger than") &&
-						!strings.Contains(words, "holds more than") && !strings.Contains(words, "failed") &&
-						!strings.Contains(words, "cannot be used") {
+						!strings.Contains(words, "has more than") && !strings.Contains(words, "failed") &&
+						!strings.Contains(words, "invalid response") {
 						t.Errorf("the reason is %q", words)
 					}
 				} else if s := r.status("liar"); s.State == mcpclient.Up && len(s.Omitted) == 0 &&
@@ -275,7 +275,7 @@ func TestHostileUpstreamTexts(t *testing.T) {
 			r := newRig(t, mcpclient.Spec{Name: "liar", URL: server.URL, ProtocolVersion: "2025-11-25"})
 			found, ok := r.catalog.View().Tool("liar_x")
 			if !ok {
-				t.Fatalf("the tool is not on offer: %q", r.status("liar").Omitted)
+				t.Fatalf("the tool is not in the catalog: %q", r.status("liar").Omitted)
 			}
 			for _, text := range []string{found.Spec.Description.In("en"), found.Spec.Title.In("en"), string(found.Spec.InputSchema), string(found.Spec.OutputSchema)} {
 				var decoded any
@@ -325,7 +325,7 @@ func TestHostileKeys(t *testing.T) {
 			}))
 			t.Cleanup(server.Close)
 			r := newRig(t, mcpclient.Spec{Name: "liar", URL: server.URL, ProtocolVersion: "2025-11-25"})
-			const want = "upstream server liar gave an answer that cannot be used: an object in it has a key twice"
+			const want = "upstream server liar sent an invalid response: an object in it has a duplicate key"
 			if got := r.call("liar_x", "{}"); got.Outcome == pipeline.OK ||
 				!strings.Contains(fmt.Sprint(got.Response.Content), want) {
 				t.Errorf("%s: %v", got.Outcome, got.Response.Content)

@@ -33,7 +33,7 @@ const (
 )
 
 // errEndless ends a connection.
-var errEndless = errors.New("it sent a line without an end")
+var errEndless = errors.New("it sent a line that is too long")
 
 // newMessageLimiter limits the messages of one connection.
 func newMessageLimiter() *rate.Limiter { return rate.NewLimiter(messageRate, messageBurst) }
@@ -268,7 +268,7 @@ func refusal(id json.RawMessage, code int64) []byte {
 
 // tooLargeText has the error texts by code.
 var tooLargeText = map[int64]string{
-	codeTooLarge: "the answer is too large",
-	codeTooMuch:  fmt.Sprintf("the answer holds more than %d entries or %d values", maxItems, maxValues),
-	codeTwice:    "the answer has an object with a key twice",
+	codeTooLarge: "the response is too large",
+	codeTooMuch:  fmt.Sprintf("the response has more than %d entries or %d values", maxItems, maxValues),
+	codeTwice:    "the response has an object with a duplicate key",
 }

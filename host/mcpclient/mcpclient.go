@@ -46,7 +46,7 @@ type Options struct {
 	// CacheDir is a directory for the last lists of each server, which are offered until the server is connected. It is
 	// made when it is needed. Empty means none.
 	CacheDir string
-	// Version is hako's version, which servers are told.
+	// Version is hako's version, which is sent to servers.
 	Version string
 	// Logger receives changes of state, and the standard error of programs, marked and bounded. Nil discards them.
 	Logger *slog.Logger
@@ -89,7 +89,7 @@ func New(options Options) (*Upstreams, error) {
 
 // Apply replaces the servers with specs. It stops removed and changed servers, then offers the cached lists of new and
 // changed ones and starts them. It does not wait for their connections. Changed limits, except for Output, apply to
-// later calls and stop nothing. The error names the invalid Spec, or two that cannot be told apart; then nothing has
+// later calls and stop nothing. The error names the invalid Spec, or two that cannot be distinguished; then nothing has
 // changed.
 func (u *Upstreams) Apply(specs []Spec) error {
 	_, err := u.apply(specs)

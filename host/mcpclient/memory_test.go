@@ -209,7 +209,7 @@ func TestHostileLists(t *testing.T) {
 				}
 				s := r.status("liar")
 				if s.State != state || s.Tools != test.offered || !slices.ContainsFunc(s.Omitted, func(o string) bool {
-					return strings.HasPrefix(o, "tools: there are more than are asked for")
+					return strings.HasPrefix(o, "tools: there are more than the limits")
 				}) {
 					t.Errorf("%s: %d tools, status is %+v", state, s.Tools, s)
 				}

@@ -68,7 +68,7 @@ const maxParts = 20_000
 func newOffer(spec *Spec, l *listing) *offer {
 	o := &offer{manifest: new(manifest.Manifest), tools: map[string]string{}, prompts: map[string]string{}}
 	for _, kind := range l.cut {
-		o.omit("%s: there are more than are asked for: %d pages, %d in all, %d MiB or %d values", kind, maxPages,
+		o.omit("%s: there are more than the limits: %d pages, %d in total, %d MiB or %d values", kind, maxPages,
 			maxListed, maxListBytes>>20, maxValues)
 	}
 	room := maxName - len(spec.prefix())

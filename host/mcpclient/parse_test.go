@@ -75,7 +75,7 @@ func TestParseErrors(t *testing.T) {
 	t.Parallel()
 	server := func(entry string) string { return `{"mcpServers": {"a": ` + entry + `}}` }
 	for name, test := range map[string]struct{ text, want string }{
-		"no servers":          {`{"mcpServer": {}}`, `is "mcpServer" meant to be it?`},
+		"no servers":          {`{"mcpServer": {}}`, `is "mcpServer" a misspelling of it?`},
 		"nothing":             {`{}`, `mcpServers is missing`},
 		"a list":              {`[]`, "1:1"},
 		"a key":               {server(`{"command": "x", "evn": {}}`), `unknown key "evn": did you mean "env"?`},
@@ -87,11 +87,11 @@ func TestParseErrors(t *testing.T) {
 		"transport":           {server(`{"command": "x", "transport": "studio"}`), `did you mean "stdio"?`},
 		"other transport":     {server(`{"command": "x", "transport": "http"}`), "transport http needs a url"},
 		"sse":                 {server(`{"url": "https://a.example/sse", "type": "sse"}`), "streamable HTTP address"},
-		"address":             {server(`{"url": "ftp://a.example/"}`), "url is no address"},
-		"password in address": {server(`{"url": "https://u:p@a.example/"}`), "put them into headers"},
+		"address":             {server(`{"url": "ftp://a.example/"}`), "url is not an http or https URL"},
+		"password in address": {server(`{"url": "https://u:p@a.example/"}`), "use headers"},
 		"headers in the open": {server(`{"url": "http://a.example/", "headers": {"X-Key": "secret"}}`), "use https"},
 		"header": {server(`{"url": "https://a.example/", "headers": {"a b": "x"}}`),
-			`"a b" is no name of a header`},
+			`"a b" is not a header name`},
 		"env of a url":       {server(`{"url": "https://a.example/", "env": {"A": "b"}}`), "are for a command"},
 		"headers of command": {server(`{"command": "x", "headers": {"A": "b"}}`), "are for a url"},
 		"variable":           {server(`{"command": "x", "env": {"A=B": "b"}}`), "not the name of a variable"},

@@ -34,7 +34,7 @@ type process struct {
 	lifeline io.Closer
 	// asked counts the messages to the program, each of which it may answer.
 	asked atomic.Int64
-	// done is closed when the program has ended and its group has been signaled.
+	// done is closed when the program has exited and its group has been signaled.
 	done chan struct{}
 	// err is the program's exit error, set when done is closed.
 	err error
@@ -105,7 +105,7 @@ func (p *process) wait() {
 }
 
 // stop ends the program: it closes its input, then sends SIGTERM, then SIGKILL, and in the end kills its supervisor. It
-// returns when the program has ended.
+// returns when the program has exited.
 func (p *process) stop() {
 	_ = p.stdin.Close()
 	kill := func(*os.Process) { _ = p.lifeline.Close() }

@@ -141,7 +141,7 @@ func (r *remote) client() *http.Client {
 	}}
 }
 
-var errRedirect = errors.New("the server sends requests elsewhere: put that address into url")
+var errRedirect = errors.New("the server redirects to another address: set url to that address")
 
 // callOutcome records the outcome of a call's HTTP request, and has the token for its questions. It is in the request's
 // context, because the SDK reports the outcome only after it has ended the session.

@@ -88,7 +88,7 @@ func (t translator) content(block mcp.Content) (c abi.Content, err error) {
 		c.Resource, err = t.contents(b.Resource)
 		return c, err
 	default:
-		return c, fmt.Errorf("a block of type %T is none of text, image, audio, resource_link and resource", block)
+		return c, fmt.Errorf("a block of type %T is not one of text, image, audio, resource_link and resource", block)
 	}
 	if c.MIMEType == "" || c.Data == nil {
 		return c, fmt.Errorf("a block of type %s needs data and a mimeType", c.Type)

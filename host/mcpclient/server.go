@@ -127,7 +127,7 @@ func (s *Spec) limits(options *Options) manifest.Limits {
 
 func (s *server) startTimeout() time.Duration { return cmp.Or(s.spec.StartTimeout, defaultStart) }
 
-// said logs what a server says, marked as its words and bounded.
+// said logs a message of a server, marked as its own and bounded.
 func (s *server) said(where, format string, args ...any) {
 	if s.lines.Allow() {
 		s.logger.Info("an upstream server says", "where", where, "text", oneLineOf(fmt.Sprintf(format, args...)))

@@ -127,7 +127,7 @@ func connectError(ctx context.Context, x *session, err error) error {
 // ended describes how a program ended.
 func ended(p *process) error {
 	if p.err != nil {
-		return fmt.Errorf("%w: %w: what it wrote to its standard error is in the log", errEnded, p.err)
+		return fmt.Errorf("%w: %w: its standard error is in the log", errEnded, p.err)
 	}
 	return fmt.Errorf("%w: it must keep running and speak MCP on its standard input and output", errEnded)
 }

@@ -61,7 +61,7 @@ type Spec struct {
 	// TrustAnnotations lets the policy use the server's annotations of its tools (readOnlyHint and so on). Clients see
 	// them in any case.
 	TrustAnnotations bool
-	// Elicitation is how the server's questions in the middle of a call are handled. Empty means ElicitationAsk.
+	// Elicitation chooses how the server's questions during a call are handled. Empty means ElicitationAsk.
 	Elicitation Elicitation
 	// Limits bound calls, as for a plugin. Time, Input, Output, Concurrency, Queue, QueueWait and Rate apply. Zero
 	// fields mean Options.Limits.
@@ -185,7 +185,7 @@ func (s *Spec) checkRemote() error {
 	}
 	for name, v := range s.Headers {
 		if !httpguts.ValidHeaderFieldName(name) {
-			return fmt.Errorf("headers: %q is no name of a header", name)
+			return fmt.Errorf("headers: %q is not a header name", name)
 		}
 		if err := v.check(); err != nil {
 			return fmt.Errorf("headers.%s: %w", name, err)
@@ -205,10 +205,10 @@ func (s *Spec) checkRemote() error {
 func (s *Spec) endpoint(filled string) (*url.URL, error) {
 	u, err := url.Parse(filled)
 	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return nil, errors.New("url is no address such as https://mcp.example.com/mcp")
+		return nil, errors.New("url is not an http or https URL such as https://mcp.example.com/mcp")
 	}
 	if u.User != nil {
-		return nil, errors.New("url holds a user or password: put them into headers")
+		return nil, errors.New("url contains a user or password: use headers")
 	}
 	if !address.IsConfidential(u) && (len(s.Headers) > 0 || s.Credential != "") {
 		return nil, errors.New("headers and credentials are not sent in plain text beyond this machine: use https")
@@ -232,7 +232,7 @@ func checkSet(specs []Spec) error {
 			return fmt.Errorf("upstream server %s: %w", s.Name, err)
 		}
 		if names[s.Name] {
-			return fmt.Errorf("upstream server %s is there twice", s.Name)
+			return fmt.Errorf("upstream server %s is configured twice", s.Name)
 		}
 		names[s.Name] = true
 		if s.Disabled {

@@ -48,7 +48,7 @@ func TestAC7GracefulDegradation(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	for name, want := range map[string]string{
-		"exits": "the program has ended: exit status 1", "silent": "did not answer within 300ms: raise startTimeout",
+		"exits": "the program has exited: exit status 1", "silent": "did not respond within 300ms: raise startTimeout",
 		"unset": "HAKO_TEST_UNSET is not set", "missing": "not in the PATH", "refused": "connection refused",
 	} {
 		if s := r.status(name); s.State != mcpclient.Down || !strings.Contains(s.Error, want) || s.Retry.IsZero() {
@@ -71,7 +71,7 @@ func TestDeath(t *testing.T) {
 	changes := 0
 	defer r.catalog.Watch(func() { changes++ })()
 	got := r.call("plain_die", "{}")
-	if !got.Response.IsError || !strings.Contains(text(got), "broke off") {
+	if !got.Response.IsError || !strings.Contains(text(got), "the connection broke") {
 		t.Errorf("got %+v", got.Response)
 	}
 	if got := text(r.call("plain_echo", `{"text":"alive"}`)); got != "alive" {

@@ -46,8 +46,8 @@ type round struct {
 	answers mcp.InputResponseMap
 }
 
-// withdrawTime is the time that the SDK has to tell a client that a form is no longer needed: it does so on the call's
-// own stream, but beside the call, whose answer ends the stream.
+// withdrawTime is the time that the SDK has to notify a client that a form is no longer needed: it does so on the
+// call's own stream, but beside the call, whose answer ends the stream.
 const withdrawTime = 20 * time.Millisecond
 
 // asker asks the person at a client. It returns when ctx ends.
@@ -168,7 +168,7 @@ func (s *Server) answer(ctx context.Context, r *request, call *pipeline.Call,
 // half of a call, so it does not become a call of its own.
 var errForeignState = &jsonrpc.Error{
 	Code:    jsonrpc.CodeInvalidParams,
-	Message: "requestState is not one that hako gave out: send it as it came, or begin again with a request without it",
+	Message: "requestState was not issued by hako: return it unchanged, or start again with a request without it",
 }
 
 // known reports whether the requestState has the form of hako's, or is empty.

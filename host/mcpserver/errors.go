@@ -15,7 +15,7 @@ import (
 )
 
 // internalText is the only text that clients get about a fault of the host.
-const internalText = "the server failed inside: its log has the details"
+const internalText = "internal error of the server: its log has the details"
 
 // canceledText answers a request that ends before its answer.
 const canceledText = "the request was canceled"
@@ -48,7 +48,7 @@ func (s *Server) protocolError(call *pipeline.Call, err error) error {
 	if errors.As(err, &guest) {
 		return guestError(call, guest)
 	}
-	s.options.Logger.Error("an MCP request failed inside the host", "method", call.Request.Method, "err", err)
+	s.options.Logger.Error("an MCP request failed with an internal error", "method", call.Request.Method, "err", err)
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: internalText}
 }
 

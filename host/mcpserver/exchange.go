@@ -24,7 +24,7 @@ type exchange struct {
 	address, requestID string
 	// gone ends when the client has left and cannot fetch the answer any more. Nil never ends.
 	gone context.Context
-	// conn is the connection that its messages are delivered to, stream is where they are answered.
+	// conn is the connection that receives its messages, stream the one for the answers.
 	conn   *transport.Conn
 	stream *transport.Stream
 }

@@ -149,7 +149,7 @@ func TestPendingCallElsewhere(t *testing.T) {
 			by(akis)...),
 		"a part of the name": callAgain(t, b, "greet", first.state[:len(first.state)-1], aki, by(akis)...),
 	} {
-		if !strings.Contains(reply.result, "names no call of yours that waits") {
+		if !strings.Contains(reply.result, "names no pending call of yours") {
 			t.Errorf("%s: %s", what, reply.result)
 		}
 	}
@@ -162,7 +162,7 @@ func TestPendingCallElsewhere(t *testing.T) {
 		!strings.Contains(last.result, `"id":1`) {
 		t.Errorf("%s", last.result)
 	}
-	if after := callAgain(t, b, "greet", first.state, aki, by(akis)...); !strings.Contains(after.result, "names no call of yours") {
+	if after := callAgain(t, b, "greet", first.state, aki, by(akis)...); !strings.Contains(after.result, "names no pending call of yours") {
 		t.Errorf("after its end: %s", after.result)
 	}
 	if begun, asked := backend.begun.Load(), backend.asked.Load(); begun != 1 || asked != 1 {
@@ -204,7 +204,7 @@ func TestPendingCallDiesWithItsReplica(t *testing.T) {
 	if got := wait(t, answered); !strings.Contains(got.result, lostText) || !strings.Contains(got.result, `"id":1`) {
 		t.Errorf("%s", got.result)
 	}
-	if late := callAgain(t, b.Handler(), "greet", other.state, aki); !strings.Contains(late.result, "names no call of yours") {
+	if late := callAgain(t, b.Handler(), "greet", other.state, aki); !strings.Contains(late.result, "names no pending call of yours") {
 		t.Errorf("%s", late.result)
 	}
 }
@@ -253,7 +253,7 @@ func TestAnswersAtOnce(t *testing.T) {
 			switch {
 			case strings.Contains(got.result, "hello Aki"):
 				results++
-			case !strings.Contains(got.result, "names no call") && !strings.Contains(got.result, "a later request"):
+			case !strings.Contains(got.result, "names no pending call") && !strings.Contains(got.result, "a later request"):
 				t.Errorf("%s", got.result)
 			}
 		}

@@ -97,7 +97,7 @@ func TestHostileBatches(t *testing.T) {
 				t.Errorf("%d %s", code, body)
 			}
 			code, body := send(r, calls(1, 8))
-			if code != http.StatusTooManyRequests || !strings.Contains(body, "at most 1 a second") ||
+			if code != http.StatusTooManyRequests || !strings.Contains(body, "the limit is 1 a second") ||
 				r.called.Load() != 8 {
 				t.Errorf("%d called: %d %s", r.called.Load(), code, body)
 			}
@@ -183,14 +183,14 @@ func TestHostileBatches(t *testing.T) {
 	for name, test := range map[string]struct{ body, want string }{
 		"too many messages": {calls(1, transport.MaxBatch+1),
 			"it has more than 100 messages: send fewer at once"},
-		"very many values":         {"[" + strings.Repeat("1,", 500_000) + "1]", "part 1 is no JSON-RPC 2.0 message"},
+		"very many values":         {"[" + strings.Repeat("1,", 500_000) + "1]", "part 1 is not a JSON-RPC 2.0 message"},
 		"nothing":                  {"[]", "it is empty"},
 		"nothing but space":        {" \n[ ]\t", "it is empty"},
-		"a batch in a batch":       {"[" + calls(1, 2) + "]", "part 1 is no JSON-RPC 2.0 message"},
-		"a number":                 {"[" + fmt.Sprintf(ping, 1) + ",7]", "part 2 is no JSON-RPC 2.0 message"},
-		"null":                     {"[null]", "part 1 is no JSON-RPC 2.0 message"},
-		"a message without a kind": {`[{"jsonrpc":"2.0"}]`, "part 1 is no JSON-RPC 2.0 message"},
-		"JSON-RPC 1":               {`[{"id":1,"method":"ping"}]`, "part 1 is no JSON-RPC 2.0 message"},
+		"a batch in a batch":       {"[" + calls(1, 2) + "]", "part 1 is not a JSON-RPC 2.0 message"},
+		"a number":                 {"[" + fmt.Sprintf(ping, 1) + ",7]", "part 2 is not a JSON-RPC 2.0 message"},
+		"null":                     {"[null]", "part 1 is not a JSON-RPC 2.0 message"},
+		"a message without a kind": {`[{"jsonrpc":"2.0"}]`, "part 1 is not a JSON-RPC 2.0 message"},
+		"JSON-RPC 1":               {`[{"id":1,"method":"ping"}]`, "part 1 is not a JSON-RPC 2.0 message"},
 		"one ID twice": {"[" + fmt.Sprintf(ping, 1) + "," + fmt.Sprintf(ping, 1) + "]",
 			"the id of part 2 is that of an earlier one"},
 		"one ID in two forms": {"[" + fmt.Sprintf(ping, "1") + "," + fmt.Sprintf(ping, "1.0") + "]",
@@ -201,7 +201,7 @@ func TestHostileBatches(t *testing.T) {
 			`part 1 is \"initialize\", which must be sent alone`},
 		"a stream": {`[{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{}}]`,
 			"which must be sent alone"},
-		"a key twice": {`[{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}]`, `has the key \"id\" twice`},
+		"a key twice": {`[{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}]`, `has the duplicate key \"id\"`},
 		"cut off":     {"[" + fmt.Sprintf(ping, 1), "it ends early"},
 	} {
 		within("refused: "+name, withBatching, idle, func(t *testing.T, r *rig) {

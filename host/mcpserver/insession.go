@@ -74,7 +74,7 @@ func (s *Server) listen(w *transport.Response, r *http.Request, session *session
 	stream, after, resumed := parseEventID(r.Header.Get("Last-Event-Id"))
 	switch {
 	case len(r.Header.Values("Last-Event-Id")) > 0 && !resumed:
-		http.Error(w, "The Last-Event-ID is none of this server's.", http.StatusBadRequest)
+		http.Error(w, "The Last-Event-ID is not from this server.", http.StatusBadRequest)
 		return
 	case resumed && stream != "":
 		s.replicas.follow(w, r, session, stream, after)
@@ -168,7 +168,7 @@ func opens(w http.ResponseWriter, h http.Header, body *transport.Body) bool {
 		return true
 	case body.Method() == "initialize":
 		writeError(w, http.StatusBadRequest, body.ID(), jsonrpc.CodeInvalidParams,
-			"What the client says of itself is larger than 64 KiB.")
+			"The client's info and capabilities are larger than 64 KiB.")
 		return false
 	}
 	messages, err := body.Decoded()

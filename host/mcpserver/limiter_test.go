@@ -97,7 +97,7 @@ func TestLimitsOverStdio(t *testing.T) {
 		busy("in flight")
 		busy("in flight")
 		busy("in flight")
-		busy("at most 1 a second")
+		busy("the limit is 1 a second")
 		s.Close()
 	})
 }

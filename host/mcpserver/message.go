@@ -27,7 +27,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool)
 			s.options.Observer.RequestRefused(refusedSize)
 			return nil, false
 		}
-		http.Error(w, "The message did not arrive whole.", http.StatusBadRequest)
+		http.Error(w, "The message is incomplete.", http.StatusBadRequest)
 		s.options.Observer.RequestRefused(refusedInvalid)
 		return nil, false
 	}

@@ -25,7 +25,7 @@ import (
 // Pending calls: in protocol versions without sessions, a question during a call is the result of the client's request,
 // and the call is pending. A second request, with the answer, continues the same call, which passes policy, quotas and
 // audit log once. The requestState names the call and the replica that holds it, to which other replicas
-// forward the request (forward.go). Only whoever made the call can continue it.
+// forward the request (forward.go). Only the caller can continue the call.
 
 const (
 	// pendingPrefix begins the requestState of a pending call. The replica follows where there are several, and a
@@ -39,8 +39,8 @@ const (
 
 var (
 	errNoCall = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
-		Message: "requestState names no call of yours that waits for an answer: it is another one, " +
-			"or it has ended, or the replica has at which it waited, and then it is not known whether it has taken effect"}
+		Message: "requestState names no pending call of yours: it belongs to another call, " +
+			"or the call has ended, or its replica has stopped, and then it is unknown whether the call had an effect"}
 	errDisplaced = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
 		Message: "a later request with the same requestState continues this call"}
 	errTooManyPending = errors.New("too many calls wait for answers")

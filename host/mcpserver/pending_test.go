@@ -79,10 +79,10 @@ func TestServersQuestions(t *testing.T) {
 			"dismissed":    {"greet", able, answering("cancel", nil), "cancel <nil> <nil>; cancel <nil> <nil>; ", 1},
 			"a page":       {"visit", able, answering("accept", nil), "accept <nil> <nil>; accept <nil> <nil>; ", 2},
 			"pages alone":  {"visit", pages, answering("accept", nil), "accept <nil> <nil>; accept <nil> <nil>; ", 2},
-			"no forms":     {"greet", pages, answering("accept", nil), "decline <nil> there is nobody to ask", 0},
-			"no pages":     {"visit", nil, answering("accept", nil), "decline <nil> there is nobody to ask", 0},
+			"no forms":     {"greet", pages, answering("accept", nil), "decline <nil> the caller's frontend cannot ask anybody", 0},
+			"no pages":     {"visit", nil, answering("accept", nil), "decline <nil> the caller's frontend cannot ask anybody", 0},
 			"nonsense":     {"greet", able, answering("maybe", nil), "cancel <nil> <nil>; ", 1},
-			"nobody there": {"greet", nil, nil, "decline <nil> there is nobody to ask", 0},
+			"nobody there": {"greet", nil, nil, "decline <nil> the caller's frontend cannot ask anybody", 0},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -118,10 +118,10 @@ func TestAnswerThatDoesNotFit(t *testing.T) {
 	s, _ := asking(t, nil)
 	h := s.Handler()
 	for answer, want := range map[string]string{
-		`{"action":"accept","content":{"name":"longer than ten"}}`:  "does not fit the form",
-		`{"action":"accept","content":{"name":"Aki","admin":true}}`: "does not fit the form",
-		`{"action":"accept","content":{"name":{"first":"A"}}}`:      "does not fit the form",
-		`{"action":"accept"}`:                                           "does not fit the form",
+		`{"action":"accept","content":{"name":"longer than ten"}}`:  "does not match the form",
+		`{"action":"accept","content":{"name":"Aki","admin":true}}`: "does not match the form",
+		`{"action":"accept","content":{"name":{"first":"A"}}}`:      "does not match the form",
+		`{"action":"accept"}`:                                           "does not match the form",
 		`{"action":"accept","content":{"name":"Aki"}}`:                  "accept Aki",
 		`{"action":"decline","content":{"name":"not to be passed on"}}`: "decline <nil>",
 	} {
@@ -142,7 +142,7 @@ func TestMisfitInSession(t *testing.T) {
 		s, _ := asking(t, nil)
 		session := frontend.connect(t, s, withSessions,
 			answering("accept", map[string]any{"name": "longer than ten"}).options())
-		if got := textOf(t, callWith(t, session, "greet", 1)); !strings.HasPrefix(got, "cancel <nil> the answer does not fit the form") || strings.Contains(got, "ten") {
+		if got := textOf(t, callWith(t, session, "greet", 1)); !strings.HasPrefix(got, "cancel <nil> the answer does not match the form") || strings.Contains(got, "ten") {
 			t.Errorf("%q", got)
 		}
 	})
@@ -213,7 +213,7 @@ func TestPendingCall(t *testing.T) {
 		"a state made up":   callAgain(t, h, "greet", "call_AAAAAAAAAAAAAAAAAAAAAAAAAA", answer, by(aki)...),
 		"nobody in general": callAgain(t, h, "greet", first.state[:len(first.state)-1], answer, by(aki)...),
 	} {
-		if !strings.Contains(reply.result, "names no call of yours that waits") {
+		if !strings.Contains(reply.result, "names no pending call of yours") {
 			t.Errorf("%s: %s", what, reply.result)
 		}
 	}
@@ -232,7 +232,7 @@ func TestPendingCall(t *testing.T) {
 	if !strings.Contains(last.result, "accept Aki <nil>; accept Aki <nil>; ") {
 		t.Errorf("%s", last.result)
 	}
-	if after := callAgain(t, h, "greet", first.state, answer, by(aki)...); !strings.Contains(after.result, "names no call of yours") {
+	if after := callAgain(t, h, "greet", first.state, answer, by(aki)...); !strings.Contains(after.result, "names no pending call of yours") {
 		t.Errorf("after its end: %s", after.result)
 	}
 	if n := backend.begun.Load(); n != 1 {
@@ -268,7 +268,7 @@ func TestPendingCallGoesOnWithoutCapability(t *testing.T) {
 	}
 	body = strings.Replace(roundBody("greet", `{"n":1}`, "call_AAAA", decline), `{"elicitation":{"form":{},"url":{}}}`,
 		`{}`, 1)
-	if got := callAgainIn(t.Context(), s.Handler(), body); !strings.Contains(got.result, "names no call of yours") ||
+	if got := callAgainIn(t.Context(), s.Handler(), body); !strings.Contains(got.result, "names no pending call of yours") ||
 		backend.begun.Load() != 1 {
 		t.Errorf("%d calls, %s", backend.begun.Load(), got.result)
 	}
@@ -299,7 +299,7 @@ func TestManyTalks(t *testing.T) {
 			t.Fatalf("%s", reply.result)
 		}
 	}
-	if reply := callAgain(t, h, "greet", "", ""); !strings.Contains(reply.result, "decline <nil> there is nobody to ask") {
+	if reply := callAgain(t, h, "greet", "", ""); !strings.Contains(reply.result, "decline <nil> the caller's frontend cannot ask anybody") {
 		t.Errorf("%s", reply.result)
 	}
 	if err := s.Close(); !errors.Is(err, context.Canceled) && err != nil {
@@ -316,7 +316,7 @@ func TestForeignState(t *testing.T) {
 	t.Parallel()
 	s, backend := asking(t, nil)
 	for _, state := range []string{"x", "acall_1", strings.Repeat("a", 60_000)} {
-		if got := callAgain(t, s.Handler(), "greet", state, ""); !strings.Contains(got.result, "begin again with a request without it") {
+		if got := callAgain(t, s.Handler(), "greet", state, ""); !strings.Contains(got.result, "start again with a request without it") {
 			t.Errorf("%.20s: %.200s", state, got.result)
 		}
 	}

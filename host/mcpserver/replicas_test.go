@@ -741,7 +741,7 @@ func TestResumeAfterDeath(t *testing.T) {
 	<-entered
 	_ = a.store.Close() // what it has to say at its end does not reach the store
 	again := readEvents(t, b.open(t, http.MethodGet, id, "", "Last-Event-ID", stream.last))
-	if got := again.next(); !strings.Contains(got, "whether it has taken effect is not known") ||
+	if got := again.next(); !strings.Contains(got, "it is unknown whether the request had an effect") ||
 		!strings.Contains(got, `"id":7`) {
 		t.Errorf("got %s", got)
 	}

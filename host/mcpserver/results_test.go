@@ -94,12 +94,12 @@ func TestKeptAtAnyReplica(t *testing.T) {
 			}
 			for range 2 {
 				_, err := stranger.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: link.URI})
-				if err == nil || !strings.Contains(err.Error(), "is kept for you") {
+				if err == nil || !strings.Contains(err.Error(), "you have no stored result") {
 					t.Errorf("another user reads the resource: %v", err)
 				}
 				part, err := stranger.CallTool(t.Context(), &mcp.CallToolParams{Name: results.Tool,
 					Arguments: map[string]any{"id": link.URI}})
-				if err != nil || !part.IsError || !strings.Contains(textOf(t, part), "is kept for you") {
+				if err != nil || !part.IsError || !strings.Contains(textOf(t, part), "you have no stored result") {
 					t.Errorf("another user reads the result: %+v, %v", part, err)
 				}
 			}
@@ -128,7 +128,7 @@ func TestKeptForSessionElsewhere(t *testing.T) {
 	if _, data := b.send(t, mine, read); !strings.Contains(data, `{\"id\":999,`) {
 		t.Errorf("the session reads %.300s", data)
 	}
-	if _, data := b.send(t, other, read); !strings.Contains(data, "is kept for you") {
+	if _, data := b.send(t, other, read); !strings.Contains(data, "you have no stored result") {
 		t.Errorf("another session reads %.300s", data)
 	}
 }
@@ -222,7 +222,7 @@ func TestKeptForSession(t *testing.T) {
 	mine, other := connectHTTP(t, s, withSessions, nil), connectHTTP(t, s, withSessions, nil)
 	link := callWith(t, mine, "list", 1).Content[1].(*mcp.ResourceLink)
 	if _, err := other.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: link.URI}); err == nil ||
-		!strings.Contains(err.Error(), "is kept for you") {
+		!strings.Contains(err.Error(), "you have no stored result") {
 		t.Errorf("another session reads the resource: %v", err)
 	}
 	result, err := other.CallTool(t.Context(), &mcp.CallToolParams{Name: results.Tool, Arguments: map[string]any{"id": link.URI}})

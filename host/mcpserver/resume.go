@@ -91,7 +91,7 @@ func parseEventID(id string) (stream string, number int, ok bool) {
 }
 
 // errMissing means that stored events are not consecutive.
-var errMissing = errors.New("the stream was longer than what is kept of it")
+var errMissing = errors.New("the stream is longer than the stored events")
 
 // followPoll is the interval of checks that the replica that answers still lives.
 const followPoll = 5 * time.Second
@@ -214,7 +214,7 @@ func (f *follower) write(messages [][]byte) error {
 }
 
 // lostText answers a call whose replica has ended.
-const lostText = "the replica that ran this has ended in the midst of it: whether it has taken effect is not known"
+const lostText = "the replica that ran this request has ended: it is unknown whether the request had an effect"
 
 // failRequests answers the requests of a replica that has ended with an error.
 func (f *follower) failRequests(stream *sessionstore.Stream) {
@@ -229,7 +229,7 @@ func (f *follower) failRequests(stream *sessionstore.Stream) {
 // refuse answers a stream that cannot continue. Status 404 would mean that the session has ended.
 func (f *follower) refuse(err error) {
 	if errors.Is(err, sessionstore.ErrNone) || errors.Is(err, errMissing) {
-		http.Error(f.w, "What was sent on this stream is not kept any more.", http.StatusBadRequest)
+		http.Error(f.w, "The events of this stream are no longer stored.", http.StatusBadRequest)
 		return
 	}
 	f.unreachable(f.w, err)

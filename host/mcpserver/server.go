@@ -199,6 +199,6 @@ func (s *Server) Close() error {
 
 // logPanic logs a recovered panic. Its cause stays out of the answer, because it may hold anything.
 func (s *Server) logPanic(method string, cause any) {
-	s.options.Logger.Error("an MCP request failed inside the host", "method", method,
+	s.options.Logger.Error("an MCP request failed with an internal error", "method", method,
 		"err", fmt.Sprint(cause), "stack", string(debug.Stack()))
 }

@@ -181,7 +181,7 @@ func TestListsInTheLanguage(t *testing.T) {
 	}
 }
 
-// TestSchemasAreListedFlat holds that clients are shown no composition at the top of a schema, and that calls are
+// TestSchemasAreListedFlat checks that clients are shown no composition at the top of a schema, and that calls are
 // checked against it all the same.
 func TestSchemasAreListedFlat(t *testing.T) {
 	t.Parallel()
@@ -304,7 +304,7 @@ func TestErrorsHaveCodes(t *testing.T) {
 		"guest network":   {&abi.Error{Code: abi.CodeNetwork, Message: "unplugged"}, -32603, "unplugged", ""},
 		"host":            {errors.New("password is hunter2"), -32603, internalText, ""},
 		"host, with the call's ID": {fmt.Errorf("%w (call_1)", pipeline.ErrInternal), -32603,
-			"the host failed inside: its log has the details (call_1)", ""},
+			"internal error of the host: its log has the details (call_1)", ""},
 		"canceled": {context.Canceled, -32603, "the request was canceled", ""},
 	}
 	for name, test := range tests {

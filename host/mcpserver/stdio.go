@@ -237,7 +237,7 @@ func parse(l line) (jsonrpc.Message, *jsonrpc.Response) {
 	}
 	switch {
 	case l.long:
-		return refuse(jsonrpc.ID{}, jsonrpc.CodeParseError, "the line is longer than the server takes")
+		return refuse(jsonrpc.ID{}, jsonrpc.CodeParseError, "the line is longer than the server's limit")
 	case invalid != nil:
 		return refuse(jsonrpc.ID{}, jsonrpc.CodeParseError, "the line is not valid JSON: "+invalid.Error())
 	case bytes.HasPrefix(bytes.TrimSpace(l.data), []byte("[")):

@@ -73,12 +73,12 @@ func TestMalformedLines(t *testing.T) {
 			< {"jsonrpc":"2.0","id":1,"result":{}}`,
 		"two messages in a line": `
 			> {"jsonrpc":"2.0","id":1,"method":"ping"} {"jsonrpc":"2.0","id":2,"method":"ping"}
-			< {"jsonrpc":"2.0","error":{"code":-32700,"message":"the line is not valid JSON: something follows the value"}}`,
+			< {"jsonrpc":"2.0","error":{"code":-32700,"message":"the line is not valid JSON: unexpected data after the value"}}`,
 		"a key twice": `
 			> {"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}
-			< {"jsonrpc":"2.0","error":{"code":-32700,"message":"the line is not valid JSON: the value has the key \"method\" twice"}}
+			< {"jsonrpc":"2.0","error":{"code":-32700,"message":"the line is not valid JSON: the value has the duplicate key \"method\""}}
 			> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"to":"a","t\u006f":"b"}}}
-			< {"jsonrpc":"2.0","error":{"code":-32700,"message":"the line is not valid JSON: the value at \"/params/arguments\" has the key \"to\" twice"}}`,
+			< {"jsonrpc":"2.0","error":{"code":-32700,"message":"the line is not valid JSON: the value at \"/params/arguments\" has the duplicate key \"to\""}}`,
 		"JSON, but no message": `
 			> 42
 			< {"jsonrpc":"2.0","error":{"code":-32600,"message":"the line ` + transport.NoMessage + `"}}
@@ -97,7 +97,7 @@ func TestMalformedLines(t *testing.T) {
 			< {"jsonrpc":"2.0","id":3,"result":{}}`,
 		"too long": `
 			> {"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", 300_000) + `"}}
-			< {"jsonrpc":"2.0","error":{"code":-32700,"message":"the line is longer than the server takes"}}
+			< {"jsonrpc":"2.0","error":{"code":-32700,"message":"the line is longer than the server's limit"}}
 			> {"jsonrpc":"2.0","id":1,"method":"ping"}
 			< {"jsonrpc":"2.0","id":1,"result":{}}`,
 		"deep": `

@@ -299,7 +299,7 @@ func (t *subscriptions) update(name string, foreign bool) {
 	case len(t.pending) >= maxPending:
 		if !t.dropping {
 			t.dropping = true
-			t.server.options.Logger.Warn("clients are not told of all resources that change: they read too slowly")
+			t.server.options.Logger.Warn("notifications about changed resources are dropped: clients read too slowly")
 		}
 		return
 	}
@@ -334,7 +334,7 @@ func (t *subscriptions) notifyPending() {
 				_ = client.Notify(context.Background(), "notifications/resources/updated",
 					&mcp.ResourceUpdatedNotificationParams{URI: uriOf(topic)})
 			}
-			// A client that cannot be told has gone, or is about to.
+			// A client that cannot be notified has disconnected, or is about to.
 			_ = t.server.sdk.ResourceUpdated(context.Background(), &mcp.ResourceUpdatedNotificationParams{URI: topic})
 		}
 	}

@@ -30,7 +30,7 @@ func (s *Server) offersToolset(w http.ResponseWriter, r *http.Request, over *exc
 	}
 	if !calls.MayChoose(over.newCall(r.Header, "", abi.Request{}).Caller) {
 		s.options.Observer.RequestRefused(refusedAuth)
-		http.Error(w, "This toolset is not for you: the operator says in toolsets.sets whom it is for.",
+		http.Error(w, "You may not use this toolset: the operator sets who may in toolsets.sets.",
 			http.StatusForbidden)
 		return false
 	}

@@ -170,7 +170,7 @@ func TestToolsetEndpoints(t *testing.T) {
 			t.Errorf("a call with a fixed argument: %v", err)
 		}
 		result, err = one.CallTool(t.Context(), &mcp.CallToolParams{Name: "erase", Arguments: map[string]any{"n": 2}})
-		if err != nil || !result.IsError || !strings.Contains(textOf(t, result), `"n" is not the caller's to give`) {
+		if err != nil || !result.IsError || !strings.Contains(textOf(t, result), `the caller may not set "n"`) {
 			t.Errorf("a fixed argument that was given: %v", err)
 		}
 		status := func(path, session string) int {

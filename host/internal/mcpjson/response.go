@@ -58,7 +58,7 @@ func DecodeResponse(plugin, method string, data []byte) (*abi.Response, error) {
 		response, err = o.response(method)
 	}
 	if err != nil {
-		reason := "gave an answer that is not the JSON expected: " + err.Error()
+		reason := "returned unexpected JSON: " + err.Error()
 		return nil, &sandbox.GuestError{Plugin: plugin, Reason: reason, Err: err}
 	}
 	return response, nil
@@ -161,7 +161,7 @@ func (b *contentBlock) content() (abi.Content, error) {
 	case "":
 		return c, errors.New("it has no type, and its other fields do not determine one")
 	default:
-		return c, fmt.Errorf("type %.20q is none of text, image, audio, resource_link, resource", c.Type)
+		return c, fmt.Errorf("type %.20q is not one of text, image, audio, resource_link, resource", c.Type)
 	}
 	return c, nil
 }

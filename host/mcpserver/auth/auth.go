@@ -105,7 +105,7 @@ func New(options Options) (*Auth, error) {
 	a := &Auth{tokens: slices.Clone(options.Tokens), issued: options.Issued, scopes: slices.Clone(options.Scopes)}
 	for _, scope := range a.scopes {
 		if !bearer.IsScope(scope) {
-			return nil, fmt.Errorf("mcp server: %q is no OAuth scope: they have no spaces, quotes or backslashes",
+			return nil, fmt.Errorf("mcp server: %q is not an OAuth scope: scopes have no spaces, quotes or backslashes",
 				scope)
 		}
 	}

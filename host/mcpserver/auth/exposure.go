@@ -7,7 +7,7 @@ import (
 	"github.com/hako-run/hako/internal/address"
 )
 
-// CheckExposure refuses an address that other machines can reach, while nothing tells friend from foe: auth is nil and
+// CheckExposure refuses an address that other machines can reach, without any authentication: auth is nil and
 // the host of the address is no loopback name. Its error says what to do.
 func CheckExposure(addr string, auth *Auth) error {
 	if _, _, err := net.SplitHostPort(addr); err != nil {

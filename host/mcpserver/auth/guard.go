@@ -26,7 +26,7 @@ func NewGuard(origins, hosts []string) (*Guard, error) {
 		if err != nil || origin.Scheme == "" || origin.Hostname() == "" ||
 			origin.String() != origin.Scheme+"://"+origin.Host {
 			return nil, fmt.Errorf(
-				"mcp server: %q is no web origin: write it like https://app.example.com, "+
+				"mcp server: %q is not a web origin: write it like https://app.example.com, "+
 					"with the port if it is not the scheme's own",
 				text,
 			)
@@ -36,7 +36,7 @@ func NewGuard(origins, hosts []string) (*Guard, error) {
 	for _, host := range hosts {
 		if _, _, err := net.SplitHostPort(host); host == "" || strings.ContainsAny(host, "/ ") || err == nil {
 			return nil, fmt.Errorf(
-				"mcp server: %q is no host name: write it without scheme, port and path, like hako.example.com",
+				"mcp server: %q is not a host name: write it without scheme, port and path, like hako.example.com",
 				host,
 			)
 		}

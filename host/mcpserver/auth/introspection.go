@@ -35,7 +35,7 @@ type Introspection struct {
 }
 
 const (
-	// activeTime and inactiveTime are how long an answer is used again, at most until the token expires. A token that
+	// activeTime and inactiveTime are the lifetimes of cached answers, at most until the token expires. A token that
 	// is revoked stays valid for activeTime.
 	activeTime   = 30 * time.Second
 	inactiveTime = 10 * time.Second

@@ -85,7 +85,7 @@ func (s *Server) parse(r *http.Request) (*authorization, error) {
 }
 
 // scopes returns the scopes of a grant: those of every token, and the optional ones that are asked for. Others are left
-// out, and the client is told (RFC 6749, section 3.3).
+// out, and the response says so (RFC 6749, section 3.3).
 func (s *Server) scopes(asked string) []string {
 	granted := slices.Clone(s.options.Scopes)
 	for _, scope := range s.options.OptionalScopes {

@@ -107,8 +107,8 @@ type Options struct {
 type Event struct {
 	// Action is "login", "refused" or "revoked".
 	Action string
-	// Address is the client's IP address. User and Tenant are empty unless they are proven. Client is what the client
-	// calls itself.
+	// Address is the client's IP address. User and Tenant are empty unless they are proven. Client is the client's
+	// own name.
 	Address, User, Tenant, Client string
 	// Err is why a login was refused or revoked, in fixed words.
 	Err error

@@ -16,7 +16,7 @@ import (
 )
 
 // migrations are the migrations of the tables. Released ones must not change. Times are milliseconds since 1970.
-// Secrets are stored as hashes. A grant is what a person has allowed a client; a token is its code, or one of its
+// Secrets are stored as hashes. A grant is a person's permission for a client; a token is its code, or one of its
 // access and refresh tokens.
 var migrations = []string{`CREATE TABLE oauth_client (
 	id TEXT PRIMARY KEY,
@@ -377,7 +377,7 @@ func (g *grants) known(id string) (verified, uint64) {
 }
 
 // forget makes the next verification of each token look it up. This replica does so at once when it may have ended a
-// grant; the others when they are told.
+// grant; the others when they are notified.
 func (g *grants) forget() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

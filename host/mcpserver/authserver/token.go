@@ -59,7 +59,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		fallthrough
 	case errors.Is(err, errToken):
 		writeError(w, http.StatusBadRequest, "invalid_grant",
-			"The code or refresh token is not valid, was used before, or is another client's.")
+			"The code or refresh token is not valid, was used before, or belongs to another client.")
 		return
 	case err != nil:
 		s.unavailable(w, err)

@@ -79,7 +79,7 @@ func (l *Limiter) Allow(key string, n int) error {
 	reservation.Cancel()
 	return &BusyError{
 		Reason: fmt.Sprintf(
-			"too many requests: at most %.0f a second are answered; try again in %s",
+			"too many requests: the limit is %.0f a second; try again in %s",
 			float64(c.rate.Limit()),
 			wait.Round(time.Millisecond),
 		),

@@ -2,8 +2,8 @@
 // subscription streams.
 //
 // Limits are the numbers. A Limiter counts against them, for each client and for all together; its errors are of the
-// type BusyError and safe to show. Clients are told apart by a key: limits hold per client and not per session, because
-// MCP 2026-07-28 has no sessions and before it a client may open as many as it likes.
+// type BusyError and safe to show. Clients are distinguished by a key: limits apply per client and not per session,
+// because MCP 2026-07-28 has no sessions and before it a client may open as many as it likes.
 package limits
 
 import (

@@ -19,7 +19,7 @@ const (
 	// Message is one of the session's client for whoever waits for it, sealed: an answer to a request of the server's,
 	// or a cancellation.
 	Message = "message"
-	// Request is one of a client, sealed, that goes on with a call that waits. What comes of it is sent on the stream
+	// Request is a client's request, sealed, that continues a pending call. Its result is sent on the stream
 	// of the mail's ID.
 	Request = "request"
 	// Left notifies that the client of a Request, whose ID is the body, has left.
@@ -107,7 +107,7 @@ func (s *SQL) send(ctx context.Context, tx *sql.Tx, now int64, targets []string,
 	return nil
 }
 
-// Receive passes on what other replicas tell this one, each once and what came earlier first, until ctx ends. Within a
+// Receive delivers the notifications of other replicas, each once and in order, until ctx ends. Within a
 // millisecond, Left is the last, so that it comes after its Request. Failures of the store are reported to failed, and
 // the mail is read later.
 func (s *SQL) Receive(ctx context.Context, take func(Mail), failed func(error)) {

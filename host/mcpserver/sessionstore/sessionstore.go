@@ -110,7 +110,7 @@ const (
 // Held is the time for which a session counts as in use after a Touch that says so.
 const Held = 90 * time.Second
 
-// Add keeps a new session. If there are more than limits allow, it ends others, tells the other replicas, and returns
+// Add stores a new session. Beyond the limits, it ends others, notifies the other replicas, and returns
 // their keys: first sessions of the same client, then of whichever client has most, each time the one that was used
 // longest ago, and those in use last.
 func (s *SQL) Add(ctx context.Context, session *Session, limits *Limits) (ended []string, err error) {
@@ -267,7 +267,7 @@ func (s *SQL) Count(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Remove ends a session, and tells the other replicas. It reports whether there was one.
+// Remove ends a session, and notifies the other replicas. It reports whether there was one.
 func (s *SQL) Remove(ctx context.Context, key string) (there bool, err error) {
 	others, err := s.others(ctx)
 	if err != nil {
@@ -300,18 +300,18 @@ func forget(ctx context.Context, tx *sql.Tx, key string) error {
 	return nil
 }
 
-// SetLevel keeps the level of logging/setLevel, and tells the other replicas.
+// SetLevel stores the level of logging/setLevel, and notifies the other replicas.
 func (s *SQL) SetLevel(ctx context.Context, key, level string) error {
 	return s.change(ctx, key, "UPDATE mcp_session SET level = $1 WHERE id = $2", level, key)
 }
 
-// Subscribe keeps a subscription, and tells the other replicas.
+// Subscribe stores a subscription, and notifies the other replicas.
 func (s *SQL) Subscribe(ctx context.Context, key, uri string) error {
 	return s.change(ctx, key, "INSERT INTO mcp_subscription (session, uri) VALUES ($1, $2) ON CONFLICT DO NOTHING", key,
 		uri)
 }
 
-// Unsubscribe ends a subscription, and tells the other replicas.
+// Unsubscribe ends a subscription, and notifies the other replicas.
 func (s *SQL) Unsubscribe(ctx context.Context, key, uri string) error {
 	return s.change(ctx, key, "DELETE FROM mcp_subscription WHERE session = $1 AND uri = $2", key, uri)
 }

@@ -20,7 +20,7 @@ const MaxBatch = 100
 const (
 	NoBatches = "The body is a JSON-RPC batch, which MCP has up to version 2025-03-26 only: " +
 		"send each message in a request of its own."
-	NoMessage = "is no JSON-RPC 2.0 message: that is an object with 'jsonrpc': '2.0' " +
+	NoMessage = "is not a JSON-RPC 2.0 message: a message is an object with 'jsonrpc': '2.0' " +
 		"and either a method, or an id and a result or an error, nested 1,000 deep at most; " +
 		"an id is text or an integer of at most 53 bits"
 )
@@ -81,7 +81,7 @@ func Decode(raw []byte) (*Body, *Refusal) {
 		body.Batch = true
 		if reason := body.decodeBatch(); reason != "" {
 			return nil, &Refusal{Code: jsonrpc.CodeInvalidRequest,
-				Text: "The batch is refused, and nothing of it was done: " + reason + "."}
+				Text: "The batch is rejected, and none of its messages were processed: " + reason + "."}
 		}
 		return body, nil
 	}
@@ -118,7 +118,7 @@ func (b *Body) decodeBatch() (reason string) {
 		b.Messages = append(b.Messages, message)
 		if wrong := checkMethod(message); wrong != nil && b.Wrong == nil {
 			b.Wrong = &Refusal{Code: wrong.Code, Text: fmt.Sprintf(
-				"The batch is refused, and nothing of it was done: part %d: %s.", number, wrong.Text)}
+				"The batch is rejected, and none of its messages were processed: part %d: %s.", number, wrong.Text)}
 		}
 		request, ok := message.(*jsonrpc.Request)
 		if !ok || !request.IsCall() {

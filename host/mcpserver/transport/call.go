@@ -21,7 +21,7 @@ type Call struct {
 	Name string
 	// Arguments is an object, or nil if there are none. It is a part of the message that was read.
 	Arguments json.RawMessage
-	// Version, ClientInfo and Capabilities are what 2026-07-28 puts into _meta: nil where they are missing.
+	// Version, ClientInfo and Capabilities are members of _meta in 2026-07-28: nil if missing.
 	Version, ClientInfo, Capabilities json.RawMessage
 	// TraceParent and TraceState are the trace that the call belongs to, as JSON strings, or nil.
 	TraceParent, TraceState json.RawMessage

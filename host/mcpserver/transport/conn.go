@@ -193,7 +193,7 @@ func Status(err error) int {
 const MethodCancelled = "notifications/cancelled"
 
 // tagged puts the replica into the ID of a request to the client, and into the notification that withdraws one: the SDK
-// numbers requests in each session at each replica anew.
+// numbers requests separately in each session at each replica.
 func (c *Conn) tagged(request *jsonrpc.Request) *jsonrpc.Request {
 	switch {
 	case c.replica == "":

@@ -176,7 +176,7 @@ func DecodeName(h http.Header) error {
 	name := h.Get("Mcp-Name")
 	decoded, err := decodeHeader(name)
 	if err != nil {
-		return errors.New("header mismatch: Mcp-Name holds invalid Base64")
+		return errors.New("header mismatch: Mcp-Name contains invalid Base64")
 	}
 	if decoded != name {
 		h.Set("Mcp-Name", decoded)

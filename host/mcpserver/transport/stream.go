@@ -147,8 +147,8 @@ func (s *Stream) writeBuffered(status int, contentType string, last bool, messag
 	return err
 }
 
-// CloseForResumption ends the HTTP response before the answer, and tells a client that can resume the stream when to do
-// so.
+// CloseForResumption ends the HTTP response before the answer, and sends a client that can resume the stream the time
+// to do so.
 func (s *Stream) CloseForResumption(retry time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
