@@ -35,10 +35,10 @@ tools:
   - {name: people, description: d, inputSchema: {type: object, properties: {場所: {type: string}}}}
 `
 
-// key is the one that the stand-in takes.
+// key is accepted by the fake.
 const key = "secret-key"
 
-// world is a stand-in for the API, a store, and tools, on which runners run.
+// world is a fake of the API, a store, and tools, on which runners run.
 type world struct {
 	fake    *managedagents.Server
 	url     string

@@ -105,9 +105,9 @@ func (r *Runner) run(c *call) (settled bool) {
 	}
 	a, result := e.answer, ResultAnswered
 	if e.state == StateDropped || e.state == StateRunning && !repeatable(wanted.tool) {
-		c.logger.Warn("a call ended in the middle, and is not made again", "tool", wanted.Name)
+		c.logger.Warn("a call was interrupted and is not repeated", "tool", wanted.Name)
 		a, result = failed(
-			"hako stopped in the middle of this call, and it was not made again. Whether %s had an effect is not known: find out before you call it again.", wanted.Name), ResultLost
+			"hako stopped in the middle of this call and did not repeat it. It is unknown whether %s had an effect: find out before you call it again.", wanted.Name), ResultLost
 		r.options.Lost(r.caller(c.session.id, c.event.ID), wanted.Name)
 	}
 	if a == nil {
@@ -189,7 +189,7 @@ func (r *Runner) execute(c *call, w wanted) *answer {
 	case c.ctx.Err() != nil:
 		return nil
 	case ctx.Err() != nil:
-		return failed("%s did not answer within %s. Whether it had an effect is not known. Try something smaller.",
+		return failed("%s did not respond within %s. It is unknown whether it had an effect. Try something smaller.",
 			w.Name, r.spec.Timeout)
 	}
 	return r.refusal(c, w, err)
@@ -219,14 +219,14 @@ func (r *Runner) refusal(c *call, w wanted, err error) *answer {
 		return failed("There is no tool %q now. Did you mean %s?", c.event.Name,
 			strings.Join(missing.Near, " or "))
 	case errors.As(err, &missing):
-		return failed("There is no tool %q here now. Go on without it.", c.event.Name)
+		return failed("There is no tool %q now. Continue without it.", c.event.Name)
 	case errors.As(err, &denied):
 		return failed("%v. Do not try again, and say so in your answer.", denied)
 	case errors.As(err, &invalid):
 		return failed("%v", invalid)
 	}
 	c.logger.Error("a call failed", "tool", w.Name, "err", err)
-	return failed("%s failed inside hako, whose log says why.", w.Name)
+	return failed("%s failed because of an internal error of hako, whose log has the reason.", w.Name)
 }
 
 // deliver sends an answer, with retries, until the API has it or it is no longer wanted. It reports whether the call is
@@ -250,20 +250,20 @@ func (r *Runner) deliver(c *call, a *answer, result string) (settled bool) {
 			r.sent(c, result) // an earlier request succeeded, but its response was lost
 			return true
 		case errors.Is(err, Refused) && result == ResultAnswered:
-			c.logger.Warn("the API refuses an answer: the agent is told that there is none", "err", err)
+			c.logger.Warn("the API rejects a result: the agent gets an error result instead", "err", err)
 			a, result = failed(
-				"The result cannot be delivered: the API refuses it. The call was made, and may have had an effect."),
+				"The result cannot be delivered: the API rejects it. The call was made and may have had an effect."),
 				ResultUndelivered
 			continue
 		case errors.Is(err, Refused), errors.Is(err, Gone):
-			c.logger.Error("the API accepts no answer to a call", "err", err)
+			c.logger.Error("the API rejects the result of a call", "err", err)
 			r.move(c, StateDropped, nil)
 			r.options.Observer.AgentCall(ResultUndelivered, time.Since(c.since))
 			c.session.recheck() // the session may have ended
 			return true
 		}
 		failures++
-		c.logger.Warn("an answer could not be sent: retrying", "err", err)
+		c.logger.Warn("a result could not be sent: retrying", "err", err)
 		_ = retry.Wait(c.ctx, r.backoff(failures)) // whether the call is over, the next request sees
 	}
 }
@@ -290,12 +290,12 @@ func (r *Runner) sent(c *call, result string) {
 func (r *Runner) over(c *call) (settled bool) {
 	if !c.unwanted() {
 		if err := r.journal.releaseCall(context.WithoutCancel(c.ctx), c.session.id, c.event.ID); err != nil {
-			c.logger.Error("a call could not be left to others", "err", err)
+			c.logger.Error("a call could not be released to other processes", "err", err)
 		}
 		return false // the next process finds it in the journal
 	}
 	r.move(c, StateDropped, nil)
-	c.logger.Info("a call has ended without an answer", "cause", context.Cause(c.ctx))
+	c.logger.Info("a call ended without a result", "cause", context.Cause(c.ctx))
 	r.options.Observer.AgentCall(ResultDropped, time.Since(c.since))
 	return true
 }
@@ -303,6 +303,6 @@ func (r *Runner) over(c *call) (settled bool) {
 // move records the state of a call, even if its context has ended.
 func (r *Runner) move(c *call, state State, a *answer) {
 	if err := r.journal.move(context.WithoutCancel(c.ctx), c.session.id, c.event.ID, state, a); err != nil {
-		c.logger.Error("a call could not be written down", "state", state, "err", err)
+		c.logger.Error("a call could not be written to the journal", "state", state, "err", err)
 	}
 }

@@ -262,7 +262,7 @@ func TestTimeout(t *testing.T) {
 	session := w.fake.NewSession()
 	start(t, w.newRunner(t, Spec{Sessions: []string{session}, Timeout: 20 * time.Millisecond}))
 	if got := w.wait(t, session, w.fake.Call(session, "", echo(1))...); !got[0].isError ||
-		!strings.Contains(got[0].text, "did not answer within 20ms") {
+		!strings.Contains(got[0].text, "did not respond within 20ms") {
 		t.Errorf("got %+v", got[0])
 	}
 }
@@ -328,7 +328,7 @@ func TestResults(t *testing.T) {
 		{"a tool's failure", &abi.Response{IsError: true, Content: text("broken").Content}, nil,
 			result{text: "broken", isError: true}},
 		{"an error of the host", nil, errors.New("secret detail"),
-			result{text: "the host failed inside: its log has the details", isError: true}},
+			result{text: "internal error of the host: its log has the details", isError: true}},
 		{"nothing", &abi.Response{}, nil, result{text: "(nothing)"}},
 		{"blanks", text(" \n"), nil, result{text: "(nothing)"}},
 		{"broken UTF-8", text("a\xffb"), nil, result{text: "a�b"}},
@@ -603,7 +603,7 @@ func TestStoreFails(t *testing.T) {
 	w.once(t, session, ids)
 }
 
-// TestNothingLeaks holds that the log has neither the key nor what passes between agents and tools.
+// TestNothingLeaks checks that the log has neither the key nor what passes between agents and tools.
 func TestNothingLeaks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

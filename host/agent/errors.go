@@ -19,7 +19,7 @@ type Kind string
 const (
 	Auth        Kind = "auth"         // the key is missing, refused or lacks a permission
 	Gone        Kind = "gone"         // the session, agent or environment does not exist
-	Refused     Kind = "refused"      // the API does not accept the request
+	Refused     Kind = "refused"      // the API rejects the request
 	RateLimited Kind = "rate_limited" // too many requests for now
 	Unavailable Kind = "unavailable"  // not reachable, a server error, or a truncated response
 )
@@ -40,9 +40,9 @@ type Error struct {
 
 // texts describe each kind and its remedy.
 var texts = map[Kind]string{
-	Auth:        "the key is refused, or may not use managed agents: check agent.key and agent.workspace",
-	Gone:        "there is no such session, agent or environment, or not any more: check its ID and the workspace of the key",
-	Refused:     "the API does not accept the request",
+	Auth:        "the API rejects the key, or the key may not use managed agents: check agent.key and agent.workspace",
+	Gone:        "there is no such session, agent or environment: check its ID and the workspace of the key",
+	Refused:     "the API rejects the request",
 	RateLimited: "the rate limit of the account is reached",
 	Unavailable: "the API cannot be reached, or failed",
 }

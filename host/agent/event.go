@@ -63,11 +63,11 @@ func parseEvent(raw string) (*event, error) {
 	}
 	switch {
 	case e.Type == typeCall && (!identifier().MatchString(e.ID) || e.Name == "" || len(e.Name) > maxName):
-		return nil, fmt.Errorf("an event of type %s has no ID or no name of a tool", typeCall)
+		return nil, fmt.Errorf("an event of type %s has no ID or no tool name", typeCall)
 	case e.Type == typeResult && !identifier().MatchString(e.Call):
-		return nil, fmt.Errorf("an event of type %s says not what it is for", typeResult)
+		return nil, fmt.Errorf("an event of type %s does not name its call", typeResult)
 	case e.Thread != "" && !identifier().MatchString(e.Thread):
-		return nil, errors.New("an event names a thread in a form that IDs do not have")
+		return nil, errors.New("an event has an invalid thread ID")
 	}
 	if len(input) > maxInput {
 		e.refused = fmt.Sprintf("have more than %d bytes, and it was not called. Call it again with less.", maxInput)

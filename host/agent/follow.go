@@ -56,7 +56,7 @@ func (s *session) follow(ctx context.Context) error {
 			failures = 0
 		}
 		failures++
-		s.logger.Warn("the session's events broke off: they are read again", "err", err)
+		s.logger.Warn("the session's event stream broke off: reconnecting", "err", err)
 		if err := retry.Wait(ctx, s.runner.backoff(failures)); err != nil {
 			return err
 		}

@@ -175,7 +175,7 @@ func TestMalformedInput(t *testing.T) {
 	}
 }
 
-// TestNumbersKeepTheirDigits holds that arguments are passed on as they were written.
+// TestNumbersKeepTheirDigits checks that arguments are passed on as they were written.
 func TestNumbersKeepTheirDigits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -106,7 +106,7 @@ func TestHostileAgentEvents(t *testing.T) {
 		"arguments that go deep": {"look", "not valid",
 			json.RawMessage(strings.Repeat(`{"a":`, 4000) + "1" + strings.Repeat("}", 4000))},
 		"arguments with a key twice":        {"echo", "each key once", json.RawMessage(`{"n":1,"n":2}`)},
-		"arguments with a key twice inside": {"look", `key "b" twice`, json.RawMessage(`{"a":[{"b":1,"b":2}]}`)},
+		"arguments with a key twice inside": {"look", `duplicate key "b"`, json.RawMessage(`{"a":[{"b":1,"b":2}]}`)},
 		"arguments that are too long": {"look", "Call it again with less",
 			object{"x": strings.Repeat("x", maxInput)}},
 	} {

@@ -110,7 +110,7 @@ func (r *Runner) compare(ctx context.Context, seen *inspection) {
 		if len(seen.warned) < maxWarned && !seen.warned[now[id]] {
 			seen.warned[now[id]] = true
 			r.logger.Warn(
-				"a session has other tools than hako offers: give its agent the tools (hako agent apply), and begin a new session",
+				"the tools of a session differ from hako's: run hako agent apply, and start a new session",
 				"session", id, "agent", b.agent, "version", b.version, "gone", some(d.gone), "changed", some(d.changed),
 				"unknown", some(d.unknown))
 		}

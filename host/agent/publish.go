@@ -43,7 +43,7 @@ func NewPublisher(spec Spec, proxy *url.URL) (*Publisher, error) {
 // is archived, or with an *Error.
 func (p *Publisher) Plan(ctx context.Context, agent string, tools []Definition, adopt bool) (*Plan, error) {
 	if !identifier().MatchString(agent) {
-		return nil, fmt.Errorf("%q is no ID of an agent: it has letters, digits, _ and -, such as agent_011CZkZ", agent)
+		return nil, fmt.Errorf("%q is not an agent ID: IDs have letters, digits, _ and -, such as agent_011CZkZ", agent)
 	}
 	if err := checkDefinitions(tools, 0); err != nil {
 		return nil, err // before anything is sent
@@ -142,7 +142,7 @@ const maxReason = 500
 func (e *apiError) reason() string {
 	message := e.content().Error.Message
 	if message == "" {
-		return "it does not say why"
+		return "it gives no reason"
 	}
 	text := strings.Join(strings.Fields(visible.Clean(message)), " ")
 	if runes := []rune(text); len(runes) > maxReason {

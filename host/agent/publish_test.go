@@ -19,7 +19,7 @@ import (
 	"github.com/hako-run/hako/internal/fakes/managedagents"
 )
 
-// press is a Publisher, and the stand-in that it writes to.
+// press is a Publisher, and the fake that it writes to.
 type press struct {
 	*Publisher
 	t    *testing.T
@@ -142,7 +142,7 @@ func TestPublish(t *testing.T) {
 	if after := agent["tools"].([]any)[:3]; fmt.Sprint(after) != fmt.Sprint(before) {
 		t.Errorf("tools of others were\n%v and are\n%v", before, after)
 	}
-	if metadata := agent["metadata"].(map[string]any); metadata["team"] != "approvals" || agent["name"] != "Stand-in" {
+	if metadata := agent["metadata"].(map[string]any); metadata["team"] != "approvals" || agent["name"] != "Fake" {
 		t.Errorf("the agent is %v", agent)
 	}
 	p.before = func(r *http.Request) {
@@ -325,7 +325,7 @@ func TestPublishProblems(t *testing.T) {
 		tools         []Definition
 		want          string
 	}{
-		"no ID":          {"../x", "", fits, "is no ID of an agent"},
+		"no ID":          {"../x", "", fits, "is not an agent ID"},
 		"no such agent":  {"agent_9", "", fits, "there is no such session, agent or environment"},
 		"a name":         {"", "", []Definition{define("a.b", "A.")}, `tool "a.b": a name has letters`},
 		"a long name":    {"", "", []Definition{define(strings.Repeat("a", 129), "A.")}, "at most 128 of them"},
@@ -347,7 +347,7 @@ func TestPublishProblems(t *testing.T) {
 			"bytes together"},
 		"no room": {"", `{"metadata":{` + strings.Join(keys, ",") + `}}`, fits, "metadata has no room"},
 		"what the API says": {"", "", []Definition{define("a", "A.", "場所")},
-			"the API does not accept the request (HTTP status 400): tools.0.input_schema.properties: Property keys"},
+			"the API rejects the request (HTTP status 400): tools.0.input_schema.properties: Property keys"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -407,7 +407,7 @@ func TestSameArgumentsAnotherWay(t *testing.T) {
 	}
 }
 
-// TestMarks holds that the notes of as many tools as an agent takes fit into its metadata, and that nothing else in
+// TestMarks checks that the notes of as many tools as an agent takes fit into its metadata, and that nothing else in
 // there is taken for one.
 func TestMarks(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ var (
 	errEnded     = errors.New("the session has ended")
 	errRests     = errors.New("nothing happens in the session")
 	errForbidden = errors.New("the key may not use the session")
-	errRetired   = errors.New("another one follows the session")
+	errRetired   = errors.New("another process follows the session")
 	errFlooded   = errors.New("the session has more open calls, or more calls and threads in all, than hako keeps")
 )
 
@@ -80,7 +80,7 @@ func (s *session) end() {
 	s.waiting = nil
 	s.mu.Unlock()
 	if err := s.runner.journal.drop(context.WithoutCancel(s.runner.calling), s.id); err != nil {
-		s.logger.Error("the calls of a session that has ended could not be taken out of the journal", "err", err)
+		s.logger.Error("the calls of an ended session could not be removed from the journal", "err", err)
 	}
 }
 

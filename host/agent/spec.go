@@ -34,7 +34,7 @@ type Spec struct {
 	Parallel int
 	// Timeout bounds the run of one tool, without the time that people take to agree. Zero means 2 minutes.
 	Timeout time.Duration
-	// MaxResult bounds the text of one result, in bytes; more is cut off, and the agent is told. Zero means 100 KiB.
+	// MaxResult bounds the text of one result, in bytes; a longer one is truncated with a note. Zero means 100 KiB.
 	MaxResult int64
 	// Unknown decides about calls of tools that hako does not have: UnknownRefuse or UnknownLeave. Empty means
 	// UnknownRefuse.
@@ -84,16 +84,16 @@ var identifier = lazyregexp.New(`^[A-Za-z0-9_-]{1,128}$`)
 func (s Spec) Check() error {
 	for _, id := range slices.Concat(s.Sessions, s.Agents, s.Environments) {
 		if !identifier().MatchString(id) {
-			return fmt.Errorf("%q is no ID: it has letters, digits, _ and -, such as agent_011CZkZ", id)
+			return fmt.Errorf("%q is not an ID: IDs have letters, digits, _ and -, such as agent_011CZkZ", id)
 		}
 	}
 	switch {
 	case len(s.Sessions)+len(s.Agents)+len(s.Environments) == 0:
 		return errors.New("there is nothing to follow: name an agent in agent.agents, or an environment or a session")
 	case s.Follow != "" && s.Follow != FollowStream && s.Follow != FollowPoll:
-		return fmt.Errorf("follow %q does not exist: there are %s and %s", s.Follow, FollowStream, FollowPoll)
+		return fmt.Errorf("follow must be %[2]s or %[3]s, not %[1]q", s.Follow, FollowStream, FollowPoll)
 	case s.Unknown != "" && s.Unknown != UnknownRefuse && s.Unknown != UnknownLeave:
-		return fmt.Errorf("unknownTools %q does not exist: there are %s and %s", s.Unknown, UnknownRefuse, UnknownLeave)
+		return fmt.Errorf("unknownTools must be %[2]s or %[3]s, not %[1]q", s.Unknown, UnknownRefuse, UnknownLeave)
 	}
 	return s.checkAccess()
 }
@@ -101,7 +101,7 @@ func (s Spec) Check() error {
 // checkAccess validates the key and the address of the API.
 func (s Spec) checkAccess() error {
 	if s.Workspace != "" && !identifier().MatchString(s.Workspace) {
-		return fmt.Errorf("workspace %q is no ID: it is of the form wrkspc_011CZkZ", s.Workspace)
+		return fmt.Errorf("workspace %q is not an ID: IDs have the form wrkspc_011CZkZ", s.Workspace)
 	}
 	if err := s.Key.Check(); err != nil {
 		return fmt.Errorf("key %w", err)

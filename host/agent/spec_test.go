@@ -32,11 +32,11 @@ func TestSpec(t *testing.T) {
 		{"nothing to follow", with(func(s *Spec) { s.Agents = nil }), "agent.agents"},
 		{"no key", with(func(s *Spec) { s.Key = credential.Source{} }), "key"},
 		{"an ID that leads elsewhere", with(func(s *Spec) { s.Sessions = []string{"../agents"} }),
-			`"../agents" is no ID`},
-		{"an empty ID", with(func(s *Spec) { s.Environments = []string{""} }), "is no ID"},
+			`"../agents" is not an ID`},
+		{"an empty ID", with(func(s *Spec) { s.Environments = []string{""} }), "is not an ID"},
 		{"a workspace", with(func(s *Spec) { s.Workspace = "x\r\ny" }), "workspace"},
-		{"another way to follow", with(func(s *Spec) { s.Follow = "push" }), "there are stream and poll"},
-		{"unknown tools", with(func(s *Spec) { s.Unknown = "guess" }), "there are refuse and leave"},
+		{"another way to follow", with(func(s *Spec) { s.Follow = "push" }), "follow must be stream or poll"},
+		{"unknown tools", with(func(s *Spec) { s.Unknown = "guess" }), "unknownTools must be refuse or leave"},
 		{"no URL", with(func(s *Spec) { s.BaseURL = "api.anthropic.com" }), "is not an http or https URL"},
 		{"a user in the URL", with(func(s *Spec) { s.BaseURL = "https://me:secret@x.example" }), "has a user"},
 		{"the key in the clear", with(func(s *Spec) { s.BaseURL = "http://api.example" }), "use https"},
@@ -52,7 +52,7 @@ func TestSpec(t *testing.T) {
 	}
 }
 
-// FuzzEvent holds that an event is read or refused, and that what is read of a call can be used: its ID in the path of
+// FuzzEvent checks that an event is read or refused, and that what is read of a call can be used: its ID in the path of
 // a request, its input as JSON.
 func FuzzEvent(f *testing.F) {
 	for _, seed := range []string{

@@ -23,7 +23,7 @@ func TestProviderErrors(t *testing.T) {
 		llm.Invalid:       {"did not accept the request", "受け付けませんでした"},
 		llm.Refused:       {"does not want to answer", "拒否しました"},
 		llm.Unavailable:   {"could not be reached", "接続できない"},
-		llm.Kind("new"):   {"inside hako", "hako の内部"},
+		llm.Kind("new"):   {"internal error", "hako の内部"},
 	} {
 		for i, locale := range []string{"en-US", "ja"} {
 			t.Run(string(kind)+" "+locale, func(t *testing.T) {

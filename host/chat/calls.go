@@ -208,7 +208,7 @@ func (r *run) failure(ctx, limited context.Context, name string, err error) (pip
 		return pipeline.InvalidArguments, invalid.Error()
 	}
 	r.engine.options.Logger.Error("a tool call failed", "tool", name, "err", err)
-	return pipeline.Internal, "it failed inside hako"
+	return pipeline.Internal, "it failed because of an internal error of hako"
 }
 
 // failed returns an error result written by the host.

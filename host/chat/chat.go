@@ -60,7 +60,7 @@ type Options struct {
 type Limits struct {
 	// Rounds is the number of rounds of tool calls before the model must answer: 10.
 	Rounds int
-	// Calls is the maximum of calls in one round: 16. Parallel is how many of them run at once: 8.
+	// Calls limits the calls in one round: 16. Parallel limits those that run at once: 8.
 	Calls, Parallel int
 	// ToolTimeout bounds one call: 30 s. Its clock stops while a person is asked, which AskTimeout bounds: 5 min.
 	ToolTimeout, AskTimeout time.Duration

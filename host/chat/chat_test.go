@@ -111,11 +111,11 @@ func TestAC14TellsTheModelOfErrors(t *testing.T) {
 		"the host fails": {"get_weather", `{"location":"x"}`, func(context.Context, *abi.Request) (*abi.Response,
 			error) {
 			return nil, errors.New("secret detail")
-		}, "failed inside", pipeline.Internal},
+		}, "internal error of the host", pipeline.Internal},
 		"the tool panics": {"get_weather", `{"location":"x"}`, func(context.Context, *abi.Request) (*abi.Response,
 			error) {
 			panic("boom")
-		}, "failed inside", pipeline.Internal},
+		}, "internal error of the host", pipeline.Internal},
 		"wrong arguments":           {"get_weather", `{"place":"x"}`, nil, "location", pipeline.InvalidArguments},
 		"an unknown tool":           {"get_wether]]\nx", `{}`, nil, "Use only the tools", pipeline.NotFound},
 		"an unknown tool like none": {"book_flight", `{}`, nil, "Use only the tools", pipeline.NotFound},

@@ -13,7 +13,7 @@ var (
 	// ErrUnknown means that there is no such conversation.
 	ErrUnknown = errors.New("there is no such conversation")
 	// ErrNotYours means that another person began the conversation.
-	ErrNotYours = errors.New("the conversation is somebody else's")
+	ErrNotYours = errors.New("the conversation belongs to another user")
 
 	errLine  = errors.New("too many messages of the conversation are queued")
 	errLong  = errors.New("the message is too long")
@@ -25,7 +25,7 @@ const (
 	ReasonBudget  = "budget"  // a budget is used up
 	ReasonBusy    = "busy"    // too many messages of the conversation are queued
 	ReasonInvalid = "message" // the message is empty or too long
-	ReasonDenied  = "denied"  // the conversation is somebody else's
+	ReasonDenied  = "denied"  // the conversation belongs to another user
 	ReasonHost    = "internal"
 )
 
@@ -33,7 +33,7 @@ const (
 type Error struct {
 	// Reason is one of the Reason constants or an llm.Kind.
 	Reason string
-	// Text is what happened and what to do, in the person's language.
+	// Text describes the error and its remedy, in the person's language.
 	Text string
 	// Err is the cause, for logs and errors.Is.
 	Err error

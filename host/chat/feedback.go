@@ -86,8 +86,8 @@ func rate(ctx context.Context, tx *sql.Tx, f Feedback) (changed bool, err error)
 // maxFeedback bounds the listed feedback.
 const maxFeedback = 1000
 
-// Feedbacks lists what people thought of answers, the newest first, at most 1,000. It is for operators: it tells what
-// others said. Errors are the store's.
+// Feedbacks lists what people thought of answers, the newest first, at most 1,000. It is for operators: it contains
+// other people's messages. Errors are the store's.
 func Feedbacks(ctx context.Context, s *store.Store) ([]Feedback, error) {
 	if err := s.Migrate(ctx, "chat", migrations...); err != nil {
 		return nil, err

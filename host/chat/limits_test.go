@@ -228,7 +228,7 @@ func TestTimeOfQuestions(t *testing.T) {
 	}
 }
 
-// TestBudgets: what is used up is said, with when it begins anew.
+// TestBudgets: the message names the budget that is used up, and when it resets.
 func TestBudgets(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 23, 0, 0, 0, time.UTC)
@@ -245,7 +245,7 @@ func TestBudgets(t *testing.T) {
 		"user": {chat.Budgets{User: chat.Budget{Tokens: 10}}, "ja",
 			"あなたの本日の予算（10 トークン）を使い切りました。11月21日 00:00 (UTC)", "d", ken},
 		"day": {chat.Budgets{Day: chat.Budget{Cost: 0.01}}, "en",
-			"for everybody (0.01 EUR) is used up. It begins anew on November 21 at 00:00 (UTC)", "", ken},
+			"for everybody (0.01 EUR) is used up. It resets on November 21 at 00:00 (UTC)", "", ken},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -10,7 +10,7 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// process is this process's name among those that share the store. It holds a lock for the name, which tells the others
+// process is this process's name among those that share the store. It holds a lock for the name, which shows the others
 // that it is alive. If the lock is lost with the connection to the store, others may consider the process dead, so it
 // acquires a new name as soon as possible.
 type process struct {

@@ -59,7 +59,7 @@ var english = &words{
 	long:        "The message is too long. Please shorten it, or send it as a file.",
 	empty:       "The message is empty.",
 	notYours:    "This conversation belongs to somebody else.",
-	internal:    "Something went wrong inside hako. Its log says more.",
+	internal:    "hako had an internal error. Its log has the details.",
 	kinds: map[llm.Kind]string{
 		llm.RateLimited:   "The model gets too many requests at the moment. Please try again later.",
 		llm.Overloaded:    "The model is overloaded at the moment. Please try again later.",
@@ -181,5 +181,5 @@ func (w *words) reset(at time.Time) string {
 	if w == japanese {
 		return fmt.Sprintf("%s にリセットされます。", at.Format("1月2日 15:04 (MST)"))
 	}
-	return fmt.Sprintf("It begins anew on %s.", at.Format("January 2 at 15:04 (MST)"))
+	return fmt.Sprintf("It resets on %s.", at.Format("January 2 at 15:04 (MST)"))
 }

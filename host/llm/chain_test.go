@@ -274,7 +274,7 @@ func TestSpecCheck(t *testing.T) {
 		want   string // of the error; empty: none
 	}{
 		{"valid", func(*Spec) {}, ""},
-		{"no provider", func(s *Spec) { s.Provider = "" }, "does not exist"},
+		{"no provider", func(s *Spec) { s.Provider = "" }, "unknown provider"},
 		{"no model", func(s *Spec) { s.Model = "" }, "model is missing"},
 		{"no key", func(s *Spec) { s.Key = credential.Source{} }, "key needs one of"},
 		{"two keys", func(s *Spec) { s.Key.File = "f" }, "key needs one of"},

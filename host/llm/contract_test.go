@@ -298,7 +298,7 @@ func checkWeatherSchema(t *testing.T, schema map[string]any) {
 
 func TestThoughtsComeBack(t *testing.T) {
 	t.Parallel()
-	for _, provider := range []string{Anthropic, OpenAI} { // the stand-ins insist
+	for _, provider := range []string{Anthropic, OpenAI} { // the fakes insist
 		t.Run(provider, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, provider,
@@ -693,14 +693,14 @@ func TestUnexpectedResponses(t *testing.T) {
 		{"a redirect", answer(308, "text/html", ""), Unavailable, "redirects"},
 		{"an empty stream", answer(200, "text/event-stream", ""), Unavailable, "broke off"},
 		{"no JSON in a stream", answer(200, "text/event-stream", "event: message_start\ndata: oops\n\n"),
-			Unavailable, "follow the API"},
+			Unavailable, "violates the API"},
 		{"a gateway's error", answer(502, "text/html", "<html>"), Unavailable, "502"},
 		{"a wrong path", answer(404, "text/plain", "404 page not found"), Invalid, "baseUrl"},
 		{"too much", answer(200, "text/event-stream",
-			strings.Repeat(": "+strings.Repeat("comment", 9000)+"\n", maxAnswer/60_000)), Unavailable, "longer"},
+			strings.Repeat(": "+strings.Repeat("comment", 9000)+"\n", maxAnswer/60_000)), Unavailable, "larger than"},
 		{"a line that is too long", answer(200, "text/event-stream", strings.Repeat("x", 40<<20)), Unavailable,
 			"failed"},
-		{"a full error", answer(400, "application/json", `{"error":`+strings.Repeat("[", 100_000)), Invalid, "accept"},
+		{"a full error", answer(400, "application/json", `{"error":`+strings.Repeat("[", 100_000)), Invalid, "rejects the request"},
 	} {
 		eachProvider(t, func(t *testing.T, provider string) {
 			synctest.Test(t, func(t *testing.T) {

@@ -42,7 +42,7 @@ type Error struct {
 	Status int
 	// RetryAfter is the wait that the provider asks for, or 0.
 	RetryAfter time.Duration
-	// Text is what happened and how to repair it, in English, for the operator. It contains neither the key nor parts
+	// Text describes the error and its remedy, in English, for the operator. It contains neither the key nor parts
 	// of the conversation, so it may be logged and shown.
 	Text string
 	// Err is the cause, or nil. It may contain the provider's message, which may quote the conversation, so Error omits
@@ -69,7 +69,7 @@ var texts = map[Kind]string{
 	Overloaded:    "the provider has no capacity at the moment: try again later",
 	ContextWindow: "the conversation exceeds the model's context window: start a new one, or set contextWindow to the model's",
 	Auth:          "the provider rejects the key or the account: check the key, its permissions, and the account's credit",
-	Invalid:       "the provider does not accept the request",
+	Invalid:       "the provider rejects the request",
 	Refused:       "the provider refuses to answer this conversation",
 	Unavailable:   "the provider cannot be reached, or failed",
 }

@@ -104,7 +104,7 @@ func (s *Spec) defersTools() bool {
 func (s Spec) Check() error {
 	switch {
 	case s.Provider != Anthropic && s.Provider != OpenAI && s.Provider != OpenAICompatible:
-		return fmt.Errorf("provider %q does not exist: there are %s, %s and %s", s.Provider, Anthropic,
+		return fmt.Errorf("unknown provider %q: use %s, %s or %s", s.Provider, Anthropic,
 			OpenAI, OpenAICompatible)
 	case s.Model == "":
 		return errors.New("model is missing: set it to the provider's name of the model")

@@ -23,12 +23,12 @@ const (
 
 // Errors of the transport.
 var (
-	errIdle     = errors.New("it sent nothing for too long")
-	errTooLong  = fmt.Errorf("its answer is longer than %d MiB", maxAnswer>>20)
+	errIdle     = errors.New("it sent nothing within the time limit")
+	errTooLong  = fmt.Errorf("its response is larger than %d MiB", maxAnswer>>20)
 	errRedirect = errors.New(
 		"it redirects to another address, to which the key is not sent: set baseUrl to that address")
 	errNoStream  = errors.New("its response is not an event stream: check that baseUrl is the address of the API")
-	errMalformed = errors.New("its answer does not follow the API: check that baseUrl is the address of the API")
+	errMalformed = errors.New("its response violates the API: check that baseUrl is the address of the API")
 )
 
 // newHTTPClient returns the client for one provider. It follows no redirects: they would send the conversation, and a

@@ -243,7 +243,7 @@ func TestFailure(t *testing.T) {
 	}), nil)
 	w.connected()
 	w.tell(mention("x"))
-	w.answered("Something went wrong")
+	w.answered("An error occurred")
 	w.tell(mention("budget"))
 	w.answered("Your budget is used up.")
 	for _, m := range w.answers() {
@@ -419,7 +419,7 @@ func TestLongThread(t *testing.T) {
 			_, after, _ := strings.Cut(earlier[gap:], "line ") // from here on nothing is missing
 			first, _, _ := strings.Cut(after, " ")
 			n, err := strconv.Atoi(first)
-			// The stand-in gives 50 messages in a page. A message at the very microsecond of a skip may be left out.
+			// The fake gives 50 messages in a page. A message at the very microsecond of a skip may be left out.
 			if count := strings.Count(after, "of many"); err != nil || count != messages-n || count < 24 {
 				t.Errorf("from %s on: %d of %d", first, count, messages-n)
 			}

@@ -94,7 +94,7 @@ func TestApprove(t *testing.T) {
 		t.Error("the buttons are still there")
 	}
 	w.click(ken, m, "hako_deny", id)
-	w.answered("does not wait any more")
+	w.answered("is no longer open")
 }
 
 func TestDeny(t *testing.T) {
@@ -213,7 +213,7 @@ func TestWithdrawn(t *testing.T) {
 	}
 	w.answered("No longer needed")
 	w.click(ken, m, "hako_approve", id)
-	w.answered("does not wait any more")
+	w.answered("is no longer open")
 	if outcome, _, err := w.approvals.Outcome(t.Context(), id); err != nil || outcome != approval.Withdrawn {
 		t.Errorf("%s, %v", outcome, err)
 	}

@@ -74,13 +74,13 @@ func TestCardsGoOn(t *testing.T) {
 			list := w.answers()
 			first, last := list[0], list[len(list)-1]
 			if name == "updated" {
-				if !strings.HasPrefix(first.Text, ":white_check_mark: Slow tool: goes on below") ||
+				if !strings.HasPrefix(first.Text, ":white_check_mark: Slow tool: continued below") ||
 					!strings.HasSuffix(last.Text, ":white_check_mark: Slow tool") {
 					t.Errorf("%.80q, %.80q", first.Text, last.Text)
 				}
 				return
 			}
-			if first.Tasks[0].Status != "complete" || first.Tasks[0].Output != "goes on below" {
+			if first.Tasks[0].Status != "complete" || first.Tasks[0].Output != "continued below" {
 				t.Errorf("the first message has %+v", first.Tasks)
 			}
 			if len(last.Tasks) != 1 || last.Tasks[0].Status != "complete" || last.Tasks[0].Output != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/hako-run/hako/internal/fakes/slack"
 )
 
-// TestCallersAddress holds that the pipeline learns the confirmed address of a member, where the app may read it, and
+// TestCallersAddress checks that the pipeline learns the confirmed address of a member, where the app may read it, and
 // nobody else does.
 func TestCallersAddress(t *testing.T) {
 	t.Parallel()

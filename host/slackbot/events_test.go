@@ -290,7 +290,7 @@ func TestRevoked(t *testing.T) {
 			w.start(engine(echo), func(o *slackbot.Options) { test.change(&o.Workspaces[0]) })
 			w.wait("message in the log", func() bool {
 				return strings.Contains(w.log.String(),
-					"Slack refuses the token")
+					"Slack rejects the token")
 			})
 			if n := w.counts.get("request " + test.method + " auth"); n != 1 {
 				t.Errorf("it was counted %d times", n)

@@ -77,7 +77,7 @@ func TestFormOfTheDead(t *testing.T) {
 	if n := w.rows("slack_form"); n != 0 {
 		t.Errorf("%d questions", n)
 	}
-	if got := w.submit(ken, v, typed("Ken")); !strings.Contains(got, "does not wait") {
+	if got := w.submit(ken, v, typed("Ken")); !strings.Contains(got, "is no longer open") {
 		t.Errorf("%s", got)
 	}
 	if f := <-result; f.err == nil {

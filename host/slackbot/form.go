@@ -158,7 +158,7 @@ func (w *workspace) pressForm(ctx context.Context, callback *slack.InteractionCa
 	}
 }
 
-// formFor returns the waiting question if the person made the call, and otherwise tells the person why not. A caller
+// formFor returns the waiting question if the person made the call, and otherwise shows the person the reason. A caller
 // may use the bot.
 func (w *workspace) formFor(ctx context.Context, id string, who *slack.User, at spot) (*storedForm, bool) {
 	f, err := w.bot.journal.form(ctx, id)

@@ -111,7 +111,7 @@ func TestForm(t *testing.T) {
 		!strings.Contains(v.Raw, `"initial_option"`) {
 		t.Errorf("%+v", v)
 	}
-	if got := w.submit(aki, v, typed("Aki")); !strings.Contains(got, "does not wait") {
+	if got := w.submit(aki, v, typed("Aki")); !strings.Contains(got, "is no longer open") {
 		t.Errorf("somebody else's: %s", got)
 	}
 	if got := w.submit(ken, v, typed("longer than ten"), chosen("7"), chosen("maybe"), several("0", "9"), typed("0.5")); strings.Count(got, `"field`) != 5 {
@@ -128,11 +128,11 @@ func TestForm(t *testing.T) {
 	if strings.Contains(m.Blocks, "hako_form") {
 		t.Error("the buttons are still there")
 	}
-	if got := w.submit(ken, v, typed("Ken")); !strings.Contains(got, "does not wait") {
+	if got := w.submit(ken, v, typed("Ken")); !strings.Contains(got, "is no longer open") {
 		t.Errorf("a second time: %s", got)
 	}
 	w.click(ken, m, "hako_form_no", id)
-	w.answered("does not wait any more")
+	w.answered("is no longer open")
 }
 
 // TestFormOverHTTP: what is wrong with a field goes back in the answer to Slack's request.

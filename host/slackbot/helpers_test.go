@@ -24,7 +24,7 @@ import (
 	"github.com/hako-run/hako/internal/testwait"
 )
 
-// Who and what there is in the stand-in.
+// Who and what there is in the fake.
 const (
 	robot    = "U00000HAKO"
 	aki      = "U0000000A1" // speaks Japanese, one of the leads
@@ -84,7 +84,7 @@ func (c *counts) SlackRequest(method, result string) { c.add("request", method, 
 func (c *counts) SlackRateLimited(method string)     { c.add("limited", method) }
 func (c *counts) SlackRollover()                     { c.add("rollover") }
 
-// world is a stand-in for Slack, and a bot that talks to it.
+// world is a fake Slack, and a bot that talks to it.
 type world struct {
 	t         testing.TB
 	slack     *slack.Server
@@ -102,7 +102,7 @@ type world struct {
 	bots int
 }
 
-// newWorld makes a stand-in without a bot.
+// newWorld makes a fake without a bot.
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, slack: slack.New(), dir: storetest.Where(t), counts: &counts{}, log: &testlog.Buffer{},

@@ -125,7 +125,7 @@ func TestHostileSlackJournal(t *testing.T) {
 				w.wait("answer to the other", func() bool { return len(w.answers()) > 1 })
 				return
 			}
-			w.wait("line in the log", func() bool { return strings.Contains(w.log.String(), "cannot be taken over") })
+			w.wait("line in the log", func() bool { return strings.Contains(w.log.String(), "could not be taken over") })
 			if n := len(w.answers()); n != 1 {
 				t.Errorf("%d answers", n)
 			}

@@ -215,7 +215,7 @@ func (b *Bot) recoverLost(ctx context.Context, w *workspace) {
 		return
 	}
 	for _, err := range found.unread {
-		w.logger.Error("a row of a dead process cannot be taken over", "err", err)
+		w.logger.Error("a turn of a dead process could not be taken over", "err", err)
 	}
 	for _, m := range found.waiting {
 		b.enqueue(m)

@@ -64,7 +64,7 @@ type Workspace struct {
 	BotToken credential.Source
 	// AppToken is for Socket Mode ("xapp-…"), SigningSecret for the Events API over HTTP. Exactly one of them is set.
 	AppToken, SigningSecret credential.Source
-	// APIURL is the address of the Web API. Empty means Slack's. Stand-ins have others.
+	// APIURL is the address of the Web API. Empty means Slack's. Fakes have others.
 	APIURL string
 	// Users, Groups (handles of user groups) and Channels may use the bot. Empty Channels allow all channels; empty
 	// Users and Groups allow everybody. Direct messages need no channel.

@@ -22,7 +22,7 @@ var (
 		stoppedBy: "Stopped by <@%s>.",
 		restarted: "hako is shutting down, so this answer ends here. What was already done stays done. Ask again in a moment.",
 		lost:      "hako was interrupted in the middle of this answer, and it ends here. What was already done stays done. Ask again to go on.",
-		failed:    "Something went wrong, and there is no answer. The log of hako has the details.",
+		failed:    "An error occurred, and there is no answer. hako's log has the details.",
 		forbidden: "You may not use this bot here. Ask whoever runs it to add you.",
 		stranger: "People of your workspace (%s) may not use this bot. Whoever runs it can allow them, with a tenant of their own: " +
 			"`slack.workspaces[].partners` in its configuration.",
@@ -32,7 +32,7 @@ var (
 
 		fileTooLarge: "%s was left out: it is larger than %d MB, or of a type that cannot be read.",
 		longer:       "… The whole answer is in the file below.",
-		below:        "goes on below",
+		below:        "continued below",
 
 		stop: "Stop", approve: "Approve", deny: "Deny", good: "Good answer", bad: "Bad answer",
 		waits:      "waits for approval",
@@ -47,7 +47,7 @@ var (
 		exactCut:   ":warning: These are the first %d of %d characters. `hako approvals list --json` and the console show everything.",
 		mayNot:     "You may not answer this question.",
 		may:        "It may be answered by: %s",
-		noQuestion: "This question does not wait any more.",
+		noQuestion: "This question is no longer open.",
 
 		waitsAnswer: "waits for your answer", answer: "Answer", decline: "Decline", openPage: "Open %s",
 		opened:   "I have been there",

@@ -109,7 +109,7 @@ func (w *workspace) again(ctx context.Context, wait time.Duration, err error) ti
 		w.botToken.Forget()
 		w.appToken.Forget()
 		wait = mostWait
-		w.logger.Error("Slack refuses the token: replace it, or install the app again; hako tries again",
+		w.logger.Error("Slack rejects the token: replace it, or reinstall the app; retrying",
 			"in", wait, "err", err)
 	} else {
 		w.logger.Warn("not connected to Slack: retrying", "in", wait, "err", err)
@@ -315,7 +315,7 @@ type people struct {
 // remembered has a person's language, name and confirmed e-mail address, until it expires.
 type remembered struct {
 	locale, name, email string
-	// team and organisation are where the person comes from, if known. member reports whether the person is a member of
+	// team and organisation are the person's home, if known. member reports whether the person is a member of
 	// this workspace.
 	team, organisation string
 	member             bool

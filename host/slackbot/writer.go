@@ -436,8 +436,9 @@ func (o *answerWriter) end(ctx context.Context, parts []part, whole bool) error 
 	return o.close(ctx, whole)
 }
 
-// ending makes sure that the turn is this process's, and notes that all is said, before people see that the answer has
-// ended: of two processes that end it one is then too late. It waits for the store, which may be away, until ctx ends.
+// ending makes sure that the turn is this process's, and records that the answer is complete, before people see that it
+// has ended: of two processes that end it one is then too late. It waits for the store, which may be away, until ctx
+// ends.
 func (o *answerWriter) ending(ctx context.Context) error {
 	j, m := o.surface.w.bot.journal, o.surface.m
 	for {
