@@ -17,7 +17,7 @@ func credentialsFrom(files []string) auth.CredentialFunc {
 		for _, file := range files {
 			store, err := credentials.NewStore(file, credentials.StoreOptions{})
 			if err != nil {
-				return auth.EmptyCredential, fmt.Errorf("%s is no file with credentials of Docker or Podman", file)
+				return auth.EmptyCredential, fmt.Errorf("%s is not a credentials file of Docker or Podman", file)
 			}
 			found, err := credentials.Credential(store)(ctx, host)
 			var missing *exec.Error

@@ -26,7 +26,7 @@ var (
 	// ErrDenied is the error for credentials that are missing or do not suffice.
 	ErrDenied = errors.New("the registry denies it")
 	// errDigest is the error for content that is not what its digest says.
-	errDigest = errors.New("the registry answers with something else than the digest says")
+	errDigest = errors.New("the registry's response does not match the digest")
 )
 
 // maxReason bounds the text of a registry in an error, in bytes.

@@ -176,12 +176,12 @@ func TestLies(t *testing.T) {
 		digest     bool
 		want       string
 	}{
-		"another blob":         {middleware: swapped(isBlob), want: "something else than the digest says"},
-		"another manifest":     {middleware: swapped(isManifest), want: "something else than the digest says"},
-		"another by digest":    {middleware: swapped(isManifest), digest: true, want: "something else than the digest says"},
-		"a longer blob":        {answering(isBlob, chunks(wasm, []byte("more"))), false, "something else than the digest says"},
+		"another blob":         {middleware: swapped(isBlob), want: "does not match the digest"},
+		"another manifest":     {middleware: swapped(isManifest), want: "does not match the digest"},
+		"another by digest":    {middleware: swapped(isManifest), digest: true, want: "does not match the digest"},
+		"a longer blob":        {answering(isBlob, chunks(wasm, []byte("more"))), false, "does not match the digest"},
 		"a shorter blob":       {answering(isBlob, chunks(wasm[:10])), false, "ended in the middle"},
-		"another plugin":       {answering(isBlob, chunks(other)), false, "something else than the digest says"},
+		"another plugin":       {answering(isBlob, chunks(other)), false, "does not match the digest"},
 		"a manifest of 100 MB": {answering(isManifest, endless(t, 100<<20)), false, "too large"},
 		"an endless manifest":  {answering(isManifest, endless(t, -1)), false, ""},
 		"no JSON": {answering(isManifest, func(w http.ResponseWriter, _ *http.Request) {
@@ -327,10 +327,10 @@ func TestLayouts(t *testing.T) {
 		"a name that leads out":       {put: image([2]string{tarType, archive(t, true, "../../plugin.wasm", wasm)})},
 		"two files":                   {put: image([2]string{tarType, archive(t, true, "a.wasm", elsewhere, "b/plugin.wasm", wasm)})},
 		"a text for a plugin":         {put: image([2]string{tarType, archive(t, true, "plugin.wasm", []byte("text"), "b.wasm", wasm)})},
-		"a link":                      {image([2]string{tarType, archive(t, true, "@plugin.wasm", nil)}), "no plugin"},
-		"gzip of nothing":             {image([2]string{tarType, "\x1f\x8b"}), "no plugin"},
-		"layers without Wasm":         {image([2]string{"text/plain", "text"}), "no plugin"},
-		"no layers":                   {image(), "no plugin"},
+		"a link":                      {image([2]string{tarType, archive(t, true, "@plugin.wasm", nil)}), "not a plugin"},
+		"gzip of nothing":             {image([2]string{tarType, "\x1f\x8b"}), "not a plugin"},
+		"layers without Wasm":         {image([2]string{"text/plain", "text"}), "not a plugin"},
+		"no layers":                   {image(), "not a plugin"},
 		"two plugins":                 {image([2]string{wasmType, string(wasm)}, [2]string{wasmType, string(elsewhere)}), "2 layers"},
 		"Wasm before another":         {put: platforms("wasip1/wasm", "linux/amd64", "unknown/unknown")},
 		"linux/amd64":                 {put: platforms("linux/amd64", "linux/arm64", "unknown/unknown")},
@@ -342,10 +342,10 @@ func TestLayouts(t *testing.T) {
 		"a config of another kind":    {config(`[]`), "not JSON as"},
 		"an index in an index":        {nested, "an index in an index"},
 		"an index and an image":       {both, "at once"},
-		"a size that cannot be right": {sized(-1), "is none"},
+		"a size that cannot be right": {sized(-1), "invalid digest or size"},
 		"a size that is too large":    {sized(1 << 60), "too large"},
-		"a digest that is none":       {digested("sha256:../../x"), "is none"},
-		"a digest of another kind":    {digested("md5:d41d8cd98f00b204e9800998ecf8427e"), "is none"},
+		"a digest that is none":       {digested("sha256:../../x"), "invalid digest"},
+		"a digest of another kind":    {digested("md5:d41d8cd98f00b204e9800998ecf8427e"), "invalid digest or size"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -477,7 +477,7 @@ func TestRedirects(t *testing.T) {
 		"another port":     {store.URL + "/blob?signature=secret", ""},
 		"not https":        {"http://store.example/blob?signature=secret", "http://store.example, which is not https"},
 		"a file":           {"file:///etc/passwd", "not https"},
-		"without end":      {"", "redirects without end"},
+		"without end":      {"", "redirects too many times"},
 		"the metadata":     {"http://169.254.169.254/latest/meta-data", "not https"},
 		"nothing is there": {"http://127.0.0.1:1/blob?signature=secret", "refused"},
 	} {
@@ -573,7 +573,7 @@ func TestCredentials(t *testing.T) {
 		"a helper that is not": {[]string{written(`{"credsStore":"missing"}`)}, "docker-credential-missing, which is not in the PATH"},
 		"a wrong password": {[]string{dockerConfig(t, at.Host, `{"auth":"`+
 			base64.StdEncoding.EncodeToString([]byte("aki:secretive"))+`"}`)}, "a login that the registry accepts"},
-		"a file of something else": {[]string{written(`secret`)}, "is no file with credentials"},
+		"a file of something else": {[]string{written(`secret`)}, "is not a credentials file"},
 		"an entry of nothing": {[]string{dockerConfig(t, at.Host, `{"auth":"`+
 			base64.StdEncoding.EncodeToString([]byte("secret"))+`"}`)}, "gives no credential for " + at.Host},
 	} {
@@ -974,7 +974,7 @@ func TestBrokenReferrers(t *testing.T) {
 		t.Fatalf("Referrers: %+v, %v, %v", notes, unread, err)
 	}
 	texts := errors.Join(unread...).Error()
-	for _, want := range []string{"that is none", "too large", "does not have it", "the referrer sha256:"} {
+	for _, want := range []string{"invalid digest", "too large", "does not have it", "the referrer sha256:"} {
 		if !strings.Contains(texts, want) {
 			t.Errorf("no %q in %s", want, texts)
 		}

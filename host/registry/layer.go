@@ -33,8 +33,8 @@ const (
 type unpacker struct {
 	// limit is the size of the largest plugin.
 	limit int64
-	// unpacked and files are what may still be unpacked, and read of files. They differ because a tar describes sparse
-	// files in a few bytes.
+	// unpacked and files are the remaining bytes that may be unpacked, and read from files. They differ because a tar
+	// describes sparse files in a few bytes.
 	unpacked, files int64
 }
 

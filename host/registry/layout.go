@@ -64,7 +64,7 @@ func OpenLayout(path string, maxSize int64) (*Layout, error) {
 		l.index, err = parseIndex(index)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is no OCI layout, such as hako plugin bundle writes: %w", path, err)
+		return nil, fmt.Errorf("%s is not an OCI layout, such as hako plugin bundle writes: %w", path, err)
 	}
 	return l, nil
 }
@@ -97,7 +97,7 @@ func parseIndex(text []byte) (index document, err error) {
 	}
 	for _, d := range index.Manifests {
 		if d.Digest.Validate() != nil {
-			return index, errors.New("its index has a digest that is none")
+			return index, errors.New("its index has an invalid digest")
 		}
 	}
 	return index, nil

@@ -174,7 +174,7 @@ func TestHostileLayout(t *testing.T) {
 		if index != "" {
 			put(t, filepath.Join(dir, "index.json"), []byte(index))
 		}
-		if _, err := registry.OpenLayout(dir, 1<<20); err == nil || !strings.Contains(err.Error(), "is no OCI layout") {
+		if _, err := registry.OpenLayout(dir, 1<<20); err == nil || !strings.Contains(err.Error(), "is not an OCI layout") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

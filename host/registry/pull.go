@@ -144,7 +144,7 @@ func parseManifest(text []byte) (m document, err error) {
 	}
 	for _, d := range slices.Concat(m.Layers, m.Manifests, []ocispec.Descriptor{m.Config}) {
 		if d.Size < 0 || d.Digest != "" && d.Digest.Validate() != nil {
-			return m, errors.New("its manifest has a digest or a size that is none")
+			return m, errors.New("its manifest has an invalid digest or size")
 		}
 	}
 	return m, nil
@@ -204,7 +204,7 @@ func (c *Client) wasm(ctx context.Context, repository *remote.Repository, layers
 		}
 		left -= layer.Size
 	}
-	return nil, errors.New("none of its layers is a Wasm file or a tar with one: it is no plugin")
+	return nil, errors.New("none of its layers is a Wasm file or a tar with one: it is not a plugin")
 }
 
 // blob returns the content of d, of at most limit bytes. An interrupted transfer is resumed where the registry can do

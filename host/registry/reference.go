@@ -43,7 +43,7 @@ func ParseReference(text string) (Reference, error) {
 	r, err := parseReference(strings.TrimPrefix(text, Scheme))
 	if err != nil {
 		return Reference{}, fmt.Errorf(
-			"%q is no reference to a registry: %w: write %sREGISTRY/NAME:TAG or %[3]sREGISTRY/NAME@sha256:…",
+			"%q is not a registry reference: %w: write %sREGISTRY/NAME:TAG or %[3]sREGISTRY/NAME@sha256:…",
 			text, err, Scheme)
 	}
 	return r, nil
@@ -82,7 +82,7 @@ func canonicalRegistry(host string) (string, error) {
 		return "", err
 	}
 	if !strings.ContainsAny(name, ".:") && u.Port() == "" && !address.IsLoopback(name) {
-		return "", fmt.Errorf("%q is no host of a registry; Docker Hub is docker.io", name)
+		return "", fmt.Errorf("%q is not a registry host; Docker Hub is docker.io", name)
 	}
 	if port := u.Port(); port != "" {
 		n, err := strconv.ParseUint(port, 10, 16)

@@ -72,7 +72,7 @@ type Host struct {
 // Check reports what is wrong with the settings for the registry host.
 func (h Host) Check(host string) error {
 	if canonical, err := canonicalRegistry(host); err != nil || canonical != host {
-		return fmt.Errorf("%q is no host of a registry, such as registry.example.com or localhost:5000", host)
+		return fmt.Errorf("%q is not a registry host, such as registry.example.com or localhost:5000", host)
 	}
 	for _, mirror := range h.Mirrors {
 		if _, err := mirrored(mirror, "x"); err != nil {
@@ -138,7 +138,7 @@ func readRoots(file string) (*x509.CertPool, error) {
 		return nil, err
 	}
 	if !roots.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s holds no certificate in PEM form", file)
+		return nil, fmt.Errorf("%s contains no certificate in PEM form", file)
 	}
 	return roots, nil
 }
@@ -216,7 +216,7 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	switch {
 	case len(via) > maxRedirects:
-		return errors.New("it redirects without end")
+		return errors.New("it redirects too many times")
 	case r.URL.Scheme == "https", address.IsConfidential(r.URL) && address.IsConfidential(first) &&
 		first.Scheme == "http":
 		return nil
@@ -258,7 +258,7 @@ func (c *Client) Tags(ctx context.Context, r Reference) (tags []string, err erro
 		return repository.Tags(ctx, "", func(page []string) error {
 			for _, tag := range page {
 				if (registry.Reference{Reference: tag}).ValidateReferenceAsTag() != nil {
-					return fmt.Errorf("it lists the tag %q, which is none", tag)
+					return fmt.Errorf("it lists the invalid tag %q", tag)
 				}
 			}
 			if tags = append(tags, page...); len(tags) > maxTags {

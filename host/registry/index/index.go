@@ -140,11 +140,11 @@ func parse(data []byte, location string) (*document, error) {
 	}, nil)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("it is no index: %s", clip.Marked(visible.Mark(err.Error()), 500))
+		return nil, fmt.Errorf("it is not an index: %s", clip.Marked(visible.Mark(err.Error()), 500))
 	case tooMany:
 		return nil, fmt.Errorf("the index has more than %d plugins", maxPlugins)
 	case !found:
-		return nil, errors.New(`it is no index: the key "plugins" is missing`)
+		return nil, errors.New(`it is not an index: the key "plugins" is missing`)
 	}
 	return d, nil
 }

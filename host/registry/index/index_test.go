@@ -197,8 +197,8 @@ func TestBounds(t *testing.T) {
 		t.Errorf("too many: %v", err)
 	}
 	for text, want := range map[string]string{
-		strings.Repeat(" ", MaxBytes+1): "larger than 4MiB", "": "no index", "plugins: {a: 1}": "no index", "plugin: []": `"plugins" is missing`,
-		"<!doctype html>": "no index", "a: &x [b]\nplugins: [*x]": "no index", "\x1b[2J: [": "no index",
+		strings.Repeat(" ", MaxBytes+1): "larger than 4MiB", "": "not an index", "plugins: {a: 1}": "not an index", "plugin: []": `"plugins" is missing`,
+		"<!doctype html>": "not an index", "a: &x [b]\nplugins: [*x]": "not an index", "\x1b[2J: [": "not an index",
 	} {
 		_, err := parse([]byte(text), "/x")
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -110,7 +110,7 @@ func (x *Indexes) Load(ctx context.Context, installed []string) ([]Plugin, []Sou
 func (x *Indexes) Find(ctx context.Context, shown, name string) (*Plugin, error) {
 	at := slices.IndexFunc(x.options.Locations, func(location string) bool { return Shown(location) == shown })
 	if at < 0 {
-		return nil, fmt.Errorf("%s is no index of the configuration", tidy(shown, maxURL))
+		return nil, fmt.Errorf("%s is not an index in the configuration", tidy(shown, maxURL))
 	}
 	d, source := x.load(ctx, x.options.Locations[at])
 	if d == nil {

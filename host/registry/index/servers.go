@@ -119,7 +119,7 @@ func parseServers(body []byte) (servers []Server, cursor string, err error) {
 		} `json:"metadata"`
 	}
 	if err := strictjson.Unmarshal(body, &page); err != nil {
-		return nil, "", fmt.Errorf("the response is no list of MCP servers: %w", err)
+		return nil, "", fmt.Errorf("the response is not a list of MCP servers: %w", err)
 	}
 	for _, item := range page.Servers[:min(len(page.Servers), serversPage)] {
 		var r struct {

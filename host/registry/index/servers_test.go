@@ -114,11 +114,11 @@ func TestSetupsHostile(t *testing.T) {
 		remote("https://evil.example/mcp", `,"headers":[{"name":"X","default":"${E_X:-a}"}]`):                                                       "variable of hako's environment",
 		remote("https://evil.example/mcp", `,"headers":[{"name":"X: y\r\nZ"}]`):                                                                     "invalid name",
 		remote("https://evil.example/mcp", `,"headers":[{"name":"X","value":"a\r\nb"}]`):                                                            "hidden characters",
-		remote("http://evil.example/mcp", ""):                                                                                                       "no https URL",
-		remote("{scheme}://evil.example/mcp", `,"variables":{"scheme":{"value":"https"}}`):                                                          "no https URL",
-		remote("https://user:x@evil.example/mcp", ""):                                                                                               "no https URL",
-		remote("https://ex\u0430mple.com/mcp", ""):                                                                                                  "no https URL",
-		remote("javascript:alert(1)", ""):                                                                                                           "no https URL",
+		remote("http://evil.example/mcp", ""):                                                                                                       "not an https URL",
+		remote("{scheme}://evil.example/mcp", `,"variables":{"scheme":{"value":"https"}}`):                                                          "not an https URL",
+		remote("https://user:x@evil.example/mcp", ""):                                                                                               "not an https URL",
+		remote("https://ex\u0430mple.com/mcp", ""):                                                                                                  "not an https URL",
+		remote("javascript:alert(1)", ""):                                                                                                           "not an https URL",
 		npm(`,"packageArguments":[{"type":"positional","value":"a\u0000b"}]`):                                                                       "hidden characters",
 		npm(`,"packageArguments":[{"type":"positional","value":"` + strings.Repeat("a", 2001) + `"}]`):                                              "more than 2000 bytes",
 		npm(`,"packageArguments":[` + strings.TrimSuffix(strings.Repeat(`{"value":"a"},`, 51), ",") + `]`):                                          "more than 50",
@@ -165,7 +165,7 @@ func TestServers(t *testing.T) {
 	if found, _, _, err := search(t, "", odd); err != nil || len(found) != 1 || found[0].Homepage != "" || found[0].Repository != "https://example.com/r" {
 		t.Errorf("odd servers: %+v, %v", found, err)
 	}
-	for answer, want := range map[string]string{"<html>": "no list of MCP servers", `[]`: "no list of MCP servers",
+	for answer, want := range map[string]string{"<html>": "not a list of MCP servers", `[]`: "not a list of MCP servers",
 		list(strings.Repeat("x", 2000)): "cursor", strings.Repeat(" ", 5<<20): "larger than 4MiB"} {
 		if _, _, _, err := search(t, "", answer); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.20s: %v", answer, err)

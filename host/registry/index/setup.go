@@ -270,13 +270,13 @@ func (t *transportJSON) setup(key string) Setup {
 	}
 	if u, err := url.Parse(example); err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
 		strings.ContainsFunc(example, notPlain) || !strings.HasPrefix(t.URL, "https://") {
-		w.fail("its address is no https URL")
+		w.fail("its address is not an https URL")
 	}
 	entry.Headers = w.pairs(t.Headers, httpguts.ValidHeaderFieldName)
 	return w.finish(t.Type, key, entry)
 }
 
-// runner is how the packages of a registry are started.
+// runner is the command that starts packages of a registry.
 type runner struct {
 	command    string
 	identifier lazyregexp.Regexp

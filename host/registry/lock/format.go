@@ -54,7 +54,7 @@ func parse(text []byte) (Plugins, error) {
 		for _, name := range slices.Sorted(maps.Keys(plugins)) {
 			path := strictyaml.Key("plugins", name)
 			if !pluginName().MatchString(name) {
-				e.Add(path, `is no name of a plugin: 1 to 40 of a-z, 0-9 and "-", starting with a letter`)
+				e.Add(path, `is not a plugin name: 1 to 40 of a-z, 0-9 and "-", starting with a letter`)
 			}
 			p := plugins[name]
 			p.check(&e, path)

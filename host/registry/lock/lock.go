@@ -112,7 +112,7 @@ func Update(ctx context.Context, path string, change func(Plugins) error) error 
 			_, err = parse(text) // what Load would refuse is not written
 		}
 		if err != nil {
-			return nil, fmt.Errorf("what is to be written to the lock file is not valid: %w", err)
+			return nil, fmt.Errorf("the new lock file would be invalid: %w", err)
 		}
 		return text, nil
 	})

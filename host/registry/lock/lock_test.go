@@ -149,17 +149,17 @@ func TestHostile(t *testing.T) {
 	t.Parallel()
 	good := "plugins:\n  weather:\n    from: file\n    digest: " + first + "\n    wasm: " + first + "\n    version: 1.0.0\n"
 	for name, test := range map[string]struct{ old, new, want string }{
-		"a path as name":      {"  weather:", "  ../../etc/cron:", "is no name of a plugin"},
-		"an absolute name":    {"  weather:", "  /etc/cron:", "is no name of a plugin"},
-		"a name with a dot":   {"  weather:", "  a.b:", "is no name of a plugin"},
-		"no name":             {"  weather:", `  "":`, "is no name of a plugin"},
+		"a path as name":      {"  weather:", "  ../../etc/cron:", "is not a plugin name"},
+		"an absolute name":    {"  weather:", "  /etc/cron:", "is not a plugin name"},
+		"a name with a dot":   {"  weather:", "  a.b:", "is not a plugin name"},
+		"no name":             {"  weather:", `  "":`, "is not a plugin name"},
 		"a path as digest":    {"wasm: " + first, "wasm: sha256:../../../etc/passwd", "sha256: and 64"},
 		"a short digest":      {"wasm: " + first, "wasm: sha256:11", "sha256: and 64"},
 		"no digest":           {"    digest: " + first + "\n", "", "sha256: and 64"},
 		"a file's path":       {"from: file", "from: /etc/passwd", "must be an address"},
 		"a file's URL":        {"from: file", "from: file:///etc/passwd", "must be an address"},
-		"no registry":         {"from: file", "from: oci://../../etc/passwd", "is no reference"},
-		"no tag":              {"from: file", "from: 'oci://r.example/w:1 2'", "is no reference"},
+		"no registry":         {"from: file", "from: oci://../../etc/passwd", "is not a registry reference"},
+		"no tag":              {"from: file", "from: 'oci://r.example/w:1 2'", "is not a registry reference"},
 		"a secret":            {"from: file", "from: https://example.com/w.wasm?token=x", "may be secrets"},
 		"a password":          {"from: file", "from: https://me:secret@example.com/w.wasm", "may be secrets"},
 		"hidden text":         {"version: 1.0.0", `version: "1.0.0\u202e"`, "hidden characters"},

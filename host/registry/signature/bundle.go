@@ -28,7 +28,7 @@ func (c bundleCandidate) verify(p *Policy, trusted []*trustedSigner, digest stri
 	}
 	var b bundle.Bundle
 	if err := b.UnmarshalJSON(c); err != nil {
-		return Signer{}, fmt.Errorf("it is no Sigstore bundle: %w", err)
+		return Signer{}, fmt.Errorf("it is not a Sigstore bundle: %w", err)
 	}
 	if b.GetDsseEnvelope() == nil {
 		return Signer{}, errors.New("it signs bytes and no statement about a plugin")

@@ -48,7 +48,7 @@ func ParsePublicKey(text []byte) (*PublicKey, error) {
 	switch {
 	case block == nil:
 		return nil, errors.New(
-			"it is no PEM file with a public key, such as the cosign.pub of cosign generate-key-pair")
+			"it is not a PEM file with a public key, such as the cosign.pub of cosign generate-key-pair")
 	case strings.Contains(block.Type, "PRIVATE"):
 		return nil, errors.New(
 			"it is a private key, which only its owner should have: name the public key, such as cosign.pub")
@@ -147,7 +147,7 @@ func ParsePrivateKey(text, password []byte) (*PrivateKey, error) {
 	block, _ := pem.Decode(text)
 	if block == nil {
 		return nil, errors.New(
-			"it is no PEM file with a private key, such as the cosign.key of cosign generate-key-pair")
+			"it is not a PEM file with a private key, such as the cosign.key of cosign generate-key-pair")
 	}
 	private, err := parsePrivate(block, password)
 	if err != nil {

@@ -84,7 +84,7 @@ func parsePattern(text string) (p pattern, err error) {
 	p.below = below
 	p.Reference, err = registry.ParseReference(name + ":x") // which refuses patterns that have a tag or a digest
 	if err != nil || strings.HasPrefix(text, registry.Scheme) {
-		return p, fmt.Errorf(`%q is no pattern for repositories: write registry.example.com/tools/weather, `+
+		return p, fmt.Errorf(`%q is not a repository pattern: write registry.example.com/tools/weather, `+
 			`registry.example.com/tools/* or "*"`, text)
 	}
 	if below {
@@ -205,7 +205,7 @@ func readInstance(file string) (*verify.Verifier, error) {
 	}
 	trusted, err := root.NewTrustedRootFromJSON(text)
 	if err != nil {
-		return nil, fmt.Errorf("signatures.trustedRoot: %s is no trusted_root.json of Sigstore: %w", file, err)
+		return nil, fmt.Errorf("signatures.trustedRoot: %s is not a trusted_root.json of Sigstore: %w", file, err)
 	}
 	options := []verify.VerifierOption{verify.WithObserverTimestamps(1), verify.WithoutStatementPredicate()}
 	if len(trusted.RekorLogs()) > 0 {
@@ -229,7 +229,7 @@ func (p *Policy) trustedFor(r registry.Reference) (list []*trustedSigner, err er
 	}
 	if p.required && len(list) == 0 {
 		return nil, fmt.Errorf(
-			"%s/%s is no repository that a signer is trusted for, and signatures.required is set: add "+
+			"%s/%s has no trusted signer, and signatures.required is set: add "+
 				"it to the list for of one of signers", r.Registry, r.Repository)
 	}
 	return list, nil
@@ -276,7 +276,7 @@ func readSmall(file string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case info.Size() > maxFile || !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no file of at most %d MiB", file, maxFile>>20)
+		return nil, fmt.Errorf("%s is not a regular file of at most %d MiB", file, maxFile>>20)
 	}
 	return os.ReadFile(file)
 }

@@ -71,7 +71,7 @@ func Verify(ctx context.Context, client Registry, r registry.Reference, digest s
 	for i, c := range candidates {
 		if i == maxSignatures {
 			return Signer{}, fmt.Errorf(
-				"%s has more than %d signatures, none of the first holds: ask who may push to the "+
+				"%s has more than %d signatures, none of the first ones is valid: ask who may push to the "+
 					"repository to remove those that are not needed", r, maxSignatures)
 		}
 		signer, err := c.verify(policy, trusted, digest)
@@ -99,7 +99,7 @@ func refusal(r registry.Reference, trusted []*trustedSigner, count int, reasons 
 			"publisher to sign it, with cosign sign or hako plugin push --sign, or remove the repository from "+
 			"signers.%s.for if unsigned plugins are right", r, needed, names[0])
 	}
-	return fmt.Errorf("%s has no signature that holds, and signers in the configuration needs %s for this repository. "+
+	return fmt.Errorf("%s has no valid signature, and signers in the configuration needs %s for this repository. "+
 		"Of %d: %s. Ask its publisher to sign it with the right key or identity; if another one is right, add it to signers",
 		r, needed, count, strings.Join(reasons, "; "))
 }

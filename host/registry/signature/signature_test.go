@@ -146,7 +146,7 @@ func TestCosign(t *testing.T) {
 				t.Errorf("signer %+v, %v", signer, err)
 			}
 			signer, err = signature.Verify(t.Context(), test.shelf, r, other, policy)
-			wants(t, err, "registry.example.com/tools/weather@"+other, "no signature that holds", "acme")
+			wants(t, err, "registry.example.com/tools/weather@"+other, "no valid signature", "acme")
 			if (signer != signature.Signer{}) {
 				t.Errorf("signer of another digest: %+v", signer)
 			}
@@ -189,7 +189,7 @@ func TestSignAndVerify(t *testing.T) {
 				t.Error(err)
 			}
 			_, err = signature.Verify(t.Context(), client, r, pushed.Digest, policyFor(t, testKey("ecdsa.pub"), "*"))
-			wants(t, err, "no signature that holds")
+			wants(t, err, "no valid signature")
 		})
 	}
 }
@@ -279,13 +279,13 @@ func TestOptions(t *testing.T) {
 		{"no root", signature.Trusted{For: all, Issuer: issuer, Subject: subject}, "signatures.trustedRoot"},
 		{"missing key", signature.Trusted{For: all, Key: "missing.pub"}, "missing.pub"},
 		{"private key", signature.Trusted{For: all, Key: testKey("ecdsa.key")}, "is a private key"},
-		{"no key", signature.Trusted{For: all, Key: testKey("payload.json")}, "no PEM file"},
-		{"tag", signature.Trusted{For: []string{"registry.example.com/a:1"}, Key: "x"}, "no pattern"},
-		{"digest", signature.Trusted{For: []string{"registry.example.com/a@" + signed}, Key: "x"}, "no pattern"},
-		{"scheme", signature.Trusted{For: []string{"oci://registry.example.com/a"}, Key: "x"}, "no pattern"},
-		{"star in the middle", signature.Trusted{For: []string{"registry.example.com/*/a"}, Key: "x"}, "no pattern"},
-		{"star at a name", signature.Trusted{For: []string{"registry.example.com/a*"}, Key: "x"}, "no pattern"},
-		{"no host", signature.Trusted{For: []string{"tools/*"}, Key: "x"}, "no pattern"},
+		{"no key", signature.Trusted{For: all, Key: testKey("payload.json")}, "not a PEM file"},
+		{"tag", signature.Trusted{For: []string{"registry.example.com/a:1"}, Key: "x"}, "not a repository pattern"},
+		{"digest", signature.Trusted{For: []string{"registry.example.com/a@" + signed}, Key: "x"}, "not a repository pattern"},
+		{"scheme", signature.Trusted{For: []string{"oci://registry.example.com/a"}, Key: "x"}, "not a repository pattern"},
+		{"star in the middle", signature.Trusted{For: []string{"registry.example.com/*/a"}, Key: "x"}, "not a repository pattern"},
+		{"star at a name", signature.Trusted{For: []string{"registry.example.com/a*"}, Key: "x"}, "not a repository pattern"},
+		{"no host", signature.Trusted{For: []string{"tools/*"}, Key: "x"}, "not a repository pattern"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -322,7 +322,7 @@ func TestPrivateKeys(t *testing.T) {
 		{"wrong password", cosigned(t, "ecdsa.key"), []byte("wrong"), "COSIGN_PASSWORD"},
 		{"no password", cosigned(t, "ecdsa.key"), nil, "COSIGN_PASSWORD"},
 		{"public key", cosigned(t, "ecdsa.pub"), nil, "is a public key"},
-		{"no key", []byte("hello"), nil, "no PEM file"},
+		{"no key", []byte("hello"), nil, "not a PEM file"},
 		{"another type", smallPEM, nil, "openssl pkcs8"},
 	} {
 		if _, err := signature.ParsePrivateKey(test.text, test.password); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -355,15 +355,15 @@ func TestHostileSignatures(t *testing.T) {
 		want  string
 	}{
 		{"none", bundles(), "is not signed"},
-		{"no JSON", bundles([]byte("\x1b[2J")), "no Sigstore bundle"},
-		{"null", bundles([]byte("null")), "no Sigstore bundle"},
+		{"no JSON", bundles([]byte("\x1b[2J")), "not a Sigstore bundle"},
+		{"null", bundles([]byte("null")), "not a Sigstore bundle"},
 		{"deep JSON", bundles([]byte(strings.Repeat(`{"a":`, 60_000))), "larger than"},
 		{"too large", bundles(append(bytes.Clone(good), bytes.Repeat([]byte(" "), 1<<20)...)), "larger than 256 KiB"},
 		{"another key", bundles(cosigned(t, "ed25519.bundle.json")), "signature"},
 		{"another statement", bundles(bytes.Replace(good, []byte("eyJfdHlwZSI6"), []byte("eyJfdHlwZSI7"), 1)), "signature"},
 		{"two signatures in one", bundles(bytes.Replace(good, []byte(`"signatures":[`), []byte(`"signatures":[{"sig":"MEUC"},`), 1)),
 			"exactly one"},
-		{"no key hint, no certificate", bundles(bytes.Replace(good, []byte("publicKey"), []byte("unknown"), 1)), "no Sigstore bundle"},
+		{"no key hint, no certificate", bundles(bytes.Replace(good, []byte("publicKey"), []byte("unknown"), 1)), "not a Sigstore bundle"},
 		{"a proof of what was built", bundles(statement(t, private, "https://slsa.dev/provenance/v1")), "is the statement"},
 		{"more than can be needed", bundles(append(many, good)...), "more than 64"},
 		{"no signature", simple(cosigned(t, "payload.json"), nil), "no signature in base64"},
