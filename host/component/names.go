@@ -72,7 +72,7 @@ func (n *externName) parse(r *reader) {
 	switch {
 	case strings.HasPrefix(n.Name, "["):
 		if !n.split() {
-			r.Fail("name %q is none of [constructor]resource, [method]resource.function and [static]resource.function",
+			r.Fail("name %q is not one of [constructor]resource, [method]resource.function and [static]resource.function",
 				n.Name)
 		}
 		checkLabel(r, "the name", n.resource)
@@ -140,7 +140,7 @@ func (n *externName) readAttributes(r *reader) {
 			n.Implements = value
 		case attributeVersionSuffix:
 			if _, version, _ := strings.Cut(n.Name, "@"); !versionSyntax().MatchString(version + value) {
-				r.Fail("name %q with the version suffix %q is no version", n.Name, value)
+				r.Fail("name %q with the version suffix %q is not a version", n.Name, value)
 			}
 		case attributeExternalID:
 		default:

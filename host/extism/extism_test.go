@@ -43,7 +43,7 @@ func TestCall(t *testing.T) {
 			t.Errorf("mute = %+v, %v", response, err)
 		}
 		_, err := call(t, plugin, "silent", nil)
-		wants(t, err, "not the JSON expected")
+		wants(t, err, "unexpected JSON")
 		for range 3 {
 			if got := text(t, plugin, "count", nil); got != "1 1 1" {
 				t.Errorf("a call remembers another: %s", got)

@@ -40,7 +40,7 @@ func functionInput(argument string, arguments json.RawMessage) ([]byte, error) {
 	}
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal(arguments, &values); err != nil {
-		return nil, &abi.Error{Code: abi.CodeInvalid, Message: "the arguments are no JSON object"}
+		return nil, &abi.Error{Code: abi.CodeInvalid, Message: "the arguments are not a JSON object"}
 	}
 	var text string
 	if value := values[argument]; json.Unmarshal(value, &text) != nil {

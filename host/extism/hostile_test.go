@@ -33,7 +33,7 @@ func TestHostile(t *testing.T) {
 		"wild":    {object{"n": 1 << 40}, "", "load_u64: offset 1099511627776 is in no block"},
 		"trap":    {nil, "", "stopped: wasm error: unreachable"},
 		"exit":    {nil, "", "exited with code 3"},
-		"raw":     {object{"text": "no JSON"}, "", "not the JSON expected"},
+		"raw":     {object{"text": "no JSON"}, "", "unexpected JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			started := time.Now()

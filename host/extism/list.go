@@ -51,7 +51,7 @@ func (s *session) list(ctx context.Context) (*abi.Response, error) {
 				Reason: "failed in " + export + ": " + failed.Message, Err: failed}
 		}
 		if err := strictjson.Unmarshal(output, &all); err != nil {
-			reason := "gave an answer to " + export + " that is not the JSON expected: " + err.Error()
+			reason := "returned unexpected JSON for " + export + ": " + err.Error()
 			return nil, &sandbox.GuestError{Plugin: s.call.Plugin, Reason: reason, Err: err}
 		}
 	}

@@ -42,10 +42,10 @@ func TestList(t *testing.T) {
 func TestListFails(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ answer, want string }{
-		"no JSON":    {"tools", "gave an answer to list_tools that is not the JSON expected"},
-		"nothing":    {"-", "gave an answer to list_tools that is not the JSON expected"},
+		"no JSON":    {"tools", "returned unexpected JSON for list_tools"},
+		"nothing":    {"-", "returned unexpected JSON for list_tools"},
 		"a failure":  {"file:/none", "failed in list_tools: open /none"},
-		"other JSON": {`{"tools":{"a":1}}`, "gave an answer to list_tools that is not the JSON expected"},
+		"other JSON": {`{"tools":{"a":1}}`, "returned unexpected JSON for list_tools"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -67,5 +67,5 @@ func TestListFails(t *testing.T) {
 func TestListsAreSeparate(t *testing.T) {
 	t.Parallel()
 	_, err := extism.List(t.Context(), load(t, setup{wasm: second(t, guest(t)), config: `{"prompts":"-"}`}))
-	wants(t, err, "gave an answer to list_prompts that is not the JSON expected")
+	wants(t, err, "returned unexpected JSON for list_prompts")
 }

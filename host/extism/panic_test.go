@@ -10,7 +10,7 @@ import (
 	"github.com/hako-run/hako/host/sandbox"
 )
 
-// TestPanicIsOneRecord holds that the panic of a Go program, which it prints line by line, is one record of the log.
+// TestPanicIsOneRecord checks that the panic of a Go program, which it prints line by line, is one record of the log.
 func TestPanicIsOneRecord(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

@@ -98,7 +98,7 @@ func (r *review) unused(permission string, asked bool, m *Module, core string, i
 		links = interfaces
 	}
 	if asked && !slices.ContainsFunc(links, m.importsModule) {
-		r.warn("permissions."+permission, "asked for but not used: the module does not import %s; remove it",
+		r.warn("permissions."+permission, "requested but not used: the module does not import %s; remove it",
 			strings.Join(links, " or "))
 	}
 }

@@ -61,7 +61,7 @@ func (r *review) schema(path string, data json.RawMessage, input bool) {
 func (r *review) arguments(path string, doc map[string]any) {
 	for _, keyword := range toolschema.Composed(doc) {
 		r.warn(path,
-			"%s at the top is refused by Anthropic and OpenAI, so clients are shown the schema without it: say in the description what it "+
+			"%s at the top is rejected by Anthropic and OpenAI, so clients are shown the schema without it: say in the description what it "+
 				"asks for, and refuse in the tool what does not fit", keyword)
 	}
 	r.enums(path, doc)
@@ -102,7 +102,7 @@ func (r *review) subschema(path string, value any) {
 		switch kind, known := keywords[key]; {
 		case !known:
 			if near := strictyaml.Nearest(key, keys(keywords)); near != "" {
-				r.warn(path, "%q is no keyword of JSON Schema and is ignored: did you mean %q?",
+				r.warn(path, "%q is not a keyword of JSON Schema and is ignored: did you mean %q?",
 					clip.Runes(key, 60), near)
 			}
 		case kind == schemaValue:

@@ -35,10 +35,10 @@ var injections = sync.OnceValue(func() []injection {
 			"tells the model to keep something from the user"},
 		{lazyregexp.New(`(ユーザー|利用者).{0,6}(言わ|伝え|知らせ|見せ|確認せ).{0,4}(ない|ず)`),
 			"tells the model to keep something from the user"},
-		{lazyregexp.New(`(?i)(<!--|<\s*/?\s*(system|important|instructions?|secret|hidden|assistant)\b[^>]*>|\[/?INST\])`), "holds markup that people do not see"},
+		{lazyregexp.New(`(?i)(<!--|<\s*/?\s*(system|important|instructions?|secret|hidden|assistant)\b[^>]*>|\[/?INST\])`), "contains markup that people do not see"},
 		{lazyregexp.New(`(?i)\b(before|after|instead of) (using|calling) (any|another|other|every)\b.{0,20}\btools?\b`),
 			"steers the use of other tools"},
-		{lazyregexp.New(`[A-Za-z0-9+/]{120,}`), "holds a long run of encoded data"},
+		{lazyregexp.New(`[A-Za-z0-9+/]{120,}`), "contains a long run of encoded data"},
 	}
 })
 

@@ -91,7 +91,7 @@ func TestBrokenComponent(t *testing.T) {
 	_, wasm := readComponent(t, "echo")
 	for problem, data := range map[string][]byte{
 		"malformed component": wasm[:len(wasm)/2],
-		"is there twice":      slices.Concat(wasm, custom(abi.ManifestSection, "a"), custom(abi.ManifestSection, "b")),
+		"occurs twice":        slices.Concat(wasm, custom(abi.ManifestSection, "a"), custom(abi.ManifestSection, "b")),
 	} {
 		if _, err := manifest.Read(data); err == nil || !strings.Contains(err.Error(), problem) {
 			t.Errorf("%v, want %s", err, problem)

@@ -11,7 +11,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// TestDocument holds that the examples of docs/manifest.md are valid, and that its tables name every key of the
+// TestDocument checks that the examples of docs/manifest.md are valid, and that its tables name every key of the
 // published schema.
 func TestDocument(t *testing.T) {
 	t.Parallel()

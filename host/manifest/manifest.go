@@ -172,7 +172,8 @@ type PromptArgument struct {
 	Required    bool
 }
 
-// Retired is a name that a plugin no longer offers. It is not listed; who still uses it is told what to use instead.
+// Retired is a name that a plugin no longer offers. It is not listed; callers that still use it get the name of its
+// replacement.
 type Retired struct {
 	// Tool, Prompt or Resource is the name, or the resource's URI; the other two are empty.
 	Tool, Prompt, Resource string
@@ -242,7 +243,7 @@ type FilePermission struct {
 	// Write asks for writing too. YAML: "access: read-only" or "access: read-write".
 	Write bool
 	// Roots asks for further mounts under the same rules, one for each directory that the operator allows beside this
-	// one, and to be told the host's paths of all mounts. At most one permission of a plugin has it.
+	// one, and to know the host's paths of all mounts. At most one permission of a plugin has it.
 	Roots  bool
 	Reason Text
 }

@@ -69,7 +69,7 @@ func (m *moduleReader) custom(s wasmbin.Section) {
 		return
 	}
 	if *keep != nil {
-		s.Content.FailAt(s.Start, "the custom section %s is there twice: pack the plugin again", s.Name)
+		s.Content.FailAt(s.Start, "the custom section %s occurs twice: pack the plugin again", s.Name)
 	}
 	*keep = s.Content.Rest()
 }

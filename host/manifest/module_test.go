@@ -156,9 +156,9 @@ func TestReadRefusesMalformedModules(t *testing.T) {
 		{"unknown type", wasm(section(3, []byte{7})), "function 0 has the unknown type 7"},
 		{"unknown function", wasm(section(7, named("f", 0, 3))), "export f is the unknown function 3"},
 		{"two manifests", wasm(custom(abi.ManifestSection, "a"), custom(abi.ManifestSection, "a")),
-			"hako:manifest is there twice"},
+			"hako:manifest occurs twice"},
 		{"two recordings", wasm(custom(abi.RecordingsSection, ""), custom(abi.RecordingsSection, "")),
-			"hako:recordings is there twice"},
+			"hako:recordings occurs twice"},
 		{"GC type", wasm(section(1, []byte{0x5F, 0})), "without the GC proposal"},
 		{"GC value", wasm(section(1, []byte{0x60, 1, 0x64, 0})), "a value of type 0x64"},
 		{"64-bit memory", wasm(section(5, []byte{4, 1})), "build for wasm32"},
@@ -177,7 +177,7 @@ func TestReadRefusesMalformedModules(t *testing.T) {
 	}
 }
 
-// TestReadCutOff holds that every proper prefix of a module either ends between two sections or is refused.
+// TestReadCutOff checks that every proper prefix of a module either ends between two sections or is refused.
 func TestReadCutOff(t *testing.T) {
 	t.Parallel()
 	whole := plugin([][]byte{imported("env", "table", 1, 0x70, 1, 2, 9), imported("env", "global", 3, 0x7F, 0)},
@@ -261,7 +261,7 @@ func TestReadFile(t *testing.T) {
 		{"packed", write("packed.wasm", packed), 0, packed, ""},
 		{"beside", write("beside.wasm", plain), 0, packed, ""},
 		{"both", write("both.wasm", packed), 0, packed, ""},
-		{"both differ", write("differ.wasm", packed), 0, nil, "holds a manifest that differs from the one beside it"},
+		{"both differ", write("differ.wasm", packed), 0, nil, "contains a manifest that differs from the one beside it"},
 		{"neither", write("neither.wasm", plain), 0, plain, ""},
 		{"at the limit", write("limit.wasm", plain), int64(len(plain)), plain, ""},
 		{"beyond the limit", write("beyond.wasm", plain), int64(len(plain)) - 1, nil, "bytes allowed: raise the limit"},

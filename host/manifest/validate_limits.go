@@ -33,7 +33,7 @@ func (v *validation) toolLimits(path string, l Limits) {
 		"requests":  l.Requests != 0, "calls": l.Calls != 0, "parallelCalls": l.ParallelCalls != 0,
 	} {
 		if stated {
-			v.Add(path+"."+key, "belongs to the whole plugin: move it to the manifest's limits")
+			v.Add(path+"."+key, "applies to the whole plugin: move it to the manifest's limits")
 		}
 	}
 }

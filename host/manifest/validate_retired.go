@@ -18,7 +18,7 @@ func (v *validation) retired(m *Manifest) {
 		v.retiredName(path, r)
 		v.required(path+".instead", r.Instead, maxReason)
 		if m.offers(r) {
-			v.Add(path, "is on offer: remove it here or there")
+			v.Add(path, "is also in tools: remove it in one of them")
 		}
 	}
 }

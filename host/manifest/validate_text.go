@@ -33,7 +33,7 @@ func (v *validation) text(path string, t Text, most int) {
 	for _, tag := range keys(t) {
 		at, s := strictyaml.Key(path, tag), t[tag]
 		if !language().MatchString(tag) {
-			v.Add(at, `is no language tag: write one such as "en" or "ja"`)
+			v.Add(at, `is not a language tag: write one such as "en" or "ja"`)
 		}
 		if s == "" {
 			v.Add(at, "is empty: write a text or leave it out")

@@ -53,7 +53,7 @@ func newCodeCache(dir string) (*codeCache, error) {
 	if dir == "" {
 		temp, err := scratch.New("", "hako-code")
 		if err != nil {
-			return nil, fmt.Errorf("make a directory for compiled code: %w", err)
+			return nil, fmt.Errorf("create the directory for compiled code: %w", err)
 		}
 		c.dir, c.notes, c.private = temp.Path, temp.Path, temp
 	} else if err := os.MkdirAll(c.notes, 0o700); err != nil {

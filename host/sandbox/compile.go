@@ -255,7 +255,7 @@ func (p *Plugin) loadOutlined(ctx context.Context) (bool, error) {
 func (p *Plugin) loadCompiled(ctx context.Context, guest *rewritten) (bool, error) {
 	found, err := p.installCached(ctx, guest)
 	if errors.Is(err, compile.ErrNotCached) {
-		p.logger.Warn("the compiled code in the cache cannot be used and is made anew", "err", err)
+		p.logger.Warn("the compiled code in the cache is invalid: compiling again", "err", err)
 		p.engine.cache.invalidate(guest)
 		return false, nil
 	}

@@ -61,7 +61,7 @@ func TestDataIsReadForStart(t *testing.T) {
 			}
 		}
 	}
-	const answered = "it called no respond" // and did not trap
+	const answered = "it did not call respond" // and did not trap
 	for name, test := range map[string][]int{"an image": {2, 0, 1}, "a start for each call": {2, 1, 1}} {
 		file := wasm
 		dir = t.TempDir()

@@ -7,7 +7,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// goPanic is what a Go program prints when it panics, in parts. It becomes one record.
+// goPanic collects the output of a panicking Go program, which arrives in parts, into one log record.
 type goPanic struct {
 	trace stack.GoTrace
 	// message has the lines before the stack, frames the lines of the stack.

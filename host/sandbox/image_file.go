@@ -93,7 +93,7 @@ func (p *Plugin) loadImage(code *code) *image {
 		err = errors.Join(errors.New("it is from the future"), image.close())
 	}
 	if err != nil {
-		p.logger.Warn("the image of the plugin's start cannot be used and is made anew", "path", path, "err", err)
+		p.logger.Warn("the stored image of the plugin is invalid: creating it again", "path", path, "err", err)
 		return nil
 	}
 	now := time.Now()

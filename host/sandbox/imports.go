@@ -151,7 +151,7 @@ func (c *call) admitProgress(progress, total float64) bool {
 
 func (c *call) respond(p, length uint64) {
 	if c.response != nil {
-		panic(fmt.Errorf("it answered twice"))
+		panic(fmt.Errorf("it responded twice"))
 	}
 	c.countOutput(length)
 	c.Charge(int64(length) * broker.TextSteps)

@@ -17,10 +17,10 @@ import (
 // part of the response.
 func decode(plugin string, data []byte, blobs [][]byte) (*abi.Response, error) {
 	broken := func(format string, args ...any) error {
-		return &GuestError{Plugin: plugin, Reason: "gave an answer that breaks ABI 1: " + fmt.Sprintf(format, args...)}
+		return &GuestError{Plugin: plugin, Reason: "violated ABI 1: " + fmt.Sprintf(format, args...)}
 	}
 	if data == nil {
-		return nil, broken("it called no respond")
+		return nil, broken("it did not call respond")
 	}
 	response, ok := decodeText(data)
 	if !ok {
@@ -29,7 +29,7 @@ func decode(plugin string, data []byte, blobs [][]byte) (*abi.Response, error) {
 		}
 		response = new(abi.Response)
 		if err := strictjson.Unmarshal(data, response); err != nil {
-			return nil, broken("the response is not the JSON expected: %v", err)
+			return nil, broken("the response is not the expected JSON: %v", err)
 		}
 	}
 	if err := checkReferences(response, blobs); err != nil {
@@ -203,7 +203,7 @@ func resolveBlock(content *abi.Content, blobs [][]byte) error {
 		}
 		return resolveContents(content.Resource, blobs)
 	default:
-		return fmt.Errorf("type %q is none of text, image, audio, resource_link, resource", content.Type)
+		return fmt.Errorf("type %q is not one of text, image, audio, resource_link, resource", content.Type)
 	}
 	return nil
 }

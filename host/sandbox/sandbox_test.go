@@ -207,7 +207,7 @@ func TestHostileGuests(t *testing.T) {
 		{"pointer outside memory", "trap", object{}, "", "outside the guest's memory"},
 		{"length of 1 GiB", "lie", object{"n": 1 << 30}, limit.Output, ""},
 		{"length outside memory", "lie", object{"n": 1<<32 - 1}, limit.Output, ""},
-		{"answered twice", "lie", object{"n": 2}, "", "answered twice"},
+		{"answered twice", "lie", object{"n": 2}, "", "responded twice"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -263,11 +263,11 @@ func TestCancelStopsTheGuest(t *testing.T) {
 func TestInvalidResponses(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, data, want string }{
-		{"nothing", "", "no respond"},
-		{"not JSON", "hello", "not the JSON expected"},
+		{"nothing", "", "did not call respond"},
+		{"not JSON", "hello", "not the expected JSON"},
 		{"not UTF-8", "\"\xff\"", "not UTF-8"},
-		{"wrong type", `{"content":"x"}`, "not the JSON expected"},
-		{"unknown block", `{"content":[{"type":"video"}]}`, `type "video" is none of`},
+		{"wrong type", `{"content":"x"}`, "not the expected JSON"},
+		{"unknown block", `{"content":[{"type":"video"}]}`, `type "video" is not one of`},
 		{"image without data", `{"content":[{"type":"image","mimeType":"image/png"}]}`, "needs a blob"},
 		{"blob not attached", `{"content":[{"type":"image","mimeType":"image/png","blob":3}]}`,
 			"blob 3 was not attached"},

@@ -265,7 +265,7 @@ func (f *Frame) lowerHandle(t *component.Type, value any) (uint64, error) {
 	resource, guest := value.(*Resource)
 	switch {
 	case value == nil || guest != (typ.Handles != nil):
-		return 0, fmt.Errorf("a %T is no resource of type %s", value, typ.Name)
+		return 0, fmt.Errorf("a %T is not a resource of type %s", value, typ.Name)
 	case guest && resource.Type != typ:
 		return 0, fmt.Errorf("a resource of type %s is passed as one of type %s", resource.Type.Name, typ.Name)
 	}

@@ -161,9 +161,9 @@ func TestResourcesOfTheWrongType(t *testing.T) {
 		value any
 		want  string
 	}{
-		{own(&w.fileName), nil, "is no resource of type file"},
-		{own(&w.fileName), other, "is no resource of type file"},
-		{own(&w.pairName), &file{}, "is no resource of type pair"},
+		{own(&w.fileName), nil, "is not a resource of type file"},
+		{own(&w.fileName), other, "is not a resource of type file"},
+		{own(&w.pairName), &file{}, "is not a resource of type pair"},
 		{own(&w.pairName), other, "of type other is passed as one of type pair"},
 		{own(&component.Resource{Name: "unheard-of"}), &file{}, "resource unheard-of, which the instance does not have"},
 	} {

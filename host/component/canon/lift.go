@@ -187,7 +187,7 @@ func (f *Frame) liftScalar(l *layout, bits uint64) (any, error) {
 		return math.Float64frombits(canonicalNaN64(bits)), nil
 	case component.KindChar:
 		if uint32(bits) > utf8.MaxRune || !utf8.ValidRune(rune(uint32(bits))) {
-			return nil, fmt.Errorf("%#x is no character of Unicode", uint32(bits))
+			return nil, fmt.Errorf("%#x is not a Unicode character", uint32(bits))
 		}
 		return rune(uint32(bits)), nil
 	case component.KindFlags:

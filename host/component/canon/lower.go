@@ -215,11 +215,11 @@ func (l *layout) lowerCase(value any, lower func(payload *layout, value any) err
 func (l *layout) mismatch(value any) error {
 	switch value := value.(type) {
 	case []any:
-		return fmt.Errorf("a list of %d elements is no %s", len(value), l.typ.Kind)
+		return fmt.Errorf("a list of %d elements is not a %s", len(value), l.typ.Kind)
 	case component.Case:
-		return fmt.Errorf("case %d is none of a %s", value.Number, l.typ.Kind)
+		return fmt.Errorf("case %d is not one of a %s", value.Number, l.typ.Kind)
 	}
-	return fmt.Errorf("a %T of the host is no %s", value, l.typ.Kind)
+	return fmt.Errorf("a %T of the host is not a %s", value, l.typ.Kind)
 }
 
 func (f *Frame) lowerScalar(l *layout, value any) (uint64, error) {

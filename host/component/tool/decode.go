@@ -31,7 +31,7 @@ func decodeArguments(f *component.Func, data []byte) ([]any, error) {
 		return nil, err
 	}
 	if _, err := d.r.Next(); !errors.Is(err, io.EOF) {
-		return nil, d.fail("something follows the object")
+		return nil, d.fail("unexpected data after the object")
 	}
 	return args, nil
 }
@@ -64,7 +64,7 @@ func (d *decoder) next() (jsonread.Token, error) {
 	token, err := d.r.Next()
 	switch {
 	case errors.Is(err, jsonread.ErrDuplicate):
-		return token, d.fail("the property %.100q is there twice", token.Text())
+		return token, d.fail("the property %.100q occurs twice", token.Text())
 	case err != nil:
 		return token, d.fail("it is not valid JSON: %v", err)
 	}

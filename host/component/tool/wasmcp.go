@@ -232,7 +232,7 @@ func marshal(g guest, v any) ([]byte, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return nil, &sandbox.GuestError{Plugin: g.Host().Plugin,
-			Reason: "gave an answer that has no JSON form", Err: err}
+			Reason: "returned a value that has no JSON form", Err: err}
 	}
 	if int64(len(data)) > g.Limits().Output {
 		return nil, g.LimitError(limit.Output)
@@ -323,12 +323,12 @@ func (f *Function) ask(ctx context.Context, g guest, fields given) (jsonObject, 
 		return nil, nil, g.LimitError(limit.Output)
 	case err != nil:
 		return nil, nil, &sandbox.GuestError{Plugin: g.Host().Plugin,
-			Reason: "gave an answer to " + f.Export + " that cannot be used: " + err.Error(), Err: err}
+			Reason: "returned an invalid response to " + f.Export + ": " + err.Error(), Err: err}
 	}
 	object, ok := answer.(jsonObject)
 	if !ok {
 		return nil, nil, &sandbox.GuestError{Plugin: g.Host().Plugin,
-			Reason: "gave an answer to " + f.Export + " that is no record"}
+			Reason: "returned a response to " + f.Export + " that is not a record"}
 	}
 	return object, nil, nil
 }

@@ -27,7 +27,7 @@ func Check(name string) error {
 	case !utf8.ValidString(name), strings.ContainsFunc(name, visible.Hidden), visible.Text(name) != name:
 		return fmt.Errorf("the name %q has characters that are not visible", visible.Text(name))
 	case strings.TrimSpace(name) != name:
-		return fmt.Errorf("the name %q begins or ends with a blank", name)
+		return fmt.Errorf("the name %q begins or ends with a space", name)
 	}
 	return nil
 }

@@ -298,7 +298,7 @@ func Discover(ctx context.Context, client *http.Client, issuer string) (*Discove
 			continue // the caller may need only keys
 		}
 		if err != nil || !address.IsConfidential(location) || own.Scheme == "https" && location.Scheme != "https" {
-			return nil, fmt.Errorf("issuer %s: its %s %q is no https URL", issuer, name, text)
+			return nil, fmt.Errorf("issuer %s: its %s %q is not an https URL", issuer, name, text)
 		}
 	}
 	return &Discovery{provider, document.Keys}, nil

@@ -100,7 +100,7 @@ func (c *checker) each(id byte, what string, limit, size int, entry func(*reader
 		entry(r)
 	}
 	if !r.Done() {
-		r.Fail("section %d holds more than its entries", id)
+		r.Fail("section %d has data after its entries", id)
 	}
 }
 

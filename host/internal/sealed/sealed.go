@@ -36,7 +36,7 @@ func Open(id, place string, sealed []byte) ([]byte, error) {
 	return data, nil
 }
 
-// sealer has a key that a digest of the ID does not tell.
+// sealer has a key that cannot be derived from a digest of the ID.
 func sealer(id string) cipher.AEAD {
 	key, err := hkdf.Key(sha256.New, []byte(id), nil, "hako mcp contents", 32)
 	if err != nil {

@@ -88,7 +88,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestCatch holds that only errors of a Reader are caught.
+// TestCatch checks that only errors of a Reader are caught.
 func TestCatch(t *testing.T) {
 	t.Parallel()
 	defer func() {

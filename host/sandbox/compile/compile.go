@@ -202,7 +202,7 @@ func childError(state *os.ProcessState, limits Limits, largest int64, report str
 	case code == exitCPU, used >= limits.CPU:
 		return &LimitError{fmt.Sprintf("it took more than %v of processor time", limits.CPU)}
 	case killedBy(state, syscall.SIGKILL):
-		return &LimitError{"the kernel killed it, as a rule for want of memory"}
+		return &LimitError{"the kernel killed it, usually because memory ran out"}
 	}
 	line, _, _ := strings.Cut(report, "\n")
 	return &LimitError{fmt.Sprintf("it crashed (%v): %s", state, line)}

@@ -13,7 +13,7 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-var errOutput = errors.New("the compiler left something else than code")
+var errOutput = errors.New("the compiler's output is not code")
 
 // install validates the child's output in temp and moves it into the cache at dir. The machine code itself cannot be
 // validated: the compiler is trusted to keep the guest in the sandbox. But the child's output can neither crash this
@@ -115,13 +115,13 @@ func checkFile(path string, functions int, largest int64) error {
 	case err != nil:
 		return err
 	case rest < 0 || code != uint64(rest) || functions > 0 && last >= code:
-		return errors.New("its parts do not add up")
+		return errors.New("the sizes of its parts are inconsistent")
 	}
 	if _, err := r.Discard(int(code) + checksum); err != nil {
 		return err
 	}
 	if number(noMap) != 0 || number(noHandlers) != 0 || err != nil {
-		return errors.New("it has more than code")
+		return errors.New("it has data after the code")
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func init() {
 		names := []string{}
 		for _, tool := range tools {
 			if !json.Valid(tool.InputSchema) {
-				return nil, errors.New("an input schema is no JSON")
+				return nil, errors.New("an input schema is not JSON")
 			}
 			names = append(names, tool.Name)
 		}
