@@ -17,13 +17,13 @@ var (
 	ErrMayNot = errors.New("you may not answer this question")
 	// ErrChanged means that the call would replace something else than the question showed.
 	ErrChanged = errors.New(
-		"what it would replace has changed since the question was asked: nothing was replaced; call it " +
-			"again to be asked about what is there now")
+		"what it would replace has changed since approval was requested: nothing was replaced; call it " +
+			"again to request approval for the current content")
 	// ErrOther means that the answer belongs to a question about another call.
 	ErrOther = errors.New("this approval is for another call")
 )
 
-// RefusedError means that a person said no.
+// RefusedError means that a person refused the call.
 type RefusedError struct{ By string }
 
 func (e *RefusedError) Error() string {
@@ -36,7 +36,7 @@ func (e *RefusedError) Error() string {
 // PendingError means that the caller has to bring the answer with a second call.
 type PendingError struct{ Question *Question }
 
-func (e *PendingError) Error() string { return "it waits for an approval" }
+func (e *PendingError) Error() string { return "it is pending approval" }
 
 // Outcomes of a question, for records and metrics.
 const (

@@ -19,7 +19,7 @@ import (
 type Replacement struct {
 	Argument string `json:"argument"`
 	Hunks    []Hunk `json:"hunks,omitempty"`
-	// Added and Removed count lines. Rest is how many changed lines are not in Hunks.
+	// Added and Removed count lines. Rest counts changed lines that are not in Hunks.
 	Added   int `json:"added,omitempty"`
 	Removed int `json:"removed,omitempty"`
 	Rest    int `json:"rest,omitempty"`

@@ -43,7 +43,7 @@ func TestComparison(t *testing.T) {
 		"far apart": {numbered, strings.NewReplacer("a", "A", "o", "O").Replace(numbered),
 			"- a|+ A|  b|  c|… line 13|  m|  n|- o|+ O|  p", "Lines added: 2, removed: 2."},
 		"moved lines":        {"a\nb\nc\nd", "d\na\nb\nc", "+ d|  a|  b|  c|- d", "Lines added: 1, removed: 1."},
-		"nothing changes":    {"a\nb", "a\nb", "", "This is what is there now"},
+		"nothing changes":    {"a\nb", "a\nb", "", "This is the current content"},
 		"line ends":          {"a\r\nb\r\n", "a\nb\n", "- a␦|- b␦|+ a|+ b", "Lines added: 2, removed: 2."},
 		"the last line end":  {"a\nb", "a\nb\n", "", "no line shows differs too, such as the line break at the end"},
 		"a line, the end":    {"a\nb\n", "A\nb", "- a|+ A|  b", "removed: 1. Something that no line shows"},
@@ -88,7 +88,7 @@ func TestComparisonIsBounded(t *testing.T) {
 	for name, test := range map[string]struct{ present, content, want string }{
 		"other lines":  {shuffled("b"), shuffled("c"), "Changed lines not shown"},
 		"shared lines": {shuffled(""), shuffled("") + "x" + shuffled(""), "Lines added"},
-		"10 MB":        {"a", strings.Repeat("x\n", 5<<20), "Not compared with what is there now: it has"},
+		"10 MB":        {"a", strings.Repeat("x\n", 5<<20), "Not compared with the current content: it has"},
 		"10 MB there":  {strings.Repeat("x\n", 5<<20), "a", "at most 1024 are compared"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestComparisonInTheQuestion(t *testing.T) {
 		return strings.ReplaceAll(text, "secret", "[masked]")
 	})
 	const want = "\n  path: a.md\n  content:\n  │   one\n  │ - [masked]\n  │ + <!channel> two\n" +
-		"  │ Compared with what is there now. Lines added: 1, removed: 1.\n"
+		"  │ Compared with the current content. Lines added: 1, removed: 1.\n"
 	if text := q.Text("en"); !strings.Contains(text, want) {
 		t.Errorf("got\n%s", text)
 	}
@@ -120,7 +120,7 @@ func TestComparisonInTheQuestion(t *testing.T) {
 		t.Errorf("another secret:\n%s", text)
 	}
 	q.Compare("content", nil, nil, manifest.Text{"en": "not\ntext", "ja": "テキストではありません"}, unmasked)
-	if text := q.Text("en"); !strings.Contains(text, "│ <!channel> two\n  │ Not compared with what is there now: not\\ntext.\n") {
+	if text := q.Text("en"); !strings.Contains(text, "│ <!channel> two\n  │ Not compared with the current content: not\\ntext.\n") {
 		t.Errorf("got\n%s", text)
 	}
 	if text := q.Text("ja"); !strings.Contains(text, "比較していません: テキストではありません。") {

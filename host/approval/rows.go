@@ -234,7 +234,7 @@ func (s *storedQuestion) decode() (q *Question, current bool, err error) {
 	case q.ID == "":
 		err = fmt.Errorf("approval %s cannot be read: %w", s.id, ErrUnknown)
 	case current && (q.ID != s.id || q.Caller.Tenant != s.tenant || q.binding() != s.binding):
-		return nil, true, fmt.Errorf("approval %s: the question in the store was changed, or is another one's: "+
+		return nil, true, fmt.Errorf("approval %s: the question in the store was changed, or belongs to another approval: "+
 			"ask again", s.id)
 	}
 	return q, current, err

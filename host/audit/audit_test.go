@@ -193,17 +193,17 @@ func TestTampering(t *testing.T) {
 		{"a value edited", edit(second, func(lines [][]byte) [][]byte {
 			lines[3] = bytes.Replace(lines[3], []byte(`"aki"`), []byte(`"bob"`), 1)
 			return lines
-		}), "not as it was written"},
+		}), "was changed: record"},
 		{"a record deleted", edit(second, func(lines [][]byte) [][]byte { return append(lines[:3:3], lines[4:]...) }),
 			"were removed"},
-		{"a record deleted and the rest numbered anew", edit(second, renumber), "not as it was written"},
+		{"a record deleted and the rest numbered anew", edit(second, renumber), "was changed: record"},
 		{"two records swapped", edit(second, func(lines [][]byte) [][]byte {
 			lines[3], lines[4] = lines[4], lines[3]
 			return lines
-		}), "another order"},
+		}), "reordered"},
 		{"a record added", edit(second,
 			func(lines [][]byte) [][]byte { return append(lines[:3:3], append([][]byte{lines[2]}, lines[3:]...)...) }),
-			"another order"},
+			"reordered"},
 		{"the end of the log cut off", edit(third, func(lines [][]byte) [][]byte { return lines[:len(lines)-2] }),
 			"the end was cut off"},
 		{"the end of a segment cut off", edit(first, func(lines [][]byte) [][]byte { return lines[:len(lines)-1] }),
@@ -365,7 +365,7 @@ func TestMissingKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	remove("audit.key")(t, dir)
-	if _, err := audit.Open(&audit.Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "put it back") {
+	if _, err := audit.Open(&audit.Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "restore it") {
 		t.Errorf("without its key: %v", err)
 	}
 	if report := verify(t, dir); !report.OK() || report.Signed != 1 {

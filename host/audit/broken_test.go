@@ -20,7 +20,7 @@ func TestGone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "audit")
 	l := open(t, audit.Options{Dir: dir})
 	appendCalls(t, l, 1)
-	for _, test := range []struct{ name, want string }{{"moved away", "put them back"}, {"another one in its place", "not the file that was written to"}} {
+	for _, test := range []struct{ name, want string }{{"moved away", "restore them"}, {"another one in its place", "not the file that was written to"}} {
 		if err := os.Rename(dir, dir+".away"); err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ func (e *Entry) Write(w io.Writer, f Format, version string) error {
 		_, err := fmt.Fprintln(w, e.cef(version))
 		return err
 	}
-	return fmt.Errorf("audit: no format %q: use jsonl, ocsf or cef", f)
+	return fmt.Errorf("audit: unknown format %q: use jsonl, ocsf or cef", f)
 }
 
 // succeeded reports whether the call or action succeeded.

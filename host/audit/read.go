@@ -132,7 +132,7 @@ func (r *lineReader) next() (*Entry, error) {
 		entry, err = parseEntry(r.partial)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("audit: %s:%d: %w: hako audit verify says more", r.path, r.lines, err)
+		return nil, fmt.Errorf("audit: %s:%d: %w: hako audit verify has the details", r.path, r.lines, err)
 	}
 	r.partial = r.partial[:0]
 	return entry, nil

@@ -83,7 +83,7 @@ func (s *segment) grown() (bool, error) {
 		return false, gone(err)
 	}
 	if !os.SameFile(info, there) {
-		return false, fmt.Errorf("%s is not the file that was written to so far: put that back, or restart hako",
+		return false, fmt.Errorf("%s is not the file that was written to so far: restore it, or restart hako",
 			s.file.Name())
 	}
 	return info.Size() != s.size, nil
@@ -124,7 +124,7 @@ func (s *segment) lineStart(end int64) (int64, error) {
 
 // gone is the error for missing files of the log.
 func gone(err error) error {
-	return fmt.Errorf("files of the log are gone: %w: put them back, or restart hako to begin a new log", err)
+	return fmt.Errorf("files of the log are missing: %w: restore them, or restart hako to start a new log", err)
 }
 
 // backward yields the lines of the file with their newlines, last one first.
@@ -159,7 +159,7 @@ func (s *segment) tail() (chain, error) {
 		}
 		entry, err := parseEntry(line)
 		if err != nil {
-			return chain{}, fmt.Errorf("%s ends with an invalid record: %w: hako audit verify says more; "+
+			return chain{}, fmt.Errorf("%s ends with an invalid record: %w: hako audit verify has the details; "+
 				"move the directory away to start a new log", s.file.Name(), err)
 		}
 		return chain{seq: entry.Seq, hash: hashOf(line), last: entry.Type}, nil
@@ -178,7 +178,7 @@ func (s *segment) begun() (time.Time, error) {
 	}
 	entry, err := parseEntry(line)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%s begins with an invalid record: %w: hako audit verify says more",
+		return time.Time{}, fmt.Errorf("%s begins with an invalid record: %w: hako audit verify has the details",
 			s.file.Name(), err)
 	}
 	return entry.Time, nil

@@ -96,7 +96,7 @@ func (t *Table) read(ctx context.Context, query *Query, yield func(*Entry, error
 		for _, r := range rows {
 			entry, err := parseEntry(r.line)
 			if err != nil {
-				yield(nil, fmt.Errorf("audit: record %d: %w: hako audit verify says more", r.seq, err))
+				yield(nil, fmt.Errorf("audit: record %d: %w: hako audit verify has the details", r.seq, err))
 				return last, false
 			}
 			last = uint64(r.seq)
@@ -130,7 +130,7 @@ func (t *Table) Last(ctx context.Context, query *Query, n int) ([]*Entry, error)
 		for _, r := range rows {
 			entry, err := parseEntry(r.line)
 			if err != nil {
-				return nil, fmt.Errorf("audit: record %d: %w: hako audit verify says more", r.seq, err)
+				return nil, fmt.Errorf("audit: record %d: %w: hako audit verify has the details", r.seq, err)
 			}
 			end = r.seq
 			if query.matches(entry) && len(last) < n {

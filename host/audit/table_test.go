@@ -122,7 +122,7 @@ func TestTamperingWithATable(t *testing.T) {
 		want       string
 	}{
 		"nothing":   {},
-		"an edit":   {[]string{"UPDATE audit_record SET line = replace(encode(line, 'escape'), 'tool', 'tooL')::bytea WHERE seq = 3"}, "it is not as it was written"},
+		"an edit":   {[]string{"UPDATE audit_record SET line = replace(encode(line, 'escape'), 'tool', 'tooL')::bytea WHERE seq = 3"}, "it was changed"},
 		"a removal": {[]string{"DELETE FROM audit_record WHERE seq = 3"}, "record 4 follows"},
 		"the beginning": {[]string{"DELETE FROM audit_record WHERE seq < 3"},
 			"no record says that the earlier ones were removed"},
@@ -271,7 +271,7 @@ func TestKeyOfATable(t *testing.T) {
 	for name, test := range map[string]struct{ key, want string }{
 		"none":    {"", "set audit.key"},
 		"no key":  {"c2VjcmV0", "is not 32 bytes in base64"},
-		"another": {strings.Replace(key, "M", "N", 1), "begun with another key"},
+		"another": {strings.Replace(key, "M", "N", 1), "started with another key"},
 	} {
 		l, err := audit.Open(&audit.Options{Store: s, Key: test.key})
 		if err == nil {

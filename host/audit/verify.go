@@ -111,9 +111,9 @@ func (v *verifier) line(line []byte) {
 	case v.report.Records == 0:
 		v.begin(seq, prev)
 	case seq != v.chain.seq+1:
-		v.problem("record %d follows: records were removed, added or put in another order", seq)
+		v.problem("record %d follows: records were removed, added or reordered", seq)
 	case prev != v.chain.head():
-		v.problemAt(v.at, "it is not as it was written: record %d has another hash for it", seq)
+		v.problemAt(v.at, "it was changed: record %d has a different hash for it", seq)
 	}
 	v.report.Records++
 	v.chain = chain{seq: seq, hash: hashOf(line)}

@@ -24,12 +24,12 @@ type Audit interface {
 }
 
 // errUnrecorded replaces the response of a call that could not be recorded.
-var errUnrecorded = errors.New("the call could not be recorded in the audit log, and so its answer is withheld: " +
-	"the host's log says why")
+var errUnrecorded = errors.New("the call could not be recorded in the audit log, so its result is withheld: " +
+	"the host's log has the reason")
 
 // errUnrecordable refuses a call before it has any effect.
-var errUnrecordable = errors.New("nothing can be recorded in the audit log at present, and so the call was not made: " +
-	"the host's log says why")
+var errUnrecordable = errors.New("the audit log cannot be written, so the call was not made: " +
+	"the host's log has the reason")
 
 // checkAudit refuses a call that could not be recorded, unless AuditOptional is set.
 func (p *Pipeline) checkAudit(record *Record) error {
@@ -37,7 +37,7 @@ func (p *Pipeline) checkAudit(record *Record) error {
 		return nil
 	}
 	if err := p.options.Audit.Ready(); err != nil {
-		p.options.Logger.Error("a call was refused because it could not be recorded", "method", record.Method,
+		p.options.Logger.Error("a call was refused because the audit log could not be written", "method", record.Method,
 			"err", err)
 		return errUnrecordable
 	}

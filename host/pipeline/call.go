@@ -136,7 +136,7 @@ const (
 	InvalidResult    Outcome = "invalid_result"    // the result does not match the output schema
 	NotFound         Outcome = "not_found"         // no such tool, resource or prompt
 	NotAllowed       Outcome = "not_allowed"       // policy or a person denied it
-	Asked            Outcome = "asked"             // it waits for an approval in a second call
+	Asked            Outcome = "asked"             // it is pending approval in a second call
 	Timeout          Outcome = "timeout"           // the time limit
 	CPU              Outcome = "cpu"               // the CPU limit
 	Memory           Outcome = "memory"            // the memory limit

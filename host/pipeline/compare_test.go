@@ -89,15 +89,15 @@ func TestCompare(t *testing.T) {
 		"an overwrite":      {arguments: write, want: "- one\n+ two", reads: 2, writes: 1},
 		"a new file":        {arguments: `{"path":"a.md","content":"two"}`, want: "two", writes: 1},
 		"changed meanwhile": {arguments: write, changes: true, want: "- one\n+ two", reads: 2},
-		"too large": {arguments: write, want: "two\nNot compared with what is there now: it is too large.", reads: 2, writes: 1,
+		"too large": {arguments: write, want: "two\nNot compared with the current content: it is too large.", reads: 2, writes: 1,
 			read: &abi.Response{StructuredContent: json.RawMessage(`{"text":"o","next":9}`)}},
-		"binary":    {arguments: write, read: says("a.md is binary."), want: "two\nNot compared with what is there now: a.md is binary.", reads: 4, writes: 1},
-		"no member": {arguments: write, read: &abi.Response{StructuredContent: json.RawMessage(`{}`)}, want: "two\nNot compared with what is there now: it could not be read.", reads: 2, writes: 1},
-		"it asks":   {arguments: write, asks: true, want: "two\nNot compared with what is there now: nobody agreed.", reads: 4, writes: 1},
+		"binary":    {arguments: write, read: says("a.md is binary."), want: "two\nNot compared with the current content: a.md is binary.", reads: 4, writes: 1},
+		"no member": {arguments: write, read: &abi.Response{StructuredContent: json.RawMessage(`{}`)}, want: "two\nNot compared with the current content: it could not be read.", reads: 2, writes: 1},
+		"it asks":   {arguments: write, asks: true, want: "two\nNot compared with the current content: nobody agreed.", reads: 4, writes: 1},
 		"not the caller's": {arguments: write, readers: "action: deny", writes: 1,
-			want: "two\nNot compared with what is there now: the policy does not let the caller read it."},
+			want: "two\nNot compared with the current content: the policy does not let the caller read it."},
 		"with a question": {arguments: write, readers: "action: ask", writes: 1,
-			want: "two\nNot compared with what is there now: the policy does not let the caller read it."},
+			want: "two\nNot compared with the current content: the policy does not let the caller read it."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

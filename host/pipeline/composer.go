@@ -138,7 +138,7 @@ func joinedText(response *abi.Response) string {
 		}
 	}
 	if len(texts) == 0 {
-		return "the tool failed and does not say why"
+		return "the tool failed without a message"
 	}
 	return strings.Join(texts, "\n")
 }

@@ -45,7 +45,7 @@ const (
 )
 
 // errSecretAnswer means that an answer was rejected because of the rules for secrets.
-var errSecretAnswer = errors.New("the answer holds what looks like a secret, and was not passed on")
+var errSecretAnswer = errors.New("the answer contains what looks like a secret and was not forwarded")
 
 // elicitor asks the questions of one call.
 type elicitor struct {

@@ -104,7 +104,7 @@ func TestFinder(t *testing.T) {
 		`{"name":"call_tool","arguments":{}}`:          "call_tool cannot call itself",
 		`{}`:                                           "name: is missing",
 		`{"name":"p_free","arguments":[1]}`:            "arguments",
-		`{"name":"p_free","name":"p_strict"}`:          "the key is there twice",
+		`{"name":"p_free","name":"p_strict"}`:          "the key occurs twice",
 		`{"name":"p_free","arguments":{"n":"eleven"}}`: "p_free are not valid",
 	} {
 		if text, err := call(by, "call_tool", arguments); err != nil || !strings.Contains(text, want) {

@@ -31,7 +31,7 @@ type Quotas interface {
 // subject is the target of a call, as the policy sees it.
 type subject struct {
 	source *catalog.Source
-	// name is the tool's in the catalog, or MCP's method for other requests; offered is what the caller knows it by.
+	// name is the tool's name in the catalog, or the MCP method of other requests; offered is the caller's name for it.
 	name        string
 	offered     string
 	title       manifest.Text
@@ -218,7 +218,7 @@ func (p *Pipeline) ask(ctx context.Context, call *Call, s *subject, q *approval.
 		}
 	}
 	return &NotAllowedError{
-		Name: s.offered, Rule: q.Rule, Reason: fmt.Sprintf("the policy's rule %q wants a person to agree, and %s",
+		Name: s.offered, Rule: q.Rule, Reason: fmt.Sprintf("the policy's rule %q requires approval, and %s",
 			q.Rule,
 			answered), approvalOutcome: answered,
 	}

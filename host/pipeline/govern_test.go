@@ -177,7 +177,7 @@ func TestApproval(t *testing.T) {
 		{"refused", &approval.RefusedError{By: "boss"}, pipeline.NotAllowed, approval.No, "refused by boss"},
 		{"nobody there", approval.ErrUnreachable, pipeline.NotAllowed, approval.Unreachable, "hako approvals"},
 		{"too late", approval.ErrExpired, pipeline.NotAllowed, approval.Expired, "in time"},
-		{"with a second call", &approval.PendingError{Question: q}, pipeline.Asked, "pending", "waits for an approval"},
+		{"with a second call", &approval.PendingError{Question: q}, pipeline.Asked, "pending", "is pending approval"},
 	} {
 		g.people.err = test.err
 		g.backend.last = abi.Request{}

@@ -166,7 +166,7 @@ func (p *Pipeline) serveCall(ctx context.Context, call *Call, record *Record) (*
 	}
 	record.Outcome = outcomeOf(response, err)
 	if record.Outcome == Internal && !errors.Is(err, ErrInternal) && !errors.Is(err, errUnrecordable) {
-		p.options.Logger.ErrorContext(ctx, "a call failed inside the host", "method", record.Method,
+		p.options.Logger.ErrorContext(ctx, "a call failed with an internal error", "method", record.Method,
 			"name", record.Name, "err", err)
 		err = ErrInternal
 	}
@@ -226,12 +226,12 @@ func (p *Pipeline) dispatch(ctx context.Context, call *Call, record *Record) (*a
 	case abi.Complete:
 		return p.complete(ctx, call, record)
 	}
-	return nil, &InvalidError{fmt.Sprintf("method %q is none of the pipeline's", call.Request.Method)}
+	return nil, &InvalidError{fmt.Sprintf("unknown pipeline method %q", call.Request.Method)}
 }
 
 // ErrInternal is a fault of the host. The errors of Call that wrap it add the call's ID, which the log, the audit log and
 // the trace have too.
-var ErrInternal = errors.New("the host failed inside: its log has the details")
+var ErrInternal = errors.New("internal error of the host: its log has the details")
 
 func (p *Pipeline) callTool(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
 	offered := p.offerFor(call)

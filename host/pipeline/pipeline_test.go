@@ -139,7 +139,7 @@ func TestCallTool(t *testing.T) {
 		{"no handler", "p_strict", `{}`, &abi.Response{Error: &abi.Error{Code: abi.CodeNotFound,
 			Message: "no handler"}}, nil, pipeline.NotFound, "no handler"},
 		{"host fault", "p_strict", `{}`, nil, errors.New("open /secret: disk"), pipeline.Internal,
-			"the host failed inside"},
+			"internal error of the host"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

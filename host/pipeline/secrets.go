@@ -23,10 +23,10 @@ type secretError struct {
 func (e *secretError) Error() string {
 	rules := strings.Join(e.rules, ", ")
 	if e.place == secretscan.Arguments {
-		return fmt.Sprintf("the arguments of %s hold what looks like a secret (%s), and so it was not called. "+
+		return fmt.Sprintf("the arguments of %s contain what looks like a secret (%s), so it was not called. "+
 			"Do not pass secrets to tools: the host stores credentials and applies them itself", e.name, rules)
 	}
-	return fmt.Sprintf("the answer of %s holds what looks like a secret (%s), and so it is withheld", e.name, rules)
+	return fmt.Sprintf("the result of %s contains what looks like a secret (%s), so it is withheld", e.name, rules)
 }
 
 // scanner returns the current scanner, or nil.

@@ -166,7 +166,7 @@ func TestWithheld(t *testing.T) {
 	g.backend.answer = func() (*abi.Response, error) { return text("use " + token), nil }
 	result, err := g.tool(t, "p_loose", `{}`)
 	if err != nil || result.Outcome != pipeline.NotAllowed ||
-		!strings.Contains(result.Response.Content[0].Text, "(github-pat), and so it is withheld") ||
+		!strings.Contains(result.Response.Content[0].Text, "(github-pat), so it is withheld") ||
 		strings.Contains(result.Response.Content[0].Text, token) {
 		t.Errorf("%v, %+v", err, result)
 	}

@@ -53,7 +53,7 @@ func TestToolset(t *testing.T) {
 		}
 	}
 	result, err := call(by, "count", `{"n":1}`)
-	if err != nil || !result.Response.IsError || !strings.Contains(result.Response.Content[0].Text, `count are not valid: "n"`) {
+	if err != nil || !result.Response.IsError || !strings.Contains(result.Response.Content[0].Text, `count are not valid: the caller may not set "n"`) {
 		t.Errorf("a fixed argument that was given: %+v, %v", result, err)
 	}
 	var denied *pipeline.NotAllowedError

@@ -128,7 +128,7 @@ var (
 
 	sayAction = map[Action]locale.Text{
 		Allow: {"en": "is allowed by %s", "ja": "%sにより許可されます"},
-		Ask:   {"en": "waits for a person's yes by %s", "ja": "%sにより人の承認を待ちます"},
+		Ask:   {"en": "requires approval under %s", "ja": "%sにより人の承認を待ちます"},
 		Deny:  {"en": "is denied by %s", "ja": "%sにより拒否されます"},
 	}
 	sayRule     = locale.Text{"en": "the rule %q (%s:%d)", "ja": "ルール %q (%s:%d) "}

@@ -72,7 +72,7 @@ func (f *file) read(v strictyaml.Value) {
 					v.Problem("needs the id of an employee, as list_employees gives it")
 				}
 				if !f.employees.add(user, id) {
-					v.Problem("is the address of another entry, in other letters")
+					v.Problem("differs from the address of another entry only in case")
 				}
 			})
 		},

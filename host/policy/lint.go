@@ -62,7 +62,7 @@ func (l *linter) rules() {
 		if j := slices.IndexFunc(l.file.rules[:i], func(before *Rule) bool { return before.covers(rule) }); j >= 0 {
 			before := l.file.rules[j]
 			l.warn(rule.path,
-				"can never decide, because %q in line %d decides about all of its calls: move it up, or remove it",
+				"can never decide, because %q in line %d decides all of its calls: move it up, or remove it",
 				"このルールは使われません。先にある %q (%d 行目) がすべての呼び出しを決めるためです。上に移すか、削除してください", before.Name, before.Line)
 		}
 		l.tools(rule)
@@ -167,7 +167,7 @@ func (l *linter) commands() {
 				&rules[i])
 		}); j >= 0 {
 			l.warn(strictyaml.Index("commands", i),
-				"can never decide, because %q above it decides about all of its commands",
+				"can never decide, because %q above it decides all of its commands",
 				"このルールは使われません。上にある %q がすべてのコマンドを決めるためです", rules[j].Name)
 		}
 	}

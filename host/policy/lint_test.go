@@ -24,13 +24,13 @@ func TestLint(t *testing.T) {
   - {name: a, action: deny, tools: ["delete_*", "shell/*", resources/read, "files/resources/*"], frontends: [slack], groups: [admins], tokens: [any]}
   - {name: b, action: ask, tools: [delete_row], approvers: {groups: [admins, others], users: [yuki]}}`, ""},
 		{"a rule for everything", "  - {name: a, action: deny}\n  - {name: b, action: allow, tools: [file_read]}",
-			`5:5: rules[1]: can never decide, because "a" in line 4 decides about all of its calls: move it up, or remove it`},
+			`5:5: rules[1]: can never decide, because "a" in line 4 decides all of its calls: move it up, or remove it`},
 		{"a pattern within a pattern", "  - {name: a, action: deny, tools: [\"file_*\"]}\n  - {name: b, action: " +
 			"allow, tools: [files/file_read], users: [aki]}",
-			`5:5: rules[1]: can never decide, because "a" in line 4 decides about all of its calls: move it up, or remove it`},
+			`5:5: rules[1]: can never decide, because "a" in line 4 decides all of its calls: move it up, or remove it`},
 		{"the table below a rule", "  - {name: a, action: deny, tools: [file_read]}\ntool_permissions: " +
 			"{file_read: allow}",
-			`5:31: tool_permissions.file_read: can never decide, because "a" in line 4 decides about all of its calls: move it up, or remove it`},
+			`5:31: tool_permissions.file_read: can never decide, because "a" in line 4 decides all of its calls: move it up, or remove it`},
 		{"a name for a pattern", "  - {name: a, action: deny, tools: [file_read]}\n  - {name: b, action: allow, " +
 			"tools: [\"file_*\"]}", ""},
 		{"other callers", "  - {name: a, action: deny, users: [aki], frontends: [slack]}\n  - {name: b, action: allow, " +
@@ -38,7 +38,7 @@ func TestLint(t *testing.T) {
 		{"a condition", "  - {name: a, action: deny, when: readOnly}\n  - {name: b, action: allow}", ""},
 		{"the same condition, denied first", "  - {name: a, action: deny, when: arguments.n > 1}\n  - {name: b, " +
 			"action: allow, when: arguments.n > 1}",
-			`5:5: rules[1]: can never decide, because "a" in line 4 decides about all of its calls: move it up, or remove it`},
+			`5:5: rules[1]: can never decide, because "a" in line 4 decides all of its calls: move it up, or remove it`},
 		{"the same condition, allowed first: it denies where it cannot be evaluated",
 			"  - {name: a, action: allow, when: arguments.n > 1}\n  - {name: b, action: deny, when: arguments.n > 1}",
 			""},
@@ -61,12 +61,12 @@ func TestLint(t *testing.T) {
 		{"a group of a token", "  - {name: a, action: deny, groups: [engineering]}", ""},
 		{"fewer scopes", "  - {name: a, action: deny, missingScopes: [x, y]}\n  - {name: b, action: deny, " +
 			"missingScopes: [y]}",
-			`5:5: rules[1]: can never decide, because "a" in line 4 decides about all of its calls: move it up, or remove it`},
+			`5:5: rules[1]: can never decide, because "a" in line 4 decides all of its calls: move it up, or remove it`},
 		{"other scopes", "  - {name: a, action: deny, missingScopes: [x]}\n  - {name: b, action: deny, " +
 			"missingScopes: [x, y]}\n  - {name: c, action: deny}", ""},
 		{"commands", "  []\ncommands: [{name: a, action: deny, programs: [\"g*\"]}, {name: b, action: allow, " +
 			"programs: [git], args: [status]}]",
-			`5:55: commands[1]: can never decide, because "a" above it decides about all of its commands`},
+			`5:55: commands[1]: can never decide, because "a" above it decides all of its commands`},
 		{"commands with arguments", "  []\ncommands: [{name: a, action: deny, programs: [git], args: [push]}, {name: " +
 			"b, action: allow, programs: [git]}]", ""},
 		{"quotas", "  []\nquotas: [{name: a, rate: 5, plugins: [file], tools: [shell_exe]}]",

@@ -23,7 +23,7 @@ var hintVariables = []string{"readOnly", "destructive", "idempotent", "openWorld
 // Redecide returns the possible decisions about a past call, as Prospects does for arguments that are unknown. If there
 // is more than one, unknown has the variables of conditions that were not recorded.
 //
-// A condition on something that was not recorded is known if the rule that decided tells whether it was true: the
+// A condition on something that was not recorded is known if it follows from the rule that decided: the
 // conditions of the rules before it were not.
 func (p *Policy) Redecide(c *PastCall) (list []Prospect, unknown []string) {
 	facts := p.newFacts(&c.Call)
@@ -71,7 +71,7 @@ type condition struct {
 
 func (r *Rule) condition() condition { return condition{r.When, r.Action == Allow} }
 
-// conditions returns which conditions were met, as far as the rule that decided tells.
+// conditions returns which conditions were met, as far as that follows from the rule that decided.
 func (c *PastCall) conditions() map[condition]bool {
 	if c.By == nil {
 		return nil

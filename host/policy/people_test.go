@@ -160,7 +160,7 @@ rules:
 	}
 	for file, want := range map[string]string{
 		"version: 1\nemployees: {U0AKI0001: ''}\n":                "needs the id of an employee",
-		"version: 1\nemployees: {a@b.test: '1', A@B.test: '2'}\n": "in other letters",
+		"version: 1\nemployees: {a@b.test: '1', A@B.test: '2'}\n": "only in case",
 		"version: 1\nemployees: [U0AKI0001]\n":                    "employees",
 		"version: 1\nemployees: {U0AKI0001: [a]}\n":               "employees.U0AKI0001",
 	} {

@@ -148,7 +148,7 @@ func (p *Policy) fallback(c *Call) Decision {
 }
 
 var chatDenial = Decision{Action: Deny, Rule: RuleChat, Reason: manifest.Text{
-	"en": "tools that destroy things are not for chats unless a rule says otherwise",
+	"en": "destructive tools are denied in chats unless a rule allows them",
 	"ja": "破壊的な操作を行うツールは、ルールで許可しない限りチャットからは使えません",
 }}
 

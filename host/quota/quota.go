@@ -140,7 +140,7 @@ func New(rules []Rule, options *Options) *Limiter {
 func (r *Rule) Check() error {
 	switch {
 	case r.Name == "":
-		return locale.Text{"en": "a quota needs a name, by which errors refer to it",
+		return locale.Text{"en": "a quota needs a name: errors refer to it",
 			"ja": "クォータには name が必要です。エラーはこの名前で示します"}.Errorf()
 	case r.Per != "" && !slices.Contains(scopes, r.Per):
 		return locale.Text{"en": "quota %s: per must be one of %v, not %q",

@@ -24,7 +24,7 @@ const (
 	// maxCalls bounds the calls of one trial, and maxTime its time. A trial of that many takes about a second.
 	maxCalls = 100_000
 	maxTime  = 20 * time.Second
-	// maxKinds bounds the kinds of changes that are told apart, and maxListed those that are listed.
+	// maxKinds bounds the distinct kinds of changes, and maxListed those that are listed.
 	maxKinds  = 10_000
 	maxListed = 100
 )

@@ -12,7 +12,7 @@ import (
 var reasonTexts = []struct{ reason, text string }{
 	{Arguments, "a rule needs arguments, of which the log has a digest (audit.fields records some)"},
 	{Employee, "a rule needs the employee, by an address that the log does not have"},
-	{Tool, "a rule needs hints of a tool that is not on offer now"},
+	{Tool, "a rule needs hints of a tool that is not in the catalog now"},
 	{Older, "an earlier version wrote the record, without token, groups and scopes"},
 }
 
