@@ -319,7 +319,7 @@ func forms(secret string) []string {
 	return list
 }
 
-// TestShippedPluginWaitsForCredential holds that a shipped plugin is offered once one of the credentials that it asks
+// TestShippedPluginWaitsForCredential checks that a shipped plugin is offered once one of the credentials that it asks
 // for is there.
 func TestShippedPluginWaitsForCredential(t *testing.T) {
 	t.Parallel()

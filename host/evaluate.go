@@ -139,7 +139,7 @@ func (h *Host) decideState(ctx context.Context, p *plugin, content *pluginFile, 
 	rival := h.rival(p, status.Name)
 	if rival != nil && (p.source.shipped() || !rival.source.shipped()) {
 		status.State = Conflict
-		status.Reason = fmt.Sprintf("%s is a plugin called %s too: remove one of them", rival.source.path, status.Name)
+		status.Reason = fmt.Sprintf("%s is also a plugin named %s: remove one of them", rival.source.path, status.Name)
 		return status
 	}
 	decision := h.decide(p, content)
@@ -299,7 +299,7 @@ func (h *Host) restoreConsented(ctx context.Context, p *plugin, name string) {
 	}
 	p.asked = errors.Is(err, errAsked)
 	if err != nil && !p.asked {
-		h.logger.Warn("the version with consent cannot be restored", "plugin", name, "err", err)
+		h.logger.Warn("the approved version cannot be restored", "plugin", name, "err", err)
 	}
 }
 
@@ -322,7 +322,7 @@ func (h *Host) admit(ctx context.Context, p *plugin, status Status, content *plu
 	}
 	status.State = Active
 	if left := p.service.omitted; len(left) > 0 {
-		status.Reason = "not on offer: " + strings.Join(left, "; ")
+		status.Reason = "not in the catalog: " + strings.Join(left, "; ")
 	}
 	if decision.Unrecorded {
 		if err := h.consents.file.Approve(ctx, *decision.Consent); err != nil {

@@ -348,7 +348,7 @@ func TestExtismGuestRefused(t *testing.T) {
 		"a name nobody accepts": {"", `{"tools":[{"name":"a.b"}]}`, `cannot be offered: tool "a.b": name: must be`},
 		"a tool of no name":     {"", `{"tools":[{"name":5}]}`, "cannot be offered: tools[0]: "},
 		"no tools":              {"", `{"tools":[]}`, "offers nothing"},
-		"no listing":            {"", `[]`, "not the JSON expected"},
+		"no listing":            {"", `[]`, "unexpected JSON"},
 		"a schema of no object": {"", `{"tools":[{"name":"a","inputSchema":{"type":"string"}}]}`, "inputSchema"},
 		"a hidden instruction":  {"", `{"tools":[{"name":"a","description":"x\u202ey"}]}`, "U+202E"},
 		"a relative resource":   {"", `{"resources":[{"uri":"x","name":"x"}]}`, `resource "x": uri`},

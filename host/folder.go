@@ -67,7 +67,7 @@ func (h *Host) sources() ([]source, error) {
 	for _, folder := range h.options().Folders {
 		entries, err := os.ReadDir(folder)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("plugin folder %s does not exist: make it, or name another with --plugins", folder)
+			return nil, fmt.Errorf("plugin folder %s does not exist: create it, or name another with --plugins", folder)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("plugin folder %s: %w", folder, err)
@@ -191,7 +191,7 @@ func (h *Host) Watch(ctx context.Context) error {
 		case <-h.listings.answered:
 		}
 		if err := h.scan(ctx); err != nil && ctx.Err() == nil {
-			h.logger.Error("look at the plugin folders", "err", err)
+			h.logger.Error("scanning the plugin folders failed", "err", err)
 		}
 		h.watch(watcher, watched)
 	}

@@ -483,7 +483,7 @@ func TestShippedIsReadLate(t *testing.T) {
 	shipped[0].Module = module
 	w = newWorld(t, func(o *host.Options) { o.Shipped = shipped })
 	w.load()
-	if text, _ := w.call("greet", `{"name":"Aki"}`); !strings.Contains(text, "the host failed inside") {
+	if text, _ := w.call("greet", `{"name":"Aki"}`); !strings.Contains(text, "internal error of the host") {
 		t.Errorf("other code than that of the module answers %q", text)
 	}
 }

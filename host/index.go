@@ -159,7 +159,7 @@ func (h *Host) keepCopy(p *plugin, content *pluginFile) error {
 			return err
 		}
 		if read.module.Digest != digest {
-			return errors.New("it has changed while it was read")
+			return errors.New("it changed while it was read")
 		}
 		content.wasm = read.wasm
 	}

@@ -57,7 +57,7 @@ func (w *world) again(t *testing.T) *world {
 	return &other
 }
 
-// TestIndex holds that a file is read again exactly when it has changed.
+// TestIndex checks that a file is read again exactly when it has changed.
 func TestIndex(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)

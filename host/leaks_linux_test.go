@@ -106,7 +106,7 @@ func TestConstructorsThatFail(t *testing.T) {
 				return nil, errors.Join(err, u.Close())
 			}
 			testwait.Until(t, func() bool { return u.Status()[0].State == mcpclient.Down })
-			if fault := u.Status()[0].Error; !strings.HasPrefix(fault, "the program has ended") { // as cat does
+			if fault := u.Status()[0].Error; !strings.HasPrefix(fault, "the program has exited") { // as cat does
 				return nil, errors.Join(errors.New(fault), u.Close())
 			}
 			return u.Close, nil

@@ -12,7 +12,7 @@ import (
 const listingTime = 10 * time.Second
 
 // errAsked means that the guest has been asked for its tools and has not answered yet.
-var errAsked = errors.New("it is being asked what it offers")
+var errAsked = errors.New("its tools are being listed")
 
 // listings runs Extism guests to list their tools. That runs their code and may take long, so h.scanning is not held.
 type listings struct {

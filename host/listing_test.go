@@ -37,7 +37,7 @@ func TestSilentGuest(t *testing.T) {
 	if now := <-active; !strings.HasSuffix(now.Path, "b.wasm") {
 		t.Errorf("%s is active first", now.Path)
 	}
-	if status := w.status("a.wasm"); status.State != host.Pending || !strings.Contains(status.Reason, "being asked") {
+	if status := w.status("a.wasm"); status.State != host.Pending || !strings.Contains(status.Reason, "being listed") {
 		t.Errorf("the silent guest is %s: %s", status.State, status.Reason)
 	}
 	if err := w.Close(); err != nil {

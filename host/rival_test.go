@@ -13,7 +13,7 @@ import (
 func TestUpstreamInTheWay(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ server, tool, reason string }{
-		"its name": {"hello", "other", "an upstream server that is up: rename one of them"},
+		"its name": {"hello", "other", "a connected upstream server: rename one of them"},
 		"its tool": {"far", "greet", "tool greet is offered by both far and hello: remove one of them, or give one a prefix"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// TestTenants holds that a tenant's callers get the tenant's configuration, and everybody else what is set for all.
+// TestTenants checks that a tenant's callers get the tenant's configuration, and everybody else what is set for all.
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *host.Options) {
@@ -40,7 +40,7 @@ func TestTenants(t *testing.T) {
 	}
 }
 
-// TestToolsOfATenant holds that a tool is listed where the tenant's configuration has a value that the tool's "when"
+// TestToolsOfATenant checks that a tool is listed where the tenant's configuration has a value that the tool's "when"
 // names.
 func TestToolsOfATenant(t *testing.T) {
 	t.Parallel()

@@ -231,7 +231,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// TestStart holds that requests are under way at once: the server answers none before both are there.
+// TestStart checks that requests are under way at once: the server answers none before both are there.
 func TestStart(t *testing.T) {
 	var arrived sync.WaitGroup
 	arrived.Add(2)

@@ -120,7 +120,7 @@ func TestRestoreFails(t *testing.T) {
 		damage func(dir string) error
 		want   string
 	}{
-		"no backup": {func(dir string) error { return os.Remove(filepath.Join(dir, "backup.json")) }, "is no backup"},
+		"no backup": {func(dir string) error { return os.Remove(filepath.Join(dir, "backup.json")) }, "is not a complete backup"},
 		"no file":   {func(dir string) error { return os.Remove(filepath.Join(dir, "hako.db")) }, "no such file"},
 		"changed": {func(dir string) error { return os.Truncate(filepath.Join(dir, "plugins/notes/acme.db"), 4096) },
 			"is not what was backed up"},

@@ -148,7 +148,7 @@ func TestHostileBackups(t *testing.T) {
 		"a database in a hidden folder": func(t *testing.T, dir string) {
 			listed(t, dir, "plugins/.restore-1/x.db", "x")
 		},
-		"a file that is there twice": func(t *testing.T, dir string) {
+		"a file that occurs twice": func(t *testing.T, dir string) {
 			forge(t, dir, func(l *list) { l.Files = append(l.Files, l.Files[0]) })
 		},
 		"a file in two spellings": func(t *testing.T, dir string) { listed(t, dir, "HAKO.db", "x") },
@@ -361,7 +361,7 @@ func TestHostileRestoredLogs(t *testing.T) {
 				return strings.Join(lines, "")
 			})
 		},
-		"a record is there twice": func(t *testing.T, dir string) {
+		"a record occurs twice": func(t *testing.T, dir string) {
 			change(t, dir, segments(t, dir)[0], func(s string) string {
 				lines := strings.SplitAfter(s, "\n")
 				return s + lines[len(lines)-2]

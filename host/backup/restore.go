@@ -79,11 +79,11 @@ func Restore(ctx context.Context, from, data string) (_ []File, err error) {
 func readList(dir string) (*list, error) {
 	name := filepath.Join(dir, listName)
 	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no file", name)
+		return nil, fmt.Errorf("%s is not a file", name)
 	}
 	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is no backup, or an incomplete one: %w", dir, err)
+		return nil, fmt.Errorf("%s is not a complete backup: %w", dir, err)
 	}
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func readList(dir string) (*list, error) {
 				f.Path)
 		}
 		if folded := strings.ToLower(f.Path); seen[folded] {
-			return nil, fmt.Errorf("%s: %q is there twice", file.Name(), f.Path)
+			return nil, fmt.Errorf("%s: %q occurs twice", file.Name(), f.Path)
 		} else {
 			seen[folded] = true
 		}

@@ -291,7 +291,7 @@ func (i *Issued) Create(ctx context.Context, t Token, creator string, others []T
 	}
 	for _, scope := range t.Scopes {
 		if !IsScope(scope) {
-			return "", nil, invalid("%q is no OAuth scope: they have no spaces, quotes or backslashes", scope)
+			return "", nil, invalid("%q is not an OAuth scope: scopes have no spaces, quotes or backslashes", scope)
 		}
 	}
 	switch {

@@ -28,7 +28,7 @@ func (e *ConflictError) Error() string {
 	remedy := fmt.Sprintf("remove one of them, or give one a prefix (plugin.%s.prefix in hako.yaml)", e.Source)
 	if e.Kind == "source" {
 		return fmt.Sprintf(
-			"%[1]s is the name of a plugin and of an upstream server that is up: rename one of them (mcpServers "+
+			"%[1]s is the name of a plugin and of a connected upstream server: rename one of them (mcpServers "+
 				"in the file of the upstream servers, name in the plugin's manifest), or disable the server. If hako starts "+
 				"with the plugin, the server joins as %[1]s.upstream in policies and records", e.Name)
 	}

@@ -184,7 +184,7 @@ func (s *serviceAccount) readKey(ctx context.Context) (*accountKey, error) {
 		return nil, fmt.Errorf("%v is not a JSON key file: %w", s.spec.Key, err)
 	}
 	if key.Type != "service_account" || key.ClientEmail == "" {
-		return nil, fmt.Errorf("%v is not the key of a service account: its type is %.40q", s.spec.Key, key.Type)
+		return nil, fmt.Errorf("%v is not a service account key: its type is %.40q", s.spec.Key, key.Type)
 	}
 	key.TokenURI = cmp.Or(s.spec.TokenURL, key.TokenURI, googleTokenURL)
 	if err := (Spec{TokenURL: key.TokenURI}).checkAddresses(); err != nil {

@@ -146,13 +146,13 @@ func TestServiceAccountWithoutToken(t *testing.T) {
 			"(Invalid JWT: short-lived); this machine's clock is off by 2h0m0s: set it"},
 		"clock is right": {nil, 0, "invalid_grant (Invalid JWT: short-lived)"},
 		"other key": {map[string]any{"type": "authorized_user"}, 0,
-			`not the key of a service account: its type is "authorized_user"`},
+			`not a service account key: its type is "authorized_user"`},
 		"no PEM": {map[string]any{"private_key": "abc"}, 0, "it is not PEM"},
 		"not PKCS #8": {map[string]any{"private_key": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE " +
 			"KEY-----\n"}, 0, "it is not PKCS #8"},
 		"in the clear":      {map[string]any{"token_uri": "http://evil.example/token"}, 0, "not an https URL"},
 		"not an account":    {map[string]any{"client_email": 5}, 0, "is not a JSON key file"},
-		"without an e-mail": {map[string]any{"client_email": ""}, 0, "not the key of a service account"},
+		"without an e-mail": {map[string]any{"client_email": ""}, 0, "not a service account key"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -146,7 +146,7 @@ func checkCredential(mapped, asked string) manifest.Text {
 		return bilingual("the plugin asks for no credential there: remove %q",
 			"このプラグインは認証情報を求めていません。%q を削除してください", mapped)
 	case !pluginName().MatchString(mapped):
-		return bilingual(`%q is no name of a credential: 1 to 40 of a-z, 0-9 and "-", starting with a letter`,
+		return bilingual(`%q is not a credential name: 1 to 40 of a-z, 0-9 and "-", starting with a letter`,
 			"%q は認証情報の名前ではありません。英小文字で始まる 1～40 文字の英小文字、数字、「-」を指定してください", mapped)
 	}
 	return nil

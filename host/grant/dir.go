@@ -32,7 +32,7 @@ func checkDir(dir string) manifest.Text {
 	var path *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return bilingual("there is no folder %s: make the folder, or name another",
+		return bilingual("there is no folder %s: create it, or name another",
 			"フォルダー %s はありません。作成するか、別のフォルダーを指定してください", dir)
 	case errors.As(err, &path):
 		return bilingual("%s cannot be read (%v): name another folder",

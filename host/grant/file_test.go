@@ -206,7 +206,7 @@ func TestApproveRefuses(t *testing.T) {
 		"address": {func(c *grant.Consent) { c.HTTP["jma"] = grant.HTTPMapping{URL: "mirror"} },
 			`HTTP permission jma: url "mirror" must start with "https://"`},
 		"credential": {func(c *grant.Consent) { c.HTTP["jma"] = grant.HTTPMapping{Credential: "My key"} },
-			`HTTP permission jma: "My key" is no name of a credential`},
+			`HTTP permission jma: "My key" is not a credential name`},
 		"none asked for": {func(c *grant.Consent) { c.Asked.HTTP[0].Credential = "" },
 			`HTTP permission jma: the plugin asks for no credential there: remove "mirror"`},
 		"not UTF-8": {func(c *grant.Consent) { c.Note = "\xff" }, "is not valid UTF-8"},
@@ -243,7 +243,7 @@ func TestLoadRefuses(t *testing.T) {
 			`plugins.weather.approvedAt: must be a time such as`},
 		"unmapped mount": {"    mounts:\n      workspace:", "    mounts:\n      work:", `unknown mount "work"`},
 		"repeated plugin": {"    http:\n      jma:", "  weather:\n    http:\n      jma:",
-			`the key "weather" is there already, in line 7`},
+			`the key "weather" already occurs in line 7`},
 		"not YAML": {"plugins:", "plugins: [", "YAML syntax"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 var limitNames = map[string]manifest.Text{
 	"time":          bilingual("the duration of a call", "呼び出し 1 回の時間"),
 	"cpu":           bilingual("the CPU limit of a call in million steps", "呼び出し 1 回の計算量 (百万ステップ)"),
-	"memory":        bilingual("the memory of an instance", "インスタンスのメモリ"),
+	"memory":        bilingual("the memory of an instance", "インスタンスのメモリー"),
 	"input":         bilingual("the arguments of a call", "呼び出し 1 回の引数"),
 	"output":        bilingual("the result of a call", "呼び出し 1 回の結果"),
 	"log":           bilingual("the log of a call", "呼び出し 1 回のログ"),

@@ -28,7 +28,7 @@ func newAgentCounters(r *registry) agentCounters {
 			turnBuckets, "result"),
 		sessions: promauto.With(r).NewGauge(prometheus.GaugeOpts{
 			Name: "hako_agent_sessions",
-			Help: "Sessions of managed agents that are followed.",
+			Help: "Sessions of managed agents that hako follows.",
 		}),
 		outdated: promauto.With(r).NewGauge(prometheus.GaugeOpts{
 			Name: "hako_agent_sessions_outdated",

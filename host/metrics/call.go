@@ -45,7 +45,7 @@ func newCallCounters(r *registry) *callCounters {
 		bytes: r.counter("hako_call_bytes_total",
 			"Bytes of arguments (direction in) and results (direction out).", "plugin", "direction"),
 		running: r.gauge("hako_calls_in_flight",
-			"Calls between arrival and answer.", "method"),
+			"Calls in flight.", "method"),
 		methods: map[string]method{},
 	}
 	for _, label := range []string{abi.CallTool, abi.ReadResource, abi.GetPrompt, abi.Complete, otherMethod} {

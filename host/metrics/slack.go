@@ -21,7 +21,7 @@ func newSlackCounters(r *registry) slackCounters {
 			"Requests that Slack rate-limited.", "method"),
 		rollovers: promauto.With(r).NewCounter(prometheus.CounterOpts{
 			Name: "hako_slack_stream_rollovers_total",
-			Help: "Answers that went on in another message, because one was full or too old.",
+			Help: "Answers continued in another message because one was full or too old.",
 		}),
 	}
 }

@@ -91,9 +91,9 @@ var (
 	// errGone means that the owner has no document with this ID.
 	errGone = errors.New("no such result")
 	// errTooLarge means that a document is larger than the limits for all results together.
-	errTooLarge = errors.New("it is larger than what is kept of results (results.perCaller, results.total)")
+	errTooLarge = errors.New("it is larger than the limit for stored results (results.perCaller, results.total)")
 	// errStore means that the store cannot keep it. The logger has the reason.
-	errStore = errors.New("hako's store does not answer")
+	errStore = errors.New("hako's store does not respond")
 )
 
 // keep keeps a document for its owner.
@@ -102,7 +102,7 @@ func (k *Keeper) keep(ctx context.Context, owner string, d *document) (id string
 		return "", time.Time{}, errTooLarge
 	}
 	if id, expires, err = k.storage.add(ctx, owner, d); err != nil {
-		k.logger.ErrorContext(ctx, "a large result is not kept", "tool", d.tool, "err", err)
+		k.logger.ErrorContext(ctx, "a large result could not be stored", "tool", d.tool, "err", err)
 		return "", time.Time{}, errStore
 	}
 	return id, expires, nil
@@ -114,13 +114,14 @@ func (k *Keeper) find(ctx context.Context, owner, id string) (*stored, error) {
 	return found, k.explain(err, id)
 }
 
-// explain makes of errGone an error for the caller. It does not tell whether another caller has a result with this ID.
+// explain makes of errGone an error for the caller. It does not reveal whether another caller has a result with this
+// ID.
 func (k *Keeper) explain(err error, id string) error {
 	if !errors.Is(err, errGone) {
 		return err
 	}
 	return &abi.Error{Code: abi.CodeNotFound, Message: fmt.Sprintf(
-		"no result %q is kept for you. hako keeps results for %s, or until newer ones need the room: "+
+		"you have no stored result %q. hako stores results for %s, or until newer ones need the space: "+
 			"call the tool again", shownID(id), k.options.Lifetime)}
 }
 

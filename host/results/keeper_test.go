@@ -219,7 +219,7 @@ func TestReadResult(t *testing.T) {
 			{`{"id":"PLAIN","offset":10,"limit":2}`, "line\nline\n", `lines 10 to 11 of 1000: the next page has "offset": 12`, ""},
 			{`{"id":"PLAIN","offset":5000}`, "", "there are only 1000 lines", ""},
 			{`{"id":"PLAIN","offset":3,"limit":4,"unit":"characters"}`, "e\nli", "characters 3 to 6 of 5000", ""},
-			{`{"id":"PLAIN","unit":"items"}`, "", "", "no list"},
+			{`{"id":"PLAIN","unit":"items"}`, "", "", "not a list"},
 			{`{"id":"PLAIN","pointer":"/a"}`, "", "", "a pointer is for JSON"},
 			{`{"id":"JSON"}`, "/total: 300\n/rows: list of 300 items, ", "an object of", ""},
 			{`{"id":"JSON","pointer":"/total"}`, "300", "", ""},
@@ -231,9 +231,9 @@ func TestReadResult(t *testing.T) {
 			{`{"id":"JSON","pointer":"/none"}`, "", "", "the result is an object with total, rows, a/b"},
 			{`{"id":"JSON","pointer":"/total/x"}`, "", "", "/total is neither an object nor a list"},
 			{`{"id":"JSON","pointer":"rows"}`, "", "", "begins with /"},
-			{`{"id":"JSON","unit":"items"}`, "", "", "no list"},
+			{`{"id":"JSON","unit":"items"}`, "", "", "not a list"},
 			{`{"id":"LARGE","offset":1}`, "[]", `item 1 has 8194 bytes, which is more than a page: read it with "pointer": "/1"`, ""},
-			{`{"id":"none"}`, "", "", `no result "none" is kept for you`},
+			{`{"id":"none"}`, "", "", `you have no stored result "none"`},
 		} {
 			arguments := strings.NewReplacer("PLAIN", plain, "JSON", data, "LARGE", large).Replace(test.arguments)
 			got, note, err := read(k, "aki", limit, arguments)

@@ -77,7 +77,7 @@ func (k *Keeper) Call(ctx context.Context, invocation *catalog.Invocation) (*abi
 	return response, nil
 }
 
-// maxPage bounds a page whose size the caller does not choose, noteRoom is what its note may have, both in bytes.
+// maxPage bounds a page whose size the caller does not choose, noteRoom its note, both in bytes.
 const (
 	maxPage  = 16 << 10
 	noteRoom = 512
@@ -152,7 +152,7 @@ func (q *query) read(w *window, mimeType string, room int) (*page, error) {
 		return q.lines(w, room), nil
 	case !inJSON || kind != '[' && (kind != '{' || q.Unit == "items"):
 		return nil, fmt.Errorf(
-			"this part of the result is no list: leave \"unit\" out, or point to a list with \"pointer\"")
+			"this part of the result is not a list: leave \"unit\" out, or point to a list with \"pointer\"")
 	case kind == '{':
 		p := q.outline(w.text, room)
 		p.note = fmt.Sprintf("an object of %d bytes, whose parts these are, for \"pointer\": %s", len(w.text), p.note)
@@ -165,7 +165,7 @@ func (q *query) read(w *window, mimeType string, room int) (*page, error) {
 // is.
 func pointTo(value jsontext.Value, pointer string) (jsontext.Value, error) {
 	if pointer[0] != '/' {
-		return nil, fmt.Errorf("the pointer %q is no JSON Pointer: it begins with /", pointer)
+		return nil, fmt.Errorf("the pointer %q is not a JSON Pointer: it begins with /", pointer)
 	}
 	decoder, at := newDecoder(value), ""
 	for token := range strings.SplitSeq(pointer[1:], "/") {

@@ -56,7 +56,7 @@ func TestReplicas(t *testing.T) {
 	if got, _, err := read(b, "aki", 0, `{"id":"`+id+`"}`); err != nil || got != body {
 		t.Errorf("another replica reads %d bytes of %d, %v", len(got), len(body), err)
 	}
-	if _, _, err := read(b, "ben", 0, `{"id":"`+id+`"}`); err == nil || !strings.Contains(err.Error(), "is kept for you") {
+	if _, _, err := read(b, "ben", 0, `{"id":"`+id+`"}`); err == nil || !strings.Contains(err.Error(), "you have no stored result") {
 		t.Errorf("another caller is told %v", err)
 	}
 }
@@ -90,7 +90,7 @@ func TestPartsAlone(t *testing.T) {
 			t.Errorf("%s: %q, %s, %v", arguments, got, note, err)
 		}
 	}
-	if _, _, err := read(k, "aki", limit, `{"id":"`+id+`"}`); err == nil || !strings.Contains(err.Error(), "is kept for you") {
+	if _, _, err := read(k, "aki", limit, `{"id":"`+id+`"}`); err == nil || !strings.Contains(err.Error(), "you have no stored result") {
 		t.Errorf("the first page, which is gone: %v", err)
 	}
 }
@@ -104,7 +104,7 @@ func TestExpiry(t *testing.T) {
 	short := keep(t, brief, "aki", text(strings.Repeat("line\n", 1000)))
 	gone := func() bool {
 		_, _, err := read(k, "aki", limit, `{"id":"`+short+`"}`)
-		return err != nil && strings.Contains(err.Error(), "is kept for you")
+		return err != nil && strings.Contains(err.Error(), "you have no stored result")
 	}
 	if !testwait.Until(t, gone) {
 		t.Error("it does not expire")
@@ -180,7 +180,7 @@ func TestHostileTable(t *testing.T) {
 			exec(t, s, statement)
 			for _, owner := range []string{"aki", "ben"} {
 				if got, _, err := read(k, owner, 0, `{"id":"`+id+`"}`); err == nil && got != large || err != nil &&
-					!strings.Contains(err.Error(), "is kept for you") {
+					!strings.Contains(err.Error(), "you have no stored result") {
 					t.Errorf("%s reads %.40q, %v", owner, got, err)
 				} else if err == nil && owner == "ben" {
 					t.Error("another caller reads it")
@@ -206,11 +206,11 @@ func TestStoreFails(t *testing.T) {
 	exec(t, s, "ALTER TABLE kept_result RENAME TO gone")
 	r := text(strings.Repeat("line\n", 1000))
 	if shortened, _ := k.Shorten(t.Context(), r, "list_rows", reader("aki"), limit); !shortened || len(r.Content) != 1 ||
-		!strings.Contains(r.Content[0].Text, "it is not kept: hako's store does not answer") ||
+		!strings.Contains(r.Content[0].Text, "it is not kept: hako's store does not respond") ||
 		!strings.Contains(log.String(), "kept_result") {
 		t.Errorf("%+.300v, log %s", r.Content, log.String())
 	}
-	if _, _, err := read(k, "aki", limit, `{"id":"x"}`); err == nil || strings.Contains(err.Error(), "is kept for you") {
+	if _, _, err := read(k, "aki", limit, `{"id":"x"}`); err == nil || strings.Contains(err.Error(), "you have no stored result") {
 		t.Errorf("reading says %v", err)
 	}
 }

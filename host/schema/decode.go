@@ -97,7 +97,7 @@ func (d *jsonDecoder) syntax(err error) error {
 	var syntax *jsonread.SyntaxError
 	switch {
 	case errors.Is(err, jsonread.ErrDuplicate):
-		return d.fail("the key is there twice")
+		return d.fail("the key occurs twice")
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return d.fail("is not valid JSON: it ends early")
 	case errors.As(err, &syntax):
@@ -108,7 +108,7 @@ func (d *jsonDecoder) syntax(err error) error {
 
 func (d *jsonDecoder) end() error {
 	if _, err := d.tokens.Next(); !errors.Is(err, io.EOF) {
-		return jsonError("", "is not valid JSON: something follows the value")
+		return jsonError("", "is not valid JSON: unexpected data after the value")
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func (d *jsonDecoder) next(depth int) (any, error) {
 func (d *jsonDecoder) value(token jsonread.Token, depth int) (any, error) {
 	if d.shape.values++; d.shape.values > maxValues {
 		return nil, jsonError("",
-			"the JSON holds more than 100,000 values, the most that are checked: send it in parts")
+			"the JSON has more than 100,000 values, the most that are checked: send it in parts")
 	}
 	if depth == maxDepth {
 		return nil, jsonError("", "the JSON nests deeper than "+strconv.Itoa(maxDepth)+" levels: make it flatter")

@@ -45,7 +45,7 @@ func schemaError(doc any, err error) error {
 	if errors.As(err, &invalid) {
 		return (&Schema{}).explain(doc, invalid.Err)
 	}
-	return jsonError("", "is no valid schema: "+strings.ReplaceAll(err.Error(), schemaURL, ""))
+	return jsonError("", "is not a valid schema: "+strings.ReplaceAll(err.Error(), schemaURL, ""))
 }
 
 // explainer words failures for somebody who sees the value but not the schema.
@@ -67,7 +67,7 @@ func (x *explainer) problems(e *jsonschema.ValidationError) []Problem {
 		return x.alternatives(path, e)
 	case *kind.OneOf:
 		if k.Subschemas != nil {
-			return one(path, "fits more than one of the alternatives, of which exactly one is allowed")
+			return one(path, "matches more than one of the alternatives: exactly one is allowed")
 		}
 		return x.alternatives(path, e)
 	case *kind.Required:

@@ -90,8 +90,8 @@ func TestSchemaValidate(t *testing.T) {
 		{"not JSON", `{"location": }`, "location: is not valid JSON: missing value"},
 		{"cut off", `{"location": "x"`, "location: is not valid JSON: it ends early"},
 		{"nothing", ``, "is not valid JSON: it ends early"},
-		{"two values", `{"location": "x"} {}`, "is not valid JSON: something follows the value"},
-		{"repeated key", `{"location": "x", "nested": {"a": 1, "a": 2}}`, "nested.a: the key is there twice"},
+		{"two values", `{"location": "x"} {}`, "is not valid JSON: unexpected data after the value"},
+		{"repeated key", `{"location": "x", "nested": {"a": 1, "a": 2}}`, "nested.a: the key occurs twice"},
 		{"not UTF-8", "{\"location\": \"\xff\"}", "location: is not valid JSON: invalid UTF-8"},
 		{"huge exponent", `{"location": "x", "days": 1e999999999}`, "days: is a number beyond the range of a double"},
 		{"tiny exponent", `{"location": "x", "ratio": 1E-999999999}`,
@@ -101,7 +101,7 @@ func TestSchemaValidate(t *testing.T) {
 		{"too deep", `{"location": ` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`,
 			"the JSON nests deeper than 64 levels: make it flatter"},
 		{"too many values", `{"location": [` + strings.Repeat("1,", 100_000) + `1]}`,
-			"the JSON holds more than 100,000 values, the most that are checked: send it in parts"},
+			"the JSON has more than 100,000 values, the most that are checked: send it in parts"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -165,8 +165,8 @@ func TestCompileRefuses(t *testing.T) {
 			"properties.a.$ref: must point into this schema"},
 		{"relative", `{"type": "object", "properties": {"a": {"$ref": "other.json"}}}`,
 			"properties.a.$ref: must point into this schema"},
-		{"remote through data", `{"type": "object", "properties": {"a": {"$ref": "#/default"}}, "default": {"$ref": "https://example.com/schema.json"}}`, "is no valid schema"},
-		{"nowhere", `{"type": "object", "properties": {"a": {"$ref": "#/$defs/b"}}}`, "is no valid schema"},
+		{"remote through data", `{"type": "object", "properties": {"a": {"$ref": "#/default"}}, "default": {"$ref": "https://example.com/schema.json"}}`, "is not a valid schema"},
+		{"nowhere", `{"type": "object", "properties": {"a": {"$ref": "#/$defs/b"}}}`, "is not a valid schema"},
 		{"dynamic", `{"type": "object", "properties": {"a": {"$dynamicRef": "#b"}}}`,
 			"properties.a.$dynamicRef: is not supported"},
 		{"nested id", `{"type": "object", "properties": {"a": {"$id": "b"}}}`,

@@ -10,7 +10,7 @@ import (
 // maxWork bounds the steps of checking one value: evaluations of a subschema, weighted by what they compare.
 //
 // A schema of a few hundred bytes can ask for more steps than can ever be done, because the validator evaluates a
-// subschema anew for each path that leads to it: twenty levels of "allOf": [A, A] are a million. The bound is computed
+// subschema again for each path that leads to it: twenty levels of "allOf": [A, A] are a million. The bound is computed
 // when the schema is compiled, per depth, so that checking a value costs one look at its size.
 const maxWork = 200_000
 

@@ -15,7 +15,7 @@ import (
 	"github.com/hako-run/hako/pdk/locale"
 )
 
-// Action is what happens to a secret.
+// Action is the treatment of a secret that was found.
 type Action string
 
 // Actions.

@@ -34,7 +34,7 @@ func Await(ctx context.Context, where string, options *Options, wait time.Durati
 		left := time.Until(end)
 		switch {
 		case err == nil && said != "":
-			o.Logger.Info("the database answers")
+			o.Logger.Info("the database responds")
 			return nil
 		case err == nil || !isTemporary(err):
 			return err

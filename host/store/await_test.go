@@ -63,7 +63,7 @@ func TestAwait(t *testing.T) {
 	}
 	last := len(log.all) - 1
 	if !strings.Contains(log.all[0], "waiting for the database") || !strings.Contains(log.all[0],
-		"there is no such socket") || !strings.Contains(log.all[last], "the database answers") {
+		"there is no such socket") || !strings.Contains(log.all[last], "the database responds") {
 		t.Errorf("%q", log.all)
 	}
 	if twice := slices.Compact(slices.Clone(log.all)); len(twice) != len(log.all) {

@@ -7,13 +7,13 @@ var (
 	// ErrFull means that the disk is full or a size limit of the process was reached. Nothing was changed.
 	ErrFull = errors.New("the disk is full")
 	// ErrLocked means that another process writes or holds the lock, and waiting timed out.
-	ErrLocked = errors.New("another process holds it")
+	ErrLocked = errors.New("another process holds the lock")
 	// ErrReadOnly means that the directory or the database is not writable.
 	ErrReadOnly = errors.New("it cannot be written")
 	// ErrCorrupt means that the file is damaged or not a database.
-	ErrCorrupt = errors.New("the file is damaged, or is no database")
+	ErrCorrupt = errors.New("the file is damaged, or is not a database")
 	// ErrNewer means that a newer version of hako has migrated the store.
-	ErrNewer = errors.New("a newer hako made it")
+	ErrNewer = errors.New("a newer hako created it")
 	// ErrUnprepared means that a store that was opened with Options.ReadOnly lacks tables that this
 	// version of hako needs.
 	ErrUnprepared = errors.New("it has not been prepared for this hako yet: hako serve does that")
@@ -30,7 +30,7 @@ var (
 // remedies are the remedies for causes.
 var remedies = map[error]string{
 	ErrFull:     "free some space and try again; nothing was changed",
-	ErrLocked:   "try again, and look which process has it open if that stays so",
+	ErrLocked:   "try again; if that does not help, check which process has it open",
 	ErrReadOnly: "give this user write permission, or name another directory with store",
 	ErrCorrupt:  "restore it from a backup, or move it away to start with an empty one",
 }

@@ -402,7 +402,7 @@ func TestLockedDatabase(t *testing.T) {
 		}
 		return exec(t, second, "INSERT INTO note VALUES (1, 'x')")
 	})
-	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "another process holds it") {
+	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "another process holds the lock") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -19,9 +19,9 @@ type ArgumentError struct{ Name, Argument string }
 
 func (e *ArgumentError) Error() string {
 	if e.Name == e.Argument {
-		return fmt.Sprintf("%q is not the caller's to give, because the toolset sets or hides it: leave it out", e.Name)
+		return fmt.Sprintf("the caller may not set %q, because the toolset fixes or hides it: omit it", e.Name)
 	}
-	return fmt.Sprintf("%q could be taken for %q, which the toolset sets or hides: leave it out", e.Name, e.Argument)
+	return fmt.Sprintf("%q could be read as %q, which the toolset fixes or hides: omit it", e.Name, e.Argument)
 }
 
 // form changes the arguments of a tool as a set offers it.
@@ -102,8 +102,8 @@ func (f *form) reduce(whole json.RawMessage, hidden []string) error {
 
 // Arguments returns the arguments for the tool in the catalog of a call of the tool with this offered name: those that
 // the caller gave, and the fixed ones. The error is an *ArgumentError if the caller gave one that is taken, also if its
-// name differs in case only, because some guests do not tell such names apart. Arguments that are no JSON object are
-// returned unchanged.
+// name differs in case only, because some guests do not distinguish such names. Arguments that are not a JSON object
+// are returned unchanged.
 func (v *View) Arguments(offered string, given json.RawMessage) (json.RawMessage, error) {
 	f := v.forms[offered]
 	if f == nil || len(f.taken) == 0 {
@@ -140,7 +140,7 @@ type member struct {
 	value json.RawMessage
 }
 
-var errNoObject = errors.New("it is no JSON object")
+var errNoObject = errors.New("it is not a JSON object")
 
 // membersOf returns the members of an object in their order, also repeated ones.
 func membersOf(data json.RawMessage) (list []member, err error) {

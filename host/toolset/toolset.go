@@ -76,7 +76,7 @@ type Set struct {
 	// Resources are patterns of URIs and URI templates, Prompts of names.
 	Resources []string `json:"resources,omitempty"`
 	Prompts   []string `json:"prompts,omitempty"`
-	// For is who may choose the set at its own endpoint. Nil means everyone whom the endpoint lets in.
+	// For lists the callers that may use the set's own endpoint. Nil means everyone whom the endpoint lets in.
 	For *People `json:"for,omitempty"`
 }
 
@@ -195,7 +195,7 @@ var (
 func CheckSetName(name string) error {
 	switch {
 	case name == All:
-		return fmt.Errorf("%q stands for everything: choose another name", name)
+		return fmt.Errorf("%q means all tools: choose another name", name)
 	case !setName.MatchString(name):
 		return fmt.Errorf(
 			"%q cannot be a name: it is part of a URL, so 1 to 64 of a-z, 0-9 and -, not beginning with -", name)
@@ -211,7 +211,7 @@ func (t *Tool) Check() error {
 	case t.Rename != "" && strings.Contains(t.Pattern, "*"):
 		return fmt.Errorf("%s can match several tools, and rename is for one: name the tool", t.Pattern)
 	case t.Rename != "" && !toolName.MatchString(t.Rename):
-		return fmt.Errorf("rename %q is no name of a tool: 1 to 64 of A-Z, a-z, 0-9, _ and -", t.Rename)
+		return fmt.Errorf("rename %q is not a tool name: 1 to 64 of A-Z, a-z, 0-9, _ and -", t.Rename)
 	}
 	for _, name := range t.Hide {
 		if _, fixed := t.Fix[name]; fixed {

@@ -96,7 +96,7 @@ func (d *sqlDecoder) document(member func(key string) error) error {
 		err = d.object(member)
 	}
 	if d.space(); err == nil && d.pos != len(d.data) {
-		err = errors.New("something follows the object")
+		err = errors.New("unexpected data after the object")
 	}
 	if err != nil {
 		return fmt.Errorf("at byte %d: %w", d.pos, err)
@@ -193,7 +193,7 @@ func (d *sqlDecoder) integer() (int64, error) {
 	}
 	n, ok := value.(int64)
 	if !ok {
-		return 0, fmt.Errorf("%v is no integer", value)
+		return 0, fmt.Errorf("%v is not an integer", value)
 	}
 	return n, nil
 }

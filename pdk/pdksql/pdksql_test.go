@@ -77,9 +77,9 @@ func TestParameters(t *testing.T) {
 		want string
 	}{
 		"uint64": {uint64(math.MaxInt64 + 1), "parameter 2: 9223372036854775808 is more than"},
-		"struct": {struct{}{}, "parameter 2: a struct {} is no value of SQL"},
-		"slice":  {[]string{"a"}, "parameter 2: a []string is no value of SQL"},
-		"map":    {map[string]int{}, "parameter 2: a map[string]int is no value"},
+		"struct": {struct{}{}, "parameter 2: a struct {} is not an SQL value"},
+		"slice":  {[]string{"a"}, "parameter 2: a []string is not an SQL value"},
+		"map":    {map[string]int{}, "parameter 2: a map[string]int is not an SQL value"},
 	} {
 		_, err := pdksql.Exec(ctx, "SELECT ?, ?", 1, test.arg)
 		t.Run(name, func(t *testing.T) { hasCode(t, err, abi.CodeInvalid, test.want) })

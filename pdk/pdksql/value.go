@@ -88,5 +88,5 @@ func convert(v reflect.Value) (any, error) {
 			return parameter(v.Bytes())
 		}
 	}
-	return nil, fmt.Errorf("a %s is no value of SQL: encode it, as text or as []byte", v.Type())
+	return nil, fmt.Errorf("a %s is not an SQL value: encode it, as text or as []byte", v.Type())
 }

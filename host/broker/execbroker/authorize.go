@@ -106,7 +106,7 @@ func (b *Broker) names() []string {
 	return names
 }
 
-var errNobody = errors.New("nobody can be asked here: call it where approvals can be answered, or allow it with a " +
+var errNobody = errors.New("nobody can be asked for approval here: call it through a frontend that supports approvals, or allow it with a " +
 	"rule under commands in the policy file")
 
 // ask asks a person to approve a command. Nil means approval.
@@ -118,7 +118,7 @@ func ask(ctx context.Context, call *broker.Call, q broker.Question) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: the rule %q wants a person to agree first (%s), and %w", q.Text, q.Rule, q.Reason, err)
+	return fmt.Errorf("%s: the rule %q requires approval (%s), and %w", q.Text, q.Rule, q.Reason, err)
 }
 
 func failf(code, format string, args ...any) *abi.Error {

@@ -131,12 +131,12 @@ func TestRefusals(t *testing.T) {
 		{"cwd is a file", "ls", "a.txt", []string{`"a.txt" is not a directory`}},
 		{"no cwd", "ls", "nothing", []string{`the directory "nothing" does not exist`}},
 		{"an option", "env --frob cat a.txt", "",
-			[]string{`the rule "unknown commands" wants a person to agree first (env has options that hako cannot read`,
-				"nobody can be asked here"}},
+			[]string{`the rule "unknown commands" requires approval (env has options that hako cannot read`,
+				"nobody can be asked for approval here"}},
 		{"an ambiguous option", "ls --si=x", "",
-			[]string{`ls --si=x: the rule "options of ls" wants a person to agree first (`}},
-		{"nobody to ask", "chmod 600 a.txt", "", []string{`the rule "rights of files" wants a person to agree`,
-			"nobody can be asked here", "commands in the policy file"}},
+			[]string{`ls --si=x: the rule "options of ls" requires approval (`}},
+		{"nobody to ask", "chmod 600 a.txt", "", []string{`the rule "rights of files" requires approval`,
+			"nobody can be asked for approval here", "commands in the policy file"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := s.run(map[string]any{"command": test.command, "cwd": test.cwd})
@@ -221,7 +221,7 @@ func TestUnjudged(t *testing.T) {
 	}
 	testprogram.Find(t, "getconf")
 	all := newShell(t, workspace(t), &grant.Exec{Programs: []string{"*"}}, execbroker.Options{})
-	want := `the rule "unknown programs" wants a person to agree first (hako does not know what getconf starts`
+	want := `the rule "unknown programs" requires approval (hako does not know what getconf starts`
 	if r := all.line("getconf ARG_MAX"); !strings.Contains(r.refusal, want) {
 		t.Errorf("%+v", r)
 	}
@@ -364,7 +364,7 @@ func TestOutput(t *testing.T) {
 	}
 	for _, stream := range []string{"", " >&2"} {
 		r = s.line("yes" + stream)
-		if r.Signal != "killed" || len(r.Truncated) != 1 || !strings.Contains(r.text, "it wrote too much") {
+		if r.Signal != "killed" || len(r.Truncated) != 1 || !strings.Contains(r.text, "its output is too large") {
 			t.Errorf("a flood%s: %d, %q, %v", stream, r.ExitCode, r.Signal, r.Truncated)
 		}
 	}

@@ -23,7 +23,7 @@ const maxCPU = 10 * time.Minute
 var (
 	errClosed  = errors.New("the guest closed it")
 	errTimeout = errors.New("it timed out")
-	errFlood   = errors.New("it wrote too much")
+	errFlood   = errors.New("its output is too large")
 )
 
 // command is a started command.
@@ -133,7 +133,7 @@ func (b *Broker) acquireSlot(ctx context.Context) *abi.Error {
 	case b.running <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return failf(abi.CodeBusy, "%d commands of the plugin run already: try again", maxRunning)
+		return failf(abi.CodeBusy, "the plugin already runs %d commands: try again", maxRunning)
 	}
 }
 

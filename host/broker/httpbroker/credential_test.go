@@ -67,7 +67,7 @@ func credentialed(url string) grant.HTTPRule {
 	return r
 }
 
-// TestRefusedCredential holds that a guest learns how the operator renews a credential when the server refuses it, and
+// TestRefusedCredential checks that a guest learns how the operator renews a credential when the server refuses it, and
 // only then.
 func TestRefusedCredential(t *testing.T) {
 	t.Parallel()
@@ -257,7 +257,7 @@ func TestCredentialIsRenewedOnce(t *testing.T) {
 	}
 }
 
-// TestEchoIsMasked holds that a server that repeats what it is sent gives a guest nothing, wherever it does and however
+// TestEchoIsMasked checks that a server that repeats what it is sent gives a guest nothing, wherever it does and however
 // it cuts it.
 func TestEchoIsMasked(t *testing.T) {
 	t.Parallel()
@@ -378,7 +378,7 @@ func TestReplayNeedsNoCredentials(t *testing.T) {
 	}
 }
 
-// FuzzMask holds that no cut of a stream shows a secret, and that everything else comes through.
+// FuzzMask checks that no cut of a stream shows a secret, and that everything else comes through.
 func FuzzMask(f *testing.F) {
 	f.Add("abcabcabd", "abcabd", 3)
 	f.Add("xx"+secret+secret, secret, 1)

@@ -60,7 +60,7 @@ func decodeJSON(data []byte) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	if err = d.Decode(&v); err == nil && d.InputOffset() != int64(len(bytes.TrimRight(data, " \t\r\n"))) {
-		err = errors.New("something follows the value")
+		err = errors.New("unexpected data after the value")
 	}
 	return v, err
 }

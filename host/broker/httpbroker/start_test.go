@@ -103,7 +103,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// TestStartChecks holds that a request that is started is checked as any other.
+// TestStartChecks checks that a request that is started is checked as any other.
 func TestStartChecks(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -182,7 +182,7 @@ func TestHostileStart(t *testing.T) {
 	mu.Unlock()
 }
 
-// TestCallEndsUnderWay holds that the end of a call cancels what it started, and waits for it.
+// TestCallEndsUnderWay checks that the end of a call cancels what it started, and waits for it.
 func TestCallEndsUnderWay(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(cancel context.CancelFunc, g *guest){
@@ -220,7 +220,7 @@ func TestCallEndsUnderWay(t *testing.T) {
 	}
 }
 
-// TestStartLeavesRoom holds that calls with many requests under way do not keep others from having one.
+// TestStartLeavesRoom checks that calls with many requests under way do not keep others from having one.
 func TestStartLeavesRoom(t *testing.T) {
 	t.Parallel()
 	url := held(t, 1, make(chan struct{}))
@@ -233,7 +233,7 @@ func TestStartLeavesRoom(t *testing.T) {
 	modest.mustStart(url)
 }
 
-// TestStartRecordings holds that what is started is recorded, and answered from recordings, in the order in which it
+// TestStartRecordings checks that what is started is recorded, and answered from recordings, in the order in which it
 // was started.
 func TestStartRecordings(t *testing.T) {
 	t.Parallel()
@@ -254,7 +254,7 @@ func TestStartRecordings(t *testing.T) {
 	}
 }
 
-// TestStartPanic holds that a mistake of the host's traps the guest that waits, and no more.
+// TestStartPanic checks that a mistake of the host's traps the guest that waits, and no more.
 func TestStartPanic(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t, nil, everything("https://a.test"))

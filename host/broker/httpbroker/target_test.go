@@ -104,7 +104,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// FuzzParseTarget holds that what is accepted is in the one form: parsing it again changes nothing, net/http sends it
+// FuzzParseTarget checks that what is accepted is in the one form: parsing it again changes nothing, net/http sends it
 // as it was checked, and no reading has dot segments.
 func FuzzParseTarget(f *testing.F) {
 	for _, seed := range []string{"http://a.test/a/../b?q=1#f", "https://例え.テスト/%2e%2e/", "http://[::1]:80//%252f",

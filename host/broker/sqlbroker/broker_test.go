@@ -113,7 +113,7 @@ func TestModule(t *testing.T) {
 		t.Error(got)
 	}
 	if got := string(g.do("begin", 0)); !strings.Contains(got,
-		`{"error":{"code":"invalid","message":"a transaction is open already`) {
+		`{"error":{"code":"invalid","message":"a transaction is already open`) {
 		t.Error(got)
 	}
 	g.wants("exec", `{"sql":"DELETE FROM item"}`, `{"changes":2,`)

@@ -321,7 +321,7 @@ func TestOutage(t *testing.T) {
 	g.wants("exec", `{"sql":"UPDATE item SET value = 1"}`, `"changes":1`)
 	server.Kill()
 	if got := string(g.do("commit")); !strings.Contains(got, `"code":"busy"`) ||
-		!strings.Contains(got, "cannot be reached") {
+		!strings.Contains(got, "is unreachable") {
 		t.Errorf("commit gives %s", got)
 	}
 	g.wants("query", `{"sql":"SELECT value FROM item"}`, `"code":"busy"`)
