@@ -107,7 +107,7 @@ func (a *app) planAll(ctx context.Context, publisher *agent.Publisher, agents []
 	return plans, nil
 }
 
-// agentFailure is a failure of the API, which is none of the command line's.
+// agentFailure is a failure of the API, as opposed to a usage error.
 func agentFailure(err error) error {
 	var e *agent.Error
 	if errors.As(err, &e) && e.Kind != agent.Auth && e.Kind != agent.Gone || errors.Is(err, agent.ErrChanged) {

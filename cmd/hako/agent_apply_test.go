@@ -31,7 +31,7 @@ func TestAgentApply(t *testing.T) {
 	const id = managedagents.DefaultAgent
 	policy := filepath.Join(dir, "hako.policy.yaml")
 	put(t, policy, []byte(deniesFail))
-	invoke(t, dir, "agent", "apply", id, "--dry-run").want(t, exitOK, "Agent "+id+" (Stand-in), version 1",
+	invoke(t, dir, "agent", "apply", id, "--dry-run").want(t, exitOK, "Agent "+id+" (Fake), version 1",
 		"  + probe_echo\n")
 	invoke(t, dir, "agent", "apply", id).want(t, exitFailed, "  + probe_echo\n", "Apply? [y/N]", "nothing was changed")
 	if got := agentHas(fake); got != "" {
@@ -64,7 +64,7 @@ func TestAgentApplyProblems(t *testing.T) {
 		want        string
 	}{
 		"no agent":       {nil, "", "", nil, exitUsage, "no agent is named"},
-		"no ID":          {[]string{"../x"}, "", "", nil, exitUsage, "is no ID of an agent"},
+		"no ID":          {[]string{"../x"}, "", "", nil, exitUsage, "is not an agent ID"},
 		"no such agent":  {[]string{"agent_9"}, "", "", nil, exitUsage, "check its ID"},
 		"unknown tenant": {[]string{id}, ", tenant: acme", "", nil, exitUsage, `unknown tenant "acme"`},
 		"no key": {[]string{id}, "", "",

@@ -39,7 +39,7 @@ is stored.
 	return cmd
 }
 
-// devAgent gives the stand-in its tools, and runs one session of it until its agent has nothing more to say.
+// devAgent gives the fake its tools, and runs one session of it until its agent has nothing more to say.
 func (a *app) devAgent(ctx context.Context, c *config.Config, fake *managedagents.Server, text string) error {
 	if err := a.devApply(ctx, c); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (a *app) devAgent(ctx context.Context, c *config.Config, fake *managedagent
 	return group.Wait()
 }
 
-// devApply gives the stand-in the tools as "hako agent apply" does, and prints which.
+// devApply gives the fake the tools as "hako agent apply" does, and prints which.
 func (a *app) devApply(ctx context.Context, c *config.Config) (err error) {
 	h, err := a.hostFor(ctx, c, nil)
 	if err != nil {

@@ -64,7 +64,7 @@ func TestAgentTools(t *testing.T) {
 	}
 }
 
-// agentPlace is a directory with the probe, and a configuration for a stand-in.
+// agentPlace is a directory with the probe, and a configuration for a fake.
 func agentPlace(t *testing.T) (dir string, fake *managedagents.Server) {
 	t.Helper()
 	return agentPlaceWith(t, "", "")
@@ -144,7 +144,7 @@ func TestAgentRunProblems(t *testing.T) {
 		want string
 	}{
 		"nothing to follow": {nil, "name an agent in agent.agents"},
-		"no ID":             {[]string{"--session", "../x"}, "is no ID"},
+		"no ID":             {[]string{"--session", "../x"}, "is not an ID"},
 		"another way":       {[]string{"--agent", "agent_1", "--follow", "push"}, "must be stream or poll"},
 		"arguments":         {[]string{"x"}, "takes no arguments"},
 	} {

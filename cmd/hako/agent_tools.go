@@ -32,7 +32,7 @@ standard error. "hako agent apply" publishes them to agents.`,
 	return cmd
 }
 
-// definitions are the tools as agents are given them. Those that the API would refuse are left out, which is said.
+// definitions are the tools in the form for agents. Tools that the API would reject are omitted with a message.
 func (a *app) definitions(v *view) ([]agent.Definition, error) {
 	tools, err := server.AgentTools(v.config, v.host)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 func (a *app) approvalsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approvals",
-		Short: "List and answer what waits for a person's yes",
+		Short: "List and answer pending approvals",
 		Long: `List pending approvals: calls for which the policy requires approval and whose callers cannot, or may not,
 approve them. Whoever can write to hako's store is an operator and may answer any of them.`,
 		Args: cobra.ArbitraryArgs,
@@ -61,7 +61,7 @@ func (a *app) approvalAnswerCommand(name, short string, yes bool) *cobra.Command
 		Use:   name + " ID",
 		Short: short,
 		Long: short + ` that waits. The first answer counts, and it counts for that call alone, unless the policy's rule
-lets a yes hold for longer. It is recorded in the audit log.`,
+lets an approval apply for longer. It is recorded in the audit log.`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: a.completeApprovals,
 		RunE: func(cmd *cobra.Command, args []string) error {

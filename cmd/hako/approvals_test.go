@@ -110,7 +110,7 @@ func TestApprovals(t *testing.T) {
 	if text := <-answer; !strings.Contains(text, "it was refused by") {
 		t.Errorf("refused: %s", text)
 	}
-	<-output.await("[2] waits no more")
+	<-output.await("[2] is no longer pending")
 	answers(exitUsage, "there is no such question", "approve", "apr_X")
 	answers(exitOK, "Nothing waits.")
 	if err := watch.Process.Signal(syscall.SIGTERM); err != nil {

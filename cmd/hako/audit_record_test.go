@@ -104,8 +104,8 @@ func TestCallsWithoutLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := []string{"call", "probe_echo", `{"text":"x"}`}
-	invoke(t, dir, call...).want(t, exitUsage, "audit.key is missing", "put it back")
-	invoke(t, dir, "plugin", "revoke", "probe").want(t, exitUsage, "nothing was done", "put it back")
+	invoke(t, dir, call...).want(t, exitUsage, "audit.key is missing", "restore it")
+	invoke(t, dir, "plugin", "revoke", "probe").want(t, exitUsage, "nothing was done", "restore it")
 	put(t, filepath.Join(dir, "hako.yaml"), []byte("plugins: [plugins]\naudit: {disabled: true}\n"))
 	invoke(t, dir, call...).want(t, exitOK, "x\n")
 	put(t, filepath.Join(dir, "hako.yaml"), []byte("plugins: [plugins]\naudit: {optional: true}\n"))

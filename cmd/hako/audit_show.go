@@ -23,7 +23,7 @@ records about itself is left out.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if count < 0 {
-				return usageError(cmd, fmt.Errorf("-n %d is no number of records", count))
+				return usageError(cmd, fmt.Errorf("-n %d is negative: use 0 or more", count))
 			}
 			return a.showRecords(cmd, &filter, func(place audit.Place, q *audit.Query) iter.Seq2[*audit.Entry, error] {
 				return audit.Tail(cmd.Context(), place, q, count, follow)

@@ -33,7 +33,7 @@ func TestBackup(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "hako.store", "plugins", "notes", "%41cme.db")); err != nil {
 		t.Error(err)
 	}
-	invoke(t, dir, "audit", "verify").want(t, exitOK, "The log is as it was written")
+	invoke(t, dir, "audit", "verify").want(t, exitOK, "The log is intact")
 	invoke(t, dir, "audit", "tail").want(t, exitOK, "backup.create", "backup.restore")
-	invoke(t, dir, "restore", "old").want(t, exitUsage, "old is no backup")
+	invoke(t, dir, "restore", "old").want(t, exitUsage, "old is not a complete backup")
 }

@@ -102,7 +102,7 @@ func parseClock(text string) (func() time.Time, error) {
 	}
 	now, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return nil, fmt.Errorf("--clock %q is no time such as 2026-01-02T15:04:05+09:00", text)
+		return nil, fmt.Errorf("--clock %q is not a time: write it like 2026-01-02T15:04:05+09:00", text)
 	}
 	return func() time.Time { return now }, nil
 }

@@ -62,7 +62,7 @@ func (a *app) devChat(cmd *cobra.Command, steps *modelscript.Script, flags chatF
 	return a.onFakes(cmd, steps, "", func(d *demo.Demo) error { return a.chat(cmd.Context(), d.Config, flags) })
 }
 
-// onFakes calls use with the stand-ins, whose models follow the script, and a configuration for them to which more is
+// onFakes calls use with the fakes, whose models follow the script, and a configuration for them to which more is
 // added.
 func (a *app) onFakes(
 	cmd *cobra.Command, steps *modelscript.Script, more string, use func(*demo.Demo) error,

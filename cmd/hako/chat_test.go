@@ -17,7 +17,7 @@ import (
 	"github.com/hako-run/hako/internal/testwait"
 )
 
-// talking is a directory with a configuration for the stand-ins, whose models follow the script.
+// talking is a directory with a configuration for the fakes, whose models follow the script.
 func talking(t *testing.T, steps string) (string, *fakes.Fakes) {
 	t.Helper()
 	parsed, err := demo.ParseScript(steps)

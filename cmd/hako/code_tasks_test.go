@@ -206,7 +206,7 @@ func writeRows(sheet string, rows [][]any) toolUse {
 		values{"spreadsheet_id": fakes.Spreadsheet, "range": sheet, "rows": rows}}
 }
 
-// taskWorld is a "hako serve" with the shipped plugins on the stand-ins and two upstream servers, and an MCP client.
+// taskWorld is a "hako serve" with the shipped plugins on the fakes and two upstream servers, and an MCP client.
 type taskWorld struct {
 	t      *testing.T
 	dir    string
@@ -448,7 +448,7 @@ func beyond(lines, others []string) []string {
 }
 
 // TestCodeTasks does five tasks with and without code mode, which have the same effects, and logs what they cost: over
-// MCP, with the shipped plugins on the stand-ins, and two upstream servers. docs/plugins/code.md has the table.
+// MCP, with the shipped plugins on the fakes, and two upstream servers. docs/plugins/code.md has the table.
 func TestCodeTasks(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

@@ -33,7 +33,7 @@ func TestDotEnv(t *testing.T) {
 		t.Errorf("got %s", out)
 	}
 	put(t, filepath.Join(dir, ".env"), []byte("A=1\nsecret\n"))
-	if out := show(); !strings.Contains(out, ".env:2: a line is NAME=VALUE") || strings.Contains(out, "secret") {
+	if out := show(); !strings.Contains(out, ".env:2: a line must be NAME=VALUE") || strings.Contains(out, "secret") {
 		t.Errorf("got %s", out)
 	}
 }
@@ -60,7 +60,7 @@ func TestConfigCheck(t *testing.T) {
 	}
 }
 
-// TestConfigCheckNames holds that names in the configuration that nothing has are told.
+// TestConfigCheckNames checks that names in the configuration that nothing has are told.
 func TestConfigCheckNames(t *testing.T) {
 	t.Parallel()
 	dir := approved(
@@ -69,8 +69,8 @@ func TestConfigCheckNames(t *testing.T) {
 	)
 	for _, command := range [][]string{{"config", "check"}, {"doctor"}} {
 		invoke(t, dir, command...).want(t, exitOK,
-			"plugin.porbe sets nothing: no plugin has this name: did you mean probe?",
-			"shipped.mounts.nothing sets nothing: no mount has this name", "tenants.acme.plugin.prob sets nothing")
+			"plugin.porbe has no effect: no plugin has this name: did you mean probe?",
+			"shipped.mounts.nothing has no effect: no mount has this name", "tenants.acme.plugin.prob has no effect")
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/hako-run/hako/internal/testwait"
 )
 
-// connectable is a directory whose configuration has credentials of every kind, with a stand-in for freee.
+// connectable is a directory whose configuration has credentials of every kind, with a fake of freee.
 func connectable(t *testing.T) (dir string) {
 	t.Helper()
 	server := httptest.NewServer(freee.New(nil))
@@ -77,7 +77,7 @@ func TestConnect(t *testing.T) {
 	invoke(t, dir, "secrets", "rotate").want(t, exitOK, "connections encrypted with the new key", ": 1\n")
 	invoke(t, dir, "connect", "status").want(t, exitOK, "acme", "ready")
 	invoke(t, dir, "connect", "remove", "freee").want(t, exitUsage, "there is no such connection")
-	invoke(t, dir, "connect", "remove", "freee", "--tenant", "acme").want(t, exitOK, "is forgotten here")
+	invoke(t, dir, "connect", "remove", "freee", "--tenant", "acme").want(t, exitOK, "hako has removed the connection")
 	if o := invoke(t, dir, "connect", "status"); strings.Contains(o.stdout, "acme") {
 		t.Errorf("it is still there: %s", o)
 	}

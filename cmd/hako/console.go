@@ -37,7 +37,7 @@ Standard error shows the address at which other people log in.`,
 					return err
 				}
 				if c.Console.HasLogins() {
-					printf(a.stderr, "Others log in at %s%s\n", server.ConsoleURL(c), console.Path)
+					printf(a.stderr, "Other people log in at %s%s\n", server.ConsoleURL(c), console.Path)
 				}
 				if address := server.ConsoleAddress(c); !listens(address) {
 					printf(a.stderr, "Nothing listens at %s now: the link works once hako serve runs.\n", address)

@@ -198,7 +198,7 @@ func TestAdminAlwaysGetsIn(t *testing.T) {
 `)
 	s := serve(t, dir)
 	printed := invoke(t, dir, "console", "--http", strings.TrimPrefix(s.base(), "http://"))
-	printed.want(t, exitOK, s.base()+"/console/#link=", "Others log in at https://hako.example.com/console/")
+	printed.want(t, exitOK, s.base()+"/console/#link=", "Other people log in at https://hako.example.com/console/")
 	c := newConsoleClient(t, s.base())
 	if status := c.login(strings.TrimSpace(printed.stdout)); status != http.StatusOK {
 		t.Fatalf("log in: %d", status)

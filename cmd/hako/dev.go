@@ -38,10 +38,10 @@ POST /_faults makes them fail. SIGINT or SIGTERM stops them.`,
 	return cmd
 }
 
-// devFakes serves the stand-ins; without a dir their configuration is in a temporary one.
+// devFakes serves the fakes; without a dir their configuration is in a temporary one.
 func (a *app) devFakes(ctx context.Context, address, dir string) error {
 	if !onLoopback(address) {
-		return fmt.Errorf("--address %s is not on this machine alone: the stand-ins let anybody in, "+
+		return fmt.Errorf("--address %s can be reached from other machines, and the fakes have no authentication: "+
 			"use a loopback address", address)
 	}
 	if dir != "" {

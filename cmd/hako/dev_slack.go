@@ -34,7 +34,7 @@ script for the model: docs/fakes.md describes both.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !onLoopback(address) {
-				return fmt.Errorf("--address %s is not on this machine alone: give a loopback address", address)
+				return fmt.Errorf("--address %s can be reached from other machines: use a loopback address", address)
 			}
 			steps, err := a.devSteps(cmd, script)
 			if err != nil {
@@ -46,7 +46,7 @@ script for the model: docs/fakes.md describes both.`,
 						return a.playScene(ctx, d.Fakes, scene)
 					}
 					return demo.ServePage(ctx, d.Fakes, d.URL+"/slack", address, func(url string) error {
-						return printf(a.stderr, "Slack, or what stands in for it, is at\n\n  %s\n\n"+
+						return printf(a.stderr, "The fake Slack is at\n\n  %s\n\n"+
 							"Choose there which person you are. Ctrl-C stops it.\n", url)
 					})
 				})

@@ -9,7 +9,7 @@ import (
 	"github.com/hako-run/hako/internal/testwait"
 )
 
-// scene plays lines in the stand-in for Slack, and returns what people see.
+// scene plays lines in the fake Slack, and returns what people see.
 func scene(t *testing.T, dir string, lines ...string) outcome {
 	t.Helper()
 	needsPlugins(t)
@@ -17,7 +17,7 @@ func scene(t *testing.T, dir string, lines ...string) outcome {
 }
 
 // TestSceneOvertime: the whole way of a request that writes, as people see it: the real bot, engine and plugins on
-// stand-ins. A policy asks before each step that writes; whoever may not answer is refused; the message reaches whom it
+// fakes. A policy asks before each step that writes; whoever may not answer is refused; the message reaches whom it
 // is for.
 func TestSceneOvertime(t *testing.T) {
 	t.Parallel()
@@ -56,7 +56,7 @@ func TestSceneErrors(t *testing.T) {
 		scene(t, dir, line).want(t, exitFailed, want)
 	}
 	invoke(t, dir, "dev", "slack", "--play", "nothing.scene").want(t, exitUsage, "nothing.scene")
-	invoke(t, dir, "dev", "slack", "--address", "0.0.0.0:1").want(t, exitUsage, "not on this machine alone")
+	invoke(t, dir, "dev", "slack", "--address", "0.0.0.0:1").want(t, exitUsage, "can be reached from other machines")
 }
 
 // TestDevSlackPage: the page comes up with the bot connected, and goes when it is told to.

@@ -15,7 +15,7 @@ import (
 	"github.com/hako-run/hako/internal/testwait"
 )
 
-// offline is a directory with a configuration for the stand-ins, which run as long as the test.
+// offline is a directory with a configuration for the fakes, which run as long as the test.
 func offline(t *testing.T, more ...string) (string, *fakes.Fakes) {
 	t.Helper()
 	needsPlugins(t)
@@ -29,7 +29,7 @@ func offline(t *testing.T, more ...string) (string, *fakes.Fakes) {
 	return dir, f
 }
 
-// TestToolsOffline calls the tools with secrets through the whole host, against the stand-ins.
+// TestToolsOffline calls the tools with secrets through the whole host, against the fakes.
 func TestToolsOffline(t *testing.T) {
 	t.Parallel()
 	dir, f := offline(t)
@@ -227,7 +227,7 @@ func TestDevFakes(t *testing.T) {
 func TestDevFakesRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	invoke(t, dir, "dev", "fakes", "--address", "0.0.0.0:0").want(t, exitUsage, "not on this machine alone")
+	invoke(t, dir, "dev", "fakes", "--address", "0.0.0.0:0").want(t, exitUsage, "can be reached from other machines")
 	put(t, filepath.Join(dir, "hako.yaml"), []byte("locale: ja\n"))
 	invoke(t, dir, "dev", "fakes", "--address", "127.0.0.1:0", "--write-config", ".").want(t, exitUsage,
 		"was not written by hako dev fakes")

@@ -61,7 +61,7 @@ func TestServerAsksAtATerminal(t *testing.T) {
 func TestServerAsksInAPipe(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct{ more, want string }{
-		"nobody":   {"", "Note: the server box asked something in the middle of this call, and got no answer: there is nobody to ask"},
+		"nobody":   {"", "Note: the server box asked something in the middle of this call, and got no answer: the caller's frontend cannot ask anybody"},
 		"declined": {`, "elicitation": "decline"`, "client does not support elicitation"},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -52,13 +52,13 @@ func TestPolicyIsLive(t *testing.T) {
 		t.Errorf("/readyz: status %d: %s", status, body)
 	}
 	put(t, file, []byte("version: 1\nruls: []\n"))
-	<-s.stderr.await("the policy file is not usable")
+	<-s.stderr.await("the policy file is invalid")
 	<-s.stderr.await(`did you mean`)
 	if answer := s.probeEcho(t); !strings.Contains(answer, "no echoes") {
 		t.Errorf("with a broken policy: %s", answer)
 	}
 	for path, want := range map[string]string{
-		"/readyz": "hako is ready\nthe policy file is not usable", "/metrics": "\nhako_policy_file_broken 1\n",
+		"/readyz": "hako is ready\nthe policy file is invalid", "/metrics": "\nhako_policy_file_broken 1\n",
 	} {
 		if status, body := get(t, s.base()+path, nil); status != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%s: status %d: %.1000s", path, status, body)

@@ -39,7 +39,7 @@ func TestStartsThatFail(t *testing.T) {
 			stands := strings.NewReplacer("URL", os.Getenv("VENDORS"), "file: ", "file: "+os.Getenv("SECRETS")+"/")
 			return startServe(ctx, dir, stands.Replace(`
 llm:
-  models: [{name: local, provider: anthropic, model: stand-in, baseUrl: URL/anthropic/, key: {file: model.key}}]
+  models: [{name: local, provider: anthropic, model: fake, baseUrl: URL/anthropic/, key: {file: model.key}}]
 agent: {key: {file: model.key}, baseUrl: URL/managedagents/, agents: [agent_stand_in]}
 `+demo.SlackWorkspace))
 		},

@@ -27,7 +27,7 @@ const (
 	exitInterrupted = 130
 )
 
-// exitError ends the program with a code other than exitUsage. One without an error has said everything already.
+// exitError ends the program with a code other than exitUsage. Without an error, the message has been printed already.
 type exitError struct {
 	code int
 	err  error

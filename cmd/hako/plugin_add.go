@@ -63,7 +63,7 @@ func (a *app) add(ctx context.Context, c *config.Config, folder *install.Folder,
 		return err
 	}
 	if p.Exists() && !flags.replace {
-		return fmt.Errorf("%s is there already: --replace puts this one in its place", p.Path)
+		return fmt.Errorf("%s already exists: --replace replaces it", p.Path)
 	}
 	return a.place(ctx, c, "plugin.add", p)
 }
@@ -86,7 +86,7 @@ func (a *app) place(ctx context.Context, c *config.Config, action string, p *ins
 			return err
 		}
 		if consents.Decide(m, p.Digest, grant.UpdateRule(c.Updates)).State == grant.Approved {
-			return printf(a.stdout, "It has your consent.\n")
+			return printf(a.stdout, "It is approved.\n")
 		}
 		return printf(a.stdout, "Next: hako plugin approve %s%s\n", m.Name, inspect.FolderFlags(c))
 	})

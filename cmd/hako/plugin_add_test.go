@@ -62,7 +62,7 @@ func TestPluginAdd(t *testing.T) {
 			if strings.Contains(o.stdout, "secret") {
 				t.Errorf("the record holds the query: %s", o.stdout)
 			}
-			invoke(t, dir, append([]string{"plugin", "add"}, args...)...).want(t, exitUsage, "is there already",
+			invoke(t, dir, append([]string{"plugin", "add"}, args...)...).want(t, exitUsage, "already exists",
 				"--replace")
 			invoke(t, dir, append([]string{"plugin", "add", "--replace"}, args...)...).want(t, exitOK)
 		})
@@ -71,11 +71,11 @@ func TestPluginAdd(t *testing.T) {
 		from, want string
 		flags      []string
 	}{
-		"another digest":  {server.URL + "/probe.wasm", "and not sha256:00", []string{"--digest", "sha256:00"}},
+		"another digest":  {server.URL + "/probe.wasm", "instead of sha256:00", []string{"--digest", "sha256:00"}},
 		"nothing there":   {server.URL + "/nothing?key=secret", "answers 404", nil},
 		"not encrypted":   {"http://plugins.example/probe.wasm", "is not https", nil},
 		"leads there":     {server.URL + "/away", "is not https", nil},
-		"in a circle":     {server.URL + "/round", "without end", nil},
+		"in a circle":     {server.URL + "/round", "redirects too many times", nil},
 		"another scheme":  {"ftp://plugins.example/probe.wasm", "is not https", nil},
 		"no plugin":       {"text.wasm", "not a Wasm module", nil},
 		"too large":       {"large.wasm", "8", nil},

@@ -31,7 +31,7 @@ func TestPluginNew(t *testing.T) {
 	}
 	invoke(t, plugin, "plugin", "build", ".").want(t, exitOK, filepath.Join(plugin, "dist", "hi-there.wasm"))
 	if o := invoke(t, plugin, "plugin", "check", "."); o.code != exitOK ||
-		!strings.Contains(o.stdout, "nothing to object to") {
+		!strings.Contains(o.stdout, "no problems found") {
 		t.Errorf("a new plugin is not beyond reproach: %s", o)
 	}
 	invoke(t, plugin, "plugin", "approve", "hi-there", "--plugins", "dist", "--yes").want(t, exitOK)
@@ -77,6 +77,6 @@ func TestPluginNewIgnoresState(t *testing.T) {
 
 func TestPluginNewFails(t *testing.T) {
 	t.Parallel()
-	invoke(t, t.TempDir(), "plugin", "new", "Hello").want(t, exitUsage, `"Hello" is no name for a plugin`)
-	invoke(t, t.TempDir(), "plugin", "new", "hello", "--lang", "cobol").want(t, exitUsage, `no new plugin in "cobol": --lang go, --lang rust`)
+	invoke(t, t.TempDir(), "plugin", "new", "Hello").want(t, exitUsage, `"Hello" is not a valid plugin name`)
+	invoke(t, t.TempDir(), "plugin", "new", "hello", "--lang", "cobol").want(t, exitUsage, `unsupported language "cobol": --lang go, --lang rust`)
 }

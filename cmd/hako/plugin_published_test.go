@@ -61,7 +61,7 @@ func TestPublishedFolder(t *testing.T) {
 
 	put(t, filepath.Join(second, lock.FileName), must(os.ReadFile(filepath.Join(first, lock.FileName))))
 	invoke(t, second, "plugin", "sync").want(t, exitOK, "hr 0.", "sheets 0.", "tasks 0.", "signed with the key sha256:")
-	invoke(t, second, "plugin", "sync", "--check").want(t, exitOK, "as the lock file says")
+	invoke(t, second, "plugin", "sync", "--check").want(t, exitOK, "matches the lock file")
 	same := func(name string, want bool) {
 		t.Helper()
 		file := filepath.Join("plugins", name+".wasm")

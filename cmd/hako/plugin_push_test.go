@@ -31,7 +31,7 @@ func TestPluginPush(t *testing.T) {
 
 	invoke(t, author, "plugin", "push", at.Host+"/tools/probe", "plugins/probe.wasm").want(t, exitOK, "is published")
 	put(t, filepath.Join(author, "dist", "probe.wasm"), probePlugin(t, "It does little.", "It does more."))
-	invoke(t, author, "plugin", "push", at.Host+"/tools/probe").want(t, exitUsage, "is there already", "--replace")
+	invoke(t, author, "plugin", "push", at.Host+"/tools/probe").want(t, exitUsage, "already exists", "--replace")
 	invoke(t, author, "plugin", "push", "tools/probe").want(t, exitUsage, "Docker Hub is docker.io")
 	invoke(t, author, "plugin", "push", at.Host+"/tools/probe", "missing").want(t, exitUsage, "there is no plugin missing")
 	invoke(t, author, "plugin", "push", "127.0.0.1:1/tools/probe", "probe").

@@ -23,7 +23,7 @@ entries of an index are not verified; hako plugin add reads the plugin itself.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.inspectPlugins(cmd, func(v *view) error {
 				if len(v.config.Index.Plugins) == 0 {
-					return errors.New("there is no index to search: name one with index.plugins in " + config.FileName)
+					return errors.New("there is no index to search: add one to index.plugins in " + config.FileName)
 				}
 				indexes := pluginfile.Indexes(v.config, 0)
 				found := inspect.SearchIndexes(cmd.Context(), indexes, v.plugins, strings.Join(args, " "))
@@ -34,7 +34,7 @@ entries of an index are not verified; hako plugin add reads the plugin itself.`,
 					printf(a.stderr, "%s\n", note)
 				}
 				if len(found.Plugins) == 0 {
-					return printf(a.stderr, "No plugin has all of these words.\n")
+					return printf(a.stderr, "No plugin matches all of these words.\n")
 				}
 				return found.Write(a.stdout, v.config.Locale)
 			})

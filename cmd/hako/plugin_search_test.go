@@ -50,11 +50,11 @@ func TestPluginSearch(t *testing.T) {
 	put(t, filepath.Join(dir, "notes.wasm"), probePlugin(t))
 	add := func(name string) outcome { return invoke(t, dir, "plugin", "add", "--replace", name) }
 	add("notes").want(t, exitOK, "probe 1.0.0 is in")
-	add("probe").want(t, exitUsage, "and not sha256:0123")
+	add("probe").want(t, exitUsage, "instead of sha256:0123")
 	add("nothing").want(t, exitUsage, "no index lists a plugin of that name")
 	put(t, filepath.Join(dir, "more.yaml"), []byte("plugins: [{name: notes, reference: notes.wasm}, {name: weather, reference: w.wasm}]"))
 	add("weather").want(t, exitUsage, "several indexes list weather: add one of oci://registry.example.com")
-	search("nothing").want(t, exitOK, "No plugin has all of these words")
+	search("nothing").want(t, exitOK, "No plugin matches all of these words")
 	server.Close()
 	o := search("weather", "example")
 	o.want(t, exitOK, "weather 1.4.2", "this is the copy of", "0 minutes ago")
@@ -64,7 +64,7 @@ func TestPluginSearch(t *testing.T) {
 
 	invoke(t, t.TempDir(), "plugin", "search").want(t, exitUsage, "index.plugins")
 	for config, want := range map[string]string{
-		"index: {plugins: ['ftp://x']}": "neither an oci:// reference", "index: {plugins: [a, ./a]}": "is there twice",
+		"index: {plugins: ['ftp://x']}": "neither an oci:// reference", "index: {plugins: [a, ./a]}": "occurs twice",
 		"index: {plugins: ['http://plugins.example/']}": "neither an oci:// reference", "index: {servers: x}": "must be an https URL",
 	} {
 		dir := t.TempDir()
@@ -88,6 +88,6 @@ func TestUpstreamsSearch(t *testing.T) {
 	invoke(t, dir, "upstreams", "search", "com.example/weather").want(t, exitOK, `"mcpServers"`, `"@example/weather@1.0.0"`,
 		`"KEY": "${WEATHER_KEY}"`, "set WEATHER_KEY (secret)", "mcpb: not for hako")
 	invoke(t, dir, "upstreams", "search", "--json", "two").want(t, exitOK, `"setups": []`)
-	invoke(t, dir, "upstreams", "search", "nothing").want(t, exitOK, "No server has all of these words")
+	invoke(t, dir, "upstreams", "search", "nothing").want(t, exitOK, "No server matches all of these words")
 	invoke(t, t.TempDir(), "upstreams", "search").want(t, exitUsage, "index.servers")
 }

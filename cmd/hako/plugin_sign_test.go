@@ -49,7 +49,7 @@ func TestSignedPlugin(t *testing.T) {
 	invoke(t, user, add...).want(t, exitUsage, "is not signed", "a signature of acme", "hako plugin push --sign")
 	invoke(t, author, "plugin", "push", reference, "--sign", filepath.Join(thief, "cosign.key")).
 		want(t, exitOK, "signed with the key sha256:")
-	invoke(t, user, add...).want(t, exitUsage, "has no signature that holds", "acme")
+	invoke(t, user, add...).want(t, exitUsage, "has no valid signature", "acme")
 	invoke(t, author, "plugin", "push", reference, "--sign", "cosign.key").want(t, exitOK)
 	invoke(t, user, add...).want(t, exitOK, "signed with the key sha256:", "Next: hako plugin approve probe")
 
@@ -69,10 +69,10 @@ func TestSignedPlugin(t *testing.T) {
 	}
 	invoke(t, user, "plugin", "sync").want(t, exitOK)
 	put(t, filepath.Join(user, "acme.pub"), must(os.ReadFile(filepath.Join(thief, "cosign.pub"))))
-	for _, check := range []string{"--check=true", "--check=false"} { // the file is as the lock file says
+	for _, check := range []string{"--check=true", "--check=false"} { // the file matches the lock file
 		o := invoke(t, user, "plugin", "sync", check)
 		o.want(t, exitUsage, "needs another signature")
-		if strings.Contains(o.stderr, "is as the lock file says") {
+		if strings.Contains(o.stderr, "matches the lock file") {
 			t.Errorf("the folder is called right:\n%s", o.stderr)
 		}
 	}
@@ -151,7 +151,7 @@ func TestKeylessPlugin(t *testing.T) {
 	invoke(t, dir, add...).want(t, exitUsage, "is not signed", "a signature of acme")
 	sign(sigstore, "thief@example.com")
 	sign(rival, subject)
-	invoke(t, dir, add...).want(t, exitUsage, "has no signature that holds", "it is signed by thief@example.com")
+	invoke(t, dir, add...).want(t, exitUsage, "has no valid signature", "it is signed by thief@example.com")
 	sign(sigstore, subject)
 	const signed = "signed by " + subject + " (" + issuer + ")"
 	invoke(t, dir, add...).want(t, exitOK, signed, "Next: hako plugin approve probe")

@@ -30,7 +30,7 @@ entry are listed, and stay unless --prune is given.`,
 				return err
 			}
 			if len(differences) == 0 {
-				printf(a.stderr, "The plugin folder is as the lock file says.\n")
+				printf(a.stderr, "The plugin folder matches the lock file.\n")
 			}
 			errs := []error{a.syncUnlocked(cmd.Context(), c, folder, prune && !check)}
 			for _, d := range differences {

@@ -58,7 +58,7 @@ func (a *app) eachNewer(ctx context.Context, folder *install.Folder, names []str
 	if err != nil || found {
 		return err
 	}
-	return printf(a.stderr, "There is nothing newer.\n")
+	return printf(a.stderr, "There are no newer versions.\n")
 }
 
 func (a *app) pluginRollbackCommand() *cobra.Command {

@@ -69,8 +69,8 @@ func TestPluginUpdate(t *testing.T) {
 		t.Errorf("the lock file: %+v", e)
 	}
 	invoke(t, dir, "plugin", "approve", "probe", "-y").want(t, exitOK)
-	invoke(t, dir, "plugin", "outdated").want(t, exitOK, "There is nothing newer")
-	invoke(t, dir, "plugin", "rollback", "probe").want(t, exitUsage, "there is nothing to go back to")
+	invoke(t, dir, "plugin", "outdated").want(t, exitOK, "There are no newer versions")
+	invoke(t, dir, "plugin", "rollback", "probe").want(t, exitUsage, "there is nothing to roll back to")
 
 	p.wasm.Store(&second)
 	invoke(t, dir, "plugin", "outdated").want(t, exitOK, "probe 1.0.0: 1.1.0")
@@ -94,7 +94,7 @@ func TestPluginUpdate(t *testing.T) {
 		t.Error("not rolled back")
 	}
 	invoke(t, dir, "plugin", "list").want(t, exitOK, "pending", "probe_say")
-	invoke(t, dir, "plugin", "rollback", "probe").want(t, exitOK, "It has your consent")
+	invoke(t, dir, "plugin", "rollback", "probe").want(t, exitOK, "It is approved")
 	invoke(t, dir, "plugin", "list").want(t, exitOK, "active", "probe_say")
 	invoke(t, dir, "audit", "query", "--json").want(t, exitOK, "plugin.add", "plugin.update", "plugin.rollback")
 	invoke(t, dir, "plugin", "update", "prob").want(t, exitUsage, `did you mean "probe"?`)
@@ -109,7 +109,7 @@ func TestPluginUpdateRule(t *testing.T) {
 	invoke(t, dir, "plugin", "approve", "probe", "-y").want(t, exitOK)
 	second := probePlugin(t, "version: 1.0.0", "version: 1.0.1")
 	p.wasm.Store(&second)
-	invoke(t, dir, "plugin", "update").want(t, exitOK, "= It asks for the same permissions", "It has your consent")
+	invoke(t, dir, "plugin", "update").want(t, exitOK, "= It asks for the same permissions", "It is approved")
 	invoke(t, dir, "plugin", "list").want(t, exitOK, "1.0.1", "active")
 	third := probePlugin(t, "name: probe\n", "name: other\n")
 	p.wasm.Store(&third)
@@ -174,7 +174,7 @@ func TestPluginSync(t *testing.T) {
 	put(t, filepath.Join(dir, "hako.yaml"), []byte("plugins: [plugins]\nmaxPluginSize: 8MiB\n"))
 	file := filepath.Join(dir, "plugins", "probe.wasm")
 	text := must(os.ReadFile(filepath.Join(dir, lock.FileName)))
-	invoke(t, dir, "plugin", "sync", "--check").want(t, exitOK, "as the lock file says")
+	invoke(t, dir, "plugin", "sync", "--check").want(t, exitOK, "matches the lock file")
 	for name, change := range map[string]func(){
 		"missing":      func() { _ = os.Remove(file) },
 		"another file": func() { put(t, file, probePlugin(t, "version: 1.0.0", "version: 6.6.6")) },
@@ -206,7 +206,7 @@ func TestPluginSync(t *testing.T) {
 	for name, test := range map[string]struct{ old, new, want string }{
 		"other bytes":  {digest, "sha256:" + strings.Repeat("0", 64), "it has the digest " + digest},
 		"another name": {"  probe:", "  weather:", "it is the plugin probe, and not weather"},
-		"a path":       {"  probe:", "  ../probe:", "is no name of a plugin"},
+		"a path":       {"  probe:", "  ../probe:", "is not a plugin name"},
 		"a local file": {p.url, file, "must be an address"},
 		"from a file":  {p.url, "file", "was added from a file"},
 		"nowhere":      {p.url, "http://plugins.example/probe.wasm", "is not https"},
@@ -322,7 +322,7 @@ func TestPluginUpdateRegistry(t *testing.T) {
 	dir := p.installs(t)
 	local := probePlugin(t, "name: probe\n", "name: local\n")
 	put(t, filepath.Join(dir, "local.wasm"), local)
-	invoke(t, dir, "plugin", "outdated").want(t, exitOK, "There is nothing newer")
+	invoke(t, dir, "plugin", "outdated").want(t, exitOK, "There are no newer versions")
 
 	push("1.2.0", version("1.2.0"))
 	push("1.10.0", version("1.10.0"))
@@ -359,7 +359,7 @@ func TestPluginUpdateRegistry(t *testing.T) {
 	digest := locked(t, dir).Digest
 	put(t, filepath.Join(other, lock.FileName), bytes.ReplaceAll(text, []byte(digest), []byte("sha256:"+strings.Repeat("0", 64))))
 	invoke(t, other, "plugin", "sync", "--from", "all.tar").want(t, exitUsage, "the bundle does not have 1.10.0")
-	invoke(t, other, "plugin", "sync", "--from", "hako.yaml").want(t, exitUsage, "is no OCI layout")
+	invoke(t, other, "plugin", "sync", "--from", "hako.yaml").want(t, exitUsage, "is not an OCI layout")
 }
 
 // TestSignedBundle: signatures are in a bundle, and needed without a network as with one.
@@ -385,7 +385,7 @@ func TestSignedBundle(t *testing.T) {
 		put(t, filepath.Join(other, file), must(os.ReadFile(filepath.Join(user, file))))
 	}
 	keyPair(t, other)
-	invoke(t, other, "plugin", "sync", "--from", "all.tar").want(t, exitUsage, "has no signature that holds", "acme")
+	invoke(t, other, "plugin", "sync", "--from", "all.tar").want(t, exitUsage, "has no valid signature", "acme")
 	put(t, filepath.Join(other, "cosign.pub"), must(os.ReadFile(filepath.Join(user, "cosign.pub"))))
 	invoke(t, other, "plugin", "sync", "--from", "all.tar").want(t, exitOK, "signed with the key sha256:")
 }
@@ -448,10 +448,10 @@ func TestPluginRemove(t *testing.T) {
 	put(t, elsewhere, probePlugin(t, "name: probe\n", "name: elsewhere\n"))
 	invoke(t, dir, "plugin", "remove", "elsewhere").want(t, exitOK, "its consent in ") // it was kept
 	invoke(t, dir, "plugin", "remove", "nothing").want(t, exitUsage, "there is no plugin nothing to remove")
-	invoke(t, dir, "plugin", "remove", "../probe").want(t, exitUsage, "is no name of a plugin")
+	invoke(t, dir, "plugin", "remove", "../probe").want(t, exitUsage, "is not a plugin name")
 
 	put(t, filepath.Join(dir, "plugins", "mine.wasm"), probePlugin(t, "name: probe\n", "name: mine\n"))
-	invoke(t, dir, "plugin", "sync").want(t, exitOK, "as the lock file says", "mine is not in the lock file and stays")
+	invoke(t, dir, "plugin", "sync").want(t, exitOK, "matches the lock file", "mine is not in the lock file and stays")
 	invoke(t, dir, "plugin", "sync", "--prune", "--check").want(t, exitOK, "mine is not in the lock file")
 	invoke(t, dir, "plugin", "sync", "--prune").want(t, exitOK, "removed: "+filepath.Join(dir, "plugins", "mine.wasm"))
 	invoke(t, dir, "plugin", "list").want(t, exitOK, "probe")

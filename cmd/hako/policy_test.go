@@ -219,11 +219,11 @@ func TestPolicyUsage(t *testing.T) {
 			"standard input cannot be read for both --token - and --arguments -: give the value of --token or of"},
 		"no arguments": {[]string{"explain", "probe_echo", "--arguments", "[1]"}, "are not a JSON object"},
 		"ambiguous": {[]string{"explain", "probe_echo", "--arguments", `{"n":1,"n":2}`},
-			`has the key "n" twice`},
+			`has the duplicate key "n"`},
 		"no such file":      {[]string{"check", "nowhere.yaml"}, "hako policy new writes one"},
 		"no such cases":     {[]string{"test", "nowhere.yaml"}, "nowhere.yaml"},
 		"another policy":    {[]string{"table", "--policy", "hako.yaml"}, `unknown key "plugins"`},
-		"a file that is":    {[]string{"new"}, "exists already"},
+		"a file that is":    {[]string{"new"}, "already exists"},
 		"no such command":   {[]string{"chek"}, `did you mean "check"?`},
 		"an unknown option": {[]string{"explain", "probe_echo", "--user", "x"}, "unknown flag: --user"},
 	} {

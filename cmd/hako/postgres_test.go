@@ -39,7 +39,7 @@ func TestCommandsOverPostgres(t *testing.T) {
 	invoke(t, dir, "audit", "tail").want(t, exitOK, "plugin.approve probe", "probe/probe_echo")
 	invoke(t, dir, "audit", "query", "--type", "tools/call", "--outcome", "ok").want(t, exitOK, "probe/probe_echo")
 	invoke(t, dir, "audit", "export", "--format", "cef").want(t, exitOK, "CEF:0|hako")
-	invoke(t, dir, "audit", "verify").want(t, exitOK, "postgres://", "The log is as it was written")
+	invoke(t, dir, "audit", "verify").want(t, exitOK, "postgres://", "The log is intact")
 	invoke(t, dir, "approvals").want(t, exitOK)
 	invoke(t, dir, "plugin", "revoke", "probe").want(t, exitOK, "Revoked")
 	invoke(t, dir, "plugin", "list").want(t, exitOK, "probe", "revoked")

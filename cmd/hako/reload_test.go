@@ -149,7 +149,7 @@ func TestReloadBroken(t *testing.T) {
 	for broken, want := range map[string]string{
 		"plugin: {probe: {prefix: x_}}\nlimit: {}\n":                                                                "did you mean",
 		"plugin: {probe: {prefix: x_, config: {base_url: 5}}}\n":                                                    "plugin.probe.config",
-		"plugin: {probe: {prefix: x_}}\nhttp: {origins: [nothing]}\n":                                               "no web origin",
+		"plugin: {probe: {prefix: x_}}\nhttp: {origins: [nothing]}\n":                                               "not a web origin",
 		"plugin: {probe: {prefix: x_}}\nupstreams: missing.json\n":                                                  "missing.json",
 		"plugin: {probe: {prefix: x_}}\nslack: {workspaces: [{name: x, botToken: {env: A}, appToken: {env: B}}]}\n": "needs a model",
 		"plugin: {probe: {prefix: x_}}\ncredentials: {x: {provider: none}}\n":                                       "does not exist",
@@ -161,7 +161,7 @@ func TestReloadBroken(t *testing.T) {
 	}
 	if _, got := get(t, r.base()+"/readyz", http.Header{}); !strings.Contains(
 		got,
-		"hako is ready\nthe configuration is not usable",
+		"hako is ready\nthe configuration is invalid",
 	) ||
 		strings.Contains(got, "none") {
 		t.Error(got)
@@ -173,7 +173,7 @@ func TestReloadBroken(t *testing.T) {
 	if got := r.call("x_probe_echo", `{"text":"renamed"}`); !strings.Contains(got, "renamed") {
 		t.Error(got)
 	}
-	if _, got := get(t, r.base()+"/readyz", http.Header{}); strings.Contains(got, "not usable") {
+	if _, got := get(t, r.base()+"/readyz", http.Header{}); strings.Contains(got, "is invalid") {
 		t.Error(got)
 	}
 	r.stop()

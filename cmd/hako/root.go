@@ -79,7 +79,7 @@ Start with:  hako serve        and point an MCP client at the URL it prints
 	flags := root.PersistentFlags()
 	flags.StringVarP(&a.dir, "directory", "C", "", "work in this directory instead of the current one")
 	flags.StringVar(&a.file, "config", "",
-		"configuration file (default ./hako.yaml if it is there, else a built-in demonstration)")
+		"configuration file (default ./hako.yaml if it exists, else a built-in demonstration)")
 	flags.StringArray("plugins", nil, "folder with plugins; may be given several times")
 	config.Flag(flags, "plugins", "plugins")
 	flags.StringArray("allow-path", nil,
@@ -102,7 +102,7 @@ Start with:  hako serve        and point an MCP client at the URL it prints
 // checkDirectory holds that --directory is there, so that a misspelt one is not made.
 func (a *app) checkDirectory() error {
 	if info, err := os.Stat(a.path("")); a.dir != "" && (err != nil || !info.IsDir()) {
-		return fmt.Errorf("--directory %s is no directory: make it, or name another", a.dir)
+		return fmt.Errorf("--directory %s is not a directory: create it, or name another", a.dir)
 	}
 	return nil
 }

@@ -321,12 +321,12 @@ func TestServeFails(t *testing.T) {
 		args          []string
 		want          []string
 	}{
-		"hako's port": {args: []string{"--http", hakos}, want: []string{"another hako has the address " + hakos,
+		"hako's port": {args: []string{"--http", hakos}, want: []string{"another hako already uses the address " + hakos,
 			"hako serve --http 127.0.0.1:"}},
 		"another's port": {args: []string{"--http", silent.Addr().String()},
-			want: []string{"another program has the address"}},
+			want: []string{"another program already uses the address"}},
 		"no address":     {args: []string{"--http", "8420"}, want: []string{"host:port, such as 127.0.0.1:8420"}},
-		"no such folder": {args: []string{"--plugins", "nowhere"}, want: []string{"nowhere does not exist: make it"}},
+		"no such folder": {args: []string{"--plugins", "nowhere"}, want: []string{"nowhere does not exist: create it"}},
 		"exposed": {args: []string{"--http", "0.0.0.0:0"}, want: []string{"can be reached from other machines",
 			"hako token create"}},
 		"half of TLS": {configuration: "http: {tls: {cert: tls.crt}}",
@@ -335,7 +335,7 @@ func TestServeFails(t *testing.T) {
 			want: []string{"http.tls", "a.crt"}},
 		"a bad token": {configuration: "http: {auth: {tokens: [{name: x, hash: y}]}}",
 			want: []string{"its hash is not"}},
-		"a bad origin": {configuration: "http: {origins: [example.com]}", want: []string{"no web origin"}},
+		"a bad origin": {configuration: "http: {origins: [example.com]}", want: []string{"not a web origin"}},
 		"a bad resource": {
 			configuration: "http: {auth: {oauth: {resource: 'x', issuers: [{url: 'https://i.example'}]}}}",
 			want:          []string{"OAuth resource"},
@@ -343,7 +343,7 @@ func TestServeFails(t *testing.T) {
 		"a nameless one": {configuration: "http: {auth: {tokens: [{hash: '" + hash + "'}]}}",
 			want: []string{"no name"}},
 		"metrics' port": {configuration: "metrics: {address: '" + hakos + "'}",
-			want: []string{"metrics.address: another hako has", "set metrics.address to 127.0.0.1:"}},
+			want: []string{"metrics.address: another hako already uses", "set metrics.address to 127.0.0.1:"}},
 		"bad consents": {configuration: "consents: bad.yaml",
 			want: []string{"consent file", `did you mean "plugins"?`}},
 	}

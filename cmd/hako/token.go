@@ -45,7 +45,7 @@ func (f *tokenFlags) check(cmd *cobra.Command, name string) (err error) {
 		}
 	}
 	if f.Role != "" && !slices.Contains(console.Roles, console.Role(f.Role)) {
-		return usageError(cmd, fmt.Errorf("--role %q does not exist: there are viewer, approver and admin", f.Role))
+		return usageError(cmd, fmt.Errorf("unknown role %q: use viewer, approver or admin", f.Role))
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ console. All replicas accept it at once. It is printed once, on standard output;
 				}
 				printf(a.stderr, "The token, which is shown only now. %s.\n", f.use())
 				if open, err := c.HTTP.Authenticator(nil, nil); err == nil && open == nil && f.Role == "" {
-					printf(a.stderr, "hako asks MCP clients for no token yet: set http.auth.required: true\n")
+					printf(a.stderr, "hako does not require a token from MCP clients yet: set http.auth.required: true\n")
 				}
 				return printf(a.data(), "%s\n", text)
 			})

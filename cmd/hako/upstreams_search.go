@@ -34,7 +34,7 @@ sandbox such a server, and anybody can publish one.`,
 			case a.asJSON:
 				return a.printJSON(servers)
 			case len(servers) == 0:
-				return printf(a.stderr, "No server has all of these words.\n")
+				return printf(a.stderr, "No server matches all of these words.\n")
 			case more:
 				printf(a.stderr, "There are more: add words to the search.\n")
 			}

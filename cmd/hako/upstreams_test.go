@@ -127,7 +127,7 @@ func TestCommandsWithMissingUpstreams(t *testing.T) {
 			box.URL, silent.URL))
 	}
 	filled := requests.Load()
-	const missing = "down: upstream server mute: it did not answer within 100ms"
+	const missing = "down: upstream server mute: it did not respond within 100ms"
 	invoke(t, agents, "tools").want(t, exitOK, "box_open", missing)
 	invoke(t, agents, "agent", "apply", managedagents.DefaultAgent, "--dry-run").want(t, exitOK, "  + box_open\n", missing)
 	invokeWith(t, chats, "hello", "chat").want(t, exitOK, "Hello!", missing)

@@ -45,7 +45,7 @@ func conversations() *dashboard {
 					q("{{frontend}}", `sum by (frontend) (rate(hako_chat_tool_calls_total{@}[$__rate_interval]))`)),
 			}},
 			{"Managed agents", []panel{
-				stat("Sessions", "Sessions of managed agents that are followed.", "short",
+				stat("Sessions", "Sessions of managed agents that hako follows.", "short",
 					`sum(hako_agent_sessions{@})`),
 				stat("With other tools",
 					"Those of them whose agent has other tools than hako offers: hako agent apply.", "short",
@@ -73,7 +73,7 @@ func conversations() *dashboard {
 				stack("What Slack tells", "Events by type, and what became of them.", "reqps",
 					q("{{type}} {{result}}",
 						`sum by (type, result) (rate(hako_slack_events_total{@}[$__rate_interval]))`)),
-				stack("Requests to Slack by result", "auth means that the token does not hold.", "reqps",
+				stack("Requests to Slack by result", "auth means that the token is invalid.", "reqps",
 					q("{{result}}", `sum by (result) (rate(hako_slack_api_requests_total{@}[$__rate_interval]))`)),
 				stack("Requests to Slack by method", "Of the Web API.", "reqps",
 					q("{{method}}", `sum by (method) (rate(hako_slack_api_requests_total{@}[$__rate_interval]))`)),

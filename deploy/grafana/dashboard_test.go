@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestGenerated holds that the files are what the program writes: "go generate" would leave no difference.
+// TestGenerated checks that the files are what the program writes: "go generate" would leave no difference.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
 	for _, d := range all() {

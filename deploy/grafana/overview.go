@@ -6,7 +6,7 @@ const failing = `outcome=~"tool_error|invalid_result|timeout|cpu|memory|size|bus
 func overview() *dashboard {
 	return &dashboard{
 		name: "hako-overview", title: "hako / Overview",
-		about: "What runs, who calls what, and what is slow, failing, denied or waiting for a yes.",
+		about: "What runs, who calls what, and what is slow, failing, denied or pending approval.",
 		rows: []row{
 			{"Now", []panel{
 				stat("Calls", "Calls a second, refused ones included.", "reqps",
@@ -18,7 +18,7 @@ func overview() *dashboard {
 						`}[$__rate_interval])) / sum(rate(hako_calls_total{@}[$__rate_interval]))`),
 				stat("Slow calls (p95)", "19 of 20 calls are faster than this.", "s",
 					`histogram_quantile(0.95, sum by (le) (rate(hako_call_duration_seconds_bucket{@}[$__rate_interval])))`),
-				stat("In flight", "Calls between arrival and answer.", "short", `sum(hako_calls_in_flight{@})`),
+				stat("In flight", "Calls in flight.", "short", `sum(hako_calls_in_flight{@})`),
 				stat("Questions waiting", "Questions to people that have no answer yet.", "short",
 					`max(hako_approvals_waiting{@})`),
 				stat("Audit failures",
@@ -29,7 +29,7 @@ func overview() *dashboard {
 				stat("Plugins that wait", "Plugins that wait for consent: hako plugin list.", "short",
 					`max(hako_plugins{@, state="pending"})`),
 				stat("Plugins not usable",
-					"Plugins that are broken or in conflict with another one: hako plugin list says why.", "short",
+					"Plugins that are broken or in conflict with another one: hako plugin list shows the reason.", "short",
 					`max(sum by (instance) (hako_plugins{@, state=~"broken|conflict"}))`),
 				stat("Upstreams down", "Upstream servers that cannot be reached. Idle ones do not count.", "short",
 					`count(hako_upstream_up{@} == 0) or vector(0) * count(hako_upstream_up{@})`),

@@ -71,7 +71,7 @@ func awaitOK(t *testing.T, p *process, url string) {
 		default:
 		}
 		if ctx.Err() != nil {
-			t.Fatalf("%s does not answer: %v", url, err)
+			t.Fatalf("%s does not respond: %v", url, err)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func buildHako(t *testing.T) string {
 	return path
 }
 
-// subject is a hako that serves, with stand-ins for all that it talks to.
+// subject is a hako that serves, with fakes of all that it talks to.
 type subject struct {
 	t            *testing.T
 	fakes        *fakes.Fakes
@@ -176,7 +176,7 @@ func (s *subject) write(name, content string) {
 	}
 }
 
-// model gives the stand-ins for models what they answer.
+// model gives the fakes of models what they answer.
 func (s *subject) model() {
 	s.t.Helper()
 	steps, err := script.Parse([]byte(strings.ReplaceAll(read(s.t, "testdata/model.yaml"), "PERSON", fakes.SlackUser)))

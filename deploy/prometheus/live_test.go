@@ -25,7 +25,7 @@ var out = flag.String("hako.panels", "", "write how many series each panel shows
 const (
 	// loadTime is the duration of the load before the panels are read.
 	loadTime = 15 * time.Second
-	// rounds is how often that is done at most: on a machine that is busy what has to happen twice may happen once in
+	// rounds bounds the repetitions: on a busy machine, an event that a rule expects twice may happen only once in
 	// one.
 	rounds = 6
 )

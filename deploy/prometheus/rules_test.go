@@ -26,7 +26,7 @@ func TestRules(t *testing.T) {
 	promtool(t, "test", "rules", "tests.yml")
 }
 
-// TestAlerts holds that each alert has a severity, texts, a runbook, and a case in which it fires and one in which it
+// TestAlerts checks that each alert has a severity, texts, a runbook, and a case in which it fires and one in which it
 // does not; and that no runbook is about something else.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
@@ -70,7 +70,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// TestNames holds that rules ask only for metrics that docs/metrics.md has, which another test compares with the
+// TestNames checks that rules ask only for metrics that docs/metrics.md has, which another test compares with the
 // program.
 func TestNames(t *testing.T) {
 	t.Parallel()

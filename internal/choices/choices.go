@@ -169,7 +169,7 @@ func (f *execFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.ports, "port", nil, "")
 	_ = flags.MarkHidden("port") // the flag is there
 	flags.BoolVar(&f.unconfined, "unconfined", false,
-		"run commands also where the kernel cannot hold them to their folders")
+		"run commands also where the kernel cannot confine them to their folders")
 }
 
 // choose puts the flags into the choices. What none of them names stays as it was.

@@ -274,7 +274,7 @@ func (c *Config) placeCache() error {
 	}
 	base, err := os.UserCacheDir()
 	if err != nil {
-		return fmt.Errorf("no place for the cache: %w: set cache, or HAKO_CACHE", err)
+		return fmt.Errorf("no directory for the cache: %w: set cache, or HAKO_CACHE", err)
 	}
 	c.Cache = filepath.Join(base, "hako")
 	return nil

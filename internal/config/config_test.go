@@ -405,8 +405,8 @@ func TestUnknownVariables(t *testing.T) {
 		"HAKO_SECRETS_KEY=x", // the file names it
 	}
 	want := []string{
-		"the environment variable HAKO_HTTP_ADDRES sets nothing: did you mean HAKO_HTTP_ADDRESS?",
-		"the environment variable HAKO_QUITE_ANOTHER sets nothing",
+		"the environment variable HAKO_HTTP_ADDRES has no effect: did you mean HAKO_HTTP_ADDRESS?",
+		"the environment variable HAKO_QUITE_ANOTHER has no effect",
 	}
 	if got := unknownVariables(environ, settings, []Secret{{Source: credential.Source{Env: "HAKO_SECRETS_KEY"}}}); !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
@@ -496,11 +496,11 @@ func TestRegistries(t *testing.T) {
 		t.Errorf("got %+v", c.Registries)
 	}
 	for text, want := range map[string]string{
-		"registries: {example: {}}":                               `"example" is no host of a registry`,
-		"registries: {https://x.example: {}}":                     "is no host of a registry",
+		"registries: {example: {}}":                               `"example" is not a registry host`,
+		"registries: {https://x.example: {}}":                     "is not a registry host",
 		"registries: {x.example: {mirrors: [https://x.example]}}": "is neither HOST nor HOST/PATH",
 		"registries: {x.example: {mirror: [x.example]}}":          `did you mean "mirrors"`,
-		"registries: {x.example/tools: {}}":                       "is no host of a registry",
+		"registries: {x.example/tools: {}}":                       "is not a registry host",
 	} {
 		if _, err := Load(Source{Dir: write(t, text)}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", text, err, want)
@@ -567,7 +567,7 @@ toolsets:
 	}
 	for text, want := range map[string]string{
 		"{sets: {All: {}}}": `"All" cannot be a name`,
-		"{sets: {all: {}}}": `"all" stands for everything`,
+		"{sets: {all: {}}}": `"all" means all tools`,
 		"{sets: {a: {tools: [{tool: 'x*', rename: y}]}}}":           "rename is for one",
 		"{sets: {a: {tools: [{rename: y}]}}}":                       "must name a tool",
 		"{sets: {a: {for: {}}}}":                                    "must name users, groups, tenants or tokens",

@@ -88,7 +88,7 @@ func (r reader) consoleRoles(v strictyaml.Value) {
 	roles := map[console.Role]policy.People{}
 	v.Map(func(name string, v strictyaml.Value) {
 		if !slices.Contains(console.Roles, console.Role(name)) {
-			v.Problem("the role %q does not exist: there are viewer, approver and admin", name)
+			v.Problem("unknown role %q: use viewer, approver or admin", name)
 		}
 		var people policy.People
 		policy.ReadPeople(v, &people)

@@ -12,7 +12,7 @@ func TestConsoleConfiguration(t *testing.T) {
 	for name, test := range map[string]struct{ file, want string }{
 		"a token itself": {"console: {tokens: [{name: a, role: admin, hash: hunter2}]}",
 			"make one with 'hako token new'"},
-		"unknown role":   {"console: {oidc: {roles: {root: [a]}}}", `the role "root" does not exist`},
+		"unknown role":   {"console: {oidc: {roles: {root: [a]}}}", `unknown role "root"`},
 		"a secret":       {"console: {oidc: {clientSecret: hunter2}}", "must say where the secret is"},
 		"unknown key":    {"console: {tokns: []}", `did you mean "tokens"?`},
 		"unknown member": {"console: {tokens: [{name: a, token: b}]}", "token"},

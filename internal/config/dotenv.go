@@ -28,7 +28,7 @@ func setDotEnv(dir string) error {
 		return nil
 	}
 	if err == nil && info.Size() > maxDotEnv {
-		err = fmt.Errorf("%s has more than %d KiB: it holds variables, one a line", path, maxDotEnv>>10)
+		err = fmt.Errorf("%s has more than %d KiB: it has one variable per line", path, maxDotEnv>>10)
 	}
 	var text []byte
 	if err == nil {
@@ -63,7 +63,7 @@ func parseDotEnv(text string) (variables [][2]string, err error) {
 		}
 		name, value, ok := strings.Cut(strings.TrimPrefix(entry, "export "), "=")
 		if name = strings.TrimSpace(name); !ok || !variableName().MatchString(name) {
-			return nil, fmt.Errorf("%d: a line is NAME=VALUE or a comment (#)", line) // it may hold a secret
+			return nil, fmt.Errorf("%d: a line must be NAME=VALUE or a comment (#)", line) // it may hold a secret
 		}
 		if value, ok = unquoted(strings.TrimSpace(value)); !ok || strings.Contains(value, "\x00") {
 			return nil, fmt.Errorf("%d: the value of %s does not end with the quote that it begins with", line, name)

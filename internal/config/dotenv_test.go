@@ -21,8 +21,8 @@ func TestParseDotEnv(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"A=1\nsecret":   "2: a line is NAME=VALUE",
-		"1A=secret":     "1: a line is",
+		"A=1\nsecret":   "2: a line must be NAME=VALUE",
+		"1A=secret":     "1: a line must be",
 		"A='secret":     "1: the value of A",
 		"A=\"secret":    "1: the value of A",
 		"A=\"s\" cret'": "1: the value of A",
@@ -34,7 +34,7 @@ func TestParseDotEnv(t *testing.T) {
 	}
 }
 
-// TestExample holds that the example beside the README can be taken as it is: all of it is commented out or has the
+// TestExample checks that the example beside the README can be taken as it is: all of it is commented out or has the
 // default.
 func TestExample(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,7 @@ func (c *Config) resolveIndexes() error {
 		}
 		name := index.Shown(c.Index.Plugins[i])
 		if slices.Contains(shown, name) {
-			return fmt.Errorf("configuration: %s: index.plugins: %s is there twice", c.Origin("index.plugins"), name)
+			return fmt.Errorf("configuration: %s: index.plugins: %s occurs twice", c.Origin("index.plugins"), name)
 		}
 		shown = append(shown, name)
 	}

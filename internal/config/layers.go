@@ -125,9 +125,9 @@ func unknownVariables(environ []string, settings []setting, secrets []Secret) []
 			continue
 		}
 		if near := strictyaml.Nearest(name, known); near == "" {
-			warnings = append(warnings, fmt.Sprintf("the environment variable %s sets nothing", name))
+			warnings = append(warnings, fmt.Sprintf("the environment variable %s has no effect", name))
 		} else if near != name {
-			warnings = append(warnings, fmt.Sprintf("the environment variable %s sets nothing: did you mean %s?", name,
+			warnings = append(warnings, fmt.Sprintf("the environment variable %s has no effect: did you mean %s?", name,
 				near))
 		}
 	}

@@ -232,7 +232,7 @@ func TestTransactions(t *testing.T) {
 	if err := s.Begin(ctx, true); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, s.Begin(ctx, true), abi.CodeInvalid, "open already")
+	wants(t, s.Begin(ctx, true), abi.CodeInvalid, "already open")
 	s.must(t, "INSERT INTO item (name) VALUES ('a')")
 	if n := other.value(t, "SELECT count(*) FROM item"); n != int64(0) {
 		t.Errorf("another session sees %v rows before the commit", n)
@@ -299,7 +299,7 @@ func TestLostTransaction(t *testing.T) {
 	wants(t, r.Error, abi.CodeTimeout, "time is up")
 	wants(t, s.Exec(t.Context(), statement("INSERT INTO item (name) VALUES ('b')")).Error,
 		abi.CodeTimeout, "already rolled back")
-	wants(t, s.Begin(t.Context(), true), abi.CodeInvalid, "open already")
+	wants(t, s.Begin(t.Context(), true), abi.CodeInvalid, "already open")
 	wants(t, s.Commit(t.Context()), abi.CodeTimeout, "already rolled back")
 	if n := s.value(t, "SELECT count(*) FROM item"); n != int64(0) {
 		t.Errorf("%v rows are left", n)

@@ -15,11 +15,11 @@ func failf(code, format string, args ...any) *abi.Error {
 	return &abi.Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-var errBusy = failf(abi.CodeBusy, "others have used the database for longer than %v: try again", busyWait)
+var errBusy = failf(abi.CodeBusy, "other users have locked the database for longer than %v: try again", busyWait)
 
-var errReadOnly = failf(abi.CodeInternal, "the host may not write the database: the operator has to give it permission")
+var errReadOnly = failf(abi.CodeInternal, "the host may not write to the database: the operator has to grant permission")
 
-var errUnreachable = failf(abi.CodeBusy, "the storage of the database cannot be reached now, and the last write may "+
+var errUnreachable = failf(abi.CodeBusy, "the storage of the database is unreachable, and the last write may "+
 	"or may not be committed: try again")
 
 var errConflict = failf(abi.CodeBusy, "another process wrote to the database meanwhile, so nothing was "+
@@ -65,7 +65,7 @@ func (db *DB) explain(ctx context.Context, c *conn, err error, sql string) (told
 	case sqlite3.READONLY, sqlite3.CANTOPEN, sqlite3.PERM:
 		return errReadOnly, true
 	}
-	return failf(abi.CodeInternal, "the database cannot be used: the host's log says why"), true
+	return failf(abi.CodeInternal, "the database cannot be used: the host's log has the reason"), true
 }
 
 // publicError returns the result of explain, or a *Fault that contains it. Nil stays nil.

@@ -42,7 +42,7 @@ func TestCommitFails(t *testing.T) {
 		err  error
 		want string
 	}{
-		"the place is gone": {errors.New("gone"), "cannot be reached"},
+		"the place is gone": {errors.New("gone"), "is unreachable"},
 		"the lock was lost": {ErrChanged, "nothing was changed"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -91,7 +91,7 @@ func (s *Session) runInTransaction(ctx context.Context, statement *abi.SQLStatem
 	result, err := s.tx.statement(ctx, statement, rows)
 	s.work += s.tx.takeWork()
 	if errors.Is(err, errMustWrite) {
-		return nil, failf(abi.CodeInvalid, "the transaction is read-only: begin a writing one")
+		return nil, failf(abi.CodeInvalid, "the transaction is read-only: begin one that can write")
 	}
 	explained := s.explain(ctx, s.tx, err, statement.SQL)
 	if explained != nil && s.tx.noTransaction() {
@@ -116,7 +116,7 @@ func (s *Session) releaseTx() {
 // its first statement.
 func (s *Session) Begin(ctx context.Context, write bool) *abi.Error {
 	if s.tx != nil || s.lost != nil {
-		return failf(abi.CodeInvalid, "a transaction is open already: end it first")
+		return failf(abi.CodeInvalid, "a transaction is already open: end it first")
 	}
 	c, err := s.db.acquire(ctx, write)
 	if err != nil {

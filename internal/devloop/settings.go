@@ -128,7 +128,7 @@ func (s *Settings) changes() string {
 func (s *Settings) readConfig() string {
 	next, err := config.Load(s.source)
 	if err == nil && next.File == "" && s.latest.File != "" {
-		err = fmt.Errorf("the configuration file %s is gone: put it back", s.latest.File)
+		err = fmt.Errorf("the configuration file %s is missing: restore it", s.latest.File)
 	}
 	if err != nil {
 		return fmt.Sprintf("%v\n%s\n", err, configKept)

@@ -50,12 +50,12 @@ func machine(s confine.Support, uid int, processLimit string) []Finding {
 	switch {
 	case !s.Confines():
 		findings = append(findings, Finding{LevelWarning, "commands",
-			"the kernel cannot hold commands of plugins, which therefore run only where you allow them to run unconfined: " + s.Missing(),
-			"see docs/exec.md; without plugins that run commands nothing is to be done"})
+			"the kernel cannot confine commands of plugins, which therefore run only where you allow them to run unconfined: " + s.Missing(),
+			"see docs/exec.md; nothing is needed without plugins that run commands"})
 	case s.Missing() != "":
 		findings = append(findings, Finding{LevelWarning, "commands",
 			fmt.Sprintf(
-				"the kernel holds commands of plugins, Landlock version %d, but not in every way, and those that may connect to hosts (--connect) not at all: %s",
+				"the kernel confines commands of plugins, Landlock version %d, but not in every way, and those that may connect to hosts (--connect) not at all: %s",
 				s.Landlock,
 				s.Missing(),
 			),
@@ -63,7 +63,7 @@ func machine(s confine.Support, uid int, processLimit string) []Finding {
 	default:
 		findings = append(findings, Finding{LevelOK, "commands",
 			fmt.Sprintf(
-				"the kernel holds commands of plugins: Landlock version %d, namespaces, a filter for system calls",
+				"the kernel confines commands of plugins: Landlock version %d, namespaces, a filter for system calls",
 				s.Landlock,
 			), ""})
 	}
@@ -103,7 +103,7 @@ func Configuration(ctx context.Context, c *config.Config, shipped []shipped.Plug
 	if err != nil {
 		return append(
 			findings,
-			Finding{LevelError, "database", err.Error(), "docs/store.md says what a database needs"},
+			Finding{LevelError, "database", err.Error(), "docs/store.md describes what a database needs"},
 		)
 	}
 	defer func() { _ = s.Close() }() // nothing was written
@@ -114,7 +114,7 @@ func Configuration(ctx context.Context, c *config.Config, shipped []shipped.Plug
 // Unusable is the finding of a configuration that cannot be read.
 func Unusable(err error) Finding {
 	return Finding{LevelError, "configuration", strings.TrimPrefix(err.Error(), "configuration: "),
-		"correct it; hako config shows what is in force"}
+		"correct it; hako config shows the values in force"}
 }
 
 // frontends finds what keeps hako serve from opening its frontends.
@@ -123,7 +123,7 @@ func frontends(c *config.Config) (findings []Finding) {
 		if err != nil {
 			findings = append(findings, Finding{LevelError, "configuration",
 				strings.TrimPrefix(err.Error(), "configuration: "),
-				"mend it; hako config check says whether hako serve would start"})
+				"correct it; hako config check shows whether hako serve would start"})
 		}
 	}
 	if _, err := server.UpstreamSpecs(c); err != nil {
@@ -226,7 +226,7 @@ func pluginStates(h *host.Host) (findings []Finding) {
 		}
 		f := Finding{level, "plugin " + p.Title(), string(p.State), p.Reason}
 		if p.State == host.Broken {
-			f.Message, f.Remedy = "broken: "+p.Reason, "put a working file in its place, or take it away"
+			f.Message, f.Remedy = "broken: "+p.Reason, "replace the file with a valid one, or remove it"
 		}
 		findings = append(findings, f)
 	}

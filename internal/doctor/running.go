@@ -91,7 +91,7 @@ func Running(ctx context.Context, c *config.Config, version string) []Finding {
 			fmt.Sprintf("what runs at %s is another program, or another version of hako", c.HTTP.Address),
 			"restart hako serve after an update; if another program has the address, choose another one: http.address"}}
 	case err != nil:
-		return []Finding{{LevelError, check, fmt.Sprintf("%s does not answer: %v", c.HTTP.Address, err),
+		return []Finding{{LevelError, check, fmt.Sprintf("%s does not respond: %v", c.HTTP.Address, err),
 			"check the log of hako serve, or restart it; see also http.address"}}
 	}
 	findings := diagnosed(d, version)
@@ -114,7 +114,7 @@ func diagnosed(d *server.Diagnosis, version string) []Finding {
 			continue // Configuration says what they wait for
 		}
 		findings = append(findings, Finding{LevelWarning, "server",
-			fmt.Sprintf("plugin %s is not in service: %s", name, d.Plugins[name]), "hako plugin list says why"})
+			fmt.Sprintf("plugin %s is not in service: %s", name, d.Plugins[name]), "hako plugin list shows the reason"})
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Upstreams)) {
 		switch u := d.Upstreams[name]; {
@@ -134,7 +134,7 @@ func diagnosed(d *server.Diagnosis, version string) []Finding {
 	latency := time.Duration(d.StoreMS * float64(time.Millisecond))
 	switch {
 	case d.StoreMS < 0:
-		findings = append(findings, Finding{LevelError, "server", "the store does not answer",
+		findings = append(findings, Finding{LevelError, "server", "the store does not respond",
 			"check that the database runs and the disk has free space"})
 	case latency > slowStore:
 		findings = append(findings,

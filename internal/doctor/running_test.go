@@ -29,13 +29,13 @@ func TestDiagnosed(t *testing.T) {
 		Version: "1.2.3", Plugins: map[string]string{"b": "broken", "a": "pending"},
 		Upstreams: map[string]inspect.UpstreamState{"github": {State: mcpclient.Down, Since: since}, "idle": {State: mcpclient.Idle},
 			"slow": {State: mcpclient.Connecting, Since: since}, "new": {State: mcpclient.Connecting, Since: time.Now()}},
-		Status: []string{"the policy file is not usable"}, StoreMS: 250,
+		Status: []string{"the policy file is invalid"}, StoreMS: 250,
 	}, "1.2.4")
 	want := `warning hako 1.2.3 runs, and this program is 1.2.4
 warning plugin b is not in service: broken
 error upstream server github is down since ` + moment(since) + `
 warning upstream server slow is being connected since ` + moment(since) + `
-warning the policy file is not usable
+warning the policy file is invalid
 warning the store answers in 250ms, and a call asks several times`
 	if got := levels(found); got != want {
 		t.Errorf("found\n%s", got)
@@ -45,7 +45,7 @@ warning the store answers in 250ms, and a call asks several times`
 			t.Errorf("%s: no remedy", f.Message)
 		}
 	}
-	if got := levels(diagnosed(&server.Diagnosis{Version: "1", StoreMS: -1}, "1")); got != "ok hako 1 runs\nerror the store does not answer" {
+	if got := levels(diagnosed(&server.Diagnosis{Version: "1", StoreMS: -1}, "1")); got != "ok hako 1 runs\nerror the store does not respond" {
 		t.Errorf("found\n%s", got)
 	}
 }

@@ -31,7 +31,7 @@ func database(ctx context.Context, c *config.Config, s *store.Store) []Finding {
 		health, err = s.Health(ctx)
 	}
 	if err != nil {
-		return []Finding{{LevelError, "database", err.Error(), "docs/store.md says what a database needs"}}
+		return []Finding{{LevelError, "database", err.Error(), "docs/store.md describes what a database needs"}}
 	}
 	findings := []Finding{{LevelOK, "database",
 		fmt.Sprintf("%s, PostgreSQL %s, answers in %s, %d replicas", store.Redacted(c.Store), health.Version,
@@ -69,7 +69,7 @@ func databaseHealth(h *store.Health) (findings []Finding) {
 		h.Latency.Round(time.Millisecond)), "run hako closer to the database")
 	note(h.Skew.Abs() > maxSkew, LevelWarning,
 		fmt.Sprintf("the clocks are %s apart", h.Skew.Abs().Round(time.Millisecond)),
-		"keep both with NTP: this machine's says whether certificates are valid, and the database's everything else")
+		"synchronize both with NTP: certificates are checked with this machine's clock, everything else with the database's")
 	note(h.Connections > h.MaxConnections*8/10, LevelWarning, fmt.Sprintf("%d of %d connections are in use",
 		h.Connections, h.MaxConnections), "raise max_connections of the server, or lower postgres.connections")
 	return findings

@@ -32,7 +32,7 @@ func UnusedSettings(c *config.Config, list []host.Status) (notes []string) {
 			if slices.Contains(known, name) {
 				continue
 			}
-			note := fmt.Sprintf("%s.%s sets nothing: no %s has this name", key, name, kind)
+			note := fmt.Sprintf("%s.%s has no effect: no %s has this name", key, name, kind)
 			if near := strictyaml.Nearest(name, known); near != "" {
 				note += fmt.Sprintf(": did you mean %s?", near)
 			}

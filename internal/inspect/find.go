@@ -71,7 +71,7 @@ func Hint(h *host.Host, name string) string {
 			return fmt.Sprintf("hako tools lists them; %s is not usable (%s)", plugin.Path, plugin.Reason)
 		}
 	}
-	return "hako tools lists those there are"
+	return "hako tools lists them"
 }
 
 // missingCredentials returns the credentials that a plugin asks for, if callers without a tenant have none of them.

@@ -9,7 +9,7 @@ import (
 	"github.com/hako-run/hako/internal/terminal"
 )
 
-// NextCommands proposes commands after a start, those that something waits for first. url is where MCP is served.
+// NextCommands proposes commands after a start, the urgent ones first. url is the address of the MCP endpoint.
 func NextCommands(c *config.Config, url string, plugins []host.Status) []string {
 	var lines []string
 	tool, accounts := "", false

@@ -23,13 +23,13 @@ func PrintProposal(out io.Writer, p *host.Status, signer string, proposal *grant
 		_ = terminal.Printf(out, "%s\n", signer)
 	}
 	_ = terminal.Printf(out, "\nIt offers: %s\n\nIt\n",
-		cmp.Or(strings.Join(offersOf(m), ", "), "what it lists when it is asked, once it may run"))
+		cmp.Or(strings.Join(offersOf(m), ", "), "the tools that it lists once it may run"))
 	printList(out, "  - %s\n", grant.Explain(m.Permissions, locale))
 	if proposal.Updates() {
 		printAdditions(out, proposal.Before, m, locale)
 	}
 	if len(grants.HTTP)+len(grants.Mounts) > 0 || grants.SQL != nil || grants.Exec != nil {
-		_ = terminal.Printf(out, "\nWith your yes it gets\n")
+		_ = terminal.Printf(out, "\nIf you approve it, it gets\n")
 		printList(out, "  - %s\n", grants.Explain(locale))
 	}
 	fmt.Fprintln(out)

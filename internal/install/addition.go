@@ -46,7 +46,7 @@ func (f *Folder) Read(d *Download, digest string) (*Addition, error) {
 	}
 	if digest != "" && !strings.EqualFold(digest, module.Digest) && !strings.EqualFold(digest, d.Published) {
 		return nil, fmt.Errorf(
-			"it has the digest %s, and not %s: it is not the file that was meant, and nothing was put "+
+			"it has the digest %s instead of %s: it is not the intended file, and nothing was put "+
 				"into the folder", module.Digest, digest)
 	}
 	if err := module.CheckImports(m.Permissions); err != nil {
@@ -108,7 +108,7 @@ func (a *Addition) Place(ctx context.Context) error {
 	return lock.Update(ctx, a.folder.lock, func(p lock.Plugins) error {
 		var replaced lock.Entry
 		m, module, wasm, err := pluginfile.Read(a.Path, a.folder.maxSize)
-		if err == nil && m.Name == a.Manifest.Name && module.Digest != a.Digest { // else there is nothing to go back to
+		if err == nil && m.Name == a.Manifest.Name && module.Digest != a.Digest { // else there is nothing to roll back to
 			replaced = lock.Entry{From: lock.FromFile, Digest: module.Digest, Wasm: module.Digest, Version: m.Version}
 			if err := a.folder.copies.Save(module.Digest, wasm); err != nil {
 				return err

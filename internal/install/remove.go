@@ -20,7 +20,7 @@ import (
 	"github.com/hako-run/hako/internal/wholefile"
 )
 
-// Removal is what Remove has removed, and what is left of the plugin.
+// Removal lists what Remove has removed, and what is left of the plugin.
 type Removal struct {
 	// Removed are files and entries. Left are things that hako does not remove.
 	Removed, Left []string
@@ -42,7 +42,7 @@ func (r *Removal) Print(out io.Writer) (err error) {
 // file stays in the cache. It fails if there is nothing of that name, and can be repeated after another error.
 func (f *Folder) Remove(ctx context.Context, name string, consents *grant.File) (*Removal, error) {
 	if !index.IsName(name) {
-		return nil, fmt.Errorf("%q is no name of a plugin: give the name, not the path of the file", name)
+		return nil, fmt.Errorf("%q is not a plugin name: give the name, not the path of the file", name)
 	}
 	r := &Removal{}
 	err := lock.Update(ctx, f.lock, func(p lock.Plugins) error {

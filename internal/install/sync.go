@@ -89,7 +89,7 @@ func (f *Folder) Previous(ctx context.Context, name string) (*Addition, error) {
 		return nil, err
 	}
 	if now.Previous == nil {
-		return nil, fmt.Errorf("%s names no version of %s before %s: there is nothing to go back to", f.lock, name,
+		return nil, fmt.Errorf("%s names no version of %s before %s: there is nothing to roll back to", f.lock, name,
 			now.Version)
 	}
 	return f.restore(ctx, name, *now.Previous)

@@ -130,7 +130,7 @@ func (f *Folder) Update(ctx context.Context, n *Newer) (_ *Addition, err error) 
 			p.Manifest.Name, n.Name)
 	case isOlder(p.Manifest.Version, n.Installed):
 		err = fmt.Errorf("it is version %s by now, which is older than the installed %s and may have defects that "+
-			"are mended there: to install it all the same, use hako plugin add --replace", p.Manifest.Version, n.Installed)
+			"are fixed there: to install it anyway, use hako plugin add --replace", p.Manifest.Version, n.Installed)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", n.from, err)

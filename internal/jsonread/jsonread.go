@@ -60,7 +60,7 @@ type bracket struct {
 
 // Errors of Next.
 var (
-	ErrDuplicate = errors.New("a name is there twice")
+	ErrDuplicate = errors.New("a name occurs twice")
 	ErrDepth     = errors.New("it nests too deep")
 )
 
@@ -91,7 +91,7 @@ func (r *Reader) Next() (Token, error) {
 	r.space()
 	if len(r.open) == 0 {
 		if r.at < len(r.Data) {
-			return Token{}, r.wrong("something follows the value")
+			return Token{}, r.wrong("unexpected data after the value")
 		}
 		return Token{}, io.EOF
 	}

@@ -127,7 +127,7 @@ func TestErrors(t *testing.T) {
 		"[\"\n\"]":   "byte 2: control character in a string",
 		`["\x"]`:     "byte 2: invalid escape sequence",
 		"[\"\xff\"]": "byte 2: invalid UTF-8",
-		`1 2`:        "byte 3: something follows the value",
+		`1 2`:        "byte 3: unexpected data after the value",
 	} {
 		var syntax *SyntaxError
 		if _, err := tokens(&Reader{Data: []byte(document)}); !errors.As(err, &syntax) || err.Error() != want {

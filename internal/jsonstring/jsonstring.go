@@ -138,7 +138,7 @@ func Escape(content []byte, unpaired bool) int {
 	return 0
 }
 
-// Unquote returns the text of a valid JSON string, whose content is what is between its quotes. Without escape
+// Unquote returns the text of a valid JSON string. content is the part between its quotes. Without escape
 // sequences it is the content itself.
 func Unquote(content []byte) []byte {
 	if bytes.IndexByte(content, '\\') < 0 {
@@ -156,7 +156,7 @@ func UnquoteInPlace(content []byte) []byte {
 	return AppendUnquote(content[:first], content[first:]) // no escape sequence is shorter than its character
 }
 
-// AppendUnquote appends the text of a valid JSON string, whose content is what is between its quotes.
+// AppendUnquote appends the text of a valid JSON string. content is the part between its quotes.
 func AppendUnquote(dst, content []byte) []byte {
 	dst = slices.Grow(dst, len(content))
 	for next := bytes.IndexByte(content, '\\'); next >= 0; next = bytes.IndexByte(content, '\\') {

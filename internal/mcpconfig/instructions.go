@@ -9,7 +9,7 @@ import (
 	"github.com/hako-run/hako/internal/terminal"
 )
 
-// Options say how a client reaches hako, and in which form it is told.
+// Options describe how a client reaches hako, and the form of the instructions.
 type Options struct {
 	// Name is the name of the server in the client.
 	Name string
@@ -18,14 +18,14 @@ type Options struct {
 	HTTP  bool
 	URL   string
 	OAuth bool
-	// Command asks for the client's own command that adds the server, Link for a link. Without them it is what to paste
-	// into the client's configuration.
+	// Command asks for the client's own command that adds the server, Link for a link. Without them the result is
+	// text to paste into the client's configuration.
 	Command, Link bool
 }
 
 // Instructions tell a person how to add hako to a client.
 type Instructions struct {
-	// Before is what to do with Document, After what to do then; After may be empty.
+	// Before explains what to do with Document, After the step after that; After may be empty.
 	Before, After string
 	// Document is a Text, or a value that is encoded as JSON.
 	Document any

@@ -22,7 +22,7 @@ type Client struct {
 	// Token is the reference in the client's configuration to a token that is kept elsewhere. Empty: the client has no
 	// HTTP.
 	Token string
-	// Login is how a person logs in by OAuth; %s is the server's name. Empty: the client has no OAuth.
+	// Login explains how a person logs in by OAuth; %s is the server's name. Empty: the client has no OAuth.
 	Login string
 	// Document returns what to paste: a Text, or a value that is encoded as JSON.
 	Document func(name string, s Server) (any, error)

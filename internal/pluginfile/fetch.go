@@ -71,7 +71,7 @@ func request(ctx context.Context, transport *http.Transport, from *url.URL, chec
 	}
 	client := &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if len(via) > 5 {
-			return errors.New("it leads on to other addresses without end")
+			return errors.New("it redirects too many times")
 		}
 		return check(r.URL)
 	}}

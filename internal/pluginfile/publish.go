@@ -86,7 +86,7 @@ func publish(ctx context.Context, client *registry.Client, r registry.Reference,
 		return nil, err
 	case before != digest && !replace:
 		return nil, fmt.Errorf(
-			"%s is there already, with the digest %s: raise the version, or put this one in its place "+
+			"%s already exists with the digest %s: raise the version, or replace it "+
 				"with --replace", r, before)
 	}
 	if digest, err = client.Push(ctx, r, a); err != nil {

@@ -35,7 +35,7 @@ func ToolName(plugin string) string { return strings.ReplaceAll(plugin, "-", "_"
 // CheckName explains why a new plugin cannot have a name.
 func CheckName(name string) error {
 	if !pluginName().MatchString(name) {
-		return fmt.Errorf("%q is no name for a plugin: 1 to 40 of a-z, 0-9 and -, starting with a letter", name)
+		return fmt.Errorf("%q is not a valid plugin name: 1 to 40 of a-z, 0-9 and -, starting with a letter", name)
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func Languages() []string {
 // CheckLanguage explains why there is no new plugin in a language.
 func CheckLanguage(name string) error {
 	if !slices.Contains(Languages(), name) {
-		return fmt.Errorf("no new plugin in %q: --lang %s", name, strings.Join(Languages(), ", --lang "))
+		return fmt.Errorf("unsupported language %q: --lang %s", name, strings.Join(Languages(), ", --lang "))
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func Download(ctx context.Context, c *config.Config, from string, public bool) (
 	}
 	u, err := url.Parse(from)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no URL", withoutQuery(from))
+		return nil, fmt.Errorf("%s is not a URL", withoutQuery(from))
 	}
 	var wasm []byte
 	if public {

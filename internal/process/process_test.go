@@ -178,7 +178,7 @@ func TestHostileUpstreamOutlives(t *testing.T) {
 			if len(pids) == 0 {
 				t.Fatalf("printed %q", printed)
 			}
-			if kind != "quits" { // the program has ended by itself, and its descendants must end too
+			if kind != "quits" { // the program has exited by itself, and its descendants must end too
 				if err := c.Process.Kill(); err != nil {
 					t.Fatal(err)
 				}

@@ -21,7 +21,7 @@ func write(t *testing.T, path, text string, mode os.FileMode) {
 // TestPlugin builds projects with commands that stand in for the tools: they write a file.
 func TestPlugin(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("the stand-ins are for a POSIX shell")
+		t.Skip("the fakes are for a POSIX shell")
 	}
 	bin := t.TempDir()
 	write(t, filepath.Join(bin, "npm"), "#!/bin/sh\necho npm > build/my-plugin.wasm\n", 0o755)
@@ -73,7 +73,7 @@ func TestMakefileOfGo(t *testing.T) {
 
 func TestPluginFails(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("the stand-ins are for a POSIX shell")
+		t.Skip("the fakes are for a POSIX shell")
 	}
 	bin := t.TempDir()
 	t.Setenv("PATH", bin)

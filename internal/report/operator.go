@@ -88,21 +88,21 @@ func Verification(out io.Writer, dir string, r *audit.Report, expected uint64) e
 	terminal.Printf(out, "%s: %d records in %d segments, from %d to %d\n", dir, r.Records, r.Segments, r.First, r.Last)
 	switch {
 	case r.Checkpoints == 0:
-		fmt.Fprintln(out, "No checkpoint is signed yet: a log of so few records could be made anew by anybody")
+		fmt.Fprintln(out, "No checkpoint is signed yet: anybody could forge a log of so few records")
 	case r.Signed+1 >= r.Last:
 		terminal.Printf(out, "All are signed, with %s\n", audit.FormatPublicKey(r.PublicKey))
 	default:
 		terminal.Printf(out, "Signed up to %d, with %s\n", r.Signed, audit.FormatPublicKey(r.PublicKey))
 	}
 	if !r.OK() {
-		terminal.Printf(out, "\nTHE LOG IS NOT AS IT WAS WRITTEN:\n")
+		terminal.Printf(out, "\nTHE LOG FAILED VERIFICATION:\n")
 		for _, problem := range r.Problems {
 			terminal.Printf(out, "  %s\n", problem)
 		}
 		return nil
 	}
 	if r.EndChecked || expected == r.Last {
-		return terminal.Printf(out, "\nThe log is as it was written. Keep its head elsewhere, for the next time:\n"+
+		return terminal.Printf(out, "\nThe log is intact. Keep its head elsewhere, for the next verification:\n"+
 			"  --expect %d:%s\n", r.Last, r.Head)
 	}
 	return terminal.Printf(out, `
@@ -150,7 +150,7 @@ func Cases(out io.Writer, cases *policytest.Cases, failures []policytest.Failure
 		}
 	}
 	if len(failures) > 0 {
-		return terminal.Printf(out, "%d of %d cases do not hold\n", len(failures), cases.Len())
+		return terminal.Printf(out, "%d of %d cases failed\n", len(failures), cases.Len())
 	}
 	return terminal.Printf(out, "all %d cases passed\n", cases.Len())
 }
@@ -169,7 +169,7 @@ func Review(out io.Writer, file string, findings []manifest.Finding, err error) 
 		}
 	}
 	if len(findings) == 0 {
-		_ = terminal.Printf(out, "%s: nothing to object to\n", file)
+		_ = terminal.Printf(out, "%s: no problems found\n", file)
 	}
 	return ok
 }

@@ -186,7 +186,7 @@ func TestBlockUser(t *testing.T) {
 	w.config.HTTP.Introspection.URL = "https://d/introspect"
 	w.config.Console.OIDC.Issuer = "https://e"
 	for _, test := range []struct{ user, issuer, err string }{
-		{"", "", "without a name"}, {"aki", "https://a/", "there are: https://a, https://b, https://c, https://d/introspect, https://e"}, {"aki", "", ""}, {"bo", "https://b", ""},
+		{"", "", "without a name"}, {"aki", "https://a/", "configured are: https://a, https://b, https://c, https://d/introspect, https://e"}, {"aki", "", ""}, {"bo", "https://b", ""},
 	} {
 		err := w.Block(t.Context(), test.user, test.issuer, "mori", w.record)
 		if test.err == "" && err != nil || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {

@@ -21,7 +21,7 @@ func (a *Access) Block(ctx context.Context, user, issuer, by string, record Reco
 	configured := issuers(a.config)
 	if issuer != "" {
 		if !slices.Contains(configured, issuer) {
-			return fmt.Errorf("%q is no issuer of the configuration; there are: %s", issuer,
+			return fmt.Errorf("%q is not a configured issuer; configured are: %s", issuer,
 				strings.Join(configured, ", "))
 		}
 		configured = []string{issuer}

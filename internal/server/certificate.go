@@ -86,7 +86,7 @@ func readPEM(path string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxPEM {
-		return nil, fmt.Errorf("%s is no file of at most %d bytes", path, maxPEM)
+		return nil, fmt.Errorf("%s is not a regular file of at most %d bytes", path, maxPEM)
 	}
 	return os.ReadFile(path)
 }
@@ -178,7 +178,7 @@ func (t *tlsCertificate) status() []string {
 		return nil
 	}
 	return []string{
-		"the TLS certificate is not usable, or its files are not: the one read before stays in use (http.tls)",
+		"the TLS certificate or its files are invalid: the previous one stays in use (http.tls)",
 	}
 }
 

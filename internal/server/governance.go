@@ -228,13 +228,13 @@ func (g *Governance) reloadPolicy(reported string) string {
 	event := &audit.Event{Action: "policy.reload", Outcome: "ok", Detail: map[string]string{"file": g.config.Policy}}
 	switch {
 	case err != nil && err.Error() != reported:
-		g.logger.Error("the policy file is not usable: the policy read before stays in force",
+		g.logger.Error("the policy file is invalid: the previous policy stays in force",
 			"file", g.config.Policy, "err", err)
 		event.Outcome, event.Error = "failed", err.Error()
 		g.record(event)
 	case changed:
 		g.quotas.SetRules(g.policy.Policy().Quotas)
-		g.logger.Info("another policy is in force", "file", g.config.Policy)
+		g.logger.Info("a new policy is in force", "file", g.config.Policy)
 		g.record(event)
 	}
 	if err != nil {
@@ -275,7 +275,7 @@ func (g *governance) start(ctx context.Context) (err error) {
 	}
 	g.server.observability.showGovernance(g.Governance)
 	g.unwatch = g.Approvals.Watch(nil, func(q *approval.Question) {
-		g.logger.Info("a call waits for somebody's yes: hako approvals",
+		g.logger.Info("a call is pending approval: hako approvals",
 			"question", q.ID, "tool", q.Tool, "user", q.Caller.User, "rule", q.Rule)
 	})
 	return nil
@@ -302,7 +302,7 @@ func (g *governance) status() []string {
 	if g.policy.Err() == nil {
 		return nil
 	}
-	return []string{"the policy file is not usable: the policy read before stays in force (hako policy check)"}
+	return []string{"the policy file is invalid: the previous policy stays in force (hako policy check)"}
 }
 
 func (g *governance) problems(language string) []console.Problem {

@@ -49,7 +49,7 @@ func Identify(ctx context.Context, c *config.Config, s *store.Store, in io.Reade
 	case err != nil:
 		return nil, err
 	case verifier == nil:
-		return nil, errors.New("the server asks for no token: there is none in http.auth")
+		return nil, errors.New("the server requires no token: http.auth has none")
 	}
 	by, err := verifier.Verify(ctx, token)
 	switch {

@@ -103,7 +103,7 @@ tools: [{name: probe, description: {en: x, ja: x}, inputSchema: {type: object}}]
 		{web.URL + "/index.yaml", "metadata", "", "only public addresses"},
 		{web.URL + "/index.yaml", "elsewhere", "", "loopback address"},
 		{web.URL + "/index.yaml", "listed", "", "has no plugin"},
-		{inside.URL, "beside", "", "no index of the configuration"},
+		{inside.URL, "beside", "", "is not an index in the configuration"},
 	} {
 		p, err := x.Read(t.Context(), test.index, test.name)
 		switch {

@@ -40,7 +40,7 @@ func ListenError(key, address string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EACCES):
 		return fmt.Errorf(
-			"%w: ports below 1024 take a privilege (CAP_NET_BIND_SERVICE): give it, or choose a higher one",
+			"%w: ports below 1024 need the privilege CAP_NET_BIND_SERVICE: grant it, or choose a higher port",
 			err,
 		)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
@@ -57,7 +57,7 @@ func ListenError(key, address string, err error) error {
 	if key == "http.address" {
 		remedy = "hako serve --http " + nextPort(address)
 	}
-	return fmt.Errorf("%s has the address %s already: stop it, or choose another address: %s", who, address, remedy)
+	return fmt.Errorf("%s already uses the address %s: stop it, or choose another address: %s", who, address, remedy)
 }
 
 // isHako reports whether a hako answers at the address.

@@ -35,8 +35,8 @@ func (f pluginFolder) State() console.PluginFolderState {
 	return s
 }
 
-// checkWritable explains why files cannot be put into a folder. It tries, because rights alone do not tell: the file
-// system may be read-only.
+// checkWritable explains why files cannot be put into a folder. It tries, because rights alone are not conclusive: the
+// file system may be read-only.
 func checkWritable(dir string) error {
 	file, err := os.CreateTemp(dir, ".hako-*.tmp")
 	if err == nil {

@@ -76,7 +76,7 @@ func TestPluginFolderRollback(t *testing.T) {
 	f, c := testFolder(t)
 	place(t, f, "1.0.0")
 	_, err := f.Previous(t.Context(), "greet")
-	wantError(t, "no version before", err, "there is nothing to go back to")
+	wantError(t, "no version before", err, "there is nothing to roll back to")
 	_, err = f.Newer(t.Context(), "greet")
 	wantError(t, "added from a file", err, "was added from a file")
 	place(t, f, "2.0.0")

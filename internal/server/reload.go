@@ -164,7 +164,7 @@ func (r *reloader) apply(ctx context.Context) (*console.Reloaded, error) {
 	}
 	if file := r.config().File; file != "" && next.File == "" {
 		return nil, fmt.Errorf(
-			"the configuration file %s is gone: put it back, or start hako again for the built-in default", file)
+			"the configuration file %s is missing: restore it, or restart hako for the built-in default", file)
 	}
 	result := &console.Reloaded{
 		Changed: []string{}, NeedRestart: []string{}, Others: []string{},
@@ -227,7 +227,7 @@ func (r *reloader) report(by audit.Subject, result *console.Reloaded, err error)
 	event := &audit.Event{Action: "configuration.reload", Outcome: "ok", Subject: by, Detail: map[string]string{}}
 	if err != nil {
 		event.Outcome, event.Error = "failed", err.Error()
-		logger.Error("the configuration is not usable: the one read before stays in force", "err", err)
+		logger.Error("the configuration is invalid: the previous one stays in force", "err", err)
 		r.record(event)
 		return
 	}
@@ -264,7 +264,7 @@ func (r *reloader) status() []string {
 	if r.outcome.Load().err == nil {
 		return nil
 	}
-	return []string{"the configuration is not usable: the one read before stays in force (hako config check)"}
+	return []string{"the configuration is invalid: the previous one stays in force (hako config check)"}
 }
 
 func (r *reloader) problems(language string) []console.Problem {

@@ -131,7 +131,7 @@ func TestReloadPrepares(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "hako.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.reload(t.Context(), audit.Subject{}); err == nil || !strings.Contains(err.Error(), "is gone") ||
+	if _, err := r.reload(t.Context(), audit.Subject{}); err == nil || !strings.Contains(err.Error(), "is missing") ||
 		r.config().Locale != "ja" {
 		t.Errorf("without the file: %v", err)
 	}

@@ -27,7 +27,7 @@ const sendTimeout = 3 * time.Second
 // DiagnosisPath.
 //
 // Metrics are at an address of their own if one is configured, and otherwise beside MCP if that is on loopback: they
-// tell which tools there are and how much they are used.
+// reveal which tools there are and how much they are used.
 type web struct {
 	server      *Server
 	mcp         *mcpFrontend

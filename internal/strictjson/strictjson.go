@@ -35,7 +35,7 @@ func Check(data []byte) error {
 		return worded(err)
 	}
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the value")
+		return errors.New("unexpected data after the value")
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func UnmarshalExcept(data []byte, member string, v any) (jsontext.Value, error) 
 		text, err := jsontext.AppendUnquote(nil, name)
 		if err == nil && string(text) == member {
 			if apart != nil {
-				return nil, fmt.Errorf("the value has the key %s twice", quoted(member))
+				return nil, fmt.Errorf("the value has the duplicate key %s", quoted(member))
 			}
 			apart = value.Clone()
 			continue
@@ -85,7 +85,7 @@ func UnmarshalExcept(data []byte, member string, v any) (jsontext.Value, error) 
 		return nil, worded(err)
 	}
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the value")
+		return nil, errors.New("unexpected data after the value")
 	}
 	return apart, Unmarshal(append(rest, '}'), v)
 }
@@ -105,7 +105,7 @@ func reworded(err error) error {
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
 		at := syntax.JSONPointer
-		return fmt.Errorf("%s has the key %s twice", place(at.Parent()), quoted(at.LastToken()))
+		return fmt.Errorf("%s has the duplicate key %s", place(at.Parent()), quoted(at.LastToken()))
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("it ends early")
 	case errors.As(err, &syntax):

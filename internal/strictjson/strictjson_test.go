@@ -82,8 +82,8 @@ func manyKeys(n int) string {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for data, want := range map[string]string{
-		`{"a":{"b":1,"b":2}}`:      `the value at "/a" has the key "b" twice`,
-		`{"b":1,"b":2}`:            `the value has the key "b" twice`,
+		`{"a":{"b":1,"b":2}}`:      `the value at "/a" has the duplicate key "b"`,
+		`{"b":1,"b":2}`:            `the value has the duplicate key "b"`,
 		`{"content":"x"}`:          `the value at "/content" is a string and must be an array`,
 		`{"content":[{"type":1}]}`: `the value at "/content/0/type" is a number and must be a string`,
 		`{"count":"1"}`:            `the value at "/count" is a string and must be a whole number`,
@@ -95,7 +95,7 @@ func TestErrors(t *testing.T) {
 		`[]`:                       `the value is an array and must be an object`,
 		`{`:                        `it ends early`,
 		`{"` + strings.Repeat("x", 1000) + `":{"a":1,"a":2}}`: `the value at "/` + strings.Repeat("x", 99) +
-			`…" has the key "a" twice`,
+			`…" has the duplicate key "a"`,
 		`{"a":tru}`: `byte 8: invalid character '}' in literal true (expecting 'e')`,
 	} {
 		if err := Unmarshal([]byte(data), new(record)); err == nil || err.Error() != want {
@@ -150,10 +150,10 @@ func TestUnmarshalExcept(t *testing.T) {
 		`{"\u0069nput":[1e400] , "id":"x"}`: `x [1e400]`,
 		`{"id":"x"}`:                        `x `,
 		`{}`:                                ` `,
-		`{"id":"x","id":"y","input":1}`:     `error the value has the key "id" twice`,
-		`{"id":"x","o":{"a":1,"a":2}}`:      `error the value at "/o" has the key "a" twice`,
-		`{"input":1,"input":2}`:             `error the value has the key "input" twice`,
-		`{"id":"x"} {}`:                     `error something follows the value`,
+		`{"id":"x","id":"y","input":1}`:     `error the value has the duplicate key "id"`,
+		`{"id":"x","o":{"a":1,"a":2}}`:      `error the value at "/o" has the duplicate key "a"`,
+		`{"input":1,"input":2}`:             `error the value has the duplicate key "input"`,
+		`{"id":"x"} {}`:                     `error unexpected data after the value`,
 		`[]`:                                `error the value is an array and must be an object`,
 		`{"id":"x","input":`:                `error it ends early`,
 	} {

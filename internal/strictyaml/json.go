@@ -36,7 +36,7 @@ func (v Value) writeJSON(b *bytes.Buffer) bool {
 		b.WriteString(strings.ToLower(v.node.Value))
 	case "!!int", "!!float":
 		if !jsonNumber().MatchString(v.node.Value) {
-			v.Problem("%s is no number in JSON: write it in plain decimal digits, or in quotes if it is a text",
+			v.Problem("%s is not a number in JSON: write it in plain decimal digits, or in quotes if it is a text",
 				quote(v.node.Value))
 			return false
 		}

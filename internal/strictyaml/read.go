@@ -148,7 +148,7 @@ func (d *document) screenMapping(n *yaml.Node, path string, depth int) {
 		case key.Kind != yaml.ScalarNode || !isText(key) || key.Anchor != "" || key.Style&yaml.TaggedStyle != 0:
 			d.problem(key, path, "a key must be plain text: write it in quotes")
 		case repeated:
-			d.problem(key, path, "the key %s is there already, in line %d: remove one", quote(key.Value), first)
+			d.problem(key, path, "the key %s already occurs in line %d: remove one", quote(key.Value), first)
 		default:
 			seen[key.Value] = key.Line
 			d.screen(value, Key(path, key.Value), depth+1)

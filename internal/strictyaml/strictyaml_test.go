@@ -188,7 +188,7 @@ items:
 	}
 }
 
-// FuzzWrite holds that what Write writes is read back the same.
+// FuzzWrite checks that what Write writes is read back the same.
 func FuzzWrite(f *testing.F) {
 	f.Add("key", "value", "item")
 	f.Add("<<", "2026-01-02", "~")

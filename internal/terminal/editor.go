@@ -46,7 +46,7 @@ type editor struct {
 	// asking is held by the question on the screen.
 	asking sync.Mutex
 
-	// written are lines that are printed next. writing guards them, and wake tells the loop of them.
+	// written are lines that are printed next. writing guards them, and wake wakes the loop.
 	writing sync.Mutex
 	written []string
 	wake    chan struct{}
@@ -88,7 +88,7 @@ type question struct {
 	// expires is the time at which it ends. Zero means never.
 	expires time.Time
 	reply   chan string
-	// answering reports whether the person types the answer, draft is what was typed before.
+	// answering reports whether the person types the answer; draft is the text typed before.
 	answering bool
 	draft     string
 }

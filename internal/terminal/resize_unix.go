@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// sequences is whether terminals of this system interpret control sequences.
+// sequences reports whether terminals of this system interpret control sequences.
 const sequences = true
 
 // onResize calls resized when the size of the terminal changes, until stop is called.

@@ -1,6 +1,6 @@
 package terminal
 
-// sequences is whether terminals of this system interpret control sequences. Consoles of Windows do so only in a mode
+// sequences reports whether terminals of this system interpret control sequences. Consoles of Windows do so only in a mode
 // that hako does not set; they edit lines on their own.
 const sequences = false
 

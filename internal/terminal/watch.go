@@ -74,7 +74,7 @@ func (w *Watcher) look(ctx context.Context) error {
 	}
 	for _, number := range slices.Sorted(maps.Keys(w.shown)) {
 		if !slices.ContainsFunc(waiting, func(q *approval.Question) bool { return q.ID == w.shown[number].ID }) {
-			Printf(w.Out, w.in("[%d] waits no more\n", "[%d] 回答は不要になりました\n"), number)
+			Printf(w.Out, w.in("[%d] is no longer pending\n", "[%d] 回答は不要になりました\n"), number)
 			delete(w.shown, number)
 		}
 	}
@@ -121,7 +121,7 @@ func (w *Watcher) answer(ctx context.Context, line string) {
 	number, err := strconv.Atoi(strings.TrimSpace(rest))
 	q := w.shown[number]
 	if err != nil || q == nil || !saysYes(word) && !saysNo(word) {
-		Printf(w.Out, w.in("Say yes or no with the number of a question that waits, such as: yes 1\n",
+		Printf(w.Out, w.in("Type yes or no with the number of a pending question, such as: yes 1\n",
 			"yes か no に続けて、回答を待っている質問の番号を入力してください (例: yes 1)\n"))
 		return
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Problem is the text of an error about the first hidden character of a text, which is its argument.
-const Problem = "holds the invisible character %U: remove it"
+const Problem = "contains the invisible character %U: remove it"
 
 // maxMarks limits the combining marks after one character. More would be drawn over neighboring lines.
 const maxMarks = 8

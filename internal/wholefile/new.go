@@ -11,7 +11,7 @@ import (
 func WriteNew(path string, data []byte) (err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists already: name another file, or remove it", path)
+		return fmt.Errorf("%s already exists: name another file, or remove it", path)
 	}
 	if err != nil {
 		return err
