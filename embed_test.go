@@ -12,7 +12,7 @@ import (
 	"github.com/hako-run/hako"
 )
 
-// TestPDK holds that a new plugin finds every package of this module that the PDK is made of.
+// TestPDK checks that a new plugin finds every package of this module that the PDK is made of.
 func TestPDK(t *testing.T) {
 	t.Parallel()
 	const module = "github.com/hako-run/hako/"

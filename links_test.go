@@ -16,7 +16,7 @@ var (
 	fenced  = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
 )
 
-// TestLinks holds that what the documents link to within the repository is there, headings included.
+// TestLinks checks that what the documents link to within the repository is there, headings included.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {

@@ -15,7 +15,7 @@ var (
 	testName = regexp.MustCompile(`(?:Test|Fuzz)[A-Za-z0-9]+`)
 )
 
-// TestThreatsAreCovered holds that every test that the security model and the threat model name is there, and that each
+// TestThreatsAreCovered checks that every test that the security model and the threat model name is there, and that each
 // threat names one.
 func TestThreatsAreCovered(t *testing.T) {
 	t.Parallel()
