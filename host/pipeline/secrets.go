@@ -92,6 +92,12 @@ func modelTexts(r *abi.Response) (texts, labels []*string) {
 			texts = append(texts, &c.Text)
 		}
 		labels = append(labels, &c.Name, &c.Title, &c.Description, &c.URI, &c.MIMEType)
+		if a := c.Annotations; a != nil {
+			labels = append(labels, &a.LastModified)
+			for i := range a.Audience {
+				labels = append(labels, &a.Audience[i])
+			}
+		}
 		if c.Resource != nil {
 			texts, labels = append(texts, &c.Resource.Text), append(labels, &c.Resource.URI, &c.Resource.MIMEType)
 		}

@@ -109,9 +109,10 @@ func TestSecretsInEveryResponse(t *testing.T) {
 		"resource": {
 			abi.Request{Method: abi.ReadResource, URI: "test://fixed"},
 			abi.Response{Contents: []abi.ResourceContents{{URI: "test://fixed?t=" + token, MIMEType: "text/" + token, Text: "key=" + token}}}},
-		"types in a tool's result": {
+		"types and annotations in a tool's result": {
 			abi.Request{Method: abi.CallTool, Name: "p_loose", Arguments: json.RawMessage(`{}`)},
-			abi.Response{Content: []abi.Content{{Type: abi.Image, MIMEType: "image/" + token},
+			abi.Response{Content: []abi.Content{{Type: abi.Image, MIMEType: "image/" + token,
+				Annotations: &abi.Annotations{Audience: []string{"user", token}, LastModified: token}},
 				{Type: abi.Embedded, Resource: &abi.ResourceContents{URI: "x:y", MIMEType: token}}}}},
 	} {
 		g.backend.answer = func() (*abi.Response, error) { return &test.response, nil }
