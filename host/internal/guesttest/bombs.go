@@ -157,6 +157,26 @@ func Bombs() map[string]func() []byte {
 			return &bomb{functions: one(1, nil,
 				times(3_500_000, 0x10, 1))}
 		},
+		"100 br_tables in 1,000 nested blocks": func() *bomb {
+			table := slices.Concat([]byte{2, empty, 0x41, 0, 0x0e}, number(1000), repeat(1001, number), []byte{end})
+			return &bomb{functions: one(1, nil, slices.Concat(times(1000, 2, empty), bytes.Repeat(table, 100),
+				times(1000, end)))}
+		},
+		"500 loops in each other and 500 after each other": func() *bomb {
+			chain := bytes.Repeat(slices.Concat([]byte{3, empty}, repeat(500, func(n int) []byte {
+				return slices.Concat(op(0x20, n), op(0x21, 499-n))
+			}), []byte{0x20, 0, 0x0d, 0, end}), 500)
+			return &bomb{functions: one(1, locals(500), slices.Concat(times(500, 3, empty), chain,
+				times(500, 0x20, 0, 0x0d, 0, end)))}
+		},
+		"900,000 indirect calls": func() *bomb {
+			return &bomb{functions: one(1, nil, times(900_000, 0x41, 0, 0x11, 1, 0))}
+		},
+		"200,000 constants of 16 bytes": func() *bomb {
+			return &bomb{functions: one(1, nil, repeat(200_000, func(n int) []byte {
+				return append([]byte{0xfd, 12, byte(n), byte(n >> 8), byte(n >> 16)}, append(make([]byte, 13), drop)...)
+			}))}
+		},
 		"a million selects": func() *bomb {
 			return &bomb{functions: one(1, locals(1),
 				slices.Concat([]byte{0x41, 0}, times(1_000_000, 0x20, 0, 0x20, 0, 0x1b), []byte{drop}))}

@@ -27,6 +27,7 @@ func splitFunctions(r *reader) [][]byte {
 
 // rewriteFunction appends a rewritten function. n is its index among those that are not imported.
 func (w *rewriter) rewriteFunction(out []byte, n int, r *reader) []byte {
+	before := w.result.Operations
 	w.result.Operations += skipLocals(r)
 	out = append(out, r.Since(0)...)
 	switch {
@@ -63,8 +64,15 @@ func (w *rewriter) rewriteFunction(out []byte, n int, r *reader) []byte {
 		}
 	}
 	w.labels = p.labels
+	if function := w.result.Operations - before; function > largeFunction {
+		w.result.Operations += function
+	}
 	return out
 }
+
+// largeFunction is the number of operations above which those of a function count twice: the interpreter collects them
+// in one list, which needs more than twice its size while it grows. Compilers generate no such functions.
+const largeFunction = 1_000_000
 
 // appendCount appends the code that counts one step.
 func (w *rewriter) appendCount(out []byte) []byte {

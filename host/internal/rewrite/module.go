@@ -51,7 +51,7 @@ func Reserved(name string) bool { return name == FuelExport || strings.HasPrefix
 type Result struct {
 	Wasm []byte
 	// Functions is the number of functions that are not imported, Operations the approximate number of operations for
-	// an interpreter.
+	// an interpreter, with those of a large function counted twice.
 	Functions, Operations int
 	// Memory is the size with which the module's own memory starts, in bytes; -1 if it has none.
 	Memory int64
