@@ -102,6 +102,44 @@ func TestHostileDisk(t *testing.T) {
 		_, errno = f.Pwrite([]byte("x"), 1<<62)
 		full(t, "a byte far away", g, errno)
 	})
+	t.Run("a file that grows by bytes far apart", func(t *testing.T) {
+		t.Parallel()
+		g := open(t, quota(1<<20))
+		f, errno := g.OpenFile("f", sys.O_RDWR|sys.O_CREAT, 0)
+		want(t, "create", errno, 0)
+		for i := range int64(16) {
+			_, errno := f.Pwrite([]byte("x"), i<<16)
+			want(t, "a byte", errno, 0)
+		}
+		_, errno = f.Pwrite([]byte("x"), 16<<16)
+		full(t, "a byte behind the quota", g, errno)
+	})
+	t.Run("a file through many handles", func(t *testing.T) {
+		t.Parallel()
+		g := open(t, quota(1<<20))
+		for i := range int64(20) {
+			f, errno := g.OpenFile("f", sys.O_RDWR|sys.O_CREAT, 0)
+			want(t, "open", errno, 0)
+			if errno = f.Truncate((i + 1) << 16); i < 16 {
+				want(t, "within the quota", errno, 0)
+			} else {
+				full(t, "through another handle", g, errno)
+			}
+		}
+	})
+	t.Run("a file that is removed while it is open", func(t *testing.T) {
+		t.Parallel()
+		g := open(t, quota(1<<20))
+		for i := range 8 {
+			f, errno := g.OpenFile("f", sys.O_RDWR|sys.O_CREAT, 0)
+			want(t, "create", errno, 0)
+			errno = f.Truncate(200 << 10)
+			if i >= 5 && errno == 0 {
+				t.Errorf("%d removed files of 200 KiB are open within 1 MiB", i+1)
+			}
+			want(t, "remove", g.Unlink("f"), 0)
+		}
+	})
 	t.Run("a write of 50 MB is cut", func(t *testing.T) {
 		t.Parallel()
 		g := open(t, quota(2<<20))

@@ -39,6 +39,13 @@ var Tricks = map[string]string{
 	"annotations":                  "a\ufff9b\ufffac\ufffb",
 	"marks over neighbouring rows": "a" + strings.Repeat("\u0300\u0316", 50),
 	"rings and deletes":            "a\x07\x7fb",
+	"ends a paste":                 "a\x1b[201~\rFORGED",
+	"commands of eight bits":       "a\u0090$qm\u009c\u009eprivate\u009c\u009fprogram\u009cb",
+	"application and privacy":      "a\x1b_Gf=100;AAAA\x1b\\\x1b^x\x1b\\b",
+	"operators nobody sees":        "a\u2061b\u2062c\u2063d\u2064",
+	"deprecated format characters": "a\u206ab\u206bc\u206dd\u206ee\u206f",
+	"separators of old scripts":    "a\u180eb\u17b4c\u17b5d",
+	"format of music and writing":  "a\U0001d173b\U0001d17ac\U0001bca0d\U0001bca3",
 }
 
 // Check fails the test if text has hidden characters or a forged line.
