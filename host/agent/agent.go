@@ -169,6 +169,7 @@ func (noObserver) AgentOutdated(int)               {}
 func (r *Runner) caller(session, call string) pipeline.Caller {
 	return pipeline.Caller{
 		Frontend: pipeline.FrontendAgent, Tenant: r.spec.Tenant, User: r.spec.User, Session: session,
+		Locale: r.options.Locale,
 		Client: "managed-agents", RequestID: call,
 	}
 }

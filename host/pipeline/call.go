@@ -68,8 +68,7 @@ type Caller struct {
 	Client, ClientVersion, Address, RequestID, TraceID, HTTPRequestID string
 	// Trace is the caller's span to which the call belongs. It is not trusted.
 	Trace trace.Remote
-	// Locale is the caller's language, a BCP 47 tag. Empty means Japanese for a call whose arguments, up to 1 KiB, have a
-	// Japanese character, and otherwise the host's.
+	// Locale is the caller's language, a BCP 47 tag; empty means the host's.
 	Locale string
 }
 

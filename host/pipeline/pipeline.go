@@ -22,7 +22,6 @@ import (
 	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/host/toolset"
 	"github.com/hako-run/hako/host/trace"
-	"github.com/hako-run/hako/internal/lang"
 	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/pdk/abi"
@@ -434,17 +433,9 @@ func serve(ctx context.Context, s *catalog.Source, invocation *catalog.Invocatio
 	return s.Backend.Call(ctx, invocation)
 }
 
-// maxQuestion is the size up to which arguments are a question of the caller's, and not a document.
-const maxQuestion = 1 << 10
-
-// locale returns the language to answer a call in: the caller's, or that of names and questions in its arguments, or the
-// host's.
 func (p *Pipeline) locale(call *Call) string {
 	if call.Caller.Locale != "" {
 		return call.Caller.Locale
-	}
-	if arguments := call.Request.Arguments; len(arguments) <= maxQuestion && lang.OfName(string(arguments)) != "" {
-		return "ja"
 	}
 	return p.settings.Load().Locale
 }

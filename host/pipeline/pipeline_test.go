@@ -258,31 +258,6 @@ func TestBackendRequest(t *testing.T) {
 	}
 }
 
-// TestLanguageOfCalls checks that a call is answered in the caller's language, and without one in that of names and
-// questions in its arguments, but not in that of a document.
-func TestLanguageOfCalls(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct{ caller, arguments, want string }{
-		{"", `{"n":1}`, "en"},
-		{"", `{"n":1,"department":"営業部"}`, "ja"},
-		{"", `{"n":1,"name":"さとう"}`, "ja"},
-		{"", `{"n":1,"name":"Jörg"}`, "en"},
-		{"en-GB", `{"n":1,"department":"営業部"}`, "en-GB"},
-		{"ja", `{"n":1,"department":"Sales"}`, "ja"},
-		{"", `{"n":1,"text":"` + strings.Repeat("営業部", 120) + `"}`, "en"},
-	} {
-		f := newFixture(t)
-		f.backend.answer = func() (*abi.Response, error) { return text("x"), nil }
-		if _, err := f.Call(t.Context(), &pipeline.Call{Caller: pipeline.Caller{Locale: test.caller}, Request: abi.Request{
-			Method: abi.CallTool, Name: "p_strict", Arguments: json.RawMessage(test.arguments)}}); err != nil {
-			t.Fatal(err)
-		}
-		if f.backend.last.Locale != test.want {
-			t.Errorf("%q, %s: locale %q, want %q", test.caller, test.arguments, f.backend.last.Locale, test.want)
-		}
-	}
-}
-
 // TestUpdates checks that only changes of resources of the source are announced, with the tenant of the call.
 func TestUpdates(t *testing.T) {
 	t.Parallel()

@@ -30,12 +30,4 @@ func Of(message string) string {
 	return ""
 }
 
-// OfName returns "ja" for names or search words that have a Japanese character, and "" for others.
-func OfName(name string) string {
-	if strings.ContainsFunc(name, isJapanese) {
-		return "ja"
-	}
-	return ""
-}
-
 func isJapanese(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
