@@ -14,9 +14,9 @@ func (a *app) approvalsWatchCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "watch",
 		Short: "Print approval requests as they arrive, and answer them",
-		Long: `Print approval requests as they arrive. At a terminal, "yes 3" or "no 3" answers the question with that number.
-While this runs, hako serve asks operators if the policy requires approval and the caller cannot give it. Ctrl-C stops
-it.`,
+		Long: `Print approval requests as they arrive. At a terminal, "yes 3" or "no 3" answers the question with that
+number. While this runs, hako serve asks operators if the policy requires approval and the caller cannot give it. Ctrl-C
+stops it.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withApprovals(cmd, func(c *config.Config, approvals *approval.Queue) error {

@@ -18,9 +18,9 @@ func (a *app) devChatCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat",
 		Short: "Chat with a fake model, without any account",
-		Long: `Chat with a fake model, which answers from a script and calls the shipped tools with the fakes of "hako dev
-fakes". This shows a complete conversation, with a policy that requires approval of writes. Nothing leaves the machine,
-and nothing is stored.
+		Long: `Chat with a fake model, which answers from a script and calls the shipped tools with the fakes of "hako
+dev fakes". This shows a complete conversation, with a policy that requires approval of writes. Nothing leaves the
+machine, and nothing is stored.
 
 --script takes another script: docs/fakes.md describes them.`,
 		Example: `  hako dev chat

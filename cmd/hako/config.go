@@ -21,9 +21,9 @@ func (a *app) configCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check",
 		Short: "Check whether hako serve would start with this configuration",
-		Long: `Check whether hako serve would start with this configuration, without starting it: the file and those that
-it names, the environment, tokens, folders, and the configuration of every plugin in service. Pending or broken plugins
-do not keep hako from starting; they are reported too. No file is changed.
+		Long: `Check whether hako serve would start with this configuration, without starting it: the file and those
+that it names, the environment, tokens, folders, and the configuration of every plugin in service. Pending or broken
+plugins do not keep hako from starting; they are reported too. No file is changed.
 
 Exit codes: 0 valid, 2 invalid.`,
 		Args: arguments(0, 0),

@@ -15,8 +15,8 @@ func (a *app) connectStatusCommand() *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "status",
 		Short: "Show the state of the credentials, without secrets",
-		Long: `Show the state of the credentials: whether each is usable, since when and until when, and how to repair the
-others. No secrets are shown, no tokens are fetched, and no commands of the configuration are run.
+		Long: `Show the state of the credentials: whether each is usable, since when and until when, and how to repair
+the others. No secrets are shown, no tokens are fetched, and no commands of the configuration are run.
 
 Exit codes: 0 all are usable, 1 one is not.`,
 		Args: arguments(0, 0),

@@ -26,8 +26,8 @@ func (a *app) pluginAddCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add FILE|URL|oci://REFERENCE|NAME",
 		Short: "Add a plugin to the plugin folder",
-		Long: `Add a plugin from a file, an https address or a registry to the first plugin folder, under the name in its
-manifest. The file is checked first, without running it: the plugin is pending until you approve it.
+		Long: `Add a plugin from a file, an https address or a registry to the first plugin folder, under the name in
+its manifest. The file is checked first, without running it: the plugin is pending until you approve it.
 
 --digest ensures that the file is the one its author published; a registry reference can end in the digest of its
 manifest. Your approval is bound to the file's digest in any case. NAME is a plugin in an index (hako plugin search).`,

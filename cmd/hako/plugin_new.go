@@ -15,8 +15,8 @@ func (a *app) pluginNewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Create a new plugin",
-		Long: `Create the folder NAME with a plugin that builds and passes its test: a typed tool, its manifest in English
-and Japanese, and a test. The PDK of go, rust, c, assemblyscript and zig is included. In js, ts, python and
+		Long: `Create the folder NAME with a plugin that builds and passes its test: a typed tool, its manifest in
+English and Japanese, and a test. The PDK of go, rust, c, assemblyscript and zig is included. In js, ts, python and
 rust-component the plugin is a component. Each is built with the language's own tools.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -15,9 +15,9 @@ func (a *app) pluginSyncCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sync",
 		Short: "Make the plugin folder match the lock file",
-		Long: `Make the plugin folder match the lock file, hako.lock.yaml beside the consents. A missing or different file
-is replaced by one with the digest in the lock file, from a copy on this machine or from its source. Plugins without an
-entry are listed, and stay unless --prune is given.`,
+		Long: `Make the plugin folder match the lock file, hako.lock.yaml beside the consents. A missing or different
+file is replaced by one with the digest in the lock file, from a copy on this machine or from its source. Plugins
+without an entry are listed, and stay unless --prune is given.`,
 		Args: arguments(0, 0),
 		RunE: a.withFolder(func(cmd *cobra.Command, c *config.Config, folder *install.Folder, _ []string) error {
 			if from != "" {

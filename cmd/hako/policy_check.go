@@ -18,9 +18,9 @@ func (a *app) policyCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Report errors and probable mistakes in a policy",
-		Long: `Report all errors in a policy, with line and column. Warnings are about probable mistakes in a valid policy:
-rules that can never decide, because an earlier one decides all of their calls, and
-tools, plugins, frontends, tenants, tokens and groups that do not exist here.
+		Long: `Report all errors in a policy, with line and column. Warnings are about probable mistakes in a valid
+policy: rules that can never decide, because an earlier one decides all of their calls, and tools, plugins, frontends,
+tenants, tokens and groups that do not exist here.
 
 Exit codes: 0 the policy is valid (there may be warnings), 1 it is not, or with --strict there are warnings, 2 usage or
 configuration.`,

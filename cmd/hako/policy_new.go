@@ -16,9 +16,9 @@ func (a *app) policyNewCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "new [FILE]",
 		Short: "Write an initial policy",
-		Long: `Write an initial policy to the path in the configuration, or to FILE. It allows reading, and requires approval
-of destructive tools and of writes to other systems; further rules are included as comments. An existing file is not
-changed.`,
+		Long: `Write an initial policy to the path in the configuration, or to FILE. It allows reading, and requires
+approval of destructive tools and of writes to other systems; further rules are included as comments. An existing file
+is not changed.`,
 		Args: arguments(0, 1),
 		RunE: a.withConfig(func(cmd *cobra.Command, c *config.Config, args []string) error {
 			path := c.Policy

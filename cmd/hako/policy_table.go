@@ -12,8 +12,8 @@ func (a *app) policyTableCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "table",
 		Short: "List all tools with the decision on a caller's calls",
-		Long: `List all tools in the catalog with the decision on a caller's calls: allow, deny, requires_confirmation, or
-depends (on the arguments); and the rules that decide.`,
+		Long: `List all tools in the catalog with the decision on a caller's calls: allow, deny, requires_confirmation,
+or depends (on the arguments); and the rules that decide.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withCaller(cmd, &caller, func(v *view, p *policy.Policy) error {

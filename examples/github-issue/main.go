@@ -68,7 +68,8 @@ func remedy(status int) string {
 	case 401:
 		return "ask the operator to check the token of the credential github"
 	case 403, 429:
-		return "the token may not create issues here, or too many requests were made: try again later, or ask the operator"
+		return "the token may not create issues here, or too many requests were made: try again later, " +
+			"or ask the operator"
 	case 404, 410:
 		return "ask the operator whether the repository is right, has issues, and is covered by the token"
 	case 422:

@@ -266,7 +266,8 @@ func (r *Runner) drain(end context.CancelCauseFunc) {
 	select {
 	case <-ended:
 	case <-r.after(grace):
-		r.logger.Warn("calls were still running at shutdown: agents get an error result at the next start", "grace", grace)
+		r.logger.Warn("calls were still running at shutdown: agents get an error result at the next start",
+			"grace", grace)
 		end(errEnding)
 		<-ended
 	}

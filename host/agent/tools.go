@@ -90,7 +90,8 @@ func checkDefinitions(list []Definition, others int) error {
 	if n := len(list) + others; n > MaxTools {
 		errs = append(
 			errs, fmt.Errorf(
-				"the agent would have %d tools, %d of them not hako's, and takes %d: let the policy deny some to agents", n,
+				"the agent would have %d tools, %d of them not hako's, and takes %d: "+
+					"let the policy deny some to agents", n,
 				others, MaxTools))
 	}
 	if size > maxDefinitions {

@@ -113,7 +113,8 @@ func (f *files) resume(name string, head head) (err error) {
 		f.options.warn(f.retire(), "remove old records of the audit log")
 		return nil
 	}
-	f.options.Logger.Error("the end of the audit log does not match its head", "last", f.chain.seq, "expected", head.Seq)
+	f.options.Logger.Error("the end of the audit log does not match its head",
+		"last", f.chain.seq, "expected", head.Seq)
 	return f.note(&Event{Type: TypeGap, Gap: &Gap{Seq: head.Seq, Hash: head.Hash}})
 }
 

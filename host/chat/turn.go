@@ -34,8 +34,9 @@ type Turn struct {
 	// Files are sent to the model with the text, as data: text files up to Limits.Result; the first four PNG, JPEG, GIF
 	// or WebP files of at most 4 MiB as images, if the model accepts them; others by name and size.
 	Files []File
-	// Locale is the person's language, a BCP 47 tag. Empty means Options.Locale. A Text in Japanese is answered in Japanese
-	// all the same, but for the tools' descriptions: the model's provider caches these for the whole conversation.
+	// Locale is the person's language, a BCP 47 tag. Empty means Options.Locale. A Text in Japanese is answered in
+	// Japanese all the same, but for the tools' descriptions: the model's provider caches these for the whole
+	// conversation.
 	Locale string
 	// Surface may be nil.
 	Surface Surface

@@ -55,7 +55,8 @@ func (s *substitution) value(t *Type) *Type {
 	}
 	return replaced(s, t, t.measure, len(t.Fields), func(to *Type) (changed bool) {
 		to.Fields, changed = s.fields(t.Fields)
-		to.Elem, to.Err, to.Resource, to.alias = s.value(t.Elem), s.value(t.Err), s.resource(t.Resource), s.value(t.alias)
+		to.Elem, to.Err, to.Resource, to.alias = s.value(t.Elem), s.value(t.Err), s.resource(t.Resource),
+			s.value(t.alias)
 		return changed || to.Elem != t.Elem || to.Err != t.Err || to.Resource != t.Resource || to.alias != t.alias
 	})
 }

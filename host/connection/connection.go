@@ -1,6 +1,6 @@
-// Package connection describes the MCP clients that use a server, as operators see them: Client is one that is connected
-// now, Login the login of one at hako's authorization server, and Load what all of them use of a process. The server and its
-// stores return them; console, metrics and the command line show them.
+// Package connection describes the MCP clients that use a server, as operators see them: Client is one that is
+// connected now, Login the login of one at hako's authorization server, and Load what all of them use of a process. The
+// server and its stores return them; console, metrics and the command line show them.
 package connection
 
 import (

@@ -51,7 +51,8 @@ func (c *Console) recorder() *audit.Recorder {
 	r := &audit.Recorder{
 		Optional: c.options.Settings.AuditOptional(),
 		Unrecorded: func(o *audit.Operation, outcome string, err error) {
-			c.logger.Error("an action in the console is not recorded", "action", o.Action, "outcome", outcome, "err", err)
+			c.logger.Error("an action in the console is not recorded",
+				"action", o.Action, "outcome", outcome, "err", err)
 		},
 	}
 	if c.options.Journal != nil {

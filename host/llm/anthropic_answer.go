@@ -86,8 +86,8 @@ func (b *messagesBlock) verbatim() (json.RawMessage, error) {
 type messagesAnswer struct {
 	*exchange
 	model, stop string
-	// usage is the usage of this stream. earlier and resumed are the usage and the number of blocks of the streams before,
-	// which ended in pauses.
+	// usage is the usage of this stream. earlier and resumed are the usage and the number of blocks of the streams
+	// before, which ended in pauses.
 	usage, earlier  Usage
 	resumed, pauses int
 	blocks          []*messagesBlock

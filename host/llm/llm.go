@@ -137,7 +137,8 @@ func (c *Chain) Window() int {
 func (c *Chain) First(name string) (*Chain, error) {
 	at := slices.Index(c.Models(), name)
 	if at < 0 {
-		return nil, fmt.Errorf("there is no model %q: the configured models are %s", name, strings.Join(c.Models(), ", "))
+		return nil, fmt.Errorf("there is no model %q: the configured models are %s",
+			name, strings.Join(c.Models(), ", "))
 	}
 	first := []*model{c.models[at]}
 	return &Chain{models: slices.Concat(first, c.models[:at], c.models[at+1:]), logger: c.logger}, nil

@@ -74,7 +74,8 @@ func (v *validation) noPlaceholders(m *Manifest) {
 	for _, name := range keys(m.Config) {
 		if m.Config[name].Credential != "" {
 			v.Add(strictyaml.Key("config", name)+".credential",
-				"is for plugins of the Extism ABI: remove it, the host sets the header of a permission's credential itself")
+				"is for plugins of the Extism ABI: remove it, "+
+					"the host sets the header of a permission's credential itself")
 		}
 	}
 }

@@ -199,8 +199,8 @@ func validate(m *manifest.Manifest) error {
 	return err
 }
 
-// schemaJSON converts a schema for a manifest. An older draft is read as 2020-12, which differs in little. A missing type
-// becomes "object". Hidden characters are removed from all texts.
+// schemaJSON converts a schema for a manifest. An older draft is read as 2020-12, which differs in little. A missing
+// type becomes "object". Hidden characters are removed from all texts.
 func schemaJSON(value any) (json.RawMessage, error) {
 	object, ok := value.(map[string]any)
 	if !ok {

@@ -261,7 +261,8 @@ func (p *Pipeline) acquireQuota(call *Call, s *subject, record *Record) (release
 
 func quotaCall(call *Call, s *subject) quota.Call {
 	c := quota.Call{
-		Tenant: call.Caller.Tenant, User: call.Caller.User, Token: call.Caller.Token, Plugin: s.source.Name, Tool: s.name,
+		Tenant: call.Caller.Tenant, User: call.Caller.User, Token: call.Caller.Token, Plugin: s.source.Name,
+		Tool: s.name,
 	}
 	if parent := call.parent; parent != nil {
 		outer := quotaCall(parent.call, parent.subject)

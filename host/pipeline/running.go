@@ -17,7 +17,8 @@ var ErrStopped = errors.New("an operator of this server stopped the call: do not
 // Running is a call that has started. Observers may keep it. Its methods are safe for concurrent use, also after the
 // call has ended.
 type Running struct {
-	// ID is the ID of the Record and of the audit record. Parent is the ID of the call whose tool made this one, or empty.
+	// ID is the ID of the Record and of the audit record. Parent is the ID of the call whose tool made this one, or
+	// empty.
 	ID, Parent string
 	Caller     Caller
 	Method     string

@@ -96,7 +96,8 @@ func explainResponse(r Reference, response *errcode.ErrorResponse) (string, erro
 	}
 	switch response.StatusCode {
 	case http.StatusUnauthorized:
-		return "it requires a login that the registry accepts: docker login " + r.Registry + " (" + said + ")", ErrDenied
+		return "it requires a login that the registry accepts: docker login " + r.Registry + " (" + said + ")",
+			ErrDenied
 	case http.StatusForbidden:
 		return "the registry denies it: " + said, ErrDenied
 	case http.StatusNotFound:

@@ -112,8 +112,8 @@ type member struct{ name, value jsontext.Value }
 // maxDepth bounds the depth of the list that is truncated. Each level is read once more for it.
 const maxDepth = 8
 
-// shrink truncates the longest list in value, up to maxDepth, so that value has at most limit bytes. It reports false if
-// there is no list or no item would remain.
+// shrink truncates the longest list in value, up to maxDepth, so that value has at most limit bytes. It reports false
+// if there is no list or no item would remain.
 func (p *pager) shrink(name string, value jsontext.Value, limit, depth int) (jsontext.Value, bool) {
 	if depth > maxDepth || limit <= 0 {
 		return nil, false
@@ -160,8 +160,8 @@ func (p *pager) cut(name string, list jsontext.Value, limit int) (jsontext.Value
 	return cut.close(), p.shown > 0
 }
 
-// fixCursor makes next_offset point to the first item cut off. It reports false for a cursor, which would skip the items
-// cut off.
+// fixCursor makes next_offset point to the first item cut off. It reports false for a cursor, which would skip the
+// items cut off.
 func (p *pager) fixCursor(m *member) bool {
 	name := strings.Trim(string(m.name), `"`)
 	switch {

@@ -256,7 +256,8 @@ func (c *call) failure(caller, timed context.Context, err error) error {
 	case errors.As(err, &failed):
 		return failed
 	case errors.As(err, &exit):
-		return &GuestError{c.Plugin, fmt.Sprintf("exited with code %d instead of returning a result", exit.ExitCode()), err}
+		return &GuestError{c.Plugin, fmt.Sprintf("exited with code %d instead of returning a result", exit.ExitCode()),
+			err}
 	}
 	return &GuestError{c.Plugin, "stopped: " + firstLine(err), err}
 }

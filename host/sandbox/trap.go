@@ -71,8 +71,8 @@ func trapFrames(err error) []stack.Frame {
 const (
 	// maxNames bounds the names of functions that are kept for a plugin.
 	maxNames = 1000
-	// nameReads is the number of times that names may be read from a plugin file at once; nameInterval is the time until
-	// one more is allowed. A guest that traps somewhere else each time costs no more.
+	// nameReads is the number of times that names may be read from a plugin file at once; nameInterval is the time
+	// until one more is allowed. A guest that traps somewhere else each time costs no more.
 	nameReads    = 16
 	nameInterval = time.Second
 )

@@ -270,8 +270,8 @@ type pattern struct {
 
 var errPatterns = errors.New("the patterns of the schema are too large together: use fewer or smaller ones")
 
-// patternCompiler compiles the patterns of one schema. size is the number of their instructions. The compiler of schemas
-// asks twice for each pattern: whether it is valid, and for its use.
+// patternCompiler compiles the patterns of one schema. size is the number of their instructions. The compiler of
+// schemas asks twice for each pattern: whether it is valid, and for its use.
 type patternCompiler struct {
 	compiled map[string]pattern
 	size     int

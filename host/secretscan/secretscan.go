@@ -128,7 +128,8 @@ func (o Override) check() error {
 	_, err := path.Match(o.Rule, "")
 	if err != nil || !slices.ContainsFunc(ruleIDs(), o.covers) {
 		return locale.Text{
-			"en": "rule %q: there is no such rule: it is the ID of one of gitleaks' (slack-bot-token), or a glob (slack-*)",
+			"en": "rule %q: there is no such rule: it is the ID of one of gitleaks' (slack-bot-token), " +
+				"or a glob (slack-*)",
 			"ja": "ルール %q はありません。gitleaks のルールの ID (例: slack-bot-token) か、glob (例: slack-*) を書いてください",
 		}.Errorf(o.Rule)
 	}

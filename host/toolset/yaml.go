@@ -37,10 +37,12 @@ func RulesYAML(rules []Rule) ([]byte, error) {
 	for i := range rules {
 		r := &rules[i]
 		list = append(list, append(r.mapping(), strictyaml.Mapping{
-			{Key: "frontends", Value: r.Frontends}, {Key: "channels", Value: r.Channels}, {Key: "toolset", Value: r.Set},
+			{Key: "frontends", Value: r.Frontends}, {Key: "channels", Value: r.Channels}, {Key: "toolset",
+				Value: r.Set},
 		}...))
 	}
-	return strictyaml.Write(strictyaml.Mapping{{Key: "toolsets", Value: strictyaml.Mapping{{Key: "rules", Value: list}}}}, "")
+	return strictyaml.Write(strictyaml.Mapping{{Key: "toolsets", Value: strictyaml.Mapping{{Key: "rules",
+		Value: list}}}}, "")
 }
 
 func (p *People) mapping() strictyaml.Mapping {

@@ -244,7 +244,8 @@ func (s Source) text(dir string) ([]byte, string, error) {
 		return s.Default, "", nil
 	}
 	return nil, "", fmt.Errorf(
-		"configuration file %s does not exist: name another with --config, or leave it out for ./%s or the built-in default",
+		"configuration file %s does not exist: name another with --config, "+
+			"or leave it out for ./%s or the built-in default",
 		path,
 		FileName,
 	)

@@ -44,7 +44,8 @@ func ListenError(key, address string, err error) error {
 			err,
 		)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Errorf("%w: no network interface of this machine has this address: choose another one, or 127.0.0.1", err)
+		return fmt.Errorf("%w: no network interface of this machine has this address: choose another one, or 127.0.0.1",
+			err)
 	}
 	if !errors.Is(err, syscall.EADDRINUSE) && !(runtime.GOOS == "windows" && errors.Is(err, wsaAddressInUse)) {
 		return err

@@ -55,7 +55,8 @@ var camelHump = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 // sameVerbs has the usual verbs in names of tools, each with the one that stands for all of the same meaning.
 var sameVerbs = func() map[string]string {
 	table := map[string]string{}
-	for _, same := range []string{"create add new make insert", "delete remove erase drop", "get show fetch retrieve view",
+	for _, same := range []string{"create add new make insert", "delete remove erase drop",
+		"get show fetch retrieve view",
 		"list all", "search find query lookup", "update edit modify change set", "send post notify", "write save put",
 		"read open load", "calculate compute calc", "move rename", "run execute exec", "start begin",
 		"complete finish done close"} {

@@ -61,7 +61,8 @@ func (c *Consenter) openPage(url string) {
 		browse = openBrowser
 	}
 	if err := browse(url); err != nil {
-		Printf(c.Err, "No browser could be opened (%v): open the page yourself on this machine, or use --no-browser.\n", err)
+		Printf(c.Err, "No browser could be opened (%v): open the page yourself on this machine, or use --no-browser.\n",
+			err)
 	}
 	Printf(c.Err, "Waiting ...\n")
 }

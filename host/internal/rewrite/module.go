@@ -7,15 +7,17 @@
 // the initial fuel (the quantum) bounds how long a guest runs before the host gets control. Two kinds of functions need
 // no count at their entry: small ones without calls and loops, whose work is charged to their callers, and those that
 // begin with a loop. Straight-line code counts because one turn of a loop with 20,000 divisions in it ran for 73 s
-// after its deadline. Charging a loop by the size of its body would be wrong for Go, whose functions are one large switch of
-// which little runs at a time. The depth of recursion is not limited here: wazero traps when the stack reaches 84 MB.
+// after its deadline. Charging a loop by the size of its body would be wrong for Go, whose functions are one large
+// switch of which little runs at a time. The depth of recursion is not limited here: wazero traps when the stack
+// reaches 84 MB.
 //
 // All mutable globals are exported. Tables, which are host memory, cannot grow beyond MaxElements. Forward jumps in
 // code of the Go compiler, which lead through the head of a loop, are taken directly and not counted. Otherwise the
 // meaning of the module does not change.
 //
 // Modules are read with wasmbin, whose errors are thrown and caught by the exported functions. All but Check expect a
-// module that Check has accepted, or the result of Module; with another one they return an error, or less than there is.
+// module that Check has accepted, or the result of Module; with another one they return an error, or less than there
+// is.
 //
 // The rewriter supports the WebAssembly core specification 2.0 and tail calls; other features are an UnsupportedError.
 package rewrite

@@ -59,8 +59,8 @@ func (r *Reader) Sections(visit func(Section)) {
 	}
 }
 
-// Module reads a core module: its header, and each section, with which it calls visit. It fails if a section that is not
-// custom is unknown, repeated or out of order.
+// Module reads a core module: its header, and each section, with which it calls visit. It fails if a section that is
+// not custom is unknown, repeated or out of order.
 func (r *Reader) Module(visit func(Section)) {
 	if header := r.Rest(); len(header) < len(Header) || string(header[:len(Header)]) != Header {
 		r.Fail("it is not a core Wasm module of version 1")

@@ -3,8 +3,8 @@
 //
 // A function that reads creates a Reader with New and defers Catch. The methods of the Reader check every access and
 // throw an *Error, which Catch turns into the function's error; Throw does the same with other errors. Reader.Section
-// returns a Reader of a part; offsets in errors count from the start of the whole file. Reader.Sections and Reader.Module
-// read what all files and all core modules consist of, Reader.Limits the sizes of memories and tables.
+// returns a Reader of a part; offsets in errors count from the start of the whole file. Reader.Sections and
+// Reader.Module read what all files and all core modules consist of, Reader.Limits the sizes of memories and tables.
 //
 // The specification: https://webassembly.github.io/spec/core/binary/conventions.html
 package wasmbin

@@ -121,10 +121,10 @@ func discardPrefix(r *bufio.Reader) (int64, error) {
 
 // codeReader reads a file for wazero. The only large read is that of the code.
 //
-// wazero reads the code into memory that it has just allocated, computes the checksum of that memory, and then reads the
-// checksum to compare. A codeReader leaves the memory untouched, so that it is zero and takes no pages. When wazero reads
-// the checksum, the codeReader checks the file itself, in parts, maps the code over the memory, and returns the checksum
-// of zeros.
+// wazero reads the code into memory that it has just allocated, computes the checksum of that memory, and then reads
+// the checksum to compare. A codeReader leaves the memory untouched, so that it is zero and takes no pages. When wazero
+// reads the checksum, the codeReader checks the file itself, in parts, maps the code over the memory, and returns the
+// checksum of zeros.
 type codeReader struct {
 	file     *os.File
 	buffer   *bufio.Reader

@@ -178,10 +178,11 @@ var methods = map[string]struct {
 	scopes []string
 	serve  func(*Server, *call) (answer, error)
 }{
-	"auth.test":          {nil, (*Server).authTest},
-	"users.info":         {[]string{"users:read"}, (*Server).usersInfo},
-	"users.list":         {[]string{"users:read"}, (*Server).usersList},
-	"conversations.info": {[]string{"channels:read", "groups:read", "im:read", "mpim:read"}, (*Server).conversationInfo},
+	"auth.test":  {nil, (*Server).authTest},
+	"users.info": {[]string{"users:read"}, (*Server).usersInfo},
+	"users.list": {[]string{"users:read"}, (*Server).usersList},
+	"conversations.info": {[]string{"channels:read", "groups:read", "im:read", "mpim:read"},
+		(*Server).conversationInfo},
 	"conversations.open": {[]string{"im:write", "mpim:write", "channels:manage", "groups:write"}, (*Server).open},
 	"chat.postMessage":   {[]string{"chat:write"}, (*Server).post},
 	"chat.update":        {[]string{"chat:write"}, (*Server).update},
