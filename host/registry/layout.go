@@ -247,8 +247,8 @@ func (l *Layout) readSubjects(ctx context.Context) (map[digest.Digest][]ocispec.
 		seen[listed.Digest] = true
 		text, err := l.blob(ctx, listed.Digest, maxMetadata)
 		if err != nil {
-			return nil, fmt.Errorf("an artifact that the layout lists cannot be read: %v",
-				err) // the list itself is there
+			// No %w: the list itself is there.
+			return nil, fmt.Errorf("an artifact that the layout lists cannot be read: %v", err)
 		}
 		var m ocispec.Manifest
 		if json.Unmarshal(text, &m) == nil && m.Subject != nil {

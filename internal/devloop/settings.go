@@ -159,8 +159,8 @@ const configKept = "The configuration before stays in force."
 const maxLine = 200
 
 func line(file, what string) string {
-	return fmt.Sprintf("%s changed: %s\n", filepath.Base(file), clip.Runes(strings.ReplaceAll(what, "\n", " "),
-		maxLine))
+	return fmt.Sprintf("%s changed: %s\n", filepath.Base(file),
+		clip.Runes(strings.ReplaceAll(what, "\n", " "), maxLine))
 }
 
 // apply puts the latest configuration in force. file is the plugin in service, which apply removes if its version does
