@@ -39,7 +39,7 @@ func TestCall(t *testing.T) {
 			stderr: []string{"they are a JSON array"}},
 		"null": {args: []string{"probe_echo", `null`}, code: exitUsage, stderr: []string{"they are null"}},
 		"no time": {args: []string{"probe_now", "--clock", "noon"}, code: exitUsage,
-			stderr: []string{`--clock "noon" is no time`}},
+			stderr: []string{`--clock "noon" is not a time`}},
 		"guest's warning": {args: []string{"probe_log", `{"text":"x"}`}, stdout: "x\n",
 			stderr: []string{"warning from the plugin"}},
 		"guest's log": {

@@ -215,7 +215,7 @@ func TestUsage(t *testing.T) {
 		"an argument": {[]string{"version", "now"}, []string{`hako version takes no arguments, got ["now"]`}},
 		"no such file": {[]string{"tools", "--config", "nowhere.yaml"},
 			[]string{"nowhere.yaml does not exist", "--config"}},
-		"no such folder": {[]string{"tools", "--plugins", "nowhere"}, []string{"nowhere does not exist", "make it"}},
+		"no such folder": {[]string{"tools", "--plugins", "nowhere"}, []string{"nowhere does not exist", "create it"}},
 		"a bad log level": {[]string{"tools", "--log-level", "loud"},
 			[]string{`flag --log-level: "loud" is not allowed`}},
 	}

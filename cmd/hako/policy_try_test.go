@@ -39,5 +39,5 @@ func TestPolicyTry(t *testing.T) {
 			t.Errorf("%s: %d %s %s", name, o.code, o.stdout, o.stderr)
 		}
 	}
-	invoke(t, dir, "policy", "try", "stricter.yaml", "--since", "soon").want(t, exitUsage, `"soon" is no time`)
+	invoke(t, dir, "policy", "try", "stricter.yaml", "--since", "soon").want(t, exitUsage, `"soon" is not a time`)
 }

@@ -74,7 +74,7 @@ func TestTokenNewForConsole(t *testing.T) {
 
 func TestTokenNewFails(t *testing.T) {
 	t.Parallel()
-	invoke(t, t.TempDir(), "token", "new", "ci", "--role", "root").want(t, exitUsage, `--role "root" does not exist`)
+	invoke(t, t.TempDir(), "token", "new", "ci", "--role", "root").want(t, exitUsage, `unknown role "root"`)
 	invoke(t, t.TempDir(), "token", "new", "ci", "--expires", "soon").want(t, exitUsage, `--expires "soon" is not a date`)
 	invoke(t, t.TempDir(), "token", "nwe").want(t, exitUsage, `did you mean "new"?`)
 }

@@ -195,7 +195,8 @@ func childError(state *os.ProcessState, limits Limits, largest int64, report str
 		return &LimitError{fmt.Sprintf("it made more than %d MiB of code", largest>>20)}
 	case code == exitMemory, strings.Contains(report, "out of memory"),
 		strings.Contains(report, "cannot allocate memory"),
-		strings.Contains(report, "failed to allocate"): // the race detector's words
+		strings.Contains(report, "failed to allocate"),    // the race detector's words
+		strings.Contains(report, "pthread_create failed"): // programs built with cgo
 		return memory
 	case code == exitSystem:
 		return fmt.Errorf("the compiler failed: %s", report)
