@@ -199,7 +199,7 @@ func TestHostileBatches(t *testing.T) {
 		"zero and minus zero":     {"[" + fmt.Sprintf(ping, "0") + "," + fmt.Sprintf(ping, "-0") + "]", "the id of part 2 "},
 		"100,000 batches in each other": {strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000),
 			"exceeded max depth"},
-		"an ID that is a list":  {"[" + fmt.Sprintf(ping, "[1]") + "]", "part 1 is no JSON-RPC 2.0 message"},
+		"an ID that is a list":  {"[" + fmt.Sprintf(ping, "[1]") + "]", "part 1 is not a JSON-RPC 2.0 message"},
 		"a batch after another": {"[" + fmt.Sprintf(ping, 1) + "][" + fmt.Sprintf(ping, 2) + "]", ""},
 		"one text twice": {"[" + fmt.Sprintf(ping, `"a"`) + "," + fmt.Sprintf(ping, `"\u0061"`) + "]",
 			"the id of part 2 "},
