@@ -35,7 +35,7 @@ func TestJapanese(t *testing.T) {
 		}
 	}
 	// Words for kinds of things and the text of manifest.ReadText come from other packages too.
-	for _, dir := range []string{"../../host/manifest", "../../host/grant", "../../host/toolset"} {
+	for _, dir := range []string{"../../host/manifest", "../../host/schema", "../../host/grant", "../../host/toolset"} {
 		inspect(t, dir, map[string]bool{}, literals)
 	}
 	for format := range japanese {

@@ -199,7 +199,7 @@ func TestTransaction(t *testing.T) {
 		t.Errorf("%d rows after a panic", count())
 	}
 	err = pdksql.Transaction(ctx, func(ctx context.Context) error { return pdksql.Transaction(ctx, insert) })
-	hasCode(t, err, abi.CodeInvalid, "open already")
+	hasCode(t, err, abi.CodeInvalid, "already open")
 	hasCode(t, pdksql.ReadTransaction(ctx, insert), abi.CodeInvalid, "is read-only")
 	if err := pdksql.Transaction(ctx, insert); err != nil || count() != 2 {
 		t.Errorf("%v, %d rows", err, count())
