@@ -78,6 +78,9 @@ func (b *bot) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Trigger string `json:"trigger_id"`
 		Event   struct{ TS string }
 		View    struct{ State json.RawMessage }
+		Actions []struct {
+			ID string `json:"action_id"`
+		}
 	}
 	if form, err := url.ParseQuery(string(body)); err == nil && form.Has("payload") {
 		body = []byte(form.Get("payload"))
@@ -89,6 +92,9 @@ func (b *bot) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "event_callback":
 		b.work.Go(func() { b.ask(told.Event.TS) })
 	case "block_actions":
+		if told.Actions[0].ID != "hako_form" { // the button of a page
+			return
+		}
 		b.work.Go(func() { b.call("views.open", url.Values{"trigger_id": {told.Trigger}, "view": {view}}) })
 	case "view_submission":
 		if !strings.Contains(string(told.View.State), `"value":"true"`) {
