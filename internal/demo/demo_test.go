@@ -8,9 +8,9 @@ import (
 	modelscript "github.com/hako-run/hako/internal/fakes/script"
 )
 
-// TestWeather: the model with the script asks the weather tool for the place and the day of the question, and
-// answers about umbrellas.
-func TestWeather(t *testing.T) {
+// TestAnswers: the model with the script asks the weather tool for the place and the day of the question, answers
+// about umbrellas, and answers questions about overtime with figures, without writing anything.
+func TestAnswers(t *testing.T) {
 	t.Parallel()
 	steps, err := ParseScript(Script)
 	if err != nil {
@@ -30,10 +30,20 @@ func TestWeather(t *testing.T) {
 		"Tomorrow in Nagano: rain?":                `{"date":"tomorrow","lang":"en","location":"Nagano"}`,
 		"Forecast for Matsue this week, please":    `{"date":"week","lang":"en","location":"Matsue"}`,
 		"Cape Muroto the day after tomorrow":       `{"date":"week","lang":"en","location":"Cape Muroto"}`,
+		"府中の天気は？":                                  `{"lang":"ja","location":"府中"}`,
+		"府中市の明日の天気は？":                              `{"date":"tomorrow","lang":"ja","location":"府中市"}`,
+		"明日の軽井沢の天気":                                `{"date":"tomorrow","lang":"ja","location":"軽井沢"}`,
+		"weather in Fuchu?":                        `{"lang":"en","location":"Fuchu"}`,
+		"明日の天気は？":                                  "どこの天気ですか",
+		"営業部の5月の残業時間は？":                            `{"department":"営業部","month":"2026-05"}`,
+		"5月に一番残業したのは誰？":                            `{"month":"2026-05"}`,
+		"Who worked overtime in May?":              `{"month":"2026-05"}`,
+		"5月の残業をまとめて、あきさんに知らせて":                     `{}`,
 		"明日は傘いる？":                                  "どこの天気ですか", "Do I need an umbrella?": "For which place?",
 		"こんにちは": "台本どおり", "hello": "a model with a script",
 	} {
-		step := steps.Answer(&modelscript.Conversation{Text: text, Tools: []string{"get_weather"}})
+		step := steps.Answer(&modelscript.Conversation{Text: text,
+			Tools: []string{"get_weather", "list_employees", "calculate_overtime"}})
 		got := step.Say
 		if len(step.Call) > 0 {
 			got = step.Call[0].Arguments
@@ -57,6 +67,12 @@ func TestWeather(t *testing.T) {
 			!strings.Contains(got, test.result) {
 			t.Errorf("%s after %q: %q", test.text, test.result, got)
 		}
+	}
+	department := `{"total":2,"employees":[{"name":"架空 太郎","total_overtime_minutes":0},{"name":"見本 花子",` +
+		`"total_overtime_minutes":900}]}`
+	if got := steps.Answer(&modelscript.Conversation{Text: "営業部の5月の残業時間は？",
+		Results: []string{department}}).Say; !strings.Contains(got, "架空 太郎さんが0分、見本 花子さんが900分") {
+		t.Error(got)
 	}
 	for _, place := range jma.Places() {
 		text := "明日の" + shortPlace(place) + "の天気"
