@@ -282,7 +282,7 @@
     }
   }
 
-  // fenced returns the content of the only code block of a text, or undefined if there is none.
+  // fenced is what the only code block of a text contains. It is undefined without one.
   const fenced = text => {
     const first = indexOf(text, '```'), last = lastIndexOf(text, '```')
     if (last < first + 3) return undefined

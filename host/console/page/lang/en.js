@@ -58,7 +58,7 @@ export default {
   'login.failed.role': 'You are known, but none of your groups has a role here. Ask an administrator.',
   'login.failed.expired': 'Signing in took too long, or began in another browser. Try again.',
   'login.failed.unavailable': 'The identity provider cannot be reached. Try again later.',
-  'login.failed.failed': 'Signing in failed. hako's log has the reason.',
+  'login.failed.failed': 'Signing in failed. hako’s log has the reason.',
   'chart.calls': 'Calls per second',
   'chart.calls.tenMinutes': 'Calls in ten minutes',
   'chart.calls.hour': 'Calls in an hour',
