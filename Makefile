@@ -22,7 +22,7 @@ TAGS         = grpcnotrace
 COLD = charm.land github.com/antlr4-go github.com/charmbracelet github.com/go-openapi \
 	github.com/google/certificate-transparency-go github.com/ianlancetaylor/demangle github.com/jackc/pgx \
 	github.com/prometheus/common github.com/riverqueue github.com/sigstore github.com/slack-go github.com/spf13 \
-	github.com/tidwall github.com/yuin/goldmark go.yaml.in google.golang.org/genproto google.golang.org/grpc \
+	github.com/tidwall github.com/yuin/goldmark go.yaml.in google.golang.org/genproto google.golang.org/grpc google.golang.org/protobuf \
 	k8s.io mvdan.cc/sh oras.land
 GCFLAGS = $(foreach module,$(COLD),-gcflags=$(module)/...=-l)
 
