@@ -119,10 +119,17 @@ var errTooMuchWork = jsonError("", "is too large to be checked against its schem
 // textBuffers are those of values being validated. No text in one is in use after the validation: errors have copies.
 var textBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
+// maxKept is the largest buffer that is kept, in bytes.
+const maxKept = 256 << 10
+
 // validate checks a value, and also with check if it matches the schema.
 func (s *Schema) validate(data []byte, check func(value any) error) error {
 	texts := textBuffers.Get().(*[]byte)
-	defer textBuffers.Put(texts)
+	defer func() {
+		if cap(*texts) <= maxKept {
+			textBuffers.Put(texts)
+		}
+	}()
 	d := jsonDecoder{tokens: jsonread.Reader{Data: data}, texts: (*texts)[:0]}
 	value, shape, err := d.document()
 	*texts = d.texts

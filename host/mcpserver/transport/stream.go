@@ -134,14 +134,18 @@ func (s *Stream) Answer(status int, message func(dst []byte) []byte) error {
 }
 
 // buffers hold messages until they are written.
+// Large ones would add to the memory of a process under load.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxKept is the largest buffer that is kept, in bytes.
+const maxKept = 256 << 10
 
 // writeBuffered is write for data that message appends to a buffer, and that nobody keeps. The caller holds mu.
 func (s *Stream) writeBuffered(status int, contentType string, last bool, message func(dst []byte) []byte) error {
 	buffer := buffers.Get().(*[]byte)
 	*buffer = message((*buffer)[:0])
 	err := s.write(status, contentType, *buffer, last)
-	if err == nil { // otherwise HTTP/2 may still read from it
+	if err == nil && cap(*buffer) <= maxKept { // after an error HTTP/2 may still read from it
 		buffers.Put(buffer)
 	}
 	return err
