@@ -46,11 +46,16 @@ export async function startChromium() {
 
 const trouble = new WeakMap()
 
-/** watch collects what no page may do: break its content security policy, throw, or complain in the console. */
+/** watch collects what no page may do: break its content security policy, throw, or complain in the console. A page that throws is closed, which ends all waits. */
 function watch(page) {
   const seen = []
   trouble.set(page, seen)
-  page.on('pageerror', error => seen.push(`error: ${error.stack ?? error}`))
+  page.on('pageerror', error => {
+    const text = error.stack || String(error) // a syntax error has no stack
+    seen.push(`error: ${text}`)
+    console.error(`${page.url()}: ${text}`)
+    void page.close()
+  })
   page.on('dialog', dialog => {
     seen.push(`dialog: ${dialog.message()}`)
     dialog.dismiss()
