@@ -24,6 +24,7 @@ import (
 func Main() {
 	ready.Store(true)
 	if len(os.Args) > 2 && os.Args[0] == supervisorName {
+		// Under the race detector os.Exit would wait for a second.
 		syscall.Exit(supervise(os.Args[1], os.Args[2:]))
 	}
 }

@@ -19,6 +19,7 @@ import (
 // The child is started here, so that programs that embed the host, and their tests, need no call in their main.
 func init() {
 	if len(os.Args) == 2 && os.Args[0] == childName {
+		// Under the race detector os.Exit would wait for a second.
 		syscall.Exit(child(os.Args[1], os.Stdin, os.Stdout))
 	}
 }
