@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	"github.com/hako-run/hako/host/schema"
-
 	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/internal/toolschema"

@@ -11,7 +11,6 @@ import (
 	"strconv"
 
 	"github.com/hako-run/hako/host/schema"
-
 	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/strictyaml"
 )

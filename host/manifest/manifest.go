@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/schema"
-
 	"github.com/hako-run/hako/pdk/locale"
 )
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/hako-run/hako/host/schema"
-
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/schema"
-
 	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/strictyaml"
 )

@@ -9,11 +9,10 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/hako-run/hako/host/schema"
-
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/schema"
 	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/toolschema"
 	"github.com/hako-run/hako/internal/visible"
