@@ -11,10 +11,10 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/hako-run/hako/internal/bytepool"
 	"github.com/hako-run/hako/internal/jsonread"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/internal/visible"
@@ -116,21 +116,11 @@ func (s *Schema) ValidateArguments(data []byte) error {
 // errTooMuchWork is the error for a value that takes too many steps to check.
 var errTooMuchWork = jsonError("", "is too large to be checked against its schema: make it smaller")
 
-// textBuffers are those of values being validated. No text in one is in use after the validation: errors have copies.
-var textBuffers = sync.Pool{New: func() any { return new([]byte) }}
-
-// maxKept is the largest buffer that is kept, in bytes.
-const maxKept = 256 << 10
-
 // validate checks a value, and also with check if it matches the schema.
 func (s *Schema) validate(data []byte, check func(value any) error) error {
-	texts := textBuffers.Get().(*[]byte)
-	defer func() {
-		if cap(*texts) <= maxKept {
-			textBuffers.Put(texts)
-		}
-	}()
-	d := jsonDecoder{tokens: jsonread.Reader{Data: data}, texts: (*texts)[:0]}
+	texts := bytepool.Get()
+	defer bytepool.Put(texts) // errors have copies of what they quote
+	d := jsonDecoder{tokens: jsonread.Reader{Data: data}, texts: *texts}
 	value, shape, err := d.document()
 	*texts = d.texts
 	if err != nil {

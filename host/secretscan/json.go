@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"sync"
 	"unsafe"
 
+	"github.com/hako-run/hako/internal/bytepool"
 	"github.com/hako-run/hako/internal/jsonread"
 	"github.com/hako-run/hako/internal/jsonstring"
 )
@@ -32,12 +32,12 @@ func (s *Scanner) json(place Place, document json.RawMessage, act func(string, P
 	if s.places[place] == Ignore || len(document) == 0 {
 		return document, nil
 	}
-	buffer := buffers.Get().(*[]byte)
+	buffer := bytepool.Get()
 	w := &walker{scanner: s, buffer: *buffer, place: place, act: act, in: document,
 		tokens: jsonread.Reader{Data: document, Lenient: true}}
 	valid := w.walk()
-	*buffer = w.buffer[:0]
-	buffers.Put(buffer)
+	*buffer = w.buffer
+	bytepool.Put(buffer) // findings and masked texts are copies
 	if !valid {
 		found, edits := s.scan(place, string(document), 0, act)
 		if len(edits) == 0 {
@@ -47,9 +47,6 @@ func (s *Scanner) json(place Place, document json.RawMessage, act func(string, P
 	}
 	return w.result(), w.found
 }
-
-// buffers are those of walkers. No text in one is in use after the walk.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // walker scans the strings of a document.
 type walker struct {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/hako-run/hako/internal/bytepool"
 )
 
 // errRejected is the error with which the SDK learns that a message cannot be delivered. The SDK recognises the code;
@@ -133,20 +135,16 @@ func (s *Stream) Answer(status int, message func(dst []byte) []byte) error {
 	return s.writeBuffered(status, "application/json", true, message)
 }
 
-// buffers hold messages until they are written.
-// Large ones would add to the memory of a process under load.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
-
-// maxKept is the largest buffer that is kept, in bytes.
-const maxKept = 256 << 10
-
 // writeBuffered is write for data that message appends to a buffer, and that nobody keeps. The caller holds mu.
 func (s *Stream) writeBuffered(status int, contentType string, last bool, message func(dst []byte) []byte) error {
-	buffer := buffers.Get().(*[]byte)
-	*buffer = message((*buffer)[:0])
+	if s.w == nil {
+		return errRejected // nobody is left to encode the message for
+	}
+	buffer := bytepool.Get()
+	*buffer = message(*buffer)
 	err := s.write(status, contentType, *buffer, last)
-	if err == nil && cap(*buffer) <= maxKept { // after an error HTTP/2 may still read from it
-		buffers.Put(buffer)
+	if err == nil { // after an error HTTP/2 may still read from it
+		bytepool.Put(buffer)
 	}
 	return err
 }
