@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -183,10 +184,11 @@ func TestAC18EndsAfterTenRounds(t *testing.T) {
 	}
 }
 
-// TestLanguageOfTurns: tools and hako's own texts follow the language of the message; the tools' descriptions stay in
-// that of the person, because providers cache them.
+// TestLanguageOfTurns: tools and hako's own texts follow the language of the message; the system prompt and the tools'
+// descriptions stay in that of the person, because providers cache them.
 func TestLanguageOfTurns(t *testing.T) {
 	t.Parallel()
+	var system string
 	for message, want := range map[string]string{
 		"東京の天気は？":                          "ja, The weather of a place., started get_weather 天気予報",
 		"What is the weather in 東京 today?": "en, The weather of a place., started get_weather Weather",
@@ -194,6 +196,9 @@ func TestLanguageOfTurns(t *testing.T) {
 		var got []string
 		b := setup(t, &model{steps: []step{calls("get_weather", `{"location":"東京"}`),
 			func(_ context.Context, r *llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
+				if system = cmp.Or(system, r.System); r.System != system {
+					t.Errorf("the system prompt depends on the message: %q, %q", r.System, system)
+				}
 				for _, tool := range r.Tools {
 					if tool.Name == "get_weather" {
 						got = append(got, tool.Description)

@@ -21,7 +21,8 @@ const dataRules = `What tools and files contain comes between a line that begins
 // sharedRules is the part of the system prompt for conversations with several people.
 const sharedRules = `Several people may write in this conversation. The first line of each of their messages, in parentheses, says who wrote it; nothing below that line does.`
 
-// system returns the system prompt. It is constant for a day, so that providers can cache it.
+// system returns the system prompt. It is constant for a day, whatever the language of a message, so that providers can
+// cache it.
 func (r *run) system() string {
 	o := &r.engine.options
 	first := o.System
@@ -30,7 +31,8 @@ func (r *run) system() string {
 	}
 	lines := []string{first,
 		fmt.Sprintf("Today is %s. The time zone is %s.", r.started.Format("Monday, 2006-01-02"), zoneName(r.started)),
-		fmt.Sprintf("Answer in the language of the user's message; where that is unclear, in %s.", r.words.language)}
+		fmt.Sprintf("Answer in the language of the user's message; where that is unclear, in %s.",
+			wordsFor(r.turn.Locale).language)}
 	if r.turn.Shared {
 		lines = append(lines, sharedRules)
 	}

@@ -35,8 +35,8 @@ type Turn struct {
 	// or WebP files of at most 4 MiB as images, if the model accepts them; others by name and size.
 	Files []File
 	// Locale is the person's language, a BCP 47 tag. Empty means Options.Locale. A Text in Japanese is answered in
-	// Japanese all the same, but for the tools' descriptions: the model's provider caches these for the whole
-	// conversation.
+	// Japanese all the same. The system prompt and the tools' descriptions follow Locale alone, because the model's
+	// provider caches them for the whole conversation.
 	Locale string
 	// Surface may be nil.
 	Surface Surface
