@@ -21,9 +21,14 @@ func eachSection(wasm []byte, visit func(wasmbin.Section)) (err error) {
 		return err
 	}
 	defer func() {
-		if err != nil {
-			err = fmt.Errorf("malformed module: %w", err)
+		if err == nil {
+			return
 		}
+		kind := "module"
+		if component.IsComponent(wasm) {
+			kind = "component"
+		}
+		err = fmt.Errorf("malformed %s: %w", kind, err)
 	}()
 	defer wasmbin.Catch(&err)
 	r := wasmbin.New(wasm, len(wasm))

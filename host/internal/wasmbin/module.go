@@ -96,10 +96,11 @@ const (
 
 // Limits reads the sizes of a memory or table.
 func (r *Reader) Limits() Limits {
-	l := Limits{Flags: r.Byte()}
+	l := Limits{Flags: r.Peek()}
 	if l.Flags >= 2*LimitsPageSize {
 		r.Fail("flags %#x of a size do not exist", l.Flags)
 	}
+	r.Pos++
 	bits := 32
 	if l.Flags&Limits64 != 0 {
 		bits = 64

@@ -33,7 +33,7 @@ func TestModule(t *testing.T) {
 		{"33 bits", "\x00\x80\x80\x80\x80\x10", sizes(wasmbin.Limits{}), "offset 0x1: a number has more than 32 bits"},
 		{"33 bits of 64", "\x04\x80\x80\x80\x80\x10", sizes(wasmbin.Limits{Flags: wasmbin.Limits64, Min: 1 << 32}), ""},
 		{"pages", "\x08\x01\x00", sizes(wasmbin.Limits{Flags: wasmbin.LimitsPageSize, Min: 1}), ""},
-		{"flags", "\x10\x01", sizes(wasmbin.Limits{}), "offset 0x1: flags 0x10 of a size do not exist"},
+		{"flags", "\x10\x01", sizes(wasmbin.Limits{}), "offset 0x0: flags 0x10 of a size do not exist"},
 	} {
 		n, err := read([]byte(test.data), test.read)
 		got := ""
