@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// attendance is one person's days of one month. Most days and most fields of a day say nothing, so condense leaves them
-// out before the answer.
+// attendance is one person's days of one month. Many days and most fields of a day are empty: condense omits them from
+// the result.
 type attendance struct {
 	EmployeeID string `json:"employee_id"`
 	*identity
 	Period period `json:"period"`
 	worth
 	TotalRecords int `json:"total_records"`
-	// NotKnown are the fields that the vendor tells of none of the days.
+	// NotKnown are the fields that the vendor does not report for any of the days.
 	NotKnown []string `json:"not_known"`
 	// WithoutEntries are the days that have no record below, by their type.
 	WithoutEntries map[string][]date `json:"days_without_entries"`
@@ -33,8 +33,8 @@ type attendancePage struct {
 	Employees []attendance `json:"employees"`
 }
 
-// record is one day. A vendor leaves nil what it does not tell; condense then leaves nil what is zero, and says in
-// NotKnown what is not told.
+// record is one day. Until condense, a nil field is one that the vendor does not report; afterwards it is zero, unless
+// NotKnown names it.
 type record struct {
 	Date              date     `json:"date"`
 	DayType           string   `json:"day_type"`

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// condense leaves out what says nothing: of each day the fields that are zero, and the days that have nothing else. It
-// loses no figure.
+// condense omits the fields of each day that are zero, and the records of days without any other field: WithoutEntries
+// has their dates. No figure is lost. It changes Records in place, so it comes after judge, and is called once.
 func (a *attendance) condense() {
 	a.NotKnown, a.WithoutEntries = []string{}, map[string][]date{}
 	for i := range a.Records {
@@ -30,8 +30,8 @@ func (a *attendance) condense() {
 	}
 }
 
-// leaveOutZeros makes nil mean zero, and lists what is not known. The vendor's word for the kind of day stays where it
-// has no counterpart.
+// leaveOutZeros sets fields that are zero to nil, and adds those that were nil to NotKnown. DayTypeRaw stays only if
+// DayType is unknown.
 func (r *record) leaveOutZeros() {
 	if r.DayType != unknown {
 		r.DayTypeRaw = nil
@@ -58,7 +58,8 @@ func leaveOut[T comparable](r *record, value **T, name string) {
 	}
 }
 
-// isWithoutEntries reports a day of which nothing is told but its type, after leaveOutZeros.
+// isWithoutEntries reports whether a day has no field besides its date and type, after leaveOutZeros. notKnown are the
+// fields that the vendor does not report for any day.
 func (r *record) isWithoutEntries(notKnown []string) bool {
 	bare := record{Date: r.Date, DayType: r.DayType, NotKnown: r.NotKnown}
 	return len(r.NotKnown) == len(notKnown) && reflect.DeepEqual(*r, bare)
