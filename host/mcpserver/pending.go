@@ -209,10 +209,12 @@ func (s *Server) startPending(ctx context.Context, caller string, call *pipeline
 	stop := context.AfterFunc(s.base, t.cancel)
 	s.pending.work.Go(func() {
 		defer stop()
-		defer t.cancel()
 		defer s.pending.ended(t)
 		defer close(t.done)
 		t.response, t.err = run(ctx, t)
+		if t.err != nil {
+			t.cancel() // a response is charged until converse has delivered it, or until it is garbage
+		}
 	})
 	return t
 }
@@ -337,6 +339,7 @@ func (s *Server) converse(ctx context.Context, call *pipeline.Call, r *request,
 		case q == nil:
 			s.pending.remove(t.key)
 			if err == nil {
+				context.AfterFunc(ctx, t.cancel)
 				return t.response, "", nil, t.err
 			}
 			return nil, "", nil, err

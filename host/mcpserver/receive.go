@@ -94,7 +94,10 @@ func (s *Server) enterStdio(ctx context.Context, method string, req mcp.Request)
 	if exchangeOf(req.GetExtra()) != nil || isNotification(method) {
 		return ctx, func() {}, nil
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	cancel := func() {} // the context of a call ends when the SDK has written the answer (see Server.answer)
+	if method == transport.MethodListen {
+		ctx, cancel = context.WithCancel(ctx)
+	}
 	var leave func()
 	err := s.limiter.Allow("stdio", 1)
 	if err == nil && method == transport.MethodListen {
