@@ -76,7 +76,7 @@ func TestDelivery(t *testing.T) {
 	}
 	delivery := f.backend.invocation.Delivery
 	if delivery == nil || delivery.Err() != nil {
-		t.Errorf("it counts as delivered when the call ends: %v", delivery)
+		t.Fatalf("it counts as delivered when the call ends: %v", delivery)
 	}
 	if delivered(); delivery.Err() == nil {
 		t.Error("it never counts as delivered")

@@ -180,6 +180,7 @@ func TestDeliveredAnswers(t *testing.T) {
 		}
 		if n > answerBytes {
 			end()
+			time.Sleep(50 * time.Millisecond) // a charge that ended with ctx would do so on a goroutine of its own
 		}
 		if !plugin.Unload() {
 			t.Error("it is not unloaded")
@@ -206,6 +207,33 @@ func TestDroppedAnswers(t *testing.T) {
 				Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, answerBytes))}}); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestHostileEndlessCaller: a caller's context may live as long as its session, with many calls. Answers that nobody has
+// any more leave no charge, and nothing of them stays with the context.
+func TestHostileEndlessCaller(t *testing.T) {
+	t.Parallel()
+	engine := newEngine(t, answersBudget)
+	plugin := load(t, engine, "a", manifest.Limits{QueueWait: patience, Rate: 100_000, Output: 64 << 20,
+		Memory: 256 << 20})
+	session, end := context.WithCancel(t.Context())
+	defer end()
+	for range 30 {
+		ctx, ended := context.WithCancel(session)
+		_, err := plugin.Call(ctx, &catalog.Invocation{Delivery: session, Request: &abi.Request{Method: abi.CallTool,
+			Name: "big", Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, answerBytes))}})
+		ended()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	plugin.Unload()
+	if !testwait.Until(t, func() bool {
+		runtime.GC()
+		return engine.Used() == 0
+	}) {
+		t.Errorf("%d bytes are in use after all answers were dropped", engine.Used())
 	}
 }
 

@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"runtime"
 	"slices"
@@ -108,4 +109,41 @@ func TestDecodeTextKeeps(t *testing.T) {
 		t.Error("the type keeps the response")
 	}
 	runtime.KeepAlive(kind)
+}
+
+// TestHostileTexts: texts that are broken, or there twice, are refused or decoded as strictjson does, and a response that
+// is not decoded in place is unchanged.
+func TestHostileTexts(t *testing.T) {
+	t.Parallel()
+	texts := []string{`\`, `\u`, `\u12`, `\u123`, `\u00zz`, `\x41`, `\ud800`, `\udc00`, `\ud800\u0041`, `\ud800\ud800`,
+		`\udbff\udfff`, `\ud83d\ude00`, `\ud83d\ude0`, `\ud83d\`, "\xff", "\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xc0\xaf",
+		"a\nb", "a\x00b", `\u0000`, `a\u0061\ud800`, `\\\"\/\b\f\n\r\t`, strings.Repeat(`\u0061`, 1000),
+		strings.Repeat("\\ud800", 1000), strings.Repeat(`\"`, 1000) + "\xff"}
+	for _, text := range texts {
+		for _, document := range []string{
+			`{"content":[{"type":"text","text":"%s"}]}`,
+			`{"content":[{"type":"text","text":"%s"}],"structuredContent":{"%[1]s":"%[1]s"}}`,
+			`{"content":[{"type":"%s","text":"a"},{"type":"text","text":"\n%[1]s"}]}`,
+			`{"content":[{"type":"text","text":"\u0041","text":"%s"}]}`,
+			`{"content":[{"type":"text","te\u0078t":"%s","text":"b\n"}]}`,
+			`{"content":[{"type":"text","%s":"b"}]}`, `{"%s":1,"content":[]}`,
+			`{"content":[{"type":"text","text":"%s"}],"content":[]}`,
+			`{"content":[{"type":"text","text":"%s"}]} x`, `{"content":[{"type":"text","text":"%s`,
+			`{"content":[{"type":"text","text":"a\n"}],"isError":"%s"}`,
+		} {
+			data := fmt.Sprintf(document, text)
+			given := []byte(data)
+			got, decoded := sandbox.DecodeText(given)
+			if !decoded {
+				if string(given) != data {
+					t.Errorf("%q is changed to %q", data, given)
+				}
+				continue
+			}
+			var want abi.Response
+			if err := strictjson.Unmarshal([]byte(data), &want); err != nil || !reflect.DeepEqual(got, &want) {
+				t.Errorf("%q: %+v, want %+v, %v", data, got, want, err)
+			}
+		}
+	}
 }

@@ -484,3 +484,43 @@ func FuzzSchema(f *testing.F) {
 		}
 	})
 }
+
+// TestHostileTextsInErrors: the texts of a value are in a buffer that is used again. An error keeps none of them: its
+// text and problems stay the same while other values are validated.
+func TestHostileTextsInErrors(t *testing.T) {
+	t.Parallel()
+	s := mustCompile(t, `{
+		"type": "object", "additionalProperties": false, "required": ["m"], "dependentRequired": {"d": ["e"]},
+		"properties": {
+			"c": {"const": "x"}, "d": {}, "e": {}, "m": {}, "camelCase": {},
+			"n": {"enum": ["\u00e9\n", 1]}, "p": {"type": "string", "pattern": "^[0-9]+$", "description": "Digits."},
+			"a": {"type": "array", "uniqueItems": true, "maxItems": 1, "contains": {"const": 1}},
+			"o": {"oneOf": [{"const": "\u00e9"}, {"type": "object", "properties": {"k": {"const": "v"}}}]},
+			"q": {"type": "object", "propertyNames": {"maxLength": 3}}
+		}}`)
+	kept := map[string]error{}
+	texts := map[string]string{}
+	for _, value := range []string{
+		`{"\u0061dditional\n":1,"m":1}`, `{"c":"\u0041\u0042\u0043","m":1}`, `{"d":"\n\n\n"}`,
+		`{"n":"\u0041\u0042\u0043","m":1}`,
+		`{"p":"\u0041\u0042","m":1}`, `{"a":["\u0041","\u0041"],"m":1}`, `{"o":"\u0041\u0042","m":1}`,
+		`{"o":{"k":"\u0041"},"m":1}`, `{"q":{"\u0041\u0042\u0043\u0044":"\u0041"},"m":1}`,
+		`{"camel\u0043ase":1,"CAMEL\u0043ASE":1,"m":1}`,
+		`{"\u0041":1,"\u0041":2}`, `{"a":"\u0041`, `{"a":"\ud800 \u0041"}`, `["\u0041"]`, `"\u0041"`,
+	} {
+		err := s.ValidateArguments([]byte(value))
+		if err == nil {
+			t.Fatalf("%s is accepted", value)
+		}
+		kept[value], texts[value] = err, strings.Clone(fmt.Sprintf("%v %#v", err, err))
+	}
+	for n := range 100 {
+		other := strings.Repeat(`\u005a\u005a`, 1+n*10)
+		_ = s.ValidateArguments([]byte(`{"` + other + `":"` + other + `","c":"` + other + `","a":["` + other + `"]}`))
+	}
+	for value, err := range kept {
+		if got := fmt.Sprintf("%v %#v", err, err); got != texts[value] {
+			t.Errorf("%s: the error was %s and is now %s", value, texts[value], got)
+		}
+	}
+}

@@ -46,6 +46,71 @@ func TestModule(t *testing.T) {
 	}
 }
 
+// TestHostileModules reads modules whose sizes, numbers and names are lies, part by part. Each is refused with an offset,
+// and none is read beyond its end.
+func TestHostileModules(t *testing.T) {
+	t.Parallel()
+	const most = "\xff\xff\xff\xff\x0f" // 2^32-1
+	whole := func(r *wasmbin.Reader) {
+		r.Module(func(s wasmbin.Section) {
+			switch s.ID {
+			case wasmbin.TypeSection:
+				wasmbin.Vector(s.Content, "types", 1<<32-1, func() []byte { return s.Content.Bytes() })
+				s.Content.Finish("the types")
+			case wasmbin.MemorySection:
+				for range s.Content.Count("memories", 2) {
+					s.Content.Limits()
+				}
+				s.Content.Finish("the memories")
+			case wasmbin.CodeSection:
+				s.Content.Next(int(s.Content.Uint32()))
+				s.Content.Signed(33)
+			}
+		})
+	}
+	for data, want := range map[string]string{
+		"\x00":                                     "offset 0x9: unexpected end",
+		"\x00" + most:                              "offset 0x9: unexpected end: length 4294967295, and 0 bytes are left",
+		"\x00" + most + "\x01a":                    "offset 0x9: unexpected end: length 4294967295, and 2 bytes are left",
+		"\x00\x80\x80\x80\x80\x80\x00":             "offset 0x9: a number has more than 32 bits",
+		"\x00\xff\xff\xff\xff\x1f":                 "offset 0x9: a number has more than 32 bits",
+		"\x00\x80\x80":                             "offset 0xb: unexpected end",
+		"\x00\x00":                                 "offset 0xa: unexpected end",
+		"\x00\x01\x01a":                            "offset 0xa: unexpected end: length 1, and 0 bytes are left",
+		"\x00\x05" + most:                          "offset 0xa: unexpected end: length 4294967295, and 0 bytes are left",
+		"\x00\x02\x01\xff":                         "offset 0xa: a name is not valid UTF-8",
+		"\x01\x05" + most:                          "offset 0xa: unexpected end: 4294967295 types, and 0 bytes are left",
+		"\x01\x07\x02" + most + "a":                "offset 0xb: unexpected end: length 4294967295, and 1 bytes are left",
+		"\x01\x02\x00\x00":                         "offset 0xb: 1 bytes are left over in the types",
+		"\x05\x07\x01\x00" + most:                  "",
+		"\x05\x08\x01\x00\x80\x80\x80\x80\x80\x00": "offset 0xc: a number has more than 32 bits",
+		"\x05\x03\x01\x01\x00":                     "offset 0xd: unexpected end",
+		"\x05\x03\x01\xff\x00":                     "offset 0xb: flags 0xff of a size do not exist",
+		"\x05\x04\x03\x00\x00\x00":                 "offset 0xb: more than 2 memories: hako accepts at most that many",
+		"\x0a\x05" + most:                          "offset 0xf: unexpected end: 0 bytes are left, and 4294967295 belong here",
+		"\x0a\x07\x00\x80\x80\x80\x80\x80\x00":     "offset 0xb: a signed number has more than 33 bits",
+		"\x0a\x02\x00\x80":                         "offset 0xc: unexpected end",
+		"\x05\x01\x00\x01\x00":                     "offset 0xb: section 1 is unknown, repeated or out of order",
+		"\x0d\x00\x05\x00":                         "offset 0xa: section 5 is unknown, repeated or out of order",
+		"\xff\x00":                                 "offset 0x8: section 255 is unknown, repeated or out of order",
+	} {
+		data = wasmbin.Header + data
+		_, err := read([]byte(data), whole)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q: error %q, want %q", data[len(wasmbin.Header):], got, want)
+		}
+		for n := range len(data) { // it may be cut off anywhere
+			if n, err := read([]byte(data)[:n:n], whole); err == nil && n > len(data) {
+				t.Errorf("%q: %d bytes are read", data[:n], n)
+			}
+		}
+	}
+}
+
 func TestSigned(t *testing.T) {
 	t.Parallel()
 	for data, want := range map[string]int64{
