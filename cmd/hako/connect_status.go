@@ -53,7 +53,8 @@ application's access there if it is no longer needed.`,
 				if err != nil {
 					return err
 				}
-				return printf(a.stdout, "hako has removed the connection %s; revoke its access at the provider too\n", args[0])
+				return printf(a.stdout, "hako has removed the connection %s; revoke its access at the provider too\n",
+					args[0])
 			})
 		},
 	}

@@ -89,7 +89,8 @@ console. All replicas accept it at once. It is printed once, on standard output;
 				}
 				printf(a.stderr, "The token, which is shown only now. %s.\n", f.use())
 				if open, err := c.HTTP.Authenticator(nil, nil); err == nil && open == nil && f.Role == "" {
-					printf(a.stderr, "hako does not require a token from MCP clients yet: set http.auth.required: true\n")
+					printf(a.stderr, "hako does not require a token from MCP clients yet: "+
+						"set http.auth.required: true\n")
 				}
 				return printf(a.data(), "%s\n", text)
 			})

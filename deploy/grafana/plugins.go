@@ -22,7 +22,8 @@ func plugins() *dashboard {
 					`, state="running"})`),
 				stat("Waiting", "Calls that wait for an instance.", "short", `sum(hako_sandbox_calls{`+ofPlugin+
 					`, state="waiting"})`),
-				stat("Updates waiting", "Versions in the folder that are not in service: hako plugin list shows the reason.",
+				stat("Updates waiting",
+					"Versions in the folder that are not in service: hako plugin list shows the reason.",
 					"short", `sum(hako_plugin_update_waiting{`+ofPlugin+`})`),
 				stack("Calls by outcome", "What became of calls.", "reqps",
 					q("{{outcome}}", `sum by (outcome) (rate(hako_calls_total{`+ofPlugin+`}[$__rate_interval]))`)),

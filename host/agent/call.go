@@ -107,7 +107,8 @@ func (r *Runner) run(c *call) (settled bool) {
 	if e.state == StateDropped || e.state == StateRunning && !repeatable(wanted.tool) {
 		c.logger.Warn("a call was interrupted and is not repeated", "tool", wanted.Name)
 		a, result = failed(
-			"hako stopped in the middle of this call and did not repeat it. It is unknown whether %s had an effect: find out before you call it again.", wanted.Name), ResultLost
+			"hako stopped in the middle of this call and did not repeat it. It is unknown whether %s had an effect: "+
+				"find out before you call it again.", wanted.Name), ResultLost
 		r.options.Lost(r.caller(c.session.id, c.event.ID), wanted.Name)
 	}
 	if a == nil {

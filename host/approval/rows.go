@@ -234,8 +234,8 @@ func (s *storedQuestion) decode() (q *Question, current bool, err error) {
 	case q.ID == "":
 		err = fmt.Errorf("approval %s cannot be read: %w", s.id, ErrUnknown)
 	case current && (q.ID != s.id || q.Caller.Tenant != s.tenant || q.binding() != s.binding):
-		return nil, true, fmt.Errorf("approval %s: the question in the store was changed, or belongs to another approval: "+
-			"ask again", s.id)
+		return nil, true, fmt.Errorf("approval %s: the question in the store was changed, or belongs to another "+
+			"approval: ask again", s.id)
 	}
 	return q, current, err
 }

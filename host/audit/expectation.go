@@ -70,5 +70,6 @@ func ParseTime(text string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is not a time: write it like 2026-01-31, 2026-01-31T15:04:05+09:00 or 24h (ago)", text)
+	return time.Time{}, fmt.Errorf("%q is not a time: write it like 2026-01-31, 2026-01-31T15:04:05+09:00 or 24h (ago)",
+		text)
 }

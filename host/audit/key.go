@@ -34,7 +34,8 @@ func openKey(dir string, create bool) (*key, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if !create {
-			return nil, fmt.Errorf("the key %s is missing, so records cannot be signed: restore it, or move the whole directory away to start a new log", path)
+			return nil, fmt.Errorf("the key %s is missing, so records cannot be signed: restore it, or move the "+
+				"whole directory away to start a new log", path)
 		}
 		return createKey(dir)
 	}

@@ -68,7 +68,8 @@ func (e *end) read(ctx context.Context, tx *sql.Tx) (h head, last uint64, err er
 		return h, 0, err
 	}
 	if public != e.key.name() {
-		return h, 0, fmt.Errorf("the log was started with another key, %s: set audit.key to that, or move the tables audit_record and audit_head away to begin a new log", public)
+		return h, 0, fmt.Errorf("the log was started with another key, %s: set audit.key to that, or move the tables "+
+			"audit_record and audit_head away to begin a new log", public)
 	}
 	if e.unsigned < 0 { // the head's MAC does not cover it: somebody wants to prevent checkpoints
 		e.unsigned = checkpointEvery

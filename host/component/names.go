@@ -72,8 +72,8 @@ func (n *externName) parse(r *reader) {
 	switch {
 	case strings.HasPrefix(n.Name, "["):
 		if !n.split() {
-			r.Fail("name %q is not one of [constructor]resource, [method]resource.function and [static]resource.function",
-				n.Name)
+			r.Fail("name %q is not one of [constructor]resource, [method]resource.function and "+
+				"[static]resource.function", n.Name)
 		}
 		checkLabel(r, "the name", n.resource)
 		if n.kind != constructorName {

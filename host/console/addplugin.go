@@ -174,8 +174,8 @@ func (c *Console) beginAdding(q *request) (s PluginFolderState, end func(), err 
 // faultFolder is the response when the folder cannot be written.
 func faultFolder(problem error) *fault {
 	return &fault{code: codeUnavailable, text: said("%v", problem), remedy: manifest.Text{
-		"en": "Add the file the way this folder is provisioned, such as an image or a volume, or set plugins to a folder " +
-			"that hako can write to.",
+		"en": "Add the file the way this folder is provisioned, such as an image or a volume, or set plugins to a " +
+			"folder that hako can write to.",
 		"ja": "このフォルダーを用意した方法 (イメージやボリュームなど) でファイルを置くか、hako が書き込めるフォルダーを plugins に設定してください。",
 	}}
 }

@@ -13,8 +13,8 @@ import (
 
 // advice explains an outcome and its remedy. {plugin} and similar placeholders stand for values of the call.
 type advice struct {
-	// side names the place to look first: the answer of the "tool", at a "plugin" that broke its contract, at a "limit",
-	// at the "caller", at the "policy" or at the "host".
+	// side names the place to look first: the result of the "tool", a "plugin" that broke its contract, a "limit",
+	// the "caller", the "policy" or the "host".
 	side         string
 	text, remedy manifest.Text
 }
@@ -48,7 +48,8 @@ var advices = map[pipeline.Outcome]advice{
 	pipeline.NotAllowed: advise("policy",
 		"The policy, a person or a missing approval of the plugin did not allow it.",
 		"ポリシー、担当者の拒否、または未承認のため許可されませんでした。",
-		"hako policy explain {tool} --as {user} --frontend {frontend} shows the reason. If the plugin waits for approval, approve it.",
+		"hako policy explain {tool} --as {user} --frontend {frontend} shows the reason. If the plugin waits for "+
+			"approval, approve it.",
 		"hako policy explain {tool} --as {user} --frontend {frontend} で理由を確認できます。プラグインが承認待ちであれば承認してください。"),
 	pipeline.Timeout: advise("limit",
 		"The call took longer than its time limit.",

@@ -77,7 +77,7 @@ var (
 		"en": "This request comes from another site.", "ja": "このリクエストは別のサイトから送られました。",
 	}, remedy: manifest.Text{
 		"en": "Open the console itself. Behind a proxy, set console.url to the address that people use.",
-		"ja": "コンソールを直接開いてください。プロキシの背後では、利用者が使うアドレスを console.url に設定します。",
+		"ja": "コンソールを直接開いてください。プロキシーの背後では、利用者が使うアドレスを console.url に設定します。",
 	}}
 	faultCSRF = &fault{code: codeCSRF, text: manifest.Text{
 		"en": "This request lacks the CSRF token of your session.", "ja": "このリクエストにはセッションのトークンがありません。",

@@ -233,7 +233,8 @@ func (c *Console) previewToolset(q *request) (any, error) {
 // checkDraft checks what hako.yaml would refuse, and the bounds of a draft. The fields of the fault are those of the
 // form: "name", "tools" for all of its entries, "tools.0" for the first, or a list.
 func checkDraft(draft *toolset.Set) *fault {
-	f := &fault{code: codeInvalid, text: said("the toolset is not valid in hako.yaml"), fields: map[string]manifest.Text{}}
+	f := &fault{code: codeInvalid, text: said("the toolset is not valid in hako.yaml"),
+		fields: map[string]manifest.Text{}}
 	if err := toolset.CheckSetName(draft.Name); err != nil {
 		f.fields["name"] = said("%v", err)
 	}
@@ -329,7 +330,8 @@ func (c *Console) previewRules(q *request) (any, error) {
 // checkRules checks what hako.yaml would refuse, and the bounds of a draft. The fields of the fault are "rules" for all
 // of them, and "rules.0" for the first.
 func checkRules(rules []toolset.Rule, config *toolset.Config) *fault {
-	f := &fault{code: codeInvalid, text: said("the rules are not valid in hako.yaml"), fields: map[string]manifest.Text{}}
+	f := &fault{code: codeInvalid, text: said("the rules are not valid in hako.yaml"),
+		fields: map[string]manifest.Text{}}
 	switch n := len(rules); {
 	case n == 0:
 		f.fields["rules"] = said("there is no rule")

@@ -60,8 +60,8 @@ func (r *review) schema(path string, data json.RawMessage, input bool) {
 func (r *review) arguments(path string, doc map[string]any) {
 	for _, keyword := range toolschema.Composed(doc) {
 		r.warn(path,
-			"%s at the top is rejected by Anthropic and OpenAI, so clients are shown the schema without it: say in the description what it "+
-				"asks for, and refuse in the tool what does not fit", keyword)
+			"%s at the top is rejected by Anthropic and OpenAI, so clients are shown the schema without it: say in "+
+				"the description what it asks for, and refuse in the tool what does not fit", keyword)
 	}
 	r.enums(path, doc)
 	properties, _ := doc["properties"].(map[string]any)

@@ -94,7 +94,8 @@ func checkFunction(i Import) error {
 		return fmt.Errorf("the module imports functions from %q that hako does not have: %s", i.Module,
 			strictyaml.Unknown("function", i.Name, slices.Sorted(maps.Keys(functions))))
 	case i.Type != nil && i.Type.String() != want.String():
-		return fmt.Errorf("the module imports %q from %q as a function %s, but it is %s: rebuild it with a PDK for this import module", i.Name, i.Module, i.Type, want)
+		return fmt.Errorf("the module imports %q from %q as a function %s, but it is %s: rebuild it with a PDK for "+
+			"this import module", i.Name, i.Module, i.Type, want)
 	}
 	return nil
 }

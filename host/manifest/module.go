@@ -160,7 +160,8 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if inside, ok := Inside(wasm); ok && !bytes.Equal(inside, manifest) {
-		return nil, fmt.Errorf("%s contains a manifest that differs from the one beside it: remove %s, or embed it with: hako plugin pack", path, beside)
+		return nil, fmt.Errorf("%s contains a manifest that differs from the one beside it: remove %s, or embed it "+
+			"with: hako plugin pack", path, beside)
 	}
 	if wasm, err = Embed(wasm, map[string][]byte{abi.ManifestSection: manifest}); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -59,7 +59,8 @@ func (m *draftManifest) readStorage(v strictyaml.Value) {
 	name, err := nameOf(path.Base(dir))
 	if err != nil {
 		v.Problem(
-			"uri must end in the name of a folder that begins with a letter: put a manifest beside the component otherwise")
+			"uri must end in the name of a folder that begins with a letter: put a manifest beside the component " +
+				"otherwise")
 		return
 	}
 	f := draftFiles{Mount: name, Access: ReadOnly, Reason: "wassette's policy names " + dir}

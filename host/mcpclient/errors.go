@@ -36,7 +36,8 @@ func (e *limitError) Error() string {
 	l := e.limit
 	switch l.Limit {
 	case limit.Time:
-		return fmt.Sprintf("upstream server %s did not respond within %s: it is unknown whether the call had an effect. Raise limits.time of the server if it needs longer", l.Plugin, l.Value)
+		return fmt.Sprintf("upstream server %s did not respond within %s: it is unknown whether the call had an "+
+			"effect. Raise limits.time of the server if it needs longer", l.Plugin, l.Value)
 	case limit.Input:
 		return fmt.Sprintf("the arguments for upstream server %s are larger than %s: make them smaller, or raise its limits.input", l.Plugin, l.Value)
 	}

@@ -17,7 +17,8 @@ func (c *Client) PullFile(ctx context.Context, r Reference, known string, limit 
 			return err
 		}
 		if len(m.Layers) != 1 {
-			return fmt.Errorf("it has %d layers instead of one: it is not an artifact with a single file", len(m.Layers))
+			return fmt.Errorf("it has %d layers instead of one: it is not an artifact with a single file",
+				len(m.Layers))
 		}
 		content, err = c.blob(ctx, repository, m.Layers[0], limit)
 		return err

@@ -65,9 +65,9 @@ func decode(plugin string, data []byte, blobs [][]byte) (*abi.Response, error) {
 	return response, nil
 }
 
-// decodeText decodes the usual response of a tool, text blocks and structured content, without a copy: texts with escape
-// sequences overwrite data. It reports false for any other response, and has changed nothing then. What it accepts,
-// strictjson decodes to the same response.
+// decodeText decodes the usual response of a tool, text blocks and structured content, without a copy: texts with
+// escape sequences overwrite data. It reports false for any other response, and has changed nothing then. What it
+// accepts, strictjson decodes to the same response.
 func decodeText(data []byte) (*abi.Response, bool) {
 	response := new(abi.Response)
 	var texts [][]byte // of the blocks, with escape sequences

@@ -62,8 +62,8 @@ func (w *workspace) told(teams ...string) (home string) {
 	return home
 }
 
-// homeOf returns the workspace of a person, or "" for this one. told is what the event says, known what users.info
-// says. Only users.info knows that a member of another workspace of the same organization is also a member of this one.
+// homeOf returns the workspace of a person, or "" for this one. told comes from the event, known from users.info.
+// Only users.info shows that a member of another workspace of the same organization is also a member of this one.
 func (w *workspace) homeOf(known remembered, told string) string {
 	own := w.account.Load().team
 	home := cmp.Or(told, known.team, unknownHome)

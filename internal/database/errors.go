@@ -17,7 +17,8 @@ func failf(code, format string, args ...any) *abi.Error {
 
 var errBusy = failf(abi.CodeBusy, "other users have locked the database for longer than %v: try again", busyWait)
 
-var errReadOnly = failf(abi.CodeInternal, "the host may not write to the database: the operator has to grant permission")
+var errReadOnly = failf(abi.CodeInternal,
+	"the host may not write to the database: the operator has to grant permission")
 
 var errUnreachable = failf(abi.CodeBusy, "the storage of the database is unreachable, and the last write may "+
 	"or may not be committed: try again")

@@ -50,12 +50,14 @@ func machine(s confine.Support, uid int, processLimit string) []Finding {
 	switch {
 	case !s.Confines():
 		findings = append(findings, Finding{LevelWarning, "commands",
-			"the kernel cannot confine commands of plugins, which therefore run only where you allow them to run unconfined: " + s.Missing(),
+			"the kernel cannot confine commands of plugins, which therefore run only where you allow them to run " +
+				"unconfined: " + s.Missing(),
 			"see docs/exec.md; nothing is needed without plugins that run commands"})
 	case s.Missing() != "":
 		findings = append(findings, Finding{LevelWarning, "commands",
 			fmt.Sprintf(
-				"the kernel confines commands of plugins, Landlock version %d, but not in every way, and those that may connect to hosts (--connect) not at all: %s",
+				"the kernel confines commands of plugins, Landlock version %d, but not in every way, and those that "+
+					"may connect to hosts (--connect) not at all: %s",
 				s.Landlock,
 				s.Missing(),
 			),

@@ -69,7 +69,8 @@ func databaseHealth(h *store.Health) (findings []Finding) {
 		h.Latency.Round(time.Millisecond)), "run hako closer to the database")
 	note(h.Skew.Abs() > maxSkew, LevelWarning,
 		fmt.Sprintf("the clocks are %s apart", h.Skew.Abs().Round(time.Millisecond)),
-		"synchronize both with NTP: certificates are checked with this machine's clock, everything else with the database's")
+		"synchronize both with NTP: certificates are checked with this machine's clock, everything else with the "+
+			"database's")
 	note(h.Connections > h.MaxConnections*8/10, LevelWarning, fmt.Sprintf("%d of %d connections are in use",
 		h.Connections, h.MaxConnections), "raise max_connections of the server, or lower postgres.connections")
 	return findings

@@ -108,7 +108,8 @@ func (a *Addition) Place(ctx context.Context) error {
 	return lock.Update(ctx, a.folder.lock, func(p lock.Plugins) error {
 		var replaced lock.Entry
 		m, module, wasm, err := pluginfile.Read(a.Path, a.folder.maxSize)
-		if err == nil && m.Name == a.Manifest.Name && module.Digest != a.Digest { // else there is nothing to roll back to
+		// Without another version of the plugin there is nothing to roll back to.
+		if err == nil && m.Name == a.Manifest.Name && module.Digest != a.Digest {
 			replaced = lock.Entry{From: lock.FromFile, Digest: module.Digest, Wasm: module.Digest, Version: m.Version}
 			if err := a.folder.copies.Save(module.Digest, wasm); err != nil {
 				return err

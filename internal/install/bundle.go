@@ -82,8 +82,8 @@ func (f *Folder) fetchBundled(ctx context.Context, e lock.Entry) (d *Download, e
 		d.Wasm, err = f.bundle.Blob(ctx, e.Wasm)
 	}
 	if errors.Is(err, registry.ErrNotFound) {
-		err = fmt.Errorf("the bundle does not have %s from %s with the digest %s: create it again with hako plugin bundle",
-			e.Version, e.From, e.Digest)
+		err = fmt.Errorf("the bundle does not have %s from %s with the digest %s: create it again with "+
+			"hako plugin bundle", e.Version, e.From, e.Digest)
 	}
 	return d, err
 }

@@ -61,7 +61,8 @@ type totals struct {
 	Breakdown       breakdown `json:"breakdown"`
 }
 
-// breakdown has the minutes by kind of overtime and other extra work. Nil means that the vendor does not report the kind.
+// breakdown has the minutes by kind of overtime and other extra work. Nil means that the vendor does not report the
+// kind.
 type breakdown struct {
 	Normal            *int `json:"normal_overtime_minutes"`
 	LateNight         *int `json:"late_night_overtime_minutes"`

@@ -151,7 +151,7 @@ const failures = {
   items: [
     failing('list_employees', 'hr', 'trap', 'plugin', 2, 2, { text: 'The plugin crashed during the call. Other calls are not affected.', remedy: 'Report it to the author of hr, with the error and the plugin’s log lines from the call’s page.', error: 'plugin hr stopped: wasm error: unreachable' }),
     failing('get_weather', 'weather', 'tool_error', 'tool', 41, 3, { text: 'The tool reported an error.', remedy: 'The caller has the tool’s reason. The console shows it if audit.fields lists output_summary for the tool.' }),
-    failing('shell_exec', 'shell', 'not_allowed', 'policy', 11, 5, { detail: 'no deletes from chat', text: 'The policy, a person or a missing approval of the plugin did not allow it.', remedy: 'hako policy explain shell_exec --as ken --frontend slack says why. If the plugin waits for approval, approve it.' }),
+    failing('shell_exec', 'shell', 'not_allowed', 'policy', 11, 5, { detail: 'no deletes from chat', text: 'The policy, a person or a missing approval of the plugin did not allow it.', remedy: 'hako policy explain shell_exec --as ken --frontend slack shows the reason. If the plugin waits for approval, approve it.' }),
     failing('get_weather', 'weather', 'timeout', 'limit', 12, 6, { text: 'The call took longer than its time limit.', remedy: 'See on the call’s page what it waited for, or raise plugin.weather.limits.time in hako.yaml.', error: 'plugin weather passed its time limit of 30s' }),
     failing('file_write', 'files', 'invalid_arguments', 'caller', 3, 19, { text: 'The arguments do not match the tool’s input schema.', remedy: 'The caller was told which arguments are wrong.' }),
   ],

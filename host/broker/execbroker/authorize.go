@@ -106,8 +106,8 @@ func (b *Broker) names() []string {
 	return names
 }
 
-var errNobody = errors.New("nobody can be asked for approval here: call it through a frontend that supports approvals, or allow it with a " +
-	"rule under commands in the policy file")
+var errNobody = errors.New("nobody can be asked for approval here: call it through a frontend that supports " +
+	"approvals, or allow it with a rule under commands in the policy file")
 
 // ask asks a person to approve a command. Nil means approval.
 func ask(ctx context.Context, call *broker.Call, q broker.Question) error {

@@ -41,7 +41,7 @@ type Section struct {
 	Start, End int
 	// Name is the name of a custom section.
 	Name string
-	// Content is what follows the name in a custom section, and all content of others.
+	// Content reads the section's bytes, of a custom section those after its name.
 	Content *Reader
 }
 

@@ -20,7 +20,7 @@ import (
 type Server struct {
 	// Faults are met before anything else.
 	Faults fault.Plan
-	// Script is what the server answers. Nil repeats the request.
+	// Script has the server's answers. Nil repeats the request.
 	Script *script.Script
 	// Key is the API key that is accepted. Empty accepts any, also none.
 	Key string
