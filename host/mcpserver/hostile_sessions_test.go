@@ -114,7 +114,7 @@ func TestHostileSessions(t *testing.T) {
 				t.Errorf("%d sessions are left, want %d at most", n, most)
 			}
 			fresh, best := at("198.51.100.7")(t, s), time.Hour
-			for range 3 { // the machine may have something else to do
+			for tries := 0; tries < 20 && best > 100*time.Millisecond; tries++ { // the machine may have something else to do
 				begin := time.Now()
 				fresh.lives(fresh.open(), "the next client's")
 				best = min(best, time.Since(begin))
