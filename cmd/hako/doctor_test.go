@@ -87,22 +87,30 @@ func TestLooksChangeNoDatabase(t *testing.T) {
 	}
 }
 
-// tables lists the tables of a database with how often each was written.
-func tables(t *testing.T, url string) (list string) {
+// tables lists the tables of a database with their numbers of rows and the last transactions that wrote one.
+func tables(t *testing.T, url string) string {
 	t.Helper()
 	db, err := sql.Open("pgx", url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	err = db.QueryRowContext(t.Context(),
-		"SELECT coalesce(string_agg(relname || ' ' || n_tup_ins || ' ' || n_tup_upd, ', ' "+
-			"ORDER BY relname), '') FROM pg_stat_user_tables").
-		Scan(&list)
-	if err != nil {
+	var names string
+	if err := db.QueryRowContext(t.Context(), "SELECT coalesce(string_agg(schemaname || '.' || tablename, ' ' "+
+		"ORDER BY schemaname, tablename), '') FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', "+
+		"'information_schema')").Scan(&names); err != nil {
 		t.Fatal(err)
 	}
-	return list
+	var list strings.Builder
+	for name := range strings.FieldsSeq(names) {
+		var rows, last int64
+		if err := db.QueryRowContext(t.Context(), "SELECT count(*), coalesce(max(xmin::text::bigint), 0) FROM "+name).
+			Scan(&rows, &last); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&list, "%s: %d rows, transaction %d\n", name, rows, last)
+	}
+	return list.String()
 }
 
 func TestDoctorFinds(t *testing.T) {
