@@ -59,7 +59,7 @@ ifdef RACE
 		-race $(UNRACED) -vet=off -ldflags=-s -shuffle=on -timeout 40m ./... && held=0 || held=1; \
 	$(GO) run ./scripts/hostile <dist/race.json && exit $$held
 else
-	$(GO) test -timeout 30m ./...
+	$(GO) test -ldflags=-s -timeout 30m ./...
 endif
 
 race: ## make test RACE=1
