@@ -35,7 +35,7 @@ func NewPublisher(spec Spec, proxy *url.URL) (*Publisher, error) {
 	return &Publisher{newClient(&spec, proxy, noObserver{}.AgentRequest), usual.retry}, nil
 }
 
-// Plan reads an agent and says what has to change so that its custom tools are those of the list. Which tools are
+// Plan reads an agent and returns the changes that make its custom tools those of the list. Which tools are
 // hako's is noted in the agent's metadata, under the keys hako_tools_1 and so on: others stay as they are. With adopt,
 // custom tools become hako's that are not and are named like one of the list.
 //

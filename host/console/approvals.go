@@ -23,7 +23,7 @@ type questionJSON struct {
 	Remember    string                `json:"remember,omitempty"`
 	Asked       time.Time             `json:"asked"`
 	Expires     time.Time             `json:"expires"`
-	// May reports whether this person may answer. If not, Why says why.
+	// May reports whether this person may answer. If not, Why is the reason.
 	May bool   `json:"may"`
 	Why string `json:"why,omitempty"`
 }

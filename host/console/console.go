@@ -42,7 +42,7 @@ type Options struct {
 	// Traffic has the calls that the Host's observer reports.
 	Traffic *Traffic
 
-	// Site is the console's address, Logins says who may log in. Reconfigure changes both.
+	// Site is the console's address, Logins names who may log in. Reconfigure changes both.
 	Site     Site
 	Sessions Sessions
 	Logins   Logins

@@ -20,7 +20,7 @@ type Installed interface {
 	Newer(ctx context.Context, name string) (*Addition, error)
 	// Previous fetches the version before.
 	Previous(ctx context.Context, name string) (*Addition, error)
-	// Remove removes a plugin's files and what is recorded of its installation, and says what is left. Its consent
+	// Remove removes a plugin's files and the records of its installation, and returns what is left. Its consent
 	// stays.
 	Remove(ctx context.Context, name string) (left []string, err error)
 }

@@ -27,7 +27,7 @@ type Policy interface {
 	Text() (string, error)
 	// Site has the names to which a policy can refer.
 	Site() *policy.Site
-	// Resolve checks the names of a caller and adds what the configuration says of its token.
+	// Resolve checks the names of a caller and adds what the configuration has for its token.
 	Resolve(*policy.Caller) error
 }
 

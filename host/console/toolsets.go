@@ -201,7 +201,7 @@ type previewJSON struct {
 	More    int            `json:"more"`
 }
 
-// previewToolset checks a drafted set and says what it would offer and cost. It puts nothing in force.
+// previewToolset checks a drafted set and returns what it would offer and cost. It changes nothing.
 func (c *Console) previewToolset(q *request) (any, error) {
 	draft := new(toolset.Set)
 	if err := q.decode(draft); err != nil {

@@ -70,7 +70,8 @@ func sameCaller(a, b *catalog.Invocation) bool {
 	return a.Tenant == b.Tenant && a.Session == b.Session && a.Session != ""
 }
 
-// begin registers a call. The caller calls end when the call is over; givenUp says that the server has not answered it.
+// begin registers a call. The caller calls end when the call is over; givenUp reports whether the server has not
+// answered it.
 func (x *session) begin(ctx context.Context, inv *catalog.Invocation, c *callclock.Clock, token string) (o *ongoing,
 	end func(givenUp bool)) {
 	ctx, cancel := context.WithCancel(ctx)

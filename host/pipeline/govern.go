@@ -38,7 +38,7 @@ type subject struct {
 	description manifest.Text
 	annotations manifest.Annotations
 	limits      manifest.Limits
-	// input is a tool's input schema, replaces says what it overwrites.
+	// input is a tool's input schema, replaces describes what it overwrites.
 	input    json.RawMessage
 	replaces *manifest.Replaces
 }

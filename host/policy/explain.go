@@ -11,7 +11,7 @@ type Step struct {
 	Rule string
 	// Line is the line of the rule in its file, counted from 1. Zero means that it is not in the file.
 	Line int
-	// Decided reports whether this rule decided. Otherwise Mismatch says why it did not.
+	// Decided reports whether this rule decided. Otherwise Mismatch is the reason.
 	Decided  bool
 	Mismatch *Mismatch
 	// When is the condition of the deciding rule. Doubt explains why it could not be evaluated.

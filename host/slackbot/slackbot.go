@@ -147,7 +147,7 @@ type Bot struct {
 	streamTime time.Duration
 	// work has the goroutines that Run waits for.
 	work sync.WaitGroup
-	// ctx is Run's context. begun says that it is set: earlier HTTP requests are refused.
+	// ctx is Run's context. begun reports whether it is set: earlier HTTP requests are refused.
 	ctx   context.Context
 	begun chan struct{}
 	// retired ends when Retire is called with successor.

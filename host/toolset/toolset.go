@@ -69,7 +69,7 @@ type Set struct {
 	Name string `json:"name"`
 	// Description is the purpose of the set, for people.
 	Description string `json:"description,omitempty"`
-	// Tools are tried in order; the first entry that matches a tool says how it is offered.
+	// Tools are tried in order; the first entry that matches a tool decides how it is offered.
 	Tools []Tool `json:"tools"`
 	// Except are patterns of tools that are not offered, whatever Tools has.
 	Except []string `json:"except,omitempty"`

@@ -12,7 +12,7 @@ type Upstreams struct {
 	File string
 	// Enabled is false to do without them.
 	Enabled bool
-	// Start is when servers without their own setting are connected: eager or lazy.
+	// Start is eager or lazy, for servers without a setting of their own.
 	Start string
 }
 

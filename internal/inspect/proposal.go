@@ -13,7 +13,7 @@ import (
 )
 
 // PrintProposal prints for an operator what approving a plugin means: what it offers and asks for, what is new since
-// the last approval, and what it gets. signer says who signed it.
+// the last approval, and what it gets. signer names who signed it.
 func PrintProposal(out io.Writer, p *host.Status, signer string, proposal *grant.Proposal, grants grant.Grants,
 	locale string) {
 	m := p.Manifest

@@ -18,7 +18,7 @@ import (
 )
 
 // Bundle writes all plugins of the lock file to an OCI layout in a tar file, for UseBundle. Those from registries keep
-// their manifests, and what refers to them, such as signatures. leftOut says what of that could not be read.
+// their manifests, and what refers to them, such as signatures. leftOut lists what of that could not be read.
 func (f *Folder) Bundle(ctx context.Context, path string) (count int, leftOut []error, err error) {
 	locked, err := f.Locked()
 	if err != nil {

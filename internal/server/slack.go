@@ -64,7 +64,7 @@ func newSlackBot(
 	})}, nil
 }
 
-// slackUsage returns a function that says how much somebody has used today.
+// slackUsage returns a function that returns what somebody has used today.
 func slackUsage(engine *chat.Engine, currency string) func(context.Context, pipeline.Caller) (string, error) {
 	return func(ctx context.Context, caller pipeline.Caller) (string, error) {
 		today, err := engine.Today(ctx, caller)

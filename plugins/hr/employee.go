@@ -21,7 +21,7 @@ type employee struct {
 	StatusRaw  *string `json:"status_raw"`
 	HireDate   *date   `json:"hire_date"`
 	RetireDate *date   `json:"retire_date"`
-	// IsSecondary says that the department that was asked for is not the person's main one.
+	// IsSecondary reports whether the requested department is not the person's main one.
 	IsSecondary bool `json:"is_secondary_member,omitempty"`
 
 	main        []string // the names of the main department, those above it included
@@ -48,8 +48,8 @@ const (
 	upcoming = "upcoming" // hired, and not at work yet
 )
 
-// setStatus says what the dates say: the last day of work is still one of work. Vendors list people before their first
-// day.
+// setStatus sets the status by the dates: the last day of work is still one of work. Vendors list people before their
+// first day.
 func (e *employee) setStatus(today date) {
 	switch {
 	case e.RetireDate != nil && *e.RetireDate < today:
@@ -178,7 +178,7 @@ func sortedKeys(set map[string]bool) []string { return slices.Sorted(maps.Keys(s
 // maxNames bounds the names that a note lists.
 const maxNames = 50
 
-// noName says that no one of the company's people has a name.
+// noName is the message for a name that nobody in the company has.
 func (s *session) noName(asked string, people int) string {
 	return s.lang.sprintf("氏名に「%s」を含む従業員はいません（全%d人）。氏名の一部や別の表記（漢字、かな、ローマ字）で調べるか、name を指定せずに一覧を確認してください。",
 		"nobody's name contains %q (of %d people). Try a part of it or another spelling (kanji, kana, Latin letters), or leave out name.",

@@ -17,10 +17,10 @@ type vendorError struct {
 	code   string // the vendor's; often empty
 	said   string // the vendor's own words
 	text   string
-	// retryable says that the same request may succeed later, after wait where that is not zero.
+	// retryable reports whether the same request may succeed later, after wait if that is not zero.
 	retryable bool
 	wait      time.Duration
-	// renewal says how the credential is renewed, by the names of docs/abi.md.
+	// renewal is the way to renew the credential, by the names of docs/abi.md.
 	renewal map[string]string
 }
 

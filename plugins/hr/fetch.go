@@ -163,7 +163,7 @@ func (c *client) refusal(r *pdk.HTTPResponse) error {
 	return e
 }
 
-// renew says how the operator renews a credential that the vendor refuses.
+// renew returns how the operator renews a credential that the vendor refuses.
 func (c *client) renew(e *vendorError, credential string) string {
 	if command := e.renewal["renew_command"]; command != "" {
 		return c.lang.sprintf("管理者が次のコマンドを実行してください: %s", "The operator runs: %s", command)
@@ -176,7 +176,7 @@ func (c *client) renew(e *vendorError, credential string) string {
 		"The operator has to renew the credential %s (hako connect status shows its state).", credential)
 }
 
-// waiting says how long to wait, in the words of otherwise where the vendor does not.
+// waiting returns how long to wait, or otherwise if the vendor does not say.
 func (c *client) waiting(e *vendorError, otherwise string) string {
 	if e.wait <= 0 {
 		return otherwise

@@ -69,7 +69,7 @@ func (f *freee) setWait(r *pdk.HTTPResponse, p *freeeProblem, e *vendorError) {
 	}
 }
 
-// remedy says what to do. The host has refreshed the token and repeated the request where that could help.
+// remedy returns what to do. The host has refreshed the token and repeated the request where that could help.
 func (f *freee) remedy(p *freeeProblem, e *vendorError) string {
 	pick := f.lang.pick
 	switch p.Code {

@@ -17,7 +17,7 @@ type payMonth struct {
 	figures    object
 	days       []record
 	unreadable []incompleteDay
-	// complete says that days holds every day of the period that can be read.
+	// complete reports whether days holds every day of the period that can be read.
 	complete bool
 }
 

@@ -65,8 +65,8 @@ func (d *document) list(path string, data []byte) []object {
 	return objects
 }
 
-// dataError says that an answer, or what was asked for, does not hold what is needed. It says nothing about other
-// answers.
+// dataError is the error for a response, or a requested part of one, that lacks what is needed. Other responses may
+// have it.
 type dataError struct{ error }
 
 func (e *dataError) Unwrap() error { return e.error }

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// worth says how far figures can be relied on.
+// worth describes how far figures can be relied on.
 type worth struct {
-	// IsFinal says that the month is over and that no day of it is incomplete.
+	// IsFinal reports whether the month is over and no day of it is incomplete.
 	IsFinal        bool            `json:"is_final"`
 	IncompleteDays []incompleteDay `json:"incomplete_days"`
 	Notes          []string        `json:"notes"`
@@ -52,9 +52,9 @@ func (r *record) addFault(lang language, kind string) {
 	r.Notes = append(r.Notes, reason)
 }
 
-// judge says what the figures of a month are worth, from its days. Days from today on are not over, so nothing is
-// missing in them yet. The running month is an entry of its own where the answer is about one person; otherwise a note
-// of the whole answer says it.
+// judge sets how far the figures of a month can be relied on, from its days. Days from today on are not over, so
+// nothing is missing in them yet. The running month is an entry of its own where the answer is about one person;
+// otherwise a note on the whole result has it.
 func (s *session) judge(w *worth, days []record, m month, withMonth bool) {
 	today := dateOf(s.now)
 	for _, r := range days {

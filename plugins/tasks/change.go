@@ -6,7 +6,7 @@ import (
 	"github.com/hako-run/hako/pdk/pdksql"
 )
 
-// edit says who changes a task, which version of it the decision was made on, and why. All of it may be left out.
+// edit holds who changes a task, the version that the decision was made on, and the reason. All of it may be left out.
 type edit struct {
 	AgentID string `json:"agent_id"`
 	Version int    `json:"version"`

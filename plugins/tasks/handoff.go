@@ -15,8 +15,9 @@ type handoff struct {
 	Summary         string `json:"summary"`
 	Context         string `json:"context,omitempty"`
 	Recommendations string `json:"recommendations,omitempty"`
-	// Forced says that somebody else than the task's assignee handed it over. That needs the argument force, because a
-	// hand-off says how far its agent has come. Agents are not authenticated: this prevents mistakes, not malice.
+	// Forced reports whether somebody other than the task's assignee handed it over. That needs the argument force,
+	// because a hand-off says how far its agent has come. Agents are not authenticated: this prevents mistakes, not
+	// malice.
 	Forced     bool   `json:"forced,omitempty"`
 	State      string `json:"state"`
 	Reason     string `json:"reason,omitempty"`
@@ -275,7 +276,7 @@ func (h *handoff) notAddressed(agentID string) error {
 		h.ID, h.ToAgentID, agentID)
 }
 
-// final refuses a hand-off that is not pending any more, and says what became of it.
+// final refuses a hand-off that is no longer pending, and names its outcome.
 func (h *handoff) final(ctx context.Context, agentID string) error {
 	switch h.State {
 	case pending:

@@ -88,7 +88,7 @@ func waitingIDs(list []blocker) string {
 	return strings.Join(ids, ", ")
 }
 
-// steps says how to work on a task with the tools.
+// steps describes how to work on a task with the tools.
 func (d *document) steps(t *taskDetail, agentID string) {
 	if t.Status != inProgress {
 		d.say("- Before you begin: update_task_status(task_id=%q, status=\"in_progress\", agent_id=%q)",

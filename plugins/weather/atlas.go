@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// level says what a place is. Lower ones go first where a name fits several.
+// level is the kind of a place. Lower ones go first where a name fits several.
 type level int
 
 const (

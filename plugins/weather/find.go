@@ -12,7 +12,7 @@ type match struct {
 	places []place
 	others []place
 	rank   rank
-	// trimmed says that something that was written was left out.
+	// trimmed reports whether a part of the given text was left out.
 	trimmed bool
 }
 

@@ -173,9 +173,9 @@ func (r reporter) stationTitle(name string) string {
 	return name
 }
 
-// umbrella says whether to take one: from a chance of rain of 50 % on yes, from 30 % on maybe, also at 20 % if rain or
-// snow is forecast for somewhere or some time. Without a chance of rain, rain or snow in the forecast means maybe. It
-// is "" if nothing is known.
+// umbrella returns whether to take one: from a chance of rain of 50 % on yes, from 30 % on maybe, also at 20 % if rain
+// or snow is forecast for somewhere or some time. Without a chance of rain, rain or snow in the forecast means maybe.
+// It is "" if nothing is known.
 func (d *day) umbrella(now time.Time) string {
 	t, _ := telopOf(d.code)
 	wet := strings.ContainsAny(d.text+t.ja, "雨雪雷") || strings.Contains(d.text+t.ja, "みぞれ")

@@ -16,7 +16,7 @@ import (
 // curve is a set of lines over one quantity.
 type curve struct {
 	key, title string
-	// x names the quantity, with its unit; what says what is measured.
+	// x names the quantity, with its unit; what describes the measurement.
 	x, what string
 	lines   []line
 }

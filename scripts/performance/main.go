@@ -15,7 +15,7 @@ import (
 	"github.com/hako-run/hako/internal/measurement"
 )
 
-// goal is a number to reach. Least says that more is better.
+// goal is a number to reach. Least reports whether more is better.
 type goal struct {
 	key, what string
 	bar       float64

@@ -36,7 +36,7 @@ const (
 
 // LimitError says which limit a module exceeds.
 type LimitError struct {
-	// What says what is counted: the module has Count of it and may have Limit.
+	// What names what is counted: the module has Count of it and may have Limit.
 	What         string
 	Count, Limit uint64
 }
@@ -54,8 +54,8 @@ func checkLimit(what string, count, limit int) {
 }
 
 // Check reads a whole module and returns an error if it exceeds a limit, is malformed or uses a feature that hako does
-// not run. It must come before the other functions of this package and the runtime read the module. It allocates nothing
-// for sizes that the module merely announces, and checks no types: the runtime does.
+// not run. It must come before the other functions of this package and the runtime read the module. It allocates
+// nothing for sizes that the module merely announces, and checks no types: the runtime does.
 func Check(module []byte) (err error) {
 	defer wasmbin.Catch(&err)
 	c := &checker{sections: splitSections(module)}

@@ -147,7 +147,7 @@ func (v *oauthVerifier) verify(ctx context.Context, token string) (*Identity, er
 	if v.introspection != nil && (strings.Count(token, ".") != 2 || len(v.issuers) == 0) {
 		return v.introspect(ctx, token)
 	}
-	// The issuer says whose keys verify the token.
+	// The issuer decides whose keys verify the token.
 	var claimed struct {
 		Issuer string `json:"iss"`
 	}

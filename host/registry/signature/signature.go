@@ -1,7 +1,7 @@
 // Package signature verifies who signed a plugin in a registry, as cosign signs: with a key, or keyless with an
 // identity that a certificate of a Sigstore instance names. It reads Sigstore bundles that refer to the plugin's
-// manifest, and the tag "sha256-….sig" of cosign before version 3. A Policy says whose signatures are needed for which
-// repositories.
+// manifest, and the tag "sha256-….sig" of cosign before version 3. A Policy decides whose signatures are needed for
+// which repositories.
 //
 // The cryptography is that of sigstore-go. Nothing is downloaded but the signatures: the keys and certificates that are
 // trusted come from the operator's files.

@@ -10,8 +10,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Fault is which requests fail, and how. A Fault with neither Status, Body nor Drop answers as the server does, only
-// later, cut short or with more headers.
+// Fault selects requests that fail, and their failure. A Fault with neither Status, Body nor Drop answers as the server
+// does, only later, cut short or with more headers.
 type Fault struct {
 	Method string // the method of the requests it meets; empty meets any
 	Path   string // a glob of their decoded path, "**" crossing slashes; empty meets any
