@@ -14,6 +14,7 @@ import (
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -28,7 +29,7 @@ func codePlugin(t testing.TB) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if wasm, err = manifest.Embed(wasm, map[string][]byte{abi.ManifestSection: text}); err != nil {
+	if wasm, err = wasmfile.Embed(wasm, map[string][]byte{abi.ManifestSection: text}); err != nil {
 		t.Fatal(err)
 	}
 	return wasm

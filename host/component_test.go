@@ -13,7 +13,7 @@ import (
 	"github.com/hako-run/hako/host/broker/execbroker/confine"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/internal/guesttest"
-	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/testprogram"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -129,7 +129,7 @@ func TestComponentPermissions(t *testing.T) {
 	const asks = "name: permissions\nversion: 1.0.0\ndescription: d\nlicense: Apache-2.0\n" +
 		"tools: [{name: note, description: d, export: note}, {name: run, description: d, export: run}]\npermissions:\n" +
 		"  sql: {reason: to keep notes, migrations: [CREATE TABLE notes (text TEXT NOT NULL)]}\n  exec: {reason: to look, programs: [sh, ls]}\n"
-	wasm, err = manifest.Embed(wasm, map[string][]byte{abi.ManifestSection: []byte(asks)})
+	wasm, err = wasmfile.Embed(wasm, map[string][]byte{abi.ManifestSection: []byte(asks)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -126,7 +127,7 @@ config:
   api: {type: url}
   other: {type: url}
 `
-	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/hunter"),
+	wasm, err := wasmfile.Embed(guesttest.Build(t, "host/internal/guesttest/guests/hunter"),
 		map[string][]byte{abi.ManifestSection: []byte(text)})
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/internal/guesttest"
-	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -20,7 +20,7 @@ func TestShippedCommandsWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wasm, err := manifest.Embed(guesttest.Build(t, "plugins/shell"), map[string][]byte{abi.ManifestSection: text})
+	wasm, err := wasmfile.Embed(guesttest.Build(t, "plugins/shell"), map[string][]byte{abi.ManifestSection: text})
 	if err != nil {
 		t.Fatal(err)
 	}

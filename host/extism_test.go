@@ -18,6 +18,7 @@ import (
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -48,11 +49,11 @@ func (w *world) consentWith(file string, choose func(*grant.Consent)) {
 	if err := os.WriteFile(packed, data, 0o600); err != nil {
 		w.t.Fatal(err)
 	}
-	module, err := manifest.Read(data)
+	module, err := wasmfile.Read(data)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	m, err := module.ParseManifest()
+	m, err := manifest.ParseModule(module)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/hako-run/hako/host/component/tool"
 	"github.com/hako-run/hako/host/extism"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 )
 
 // source is the origin of a plugin: a file in a folder, or the program itself.
@@ -15,7 +16,7 @@ type source struct {
 	path string
 	// wasm and module come from a Shipped, else they are nil.
 	wasm   func() ([]byte, error)
-	module *manifest.Module
+	module *wasmfile.Module
 }
 
 func (s source) shipped() bool { return s.wasm != nil }
@@ -24,7 +25,7 @@ func (s source) shipped() bool { return s.wasm != nil }
 type pluginFile struct {
 	// wasm is the file with its manifest embedded. It is nil if the rest is known from the index or a Shipped.
 	wasm       []byte
-	module     *manifest.Module
+	module     *wasmfile.Module
 	manifest   *manifest.Manifest
 	recordings *httpbroker.Recordings
 }
@@ -45,7 +46,7 @@ func (s source) read(maxSize int64) (*pluginFile, error) {
 
 // parse parses a plugin's bytes.
 func parse(wasm []byte) (*pluginFile, error) {
-	module, err := manifest.Read(wasm)
+	module, err := wasmfile.Read(wasm)
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +54,8 @@ func parse(wasm []byte) (*pluginFile, error) {
 }
 
 // checkModule checks the manifest, the ABI and the imports of a module. wasm may be nil.
-func checkModule(module *manifest.Module, wasm []byte,
-	parse func(*manifest.Module) (*manifest.Manifest, error)) (*pluginFile, error) {
+func checkModule(module *wasmfile.Module, wasm []byte,
+	parse func(*wasmfile.Module) (*manifest.Manifest, error)) (*pluginFile, error) {
 	if err := module.CheckABI(); err != nil {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func checkModule(module *manifest.Module, wasm []byte,
 	if p.manifest, err = parse(module); err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
-	if err := module.CheckImports(p.manifest.Permissions); err != nil {
+	if err := manifest.CheckImports(module, p.manifest.Permissions); err != nil {
 		return nil, err
 	}
 	if module.IsExtism() {

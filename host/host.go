@@ -31,6 +31,7 @@ import (
 	statestore "github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/host/toolset"
 	"github.com/hako-run/hako/host/trace"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/plugincopies"
 )
 
@@ -179,7 +180,7 @@ type Shipped struct {
 	File string
 	// Module is the result of manifest.Read for the plugin, without Recordings. Its ParseManifest must succeed: the
 	// host does not validate it again. If it is nil, the plugin is read.
-	Module *manifest.Module
+	Module *wasmfile.Module
 	// Wasm returns the plugin. It is called whenever its code or its recordings are needed, so that the host need not
 	// hold it.
 	Wasm func() ([]byte, error)

@@ -20,6 +20,7 @@ import (
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -46,7 +47,7 @@ config:
   word: {type: string, default: Hello}
 #permissions
 `)
-	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/hello"),
+	wasm, err := wasmfile.Embed(guesttest.Build(t, "host/internal/guesttest/guests/hello"),
 		map[string][]byte{abi.ManifestSection: []byte(text)})
 	if err != nil {
 		t.Fatal(err)
@@ -142,11 +143,11 @@ func (w *world) approve(name string, mounts map[string]grant.Mount) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	module, err := manifest.Read(data)
+	module, err := wasmfile.Read(data)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	m, err := module.ParseManifest()
+	m, err := manifest.ParseModule(module)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -448,7 +449,7 @@ func TestShipped(t *testing.T) {
 func TestShippedIsReadLate(t *testing.T) {
 	t.Parallel()
 	wasm := plugin(t, "hello", unknown()...)
-	module, err := manifest.Read(wasm)
+	module, err := wasmfile.Read(wasm)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -477,7 +478,7 @@ func TestShippedIsReadLate(t *testing.T) {
 	if n := reads.Load(); n != 1 {
 		t.Errorf("read %d times by two processes", n)
 	}
-	if module, err = manifest.Read(plugin(t, "hello", unknown()...)); err != nil {
+	if module, err = wasmfile.Read(plugin(t, "hello", unknown()...)); err != nil {
 		t.Fatal(err)
 	}
 	shipped[0].Module = module
@@ -492,11 +493,11 @@ func TestShippedIsReadLate(t *testing.T) {
 // compiles none of its schemas.
 func TestShippedIsNotValidatedAgain(t *testing.T) {
 	t.Parallel()
-	module, err := manifest.Read(plugin(t, "hello", "required: [name]", "required: [gone]"))
+	module, err := wasmfile.Read(plugin(t, "hello", "required: [name]", "required: [gone]"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := module.ParseManifest(); err == nil {
+	if _, err := manifest.ParseModule(module); err == nil {
 		t.Fatal("the schema is valid")
 	}
 	w := newWorld(t, func(o *host.Options) {
@@ -615,7 +616,7 @@ func TestRecordAndReplay(t *testing.T) {
 	guest := guesttest.Build(t, "host/internal/guesttest/guests/probe")
 	sections := map[string][]byte{abi.ManifestSection: []byte(strings.ReplaceAll(fetching, "URL", server.URL+"/"))}
 	shipped := func() []host.Shipped {
-		wasm, err := manifest.Embed(guest, sections)
+		wasm, err := wasmfile.Embed(guest, sections)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/hako-run/hako/host/component/tool"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/wholefile"
 )
 
@@ -34,7 +35,7 @@ type index struct {
 
 type entry struct {
 	Stamp  stamp
-	Module *manifest.Module
+	Module *wasmfile.Module
 }
 
 // indexVersion changes with the format of the file and the fields of Module.
@@ -60,7 +61,7 @@ func openIndex(path string) *index {
 }
 
 // lookup returns the cached module of the file at path if its stamp is unchanged.
-func (x *index) lookup(path string, now stamp) (*manifest.Module, bool) {
+func (x *index) lookup(path string, now stamp) (*wasmfile.Module, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	e, ok := x.entries[path]
@@ -72,7 +73,7 @@ func (x *index) lookup(path string, now stamp) (*manifest.Module, bool) {
 
 // note caches the module of a file that had the same stamp before and after it was read. It caches no components: their
 // tools are made from types that are not in a Module's JSON.
-func (x *index) note(path string, before stamp, module *manifest.Module) {
+func (x *index) note(path string, before stamp, module *wasmfile.Module) {
 	if x.path == "" || module.Recordings != nil || module.Component != nil ||
 		time.Since(before.latest()) < x.settled {
 		return
@@ -117,7 +118,7 @@ func (h *Host) readCandidate(c *candidate) (*pluginFile, error) {
 	source := c.plugin.source
 	if source.shipped() {
 		if source.module != nil && !h.options().Mock { // a mock replays the recordings
-			return checkModule(source.module, nil, (*manifest.Module).ParseValidated)
+			return checkModule(source.module, nil, manifest.ParseValidated)
 		}
 		return source.read(h.options().MaxPluginSize)
 	}

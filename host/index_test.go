@@ -12,7 +12,7 @@ import (
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/internal/guesttest"
-	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/dirtest"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -29,7 +29,7 @@ func tinyPlugin(t testing.TB, name, description string) []byte {
 	text := fmt.Sprintf(
 		"name: %s\nversion: 1.0.0\ndescription: %s\ntools: [{name: t_%s, description: d, inputSchema: {type: object}}]\n",
 		name, description, name)
-	wasm, err := manifest.Embed([]byte(tiny), map[string][]byte{abi.ManifestSection: []byte(text)})
+	wasm, err := wasmfile.Embed([]byte(tiny), map[string][]byte{abi.ManifestSection: []byte(text)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestReadOnly(t *testing.T) {
 	w.IndexAtOnce()
 	w.put("a.wasm", tinyPlugin(t, "a", "replaced"))
 	dir := filepath.Dir(w.folder)
-	shipped, err := manifest.Embed([]byte(tiny),
+	shipped, err := wasmfile.Embed([]byte(tiny),
 		map[string][]byte{abi.ManifestSection: []byte("name: b\nversion: 1.0.0\ndescription: d\n" +
 			"tools: [{name: t_b, description: d, inputSchema: {type: object}}]\n" + asksForMount)})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/broker/httpbroker"
 	"github.com/hako-run/hako/host/internal/guesttest"
-	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -27,7 +27,7 @@ version: 1.0.0
 tools: [{name: fetch, description: Fetches., inputSchema: {type: object}}]
 permissions: {http: [{name: api, url: "BASE", reason: r}]}
 `, "BASE", base)
-	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/probe"),
+	wasm, err := wasmfile.Embed(guesttest.Build(t, "host/internal/guesttest/guests/probe"),
 		map[string][]byte{abi.ManifestSection: []byte(text)})
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/quota"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -26,7 +27,7 @@ func composer(t *testing.T, names ...string) []byte {
 		"limits: {calls: 20, parallelCalls: 4}\ntools:\n"+
 		"  - {name: compose, description: d, inputSchema: {type: object}}\n"+
 		"  - {name: find, description: d, inputSchema: {type: object}}\n", strings.Join(names, ", "))
-	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/compose"),
+	wasm, err := wasmfile.Embed(guesttest.Build(t, "host/internal/guesttest/guests/compose"),
 		map[string][]byte{abi.ManifestSection: []byte(text)})
 	if err != nil {
 		t.Fatal(err)

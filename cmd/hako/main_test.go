@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker/execbroker/confine"
-	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/mcpserver/conformance"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/gobuild"
 	"github.com/hako-run/hako/internal/pluginfile"
 	supervisor "github.com/hako-run/hako/internal/process"
@@ -117,7 +117,7 @@ func probePlugin(t *testing.T, changes ...string) []byte {
 		t.Fatal(err)
 	}
 	changed := strings.NewReplacer(changes...).Replace(string(text))
-	wasm, err := manifest.Embed(module, map[string][]byte{abi.ManifestSection: []byte(changed)})
+	wasm, err := wasmfile.Embed(module, map[string][]byte{abi.ManifestSection: []byte(changed)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 )
 
 func TestPluginAdd(t *testing.T) {
 	t.Parallel()
 	wasm := probePlugin(t)
-	digest := must(manifest.Read(wasm)).Digest
+	digest := must(wasmfile.Read(wasm)).Digest
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/probe.wasm":

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/broker/execbroker/confine"
-	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/gobuild"
 	"github.com/hako-run/hako/internal/testprogram"
 	"github.com/hako-run/hako/pdk/abi"
@@ -71,7 +71,7 @@ func shellPlace(t *testing.T) (dir string) {
 	wasm := must(gobuild.Plugin(context.Background(), "../../plugins/shell"))
 	text := must(os.ReadFile("../../manifests/shell.yaml"))
 	put(t, filepath.Join(dir, "plugins", "shell.wasm"),
-		must(manifest.Embed(wasm, map[string][]byte{abi.ManifestSection: text})))
+		must(wasmfile.Embed(wasm, map[string][]byte{abi.ManifestSection: text})))
 	put(t, filepath.Join(dir, "hako.yaml"), []byte("plugins: [plugins]\n"))
 	put(t, filepath.Join(dir, "work", "note.txt"), []byte("a note\n"))
 	return dir

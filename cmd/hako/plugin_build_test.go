@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 )
 
 const tinyManifest = `name: tiny
@@ -49,7 +49,7 @@ func TestPluginBuild(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			module, err := manifest.Read(wasm)
+			module, err := wasmfile.Read(wasm)
 			if err != nil {
 				t.Fatal(err)
 			}

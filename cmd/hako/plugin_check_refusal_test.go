@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -23,7 +23,7 @@ func TestRefusedModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wasm, err := manifest.Embed([]byte(failing), map[string][]byte{abi.ManifestSection: text})
+	wasm, err := wasmfile.Embed([]byte(failing), map[string][]byte{abi.ManifestSection: text})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/registry/lock"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/registrytest"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -76,7 +77,7 @@ func TestPublishedFolder(t *testing.T) {
 	wasm := shippedWasm(t, "tasks")
 	text, _ := manifest.Inside(wasm)
 	newer := bytes.Replace(text, []byte("\nversion: 0.1.0\n"), []byte("\nversion: 0.2.0\n"), 1)
-	put(t, filepath.Join(author, "tasks.wasm"), must(manifest.Embed(wasm, map[string][]byte{abi.ManifestSection: newer})))
+	put(t, filepath.Join(author, "tasks.wasm"), must(wasmfile.Embed(wasm, map[string][]byte{abi.ManifestSection: newer})))
 	push("tasks")
 	invoke(t, second, "plugin", "outdated").want(t, exitOK, "tasks 0.1.0: 0.2.0")
 	invoke(t, second, "plugin", "update").want(t, exitOK, "tasks 0.2.0 instead of 0.1.0", "= It asks for the same permissions")

@@ -15,6 +15,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/registry"
 	"github.com/hako-run/hako/host/registry/lock"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/registrytest"
 	"github.com/hako-run/hako/internal/testwait"
 )
@@ -65,7 +66,7 @@ func TestPluginUpdate(t *testing.T) {
 		"version: 1.1.0", "name: probe_echo", "name: probe_say")...)
 	p := publish(t, first)
 	dir := p.installs(t)
-	if e := locked(t, dir); e.From != p.url || e.Version != "1.0.0" || e.Digest != must(manifest.Read(first)).Digest {
+	if e := locked(t, dir); e.From != p.url || e.Version != "1.0.0" || e.Digest != must(wasmfile.Read(first)).Digest {
 		t.Errorf("the lock file: %+v", e)
 	}
 	invoke(t, dir, "plugin", "approve", "probe", "-y").want(t, exitOK)

@@ -17,9 +17,9 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/internal/guesttest"
-	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/registry/lock"
 	"github.com/hako-run/hako/host/registry/signature"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/install"
 	"github.com/hako-run/hako/pdk/abi"
@@ -68,12 +68,12 @@ func (f *folder) Read(wasm []byte, from, digest string) (*console.Addition, erro
 // pluginOf is a plugin with the manifest.
 func pluginOf(t *testing.T, text string) (wasm []byte, digest string) {
 	t.Helper()
-	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/hello"),
+	wasm, err := wasmfile.Embed(guesttest.Build(t, "host/internal/guesttest/guests/hello"),
 		map[string][]byte{abi.ManifestSection: []byte(text)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	module, err := manifest.Read(wasm)
+	module, err := wasmfile.Read(wasm)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,14 +13,14 @@ import (
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/internal/guesttest"
-	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
 // put puts a plugin with the manifest into the folder.
 func (w *world) put(name, text string) {
 	w.t.Helper()
-	wasm, err := manifest.Embed(guesttest.Build(w.t, "host/internal/guesttest/guests/hello"),
+	wasm, err := wasmfile.Embed(guesttest.Build(w.t, "host/internal/guesttest/guests/hello"),
 		map[string][]byte{abi.ManifestSection: []byte(text)})
 	if err != nil {
 		w.t.Fatal(err)

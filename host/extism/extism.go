@@ -18,6 +18,7 @@ import (
 	"github.com/hako-run/hako/host/broker/httpbroker"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/host/wasmfile"
 )
 
 // Import modules of the Extism ABI.
@@ -68,7 +69,7 @@ var _ sandbox.Contract = (*Adapter)(nil)
 
 // New returns an Adapter for the module. It fails if the module has no export that hako can call, if such an export has
 // parameters or a result other than an i32, if it has no memory, or if it imports an unknown host function.
-func New(m *manifest.Module, o *Options) (*Adapter, error) {
+func New(m *wasmfile.Module, o *Options) (*Adapter, error) {
 	if o == nil {
 		o = &Options{}
 	}
@@ -83,7 +84,7 @@ func New(m *manifest.Module, o *Options) (*Adapter, error) {
 	if m.Memory == nil {
 		return nil, errors.New("the module has no memory")
 	}
-	if err := m.CheckImports(manifest.Permissions{}); err != nil {
+	if err := manifest.CheckImports(m, manifest.Permissions{}); err != nil {
 		return nil, err
 	}
 	a.config, err = manifest.ConfigTexts(o.Config)
@@ -91,7 +92,7 @@ func New(m *manifest.Module, o *Options) (*Adapter, error) {
 }
 
 // Check reports why a plugin of the Extism ABI cannot be called, as far as its module and its manifest show.
-func Check(m *manifest.Module, tools []manifest.Tool) error {
+func Check(m *wasmfile.Module, tools []manifest.Tool) error {
 	_, err := New(m, &Options{Tools: tools})
 	return err
 }
@@ -106,7 +107,7 @@ func (a *Adapter) Equip(spec *sandbox.Spec) {
 func (a *Adapter) v1() bool { return a.exports[exportDescribe] && a.exports[exportCall] }
 
 // findExports returns the exports that hako calls.
-func (a *Adapter) findExports(m *manifest.Module) (map[string]bool, error) {
+func (a *Adapter) findExports(m *wasmfile.Module) (map[string]bool, error) {
 	known := []string{
 		exportDescribe, exportCall, exportListTools, exportCallTool, exportListPrompts, exportGetPrompt,
 		exportListResources, exportListTemplates, exportReadResource, exportComplete,
@@ -119,7 +120,7 @@ func (a *Adapter) findExports(m *manifest.Module) (map[string]bool, error) {
 	}
 	found := map[string]bool{}
 	for _, e := range m.Exports {
-		if e.Kind != manifest.KindFunc || !slices.Contains(known, e.Name) {
+		if e.Kind != wasmfile.KindFunc || !slices.Contains(known, e.Name) {
 			continue
 		}
 		if t := e.Type.String(); t != "() -> (i32)" && t != "() -> ()" {

@@ -19,6 +19,7 @@ import (
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -254,38 +255,38 @@ func TestMount(t *testing.T) {
 
 func TestNew(t *testing.T) {
 	t.Parallel()
-	export := func(name string, types ...manifest.FuncType) manifest.Export {
-		answers := manifest.FuncType{Results: []manifest.ValueType{manifest.I32}}
-		return manifest.Export{Name: name, Kind: manifest.KindFunc, Type: &append(types, answers)[0]}
+	export := func(name string, types ...wasmfile.FuncType) wasmfile.Export {
+		answers := wasmfile.FuncType{Results: []wasmfile.ValueType{wasmfile.I32}}
+		return wasmfile.Export{Name: name, Kind: wasmfile.KindFunc, Type: &append(types, answers)[0]}
 	}
-	exports := func(names ...string) []manifest.Export {
-		var list []manifest.Export
+	exports := func(names ...string) []wasmfile.Export {
+		var list []wasmfile.Export
 		for _, name := range names {
 			list = append(list, export(name))
 		}
 		return list
 	}
-	memory := new(manifest.Memory)
+	memory := new(wasmfile.Memory)
 	for name, test := range map[string]struct {
-		module manifest.Module
+		module wasmfile.Module
 		want   string
 	}{
-		"first family":  {manifest.Module{Exports: exports("describe", "call"), Memory: memory}, ""},
-		"second family": {manifest.Module{Exports: exports("list_tools", "call_tool"), Memory: memory}, ""},
-		"prompts alone": {manifest.Module{Exports: exports("list_prompts"), Memory: memory}, ""},
-		"no result": {manifest.Module{Exports: []manifest.Export{export("list_tools", manifest.FuncType{})},
+		"first family":  {wasmfile.Module{Exports: exports("describe", "call"), Memory: memory}, ""},
+		"second family": {wasmfile.Module{Exports: exports("list_tools", "call_tool"), Memory: memory}, ""},
+		"prompts alone": {wasmfile.Module{Exports: exports("list_prompts"), Memory: memory}, ""},
+		"no result": {wasmfile.Module{Exports: []wasmfile.Export{export("list_tools", wasmfile.FuncType{})},
 			Memory: memory}, ""},
-		"describe alone": {manifest.Module{Exports: exports("describe"), Memory: memory},
+		"describe alone": {wasmfile.Module{Exports: exports("describe"), Memory: memory},
 			"exports neither describe and call"},
-		"another plugin": {manifest.Module{Exports: exports("count_vowels"), Memory: memory},
+		"another plugin": {wasmfile.Module{Exports: exports("count_vowels"), Memory: memory},
 			"exports neither describe and call"},
-		"parameters": {manifest.Module{Exports: []manifest.Export{export("call",
-			manifest.FuncType{Params: []manifest.ValueType{manifest.I32}})}}, "call (i32) -> ()"},
-		"a global of that name": {manifest.Module{Exports: []manifest.Export{{Name: "list_tools",
-			Kind: manifest.KindGlobal}}, Memory: memory}, "exports neither"},
-		"no memory": {manifest.Module{Exports: exports("describe", "call")}, "no memory"},
-		"unknown host function": {manifest.Module{Exports: exports("describe", "call"), Memory: memory,
-			Imports: []manifest.Import{{Module: "extism:host/user", Name: "get_keyring_secret"},
+		"parameters": {wasmfile.Module{Exports: []wasmfile.Export{export("call",
+			wasmfile.FuncType{Params: []wasmfile.ValueType{wasmfile.I32}})}}, "call (i32) -> ()"},
+		"a global of that name": {wasmfile.Module{Exports: []wasmfile.Export{{Name: "list_tools",
+			Kind: wasmfile.KindGlobal}}, Memory: memory}, "exports neither"},
+		"no memory": {wasmfile.Module{Exports: exports("describe", "call")}, "no memory"},
+		"unknown host function": {wasmfile.Module{Exports: exports("describe", "call"), Memory: memory,
+			Imports: []wasmfile.Import{{Module: "extism:host/user", Name: "get_keyring_secret"},
 				{Module: "extism:host/env", Name: "alloc"}}},
 			`unknown function "get_keyring_secret"`},
 	} {
@@ -298,7 +299,7 @@ func TestNew(t *testing.T) {
 			wants(t, err, test.want)
 		})
 	}
-	_, err := extism.New(&manifest.Module{Exports: exports("describe", "call"), Memory: memory},
+	_, err := extism.New(&wasmfile.Module{Exports: exports("describe", "call"), Memory: memory},
 		&extism.Options{Config: []byte("[]")})
 	wants(t, err, "configuration")
 }

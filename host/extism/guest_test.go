@@ -15,6 +15,7 @@ import (
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -51,7 +52,7 @@ type setup struct {
 
 func load(t testing.TB, s setup) *sandbox.Plugin {
 	t.Helper()
-	module, err := manifest.Read(s.wasm)
+	module, err := wasmfile.Read(s.wasm)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/host/wasmfile"
 )
 
 // TestHostFunctions compares the linked functions with those against which manifests are checked.
@@ -25,11 +26,11 @@ func TestHostFunctions(t *testing.T) {
 	}
 	modules := append((&Adapter{}).modules(), web.Module(), sqlbroker.New(new(grant.SQL), sqlbroker.Options{}).Module(),
 		execbroker.Idle().Module(), sandbox.CoreModule)
-	kinds := map[broker.Type]manifest.ValueType{broker.I32: manifest.I32, broker.I64: 0x7E, broker.F64: 0x7C}
+	kinds := map[broker.Type]wasmfile.ValueType{broker.I32: wasmfile.I32, broker.I64: 0x7E, broker.F64: 0x7C}
 	for _, module := range modules {
 		linked := map[string]string{}
 		for _, f := range module.Functions {
-			var kind manifest.FuncType
+			var kind wasmfile.FuncType
 			for _, param := range f.Params {
 				kind.Params = append(kind.Params, kinds[param])
 			}
@@ -48,12 +49,12 @@ func TestHostFunctions(t *testing.T) {
 	}
 	linked := map[string]string{}
 	for name, f := range wasi.ExportedFunctions() {
-		var kind manifest.FuncType
+		var kind wasmfile.FuncType
 		for _, param := range f.ParamTypes() {
-			kind.Params = append(kind.Params, manifest.ValueType(param))
+			kind.Params = append(kind.Params, wasmfile.ValueType(param))
 		}
 		for _, result := range f.ResultTypes() {
-			kind.Results = append(kind.Results, manifest.ValueType(result))
+			kind.Results = append(kind.Results, wasmfile.ValueType(result))
 		}
 		linked[name] = kind.String()
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 )
 
 // assemble returns a guest without a language runtime. Its start allocates a block and stores the offset in a global;
@@ -43,7 +43,7 @@ func assemble() []byte {
 // the guest's memory would not have it.
 func TestStartStateIsKept(t *testing.T) {
 	t.Parallel()
-	if _, err := manifest.Read(assemble()); err != nil {
+	if _, err := wasmfile.Read(assemble()); err != nil {
 		t.Fatal(err)
 	}
 	plugin := load(t, setup{wasm: assemble()})

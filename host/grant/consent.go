@@ -20,7 +20,7 @@ type Consent struct {
 	// Name is the plugin's name. A File has at most one Consent for a plugin.
 	Name    string
 	Version string
-	// Digest is the digest of the plugin's file, in the form of manifest.Module.
+	// Digest is the digest of the plugin's file, in the form of wasmfile.Module.
 	Digest string
 	// Asked are the permissions that the plugin asked for, without their reasons.
 	Asked manifest.Permissions

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/strictyaml"
@@ -40,7 +41,7 @@ func (f Finding) String() string {
 
 // review collects findings.
 type review struct {
-	module   *Module
+	module   *wasmfile.Module
 	manifest *Manifest
 	findings []Finding
 	// untranslated are the places of texts that are missing in a language, by language.
@@ -50,7 +51,7 @@ type review struct {
 // Check reviews a plugin: its module against its valid manifest, and the manifest for what is missing, too broad or
 // suspicious. It runs no guest code; handlers, if not nil, is what the guest answered to abi.ListHandlers. Errors come
 // first.
-func Check(m *Module, manifest *Manifest, handlers *abi.Handlers) []Finding {
+func Check(m *wasmfile.Module, manifest *Manifest, handlers *abi.Handlers) []Finding {
 	r := review{module: m, manifest: manifest, untranslated: map[string][]string{}}
 	r.imports()
 	if handlers != nil {
@@ -80,7 +81,7 @@ func (r *review) imports() {
 	if err := m.CheckABI(); err != nil {
 		r.fail("", "%v", err)
 	}
-	if err := m.CheckImports(r.manifest.Permissions); err != nil {
+	if err := CheckImports(m, r.manifest.Permissions); err != nil {
 		r.fail("", "%v", err)
 	}
 	p := &r.manifest.Permissions
@@ -92,12 +93,12 @@ func (r *review) imports() {
 
 // unused warns of a permission that is asked for if the module imports nothing that it links: the import module of a
 // core module, or the interfaces of a component.
-func (r *review) unused(permission string, asked bool, m *Module, core string, interfaces ...string) {
+func (r *review) unused(permission string, asked bool, m *wasmfile.Module, core string, interfaces ...string) {
 	links := []string{core}
 	if m.Component != nil {
 		links = interfaces
 	}
-	if asked && !slices.ContainsFunc(links, m.importsModule) {
+	if asked && !slices.ContainsFunc(links, m.ImportsFrom) {
 		r.warn("permissions."+permission, "requested but not used: the module does not import %s; remove it",
 			strings.Join(links, " or "))
 	}

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/host/internal/wasmtest"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -36,11 +38,11 @@ permissions:
     - {mount: notes, access: read-only, reason: {en: To read notes., ja: ノートを読むため。}}
 `
 
-var notesModule = plugin([][]byte{imported("hako:core/1", "take", 0, 2), imported("hako:http/1", "request", 0, 3)})
+var notesModule = wasmtest.Plugin([][]byte{wasmtest.Imported("hako:core/1", "take", 0, 2), wasmtest.Imported("hako:http/1", "request", 0, 3)})
 
 func check(t *testing.T, wasm []byte, yaml string, handlers *abi.Handlers) []string {
 	t.Helper()
-	module, err := manifest.Read(wasm)
+	module, err := wasmfile.Read(wasm)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,14 +59,14 @@ func check(t *testing.T, wasm []byte, yaml string, handlers *abi.Handlers) []str
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	core := plugin([][]byte{imported("hako:core/1", "take", 0, 2)})
+	core := wasmtest.Plugin([][]byte{wasmtest.Imported("hako:core/1", "take", 0, 2)})
 	for _, c := range []struct {
 		name, old, new string
 		wasm           []byte
 		want           string
 	}{
 		{name: "nothing to find"},
-		{name: "wrong ABI", wasm: wasm(types, section(3, []byte{0}), section(7, named("_start", 0, 0))),
+		{name: "wrong ABI", wasm: wasmtest.Module(wasmtest.Types, wasmtest.Section(3, []byte{0}), wasmtest.Section(7, wasmtest.Named("_start", 0, 0))),
 			want: "error: the module is a command"},
 		{name: "import without permission", old: "  http:\n", new: "",
 			want: "error: the module imports \"hako:http/1\", but the manifest"},
@@ -211,7 +213,7 @@ func TestCheckPutsErrorsFirst(t *testing.T) {
 	if found := check(t, notesModule, writer.Replace(reviewed), nil); len(found) > 0 {
 		t.Errorf("a tool that says that it writes: got %q", found)
 	}
-	found := check(t, wasm(), minimal, nil)
+	found := check(t, wasmtest.Module(), minimal, nil)
 	if len(found) < 2 || !strings.HasPrefix(found[0], "error") || !strings.HasPrefix(found[1], "warning") {
 		t.Errorf("got %q", found)
 	}

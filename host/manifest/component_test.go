@@ -1,7 +1,6 @@
 package manifest_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,94 +9,34 @@ import (
 
 	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/component/wasi"
+	"github.com/hako-run/hako/host/internal/wasmtest"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// fixture is the path of a component for tests.
-func fixture(name string) string { return filepath.Join("..", "component", "testdata", name+".wasm") }
-
-func readComponent(t *testing.T, name string) (*manifest.Module, []byte) {
-	t.Helper()
-	wasm, err := os.ReadFile(fixture(name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := manifest.Read(wasm)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m, wasm
-}
-
-func TestReadComponent(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]struct{ exports, imported string }{
-		"echo":    {"echo echo-bytes fail", "wasi:cli/stdout@0.2.6"},
-		"counter": {"add crash", "wasi:cli/environment@0.2.6"},
-		"files":   {"read write names", "wasi:filesystem/preopens@0.2.6"},
-		"fetch":   {"get environment", "wasi:http/outgoing-handler@0.2.12"},
-		"shapes":  {"sum hako:shapes/draw@1.2.3#move-shape", "wasi:io/streams@0.2.6"},
-	} {
-		m, _ := readComponent(t, name)
-		var exports []string
-		for _, e := range m.Exports {
-			exports = append(exports, e.Name)
-		}
-		if !strings.HasPrefix(strings.Join(exports, " "), want.exports) {
-			t.Errorf("%s exports %q, want %s", name, exports, want.exports)
-		}
-		if !slices.ContainsFunc(m.Imports, func(i manifest.Import) bool { return i.Module == want.imported }) {
-			t.Errorf("%s imports %v, want %s", name, m.Imports, want.imported)
-		}
-		if slices.ContainsFunc(m.Imports, func(i manifest.Import) bool { return strings.HasPrefix(i.Module, "hako:") }) {
-			t.Errorf("%s imports an interface that has types only: %v", name, m.Imports)
-		}
-		if err := m.CheckABI(); err != nil || m.IsExtism() {
-			t.Errorf("%s: %v, extism %t", name, err, m.IsExtism())
-		}
-		if err := m.CheckImports(manifest.Permissions{}); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 func TestPackedComponent(t *testing.T) {
 	t.Parallel()
-	_, wasm := readComponent(t, "echo")
-	packed, err := manifest.Embed(wasm, map[string][]byte{abi.ManifestSection: []byte("name: echo\nversion: 1.0.0\n" +
+	wasm := wasmtest.Component(t, "echo")
+	packed, err := wasmfile.Embed(wasm, map[string][]byte{abi.ManifestSection: []byte("name: echo\nversion: 1.0.0\n" +
 		"tools: [{name: say, export: echo, description: {ja: 返す}}]\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := manifest.Read(packed)
+	m, err := wasmfile.Read(packed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	parsed, err := m.ParseManifest()
+	parsed, err := manifest.ParseModule(m)
 	if err != nil || parsed.Tools[0].Export != "echo" {
 		t.Errorf("%+v, %v", parsed, err)
 	}
-	plain, err := manifest.Embed(packed, map[string][]byte{abi.ManifestSection: nil})
+	plain, err := wasmfile.Embed(packed, map[string][]byte{abi.ManifestSection: nil})
 	if err != nil || string(plain) != string(wasm) {
 		t.Errorf("without the manifest it is not the same: %v", err)
 	}
 	if _, err := manifest.Parse(m.Manifest); err == nil || !strings.Contains(err.Error(), "export") {
 		t.Errorf("the manifest of a core module: %v", err)
-	}
-}
-
-func TestBrokenComponent(t *testing.T) {
-	t.Parallel()
-	_, wasm := readComponent(t, "echo")
-	for problem, data := range map[string][]byte{
-		"":             wasm[:len(wasm)/2],
-		"occurs twice": slices.Concat(wasm, custom(abi.ManifestSection, "a"), custom(abi.ManifestSection, "b")),
-	} {
-		_, err := manifest.Read(data)
-		if text := fmt.Sprint(err); !strings.HasPrefix(text, "malformed component: ") || !strings.Contains(text, problem) {
-			t.Errorf("%v, want %s", err, problem)
-		}
 	}
 }
 
@@ -121,9 +60,9 @@ func TestComponentImports(t *testing.T) {
 		"acme:math/add":                    "compose the component with one that exports it (wac plug)",
 		"":                                 `the component imports "f", which is in no interface`,
 	} {
-		m := &manifest.Module{Component: &component.Component{},
-			Imports: []manifest.Import{{Module: module, Name: "f"}, {Module: module, Name: "g"}}}
-		err := m.CheckImports(manifest.Permissions{})
+		m := &wasmfile.Module{Component: &component.Component{},
+			Imports: []wasmfile.Import{{Module: module, Name: "f"}, {Module: module, Name: "g"}}}
+		err := manifest.CheckImports(m, manifest.Permissions{})
 		switch {
 		case want == "" && err != nil:
 			t.Errorf("%s: %v", module, err)
@@ -148,16 +87,6 @@ func TestKnownInterfaces(t *testing.T) {
 	}
 }
 
-func TestAsyncComponentIsRefused(t *testing.T) {
-	t.Parallel()
-	lift := &component.Lift{Options: component.Options{Async: true}, Type: &component.Func{}}
-	nested := &component.Nested{Component: &component.Component{Definitions: []component.Definition{lift}}}
-	m := &manifest.Module{Component: &component.Component{Definitions: []component.Definition{nested}}}
-	if err := m.CheckABI(); err == nil || !strings.Contains(err.Error(), "WASI 0.3") {
-		t.Error(err)
-	}
-}
-
 // TestDraft: a component without a manifest gets one from its file name and from wassette's policy beside it.
 func TestDraft(t *testing.T) {
 	t.Parallel()
@@ -178,7 +107,7 @@ permissions:
   environment:
     allow: [{key: API_KEY}]
 `
-	_, wasm := readComponent(t, "echo")
+	wasm := wasmtest.Component(t, "echo")
 	for _, beside := range []string{"Get_Weather.policy.yaml", "policy.yaml"} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "Get_Weather.wasm")
@@ -188,11 +117,11 @@ permissions:
 		if err != nil {
 			t.Fatal(err)
 		}
-		module, err := manifest.Read(data)
+		module, err := wasmfile.Read(data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := module.ParseManifest()
+		m, err := manifest.ParseModule(module)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +148,7 @@ permissions:
 
 func TestBadPolicies(t *testing.T) {
 	t.Parallel()
-	_, wasm := readComponent(t, "echo")
+	wasm := wasmtest.Component(t, "echo")
 	for policy, problem := range map[string]string{
 		"permissions: {network: {deny: [{host: a.example}]}}":                                "has no counterpart",
 		"permissions: {network: {allow: [{cidr: 10.0.0.0/8}]}}":                              "has no counterpart",
@@ -243,7 +172,7 @@ func TestBadPolicies(t *testing.T) {
 
 func TestComponentWithoutName(t *testing.T) {
 	t.Parallel()
-	_, wasm := readComponent(t, "echo")
+	wasm := wasmtest.Component(t, "echo")
 	path := filepath.Join(t.TempDir(), "1.wasm")
 	write(t, path, wasm)
 	if _, err := manifest.ReadFile(path, 0); err == nil || !strings.Contains(err.Error(), "rename the file") {

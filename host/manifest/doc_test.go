@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 )
 
 // TestDocument checks that the examples of docs/manifest.md are valid, and that its tables name every key of the
@@ -62,11 +63,11 @@ func TestDocument(t *testing.T) {
 
 // parseExtism parses the manifest of a plugin made for Extism.
 func parseExtism(text []byte) (*manifest.Manifest, error) {
-	m, err := manifest.Read(extism("extism:host/env", "f", string(text)))
+	m, err := wasmfile.Read(extism("extism:host/env", "f", string(text)))
 	if err != nil {
 		return nil, err
 	}
-	return m.ParseManifest()
+	return manifest.ParseModule(m)
 }
 
 // propertyNames returns the names under every "properties" of a schema.

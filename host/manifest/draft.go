@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/component"
-	"github.com/hako-run/hako/host/internal/wasmbin"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -66,18 +66,7 @@ func Draft(file string, wasm, policy []byte) ([]byte, error) {
 }
 
 // Inside returns the manifest in a plugin file, and whether it has one.
-func Inside(wasm []byte) ([]byte, bool) { return CustomSection(wasm, abi.ManifestSection) }
-
-// CustomSection returns the content of the first custom section with the name, and whether there is one. Malformed
-// files have none after the error; Read reports what is wrong with them.
-func CustomSection(wasm []byte, name string) (content []byte, ok bool) {
-	_ = eachSection(wasm, func(s wasmbin.Section) {
-		if s.ID == wasmbin.CustomSection && s.Name == name && content == nil {
-			content = s.Content.Rest()
-		}
-	})
-	return content, content != nil
-}
+func Inside(wasm []byte) ([]byte, bool) { return wasmfile.CustomSection(wasm, abi.ManifestSection) }
 
 // nameOf makes the name of a plugin from that of its file.
 func nameOf(path string) (string, error) {

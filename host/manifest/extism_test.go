@@ -5,13 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/host/internal/wasmtest"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 )
 
 // extism is a module made for the Extism ABI, with an import and a manifest.
 func extism(module, name, text string) []byte {
-	return wasm(types, section(2, imported("extism:host/env", "length", 0, 4), imported(module, name, 0, 4)),
-		custom("hako:manifest", text))
+	return wasmtest.Module(wasmtest.Types, wasmtest.Section(2, wasmtest.Imported("extism:host/env", "length", 0, 4), wasmtest.Imported(module, name, 0, 4)),
+		wasmtest.Custom("hako:manifest", text))
 }
 
 func TestExtismImports(t *testing.T) {
@@ -21,11 +23,11 @@ func TestExtismImports(t *testing.T) {
 		"wasi_snapshot_preview1": `unknown function "alloc"`,
 		"hako:http/1":            `unknown import module "hako:http/1"`, "env": `unknown import module "env"`,
 	} {
-		m, err := manifest.Read(extism(module, "alloc", ""))
+		m, err := wasmfile.Read(extism(module, "alloc", ""))
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = m.CheckImports(manifest.Permissions{})
+		err = manifest.CheckImports(m, manifest.Permissions{})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", module, err)
 		}
@@ -63,21 +65,21 @@ func TestParseManifest(t *testing.T) {
 		{"Extism, with a placeholder and a state", "which the state session would outlive",
 			extism("extism:host/env", "f", head+http+"state: session\nconfig: {k: {type: string, credential: c}}\n")},
 		{"ABI 1, with a placeholder", "is for plugins of the Extism ABI",
-			plugin(nil, custom("hako:manifest", head+tools+http+"config: {k: {type: string, credential: c}}\n"))},
-		{"ABI 1, with functions", "tools[0].argument: is for functions of the Extism ABI", plugin(nil, custom("hako:manifest", head+function("argument: x")))},
+			wasmtest.Plugin(nil, wasmtest.Custom("hako:manifest", head+tools+http+"config: {k: {type: string, credential: c}}\n"))},
+		{"ABI 1, with functions", "tools[0].argument: is for functions of the Extism ABI", wasmtest.Plugin(nil, wasmtest.Custom("hako:manifest", head+function("argument: x")))},
 		{"Extism, with commands", "has no functions for commands",
 			extism("extism:host/env", "f", head+"permissions: {exec: {programs: [git], reason: r}}\n")},
 		{"Extism, with a database", "has no functions for a database",
 			extism("extism:host/env", "f", head+"permissions: {sql: {migrations: [a], reason: r}}\n")},
 		{"Extism, wrong", "name: must be", extism("extism:host/env", "f", "name: X\nversion: 1.0.0\n")},
-		{"ABI 1, granting", "offers nothing", plugin(nil, custom("hako:manifest", head))},
-		{"ABI 1, with tools", "", plugin(nil, custom("hako:manifest", head+tools))},
+		{"ABI 1, granting", "offers nothing", wasmtest.Plugin(nil, wasmtest.Custom("hako:manifest", head))},
+		{"ABI 1, with tools", "", wasmtest.Plugin(nil, wasmtest.Custom("hako:manifest", head+tools))},
 	} {
-		m, err := manifest.Read(test.wasm)
+		m, err := wasmfile.Read(test.wasm)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = m.ParseManifest()
+		_, err = manifest.ParseModule(m)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", test.name, err)
 		}
@@ -96,11 +98,11 @@ func TestExtismPage(t *testing.T) {
 	if !found {
 		t.Fatal("the page has no example")
 	}
-	m, err := manifest.Read(extism("extism:host/env", "f", example))
+	m, err := wasmfile.Read(extism("extism:host/env", "f", example))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.ParseManifest(); err != nil {
+	if _, err := manifest.ParseModule(m); err != nil {
 		t.Error(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -60,15 +61,17 @@ var hostFunctions = map[string]map[string]string{
 }
 
 // HostFunctions returns the functions that a guest can import from a module, by name.
-func HostFunctions(module string) map[string]FuncType { return maps.Clone(functionsByModule()[module]) }
+func HostFunctions(module string) map[string]wasmfile.FuncType {
+	return maps.Clone(functionsByModule()[module])
+}
 
-var functionsByModule = sync.OnceValue(func() map[string]map[string]FuncType {
-	modules := make(map[string]map[string]FuncType)
+var functionsByModule = sync.OnceValue(func() map[string]map[string]wasmfile.FuncType {
+	modules := make(map[string]map[string]wasmfile.FuncType)
 	for module, signatures := range hostFunctions {
-		modules[module] = make(map[string]FuncType)
+		modules[module] = make(map[string]wasmfile.FuncType)
 		for signature, names := range signatures {
 			params, results, _ := strings.Cut(signature, ":")
-			kind := FuncType{valueTypesOf(params), valueTypesOf(results)}
+			kind := wasmfile.FuncType{Params: valueTypesOf(params), Results: valueTypesOf(results)}
 			for name := range strings.FieldsSeq(names) {
 				modules[module][name] = kind
 			}
@@ -77,16 +80,16 @@ var functionsByModule = sync.OnceValue(func() map[string]map[string]FuncType {
 	return modules
 })
 
-func valueTypesOf(letters string) []ValueType {
-	var types []ValueType
+func valueTypesOf(letters string) []wasmfile.ValueType {
+	var types []wasmfile.ValueType
 	for _, letter := range letters {
-		types = append(types, map[rune]ValueType{'i': I32, 'l': 0x7E, 'd': 0x7C}[letter])
+		types = append(types, map[rune]wasmfile.ValueType{'i': wasmfile.I32, 'l': 0x7E, 'd': 0x7C}[letter])
 	}
 	return types
 }
 
 // checkFunction checks that a function of a known import module is there, with the type that the guest takes it for.
-func checkFunction(i Import) error {
+func checkFunction(i wasmfile.Import) error {
 	functions := functionsByModule()[i.Module]
 	want, ok := functions[i.Name]
 	switch {

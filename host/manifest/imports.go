@@ -3,10 +3,10 @@ package manifest
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -39,13 +39,13 @@ var extismModules = []importModule{{module: wasiModule}, {module: extismEnv}, {m
 
 // CheckImports checks that the module imports nothing but functions of the modules that permissions link, with their
 // types, and a component nothing but interfaces that hako has. All imports that are not so are in the error.
-func (m *Module) CheckImports(p Permissions) error {
-	check := func(i Import) error { return checkImport(i, p, importModules) }
+func CheckImports(m *wasmfile.Module, p Permissions) error {
+	check := func(i wasmfile.Import) error { return checkImport(i, p, importModules) }
 	switch {
 	case m.Component != nil:
-		check = func(i Import) error { return checkComponentImport(i, p) }
+		check = func(i wasmfile.Import) error { return checkComponentImport(i, p) }
 	case m.IsExtism():
-		check = func(i Import) error { return checkImport(i, p, extismModules) }
+		check = func(i wasmfile.Import) error { return checkImport(i, p, extismModules) }
 	}
 	var errs []error
 	seen := map[string]bool{}
@@ -58,12 +58,12 @@ func (m *Module) CheckImports(p Permissions) error {
 	return errors.Join(errs...)
 }
 
-func checkImport(i Import, p Permissions, allowed []importModule) error {
+func checkImport(i wasmfile.Import, p Permissions, allowed []importModule) error {
 	for _, known := range allowed {
 		switch {
 		case known.module != i.Module:
 			continue
-		case i.Kind != KindFunc:
+		case i.Kind != wasmfile.KindFunc:
 			return fmt.Errorf("the module imports the %s %q from %q, which has functions only", i.Kind, i.Name,
 				i.Module)
 		case known.permission != "" && !known.asked(p):
@@ -75,7 +75,7 @@ func checkImport(i Import, p Permissions, allowed []importModule) error {
 	return unknownImport(i, allowed)
 }
 
-func unknownImport(i Import, allowed []importModule) error {
+func unknownImport(i wasmfile.Import, allowed []importModule) error {
 	if base, version, ok := strings.Cut(i.Module, "/"); ok && strings.HasPrefix(i.Module, "hako:") {
 		for _, known := range allowed {
 			if knownBase, has, _ := strings.Cut(known.module, "/"); knownBase == base {
@@ -96,12 +96,4 @@ func unknownImport(i Import, allowed []importModule) error {
 		text += "; it is made for Extism"
 	}
 	return errors.New(text)
-}
-
-// importsModule reports whether the module imports anything from the import module or interface of that name.
-func (m *Module) importsModule(name string) bool {
-	return slices.ContainsFunc(m.Imports, func(i Import) bool {
-		module, _, _ := strings.Cut(i.Module, "@")
-		return module == name
-	})
 }

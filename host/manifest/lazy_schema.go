@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/hako-run/hako/host/schema"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -34,9 +35,9 @@ func (s *lazySchema) get() *schema.Schema {
 	return s.compiled
 }
 
-// ParseValidated parses the manifest in a module as ParseManifest does, without validating it: ParseManifest must have
+// ParseValidated parses the manifest in a module as ParseModule does, without validating it: ParseModule must have
 // accepted it before. The schemas of tools are compiled at their first use.
-func (m *Module) ParseValidated() (*Manifest, error) {
+func ParseValidated(m *wasmfile.Module) (*Manifest, error) {
 	parsed := &Manifest{}
 	valid := func() error { return nil }
 	if err := strictyaml.Read(m.Manifest, MaxBytes, parsed.read, valid); err != nil {

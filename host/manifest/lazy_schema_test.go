@@ -1,6 +1,10 @@
 package manifest
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/hako-run/hako/host/wasmfile"
+)
 
 // TestParseValidated compares the tools of a manifest that is validated with those of one that was validated before.
 func TestParseValidated(t *testing.T) {
@@ -18,12 +22,12 @@ tools:
     inputSchema: {type: object}
     outputSchema: {type: object, required: [text], properties: {text: {type: string}}}
 `)
-	m := &Module{Manifest: text}
-	validated, err := m.ParseValidated()
+	m := &wasmfile.Module{Manifest: text}
+	validated, err := ParseValidated(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	parsed, err := m.ParseManifest()
+	parsed, err := ParseModule(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +45,7 @@ tools:
 	if err := validated.Tools[1].Output().Validate([]byte(`{}`)); err == nil {
 		t.Error("an output without its text is valid")
 	}
-	if _, err := (&Module{Manifest: []byte("name: [")}).ParseValidated(); err == nil {
+	if _, err := ParseValidated(&wasmfile.Module{Manifest: []byte("name: [")}); err == nil {
 		t.Error("what is no YAML is parsed")
 	}
 }

@@ -2,7 +2,8 @@
 //
 // A manifest is YAML, beside the plugin (NAME.yaml next to NAME.wasm) or embedded in it as a custom section. It is read
 // without running guest code, strictly: an unknown or repeated key is an error. manifest.schema.json is its published
-// schema.
+// schema. ParseModule parses the manifest of a plugin file that package wasmfile has read, and CheckImports checks that
+// it asks for what the module imports.
 package manifest
 
 import (

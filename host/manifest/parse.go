@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hako-run/hako/host/schema"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -33,11 +34,11 @@ func Parse(data []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// ParseManifest parses the manifest in the module as Parse does. That of a module of the Extism ABI either only grants,
+// ParseModule parses the manifest in a module as Parse does. That of a module of the Extism ABI either only grants,
 // because the plugin is asked for what it offers, or lists tools, each with the function that it calls. For a component
 // it may list tools, without what the component's types say. Package tool completes both. Module.Manifest must not be
 // nil.
-func (m *Module) ParseManifest() (*Manifest, error) {
+func ParseModule(m *wasmfile.Module) (*Manifest, error) {
 	switch {
 	case m.Component != nil:
 		return ParseComponent(m.Manifest)

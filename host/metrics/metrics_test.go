@@ -27,7 +27,6 @@ import (
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/llm"
-	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/metrics"
@@ -36,6 +35,7 @@ import (
 	"github.com/hako-run/hako/host/results"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/host/secretscan"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/storetest"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -60,7 +60,7 @@ func filled(t *testing.T) *metrics.Metrics {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wasm, err := manifest.Embed(guesttest.Build(t, "plugins/files"), map[string][]byte{abi.ManifestSection: text})
+	wasm, err := wasmfile.Embed(guesttest.Build(t, "plugins/files"), map[string][]byte{abi.ManifestSection: text})
 	if err != nil {
 		t.Fatal(err)
 	}

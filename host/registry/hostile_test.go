@@ -20,8 +20,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/registry"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/registrytest"
 	"github.com/hako-run/hako/internal/testcert"
 )
@@ -36,7 +36,7 @@ const (
 // large is a plugin that does not arrive in one read.
 func large(t testing.TB) []byte {
 	t.Helper()
-	wasm, err := manifest.Embed(plugin(t), map[string][]byte{"filling": bytes.Repeat([]byte("hako"), 256<<10)})
+	wasm, err := wasmfile.Embed(plugin(t), map[string][]byte{"filling": bytes.Repeat([]byte("hako"), 256<<10)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func endless(t *testing.T, size int) http.HandlerFunc {
 func TestLayouts(t *testing.T) {
 	t.Parallel()
 	wasm := plugin(t)
-	elsewhere, err := manifest.Embed(wasm, map[string][]byte{"other": []byte("file")})
+	elsewhere, err := wasmfile.Embed(wasm, map[string][]byte{"other": []byte("file")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/registry"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/registrytest"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -21,7 +21,7 @@ const manifestText = "name: probe\nversion: 1.0.0\n"
 // plugin is the smallest Wasm module, with a manifest inside.
 func plugin(t testing.TB) []byte {
 	t.Helper()
-	wasm, err := manifest.Embed([]byte("\x00asm\x01\x00\x00\x00"),
+	wasm, err := wasmfile.Embed([]byte("\x00asm\x01\x00\x00\x00"),
 		map[string][]byte{abi.ManifestSection: []byte(manifestText)})
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/host/sandbox/compile"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -115,7 +116,7 @@ func TestBombServer(t *testing.T) {
 }
 
 func serveBomb(t *testing.T, dir string, wasm []byte) (report bombReport) {
-	if _, err := manifest.Read(wasm); err != nil {
+	if _, err := wasmfile.Read(wasm); err != nil {
 		report.Read = err.Error()
 		return report
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/pluginfile"
@@ -120,7 +120,7 @@ func (l *Loop) build(ctx context.Context) (name string, size int, err error) {
 	if err != nil {
 		return "", 0, err
 	}
-	if wasm, err = manifest.Embed(wasm, source.Sections); err != nil {
+	if wasm, err = wasmfile.Embed(wasm, source.Sections); err != nil {
 		return "", 0, err
 	}
 	if err := l.Settings.apply(ctx, l.Host, l.file(source.Name)); err != nil && ctx.Err() == nil {

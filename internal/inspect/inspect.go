@@ -13,6 +13,7 @@ import (
 	"github.com/hako-run/hako/host/component/tool"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/shipped"
 )
@@ -181,7 +182,7 @@ func New(p *host.Status, c *config.Config, shipped []shipped.Plugin) (*Report, e
 }
 
 // readModule reads the plugin's code.
-func readModule(p *host.Status, c *config.Config, shipped []shipped.Plugin) (*manifest.Module, error) {
+func readModule(p *host.Status, c *config.Config, shipped []shipped.Plugin) (*wasmfile.Module, error) {
 	for _, plugin := range shipped {
 		if plugin.File == p.Path && plugin.Module != nil {
 			return plugin.Module, nil
@@ -191,11 +192,11 @@ func readModule(p *host.Status, c *config.Config, shipped []shipped.Plugin) (*ma
 	if err != nil {
 		return nil, err
 	}
-	return manifest.Read(wasm)
+	return wasmfile.Read(wasm)
 }
 
 // imports lists the modules that the plugin's code imports.
-func imports(module *manifest.Module) []string {
+func imports(module *wasmfile.Module) []string {
 	names := map[string]bool{}
 	for _, i := range module.Imports {
 		names[i.Module] = true
@@ -204,7 +205,7 @@ func imports(module *manifest.Module) []string {
 }
 
 // noTools lists the functions of a component that cannot be tools.
-func noTools(module *manifest.Module) []string {
+func noTools(module *wasmfile.Module) []string {
 	list := []string{}
 	if module.Component == nil {
 		return list

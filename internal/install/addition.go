@@ -49,7 +49,7 @@ func (f *Folder) Read(d *Download, digest string) (*Addition, error) {
 			"it has the digest %s instead of %s: it is not the intended file, and nothing was put "+
 				"into the folder", module.Digest, digest)
 	}
-	if err := module.CheckImports(m.Permissions); err != nil {
+	if err := manifest.CheckImports(module, m.Permissions); err != nil {
 		return nil, err
 	}
 	entry := d.Origin

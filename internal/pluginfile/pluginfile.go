@@ -18,6 +18,7 @@ import (
 	"github.com/hako-run/hako/host/component/tool"
 	"github.com/hako-run/hako/host/extism"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/gobuild"
 	"github.com/hako-run/hako/internal/projectbuild"
 	"github.com/hako-run/hako/internal/wholefile"
@@ -25,7 +26,7 @@ import (
 )
 
 // Read reads a plugin file of at most maxSize bytes with its manifest.
-func Read(file string, maxSize int64) (m *manifest.Manifest, module *manifest.Module, wasm []byte, err error) {
+func Read(file string, maxSize int64) (m *manifest.Manifest, module *wasmfile.Module, wasm []byte, err error) {
 	if wasm, err = manifest.ReadFile(file, maxSize); err != nil {
 		return nil, nil, nil, err
 	}
@@ -34,8 +35,8 @@ func Read(file string, maxSize int64) (m *manifest.Manifest, module *manifest.Mo
 }
 
 // Parse parses a plugin with its manifest inside.
-func Parse(wasm []byte) (*manifest.Manifest, *manifest.Module, error) {
-	module, err := manifest.Read(wasm)
+func Parse(wasm []byte) (*manifest.Manifest, *wasmfile.Module, error) {
+	module, err := wasmfile.Read(wasm)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -65,10 +66,10 @@ func Pack(wasmFile, manifestFile, out string) (wasm []byte, err error) {
 		return nil, err
 	}
 	sections := map[string][]byte{abi.ManifestSection: text}
-	if wasm, err = manifest.Embed(wasm, sections); err != nil {
+	if wasm, err = wasmfile.Embed(wasm, sections); err != nil {
 		return nil, fmt.Errorf("pack %s: %w", wasmFile, err)
 	}
-	module, err := manifest.Read(wasm)
+	module, err := wasmfile.Read(wasm)
 	if err != nil {
 		return nil, fmt.Errorf("pack %s: %w", wasmFile, err)
 	}
@@ -146,7 +147,7 @@ func Build(ctx context.Context, dir, manifestFile, out string) (file string, was
 	if wasm, err = Compile(ctx, dir, source.Name); err != nil {
 		return "", nil, err
 	}
-	if wasm, err = manifest.Embed(wasm, source.Sections); err != nil {
+	if wasm, err = wasmfile.Embed(wasm, source.Sections); err != nil {
 		return "", nil, err
 	}
 	file = cmp.Or(out, filepath.Join(dir, "dist", source.Name+".wasm"))

@@ -64,7 +64,7 @@ func publish(ctx context.Context, client *registry.Client, r registry.Reference,
 	if err != nil {
 		return nil, err
 	}
-	if err := module.CheckImports(m.Permissions); err != nil {
+	if err := manifest.CheckImports(module, m.Permissions); err != nil {
 		return nil, err
 	}
 	if r.Tag == "" {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 )
 
 // sbomType is the media type of a software bill of materials, and the type of the referrer that has one.
@@ -112,7 +113,7 @@ const maxAuditable = 8 << 20
 
 // crates returns the crates in a plugin that was built with cargo-auditable.
 func crates(wasm []byte) ([]material, error) {
-	packed, ok := manifest.CustomSection(wasm, auditableSection)
+	packed, ok := wasmfile.CustomSection(wasm, auditableSection)
 	if !ok {
 		return nil, nil
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/hako-run/hako/host/registry/index"
 	"github.com/hako-run/hako/host/registry/lock"
 	"github.com/hako-run/hako/host/registry/signature"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -123,7 +124,7 @@ func adviseNotFound(ctx context.Context, client *registry.Client, r registry.Ref
 // complete notes the digest, and embeds a manifest into a plugin that was published without one. What cannot have a
 // drafted manifest stays as it is, for Parse to refuse.
 func (p *Published) complete(c *config.Config, name string, policy []byte) error {
-	module, err := manifest.Read(p.Wasm)
+	module, err := wasmfile.Read(p.Wasm)
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.From, err)
 	}
@@ -139,7 +140,7 @@ func (p *Published) complete(c *config.Config, name string, policy []byte) error
 		text, err = manifest.Draft(name, p.Wasm, policy)
 	}
 	if err == nil {
-		p.Wasm, err = manifest.Embed(p.Wasm, map[string][]byte{abi.ManifestSection: text})
+		p.Wasm, err = wasmfile.Embed(p.Wasm, map[string][]byte{abi.ManifestSection: text})
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.From, err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/registry"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/gobuild"
 	"github.com/hako-run/hako/internal/registrytest"
@@ -136,7 +137,7 @@ func TestPublish(t *testing.T) {
 		t.Fatal(err)
 	}
 	described := func(description string) []byte {
-		wasm, err := manifest.Embed(module, map[string][]byte{abi.ManifestSection: []byte(
+		wasm, err := wasmfile.Embed(module, map[string][]byte{abi.ManifestSection: []byte(
 			"name: hello\nversion: 1.2.3+build\ndescription: " + description + "\nlicense: Apache-2.0\ntools:\n" +
 				"  - name: hello\n    description: Says hello.\n    inputSchema: {type: object}\n")})
 		if err != nil {
@@ -189,7 +190,7 @@ func auditable(t testing.TB, list string) []byte {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	wasm, err := manifest.Embed([]byte("\x00asm\x01\x00\x00\x00"), map[string][]byte{auditableSection: packed.Bytes()})
+	wasm, err := wasmfile.Embed([]byte("\x00asm\x01\x00\x00\x00"), map[string][]byte{auditableSection: packed.Bytes()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/registry"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/registrytest"
 	"github.com/hako-run/hako/pdk/abi"
@@ -19,7 +19,7 @@ import (
 // TestIndexes: plugins come from the hosts and registries of the configured indexes, and from nowhere else inside.
 func TestIndexes(t *testing.T) {
 	t.Parallel()
-	wasm, err := manifest.Embed([]byte("\x00asm\x01\x00\x00\x00"), map[string][]byte{abi.ManifestSection: []byte(`
+	wasm, err := wasmfile.Embed([]byte("\x00asm\x01\x00\x00\x00"), map[string][]byte{abi.ManifestSection: []byte(`
 name: probe
 version: 1.0.0
 description: {en: A probe, ja: プローブ}

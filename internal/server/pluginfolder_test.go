@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/registry/lock"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/install"
 	"github.com/hako-run/hako/internal/plugincopies"
@@ -32,7 +32,7 @@ func testFolder(t *testing.T) (pluginFolder, *config.Config) {
 // place puts a version of the plugin greet into the folder.
 func place(t *testing.T, f pluginFolder, version string) {
 	t.Helper()
-	wasm, err := manifest.Embed([]byte("\x00asm\x01\x00\x00\x00"), map[string][]byte{abi.ManifestSection: []byte(
+	wasm, err := wasmfile.Embed([]byte("\x00asm\x01\x00\x00\x00"), map[string][]byte{abi.ManifestSection: []byte(
 		"name: greet\nversion: " + version + "\ndescription: Greets.\nlicense: MIT\n" +
 			"tools: [{name: greet, description: Greets., inputSchema: {type: object}}]\n")})
 	if err != nil {

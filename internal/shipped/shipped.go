@@ -18,12 +18,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 )
 
 // Plugin is a host.Shipped. The build writes plugins with this package, and should not wait for package host.
 type Plugin struct {
 	File   string
-	Module *manifest.Module
+	Module *wasmfile.Module
 	Wasm   func() ([]byte, error)
 }
 
@@ -74,11 +75,11 @@ func sharedBy(plugins map[string][]byte) string {
 }
 
 func describe(wasm []byte) ([]byte, error) {
-	module, err := manifest.Read(wasm)
+	module, err := wasmfile.Read(wasm)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := module.ParseManifest(); err != nil {
+	if _, err := manifest.ParseModule(module); err != nil {
 		return nil, fmt.Errorf("manifest: %w", err) // the program does not validate it again
 	}
 	module.Recordings = nil // whoever replays them reads the plugin
@@ -130,7 +131,7 @@ func read(files fs.FS, dir string) ([]Plugin, error) {
 		if err != nil {
 			return nil, err
 		}
-		module := new(manifest.Module)
+		module := new(wasmfile.Module)
 		if err := json.Unmarshal(known, module); err != nil {
 			return nil, fmt.Errorf("%s: %w", name+moduleSuffix, err)
 		}

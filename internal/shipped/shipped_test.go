@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -16,14 +16,14 @@ import (
 // program once.
 func TestPlugins(t *testing.T) {
 	t.Parallel()
-	wasm, err := manifest.Embed([]byte("\x00asm\x01\x00\x00\x00"), map[string][]byte{
+	wasm, err := wasmfile.Embed([]byte("\x00asm\x01\x00\x00\x00"), map[string][]byte{
 		abi.ManifestSection: []byte("name: a\nversion: 1.0.0\ndescription: A.\n" +
 			"tools: [{name: a, description: A., inputSchema: {type: object}}]\n"), abi.RecordingsSection: []byte("{}"),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	invalid, err := manifest.Embed(wasm, map[string][]byte{abi.ManifestSection: []byte("name: a\n")})
+	invalid, err := wasmfile.Embed(wasm, map[string][]byte{abi.ManifestSection: []byte("name: a\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,10 +32,10 @@ func TestPlugins(t *testing.T) {
 	}
 	runtime := make([]byte, 100_000)
 	rand.NewChaCha8([32]byte{}).Read(runtime)
-	if wasm, err = manifest.Embed(wasm, map[string][]byte{"runtime": runtime}); err != nil {
+	if wasm, err = wasmfile.Embed(wasm, map[string][]byte{"runtime": runtime}); err != nil {
 		t.Fatal(err)
 	}
-	second, err := manifest.Embed(wasm, map[string][]byte{"more": []byte("code")})
+	second, err := wasmfile.Embed(wasm, map[string][]byte{"more": []byte("code")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestPlugins(t *testing.T) {
 	if err != nil || len(plugins) != 2 || plugins[0].File != "a.wasm" || plugins[1].File != "a-b.wasm" {
 		t.Fatalf("%+v, %v", plugins, err)
 	}
-	want, err := manifest.Read(wasm)
+	want, err := wasmfile.Read(wasm)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/gobuild"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -38,7 +39,7 @@ var plugin = sync.OnceValues(func() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return manifest.Embed(wasm, map[string][]byte{abi.ManifestSection: text})
+	return wasmfile.Embed(wasm, map[string][]byte{abi.ManifestSection: text})
 })
 
 // serving returns a host with the plugin and an empty database. Compiled code is shared by all runs of the tests.

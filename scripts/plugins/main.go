@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/gobuild"
 	"github.com/hako-run/hako/internal/shipped"
 	"github.com/hako-run/hako/pdk/abi"
@@ -87,7 +88,7 @@ func build(ctx context.Context, root, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return manifest.Embed(wasm, sections)
+	return wasmfile.Embed(wasm, sections)
 }
 
 // sections reads what is embedded into the plugin: its manifest, which must be valid, and its recordings if it has any.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/shipped"
 )
 
@@ -57,7 +57,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	module, err := manifest.Read(wasm)
+	module, err := wasmfile.Read(wasm)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 )
 
 func main() {
@@ -116,11 +117,11 @@ func shippedPlugin(path string) (cdx.Component, error) {
 	if err != nil {
 		return cdx.Component{}, err
 	}
-	module, err := manifest.Read(wasm)
+	module, err := wasmfile.Read(wasm)
 	if err != nil {
 		return cdx.Component{}, fmt.Errorf("%s: %w", path, err)
 	}
-	m, err := module.ParseManifest()
+	m, err := manifest.ParseModule(module)
 	if err != nil {
 		return cdx.Component{}, fmt.Errorf("%s: %w", path, err)
 	}

@@ -1,11 +1,14 @@
 package tool
 
-import "github.com/hako-run/hako/host/manifest"
+import (
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
+)
 
 // ParseManifest parses the manifest of a plugin file. That of a component gets its tools, except if the component lists
 // them itself (Adapter.Lists).
-func ParseManifest(module *manifest.Module) (*manifest.Manifest, error) {
-	m, err := module.ParseManifest()
+func ParseManifest(module *wasmfile.Module) (*manifest.Manifest, error) {
+	m, err := manifest.ParseModule(module)
 	if err != nil || module.Component == nil {
 		return m, err
 	}

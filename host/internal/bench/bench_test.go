@@ -29,6 +29,7 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/metrics"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/measurement"
 	"github.com/hako-run/hako/internal/processors"
 	"github.com/hako-run/hako/pdk/abi"
@@ -164,7 +165,7 @@ func echoPlugin(t testing.TB, name, tool string) []byte {
 func pluginOf(t testing.TB, text, name, tool string) []byte {
 	t.Helper()
 	text = strings.NewReplacer("NAME", name, "TOOL", tool).Replace(text)
-	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/probe"),
+	wasm, err := wasmfile.Embed(guesttest.Build(t, "host/internal/guesttest/guests/probe"),
 		map[string][]byte{abi.ManifestSection: []byte(text)})
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +179,7 @@ func filesPlugin(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wasm, err := manifest.Embed(guesttest.Build(t, "plugins/files"), map[string][]byte{abi.ManifestSection: text})
+	wasm, err := wasmfile.Embed(guesttest.Build(t, "plugins/files"), map[string][]byte{abi.ManifestSection: text})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -405,7 +406,7 @@ func approveIn(t *testing.T, path string, wasm []byte) {
 
 func approve(t *testing.T, consents *grant.File, wasm []byte) {
 	t.Helper()
-	module, err := manifest.Read(wasm)
+	module, err := wasmfile.Read(wasm)
 	if err != nil {
 		t.Fatal(err)
 	}

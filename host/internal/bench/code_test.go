@@ -16,6 +16,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/metrics"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -90,7 +91,7 @@ func codeHost(t *testing.T) *host.Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if wasm, err = manifest.Embed(wasm, map[string][]byte{abi.ManifestSection: text}); err != nil {
+	if wasm, err = wasmfile.Embed(wasm, map[string][]byte{abi.ManifestSection: text}); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()

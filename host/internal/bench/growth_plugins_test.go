@@ -11,8 +11,8 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/internal/guesttest"
-	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/mcpload"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -72,7 +72,7 @@ func newPluginFolder(t *testing.T, plugins int) *pluginFolder {
 
 func digestOf(t *testing.T, wasm []byte) string {
 	t.Helper()
-	module, err := manifest.Read(wasm)
+	module, err := wasmfile.Read(wasm)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func smallPlugin(t *testing.T, number int, version string) []byte {
 	t.Helper()
 	text := strings.NewReplacer("NAME", fmt.Sprintf("p%d", number), "TOOL", fmt.Sprintf("tool%d", number),
 		"1.0.0", version).Replace(plainManifest)
-	wasm, err := manifest.Embed(guesttest.Assemble(1, []byte{0x41, 0}), map[string][]byte{
+	wasm, err := wasmfile.Embed(guesttest.Assemble(1, []byte{0x41, 0}), map[string][]byte{
 		abi.ManifestSection: []byte(text)})
 	if err != nil {
 		t.Fatal(err)

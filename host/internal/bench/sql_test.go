@@ -10,8 +10,8 @@ import (
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/internal/guesttest"
-	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -37,7 +37,7 @@ var endless = []string{
 // sql compares a guest's statement with the direct use of the driver, and measures how fast endless statements are
 // stopped.
 func (r *results) sql(t *testing.T) {
-	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/sql"),
+	wasm, err := wasmfile.Embed(guesttest.Build(t, "host/internal/guesttest/guests/sql"),
 		map[string][]byte{abi.ManifestSection: []byte(sqlManifest)})
 	if err != nil {
 		t.Fatal(err)

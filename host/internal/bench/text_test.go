@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/internal/guesttest"
-	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/testprogram"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -93,7 +93,7 @@ func rustPlugin(t *testing.T) []byte {
 	}
 	text := strings.NewReplacer("NAME", "rust", "TOOL", "echo").Replace(echoManifest)
 	text, _, _ = strings.Cut(text, "permissions:") // it imports nothing that needs one
-	wasm, err = manifest.Embed(wasm, map[string][]byte{abi.ManifestSection: []byte(text)})
+	wasm, err = wasmfile.Embed(wasm, map[string][]byte{abi.ManifestSection: []byte(text)})
 	if err != nil {
 		t.Fatal(err)
 	}

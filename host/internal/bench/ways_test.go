@@ -20,6 +20,7 @@ import (
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -119,7 +120,7 @@ func (freshly) Serve(ctx context.Context, guest *sandbox.Guest, request *abi.Req
 
 func extismSpec(t *testing.T, wasm []byte) sandbox.Spec {
 	t.Helper()
-	module, err := manifest.Read(wasm)
+	module, err := wasmfile.Read(wasm)
 	if err != nil {
 		t.Fatal(err)
 	}

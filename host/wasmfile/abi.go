@@ -1,4 +1,4 @@
-package manifest
+package wasmfile
 
 import (
 	"errors"
@@ -16,8 +16,8 @@ var hostABIs = []int{abi.Version}
 // ErrExtism is the error of Module.ABI for a module made for the Extism ABI.
 var ErrExtism = errors.New("the module speaks the Extism ABI, not hako's")
 
-// IsExtism reports whether the module is made for the Extism ABI. Such a plugin's manifest only grants: see
-// ParseManifest.
+// IsExtism reports whether the module is made for the Extism ABI. See manifest.ParseModule for what the
+// manifest of such a plugin may hold.
 func (m *Module) IsExtism() bool {
 	if m.Component != nil {
 		return false

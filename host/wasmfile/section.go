@@ -1,9 +1,11 @@
-package manifest
+package wasmfile
 
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/hako-run/hako/host/internal/wasmbin"
 )
@@ -23,7 +25,7 @@ func Embed(wasm []byte, sections map[string][]byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range keys(sections) {
+	for _, name := range slices.Sorted(maps.Keys(sections)) {
 		if sections[name] == nil {
 			continue
 		}
@@ -32,6 +34,17 @@ func Embed(wasm []byte, sections map[string][]byte) ([]byte, error) {
 		}
 	}
 	return out, nil
+}
+
+// CustomSection returns the content of the first custom section with the name, and whether there is one. Malformed
+// files have none after the error; Read reports what is wrong with them.
+func CustomSection(wasm []byte, name string) (content []byte, ok bool) {
+	_ = eachSection(wasm, func(s wasmbin.Section) {
+		if s.ID == wasmbin.CustomSection && s.Name == name && content == nil {
+			content = s.Content.Rest()
+		}
+	})
+	return content, content != nil
 }
 
 func appendSection(wasm []byte, name string, content []byte) ([]byte, error) {

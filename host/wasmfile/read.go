@@ -1,4 +1,4 @@
-package manifest
+package wasmfile
 
 import (
 	"fmt"
