@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"runtime"
 	"strings"
 	"time"
 
@@ -135,9 +136,15 @@ func requestOf[P mcp.Params](req *mcp.ServerRequest[P], before round) *request {
 func (s *Server) answer(ctx context.Context, r *request, call *pipeline.Call,
 	run func(context.Context, *pipeline.Call) (*abi.Response, error)) (
 	response *abi.Response, state string, requests mcp.InputRequestMap, err error) {
-	bounded, release := s.bound(ctx, r.over)
-	context.AfterFunc(ctx, release)
-	ctx = bounded
+	delivery := ctx
+	ctx, release := s.bound(ctx, r.over)
+	defer func() {
+		answered := response // without a reference it is no longer charged (sandbox), also while its encoding is written
+		context.AfterFunc(delivery, func() {
+			release()
+			runtime.KeepAlive(answered)
+		})
+	}()
 	language := s.language(call)
 	switch {
 	case !r.sessionless:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"runtime"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -90,6 +91,7 @@ func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, over *exchan
 		status = http.StatusForbidden
 	}
 	_ = over.stream.Answer(status, answer.appendTo) // a client that has left misses nothing
+	runtime.KeepAlive(answer.response)              // as in Server.answer
 }
 
 // isDirect reports whether a call can be answered without the SDK: the catalog has the tool, and headers and body agree

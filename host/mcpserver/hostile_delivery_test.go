@@ -6,19 +6,39 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"weak"
 
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/pdk/abi"
 )
 
-// serveCaptured returns a server whose calls store their context in captured.
-func serveCaptured(t *testing.T, captured *context.Context) *Server {
+// delivery is what the charge for the answer of a call depends on: it ends with the context, and when the response is
+// garbage.
+type delivery struct {
+	ctx      context.Context
+	response weak.Pointer[abi.Response]
+}
+
+func (d *delivery) charged() bool {
+	runtime.GC()
+	return d.ctx != nil && d.ctx.Err() == nil && d.response.Value() != nil
+}
+
+// serveCaptured returns a server whose calls store their delivery in captured.
+func serveCaptured(t *testing.T, captured *delivery) *Server {
 	t.Helper()
-	return newServer(t, offer(t, nil, "big"), caller(func(ctx context.Context, _ *pipeline.Call) (*pipeline.Result, error) {
-		*captured = ctx
-		return ok(text("big"))
+	offered := offerAll(t, nil, &manifest.Manifest{Name: "test", Tools: []manifest.Tool{tool("big")},
+		Resources: []manifest.Resource{{URI: "test://big", Name: "big", Description: manifest.Text{"en": "Big."}}}})
+	return newServer(t, offered, caller(func(ctx context.Context, _ *pipeline.Call) (*pipeline.Result, error) {
+		response := text("big")
+		response.Contents = []abi.ResourceContents{{URI: "test://big", Text: "big"}}
+		*captured = delivery{ctx, weak.Make(response)}
+		return ok(response)
 	}), nil)
 }
 
@@ -33,39 +53,46 @@ func (w *writes) Write(data []byte) (int, error) {
 	return w.ResponseRecorder.Write(data)
 }
 
-// TestHostileDelivery: the memory of an answer is charged until the context of its call ends. A client that can be asked
-// questions, or reads slowly, does not end it before the answer has been written.
+// TestHostileDelivery: the memory of an answer is charged until the context of its call ends, or the response is garbage.
+// A client that can be asked questions, or reads slowly, causes neither before the answer has been written.
 func TestHostileDelivery(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{withSessions, withoutSessions} {
 		for _, capabilities := range []string{`{}`, `{"elicitation":{}}`} {
-			for _, bySDK := range []bool{false, true} {
-				var ctx context.Context
-				h := serveCaptured(t, &ctx).Handler()
-				r := post(version, strings.Replace(message(version, 1, "tools/call", `{"name":"big","arguments":{}}`),
+			for _, test := range []struct {
+				method, params string
+				bySDK          bool
+			}{
+				{abi.CallTool, `{"name":"big","arguments":{}}`, false},
+				{abi.CallTool, `{"name":"big","arguments":{}}`, true},
+				{abi.ReadResource, `{"uri":"test://big"}`, true},
+			} {
+				var d delivery
+				h := serveCaptured(t, &d).Handler()
+				r := post(version, strings.Replace(message(version, 1, test.method, test.params),
 					`Capabilities":{}`, `Capabilities":`+capabilities, 1))
 				if version == withSessions {
 					opening := post(version, strings.Replace(initialize(version), `"capabilities":{}`,
 						`"capabilities":`+capabilities, 1))
 					r.Header.Set("Mcp-Session-Id", do(h, opening).Header().Get("Mcp-Session-Id"))
 				}
-				if bySDK {
+				if test.bySDK {
 					r = aside(r)
 				}
 				written := false
 				w := &writes{httptest.NewRecorder(), func() {
-					if ctx != nil {
+					if d.ctx != nil {
 						written = true
-						if ctx.Err() != nil {
-							t.Errorf("%s %s, by the SDK %v: it ends before the answer is written", version, capabilities, bySDK)
+						if !d.charged() {
+							t.Errorf("%s %s, %+v: it ends before the answer is written", version, capabilities, test)
 						}
 					}
 				}}
 				h.ServeHTTP(w, r)
 				if !written || w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"big"`) {
-					t.Fatalf("%s %s, by the SDK %v: %d %s", version, capabilities, bySDK, w.Code, w.Body)
+					t.Fatalf("%s %s, %+v: %d %s", version, capabilities, test, w.Code, w.Body)
 				}
-				<-ctx.Done()
+				<-d.ctx.Done()
 			}
 		}
 	}
@@ -76,8 +103,8 @@ func TestHostileDeliveryStdio(t *testing.T) {
 	t.Parallel()
 	for _, capabilities := range []string{`{}`, `{"elicitation":{}}`} {
 		synctest.Test(t, func(t *testing.T) {
-			var ctx context.Context
-			s := serveCaptured(t, &ctx)
+			var d delivery
+			s := serveCaptured(t, &d)
 			in, toServer := io.Pipe()
 			fromServer, out := io.Pipe()
 			served := make(chan error, 1)
@@ -96,14 +123,14 @@ func TestHostileDeliveryStdio(t *testing.T) {
 				}
 			}
 			synctest.Wait()
-			if ctx == nil || ctx.Err() != nil {
-				t.Errorf("%s: it ends before the answer is read: %v", capabilities, ctx)
+			if !d.charged() {
+				t.Errorf("%s: it ends before the answer is read: %v", capabilities, d.ctx)
 			}
 			if !answers.Scan() || !strings.Contains(answers.Text(), `"big"`) {
 				t.Errorf("%s: answer %s", capabilities, answers.Text())
 			}
 			synctest.Wait()
-			if ctx == nil || ctx.Err() == nil {
+			if d.charged() {
 				t.Errorf("%s: it does not end after the answer", capabilities)
 			}
 			toServer.Close()
