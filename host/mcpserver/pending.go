@@ -185,10 +185,11 @@ func (t *pendingCall) next(ctx context.Context, a *attendant) (*question, error)
 		case <-a.displaced:
 			return nil, errDisplaced
 		case <-ctx.Done():
-			if t.leave(a) {
-				t.cancel()
-				<-t.done
+			if !t.leave(a) {
+				return nil, errDisplaced
 			}
+			t.cancel()
+			<-t.done
 			return nil, ctx.Err()
 		}
 	}

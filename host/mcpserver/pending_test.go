@@ -324,3 +324,18 @@ func TestForeignState(t *testing.T) {
 		t.Errorf("%d calls", n)
 	}
 }
+
+// TestDisplaced: the request of a client that has left does not end a call which a later request continues.
+func TestDisplaced(t *testing.T) {
+	t.Parallel()
+	call := &pendingCall{done: make(chan struct{}), cancel: func() { t.Error("the call is canceled") }}
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	for range 100 { // which of the two is noticed first is random
+		first := call.attend(nil)
+		call.attend(nil)
+		if _, err := call.next(left, first); !errors.Is(err, errDisplaced) {
+			t.Fatal(err)
+		}
+	}
+}
