@@ -47,8 +47,8 @@ func (e *LimitError) Error() string {
 }
 
 // checkLimit throws a LimitError if there are too many of what.
-func checkLimit(what string, count, limit int) {
-	if count > limit {
+func checkLimit[N int | uint32 | uint64](what string, count N, limit int) {
+	if uint64(count) > uint64(limit) { // an int may have 32 bits
 		wasmbin.Throw(&LimitError{what, uint64(count), uint64(limit)})
 	}
 }
@@ -107,12 +107,12 @@ func (c *checker) each(id byte, what string, limit, size int, entry func(*reader
 // count reads a number of entries, each of at least size bytes, and checks that there is room for them.
 func count(r *reader, what string, limit, size int) int {
 	start := r.Pos
-	n := int(r.Uint32())
+	n := r.Uint32()
 	checkLimit(what, n, limit)
-	if left := len(r.Rest()); n > left/size {
+	if left := len(r.Rest()); int(n) > left/size {
 		r.FailAt(start, "unexpected end: %d %s, and %d bytes are left", n, what, left)
 	}
-	return n
+	return int(n)
 }
 
 func (c *checker) checkTypes() {
@@ -319,7 +319,7 @@ func (c *checker) checkBody(r *reader, s signature) (err error) {
 		case opBr, opBrIf:
 			moved += c.branchValues(immediates.Uint32())
 		case opBrTable:
-			n := int(immediates.Uint32())
+			n := immediates.Uint32()
 			checkLimit("targets in a br_table", n, maxTargets)
 			for range n + 1 {
 				moved += c.branchValues(immediates.Uint32())
@@ -364,11 +364,11 @@ func (c *checker) branchValues(depth uint32) int {
 
 // countLocals reads the declarations of locals and returns the number of locals and parameters.
 func countLocals(r *reader, params int) int {
-	total := params
+	total := uint64(params)
 	for range count(r, "declarations of locals", maxLocals, 2) {
-		total += int(r.Uint32())
+		total += uint64(r.Uint32())
 		checkLimit("locals in a function", total, maxLocals)
 		r.Byte()
 	}
-	return total
+	return int(total)
 }
