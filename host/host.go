@@ -246,7 +246,8 @@ func New(options *Options) (*Host, error) {
 		return nil, err
 	}
 	h.pipeline = pipeline.New(h.catalog, &pipeline.Options{
-		Missing: h.missing, Offered: h.Offered, Locale: o.Locale, Toolsets: o.Toolsets, Governance: o.Governance, Results: o.Results,
+		Missing: h.missing, Offered: h.Offered, Locale: o.Locale, Toolsets: o.Toolsets,
+		Governance: o.Governance, Results: o.Results,
 		Tracer: o.Tracer, Observer: o.Observer, Logger: h.logger,
 	})
 	if o.Results != nil {

@@ -131,8 +131,8 @@ func requestOf[P mcp.Params](req *mcp.ServerRequest[P], before round) *request {
 		exchangeOf(req.Extra), before}
 }
 
-// answer makes the call of a request with run. It returns a response, or state and requests if the call needs input. The
-// context of run ends with ctx, which has to end once the client has the answer: its memory is charged until then.
+// answer makes the call of a request with run. It returns a response, or state and requests if the call needs input.
+// The context of run ends with ctx, which has to end once the client has the answer: its memory is charged until then.
 func (s *Server) answer(ctx context.Context, r *request, call *pipeline.Call,
 	run func(context.Context, *pipeline.Call) (*abi.Response, error)) (
 	response *abi.Response, state string, requests mcp.InputRequestMap, err error) {

@@ -63,7 +63,8 @@ func (p *Pipeline) recordCall(ctx context.Context, call *Call, record *Record, r
 		Target:     audit.Target{Plugin: record.Source, Name: record.Name, Digest: record.Digest},
 		DurationMS: float64(record.Duration.Microseconds()) / 1000,
 		InputBytes: record.Input, OutputBytes: record.Output, Findings: findings(record),
-		Call: record.ID, Parent: record.Parent, Via: record.Via, RequestID: record.Caller.RequestID, TraceID: record.TraceID,
+		Call: record.ID, Parent: record.Parent, Via: record.Via, RequestID: record.Caller.RequestID,
+		TraceID:       record.TraceID,
 		HTTPRequestID: record.Caller.HTTPRequestID,
 		Arguments:     p.recordedArguments(call, record), OutputSummary: record.Summary,
 	}

@@ -141,8 +141,9 @@ const codeTool = "run_code"
 func (p *Pipeline) serveCall(ctx context.Context, call *Call, record *Record) (*Result, error) {
 	ctx, span, traceID := p.startSpan(ctx, call)
 	*record = Record{
-		ID: "call_" + rand.Text(), Caller: p.recordedCaller(&call.Caller), Method: call.Request.Method, Started: time.Now(),
-		Input: len(call.Request.Arguments), TraceID: traceID,
+		ID: "call_" + rand.Text(), Caller: p.recordedCaller(&call.Caller), Method: call.Request.Method,
+		Started: time.Now(),
+		Input:   len(call.Request.Arguments), TraceID: traceID,
 	}
 	if call.parent != nil {
 		record.Parent, record.Via = call.parent.record.ID, call.via()
@@ -228,8 +229,8 @@ func (p *Pipeline) dispatch(ctx context.Context, call *Call, record *Record) (*a
 	return nil, &InvalidError{fmt.Sprintf("unknown pipeline method %q", call.Request.Method)}
 }
 
-// ErrInternal is a fault of the host. The errors of Call that wrap it add the call's ID, which the log, the audit log and
-// the trace have too.
+// ErrInternal is a fault of the host. The errors of Call that wrap it add the call's ID, which the log, the audit log
+// and the trace have too.
 var ErrInternal = errors.New("internal error of the host: its log has the details")
 
 func (p *Pipeline) callTool(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {

@@ -57,7 +57,8 @@ func (s *search) indexOf(view *catalog.View) *toolsearch.Index {
 		for i, tool := range view.Tools {
 			documents[i] = toolsearch.Document{
 				Name: tool.Name, Titles: slices.Collect(maps.Values(tool.Spec.Title)),
-				Descriptions: slices.Collect(maps.Values(tool.Spec.Description)), Arguments: argumentTexts(tool.Spec.InputSchema),
+				Descriptions: slices.Collect(maps.Values(tool.Spec.Description)),
+				Arguments:    argumentTexts(tool.Spec.InputSchema),
 			}
 		}
 		if len(s.indexes) >= maxIndexes || s.indexes == nil {

@@ -67,7 +67,8 @@ type UnmatchedRule struct {
 // is that of the reasons.
 func NewExplanation(p *Policy, c *Call, language string) *Explanation {
 	e := &Explanation{
-		Tool: c.Tool, Plugin: c.Plugin, Frontend: c.Frontend, Via: c.Via, Tenant: c.Tenant, User: c.User, Groups: p.GroupsOf(c),
+		Tool: c.Tool, Plugin: c.Plugin, Frontend: c.Frontend, Via: c.Via, Tenant: c.Tenant,
+		User: c.User, Groups: p.GroupsOf(c),
 		Employee: p.employeeOf(c), Scopes: c.Scopes, Token: c.Token, Arguments: c.Arguments, Listed: p.Visible(c),
 	}
 	if prospects := p.Prospects(c); c.Arguments == nil && len(prospects) > 1 {
@@ -94,7 +95,8 @@ func NewExplanation(p *Policy, c *Call, language string) *Explanation {
 // Explain returns the decision in a form to show. language is the language of its reason.
 func (p Prospect) Explain(language string) ExplainedDecision {
 	d := ExplainedDecision{
-		Action: p.Action, Rule: p.Rule, Line: p.Line, When: p.When, Reason: p.Reason.In(language), Approvers: p.Approvers,
+		Action: p.Action, Rule: p.Rule, Line: p.Line, When: p.When,
+		Reason: p.Reason.In(language), Approvers: p.Approvers,
 		MissingScopes: p.MissingScopes,
 	}
 	if p.Remember > 0 {

@@ -42,8 +42,9 @@ func newUnpacker(limit int64) *unpacker {
 	return &unpacker{limit, maxTarFactor * limit, maxTarFactor * limit}
 }
 
-// find returns the Wasm file in a layer: the layer itself, or a file of its tar, which may be compressed. In a tar, plugin.wasm comes before other names that end in .wasm, and those higher up come first. It
-// returns nil if the layer has none, and fails if it is too large or the context ends.
+// find returns the Wasm file in a layer: the layer itself, or a file of its tar, which may be compressed. In a tar,
+// plugin.wasm comes before other names that end in .wasm, and those higher up come first. It returns nil if the layer
+// has none, and fails if it is too large or the context ends.
 func (u *unpacker) find(ctx context.Context, layer []byte) ([]byte, error) {
 	if bytes.HasPrefix(layer, wasmMagic) {
 		return layer, nil

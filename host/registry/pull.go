@@ -46,7 +46,8 @@ var (
 		"application/vnd.module.wasm.content.layer.v1+wasm",
 	}
 	policyTypes = []string{
-		"application/vnd.wasm.policy.v1+yaml", "application/vnd.wassette.policy+yaml", "application/x-yaml", "text/yaml",
+		"application/vnd.wasm.policy.v1+yaml", "application/vnd.wassette.policy+yaml",
+		"application/x-yaml", "text/yaml",
 	}
 )
 

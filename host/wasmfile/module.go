@@ -1,8 +1,8 @@
 // Package wasmfile reads what the Wasm of a plugin file says of it, without compiling or running any of its code.
 //
 // Read returns a Module: imports, exports, memory, the digest and hako's custom sections, of a core module or of a
-// component. Its methods find out which ABI the plugin is made for. Embed changes custom sections. Package manifest reads
-// the manifest among them and checks that it asks for what the module imports.
+// component. Its methods find out which ABI the plugin is made for. Embed changes custom sections. Package manifest
+// reads the manifest among them and checks that it asks for what the module imports.
 //
 // Everything here reads untrusted bytes. All functions and methods may be called concurrently, on a Module that nobody
 // changes.

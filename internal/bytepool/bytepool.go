@@ -3,7 +3,8 @@ package bytepool
 
 import "sync"
 
-// maxKept is the largest capacity that is kept, in bytes. Larger slices would add to the memory of a process under load.
+// maxKept is the largest capacity that is kept, in bytes. Larger slices would add to the memory of a process under
+// load.
 const maxKept = 256 << 10
 
 var pool = sync.Pool{New: func() any { return new([]byte) }}

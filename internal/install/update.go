@@ -138,8 +138,8 @@ func (f *Folder) Update(ctx context.Context, n *Newer) (_ *Addition, err error) 
 	return p, nil
 }
 
-// isOlder reports whether a version is older than another one. A registry that lies, or one that was taken over, can serve
-// what its owner signed long ago.
+// isOlder reports whether a version is older than another one. A registry that lies, or one that was taken over, can
+// serve what its owner signed long ago.
 func isOlder(version, than string) bool {
 	order, ok := lock.Compare(version, than)
 	return ok && order < 0

@@ -27,7 +27,8 @@ import (
 // HostKeys are the configuration keys whose changes host.Host.Reconfigure applies, each with all keys below it.
 var HostKeys = []string{
 	"plugins", "shipped", "allowPaths", "consents", "updates", "plugin", "tenants", "limits", "ceilings",
-	"maxPluginSize", "mountQuota", "mock", "locale", "toolset", "toolsets", "outbound.proxy", "audit.optional", "audit.fields",
+	"maxPluginSize", "mountQuota", "mock", "locale", "toolset", "toolsets",
+	"outbound.proxy", "audit.optional", "audit.fields",
 }
 
 // HostOptions returns the options of the host that a configuration describes. shipped are the plugins that come with

@@ -40,7 +40,8 @@ func narrow(r rune) rune {
 }
 
 // fold brings a place name into the form in which names are compared: narrow letters in lower case, wide katakana,
-// voiced kana as one character, no difference between large and small ヶ, and no variation selectors (☀️, 葛󠄀). Unlike x/text's NFKC it needs no tables.
+// voiced kana as one character, no difference between large and small ヶ, and no variation selectors (☀️, 葛󠄀). Unlike
+// x/text's NFKC it needs no tables.
 func fold(name string) string {
 	if isFolded(name) {
 		return name

@@ -200,7 +200,8 @@ func environment(granted, environ []string) []string {
 	env := []string{
 		"PATH=" + strings.Join(searchPath, ":"), "LANG=C.UTF-8", "TERM=dumb",
 		// There is no terminal.
-		"PAGER=cat", "GIT_PAGER=cat", "GIT_EDITOR=:", "GIT_SEQUENCE_EDITOR=:", "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1",
+		"PAGER=cat", "GIT_PAGER=cat", "GIT_EDITOR=:", "GIT_SEQUENCE_EDITOR=:",
+		"GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1",
 		// As far as git allows, a repository's configuration and hooks start no programs.
 		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=core.fsmonitor", "GIT_CONFIG_VALUE_0=false",
 		"GIT_CONFIG_KEY_1=core.hooksPath", "GIT_CONFIG_VALUE_1=/dev/null",

@@ -40,8 +40,9 @@ type Frame struct {
 	borrowed int      // handles that were borrowed to the guest and that it has not dropped
 }
 
-// Signature returns the signature of the core function through which a guest calls f, as core value types: 0x7f i32, 0x7e i64, 0x7d f32, 0x7c f64. It returns nothing for a function with a type that has no
-// representation; the methods of Frame return an error for it.
+// Signature returns the signature of the core function through which a guest calls f, as core value types: 0x7f i32,
+// 0x7e i64, 0x7d f32, 0x7c f64. It returns nothing for a function with a type that has no representation; the methods
+// of Frame return an error for it.
 func Signature(f *component.Func) (params, results []byte) {
 	var layouts Layouts
 	in, err := layouts.params(f)

@@ -195,8 +195,9 @@ func (e *entry) plugin(location string) (p Plugin, err error) {
 		return p, errors.New("the digest must be sha256: and 64 hexadecimal digits in lower case")
 	}
 	p = Plugin{Index: Shown(location), Name: e.Name, Version: tidy(e.Version, maxName), Reference: reference,
-		Digest: e.Digest,
-		Title:  e.Title.tidy(maxTitle), Description: e.Description.tidy(maxDescription), Asks: e.Asks.tidy(maxDescription),
+		Digest:      e.Digest,
+		Title:       e.Title.tidy(maxTitle),
+		Description: e.Description.tidy(maxDescription), Asks: e.Asks.tidy(maxDescription),
 		License: tidy(e.License, maxName), Homepage: webPage(e.Homepage), Publisher: tidy(e.Publisher, maxName),
 		Signer: tidy(e.Signer, maxName)}
 	for _, keyword := range e.Keywords[:min(len(e.Keywords), maxKeywords)] {
