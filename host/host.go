@@ -178,8 +178,8 @@ type Tenant struct {
 type Shipped struct {
 	// File is its file name, for messages.
 	File string
-	// Module is the result of manifest.Read for the plugin, without Recordings. Its ParseManifest must succeed: the
-	// host does not validate it again. If it is nil, the plugin is read.
+	// Module is the result of wasmfile.Read for the plugin, without Recordings. manifest.ParseModule must accept it:
+	// the host does not validate it again. If it is nil, the plugin is read.
 	Module *wasmfile.Module
 	// Wasm returns the plugin. It is called whenever its code or its recordings are needed, so that the host need not
 	// hold it.

@@ -241,7 +241,7 @@ func (m *coreModuleReader) section(r *reader, id byte) {
 	case wasmbin.GlobalSection:
 		entry = func() {
 			m.add(coreItem{sort: CoreGlobal, value: coreValue(r), mutable: r.Flag("the mark of a mutable global")})
-			skipConstant(r)
+			checkConstant(r)
 		}
 	case wasmbin.ExportSection:
 		entry = func() {
@@ -280,8 +280,8 @@ const (
 	opVector    = 0xfd
 )
 
-// skipConstant skips a constant expression.
-func skipConstant(r *reader) {
+// checkConstant reads a constant expression, and fails on instructions that do not belong in one.
+func checkConstant(r *reader) {
 	for {
 		switch op := r.Byte(); op {
 		case opEnd:

@@ -6,7 +6,7 @@ import (
 	"github.com/hako-run/hako/host/internal/wasmbin"
 )
 
-// Error says why a file is no component that hako reads.
+// Error is the error for a file that is no component, or one that hako does not read.
 type Error = wasmbin.Error
 
 type reader = wasmbin.Reader

@@ -155,7 +155,7 @@ type names struct {
 	resources map[string]*Resource
 }
 
-// add checks that an import or export may have its name. what says which of them it is.
+// add checks that an import or export may have its name. what names the kind of item.
 func (n *names) add(r *reader, what string, name externName, e *Extern) {
 	if n.seen == nil {
 		n.seen, n.resources = map[string]string{}, map[string]*Resource{}

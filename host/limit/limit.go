@@ -25,7 +25,7 @@ const (
 type Error struct {
 	// Plugin is the plugin's name, Limit one of the names above, Value the limit in words ("30s", "64 MiB").
 	Plugin, Limit, Value string
-	// Remedy tells the reader what to do.
+	// Remedy is a sentence with what to do.
 	Remedy string
 }
 

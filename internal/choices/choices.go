@@ -134,7 +134,7 @@ func parseMount(text string) (name, dir string, readOnly bool, err error) {
 }
 
 // folder is the whole path of a folder that was given at the command line, and of the one that a link leads to, so that
-// what is approved is what is shown.
+// the approval covers exactly the folder that is shown.
 func folder(base, dir string) (string, error) {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(base, dir)

@@ -52,7 +52,7 @@ func (r reader) credential(v strictyaml.Value) (s credential.Spec) {
 	return s
 }
 
-// Secret is a secret that the file says the place of.
+// Secret is a secret whose source is in the configuration file.
 type Secret struct {
 	// Key is its key in the configuration, such as "credentials.kot.token".
 	Key    string

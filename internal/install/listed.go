@@ -20,7 +20,7 @@ func (f *Folder) FetchListed(ctx context.Context, listed *index.Plugin) (*Downlo
 }
 
 // Get reads a plugin to add: from an address, from the file at path, or from an index if there is no such file and from
-// is a name. digest is what the plugin must have, unless it is empty.
+// is a name. The plugin must have the digest, unless it is empty.
 func (f *Folder) Get(ctx context.Context, from, path, digest string) (*Addition, error) {
 	var d *Download
 	var err error

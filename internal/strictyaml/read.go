@@ -2,8 +2,8 @@
 // suggestions for misspelled names.
 //
 // Read parses a document and passes its root to a function; Fields, List, String and the like read its values into Go
-// variables. Aliases, anchors, merge keys, tags, repeated keys and further documents are refused, so that what a
-// reviewer reads is what is in force.
+// variables. Aliases, anchors, merge keys, tags, repeated keys and further documents are refused, so that the
+// text that a reviewer reads is the whole configuration.
 package strictyaml
 
 import (

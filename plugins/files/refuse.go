@@ -11,7 +11,7 @@ import (
 	"github.com/hako-run/hako/pdk/locale"
 )
 
-// say formats what a result says in the caller's language; both formats get the same arguments.
+// say formats a text of a result in the caller's language; both formats get the same arguments.
 func say(ctx context.Context, en, ja string, args ...any) string {
 	return fmt.Sprintf(locale.Text{"en": en, "ja": ja}.In(pdk.Locale(ctx)), args...)
 }

@@ -56,7 +56,7 @@ func (f *freee) explainStatus(r *pdk.HTTPResponse, e *vendorError) {
 // throttleTime is the time after which freee's abuse control, which answers 403, lets requests through again.
 const throttleTime = 10 * time.Minute
 
-// setWait says how long to wait: what Retry-After said, else until the hour's limit is renewed, else as long as abuse
+// setWait sets how long to wait: the time of Retry-After, else until the hour's limit is renewed, else as long as abuse
 // control takes.
 func (f *freee) setWait(r *pdk.HTTPResponse, p *freeeProblem, e *vendorError) {
 	switch {

@@ -10,7 +10,7 @@ import (
 // standardPage is the number of entries in a list where the caller does not say.
 const standardPage = 50
 
-// paging says which part of a list is asked for.
+// paging selects a part of a list.
 type paging struct {
 	Limit  int `json:"limit"`
 	Offset int `json:"offset"`

@@ -60,7 +60,7 @@ func (d *document) quote(en, ja, text string) {
 	d.WriteString("> " + strings.ReplaceAll(text, "\n", "\n> ") + "\n\n")
 }
 
-// notes adds where the work stands. What was cleared says so.
+// notes adds the state of the work, with a remark for fields that were cleared.
 func (d *document) notes(n notes) {
 	for _, field := range []struct {
 		en, ja string

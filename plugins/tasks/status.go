@@ -16,7 +16,7 @@ const (
 	cancelled  = "cancelled" // will not be done
 )
 
-// next says which statuses a task may change to.
+// next has the statuses that a task may change to.
 var next = map[string][]string{
 	backlog:    {todo, inProgress, cancelled},
 	todo:       {backlog, inProgress, blocked, cancelled},

@@ -76,7 +76,7 @@ func start(ctx context.Context, binary string) (*server, error) {
 
 var served = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
-// address reads what the program says until it says where it serves.
+// address reads the program's output until it prints the address that it serves.
 func address(lines *bufio.Scanner) (string, error) {
 	for lines.Scan() {
 		if url := served.FindString(lines.Text()); url != "" {

@@ -30,7 +30,7 @@ type Entry struct {
 	// without its query.
 	From string
 	// Digest is the digest of what From answered: of the OCI manifest, or of the file. Wasm is that of the .wasm file
-	// in the folder. Both have the form of manifest.Module.
+	// in the folder. Both have the form of wasmfile.Module's.
 	Digest, Wasm string
 	// Version is the one in the plugin's manifest.
 	Version string
