@@ -118,4 +118,19 @@ describe('hako dev slack, questions of servers', () => {
     await replies(page).getByText('{"action":"accept"}').first().waitFor()
     await clean(page)
   })
+
+  test('a message written before the earlier ones have arrived opens its own thread', async () => {
+    const page = await chromium.open(slack.url)
+    await page.route('**/api/stream?*', async route => {
+      await new Promise(done => setTimeout(done, 1000))
+      await route.continue()
+    })
+    await page.locator('#person').selectOption({ label: ken })
+    await ask(page, '@hako sign me in once more')
+    await replies(page).getByText('once more').first().waitFor()
+    await replies(page).getByRole('link', { name: 'Open rooms.example' }).waitFor()
+    await replies(page).getByRole('button', { name: 'I have been there' }).click()
+    await replies(page).getByText('{"action":"accept"}').first().waitFor()
+    await clean(page)
+  })
 })

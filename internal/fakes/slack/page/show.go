@@ -75,7 +75,8 @@ const (
 )
 
 // stream sends what the person sees, and then what changes of it, as server-sent events: "workspace", "messages" (those
-// that are new or have changed), "sessions" (statuses by "CHANNEL:THREAD") and "modals" (those that are open).
+// that are new or have changed), "sessions" (statuses by "CHANNEL:THREAD") and "modals" (those that are open). The first
+// "modals" comes after all that there is at first.
 func (p *page) stream(w http.ResponseWriter, r *http.Request) {
 	me, err := p.person(r)
 	if err != nil {

@@ -45,6 +45,7 @@ const upload = async (f) => (await (await ask(`files?name=${encodeURIComponent(f
 
 async function send(thread, { text, files }) {
   if (text.startsWith("/")) return post("commands", { channel: state.place, text });
+  await state.history.promise;
   if (!thread) state.asked = sorted().at(-1)?.ts ?? ""; // what comes now is newer
   return post("messages", { channel: state.place, thread, text, files });
 }
@@ -52,7 +53,8 @@ async function send(thread, { text, files }) {
 // connect follows what the person sees.
 function connect(me) {
   source?.close();
-  Object.assign(state, { me, messages: new Map(), sessions: {}, modals: [] });
+  state.history?.resolve();
+  Object.assign(state, { me, messages: new Map(), sessions: {}, modals: [], history: Promise.withResolvers() });
   modals();
   source = new EventSource(`api/stream?as=${encodeURIComponent(me)}`);
   source.addEventListener("workspace", (e) => {
@@ -67,6 +69,7 @@ function connect(me) {
   source.addEventListener("modals", (e) => {
     state.modals = JSON.parse(e.data);
     modals();
+    state.history.resolve(); // what was there at first ends with the modals
   });
   source.addEventListener("messages", (e) => {
     const fresh = JSON.parse(e.data);
