@@ -38,7 +38,8 @@ permissions:
     - {mount: notes, access: read-only, reason: {en: To read notes., ja: ノートを読むため。}}
 `
 
-var notesModule = wasmtest.Plugin([][]byte{wasmtest.Imported("hako:core/1", "take", 0, 2), wasmtest.Imported("hako:http/1", "request", 0, 3)})
+var notesModule = wasmtest.Plugin([][]byte{wasmtest.Imported("hako:core/1", "take", 0, 2),
+	wasmtest.Imported("hako:http/1", "request", 0, 3)})
 
 func check(t *testing.T, wasm []byte, yaml string, handlers *abi.Handlers) []string {
 	t.Helper()
@@ -66,7 +67,8 @@ func TestCheck(t *testing.T) {
 		want           string
 	}{
 		{name: "nothing to find"},
-		{name: "wrong ABI", wasm: wasmtest.Module(wasmtest.Types, wasmtest.Section(3, []byte{0}), wasmtest.Section(7, wasmtest.Named("_start", 0, 0))),
+		{name: "wrong ABI", wasm: wasmtest.Module(wasmtest.Types, wasmtest.Section(3, []byte{0}),
+			wasmtest.Section(7, wasmtest.Named("_start", 0, 0))),
 			want: "error: the module is a command"},
 		{name: "import without permission", old: "  http:\n", new: "",
 			want: "error: the module imports \"hako:http/1\", but the manifest"},

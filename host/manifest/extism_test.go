@@ -12,7 +12,8 @@ import (
 
 // extism is a module made for the Extism ABI, with an import and a manifest.
 func extism(module, name, text string) []byte {
-	return wasmtest.Module(wasmtest.Types, wasmtest.Section(2, wasmtest.Imported("extism:host/env", "length", 0, 4), wasmtest.Imported(module, name, 0, 4)),
+	return wasmtest.Module(wasmtest.Types,
+		wasmtest.Section(2, wasmtest.Imported("extism:host/env", "length", 0, 4), wasmtest.Imported(module, name, 0, 4)),
 		wasmtest.Custom("hako:manifest", text))
 }
 
@@ -65,8 +66,10 @@ func TestParseManifest(t *testing.T) {
 		{"Extism, with a placeholder and a state", "which the state session would outlive",
 			extism("extism:host/env", "f", head+http+"state: session\nconfig: {k: {type: string, credential: c}}\n")},
 		{"ABI 1, with a placeholder", "is for plugins of the Extism ABI",
-			wasmtest.Plugin(nil, wasmtest.Custom("hako:manifest", head+tools+http+"config: {k: {type: string, credential: c}}\n"))},
-		{"ABI 1, with functions", "tools[0].argument: is for functions of the Extism ABI", wasmtest.Plugin(nil, wasmtest.Custom("hako:manifest", head+function("argument: x")))},
+			wasmtest.Plugin(nil, wasmtest.Custom("hako:manifest",
+				head+tools+http+"config: {k: {type: string, credential: c}}\n"))},
+		{"ABI 1, with functions", "tools[0].argument: is for functions of the Extism ABI",
+			wasmtest.Plugin(nil, wasmtest.Custom("hako:manifest", head+function("argument: x")))},
 		{"Extism, with commands", "has no functions for commands",
 			extism("extism:host/env", "f", head+"permissions: {exec: {programs: [git], reason: r}}\n")},
 		{"Extism, with a database", "has no functions for a database",

@@ -18,8 +18,8 @@ func TestCheckImports(t *testing.T) {
 		permissions manifest.Permissions
 		want        string
 	}{
-		{"core and WASI", [][]byte{wasmtest.Imported("hako:core/1", "take", 0, 2), wasmtest.Imported("wasi_snapshot_preview1", "fd_read",
-			0, 3)}, manifest.Permissions{}, ""},
+		{"core and WASI", [][]byte{wasmtest.Imported("hako:core/1", "take", 0, 2),
+			wasmtest.Imported("wasi_snapshot_preview1", "fd_read", 0, 3)}, manifest.Permissions{}, ""},
 		{"http with permission", [][]byte{wasmtest.Imported("hako:http/1", "request", 0, 3)}, http, ""},
 		{"http without permission", [][]byte{wasmtest.Imported("hako:http/1", "request", 0, 3),
 			wasmtest.Imported("hako:http/1", "read", 0, 0)}, manifest.Permissions{},
@@ -32,7 +32,8 @@ func TestCheckImports(t *testing.T) {
 			"build for WASI preview 1 (wasip1), not for a browser"},
 		{"memory", [][]byte{wasmtest.Imported("hako:core/1", "memory", 2, 0, 1)}, http,
 			`imports the memory "memory" from "hako:core/1", which has functions only`},
-		{"two", [][]byte{wasmtest.Imported("env", "f", 0, 0), wasmtest.Imported("sys", "f", 0, 0)}, http, `unknown import module "sys"`},
+		{"two", [][]byte{wasmtest.Imported("env", "f", 0, 0), wasmtest.Imported("sys", "f", 0, 0)}, http,
+			`unknown import module "sys"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -17,8 +17,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// delivery is what the charge for the answer of a call depends on: it ends with the context, and when the response is
-// garbage.
+// delivery observes the charge for the answer of a call, which ends with the context, or when the response is garbage.
 type delivery struct {
 	ctx      context.Context
 	response weak.Pointer[abi.Response]
@@ -53,8 +52,8 @@ func (w *writes) Write(data []byte) (int, error) {
 	return w.ResponseRecorder.Write(data)
 }
 
-// TestHostileDelivery: the memory of an answer is charged until the context of its call ends, or the response is garbage.
-// A client that can be asked questions, or reads slowly, causes neither before the answer has been written.
+// TestHostileDelivery: the memory of an answer is charged until the context of its call ends, or the response is
+// garbage. A client that can be asked questions, or reads slowly, causes neither before the answer has been written.
 func TestHostileDelivery(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{withSessions, withoutSessions} {

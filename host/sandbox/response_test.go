@@ -111,8 +111,8 @@ func TestDecodeTextKeeps(t *testing.T) {
 	runtime.KeepAlive(kind)
 }
 
-// TestHostileTexts: texts that are broken, or there twice, are refused or decoded as strictjson does, and a response that
-// is not decoded in place is unchanged.
+// TestHostileTexts: broken and repeated texts are refused or decoded as strictjson does, and a response that is not
+// decoded in place is unchanged.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	texts := []string{`\`, `\u`, `\u12`, `\u123`, `\u00zz`, `\x41`, `\ud800`, `\udc00`, `\ud800\u0041`, `\ud800\ud800`,

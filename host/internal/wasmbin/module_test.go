@@ -46,8 +46,8 @@ func TestModule(t *testing.T) {
 	}
 }
 
-// TestHostileModules reads modules whose sizes, numbers and names are lies, part by part. Each is refused with an offset,
-// and none is read beyond its end.
+// TestHostileModules reads modules with wrong sizes, numbers and names, one for each part of the format. Each is
+// refused with an offset, and none is read beyond its end.
 func TestHostileModules(t *testing.T) {
 	t.Parallel()
 	const most = "\xff\xff\xff\xff\x0f" // 2^32-1
