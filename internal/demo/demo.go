@@ -125,8 +125,15 @@ func (d *Demo) Close() error {
 func ParseScript(text string) (*modelscript.Script, error) {
 	japanese, english := places()
 	known := strings.NewReplacer("SPREADSHEET", fakes.Spreadsheet, "PERSON", fakes.SlackUser, "PLACES_JA", japanese,
-		"PLACES_EN", english)
+		"PLACES_EN", english, "OVERTIME_REPORT_JA", overtimeReport["ja"], "OVERTIME_REPORT_EN", overtimeReport["en"])
 	return modelscript.Parse([]byte(known.Replace(text)))
+}
+
+// overtimeReport has regular expressions for messages that ask to write overtime into a sheet, or to tell somebody.
+var overtimeReport = map[string]string{
+	"ja": `残業.*(?:まとめ|書|シート|表に|入れ|追加|送|知らせ|伝え)|(?:シート|表に).*残業`,
+	"en": `(?i)overtime.*\b(?:sheet|spreadsheet|write|put|add|append|send|tell|let)\b|` +
+		`\b(?:sheet|spreadsheet|write|put|append|send)\b.*overtime`,
 }
 
 // places returns regular expressions for the places that the fake of JMA has forecasts for, in both languages.
