@@ -99,7 +99,7 @@ func TestAuditVerify(t *testing.T) {
 	dir := auditLog(t)
 	log := filepath.Join(dir, "hako.store", "audit")
 	o := invoke(t, dir, "audit", "verify")
-	o.want(t, exitOK, "4 records in 1 segments, from 1 to 4", "All are signed, with ed25519:ebVW", "The log is intact",
+	o.want(t, exitOK, "4 records in 1 segment, from 1 to 4", "All are signed, with ed25519:ebVW", "The log is intact",
 		"--expect 4:")
 	head := strings.TrimSpace(o.stdout[strings.Index(o.stdout, "--expect ")+len("--expect "):])
 	invoke(t, dir, "audit", "verify", "--expect", head).want(t, exitOK)

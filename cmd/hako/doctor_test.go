@@ -82,7 +82,7 @@ func TestLooksChangeNoDatabase(t *testing.T) {
 					t.Errorf("%v changed the tables\n%s\nto\n%s", command, before, after)
 				}
 			}
-			invoke(t, dir, "doctor").want(t, exitOK, "PostgreSQL", "0 replicas")
+			invoke(t, dir, "doctor").want(t, exitOK, "PostgreSQL", "replicas: 0")
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/internal/pluginfile"
+	"github.com/hako-run/hako/internal/terminal"
 )
 
 func (a *app) pluginIndexCommand() *cobra.Command {
@@ -39,8 +40,8 @@ plugins, an existing index is checked. Put it on a web server, in a registry or 
 			if err != nil {
 				return err
 			}
-			return printf(a.stdout, "%s lists %d plugins\n"+
-				"Next: add it to index.plugins of hako.yaml on the machines that search it\n", file, count)
+			return printf(a.stdout, "%s lists %s\n"+
+				"Next: add it to index.plugins of hako.yaml on the machines that search it\n", file, terminal.Count(count, "plugin"))
 		},
 	}
 }

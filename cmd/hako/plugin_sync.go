@@ -8,6 +8,7 @@ import (
 
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/install"
+	"github.com/hako-run/hako/internal/terminal"
 )
 
 func (a *app) pluginSyncCommand() *cobra.Command {
@@ -84,8 +85,8 @@ and signatures.`,
 			for _, problem := range leftOut {
 				printf(a.stderr, "left out: %v\n", problem)
 			}
-			return printf(a.stdout, "%s has the %d plugins of the lock file\nNext: hako plugin sync --from %[1]s\n",
-				args[0], count)
+			return printf(a.stdout, "%s has %s of the lock file\nNext: hako plugin sync --from %[1]s\n",
+				args[0], terminal.Count(count, "plugin"))
 		}),
 	}
 }

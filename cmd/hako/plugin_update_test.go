@@ -339,7 +339,7 @@ func TestPluginUpdateRegistry(t *testing.T) {
 
 	invoke(t, dir, "plugin", "add", "local.wasm").want(t, exitOK)
 	invoke(t, dir, "plugin", "outdated").want(t, exitUsage, "probe 1.10.0: the tag", "local was added from a file")
-	invoke(t, dir, "plugin", "bundle", "all.tar").want(t, exitOK, "all.tar has the 2 plugins")
+	invoke(t, dir, "plugin", "bundle", "all.tar").want(t, exitOK, "all.tar has 2 plugins")
 	at.Close()
 	fresh := func() string {
 		other := t.TempDir()

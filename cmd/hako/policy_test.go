@@ -252,7 +252,7 @@ func TestPolicyCases(t *testing.T) {
 		"an unknown tool": {"version: 1\ncases: [{tool: other, want: deny}]", exitUsage, "says its plugin"},
 		"hints of the tool": {"version: 1\ncases: [{tool: probe_echo, hints: {readOnly: true}, want: deny}]", exitUsage,
 			"name the plugin too"},
-		"all hold": {"version: 1\ncases: [{tool: probe_now, want: deny}]", exitOK, "all 1 cases passed"},
+		"all hold": {"version: 1\ncases: [{tool: probe_now, want: deny}]", exitOK, "1 case passed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -39,7 +39,7 @@ func TestToolsOfToolset(t *testing.T) {
 	all := invoke(t, dir, "tools", "--tokens")
 	all.want(t, exitOK, "NAME", "TOKENS", "probe_echo", "8 tools, about ")
 	small := invoke(t, dir, "tools", "--tokens", "--toolset", "small")
-	small.want(t, exitOK, "say", "1 tools, about ")
+	small.want(t, exitOK, "say", "1 tool, about ")
 	if strings.Contains(small.stdout, "probe_") {
 		t.Errorf("other tools are offered: %s", small)
 	}

@@ -34,7 +34,7 @@ func database(ctx context.Context, c *config.Config, s *store.Store) []Finding {
 		return []Finding{{LevelError, "database", err.Error(), "docs/store.md describes what a database needs"}}
 	}
 	findings := []Finding{{LevelOK, "database",
-		fmt.Sprintf("%s, PostgreSQL %s, answers in %s, %d replicas", store.Redacted(c.Store), health.Version,
+		fmt.Sprintf("%s, PostgreSQL %s, answers in %s, replicas: %d", store.Redacted(c.Store), health.Version,
 			health.Latency.Round(10*time.Microsecond), len(replicas)), ""}}
 	if c.Audit.Key.IsZero() && !c.Audit.Disabled {
 		findings = append(findings, Finding{LevelError, "audit key", "the audit log in the database has no key",

@@ -79,13 +79,15 @@ func Databases(out io.Writer, done string, files []backup.File, dir string) erro
 	if databases < len(files) {
 		terminal.Printf(out, "%-40s %10s\n", "audit log", strictyaml.FormatSize(log))
 	}
-	return terminal.Printf(out, "%s %d databases, %s: %s\n", done, databases, strictyaml.FormatSize(total), dir)
+	return terminal.Printf(out, "%s %s, %s: %s\n", done, terminal.Count(databases, "database"),
+		strictyaml.FormatSize(total), dir)
 }
 
 // Verification prints the result of a verification of the audit log in dir. expected is the record of the head that the
 // user gave, 0 if none.
 func Verification(out io.Writer, dir string, r *audit.Report, expected uint64) error {
-	terminal.Printf(out, "%s: %d records in %d segments, from %d to %d\n", dir, r.Records, r.Segments, r.First, r.Last)
+	terminal.Printf(out, "%s: %s in %s, from %d to %d\n", dir, terminal.Count(r.Records, "record"),
+		terminal.Count(r.Segments, "segment"), r.First, r.Last)
 	switch {
 	case r.Checkpoints == 0:
 		fmt.Fprintln(out, "No checkpoint is signed yet: anybody could forge a log of so few records")
@@ -150,9 +152,9 @@ func Cases(out io.Writer, cases *policytest.Cases, failures []policytest.Failure
 		}
 	}
 	if len(failures) > 0 {
-		return terminal.Printf(out, "%d of %d cases failed\n", len(failures), cases.Len())
+		return terminal.Printf(out, "%d of %s failed\n", len(failures), terminal.Count(cases.Len(), "case"))
 	}
-	return terminal.Printf(out, "all %d cases passed\n", cases.Len())
+	return terminal.Printf(out, "%s passed\n", terminal.Count(cases.Len(), "case"))
 }
 
 // Review prints what the review of a plugin file found, or why there was none, and reports whether it is free of

@@ -54,8 +54,8 @@ func ToolTokens(out io.Writer, list []inspect.ToolInfo) error {
 	err := printTable(out, "NAME\tPLUGIN\tTOKENS", list, func(t inspect.ToolInfo) []any {
 		return []any{t.Name, t.Plugin, t.Tokens()}
 	})
-	return errors.Join(err, terminal.Printf(out, "\n%d tools, about %d tokens of a model's context\n",
-		len(list), total))
+	return errors.Join(err, terminal.Printf(out, "\n%s, about %d tokens of a model's context\n",
+		terminal.Count(len(list), "tool"), total))
 }
 
 var toolsHeading = manifest.Text{"en": "Available tools:", "ja": "利用可能なツール:"}

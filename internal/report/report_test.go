@@ -98,7 +98,7 @@ func TestTables(t *testing.T) {
 			"\nconfiguration k (string, default 1): d\nlimits\n"},
 		"backup": {func(out *strings.Builder) error {
 			return Databases(out, "Wrote", []backup.File{{Path: "a.db", Bytes: 1 << 20}, {Path: "audit/1", Bytes: 1 << 20}}, "dir")
-		}, backup.File{Path: "a.db"}.Title() + " 1MiB\naudit log 1MiB\nWrote 1 databases, 2MiB: dir\n"},
+		}, backup.File{Path: "a.db"}.Title() + " 1MiB\naudit log 1MiB\nWrote 1 database, 2MiB: dir\n"},
 	} {
 		var out strings.Builder
 		err := test.print(&out)

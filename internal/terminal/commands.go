@@ -24,7 +24,7 @@ type chatWords struct {
 }
 
 var chatEnglish = chatWords{
-	greeting: "hako with %s, %d tools. /help lists what else there is; Ctrl-C stops an answer, twice it ends.\n",
+	greeting: "hako with %s, tools: %d. /help lists what else there is; Ctrl-C stops an answer, twice it ends.\n",
 	keys: `
 Enter sends, Alt-Enter or Ctrl-J begins a new line, ↑ and ↓ recall earlier messages, Tab completes commands.
 Ctrl-C stops an answer, twice it ends; Ctrl-D ends.

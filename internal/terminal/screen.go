@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"strconv"
 
 	"golang.org/x/term"
 
@@ -64,7 +65,7 @@ func control(terminal io.Writer, sequences string) { _, _ = io.WriteString(termi
 // Block is an argument of Printf that may have several lines.
 type Block string
 
-// printf prints for people. Each argument that is text stays on its line, whatever it holds, but for a block and for
+// Printf prints for people. Each argument that is text stays on its line, whatever it holds, but for a block and for
 // errors, which may have several lines of hako's own.
 func Printf(out io.Writer, format string, args ...any) error {
 	shown := make([]any, len(args))
@@ -73,6 +74,14 @@ func Printf(out io.Writer, format string, args ...any) error {
 	}
 	_, err := fmt.Fprintf(out, format, shown...)
 	return err
+}
+
+// Count returns n with noun, a regular one in the singular: "1 tool", "2 tools".
+func Count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
 }
 
 func oneLine(arg any) any {

@@ -99,7 +99,7 @@ func TestEditedChat(t *testing.T) {
 	}
 
 	v, c, done := begin(true)
-	v.ends(t, "hako with local, 0 tools. /help lists what else there is;\nCtrl-C stops an answer, twice it ends.\n"+
+	v.ends(t, "hako with local, tools: 0. /help lists what else there is;\nCtrl-C stops an answer, twice it ends.\n"+
 		"Going on with "+c.Conversation+": こんにちは\n\n> later\n\nlater!\n\n>\n")
 	v.types(t, "\x1b[A\x1b[A\x1b[A\x1b[A")
 	v.ends(t, "> wait\n")
