@@ -80,8 +80,8 @@ type Tool struct {
 	OutputSchema json.RawMessage
 	Annotations  Annotations
 	Icons        []Icon
-	// Limits override the plugin's for this tool. Of these, Memory, Concurrency, Queue and QueueWait are the plugin's
-	// alone and must be zero here.
+	// Limits override the plugin's for this tool. Memory, Concurrency, Queue, QueueWait, Requests, Calls and
+	// ParallelCalls belong to the plugin and must be zero here.
 	Limits Limits
 	// When names configuration keys of type "string", and the values with which the tool is on offer: all must hold.
 	// Empty means always.
@@ -117,7 +117,7 @@ func (t *Tool) OfferedUnder(config []byte) bool {
 	return true
 }
 
-// Input is InputSchema compiled. It is nil before Manifest.Validate, which Parse calls, or Module.ParseValidated.
+// Input is InputSchema compiled. It is nil before Manifest.Validate; Parse, ParseModule and ParseValidated set it.
 func (t *Tool) Input() *schema.Schema { return t.input.get() }
 
 // Output is OutputSchema compiled. It is nil for a tool without one, and where Input is nil.

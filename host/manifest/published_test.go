@@ -160,3 +160,28 @@ func TestPublishedSchemaHasTheParsersKeys(t *testing.T) {
 		t.Errorf("the schema has %d closed objects; this test knows 18", n)
 	}
 }
+
+// TestPublishedSchemaHasTheLimitsOfTools checks that the published schema and Parse refuse the same limits of a tool.
+func TestPublishedSchemaHasTheLimitsOfTools(t *testing.T) {
+	t.Parallel()
+	schema := compilePublished(t)
+	refused := 0
+	for key, value := range manifest.DefaultLimits.Texts() {
+		text := fmt.Sprintf("%s    limits: {%s: %s}\n", minimal, key, value)
+		parsed, err := asJSON(t, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bySchema := schema.Validate(parsed)
+		_, byParser := manifest.Parse([]byte(text))
+		if (bySchema == nil) != (byParser == nil) {
+			t.Errorf("%s: Parse returns %v, the published schema %v", key, byParser, bySchema)
+		}
+		if byParser != nil {
+			refused++
+		}
+	}
+	if refused != 7 {
+		t.Errorf("%d limits are refused for a tool, want 7", refused)
+	}
+}

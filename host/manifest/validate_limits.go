@@ -28,9 +28,13 @@ func (v *validation) limits(path string, l Limits) {
 func (v *validation) toolLimits(path string, l Limits) {
 	v.limits(path, l)
 	for key, stated := range map[string]bool{
-		"memory": l.Memory != 0, "concurrency": l.Concurrency != 0, "queue": l.Queue != 0,
-		"queueWait": l.QueueWait != 0,
-		"requests":  l.Requests != 0, "calls": l.Calls != 0, "parallelCalls": l.ParallelCalls != 0,
+		"memory":        l.Memory != 0,
+		"concurrency":   l.Concurrency != 0,
+		"queue":         l.Queue != 0,
+		"queueWait":     l.QueueWait != 0,
+		"requests":      l.Requests != 0,
+		"calls":         l.Calls != 0,
+		"parallelCalls": l.ParallelCalls != 0,
 	} {
 		if stated {
 			v.Add(path+"."+key, "applies to the whole plugin: move it to the manifest's limits")
