@@ -87,12 +87,9 @@ type Func struct {
 	measure
 }
 
-// Resource is a resource type as one component refers to it: types of a component are the same if their pointers are
-// the same. Each instance of the component has a resource type of the host for each. Those of DefineResource are
-// created with the instance. All others are Imported, and are learned from an item when the instance gets it: from the
-// argument of an Import, from the new instance of an InstantiateNested, and from the original of an Export. The
-// definition's type then has a Resource where the item, or an export of the same name in it, has a resource type. What
-// is learned first stays: (type (eq $r)) mentions a Resource again.
+// Resource is a resource type as one component sees it; equal pointers mean equal types. At run time each instance maps
+// it to a host type: DefineResource creates one; an imported one is taken from the first item that carries it (argument
+// of an Import, instance of an InstantiateNested, original of an Export). Later mentions do not change the mapping.
 type Resource struct {
 	// Name is the name under which it was imported or exported.
 	Name string

@@ -34,10 +34,9 @@ func Parse(data []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// ParseModule parses the manifest in a module as Parse does. That of a module of the Extism ABI either only grants,
-// because the plugin is asked for what it offers, or lists tools, each with the function that it calls. For a component
-// it may list tools, without what the component's types say. Package tool completes both. Module.Manifest must not be
-// nil.
+// ParseModule parses the manifest in a module as Parse does. The manifest of an Extism plugin lists no tools, and the
+// plugin is asked for them, or it lists tools with the export that each calls. The manifest of a component may list
+// tools, without what the component's types say. Package tool completes both. Module.Manifest must not be nil.
 func ParseModule(m *wasmfile.Module) (*Manifest, error) {
 	switch {
 	case m.Component != nil:
@@ -82,7 +81,7 @@ func (m *Manifest) read(v strictyaml.Value) {
 	m.Permissions.Limits, m.Permissions.Claims = m.askedLimits(), m.askedClaims()
 }
 
-// readText reads a text by language; a plain string is English.
+// ReadText reads a text by language; a plain string is English.
 func ReadText(dst *Text) func(strictyaml.Value) {
 	return func(v strictyaml.Value) {
 		*dst = Text{}

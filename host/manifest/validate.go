@@ -34,7 +34,7 @@ type validation struct {
 }
 
 // Validate checks the rules that hold across the fields of a manifest, and compiles the schemas of its tools. The error
-// is an *Error. Parse calls it; a manifest put together in Go must be validated before use. It is not safe for
+// is an *Error. Parse checks the same; a manifest put together in Go must be validated before use. It is not safe for
 // concurrent use.
 func (m *Manifest) Validate() error {
 	var v validation

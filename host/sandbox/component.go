@@ -32,8 +32,8 @@ func (p *Plugin) linkComponent(ctx context.Context, code *code, c *component.Com
 	return err
 }
 
-// importedFunction returns the function of an interface that a component imports, or nil if the interface that the host
-// has does not have it.
+// importedFunction returns the host's function. It returns nil if hako has the interface without that function, and an
+// error if it lacks the interface.
 func (p *Plugin) importedFunction(imported, function string) (link.HostFunc, error) {
 	name, version, _ := strings.Cut(imported, "@")
 	found := false

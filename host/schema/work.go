@@ -29,8 +29,8 @@ type childEdge struct {
 	from, to int
 }
 
-// Labels say which members an edge applies to: those of any name, those of any index, or with anyName in front the one
-// of a name.
+// A label names the members that an edge applies to: anyName all properties, anyIndex all items, anyName+NAME the
+// property NAME.
 const (
 	anyName  = "."
 	anyIndex = "[]"

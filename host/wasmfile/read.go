@@ -8,7 +8,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// moduleReader collects what a Module holds. Its methods are called by eachSection, and panic with a *wasmbin.Error.
+// moduleReader collects what a Module holds. Its methods are called for each section, and panic with a *wasmbin.Error.
 type moduleReader struct {
 	module Module
 	types  []FuncType

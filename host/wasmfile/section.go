@@ -14,7 +14,7 @@ import (
 // more often, appended otherwise, and removed where the content is nil. Everything else stays byte for byte, so that
 // embedding the same again changes nothing.
 //
-// It is an error if wasm is not a core module or its sections are malformed, as for Read.
+// It is an error if wasm is neither a core module nor a component, or if its sections are malformed.
 func Embed(wasm []byte, sections map[string][]byte) ([]byte, error) {
 	out := append(make([]byte, 0, len(wasm)), wasm[:min(len(wasm), len(wasmbin.Header))]...)
 	err := eachSection(wasm, func(s wasmbin.Section) {

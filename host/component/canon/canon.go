@@ -37,7 +37,7 @@ type Frame struct {
 	Reserve func(bytes int64) error
 
 	lent     []uint32 // handles of the guest that are lent to the call
-	borrowed int      // handles that were borrowed to the guest and that it has not dropped
+	borrowed int      // handles lent to the guest that it has not dropped
 }
 
 // Signature returns the signature of the core function through which a guest calls f, as core value types: 0x7f i32,

@@ -96,9 +96,9 @@ func List(ctx context.Context, plugin *sandbox.Plugin) ([]byte, error) {
 
 // completeListed adds what the component listed to the manifest. The manifest's tools select and describe listed ones.
 func (a *Adapter) completeListed(listing []byte) (m *manifest.Manifest, omitted []string, err error) {
-	granting := *a.manifest
-	granting.Tools = nil
-	m, omitted, err = mcpjson.Complete(&granting, listing)
+	withoutTools := *a.manifest
+	withoutTools.Tools = nil
+	m, omitted, err = mcpjson.Complete(&withoutTools, listing)
 	if err != nil || len(a.manifest.Tools) == 0 {
 		return m, omitted, err
 	}
@@ -149,7 +149,7 @@ func (a *Adapter) listedName(tool string) string {
 
 // serveListed runs one request to a component that lists what it offers.
 func (a *Adapter) serveListed(ctx context.Context, g guest, request *abi.Request) (*abi.Response, error) {
-	name, fields := "", given{}
+	name, fields := "", recordFields{}
 	if len(request.Arguments) > 0 {
 		fields["arguments"] = string(request.Arguments)
 	}
@@ -199,19 +199,19 @@ func (a *Adapter) serveListed(ctx context.Context, g guest, request *abi.Request
 }
 
 // completion returns the fields of a request for completions.
-func completion(request *abi.Request) given {
-	fields := given{}
+func completion(request *abi.Request) recordFields {
+	fields := recordFields{}
 	if a := request.Argument; a != nil {
-		fields["argument"] = given{"name": a.Name, "value": a.Value}
+		fields["argument"] = recordFields{"name": a.Name, "value": a.Value}
 		if len(a.Resolved) > 0 {
 			resolved, _ := json.Marshal(a.Resolved) // texts only
-			fields["context"] = given{"arguments": string(resolved)}
+			fields["context"] = recordFields{"arguments": string(resolved)}
 		}
 	}
 	if ref := request.Ref; ref != nil && ref.Type == "ref/prompt" {
-		fields["ref"] = chosen{"prompt", given{"name": ref.Name}}
+		fields["ref"] = variantCase{"prompt", recordFields{"name": ref.Name}}
 	} else if ref != nil {
-		fields["ref"] = chosen{"resource-template", ref.URI}
+		fields["ref"] = variantCase{"resource-template", ref.URI}
 	}
 	return fields
 }
@@ -261,7 +261,7 @@ func (f *Function) list(ctx context.Context, g guest, all *mcpjson.Listing) erro
 	broken := func(reason string, err error) error {
 		return &sandbox.GuestError{Plugin: g.Host().Plugin, Reason: "failed in " + f.Export + ": " + reason, Err: err}
 	}
-	fields := given{}
+	fields := recordFields{}
 	for range maxPages {
 		answer, failed, err := f.ask(ctx, g, fields)
 		if err != nil {
@@ -294,9 +294,9 @@ func (f *Function) list(ctx context.Context, g guest, all *mcpjson.Listing) erro
 
 // ask calls a function of wasmcp with a request that has these fields. It returns the answer in MCP's form, or the
 // error that the component reported.
-func (f *Function) ask(ctx context.Context, g guest, fields given) (jsonObject, *abi.Error, error) {
+func (f *Function) ask(ctx context.Context, g guest, fields recordFields) (jsonObject, *abi.Error, error) {
 	args := []any{
-		fill(f.Type.Params[0].Type, given{"protocol-version": protocolVersion}),
+		fill(f.Type.Params[0].Type, recordFields{"protocol-version": protocolVersion}),
 		fill(f.Type.Params[1].Type, fields),
 	}
 	value, err := g.Call(ctx, f.Export, args)

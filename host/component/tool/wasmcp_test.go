@@ -275,7 +275,7 @@ func TestFill(t *testing.T) {
 		if form.t.Kind == component.KindList && form.t.Length > 0 {
 			continue
 		}
-		value := fill(record(field("a", stringType), field("b", form.t)), given{"a": "x"})
+		value := fill(record(field("a", stringType), field("b", form.t)), recordFields{"a": "x"})
 		e := encoder{limit: 1000}
 		if err := e.value(tupleOf(stringType, form.t), value); err != nil || !strings.HasPrefix(string(e.out), `["x",`) {
 			t.Errorf("%s: %s, %v", form.name, e.out, err)

@@ -11,19 +11,19 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// given are fields of a record by name: texts, given for records, and chosen for variants.
-type given map[string]any
+// recordFields are the values of a record's fields: string, recordFields or variantCase.
+type recordFields map[string]any
 
-// chosen is a case of a variant, by name.
-type chosen struct {
+// variantCase is a case of a variant, by name.
+type variantCase struct {
 	name    string
 	payload any
 }
 
 // unknown is the error for what the component does not know.
-func (g given) unknown() *abi.Error {
-	what, _ := g["name"].(string)
-	if uri, ok := g["uri"].(string); ok {
+func (f recordFields) unknown() *abi.Error {
+	what, _ := f["name"].(string)
+	if uri, ok := f["uri"].(string); ok {
 		what = uri
 	}
 	return notFound("the component does not know " + what).Error
@@ -34,7 +34,7 @@ func (g given) unknown() *abi.Error {
 func fill(t *component.Type, value any) any {
 	switch t.Kind {
 	case component.KindRecord, component.KindTuple:
-		fields, _ := value.(given)
+		fields, _ := value.(recordFields)
 		values := make([]any, len(t.Fields))
 		for i, field := range t.Fields {
 			values[i] = fill(field.Type, fields[field.Name])
@@ -84,7 +84,7 @@ func fill(t *component.Type, value any) any {
 
 // fillVariant returns the chosen case; without one, or if the type has none of that name, the first.
 func fillVariant(t *component.Type, value any) component.Case {
-	choice, _ := value.(chosen)
+	choice, _ := value.(variantCase)
 	number := max(0, slices.IndexFunc(t.Fields, func(f component.Field) bool { return f.Name == choice.name }))
 	c := component.Case{Number: uint32(number)}
 	if payload := t.Fields[number].Type; payload != nil {

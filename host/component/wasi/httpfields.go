@@ -72,7 +72,7 @@ func (f *fields) search(c caller) {
 	c.Charge(int64(len(f.list))*broker.EntrySteps + f.size*broker.TextSteps)
 }
 
-// check returns why a field cannot be set, or a success.
+// checkField returns why a field cannot be set, or a success.
 func checkField(name string, values ...[]byte) component.Case {
 	if !httpguts.ValidHeaderFieldName(name) {
 		return errSyntax

@@ -24,9 +24,9 @@ type scope struct {
 	coreInstances []coreInstance
 	coreItems     [component.CoreTag + 1][]coreItem
 	components    []nested
-	instances     []instance
+	instances     []exports
 	functions     []*function
-	exports       instance
+	exports       exports
 }
 
 // coreInstance is the instance of a core module, or is made of items that exist.
@@ -55,16 +55,16 @@ type nested struct {
 	parent    *scope
 }
 
-// instance is a component instance, or a similar group of items: *function, instance, nested, *resource, or int for a
-// core module.
-type instance map[string]any
+// exports are those of a component instance, or a similar group of items: *function, exports, nested, *resource, or int
+// for a core module.
+type exports map[string]any
 
 // evaluate evaluates the definitions of a component. arg returns the argument for an import.
 func (b *builder) evaluate(s *scope, arg func(*component.Extern) (any, error)) error {
 	if s.number = len(b.program.components); s.number == maxComponents {
 		return fmt.Errorf("it has more than %d component instances", maxComponents)
 	}
-	s.resources, s.exports = map[*component.Resource]*resource{}, instance{}
+	s.resources, s.exports = map[*component.Resource]*resource{}, exports{}
 	b.program.components = append(b.program.components, s.resources)
 	for _, definition := range s.component.Definitions {
 		err := b.count(1)
@@ -160,8 +160,8 @@ func (s *scope) get(ref component.Ref) any {
 	return nil
 }
 
-// learn records which resource types an item has that gets the type e.
-func (b *builder) learn(s *scope, e *component.Extern, item any) error {
+// bindResources records which resource types an item has that gets the type e.
+func (b *builder) bindResources(s *scope, e *component.Extern, item any) error {
 	if e.Resource != nil && s.resources[e.Resource] == nil {
 		if r, ok := item.(*resource); ok {
 			s.resources[e.Resource] = r
@@ -171,10 +171,10 @@ func (b *builder) learn(s *scope, e *component.Extern, item any) error {
 		if err := b.count(len(e.Instance.Exports)); err != nil {
 			return err
 		}
-		i, _ := item.(instance)
+		i, _ := item.(exports)
 		for n := range e.Instance.Exports {
 			member := &e.Instance.Exports[n]
-			if err := b.learn(s, member, i[member.Name]); err != nil {
+			if err := b.bindResources(s, member, i[member.Name]); err != nil {
 				return err
 			}
 		}
@@ -189,7 +189,7 @@ func (b *builder) bindImport(
 	if err != nil {
 		return err
 	}
-	if err := b.learn(s, &d.Extern, item); err != nil {
+	if err := b.bindResources(s, &d.Extern, item); err != nil {
 		return err
 	}
 	return s.add(d.Extern.Sort, item)
@@ -197,7 +197,7 @@ func (b *builder) bindImport(
 
 func (b *builder) bindExport(s *scope, d *component.Export) error {
 	item := s.get(d.Ref)
-	if err := b.learn(s, &d.Extern, item); err != nil {
+	if err := b.bindResources(s, &d.Extern, item); err != nil {
 		return err
 	}
 	s.exports[d.Extern.Name] = item
@@ -208,7 +208,7 @@ func (b *builder) makeInstance(s *scope, d *component.Exports) error {
 	if err := b.count(len(d.Exports)); err != nil {
 		return err
 	}
-	i := instance{}
+	i := exports{}
 	for _, ref := range d.Exports {
 		i[ref.Name] = s.get(ref)
 	}
@@ -228,7 +228,7 @@ func (b *builder) instantiateNested(s *scope, d *component.InstantiateNested) er
 	if err := b.count(len(d.Args)); err != nil {
 		return err
 	}
-	args := instance{}
+	args := exports{}
 	for _, ref := range d.Args {
 		args[ref.Name] = s.get(ref)
 	}
@@ -239,7 +239,7 @@ func (b *builder) instantiateNested(s *scope, d *component.InstantiateNested) er
 		return err
 	}
 	s.instances = append(s.instances, inner.exports)
-	return b.learn(s, &component.Extern{Sort: component.SortInstance, Instance: d.Type}, inner.exports)
+	return b.bindResources(s, &component.Extern{Sort: component.SortInstance, Instance: d.Type}, inner.exports)
 }
 
 func (b *builder) instantiate(s *scope, d *component.Instantiate) error {

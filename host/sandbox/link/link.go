@@ -68,7 +68,7 @@ type Program struct {
 
 // step instantiates a core module.
 type step struct {
-	// id is the module's ID. A module that exports items again has none, but code.
+	// id is the module's ID, or -1. code is set instead for a module made by reexport.
 	id   int
 	code wazero.CompiledModule
 	// args are the numbers of core instances by the names of the module's imports.
@@ -125,8 +125,8 @@ const (
 	maxElements   = 2 * rewrite.MaxElements
 )
 
-// Compile links a component. The runtime must have the module that rewritten modules import. It must be closed before
-// the Program.
+// Compile links a component. The runtime must have the module that rewritten modules import. The runtime must be closed
+// before the Program.
 func Compile(ctx context.Context, c *component.Component, o *Options) (_ *Program, err error) {
 	program := &Program{component: c, runtime: o.Runtime, current: o.Current, exports: map[string]*lifted{}}
 	b := &builder{Options: o, ctx: ctx, program: program}
@@ -165,14 +165,14 @@ func (p *Program) Close(ctx context.Context) (err error) {
 }
 
 // export adds the functions that are exported, those of an instance with its name as prefix.
-func (b *builder) export(prefix string, exports map[string]any) {
-	for name, item := range exports {
+func (b *builder) export(prefix string, items exports) {
+	for name, item := range items {
 		switch item := item.(type) {
 		case *function:
 			if item.lifted != nil {
 				b.program.exports[prefix+name] = item.lifted
 			}
-		case instance:
+		case exports:
 			if prefix == "" {
 				b.export(name+"#", item)
 			}
@@ -253,7 +253,7 @@ func (b *builder) hostItem(e *component.Extern) (any, error) {
 }
 
 func (b *builder) hostInterface(e *component.Extern) (any, error) {
-	i := instance{}
+	i := exports{}
 	for _, member := range e.Instance.Exports {
 		switch {
 		case member.Sort == component.SortFunc:
@@ -272,7 +272,7 @@ func (b *builder) hostInterface(e *component.Extern) (any, error) {
 	return i, nil
 }
 
-// hostResource returns a resource type of the host. If the component has learned of the resource, that stays.
+// hostResource returns a resource type of the host. bindResources ignores it if the type is already bound.
 func (b *builder) hostResource(e *component.Extern) *resource { return b.addResource(e.Name, -1) }
 
 func (b *builder) addResource(name string, owner int) *resource {
