@@ -21,12 +21,6 @@ import (
 	"github.com/hako-run/hako/host/wasmfile"
 )
 
-// Import modules of the Extism ABI.
-const (
-	envModule  = "extism:host/env"
-	userModule = "extism:host/user"
-)
-
 // Exports of the two families.
 const (
 	exportDescribe      = "describe"
@@ -147,8 +141,8 @@ func (a *Adapter) findExports(m *wasmfile.Module) (map[string]bool, error) {
 
 func (a *Adapter) modules() []broker.Module {
 	return []broker.Module{
-		{Name: envModule, Functions: slices.Concat(a.memoryFunctions(), a.stateFunctions(), a.logFunctions(),
+		{Name: manifest.ExtismEnv, Functions: slices.Concat(a.memoryFunctions(), a.stateFunctions(), a.logFunctions(),
 			a.httpFunctions())},
-		{Name: userModule, Functions: a.userFunctions()},
+		{Name: manifest.ExtismUser, Functions: a.userFunctions()},
 	}
 }

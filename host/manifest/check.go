@@ -84,22 +84,22 @@ func (r *review) imports() {
 	if err := CheckImports(m, r.manifest.Permissions); err != nil {
 		r.fail("", "%v", err)
 	}
-	p := &r.manifest.Permissions
-	r.unused("http", len(p.HTTP) > 0 && !m.IsExtism(), m, abi.HTTPModule, "wasi:http/outgoing-handler")
-	r.unused("sql", p.SQL != nil, m, abi.SQLModule, "hako:sql/database", "wasi:keyvalue/store")
-	r.unused("exec", p.Exec != nil, m, abi.ExecModule, "hako:exec/commands")
-	r.unused("tools", asksTools(*p), m, abi.ToolsModule, "hako:tools/calls")
+	for _, l := range permissionImports {
+		if l.permission == "http" && m.IsExtism() {
+			continue // one function of the Extism ABI sends requests, and all its guests have it
+		}
+		r.unused(&l)
+	}
 }
 
-// unused warns of a permission that is asked for if the module imports nothing that it links: the import module of a
-// core module, or the interfaces of a component.
-func (r *review) unused(permission string, asked bool, m *wasmfile.Module, core string, interfaces ...string) {
-	links := []string{core}
-	if m.Component != nil {
-		links = interfaces
+// unused warns of a permission that is asked for if the module imports nothing that it links.
+func (r *review) unused(l *linked) {
+	links := []string{l.module}
+	if r.module.Component != nil {
+		links = l.interfaces
 	}
-	if asked && !slices.ContainsFunc(links, m.ImportsFrom) {
-		r.warn("permissions."+permission, "requested but not used: the module does not import %s; remove it",
+	if l.asked(&r.manifest.Permissions) && !slices.ContainsFunc(links, r.module.ImportsFrom) {
+		r.warn("permissions."+l.permission, "requested but not used: the module does not import %s; remove it",
 			strings.Join(links, " or "))
 	}
 }

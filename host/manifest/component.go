@@ -10,43 +10,34 @@ import (
 )
 
 // witPackage is a package of WIT whose interfaces components may import.
-type witPackage struct {
-	name       string
-	interfaces string
-	permission string // empty: every component may import it
-	asked      func(Permissions) bool
-}
+type witPackage struct{ name, interfaces string }
 
-// witPackages are those that hako offers, in the versions 0.2.x and their drafts. Toolchains link wasi:filesystem,
-// wasi:http and wasi:sockets into every component, so they need no permission: without one there are no directories,
-// and each request or socket is refused. componentize-py links wasmcp's interfaces of the server into every component
-// that has one of its types, and hako has no functions for them: calling one is an error.
+// witPackages are those that hako offers, in the versions 0.2.x and their drafts; permissionImports says which interfaces
+// need a permission. Toolchains link wasi:filesystem, wasi:http and wasi:sockets into every component, so they need
+// none: without one there are no directories, and each request or socket is refused. componentize-py links wasmcp's
+// interfaces of the server into every component that has one of its types, and hako has no functions for them: calling
+// one is an error.
 var witPackages = []witPackage{
-	{name: "wasi:cli", interfaces: "environment exit stdin stdout stderr terminal-input terminal-output terminal-stdin terminal-stdout terminal-stderr"},
-	{name: "wasi:clocks", interfaces: "monotonic-clock wall-clock timezone"},
-	{name: "wasi:config", interfaces: "store runtime"},
-	{name: "wasi:filesystem", interfaces: "types preopens"},
-	{name: "wasi:http", interfaces: "types outgoing-handler"},
-	{name: "wasi:io", interfaces: "error poll streams"},
-	{name: "wasi:keyvalue", interfaces: "store atomics batch", permission: "sql", asked: asksSQL},
-	{name: "wasi:logging", interfaces: "logging"},
-	{name: "wasi:random", interfaces: "random insecure insecure-seed"},
-	{name: "wasi:sockets",
-		interfaces: "instance-network ip-name-lookup network tcp tcp-create-socket udp udp-create-socket"},
-	{name: "wasmcp:mcp-v20251125", interfaces: "server-auth server-handler server-io"},
-	{name: "hako:exec", interfaces: "commands", permission: "exec",
-		asked: func(p Permissions) bool { return p.Exec != nil }},
-	{name: "hako:sql", interfaces: "database", permission: "sql", asked: asksSQL},
-	{name: "hako:tool", interfaces: "log progress"},
-	{name: "hako:tools", interfaces: "calls", permission: "tools", asked: asksTools},
+	{"wasi:cli", "environment exit stdin stdout stderr " +
+		"terminal-input terminal-output terminal-stdin terminal-stdout terminal-stderr"},
+	{"wasi:clocks", "monotonic-clock wall-clock timezone"},
+	{"wasi:config", "store runtime"},
+	{"wasi:filesystem", "types preopens"},
+	{"wasi:http", "types outgoing-handler"},
+	{"wasi:io", "error poll streams"},
+	{"wasi:keyvalue", "store atomics batch"},
+	{"wasi:logging", "logging"},
+	{"wasi:random", "random insecure insecure-seed"},
+	{"wasi:sockets", "instance-network ip-name-lookup network tcp tcp-create-socket udp udp-create-socket"},
+	{"wasmcp:mcp-v20251125", "server-auth server-handler server-io"},
+	{"hako:exec", "commands"},
+	{"hako:sql", "database"},
+	{"hako:tool", "log progress"},
+	{"hako:tools", "calls"},
 }
-
-func asksSQL(p Permissions) bool { return p.SQL != nil }
-
-func asksTools(p Permissions) bool { return p.Tools != nil }
 
 // checkComponentImport checks that hako has the interface that a component imports a function of.
-func checkComponentImport(i wasmfile.Import, p Permissions) error {
+func checkComponentImport(i wasmfile.Import, p *Permissions) error {
 	if i.Module == "" {
 		return fmt.Errorf(
 			"the component imports %q, which is in no interface: hako offers the interfaces of WASI 0.2; "+
@@ -62,14 +53,16 @@ func checkComponentImport(i wasmfile.Import, p Permissions) error {
 		switch {
 		case strings.HasPrefix(name, "wasi:") && name != "wasi:logging" && version != "" &&
 			!strings.HasPrefix(version, "0.2."):
-			return fmt.Errorf("the component imports %q, and hako runs components of WASI 0.2: build it for WASI 0.2 (Rust: the target wasm32-wasip2; componentize-qjs: with --sync)",
-				i.Module)
+			return fmt.Errorf("the component imports %q, and hako runs components of WASI 0.2: build it for WASI 0.2 "+
+				"(Rust: the target wasm32-wasip2; componentize-qjs: with --sync)", i.Module)
 		case !slices.Contains(interfaces, inside):
 			return fmt.Errorf("the component imports %q: %s", i.Module,
 				strictyaml.Unknown("interface of "+name, inside, interfaces))
-		case known.permission != "" && !known.asked(p):
-			return fmt.Errorf("the component imports %q, but the manifest does not ask for the permission %q that links it: add it under permissions, or remove what uses it",
-				i.Module, known.permission)
+		}
+		for _, l := range permissionImports {
+			if slices.Contains(l.interfaces, path) && !l.refuses && !l.asked(p) {
+				return notAsked("component", i.Module, l.permission)
+			}
 		}
 		return nil
 	}
@@ -78,6 +71,5 @@ func checkComponentImport(i wasmfile.Import, p Permissions) error {
 		names[j] = known.name
 	}
 	return fmt.Errorf("the component imports %q: %s; compose the component with one that exports it (wac plug)",
-		i.Module,
-		strictyaml.Unknown("package", name, names))
+		i.Module, strictyaml.Unknown("package", name, names))
 }

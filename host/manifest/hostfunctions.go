@@ -41,7 +41,7 @@ var hostFunctions = map[string]map[string]string{
 		"ill:i":       "fd_allocate fd_fdstat_set_rights",
 		"illi:i":      "fd_advise fd_filestat_set_times",
 	},
-	extismEnv: {
+	ExtismEnv: {
 		":":    "reset",
 		":i":   "get_log_level http_status_code",
 		":l":   "error_get http_headers input_length input_offset memory_bytes output_length output_offset",
@@ -52,7 +52,7 @@ var hostFunctions = map[string]map[string]string{
 		"ll:":  "input_set output_set store_u64 var_set",
 		"ll:l": "http_request",
 	},
-	extismUser: {
+	ExtismUser: {
 		":":   "notify_prompt_list_changed notify_resource_list_changed notify_tool_list_changed",
 		":l":  "list_roots",
 		"l:":  "notify_logging_message notify_progress notify_resource_updated notify_url_elicitation_completed",

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -35,7 +36,7 @@ func (m *Module) CheckABI() error {
 			return err
 		}
 	case isAsync(m.Component):
-		return errAsync
+		return fmt.Errorf("the component exports an asynchronous function: %w", component.ErrAsync)
 	}
 	return nil
 }

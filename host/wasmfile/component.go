@@ -1,7 +1,6 @@
 package wasmfile
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -78,11 +77,6 @@ func checkModules(c *component.Component) error {
 	}
 	return nil
 }
-
-// errAsync is the error of a component with functions of the asynchronous ABI.
-var errAsync = errors.New(
-	"the component has asynchronous functions of WASI 0.3, and hako runs components of WASI 0.2: " +
-		"build it for WASI 0.2 (componentize-qjs: with --sync)")
 
 // isAsync reports whether a component lifts a function with the asynchronous ABI.
 func isAsync(c *component.Component) bool {

@@ -195,12 +195,8 @@ func (f *Frame) liftScalar(l *layout, bits uint64) (any, error) {
 	case component.KindOwn, component.KindBorrow:
 		return f.liftHandle(l.typ, uint32(bits))
 	}
-	return nil, errAsync
+	return nil, component.ErrAsync
 }
-
-// errAsync is for values that synchronous functions cannot pass.
-var errAsync = fmt.Errorf("streams, futures and error contexts belong to WASI 0.3, which hako does not support: " +
-	"build the component for WASI 0.2")
 
 // allFlags has the bits of all labels.
 func allFlags(t *component.Type) uint32 { return uint32(uint64(1)<<len(t.Fields) - 1) }

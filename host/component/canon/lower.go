@@ -227,7 +227,7 @@ func (f *Frame) lowerScalar(l *layout, value any) (uint64, error) {
 	case component.KindOwn, component.KindBorrow:
 		return f.lowerHandle(l.typ, value)
 	case component.KindStream, component.KindFuture, component.KindErrorContext:
-		return 0, errAsync
+		return 0, component.ErrAsync
 	}
 	bits, ok := scalarBits(l, value)
 	if !ok {

@@ -69,7 +69,7 @@ func whyNoTool(iface string, f *Function) string {
 	case isBuildStep(f):
 		return "the toolchain calls it while it builds the component"
 	case f.Type.Async:
-		return "it is asynchronous, which belongs to WASI 0.3: build the component for WASI 0.2"
+		return component.ErrAsync.Error()
 	case strings.HasPrefix(f.Export[strings.Index(f.Export, "#")+1:], "["):
 		return "it belongs to a resource, which callers cannot hold"
 	}

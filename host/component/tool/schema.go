@@ -127,8 +127,7 @@ func (s *schemas) of(t *component.Type, depth int) (jsonObject, error) {
 	case component.KindOwn, component.KindBorrow:
 		return nil, fmt.Errorf("it has a handle of a resource (%s), which callers cannot hold", t)
 	}
-	return nil, fmt.Errorf("it has a stream, future or error context, which belong to WASI 0.3: build the component " +
-		"for WASI 0.2")
+	return nil, component.ErrAsync
 }
 
 // integerType returns the size of a kind of integers.

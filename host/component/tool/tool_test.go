@@ -135,7 +135,7 @@ func TestComponentsWithoutTools(t *testing.T) {
 		{"a handle", map[string]*component.Func{"f": function(handle, nil)}, nil, "f: it has a handle of a resource (file)"},
 		{"a handle in an error", map[string]*component.Func{"f": function(nil, resultOf(nil, handle))}, nil, "a handle of a resource (file)"},
 		{"a stream", map[string]*component.Func{"f": function(nil, stream)}, nil, "build the component for WASI 0.2"},
-		{"asynchronous", map[string]*component.Func{"f": {Async: true}}, nil, "it is asynchronous"},
+		{"asynchronous", map[string]*component.Func{"f": {Async: true}}, nil, "it needs WASI 0.3"},
 		{"large", map[string]*component.Func{"f": function(deep, nil)}, nil, "too large for a JSON Schema"},
 		{"a command", map[string]*component.Func{"wasi:cli/run@0.2.3#run": plain}, nil, "one of WASI"},
 		{"a method", map[string]*component.Func{"a:b/c#[method]d.e": plain}, nil, "it belongs to a resource"},

@@ -317,7 +317,7 @@ func (b *builder) coreNumber(c *coreInstance) (int, error) {
 // frame resolves the options of a function.
 func (b *builder) frame(s *scope, t *component.Func, o *component.Options) (frame, error) {
 	if t.Async || o.Async || o.Callback >= 0 {
-		return frame{}, errAsync
+		return frame{}, component.ErrAsync
 	}
 	f := frame{typ: t, owner: s.number, encoding: o.Encoding, memory: -1, realloc: -1}
 	if o.Memory >= 0 {

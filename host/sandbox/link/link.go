@@ -280,6 +280,3 @@ func (b *builder) addResource(name string, owner int) *resource {
 	b.program.resources = append(b.program.resources, r)
 	return r
 }
-
-var errAsync = errors.New(
-	"it has asynchronous functions of WASI 0.3, which hako does not run yet: build it for WASI 0.2")
