@@ -80,7 +80,7 @@ func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi
 		delivery = invocation.Delivery
 	}
 	if err := c.chargeDelivery(delivery, response); err != nil {
-		return nil, c.callError(ctx, ctx, err)
+		return nil, c.callError(delivery, delivery, err)
 	}
 	return response, nil
 }
@@ -152,6 +152,8 @@ type call struct {
 	turn     turn
 	log      logSink
 	progress func(abi.Progress)
+	// refused is the instance's, once that has run: other calls have the instance then.
+	refused refusedGrowth
 	// memoryWait bounds the wait for memory.
 	memoryWait time.Duration
 	request    *abi.Request
@@ -247,9 +249,9 @@ func (c *call) failure(caller, timed context.Context, err error) error {
 		return exceeded
 	case timed.Err() != nil:
 		return c.limitError(limit.Time, c.limits.Time.String(), "ask for less at once, or raise limits.time")
-	case c.instance != nil && c.instance.memories.budgetExhausted:
+	case c.refused.budget:
 		return c.plugin.engine.budget.exceededError(c.Plugin)
-	case c.instance != nil && c.instance.memories.limitExceeded:
+	case c.refused.limit:
 		return c.limitError(limit.Memory, limit.Bytes(c.limits.Memory), "ask for less at once, or raise limits.memory")
 	case errors.As(err, &guest):
 		return guest

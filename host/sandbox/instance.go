@@ -86,6 +86,7 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 	c.instance = i
 	defer func() {
 		if err != nil {
+			c.refused = i.memories.refused
 			err = errors.Join(err, i.close(CloseFailed))
 		}
 	}()
@@ -229,7 +230,10 @@ func (i *instance) run(ctx context.Context, c *call, payload [][]byte) error {
 		return err
 	}
 	i.memories.beginCall()
-	defer i.memories.endCall()
+	defer func() {
+		i.memories.endCall()
+		c.refused = i.memories.refused
+	}()
 	i.files.Begin(ctx, c.Spend)
 	c.meter = newMeter(c.limits.CPU) // without the steps of the start
 	for _, core := range i.cores {

@@ -12,15 +12,15 @@ import (
 type memories struct {
 	list  []*linearMemory
 	limit uint64
-	// limitExceeded is set when the guest tried to grow beyond limit: guests report that in many ways.
-	limitExceeded bool
-	// spare counts the bytes reserved in budget that no memory uses yet. budgetExhausted is set when budget had no
-	// more.
-	budget          *budget
-	spare           uint64
-	budgetExhausted bool
+	// spare counts the bytes reserved in budget that no memory uses yet.
+	budget  *budget
+	spare   uint64
+	refused refusedGrowth
 	faultWatch
 }
+
+// refusedGrowth says what the guest tried to grow beyond during a call: guests report that in many ways.
+type refusedGrowth struct{ limit, budget bool }
 
 // add adds a memory that starts with the data of the segments.
 func (s *memories) add(initial []rewrite.Segment) (*linearMemory, error) {
@@ -43,7 +43,7 @@ func (s *memories) size() (total uint64) {
 
 // beginCall is called before each call.
 func (s *memories) beginCall() {
-	s.limitExceeded, s.budgetExhausted = false, false
+	s.refused = refusedGrowth{}
 	s.faultWatch.begin()
 }
 
@@ -86,16 +86,16 @@ type linearMemory struct {
 // Reallocate grows the memory to size bytes in place. It returns nil if that exceeds the limit or the budget.
 func (m *linearMemory) Reallocate(size uint64) []byte {
 	if more := size - min(size, m.size); more > m.shared.limit-m.shared.size() {
-		m.shared.limitExceeded = true
+		m.shared.refused.limit = true
 		return nil
 	}
 	if !m.reserveBudget(size) {
-		m.shared.budgetExhausted = true
+		m.shared.refused.budget = true
 		return nil
 	}
 	if size > m.committed {
 		if m.commit(m.committed, size) != nil {
-			m.shared.limitExceeded = true
+			m.shared.refused.limit = true
 			return nil
 		}
 		m.committed = size

@@ -137,17 +137,20 @@ func checkReferences(response *abi.Response, blobs [][]byte) error {
 			referred += len(blobs[*index])
 		}
 	}
-	for _, c := range response.Content {
+	countBlock := func(c *abi.Content) {
 		count(c.Blob)
 		if c.Resource != nil {
 			count(c.Resource.Blob)
 		}
 	}
+	for i := range response.Content {
+		countBlock(&response.Content[i])
+	}
 	for _, c := range response.Contents {
 		count(c.Blob)
 	}
-	for _, m := range response.Messages {
-		count(m.Content.Blob)
+	for i := range response.Messages {
+		countBlock(&response.Messages[i].Content)
 	}
 	for _, m := range response.StructuredText {
 		count(m.Blob)

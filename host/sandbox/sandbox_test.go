@@ -293,6 +293,50 @@ func TestInvalidResponses(t *testing.T) {
 	}
 }
 
+// TestHostileReferences refers to one blob many times, in each place of a response that can have one.
+func TestHostileReferences(t *testing.T) {
+	t.Parallel()
+	const resource = `{"type":"resource","resource":{"uri":"a:b","blob":0}}`
+	for name, test := range map[string]struct{ list, item string }{
+		"text":                   {"content", `{"type":"text","blob":0}`},
+		"embedded resource":      {"content", resource},
+		"contents of a resource": {"contents", `{"uri":"a:b","blob":0}`},
+		"message":                {"messages", `{"role":"user","content":{"type":"text","blob":0}}`},
+		"resource in a message":  {"messages", `{"role":"user","content":` + resource + `}`},
+		"structured text":        {"structuredText", `{"name":"n","blob":0}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			items := strings.Repeat(test.item+",", 1000)
+			response := `{"` + test.list + `":[` + strings.TrimSuffix(items, ",") + `]}`
+			_, err := sandbox.Decode("p", []byte(response), [][]byte{[]byte("text")})
+			if err == nil || !strings.Contains(err.Error(), "it refers to 4000 bytes of blobs and has attached 4") {
+				t.Errorf("error = %v", err)
+			}
+		})
+	}
+}
+
+// TestHostileResponsesAtOnce: a call whose response is refused does not look at the instance, which another call has.
+func TestHostileResponsesAtOnce(t *testing.T) {
+	t.Parallel()
+	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{Wasm: smallGuest, // which does not respond
+		Limits: manifest.Limits{Concurrency: 2, Queue: 64, QueueWait: patience, Rate: 100_000},
+	})
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 100 {
+				var guest *sandbox.GuestError
+				if _, err := call(t, plugin, "any", object{}); !errors.As(err, &guest) {
+					t.Errorf("error = %v, want that of a guest without a response", err)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"content":[{"type":"text","blob":0},{"type":"resource","resource":{"uri":"a:b","blob":1}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
