@@ -172,16 +172,31 @@ func (guest *rewritten) interpretable() bool { return guest.operations() <= maxI
 // waits for the compiler, and so does a module that is too large for the interpreter: p.code then stays nil and
 // p.compiling is set. A module that the compiler has refused stays interpreted. p.mu is held.
 func (p *Plugin) loadForCall(ctx context.Context) error {
-	if loaded, err := p.loadOutlined(ctx); loaded || err != nil {
+	guest, err := p.loadCached(ctx)
+	if guest == nil || err != nil {
 		return err
+	}
+	return p.loadUncompiled(ctx, guest)
+}
+
+// loadCached loads compiled code from the cache. If there is none, it returns the module for the compiler and the
+// interpreter. p.mu is held.
+func (p *Plugin) loadCached(ctx context.Context) (*rewritten, error) {
+	if loaded, err := p.loadOutlined(ctx); loaded || err != nil {
+		return nil, err
 	}
 	guest, err := p.rewrite()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if loaded, err := p.loadCompiled(ctx, guest); loaded || err != nil {
-		return err
+		return nil, err
 	}
+	return guest, nil
+}
+
+// loadUncompiled is loadForCall for a module that is not in the cache.
+func (p *Plugin) loadUncompiled(ctx context.Context, guest *rewritten) error {
 	refusal := p.compilationError(guest)
 	stays := refusal != nil || p.staysInterpreted(guest)
 	stateless := p.spec.State == "" || p.spec.State == manifest.StateCall
@@ -196,6 +211,11 @@ func (p *Plugin) loadForCall(ctx context.Context) error {
 	weight := codeFactor * int64(guest.Size)
 	if stays {
 		weight = max(weight, operationSize*int64(guest.operations()))
+	}
+	if module, refused := p.engine.cache.refused(guest); refused != nil {
+		p.logger.Warn("the plugin stays in the interpreter, which is slower by a factor of ten to thirty; "+
+			"remove the note to have it compiled again",
+			"reason", refused.Reason, "note", p.engine.cache.notePath(module.Digest, refusedSuffix))
 	}
 	if err := p.reserveCode(ctx, weight); err != nil {
 		return err
@@ -224,10 +244,7 @@ const operationSize = 70
 // compilationError returns why the module must not be compiled, or nil: the compiler refused it once, or the last
 // compilation failed. p.mu is held.
 func (p *Plugin) compilationError(guest *rewritten) error {
-	if module, refusal := p.engine.cache.refused(guest); refusal != nil {
-		p.logger.Warn("the plugin stays in the interpreter, which is slower by a factor of ten to thirty; "+
-			"remove the note to have it compiled again",
-			"reason", refusal.Reason, "note", p.engine.cache.notePath(module.Digest, refusedSuffix))
+	if _, refusal := p.engine.cache.refused(guest); refusal != nil {
 		return refusal
 	}
 	return p.compileErr
@@ -332,8 +349,9 @@ func (p *Plugin) compileInBackground(guest *rewritten) {
 		defer p.mu.Unlock()
 		p.compiling, p.compileErr = nil, nil
 		if all && err == nil {
-			err = p.installCompiled(context.Background(), guest, FromCompiler, begin, weight)
-			p.saveOutline(guest)
+			if err = p.installCompiled(context.Background(), guest, FromCompiler, begin, weight); err == nil {
+				p.saveOutline(guest)
+			}
 		}
 		if err == nil {
 			return
@@ -375,18 +393,12 @@ func (p *Plugin) beginPrepare(ctx context.Context) (<-chan struct{}, error) {
 	if p.code != nil && p.prepared || p.compiling != nil {
 		return p.compiling, nil
 	}
-	if loaded, err := p.loadOutlined(ctx); loaded || err != nil {
-		return nil, err
-	}
-	guest, err := p.rewrite()
-	if err != nil {
-		return nil, err
-	}
-	if loaded, err := p.loadCompiled(ctx, guest); loaded || err != nil {
+	guest, err := p.loadCached(ctx)
+	if guest == nil || err != nil {
 		return nil, err
 	}
 	if p.staysInterpreted(guest) || p.compilationError(guest) != nil {
-		return nil, p.loadForCall(ctx)
+		return nil, p.loadUncompiled(ctx, guest)
 	}
 	p.compileInBackground(guest)
 	return p.compiling, nil

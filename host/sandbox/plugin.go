@@ -27,6 +27,15 @@ type Plugin struct {
 
 	names functionNames
 
+	// starved is true while compiled code waits for memory.
+	starved atomic.Bool
+	// background counts goroutines that belong to no call. They stop when lifetime ends.
+	background     sync.WaitGroup
+	lifetime       context.Context
+	cancelLifetime context.CancelFunc
+	// sessions is nil unless Spec.State is manifest.StateSession.
+	sessions *sessions
+
 	// mu guards the fields below.
 	mu sync.Mutex
 	// code is nil before the first load and after the code has been unloaded.
@@ -35,21 +44,13 @@ type Plugin struct {
 	lastUsed    time.Time
 	unloadTimer *time.Timer
 	// compiling is closed when the running compilation has ended; nil means that none runs. compileErr is the error of
-	// the last compilation. starved is true while compiled code waits for memory.
+	// the last compilation.
 	compiling  chan struct{}
 	compileErr error
-	starved    atomic.Bool
 	// called is true once the plugin has been called.
 	called bool
 	// prepared is true once the plugin has been compiled, or has turned out not to be compilable.
 	prepared bool
-	// background counts goroutines that belong to no call. They stop when lifetime ends.
-	background     sync.WaitGroup
-	lifetime       context.Context
-	cancelLifetime context.CancelFunc
-
-	// sessions is nil unless Spec.State is manifest.StateSession.
-	sessions *sessions
 }
 
 // Prepare compiles the plugin, links its imports and waits until both are done; it does nothing if they are. Calls do

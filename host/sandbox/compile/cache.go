@@ -101,7 +101,10 @@ const (
 	mappedSize      = 64 << 10
 )
 
-var errPrefix = errors.New("compilationcache: the prefix of the code is damaged")
+// damagedCode starts wazero's errors about code in the cache that it cannot read.
+const damagedCode = "compilationcache: "
+
+var errPrefix = errors.New(damagedCode + "the prefix of the code is damaged")
 
 // discardPrefix skips the prefix, if there is one, and returns its length.
 func discardPrefix(r *bufio.Reader) (int64, error) {

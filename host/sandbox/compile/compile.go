@@ -75,7 +75,7 @@ func Load(ctx context.Context, runtime wazero.Runtime, stub []byte) (wazero.Comp
 		return code, nil
 	case errors.Is(err, context.Canceled):
 		return nil, ErrNotCached
-	case strings.HasPrefix(err.Error(), "compilationcache: "):
+	case strings.HasPrefix(err.Error(), damagedCode):
 		return nil, fmt.Errorf("%w: %v", ErrNotCached, err)
 	}
 	return nil, err
