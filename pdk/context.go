@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/hako-run/hako/pdk/abi"
@@ -17,9 +18,10 @@ type requestKey struct{}
 // a running guest.
 type callContext struct {
 	context.Context
-	request  *abi.Request
-	deadline time.Time
-	done     chan struct{}
+	request   *abi.Request
+	deadline  time.Time
+	done      chan struct{}
+	closeDone sync.Once
 }
 
 // NewContext returns the context for handlers of request. The entry point calls it; so may a test that calls a handler
@@ -28,6 +30,9 @@ func NewContext(parent context.Context, request *abi.Request) context.Context {
 	ctx := &callContext{Context: parent, request: request, done: make(chan struct{})}
 	if request.DeadlineMS > 0 {
 		ctx.deadline = time.Now().Add(time.Duration(request.DeadlineMS) * time.Millisecond)
+	}
+	if parent.Done() != nil { // in tests; that of a guest never ends
+		context.AfterFunc(parent, func() { ctx.Err() })
 	}
 	return ctx
 }
@@ -39,7 +44,7 @@ func (c *callContext) Deadline() (time.Time, bool) {
 	return c.deadline, true
 }
 
-// Done returns a channel that is closed when Err has found that the call has ended.
+// Done returns a channel that is closed when the parent has ended, or Err has found that the call has.
 func (c *callContext) Done() <-chan struct{} { return c.done }
 
 func (c *callContext) Err() error {
@@ -51,11 +56,7 @@ func (c *callContext) Err() error {
 		}
 	}
 	if err != nil {
-		select {
-		case <-c.done:
-		default:
-			close(c.done)
-		}
+		c.closeDone.Do(func() { close(c.done) })
 	}
 	return err
 }

@@ -204,6 +204,25 @@ func TestContext(t *testing.T) {
 	}
 }
 
+// TestContextFollowsParent: in a test, Done needs no call of Err, and goroutines may call Err at once.
+func TestContextFollowsParent(t *testing.T) {
+	parent, cancel := context.WithCancel(t.Context())
+	silent := pdk.NewContext(parent, &abi.Request{})
+	for range 100 {
+		ctx := pdk.NewContext(parent, &abi.Request{})
+		defer func() {
+			var group sync.WaitGroup
+			for range 8 {
+				group.Go(func() { ctx.Err() })
+			}
+			<-ctx.Done()
+			group.Wait()
+		}()
+	}
+	cancel()
+	<-silent.Done()
+}
+
 func TestFetch(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Method", r.Method+" "+r.Header.Get("X-In"))
