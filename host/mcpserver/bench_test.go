@@ -44,7 +44,7 @@ func native() http.Handler {
 	})
 }
 
-// hosted is this package's server with a Caller that does the same.
+// hosted is this package's server with a Pipeline that does the same.
 func hosted(b *testing.B) http.Handler {
 	calls := caller(func(_ context.Context, call *pipeline.Call) (*pipeline.Result, error) {
 		var in echoArguments

@@ -29,8 +29,8 @@ func (s *Server) newCall(req mcp.Request, meta mcp.Meta, request abi.Request) *p
 	session := req.GetSession().(*mcp.ServerSession)
 	call := &pipeline.Call{Request: request, Caller: pipeline.Caller{Frontend: pipeline.FrontendStdio,
 		RequestID: lineID(req.GetExtra())}}
-	if over := exchangeOf(req.GetExtra()); over != nil {
-		call = over.newCall(req.GetExtra().Header, session.ID(), request)
+	if x := exchangeOf(req.GetExtra()); x != nil {
+		call = x.newCall(req.GetExtra().Header, session.ID(), request)
 	}
 	setClient(&call.Caller, clientOf(session, meta))
 	if parent, _ := meta[trace.ParentKey].(string); parent != "" {
@@ -41,15 +41,15 @@ func (s *Server) newCall(req mcp.Request, meta mcp.Meta, request abi.Request) *p
 }
 
 // newCall returns the pipeline's call for a request over HTTP. session may be empty.
-func (over *exchange) newCall(header http.Header, session string, request abi.Request) *pipeline.Call {
+func (x *exchange) newCall(header http.Header, session string, request abi.Request) *pipeline.Call {
 	call := &pipeline.Call{Request: request, Caller: pipeline.Caller{
 		Frontend: pipeline.FrontendHTTP, Session: shortID(session), SessionSecret: session,
-		Locale: locale(header.Get("Accept-Language")), Toolset: over.toolset, Address: over.address,
-		RequestID: over.requestID, HTTPRequestID: clipped(header.Get(httpserver.RequestID)),
+		Locale: locale(header.Get("Accept-Language")), Toolset: x.toolset, Address: x.address,
+		RequestID: x.requestID, HTTPRequestID: clipped(header.Get(httpserver.RequestID)),
 	}}
 	setTrace(&call.Caller, header.Get(trace.ParentKey), header.Get(trace.StateKey))
-	if over.identity != nil {
-		by, caller := over.identity, &call.Caller
+	if x.identity != nil {
+		by, caller := x.identity, &call.Caller
 		caller.User, caller.Tenant, caller.Token = by.User, by.Tenant, by.Token
 		caller.Groups, caller.Scopes = by.Groups, by.Scopes
 	}
@@ -118,8 +118,8 @@ type notifier interface {
 
 // notifierOf returns the connection that a message came over.
 func notifierOf(extra *mcp.RequestExtra) notifier {
-	if over := exchangeOf(extra); over != nil {
-		return over.conn
+	if x := exchangeOf(extra); x != nil {
+		return x.conn
 	}
 	conn, _ := extra.TokenInfo.Extra[connKey].(*stdioConn)
 	return conn

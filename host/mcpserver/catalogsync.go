@@ -32,26 +32,26 @@ type catalogSync struct {
 }
 
 func newCatalogSync(s *Server) *catalogSync {
-	m := &catalogSync{server: s}
-	m.headers.Store(&map[string][]transport.ParamHeader{})
-	return m
+	c := &catalogSync{server: s}
+	c.headers.Store(&map[string][]transport.ParamHeader{})
+	return c
 }
 
 // sync updates the SDK's server to the current catalog.
-func (m *catalogSync) sync() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	view, sdk := m.server.catalog.View(), m.server.sdk
+func (c *catalogSync) sync() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	view, sdk := c.server.catalog.View(), c.server.sdk
 
-	headers := maps.Clone(*m.headers.Load())
-	update(m, &m.tools, index(view.Tools, toolName),
-		func(t *catalog.Tool) { m.addTool(headers, t) }, sdk.RemoveTools)
-	maps.DeleteFunc(headers, func(name string, _ []transport.ParamHeader) bool { return m.tools[name] == nil })
-	m.headers.Store(&headers)
+	headers := maps.Clone(*c.headers.Load())
+	update(c, &c.tools, index(view.Tools, toolName),
+		func(t *catalog.Tool) { c.addTool(headers, t) }, sdk.RemoveTools)
+	maps.DeleteFunc(headers, func(name string, _ []transport.ParamHeader) bool { return c.tools[name] == nil })
+	c.headers.Store(&headers)
 
-	update(m, &m.resources, index(view.Resources, resourceURI), m.addResource, sdk.RemoveResources)
-	update(m, &m.templates, index(view.Templates, templateURI), m.addTemplate, sdk.RemoveResourceTemplates)
-	update(m, &m.prompts, index(view.Prompts, promptName), m.addPrompt, sdk.RemovePrompts)
+	update(c, &c.resources, index(view.Resources, resourceURI), c.addResource, sdk.RemoveResources)
+	update(c, &c.templates, index(view.Templates, templateURI), c.addTemplate, sdk.RemoveResourceTemplates)
+	update(c, &c.prompts, index(view.Prompts, promptName), c.addPrompt, sdk.RemovePrompts)
 }
 
 func toolName(t *catalog.Tool) string        { return t.Name }
@@ -69,7 +69,7 @@ func index[T any](list []T, name func(T) string) map[string]T {
 
 // update adds entries that are new or differ from *have, and removes the others. An entry that cannot be added is left
 // out and logged.
-func update[T comparable](m *catalogSync, have *map[string]T, want map[string]T, add func(T), remove func(...string)) {
+func update[T comparable](c *catalogSync, have *map[string]T, want map[string]T, add func(T), remove func(...string)) {
 	var gone []string
 	for name := range *have {
 		if _, ok := want[name]; !ok {
@@ -85,7 +85,7 @@ func update[T comparable](m *catalogSync, have *map[string]T, want map[string]T,
 		}
 		if err := try(func() { add(want[name]) }); err != nil {
 			remove(name)
-			m.server.options.Logger.Warn("not offered over MCP", "name", name, "err", err)
+			c.server.options.Logger.Warn("not offered over MCP", "name", name, "err", err)
 		}
 	}
 	*have = want
@@ -102,69 +102,65 @@ func try(f func()) (err error) {
 	return nil
 }
 
-func (m *catalogSync) addTool(headers map[string][]transport.ParamHeader, t *catalog.Tool) {
+func (c *catalogSync) addTool(headers map[string][]transport.ParamHeader, t *catalog.Tool) {
 	delete(headers, t.Name)
-	m.server.sdk.AddTool(m.tool(t), m.server.callListedTool)
+	c.server.sdk.AddTool(c.tool(t), c.server.callListedTool)
 	headers[t.Name] = transport.ParamHeaders(t.Spec.InputSchema)
 }
 
 // again adds all entries again.
-func (m *catalogSync) again() {
-	m.mu.Lock()
-	m.tools, m.resources, m.templates, m.prompts = nil, nil, nil, nil
-	m.mu.Unlock()
-	m.sync()
+func (c *catalogSync) again() {
+	c.mu.Lock()
+	c.tools, c.resources, c.templates, c.prompts = nil, nil, nil, nil
+	c.mu.Unlock()
+	c.sync()
 }
 
 // touch has the SDK notify clients that the list of tools has changed, which it does when a tool is added again.
-func (m *catalogSync) touch() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	headers := maps.Clone(*m.headers.Load())
-	for _, tool := range m.tools {
+func (c *catalogSync) touch() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	headers := maps.Clone(*c.headers.Load())
+	for _, tool := range c.tools {
 		if _, listed := headers[tool.Name]; listed {
-			m.addTool(headers, tool)
+			c.addTool(headers, tool)
 			break
 		}
 	}
-	m.headers.Store(&headers)
+	c.headers.Store(&headers)
 }
 
 // touchAll has the SDK notify clients that every list has changed.
-func (m *catalogSync) touchAll() {
-	m.touch()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, add := range []func() error{
-		touchOne(m.resources, m.addResource), touchOne(m.templates, m.addTemplate), touchOne(m.prompts, m.addPrompt),
-	} {
-		_ = add() // it is not listed
-	}
+func (c *catalogSync) touchAll() {
+	c.touch()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	addOne(c.resources, c.addResource)
+	addOne(c.templates, c.addTemplate)
+	addOne(c.prompts, c.addPrompt)
 }
 
-// touchOne returns a function that adds one of the entries again.
-func touchOne[T any](entries map[string]T, add func(T)) func() error {
-	return func() error {
-		for _, entry := range entries {
-			return try(func() { add(entry) })
-		}
-		return nil
+// addOne adds one of the entries again.
+func addOne[T any](entries map[string]T, add func(T)) {
+	for _, entry := range entries {
+		_ = try(func() { add(entry) }) // the SDK has refused this entry before, so it is not listed
+		return
 	}
 }
 
 // listed returns the arguments of a tool that are repeated in headers. It reports false if there is no such tool.
-func (m *catalogSync) listed(tool string) (headers []transport.ParamHeader, ok bool) {
-	headers, ok = (*m.headers.Load())[tool]
+func (c *catalogSync) listed(tool string) (headers []transport.ParamHeader, ok bool) {
+	headers, ok = (*c.headers.Load())[tool]
 	return headers, ok
 }
 
-func (m *catalogSync) text(t manifest.Text) string { return t.In(m.server.now().Language) }
+func (c *catalogSync) text(t manifest.Text) string { return t.In(c.server.now().Language) }
 
-func (m *catalogSync) tool(t *catalog.Tool) *mcp.Tool {
+func (c *catalogSync) tool(t *catalog.Tool) *mcp.Tool {
 	tool := &mcp.Tool{
 		Name:        t.Name,
-		Title:       m.text(t.Spec.Title),
-		Description: m.text(t.Spec.Description),
+		Title:       c.text(t.Spec.Title),
+		Description: c.text(t.Spec.Description),
 		InputSchema: toolschema.Listed(t.Spec.InputSchema),
 		Annotations: annotations(t.Spec.Annotations),
 		Icons:       icons(t.Spec.Icons),
@@ -194,43 +190,43 @@ func icons(list []manifest.Icon) []mcp.Icon {
 	return converted
 }
 
-func (m *catalogSync) addResource(r *catalog.Resource) {
-	m.server.sdk.AddResource(m.resource(r), m.server.readResource)
+func (c *catalogSync) addResource(r *catalog.Resource) {
+	c.server.sdk.AddResource(c.resource(r), c.server.readResource)
 }
 
-func (m *catalogSync) resource(r *catalog.Resource) *mcp.Resource {
+func (c *catalogSync) resource(r *catalog.Resource) *mcp.Resource {
 	return &mcp.Resource{
 		URI:         r.Spec.URI,
 		Name:        r.Spec.Name,
-		Title:       m.text(r.Spec.Title),
-		Description: m.text(r.Spec.Description),
+		Title:       c.text(r.Spec.Title),
+		Description: c.text(r.Spec.Description),
 		MIMEType:    r.Spec.MIMEType,
 	}
 }
 
-func (m *catalogSync) addTemplate(t *catalog.Template) {
-	m.server.sdk.AddResourceTemplate(m.template(t), m.server.readResource)
+func (c *catalogSync) addTemplate(t *catalog.Template) {
+	c.server.sdk.AddResourceTemplate(c.template(t), c.server.readResource)
 }
 
-func (m *catalogSync) template(t *catalog.Template) *mcp.ResourceTemplate {
+func (c *catalogSync) template(t *catalog.Template) *mcp.ResourceTemplate {
 	return &mcp.ResourceTemplate{
 		URITemplate: t.Spec.URITemplate,
 		Name:        t.Spec.Name,
-		Title:       m.text(t.Spec.Title),
-		Description: m.text(t.Spec.Description),
+		Title:       c.text(t.Spec.Title),
+		Description: c.text(t.Spec.Description),
 		MIMEType:    t.Spec.MIMEType,
 	}
 }
 
-func (m *catalogSync) addPrompt(p *catalog.Prompt) {
-	m.server.sdk.AddPrompt(m.prompt(p), m.server.getPrompt)
+func (c *catalogSync) addPrompt(p *catalog.Prompt) {
+	c.server.sdk.AddPrompt(c.prompt(p), c.server.getPrompt)
 }
 
-func (m *catalogSync) prompt(p *catalog.Prompt) *mcp.Prompt {
-	prompt := &mcp.Prompt{Name: p.Name, Title: m.text(p.Spec.Title), Description: m.text(p.Spec.Description)}
+func (c *catalogSync) prompt(p *catalog.Prompt) *mcp.Prompt {
+	prompt := &mcp.Prompt{Name: p.Name, Title: c.text(p.Spec.Title), Description: c.text(p.Spec.Description)}
 	for _, argument := range p.Spec.Arguments {
 		prompt.Arguments = append(prompt.Arguments, &mcp.PromptArgument{
-			Name: argument.Name, Description: m.text(argument.Description), Required: argument.Required,
+			Name: argument.Name, Description: c.text(argument.Description), Required: argument.Required,
 		})
 	}
 	return prompt

@@ -18,9 +18,9 @@ type opener struct {
 	Address string `json:"address,omitempty"`
 }
 
-func openerOf(over *exchange) opener {
-	o := opener{Address: over.address}
-	if i := over.identity; i != nil {
+func openerOf(x *exchange) opener {
+	o := opener{Address: x.address}
+	if i := x.identity; i != nil {
 		o.User, o.Tenant, o.Token = i.User, i.Tenant, i.Token
 	}
 	return o
@@ -50,7 +50,7 @@ func (s *Server) Clients(ctx context.Context) ([]connection.Client, error) {
 }
 
 // client describes a session, from the store and from this process.
-func (t *sessions) client(l *sessionstore.Listed) connection.Client {
+func (t *sessionTable) client(l *sessionstore.Listed) connection.Client {
 	c := connection.Client{ID: l.Key, Opened: l.Opened, Used: l.Used}
 	opened, by := new(mcp.InitializeParams), opener{}
 	if json.Unmarshal(l.Opening, opened) == nil { // the store may have been changed

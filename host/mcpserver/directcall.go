@@ -20,7 +20,7 @@ import (
 // calls of tools that are not in the catalog, go to the SDK, which says what is wrong with them.
 
 // answerCall answers a tools/call. session is nil in protocol versions without sessions.
-func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, over *exchange, session *session,
+func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, x *exchange, session *session,
 	call *transport.Call) {
 	var id string
 	var able *mcp.ClientCapabilities
@@ -29,7 +29,7 @@ func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, over *exchan
 	} else {
 		able = capabilitiesOf(call)
 	}
-	whole := over.newCall(r.Header, id, abi.Request{Method: abi.CallTool, Name: call.Name, Arguments: call.Arguments})
+	whole := x.newCall(r.Header, id, abi.Request{Method: abi.CallTool, Name: call.Name, Arguments: call.Arguments})
 	if session != nil {
 		setClient(&whole.Caller, session.client)
 	}
@@ -37,11 +37,11 @@ func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, over *exchan
 	asks := s.mayAsk(whole.Caller, call.Name, able)
 
 	if session != nil || call.ProgressToken != nil {
-		over.stream = transport.NewEvents(w, 1)
+		x.stream = transport.NewEvents(w, 1)
 	} else {
-		over.stream = transport.NewJSON(w)
+		x.stream = transport.NewJSON(w)
 	}
-	defer over.stream.Detach()
+	defer x.stream.Detach()
 	ctx := r.Context()
 	resumable := session != nil && (asks || call.ProgressToken != nil)
 	if resumable {
@@ -54,12 +54,12 @@ func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, over *exchan
 		return
 	}
 	if resumable &&
-		!s.replicas.keep(over.stream, session.id, []*jsonrpc.Request{{ID: call.ID}}, hasPrimes(r.Header)) {
+		!s.replicas.keep(x.stream, session.id, []*jsonrpc.Request{{ID: call.ID}}, hasPrimes(r.Header)) {
 		stop := context.AfterFunc(r.Context(), cancel)
 		defer stop()
 	}
 	if call.ProgressToken != nil {
-		whole.Progress = progressOf(call.ProgressToken, over.stream)
+		whole.Progress = progressOf(call.ProgressToken, x.stream)
 	}
 
 	var missing []string
@@ -69,11 +69,11 @@ func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, over *exchan
 	}
 	answer := reply{id: call.ID}
 	if asks || call.RequestState != "" || call.InputResponses != nil {
-		request := &request{able: able, sessionless: session == nil, over: over, before: roundOf(call)}
+		request := &request{able: able, sessionless: session == nil, x: x, before: roundOf(call)}
 		if session != nil {
 			request.ask = s.askInSession(session)
 		}
-		ctx = transport.WithStream(ctx, over.stream)
+		ctx = transport.WithStream(ctx, x.stream)
 		answer.response, answer.state, answer.requests, answer.err = s.answer(ctx, request, whole, use)
 	} else {
 		answer.response, answer.err = use(ctx, whole)
@@ -86,18 +86,18 @@ func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, over *exchan
 		answer.server = s.info
 		status = transport.Status(answer.err)
 	}
-	if over.identity.CanStepUp() && len(missing) > 0 {
-		over.under.Auth.RequestScopes(w.Header(), over.identity, missing)
+	if x.identity.CanStepUp() && len(missing) > 0 {
+		x.under.Auth.RequestScopes(w.Header(), x.identity, missing)
 		status = http.StatusForbidden
 	}
-	_ = over.stream.Answer(status, answer.appendTo) // a client that has left misses nothing
-	runtime.KeepAlive(answer.response)              // as in Server.answer
+	_ = x.stream.Answer(status, answer.appendTo) // a client that has left misses nothing
+	runtime.KeepAlive(answer.response)           // as in Server.answer
 }
 
 // isDirect reports whether a call can be answered without the SDK: the catalog has the tool, and headers and body agree
 // (MCP 2026-07-28, transports, standard headers; basic, _meta). session is nil in protocol versions without sessions.
-func (s *Server) isDirect(h http.Header, over *exchange, session *session, c *transport.Call) bool {
-	headers, listed := s.paramHeaders(h, over, c.Name)
+func (s *Server) isDirect(h http.Header, x *exchange, session *session, c *transport.Call) bool {
+	headers, listed := s.paramHeaders(h, x, c.Name)
 	version := h.Get("Mcp-Protocol-Version")
 	if session != nil {
 		return listed && c.Version == nil && c.RequestState == "" && c.InputResponses == nil &&

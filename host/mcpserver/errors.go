@@ -31,15 +31,16 @@ func (s *Server) protocolError(call *pipeline.Call, err error) error {
 	switch {
 	case errors.As(err, &wire):
 		return wire
-	case atFault[*approval.PendingError](err):
+	case isError[*approval.PendingError](err):
 		return err // it becomes a result: see input
 	case errors.As(err, &missing):
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: missing.Error(), Data: uriData(call)}
-	case atFault[*pipeline.NotAllowedError](err), atFault[*pipeline.InvalidError](err):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: missing.Error(),
+			Data: uriData(call.Request.URI)}
+	case isError[*pipeline.NotAllowedError](err), isError[*pipeline.InvalidError](err):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	case errors.Is(err, pipeline.ErrInternal): // the pipeline has logged the cause
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
-	case atFault[*limit.Error](err), atFault[*sandbox.GuestError](err), errors.Is(err, pipeline.ErrStopped):
+	case isError[*limit.Error](err), isError[*sandbox.GuestError](err), errors.Is(err, pipeline.ErrStopped):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: canceledText}
@@ -52,7 +53,7 @@ func (s *Server) protocolError(call *pipeline.Call, err error) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: internalText}
 }
 
-func atFault[E error](err error) bool {
+func isError[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
 }
@@ -61,7 +62,7 @@ func atFault[E error](err error) bool {
 func guestError(call *pipeline.Call, err *abi.Error) error {
 	switch err.Code {
 	case abi.CodeNotFound:
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Message, Data: uriData(call)}
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Message, Data: uriData(call.Request.URI)}
 	case abi.CodeInvalid:
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Message}
 	}
@@ -69,13 +70,10 @@ func guestError(call *pipeline.Call, err *abi.Error) error {
 }
 
 // uriData is the data of the error for a resource that does not exist (MCP 2026-07-28, resources, error handling).
-func uriData(call *pipeline.Call) json.RawMessage {
-	if call.Request.URI == "" {
+// It is nil without a URI.
+func uriData(uri string) json.RawMessage {
+	if uri == "" {
 		return nil
 	}
-	data, err := json.Marshal(map[string]string{"uri": call.Request.URI})
-	if err != nil {
-		return nil
-	}
-	return data
+	return mustJSON(map[string]string{"uri": uri})
 }

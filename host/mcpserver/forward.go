@@ -66,28 +66,28 @@ func cutHeader(data []byte, v any) (body []byte, err error) {
 }
 
 // forward serves a request that continues a call at another replica. It reports false if there is no such call.
-func (h *replicas) forward(w http.ResponseWriter, r *http.Request, over *exchange, body *transport.Body) bool {
+func (rs *replicas) forward(w http.ResponseWriter, r *http.Request, x *exchange, body *transport.Body) bool {
 	state := body.RequestState()
 	replica := replicaOf(state)
-	if replica == "" || replica == h.store.Replica() {
+	if replica == "" || replica == rs.store.Replica() {
 		return false
 	}
-	ctx, cancel := h.server.bound(r.Context(), nil)
+	ctx, cancel := rs.server.bound(r.Context(), nil)
 	defer cancel()
-	request := forwardHeader{Header: r.Header.Clone(), Identity: over.identity, Address: over.address,
-		Toolset: over.toolset}
+	request := forwardHeader{Header: r.Header.Clone(), Identity: x.identity, Address: x.address,
+		Toolset: x.toolset}
 	request.Header.Del("Authorization") // nobody needs them from here on
 	request.Header.Del("Cookie")
 	mail := sessionstore.Mail{ID: rand.Text(), Kind: sessionstore.Request, Session: sessionstore.Key(state)}
 	mail.Body = sessionstore.Seal(state, sessionstore.MailPlace(mail.Kind, mail.ID), withHeader(request, body.Raw))
-	a := &awaited{tail: tail{replicas: h, id: state, stream: mail.ID}, w: w, message: body.ID()}
-	sent, err := h.ask(ctx, replica, mail)
+	a := &awaited{tail: tail{replicas: rs, id: state, stream: mail.ID}, w: w, message: body.ID()}
+	sent, err := rs.ask(ctx, replica, mail)
 	if err == nil && !sent {
 		return false
 	}
 	defer a.drop(replica)
 	if err != nil {
-		h.unreachable(w, err) // the other replica may have received the request
+		rs.unreachable(w, err) // the other replica may have received the request
 		return true
 	}
 	return a.serve(ctx)
@@ -95,10 +95,10 @@ func (h *replicas) forward(w http.ResponseWriter, r *http.Request, over *exchang
 
 // ask sends a request even if its client leaves meanwhile. Otherwise it would be unknown whether the other replica
 // serves the request and has to be notified that the client has left.
-func (h *replicas) ask(ctx context.Context, replica string, mail sessionstore.Mail) (sent bool, err error) {
+func (rs *replicas) ask(ctx context.Context, replica string, mail sessionstore.Mail) (sent bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
 	defer cancel()
-	return h.store.Ask(ctx, replica, mail)
+	return rs.store.Ask(ctx, replica, mail)
 }
 
 // awaited is the answer to a forwarded request.
@@ -218,20 +218,20 @@ func (l *forwardedRequests) cancel(id string) {
 }
 
 // serveForwarded serves a request that another replica has forwarded. It does not wait for it.
-func (h *replicas) serveForwarded(mail sessionstore.Mail) {
-	ctx, end := h.forwarded.begin(mail.ID)
-	h.server.pending.work.Go(func() {
+func (rs *replicas) serveForwarded(mail sessionstore.Mail) {
+	ctx, end := rs.forwarded.begin(mail.ID)
+	rs.server.pending.work.Go(func() {
 		defer end()
-		w := &forwardedAnswer{replicas: h, key: mail.Session, stream: mail.ID}
+		w := &forwardedAnswer{replicas: rs, key: mail.Session, stream: mail.ID}
 		defer w.close()
-		if t := h.server.pending.of(mail.Session); t != nil {
-			w.state = t.id
-			h.serveFor(ctx, w, mail)
+		if p := rs.server.pending.of(mail.Session); p != nil {
+			w.state = p.id
+			rs.serveFor(ctx, w, mail)
 		}
 	})
 }
 
-func (h *replicas) serveFor(ctx context.Context, w *forwardedAnswer, mail sessionstore.Mail) {
+func (rs *replicas) serveFor(ctx context.Context, w *forwardedAnswer, mail sessionstore.Mail) {
 	data, err := sessionstore.Unseal(w.state, sessionstore.MailPlace(mail.Kind, mail.ID), mail.Body)
 	if err != nil {
 		return
@@ -245,20 +245,20 @@ func (h *replicas) serveFor(ctx context.Context, w *forwardedAnswer, mail sessio
 	if refused != nil || body.Batch {
 		return
 	}
-	over := &exchange{identity: request.Identity, under: h.server.now(), address: request.Address,
+	x := &exchange{identity: request.Identity, under: rs.server.now(), address: request.Address,
 		toolset:   request.Toolset,
 		requestID: textOfID(body.ID().Raw())}
-	leave, err := h.server.limiter.Enter(clientKey(over), 1)
+	leave, err := rs.server.limiter.Enter(clientKey(x), 1)
 	if err != nil {
-		h.server.refuse(w, refusedBusy, err)
+		rs.server.refuse(w, refusedBusy, err)
 		return
 	}
 	// Shutdown waits for requests that have entered, and their answers must be in the store by then.
 	defer leave()
 	defer w.close()
-	defer h.server.recoverHTTP(w)
+	defer rs.server.recoverHTTP(w)
 	r := &http.Request{Method: http.MethodPost, Header: request.Header}
-	h.server.serveSessionless(w, r.WithContext(ctx), over, body)
+	rs.server.serveSessionless(w, r.WithContext(ctx), x, body)
 }
 
 // forwardedAnswer is the ResponseWriter for a forwarded request. What is written goes to the store.

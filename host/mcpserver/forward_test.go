@@ -69,7 +69,7 @@ func fleetOf(t *testing.T, backend catalog.Backend, change func(*Options)) *flee
 	if err := errors.Join(m.Validate(), c.Put(catalog.Source{Name: m.Name, Backend: backend, Asks: true, Upstream: true}, m)); err != nil {
 		t.Fatal(err)
 	}
-	return newFleet(t, c, func(int) Caller { return pipeline.New(c, nil) }, change)
+	return newFleet(t, c, func(int) Pipeline { return pipeline.New(c, nil) }, change)
 }
 
 const aki = `,"inputResponses":{"question1":{"action":"accept","content":{"name":"Aki"}}}`

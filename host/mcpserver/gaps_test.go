@@ -178,8 +178,8 @@ func TestNameHeaderIsDecoded(t *testing.T) {
 	}
 }
 
-// blocking is a Caller whose calls end with their contexts.
-func blocking() (calls Caller, started, stopped chan struct{}) {
+// blocking is a Pipeline whose calls end with their contexts.
+func blocking() (calls Pipeline, started, stopped chan struct{}) {
 	started, stopped = make(chan struct{}, 1), make(chan struct{}, 1)
 	return caller(func(ctx context.Context, _ *pipeline.Call) (*pipeline.Result, error) {
 		started <- struct{}{}

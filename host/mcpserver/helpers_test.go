@@ -35,7 +35,7 @@ func (b backend) Call(ctx context.Context, invocation *catalog.Invocation) (*abi
 	return b(ctx, invocation.Request, invocation.Progress)
 }
 
-// caller is a Caller that stands in for the whole pipeline.
+// caller is a Pipeline that stands in for the whole pipeline.
 type caller func(ctx context.Context, call *pipeline.Call) (*pipeline.Result, error)
 
 func (c caller) Call(ctx context.Context, call *pipeline.Call) (*pipeline.Result, error) {
@@ -85,7 +85,7 @@ func put(t testing.TB, c *catalog.Catalog, serve backend, m *manifest.Manifest) 
 }
 
 // newServer returns a server; calls may be nil for the real pipeline.
-func newServer(t testing.TB, c *catalog.Catalog, calls Caller, options *Options) *Server {
+func newServer(t testing.TB, c *catalog.Catalog, calls Pipeline, options *Options) *Server {
 	t.Helper()
 	if calls == nil {
 		calls = pipeline.New(c, nil)

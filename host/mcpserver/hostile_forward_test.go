@@ -25,7 +25,7 @@ type liar struct {
 func newLiar(t *testing.T) (*fleet, *liar) {
 	t.Helper()
 	f, database := &fleet{t: t}, postgrestest.Start(t)
-	f.add(database, func(int, *store.Store, *Options) (*catalog.Catalog, Caller) {
+	f.add(database, func(int, *store.Store, *Options) (*catalog.Catalog, Pipeline) {
 		return offer(t, serveEverything, "x"), says(0)
 	}, 0)
 	s, err := store.OpenWith(t.Context(), database, &store.Options{Dir: t.TempDir()})

@@ -174,7 +174,7 @@ func TestHostileSessions(t *testing.T) {
 	within("a call in flight is not idle", limits.Limits{SessionsPerClient: 2},
 		func(t *testing.T, s *Server, one, _ *sessionClient) {
 			gate := make(chan struct{})
-			s.calls = caller(func(context.Context, *pipeline.Call) (*pipeline.Result,
+			s.pipeline = caller(func(context.Context, *pipeline.Call) (*pipeline.Result,
 				error) {
 				<-gate
 				return ok(text("done"))
@@ -196,7 +196,7 @@ func TestHostileSessions(t *testing.T) {
 	within("a session that has to end gives its call the answer", limits.Limits{SessionsPerClient: 2},
 		func(t *testing.T, s *Server, one, _ *sessionClient) {
 			gate := make(chan struct{})
-			s.calls = caller(func(context.Context, *pipeline.Call) (*pipeline.Result,
+			s.pipeline = caller(func(context.Context, *pipeline.Call) (*pipeline.Result,
 				error) {
 				<-gate
 				return ok(text("done"))

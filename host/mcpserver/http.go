@@ -82,15 +82,15 @@ func (s *Server) serveMCP(w *transport.Response, r *http.Request) {
 	if identity != nil {
 		httpserver.SetUser(r.Context(), identity.User)
 	}
-	over := &exchange{identity: identity, under: now, address: address, toolset: r.PathValue("toolset")}
-	if over.toolset != "" && !s.offersToolset(w, r, over) {
+	x := &exchange{identity: identity, under: now, address: address, toolset: r.PathValue("toolset")}
+	if x.toolset != "" && !s.offersToolset(w, r, x) {
 		return
 	}
 	switch r.Method {
 	case http.MethodPost:
-		s.post(w, r, over)
+		s.post(w, r, x)
 	case http.MethodGet, http.MethodDelete:
-		s.serveBodyless(w, r, over)
+		s.serveBodyless(w, r, x)
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		http.Error(w, "This endpoint takes GET, POST and DELETE.", http.StatusMethodNotAllowed)
@@ -132,8 +132,8 @@ func (s *Server) recoverHTTP(w http.ResponseWriter) {
 	http.Error(w, internalText, http.StatusInternalServerError)
 }
 
-func (s *Server) post(w *transport.Response, r *http.Request, over *exchange) {
-	begin, key, sessionless := time.Now(), clientKey(over), transport.IsSessionless(r.Header)
+func (s *Server) post(w *transport.Response, r *http.Request, x *exchange) {
+	begin, key, sessionless := time.Now(), clientKey(x), transport.IsSessionless(r.Header)
 	if err := s.limiter.Allow(key, 1); err != nil {
 		s.refuse(w, refusedRate, err)
 		return
@@ -157,7 +157,7 @@ func (s *Server) post(w *transport.Response, r *http.Request, over *exchange) {
 			return
 		}
 	}
-	over.requestID = textOfID(body.ID().Raw())
+	x.requestID = textOfID(body.ID().Raw())
 	if sessionless && r.Header.Get("Mcp-Method") == transport.MethodListen {
 		ctx, end := context.WithCancel(r.Context())
 		defer end()
@@ -168,7 +168,7 @@ func (s *Server) post(w *transport.Response, r *http.Request, over *exchange) {
 		}
 		defer leave()
 		var cancel context.CancelFunc
-		r, cancel = over.under.whileValid(r.WithContext(ctx), over.identity)
+		r, cancel = x.whileValid(r.WithContext(ctx))
 		defer cancel()
 	} else {
 		leave, err := s.limiter.Enter(key, max(1, requests))
@@ -185,27 +185,8 @@ func (s *Server) post(w *transport.Response, r *http.Request, over *exchange) {
 	}
 	defer s.observed(mode, body.Method(), begin)
 	if sessionless {
-		s.serveSessionless(w, r, over, body)
+		s.serveSessionless(w, r, x, body)
 		return
 	}
-	s.serveInSession(w, r, over, body)
-}
-
-// refuseMethod answers a message of a session whose method is wrong, or ignores it, and reports whether it did. A
-// request that has an ID is answered with status 200, as any other error of a request: clients take another status for
-// a failure of the connection.
-func refuseMethod(w http.ResponseWriter, body *transport.Body) bool {
-	switch wrong := body.Wrong; {
-	case wrong != nil:
-		status := http.StatusOK
-		if !wrong.ID.IsValid() {
-			status = http.StatusBadRequest
-		}
-		writeError(w, status, wrong.ID, wrong.Code, wrong.Text)
-	case body.Ignored:
-		w.WriteHeader(http.StatusAccepted)
-	default:
-		return false
-	}
-	return true
+	s.serveInSession(w, r, x, body)
 }

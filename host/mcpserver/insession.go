@@ -10,14 +10,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 	"github.com/hako-run/hako/host/mcpserver/transport"
 )
 
 // sessionOf returns the session that a request names, or nil if it names none. If there is no such session, it answers
 // like the SDK and returns false. A session of another user is answered in the same way.
-func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, over *exchange) (*session, bool) {
+func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, x *exchange) (*session, bool) {
 	id := r.Header.Get("Mcp-Session-Id")
 	if id == "" {
 		return nil, true
@@ -25,12 +24,12 @@ func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, over *exchang
 	session := s.sessions.of(id)
 	if session == nil {
 		var err error
-		if session, err = s.replicas.find(r.Context(), id, over); err != nil {
+		if session, err = s.replicas.find(r.Context(), id, x); err != nil {
 			s.replicas.unreachable(w, err)
 			return nil, false
 		}
 	}
-	if session == nil || session.owner != over.owner() || session.toolset != over.toolset {
+	if session == nil || session.owner != x.owner() || session.toolset != x.toolset {
 		http.Error(w, notFound, http.StatusNotFound)
 		return nil, false
 	}
@@ -38,8 +37,8 @@ func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, over *exchang
 }
 
 // serveBodyless serves requests without a body: the event stream of a session (GET), and its end (DELETE).
-func (s *Server) serveBodyless(w *transport.Response, r *http.Request, over *exchange) {
-	if err := s.limiter.Allow(clientKey(over), 1); err != nil {
+func (s *Server) serveBodyless(w *transport.Response, r *http.Request, x *exchange) {
+	if err := s.limiter.Allow(clientKey(x), 1); err != nil {
 		s.refuse(w, refusedRate, err)
 		return
 	}
@@ -48,9 +47,9 @@ func (s *Server) serveBodyless(w *transport.Response, r *http.Request, over *exc
 		http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
 		return
 	}
-	r, cancel := over.under.whileValid(r, over.identity)
+	r, cancel := x.whileValid(r)
 	defer cancel()
-	session, ok := s.sessionOf(w, r, over)
+	session, ok := s.sessionOf(w, r, x)
 	if !ok {
 		return
 	}
@@ -116,14 +115,14 @@ func (s *Server) connection(ctx context.Context, session *session) (*transport.C
 }
 
 // serveInSession serves messages of a client with a session, or of a client that opens one.
-func (s *Server) serveInSession(w *transport.Response, r *http.Request, over *exchange, body *transport.Body) {
-	session, ok := s.sessionOf(w, r, over)
+func (s *Server) serveInSession(w *transport.Response, r *http.Request, x *exchange, body *transport.Body) {
+	session, ok := s.sessionOf(w, r, x)
 	if !ok {
 		return
 	}
 	if session == nil {
 		if opens(w, r.Header, body) && transport.CheckPost(w, r.Header) {
-			s.open(w, r, over, body)
+			s.open(w, r, x, body)
 		}
 		return
 	}
@@ -136,8 +135,8 @@ func (s *Server) serveInSession(w *transport.Response, r *http.Request, over *ex
 	if body.Call == nil && refuseMethod(w, body) || !transport.CheckPost(w, r.Header) {
 		return
 	}
-	if call := body.Call; call != nil && s.isDirect(r.Header, over, session, call) {
-		s.answerCall(w, r, over, session, call)
+	if call := body.Call; call != nil && s.isDirect(r.Header, x, session, call) {
+		s.answerCall(w, r, x, session, call)
 		return
 	}
 	messages, err := body.Decoded()
@@ -149,13 +148,32 @@ func (s *Server) serveInSession(w *transport.Response, r *http.Request, over *ex
 		return
 	}
 	if err == nil {
-		over.conn, _, err = s.connection(r.Context(), session)
+		x.conn, _, err = s.connection(r.Context(), session)
 	}
 	if err != nil {
 		s.replicas.fail(w, err)
 		return
 	}
-	s.serveBySDK(w, r, over, session.version, messages)
+	s.serveBySDK(w, r, x, session.version, messages)
+}
+
+// refuseMethod answers a message of a session whose method is wrong, or ignores it, and reports whether it did. A
+// request that has an ID is answered with status 200, as any other error of a request: clients take another status for
+// a failure of the connection.
+func refuseMethod(w http.ResponseWriter, body *transport.Body) bool {
+	switch wrong := body.Wrong; {
+	case wrong != nil:
+		status := http.StatusOK
+		if !wrong.ID.IsValid() {
+			status = http.StatusBadRequest
+		}
+		writeError(w, status, wrong.ID, wrong.Code, wrong.Text)
+	case body.Ignored:
+		w.WriteHeader(http.StatusAccepted)
+	default:
+		return false
+	}
+	return true
 }
 
 // maxOpening is the most bytes of an initialize request: its parameters are kept with the session.
@@ -188,14 +206,14 @@ func opens(w http.ResponseWriter, h http.Header, body *transport.Body) bool {
 }
 
 // open opens a session. receive registers it when the SDK has accepted it.
-func (s *Server) open(w *transport.Response, r *http.Request, over *exchange, body *transport.Body) {
-	over.conn = transport.NewConn(rand.Text(), s.replicas.store.Replica())
-	sdk, err := s.sdk.Connect(context.Background(), over.conn, nil)
+func (s *Server) open(w *transport.Response, r *http.Request, x *exchange, body *transport.Body) {
+	x.conn = transport.NewConn(rand.Text(), s.replicas.store.Replica())
+	sdk, err := s.sdk.Connect(context.Background(), x.conn, nil)
 	if err != nil {
 		http.Error(w, "failed connection", http.StatusInternalServerError)
 		return
 	}
-	s.serveBySDK(w, r, over, "", body.Messages)
+	s.serveBySDK(w, r, x, "", body.Messages)
 	if sdk.InitializeParams() == nil {
 		_ = sdk.Close() // no request was served
 	}
@@ -205,7 +223,7 @@ func (s *Server) open(w *transport.Response, r *http.Request, over *exchange, bo
 func hasPrimes(h http.Header) bool { return h.Get("Mcp-Protocol-Version") >= "2025-11-25" }
 
 // serveBySDK has the SDK answer messages of a session. version is the session's, and empty while it is being opened.
-func (s *Server) serveBySDK(w *transport.Response, r *http.Request, over *exchange, version string,
+func (s *Server) serveBySDK(w *transport.Response, r *http.Request, x *exchange, version string,
 	messages []jsonrpc.Message) {
 	var requests []*jsonrpc.Request
 	for _, message := range messages {
@@ -217,43 +235,43 @@ func (s *Server) serveBySDK(w *transport.Response, r *http.Request, over *exchan
 			writeErrorOf(w, http.StatusBadRequest, request.ID, wrong)
 			return
 		}
-		request.Extra = over.extra(r.Header)
+		request.Extra = x.extra(r.Header)
 		if request.IsCall() {
 			requests = append(requests, request)
 		}
 		if request.Method == "initialize" {
-			w.Header().Set("Mcp-Session-Id", over.conn.SessionID())
+			w.Header().Set("Mcp-Session-Id", x.conn.SessionID())
 		}
 	}
 	if len(requests) > 0 {
-		over.stream = transport.NewEvents(w, len(requests))
-		defer over.stream.Detach()
-		if duplicate := over.conn.Expect(over.stream, requests...); duplicate != nil {
+		x.stream = transport.NewEvents(w, len(requests))
+		defer x.stream.Detach()
+		if duplicate := x.conn.Expect(x.stream, requests...); duplicate != nil {
 			s.refuseDuplicate(w, duplicate.ID)
 			return
 		}
-		over.gone = r.Context()
-		if version != "" && s.replicas.keep(over.stream, over.conn.SessionID(), requests,
+		x.gone = r.Context()
+		if version != "" && s.replicas.keep(x.stream, x.conn.SessionID(), requests,
 			hasPrimes(r.Header)) {
-			over.gone = nil // whoever has left can fetch the answer
+			x.gone = nil // whoever has left can fetch the answer
 		}
 	}
 	for _, message := range messages {
-		if !over.conn.Deliver(message) {
-			if over.stream == nil {
+		if !x.conn.Deliver(message) {
+			if x.stream == nil {
 				http.Error(w, "session is closing", http.StatusNotFound)
 			}
 			return
 		}
 	}
-	if over.stream == nil {
+	if x.stream == nil {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
 	select {
-	case <-over.stream.Done():
+	case <-x.stream.Done():
 	case <-r.Context().Done():
-	case <-over.conn.Closed():
+	case <-x.conn.Closed():
 	}
 }
 
@@ -272,13 +290,4 @@ func (s *Server) cancelled(session *session, message jsonrpc.Message) {
 	if json.Unmarshal(request.Params, &params) == nil {
 		session.cancel(params.RequestID)
 	}
-}
-
-// untilExpiry ends a stream when the token that opened it expires.
-func (l *live) untilExpiry(r *http.Request, identity *auth.Identity) (*http.Request, context.CancelFunc) {
-	if identity == nil || identity.Expires.IsZero() || l.Auth == nil {
-		return r, func() {}
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), identity.Expires.Sub(l.Auth.Now()))
-	return r.WithContext(ctx), cancel
 }

@@ -42,19 +42,20 @@ func (s *Server) listTools(ctx context.Context, method string, req *mcp.ListTool
 
 // hides reports whether a tool exists but is not visible to the caller.
 func (s *Server) hides(caller pipeline.Caller, name string) bool {
-	governor, governed := s.calls.(governor)
+	if s.governor == nil {
+		return false
+	}
 	tool, ok := s.view(caller).Tool(name)
-	return governed && ok && !governor.Visible(caller, tool)
+	return ok && !s.governor.Visible(caller, tool)
 }
 
 // described returns a tool with its description for the caller. listed is shared between callers and not changed.
 func (s *Server) described(caller pipeline.Caller, listed *mcp.Tool) *mcp.Tool {
-	governor, governed := s.calls.(governor)
 	tool, ok := s.catalog.View().Tool(listed.Name)
-	if !governed || !ok {
+	if s.governor == nil || !ok {
 		return listed
 	}
-	described := governor.Described(caller, tool)
+	described := s.governor.Described(caller, tool)
 	if described == tool {
 		return listed
 	}
@@ -74,8 +75,8 @@ func (s *Server) listSelected(ctx context.Context, req mcp.Request, view *catalo
 			return s.hides(caller, t.Name)
 		})
 		describe := func(t *catalog.Tool) *mcp.Tool {
-			if governor, ok := s.calls.(governor); ok {
-				t = governor.Described(caller, t)
+			if s.governor != nil {
+				t = s.governor.Described(caller, t)
 			}
 			return s.catalogSync.tool(t)
 		}

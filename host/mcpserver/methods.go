@@ -106,7 +106,7 @@ func (s *Server) useTool(ctx context.Context, call *pipeline.Call) (response *ab
 		}
 	}()
 	call.MaxResult = s.options.MaxResult
-	answer, err := s.calls.Call(ctx, call)
+	answer, err := s.pipeline.Call(ctx, call)
 	if denied, ok := errors.AsType[*pipeline.NotAllowedError](err); ok && denied.Rule != "" {
 		// Nothing is wrong with the request, and the model should know.
 		return failedTool(denied.Error()), denied.MissingScopes, nil
@@ -183,7 +183,7 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 
 // call passes a request without tool errors, such as prompts/get, to the pipeline.
 func (s *Server) call(ctx context.Context, call *pipeline.Call) (*abi.Response, error) {
-	answer, err := s.calls.Call(ctx, call)
+	answer, err := s.pipeline.Call(ctx, call)
 	if err != nil {
 		return nil, s.protocolError(call, err)
 	}

@@ -77,7 +77,7 @@ func (a *authority) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-func (a *authority) server(t *testing.T, calls Caller, change func(*auth.Options)) http.Handler {
+func (a *authority) server(t *testing.T, calls Pipeline, change func(*auth.Options)) http.Handler {
 	t.Helper()
 	options := auth.Options{OAuth: &auth.OAuth{
 		Resource: resourceURL, Issuers: []auth.Issuer{{URL: issuerURL}}, Client: &http.Client{Transport: a},

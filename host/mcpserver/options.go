@@ -25,7 +25,7 @@ type Options struct {
 	// to the client.
 	Instructions string
 	Overview     bool
-	// Toolsets are the selections of the catalog that the Caller offers; nil if there are none.
+	// Toolsets are the selections of the catalog that the Pipeline offers; nil if there are none.
 	Toolsets *toolset.Config
 	// Language is the language of titles and descriptions, a BCP 47 tag. Empty means "en".
 	Language string

@@ -66,8 +66,8 @@ type pendingCall struct {
 	done     chan struct{}
 	response *abi.Response
 	err      error
-	// over is set when the call has ended. pendingCalls.mu guards it.
-	over bool
+	// ended is set when the call has ended. pendingCalls.mu guards it.
+	ended bool
 
 	mu sync.Mutex // guards what follows
 	// question waits for its answer; it may be nil. asked counts the questions.
@@ -91,26 +91,26 @@ type question struct {
 }
 
 // elicit asks the person at the client, as (*mcp.ServerSession).Elicit does in protocol versions with sessions.
-func (t *pendingCall) elicit(ctx context.Context, params *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+func (p *pendingCall) elicit(ctx context.Context, params *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	select {
-	case t.one <- struct{}{}:
-		defer func() { <-t.one }()
+	case p.one <- struct{}{}:
+		defer func() { <-p.one }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	q := &question{params: params, answer: make(chan *mcp.ElicitResult, 1)}
-	t.mu.Lock()
-	t.asked++
-	q.key = "question" + strconv.Itoa(t.asked)
-	t.question = q
-	if t.attendant != nil {
+	p.mu.Lock()
+	p.asked++
+	q.key = "question" + strconv.Itoa(p.asked)
+	p.question = q
+	if p.attendant != nil {
 		select {
-		case t.attendant.wake <- struct{}{}:
+		case p.attendant.wake <- struct{}{}:
 		default:
 		}
 	}
-	t.mu.Unlock()
-	defer t.settle(q, nil)
+	p.mu.Unlock()
+	defer p.settle(q, nil)
 	select {
 	case answer := <-q.answer:
 		if answer == nil {
@@ -123,73 +123,73 @@ func (t *pendingCall) elicit(ctx context.Context, params *mcp.ElicitParams) (*mc
 }
 
 // settle ends a waiting question, with an answer or without.
-func (t *pendingCall) settle(q *question, answer *mcp.ElicitResult) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.question == q {
-		t.question = nil
+func (p *pendingCall) settle(q *question, answer *mcp.ElicitResult) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.question == q {
+		p.question = nil
 		q.answer <- answer
 	}
 }
 
 // waiting returns the waiting question, or nil.
-func (t *pendingCall) waiting() *question {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.question
+func (p *pendingCall) waiting() *question {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.question
 }
 
 // progress passes a report to the attendant, if its client requested progress.
-func (t *pendingCall) progress(p abi.Progress) {
-	t.mu.Lock()
-	a := t.attendant
-	t.mu.Unlock()
+func (p *pendingCall) progress(report abi.Progress) {
+	p.mu.Lock()
+	a := p.attendant
+	p.mu.Unlock()
 	if a != nil && a.report != nil {
-		a.report(p)
+		a.report(report)
 	}
 }
 
 // attend makes a request the attendant of the call, in place of an earlier one: its client may have sent it again
 // because the connection was lost.
-func (t *pendingCall) attend(report func(abi.Progress)) *attendant {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.attendant != nil {
-		close(t.attendant.displaced)
+func (p *pendingCall) attend(report func(abi.Progress)) *attendant {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.attendant != nil {
+		close(p.attendant.displaced)
 	}
-	t.attendant = &attendant{report, make(chan struct{}, 1), make(chan struct{})}
-	return t.attendant
+	p.attendant = &attendant{report, make(chan struct{}, 1), make(chan struct{})}
+	return p.attendant
 }
 
 // leave ends the attendance, and reports whether no other attendant had taken its place.
-func (t *pendingCall) leave(a *attendant) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.attendant != a {
+func (p *pendingCall) leave(a *attendant) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.attendant != a {
 		return false
 	}
-	t.attendant = nil
+	p.attendant = nil
 	return true
 }
 
 // next waits for a question, or for the result, when it returns nil. A client that leaves cancels the call.
-func (t *pendingCall) next(ctx context.Context, a *attendant) (*question, error) {
+func (p *pendingCall) next(ctx context.Context, a *attendant) (*question, error) {
 	for {
-		if q := t.waiting(); q != nil {
+		if q := p.waiting(); q != nil {
 			return q, nil
 		}
 		select {
-		case <-t.done:
+		case <-p.done:
 			return nil, nil
 		case <-a.wake:
 		case <-a.displaced:
 			return nil, errDisplaced
 		case <-ctx.Done():
-			if !t.leave(a) {
+			if !p.leave(a) {
 				return nil, errDisplaced
 			}
-			t.cancel()
-			<-t.done
+			p.cancel()
+			<-p.done
 			return nil, ctx.Err()
 		}
 	}
@@ -197,27 +197,27 @@ func (t *pendingCall) next(ctx context.Context, a *attendant) (*question, error)
 
 // startPending starts a call that can ask. run makes it.
 func (s *Server) startPending(ctx context.Context, caller string, call *pipeline.Call,
-	run func(ctx context.Context, t *pendingCall) (*abi.Response, error)) *pendingCall {
-	t := &pendingCall{
+	run func(ctx context.Context, p *pendingCall) (*abi.Response, error)) *pendingCall {
+	p := &pendingCall{
 		id: pendingPrefix + rand.Text(), caller: caller, binding: bindingOf(call),
 		one: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	if replica := s.replicas.store.Replica(); replica != "" {
-		t.id = pendingPrefix + replica + "-" + rand.Text()
+		p.id = pendingPrefix + replica + "-" + rand.Text()
 	}
-	t.key = sessionstore.Key(t.id)
-	ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(s.base, t.cancel)
+	p.key = sessionstore.Key(p.id)
+	ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(s.base, p.cancel)
 	s.pending.work.Go(func() {
 		defer stop()
-		defer s.pending.ended(t)
-		defer close(t.done)
-		t.response, t.err = run(ctx, t)
-		if t.err != nil {
-			t.cancel() // a response is charged until converse has delivered it, or until it is garbage
+		defer s.pending.ended(p)
+		defer close(p.done)
+		p.response, p.err = run(ctx, p)
+		if p.err != nil {
+			p.cancel() // a response is charged until converse has delivered it, or until it is garbage
 		}
 	})
-	return t
+	return p
 }
 
 // replicaOf returns the replica with the pending call that a requestState names, or empty.
@@ -231,15 +231,15 @@ func replicaOf(state string) string {
 }
 
 // store stores a call for the request with the answer. It reports false if there is no room.
-func (l *pendingCalls) store(t *pendingCall) bool {
+func (l *pendingCalls) store(p *pendingCall) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.byKey[t.key] != nil {
+	if l.byKey[p.key] != nil {
 		return true
 	}
 	own := 0
 	for _, other := range l.byKey {
-		if other.caller == t.caller {
+		if other.caller == p.caller {
 			own++
 		}
 	}
@@ -249,23 +249,23 @@ func (l *pendingCalls) store(t *pendingCall) bool {
 	if l.byKey == nil {
 		l.byKey = map[string]*pendingCall{}
 	}
-	l.byKey[t.key] = t
-	l.expire(t)
+	l.byKey[p.key] = p
+	l.expire(p)
 	return true
 }
 
 // ended keeps the result of a call whose client may still fetch it.
-func (l *pendingCalls) ended(t *pendingCall) {
+func (l *pendingCalls) ended(p *pendingCall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t.over = true
-	l.expire(t)
+	p.ended = true
+	l.expire(p)
 }
 
 // expire schedules the removal of a call that has ended, if it is kept. The caller holds mu.
-func (l *pendingCalls) expire(t *pendingCall) {
-	if t.over && l.byKey[t.key] != nil {
-		key := t.key // the result itself may be gone long before
+func (l *pendingCalls) expire(p *pendingCall) {
+	if p.ended && l.byKey[p.key] != nil {
+		key := p.key // the result itself may be gone long before
 		time.AfterFunc(resultKept, func() { l.remove(key) })
 	}
 }
@@ -285,17 +285,17 @@ func (l *pendingCalls) of(key string) *pendingCall {
 
 // find returns the call that a request continues, or nil if caller, tool or arguments differ.
 func (l *pendingCalls) find(id, caller string, call *pipeline.Call) *pendingCall {
-	if t := l.of(sessionstore.Key(id)); t != nil && t.caller == caller && t.binding == bindingOf(call) {
-		return t
+	if p := l.of(sessionstore.Key(id)); p != nil && p.caller == caller && p.binding == bindingOf(call) {
+		return p
 	}
 	return nil
 }
 
 // callerKey identifies a caller, as far as the frontend knows it.
-func callerKey(c pipeline.Caller, over *exchange) string {
+func callerKey(c pipeline.Caller, x *exchange) string {
 	owner := ""
-	if over != nil {
-		owner = over.owner()
+	if x != nil {
+		owner = x.owner()
 	}
 	return identity.Key(c.Frontend, owner, c.Token, c.Toolset)
 }
@@ -316,37 +316,37 @@ func bindingOf(call *pipeline.Call) string {
 // converse makes a call that can ask, or continues the call that the request names, until there is a result or a
 // question. For a question it returns state and requests.
 func (s *Server) converse(ctx context.Context, call *pipeline.Call, r *request,
-	run func(ctx context.Context, t *pendingCall) (*abi.Response, error)) (
+	run func(ctx context.Context, p *pendingCall) (*abi.Response, error)) (
 	_ *abi.Response, state string, requests mcp.InputRequestMap, _ error) {
-	caller := callerKey(call.Caller, r.over)
-	var t *pendingCall
+	caller := callerKey(call.Caller, r.x)
+	var p *pendingCall
 	if !r.before.continuesCall() {
-		t = s.startPending(ctx, caller, call, run)
-	} else if t = s.pending.find(r.before.state, caller, call); t == nil {
+		p = s.startPending(ctx, caller, call, run)
+	} else if p = s.pending.find(r.before.state, caller, call); p == nil {
 		return nil, "", nil, errNoCall
 	}
-	a := t.attend(call.Progress)
-	defer t.leave(a)
-	if q := t.waiting(); q != nil {
+	a := p.attend(call.Progress)
+	defer p.leave(a)
+	if q := p.waiting(); q != nil {
 		if answer, ok := r.before.answers[q.key].(*mcp.ElicitResult); ok {
-			t.settle(q, answer)
+			p.settle(q, answer)
 		}
 	}
 	for {
-		q, err := t.next(ctx, a)
+		q, err := p.next(ctx, a)
 		switch {
 		case errors.Is(err, errDisplaced):
 			return nil, "", nil, err
 		case q == nil:
-			s.pending.remove(t.key)
+			s.pending.remove(p.key)
 			if err == nil {
-				context.AfterFunc(ctx, t.cancel)
-				return t.response, "", nil, t.err
+				context.AfterFunc(ctx, p.cancel)
+				return p.response, "", nil, p.err
 			}
 			return nil, "", nil, err
-		case s.pending.store(t):
-			return nil, t.id, mcp.InputRequestMap{q.key: q.params}, nil
+		case s.pending.store(p):
+			return nil, p.id, mcp.InputRequestMap{q.key: q.params}, nil
 		}
-		t.settle(q, nil)
+		p.settle(q, nil)
 	}
 }

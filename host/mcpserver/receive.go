@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -29,8 +30,8 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, err
 		}
 		defer leave()
-		if over := exchangeOf(req.GetExtra()); over != nil && over.stream != nil {
-			ctx = transport.WithStream(ctx, over.stream)
+		if x := exchangeOf(req.GetExtra()); x != nil && x.stream != nil {
+			ctx = transport.WithStream(ctx, x.stream)
 		}
 		if opening, ok := req.(*mcp.ServerRequest[*mcp.InitializeParams]); ok {
 			// The SDK answers with the negotiated version, and takes that of the parameters for the session's.
@@ -54,13 +55,13 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 // noteSession updates the table of sessions over HTTP, their calls and the store after a request that the SDK has
 // accepted.
 func (s *Server) noteSession(ctx context.Context, req mcp.Request) error {
-	over := exchangeOf(req.GetExtra())
-	if over == nil {
+	x := exchangeOf(req.GetExtra())
+	if x == nil {
 		return nil
 	}
 	switch req := req.(type) {
 	case *mcp.ServerRequest[*mcp.InitializeParams]:
-		return s.noteOpened(ctx, req.Session, over)
+		return s.noteOpened(ctx, req.Session, x)
 	default:
 		if req.GetSession().ID() != "" {
 			return s.replicas.note(ctx, req)
@@ -70,16 +71,16 @@ func (s *Server) noteSession(ctx context.Context, req mcp.Request) error {
 }
 
 // noteOpened registers a session that the SDK has accepted, or closes it if it cannot be stored.
-func (s *Server) noteOpened(ctx context.Context, sdk *mcp.ServerSession, over *exchange) error {
+func (s *Server) noteOpened(ctx context.Context, sdk *mcp.ServerSession, x *exchange) error {
 	if sdk.ID() == "" {
 		return nil
 	}
-	err := s.replicas.add(ctx, sdk, over)
-	if err == nil && s.sessions.attach(s.sessions.add(sdk.ID(), sdk.InitializeParams(), over), over.conn, sdk) {
+	err := s.replicas.add(ctx, sdk, x)
+	if err == nil && s.sessions.attach(s.sessions.add(sdk.ID(), sdk.InitializeParams(), x), x.conn, sdk) {
 		return nil
 	}
 	go sdk.Close() // it waits for this request
-	if atFault[*jsonrpc.Error](err) {
+	if isError[*jsonrpc.Error](err) {
 		return err
 	}
 	if err != nil {
@@ -115,9 +116,7 @@ func (s *Server) enterStdio(ctx context.Context, method string, req mcp.Request)
 	return ctx, nil, err
 }
 
-func isNotification(method string) bool {
-	return len(method) > len("notifications/") && method[:len("notifications/")] == "notifications/"
-}
+func isNotification(method string) bool { return strings.HasPrefix(method, "notifications/") }
 
 // withCode adds a JSON-RPC code to errors of the SDK that have none. They are about requests in the wrong order.
 func withCode(err error) error {

@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"reflect"
 
 	"github.com/hako-run/hako/host/internal/peer"
@@ -67,15 +66,4 @@ func (s *Server) Reconfigure(options *Options) (put func(), err error) {
 			s.catalogSync.touchAll()
 		}
 	}, nil
-}
-
-// whileValid ends a stream when the token that opened it expires or is revoked, or the rules for access change.
-func (l *live) whileValid(r *http.Request, identity *auth.Identity) (*http.Request, context.CancelFunc) {
-	r, cancel := l.untilExpiry(r, identity)
-	ctx, end := context.WithCancel(r.Context())
-	stop, unwatch := context.AfterFunc(l.authorized, end), func() bool { return true }
-	if identity != nil && identity.Revoked != nil {
-		unwatch = context.AfterFunc(identity.Revoked, end)
-	}
-	return r.WithContext(ctx), func() { stop(); unwatch(); end(); cancel() }
 }

@@ -47,9 +47,9 @@ type replica struct {
 }
 
 // newFleet starts three replicas. Each gets a caller of its own.
-func newFleet(t *testing.T, offered *catalog.Catalog, calls func(replica int) Caller, change func(*Options)) *fleet {
+func newFleet(t *testing.T, offered *catalog.Catalog, calls func(replica int) Pipeline, change func(*Options)) *fleet {
 	t.Helper()
-	return newFleetOf(t, 3, func(i int, _ *store.Store, o *Options) (*catalog.Catalog, Caller) {
+	return newFleetOf(t, 3, func(i int, _ *store.Store, o *Options) (*catalog.Catalog, Pipeline) {
 		if change != nil {
 			change(o)
 		}
@@ -61,7 +61,7 @@ func newFleet(t *testing.T, offered *catalog.Catalog, calls func(replica int) Ca
 }
 
 // build makes what a replica offers and its caller, which may be nil, and changes its options.
-type build func(replica int, s *store.Store, o *Options) (*catalog.Catalog, Caller)
+type build func(replica int, s *store.Store, o *Options) (*catalog.Catalog, Pipeline)
 
 // newFleetOf starts n replicas.
 func newFleetOf(t *testing.T, n int, build build) *fleet {
@@ -134,7 +134,7 @@ func (r *replica) die() {
 }
 
 // says names the replica that was called.
-func says(i int) Caller {
+func says(i int) Pipeline {
 	return caller(func(_ context.Context, call *pipeline.Call) (*pipeline.Result, error) {
 		return ok(text("%d %s %s", i, call.Request.Name, call.Caller.Client))
 	})
@@ -429,7 +429,7 @@ func TestListsChangeEverywhere(t *testing.T) {
 }
 
 // asks asks the person at the client, however long that takes.
-func asks(int) Caller {
+func asks(int) Pipeline {
 	return caller(func(ctx context.Context, call *pipeline.Call) (*pipeline.Result, error) {
 		if call.Prompter.Ask == nil {
 			return ok(text("nobody to ask"))
@@ -440,7 +440,7 @@ func asks(int) Caller {
 }
 
 // governs makes calls go where people can be asked.
-type governs struct{ Caller }
+type governs struct{ Pipeline }
 
 func (governs) Described(_ pipeline.Caller, tool *catalog.Tool) *catalog.Tool { return tool }
 func (governs) Visible(pipeline.Caller, *catalog.Tool) bool                   { return true }
@@ -448,7 +448,7 @@ func (governs) MayAsk(pipeline.Caller, *catalog.Tool) bool                    { 
 
 func TestAnswersArriveAnywhere(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, offer(t, serveEverything, "look"), func(i int) Caller { return governs{asks(i)} }, nil)
+	f := newFleet(t, offer(t, serveEverything, "look"), func(i int) Pipeline { return governs{asks(i)} }, nil)
 	session := connect(t, overHTTP(f.url), withSessions, &mcp.ClientOptions{
 		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}, nil
@@ -470,7 +470,7 @@ func TestAnswersArriveAnywhere(t *testing.T) {
 func TestWithdrawnAnywhere(t *testing.T) {
 	t.Parallel()
 	asked, takenBack := make(chan struct{}), make(chan struct{})
-	f := newFleet(t, offer(t, serveEverything, "look"), func(int) Caller {
+	f := newFleet(t, offer(t, serveEverything, "look"), func(int) Pipeline {
 		return governs{caller(func(ctx context.Context, call *pipeline.Call) (*pipeline.Result, error) {
 			asking, cancel := context.WithCancel(ctx)
 			go func() {
@@ -504,7 +504,7 @@ func TestWithdrawnAnywhere(t *testing.T) {
 func TestBatchOfAnswers(t *testing.T) {
 	t.Parallel()
 	const version = "2025-03-26"
-	f := newFleet(t, offer(t, serveEverything, "look"), func(i int) Caller { return governs{asks(i)} }, nil)
+	f := newFleet(t, offer(t, serveEverything, "look"), func(i int) Pipeline { return governs{asks(i)} }, nil)
 	a, b := f.replicas[0], f.replicas[1]
 	response, _ := a.send(t, "", strings.Replace(initialize(version), `"capabilities":{}`,
 		`"capabilities":{"elicitation":{}}`, 1), "Mcp-Protocol-Version", version)
@@ -556,8 +556,8 @@ func TestFollowersAreLimited(t *testing.T) {
 }
 
 // blocked waits in a call until it is let go or canceled.
-func blocked(entered, letGo chan struct{}) func(int) Caller {
-	return func(int) Caller {
+func blocked(entered, letGo chan struct{}) func(int) Pipeline {
+	return func(int) Pipeline {
 		return governs{caller(func(ctx context.Context, call *pipeline.Call) (*pipeline.Result, error) {
 			if call.Progress != nil {
 				call.Progress(abi.Progress{Progress: 1, Message: "begun"})

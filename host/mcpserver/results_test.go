@@ -30,7 +30,7 @@ func keeping(t *testing.T) *Server {
 }
 
 // keepingIn returns the catalog and the pipeline of keeping with this keeper and these toolsets.
-func keepingIn(t *testing.T, k *results.Keeper, sets *toolset.Config) (*catalog.Catalog, Caller) {
+func keepingIn(t *testing.T, k *results.Keeper, sets *toolset.Config) (*catalog.Catalog, Pipeline) {
 	t.Helper()
 	var rows []string
 	for i := range 1000 {
@@ -63,7 +63,7 @@ func TestKeptAtAnyReplica(t *testing.T) {
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			f := newFleetOf(t, 2, func(_ int, s *store.Store, o *Options) (*catalog.Catalog, Caller) {
+			f := newFleetOf(t, 2, func(_ int, s *store.Store, o *Options) (*catalog.Catalog, Pipeline) {
 				k, err := results.Open(t.Context(), nil, s, slog.New(slog.DiscardHandler))
 				if err != nil {
 					t.Fatal(err)
@@ -111,7 +111,7 @@ func TestKeptAtAnyReplica(t *testing.T) {
 // no other session does.
 func TestKeptForSessionElsewhere(t *testing.T) {
 	t.Parallel()
-	f := newFleetOf(t, 2, func(_ int, s *store.Store, o *Options) (*catalog.Catalog, Caller) {
+	f := newFleetOf(t, 2, func(_ int, s *store.Store, o *Options) (*catalog.Catalog, Pipeline) {
 		k, err := results.Open(t.Context(), nil, s, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)

@@ -50,15 +50,15 @@ func (l *eventLog) Append(number int, data []byte, last bool) {
 
 // keep stores the events of a stream from now on, so that the client can resume it. It reports false if the store
 // cannot be reached; the request is served nevertheless.
-func (h *replicas) keep(stream *transport.Stream, session string, requests []*jsonrpc.Request, prime bool) bool {
+func (rs *replicas) keep(stream *transport.Stream, session string, requests []*jsonrpc.Request, prime bool) bool {
 	ids := make([]json.RawMessage, 0, len(requests))
 	for _, request := range requests {
 		ids = append(ids, mustJSON(request.ID.Raw()))
 	}
-	log := &eventLog{store: h.store, session: session, id: rand.Text()}
-	ctx, cancel := context.WithTimeout(h.ctx, lookupTime)
+	log := &eventLog{store: rs.store, session: session, id: rand.Text()}
+	ctx, cancel := context.WithTimeout(rs.ctx, lookupTime)
 	defer cancel()
-	if err := h.store.OpenStream(ctx, sessionstore.Key(session), log.id, ids); err != nil {
+	if err := rs.store.OpenStream(ctx, sessionstore.Key(session), log.id, ids); err != nil {
 		return false
 	}
 	stream.Keep(log, prime)
@@ -166,16 +166,16 @@ func (t *tail) read(ctx context.Context, pass func(data [][]byte) error) (*sessi
 }
 
 // follow sends the stored and the coming events of a stream until the stream ends.
-func (h *replicas) follow(w *transport.Response, r *http.Request, session *session, stream string, after int) {
-	ctx, cancel := h.server.bound(r.Context(), nil)
+func (rs *replicas) follow(w *transport.Response, r *http.Request, session *session, stream string, after int) {
+	ctx, cancel := rs.server.bound(r.Context(), nil)
 	defer cancel()
-	leave, err := h.server.limiter.EnterStream(session.clientKey, cancel)
+	leave, err := rs.server.limiter.EnterStream(session.clientKey, cancel)
 	if err != nil {
-		h.server.refuse(w, refusedSessions, err)
+		rs.server.refuse(w, refusedSessions, err)
 		return
 	}
 	defer leave()
-	f := &follower{tail: tail{h, session.id, stream, after}, w: w}
+	f := &follower{tail: tail{rs, session.id, stream, after}, w: w}
 	lost, err := f.tail.follow(ctx, f.write)
 	switch {
 	case err != nil && !f.started:
@@ -236,12 +236,12 @@ func (f *follower) refuse(err error) {
 }
 
 // fail answers a request whose session cannot be used here.
-func (h *replicas) fail(w http.ResponseWriter, err error) {
+func (rs *replicas) fail(w http.ResponseWriter, err error) {
 	if errors.Is(err, sessionstore.ErrNone) {
 		http.Error(w, notFound, http.StatusNotFound)
 		return
 	}
-	h.unreachable(w, err)
+	rs.unreachable(w, err)
 }
 
 // notFound answers a request whose session does not exist.

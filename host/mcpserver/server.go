@@ -1,7 +1,7 @@
 // Package mcpserver is the MCP frontend: it offers the catalog's tools, resources and prompts to MCP clients over stdio
 // and HTTP, and passes every call to the pipeline.
 //
-// New makes a Server of a catalog, a Caller and Options; Handler serves HTTP, ServeStdio one client over stdio. All
+// New makes a Server of a catalog, a Pipeline and Options; Handler serves HTTP, ServeStdio one client over stdio. All
 // protocol versions share them: those with sessions, up to 2025-11-25, and those without, from 2026-07-28. A tools/call
 // over HTTP is read, called and answered here (answerCall). All other messages go to the official SDK, over a
 // connection of package transport; the middlewares in receive.go take part in what it does. The head of methods.go
@@ -29,8 +29,9 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 )
 
-// Caller makes calls. *pipeline.Pipeline and *host.Host implement it; errors are those of pipeline.Pipeline.Call.
-type Caller interface {
+// Pipeline makes calls. *pipeline.Pipeline and *host.Host implement it; errors are those of pipeline.Pipeline.Call.
+// Optional abilities are governor, viewer and updater.
+type Pipeline interface {
 	Call(ctx context.Context, call *pipeline.Call) (*pipeline.Result, error)
 }
 
@@ -40,16 +41,19 @@ type Server struct {
 	// live replaces the options that can change: see Reconfigure.
 	live        atomic.Pointer[live]
 	catalog     *catalog.Catalog
-	calls       Caller
+	pipeline    Pipeline
 	sdk         *mcp.Server
 	catalogSync *catalogSync
 	limiter     *limits.Limiter
+	// governor and viewer are pipeline if it has these abilities, or nil.
+	governor governor
+	viewer   viewer
 	// failedLogins limits their reports.
 	failedLogins *attempts.Limiter
 	// subscriptions are the subscriptions to resources.
 	subscriptions *subscriptions
 	// sessions are the sessions over HTTP. replicas connects them with the store and other replicas.
-	sessions *sessions
+	sessions *sessionTable
 	replicas *replicas
 	// info is the name and version of the server, for every result of 2026-07-28. introduction has title, website and
 	// icon too.
@@ -68,9 +72,9 @@ type Server struct {
 	stdio stdioConns
 }
 
-// New returns a Server that offers the entries of c, also after changes, and passes calls to calls. It fails if an
+// New returns a Server that offers the entries of c, also after changes, and passes calls to p. It fails if an
 // option is out of range or an origin or host in it is malformed. Shutdown or Close ends it.
-func New(c *catalog.Catalog, calls Caller, options *Options) (*Server, error) {
+func New(c *catalog.Catalog, p Pipeline, options *Options) (*Server, error) {
 	filled, err := options.withDefaults()
 	if err != nil {
 		return nil, err
@@ -79,12 +83,14 @@ func New(c *catalog.Catalog, calls Caller, options *Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: filled, catalog: c, calls: calls, limiter: limits.New(filled.Limits),
+	s := &Server{options: filled, catalog: c, pipeline: p, limiter: limits.New(filled.Limits),
 		failedLogins: attempts.New()}
+	s.governor, _ = p.(governor)
+	s.viewer, _ = p.(viewer)
 	s.live.Store(first)
 	s.draining, s.startDrain = context.WithCancel(context.Background())
 	s.base, s.stopBase = context.WithCancel(context.Background())
-	s.sessions = newSessions(filled.Limits, filled.Sessions)
+	s.sessions = newSessionTable(filled.Limits, filled.Sessions)
 	implementation := &mcp.Implementation{Name: filled.Name, Version: filled.Version}
 	s.introduction = &mcp.Implementation{Name: filled.Name, Title: filled.Title, Version: filled.Version,
 		WebsiteURL: filled.Website}

@@ -15,9 +15,9 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/transport"
 )
 
-// sessions is the table of open sessions over HTTP, with their owners and the calls that bypass the SDK. It ends idle
+// sessionTable has the open sessions over HTTP, with their owners and the calls that bypass the SDK. It ends idle
 // sessions. The store decides which sessions make room for new ones.
-type sessions struct {
+type sessionTable struct {
 	// mu guards what follows and the fields of each session that change.
 	mu     sync.Mutex
 	limits limits.Limits
@@ -29,7 +29,7 @@ type sessions struct {
 
 // session is one session. The table guards the fields that change.
 type session struct {
-	table *sessions
+	table *sessionTable
 	// id identifies the session at the client, key in the store.
 	id, key string
 	// conn connects the client to sdk. Both are nil in a session of another replica until a request needs the SDK here.
@@ -62,27 +62,27 @@ type session struct {
 	calls map[jsonrpc.ID]context.CancelFunc
 }
 
-func newSessions(limits limits.Limits, store sessionstore.Store) *sessions {
-	return &sessions{limits: limits, byID: map[string]*session{}, byKey: map[string]*session{}, store: store}
+func newSessionTable(limits limits.Limits, store sessionstore.Store) *sessionTable {
+	return &sessionTable{limits: limits, byID: map[string]*session{}, byKey: map[string]*session{}, store: store}
 }
 
 // set applies other limits to sessions that are used or opened from now on.
-func (t *sessions) set(limits limits.Limits) {
+func (t *sessionTable) set(limits limits.Limits) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.limits = limits
 }
 
 // add registers a session that was opened with these parameters.
-func (t *sessions) add(id string, opened *mcp.InitializeParams, over *exchange) *session {
+func (t *sessionTable) add(id string, opened *mcp.InitializeParams, x *exchange) *session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := t.byID[id]; s != nil {
 		return s
 	}
 	s := &session{
-		table: t, id: id, key: sessionstore.Key(id), clientKey: clientKey(over),
-		owner: over.owner(), toolset: over.toolset, identity: over.identity,
+		table: t, id: id, key: sessionstore.Key(id), clientKey: clientKey(x),
+		owner: x.owner(), toolset: x.toolset, identity: x.identity,
 		client: opened.ClientInfo, version: opened.ProtocolVersion, capabilities: opened.Capabilities,
 		lastUsed: time.Now(), calls: map[jsonrpc.ID]context.CancelFunc{},
 	}
@@ -103,7 +103,7 @@ func (s *session) use() sessionstore.Use {
 }
 
 // use returns the current use of the session with this key here, and the time of the last.
-func (t *sessions) use(key string) (sessionstore.Use, time.Time) {
+func (t *sessionTable) use(key string) (sessionstore.Use, time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := t.byKey[key]; s != nil {
@@ -113,7 +113,7 @@ func (t *sessions) use(key string) (sessionstore.Use, time.Time) {
 }
 
 // attach gives a session its connection to the SDK, and reports false if it has ended meanwhile.
-func (t *sessions) attach(s *session, conn *transport.Conn, sdk *mcp.ServerSession) bool {
+func (t *sessionTable) attach(s *session, conn *transport.Conn, sdk *mcp.ServerSession) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byID[s.id] != s {
@@ -124,21 +124,21 @@ func (t *sessions) attach(s *session, conn *transport.Conn, sdk *mcp.ServerSessi
 }
 
 // connectionOf returns the connection of a session to the SDK, or nil.
-func (t *sessions) connectionOf(s *session) (*transport.Conn, *mcp.ServerSession) {
+func (t *sessionTable) connectionOf(s *session) (*transport.Conn, *mcp.ServerSession) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return s.conn, s.sdk
 }
 
 // byStoreKey returns the session with this key in the store of all replicas, or nil.
-func (t *sessions) byStoreKey(key string) *session {
+func (t *sessionTable) byStoreKey(key string) *session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.byKey[key]
 }
 
 // keys returns the keys of the sessions that were used since then, of those with requests or streams now, and of all.
-func (t *sessions) keys(since time.Time) (used, held, known []string) {
+func (t *sessionTable) keys(since time.Time) (used, held, known []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for key, s := range t.byKey {
@@ -154,7 +154,7 @@ func (t *sessions) keys(since time.Time) (used, held, known []string) {
 }
 
 // drop forgets a session that has ended, which may be nil. Requests in flight are still answered.
-func (t *sessions) drop(s *session) {
+func (t *sessionTable) drop(s *session) {
 	if s == nil {
 		return
 	}
@@ -173,40 +173,34 @@ func (t *sessions) drop(s *session) {
 
 // close closes the connection, if there is one, of a session that has been forgotten. The SDK discards the answers of
 // requests that are in flight by then.
-func (t *sessions) close(s *session) {
+func (t *sessionTable) close(s *session) {
 	if _, sdk := t.connectionOf(s); sdk != nil {
 		_ = sdk.Close() // there is nobody left to notify
 	}
 }
 
-func (t *sessions) count() int {
+func (t *sessionTable) count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.byID)
 }
 
 // of returns the session with this ID, or nil.
-func (t *sessions) of(id string) *session {
+func (t *sessionTable) of(id string) *session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.byID[id]
 }
 
-// enter keeps the session from being idle until leave is called. A nil session is entered too.
+// enter keeps the session from being idle until leave is called.
 func (s *session) enter() {
-	if s == nil {
-		return
-	}
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
 	s.requests++
 }
 
-// leave ends what enter began. A nil session is left too.
+// leave ends what enter began.
 func (s *session) leave() {
-	if s == nil {
-		return
-	}
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
 	s.requests--
@@ -230,7 +224,7 @@ func (s *session) listen() (end func()) {
 }
 
 // clear forgets all sessions.
-func (t *sessions) clear() {
+func (t *sessionTable) clear() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, s := range t.byID {
@@ -239,7 +233,7 @@ func (t *sessions) clear() {
 }
 
 // forget takes a session out of the table. The caller holds mu.
-func (t *sessions) forget(s *session) {
+func (t *sessionTable) forget(s *session) {
 	s.ending.Stop()
 	delete(t.byID, s.id)
 	delete(t.byKey, s.key)

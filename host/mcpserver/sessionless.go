@@ -17,7 +17,7 @@ import (
 )
 
 // serveSessionless serves a message of a protocol version without sessions.
-func (s *Server) serveSessionless(w http.ResponseWriter, r *http.Request, over *exchange, body *transport.Body) {
+func (s *Server) serveSessionless(w http.ResponseWriter, r *http.Request, x *exchange, body *transport.Body) {
 	if err := transport.DecodeName(r.Header); err != nil {
 		writeError(w, http.StatusBadRequest, body.ID(), mcp.CodeHeaderMismatch, err.Error())
 		return
@@ -26,26 +26,26 @@ func (s *Server) serveSessionless(w http.ResponseWriter, r *http.Request, over *
 		writeError(w, http.StatusBadRequest, wrong.ID, wrong.Code, wrong.Text)
 		return
 	}
-	if !transport.CheckPost(w, r.Header) || s.replicas.forward(w, r, over, body) {
+	if !transport.CheckPost(w, r.Header) || s.replicas.forward(w, r, x, body) {
 		return
 	}
-	if call := body.Call; call != nil && s.isDirect(r.Header, over, nil, call) {
-		s.answerCall(w, r, over, nil, call)
+	if call := body.Call; call != nil && s.isDirect(r.Header, x, nil, call) {
+		s.answerCall(w, r, x, nil, call)
 		return
 	}
-	request, err := s.checkSessionless(r.Header, over, body)
+	request, err := s.checkSessionless(r.Header, x, body)
 	switch {
 	case err != nil:
 		writeError(w, err.status, err.ID, err.Code, err.Text)
 	case request == nil:
 		w.WriteHeader(http.StatusAccepted)
 	default:
-		s.serveOnce(w, r, over, request)
+		s.serveOnce(w, r, x, request)
 	}
 }
 
 // checkSessionless compares the headers with the body. It returns the request, or nil for a message without an answer.
-func (s *Server) checkSessionless(h http.Header, over *exchange, body *transport.Body) (*jsonrpc.Request,
+func (s *Server) checkSessionless(h http.Header, x *exchange, body *transport.Body) (*jsonrpc.Request,
 	*refusedRequest) {
 	messages, err := body.Decoded()
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Server) checkSessionless(h http.Header, over *exchange, body *transport
 	err = transport.CheckNames(h, request)
 	if err == nil && request.Method == abi.CallTool {
 		err = transport.CheckCall(h, request, func(tool string) []transport.ParamHeader {
-			headers, _ := s.paramHeaders(h, over, tool)
+			headers, _ := s.paramHeaders(h, x, tool)
 			return headers
 		})
 	}
@@ -104,15 +104,15 @@ func refuseSessionless(h http.Header, request *jsonrpc.Request) *jsonrpc.Error {
 }
 
 // serveOnce has the SDK answer one request without a session.
-func (s *Server) serveOnce(w http.ResponseWriter, r *http.Request, over *exchange, request *jsonrpc.Request) {
+func (s *Server) serveOnce(w http.ResponseWriter, r *http.Request, x *exchange, request *jsonrpc.Request) {
 	listen := request.Method == transport.MethodListen
-	over.stream = transport.NewJSON(w)
+	x.stream = transport.NewJSON(w)
 	// A JSON body has no room for notifications before the answer.
 	if listen || bytes.Contains(request.Params, []byte(`"progressToken"`)) {
-		over.stream = transport.NewEvents(w, 1)
+		x.stream = transport.NewEvents(w, 1)
 	}
-	over.conn, over.gone = transport.NewConn("", ""), r.Context()
-	sdk, err := s.sdk.Connect(context.Background(), over.conn,
+	x.conn, x.gone = transport.NewConn("", ""), r.Context()
+	sdk, err := s.sdk.Connect(context.Background(), x.conn,
 		&mcp.ServerSessionOptions{State: new(mcp.ServerSessionState)})
 	if err != nil {
 		http.Error(w, "failed connection", http.StatusInternalServerError)
@@ -120,16 +120,16 @@ func (s *Server) serveOnce(w http.ResponseWriter, r *http.Request, over *exchang
 	}
 	defer sdk.Close()
 	if listen {
-		over.conn.Attach(over.stream)
+		x.conn.Attach(x.stream)
 	}
-	request.Extra = over.extra(r.Header)
-	over.conn.Expect(over.stream, request)
-	over.conn.Deliver(request)
+	request.Extra = x.extra(r.Header)
+	x.conn.Expect(x.stream, request)
+	x.conn.Deliver(request)
 	select {
-	case <-over.stream.Done():
-	case <-over.conn.Closed():
+	case <-x.stream.Done():
+	case <-x.conn.Closed():
 	case <-r.Context().Done():
-		_ = over.conn.Close() // which cancels the request
+		_ = x.conn.Close() // which cancels the request
 	}
-	over.stream.Detach()
+	x.stream.Detach()
 }

@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,9 +32,9 @@ const (
 // the middlewares of both directions put topics in and take them out.
 type subscriptions struct {
 	server *Server
-	// stop ends the notifications of changes from the Caller.
+	// stop ends the notifications of changes from the Pipeline.
 	stop func()
-	done sync.WaitGroup
+	work sync.WaitGroup
 
 	// mu guards what follows.
 	mu sync.Mutex
@@ -55,19 +54,19 @@ type subscriptions struct {
 	asked   int
 }
 
-// updater is an optional ability of a Caller: it reports which resources its calls change.
+// updater is an optional ability of a Pipeline: it reports which resources its calls change.
 type updater interface {
 	WatchUpdates(updated func(tenant, uri string)) (stop func())
 }
 
 // newSubscriptions starts to watch which resources calls change. close ends that.
 func newSubscriptions(s *Server) *subscriptions {
-	t := &subscriptions{server: s, stop: func() {}, sessions: map[*mcp.ServerSession]*subscription{},
+	subs := &subscriptions{server: s, stop: func() {}, sessions: map[*mcp.ServerSession]*subscription{},
 		queued: map[string]bool{}, foreign: map[string]bool{}, watches: map[string]*watch{}}
-	if calls, ok := s.calls.(updater); ok {
-		t.stop = calls.WatchUpdates(t.updated)
+	if p, ok := s.pipeline.(updater); ok {
+		subs.stop = p.WatchUpdates(subs.updated)
 	}
-	return t
+	return subs
 }
 
 // topic names a tenant's resource: the length of the tenant's name, the name, and the URI.
@@ -108,38 +107,38 @@ type subscription struct {
 	topics map[string]bool
 }
 
-// done is the empty result.
-type done struct{ mcp.ResultBase }
+// emptyResult is the result of a method that returns nothing.
+type emptyResult struct{ mcp.ResultBase }
 
 // accepts reports whether a view has a resource with this URI.
-func (t *subscriptions) accepts(view *catalog.View, uri string) bool {
-	return len(uri) <= maxURI && (hasResource(view, uri) || t.server.extended[uri])
+func (s *subscriptions) accepts(view *catalog.View, uri string) bool {
+	return len(uri) <= maxURI && (hasResource(view, uri) || s.server.extended[uri])
 }
 
 // receive is the middleware for requests about subscriptions.
-func (t *subscriptions) receive(next mcp.MethodHandler) mcp.MethodHandler {
+func (s *subscriptions) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		tenant := ""
-		if over := exchangeOf(req.GetExtra()); over != nil {
-			tenant = tenantOf(over.identity)
+		if x := exchangeOf(req.GetExtra()); x != nil {
+			tenant = tenantOf(x.identity)
 		}
 		switch req := req.(type) {
 		case *mcp.SubscribeRequest:
-			if !t.accepts(t.server.viewFor(req), req.Params.URI) {
+			if !s.accepts(s.server.viewFor(req), req.Params.URI) {
 				return nil, unknownResource(req.Params.URI)
 			}
-			if err := t.add(req.Session, notifierOf(req.Extra), topic(tenant, req.Params.URI)); err != nil {
+			if err := s.add(req.Session, notifierOf(req.Extra), topic(tenant, req.Params.URI)); err != nil {
 				return nil, err
 			}
-			return new(done), nil
+			return new(emptyResult), nil
 		case *mcp.UnsubscribeRequest:
-			t.remove(req.Session, topic(tenant, req.Params.URI))
-			return new(done), nil
+			s.remove(req.Session, topic(tenant, req.Params.URI))
+			return new(emptyResult), nil
 		case *mcp.SubscriptionsListenRequest:
 			if wanted := req.Params.Notifications; wanted != nil {
-				view := t.server.viewFor(req)
-				wanted.ResourceSubscriptions = t.subscribeTopics(view, tenant, wanted.ResourceSubscriptions)
-				defer t.unsubscribeTopics(wanted.ResourceSubscriptions) // next returns when the stream ends
+				view := s.server.viewFor(req)
+				wanted.ResourceSubscriptions = s.subscribeTopics(view, tenant, wanted.ResourceSubscriptions)
+				defer s.unsubscribeTopics(wanted.ResourceSubscriptions) // next returns when the stream ends
 			}
 		}
 		return next(ctx, method, req)
@@ -148,99 +147,95 @@ func (t *subscriptions) receive(next mcp.MethodHandler) mcp.MethodHandler {
 
 // subscribeTopics subscribes to those URIs that have a resource and returns their topics. The acknowledgement names
 // them to the client (MCP 2026-07-28, subscriptions).
-func (t *subscriptions) subscribeTopics(view *catalog.View, tenant string, uris []string) []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (s *subscriptions) subscribeTopics(view *catalog.View, tenant string, uris []string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var topics []string
 	for _, uri := range uris[:min(len(uris), maxAsked)] {
-		if name := topic(tenant, uri); !t.closed && len(topics) < maxSubscriptions && t.accepts(view, uri) &&
+		if name := topic(tenant, uri); !s.closed && len(topics) < maxSubscriptions && s.accepts(view, uri) &&
 			!slices.Contains(topics, name) {
 			topics = append(topics, name)
-			t.subscribed(name)
+			s.subscribed(name)
 		}
 	}
 	return topics
 }
 
 // unsubscribeTopics ends the subscriptions of subscribeTopics.
-func (t *subscriptions) unsubscribeTopics(topics []string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.unsubscribed(topics...)
+func (s *subscriptions) unsubscribeTopics(topics []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unsubscribed(topics...)
 }
 
 func unknownResource(uri string) error {
-	data, err := json.Marshal(map[string]string{"uri": uri})
-	if err != nil {
-		data = nil
-	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such resource to subscribe to",
-		Data: data}
+		Data: uriData(uri)}
 }
 
 // add adds a subscription of a session, until the session ends.
-func (t *subscriptions) add(session *mcp.ServerSession, client notifier, topic string) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := t.sessions[session]
-	if s != nil && s.topics[topic] {
+func (s *subscriptions) add(session *mcp.ServerSession, client notifier, topic string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sub := s.sessions[session]
+	if sub != nil && sub.topics[topic] {
 		return nil
 	}
-	if t.closed || s != nil && len(s.topics) >= maxSubscriptions {
+	if s.closed || sub != nil && len(sub.topics) >= maxSubscriptions {
 		return &jsonrpc.Error{Code: codeBusy,
 			Message: fmt.Sprintf("at most %d subscriptions are kept for a session: unsubscribe from some",
 				maxSubscriptions)}
 	}
-	if s == nil {
-		s = &subscription{client, map[string]bool{}}
-		t.sessions[session] = s
-		t.done.Go(func() {
+	if sub == nil {
+		sub = &subscription{client, map[string]bool{}}
+		s.sessions[session] = sub
+		s.work.Go(func() {
 			_ = session.Wait() // its error does not matter
-			t.forget(session)
+			s.forget(session)
 		})
 	}
-	s.topics[topic] = true
-	t.subscribed(topic)
+	sub.topics[topic] = true
+	s.subscribed(topic)
 	return nil
 }
 
-func (t *subscriptions) remove(session *mcp.ServerSession, topic string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s := t.sessions[session]; s != nil && s.topics[topic] {
-		delete(s.topics, topic)
-		t.unsubscribed(topic)
+func (s *subscriptions) remove(session *mcp.ServerSession, topic string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sub := s.sessions[session]; sub != nil && sub.topics[topic] {
+		delete(sub.topics, topic)
+		s.unsubscribed(topic)
 	}
 }
 
 // set makes the subscriptions of a session those of a list of URIs.
-func (t *subscriptions) set(session *mcp.ServerSession, client notifier, tenant string, uris []string) {
-	for _, uri := range t.of(session) {
+func (s *subscriptions) set(session *mcp.ServerSession, client notifier, tenant string, uris []string) {
+	for _, uri := range s.of(session) {
 		if !slices.Contains(uris, uri) {
-			t.remove(session, topic(tenant, uri))
+			s.remove(session, topic(tenant, uri))
 		}
 	}
 	for _, uri := range uris {
-		if t.accepts(t.server.catalog.View(), uri) {
-			_ = t.add(session, client, topic(tenant, uri)) // one too many was refused where it was made
+		if s.accepts(s.server.catalog.View(), uri) {
+			_ = s.add(session, client, topic(tenant, uri)) // one too many was refused where it was made
 		}
 	}
 }
 
 // forget removes the subscriptions of a session that has ended.
-func (t *subscriptions) forget(session *mcp.ServerSession) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.unsubscribed(slices.Collect(maps.Keys(t.sessions[session].topics))...)
-	delete(t.sessions, session)
+func (s *subscriptions) forget(session *mcp.ServerSession) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unsubscribed(slices.Collect(maps.Keys(s.sessions[session].topics))...)
+	delete(s.sessions, session)
 }
 
 // of returns the URIs that a session has subscribed to.
-func (t *subscriptions) of(session *mcp.ServerSession) (uris []string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s := t.sessions[session]; s != nil {
-		for topic := range s.topics {
+func (s *subscriptions) of(session *mcp.ServerSession) (uris []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sub := s.sessions[session]; sub != nil {
+		for topic := range sub.topics {
 			uris = append(uris, uriOf(topic))
 		}
 	}
@@ -248,100 +243,100 @@ func (t *subscriptions) of(session *mcp.ServerSession) (uris []string) {
 }
 
 // clients returns the sessions that have subscribed to a topic.
-func (t *subscriptions) clients(topic string) (clients []notifier) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, s := range t.sessions {
-		if s.topics[topic] {
-			clients = append(clients, s.client)
+func (s *subscriptions) clients(topic string) (clients []notifier) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sub := range s.sessions {
+		if sub.topics[topic] {
+			clients = append(clients, sub.client)
 		}
 	}
 	return clients
 }
 
 // notifyReplicas notifies other replicas of changes here, for their clients.
-func (t *subscriptions) notifyReplicas(topics []string) {
+func (s *subscriptions) notifyReplicas(topics []string) {
 	var own []string
-	t.mu.Lock()
+	s.mu.Lock()
 	for _, topic := range topics {
-		if !t.foreign[topic] {
+		if !s.foreign[topic] {
 			own = append(own, topic)
 		}
-		delete(t.foreign, topic)
+		delete(s.foreign, topic)
 	}
-	t.mu.Unlock()
+	s.mu.Unlock()
 	if len(own) > 0 {
-		t.server.replicas.sendUpdates(own)
+		s.server.replicas.sendUpdates(own)
 	}
 }
 
 // handleRemoteUpdates handles changes of resources at another replica.
-func (t *subscriptions) handleRemoteUpdates(topics []string) {
+func (s *subscriptions) handleRemoteUpdates(topics []string) {
 	for _, topic := range topics {
-		t.update(topic, true)
+		s.update(topic, true)
 	}
 }
 
 // updated handles a change of a resource. It does not wait for the notifications.
-func (t *subscriptions) updated(tenant, uri string) { t.update(topic(tenant, uri), false) }
+func (s *subscriptions) updated(tenant, uri string) { s.update(topic(tenant, uri), false) }
 
-func (t *subscriptions) update(name string, foreign bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (s *subscriptions) update(name string, foreign bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
-	case t.closed:
+	case s.closed:
 		return
-	case t.queued[name]:
+	case s.queued[name]:
 		if !foreign {
-			delete(t.foreign, name)
+			delete(s.foreign, name)
 		}
 		return
-	case len(t.pending) >= maxPending:
-		if !t.dropping {
-			t.dropping = true
-			t.server.options.Logger.Warn("notifications about changed resources are dropped: clients read too slowly")
+	case len(s.pending) >= maxPending:
+		if !s.dropping {
+			s.dropping = true
+			s.server.options.Logger.Warn("notifications about changed resources are dropped: clients read too slowly")
 		}
 		return
 	}
 	if foreign {
-		t.foreign[name] = true
+		s.foreign[name] = true
 	}
-	t.pending = append(t.pending, name)
-	t.queued[name] = true
-	if !t.notifying {
-		t.notifying = true
-		t.done.Go(t.notifyPending)
+	s.pending = append(s.pending, name)
+	s.queued[name] = true
+	if !s.notifying {
+		s.notifying = true
+		s.work.Go(s.notifyPending)
 	}
 }
 
 // notifyPending notifies clients of changes until there are no more.
-func (t *subscriptions) notifyPending() {
+func (s *subscriptions) notifyPending() {
 	for {
-		t.mu.Lock()
-		pending := t.pending
-		t.pending, t.dropping = nil, false
-		clear(t.queued)
-		if len(pending) == 0 || t.closed {
-			t.notifying = false
-			t.mu.Unlock()
+		s.mu.Lock()
+		pending := s.pending
+		s.pending, s.dropping = nil, false
+		clear(s.queued)
+		if len(pending) == 0 || s.closed {
+			s.notifying = false
+			s.mu.Unlock()
 			return
 		}
-		t.mu.Unlock()
-		t.notifyReplicas(pending)
+		s.mu.Unlock()
+		s.notifyReplicas(pending)
 		for _, topic := range pending {
-			for _, client := range t.clients(topic) {
+			for _, client := range s.clients(topic) {
 				// A client that cannot be notified has left, or has no stream open.
 				_ = client.Notify(context.Background(), "notifications/resources/updated",
 					&mcp.ResourceUpdatedNotificationParams{URI: uriOf(topic)})
 			}
 			// A client that cannot be notified has disconnected, or is about to.
-			_ = t.server.sdk.ResourceUpdated(context.Background(), &mcp.ResourceUpdatedNotificationParams{URI: topic})
+			_ = s.server.sdk.ResourceUpdated(context.Background(), &mcp.ResourceUpdatedNotificationParams{URI: topic})
 		}
 	}
 }
 
 // send is the middleware that replaces topics by URIs in notifications of the SDK.
-func (t *subscriptions) send(next mcp.MethodHandler) mcp.MethodHandler {
+func (s *subscriptions) send(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		session, _ := req.GetSession().(*mcp.ServerSession)
 		switch params := req.GetParams().(type) {
@@ -364,11 +359,11 @@ func (t *subscriptions) send(next mcp.MethodHandler) mcp.MethodHandler {
 
 // close ends the handling of changes. It waits for running notifications, and for the end of sessions with
 // subscriptions, which must be closed before.
-func (t *subscriptions) close() {
-	t.stop()
-	t.mu.Lock()
-	t.closed = true
-	t.mu.Unlock()
-	t.unwatch()
-	t.done.Wait()
+func (s *subscriptions) close() {
+	s.stop()
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.unwatch()
+	s.work.Wait()
 }

@@ -367,7 +367,7 @@ func TestChangesAreTakenInQuickly(t *testing.T) {
 	}
 }
 
-// TestSubscriptionsWithoutUpdates: a Caller need not tell of changes.
+// TestSubscriptionsWithoutUpdates: a Pipeline need not report changes.
 func TestSubscriptionsWithoutUpdates(t *testing.T) {
 	t.Parallel()
 	nothing := caller(func(context.Context, *pipeline.Call) (*pipeline.Result, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// viewer is an optional ability of a Caller: it returns the offer to a caller.
+// viewer is an optional ability of a Pipeline: it returns the offer to a caller.
 type viewer interface {
 	View(caller pipeline.Caller) *catalog.View
 	// MayChoose reports whether the caller may use the toolset that it names.
@@ -21,14 +21,13 @@ type viewer interface {
 
 // offersToolset reports whether there is a toolset with the name in the path, for the caller. It answers the request
 // otherwise.
-func (s *Server) offersToolset(w http.ResponseWriter, r *http.Request, over *exchange) bool {
-	calls, ok := s.calls.(viewer)
-	if !ok || over.under.Toolsets.Set(over.toolset) == nil {
+func (s *Server) offersToolset(w http.ResponseWriter, r *http.Request, x *exchange) bool {
+	if s.viewer == nil || x.under.Toolsets.Set(x.toolset) == nil {
 		http.Error(w, "There is no toolset of this name: look up the name, or use "+Path+" without one.",
 			http.StatusNotFound)
 		return false
 	}
-	if !calls.MayChoose(over.newCall(r.Header, "", abi.Request{}).Caller) {
+	if !s.viewer.MayChoose(x.newCall(r.Header, "", abi.Request{}).Caller) {
 		s.options.Observer.RequestRefused(refusedAuth)
 		http.Error(w, "You may not use this toolset: the operator sets who may in toolsets.sets.",
 			http.StatusForbidden)
@@ -39,8 +38,8 @@ func (s *Server) offersToolset(w http.ResponseWriter, r *http.Request, over *exc
 
 // view returns the offer to the caller: without toolsets the whole catalog.
 func (s *Server) view(caller pipeline.Caller) *catalog.View {
-	if calls, ok := s.calls.(viewer); ok && s.now().Toolsets != nil {
-		return calls.View(caller)
+	if s.viewer != nil && s.now().Toolsets != nil {
+		return s.viewer.View(caller)
 	}
 	return s.catalog.View()
 }
@@ -55,11 +54,11 @@ func (s *Server) viewFor(req mcp.Request) *catalog.View {
 
 // paramHeaders returns the arguments of a tool that are repeated in headers. It reports false if the caller is not
 // offered the tool.
-func (s *Server) paramHeaders(h http.Header, over *exchange, name string) (headers []transport.ParamHeader, ok bool) {
+func (s *Server) paramHeaders(h http.Header, x *exchange, name string) (headers []transport.ParamHeader, ok bool) {
 	if s.now().Toolsets == nil {
 		return s.catalogSync.listed(name)
 	}
-	tool, ok := s.view(over.newCall(h, "", abi.Request{}).Caller).Tool(name)
+	tool, ok := s.view(x.newCall(h, "", abi.Request{}).Caller).Tool(name)
 	switch {
 	case !ok:
 		return nil, false

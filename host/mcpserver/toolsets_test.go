@@ -31,7 +31,7 @@ func withToolsets(t *testing.T, options *Options) (*Server, *catalog.Catalog) {
 }
 
 // callingToolsets returns the catalog and the pipeline of withToolsets, and puts the toolsets into the options.
-func callingToolsets(t *testing.T, options *Options) (*catalog.Catalog, Caller) {
+func callingToolsets(t *testing.T, options *Options) (*catalog.Catalog, Pipeline) {
 	t.Helper()
 	m := &manifest.Manifest{Name: "test"}
 	for _, name := range []string{"look", "move", "erase", "secret"} {
@@ -60,7 +60,7 @@ func TestToolsetAtAnyReplica(t *testing.T) {
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			f := newFleetOf(t, 2, func(_ int, _ *store.Store, o *Options) (*catalog.Catalog, Caller) {
+			f := newFleetOf(t, 2, func(_ int, _ *store.Store, o *Options) (*catalog.Catalog, Pipeline) {
 				return callingToolsets(t, o)
 			})
 			one := connect(t, overHTTP(f.url+"/one"), version, nil)
@@ -224,7 +224,7 @@ func TestToolsetsReload(t *testing.T) {
 	}
 	next := &toolset.Config{Sets: map[string]*toolset.Set{"two": {Tools: []toolset.Tool{{Pattern: "secret"}}}},
 		Rules: []toolset.Rule{{Set: "two"}}}
-	s.calls.(*pipeline.Pipeline).Set(pipeline.Settings{Toolsets: next})
+	s.pipeline.(*pipeline.Pipeline).Set(pipeline.Settings{Toolsets: next})
 	put, err := s.Reconfigure(&Options{Toolsets: next})
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +243,7 @@ func TestFinder(t *testing.T) {
 	everyFrontend(t, func(t *testing.T, frontend frontend, version string) {
 		sets := &toolset.Config{Search: toolset.Search{Tools: 1}}
 		g := newGoverned(t, askingPolicy, nil, &Options{Toolsets: sets})
-		g.calls.(*pipeline.Pipeline).Set(pipeline.Settings{Toolsets: sets})
+		g.pipeline.(*pipeline.Pipeline).Set(pipeline.Settings{Toolsets: sets})
 		var form *mcp.ElicitParams
 		session := frontend.connect(t, g.Server, version,
 			person(func(_ context.Context, asked *mcp.ElicitParams) (*mcp.ElicitResult, error) {

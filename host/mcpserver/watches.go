@@ -16,46 +16,46 @@ type watch struct {
 
 // subscribed counts a subscriber of a topic, until unsubscribed is called. The first one makes the backend of the
 // resource send notifications, if it is a catalog.Subscriber (an upstream server). The caller holds mu.
-func (t *subscriptions) subscribed(name string) {
-	w := t.watches[name]
+func (s *subscriptions) subscribed(name string) {
+	w := s.watches[name]
 	if w == nil {
 		w = &watch{tenant: tenantIn(name), uri: uriOf(name)}
-		t.watches[name] = w
-		t.ask(w, t.subscriberOf(w.uri))
+		s.watches[name] = w
+		s.ask(w, s.subscriberOf(w.uri))
 	}
 	w.subscribers++
 }
 
 // unsubscribed ends the watch with its last subscriber. The caller holds mu.
-func (t *subscriptions) unsubscribed(topics ...string) {
+func (s *subscriptions) unsubscribed(topics ...string) {
 	for _, name := range topics {
-		w := t.watches[name]
+		w := s.watches[name]
 		if w == nil {
 			continue
 		}
 		if w.subscribers--; w.subscribers == 0 {
-			delete(t.watches, name)
-			t.ask(w, nil)
+			delete(s.watches, name)
+			s.ask(w, nil)
 		}
 	}
 }
 
 // ask makes another backend send notifications, or none. The caller holds mu.
-func (t *subscriptions) ask(w *watch, by catalog.Subscriber) {
+func (s *subscriptions) ask(w *watch, by catalog.Subscriber) {
 	if w.by != nil {
 		w.stop()
 		w.by = nil
-		t.asked--
+		s.asked--
 	}
-	if by != nil && t.asked < maxWatched {
-		w.by, w.stop = by, by.Subscribe(w.uri, func() { t.updated(w.tenant, w.uri) })
-		t.asked++
+	if by != nil && s.asked < maxWatched {
+		w.by, w.stop = by, by.Subscribe(w.uri, func() { s.updated(w.tenant, w.uri) })
+		s.asked++
 	}
 }
 
 // subscriberOf returns the backend of the resource if it is a catalog.Subscriber, or nil.
-func (t *subscriptions) subscriberOf(uri string) catalog.Subscriber {
-	view := t.server.catalog.View()
+func (s *subscriptions) subscriberOf(uri string) catalog.Subscriber {
+	view := s.server.catalog.View()
 	if resource, ok := view.Resource(uri); ok {
 		by, _ := resource.Source.Backend.(catalog.Subscriber)
 		return by
@@ -68,22 +68,22 @@ func (t *subscriptions) subscriberOf(uri string) catalog.Subscriber {
 }
 
 // unwatch ends all watches.
-func (t *subscriptions) unwatch() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, w := range t.watches {
-		t.ask(w, nil)
+func (s *subscriptions) unwatch() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.watches {
+		s.ask(w, nil)
 	}
-	clear(t.watches)
+	clear(s.watches)
 }
 
 // rewatch subscribes at backends that have replaced others.
-func (t *subscriptions) rewatch() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, w := range t.watches {
-		if by := t.subscriberOf(w.uri); by != nil && by != w.by { // a removed backend may return
-			t.ask(w, by)
+func (s *subscriptions) rewatch() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.watches {
+		if by := s.subscriberOf(w.uri); by != nil && by != w.by { // a removed backend may return
+			s.ask(w, by)
 		}
 	}
 }

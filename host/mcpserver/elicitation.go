@@ -28,7 +28,7 @@ import (
 // call that has not begun, or of a pending call (pending.go). The host keeps everything else, so there is nothing to
 // forge.
 
-// governor is an optional ability of a Caller: it knows before a call what callers may do.
+// governor is an optional ability of a Pipeline: it decides before a call what callers may do.
 type governor interface {
 	// Visible reports whether the caller may ever call the tool, or ask to.
 	Visible(caller pipeline.Caller, tool *catalog.Tool) bool
@@ -121,8 +121,8 @@ type request struct {
 	able        *mcp.ClientCapabilities
 	sessionless bool
 	ask         asker
-	// over is nil on stdio.
-	over   *exchange
+	// x is nil on stdio.
+	x      *exchange
 	before round
 }
 
@@ -137,7 +137,7 @@ func (s *Server) answer(ctx context.Context, r *request, call *pipeline.Call,
 	run func(context.Context, *pipeline.Call) (*abi.Response, error)) (
 	response *abi.Response, state string, requests mcp.InputRequestMap, err error) {
 	delivery := ctx
-	ctx, release := s.bound(ctx, r.over)
+	ctx, release := s.bound(ctx, r.x)
 	defer func() {
 		answered := response // without a reference it is no longer charged (sandbox), also while its encoding is written
 		context.AfterFunc(delivery, func() {
@@ -156,13 +156,13 @@ func (s *Server) answer(ctx context.Context, r *request, call *pipeline.Call,
 		response, err = run(ctx, call)
 	default:
 		response, state, requests, err = s.converse(ctx, call, r,
-			func(ctx context.Context, t *pendingCall) (*abi.Response,
+			func(ctx context.Context, p *pendingCall) (*abi.Response,
 				error) {
 				asking := *call
-				asking.Prompter = prompterFor(r.able, t.elicit, language)
+				asking.Prompter = prompterFor(r.able, p.elicit, language)
 				asking.Prompter.Later, asking.Prompter.Reply = asking.Prompter.Ask != nil, r.before.reply()
 				if call.Progress != nil {
-					asking.Progress = t.progress
+					asking.Progress = p.progress
 				}
 				return run(ctx, &asking)
 			})
@@ -245,10 +245,9 @@ func (s *Server) input(call *pipeline.Call, err error) (state string, requests m
 
 // mayAsk reports whether a call of the tool may put a question to the person at a client.
 func (s *Server) mayAsk(caller pipeline.Caller, name string, by *mcp.ClientCapabilities) bool {
-	governor, ok := s.calls.(governor)
-	if !ok || !canAsk(by) {
+	if s.governor == nil || !canAsk(by) {
 		return false
 	}
 	tool, ok := s.view(caller).Tool(name)
-	return ok && (fillsForms(by) || tool.Source.Asks) && governor.MayAsk(caller, tool)
+	return ok && (fillsForms(by) || tool.Source.Asks) && s.governor.MayAsk(caller, tool)
 }
