@@ -7,11 +7,9 @@
 package manifest
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/hako-run/hako/host/schema"
 	"github.com/hako-run/hako/pdk/locale"
@@ -310,73 +308,4 @@ func (m *Manifest) Placeholder(credential string) string {
 		}
 	}
 	return ""
-}
-
-// Limits bound a call or a plugin. Zero means: not stated here, so the next wider scope decides. The host's own
-// defaults are in DefaultLimits.
-type Limits struct {
-	// Time is the wall time of one call, waiting in the queue not included.
-	Time time.Duration
-	// CPU bounds what one call computes, in millions of steps. A step is a function call, a turn of a loop, or some
-	// hundred instructions without either; moving 16 bytes in bulk counts as one too. A core takes some 100 to 1,000
-	// million steps a second.
-	CPU int
-	// Memory is the most linear memory of one instance, in bytes.
-	Memory int64
-	// Input and Output bound the arguments and the result of one call, in bytes.
-	Input  int64
-	Output int64
-	// Log bounds what one call may log, in bytes.
-	Log int64
-	// Concurrency limits the calls of the plugin that run at once, Queue those that wait, and QueueWait their wait.
-	Concurrency int
-	Queue       int
-	QueueWait   time.Duration
-	// Rate limits the calls of the plugin per minute.
-	Rate int
-	// OpenFiles limits the files that one call holds open.
-	OpenFiles int
-	// Requests limits the HTTP requests of one call.
-	Requests int
-	// Calls limits the calls of other tools that one call makes, ParallelCalls those that run at once; others wait.
-	Calls         int
-	ParallelCalls int
-}
-
-// DefaultLimits apply where neither the operator nor the manifest says otherwise.
-var DefaultLimits = Limits{
-	Time:          30 * time.Second,
-	CPU:           10_000,
-	Memory:        64 << 20,
-	Input:         4 << 20,
-	Output:        4 << 20,
-	Log:           64 << 10,
-	Concurrency:   16,
-	Queue:         256,
-	QueueWait:     10 * time.Second,
-	Rate:          6000,
-	OpenFiles:     64,
-	Requests:      100,
-	Calls:         50,
-	ParallelCalls: 8,
-}
-
-// Or returns l with every zero field taken from wider.
-func (l Limits) Or(wider Limits) Limits {
-	return Limits{
-		Time:          cmp.Or(l.Time, wider.Time),
-		CPU:           cmp.Or(l.CPU, wider.CPU),
-		Memory:        cmp.Or(l.Memory, wider.Memory),
-		Input:         cmp.Or(l.Input, wider.Input),
-		Output:        cmp.Or(l.Output, wider.Output),
-		Log:           cmp.Or(l.Log, wider.Log),
-		Concurrency:   cmp.Or(l.Concurrency, wider.Concurrency),
-		Queue:         cmp.Or(l.Queue, wider.Queue),
-		QueueWait:     cmp.Or(l.QueueWait, wider.QueueWait),
-		Rate:          cmp.Or(l.Rate, wider.Rate),
-		OpenFiles:     cmp.Or(l.OpenFiles, wider.OpenFiles),
-		Requests:      cmp.Or(l.Requests, wider.Requests),
-		Calls:         cmp.Or(l.Calls, wider.Calls),
-		ParallelCalls: cmp.Or(l.ParallelCalls, wider.ParallelCalls),
-	}
 }

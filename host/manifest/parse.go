@@ -327,23 +327,3 @@ func readAny(v strictyaml.Value) any {
 	}
 	return value
 }
-
-// Read reads limits.
-func (l *Limits) Read(v strictyaml.Value) {
-	v.Object(strictyaml.Fields{
-		"time":          strictyaml.Duration(&l.Time),
-		"cpu":           strictyaml.Count(&l.CPU),
-		"memory":        strictyaml.Size(&l.Memory),
-		"input":         strictyaml.Size(&l.Input),
-		"output":        strictyaml.Size(&l.Output),
-		"log":           strictyaml.Size(&l.Log),
-		"concurrency":   strictyaml.Count(&l.Concurrency),
-		"queue":         strictyaml.Count(&l.Queue),
-		"queueWait":     strictyaml.Duration(&l.QueueWait),
-		"rate":          strictyaml.Count(&l.Rate),
-		"openFiles":     strictyaml.Count(&l.OpenFiles),
-		"requests":      strictyaml.Count(&l.Requests),
-		"calls":         strictyaml.Count(&l.Calls),
-		"parallelCalls": strictyaml.Count(&l.ParallelCalls),
-	})
-}
