@@ -94,8 +94,8 @@ func (c *componentDecoder) coreOption(r *reader, sort CoreSort) int {
 
 // checkLift checks the options of a lifted function, and the type of the core function.
 func (c *componentDecoder) checkLift(r *reader, core *coreFunc, t *Func, o Options) {
-	params := t.hasPointers() || len(flatten(t.Params)) > maxFlatParams
-	result := !o.Async && (t.Result != nil && t.Result.pointers || len(t.flatResult()) > maxFlatResults)
+	params := t.hasPointers() || len(flatten(t.Params)) > MaxFlatParams
+	result := !o.Async && (t.Result != nil && t.Result.pointers || len(t.flatResult()) > MaxFlatResults)
 	c.checkMemory(r, o, params || result, params)
 	want := t.lifted(o)
 	if *core != *want {
@@ -113,7 +113,7 @@ func (c *componentDecoder) checkLift(r *reader, core *coreFunc, t *Func, o Optio
 
 // checkLower checks the options of a lowered function.
 func (c *componentDecoder) checkLower(r *reader, t *Func, o Options) {
-	limit, results := maxFlatParams, maxFlatResults
+	limit, results := MaxFlatParams, MaxFlatResults
 	if o.Async {
 		limit, results = maxFlatAsyncParams, 0
 	}
@@ -159,10 +159,10 @@ func (c *componentDecoder) checkOption(r *reader, option string, index int, want
 
 // Core value types.
 const (
-	i32 = 0x7f
-	i64 = 0x7e
-	f32 = 0x7d
-	f64 = 0x7c
+	i32 = wasmbin.I32
+	i64 = wasmbin.I64
+	f32 = wasmbin.F32
+	f64 = wasmbin.F64
 )
 
 // operand is an operand of a built-in, in the order of the binary format.
@@ -285,7 +285,7 @@ func (c *componentDecoder) operand(r *reader, b *Builtin, operand operand) {
 		}
 	case operandTaskResult:
 		if t := c.result(r, c.scope); t != nil {
-			b.Params = []byte(flattenParams([]Field{{Type: t}}, maxFlatParams))
+			b.Params = []byte(flattenParams([]Field{{Type: t}}, MaxFlatParams))
 		}
 	}
 }

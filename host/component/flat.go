@@ -4,20 +4,20 @@ import "strings"
 
 // The most core values that parameters and results become. More go through memory.
 const (
-	maxFlatParams      = 16
+	MaxFlatParams      = 16
 	maxFlatAsyncParams = 4 // of a lowered function with option async
-	maxFlatResults     = 1
+	MaxFlatResults     = 1
 )
 
-const pointer = "\x7f" // the core type of an address
+const pointer = string(rune(i32)) // the core type of an address
 
 // lifted returns the type of the core function that a function is lifted from.
 func (t *Func) lifted(o Options) *coreFunc {
-	f := &coreFunc{params: flattenParams(t.Params, maxFlatParams)}
+	f := &coreFunc{params: flattenParams(t.Params, MaxFlatParams)}
 	results := t.flatResult()
 	switch {
 	case o.Async && o.Callback < 0:
-	case o.Async, len(results) > maxFlatResults:
+	case o.Async, len(results) > MaxFlatResults:
 		f.results = pointer
 	default:
 		f.results = results
@@ -25,12 +25,18 @@ func (t *Func) lifted(o Options) *coreFunc {
 	return f
 }
 
+// CoreSignature returns the value types of the core function that the function is lowered to without option async.
+func (t *Func) CoreSignature() (params, results []byte) {
+	f := t.lowered(false)
+	return []byte(f.params), []byte(f.results)
+}
+
 // lowered returns the type of the core function that a function is lowered to.
 func (t *Func) lowered(async bool) *coreFunc {
 	results := t.flatResult()
 	if !async {
-		f := &coreFunc{flattenParams(t.Params, maxFlatParams), results}
-		if len(results) > maxFlatResults {
+		f := &coreFunc{flattenParams(t.Params, MaxFlatParams), results}
+		if len(results) > MaxFlatResults {
 			f.params, f.results = f.params+pointer, ""
 		}
 		return f
@@ -47,14 +53,14 @@ func (t *Func) flatResult() string {
 	if t.Result == nil {
 		return ""
 	}
-	return t.Result.flat
+	return t.Result.core()
 }
 
-// flatten returns the core types of values, or the first ones of more than maxFlatParams.
+// flatten returns the core types of values, or the first ones of more than MaxFlatParams.
 func flatten(fields []Field) (flat string) {
 	for _, f := range fields {
-		if flat += f.Type.flat; len(flat) > maxFlatParams {
-			return flat[:maxFlatParams+1]
+		if flat += f.Type.core(); len(flat) > MaxFlatParams {
+			return flat[:MaxFlatParams+1]
 		}
 	}
 	return flat
@@ -69,7 +75,15 @@ func flattenParams(fields []Field, limit int) string {
 	return flat
 }
 
-// flatten returns the core types of a value, or the first ones of more than maxFlatParams.
+// core returns the core types of a value, or the first ones of more than MaxFlatParams. Decode has computed them.
+func (t *Type) core() string {
+	if t.flat != "" {
+		return t.flat
+	}
+	return t.flatten()
+}
+
+// flatten computes the core types of a value, or the first ones of more than MaxFlatParams.
 func (t *Type) flatten() string {
 	switch t.Kind {
 	case KindS64, KindU64:
@@ -84,7 +98,7 @@ func (t *Type) flatten() string {
 		if t.Length == 0 {
 			return pointer + pointer
 		}
-		return first(strings.Repeat(t.Elem.flat, int(min(t.Length, maxFlatParams+1))))
+		return first(strings.Repeat(t.Elem.core(), int(min(t.Length, MaxFlatParams+1))))
 	case KindRecord, KindTuple:
 		return flatten(t.Fields)
 	case KindVariant, KindOption, KindResult:
@@ -93,16 +107,16 @@ func (t *Type) flatten() string {
 	return string(rune(i32))
 }
 
-func first(flat string) string { return flat[:min(len(flat), maxFlatParams+1)] }
+func first(flat string) string { return flat[:min(len(flat), MaxFlatParams+1)] }
 
 // joinAll returns the core types of a variant's payloads, each wide enough for all cases.
 func joinAll(payloads []*Type) (flat []byte) {
 	for _, payload := range payloads {
-		for i := range len(payload.flat) {
+		for i, core := range []byte(payload.core()) {
 			if i < len(flat) {
-				flat[i] = join(flat[i], payload.flat[i])
+				flat[i] = join(flat[i], core)
 			} else {
-				flat = append(flat, payload.flat[i])
+				flat = append(flat, core)
 			}
 		}
 	}

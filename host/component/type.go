@@ -69,7 +69,7 @@ type Type struct {
 	unnamed      bool   // own and borrow: of a resource by its definition, which is no import or export
 	alias        *Type  // the type with a name that this one is another name of, if there is one
 	bytes, align int64  // of a value in memory with pointers of 64 bits
-	flat         string // its core types, or the first ones of more than maxFlatParams
+	flat         string // its core types, or the first ones of more than MaxFlatParams
 }
 
 // Field is a field, case, element, label or parameter. Type is nil for a case without payload, and for a label.

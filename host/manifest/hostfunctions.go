@@ -81,9 +81,10 @@ var functionsByModule = sync.OnceValue(func() map[string]map[string]wasmfile.Fun
 })
 
 func valueTypesOf(letters string) []wasmfile.ValueType {
+	byLetter := map[rune]wasmfile.ValueType{'i': wasmfile.I32, 'l': wasmfile.I64, 'd': wasmfile.F64}
 	var types []wasmfile.ValueType
 	for _, letter := range letters {
-		types = append(types, map[rune]wasmfile.ValueType{'i': wasmfile.I32, 'l': 0x7E, 'd': 0x7C}[letter])
+		types = append(types, byLetter[letter])
 	}
 	return types
 }

@@ -15,8 +15,8 @@ import (
 // Import modules of plugins that no permission links.
 const (
 	wasiModule = "wasi_snapshot_preview1"
-	// ExtismEnv and ExtismUser are the modules of the Extism ABI. All its guests get the same functions, which refuse what
-	// the plugin has no permission for.
+	// ExtismEnv and ExtismUser are the modules of the Extism ABI. All its guests get the same functions, which refuse
+	// what the plugin has no permission for.
 	ExtismEnv  = "extism:host/env"
 	ExtismUser = "extism:host/user"
 )

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/internal/wasmbin"
 )
 
 // Module describes a plugin file, without running its code.
@@ -79,11 +80,16 @@ func (t FuncType) String() string { return valueTypes(t.Params) + " -> " + value
 // ValueType is a type of values, as the binary format numbers it.
 type ValueType byte
 
-// I32 is the type of 32-bit integers.
-const I32 ValueType = 0x7F
+// Types of numbers.
+const (
+	I32 ValueType = wasmbin.I32
+	I64 ValueType = wasmbin.I64
+	F64 ValueType = wasmbin.F64
+)
 
 var valueTypeNames = map[ValueType]string{
-	I32: "i32", 0x7E: "i64", 0x7D: "f32", 0x7C: "f64", 0x7B: "v128", 0x70: "funcref", 0x6F: "externref",
+	I32: "i32", I64: "i64", wasmbin.F32: "f32", F64: "f64", wasmbin.V128: "v128", wasmbin.FuncRef: "funcref",
+	wasmbin.ExternRef: "externref",
 }
 
 // String returns the type's name in the text format.

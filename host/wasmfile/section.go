@@ -1,7 +1,6 @@
 package wasmfile
 
 import (
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"math"
@@ -29,7 +28,7 @@ func Embed(wasm []byte, sections map[string][]byte) ([]byte, error) {
 		if sections[name] == nil {
 			continue
 		}
-		if out, err = appendSection(out, name, sections[name]); err != nil {
+		if out, err = appendCustom(out, name, sections[name]); err != nil {
 			return nil, err
 		}
 	}
@@ -47,13 +46,10 @@ func CustomSection(wasm []byte, name string) (content []byte, ok bool) {
 	return content, content != nil
 }
 
-func appendSection(wasm []byte, name string, content []byte) ([]byte, error) {
-	body := binary.AppendUvarint(nil, uint64(len(name)))
-	body = append(append(body, name...), content...)
+func appendCustom(wasm []byte, name string, content []byte) ([]byte, error) {
+	body := append(wasmbin.AppendName(nil, name), content...)
 	if uint64(len(body)) > math.MaxUint32 {
 		return nil, fmt.Errorf("custom section %s has %d bytes; the format allows less than 4 GiB", name, len(body))
 	}
-	wasm = append(wasm, wasmbin.CustomSection)
-	wasm = binary.AppendUvarint(wasm, uint64(len(body)))
-	return append(wasm, body...), nil
+	return wasmbin.AppendSection(wasm, wasmbin.CustomSection, body), nil
 }

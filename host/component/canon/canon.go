@@ -40,39 +40,13 @@ type Frame struct {
 	borrowed int      // handles lent to the guest that it has not dropped
 }
 
-// Signature returns the signature of the core function through which a guest calls f, as core value types: 0x7f i32,
-// 0x7e i64, 0x7d f32, 0x7c f64. It returns nothing for a function with a type that has no representation; the methods
-// of Frame return an error for it.
-func Signature(f *component.Func) (params, results []byte) {
-	var layouts Layouts
-	in, err := layouts.params(f)
-	if err != nil {
-		return nil, nil
-	}
-	params = in.flat
-	if in.inMemory(maxFlatParams) {
-		params = []byte{i32}
-	}
-	if f.Result == nil {
-		return params, nil
-	}
-	out, err := layouts.of(f.Result)
-	switch {
-	case err != nil:
-		return nil, nil
-	case out.inMemory(maxFlatResults):
-		return append(params[:len(params):len(params)], i32), nil
-	}
-	return params, out.flat
-}
-
 // LiftParams returns the arguments of a function that the guest calls.
 func (f *Frame) LiftParams(t *component.Func, flat []uint64) ([]any, error) {
 	l, err := f.layouts().params(t)
 	if err != nil {
 		return nil, err
 	}
-	args, err := f.lift(l, flat, maxFlatParams)
+	args, err := f.lift(l, flat, component.MaxFlatParams)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +65,7 @@ func (f *Frame) LowerResult(t *component.Func, value any, flat []uint64) error {
 		return err
 	}
 	f.charge(l.values * broker.ValueSteps)
-	if !l.inMemory(maxFlatResults) {
+	if !l.inMemory(component.MaxFlatResults) {
 		flat[0] = 0
 		return f.lowerFlat(l, value, flat)
 	}
@@ -99,8 +73,8 @@ func (f *Frame) LowerResult(t *component.Func, value any, flat []uint64) error {
 	if err != nil {
 		return err
 	}
-	last := len(in.flat)
-	if in.inMemory(maxFlatParams) {
+	last := in.flat
+	if in.inMemory(component.MaxFlatParams) {
 		last = 1
 	}
 	pointer := uint32(flat[last])
@@ -117,14 +91,14 @@ func (f *Frame) LowerParams(t *component.Func, args []any) ([]uint64, error) {
 		return nil, err
 	}
 	f.charge(l.values * broker.ValueSteps)
-	if l.inMemory(maxFlatParams) {
+	if l.inMemory(component.MaxFlatParams) {
 		pointer, err := f.allocate(l.align, uint64(l.size))
 		if err != nil {
 			return nil, err
 		}
 		return []uint64{uint64(pointer)}, f.storeAt(l, args, pointer)
 	}
-	flat := make([]uint64, len(l.flat))
+	flat := make([]uint64, l.flat)
 	return flat, f.lowerFlat(l, args, flat)
 }
 
@@ -137,7 +111,7 @@ func (f *Frame) LiftResult(t *component.Func, flat []uint64) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.lift(l, flat, maxFlatResults)
+	return f.lift(l, flat, component.MaxFlatResults)
 }
 
 // EndCall ends the call: handles that were lent to it are free again. It returns an error if the guest still has

@@ -7,18 +7,7 @@ import (
 	"github.com/hako-run/hako/host/component"
 )
 
-// Core value types.
 const (
-	i32 byte = 0x7f
-	i64 byte = 0x7e
-	f32 byte = 0x7d
-	f64 byte = 0x7c
-)
-
-const (
-	// maxFlatParams and maxFlatResults are the most core values that arguments and a result are passed as. More are
-	// passed in memory.
-	maxFlatParams, maxFlatResults = 16, 1
 	// maxByteLength bounds strings, lists and all other values in a guest's memory.
 	maxByteLength = 1<<28 - 1
 	// maxDepth bounds how deep types are nested. A map counts as two.
@@ -36,8 +25,8 @@ type layout struct {
 	kind        component.Kind // list instead of map, tuple instead of record, variant instead of its special forms
 	typ         *component.Type
 	size, align uint32
-	// flat are the core values. Of more than maxFlatParams it has maxFlatParams+1.
-	flat []byte
+	// flat is the number of core values, at most component.MaxFlatParams+1. Func.CoreSignature has their types.
+	flat int
 	// elem is the element of a list, parts are the fields of a tuple or the payloads of cases, nil for none.
 	elem  *layout
 	parts []*layout
@@ -49,7 +38,7 @@ type layout struct {
 }
 
 // inMemory reports whether the values are passed in memory where at most limit core values are allowed.
-func (l *layout) inMemory(limit int) bool { return len(l.flat) > limit }
+func (l *layout) inMemory(limit int) bool { return l.flat > limit }
 
 // of returns the layout of a type.
 func (ls *Layouts) of(t *component.Type) (*layout, error) { return ls.nested(t, 0) }
@@ -85,30 +74,30 @@ func (ls *Layouts) nested(t *component.Type, depth int) (*layout, error) {
 }
 
 func (ls *Layouts) derive(t *component.Type, depth int) (*layout, error) {
-	scalar := func(size uint32, core byte) (*layout, error) {
-		return &layout{kind: t.Kind, typ: t, size: size, align: size, flat: []byte{core}, values: 1, goBytes: 8}, nil
+	scalar := func(size uint32) (*layout, error) {
+		return &layout{kind: t.Kind, typ: t, size: size, align: size, flat: 1, values: 1, goBytes: 8}, nil
 	}
 	switch t.Kind {
 	case component.KindBool, component.KindS8, component.KindU8:
-		return scalar(1, i32)
+		return scalar(1)
 	case component.KindS16, component.KindU16:
-		return scalar(2, i32)
+		return scalar(2)
 	case component.KindS32, component.KindU32, component.KindChar, component.KindOwn, component.KindBorrow,
 		component.KindStream, component.KindFuture, component.KindErrorContext:
-		return scalar(4, i32)
+		return scalar(4)
 	case component.KindS64, component.KindU64:
-		return scalar(8, i64)
+		return scalar(8)
 	case component.KindF32:
-		return scalar(4, f32)
+		return scalar(4)
 	case component.KindF64:
-		return scalar(8, f64)
+		return scalar(8)
 	case component.KindFlags:
 		if n := len(t.Fields); n < 1 || n > 32 {
 			return nil, fmt.Errorf("flags with %d labels: they have 1 to 32", n)
 		}
-		return scalar(unsignedSize(uint64(1)<<len(t.Fields)), i32)
+		return scalar(unsignedSize(uint64(1) << len(t.Fields)))
 	case component.KindString:
-		return &layout{kind: t.Kind, typ: t, size: 8, align: 4, flat: []byte{i32, i32}, values: 1, goBytes: 16}, nil
+		return &layout{kind: t.Kind, typ: t, size: 8, align: 4, flat: 2, values: 1, goBytes: 16}, nil
 	case component.KindList:
 		return ls.list(t, t.Elem, depth)
 	case component.KindMap:
@@ -138,17 +127,14 @@ func (ls *Layouts) list(t, elem *component.Type, depth int) (*layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &layout{kind: component.KindList, typ: t, size: 8, align: 4, flat: []byte{i32, i32}, elem: e, values: 1,
+	l := &layout{kind: component.KindList, typ: t, size: 8, align: 4, flat: 2, elem: e, values: 1,
 		goBytes: 24}
 	if t.Length == 0 {
 		return l, nil
 	}
 	size := uint64(t.Length) * uint64(e.size)
-	l.size, l.align, l.flat = uint32(min(size, maxByteLength+1)), e.align, nil
-	for i := uint32(0); i < t.Length && len(l.flat) <= maxFlatParams; i++ {
-		l.flat = append(l.flat, e.flat...)
-	}
-	l.flat = l.flat[:min(len(l.flat), maxFlatParams+1)]
+	l.size, l.align = uint32(min(size, maxByteLength+1)), e.align
+	l.flat = int(min(uint64(t.Length)*uint64(e.flat), component.MaxFlatParams+1))
 	return l, nil
 }
 
@@ -167,13 +153,10 @@ func (ls *Layouts) tuple(t *component.Type, depth int) (*layout, error) {
 			break
 		}
 		l.align = max(l.align, p.align)
-		if len(l.flat) <= maxFlatParams {
-			l.flat = append(l.flat, p.flat...)
-		}
+		l.flat = min(l.flat+p.flat, component.MaxFlatParams+1)
 		l.values += p.values
 		l.goBytes += p.goBytes + 16
 	}
-	l.flat = l.flat[:min(len(l.flat), maxFlatParams+1)]
 	l.size = uint32(min(alignTo(size, l.align), maxByteLength+1))
 	return l, nil
 }
@@ -184,7 +167,7 @@ func (ls *Layouts) variant(t *component.Type, depth int) (*layout, error) {
 		return nil, fmt.Errorf("a variant without cases")
 	}
 	discriminant := unsignedSize(uint64(len(payloads)))
-	l := &layout{kind: component.KindVariant, typ: t, align: discriminant, flat: []byte{i32}, values: 1, goBytes: 24,
+	l := &layout{kind: component.KindVariant, typ: t, align: discriminant, flat: 1, values: 1, goBytes: 24,
 		parts: make([]*layout, len(payloads))}
 	size, payloadAlign, values, goBytes := uint32(0), uint32(1), int64(0), int64(0)
 	for i, payload := range payloads {
@@ -198,7 +181,7 @@ func (ls *Layouts) variant(t *component.Type, depth int) (*layout, error) {
 		l.parts[i] = p
 		size, payloadAlign = max(size, p.size), max(payloadAlign, p.align)
 		values, goBytes = max(values, p.values), max(goBytes, p.goBytes)
-		l.join(p.flat)
+		l.flat = max(l.flat, min(1+p.flat, component.MaxFlatParams+1))
 	}
 	l.values += values
 	l.goBytes += goBytes
@@ -222,23 +205,6 @@ func casePayloads(t *component.Type) []*component.Type {
 		payloads[i] = field.Type
 	}
 	return payloads
-}
-
-// join adds the core values of a payload: each position holds those of all cases.
-func (l *layout) join(payload []byte) {
-	for i, core := range payload[:min(len(payload), maxFlatParams)] {
-		if i+1 == len(l.flat) {
-			l.flat = append(l.flat, core)
-			continue
-		}
-		switch have := l.flat[i+1]; {
-		case have == core:
-		case have == i32 && core == f32, have == f32 && core == i32:
-			l.flat[i+1] = i32
-		default:
-			l.flat[i+1] = i64
-		}
-	}
 }
 
 func alignTo(n uint64, align uint32) uint64 { return (n + uint64(align) - 1) &^ (uint64(align) - 1) }

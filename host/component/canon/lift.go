@@ -20,7 +20,7 @@ func (f *Frame) liftFlat(l *layout, flat []uint64) (any, error) {
 			return f.liftList(l, uint32(flat[0]), uint32(flat[1]))
 		}
 		return f.liftElements(l, l.typ.Length, func(i uint32) (any, error) {
-			return f.liftFlat(l.elem, flat[int(i)*len(l.elem.flat):])
+			return f.liftFlat(l.elem, flat[int(i)*l.elem.flat:])
 		})
 	case component.KindTuple:
 		values := make([]any, len(l.parts))
@@ -29,7 +29,7 @@ func (f *Frame) liftFlat(l *layout, flat []uint64) (any, error) {
 			if values[i], err = f.liftFlat(part, flat); err != nil {
 				return nil, l.in(i, err)
 			}
-			flat = flat[len(part.flat):]
+			flat = flat[part.flat:]
 		}
 		return values, nil
 	case component.KindVariant:

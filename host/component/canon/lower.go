@@ -16,7 +16,7 @@ func (f *Frame) lowerFlat(l *layout, value any, flat []uint64) error {
 	case component.KindString, component.KindList:
 		if l.kind == component.KindList && l.typ.Length != 0 {
 			return f.lowerElements(l, value, func(i int, element any) error {
-				return f.lowerFlat(l.elem, element, flat[i*len(l.elem.flat):])
+				return f.lowerFlat(l.elem, element, flat[i*l.elem.flat:])
 			})
 		}
 		pointer, length, err := f.lowerSequence(l, value)
@@ -25,7 +25,7 @@ func (f *Frame) lowerFlat(l *layout, value any, flat []uint64) error {
 	case component.KindTuple:
 		return f.lowerFields(l, value, func(part *layout, field any) error {
 			err := f.lowerFlat(part, field, flat)
-			flat = flat[len(part.flat):]
+			flat = flat[part.flat:]
 			return err
 		})
 	case component.KindVariant:

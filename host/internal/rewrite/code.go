@@ -10,12 +10,12 @@ func (w *rewriter) rewriteCode() {
 	codes := splitFunctions(newReader(body))
 	w.findLeaves(codes)
 	w.result.Functions = len(codes)
-	section := appendUint(make([]byte, 0, len(body)+len(body)/2), len(codes))
+	section := wasmbin.AppendUint(make([]byte, 0, len(body)+len(body)/2), len(codes))
 	w.countCode = w.chargeConstant(nil, 1)
 	var function []byte
 	for n, code := range codes {
 		function = w.rewriteFunction(function[:0], n, newReader(code))
-		section = append(appendUint(section, len(function)), function...)
+		section = append(wasmbin.AppendUint(section, len(function)), function...)
 		checkLimit("bytes of code with the counting of its steps", len(section), maxGrowth*len(body)+growthSlack)
 	}
 	w.sections[wasmbin.CodeSection] = section
@@ -85,28 +85,28 @@ const insertedOperations = 16
 
 // chargeConstant appends: fuel -= steps; if fuel < 0 { spent() }. It leaves the stack unchanged.
 func (w *rewriter) chargeConstant(out []byte, steps int64) []byte {
-	out = appendUint(append(out, opGlobalGet), w.fuel)
+	out = wasmbin.AppendUint(append(out, opGlobalGet), w.fuel)
 	w.result.Operations += insertedOperations
-	return w.subtract(appendInt(append(out, opI64Const), steps))
+	return w.subtract(wasmbin.AppendInt(append(out, opI64Const), steps))
 }
 
 // chargeOperand appends: fuel -= n >> shift; if fuel < 0 { spent() }. n is on top of the stack and stays there.
 func (w *rewriter) chargeOperand(out []byte, shift int64) []byte {
 	operand := w.fuel + 1
 	w.result.Operations += insertedOperations
-	out = appendUint(append(out, opGlobalSet), operand)
-	out = appendUint(append(out, opGlobalGet), w.fuel)
-	out = appendUint(append(out, opGlobalGet), operand)
-	out = appendInt(append(out, opI64ExtendI32U, opI64Const), shift)
+	out = wasmbin.AppendUint(append(out, opGlobalSet), operand)
+	out = wasmbin.AppendUint(append(out, opGlobalGet), w.fuel)
+	out = wasmbin.AppendUint(append(out, opGlobalGet), operand)
+	out = wasmbin.AppendInt(append(out, opI64ExtendI32U, opI64Const), shift)
 	out = w.subtract(append(out, opI64ShrU))
-	return appendUint(append(out, opGlobalGet), operand)
+	return wasmbin.AppendUint(append(out, opGlobalGet), operand)
 }
 
 // subtract appends: fuel = a - b; if fuel < 0 { spent() }. a and b are on top of the stack.
 func (w *rewriter) subtract(out []byte) []byte {
-	out = appendUint(append(out, opI64Sub, opGlobalSet), w.fuel)
-	out = appendUint(append(out, opGlobalGet), w.fuel)
+	out = wasmbin.AppendUint(append(out, opI64Sub, opGlobalSet), w.fuel)
+	out = wasmbin.AppendUint(append(out, opGlobalGet), w.fuel)
 	out = append(out, opI64Const, 0, opI64LtS, opIf, noResult)
-	out = appendUint(append(out, opCall), w.shiftFrom)
+	out = wasmbin.AppendUint(append(out, opCall), w.shiftFrom)
 	return append(out, opEnd)
 }

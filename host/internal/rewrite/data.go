@@ -42,7 +42,7 @@ func splitData(sections map[byte][]byte) (section []byte, segments []Segment) {
 	}
 	size := startMemory(sections)
 	r, count := entries(sections, wasmbin.DataSection)
-	section = appendUint(nil, count)
+	section = wasmbin.AppendUint(nil, count)
 	for range count {
 		start := r.Pos
 		switch r.Uint32() {

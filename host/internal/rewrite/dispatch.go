@@ -1,5 +1,7 @@
 package rewrite
 
+import "github.com/hako-run/hako/host/internal/wasmbin"
+
 // The Go compiler has no structured control flow. It compiles a function to one loop around a switch over numbered
 // parts of its code. Each jump, also a forward one, sets the number of a part and branches to the head of the loop:
 //
@@ -68,7 +70,7 @@ func directJumps(out, code []byte) []byte {
 		if op == opI32Const {
 			if depth, from, to := d.forwardJump(*r); to > 0 {
 				out = append(out, code[copied:from]...)
-				out = appendUint(append(out, opBr), depth)
+				out = wasmbin.AppendUint(append(out, opBr), depth)
 				copied, r.Pos = to, to
 				continue
 			}

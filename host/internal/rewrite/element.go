@@ -10,7 +10,7 @@ func (w *rewriter) rewriteElements() {
 	}
 	r := newReader(body)
 	count := r.Uint32()
-	section := appendUint(nil, count)
+	section := wasmbin.AppendUint(nil, count)
 	for range count {
 		section = w.rewriteElement(section, r)
 	}
@@ -26,10 +26,10 @@ const (
 
 func (w *rewriter) rewriteElement(out []byte, r *reader) []byte {
 	flags := r.Uint32()
-	out = appendUint(out, flags)
+	out = wasmbin.AppendUint(out, flags)
 	if flags&elementPassive == 0 {
 		if flags&elementExplicit != 0 {
-			out = appendUint(out, r.Uint32()) // table
+			out = wasmbin.AppendUint(out, r.Uint32()) // table
 		}
 		out = w.copyConstant(out, r)
 	}
@@ -37,10 +37,10 @@ func (w *rewriter) rewriteElement(out []byte, r *reader) []byte {
 		out = append(out, r.Byte()) // element kind or reference type
 	}
 	count := r.Uint32()
-	out = appendUint(out, count)
+	out = wasmbin.AppendUint(out, count)
 	for range count {
 		if flags&elementExpressions == 0 {
-			out = appendUint(out, w.shift(r.Uint32()))
+			out = wasmbin.AppendUint(out, w.shift(r.Uint32()))
 		} else {
 			out = w.copyConstant(out, r)
 		}

@@ -68,7 +68,7 @@ func (w *rewriter) copyInstruction(out []byte, r *reader) []byte {
 	start := r.Pos
 	switch op := r.Byte(); op {
 	case opCall, opReturnCall, opRefFunc:
-		return appendUint(append(out, op), w.shift(r.Uint32()))
+		return wasmbin.AppendUint(append(out, op), w.shift(r.Uint32()))
 	case opPrefixMisc:
 		sub := r.Uint32()
 		if what, ok := tableInstructions[sub]; ok {

@@ -24,7 +24,6 @@ package rewrite
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"strconv"
 	"strings"
@@ -82,13 +81,6 @@ const (
 	kindGlobal   = 3
 )
 
-// Value types of the core specification, section 5.3.1.
-const (
-	typeI32 = 0x7f
-	typeI64 = 0x7e
-	typeF64 = 0x7c
-)
-
 type reader = wasmbin.Reader
 
 func newReader(data []byte) *reader { return wasmbin.New(data, maxName) }
@@ -119,34 +111,11 @@ func Module(module []byte, quantum int64, growth int) (result *Result, err error
 func appendSections(out []byte, sections map[byte][]byte) []byte {
 	for _, id := range wasmbin.SectionOrder {
 		if body, ok := sections[id]; ok {
-			out = appendSection(out, id, body)
+			out = wasmbin.AppendSection(out, id, body)
 		}
 	}
 	return out
 }
-
-func appendSection(out []byte, id byte, body []byte) []byte {
-	return append(appendUint(append(out, id), len(body)), body...)
-}
-
-// appendUint appends an unsigned LEB128 number.
-func appendUint[T uint32 | uint64 | int](out []byte, v T) []byte {
-	return binary.AppendUvarint(out, uint64(v))
-}
-
-// appendInt appends a signed LEB128 number.
-func appendInt(out []byte, v int64) []byte {
-	for {
-		b := byte(v & 0x7f)
-		v >>= 7
-		if (v == 0 && b&0x40 == 0) || (v == -1 && b&0x40 != 0) {
-			return append(out, b)
-		}
-		out = append(out, b|0x80)
-	}
-}
-
-func appendName(out []byte, name string) []byte { return append(appendUint(out, len(name)), name...) }
 
 // splitSections returns readers of the sections of a module, except the custom ones.
 func splitSections(module []byte) map[byte]*reader {
@@ -220,16 +189,16 @@ func (w *rewriter) shift(index uint32) uint32 {
 // addType adds the type () -> () and the import of that type.
 func (w *rewriter) addType() {
 	types, count := entries(w.sections, wasmbin.TypeSection)
-	section := append(appendUint(nil, count+1), types.Rest()...)
+	section := append(wasmbin.AppendUint(nil, count+1), types.Rest()...)
 	w.sections[wasmbin.TypeSection] = append(section, wasmbin.FuncType, 0, 0)
 	w.addImport(count)
 }
 
 func (w *rewriter) addImport(typeIndex int) {
 	imports, count := entries(w.sections, wasmbin.ImportSection)
-	section := appendUint(nil, count+1)
+	section := wasmbin.AppendUint(nil, count+1)
 	for range count {
-		section = appendName(section, cmp.Or(imports.Name(), EmptyModule))
+		section = wasmbin.AppendName(section, cmp.Or(imports.Name(), EmptyModule))
 		start := imports.Pos
 		if name := imports.Name(); Reserved(name) {
 			wasmbin.Throw(fmt.Errorf("it imports %q, a name that is reserved: rename it", name))
@@ -249,15 +218,15 @@ func (w *rewriter) addImport(typeIndex int) {
 		}
 		section = append(section, imports.Since(start)...)
 	}
-	section = appendName(section, ImportModule)
-	section = appendName(section, ImportName)
+	section = wasmbin.AppendName(section, ImportModule)
+	section = wasmbin.AppendName(section, ImportName)
 	section = append(section, kindFunction)
-	w.sections[wasmbin.ImportSection] = appendUint(section, typeIndex)
+	w.sections[wasmbin.ImportSection] = wasmbin.AppendUint(section, typeIndex)
 }
 
 func (w *rewriter) addGlobal() {
 	globals, count := entries(w.sections, wasmbin.GlobalSection)
-	section := appendUint(nil, count+2)
+	section := wasmbin.AppendUint(nil, count+2)
 	for range count {
 		kind := globals.Next(2)
 		section = append(section, kind...)
@@ -267,14 +236,14 @@ func (w *rewriter) addGlobal() {
 		w.fuel++
 		section = w.copyConstant(section, globals)
 	}
-	section = append(section, typeI64, 1, opI64Const) // mutable
-	section = appendInt(section, w.quantum)
-	w.sections[wasmbin.GlobalSection] = append(section, opEnd, typeI32, 1, opI32Const, 0, opEnd)
+	section = append(section, wasmbin.I64, 1, opI64Const) // mutable
+	section = wasmbin.AppendInt(section, w.quantum)
+	w.sections[wasmbin.GlobalSection] = append(section, opEnd, wasmbin.I32, 1, opI32Const, 0, opEnd)
 }
 
 // addMutable adds the global being read, whose index is that of w.fuel now.
 func (w *rewriter) addMutable(valueType byte) {
-	if valueType < typeF64 || valueType > typeI32 {
+	if valueType < wasmbin.F64 || valueType > wasmbin.I32 {
 		w.markUnrestorable("a mutable global that holds a vector or a reference")
 		return
 	}
@@ -283,15 +252,15 @@ func (w *rewriter) addMutable(valueType byte) {
 
 func (w *rewriter) addExports() {
 	exports, count := entries(w.sections, wasmbin.ExportSection)
-	section := appendUint(nil, count+1+len(w.mutable))
+	section := wasmbin.AppendUint(nil, count+1+len(w.mutable))
 	for range count {
 		name, kind, index := exports.Name(), exports.Byte(), exports.Uint32()
 		if kind == kindFunction {
 			index = w.shift(index)
 		}
-		section = appendName(section, name)
+		section = wasmbin.AppendName(section, name)
 		section = append(section, kind)
-		section = appendUint(section, index)
+		section = wasmbin.AppendUint(section, index)
 	}
 	for _, index := range w.mutable {
 		name := globalExport + strconv.FormatUint(uint64(index), 10)
@@ -302,11 +271,11 @@ func (w *rewriter) addExports() {
 }
 
 func exportGlobal(section []byte, name string, index uint32) []byte {
-	return appendUint(append(appendName(section, name), kindGlobal), index)
+	return wasmbin.AppendUint(append(wasmbin.AppendName(section, name), kindGlobal), index)
 }
 
 func (w *rewriter) rewriteStart() {
 	if body, ok := w.sections[wasmbin.StartSection]; ok {
-		w.sections[wasmbin.StartSection] = appendUint(nil, w.shift(newReader(body).Uint32()))
+		w.sections[wasmbin.StartSection] = wasmbin.AppendUint(nil, w.shift(newReader(body).Uint32()))
 	}
 }

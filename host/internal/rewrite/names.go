@@ -18,10 +18,10 @@ const (
 
 // Named returns a module, which has no name section, with a name for itself. The runtime shows it in stack traces.
 func Named(module []byte, name string) []byte {
-	text := appendName(nil, name)
-	body := appendName(nil, nameSection)
-	body = appendUint(append(body, moduleName), len(text))
-	return appendSection(slices.Clone(module), wasmbin.CustomSection, append(body, text...))
+	text := wasmbin.AppendName(nil, name)
+	body := wasmbin.AppendName(nil, nameSection)
+	body = wasmbin.AppendUint(append(body, moduleName), len(text))
+	return wasmbin.AppendSection(slices.Clone(module), wasmbin.CustomSection, append(body, text...))
 }
 
 // FunctionNames returns the names of the functions with these indexes in a module that Module has not rewritten, as far

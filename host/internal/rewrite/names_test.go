@@ -10,7 +10,7 @@ import (
 
 // nameSectionOf is a name section with these subsections.
 func nameSectionOf(subsections ...[]byte) []byte {
-	return appendSection(nil, wasmbin.CustomSection, append(appendName(nil, nameSection), bytes.Join(subsections, nil)...))
+	return wasmbin.AppendSection(nil, wasmbin.CustomSection, append(wasmbin.AppendName(nil, nameSection), bytes.Join(subsections, nil)...))
 }
 
 func TestFunctionNames(t *testing.T) {
@@ -27,7 +27,7 @@ func TestFunctionNames(t *testing.T) {
 		"names":          {nameSectionOf([]byte{0, 2, 1, 'm'}, list(2, a, b), []byte{9, 1, 0}), map[uint32]string{1: "a", 2: "\xffb"}},
 		"too short":      {nameSectionOf(list(9, a)), map[uint32]string{1: "a"}},
 		"a longer count": {nameSectionOf([]byte{functionNames, 5, 0xff, 0xff, 0xff, 0xff, 0x0f}), map[uint32]string{}},
-		"another":        {appendSection(nil, wasmbin.CustomSection, appendName(nil, "other")), map[uint32]string{}},
+		"another":        {wasmbin.AppendSection(nil, wasmbin.CustomSection, wasmbin.AppendName(nil, "other")), map[uint32]string{}},
 		"garbage":        {[]byte{0, 0xff, 0xff}, map[uint32]string{}},
 	} {
 		module := append([]byte(wasmbin.Header), test.module...)
@@ -41,9 +41,9 @@ func TestFunctionNames(t *testing.T) {
 func TestNamesAreNotCopied(t *testing.T) {
 	entries := []byte{0x80, 0x80, 0x40} // 1 Mi entries
 	for i := range uint64(1 << 20) {
-		entries = appendName(appendUint(entries, i), "function")
+		entries = wasmbin.AppendName(wasmbin.AppendUint(entries, i), "function")
 	}
-	subsection := append(appendUint([]byte{functionNames}, uint64(len(entries))), entries...)
+	subsection := append(wasmbin.AppendUint([]byte{functionNames}, uint64(len(entries))), entries...)
 	module := append([]byte(wasmbin.Header), nameSectionOf(subsection)...)
 	allocations := testing.AllocsPerRun(1, func() {
 		if got := FunctionNames(module, []uint32{7}); got[7] != "function" {

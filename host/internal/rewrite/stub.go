@@ -21,13 +21,13 @@ func Stub(module []byte) (stub []byte, err error) {
 	sections := readSections(module)
 	if _, ok := sections[wasmbin.CodeSection]; ok {
 		_, count := entries(sections, wasmbin.CodeSection)
-		sections[wasmbin.CodeSection] = append(appendUint(nil, count), slices.Repeat(stubBody, count)...)
+		sections[wasmbin.CodeSection] = append(wasmbin.AppendUint(nil, count), slices.Repeat(stubBody, count)...)
 	}
 	if data, _ := splitData(sections); data != nil {
 		sections[wasmbin.DataSection] = data
 	}
 	digest := sha256.Sum256(module)
-	custom := append(appendName(nil, stubSection), digest[:]...)
+	custom := append(wasmbin.AppendName(nil, stubSection), digest[:]...)
 	stub = appendSections([]byte(wasmbin.Header), sections)
-	return appendSection(stub, wasmbin.CustomSection, custom), nil
+	return wasmbin.AppendSection(stub, wasmbin.CustomSection, custom), nil
 }

@@ -30,7 +30,7 @@ func (w *rewriter) boundTables() {
 		list = append(list, t)
 	}
 	checkElements(used)
-	section := appendUint(nil, count)
+	section := wasmbin.AppendUint(nil, count)
 	growth := min(w.growth, MaxElements-used)
 	w.result.Elements = int(used + growth)
 	for _, t := range list {
@@ -39,7 +39,7 @@ func (w *rewriter) boundTables() {
 			most = min(most, t.limits.Max)
 		}
 		section = append(section, t.reference, wasmbin.LimitsMax)
-		section = appendUint(appendUint(section, t.limits.Min), most)
+		section = wasmbin.AppendUint(wasmbin.AppendUint(section, t.limits.Min), most)
 	}
 	w.sections[wasmbin.TableSection] = append(section, r.Rest()...)
 }

@@ -34,6 +34,17 @@ var SectionOrder = []byte{
 // FuncType begins the type of a function.
 const FuncType = 0x60
 
+// Value types; core specification, section 5.3.
+const (
+	I32       = 0x7f
+	I64       = 0x7e
+	F32       = 0x7d
+	F64       = 0x7c
+	V128      = 0x7b
+	FuncRef   = 0x70
+	ExternRef = 0x6f
+)
+
 // Section is one section of a module or component.
 type Section struct {
 	ID byte

@@ -8,7 +8,6 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/hako-run/hako/host/component"
-	"github.com/hako-run/hako/host/component/canon"
 	"github.com/hako-run/hako/host/internal/rewrite"
 )
 
@@ -352,7 +351,7 @@ func (b *builder) lower(s *scope, d *component.Lower) error {
 	if target.lifted != nil && (s.within(target.owner) || target.owner.within(s)) {
 		call = func(context.Context, api.Module, []uint64) { panic(errEntered) }
 	}
-	params, results := canon.Signature(d.Type)
+	params, results := d.Type.CoreSignature()
 	s.addFunction(b.hostFunction(call, params, results))
 	return nil
 }

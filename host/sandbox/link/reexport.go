@@ -1,7 +1,6 @@
 package link
 
 import (
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/internal/wasmbin"
 )
 
 // reexport compiles a module that imports items and exports them under other names. sources are the core instances by
@@ -38,42 +38,31 @@ type reexports struct {
 
 func (m *reexports) add(from, name string, item *coreItem) {
 	kind := item.typ.Kind
-	entry := appendName(appendName(nil, from), item.name)
+	entry := wasmbin.AppendName(wasmbin.AppendName(nil, from), item.name)
 	entry = append(entry, kind)
 	if component.CoreSort(kind) == component.CoreFunc {
-		entry = appendUint(entry, len(m.types))
-		signature := append(appendUint([]byte{0x60}, len(item.typ.Params)), item.typ.Params...)
-		m.types = append(m.types, append(appendUint(signature, len(item.typ.Results)), item.typ.Results...))
+		entry = wasmbin.AppendUint(entry, len(m.types))
+		signature := append(wasmbin.AppendUint([]byte{wasmbin.FuncType}, len(item.typ.Params)), item.typ.Params...)
+		m.types = append(m.types, append(wasmbin.AppendUint(signature, len(item.typ.Results)), item.typ.Results...))
 	} else {
 		entry = append(entry, item.typ.Descriptor...)
 	}
 	m.imports = append(m.imports, entry)
-	m.exports = append(m.exports, appendUint(append(appendName(nil, name), kind), m.counts[kind]))
+	m.exports = append(m.exports, wasmbin.AppendUint(append(wasmbin.AppendName(nil, name), kind), m.counts[kind]))
 	m.counts[kind]++
 }
 
-// Sections of a core module, in the numbers of the binary format.
-const (
-	sectionType   = 1
-	sectionImport = 2
-	sectionExport = 7
-)
-
 func (m *reexports) encode() []byte {
-	out := []byte("\x00asm\x01\x00\x00\x00")
-	out = appendSection(out, sectionType, m.types)
-	out = appendSection(out, sectionImport, m.imports)
-	return appendSection(out, sectionExport, m.exports)
+	out := []byte(wasmbin.Header)
+	out = appendEntries(out, wasmbin.TypeSection, m.types)
+	out = appendEntries(out, wasmbin.ImportSection, m.imports)
+	return appendEntries(out, wasmbin.ExportSection, m.exports)
 }
 
-func appendSection(out []byte, id byte, entries [][]byte) []byte {
-	body := appendUint(nil, len(entries))
+func appendEntries(out []byte, id byte, entries [][]byte) []byte {
+	body := wasmbin.AppendUint(nil, len(entries))
 	for _, entry := range entries {
 		body = append(body, entry...)
 	}
-	return append(appendUint(append(out, id), len(body)), body...)
+	return wasmbin.AppendSection(out, id, body)
 }
-
-func appendUint(out []byte, n int) []byte { return binary.AppendUvarint(out, uint64(n)) }
-
-func appendName(out []byte, name string) []byte { return append(appendUint(out, len(name)), name...) }
