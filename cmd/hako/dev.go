@@ -16,11 +16,8 @@ func (a *app) devCommand() *cobra.Command {
 		a.devPluginCommand(), a.devFakesCommand(), a.devChatCommand(), a.devSlackCommand(), a.devAgentCommand())
 }
 
-// onLoopback reports whether an address, as host:port, is one that only this machine can reach.
-func onLoopback(hostport string) bool { return address.IsLoopback(address.Hostname(hostport)) }
-
 func (a *app) devFakesCommand() *cobra.Command {
-	var address, dir string
+	var listen, dir string
 	cmd := &cobra.Command{
 		Use:   "fakes",
 		Short: "Serve fakes of the services that tools use",
@@ -31,23 +28,23 @@ POST /_faults makes them fail. SIGINT or SIGTERM stops them.`,
 		Example: `  hako dev fakes --write-config fakes
   hako call send_slack_dm '{"user_id":"` + fakes.SlackUser + `","message":"hello"}' --config fakes/hako.yaml`,
 		Args: arguments(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.devFakes(cmd.Context(), address, dir) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.devFakes(cmd.Context(), listen, dir) },
 	}
-	cmd.Flags().StringVar(&address, "address", "127.0.0.1:8431", "loopback address to listen on")
+	cmd.Flags().StringVar(&listen, "address", "127.0.0.1:8431", "loopback address to listen on")
 	cmd.Flags().StringVar(&dir, "write-config", "", "directory for hako.yaml and the secrets that it names")
 	return cmd
 }
 
 // devFakes serves the fakes; without a dir their configuration is in a temporary one.
-func (a *app) devFakes(ctx context.Context, address, dir string) error {
-	if !onLoopback(address) {
+func (a *app) devFakes(ctx context.Context, listen, dir string) error {
+	if !address.IsLoopbackHostport(listen) {
 		return fmt.Errorf("--address %s can be reached from other machines, and the fakes have no authentication: "+
-			"use a loopback address", address)
+			"use a loopback address", listen)
 	}
 	if dir != "" {
 		dir = a.path(dir)
 	}
-	return demo.ServeFakes(ctx, address, dir, func(url, path, text string) error {
+	return demo.ServeFakes(ctx, listen, dir, func(url, path, text string) error {
 		printf(a.stderr, "\nThe fakes are at %[1]s/. In another terminal:\n\n  hako tools --config %[2]s\n"+
 			"  hako serve --config %[2]s\n", url, path)
 		return printf(a.stdout, "%s", block(text))

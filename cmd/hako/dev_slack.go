@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/demo"
 	"github.com/hako-run/hako/internal/fakes"
@@ -18,7 +19,7 @@ import (
 )
 
 func (a *app) devSlackCommand() *cobra.Command {
-	var address, script, scene string
+	var listen, script, scene string
 	cmd := &cobra.Command{
 		Use:   "slack",
 		Short: "Chat with the bot in a fake Slack, in a browser",
@@ -33,8 +34,8 @@ script for the model: docs/fakes.md describes both.`,
   echo 'ken in #general: @hako What is the weather in Tokyo?' | hako dev slack --play -`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !onLoopback(address) {
-				return fmt.Errorf("--address %s can be reached from other machines: use a loopback address", address)
+			if !address.IsLoopbackHostport(listen) {
+				return fmt.Errorf("--address %s can be reached from other machines: use a loopback address", listen)
 			}
 			steps, err := a.devSteps(cmd, script)
 			if err != nil {
@@ -45,7 +46,7 @@ script for the model: docs/fakes.md describes both.`,
 					if scene != "" {
 						return a.playScene(ctx, d.Fakes, scene)
 					}
-					return demo.ServePage(ctx, d.Fakes, d.URL+"/slack", address, func(url string) error {
+					return demo.ServePage(ctx, d.Fakes, d.URL+"/slack", listen, func(url string) error {
 						return printf(a.stderr, "The fake Slack is at\n\n  %s\n\n"+
 							"Choose there which person you are. Ctrl-C stops it.\n", url)
 					})
@@ -53,7 +54,7 @@ script for the model: docs/fakes.md describes both.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&address, "address", "127.0.0.1:8432", "loopback address of the page")
+	cmd.Flags().StringVar(&listen, "address", "127.0.0.1:8432", "loopback address of the page")
 	cmd.Flags().StringVar(&script, "script", "", "the responses of the model, in YAML")
 	cmd.Flags().StringVar(&scene, "play", "",
 		"play the scene in this file (- for standard input), and print what people see")

@@ -16,7 +16,6 @@ func (a *app) slackCommand() *cobra.Command {
 func (a *app) slackManifestCommand() *cobra.Command {
 	var o slackbot.ManifestOptions
 	var base, workspace string
-	socket := false
 	cmd := &cobra.Command{
 		Use:   "manifest",
 		Short: "Print the app manifest that makes the bot's app in Slack",
@@ -41,7 +40,7 @@ uses Socket Mode, which needs no address that is reachable from outside.`,
 		},
 	}
 	cmd.Flags().StringVar(&o.Name, "name", "hako", "the name of the bot")
-	cmd.Flags().BoolVar(&socket, "socket", false, "use Socket Mode (the default)")
+	cmd.Flags().Bool("socket", false, "use Socket Mode (the default)")
 	cmd.Flags().StringVar(&base, "url", "", "the https URL at which Slack reaches hako serve")
 	cmd.Flags().StringVar(&workspace, "workspace", "main", "the name of the workspace in hako.yaml, for --url")
 	cmd.MarkFlagsMutuallyExclusive("socket", "url")

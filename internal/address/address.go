@@ -20,6 +20,9 @@ func IsLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost")
 }
 
+// IsLoopbackHostport reports whether only this machine can reach a Host header or a listener's address.
+func IsLoopbackHostport(hostport string) bool { return IsLoopback(Hostname(hostport)) }
+
 // IsConfidential reports whether nobody on the way can read what is sent to u: the scheme is https, or http to this
 // machine.
 func IsConfidential(u *url.URL) bool {

@@ -1,14 +1,12 @@
 package config
 
-import (
-	"github.com/hako-run/hako/host/agent"
-	"github.com/hako-run/hako/internal/strictyaml"
-)
+import "github.com/hako-run/hako/host/agent"
 
 func agentTable(s *agent.Spec) []setting {
 	return []setting{
 		{key: "agent.baseUrl", value: &s.BaseURL},
 		{key: "agent.workspace", value: &s.Workspace},
+		{key: "agent.key", value: &s.Key},
 		{key: "agent.agents", value: &s.Agents},
 		{key: "agent.environments", value: &s.Environments},
 		{key: "agent.sessions", value: &s.Sessions},
@@ -23,13 +21,4 @@ func agentTable(s *agent.Spec) []setting {
 		{key: "agent.unknownTools", value: &s.Unknown, fallback: agent.UnknownRefuse,
 			oneOf: []string{agent.UnknownRefuse, agent.UnknownLeave}},
 	}
-}
-
-// agentKey reads where the key of the Managed Agents API comes from.
-func (r reader) agentKey(v strictyaml.Value) {
-	r.source(&r.config.Agent.Key)(v)
-	if err := r.config.Agent.Key.Check(); err != nil {
-		v.Problem("%v", err)
-	}
-	r.note("agent.key", r.config.Agent.Key.String(), v)
 }

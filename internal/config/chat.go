@@ -14,7 +14,8 @@ import (
 
 // LLM configures the models.
 type LLM struct {
-	// Models are asked in this order, but for Default, the name of the one that is asked first. Empty means the first.
+	// Default names the model that is asked first. Then the others are asked in the order of Models. Empty means the
+	// first of Models.
 	Models  []llm.Spec
 	Default string
 	// Currency is the currency of the prices.

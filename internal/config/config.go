@@ -298,13 +298,9 @@ func (c *Config) LockFile() string {
 // exist or not.
 func (c *Config) OwnFiles() []string {
 	files := []string{
-		cmp.Or(
-			c.File,
-			filepath.Join(c.Dir, FileName),
-		), filepath.Join(c.Dir, dotEnvName), c.Consents, c.Consents + wholefile.LockSuffix, c.LockFile(),
-		c.LockFile() + wholefile.LockSuffix, c.Policy,
-		c.UpstreamsFile(),
-		c.StateDir(), c.Cache, c.HTTP.TLSKey, c.Signatures.TrustedRoot,
+		cmp.Or(c.File, filepath.Join(c.Dir, FileName)), filepath.Join(c.Dir, dotEnvName),
+		c.Consents, c.Consents + wholefile.LockSuffix, c.LockFile(), c.LockFile() + wholefile.LockSuffix,
+		c.Policy, c.UpstreamsFile(), c.StateDir(), c.Cache, c.HTTP.TLSKey, c.Signatures.TrustedRoot,
 	}
 	for _, signer := range c.Signatures.Trusted {
 		files = append(files, signer.Key)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/console"
-	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
@@ -35,6 +34,7 @@ func (c *Console) table() []setting {
 		{key: "console.oidc.name", value: &c.OIDC.Name},
 		{key: "console.oidc.issuer", value: &c.OIDC.Issuer},
 		{key: "console.oidc.clientId", value: &c.OIDC.ClientID},
+		{key: "console.oidc.clientSecret", value: &c.OIDC.ClientSecret},
 		{key: "console.oidc.scopes", value: &c.OIDC.Scopes},
 		{key: "console.oidc.userClaim", value: &c.OIDC.UserClaim, fallback: "email"},
 		{key: "console.oidc.groupsClaim", value: &c.OIDC.GroupsClaim, fallback: "groups"},
@@ -53,7 +53,7 @@ func (c *Console) Logins(issued *bearer.Issued) console.Logins {
 // HasLogins reports whether logins are configured.
 func (c *Console) HasLogins() bool { return len(c.Tokens) > 0 || c.OIDC.Issuer != "" }
 
-// consoleTokens reads what is below "console.tokens". They are hashes, which may be shown; their names are.
+// consoleTokens reads what is below "console.tokens". The file has only hashes. Entries shows the names.
 func (r reader) consoleTokens(v strictyaml.Value) {
 	v.List(func(_ int, v strictyaml.Value) {
 		var t bearer.Token
@@ -70,17 +70,6 @@ func (r reader) consoleTokens(v strictyaml.Value) {
 		r.config.Console.Tokens = append(r.config.Console.Tokens, t)
 		r.note("console.tokens."+t.Name, t.Role, v)
 	})
-}
-
-// clientSecret returns a reader of where the secret of a client comes from.
-func (r reader) clientSecret(key string, secret *credential.Source) func(strictyaml.Value) {
-	return func(v strictyaml.Value) {
-		r.source(secret)(v)
-		if err := secret.Check(); err != nil {
-			v.Problem("%v", err)
-		}
-		r.note(key, secret.String(), v)
-	}
 }
 
 // consoleRoles reads who has which role.

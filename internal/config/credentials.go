@@ -76,11 +76,12 @@ func (r reader) source(dst *credential.Source) func(strictyaml.Value) {
 	}
 }
 
-// secretsKey reads where the key of the stored connections comes from.
-func (r reader) secretsKey(v strictyaml.Value) {
-	r.source(&r.config.SecretsKey)(v)
-	if err := r.config.SecretsKey.Check(); err != nil {
-		v.Problem("%v", err)
+// requiredSource is like source, and refuses a source that names nothing or several things.
+func (r reader) requiredSource(dst *credential.Source) func(strictyaml.Value) {
+	return func(v strictyaml.Value) {
+		r.source(dst)(v)
+		if err := dst.Check(); err != nil {
+			v.Problem("%v", err)
+		}
 	}
-	r.note("secrets.key", r.config.SecretsKey.String(), v)
 }

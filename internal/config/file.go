@@ -61,32 +61,26 @@ func (r reader) root(v strictyaml.Value) {
 		"shipped.mounts":          r.mounts,
 		"http.auth.tokens":        r.tokens,
 		"http.auth.oauth.issuers": r.issuers,
-		"http.auth.oauth.introspection.clientSecret": r.clientSecret("http.auth.oauth.introspection.clientSecret",
-			&r.config.HTTP.Introspection.ClientSecret),
-		"http.auth.proxy.clientSecret": r.clientSecret("http.auth.proxy.clientSecret",
-			&r.config.HTTP.Login.Provider.ClientSecret),
 		"http.auth.proxy.require": r.requiredClaims,
 		"audit.fields":            r.auditFields,
-		"audit.key":               r.auditKey,
 		"plugin":                  r.plugins,
 		"registries":              r.registries,
 		"tenants":                 r.tenants,
 		"credentials":             r.credentials("credentials.", &r.config.Credentials),
-		"secrets.key":             r.secretsKey,
-		"postgres.password":       r.postgresPassword,
 		"llm.models":              r.models,
 		"slack.workspaces":        r.slackWorkspaces,
 		"console.tokens":          r.consoleTokens,
-		"console.oidc.clientSecret": r.clientSecret("console.oidc.clientSecret",
-			&r.config.Console.OIDC.ClientSecret),
-		"console.oidc.roles": r.consoleRoles,
-		"agent.key":          r.agentKey,
-		"signers":            r.signers,
-		"toolsets":           r.toolsets,
+		"console.oidc.roles":      r.consoleRoles,
+		"signers":                 r.signers,
+		"toolsets":                r.toolsets,
 	}
 	for _, s := range r.config.settings {
+		read := s.read
+		if source, ok := s.value.(*credential.Source); ok {
+			read = r.requiredSource(source)
+		}
 		readers[s.key] = func(v strictyaml.Value) {
-			s.read(v)
+			read(v)
 			r.config.origins[s.key] = r.at(v)
 		}
 	}

@@ -116,7 +116,7 @@ func unknownVariables(environ []string, settings []setting, secrets []Secret) []
 	known := []string{fileVariable, clientVariable}
 	var warnings []string
 	for _, s := range settings {
-		known = append(known, variable(s.key))
+		known = append(known, s.environment()...)
 	}
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")

@@ -10,17 +10,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// setting is one key with a single value or a list. All of them can be set in the file and in the environment, and by a
-// flag that a command has for it.
+// setting is one key with a single value or a list. It can be set in the file, in the environment and by a flag that a
+// command has for it; the source of a secret only in the file.
 type setting struct {
 	key string
-	// value points into the Config: to a string, []string, bool, int, int64 (a size in bytes), float64 (an amount) or
-	// time.Duration.
+	// value points into the Config: to a string, []string, bool, int, int64 (a size in bytes), float64 (an amount),
+	// time.Duration or credential.Source.
 	value any
 	// fallback is the default, as one would write it; empty means the zero value.
 	fallback string
@@ -30,7 +31,7 @@ type setting struct {
 	oneOf []string
 	// path marks paths, which may be relative.
 	path bool
-	// rule holds for a text, if there is more to it than oneOf says.
+	// rule, if set, checks a text instead of oneOf.
 	rule func(string) error
 }
 
@@ -54,6 +55,8 @@ func (c *Config) table() []setting {
 		{key: "policy", value: &c.Policy, fallback: "hako.policy.yaml", path: true},
 		{key: "approvals.timeout", value: &c.ApprovalTimeout, fallback: "5m"},
 		{key: "approvals.operators", value: &c.ApprovalOperators},
+		{key: "secrets.key", value: &c.SecretsKey},
+		{key: "audit.key", value: &c.Audit.Key},
 		{key: "audit.disabled", value: &c.Audit.Disabled},
 		{key: "audit.optional", value: &c.Audit.Optional},
 		{key: "audit.sync", value: &c.Audit.Sync},
@@ -101,12 +104,18 @@ func variable(key string) string {
 	return prefix + strings.ToUpper(strings.ReplaceAll(words, ".", "_"))
 }
 
-// environment lists the variables that set s.
-func (s setting) environment() []string { return append([]string{variable(s.key)}, s.variables...) }
+// environment lists the variables that set s. A secret's source has none, because {env: HAKO_AUDIT_KEY} is how the file
+// names a variable with the secret itself.
+func (s setting) environment() []string {
+	if _, ok := s.value.(*credential.Source); ok {
+		return nil
+	}
+	return append([]string{variable(s.key)}, s.variables...)
+}
 
 var wordEnd = lazyregexp.New(`([a-z])([A-Z])`)
 
-// read reads the setting from the file.
+// read reads the setting from the file, unless it is the source of a secret.
 func (s setting) read(v strictyaml.Value) {
 	switch value := s.value.(type) {
 	case *string:
@@ -193,6 +202,8 @@ func (s setting) text() string {
 		return nonzero(*value == 0, strconv.FormatFloat(*value, 'f', -1, 64))
 	case *time.Duration:
 		return nonzero(*value == 0, value.String())
+	case *credential.Source:
+		return nonzero(value.IsZero(), value.String())
 	}
 	return ""
 }

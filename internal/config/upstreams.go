@@ -16,9 +16,9 @@ type Upstreams struct {
 	Start string
 }
 
-// usualUpstreams is the file where upstream servers are enabled and none is named, relative to that of the
-// configuration.
-var usualUpstreams = filepath.Join("config", "mcp_servers.json")
+// defaultUpstreams is used if upstreams are enabled and no file is named. It is relative to the configuration's
+// directory.
+var defaultUpstreams = filepath.Join("config", "mcp_servers.json")
 
 func (u *Upstreams) table() []setting {
 	return []setting{
@@ -35,7 +35,7 @@ func (c *Config) UpstreamsFile() string {
 	case !c.Upstreams.Enabled:
 		return ""
 	case c.Upstreams.File == "" && c.Origin("upstreamsEnabled") != OriginDefault:
-		return absolute(usualUpstreams, c.Dir)
+		return absolute(defaultUpstreams, c.Dir)
 	}
 	return c.Upstreams.File
 }

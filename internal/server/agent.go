@@ -154,7 +154,7 @@ func (*agentFrontend) keys() []string {
 	return []string{"agent", "tenants", "locale", "outbound.proxy"}
 }
 
-func (f *agentFrontend) prepare(ctx context.Context, next *config.Config) (func() []string, error) {
+func (f *agentFrontend) prepare(ctx context.Context, next *config.Config) (*change, error) {
 	if err := checkAgent(next); err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -120,22 +119,6 @@ func (c *certificate) replace(other *certificate) {
 	c.stamp, c.broken = other.stamp, other.broken
 }
 
-// fileStamp identifies a state of a file. A change shows even if the new contents have the time of the old ones.
-type fileStamp struct {
-	modified time.Time
-	size     int64
-	target   string // of its links: Kubernetes replaces a mounted secret by changing a link
-}
-
-func stampOf(path string) fileStamp {
-	info, err := os.Stat(path)
-	if err != nil {
-		return fileStamp{}
-	}
-	target, _ := filepath.EvalSymlinks(path)
-	return fileStamp{info.ModTime(), info.Size(), target}
-}
-
 // tlsCertificate is the part with the certificate of the server's addresses.
 type tlsCertificate struct {
 	server       *Server
@@ -165,7 +148,7 @@ func (t *tlsCertificate) keys() []string {
 	return []string{"http.tls"}
 }
 
-func (t *tlsCertificate) prepare(_ context.Context, next *config.Config) (func() []string, error) {
+func (t *tlsCertificate) prepare(_ context.Context, next *config.Config) (*change, error) {
 	other, err := newCertificate(next.HTTP.TLSCert, next.HTTP.TLSKey)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: http.tls: %w", err)

@@ -200,11 +200,11 @@ func TestReloadCertificate(t *testing.T) {
 	if _, err := prepare(t.Context(), &config.Config{HTTP: config.HTTP{TLSCert: second.HTTP.TLSCert, TLSKey: first.HTTP.TLSKey}}); err == nil {
 		t.Error("a certificate without its key was accepted")
 	}
-	apply, err := prepare(t.Context(), second)
+	change, err := prepare(t.Context(), second)
 	if err != nil {
 		t.Fatal(err)
 	}
 	serves(1)
-	apply()
+	change.apply()
 	serves(2)
 }

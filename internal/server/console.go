@@ -17,6 +17,7 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/authserver"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/toolset"
+	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/config"
 )
 
@@ -49,7 +50,7 @@ func ConsoleEnabled(c *config.Config) bool {
 	if c.Origin("console.enabled") != config.OriginDefault {
 		return c.Console.Enabled
 	}
-	return onLoopback(ConsoleAddress(c)) || c.Console.HasLogins()
+	return address.IsLoopbackHostport(ConsoleAddress(c)) || c.Console.HasLogins()
 }
 
 // CheckConsole explains why the console is not usable, or not safe at its address.
@@ -66,7 +67,7 @@ func CheckConsole(c *config.Config) error {
 		}
 	}
 	switch {
-	case onLoopback(ConsoleAddress(c)):
+	case address.IsLoopbackHostport(ConsoleAddress(c)):
 		return nil
 	case c.HTTP.TLSCert == "" && !strings.HasPrefix(c.Console.URL, "https://"):
 		return fmt.Errorf("configuration: console: at the address %s logins would cross the network in the clear: set "+
@@ -118,7 +119,7 @@ func (f *consoleFrontend) start(ctx context.Context) (err error) {
 		Settings: f, Consents: f, Upstreams: f.upstreams, Credentials: f.credentials, Problems: s,
 		Clients: f.mcp.mcp, ClientLogins: logins,
 		Slack: f.slack.statuses, Folder: pluginFolder{s.reloader.config}, Installed: pluginFolder{s.reloader.config},
-		Indexes: &pluginIndexes{config: s.reloader.config}, Servers: &pluginIndexes{config: s.reloader.config},
+		Indexes: &pluginIndexes{config: s.reloader.config}, Servers: serverRegistry{s.reloader.config},
 		Policy: shownPolicy{s}, Proposals: policy.ProposalsPath(s.Config.Policy),
 		Build: s.Build, Logger: s.Logger,
 	}
@@ -142,7 +143,7 @@ func (*consoleFrontend) keys() []string {
 }
 
 // prepare changes where people find the console and who may log in. It listens where it did.
-func (f *consoleFrontend) prepare(_ context.Context, next *config.Config) (func() []string, error) {
+func (f *consoleFrontend) prepare(_ context.Context, next *config.Config) (*change, error) {
 	if err := CheckConsole(next); err != nil {
 		return nil, err
 	}

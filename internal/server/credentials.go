@@ -45,7 +45,7 @@ func (*credentials) start(context.Context) error { return nil }
 
 func (*credentials) keys() []string { return []string{"credentials", "tenants", "outbound.proxy"} }
 
-func (c *credentials) prepare(_ context.Context, next *config.Config) (func() []string, error) {
+func (c *credentials) prepare(_ context.Context, next *config.Config) (*change, error) {
 	apply, err := c.Reconfigure(next.Credentials, next.TenantCredentials, next.ProxyURL())
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)

@@ -72,7 +72,8 @@ func (w *web) diagnosis(out http.ResponseWriter, r *http.Request) {
 // pages of others cannot (DNS rebinding), and not through a proxy.
 func fromThisMachine(r *http.Request) bool {
 	remote, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil || !onLoopback(r.Host) || r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" {
+	if err != nil || !address.IsLoopbackHostport(r.Host) || r.Header.Get("X-Forwarded-For") != "" ||
+		r.Header.Get("Forwarded") != "" {
 		return false
 	}
 	own, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -52,16 +51,18 @@ type Governance struct {
 	config    *config.Config
 	logger    *slog.Logger
 
-	stop chan struct{}
+	// stop ends the background jobs, done counts them.
+	stop context.CancelFunc
 	done sync.WaitGroup
 	// stamp identifies the state of the policy file at the last check. Only follow uses it.
-	stamp string
+	stamp fileStamp
 }
 
 // OpenGovernance opens the policy, the store and its contents. The caller closes it, after all calls have ended. A
 // policy file that changes meanwhile is applied.
 func OpenGovernance(ctx context.Context, c *config.Config, logger *slog.Logger) (_ *Governance, err error) {
-	g := &Governance{config: c, logger: logger, stop: make(chan struct{})}
+	jobs, stop := context.WithCancel(context.Background())
+	g := &Governance{config: c, logger: logger, stop: stop}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, g.Close())
@@ -112,7 +113,7 @@ func OpenGovernance(ctx context.Context, c *config.Config, logger *slog.Logger) 
 			err = nil
 		}
 	}
-	g.done.Go(g.follow)
+	g.done.Go(func() { g.follow(jobs) })
 	g.done.Go(g.removeLeftovers)
 	g.done.Go(secretscan.Prepare)
 	return g, nil
@@ -164,9 +165,10 @@ func (g *Governance) Apply(o *host.Options) {
 	o.CommandRules = func() []judge.Rule { return g.policy.Policy().Commands }
 }
 
-// Close releases everything. Calls must have ended.
+// Close waits for the background jobs, and closes the audit log and the store. Calls must have ended. It may be called
+// twice.
 func (g *Governance) Close() error {
-	close(g.stop)
+	g.stop()
 	g.done.Wait()
 	var err error
 	if g.quotas != nil {
@@ -189,15 +191,15 @@ const (
 	quotaFlush = 2 * time.Second
 )
 
-// follow applies changes of the policy file and writes used quotas to the store, until Close.
-func (g *Governance) follow() {
+// follow applies changes of the policy file and writes used quotas to the store, until ctx ends.
+func (g *Governance) follow(ctx context.Context) {
 	check, flush := time.NewTicker(policyPoll), time.NewTicker(quotaFlush)
 	defer check.Stop()
 	defer flush.Stop()
 	reported := ""
 	for {
 		select {
-		case <-g.stop:
+		case <-ctx.Done():
 			return
 		case <-flush.C:
 			g.quotas.Flush()
@@ -212,10 +214,7 @@ func (g *Governance) follow() {
 // settled reports whether the policy file is unchanged since the last check. Half of a file that somebody is writing
 // may be a valid policy without its last rules.
 func (g *Governance) settled() bool {
-	stamp := ""
-	if info, err := os.Stat(g.config.Policy); err == nil {
-		stamp = fmt.Sprint(info.ModTime().UnixNano(), info.Size())
-	}
+	stamp := stampOf(g.config.Policy)
 	same := stamp == g.stamp
 	g.stamp = stamp
 	return same
@@ -294,7 +293,7 @@ func (g *governance) stop() error {
 
 func (*governance) keys() []string { return []string{"approvals"} }
 
-func (g *governance) prepare(_ context.Context, next *config.Config) (func() []string, error) {
+func (g *governance) prepare(_ context.Context, next *config.Config) (*change, error) {
 	return silently(func() { g.Approvals.Set(next.ApprovalTimeout, next.ApprovalOperators) }), nil
 }
 

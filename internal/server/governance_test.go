@@ -32,6 +32,19 @@ func TestFailedLoginsAreLogged(t *testing.T) {
 	}
 }
 
+// TestGovernanceClosesTwice: a second Close does no harm.
+func TestGovernanceClosesTwice(t *testing.T) {
+	t.Parallel()
+	c := loadConfig(t, t.TempDir(), "plugins: []\n")
+	g, err := OpenGovernance(t.Context(), c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(g.Close(), g.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestPolicySettles: a file that is being written is left alone.
 func TestPolicySettles(t *testing.T) {
 	t.Parallel()

@@ -177,7 +177,7 @@ func (p *plugins) run(ctx context.Context) error { return p.host.Load().Watch(ct
 
 func (*plugins) keys() []string { return append([]string{"lock", "credentials"}, HostKeys...) }
 
-func (p *plugins) prepare(ctx context.Context, next *config.Config) (func() []string, error) {
+func (p *plugins) prepare(ctx context.Context, next *config.Config) (*change, error) {
 	options, err := HostOptions(next, p.server.Shipped)
 	if err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func (p *plugins) prepare(ctx context.Context, next *config.Config) (func() []st
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	return func() (warnings []string) {
+	return &change{apply: func() (warnings []string) {
 		before := h.Plugins()
 		if err := apply(ctx); err != nil {
 			warnings = append(warnings, err.Error())
@@ -203,7 +203,7 @@ func (p *plugins) prepare(ctx context.Context, next *config.Config) (func() []st
 			}
 		}
 		return warnings
-	}, nil
+	}}, nil
 }
 
 // warnUnknownPlugins logs settings for plugins that are not there.

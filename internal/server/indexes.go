@@ -65,8 +65,11 @@ func (x *pluginIndexes) Read(ctx context.Context, at, name string) (*console.Add
 	return newAddition(p), nil
 }
 
+// serverRegistry is the registry of MCP servers of the configuration in force, for the console.
+type serverRegistry struct{ config func() *config.Config }
+
 // SearchServers implements console.Servers.
-func (x *pluginIndexes) SearchServers(ctx context.Context, query string, limit int) (registry string,
+func (x serverRegistry) SearchServers(ctx context.Context, query string, limit int) (registry string,
 	found []index.Server, more bool, err error) {
 	c := x.config()
 	if c.Index.Servers == "" {

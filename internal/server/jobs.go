@@ -64,8 +64,7 @@ func retentionJobs(g *Governance, current func() *config.Config) (jobs []backgro
 	forget := map[string]func(context.Context) error{
 		"old-approvals": g.Approvals.Forget, "old-quotas": g.ledger.Forget, "old-replicas": g.Store.ForgetReplicas,
 		"old-conversations": func(ctx context.Context) error {
-			return chat.Forget(ctx, g.Store,
-				current().Chat.Retain)
+			return chat.Forget(ctx, g.Store, current().Chat.Retain)
 		},
 		"old-slack-events": func(ctx context.Context) error { return slackbot.Forget(ctx, g.Store) },
 	}

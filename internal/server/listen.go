@@ -16,14 +16,11 @@ import (
 	"github.com/hako-run/hako/internal/address"
 )
 
-// onLoopback reports whether only this machine can reach an address (host:port).
-func onLoopback(hostport string) bool { return address.IsLoopback(address.Hostname(hostport)) }
-
 // loopbackOnly refuses requests to other names than loopback ones: web pages make browsers of their visitors send them
 // (DNS rebinding).
 func loopbackOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !onLoopback(r.Host) {
+		if !address.IsLoopbackHostport(r.Host) {
 			http.Error(w, "Ask under a loopback name, or give metrics an address of their own (metrics.address).",
 				http.StatusForbidden)
 			return

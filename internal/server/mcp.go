@@ -146,7 +146,7 @@ func (*mcpFrontend) keys() []string {
 	}
 }
 
-func (f *mcpFrontend) prepare(ctx context.Context, next *config.Config) (func() []string, error) {
+func (f *mcpFrontend) prepare(ctx context.Context, next *config.Config) (*change, error) {
 	login, err := f.newLogin(ctx, next)
 	if err != nil {
 		return nil, err
@@ -163,11 +163,13 @@ func (f *mcpFrontend) prepare(ctx context.Context, next *config.Config) (func() 
 		login.Close()
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	return silently(func() {
+	c := silently(func() {
 		apply()
 		f.login.Close()
 		f.login = login
-	}), nil
+	})
+	c.discard = login.Close
+	return c, nil
 }
 
 // stdio is the part that serves the client that started this process. The server ends when the client disconnects.

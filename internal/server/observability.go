@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -23,19 +24,21 @@ const flushTimeout = 3 * time.Second
 
 // observability is the part that measures and traces calls.
 type observability struct {
-	server  *Server
+	config  *config.Config
+	version string
+	logger  *slog.Logger
 	metrics *metrics.Metrics
 	tracer  *trace.Tracer // nil: no traces
 	proxy   atomic.Pointer[url.URL]
 }
 
-func newObservability(s *Server) *observability {
-	return &observability{server: s, metrics: metrics.New(s.Build.Version)}
+func newObservability(c *config.Config, version string, logger *slog.Logger) *observability {
+	return &observability{config: c, version: version, logger: logger, metrics: metrics.New(version)}
 }
 
 // start opens the tracer if the configuration or the variables of OpenTelemetry ask for traces.
 func (o *observability) start(ctx context.Context) (err error) {
-	c := o.server.Config
+	c := o.config
 	o.proxy.Store(c.ProxyURL())
 	if !wantsTraces(c, os.Getenv) {
 		return nil
@@ -43,7 +46,7 @@ func (o *observability) start(ctx context.Context) (err error) {
 	name, _ := os.Hostname() // it may be empty
 	o.tracer, err = trace.New(ctx, trace.Options{
 		Endpoint: c.Traces.Endpoint, Protocol: c.Traces.Protocol, Ratio: c.Traces.Ratio, Proxy: o.proxy.Load,
-		Version: o.server.Build.Version, Instance: fmt.Sprintf("%s-%d", name, os.Getpid()), Logger: o.server.Logger,
+		Version: o.version, Instance: fmt.Sprintf("%s-%d", name, os.Getpid()), Logger: o.logger,
 	})
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
@@ -66,21 +69,21 @@ func (o *observability) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	if err := o.tracer.Close(ctx); err != nil {
-		o.server.Logger.Warn("traces are lost", "err", err)
+		o.logger.Warn("traces are lost", "err", err)
 	}
 	return nil
 }
 
 func (*observability) keys() []string { return []string{"outbound.proxy"} }
 
-func (o *observability) prepare(_ context.Context, next *config.Config) (func() []string, error) {
+func (o *observability) prepare(_ context.Context, next *config.Config) (*change, error) {
 	return silently(func() { o.proxy.Store(next.ProxyURL()) }), nil
 }
 
 // observeHost measures and traces the calls of a host.
 func (o *observability) observeHost(options *host.Options) {
 	options.Tracer = o.tracer
-	if !o.server.Config.MetricsDisabled {
+	if !o.config.MetricsDisabled {
 		options.Observer = o.metrics
 	}
 }
@@ -88,7 +91,7 @@ func (o *observability) observeHost(options *host.Options) {
 // observeMCP measures and traces the requests of an MCP server.
 func (o *observability) observeMCP(options *mcpserver.Options) {
 	options.Tracer = o.tracer
-	if !o.server.Config.MetricsDisabled {
+	if !o.config.MetricsDisabled {
 		options.Observer = o.metrics
 	}
 }
@@ -108,7 +111,7 @@ func (o *observability) showGovernance(g *Governance) {
 
 // handler serves the metrics; nil if they are disabled.
 func (o *observability) handler() http.Handler {
-	if o.server.Config.MetricsDisabled {
+	if o.config.MetricsDisabled {
 		return nil
 	}
 	return o.metrics.Handler()

@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -26,9 +24,9 @@ var (
 	serveKeys = []string{"http", "mcp", "console", "slack", "llm", "chat"}
 )
 
-// silently converts a function without warnings to an apply function.
-func silently(apply func()) func() []string {
-	return func() []string { apply(); return nil }
+// silently returns a change without warnings and without resources.
+func silently(apply func()) *change {
+	return &change{apply: func() []string { apply(); return nil }}
 }
 
 // reloader reads the configuration again while the server runs, and applies it to the reloadable parts. It is safe for
@@ -87,7 +85,7 @@ const configPoll = 500 * time.Millisecond
 func (r *reloader) run(ctx context.Context) error {
 	check := time.NewTicker(configPoll)
 	defer check.Stop()
-	seen, handled := "", ""
+	var seen, handled fileStamp
 	for {
 		select {
 		case <-ctx.Done():
@@ -95,7 +93,11 @@ func (r *reloader) run(ctx context.Context) error {
 		case <-r.server.Reload:
 			_, _ = r.reload(ctx, audit.Subject{Frontend: "signal", User: audit.ProcessUser()}) // logged by report
 		case <-check.C:
-			stamp := r.fileStamp()
+			path, err := r.server.Source.Path()
+			if err != nil {
+				continue
+			}
+			stamp := stampOf(path)
 			if stamp == seen && stamp != handled {
 				handled = stamp
 				if r.changed() {
@@ -105,22 +107,6 @@ func (r *reloader) run(ctx context.Context) error {
 			seen = stamp
 		}
 	}
-}
-
-// fileStamp identifies a state of the configuration file by its time and size.
-func (r *reloader) fileStamp() string {
-	path, err := r.server.Source.Path()
-	if err != nil {
-		return ""
-	}
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "missing"
-	}
-	if err != nil {
-		return err.Error()
-	}
-	return fmt.Sprint(info.ModTime().UnixNano(), info.Size())
 }
 
 // changed reports whether the file has other contents than those that were read last.
@@ -185,21 +171,26 @@ func (r *reloader) apply(ctx context.Context) (*console.Reloaded, error) {
 			result.Others = append(result.Others, key)
 		}
 	}
-	var applies []func() []string
+	var prepared []*change
 	for _, p := range r.server.parts {
 		p, ok := p.(reloadable)
 		if !ok || !slices.ContainsFunc(result.Changed, func(key string) bool { return belowAny(key, p.keys()) }) {
 			continue
 		}
-		apply, err := p.prepare(ctx, next)
+		c, err := p.prepare(ctx, next)
 		if err != nil {
+			for _, c := range slices.Backward(prepared) {
+				if c.discard != nil {
+					c.discard()
+				}
+			}
 			return nil, err
 		}
-		applies = append(applies, apply)
+		prepared = append(prepared, c)
 	}
 	r.current.Store(next)
-	for _, apply := range applies {
-		result.Warnings = append(result.Warnings, apply()...)
+	for _, c := range prepared {
+		result.Warnings = append(result.Warnings, c.apply()...)
 	}
 	return result, nil
 }
@@ -231,13 +222,8 @@ func (r *reloader) report(by audit.Subject, result *console.Reloaded, err error)
 		r.record(event)
 		return
 	}
-	event.Detail["applied"], event.Detail["restart"] = strings.Join(
-		result.Changed,
-		" ",
-	), strings.Join(
-		result.NeedRestart,
-		" ",
-	)
+	event.Detail["applied"] = strings.Join(result.Changed, " ")
+	event.Detail["restart"] = strings.Join(result.NeedRestart, " ")
 	event.Detail["configuration"] = configDigest(r.config())
 	attributes := []any{"applied", result.Changed, "restart", result.NeedRestart}
 	if len(result.Others) > 0 {

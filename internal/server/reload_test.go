@@ -20,7 +20,7 @@ import (
 // testServer returns a server without parts.
 func testServer(c *config.Config) *Server {
 	s := &Server{Options: Options{Config: c, Level: new(slog.LevelVar), Logger: slog.New(slog.DiscardHandler)}}
-	s.observability = newObservability(s)
+	s.observability = newObservability(c, "", s.Logger)
 	s.governance = &governance{server: s}
 	return s
 }
@@ -47,21 +47,24 @@ func loadConfig(t *testing.T, dir, text string) *config.Config {
 type fakePart struct {
 	name  string
 	check func() error
-	// applied receives the names of parts that have applied a configuration.
-	applied *[]string
+	// applied receives the names of parts that have applied a configuration, discarded of those that discarded one.
+	applied, discarded *[]string
 }
 
 func (fakePart) start(context.Context) error { return nil }
 
 func (fakePart) keys() []string { return []string{"locale"} }
 
-func (p fakePart) prepare(context.Context, *config.Config) (func() []string, error) {
+func (p fakePart) prepare(context.Context, *config.Config) (*change, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	return func() []string {
-		*p.applied = append(*p.applied, p.name)
-		return []string{p.name + " is slow"}
+	return &change{
+		apply: func() []string {
+			*p.applied = append(*p.applied, p.name)
+			return []string{p.name + " is slow"}
+		},
+		discard: func() { *p.discarded = append(*p.discarded, p.name) },
 	}, nil
 }
 
@@ -79,7 +82,7 @@ func TestReloadStopping(t *testing.T) {
 	}
 }
 
-// TestReloadPrepares: if one part refuses a configuration, no part applies it.
+// TestReloadPrepares: if one part refuses a configuration, no part applies it, and those before it discard it.
 func TestReloadPrepares(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -94,29 +97,29 @@ func TestReloadPrepares(t *testing.T) {
 	s.Source = source
 	r := newReloader(s, nil)
 	r.record = func(e *audit.Event) { events = append(events, e) }
-	done, refuse := []string{}, true
+	done, discarded, refuse := []string{}, []string{}, true
 	s.parts = []part{
-		fakePart{"first", func() error { return nil }, &done},
+		fakePart{"first", func() error { return nil }, &done, &discarded},
 		fakePart{"second", func() error {
 			if refuse {
 				return errors.New("not this one")
 			}
 			return nil
-		}, &done},
+		}, &done, &discarded},
 	}
-	writeFile(t, filepath.Join(dir, "hako.yaml"), []byte("locale: ja\nmemoryBudget: 1GiB\n"))
+	writeFile(t, filepath.Join(dir, "hako.yaml"), []byte("locale: ja\nmemoryBudget: 1GiB\naudit: {key: {env: NEXT}}\n"))
 	if _, err := r.reload(t.Context(), audit.Subject{Frontend: "console", User: "aki"}); err == nil || len(done) > 0 ||
-		r.config().Locale != "en" {
-		t.Errorf("error %v, done %v, locale %s", err, done, r.config().Locale)
+		!slices.Equal(discarded, []string{"first"}) || r.config().Locale != "en" {
+		t.Errorf("error %v, done %v, discarded %v, locale %s", err, done, discarded, r.config().Locale)
 	}
 	refuse = false
 	answer, err := r.reload(t.Context(), audit.Subject{Frontend: "console", User: "aki"})
-	if err != nil || !slices.Equal(done, []string{"first", "second"}) || r.config().Locale != "ja" ||
-		r.config().MemoryBudget != 2<<30 {
+	if err != nil || !slices.Equal(done, []string{"first", "second"}) || len(discarded) != 1 ||
+		r.config().Locale != "ja" || r.config().MemoryBudget != 2<<30 || !r.config().Audit.Key.IsZero() {
 		t.Errorf("error %v, done %v, configuration %+v", err, done, r.config())
 	}
 	if !slices.Equal(answer.Changed, []string{"locale"}) ||
-		!slices.Equal(answer.NeedRestart, []string{"memoryBudget"}) ||
+		!slices.Equal(answer.NeedRestart, []string{"audit.key", "memoryBudget"}) ||
 		len(answer.Warnings) != 2 {
 		t.Errorf("%+v", answer)
 	}
@@ -125,7 +128,7 @@ func TestReloadPrepares(t *testing.T) {
 		t.Errorf("%+v", events)
 	}
 	if answer, err = r.reload(t.Context(), audit.Subject{}); err != nil || len(answer.Changed) > 0 ||
-		len(answer.NeedRestart) != 1 {
+		len(answer.NeedRestart) != 2 {
 		t.Errorf("again: %+v, %v", answer, err)
 	}
 	if err := os.Remove(filepath.Join(dir, "hako.yaml")); err != nil {

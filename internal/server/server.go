@@ -83,9 +83,16 @@ type drainer interface {
 type reloadable interface {
 	// keys are the configuration keys, each with all keys below it, whose changes the part applies.
 	keys() []string
-	// prepare checks a configuration and returns a function that applies it. Until that is called nothing changes. It
-	// cannot fail; it returns warnings. Work in progress is finished under the old configuration.
-	prepare(ctx context.Context, next *config.Config) (apply func() []string, err error)
+	// prepare checks a configuration and returns the change to it. It changes nothing itself.
+	prepare(ctx context.Context, next *config.Config) (*change, error)
+}
+
+// change is a configuration that a part has prepared. Exactly one of its functions is called, once.
+type change struct {
+	// apply puts the configuration in force and returns warnings. Work in progress is finished under the old one.
+	apply func() []string
+	// discard releases what was prepared. Nil: nothing.
+	discard func()
 }
 
 // reporter is a part with conditions that an operator should look at.
@@ -148,7 +155,6 @@ func New(o Options) (*Server, error) {
 				mcp: mcp, slack: slack}
 			s.parts = append(s.parts, s.console)
 		}
-		// slack is the last part that is reloaded, because the bot that its prepare makes cannot be discarded.
 		s.parts = append(s.parts, slack, s.web)
 	}
 	if o.Stdio {
@@ -171,10 +177,7 @@ func NewAgent(o Options) (*Server, error) {
 	}
 	s.parts = []part{
 		&logLevel{s.Level}, s.observability, s.governance, credentials, s.plugins,
-		&upstreams{
-			server:      s,
-			credentials: credentials,
-		}, &agentFrontend{server: s}, &metricsServer{server: s}, s.reloader,
+		&upstreams{server: s, credentials: credentials}, &agentFrontend{server: s}, &metricsServer{server: s}, s.reloader,
 	}
 	return s, nil
 }
@@ -182,7 +185,7 @@ func NewAgent(o Options) (*Server, error) {
 // newCommonParts makes the parts that every server has. otherKeys are configuration keys that only another command
 // uses.
 func (s *Server) newCommonParts(otherKeys []string) (*credentials, error) {
-	s.observability = newObservability(s)
+	s.observability = newObservability(s.Config, s.Build.Version, s.Logger)
 	broker, err := NewCredentials(s.Config, s.Logger, s.observability.metrics.CredentialRenewed)
 	if err != nil {
 		return nil, err
@@ -317,6 +320,6 @@ func (*logLevel) start(context.Context) error { return nil }
 
 func (*logLevel) keys() []string { return []string{"log.level"} }
 
-func (l *logLevel) prepare(_ context.Context, next *config.Config) (func() []string, error) {
+func (l *logLevel) prepare(_ context.Context, next *config.Config) (*change, error) {
 	return silently(func() { l.level.Set(LogLevels[next.LogLevel]) }), nil
 }

@@ -29,8 +29,7 @@ type SlackBot struct {
 func NewSlackBot(
 	ctx context.Context, c *config.Config, h *host.Host, g *Governance, logger *slog.Logger,
 ) (*SlackBot, error) {
-	s := &Server{Options: Options{Config: c, Logger: logger}}
-	return newSlackBot(ctx, c, h, g, newObservability(s), logger)
+	return newSlackBot(ctx, c, h, g, newObservability(c, "", logger), logger)
 }
 
 func newSlackBot(
@@ -161,12 +160,16 @@ func (*slackFrontend) keys() []string {
 	return []string{"slack", "llm", "chat", "locale", "outbound.proxy"}
 }
 
-func (f *slackFrontend) prepare(ctx context.Context, next *config.Config) (func() []string, error) {
+func (f *slackFrontend) prepare(ctx context.Context, next *config.Config) (*change, error) {
 	bot, err := f.newBot(ctx, next)
 	if err != nil {
 		return nil, err
 	}
-	return silently(func() { f.replace(bot) }), nil
+	c := silently(func() { f.replace(bot) })
+	if bot != nil {
+		c.discard = func() { _ = bot.Close() }
+	}
+	return c, nil
 }
 
 // statuses returns the connections of the bot's workspaces.

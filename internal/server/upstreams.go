@@ -174,12 +174,12 @@ func (*upstreams) keys() []string {
 	return []string{"upstreams", "upstreamsEnabled", "upstreamsStart", "limits", "outbound.proxy"}
 }
 
-func (u *upstreams) prepare(_ context.Context, next *config.Config) (func() []string, error) {
+func (u *upstreams) prepare(_ context.Context, next *config.Config) (*change, error) {
 	specs, err := UpstreamSpecs(next)
 	if err != nil {
 		return nil, err
 	}
-	return func() []string {
+	return &change{apply: func() []string {
 		u.SetDefaults(next.Limits, next.ProxyURL(), mcpclient.Start(next.Upstreams.Start))
 		err := u.Apply(specs)
 		u.follow(next)
@@ -187,5 +187,5 @@ func (u *upstreams) prepare(_ context.Context, next *config.Config) (func() []st
 			return []string{err.Error()}
 		}
 		return nil
-	}, nil
+	}}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/console"
+	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/httpserver"
 )
@@ -75,7 +76,7 @@ func (w *web) start(context.Context) (err error) {
 			return err
 		}
 	case metrics == nil:
-	case onLoopback(w.http.Address):
+	case address.IsLoopbackHostport(w.http.Address):
 		main.Handle("GET /metrics", loopbackOnly(metrics))
 	default:
 		w.server.Logger.Info("metrics are off: they need an address of their own here, metrics.address")
@@ -110,7 +111,7 @@ func (w *web) health() *http.ServeMux {
 
 func (*web) keys() []string { return []string{"log.access"} }
 
-func (w *web) prepare(_ context.Context, next *config.Config) (func() []string, error) {
+func (w *web) prepare(_ context.Context, next *config.Config) (*change, error) {
 	return silently(func() { w.access.Store(next.LogAccess) }), nil
 }
 

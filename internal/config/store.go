@@ -10,7 +10,6 @@ import (
 
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/store"
-	"github.com/hako-run/hako/internal/strictyaml"
 )
 
 // Postgres has the settings of a store that is a PostgreSQL database.
@@ -27,6 +26,7 @@ type Postgres struct {
 
 func (p *Postgres) table() []setting {
 	return []setting{
+		{key: "postgres.password", value: &p.Password},
 		{key: "postgres.connections", value: &p.Connections, fallback: "10"},
 		{key: "postgres.statementTimeout", value: &p.StatementTimeout, fallback: "10s"},
 		{key: "postgres.wait", value: &p.Wait, fallback: "60s"},
@@ -38,31 +38,10 @@ func (p *Postgres) table() []setting {
 func checkStore(text string) error {
 	scheme, _, ok := strings.Cut(text, ":")
 	if ok && len(scheme) > 1 && !store.IsURL(text) && !strings.ContainsAny(scheme, `./\`) { // C: is a drive
-		return errors.New(
-			"must be a directory or the URL of a PostgreSQL database: postgres://USER@HOST:PORT/DATABASE",
-		) // the text may hold a password
+		// without the text, which may hold a password
+		return errors.New("must be a directory or the URL of a PostgreSQL database: postgres://USER@HOST:PORT/DATABASE")
 	}
 	return nil
-}
-
-// postgresPassword reads where the database's password comes from.
-func (r reader) postgresPassword(v strictyaml.Value) {
-	password := &r.config.Postgres.Password
-	r.source(password)(v)
-	if err := password.Check(); err != nil {
-		v.Problem("%v", err)
-	}
-	r.note("postgres.password", password.String(), v)
-}
-
-// auditKey reads where the key of an audit log comes from that replicas share.
-func (r reader) auditKey(v strictyaml.Value) {
-	key := &r.config.Audit.Key
-	r.source(key)(v)
-	if err := key.Check(); err != nil {
-		v.Problem("%v", err)
-	}
-	r.note("audit.key", key.String(), v)
 }
 
 // OpenStore opens the store as it is configured; the caller closes it.
