@@ -42,6 +42,7 @@ const (
 	NoticeLimit       Notice = "limit"       // the model was stopped from calling more tools
 	NoticeLength      Notice = "length"      // the answer was cut off
 	NoticeRefused     Notice = "refused"     // the model or its provider refused
+	NoticeFile        Notice = "file"        // an attached file was left out
 )
 
 // display calls a Surface, one method at a time. Without a Surface it does nothing.

@@ -350,6 +350,25 @@ func TestOld(t *testing.T) {
 	}
 }
 
+// TestFilesLeftOut: the bot says why a file was left out.
+func TestFilesLeftOut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.startEchoing(nil)
+	said := mention("read these")
+	said.Files = []string{
+		w.slack.AddFile(w.url, "large.csv", "text/csv", make([]byte, 5<<20+1)),
+		w.slack.AddFile("https://elsewhere.example/", "other.csv", "text/csv", []byte("a,b")),
+	}
+	w.tell(said)
+	answer := w.answered("You said: read these").Text
+	for _, want := range []string{"large.csv was left out: it is larger than 5 MB", "other.csv was left out: it could not"} {
+		if !strings.Contains(answer, want) {
+			t.Errorf("%q lacks %q", answer, want)
+		}
+	}
+}
+
 // TestThread: what others said before is told once, as data, and so are files.
 func TestThread(t *testing.T) {
 	t.Parallel()

@@ -4,16 +4,19 @@ import "github.com/hako-run/hako/internal/lang"
 
 // words are the bot's own texts in one language.
 type words struct {
-	stopped, stoppedBy, restarted, lost, failed, forbidden, stranger, unknownHome, empty, fileTooLarge, longer, below,
-	files string
-	stop, approve, deny, good, bad, thanks,
-	noAnswer string
-	waits, approved, denied, expired, withdrawn, until, waitsFor, operation, exact, exactCut, mayNot, may,
-	noQuestion string
-	waitsAnswer, answer, decline, openPage, opened, answered, declined, pressAgain, send, close, yes,
-	no string
-	tools, moreTools, noTools, running, idle, stopping, nothingToStop, noUsage,
-	help string
+	stopped, stoppedBy, restarted, lost, failed, forbidden, stranger, unknownHome, empty string
+
+	files, fileTooLarge, fileFailed, longer, below string
+
+	stop, approve, deny, good, bad, thanks, noAnswer string
+
+	waits, approved, denied, expired, withdrawn, until, waitsFor string
+
+	operation, exact, exactCut, mayNot, may, noQuestion string
+
+	waitsAnswer, answer, decline, openPage, opened, answered, declined, pressAgain, send, close, yes, no string
+
+	tools, moreTools, noTools, running, idle, stopping, nothingToStop, noUsage, help string
 }
 
 var (
@@ -30,7 +33,8 @@ var (
 			"If this continues, its operator should give its app the scope `users:read`.",
 		empty: "(The model gave no answer.)",
 
-		fileTooLarge: "%s was left out: it is larger than %d MB, or of a type that cannot be read.",
+		fileTooLarge: "%s was left out: it is larger than %d MB.",
+		fileFailed:   "%s was left out: it could not be downloaded.",
 		longer:       "… The whole answer is in the file below.",
 		below:        "continued below",
 
@@ -76,7 +80,8 @@ var (
 			"続く場合は、アプリに `users:read` スコープを付与するよう管理者に依頼してください。",
 		empty: "（モデルから回答がありませんでした。）",
 
-		fileTooLarge: "%s は読み込めませんでした。%d MB を超えているか、対応していない形式です。",
+		fileTooLarge: "%s は %d MB を超えているため、読み込めませんでした。",
+		fileFailed:   "%s はダウンロードできなかったため、読み込めませんでした。",
 		longer:       "… 全文は下のファイルにあります。",
 		below:        "下に続きます",
 

@@ -157,7 +157,11 @@ func (w *workspace) turn(ctx context.Context, m *message, who person, s *surface
 		file, err := w.download(ctx, f)
 		if err != nil {
 			w.logger.Warn("a file was omitted", "err", err)
-			s.Notice("", fmt.Sprintf(s.words.fileTooLarge, f.Name, maxFile>>20))
+			text := fmt.Sprintf(s.words.fileFailed, f.Name)
+			if errors.Is(err, errTooLarge) {
+				text = fmt.Sprintf(s.words.fileTooLarge, f.Name, maxFile>>20)
+			}
+			s.Notice(chat.NoticeFile, text)
 			continue
 		}
 		t.Files = append(t.Files, file)
@@ -417,10 +421,12 @@ func (w *workspace) author(ctx context.Context, said *slack.Message) string {
 // maxFile bounds a file that is read, in bytes.
 const maxFile = 5 << 20
 
+var errTooLarge = fmt.Errorf("it is larger than %d bytes", maxFile)
+
 // download downloads a file with the bot's token, which is sent only to Slack.
 func (w *workspace) download(ctx context.Context, f attachment) (chat.File, error) {
-	if f.Size > maxFile || f.URL == "" {
-		return chat.File{}, fmt.Errorf("file %q: larger than %d bytes, or not in Slack", f.Name, maxFile)
+	if f.Size > maxFile {
+		return chat.File{}, fmt.Errorf("file %q: %w", f.Name, errTooLarge)
 	}
 	if !w.atSlack(f.URL) {
 		return chat.File{}, fmt.Errorf("file %q: its address is not Slack's, and the bot's token is sent only to Slack",
@@ -458,7 +464,7 @@ type limited struct {
 
 func (l *limited) Write(p []byte) (int, error) {
 	if len(p) > l.left {
-		return 0, errors.New("the file is larger than Slack said")
+		return 0, errTooLarge
 	}
 	l.left -= len(p)
 	l.data = append(l.data, p...)
