@@ -356,7 +356,9 @@ func TestShippedPluginWaitsForCredential(t *testing.T) {
 			if test.state == host.Pending {
 				reason = "plugin hunter needs a credential of yours: set credentials.prize in hako.yaml"
 			}
-			w.expect("hunter.wasm", test.state, reason)
+			if s := w.expect("hunter.wasm", test.state, reason); s.NeedsConsent {
+				t.Error("a plugin that lacks a credential needs consent")
+			}
 			for _, tool := range w.Catalog().View().Tools {
 				for tenant, want := range map[string]bool{"acme": test.acme, "zeta": test.zeta} {
 					if got := w.Visible(pipeline.Caller{Tenant: tenant}, tool); got != want {

@@ -215,6 +215,7 @@ func (h *Host) isShipped(digest string) bool {
 
 // shippedConsent grants everything that a shipped plugin asks for, with the operator's mounts.
 func (h *Host) shippedConsent(m *manifest.Manifest, pending grant.Decision) grant.Decision {
+	pending.NeedsConsent = false // it lacks configuration
 	if pending.Reason = h.lacksCredentials(m); pending.Reason != "" {
 		return pending
 	}
@@ -268,7 +269,7 @@ func (h *Host) lacksCredentials(m *manifest.Manifest) string {
 
 // awaitConsent keeps the version with consent in service, also across restarts, while this one waits for consent.
 func (h *Host) awaitConsent(ctx context.Context, p *plugin, status Status, decision grant.Decision) Status {
-	status.State, status.Reason = Pending, decision.Reason
+	status.State, status.Reason, status.NeedsConsent = Pending, decision.Reason, decision.NeedsConsent
 	if decision.State == grant.Revoked {
 		status.State = Revoked
 		h.mu.Lock()

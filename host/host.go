@@ -401,6 +401,9 @@ type Status struct {
 	State                       State
 	// Reason explains why the plugin is not active, and the remedy. For an active one it may be a warning.
 	Reason string
+	// NeedsConsent reports whether a pending or revoked plugin waits for the operator's consent, and not for something
+	// else, such as a credential.
+	NeedsConsent bool
 	// Serving is the digest of the version in service, or empty. It differs from Digest while an update is pending or
 	// broken.
 	Serving string

@@ -216,7 +216,9 @@ func TestRoadOfAFile(t *testing.T) {
 	w := newWorld(t, nil)
 	w.put("hello.wasm", plugin(t, "hello"))
 	w.load()
-	w.expect("hello.wasm", host.Pending, "hako plugin approve hello")
+	if s := w.expect("hello.wasm", host.Pending, "hako plugin approve hello"); !s.NeedsConsent {
+		t.Error("a new plugin does not need consent")
+	}
 	if got := w.tools(); got != "" {
 		t.Errorf("a pending plugin offers %s", got)
 	}

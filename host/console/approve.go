@@ -35,12 +35,6 @@ type proposal struct {
 	unconfined bool
 }
 
-// waitsForYes reports whether a plugin waits for the operator's consent. If it waits for something else, such as a
-// credential, its reason says what to do.
-func waitsForYes(p *host.Status) bool {
-	return p.State == host.Revoked || p.State == host.Pending && strings.Contains(p.Reason, "hako plugin approve ")
-}
-
 func (c *Console) consents(q *request) ([]grant.Consent, error) {
 	if c.options.Consents == nil {
 		return nil, nil
@@ -162,7 +156,7 @@ func (c *Console) approve(q *request) (any, error) {
 		return nil, err
 	}
 	if now.shown == "" || now.shown != now.version() {
-		return nil, now.changed(c, q)
+		return nil, now.conflict(c, q)
 	}
 	p := now.plugin
 	d := &audit.Operation{Action: "plugin.approve", Target: audit.Target{Plugin: p.Name, Digest: p.Digest},
@@ -173,11 +167,11 @@ func (c *Console) approve(q *request) (any, error) {
 	if err := faultConsents(err, now.command()); err != nil {
 		return nil, err
 	}
-	return c.changed(q)
+	return c.reloadPlugin(q)
 }
 
-// changed refuses consent to a proposal that has changed since it was shown, and shows the current one.
-func (p *proposal) changed(c *Console, q *request) *fault {
+// conflict refuses consent to a proposal that has changed since it was shown, and shows the current one.
+func (p *proposal) conflict(c *Console, q *request) *fault {
 	return &fault{code: codeConflict, ask: p.ask(c, q.language), text: faultChanged.text, remedy: faultChanged.remedy}
 }
 
@@ -186,8 +180,8 @@ var faultChanged = &fault{code: codeConflict, text: manifest.Text{
 	"ja": "表示後に、プラグイン、その要求、または与えられる権限が変わりました。",
 }, remedy: manifest.Text{"en": "Look at it again, and then decide.", "ja": "もう一度確認してから判断してください。"}}
 
-// changed applies the changed consents and returns the plugin's new state.
-func (c *Console) changed(q *request) (any, error) {
+// reloadPlugin applies the changed consents and returns the plugin's new state.
+func (c *Console) reloadPlugin(q *request) (any, error) {
 	if err := c.options.Host.Load(q.lasting()); err != nil {
 		return nil, err
 	}
@@ -224,5 +218,5 @@ func (c *Console) revoke(q *request) (any, error) {
 	if err := faultConsents(err, "hako plugin revoke "+p.Name); err != nil {
 		return nil, err
 	}
-	return c.changed(q)
+	return c.reloadPlugin(q)
 }

@@ -116,7 +116,7 @@ func (c *Console) choose(q *request) (*chosen, error) {
 	made := c.propose(p, file.Consents(), body.Choices, q)
 	switch {
 	case body.Digest != p.Digest:
-		return nil, made.changed(c, q)
+		return nil, made.conflict(c, q)
 	case made.err != nil:
 		return nil, faultChoices(made)
 	}

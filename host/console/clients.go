@@ -40,7 +40,7 @@ func (c *Console) clients(q *request) (any, error) {
 	for _, client := range list {
 		answer.Items = append(answer.Items, newClient(client))
 	}
-	answer.Replica, err = c.alone(q.Context())
+	answer.Replica, err = c.replicaName(q.Context())
 	return answer, err
 }
 

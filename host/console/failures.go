@@ -160,7 +160,7 @@ type failuresJSON struct {
 }
 
 func (c *Console) failures(q *request) (any, error) {
-	replica, err := c.alone(q.Context())
+	replica, err := c.replicaName(q.Context())
 	if err != nil {
 		return nil, err
 	}

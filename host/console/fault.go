@@ -82,10 +82,10 @@ var (
 	faultCSRF = &fault{code: codeCSRF, text: manifest.Text{
 		"en": "This request lacks the CSRF token of your session.", "ja": "このリクエストにはセッションのトークンがありません。",
 	}, remedy: manifest.Text{"en": "Reload the page.", "ja": "ページを再読み込みしてください。"}}
-	faultLogin = &fault{code: codeUnauthenticated, text: manifest.Text{
+	faultNotLoggedIn = &fault{code: codeUnauthenticated, text: manifest.Text{
 		"en": "You are not logged in.", "ja": "ログインしていません。",
 	}, remedy: manifest.Text{"en": "Log in.", "ja": "ログインしてください。"}}
-	errLogin = &fault{code: codeUnauthenticated, text: manifest.Text{
+	faultBadCredentials = &fault{code: codeUnauthenticated, text: manifest.Text{
 		"en": "This token or link is not valid here: it is wrong, has expired or was used.",
 		"ja": "このトークンまたはリンクは無効です。誤っているか、期限切れか、使用済みです。",
 	}, remedy: manifest.Text{

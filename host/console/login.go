@@ -92,7 +92,7 @@ func (c *Console) byToken(q *request, s *session, text string) error {
 		return err
 	}
 	if t == nil || !slices.Contains(Roles, Role(t.Role)) {
-		return errLogin
+		return faultBadCredentials
 	}
 	s.Person = Person{Name: t.Owner(), Role: Role(t.Role), via: viaToken, source: t.Name}
 	s.proof = t.Hash
@@ -104,7 +104,7 @@ func (c *Console) byToken(q *request, s *session, text string) error {
 func (c *Console) byLink(q *request, s *session, secret string) error {
 	s.via = viaLink
 	if !q.fromThisMachine() {
-		return errLogin
+		return faultBadCredentials
 	}
 	user, err := c.sessions.useLink(q.Context(), secret, c.now())
 	s.Person = Person{Name: user, Role: Admin, via: viaLink}

@@ -35,14 +35,14 @@ func NewLink(ctx context.Context, s *store.Store, user string, now time.Time) (s
 // secret is in the fragment, which browsers do not send.
 func LinkURL(base, secret string) string { return base + Path + "#link=" + secret }
 
-// useLink consumes a link and returns its user. It fails with errLogin if there is no such link.
+// useLink consumes a link and returns its user. It fails with faultBadCredentials if there is no such link.
 func (t *sessions) useLink(ctx context.Context, secret string, now time.Time) (user string, err error) {
 	err = t.store.Update(ctx, func(tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, `DELETE FROM console_link WHERE id = $1 AND expires > $2 RETURNING person`,
 			hashed(secret), now.UnixMilli()).Scan(&user)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
-		err = errLogin
+		err = faultBadCredentials
 	}
 	return user, err
 }

@@ -115,7 +115,7 @@ func (c *Console) countPlugins(answer *overviewJSON, language string) {
 		switch {
 		case p.State == host.Broken, p.State == host.Conflict:
 			answer.add(problem)
-		case p.State == host.Pending && waitsForYes(&p):
+		case p.State == host.Pending && p.NeedsConsent:
 			problem.Text = "" // which says how it is approved at a terminal
 			problem.Remedy = manifest.Text{"en": "Look at what it asks for, and approve it.",
 				"ja": "求めている権限を確認し、承認してください。"}.In(language)

@@ -151,10 +151,10 @@ func (c *Console) detail(q *request, p *host.Status) (*pluginDetail, error) {
 	if p.Manifest != nil {
 		d.describe(p.Manifest, c.options.Settings.Plugin(p.Name), q.language)
 		made := c.propose(p, consents, nil, q)
-		if waitsForYes(p) {
+		if p.NeedsConsent {
 			d.Ask = made.ask(c, q.language)
 		}
-		if waitsForYes(p) || d.Consent != nil {
+		if p.NeedsConsent || d.Consent != nil {
 			d.Choose = c.chooses(q, made)
 		}
 	}

@@ -132,7 +132,7 @@ func (c *Console) others(ctx context.Context, replicas []store.Replica) (calls [
 		}
 		for _, call := range shared.Items {
 			if call != nil {
-				call.Replica, call.ElapsedMS = replicaName(&replicas[i]), milliseconds(max(0, now.Sub(call.Time)))
+				call.Replica, call.ElapsedMS = nameOf(&replicas[i]), milliseconds(max(0, now.Sub(call.Time)))
 				calls = append(calls, call)
 			}
 		}

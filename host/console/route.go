@@ -229,7 +229,7 @@ func (c *Console) permit(q *request, route route) error {
 		return nil
 	}
 	if q.session == nil {
-		return faultLogin
+		return faultNotLoggedIn
 	}
 	if isChange(q.Request) {
 		if err := checkCSRF(q.Request, q.secret); err != nil {

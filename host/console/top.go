@@ -62,7 +62,7 @@ func (c *Console) top(q *request) (any, error) {
 func (c *Console) topItems(q *request, span span) (items []*topItem, replica string, err error) {
 	now := c.options.Traffic.now()
 	if span == hour {
-		replica, err = c.alone(q.Context())
+		replica, err = c.replicaName(q.Context())
 		return c.options.Traffic.topOfHour(now), replica, err
 	}
 	leave, err := c.queue(q)

@@ -37,6 +37,8 @@ type Decision struct {
 	State State
 	// Reason explains why the plugin is pending or revoked, with the remedy. It is empty for an approved plugin.
 	Reason string
+	// NeedsConsent reports that the operator's consent is the remedy.
+	NeedsConsent bool
 	// Additions are the permissions of a pending version beyond the consent, in English.
 	Additions []string
 	// Consent is the consent of an approved plugin. Nil otherwise.
@@ -80,7 +82,8 @@ func (f *File) Decide(m *manifest.Manifest, digest string, rule UpdateRule) Deci
 }
 
 func pending(m *manifest.Manifest, format string, args ...any) Decision {
-	return Decision{State: Pending, Reason: fmt.Sprintf(format, args...) + ": hako plugin approve " + m.Name}
+	return Decision{State: Pending, NeedsConsent: true,
+		Reason: fmt.Sprintf(format, args...) + ": hako plugin approve " + m.Name}
 }
 
 // updated returns the consent for a new version that asks for no more.
