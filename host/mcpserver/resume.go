@@ -110,17 +110,17 @@ type tail struct {
 func (t *tail) follow(ctx context.Context, pass func(data [][]byte) error) (lost *sessionstore.Stream, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	rings := t.store.StreamChanges(ctx, t.stream)
+	changes := t.store.StreamChanges(ctx, t.stream)
 	poll := time.NewTicker(followPoll)
 	defer poll.Stop()
-	for rung := false; ; {
+	for notified := false; ; {
 		found, err := t.read(ctx, pass)
 		if err != nil || found.Ended {
 			return nil, err
 		}
-		if !rung {
-			if lives, err := t.store.Lives(ctx, found.Replica); err == nil &&
-				!lives { // on an error it is asked again
+		if !notified {
+			// On an error it is asked again.
+			if lives, err := t.store.Lives(ctx, found.Replica); err == nil && !lives {
 				// It may have written its last events before it ended.
 				if found, err = t.read(ctx, pass); err != nil || found.Ended {
 					return nil, err
@@ -131,10 +131,10 @@ func (t *tail) follow(ctx context.Context, pass func(data [][]byte) error) (lost
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-rings:
-			rung = true
+		case <-changes:
+			notified = true
 		case <-poll.C:
-			rung = false
+			notified = false
 		}
 	}
 }

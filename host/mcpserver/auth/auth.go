@@ -126,8 +126,8 @@ func New(options Options) (*Auth, error) {
 var (
 	// ErrNoToken means that the request has no token, which is how clients find out that they need one.
 	ErrNoToken = errors.New("no token")
-	// ErrUnavailable means that the keys of the issuer, or the tokens in the store, could not be had.
-	ErrUnavailable = errors.New("what tokens are verified with is not available")
+	// ErrUnavailable means that a token cannot be verified at the moment.
+	ErrUnavailable = errors.New("the issuer or the token store cannot be reached")
 
 	errTokenInURL   = errors.New("the token is in the URL")
 	errInvalidToken = errors.New("the token is not valid here")

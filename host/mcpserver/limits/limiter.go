@@ -64,12 +64,8 @@ func (l *Limiter) Allow(key string, n int) error {
 	reservation := c.rate.ReserveN(time.Now(), n)
 	if !reservation.OK() {
 		return &BusyError{
-			Reason: fmt.Sprintf(
-				"%d messages at once exceed the limit of %d: send fewer",
-				n,
-				c.rate.Burst(),
-			),
-			Retry: time.Second,
+			Reason: fmt.Sprintf("%d messages at once exceed the limit of %d: send fewer", n, c.rate.Burst()),
+			Retry:  time.Second,
 		}
 	}
 	wait := reservation.Delay()
@@ -78,11 +74,8 @@ func (l *Limiter) Allow(key string, n int) error {
 	}
 	reservation.Cancel()
 	return &BusyError{
-		Reason: fmt.Sprintf(
-			"too many requests: the limit is %.0f a second; try again in %s",
-			float64(c.rate.Limit()),
-			wait.Round(time.Millisecond),
-		),
+		Reason: fmt.Sprintf("too many requests: the limit is %.0f a second; try again in %s",
+			float64(c.rate.Limit()), wait.Round(time.Millisecond)),
 		Retry: wait,
 	}
 }
@@ -101,13 +94,8 @@ func (l *Limiter) Enter(key string, n int) (leave func(), err error) {
 		}
 	case n > 1 && c.calls+n > l.limits.CallsPerClient:
 		return nil, &BusyError{
-			Reason: fmt.Sprintf(
-				"the batch has %d requests, and %d of yours are in flight: at most %d may be at once, "+
-					"so send fewer; none of its messages were processed",
-				n,
-				c.calls,
-				l.limits.CallsPerClient,
-			),
+			Reason: fmt.Sprintf("the batch has %d requests, and %d of yours are in flight: at most %d may be at once, "+
+				"so send fewer; none of its messages were processed", n, c.calls, l.limits.CallsPerClient),
 			Retry: time.Second,
 		}
 	case c.calls+n > l.limits.CallsPerClient:

@@ -16,8 +16,8 @@ const (
 	Ended = "ended"
 	// Changed means that the session's log level or subscriptions have changed.
 	Changed = "changed"
-	// Message is one of the session's client for whoever waits for it, sealed: an answer to a request of the server's,
-	// or a cancellation.
+	// Message carries a sealed message of the session's client to the replica that waits for it: a response or a
+	// cancellation.
 	Message = "message"
 	// Request is a client's request, sealed, that continues a pending call. Its result is sent on the stream
 	// of the mail's ID.
@@ -30,7 +30,7 @@ const (
 
 // Mail is a message from one replica to another.
 type Mail struct {
-	// ID is the mail's own. One that is sent without gets one.
+	// ID identifies the mail. Send assigns one if it is empty.
 	ID   string
 	Kind string
 	// Session is the key of the session, or of the call that waits, or empty.
@@ -56,8 +56,7 @@ func (s *SQL) SendTo(ctx context.Context, replica string, mail Mail) (sent bool,
 		return false, err
 	}
 	return true, s.update(ctx, func(tx *sql.Tx, now int64) error {
-		return s.send(ctx, tx, now, []string{replica},
-			mail)
+		return s.send(ctx, tx, now, []string{replica}, mail)
 	})
 }
 
@@ -87,16 +86,9 @@ func (s *SQL) others(ctx context.Context) (ids []string, err error) {
 
 func (s *SQL) send(ctx context.Context, tx *sql.Tx, now int64, targets []string, mail Mail) error {
 	for _, target := range targets {
-		_, err := tx.ExecContext(
-			ctx,
-			"INSERT INTO mcp_mail (id, target, kind, session, body, sent) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
-			cmp.Or(mail.ID, crand.Text()),
-			target,
-			mail.Kind,
-			mail.Session,
-			mail.Body,
-			now,
-		)
+		_, err := tx.ExecContext(ctx, `INSERT INTO mcp_mail (id, target, kind, session, body, sent)
+			VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
+			cmp.Or(mail.ID, crand.Text()), target, mail.Kind, mail.Session, mail.Body, now)
 		if err != nil {
 			return err
 		}
@@ -110,19 +102,19 @@ func (s *SQL) send(ctx context.Context, tx *sql.Tx, now int64, targets []string,
 // Receive delivers the notifications of other replicas, each once and in order, until ctx ends. Within a
 // millisecond, Left is the last, so that it comes after its Request. Failures of the store are reported to failed, and
 // the mail is read later.
-func (s *SQL) Receive(ctx context.Context, take func(Mail), failed func(error)) {
-	rings := s.store.Changes(ctx, topic(s.Replica()))
+func (s *SQL) Receive(ctx context.Context, receive func(Mail), failed func(error)) {
+	changes := s.store.Changes(ctx, topic(s.Replica()))
 	retry := time.NewTicker(10 * time.Second)
 	defer retry.Stop()
-	taken := map[string]bool{} // and not known to be deleted
+	delivered := map[string]bool{} // but perhaps not deleted yet
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-rings:
+		case <-changes:
 		case <-retry.C:
 		}
-		if err := s.collect(ctx, taken, take); err != nil && ctx.Err() == nil {
+		if err := s.collect(ctx, delivered, receive); err != nil && ctx.Err() == nil {
 			failed(err)
 		}
 	}
@@ -135,32 +127,24 @@ const (
 	maxMailBytes = 16 << 20
 )
 
-// collect takes mail out of the store until there is no more.
-func (s *SQL) collect(ctx context.Context, taken map[string]bool, take func(Mail)) error {
+// collect delivers and deletes mail until there is no more.
+func (s *SQL) collect(ctx context.Context, delivered map[string]bool, receive func(Mail)) error {
 	for {
-		if n, err := s.collectSome(ctx, taken, take); err != nil || n < maxMail {
+		if n, err := s.collectSome(ctx, delivered, receive); err != nil || n < maxMail {
 			return err
 		}
 	}
 }
 
-// collectSome takes up to maxMail. It is deleted only when it has been taken: a connection that is lost must not take
-// it along.
-func (s *SQL) collectSome(ctx context.Context, taken map[string]bool, take func(Mail)) (n int, err error) {
+// collectSome delivers up to maxMail messages and then deletes them, so that a lost connection loses none.
+func (s *SQL) collectSome(ctx context.Context, delivered map[string]bool, receive func(Mail)) (n int, err error) {
 	var mail []Mail
 	err = s.store.View(ctx, func(tx *sql.Tx) (err error) {
-		mail, err = store.Select(
-			ctx,
-			tx,
-			scanMail,
+		mail, err = store.Select(ctx, tx, scanMail,
 			`SELECT id, CASE WHEN length(body) > $1 THEN '' ELSE kind END, session,
 			CASE WHEN length(body) > $1 THEN '' ELSE body END FROM mcp_mail WHERE target = $2
 			ORDER BY sent, CASE kind WHEN $3 THEN 1 ELSE 0 END LIMIT $4`,
-			maxMailBytes,
-			s.Replica(),
-			Left,
-			maxMail,
-		)
+			maxMailBytes, s.Replica(), Left, maxMail)
 		return err
 	})
 	if err != nil {
@@ -169,9 +153,9 @@ func (s *SQL) collectSome(ctx context.Context, taken map[string]bool, take func(
 	ids := make([]string, len(mail))
 	for i, m := range mail {
 		ids[i] = m.ID
-		if !taken[m.ID] && m.Kind != "" {
-			taken[m.ID] = true
-			take(m)
+		if !delivered[m.ID] && m.Kind != "" {
+			delivered[m.ID] = true
+			receive(m)
 		}
 	}
 	for chunk := range chunks(ids) {
@@ -184,7 +168,7 @@ func (s *SQL) collectSome(ctx context.Context, taken map[string]bool, take func(
 			return 0, err
 		}
 	}
-	clear(taken)
+	clear(delivered)
 	return len(mail), nil
 }
 

@@ -119,18 +119,10 @@ func (s *SQL) Add(ctx context.Context, session *Session, limits *Limits) (ended 
 		return nil, err
 	}
 	err = s.update(ctx, func(tx *sql.Tx, now int64) error {
-		_, err := tx.ExecContext(
-			ctx,
-			`INSERT INTO mcp_session (id, owner, client, opening, level, opener, opened, used)
-				VALUES ($1, $2, $3, $4, $5, $6, $7, $7)`,
-			session.Key,
-			session.Owner,
-			session.Client,
-			string(session.Opening),
-			session.Level,
-			string(session.Opener),
-			now,
-		)
+		_, err := tx.ExecContext(ctx, `INSERT INTO mcp_session (id, owner, client, opening, level, opener, opened, used)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $7)`,
+			session.Key, session.Owner, session.Client, string(session.Opening), session.Level, string(session.Opener),
+			now)
 		if err == nil {
 			ended, err = makeRoom(ctx, tx, now, session, limits)
 		}
@@ -158,11 +150,9 @@ func makeRoom(ctx context.Context, tx *sql.Tx, now int64, session *Session, limi
 		return nil, nil
 	}
 	var most string
-	row = tx.QueryRowContext(
-		ctx,
+	row = tx.QueryRowContext(ctx,
 		"SELECT client FROM mcp_session WHERE id <> $1 GROUP BY client ORDER BY count(*) DESC, min(used) LIMIT 1",
-		session.Key,
-	)
+		session.Key)
 	if err := row.Scan(&most); errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	} else if err != nil {
@@ -177,15 +167,10 @@ const maxEnded = 100
 // leastUsed returns n sessions of a client, or as many as there are, that are better ended than its others.
 func leastUsed(ctx context.Context, tx *sql.Tx, now int64, client, but string, n int,
 	use func(string) (Use, time.Time)) ([]string, error) {
-	keys, err := store.Select(
-		ctx,
-		tx,
-		store.Column[string],
-		"SELECT id FROM mcp_session WHERE client = $1 AND id <> $2 ORDER BY CASE WHEN held > $3 THEN 1 ELSE 0 END, used",
-		client,
-		but,
-		now,
-	)
+	keys, err := store.Select(ctx, tx, store.Column[string],
+		`SELECT id FROM mcp_session WHERE client = $1 AND id <> $2
+		ORDER BY CASE WHEN held > $3 THEN 1 ELSE 0 END, used`,
+		client, but, now)
 	slices.SortStableFunc(keys, func(a, b string) int {
 		useA, _ := use(a)
 		useB, _ := use(b)
@@ -257,14 +242,6 @@ func scanListed(rows *sql.Rows) (l Listed, err error) {
 		l.Opened = time.UnixMilli(opened)
 	}
 	return l, err
-}
-
-// Count returns how many sessions there are.
-func (s *SQL) Count(ctx context.Context) (n int, err error) {
-	err = s.store.View(ctx, func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx, "SELECT count(*) FROM mcp_session").Scan(&n)
-	})
-	return n, err
 }
 
 // Remove ends a session, and notifies the other replicas. It reports whether there was one.

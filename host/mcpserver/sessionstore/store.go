@@ -45,7 +45,7 @@ type Store interface {
 	// StreamChanges receives when there may be more on the stream, until ctx ends.
 	StreamChanges(ctx context.Context, stream string) <-chan struct{}
 
-	// Lives reports whether a replica does.
+	// Lives reports whether a replica is alive.
 	Lives(ctx context.Context, replica string) (bool, error)
 	// Send sends mail to all other replicas.
 	Send(ctx context.Context, mail Mail) error

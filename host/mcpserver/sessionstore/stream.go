@@ -47,16 +47,9 @@ func (s *SQL) OpenStream(ctx context.Context, key, stream string, requests []jso
 }
 
 func openStream(ctx context.Context, tx *sql.Tx, now int64, key, stream, replica, requests string) error {
-	_, err := tx.ExecContext(
-		ctx,
+	_, err := tx.ExecContext(ctx,
 		`INSERT INTO mcp_stream (session, id, replica, requests, ended, opened) VALUES ($1, $2, $3, $4, 0, $5)
-		ON CONFLICT DO NOTHING`,
-		key,
-		stream,
-		replica,
-		requests,
-		now,
-	)
+		ON CONFLICT DO NOTHING`, key, stream, replica, requests, now)
 	return err
 }
 
@@ -151,7 +144,7 @@ func scanEvent(rows *sql.Rows) (e Event, err error) {
 	return e, err
 }
 
-// Lives reports whether the replica does.
+// Lives reports whether the replica is alive.
 func (s *SQL) Lives(ctx context.Context, replica string) (bool, error) {
 	others, err := s.others(ctx)
 	return replica == s.Replica() || slices.Contains(others, replica), err
