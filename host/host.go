@@ -106,6 +106,10 @@ type Options struct {
 	Toolsets *toolset.Config
 	// Governance has the policy, quotas and audit log for calls. Zero allows everything.
 	Governance pipeline.Governance
+	// AuditOptional lets calls proceed that cannot be recorded in Governance.Audit.
+	AuditOptional bool
+	// AuditFields are the arguments to record in full, by tool name. Others are only part of the digest.
+	AuditFields map[string][]string
 	// CommandRules returns the operator's rules for the commands of plugins, which precede judge's own. It is called
 	// for every command, so changes apply at once. Nil means none.
 	CommandRules func() []judge.Rule
@@ -246,9 +250,8 @@ func New(options *Options) (*Host, error) {
 		return nil, err
 	}
 	h.pipeline = pipeline.New(h.catalog, &pipeline.Options{
-		Missing: h.missing, Offered: h.Offered, Locale: o.Locale, Toolsets: o.Toolsets,
-		Governance: o.Governance, Results: o.Results,
-		Tracer: o.Tracer, Observer: o.Observer, Logger: h.logger,
+		Missing: h.missing, Offered: h.Offered, Settings: o.pipelineSettings(), Governance: o.Governance,
+		Results: o.Results, Tracer: o.Tracer, Observer: o.Observer, Logger: h.logger,
 	})
 	if o.Results != nil {
 		if err := o.Results.Offer(h.catalog); err != nil {
@@ -256,6 +259,12 @@ func New(options *Options) (*Host, error) {
 		}
 	}
 	return h, nil
+}
+
+// pipelineSettings returns the options that are the pipeline's, and can change.
+func (o *Options) pipelineSettings() pipeline.Settings {
+	return pipeline.Settings{Locale: o.Locale, AuditOptional: o.AuditOptional, AuditFields: o.AuditFields,
+		Toolsets: o.Toolsets}
 }
 
 // compiledDir is the directory of compiled code in a cache directory.

@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-
-	"github.com/hako-run/hako/host/pipeline"
 )
 
 // Reconfigure checks other options and returns a function that applies them. Watch need not run. Of options those
 // count that say what an operator wants of plugins: Folders, Shipped, ShippedMounts, Roots, Consents, Updates,
-// Settings, Tenants, Limits, Ceilings, MaxPluginSize, MountQuota, Mock, Locale, Proxy, Toolsets, and of Governance
-// AuditOptional and AuditFields. All others stay as they were given to New.
+// Settings, Tenants, Limits, Ceilings, MaxPluginSize, MountQuota, Mock, Locale, Proxy, Toolsets, AuditOptional and
+// AuditFields. All others stay as they were given to New.
 //
 // The error says which folder cannot be read, or which plugin in service does not take its settings. Nothing has
 // changed before put is called, once; that looks at all plugins, as Load does, and has its errors. Plugins for which
@@ -25,8 +23,7 @@ func (h *Host) Reconfigure(options *Options) (put func(context.Context) error, e
 		options.MaxPluginSize
 	next.MountQuota, next.Roots = options.MountQuota, options.Roots
 	next.Mock, next.Locale, next.Proxy, next.Toolsets = options.Mock, options.Locale, options.Proxy, options.Toolsets
-	next.Governance.AuditOptional, next.Governance.AuditFields = options.Governance.AuditOptional,
-		options.Governance.AuditFields
+	next.AuditOptional, next.AuditFields = options.AuditOptional, options.AuditFields
 	if err := h.checkOptions(&next); err != nil {
 		return nil, err
 	}
@@ -74,8 +71,7 @@ func (h *Host) apply(o *Options) {
 	if h.current.Swap(o).Consents != o.Consents {
 		h.consents = consents{}
 	}
-	h.pipeline.Set(pipeline.Settings{Locale: o.Locale, AuditOptional: o.Governance.AuditOptional,
-		AuditFields: o.Governance.AuditFields, Toolsets: o.Toolsets})
+	h.pipeline.Set(o.pipelineSettings())
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, p := range h.plugins {

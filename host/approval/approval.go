@@ -167,18 +167,18 @@ type Reply struct {
 // It fails with a *RefusedError, ErrExpired, ErrUnreachable, ErrMayNot, ErrOther, ErrChanged, ErrUnknown, a
 // *PendingError if the answer comes with a second call, the error of ctx, in which case the question is withdrawn, or
 // the store's error.
-func (d *Queue) Ask(ctx context.Context, q *Question, way Prompter) (by string, err error) {
+func (d *Queue) Ask(ctx context.Context, q *Question, prompter Prompter) (by string, err error) {
 	if by, ok, err := d.remembered(ctx, q); err != nil || ok {
 		return by, err
 	}
-	if way.Compare != nil {
-		way.Compare(ctx, q)
+	if prompter.Compare != nil {
+		prompter.Compare(ctx, q)
 	}
-	if way.Reply != nil {
-		return d.answerReply(ctx, q, way)
+	if prompter.Reply != nil {
+		return d.answerReply(ctx, q, prompter)
 	}
-	self := d.options.May(q, way.By)
-	if way.Ask == nil && !way.Later || !self {
+	self := d.options.May(q, prompter.By)
+	if prompter.Ask == nil && !prompter.Later || !self {
 		if ok, err := d.reachable(ctx, q); err != nil {
 			return "", err
 		} else if !ok {
@@ -188,11 +188,11 @@ func (d *Queue) Ask(ctx context.Context, q *Question, way Prompter) (by string, 
 	if err := d.create(ctx, q); err != nil {
 		return "", err
 	}
-	if way.Later && self {
+	if prompter.Later && self {
 		d.notify(q)
 		return "", &PendingError{q}
 	}
-	return d.waitForAnswer(ctx, q, way, self)
+	return d.waitForAnswer(ctx, q, prompter, self)
 }
 
 // IDPrefix starts the ID of every question.
@@ -226,20 +226,20 @@ func (d *Queue) notify(q *Question) {
 const poll = time.Second
 
 // waitForAnswer waits for the first answer.
-func (d *Queue) waitForAnswer(ctx context.Context, q *Question, way Prompter, self bool) (string, error) {
+func (d *Queue) waitForAnswer(ctx context.Context, q *Question, prompter Prompter, self bool) (string, error) {
 	answered := d.registerWaiter(q.ID)
 	defer d.removeWaiter(q.ID)
 	d.notify(q)
-	if way.Waiting != nil {
-		way.Waiting(q.ID)
+	if prompter.Waiting != nil {
+		prompter.Waiting(q.ID)
 	}
 	asking, stop := context.WithTimeout(ctx, q.Expires.Sub(q.Asked))
 	here := make(chan error, 1)
-	if way.Ask != nil && self {
+	if prompter.Ask != nil && self {
 		asked := make(chan struct{})
 		go func() {
 			defer close(asked)
-			here <- d.askCaller(asking, q, way)
+			here <- d.askCaller(asking, q, prompter)
 		}()
 		defer func() { <-asked }()
 	}
@@ -291,13 +291,13 @@ func (d *Queue) removeWaiter(id string) {
 
 // askCaller asks the caller and stores the answer. It fails if the caller cannot be asked or the answer cannot be
 // stored.
-func (d *Queue) askCaller(ctx context.Context, q *Question, way Prompter) error {
-	yes, err := way.Ask(ctx, q)
+func (d *Queue) askCaller(ctx context.Context, q *Question, prompter Prompter) error {
+	yes, err := prompter.Ask(ctx, q)
 	if err != nil {
 		return err
 	}
 	for {
-		err = d.Answer(context.WithoutCancel(ctx), q.ID, Answer{Yes: yes, By: way.By})
+		err = d.Answer(context.WithoutCancel(ctx), q.ID, Answer{Yes: yes, By: prompter.By})
 		if errors.Is(err, ErrUnknown) {
 			return nil // another answer came first
 		}
@@ -345,8 +345,8 @@ func (d *Queue) expire(ctx context.Context, q *Question) (by string, err error) 
 }
 
 // answerReply stores the answer that a second call brings.
-func (d *Queue) answerReply(ctx context.Context, q *Question, way Prompter) (string, error) {
-	asked, err := d.Question(ctx, way.Reply.ID)
+func (d *Queue) answerReply(ctx context.Context, q *Question, prompter Prompter) (string, error) {
+	asked, err := d.Question(ctx, prompter.Reply.ID)
 	if err != nil {
 		return "", err
 	}
@@ -357,12 +357,12 @@ func (d *Queue) answerReply(ctx context.Context, q *Question, way Prompter) (str
 		return "", ErrChanged
 	}
 	q.ID, q.Asked = asked.ID, asked.Asked
-	err = d.Answer(ctx, way.Reply.ID, Answer{Yes: way.Reply.Yes, By: way.By})
+	err = d.Answer(ctx, prompter.Reply.ID, Answer{Yes: prompter.Reply.Yes, By: prompter.By})
 	if err != nil && !errors.Is(err, ErrUnknown) {
 		return "", err
 	}
 	// Another answer may have come first: then that one counts.
-	by, err := d.claimAnswer(ctx, way.Reply.ID, q)
+	by, err := d.claimAnswer(ctx, prompter.Reply.ID, q)
 	if errors.Is(err, errWaiting) && !d.unavailable(err, "claim") {
 		err = ErrUnknown
 	}

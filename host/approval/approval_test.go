@@ -292,14 +292,14 @@ func TestRememberedReply(t *testing.T) {
 	if _, err := d.Ask(t.Context(), q(), approval.Prompter{By: aki, Later: true}); !errors.As(err, &pending) {
 		t.Fatal(err)
 	}
-	way := approval.Prompter{By: aki, Later: true, Reply: &approval.Reply{ID: pending.Question.ID, Yes: true}}
+	prompter := approval.Prompter{By: aki, Later: true, Reply: &approval.Reply{ID: pending.Question.ID, Yes: true}}
 	for range 2 {
-		if _, err := d.Ask(t.Context(), q(), way); err != nil {
+		if _, err := d.Ask(t.Context(), q(), prompter); err != nil {
 			t.Errorf("within the minute: %v", err)
 		}
 	}
 	now = now.Add(2 * time.Minute)
-	if _, err := d.Ask(t.Context(), q(), way); !errors.Is(err, approval.ErrExpired) {
+	if _, err := d.Ask(t.Context(), q(), prompter); !errors.Is(err, approval.ErrExpired) {
 		t.Errorf("after the minute: %v", err)
 	}
 }

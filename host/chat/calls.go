@@ -159,7 +159,7 @@ func (r *run) callPipeline(ctx context.Context, shown ToolCall, call llm.Call,
 	answer, err := r.engine.options.Call(limited, &pipeline.Call{
 		Caller:   r.caller,
 		Request:  abi.Request{Method: abi.CallTool, Name: call.Name, Arguments: call.Arguments},
-		Prompter: r.display.way(shown), MaxResult: r.engine.options.Limits.Result,
+		Prompter: r.display.prompter(shown), MaxResult: r.engine.options.Limits.Result,
 		Permitted: func(context.Context) error {
 			permitted()
 			return nil

@@ -86,8 +86,8 @@ func (s *display) notice(kind Notice, text string) {
 	s.do(func(surface Surface) { surface.Notice(kind, text) })
 }
 
-// way returns how people at the surface can be asked about the call.
-func (s *display) way(call ToolCall) (way approval.Prompter) {
-	s.do(func(surface Surface) { way = surface.Prompter(call) })
-	return approval.Prompter{Ask: way.Ask, Fill: way.Fill}
+// prompter returns how people at the surface can be asked about the call.
+func (s *display) prompter(call ToolCall) (prompter approval.Prompter) {
+	s.do(func(surface Surface) { prompter = surface.Prompter(call) })
+	return approval.Prompter{Ask: prompter.Ask, Fill: prompter.Fill}
 }

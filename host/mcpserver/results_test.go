@@ -49,7 +49,7 @@ func keepingIn(t *testing.T, k *results.Keeper, sets *toolset.Config) (*catalog.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, pipeline.New(c, &pipeline.Options{Results: k, Toolsets: sets, Governance: pipeline.Governance{
+	return c, pipeline.New(c, &pipeline.Options{Results: k, Settings: pipeline.Settings{Toolsets: sets}, Governance: pipeline.Governance{
 		Policy: func() *policy.Policy { return rules }}})
 }
 

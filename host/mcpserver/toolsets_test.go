@@ -50,7 +50,7 @@ func callingToolsets(t *testing.T, options *Options) (*catalog.Catalog, Pipeline
 		},
 		Rules: []toolset.Rule{{Set: "two"}},
 	}
-	return c, pipeline.New(c, &pipeline.Options{Toolsets: options.Toolsets})
+	return c, pipeline.New(c, &pipeline.Options{Settings: pipeline.Settings{Toolsets: options.Toolsets}})
 }
 
 // TestToolsetAtAnyReplica: a session that was opened at a toolset's endpoint of one replica is offered the same set at

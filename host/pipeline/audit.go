@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/internal/clip"
@@ -182,5 +181,3 @@ func digestJSON(digest string) json.RawMessage {
 }
 
 func clipped(text string) string { return clip.Bytes(text, maxRecorded) }
-
-var _ Approvals = (*approval.Queue)(nil)

@@ -39,12 +39,12 @@ func (p *Pipeline) comparer(call *Call, s *subject,
 
 // checkUnchanged fails if the call would now replace something else than the approved question showed. The value can
 // still change between this check and the call.
-func (p *Pipeline) checkUnchanged(ctx context.Context, q *approval.Question, way approval.Prompter) error {
-	if q.Replaces == nil || way.Reply != nil { // an answer in a second call was compared with its question
+func (p *Pipeline) checkUnchanged(ctx context.Context, q *approval.Question, prompter approval.Prompter) error {
+	if q.Replaces == nil || prompter.Reply != nil { // an answer in a second call was compared with its question
 		return nil
 	}
 	now := *q
-	way.Compare(ctx, &now)
+	prompter.Compare(ctx, &now)
 	if !now.Differs(q) {
 		return nil
 	}

@@ -63,10 +63,10 @@ type asked struct {
 	answer    func() error
 }
 
-func (a *asked) Ask(ctx context.Context, q *approval.Question, way approval.Prompter) (string, error) {
+func (a *asked) Ask(ctx context.Context, q *approval.Question, prompter approval.Prompter) (string, error) {
 	q.ID = "apr_1"
-	if way.Compare != nil {
-		way.Compare(ctx, q)
+	if prompter.Compare != nil {
+		prompter.Compare(ctx, q)
 	}
 	a.questions = append(a.questions, q)
 	return "boss", a.answer()

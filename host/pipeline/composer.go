@@ -53,13 +53,13 @@ func (c *composer) reportWaiting(r abi.Progress) {
 
 // Call implements broker.Tools.
 func (c *composer) Call(ctx context.Context, request *abi.ToolCall, granted broker.Granted) (*abi.ToolEnd, int64) {
-	way := c.call.Prompter
-	way.Later, way.Reply = false, nil // a second call cannot bring the answer
+	prompter := c.call.Prompter
+	prompter.Later, prompter.Reply = false, nil // a second call cannot bring the answer
 	var record Record
 	result, err := c.pipeline.serveCall(ctx, &Call{
 		Caller:   c.call.Caller,
 		Request:  abi.Request{Method: abi.CallTool, Name: request.Name, Arguments: request.Arguments},
-		Progress: c.reportWaiting, Prompter: way, unattended: c.call.unattended, parent: c,
+		Progress: c.reportWaiting, Prompter: prompter, unattended: c.call.unattended, parent: c,
 		granted: granted,
 	}, &record)
 	c.steps.Add(record.Steps)

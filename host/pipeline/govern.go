@@ -20,8 +20,10 @@ import (
 
 // Approvals asks people to approve calls. *approval.Queue implements it.
 type Approvals interface {
-	Ask(ctx context.Context, q *approval.Question, way approval.Prompter) (by string, err error)
+	Ask(ctx context.Context, q *approval.Question, prompter approval.Prompter) (by string, err error)
 }
+
+var _ Approvals = (*approval.Queue)(nil)
 
 // Quotas limits the use by callers. *quota.Limiter implements it.
 type Quotas interface {
@@ -102,13 +104,13 @@ func (p *Pipeline) permit(ctx context.Context, call *Call, s *subject, arguments
 		q := p.question(call, s, arguments)
 		q.Rule, q.Reason = decision.Rule, decision.Reason
 		q.Approvers, q.Remember = decision.Approvers, decision.Remember
-		way := call.Prompter
-		way.Compare = p.comparer(call, s, arguments)
+		prompter := call.Prompter
+		prompter.Compare = p.comparer(call, s, arguments)
 		defer p.startWaitingReports(call)()
-		if err := p.ask(ctx, call, s, q, way, record); err != nil {
+		if err := p.ask(ctx, call, s, q, prompter, record); err != nil {
 			return err
 		}
-		return p.checkUnchanged(ctx, q, way)
+		return p.checkUnchanged(ctx, q, prompter)
 	}
 	return &NotAllowedError{Name: s.offered, Rule: decision.Rule, MissingScopes: decision.MissingScopes,
 		Reason: denialReason(&decision, p.locale(call))}
@@ -177,19 +179,19 @@ func firstSentences(text manifest.Text) manifest.Text {
 }
 
 // ask asks people to approve a call.
-func (p *Pipeline) ask(ctx context.Context, call *Call, s *subject, q *approval.Question, way approval.Prompter,
+func (p *Pipeline) ask(ctx context.Context, call *Call, s *subject, q *approval.Question, prompter approval.Prompter,
 	record *Record) error {
 	ctx, span := trace.Start(ctx, "approval", trace.Internal)
 	defer span.End()
 	p.hideSecrets(q)
-	way.By = approval.Person{Tenant: call.Caller.Tenant, User: call.Caller.User, Groups: call.Caller.Groups,
+	prompter.By = approval.Person{Tenant: call.Caller.Tenant, User: call.Caller.User, Groups: call.Caller.Groups,
 		Operator: call.Caller.Operator}
 	err := error(approval.ErrUnreachable)
 	if p.options.Approvals != nil && !call.unattended {
 		defer callclock.Pause(ctx)()
-		way.Waiting = func(id string) { record.running.change(func(s *RunningState) { s.Question = id }) }
+		prompter.Waiting = func(id string) { record.running.change(func(s *RunningState) { s.Question = id }) }
 		defer record.running.change(func(s *RunningState) { s.Question = "" })
-		record.Approver, err = p.options.Approvals.Ask(ctx, q, way)
+		record.Approver, err = p.options.Approvals.Ask(ctx, q, prompter)
 	}
 	var refused *approval.RefusedError
 	if errors.As(err, &refused) {
@@ -235,9 +237,9 @@ func (p *Pipeline) asker(
 		if about.Reason != "" {
 			q.Reason = manifest.Text{"en": about.Reason}
 		}
-		way := call.Prompter
-		way.Later, way.Reply = false, nil
-		err := p.ask(ctx, call, s, q, way, record)
+		prompter := call.Prompter
+		prompter.Later, prompter.Reply = false, nil
+		err := p.ask(ctx, call, s, q, prompter, record)
 		var refused *NotAllowedError
 		if errors.As(err, &refused) {
 			return errors.New(refused.approvalOutcome) // the broker adds question and rule

@@ -79,9 +79,8 @@ func newGoverned(t *testing.T, change func(*pipeline.Options)) *governed {
 	g := &governed{fixture: newFixture(t)}
 	options := &pipeline.Options{Observer: &g.observer, Governance: pipeline.Governance{
 		Policy: func() *policy.Policy { return p }, Approvals: &g.people, Audit: &g.ledger,
-		Quotas:      quota.New([]quota.Rule{{Name: "computing", CPU: time.Second}}, nil),
-		AuditFields: map[string][]string{"p_free": {"n"}},
-	}}
+		Quotas: quota.New([]quota.Rule{{Name: "computing", CPU: time.Second}}, nil),
+	}, Settings: pipeline.Settings{AuditFields: map[string][]string{"p_free": {"n"}}}}
 	if change != nil {
 		change(options)
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/hako-run/hako/host/results"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/host/secretscan"
-	"github.com/hako-run/hako/host/toolset"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/internal/strictyaml"
@@ -33,10 +32,8 @@ type Options struct {
 	Missing func(kind, name string) error
 	// Offered reports whether callers of the tenant can use the tool; others are not suggested to them. It may be nil.
 	Offered func(tenant string, tool *catalog.Tool) bool
-	// Locale is used for callers without one. Empty means "en".
-	Locale string
-	// Toolsets are the selections of the catalog that callers are offered. Nil offers everything to everyone.
-	Toolsets *toolset.Config
+	// Settings are in force until Set is called.
+	Settings
 	Governance
 	// Results keeps results that are larger than Call.MaxResult. Nil keeps none, and passes them on whole.
 	Results *results.Keeper
@@ -57,20 +54,17 @@ type Governance struct {
 	// Quotas limits calls. It may be nil.
 	Quotas Quotas
 	// Audit records every call before its response is returned. Nil records nothing. A call that cannot be recorded
-	// fails unless AuditOptional is set.
-	Audit         Audit
-	AuditOptional bool
+	// fails unless Settings.AuditOptional is set.
+	Audit Audit
 	// Scanner returns the scanner for secrets in arguments and results. Nil disables scanning.
 	Scanner func() *secretscan.Scanner
-	// AuditFields are the arguments to record in full, by tool name. Others are only part of the digest.
-	AuditFields map[string][]string
 }
 
 // Pipeline takes calls from frontends to backends. It is safe for concurrent use.
 type Pipeline struct {
 	catalog *catalog.Catalog
 	options Options
-	// settings replaces the corresponding options.
+	// settings are in force. Those in options are as they were at first.
 	settings       atomic.Pointer[Settings]
 	updateWatchers updateWatchers
 	search         search
@@ -83,7 +77,7 @@ func New(c *catalog.Catalog, options *Options) *Pipeline {
 	if options != nil {
 		p.options = *options
 	}
-	p.Set(Settings{p.options.Locale, p.options.AuditOptional, p.options.AuditFields, p.options.Toolsets})
+	p.Set(p.options.Settings)
 	if p.options.Logger == nil {
 		p.options.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -51,8 +51,9 @@ func (p *Pipeline) recordedCaller(c *Caller) Caller {
 	recorded := *c
 	recorded.Toolset = p.toolsetName(c)
 	recorded.SessionSecret = ""
-	recorded.Client, recorded.ClientVersion, recorded.RequestID = p.maskSecrets(c.Client), p.maskSecrets(
-		c.ClientVersion), p.maskSecrets(c.RequestID)
+	recorded.Client = p.maskSecrets(c.Client)
+	recorded.ClientVersion = p.maskSecrets(c.ClientVersion)
+	recorded.RequestID = p.maskSecrets(c.RequestID)
 	return recorded
 }
 

@@ -4,10 +4,12 @@ import "github.com/hako-run/hako/host/toolset"
 
 // Settings are the options that can change while the Pipeline is in use.
 type Settings struct {
-	// Locale is as in Options, AuditOptional and AuditFields are as in Governance.
-	Locale        string
+	// Locale is used for callers without one. Empty means "en".
+	Locale string
+	// AuditOptional lets calls proceed that cannot be recorded.
 	AuditOptional bool
-	AuditFields   map[string][]string
+	// AuditFields are the arguments to record in full, by tool name. Others are only part of the digest.
+	AuditFields map[string][]string
 	// Toolsets are the selections of the catalog that callers are offered. Nil offers everything to everyone.
 	Toolsets *toolset.Config
 }

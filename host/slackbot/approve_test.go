@@ -34,13 +34,13 @@ func (w *world) asking(result chan<- error, approvers ...string) engine {
 func (w *world) askingAbout(result chan<- error, q approval.Question) engine {
 	return func(ctx context.Context, turn *chat.Turn) (*chat.Answer, error) {
 		turn.Surface.ToolStarted("1", "send_slack_dm", "Send a message")
-		way := turn.Surface.Prompter(chat.ToolCall{ID: "1", Name: "send_slack_dm"})
+		prompter := turn.Surface.Prompter(chat.ToolCall{ID: "1", Name: "send_slack_dm"})
 		c := turn.Caller
-		way.By = approval.Person{Tenant: c.Tenant, User: c.User, Groups: c.Groups}
+		prompter.By = approval.Person{Tenant: c.Tenant, User: c.User, Groups: c.Groups}
 		asked := q
 		asked.Caller = approval.Caller{Frontend: c.Frontend, Tenant: c.Tenant, User: c.User, Session: c.Session}
 		asked.Tool, asked.Plugin = "send_slack_dm", "slack"
-		_, err := w.approvals.Ask(ctx, &asked, way)
+		_, err := w.approvals.Ask(ctx, &asked, prompter)
 		outcome := pipeline.OK
 		if err != nil {
 			outcome = pipeline.NotAllowed

@@ -177,7 +177,6 @@ func (s *Settings) apply(ctx context.Context, h *host.Host, file string) error {
 		return err
 	}
 	options.Updates = grant.SamePermissions
-	options.Governance.AuditOptional, options.Governance.AuditFields = latest.Audit.Optional, latest.Audit.Fields
 	put, err := h.Reconfigure(options)
 	if err != nil {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {

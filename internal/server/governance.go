@@ -152,8 +152,7 @@ func (g *Governance) removeLeftovers() {
 func (g *Governance) Apply(o *host.Options) {
 	o.Governance = pipeline.Governance{
 		Policy: g.policy.Policy, Approvals: g.Approvals, Quotas: g.quotas,
-		Scanner:       func() *secretscan.Scanner { return g.policy.Policy().Secrets },
-		AuditOptional: g.config.Audit.Optional, AuditFields: g.config.Audit.Fields,
+		Scanner: func() *secretscan.Scanner { return g.policy.Policy().Secrets },
 	}
 	if g.audit != nil {
 		o.Governance.Audit = g.audit

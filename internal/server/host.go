@@ -54,6 +54,8 @@ func HostOptions(c *config.Config, shipped []shipped.Plugin) (*host.Options, err
 		Mock:          c.Mock,
 		Locale:        c.Locale,
 		Toolsets:      c.Toolsets,
+		AuditOptional: c.Audit.Optional,
+		AuditFields:   c.Audit.Fields,
 		Environ:       os.Environ(),
 	}
 	if err := options.Roots.Check(); err != nil {
@@ -182,7 +184,6 @@ func (p *plugins) prepare(ctx context.Context, next *config.Config) (*change, er
 	if err != nil {
 		return nil, err
 	}
-	options.Governance.AuditOptional, options.Governance.AuditFields = next.Audit.Optional, next.Audit.Fields
 	h := p.host.Load()
 	apply, err := h.Reconfigure(options)
 	if err != nil {

@@ -75,7 +75,7 @@ func New(t testing.TB, manifestFile string, options Options) *Host {
 	t.Cleanup(func() { h.check(h.http.Close()) })
 	offered := new(catalog.Catalog)
 	h.check(offered.Put(catalog.Source{Name: m.Name, Config: config, Backend: h}, m))
-	h.pipeline = pipeline.New(offered, &pipeline.Options{Locale: options.Locale})
+	h.pipeline = pipeline.New(offered, &pipeline.Options{Settings: pipeline.Settings{Locale: options.Locale}})
 	return h
 }
 
